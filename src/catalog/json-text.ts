@@ -1,0 +1,86 @@
+/**
+ * Cuts pieces out of JSON text without changing a byte of them. `JSON.parse` followed by `JSON.stringify` would lose
+ * what a number looked like (`10.50`, 64-bit identifiers), and an exact copy must not.
+ *
+ * All functions expect text that `JSON.parse` has accepted; on other text the result is meaningless, never a crash.
+ */
+
+const QUOTE = 34;
+const BACKSLASH = 92;
+const OPEN_BRACE = 123;
+const OPEN_BRACKET = 91;
+const CLOSE_BRACE = 125;
+const CLOSE_BRACKET = 93;
+const COMMA = 44;
+const COLON = 58;
+
+/** Index of the quote that ends the string which begins at `start`. */
+function endOfString(text: string, start: number): number {
+  for (let at = text.indexOf('"', start + 1); at !== -1; at = text.indexOf('"', at + 1)) {
+    let backslashes = 0;
+    while (text.charCodeAt(at - 1 - backslashes) === BACKSLASH) backslashes++;
+    if (backslashes % 2 === 0) return at;
+  }
+  return text.length;
+}
+
+/** Calls `visit` with the bounds of every element between the separators at depth 1 of the value at `start`. */
+function eachElement(text: string, start: number, visit: (from: number, to: number) => void): number {
+  let depth = 0;
+  let from = start + 1;
+  for (let at = start; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    if (code === QUOTE) at = endOfString(text, at);
+    else if (code === OPEN_BRACE || code === OPEN_BRACKET) depth++;
+    else if (code === CLOSE_BRACE || code === CLOSE_BRACKET) {
+      if (--depth > 0) continue;
+      if (text.slice(from, at).trim() !== '') visit(from, at);
+      return at;
+    } else if (code === COMMA && depth === 1) {
+      visit(from, at);
+      from = at + 1;
+    }
+  }
+  return text.length;
+}
+
+/** The elements of the array whose text is `text`, each as its own text. */
+export function arrayItems(text: string): string[] {
+  const items: string[] = [];
+  eachElement(text, text.indexOf('['), (from, to) => items.push(text.slice(from, to).trim()));
+  return items;
+}
+
+/**
+ * The members of the object whose text is `text`: key to the text of its value, in order. Of a repeated key the last
+ * value counts, as in `JSON.parse`.
+ */
+export function objectMembers(text: string): Map<string, string> {
+  const members = new Map<string, string>();
+  eachElement(text, text.indexOf('{'), (from, to) => {
+    const keyStart = text.indexOf('"', from);
+    const keyEnd = endOfString(text, keyStart);
+    let at = keyEnd + 1;
+    while (text.charCodeAt(at) !== COLON) at++;
+    members.set(JSON.parse(text.slice(keyStart, keyEnd + 1)), text.slice(at + 1, to).trim());
+  });
+  return members;
+}
+
+/** The text of an object with these members. */
+export function objectText(members: ReadonlyMap<string, string>): string {
+  return `{${[...members].map(([key, value]) => `${JSON.stringify(key)}:${value}`).join(',')}}`;
+}
+
+/** Whether no array or object stands deeper than `max`. Asked before a parser is let near text from outside. */
+export function isNestedWithin(text: string, max: number): boolean {
+  let depth = 0;
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    if (code === QUOTE) at = endOfString(text, at);
+    else if (code === OPEN_BRACE || code === OPEN_BRACKET) {
+      if (++depth > max) return false;
+    } else if (code === CLOSE_BRACE || code === CLOSE_BRACKET) depth--;
+  }
+  return true;
+}

@@ -1,0 +1,98 @@
+/** What full-text search knows of a product. */
+export interface SearchText {
+  readonly title: string;
+  readonly contributors: string;
+  readonly publisher: string;
+  readonly identifiers: string;
+}
+
+/**
+ * One catalog item (interface section 2.5), keyed by `vbid`. The other fields are read out of the body for look-ups;
+ * null where the source says nothing, or says `"null"`.
+ */
+export interface Product {
+  readonly vbid: string;
+  /** The item's JSON text exactly as the source sent it, unknown fields included. */
+  readonly body: string;
+  readonly title: string | null;
+  readonly kind: string | null;
+  readonly format: string | null;
+  readonly publisher: string | null;
+  readonly printIsbn: string | null;
+  readonly eIsbn: string | null;
+  /** Null where the item holds no words beyond what `vbid`, `printIsbn` and `eIsbn` already find. */
+  readonly search: SearchText | null;
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** Text of a scalar. Services in the wild send numbers for identifiers, and the word "null" for null. */
+function text(value: unknown): string | null {
+  if (typeof value === 'number') return String(value);
+  return typeof value === 'string' && value !== '' && value !== 'null' ? value : null;
+}
+
+/** `kind` and `publisher` come as a name or as an object that holds one (interface, section 2.2). */
+function name(value: unknown): string | null {
+  if (typeof value !== 'object' || value === null) return text(value);
+  const fields = value as Fields;
+  return text(fields.name) ?? text(fields.value);
+}
+
+function fieldsOf(value: unknown): Fields {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Fields) : {};
+}
+
+function scalars(value: unknown): string[] {
+  const list = Array.isArray(value) ? value : [value];
+  return list.map(text).filter((item) => item !== null);
+}
+
+function contributorNames(value: unknown): string {
+  return Array.isArray(value)
+    ? value
+        .map(name)
+        .filter((item) => item !== null)
+        .join(' ')
+    : '';
+}
+
+/**
+ * @param vbid the item's key, already checked
+ * @param fields the parsed item
+ * @param body the text it was parsed from
+ */
+export function productOf(vbid: string, fields: Fields, body: string): Product {
+  const identifiers = fieldsOf(fields.identifiers);
+  const title = text(fields.title);
+  const publisher = name(fields.publisher);
+  const printIsbn = text(identifiers.print_isbn_canonical);
+  const eIsbn = text(identifiers.eisbn_canonical);
+  return {
+    vbid,
+    body,
+    title,
+    kind: name(fields.kind),
+    format: name(fields.format),
+    publisher,
+    printIsbn,
+    eIsbn,
+    search: searchText(fields, identifiers, { vbid, title, publisher, printIsbn, eIsbn }),
+  };
+}
+
+function searchText(
+  fields: Fields,
+  identifiers: Fields,
+  known: Pick<Product, 'vbid' | 'title' | 'publisher' | 'printIsbn' | 'eIsbn'>,
+): SearchText | null {
+  const words = [known.title ?? '', text(fields.subtitle) ?? ''].join(' ').trim();
+  const contributors = contributorNames(fields.contributors);
+  const indexed = new Set([known.vbid, known.printIsbn, known.eIsbn]);
+  const others = new Set<string>();
+  for (const key in identifiers) {
+    for (const item of scalars(identifiers[key])) if (!indexed.has(item)) others.add(item);
+  }
+  if (words === '' && contributors === '' && known.publisher === null && others.size === 0) return null;
+  return { title: words, contributors, publisher: known.publisher ?? '', identifiers: [...others].join(' ') };
+}

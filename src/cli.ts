@@ -1,0 +1,118 @@
+#!/usr/bin/env node
+
+import { constants } from 'node:os';
+import { Command, CommanderError } from 'commander';
+import { systemClock } from './clock.ts';
+import { changesCommand } from './commands/changes.ts';
+import type { CommandContext } from './commands/context.ts';
+import { daemonCommands } from './commands/daemon.ts';
+import { demoCommand } from './commands/demo.ts';
+import { doctorCommand } from './commands/doctor.ts';
+import { colours } from './commands/format.ts';
+import { productCommands } from './commands/products.ts';
+import { runCommands } from './commands/runs.ts';
+import { sandboxCommand } from './commands/sandbox.ts';
+import { statusCommand } from './commands/status.ts';
+import { syncCommand } from './commands/sync.ts';
+import { readEnvironment } from './config.ts';
+import { CatchwordError, messageOf } from './errors.ts';
+import { VERSION } from './version.ts';
+
+function program(context: CommandContext): Command {
+  const root = new Command('catchword')
+    .description("Keeps an exact local copy of somebody else's product catalog.")
+    .version(VERSION)
+    .showHelpAfterError(false)
+    .showSuggestionAfterError(true)
+    .addHelpText(
+      'after',
+      '\nSettings are read from the environment and .env; see the README. Try it: npx catchword demo',
+    );
+  const commands = [
+    syncCommand(context),
+    ...daemonCommands(context),
+    statusCommand(context),
+    ...runCommands(context),
+    ...productCommands(context),
+    changesCommand(context),
+    doctorCommand(context),
+    sandboxCommand(context),
+    demoCommand(context),
+  ];
+  for (const command of [root, ...commands]) {
+    command.exitOverride().configureOutput({
+      writeOut: (text) => context.stdout.write(text),
+      // Usage errors are reported once, below, with everything else.
+      outputError: () => {},
+    });
+  }
+  for (const command of commands) root.addCommand(command);
+  return root;
+}
+
+/** One line that says what is wrong, one that says what to do. */
+function report(context: CommandContext, message: string, hint?: string): void {
+  const c = colours(context, context.stderr);
+  context.stderr.write(`${c.red('error')} ${message}\n`);
+  if (hint !== undefined) context.stderr.write(`${c.dim('hint')}  ${hint}\n`);
+}
+
+function exitCodeOf(context: CommandContext, error: unknown): number {
+  if (error instanceof CommanderError) {
+    if (error.exitCode === 0) return 0;
+    report(context, error.message.replace(/^error: /, ''), 'See npx catchword --help.');
+    return 2;
+  }
+  if (error instanceof CatchwordError) {
+    report(context, `${error.message} [${error.code}]`, error.hint);
+    return error.exitCode;
+  }
+  report(context, messageOf(error), 'This is a defect of catchword; please report it with what you did.');
+  if (context.environment.LOG_LEVEL === 'debug') context.stderr.write(`${error instanceof Error ? error.stack : ''}\n`);
+  return 1;
+}
+
+async function main(): Promise<void> {
+  const stopping = new AbortController();
+  let exitCode: number | undefined;
+  const onSignal = (name: NodeJS.Signals): void => {
+    const code = 128 + constants.signals[name];
+    if (stopping.signal.aborted) {
+      // The second signal: whoever sends it does not want to wait. SQLite's last commit is whole in any case.
+      process.kill(process.pid, 'SIGKILL');
+      return;
+    }
+    exitCode ??= code;
+    stopping.abort();
+  };
+  for (const name of ['SIGINT', 'SIGTERM'] as const) process.on(name, onSignal);
+  // A reader that went away (`| head`) is no failure.
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EPIPE') throw error;
+    stopping.abort();
+  });
+  const context: CommandContext = {
+    stdout: process.stdout,
+    stderr: process.stderr,
+    environment: readEnvironment(),
+    signal: stopping.signal,
+    clock: systemClock,
+    setExitCode: (code) => {
+      exitCode = code;
+    },
+  };
+  try {
+    await program(context).parseAsync(process.argv);
+    process.exitCode = exitCode ?? 0;
+  } catch (error) {
+    const interrupted = stopping.signal.aborted && exitCode !== undefined;
+    if (interrupted && error instanceof CatchwordError && error.code === 'INTERRUPTED') {
+      report(context, error.message);
+      process.exitCode = exitCode;
+    } else {
+      process.exitCode = exitCodeOf(context, error);
+    }
+  }
+}
+
+await main();

@@ -1,0 +1,109 @@
+import { isUtf8 } from 'node:buffer';
+import { promisify } from 'node:util';
+import { gunzip, type InputType, type ZlibOptions } from 'node:zlib';
+import { isNestedWithin } from '../catalog/json-text.ts';
+import { CatchwordError, messageOf } from '../errors.ts';
+
+/**
+ * The gate in front of every parser: a body comes through whole, of the size, type, encoding and depth that is expected,
+ * or not at all.
+ */
+export interface BodyLimits {
+  /** Bytes over the wire. */
+  readonly maxWireBytes: number;
+  /** Bytes after decompression. */
+  readonly maxBytes: number;
+}
+
+export const BODY_LIMITS: BodyLimits = { maxWireBytes: 32 * 2 ** 20, maxBytes: 64 * 2 ** 20 };
+
+/** A catalog item is nested five deep; this is room for what nobody has thought of. */
+const MAX_DEPTH = 64;
+
+/** As undici gives them: one value, or several of the same name. */
+export type Headers = Readonly<Record<string, string | string[] | undefined>>;
+
+export function header(headers: Headers, name: string): string | undefined {
+  const value = headers[name];
+  return Array.isArray(value) ? value.join(', ') : value;
+}
+
+function refuse(message: string, hint?: string, cause?: unknown): CatchwordError {
+  return new CatchwordError('SOURCE_BODY', message, { ...(hint !== undefined && { hint }), cause });
+}
+
+/** Reads all of a body, and not a byte more than the limit. */
+export async function readBytes(
+  stream: AsyncIterable<Uint8Array>,
+  headers: Headers,
+  { maxWireBytes }: BodyLimits,
+): Promise<Buffer> {
+  const announced = Number(header(headers, 'content-length') ?? Number.NaN);
+  if (announced > maxWireBytes) throw refuse(`the answer announces ${announced} bytes, more than ${maxWireBytes}`);
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  for await (const chunk of stream) {
+    size += chunk.length;
+    if (size > maxWireBytes) throw refuse(`the answer is larger than ${maxWireBytes} bytes`);
+    chunks.push(chunk);
+  }
+  if (announced >= 0 && size !== announced) throw refuse(`the answer ended after ${size} of ${announced} bytes`);
+  return Buffer.concat(chunks, size);
+}
+
+interface Unzipped {
+  readonly buffer: Buffer;
+  readonly engine: { readonly bytesWritten: number };
+}
+
+const unzip = promisify<InputType, ZlibOptions, Unzipped>(
+  gunzip as unknown as (
+    input: InputType,
+    options: ZlibOptions,
+    callback: (error: Error | null, result: Unzipped) => void,
+  ) => void,
+);
+
+/** @throws CatchwordError SOURCE_BODY */
+export async function decode(bytes: Buffer, headers: Headers, { maxBytes }: BodyLimits): Promise<Buffer> {
+  const encoding = (header(headers, 'content-encoding') ?? 'identity').trim().toLowerCase();
+  if (encoding === 'identity' || encoding === '') return bytes;
+  if (encoding !== 'gzip' && encoding !== 'x-gzip') {
+    throw refuse(
+      `the answer is encoded as ${encoding.slice(0, 40)}`,
+      'Only gzip was asked for; a proxy may add others.',
+    );
+  }
+  try {
+    const { buffer, engine } = await unzip(bytes, { maxOutputLength: maxBytes, info: true });
+    if (engine.bytesWritten === bytes.length) return buffer;
+  } catch (error) {
+    throw refuse(`the answer's gzip is damaged or too large (${messageOf(error)})`, undefined, error);
+  }
+  throw refuse("something follows the end of the answer's gzip");
+}
+
+/** @throws CatchwordError SOURCE_BODY where it is not UTF-8 */
+export function toText(bytes: Buffer): string {
+  if (!isUtf8(bytes)) throw refuse('the answer is not UTF-8');
+  const text = bytes.toString('utf8');
+  return text.startsWith('\ufeff') ? text.slice(1) : text;
+}
+
+/**
+ * The text of a JSON answer, ready for a parser.
+ * @throws CatchwordError SOURCE_NOT_SERVICE for another content type, SOURCE_BODY
+ */
+export async function jsonText(bytes: Buffer, headers: Headers, limits: BodyLimits): Promise<string> {
+  const type = header(headers, 'content-type')?.split(';')[0]?.trim().toLowerCase() ?? '';
+  if (type !== '' && !/^(application|text)\/([\w.-]+\+)?json$/.test(type)) {
+    throw new CatchwordError('SOURCE_NOT_SERVICE', `the answer is ${type.slice(0, 40)} in place of JSON`, {
+      hint: 'Check CATCHWORD_BASE_URL; a proxy or a maintenance page may stand in between.',
+    });
+  }
+  const decoded = await decode(bytes, headers, limits);
+  if (decoded.length > limits.maxBytes) throw refuse(`the answer is larger than ${limits.maxBytes} bytes`);
+  const text = toText(decoded);
+  if (!isNestedWithin(text, MAX_DEPTH)) throw refuse(`the answer is nested deeper than ${MAX_DEPTH}`);
+  return text;
+}

@@ -1,0 +1,32 @@
+import type { FetchTask, PageResponse } from '../catalog/page.ts';
+import type { Clock } from '../clock.ts';
+import type { SourceConfig } from '../config.ts';
+import { readProducts } from './operations/products.ts';
+import { createTransport } from './transport.ts';
+
+/** The service's catalog. One call is one request; whoever calls decides about pace and about trying again. */
+export interface CatalogClient {
+  /**
+   * @returns the answer as text, not yet validated
+   * @throws CatchwordError SOURCE_*, INTERRUPTED
+   */
+  readPage(task: FetchTask, signal: AbortSignal): Promise<PageResponse>;
+  close(): Promise<void>;
+}
+
+export function createCatalogClient(config: SourceConfig, clock: Clock): CatalogClient {
+  const transport = createTransport({
+    baseUrl: config.baseUrl,
+    apiKey: config.apiKey,
+    accessToken: config.accessToken,
+    apiKeyHeader: config.apiKeyHeader,
+    accessTokenHeader: config.accessTokenHeader,
+    timeoutMs: config.requestTimeoutMs,
+    connections: config.concurrency,
+    clock,
+  });
+  return {
+    readPage: (task, signal) => readProducts(transport, config, task, signal),
+    close: () => transport.close(),
+  };
+}

@@ -1,0 +1,38 @@
+import type { CatchwordError } from '../errors.ts';
+
+const BASE_MS = 500;
+const CEILING_MS = 30_000;
+/** A source that asks for a longer pause is left alone; whoever started the run decides. */
+const PATIENCE_MS = 3_600_000;
+
+/**
+ * When to try again: exponential with full jitter, never before the source's own `Retry-After`.
+ * @param attempt tries so far, from 1
+ * @param maxAttempts tries in all
+ * @param random at least 0, below 1
+ * @returns milliseconds, or null when there is no further try
+ */
+export function retryDelayMs(
+  error: Pick<CatchwordError, 'retryable' | 'retryAfterMs'>,
+  attempt: number,
+  maxAttempts: number,
+  random: () => number,
+): number | null {
+  const askedMs = error.retryAfterMs ?? 0;
+  if (!error.retryable || attempt >= maxAttempts || askedMs > PATIENCE_MS) return null;
+  const backoffMs = random() * Math.min(CEILING_MS, BASE_MS * 2 ** (attempt - 1));
+  return Math.max(askedMs, backoffMs);
+}
+
+/**
+ * `Retry-After` in either form: whole seconds, or an HTTP date.
+ * @param nowMs the clock that the date is measured against, milliseconds since 1970
+ * @returns milliseconds from now, or undefined where it says nothing that can be read
+ */
+export function parseRetryAfter(value: string | undefined, nowMs: number): number | undefined {
+  const text = value?.trim() ?? '';
+  if (/^\d+$/.test(text)) return Number(text) * 1_000;
+  // Every form of an HTTP date names its weekday first; Date.parse alone would take much else for a date.
+  const dateMs = /^[A-Z][a-z]+,? /.test(text) ? Date.parse(text) : Number.NaN;
+  return Number.isNaN(dateMs) ? undefined : Math.max(0, dateMs - nowMs);
+}

@@ -1,0 +1,113 @@
+import { createCatalogClient } from '../client/client.ts';
+import { createPacer, paceOf } from '../client/rate.ts';
+import type { Clock } from '../clock.ts';
+import type { SourceConfig } from '../config.ts';
+import type { Logger } from '../log.ts';
+import { sourceId } from '../queue/bull-jobs.ts';
+import { createBullQueue } from '../queue/bullmq.ts';
+import { createEmbeddedQueue } from '../queue/embedded.ts';
+import { startFetcher } from '../queue/fetcher.ts';
+import type { PageQueue } from '../queue/queue.ts';
+import { checkRedis } from '../queue/redis.ts';
+import { type Service, stopAll } from '../service.ts';
+import { openStore, type Store } from '../store/store.ts';
+import { createReadWindow } from '../sync/fetch-page.ts';
+import { createKeeper, type Keeper, type KeeperSettings, type Progress } from '../sync/keeper.ts';
+
+/** What every role that talks to the source is given. */
+export interface RoleOptions {
+  readonly config: SourceConfig;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+export interface KeeperService extends Service {
+  readonly store: Store;
+  readonly keeper: Keeper;
+}
+
+export interface KeeperOptions extends RoleOptions {
+  /** Fetch in this process too; without Redis it always does. */
+  readonly fetching: boolean;
+  readonly onProgress?: (progress: Progress) => void;
+}
+
+function settingsOf(config: SourceConfig): KeeperSettings {
+  return {
+    perPage: config.perPage,
+    overlapMs: config.deltaOverlapMs,
+    runMaxAgeMs: config.runMaxAgeMs,
+    ignoreFields: config.ignoreFields,
+    lookahead: config.redisUrl === undefined ? 2 * config.concurrency : Math.max(64, 4 * config.concurrency),
+    maxAttempts: 8,
+    firstAttempts: 3,
+  };
+}
+
+/** Reads pages for a keeper, here or elsewhere, through Redis. */
+export async function startFetcherService({ config, clock, log }: RoleOptions, redisUrl: string): Promise<Service> {
+  const client = createCatalogClient(config, clock);
+  try {
+    const fetcher = await startFetcher({
+      ...{ redisUrl, clock, log, concurrency: config.concurrency },
+      read: createReadWindow(client),
+      intervalMs: paceOf(config.rateLimit),
+      mirrorId: sourceId(config.baseUrl),
+    });
+    const stop = async (): Promise<void> => {
+      await fetcher.close();
+      await client.close();
+    };
+    return { name: 'fetcher', stop };
+  } catch (error) {
+    await client.close();
+    throw error;
+  }
+}
+
+function startEmbedded({ config, clock, log }: RoleOptions, store: Store): { queue: PageQueue; services: Service[] } {
+  const client = createCatalogClient(config, clock);
+  const intervalMs = paceOf(config.rateLimit);
+  const lastRequest = store.runs.lastRequestAt();
+  // A process that starts anew keeps the pace, and the pause, that the one before was held to.
+  const notBefore = Math.max(store.blockedUntil(), lastRequest === null ? 0 : lastRequest + (intervalMs ?? 0));
+  const queue = createEmbeddedQueue({
+    ...{ clock, log, concurrency: config.concurrency },
+    read: createReadWindow(client),
+    pacer: createPacer({ intervalMs, clock, notBefore }),
+    onRateLimited: (untilMs) => store.setBlockedUntil(untilMs),
+  });
+  return { queue, services: [{ name: 'client', stop: () => client.close() }] };
+}
+
+/**
+ * Opens the mirror and everything a run needs: embedded, or through Redis where `REDIS_URL` is set.
+ * @throws CatchwordError MIRROR_UNUSABLE, QUEUE_UNAVAILABLE, QUEUE_MISCONFIGURED; nothing stays open then
+ */
+export async function startKeeper(options: KeeperOptions): Promise<KeeperService> {
+  const { config, clock, log, onProgress } = options;
+  if (config.redisUrl !== undefined) await checkRedis(config.redisUrl);
+  const store = openStore(config.db);
+  const services: Service[] = [{ name: 'mirror', stop: async () => store.close() }];
+  try {
+    let queue: PageQueue;
+    if (config.redisUrl === undefined) {
+      const embedded = startEmbedded(options, store);
+      queue = embedded.queue;
+      services.push(...embedded.services);
+    } else {
+      const { redisUrl } = config;
+      queue = await createBullQueue({ redisUrl, clock, log, mirrorId: sourceId(config.baseUrl) });
+      if (options.fetching) services.push(await startFetcherService(options, redisUrl));
+    }
+    services.push({ name: 'queue', stop: () => queue.close() });
+    const keeper = await createKeeper({
+      ...{ store, queue, clock, log, settings: settingsOf(config) },
+      ...(onProgress !== undefined && { onProgress }),
+    });
+    return { name: 'keeper', store, keeper, stop: () => stopAll(services) };
+  } catch (error) {
+    await stopAll(services);
+    throw error;
+  }
+}

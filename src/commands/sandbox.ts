@@ -1,0 +1,123 @@
+import { once } from 'node:events';
+import { Command, Option } from 'commander';
+import { CatchwordError } from '../errors.ts';
+import type { ListOrder } from '../sandbox/catalog.ts';
+import { FAULT_KINDS } from '../sandbox/faults.ts';
+import { SANDBOX_DEFAULTS } from '../sandbox/options.ts';
+import type { RateLimit } from '../sandbox/rate-limit.ts';
+import { type Sandbox, startSandbox } from '../sandbox/server.ts';
+import type { CommandContext } from './context.ts';
+
+interface Flags {
+  readonly items: number;
+  readonly seed: number;
+  readonly port: number;
+  readonly latency: number;
+  readonly rateLimit?: RateLimit;
+  readonly churn?: number;
+  readonly details?: true;
+  readonly order: ListOrder;
+  readonly faults: string;
+  readonly json?: true;
+}
+
+const ORDERS: readonly ListOrder[] = ['id', 'updated-asc', 'updated-desc'];
+
+function wrong(flag: string, text: string, needed: string): CatchwordError {
+  return new CatchwordError('USAGE', `${flag}: "${text}" cannot be used`, { hint: `${needed} is needed.` });
+}
+
+function whole(flag: string, max: number): (text: string) => number {
+  return (text) => {
+    const value = /^\d+$/.test(text) ? Number(text) : Number.NaN;
+    if (value >= 0 && value <= max) return value;
+    throw wrong(flag, text, `A whole number from 0 to ${max}`);
+  };
+}
+
+function rateLimit(text: string): RateLimit {
+  const [, amount, unit] = /^([1-9]\d*)\/(min|s)$/.exec(text) ?? [];
+  if (amount === undefined) throw wrong('--rate-limit', text, 'A rate such as 50/min or 10/s');
+  return { maxRequests: Number(amount), windowMs: unit === 's' ? 1_000 : 60_000 };
+}
+
+function churnPerSecond(text: string): number {
+  const [, amount] = /^(\d+(?:\.\d+)?)(?:\/s)?$/.exec(text) ?? [];
+  if (amount === undefined) throw wrong('--churn', text, 'A rate such as 10/s');
+  return Number(amount);
+}
+
+function listOrder(text: string): ListOrder {
+  const order = ORDERS.find((known) => known === text);
+  if (order === undefined) throw wrong('--order', text, `One of ${ORDERS.join(', ')}`);
+  return order;
+}
+
+/** What a person or a program needs to talk to the sandbox. */
+function introduction(sandbox: Sandbox, flags: Flags) {
+  const { apiKey, accessToken, apiKeyHeader, accessTokenHeader } = SANDBOX_DEFAULTS;
+  const limit = flags.rateLimit;
+  const environment = {
+    CATCHWORD_BASE_URL: sandbox.url,
+    CATCHWORD_API_KEY: apiKey,
+    CATCHWORD_ACCESS_TOKEN: accessToken,
+    CATCHWORD_RATE_LIMIT:
+      limit === undefined ? 'off' : `${limit.maxRequests}/${limit.windowMs === 1_000 ? 's' : 'min'}`,
+  };
+  const headers = `-H '${apiKeyHeader}: ${apiKey}' -H '${accessTokenHeader}: ${accessToken}'`;
+  const curl = `curl -s ${headers} '${sandbox.url}/v4/products?per_page=2'`;
+  return { url: sandbox.url, port: sandbox.port, apiKey, accessToken, items: flags.items, environment, curl };
+}
+
+function inWords({ url, apiKey, accessToken, items, environment, curl }: ReturnType<typeof introduction>): string {
+  const exports = Object.entries(environment).map(([name, value]) => `export ${name}=${value}`);
+  return `The sandbox answers at ${url} with ${items} products, until Ctrl-C.
+API key ${apiKey}, access token ${accessToken}
+
+${exports.join('\n')}
+
+${curl}
+`;
+}
+
+/** `catchword sandbox`: serves until the context's signal aborts. */
+export function sandboxCommand(context: CommandContext): Command {
+  const { items, seed, latencyMs, order, faults } = SANDBOX_DEFAULTS;
+  const option = <T>(flags: string, help: string, parse: (text: string) => T) =>
+    new Option(flags, help).argParser(parse);
+  return new Command('sandbox')
+    .description('A stand-in of the service, on this machine')
+    .addOption(option('--items <n>', 'products at the start', whole('--items', 10_000_000)).default(items))
+    .addOption(option('--seed <n>', 'the same seed, the same catalog', whole('--seed', 2 ** 32 - 1)).default(seed))
+    .addOption(option('--port <n>', 'port on 127.0.0.1; 0: any free one', whole('--port', 65_535)).default(4010))
+    .addOption(option('--latency <ms>', 'wait before each answer', whole('--latency', 3_600_000)).default(latencyMs))
+    .addOption(option('--rate-limit <n/min>', 'refuse more requests: N/min or N/s', rateLimit))
+    .addOption(option('--churn <n/s>', 'change products all the time', churnPerSecond))
+    .option('--details', 'products of 2 KB in place of 110 bytes')
+    .addOption(option('--order <order>', `of the list: ${ORDERS.join(', ')}`, listOrder).default(order))
+    .addOption(
+      new Option(
+        '--faults <spec>',
+        `kind, kind:probability or kind@request, comma-separated: ${FAULT_KINDS.join(', ')}`,
+      ).default(faults, 'none'),
+    )
+    .option('--json', 'print one JSON document')
+    .action(async (flags: Flags) => {
+      const sandbox = await startSandbox({
+        items: flags.items,
+        seed: flags.seed,
+        port: flags.port,
+        latencyMs: flags.latency,
+        rateLimit: flags.rateLimit ?? null,
+        churnPerSecond: flags.churn ?? 0,
+        details: flags.details ?? false,
+        order: flags.order,
+        faults: flags.faults,
+        clock: context.clock,
+      });
+      const about = introduction(sandbox, flags);
+      context.stdout.write(flags.json ? `${JSON.stringify(about)}\n` : inWords(about));
+      if (!context.signal.aborted) await once(context.signal, 'abort');
+      await sandbox.stop();
+    });
+}

@@ -1,0 +1,96 @@
+import { Command } from 'commander';
+import type { Run } from '../catalog/run.ts';
+import { loadConfig, requireSource } from '../config.ts';
+import { CatchwordError } from '../errors.ts';
+import { createLog } from '../log.ts';
+import type { RunRequest } from '../sync/start-run.ts';
+import type { CommandContext } from './context.ts';
+import {
+  colours,
+  count,
+  duration,
+  isoMoment,
+  isTerminal,
+  moment,
+  plural,
+  printJson,
+  printLine,
+  runJson,
+} from './format.ts';
+import { type KeeperService, startKeeper } from './pipeline.ts';
+import { showProgress } from './progress.ts';
+
+/** Longer than this nobody waits before the first request. */
+const PATIENCE_MS = 3_600_000;
+
+/** What a run did, for a person. */
+export function runSummary(context: CommandContext, run: Run): string {
+  const c = colours(context, context.stdout);
+  const tookMs = (run.finishedAt ?? context.clock.now()) - run.startedAt;
+  const state = run.state === 'complete' ? c.green(run.state) : c.yellow(run.state);
+  const changes = [
+    `${count(run.created)} created`,
+    `${count(run.updated)} updated`,
+    `${count(run.removed)} removed`,
+    `${count(run.restored)} restored`,
+  ];
+  const lines = [
+    `run ${run.id}: ${run.kind} load ${state} in ${duration(tookMs)}`,
+    `  read     ${plural(run.items, 'product')}, ${plural(run.pages, 'page')}, ${plural(run.requests, 'request')}`,
+    `  changes  ${changes.join(', ')}`,
+  ];
+  if (run.rejected > 0) lines.push(`  rejected ${plural(run.rejected, 'item')}: npx catchword run ${run.id}`);
+  if (run.missing > 0) lines.push(`  missing  ${plural(run.missing, 'product')} not seen, none removed`);
+  if (run.proof !== null)
+    lines.push(`  proof    ${run.proof}${run.reasons.map((reason) => `\n           ${c.dim(reason)}`).join('')}`);
+  if (run.error !== null) lines.push(`  error    ${run.error}`);
+  return lines.join('\n');
+}
+
+function refuseWhileBlocked(service: KeeperService, nowMs: number): void {
+  const waitMs = service.store.blockedUntil() - nowMs;
+  if (waitMs <= PATIENCE_MS) return;
+  const until = moment(service.store.blockedUntil());
+  throw new CatchwordError('SOURCE_RATE_LIMITED', `the source asked for no request before ${until} UTC`, {
+    hint: `Try again in ${duration(waitMs)}.`,
+  });
+}
+
+export function syncCommand(context: CommandContext): Command {
+  return new Command('sync')
+    .description('one run now, then exit: what changed since the last one, or everything where there was none')
+    .option('--full', 'read the whole catalog')
+    .option('--from <time>', 'read what changed since this time (ISO 8601)', isoMoment('--from'))
+    .option('--json', 'print the run as one JSON document')
+    .action(async (options: { full?: boolean; from?: number; json?: boolean }) => {
+      if (options.full && options.from !== undefined) {
+        throw new CatchwordError('USAGE', '--full and --from exclude each other', {
+          hint: '--full reads everything, --from only what changed since.',
+        });
+      }
+      const config = requireSource(loadConfig(context.environment));
+      const quiet = isTerminal(context.stderr) && !context.environment.LOG_LEVEL;
+      const log = createLog(quiet ? 'warn' : config.logLevel);
+      const display = showProgress(context);
+      const service = await startKeeper({
+        ...{ config, clock: context.clock, log, fetching: true },
+        onProgress: display.update,
+      });
+      const request: RunRequest = {
+        kind: options.full ? 'full' : 'delta',
+        ...(options.from !== undefined && { from: options.from }),
+      };
+      try {
+        refuseWhileBlocked(service, context.clock.now());
+        const run = await service.keeper.run(request, context.signal);
+        display.stop();
+        if (run === null) return;
+        service.store.walCheckpoint();
+        if (options.json) printJson(context, runJson(run));
+        else printLine(context, runSummary(context, run));
+      } finally {
+        display.stop();
+        await service.stop();
+      }
+    });
+}

@@ -1,0 +1,206 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { parseEnv } from 'node:util';
+import { z } from 'zod';
+import { CatchwordError } from './errors.ts';
+
+const UNITS_MS = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
+
+const text = z.string();
+
+function whole(min: number, max: number) {
+  return z
+    .string()
+    .regex(/^\d+$/, `a whole number from ${min} to ${max} is needed`)
+    .transform(Number)
+    .refine((value) => value >= min && value <= max, `a whole number from ${min} to ${max} is needed`);
+}
+
+/** `60s`, `5m`, `24h`, `500ms` or `7d`, as milliseconds. */
+const duration = z
+  .string()
+  .regex(/^\d+(\.\d+)?(ms|s|m|h|d)$/, 'a duration such as 60s, 5m or 24h is needed')
+  .transform((value) => {
+    const [, amount, unit] = /^([\d.]+)(\w+)$/.exec(value) ?? [];
+    return Number(amount) * UNITS_MS[unit as keyof typeof UNITS_MS];
+  });
+
+/** Requests per millisecond; null where there is no limit. */
+const rate = z
+  .string()
+  .regex(/^(off|\d+(\.\d+)?\/(s|min))$/, 'a rate such as 50/min or 10/s, or off, is needed')
+  .transform((value) => {
+    if (value === 'off') return null;
+    const [amount, unit] = value.split('/');
+    return Number(amount) / (unit === 's' ? 1_000 : 60_000);
+  })
+  .refine((value) => value === null || value > 0, 'a rate above 0 is needed; off means no limit');
+
+const list = z.string().transform((value) =>
+  value
+    .split(',')
+    .map((item) => item.trim())
+    .filter((item) => item !== ''),
+);
+
+const pointers = list
+  .refine((items) => items.every((item) => item.startsWith('/')), 'JSON pointers such as /price,/variants are needed')
+  .transform((items) =>
+    items.map((item) =>
+      item
+        .slice(1)
+        .split('/')
+        .map((part) => part.replaceAll('~1', '/').replaceAll('~0', '~')),
+    ),
+  );
+
+const baseUrl = z
+  .string()
+  .refine((value) => /^https?:$/.test(URL.canParse(value) ? new URL(value).protocol : ''), {
+    error: 'an http or https address is needed',
+  })
+  .refine((value) => new URL(value).username === '' && new URL(value).password === '', {
+    error: 'no user name or password may stand in the address; use CATCHWORD_API_KEY',
+  })
+  .transform((value) => value.replace(/[/?#]+$/, ''));
+
+const redisUrl = z.string().refine((value) => /^rediss?:$/.test(URL.canParse(value) ? new URL(value).protocol : ''), {
+  error: 'an address such as redis://127.0.0.1:6379 is needed',
+});
+
+const headerName = z.string().regex(/^[\w!#$%&'*+.^`|~-]+$/, 'a header name is needed');
+const headerValue = z.string().regex(/^[\x21-\x7e]+$/, 'printable characters without spaces are needed');
+const timeZone = z.string().refine((value) => {
+  try {
+    return new Intl.DateTimeFormat('en', { timeZone: value }) !== undefined;
+  } catch {
+    return false;
+  }
+}, 'a time zone such as UTC or Europe/Berlin is needed');
+
+interface Option<S extends z.ZodType = z.ZodType, F extends string | undefined = string | undefined> {
+  readonly env: string;
+  readonly fallback: F;
+  readonly schema: S;
+  readonly help: string;
+  /** A secret: may come from a file named by `<env>_FILE`, and its value is never printed. */
+  readonly secret?: boolean;
+}
+
+function option<S extends z.ZodType, F extends string | undefined>(
+  env: string,
+  fallback: F,
+  schema: S,
+  help: string,
+  secret = false,
+): Option<S, F> {
+  return { env, fallback, schema, help, secret };
+}
+
+/** Every setting: name, default, form, meaning. The only place that knows the names of the environment. */
+export const OPTIONS = {
+  baseUrl: option('CATCHWORD_BASE_URL', undefined, baseUrl, 'address of the service'),
+  apiKey: option('CATCHWORD_API_KEY', undefined, headerValue, 'API key', true),
+  accessToken: option('CATCHWORD_ACCESS_TOKEN', undefined, headerValue, 'access token', true),
+  apiKeyHeader: option('CATCHWORD_API_KEY_HEADER', 'X-Service-API-Key', headerName, 'header of the API key'),
+  accessTokenHeader: option(
+    'CATCHWORD_ACCESS_TOKEN_HEADER',
+    'X-Service-Access-Token',
+    headerName,
+    'header of the access token',
+  ),
+  pageParam: option('CATCHWORD_PAGE_PARAM', 'page', text, 'name of the page parameter'),
+  perPageParam: option('CATCHWORD_PER_PAGE_PARAM', 'per_page', text, 'name of the page size parameter'),
+  untilParam: option('CATCHWORD_UNTIL_PARAM', 'until', text, 'name of the parameter that ends a time range'),
+  currencyParam: option('CATCHWORD_CURRENCY_PARAM', 'currency', text, 'name of the currency parameter'),
+  perPage: option('CATCHWORD_PER_PAGE', '1000', whole(1, 1000), 'products a page, 1 to 1000'),
+  includeDetails: option('CATCHWORD_INCLUDE_DETAILS', '', list, 'groups to include, comma-separated'),
+  currency: option('CATCHWORD_CURRENCY', '', list, 'ISO 4217 codes, comma-separated'),
+  db: option('CATCHWORD_DB', 'data/catalog.db', text, 'the mirror, an SQLite file'),
+  redisUrl: option('REDIS_URL', undefined, redisUrl, 'Redis for BullMQ; unset: everything in one process', true),
+  concurrency: option('CATCHWORD_CONCURRENCY', '8', whole(1, 256), 'pages in flight per process'),
+  rateLimit: option('CATCHWORD_RATE_LIMIT', '50/min', rate, 'requests: N/s, N/min or off'),
+  requestTimeoutMs: option('CATCHWORD_REQUEST_TIMEOUT', '60s', duration, 'whole request, body included'),
+  fullCron: option('CATCHWORD_FULL_CRON', '0 2 * * *', text, 'when a full load starts; off: never'),
+  deltaCron: option('CATCHWORD_DELTA_CRON', '0 * * * *', text, 'when a delta load starts; off: never'),
+  timezone: option('CATCHWORD_TIMEZONE', 'UTC', timeZone, 'time zone of both'),
+  deltaOverlapMs: option('CATCHWORD_DELTA_OVERLAP', '5m', duration, 'how far before the watermark a delta asks'),
+  runMaxAgeMs: option('CATCHWORD_RUN_MAX_AGE', '24h', duration, 'an unfinished run older than this is given up'),
+  ignoreFields: option('CATCHWORD_IGNORE_FIELDS', '', pointers, 'JSON pointers left out of comparison'),
+  httpHost: option('CATCHWORD_HTTP_HOST', '127.0.0.1', text, 'address the web role listens on'),
+  httpPort: option('CATCHWORD_HTTP_PORT', '8080', whole(0, 65535), 'port the web role listens on; 0: any free one'),
+  httpToken: option('CATCHWORD_HTTP_TOKEN', undefined, headerValue, 'bearer token, required beyond loopback', true),
+  logLevel: option(
+    'LOG_LEVEL',
+    'info',
+    z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']),
+    'fatal, error, warn, info, debug, trace or silent',
+  ),
+} as const satisfies Record<string, Option>;
+
+type Values = {
+  readonly [K in keyof typeof OPTIONS]: (typeof OPTIONS)[K] extends Option<infer S, infer F>
+    ? F extends string
+      ? z.output<S>
+      : z.output<S> | undefined
+    : never;
+};
+
+export type Config = Values;
+
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** The process environment, under which a `.env` in the working directory is laid. */
+export function readEnvironment(directory = process.cwd()): Environment {
+  const file = `${directory}/.env`;
+  return { ...(existsSync(file) ? parseEnv(readFileSync(file, 'utf8')) : {}), ...process.env };
+}
+
+function secretFromFile(env: string, environment: Environment): string | undefined {
+  const path = environment[`${env}_FILE`];
+  if (path === undefined || path === '') return undefined;
+  try {
+    return readFileSync(path, 'utf8').trim();
+  } catch (cause) {
+    throw new CatchwordError('CONFIG_INVALID', `${env}_FILE: cannot read ${path}`, {
+      hint: 'Name a file that this user may read.',
+      cause,
+    });
+  }
+}
+
+/**
+ * @throws CatchwordError CONFIG_INVALID naming the variable; the value of a secret is not repeated
+ */
+export function loadConfig(environment: Environment = readEnvironment()): Config {
+  const values: Record<string, unknown> = {};
+  for (const [key, { env, fallback, schema, help, secret }] of Object.entries<Option>(OPTIONS)) {
+    const given = environment[env] || (secret ? secretFromFile(env, environment) : undefined) || fallback;
+    if (given === undefined) continue;
+    const parsed = schema.safeParse(given);
+    if (!parsed.success) {
+      const shown = secret ? 'its value' : JSON.stringify(given);
+      throw new CatchwordError('CONFIG_INVALID', `${env}: ${shown} cannot be used (${help})`, {
+        hint: `${parsed.error.issues[0]?.message ?? 'another value is needed'}.`.replace(/^./, (c) => c.toUpperCase()),
+      });
+    }
+    values[key] = parsed.data;
+  }
+  return values as unknown as Config;
+}
+
+/** What a command needs that talks to the service. */
+export interface SourceConfig extends Config {
+  readonly baseUrl: string;
+  readonly apiKey: string;
+}
+
+/** @throws CatchwordError CONFIG_INVALID naming what is missing */
+export function requireSource(config: Config): SourceConfig {
+  for (const key of ['baseUrl', 'apiKey'] as const) {
+    if (config[key] !== undefined) continue;
+    throw new CatchwordError('CONFIG_INVALID', `${OPTIONS[key].env} is not set (${OPTIONS[key].help})`, {
+      hint: 'Set it in the environment or in .env. To try without an account: npx catchword demo.',
+    });
+  }
+  return config as SourceConfig;
+}

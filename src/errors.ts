@@ -1,0 +1,100 @@
+/**
+ * The one error class. Callers match on `code`, never on the message.
+ *
+ * `retryable` says whether the same call may succeed later without anybody changing anything. `exit` is the process
+ * exit code of a command that ends with this error (0 done, 1 failed, 2 usage or configuration, 3 differences,
+ * 4 incomplete, 5 held, 75 source unavailable).
+ */
+const CODES = {
+  USAGE: { exit: 2, retryable: false },
+  CONFIG_INVALID: { exit: 2, retryable: false },
+  /** The mirror file cannot be used as it is: no database, from a newer version, not writable. */
+  MIRROR_UNUSABLE: { exit: 2, retryable: false },
+  /** A write failed half-way (disk full, I/O error); the transaction is rolled back and the writer stopped. */
+  MIRROR_WRITE_FAILED: { exit: 1, retryable: false },
+  /** Another live process holds the lease. */
+  MIRROR_BUSY: { exit: 1, retryable: true },
+  /** This process's epoch is old: another keeper took over. Nothing was written. */
+  LEASE_LOST: { exit: 4, retryable: false },
+  NOT_FOUND: { exit: 1, retryable: false },
+  RUN_NOT_ACTIVE: { exit: 1, retryable: false },
+  RUN_CANCELLED: { exit: 1, retryable: false },
+  RUN_TOO_OLD: { exit: 1, retryable: false },
+  INTERRUPTED: { exit: 4, retryable: true },
+  /** 401 or 403: the key or token was refused. */
+  SOURCE_AUTH: { exit: 2, retryable: false },
+  /** The address answers, but not as the service does (HTML, 404, a redirect). */
+  SOURCE_NOT_SERVICE: { exit: 2, retryable: true },
+  /** The service refused the request as wrong (other 4xx). */
+  SOURCE_REFUSED: { exit: 1, retryable: false },
+  /** 5xx, connection refused or reset, name not found. */
+  SOURCE_UNAVAILABLE: { exit: 75, retryable: true },
+  SOURCE_TIMEOUT: { exit: 75, retryable: true },
+  SOURCE_RATE_LIMITED: { exit: 75, retryable: true },
+  /** A body cut short, larger than allowed, or encoded wrongly. */
+  SOURCE_BODY: { exit: 1, retryable: true },
+  /** A page whose envelope does not fit what was asked. */
+  PAGE_INVALID: { exit: 1, retryable: true },
+  QUEUE_UNAVAILABLE: { exit: 1, retryable: true },
+  QUEUE_MISCONFIGURED: { exit: 2, retryable: false },
+} as const;
+
+export type ErrorCode = keyof typeof CODES;
+
+export interface ErrorDetails {
+  /** What the person who reads it should do. One sentence. */
+  readonly hint?: string;
+  /** Earliest moment of another try, as the source asked: milliseconds from now. */
+  readonly retryAfterMs?: number;
+  readonly cause?: unknown;
+  /** Overrides the code's default, where the case is known to be final. */
+  readonly retryable?: boolean;
+}
+
+export class CatchwordError extends Error {
+  readonly code: ErrorCode;
+  readonly retryable: boolean;
+  readonly hint: string | undefined;
+  readonly retryAfterMs: number | undefined;
+
+  constructor(code: ErrorCode, message: string, details: ErrorDetails = {}) {
+    super(message, details.cause === undefined ? undefined : { cause: details.cause });
+    this.name = 'CatchwordError';
+    this.code = code;
+    this.retryable = details.retryable ?? CODES[code].retryable;
+    this.hint = details.hint;
+    this.retryAfterMs = details.retryAfterMs;
+  }
+
+  /** Process exit code of a command that ends with this error. */
+  get exitCode(): number {
+    return CODES[this.code].exit;
+  }
+}
+
+/** An error as plain data, for a queue or a run's row. Never carries headers, so never a credential. */
+export interface ErrorRecord {
+  readonly code: ErrorCode;
+  readonly message: string;
+  readonly retryable: boolean;
+  readonly hint?: string;
+  readonly retryAfterMs?: number;
+}
+
+export function toErrorRecord(error: CatchwordError): ErrorRecord {
+  return {
+    code: error.code,
+    message: error.message,
+    retryable: error.retryable,
+    ...(error.hint !== undefined && { hint: error.hint }),
+    ...(error.retryAfterMs !== undefined && { retryAfterMs: error.retryAfterMs }),
+  };
+}
+
+export function fromErrorRecord(record: ErrorRecord): CatchwordError {
+  return new CatchwordError(record.code, record.message, record);
+}
+
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

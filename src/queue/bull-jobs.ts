@@ -1,0 +1,68 @@
+import { createHash } from 'node:crypto';
+import type { Worker } from 'bullmq';
+import type { Redis } from 'ioredis';
+import type { FetchTask } from '../catalog/page.ts';
+import type { Clock } from '../clock.ts';
+import { messageOf } from '../errors.ts';
+import type { Logger } from '../log.ts';
+import { cutRedis, doneWithin } from './redis.ts';
+
+/** What the keeper and the fetchers must agree on, and what is the same for their workers. */
+
+/** Which queues: the same on both sides. */
+export interface QueuePlace {
+  /** `redis://[user:password@]host:port[/db]` */
+  readonly redisUrl: string;
+  /** In front of every key. Default `catchword`. */
+  readonly prefix?: string;
+  /** Tells apart mirrors that share a Redis; letters, digits, `-` and `_`. Default `main`. */
+  readonly mirrorId?: string;
+}
+
+export function queueNames({ prefix = 'catchword', mirrorId = 'main' }: QueuePlace) {
+  return { prefix, fetch: `fetch-${mirrorId}`, apply: `apply-${mirrorId}`, runs: `runs-${mirrorId}` };
+}
+
+/** A short name of a source, the same in every process that reads it. */
+export function sourceId(baseUrl: string): string {
+  return createHash('sha256').update(baseUrl).digest('hex').slice(0, 12);
+}
+
+/** A job that is over leaves nothing behind, so that its id can be added again. */
+export const JOB_OPTIONS = { removeOnComplete: true, removeOnFail: true, stackTraceLimit: 0 } as const;
+
+/** Every failed try of a fetch job comes back through the fetcher's `backoffStrategy`. */
+export function fetchJobOptions(task: FetchTask) {
+  return { ...JOB_OPTIONS, attempts: task.maxAttempts, backoff: { type: 'custom' } };
+}
+
+/** A job whose worker died is taken up again after `lockDuration` and up to two `stalledInterval`s (milliseconds). */
+export const WORKER_OPTIONS = { lockDuration: 15_000, stalledInterval: 5_000 } as const;
+
+const CLOSE_TIMEOUT_MS = 3_000;
+
+/** Logs what a worker cannot do; while the connection is down, its own line in the log says all there is to say. */
+export function logErrors(worker: Worker, connection: Redis, log: Logger): void {
+  worker.on('error', (error) => {
+    const level = connection.status === 'ready' ? 'warn' : 'debug';
+    log[level]({ queue: worker.name, reason: messageOf(error) }, 'the queue reports an error');
+  });
+}
+
+/**
+ * Takes no more jobs, waits for those in hand, and disconnects. Where Redis has gone, or stops answering, the
+ * connections are cut; a job that could not be marked as done is then done again by another worker.
+ * @param inHand resolves when no job needs this process any more; called after the worker has stopped taking jobs
+ */
+export async function closeWorker(
+  worker: Worker,
+  connection: Redis,
+  clock: Clock,
+  inHand: () => Promise<unknown>,
+): Promise<void> {
+  const closed = worker.close(connection.status !== 'ready');
+  await inHand();
+  await doneWithin(closed, CLOSE_TIMEOUT_MS, clock);
+  cutRedis(connection);
+  worker.getBackend().blockingClient?.then(cutRedis, () => {});
+}

@@ -1,0 +1,130 @@
+import { type Job, Queue, WaitingError, Worker } from 'bullmq';
+import type { FetchOutcome, FetchTask } from '../catalog/page.ts';
+import { taskId } from '../catalog/page.ts';
+import type { Clock } from '../clock.ts';
+import { CatchwordError, messageOf } from '../errors.ts';
+import type { Logger } from '../log.ts';
+import { closeWorker, fetchJobOptions, logErrors, type QueuePlace, queueNames, WORKER_OPTIONS } from './bull-jobs.ts';
+import { decodeOutcome } from './captured-codec.ts';
+import type { PageQueue } from './queue.ts';
+import { checkRedis, connectRedis, cutRedis } from './redis.ts';
+
+export interface BullQueueOptions extends QueuePlace {
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+/**
+ * The keeper's side of the queue in Redis.
+ *
+ * ```
+ * keeper ── add ──► fetch jobs ──► fetchers, anywhere ──► apply jobs ── handle ──► keeper
+ * ```
+ * A job's id is the task's id in both queues. A fetcher adds the apply job before its fetch job ends, so whoever looks
+ * for the fetch job first and for the apply job after it cannot miss a task that is under way.
+ *
+ * Without Redis, `add` and `drop` do nothing but say so in the log: the keeper adds again what is still missing.
+ *
+ * @throws CatchwordError QUEUE_UNAVAILABLE, QUEUE_MISCONFIGURED as `checkRedis`
+ */
+export async function createBullQueue(options: BullQueueOptions): Promise<PageQueue> {
+  const { redisUrl, clock, log } = options;
+  await checkRedis(redisUrl);
+  const { prefix, ...names } = queueNames(options);
+  const producer = connectRedis(redisUrl, log, 'fail');
+  const fetchQueue = new Queue(names.fetch, { connection: producer, prefix });
+  const applyQueue = new Queue(names.apply, { connection: producer, prefix });
+  const queues = [fetchQueue, applyQueue];
+  // The connection logs for itself; without a listener the error would be thrown.
+  for (const queue of queues) queue.on('error', () => {});
+  await Promise.all(queues.map((queue) => queue.waitUntilReady()));
+
+  let consumer: { readonly worker: Worker; readonly connection: typeof producer } | undefined;
+  let inHand: Promise<void> = Promise.resolve();
+  let closed: Promise<void> | undefined;
+
+  async function unlessGone(what: string, work: () => Promise<void>): Promise<void> {
+    if (closed !== undefined) return;
+    try {
+      await work();
+    } catch (error) {
+      const level = producer.status === 'ready' ? 'warn' : 'debug';
+      log[level]({ what, reason: messageOf(error) }, 'Redis did not do what it was asked');
+    }
+  }
+
+  async function isUnderWay(tasks: readonly FetchTask[]): Promise<boolean[]> {
+    const pipeline = producer.pipeline();
+    for (const task of tasks) {
+      const id = taskId(task);
+      pipeline.exists(fetchQueue.toKey(id)).exists(applyQueue.toKey(id));
+    }
+    const replies = ((await pipeline.exec()) ?? []).map(([error, reply]) => {
+      if (error !== null) throw error;
+      return reply === 1;
+    });
+    return tasks.map((_, index) => replies[2 * index] === true || replies[2 * index + 1] === true);
+  }
+
+  async function deliver(data: unknown, handle: (outcome: FetchOutcome) => Promise<void>): Promise<void> {
+    try {
+      await handle(await decodeOutcome(data));
+    } catch (error) {
+      // Not tried again: what the keeper still misses it asks for again.
+      const hint = error instanceof CatchwordError ? error.hint : undefined;
+      log.error({ reason: messageOf(error), hint }, 'an outcome was not accepted');
+    }
+  }
+
+  async function close(): Promise<void> {
+    if (consumer !== undefined) await closeWorker(consumer.worker, consumer.connection, clock, () => inHand);
+    await Promise.all(queues.map((queue) => queue.close()));
+    cutRedis(producer);
+  }
+
+  return {
+    add: (tasks) =>
+      unlessGone('add', async () => {
+        const underWay = await isUnderWay(tasks);
+        const missing = tasks.filter((_, index) => underWay[index] === false);
+        if (missing.length === 0) return;
+        await fetchQueue.addBulk(
+          missing.map((task) => ({
+            name: 'fetch',
+            data: task,
+            opts: { ...fetchJobOptions(task), jobId: taskId(task) },
+          })),
+        );
+      }),
+    consume: async (handle) => {
+      const connection = connectRedis(redisUrl, log, 'wait');
+      const worker = new Worker(
+        names.apply,
+        async (job: Job, token) => {
+          if (closed !== undefined) {
+            await job.moveToWait(token);
+            throw new WaitingError();
+          }
+          inHand = deliver(job.data, handle);
+          await inHand;
+        },
+        { connection, prefix, concurrency: 1, ...WORKER_OPTIONS },
+      );
+      logErrors(worker, connection, log);
+      consumer = { worker, connection };
+      await worker.waitUntilReady();
+    },
+    drop: (runId) =>
+      unlessGone('drop', async () => {
+        for (const queue of queues) {
+          const ids = await queue.getRanges(['wait', 'delayed'], 0, -1);
+          const own = ids.filter((id) => id.startsWith(`r${runId}-`));
+          await Promise.all(own.map((id) => queue.remove(id)));
+        }
+      }),
+    close: () => {
+      closed ??= close();
+      return closed;
+    },
+  };
+}

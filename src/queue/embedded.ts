@@ -1,0 +1,109 @@
+import type { FetchOutcome, FetchTask } from '../catalog/page.ts';
+import { taskId } from '../catalog/page.ts';
+import type { Pacer } from '../client/rate.ts';
+import { retryDelayMs } from '../client/retry.ts';
+import type { Clock } from '../clock.ts';
+import { CatchwordError, messageOf, toErrorRecord } from '../errors.ts';
+import type { Logger } from '../log.ts';
+import type { PageQueue, ReadWindow } from './queue.ts';
+import { readError } from './read-error.ts';
+
+export interface EmbeddedQueueOptions {
+  readonly read: ReadWindow;
+  /** Tasks in hand at most: being read, waiting for another try, or waiting to be handed over. Bounds memory. */
+  readonly concurrency: number;
+  /** Every request passes it. */
+  readonly pacer: Pacer;
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** Told when the source says that it wants no request before `untilMs` (milliseconds since 1970). Must not throw. */
+  readonly onRateLimited?: (untilMs: number) => void;
+}
+
+/** The queue inside the process. It holds nothing that must survive: what is missing is known from SQLite. */
+export function createEmbeddedQueue(options: EmbeddedQueueOptions): PageQueue {
+  const { read, concurrency, pacer, clock, log, onRateLimited } = options;
+  const waiting = new Map<string, FetchTask>();
+  const inHand = new Map<string, Promise<void>>();
+  const stop = new AbortController();
+  let handle: ((outcome: FetchOutcome) => Promise<void>) | undefined;
+  let handedOver = Promise.resolve();
+
+  function noteFailure(error: CatchwordError): void {
+    if (error.retryAfterMs === undefined) return;
+    const untilMs = clock.now() + error.retryAfterMs;
+    pacer.blockUntil(untilMs);
+    onRateLimited?.(untilMs);
+  }
+
+  /** Null when it was stopped. */
+  async function readUntilDone(task: FetchTask): Promise<FetchOutcome | null> {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        await pacer.acquire(stop.signal);
+        const { page, response } = await read(task, stop.signal);
+        return { kind: 'captured', captured: { task, page, response, requests: attempt } };
+      } catch (thrown) {
+        if (stop.signal.aborted) return null;
+        const error = readError(thrown);
+        noteFailure(error);
+        const delayMs = retryDelayMs(error, attempt, task.maxAttempts, clock.random);
+        if (delayMs === null) return { kind: 'failed', task, error: toErrorRecord(error), requests: attempt };
+        log.warn({ task: taskId(task), attempt, delayMs, code: error.code, reason: error.message }, 'reading again');
+        await clock.sleep(delayMs, stop.signal).catch(() => {});
+        if (stop.signal.aborted) return null;
+      }
+    }
+  }
+
+  async function handOver(outcome: FetchOutcome): Promise<void> {
+    if (stop.signal.aborted) return;
+    try {
+      await handle?.(outcome);
+    } catch (error) {
+      log.error({ reason: messageOf(error) }, 'an outcome was not accepted');
+    }
+  }
+
+  async function work(task: FetchTask): Promise<void> {
+    const outcome = await readUntilDone(task);
+    if (outcome === null) return;
+    handedOver = handedOver.then(() => handOver(outcome));
+    await handedOver;
+  }
+
+  function fill(): void {
+    for (const [id, task] of waiting) {
+      if (handle === undefined || inHand.size >= concurrency) return;
+      waiting.delete(id);
+      const done = work(task).finally(() => {
+        inHand.delete(id);
+        fill();
+      });
+      inHand.set(id, done);
+    }
+  }
+
+  return {
+    add: async (tasks) => {
+      if (stop.signal.aborted) return;
+      for (const task of tasks) {
+        const id = taskId(task);
+        if (!inHand.has(id) && !waiting.has(id)) waiting.set(id, task);
+      }
+      fill();
+    },
+    consume: async (consumer) => {
+      handle = consumer;
+      fill();
+    },
+    drop: async (runId) => {
+      for (const [id, task] of waiting) if (task.runId === runId) waiting.delete(id);
+    },
+    close: async () => {
+      waiting.clear();
+      stop.abort(new CatchwordError('INTERRUPTED', 'the queue was closed'));
+      await Promise.all(inHand.values());
+    },
+  };
+}

@@ -1,0 +1,112 @@
+import { type Answer, errorAnswer } from '../answer.ts';
+import type { Catalog, TimeRange } from '../catalog.ts';
+import { DETAIL_GROUPS, type DetailGroup, type ItemShape } from '../details.ts';
+import type { FaultKind } from '../faults.ts';
+import { itemRenderer, type RenderItem } from '../item.ts';
+import type { Numbering } from '../numbering.ts';
+
+/** What the operations on products need of the sandbox. */
+export interface Shelf {
+  readonly catalog: Catalog;
+  readonly numbering: Numbering;
+  readonly seed: number;
+  /** Products of 2 KB. */
+  readonly details: boolean;
+}
+
+const MAX_PER_PAGE = 1000;
+/** Beyond it, `page * per_page` might lose digits. */
+const MAX_PAGE = 1_000_000_000;
+
+/** A value, or what is wrong with the parameter. */
+type Parsed<T> = { readonly value: T } | { readonly error: string };
+
+function whole(params: URLSearchParams, name: string, fallback: number, max: number): Parsed<number> {
+  const text = params.get(name);
+  if (text === null) return { value: fallback };
+  const value = /^\d+$/.test(text) ? Number(text) : 0;
+  return value >= 1 && value <= max ? { value } : { error: `${name}: a whole number from 1 to ${max} is needed` };
+}
+
+function time(params: URLSearchParams, name: string, fallback: number): Parsed<number> {
+  const text = params.get(name);
+  if (text === null) return { value: fallback };
+  const [, day, clock = 'T00:00', zone = 'Z'] =
+    /^(\d{4}-\d\d-\d\d)(T\d\d:\d\d(?::\d\d(?:\.\d+)?)?)?(Z|[+-]\d\d:?\d\d)?$/i.exec(text) ?? [];
+  const value = Date.parse(`${day}${clock}${zone}`);
+  return Number.isNaN(value) ? { error: `${name}: an ISO 8601 time is needed` } : { value };
+}
+
+function list(params: URLSearchParams, name: string): string[] {
+  return (params.get(name) ?? '').split(',').filter((item) => item !== '');
+}
+
+function groups(params: URLSearchParams): Parsed<ReadonlySet<DetailGroup>> {
+  const names = list(params, 'include_details');
+  const known = DETAIL_GROUPS.filter((group) => names.includes(group));
+  const unknown = names.find((name) => !DETAIL_GROUPS.some((group) => group === name));
+  return unknown === undefined
+    ? { value: new Set(known) }
+    : { error: `include_details: ${unknown} is none of ${DETAIL_GROUPS.join(', ')}` };
+}
+
+function currencies(params: URLSearchParams): Parsed<ReadonlySet<string> | null> {
+  const codes = list(params, 'currency');
+  return codes.every((code) => /^[A-Z]{3}$/.test(code))
+    ? { value: codes.length === 0 ? null : new Set(codes) }
+    : { error: 'currency: ISO 4217 codes, comma-separated, are needed' };
+}
+
+/** @returns how to render the items, as `include_details` and `currency` ask; or the answer that refuses them */
+export function itemsFor(shelf: Shelf, params: URLSearchParams): RenderItem | Answer {
+  const included = groups(params);
+  const priced = currencies(params);
+  if ('error' in included) return errorAnswer(422, included.error);
+  if ('error' in priced) return errorAnswer(422, priced.error);
+  const shape: ItemShape = { details: shelf.details, groups: included.value, currencies: priced.value };
+  return itemRenderer(shelf.seed, shelf.numbering, shape);
+}
+
+function rangeOf(params: URLSearchParams): Parsed<TimeRange | null> {
+  const from = time(params, 'from', Number.NEGATIVE_INFINITY);
+  const until = time(params, 'until', Number.POSITIVE_INFINITY);
+  if ('error' in from) return from;
+  if ('error' in until) return until;
+  return { value: params.has('from') || params.has('until') ? { from: from.value, until: until.value } : null };
+}
+
+/**
+ * `GET /v4/products`: one page of the listing, or of what was updated `from` … `until` (both inclusive), oldest update
+ * first. Withdrawn products are told of in the latter (see the catalog's option for the former).
+ * @param fault `wrong-page` and `short-page` are made here
+ */
+export function listProducts(shelf: Shelf, params: URLSearchParams, fault: FaultKind | null = null): Answer {
+  const asked = whole(params, 'page', 1, MAX_PAGE);
+  const size = whole(params, 'per_page', MAX_PER_PAGE, MAX_PER_PAGE);
+  const range = rangeOf(params);
+  if ('error' in asked) return errorAnswer(422, asked.error);
+  if ('error' in size) return errorAnswer(422, size.error);
+  if ('error' in range) return errorAnswer(422, range.error);
+  const render = itemsFor(shelf, params);
+  if (typeof render !== 'function') return render;
+
+  const perPage = size.value;
+  const page = fault !== 'wrong-page' ? asked.value : asked.value === 1 ? 2 : asked.value - 1;
+  const items: string[] = [];
+  const count = shelf.catalog.list(range.value, (page - 1) * perPage, perPage, (index, version, withdrawn) => {
+    items.push(render(index, version, withdrawn));
+  });
+  if (fault === 'short-page') items.length -= Math.ceil(items.length / 10);
+  const envelope = `"num_items":${count},"page":${page},"per_page":${perPage},"total_pages":${Math.ceil(count / perPage)}`;
+  return { status: 200, body: `{${envelope},"items":[${items.join(',')}]}` };
+}
+
+/** `GET /v4/products/:vbid`: the product, withdrawn ones too until they are gone. */
+export function readProduct(shelf: Shelf, vbid: string, params: URLSearchParams): Answer {
+  const render = itemsFor(shelf, params);
+  if (typeof render !== 'function') return render;
+  const index = shelf.numbering.indexOf(vbid);
+  const product = index === null ? null : shelf.catalog.find(index);
+  if (product === null) return errorAnswer(404, `Product ${vbid} not found`);
+  return { status: 200, body: render(product.index, product.version, product.withdrawn) };
+}

@@ -1,0 +1,55 @@
+import { type Clock, systemClock } from '../clock.ts';
+import type { ListOrder } from './catalog.ts';
+import type { RateLimit } from './rate-limit.ts';
+
+export interface SandboxOptions {
+  /** Products at the start, 0 to 20 million. */
+  readonly items: number;
+  /** The same seed gives the same catalog, the same faults and the same choice of what changes. */
+  readonly seed: number;
+  /** 0: any free port. */
+  readonly port: number;
+  /** Every answer of the interface waits this long. */
+  readonly latencyMs: number;
+  /** Null: none. */
+  readonly rateLimit: RateLimit | null;
+  /** Changes a second; 0: none. */
+  readonly churnPerSecond: number;
+  /** Products of about 2 KB in place of 110 bytes. */
+  readonly details: boolean;
+  /** Of the listing. `id`: order of creation. Deltas are always ordered by update, oldest first. */
+  readonly order: ListOrder;
+  /** See `parseFaults`; empty: none. */
+  readonly faults: string;
+  readonly apiKey: string;
+  readonly accessToken: string;
+  readonly apiKeyHeader: string;
+  readonly accessTokenHeader: string;
+  /** How long a withdrawn product is told of, with `distributable: false`, in deltas and by point lookup. */
+  readonly withdrawnForMs: number;
+  /** Whether the listing tells of withdrawn products too. */
+  readonly withdrawnInListing: boolean;
+  /** How long the fault `slow-body` takes. */
+  readonly slowBodyMs: number;
+  readonly clock: Clock;
+}
+
+export const SANDBOX_DEFAULTS: SandboxOptions = {
+  items: 10_000,
+  seed: 1,
+  port: 0,
+  latencyMs: 0,
+  rateLimit: null,
+  churnPerSecond: 0,
+  details: false,
+  order: 'id',
+  faults: '',
+  apiKey: 'SANDBOXKEY',
+  accessToken: 'sandboxtoken',
+  apiKeyHeader: 'X-Service-API-Key',
+  accessTokenHeader: 'X-Service-Access-Token',
+  withdrawnForMs: 10 * 86_400_000,
+  withdrawnInListing: false,
+  slowBodyMs: 5000,
+  clock: systemClock,
+};

@@ -1,0 +1,29 @@
+/** A well mixed whole number from 0 to 2^32 - 1; the same for the same arguments. */
+export function hash(seed: number, a: number, b = 0): number {
+  let h = Math.imul(seed ^ 0x9e3779b9, 0x85ebca6b) ^ Math.imul(a, 0xc2b2ae35) ^ Math.imul(b, 0x27d4eb2f);
+  h = Math.imul(h ^ (h >>> 16), 0x7feb352d);
+  h = Math.imul(h ^ (h >>> 15), 0x846ca68b);
+  return (h ^ (h >>> 16)) >>> 0;
+}
+
+/** At least 0, below 1. */
+export type Random = () => number;
+
+/** A sequence that depends on the seed alone. */
+export function createRandom(seed: number): Random {
+  let step = 0;
+  return () => hash(seed, ++step) / 2 ** 32;
+}
+
+/**
+ * `count` different whole numbers below `bound`, in no particular order (Floyd's algorithm: exactly `count` draws).
+ * All of them where `count` is not below `bound`.
+ */
+export function sample(random: Random, count: number, bound: number): number[] {
+  const chosen = new Set<number>();
+  for (let last = Math.max(0, bound - count); last < bound; last++) {
+    const drawn = Math.floor(random() * (last + 1));
+    chosen.add(chosen.has(drawn) ? last : drawn);
+  }
+  return [...chosen];
+}

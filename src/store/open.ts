@@ -1,0 +1,159 @@
+import { closeSync, existsSync, mkdirSync, openSync, readSync, statSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import BetterSqlite, { type Database } from 'better-sqlite3';
+import { type BetterSQLite3Database, drizzle } from 'drizzle-orm/better-sqlite3';
+import { migrate } from 'drizzle-orm/better-sqlite3/migrator';
+import { readMigrationFiles } from 'drizzle-orm/migrator';
+import { CatchwordError, messageOf } from '../errors.ts';
+
+/** Older ones can corrupt a database in WAL mode while the WAL is reset. */
+const MIN_SQLITE = '3.51.3';
+/** "ctwd": tells a mirror from another program's database. */
+const APPLICATION_ID = 0x63747764;
+const MIGRATIONS = fileURLToPath(new URL('../../drizzle', import.meta.url));
+
+export interface MirrorFile {
+  readonly path: string;
+  readonly sqlite: Database;
+  readonly orm: BetterSQLite3Database;
+}
+
+export interface OpenOptions {
+  /** Fail with NOT_FOUND instead of creating the file. */
+  readonly mustExist?: boolean;
+  /** Milliseconds to wait for another process's write; default 10,000. */
+  readonly busyTimeoutMs?: number;
+}
+
+function unusable(path: string, what: string, hint: string, cause?: unknown): CatchwordError {
+  return new CatchwordError('MIRROR_UNUSABLE', `${path} ${what}`, { hint, cause });
+}
+
+/** Creates the file, readable by its owner only, or checks that what is there is an SQLite database. */
+function prepareFile(path: string, mustExist: boolean): void {
+  if (!existsSync(path)) {
+    if (mustExist) {
+      throw new CatchwordError('NOT_FOUND', `there is no mirror at ${path}`, {
+        hint: 'Make one with: npx catchword sync. Or set CATCHWORD_DB to where it is.',
+      });
+    }
+    try {
+      mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+      closeSync(openSync(path, 'a', 0o600));
+    } catch (cause) {
+      throw unusable(
+        path,
+        `cannot be created (${messageOf(cause)})`,
+        'Set CATCHWORD_DB to a place this user may write.',
+        cause,
+      );
+    }
+    return;
+  }
+  if (!statSync(path).isFile()) throw unusable(path, 'is not a file', 'Set CATCHWORD_DB to a file.');
+  const head = Buffer.alloc(16);
+  let read: number;
+  try {
+    const file = openSync(path, 'r+');
+    read = readSync(file, head, 0, 16, 0);
+    closeSync(file);
+  } catch (cause) {
+    throw unusable(
+      path,
+      `cannot be written (${messageOf(cause)})`,
+      'Give this user the right to write it, or set CATCHWORD_DB.',
+      cause,
+    );
+  }
+  if (read > 0 && head.toString('latin1') !== 'SQLite format 3\0') {
+    throw unusable(path, 'is not an SQLite database', 'Set CATCHWORD_DB to another file; this one was left as it is.');
+  }
+}
+
+function atLeast(version: string, minimum: string): boolean {
+  const parts = version.split('.').map(Number);
+  for (const [index, least] of minimum.split('.').map(Number).entries()) {
+    const part = parts[index] ?? 0;
+    if (part !== least) return part > least;
+  }
+  return true;
+}
+
+/** The newest migration that the file has, as drizzle notes it; 0 for an empty file, null for a foreign one. */
+function schemaVersion(sqlite: Database): number | null {
+  const tables = sqlite.prepare("SELECT name FROM sqlite_schema WHERE type = 'table'").pluck().all();
+  if (tables.length === 0) return 0;
+  if (!tables.includes('__drizzle_migrations')) return null;
+  const newest = sqlite.prepare('SELECT max(created_at) FROM __drizzle_migrations').pluck().get();
+  return typeof newest === 'number' ? newest : 0;
+}
+
+/** Reads only: a file that is not ours is left as it is. */
+function checkOwnSchema(path: string, sqlite: Database, newest: number): number {
+  const version = schemaVersion(sqlite);
+  const applicationId = sqlite.pragma('application_id', { simple: true });
+  if (version === null || (version > 0 && applicationId !== APPLICATION_ID)) {
+    throw unusable(
+      path,
+      "is another program's database",
+      'Set CATCHWORD_DB to another file; this one was left as it is.',
+    );
+  }
+  if (version > newest) {
+    throw unusable(path, 'was written by a newer catchword', 'Upgrade catchword, or set CATCHWORD_DB to another file.');
+  }
+  return version;
+}
+
+function migrateToNewest(sqlite: Database, orm: BetterSQLite3Database, newest: number): void {
+  // Only a mirror's own connections wait here, and only at the first start after an upgrade: an exclusive lock held
+  // over drizzle's transaction keeps two processes from migrating at once.
+  sqlite.pragma('locking_mode = EXCLUSIVE');
+  try {
+    sqlite.pragma(`application_id = ${APPLICATION_ID}`);
+    if (schemaVersion(sqlite) !== newest) migrate(orm, { migrationsFolder: MIGRATIONS });
+  } finally {
+    sqlite.pragma('locking_mode = NORMAL');
+    // The lock is given back at the next access.
+    sqlite.prepare('SELECT count(*) FROM sqlite_schema').get();
+  }
+}
+
+/**
+ * Opens the mirror, creates it where there is none, and brings its schema up to date.
+ * @throws CatchwordError MIRROR_UNUSABLE, NOT_FOUND (with `mustExist`); the file is left as it was
+ */
+export function openMirrorFile(file: string, options: OpenOptions = {}): MirrorFile {
+  const path = resolve(file);
+  prepareFile(path, options.mustExist ?? false);
+  let sqlite: Database | undefined;
+  try {
+    sqlite = new BetterSqlite(path, { timeout: options.busyTimeoutMs ?? 10_000 });
+    const version = String(sqlite.prepare('SELECT sqlite_version()').pluck().get());
+    if (!atLeast(version, MIN_SQLITE)) {
+      throw unusable(path, `needs SQLite ${MIN_SQLITE}, this is ${version}`, 'Reinstall with: npm ci.');
+    }
+    const newest = Math.max(...readMigrationFiles({ migrationsFolder: MIGRATIONS }).map((file) => file.folderMillis));
+    const schema = checkOwnSchema(path, sqlite, newest);
+    // Effective only while the file is empty. 2-KB bodies would waste half of a 4-KB page.
+    sqlite.pragma('page_size = 16384');
+    sqlite.pragma('journal_mode = WAL');
+    sqlite.pragma('synchronous = FULL');
+    sqlite.pragma('foreign_keys = ON');
+    // 48 MiB: holds the inner pages of every index at several million products, and no more (memory stays flat).
+    sqlite.pragma('cache_size = -49152');
+    const orm = drizzle(sqlite);
+    if (schema !== newest) migrateToNewest(sqlite, orm, newest);
+    return { path, sqlite, orm };
+  } catch (error) {
+    sqlite?.close();
+    if (error instanceof CatchwordError) throw error;
+    throw unusable(
+      path,
+      `cannot be opened (${messageOf(error)})`,
+      'Check the file and its directory: owner, rights, free space.',
+      error,
+    );
+  }
+}

@@ -1,0 +1,234 @@
+import type { Database } from 'better-sqlite3';
+import { and, desc, eq, getTableColumns, inArray, lt, sql } from 'drizzle-orm';
+import type { BetterSQLite3Database } from 'drizzle-orm/better-sqlite3';
+import type { RejectedItem, Window } from '../catalog/page.ts';
+import type { Proof, Run, RunCounts, RunKind, RunState } from '../catalog/run.ts';
+import { decodeIds, encodeIds } from './ids.ts';
+import { checkpoints, passes, rejectedItems, runs } from './schema.ts';
+
+/** One reading of a list within a run. See schema.ts. */
+export interface Pass {
+  readonly runId: number;
+  readonly pass: number;
+  readonly from: number | null;
+  readonly sourceTime: number | null;
+  readonly numItems: number | null;
+  readonly perPage: number;
+}
+
+/** A window that was applied. */
+export interface Checkpoint extends Window {
+  readonly runId: number;
+  readonly pass: number;
+  readonly numItems: number;
+  readonly totalPages: number;
+  readonly requestedAt: number;
+  readonly items: number;
+  readonly created: number;
+  readonly updated: number;
+  readonly restored: number;
+  readonly rejected: number;
+  readonly requests: number;
+  /** Product ids in the order of the response; 0 for a rejected item. */
+  readonly ids: readonly number[];
+}
+
+export interface RunEnd {
+  readonly state: RunState;
+  readonly finishedAt: number;
+  readonly counts: RunCounts;
+  readonly proof: Proof | null;
+  readonly reasons: readonly string[];
+  readonly error: string | null;
+}
+
+export interface RunStore {
+  create(run: { kind: RunKind; from: number | null; startedAt: number; tick: string | null }): number;
+  get(id: number): Run | undefined;
+  /** Only the state: read once a page, so without the sums that `get` adds. */
+  state(id: number): RunState | undefined;
+  list(limit: number): Run[];
+  unfinished(): Run | undefined;
+  hasTick(tick: string): boolean;
+  setState(id: number, state: RunState): void;
+  /** The first page is there: pins the run's source time. */
+  beginReading(id: number, sourceTime: number): void;
+  end(id: number, end: RunEnd): void;
+  /** Start of the newest request that is on record, milliseconds since 1970; null for none. */
+  lastRequestAt(): number | null;
+  /** Sums over the run's checkpoints. `removed` and `missing` are 0 there. */
+  counts(id: number): RunCounts;
+
+  addPass(pass: Pass): void;
+  updatePass(runId: number, pass: number, sourceTime: number | null, numItems: number): void;
+  passes(runId: number): Pass[];
+
+  hasCheckpoint(runId: number, pass: number, window: Window): boolean;
+  addCheckpoint(checkpoint: Checkpoint): void;
+  /** Without ids, which may be many. */
+  checkpoints(runId: number, pass: number): Omit<Checkpoint, 'ids'>[];
+  /** Ids of one window after another, so that memory does not grow with the catalog. */
+  eachIds(runId: number): Iterable<readonly number[]>;
+  /** Ids of the pass's windows whose request started after `requestedAt`. */
+  idsReadAfter(runId: number, pass: number, requestedAt: number): Iterable<readonly number[]>;
+  addRejected(runId: number, pass: number, window: Window, items: readonly RejectedItem[]): void;
+  /** The first rejected items of a run, in order. */
+  rejected(runId: number, limit: number): (RejectedItem & Window)[];
+  /** Drops checkpoints of runs before `runId`, and rejected items of runs that started before `rejectedBefore`. */
+  prune(runId: number, rejectedBefore: number): void;
+}
+
+const { ids: _ids, ...withoutIds } = getTableColumns(checkpoints);
+
+const UNFINISHED: RunState[] = ['planned', 'reading', 'finishing'];
+
+type RunRow = typeof runs.$inferSelect;
+
+function runOf({ fromTime, tick: _tick, ...row }: RunRow, counts?: RunCounts): Run {
+  return { ...row, from: fromTime, ...counts };
+}
+
+export function createRunStore(sqlite: Database, orm: BetterSQLite3Database): RunStore {
+  const hasCheckpoint = sqlite
+    .prepare<[number, number, number, number], number>(
+      'SELECT 1 FROM checkpoints WHERE run_id = ? AND pass = ? AND page = ? AND per_page = ?',
+    )
+    .pluck();
+  const addCheckpoint = sqlite.prepare(
+    `INSERT INTO checkpoints (run_id, pass, page, per_page, num_items, total_pages, requested_at, items, created,
+       updated, restored, rejected, requests, ids) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+  );
+  const sums = sqlite.prepare<[number], RunCounts>(
+    `SELECT count(*) AS pages, coalesce(sum(items), 0) AS items, coalesce(sum(created), 0) AS created,
+       coalesce(sum(updated), 0) AS updated, 0 AS removed, coalesce(sum(restored), 0) AS restored, 0 AS missing,
+       coalesce(sum(rejected), 0) AS rejected, coalesce(sum(requests), 0) AS requests
+     FROM checkpoints WHERE run_id = ?`,
+  );
+  const ids = sqlite.prepare<[number], Buffer>('SELECT ids FROM checkpoints WHERE run_id = ?').pluck();
+  const lastRequest = sqlite
+    .prepare<[], number | null>(
+      'SELECT max(requested_at) FROM checkpoints WHERE run_id = (SELECT max(run_id) FROM checkpoints)',
+    )
+    .pluck();
+  const state = sqlite.prepare<[number], RunState>('SELECT state FROM runs WHERE id = ?').pluck();
+  const later = sqlite
+    .prepare<[number, number, number], Buffer>(
+      'SELECT ids FROM checkpoints WHERE run_id = ? AND pass = ? AND requested_at > ?',
+    )
+    .pluck();
+
+  function counts(id: number): RunCounts {
+    return sums.get(id) as RunCounts;
+  }
+
+  function whole(row: RunRow): Run {
+    return row.finishedAt === null ? runOf(row, counts(row.id)) : runOf(row);
+  }
+
+  function* decoded(blobs: Iterable<Buffer>): Iterable<readonly number[]> {
+    for (const blob of blobs) yield decodeIds(blob);
+  }
+
+  return {
+    create: ({ kind, from, startedAt, tick }) =>
+      orm.insert(runs).values({ kind, state: 'planned', fromTime: from, startedAt, tick }).returning().get().id,
+    get: (id) => {
+      const row = orm.select().from(runs).where(eq(runs.id, id)).get();
+      return row === undefined ? undefined : whole(row);
+    },
+    state: (id) => state.get(id),
+    list: (limit) => orm.select().from(runs).orderBy(desc(runs.id)).limit(limit).all().map(whole),
+    unfinished: () => {
+      const row = orm.select().from(runs).where(inArray(runs.state, UNFINISHED)).orderBy(desc(runs.id)).limit(1).get();
+      return row === undefined ? undefined : whole(row);
+    },
+    hasTick: (tick) => orm.select({ id: runs.id }).from(runs).where(eq(runs.tick, tick)).get() !== undefined,
+    setState: (id, state) => {
+      orm.update(runs).set({ state }).where(eq(runs.id, id)).run();
+    },
+    beginReading: (id, sourceTime) => {
+      orm.update(runs).set({ sourceTime, state: 'reading' }).where(eq(runs.id, id)).run();
+    },
+    end: (id, { counts: final, reasons, ...end }) => {
+      orm
+        .update(runs)
+        .set({ ...end, ...final, reasons: [...reasons] })
+        .where(eq(runs.id, id))
+        .run();
+    },
+    lastRequestAt: () => lastRequest.get() ?? null,
+    counts,
+
+    addPass: ({ from, ...pass }) => {
+      orm
+        .insert(passes)
+        .values({ ...pass, fromTime: from })
+        .run();
+    },
+    updatePass: (runId, pass, sourceTime, numItems) => {
+      orm
+        .update(passes)
+        .set({ numItems, sourceTime: sql`coalesce(${passes.sourceTime}, ${sourceTime})` })
+        .where(and(eq(passes.runId, runId), eq(passes.pass, pass)))
+        .run();
+    },
+    passes: (runId) =>
+      orm
+        .select()
+        .from(passes)
+        .where(eq(passes.runId, runId))
+        .orderBy(passes.pass)
+        .all()
+        .map(({ fromTime, ...row }) => ({ ...row, from: fromTime })),
+
+    hasCheckpoint: (runId, pass, { page, perPage }) => hasCheckpoint.get(runId, pass, page, perPage) !== undefined,
+    addCheckpoint: (c) => {
+      addCheckpoint.run(
+        c.runId,
+        c.pass,
+        c.page,
+        c.perPage,
+        c.numItems,
+        c.totalPages,
+        c.requestedAt,
+        c.items,
+        c.created,
+        c.updated,
+        c.restored,
+        c.rejected,
+        c.requests,
+        encodeIds(c.ids),
+      );
+    },
+    checkpoints: (runId, pass) =>
+      orm
+        .select(withoutIds)
+        .from(checkpoints)
+        .where(and(eq(checkpoints.runId, runId), eq(checkpoints.pass, pass)))
+        .all(),
+    eachIds: (runId) => decoded(ids.iterate(runId)),
+    idsReadAfter: (runId, pass, requestedAt) => decoded(later.iterate(runId, pass, requestedAt)),
+    addRejected: (runId, pass, { page, perPage }, items) => {
+      for (const item of items) {
+        orm
+          .insert(rejectedItems)
+          .values({ runId, pass, page, perPage, ...item })
+          .run();
+      }
+    },
+    rejected: (runId, limit) =>
+      orm
+        .select()
+        .from(rejectedItems)
+        .where(eq(rejectedItems.runId, runId))
+        .orderBy(rejectedItems.pass, rejectedItems.page, rejectedItems.position)
+        .limit(limit)
+        .all()
+        .map(({ page, perPage, position, reason, body }) => ({ page, perPage, position, reason, body })),
+    prune: (runId, rejectedBefore) => {
+      orm.delete(checkpoints).where(lt(checkpoints.runId, runId)).run();
+      const old = orm.select({ id: runs.id }).from(runs).where(lt(runs.startedAt, rejectedBefore));
+      orm.delete(rejectedItems).where(inArray(rejectedItems.runId, old)).run();
+    },
+  };
+}

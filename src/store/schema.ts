@@ -1,0 +1,187 @@
+import { sql } from 'drizzle-orm';
+import { blob, index, integer, primaryKey, sqliteTable, text, uniqueIndex } from 'drizzle-orm/sqlite-core';
+
+/*
+ * Tables are ours to change; users read the views (drizzle/*_views.sql). Times are milliseconds since 1970.
+ * No generated columns: what is looked up is stored, so that reading it needs no JSON parser.
+ */
+
+/**
+ * One row (id 1): what is true of the whole mirror.
+ * - incarnation: random id of this file's history
+ * - watermark: source time up to which every change is in the mirror; null before the first complete run
+ * - living: number of products without a tombstone
+ * - blocked_until: the source asked for no request before this moment
+ */
+export const mirror = sqliteTable('mirror', {
+  id: integer('id').primaryKey(),
+  incarnation: text('incarnation').notNull(),
+  watermark: integer('watermark'),
+  living: integer('living').notNull().default(0),
+  blockedUntil: integer('blocked_until'),
+});
+
+/**
+ * One row (id 1): who may write runs.
+ * - epoch: grows by one with every holder; a write that carries an older one changes nothing
+ * - holder: JSON of the holding process, null when free
+ * - expires_at: when a holder that no longer renews loses it
+ */
+export const lease = sqliteTable('lease', {
+  id: integer('id').primaryKey(),
+  epoch: integer('epoch').notNull().default(0),
+  holder: text('holder'),
+  expiresAt: integer('expires_at'),
+});
+
+/**
+ * - id: small and dense, so that a checkpoint can hold a page's ids in a byte or two each
+ * - first_seen_at: null while equal to changed_at, which is so for most of a catalog
+ * - changed_seq: head of the product's chain of changes (changes.prev_seq leads on)
+ * - removed_at: set on a tombstone
+ */
+export const products = sqliteTable(
+  'products',
+  {
+    id: integer('id').primaryKey(),
+    vbid: text('vbid').notNull(),
+    title: text('title'),
+    kind: text('kind'),
+    format: text('format'),
+    publisher: text('publisher'),
+    printIsbn: text('print_isbn'),
+    eIsbn: text('e_isbn'),
+    firstSeenAt: integer('first_seen_at'),
+    changedAt: integer('changed_at').notNull(),
+    changedSeq: integer('changed_seq').notNull(),
+    removedAt: integer('removed_at'),
+    body: text('body').notNull(),
+  },
+  (table) => [
+    // The lookup of every item of every page; `product <vbid>`.
+    uniqueIndex('products_vbid').on(table.vbid),
+    // `catalog` by ISBN.
+    index('products_print_isbn').on(table.printIsbn).where(sql`print_isbn IS NOT NULL`),
+    index('products_e_isbn').on(table.eIsbn).where(sql`e_isbn IS NOT NULL`),
+    // `catalog` by changed_at is served by an index on the view's expression, in drizzle/0001_views.sql: drizzle-kit
+    // writes expressions with commas wrongly.
+  ],
+);
+
+/**
+ * The ordered log. It holds what is needed to go back from a version to the one before, not the version.
+ * - op: 0 created, 1 updated, 2 removed, 3 restored
+ * - prev_seq: the same product's change before; null where there is none
+ * - before: JSON object, previous values of top-level fields that changed or vanished
+ * - added: JSON array, top-level fields that the previous version did not have; null where there are none
+ */
+export const changes = sqliteTable('changes', {
+  seq: integer('seq').primaryKey({ autoIncrement: true }),
+  at: integer('at').notNull(),
+  runId: integer('run_id').notNull(),
+  op: integer('op').notNull(),
+  productId: integer('product_id').notNull(),
+  prevSeq: integer('prev_seq'),
+  before: text('before'),
+  added: text('added'),
+});
+
+/**
+ * - tick: the schedule's moment that started it, e.g. `full@2026-11-20T02:00:00.000Z`; null when started by hand
+ * - from_time, source_time: see Run in catalog/run.ts
+ * - counts are filled in when the run ends; until then they are the sums of its checkpoints
+ */
+export const runs = sqliteTable(
+  'runs',
+  {
+    id: integer('id').primaryKey({ autoIncrement: true }),
+    kind: text('kind', { enum: ['full', 'delta'] }).notNull(),
+    state: text('state', {
+      enum: ['planned', 'reading', 'finishing', 'complete', 'held', 'failed', 'cancelled'],
+    }).notNull(),
+    tick: text('tick'),
+    fromTime: integer('from_time'),
+    sourceTime: integer('source_time'),
+    startedAt: integer('started_at').notNull(),
+    finishedAt: integer('finished_at'),
+    proof: text('proof', { enum: ['sealed', 'open'] }),
+    reasons: text('reasons', { mode: 'json' }).$type<string[]>().notNull().default([]),
+    pages: integer('pages').notNull().default(0),
+    items: integer('items').notNull().default(0),
+    created: integer('created').notNull().default(0),
+    updated: integer('updated').notNull().default(0),
+    removed: integer('removed').notNull().default(0),
+    restored: integer('restored').notNull().default(0),
+    missing: integer('missing').notNull().default(0),
+    rejected: integer('rejected').notNull().default(0),
+    requests: integer('requests').notNull().default(0),
+    error: text('error'),
+  },
+  (table) => [
+    // Two schedulers that fire for the same moment start one run.
+    uniqueIndex('runs_tick').on(table.tick),
+  ],
+);
+
+/**
+ * One reading of a list: pass 0 of a full run is the catalog, every other pass is a delta.
+ * - from_time: what the pass asks for; null for the whole list
+ * - source_time: the source's clock at the pass's first response
+ * - num_items: the newest total that the source told
+ * - per_page: the largest window of the pass
+ */
+export const passes = sqliteTable(
+  'passes',
+  {
+    runId: integer('run_id').notNull(),
+    pass: integer('pass').notNull(),
+    fromTime: integer('from_time'),
+    sourceTime: integer('source_time'),
+    numItems: integer('num_items'),
+    perPage: integer('per_page').notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.runId, table.pass] })],
+);
+
+/**
+ * A window of a pass was applied. Kept until a later run of the same kind is complete.
+ * - ids: product ids in the order of the response (see ids.ts); 0 for a rejected item
+ * - num_items, total_pages: what this response told
+ * - requested_at: start of the request; a later read is not overwritten by an earlier one
+ * - requests: tries, the successful one included
+ */
+export const checkpoints = sqliteTable(
+  'checkpoints',
+  {
+    runId: integer('run_id').notNull(),
+    pass: integer('pass').notNull(),
+    page: integer('page').notNull(),
+    perPage: integer('per_page').notNull(),
+    numItems: integer('num_items').notNull(),
+    totalPages: integer('total_pages').notNull(),
+    requestedAt: integer('requested_at').notNull(),
+    items: integer('items').notNull(),
+    created: integer('created').notNull(),
+    updated: integer('updated').notNull(),
+    restored: integer('restored').notNull(),
+    rejected: integer('rejected').notNull(),
+    requests: integer('requests').notNull(),
+    ids: blob('ids', { mode: 'buffer' }).notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.runId, table.pass, table.page, table.perPage] })],
+);
+
+/** Items that failed validation. Kept for 30 days. */
+export const rejectedItems = sqliteTable(
+  'rejected',
+  {
+    runId: integer('run_id').notNull(),
+    pass: integer('pass').notNull(),
+    page: integer('page').notNull(),
+    perPage: integer('per_page').notNull(),
+    position: integer('position').notNull(),
+    reason: text('reason').notNull(),
+    body: text('body').notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.runId, table.pass, table.page, table.perPage, table.position] })],
+);

@@ -1,0 +1,41 @@
+import BetterSqlite, { type Database } from 'better-sqlite3';
+import { CatchwordError } from '../errors.ts';
+
+export type WriteTransaction = <T>(work: () => T) => T;
+
+/**
+ * Runs `work` in one immediate transaction: all of it is durable when this returns, or nothing of it happened.
+ *
+ * After SQLITE_FULL or an I/O error SQLite has rolled back by itself, and a further statement would run alone, outside
+ * any transaction. So the first failed write ends the writer: later calls fail at once, until the file is opened anew.
+ *
+ * @throws CatchwordError MIRROR_BUSY when another process writes for longer than the busy timeout;
+ *   MIRROR_WRITE_FAILED when the file cannot be written; or what `work` throws, rolled back
+ */
+export function createWriteTransaction(sqlite: Database): WriteTransaction {
+  let broken: CatchwordError | undefined;
+  const run = sqlite.transaction((work: () => unknown) => work());
+  return <T>(work: () => T): T => {
+    if (broken !== undefined) throw broken;
+    try {
+      return run.immediate(work) as T;
+    } catch (error) {
+      if (!(error instanceof BetterSqlite.SqliteError)) throw error;
+      if (error.code.startsWith('SQLITE_BUSY')) {
+        throw new CatchwordError('MIRROR_BUSY', 'another process keeps the mirror locked', {
+          hint: 'Find it with: npx catchword status. A backup tool may hold the file as well.',
+          cause: error,
+        });
+      }
+      broken = new CatchwordError(
+        'MIRROR_WRITE_FAILED',
+        `writing the mirror failed: ${error.message} (${error.code})`,
+        {
+          hint: 'Nothing half-written remains. Make room on the disk or mend it, then start again; the run goes on.',
+          cause: error,
+        },
+      );
+      throw broken;
+    }
+  };
+}

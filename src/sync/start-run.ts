@@ -1,0 +1,45 @@
+import type { Run, RunKind } from '../catalog/run.ts';
+import { deltaFrom } from '../catalog/watermark.ts';
+import { CatchwordError } from '../errors.ts';
+import type { Store } from '../store/store.ts';
+
+export interface RunRequest {
+  readonly kind: RunKind;
+  /** Where a delta begins, instead of the watermark less the overlap; milliseconds since 1970. */
+  readonly from?: number;
+  /** The schedule's moment; a moment that has a run already starts none. */
+  readonly tick?: string;
+}
+
+export interface StartSettings {
+  readonly perPage: number;
+  readonly overlapMs: number;
+}
+
+/**
+ * Plans a run: one row, one pass. A delta without a watermark becomes a full run, as there is nothing to go on from.
+ * @param nowMs local clock
+ * @returns the run, or null when its tick was started already
+ * @throws CatchwordError LEASE_LOST
+ */
+export function startRun(
+  store: Store,
+  epoch: number,
+  request: RunRequest,
+  settings: StartSettings,
+  nowMs: number,
+): Run | null {
+  return store.write(() => {
+    store.lease.check(epoch);
+    if (request.tick !== undefined && store.runs.hasTick(request.tick)) return null;
+    const watermark = store.watermark();
+    const since = request.from ?? (watermark === null ? null : deltaFrom(watermark, settings.overlapMs));
+    const from = request.kind === 'delta' ? since : null;
+    const kind = from === null ? 'full' : 'delta';
+    const id = store.runs.create({ kind, from, startedAt: nowMs, tick: request.tick ?? null });
+    store.runs.addPass({ runId: id, pass: 0, from, sourceTime: null, numItems: null, perPage: settings.perPage });
+    const run = store.runs.get(id);
+    if (run === undefined) throw new CatchwordError('NOT_FOUND', `run ${id} vanished while it was planned`);
+    return run;
+  });
+}

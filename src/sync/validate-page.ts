@@ -1,0 +1,96 @@
+import { z } from 'zod';
+import { arrayItems, objectMembers } from '../catalog/json-text.ts';
+import type { Envelope, Page, RejectedItem, Window } from '../catalog/page.ts';
+import { type Product, productOf } from '../catalog/product.ts';
+import { CatchwordError, messageOf } from '../errors.ts';
+
+/** Services write numbers as text here and there. */
+const total = z.union([
+  z.int().min(0),
+  z
+    .string()
+    .regex(/^\d{1,15}$/)
+    .transform(Number),
+]);
+
+const ENVELOPE = z.looseObject({
+  num_items: total,
+  page: total,
+  per_page: total,
+  total_pages: total,
+  items: z.array(z.unknown()),
+});
+
+const VBID = z
+  .union([z.string(), z.number().transform(String)])
+  .refine((vbid) => vbid.trim() !== '', 'vbid is empty')
+  .refine((vbid) => vbid.length <= 255, 'vbid is longer than 255 characters')
+  .refine((vbid) => !/\p{Cc}/u.test(vbid), 'vbid holds a control character');
+
+const ITEM = z.looseObject({ vbid: VBID });
+
+function invalid(message: string, retryable = true): CatchwordError {
+  return new CatchwordError('PAGE_INVALID', message, {
+    retryable,
+    hint: 'The source answered with a page that does not fit what was asked. Check it with: npx catchword doctor.',
+  });
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw invalid(`the page is not JSON (${messageOf(error)})`);
+  }
+}
+
+/** The envelope must echo what was asked, and hold as many items as it says. */
+function checkEnvelope(envelope: Envelope, items: number, window: Window): void {
+  const { page, perPage, numItems, totalPages } = envelope;
+  if (page !== window.page) throw invalid(`asked for page ${window.page}, got page ${page}`);
+  if (perPage !== window.perPage) throw invalid(`asked for ${window.perPage} a page, got ${perPage}`, false);
+  if (items > perPage) throw invalid(`page ${page} holds ${items} items, more than the ${perPage} it may`);
+  if (page < totalPages && items < perPage) {
+    throw invalid(`page ${page} of ${totalPages} holds ${items} items in place of ${perPage}`);
+  }
+  const expected = Math.max(0, numItems - (page - 1) * perPage);
+  if (page >= totalPages && items !== expected && totalPages === Math.ceil(numItems / perPage)) {
+    throw invalid(`page ${page} of ${totalPages} holds ${items} items; of ${numItems} it should hold ${expected}`);
+  }
+}
+
+/** @returns the product, or the reason why it is none */
+function readItem(item: unknown, body: string): Product | string {
+  const parsed = ITEM.safeParse(item);
+  if (parsed.success) return productOf(parsed.data.vbid, parsed.data, body);
+  const [issue] = parsed.error.issues;
+  const field = issue?.path.join('.');
+  return field ? `${field}: ${issue?.message}` : `the item is no object: ${issue?.message}`;
+}
+
+/**
+ * Reads a catalog page (interface, section 2.5). An item that cannot be used becomes a rejected item; the page goes on.
+ * @param text the response body
+ * @param window what was asked
+ * @throws CatchwordError PAGE_INVALID where the page as a whole cannot be what was asked
+ */
+export function validatePage(text: string, window: Window): Page {
+  const parsed = ENVELOPE.safeParse(parseJson(text));
+  if (!parsed.success) {
+    const [issue] = parsed.error.issues;
+    throw invalid(`the page has no catalog envelope: ${issue?.path.join('.') || 'body'}: ${issue?.message}`);
+  }
+  const { items, num_items, page, per_page, total_pages } = parsed.data;
+  const envelope = { numItems: num_items, page, perPage: per_page, totalPages: total_pages };
+  checkEnvelope(envelope, items.length, window);
+  const bodies = arrayItems(objectMembers(text).get('items') ?? '[]');
+  if (bodies.length !== items.length) throw invalid(`page ${page} holds "items" in a form that cannot be read`);
+  const rejected: RejectedItem[] = [];
+  const products = bodies.map((body, position) => {
+    const product = readItem(items[position], body);
+    if (typeof product !== 'string') return product;
+    rejected.push({ position, reason: product, body });
+    return null;
+  });
+  return { envelope, products, rejected };
+}

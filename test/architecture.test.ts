@@ -1,0 +1,118 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, relative, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, it } from 'vitest';
+
+const SRC = fileURLToPath(new URL('../src', import.meta.url));
+
+/** Known by all. */
+const COMMON = ['errors', 'log', 'metrics', 'clock', 'service', 'version'];
+
+/** Which folders a folder may import from, besides itself and what all know. */
+const MAY_IMPORT: Record<string, readonly string[]> = {
+  catalog: [],
+  client: ['catalog', 'config'],
+  store: ['catalog'],
+  sync: ['catalog', 'client', 'store', 'queue'],
+  queue: ['catalog', 'client', 'store', 'sync'],
+  schedule: ['catalog', 'client', 'store', 'sync', 'queue'],
+  web: ['catalog', 'client', 'store', 'sync', 'queue', 'schedule'],
+  sandbox: ['catalog'],
+  commands: ['*'],
+  cli: ['*'],
+  config: [],
+};
+
+/** Packages that one folder alone may know. */
+const ONLY_IN: Record<string, readonly string[]> = {
+  'better-sqlite3': ['store'],
+  'drizzle-orm': ['store'],
+  undici: ['client'],
+  bullmq: ['queue'],
+  ioredis: ['queue'],
+  'node-cron': ['schedule'],
+  fastify: ['web'],
+  commander: ['commands', 'cli'],
+};
+
+interface Import {
+  readonly file: string;
+  readonly from: string;
+}
+
+const files = readdirSync(SRC, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.ts'));
+
+function importsOf(file: string): Import[] {
+  const text = readFileSync(join(SRC, file), 'utf8');
+  const found = text.matchAll(
+    /^(?:import|export)\b[^;]*?\bfrom\s+'([^']+)';|^import '([^']+)';|\bimport\('([^']+)'\)/gm,
+  );
+  return [...found].map((match) => ({ file, from: match[1] ?? match[2] ?? match[3] ?? '' }));
+}
+
+/** The folder of a file in src, or the name of a file at its top. */
+function layerOf(file: string): string {
+  const [head = ''] = file.split('/');
+  return head.replace(/\.ts$/, '');
+}
+
+const imports = files.flatMap(importsOf);
+const local = imports
+  .filter(({ from }) => from.startsWith('.'))
+  .map(({ file, from }) => ({ file, to: relative(SRC, resolve(SRC, dirname(file), from)) }));
+
+describe('architecture', () => {
+  it('is read at all', () => {
+    expect(local.length).toBeGreaterThan(100);
+  });
+
+  it('imports go one way', () => {
+    const wrong = local.filter(({ file, to }) => {
+      const [own, other] = [layerOf(file), layerOf(to)];
+      if (own === other || COMMON.includes(other)) return false;
+      const allowed = COMMON.includes(own) ? [] : (MAY_IMPORT[own] ?? []);
+      return !allowed.includes('*') && !allowed.includes(other);
+    });
+    expect(wrong).toEqual([]);
+  });
+
+  it('a queue port is all that sync knows of queues', () => {
+    const wrong = local.filter(
+      ({ file, to }) => layerOf(file) === 'sync' && layerOf(to) === 'queue' && to !== 'queue/queue.ts',
+    );
+    expect(wrong).toEqual([]);
+  });
+
+  it('each package is known where it belongs', () => {
+    const wrong = imports.filter(({ file, from }) => {
+      const name = Object.keys(ONLY_IN).find((known) => from === known || from.startsWith(`${known}/`));
+      return name !== undefined && !ONLY_IN[name]?.includes(layerOf(file));
+    });
+    expect(wrong).toEqual([]);
+  });
+
+  it('has no cycle', () => {
+    const next = new Map<string, string[]>();
+    for (const { file, to } of local) next.set(file, [...(next.get(file) ?? []), to]);
+    const done = new Set<string>();
+    const cycles: string[][] = [];
+    const visit = (file: string, path: string[]): void => {
+      if (path.includes(file)) cycles.push([...path.slice(path.indexOf(file)), file]);
+      if (path.includes(file) || done.has(file)) return;
+      for (const to of next.get(file) ?? []) visit(to, [...path, file]);
+      done.add(file);
+    };
+    for (const file of files) visit(file, []);
+    expect(cycles).toEqual([]);
+  });
+
+  it('only config and the entry read the environment', () => {
+    const wrong = files.filter((file) => /process\.env\b/.test(readFileSync(join(SRC, file), 'utf8')));
+    expect(wrong).toEqual(['config.ts']);
+  });
+
+  it('no file is over 400 lines', () => {
+    const long = files.filter((file) => readFileSync(join(SRC, file), 'utf8').split('\n').length > 400);
+    expect(long).toEqual([]);
+  });
+});

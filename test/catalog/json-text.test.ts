@@ -1,0 +1,58 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { arrayItems, objectMembers, objectText } from '../../src/catalog/json-text.ts';
+
+const json = fc.jsonValue({ maxDepth: 4, stringUnit: 'grapheme' });
+
+describe('pieces of JSON text', () => {
+  it('cuts any array into the texts of its items', () => {
+    fc.assert(
+      fc.property(fc.array(json), fc.constantFrom(undefined, 1, '\t'), (values, indent) => {
+        const items = arrayItems(JSON.stringify(values, null, indent));
+        expect(items.map((item) => JSON.parse(item))).toEqual(JSON.parse(JSON.stringify(values)));
+      }),
+    );
+  });
+
+  it('cuts any object into its members and puts it together again', () => {
+    fc.assert(
+      fc.property(
+        fc.dictionary(fc.string({ unit: 'binary' }), json),
+        fc.constantFrom(undefined, 2),
+        (value, indent) => {
+          const text = JSON.stringify(value, null, indent);
+          const again = JSON.parse(objectText(objectMembers(text)));
+          expect(JSON.stringify(again)).toBe(JSON.stringify(JSON.parse(text)));
+        },
+      ),
+    );
+  });
+
+  it('changes no byte of a number', () => {
+    expect(arrayItems('[ 10.50 , 12345678901234567890, {"a": 1e+2} ]')).toEqual([
+      '10.50',
+      '12345678901234567890',
+      '{"a": 1e+2}',
+    ]);
+    expect(objectMembers('{"a" : 10.50, "b":[1, 2]}')).toEqual(
+      new Map([
+        ['a', '10.50'],
+        ['b', '[1, 2]'],
+      ]),
+    );
+  });
+
+  it('takes quotes, brackets and backslashes in strings for text', () => {
+    const value = ['\\', '"]', '\\"', 'a\\\\"', '{[', ''];
+    expect(arrayItems(JSON.stringify(value)).map((item) => JSON.parse(item))).toEqual(value);
+  });
+
+  it('takes the last of a repeated key, as JSON.parse does', () => {
+    expect(objectMembers('{"a":1,"a":2}')).toEqual(new Map([['a', '2']]));
+  });
+
+  it('knows empty arrays and objects', () => {
+    expect(arrayItems('[ ]')).toEqual([]);
+    expect(objectMembers('{ }')).toEqual(new Map());
+  });
+});

@@ -1,0 +1,269 @@
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import { setImmediate as turn } from 'node:timers/promises';
+import { Redis } from 'ioredis';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { taskId } from '../../src/catalog/page.ts';
+import { type Clock, systemClock } from '../../src/clock.ts';
+import { createLog } from '../../src/log.ts';
+import { createBullQueue } from '../../src/queue/bullmq.ts';
+import { type FetcherOptions, limiterOf, startFetcher } from '../../src/queue/fetcher.ts';
+import type { PageQueue } from '../../src/queue/queue.ts';
+import { checkRedis } from '../../src/queue/redis.ts';
+import { type RedisServer, redisAvailable, startRedis } from '../support/redis.ts';
+import { collect, idOf, itKeepsTheContract } from './contract.ts';
+import { createGate, createScriptedSource, task, untilAborted } from './scripted-source.ts';
+
+const log = createLog('silent');
+/** Tries follow each other at once. */
+const clock: Clock = { ...systemClock, random: () => 0 };
+
+let server: RedisServer;
+let admin: Redis;
+let names = 0;
+
+/** When jobs became active, by the clock of Redis. */
+async function activeTimes(mirrorId: string): Promise<number[]> {
+  const events = await admin.xrange(`catchword:fetch-${mirrorId}:events`, '-', '+');
+  return events.filter(([, fields]) => fields.includes('active')).map(([id]) => Number(id.split('-')[0]));
+}
+
+interface Place {
+  readonly queue: PageQueue;
+  readonly mirrorId: string;
+  fetcher(options: Pick<FetcherOptions, 'read'> & Partial<FetcherOptions>): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** A keeper's queue under a name of its own, and its fetchers. */
+async function openPlace(redisUrl = server.url): Promise<Place> {
+  const mirrorId = `test${++names}`;
+  const queue = await createBullQueue({ redisUrl, mirrorId, clock, log });
+  const closers = [() => queue.close()];
+  return {
+    queue,
+    mirrorId,
+    fetcher: async (options) => {
+      const fetcher = await startFetcher({ redisUrl, mirrorId, concurrency: 2, intervalMs: null, clock, log, ...options });
+      closers.push(() => fetcher.close());
+    },
+    close: async () => {
+      await Promise.all(closers.map((close) => close()));
+    },
+  };
+}
+
+const pages = (count: number) => Array.from({ length: count }, (_, index) => task(index + 1));
+
+describe.skipIf(!redisAvailable)('BullMQ queue', () => {
+  beforeAll(async () => {
+    server = await startRedis();
+    admin = new Redis(server.url, { maxRetriesPerRequest: null });
+    admin.on('error', () => {});
+  });
+  afterAll(async () => {
+    admin.disconnect();
+    await server.stop();
+  });
+
+  itKeepsTheContract(clock, async ({ read, concurrency, intervalMs }) => {
+    const place = await openPlace();
+    await place.fetcher({ read, concurrency, intervalMs });
+    return {
+      queue: place.queue,
+      lose: async () => {
+        await admin.flushall();
+      },
+      requestTimes: () => activeTimes(place.mirrorId),
+      close: place.close,
+    };
+  });
+
+  it('leaves nothing behind', async () => {
+    const place = await openPlace();
+    const source = createScriptedSource(clock);
+    await place.fetcher({ read: source.read });
+    const { count } = await collect(place.queue);
+    await place.queue.add(pages(20));
+    await count(20);
+    await place.close();
+    const left = await admin.keys(`catchword:*-${place.mirrorId}:r*`);
+    expect(left).toEqual([]);
+  });
+
+  it('shares one limit among fetchers', async () => {
+    const place = await openPlace();
+    const source = createScriptedSource(clock);
+    const intervalMs = 30;
+    await place.fetcher({ read: source.read, intervalMs });
+    await place.fetcher({ read: source.read, intervalMs });
+    const { count } = await collect(place.queue);
+    await place.queue.add(pages(16));
+    await count(16);
+    const times = await activeTimes(place.mirrorId);
+    expect(times).toHaveLength(16);
+    const gaps = times.slice(1).map((at, index) => at - (times[index] ?? 0));
+    expect(Math.min(...gaps)).toBeGreaterThanOrEqual(intervalMs);
+    await place.close();
+  });
+
+  it('lets mirrors that share a Redis alone', async () => {
+    const [one, other] = [await openPlace(), await openPlace()];
+    const source = createScriptedSource(clock);
+    await other.fetcher({ read: source.read });
+    const collected = await collect(one.queue);
+    const { count } = await collect(other.queue);
+    await other.queue.add([task(1)]);
+    await count(1);
+    expect(collected.outcomes).toEqual([]);
+    await Promise.all([one.close(), other.close()]);
+  });
+
+  it('gives a page that a fetcher leaves unread to another one', async () => {
+    const place = await openPlace();
+    const asked = createGate();
+    const slow = createScriptedSource(clock, async (_, __, signal) => {
+      asked.open();
+      await untilAborted(signal);
+    });
+    const leaving = await startFetcher({
+      ...{ redisUrl: server.url, mirrorId: place.mirrorId, read: slow.read, concurrency: 1, intervalMs: null },
+      ...{ clock, log },
+    });
+    const { outcomes, count } = await collect(place.queue);
+    await place.queue.add([task(1)]);
+    await asked.passed;
+    await leaving.close();
+    await place.fetcher({ read: createScriptedSource(clock).read });
+    await count(1);
+    expect(outcomes).toMatchObject([{ kind: 'captured', captured: { requests: 1 } }]);
+    await place.close();
+  });
+
+  it('keeps a page that is read while Redis is away, and goes on when it is back', async () => {
+    const own = await startRedis();
+    const place = await openPlace(own.url);
+    const gate = createGate();
+    const asked = createGate();
+    const source = createScriptedSource(clock, async ({ window }) => {
+      asked.open();
+      if (window.page === 1) await gate.passed;
+    });
+    await place.fetcher({ read: source.read, concurrency: 1 });
+    const { outcomes, count } = await collect(place.queue);
+    await place.queue.add(pages(3));
+    await asked.passed;
+    await own.kill('SIGKILL');
+    gate.open();
+    await place.queue.add(pages(3));
+    await place.queue.drop(1);
+    await own.restart();
+    await count(1);
+    expect(outcomes.map(idOf)).toEqual([taskId(task(1))]);
+    while (outcomes.length < 3) {
+      await place.queue.add(pages(3).slice(1));
+      await turn();
+    }
+    await place.close();
+    await own.stop();
+  });
+
+  it.each(['SIGKILL', 'SIGSTOP'] as const)('closes while Redis is gone (%s)', async (signal) => {
+    const own = await startRedis();
+    const place = await openPlace(own.url);
+    const asked = createGate();
+    const source = createScriptedSource(clock, async (_, __, aborted) => {
+      asked.open();
+      await untilAborted(aborted);
+    });
+    await place.fetcher({ read: source.read });
+    await collect(place.queue);
+    await place.queue.add(pages(3));
+    await asked.passed;
+    await own.kill(signal);
+    await place.close();
+    await own.stop();
+  });
+
+  it('takes few round trips to add many tasks', async () => {
+    const place = await openPlace();
+    const reads = async () => Number(/total_reads_processed:(\d+)/.exec(await admin.info('stats'))?.[1]);
+    await place.queue.add(pages(1));
+    const before = await reads();
+    await place.queue.add(pages(64));
+    // Two of these are the questions of the test itself; a large write may arrive in more than one piece.
+    expect((await reads()) - before).toBeLessThan(10);
+    await place.close();
+  });
+});
+
+describe('limiter', () => {
+  it.each([
+    [1_212, { max: 1, duration: 1_212 }],
+    [101.2, { max: 1, duration: 102 }],
+    [12.5, { max: 1, duration: 13 }],
+    [4, { max: 5, duration: 20 }],
+    [0.3, { max: 66, duration: 20 }],
+  ])('spaces requests %s ms apart', (intervalMs, limiter) => {
+    expect(limiterOf(intervalMs)).toEqual(limiter);
+  });
+});
+
+describe.skipIf(!redisAvailable)('check of Redis', () => {
+  async function refused(args: readonly string[]): Promise<unknown> {
+    const own = await startRedis({ args });
+    try {
+      return await checkRedis(own.url).then(
+        () => 'accepted',
+        (error: unknown) => error,
+      );
+    } finally {
+      await own.stop();
+    }
+  }
+
+  it('accepts one that evicts nothing', async () => {
+    expect(await refused([])).toBe('accepted');
+  });
+
+  it('accepts one that forbids CONFIG', async () => {
+    expect(await refused(['--rename-command', 'CONFIG', ''])).toBe('accepted');
+  });
+
+  it('refuses one that may evict jobs', async () => {
+    expect(await refused(['--maxmemory-policy', 'allkeys-lru'])).toMatchObject({
+      code: 'QUEUE_MISCONFIGURED',
+      message: expect.stringContaining('allkeys-lru'),
+      hint: expect.stringContaining('noeviction'),
+    });
+  });
+
+  it('refuses one that wants a password', async () => {
+    expect(await refused(['--requirepass', 'x'])).toMatchObject({ code: 'QUEUE_MISCONFIGURED' });
+  });
+});
+
+describe('a Redis that is not there', () => {
+  it('is named, without the password', async () => {
+    const closed = createServer().listen(0, '127.0.0.1');
+    await once(closed, 'listening');
+    const address = closed.address();
+    const port = typeof address === 'object' ? address?.port : undefined;
+    closed.close();
+    const error = await checkRedis(`redis://user:hidden@127.0.0.1:${port}`).catch((thrown: unknown) => thrown);
+    expect(error).toMatchObject({
+      code: 'QUEUE_UNAVAILABLE',
+      message: expect.stringContaining(`127.0.0.1:${port}`),
+    });
+    expect(JSON.stringify(error, Object.getOwnPropertyNames(error))).not.toContain('hidden');
+  });
+
+  it('is noticed where something listens that does not answer', async () => {
+    const silent = createServer().listen(0, '127.0.0.1');
+    await once(silent, 'listening');
+    const address = silent.address();
+    const port = typeof address === 'object' ? address?.port : undefined;
+    await expect(checkRedis(`redis://127.0.0.1:${port}`)).rejects.toMatchObject({ code: 'QUEUE_UNAVAILABLE' });
+    silent.close();
+  });
+});

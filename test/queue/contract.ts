@@ -1,0 +1,328 @@
+import { setImmediate as turn } from 'node:timers/promises';
+import { afterEach, expect, it } from 'vitest';
+import { type FetchOutcome, taskId } from '../../src/catalog/page.ts';
+import type { Clock } from '../../src/clock.ts';
+import { CatchwordError } from '../../src/errors.ts';
+import type { PageQueue, ReadWindow } from '../../src/queue/queue.ts';
+import { createGate, createScriptedSource, type ScriptedSource, task, untilAborted } from './scripted-source.ts';
+
+export interface QueueSetup {
+  readonly read: ReadWindow;
+  readonly concurrency: number;
+  readonly intervalMs: number | null;
+}
+
+export interface OpenedQueue {
+  readonly queue: PageQueue;
+  /** Makes the queue forget what waits. */
+  lose(): Promise<void>;
+  /** When requests were let through, in milliseconds. */
+  requestTimes(source: ScriptedSource): Promise<number[]>;
+  /** Closes the queue and whatever reads for it. */
+  close(): Promise<void>;
+}
+
+export interface Collected {
+  readonly outcomes: readonly FetchOutcome[];
+  /** Resolves when so many outcomes have been handed over. */
+  count(wanted: number): Promise<void>;
+}
+
+/** Consumes outcomes; `handle` may wait or throw. */
+export async function collect(
+  queue: PageQueue,
+  handle: (outcome: FetchOutcome) => Promise<void> | void = () => {},
+): Promise<Collected> {
+  const outcomes: FetchOutcome[] = [];
+  const waiting = new Set<{ readonly wanted: number; readonly resolve: () => void }>();
+  await queue.consume(async (outcome) => {
+    outcomes.push(outcome);
+    for (const waiter of waiting) if (outcomes.length >= waiter.wanted) waiter.resolve();
+    await handle(outcome);
+  });
+  return {
+    outcomes,
+    count: (wanted) =>
+      new Promise((resolve) => {
+        if (outcomes.length >= wanted) resolve();
+        else waiting.add({ wanted, resolve });
+      }),
+  };
+}
+
+export function idOf(outcome: FetchOutcome): string {
+  return taskId(outcome.kind === 'captured' ? outcome.captured.task : outcome.task);
+}
+
+function ids(outcomes: readonly FetchOutcome[]): string[] {
+  return outcomes.map(idOf);
+}
+
+const pages = (first: number, last: number) =>
+  Array.from({ length: last - first + 1 }, (_, index) => task(first + index));
+
+const unavailable = () => new CatchwordError('SOURCE_UNAVAILABLE', 'the source answers 503');
+
+/** What every adapter of the queue port promises. */
+export function itKeepsTheContract(clock: Clock, open: (setup: QueueSetup) => Promise<OpenedQueue>): void {
+  let opened: OpenedQueue | undefined;
+  afterEach(async () => {
+    await opened?.close();
+    opened = undefined;
+  });
+
+  async function start(source: ScriptedSource, { concurrency = 1, intervalMs = null as number | null } = {}) {
+    opened = await open({ read: source.read, concurrency, intervalMs });
+    return opened;
+  }
+
+  it('hands over pages as they were read', async () => {
+    const source = createScriptedSource(clock);
+    const { queue } = await start(source);
+    const { outcomes, count } = await collect(queue);
+    const wanted = task(7, { from: 1_700_000_000_000 });
+    await queue.add([wanted]);
+    await count(1);
+    expect(outcomes).toEqual([
+      { kind: 'captured', captured: { task: wanted, ...(await readAlone(wanted)), requests: 1 } },
+    ]);
+
+    async function readAlone(again: typeof wanted) {
+      const { page, response } = await source.read(again, new AbortController().signal);
+      const { requestedAt, receivedAt } = response;
+      expect(receivedAt).toBeGreaterThanOrEqual(requestedAt);
+      const at = { requestedAt: expect.any(Number), receivedAt: expect.any(Number) };
+      return { page, response: { ...response, ...at } };
+    }
+  });
+
+  it('hands over in the order of arrival', async () => {
+    const { queue } = await start(createScriptedSource(clock));
+    const { outcomes, count } = await collect(queue, () => turn());
+    await queue.add(pages(1, 12));
+    await count(12);
+    expect(ids(outcomes)).toEqual(pages(1, 12).map(taskId));
+  });
+
+  it('hands over one at a time', async () => {
+    const { queue } = await start(createScriptedSource(clock), { concurrency: 4 });
+    let handling = 0;
+    let most = 0;
+    const { count } = await collect(queue, async () => {
+      handling++;
+      most = Math.max(most, handling);
+      await turn();
+      handling--;
+    });
+    await queue.add(pages(1, 12));
+    await count(12);
+    expect(most).toBe(1);
+  });
+
+  it('goes on after an outcome that was not accepted', async () => {
+    const { queue } = await start(createScriptedSource(clock));
+    const { count } = await collect(queue, () => {
+      throw new Error('not accepted');
+    });
+    await queue.add(pages(1, 3));
+    await count(3);
+  });
+
+  it('ignores a task that waits, is in flight, or has arrived', async () => {
+    const gate = createGate();
+    const asked = createGate();
+    const source = createScriptedSource(clock, async ({ window }) => {
+      asked.open();
+      if (window.page === 1) await gate.passed;
+    });
+    const { queue } = await start(source);
+    const { outcomes, count } = await collect(queue, () => queue.add([task(1), task(2)]));
+    await queue.add([task(1), task(2), task(2)]);
+    await asked.passed;
+    await queue.add([task(1), task(2)]);
+    gate.open();
+    await count(2);
+    await queue.add([task(3)]);
+    await count(3);
+    // Page 1 was added again while page 2 was handed over, when it was no longer under way.
+    expect(ids(outcomes).slice(0, 2)).toEqual([task(1), task(2)].map(taskId));
+    expect(source.requests.filter(({ id }) => id === taskId(task(2)))).toHaveLength(1);
+  });
+
+  it('takes a task again that has been handed over', async () => {
+    const source = createScriptedSource(clock);
+    const { queue } = await start(source);
+    const { count } = await collect(queue);
+    await queue.add([task(1)]);
+    await count(1);
+    // The adapter may need a moment to forget it.
+    while (source.requests.length < 2) {
+      await queue.add([task(1)]);
+      await turn();
+    }
+    await count(2);
+  });
+
+  it('tries again what may be tried again', async () => {
+    const source = createScriptedSource(clock, (_, nth) => {
+      if (nth < 3) throw unavailable();
+    });
+    const { queue } = await start(source);
+    const { outcomes, count } = await collect(queue);
+    await queue.add([task(1)]);
+    await count(1);
+    expect(outcomes).toMatchObject([{ kind: 'captured', captured: { requests: 3 } }]);
+    expect(source.requests).toHaveLength(3);
+  });
+
+  it('hands over the error that remains after the last try', async () => {
+    const source = createScriptedSource(clock, () => {
+      throw unavailable();
+    });
+    const { queue } = await start(source);
+    const { outcomes, count } = await collect(queue);
+    await queue.add([task(1, { maxAttempts: 2 })]);
+    await count(1);
+    const error = { code: 'SOURCE_UNAVAILABLE', message: 'the source answers 503', retryable: true };
+    expect(outcomes).toEqual([{ kind: 'failed', task: task(1, { maxAttempts: 2 }), error, requests: 2 }]);
+    expect(source.requests).toHaveLength(2);
+  });
+
+  it('hands over at once what need not be tried again', async () => {
+    const source = createScriptedSource(clock, ({ window }) => {
+      if (window.page === 1) throw new CatchwordError('SOURCE_AUTH', 'the key was refused', { hint: 'Check it.' });
+      throw new TypeError('a fault of the program');
+    });
+    const { queue } = await start(source);
+    const { outcomes, count } = await collect(queue);
+    await queue.add(pages(1, 2));
+    await count(2);
+    expect(outcomes).toMatchObject([
+      { kind: 'failed', requests: 1, error: { code: 'SOURCE_AUTH', retryable: false, hint: 'Check it.' } },
+      { kind: 'failed', requests: 1, error: { code: 'PAGE_INVALID', retryable: false } },
+    ]);
+  });
+
+  it('asks nothing before Retry-After has passed', async () => {
+    const retryAfterMs = 300;
+    let refusedAt = 0;
+    const source = createScriptedSource(clock, ({ window }, nth) => {
+      if (window.page !== 2 || nth > 1) return;
+      refusedAt = clock.now();
+      throw new CatchwordError('SOURCE_RATE_LIMITED', 'the source answers 429', { retryAfterMs });
+    });
+    const { queue } = await start(source, { concurrency: 2 });
+    const { outcomes, count } = await collect(queue);
+    await queue.add(pages(1, 1));
+    await count(1);
+    await queue.add(pages(2, 2));
+    while (refusedAt === 0) await turn();
+    await queue.add(pages(3, 6));
+    await count(6);
+    const later = source.requests.filter((_, index) => index >= 2);
+    expect(later).toHaveLength(5);
+    expect(Math.min(...later.map(({ at }) => at))).toBeGreaterThanOrEqual(refusedAt + retryAfterMs);
+    const again = outcomes.find((outcome) => idOf(outcome) === taskId(task(2)));
+    expect(again).toMatchObject({ captured: { requests: 2 } });
+  });
+
+  it('keeps the rate, tries included', async () => {
+    const source = createScriptedSource(clock, (_, nth) => {
+      if (nth === 1) throw unavailable();
+    });
+    const intervalMs = 40;
+    const { queue, requestTimes } = await start(source, { concurrency: 4, intervalMs });
+    const { count } = await collect(queue);
+    await queue.add(pages(1, 4));
+    await count(4);
+    const times = await requestTimes(source);
+    expect(times).toHaveLength(8);
+    const gaps = times.slice(1).map((at, index) => at - (times[index] ?? 0));
+    expect(Math.min(...gaps)).toBeGreaterThanOrEqual(intervalMs);
+  });
+
+  it('has as many requests in flight as it may, and no more', async () => {
+    const gate = createGate();
+    const full = createGate();
+    let most = 0;
+    const source = createScriptedSource(clock, async () => {
+      most = Math.max(most, source.inFlight());
+      if (most === 3) full.open();
+      await gate.passed;
+    });
+    const { queue } = await start(source, { concurrency: 3 });
+    const { count } = await collect(queue);
+    await queue.add(pages(1, 9));
+    await full.passed;
+    gate.open();
+    await count(9);
+    expect(most).toBe(3);
+  });
+
+  it('forgets what waits of a run that is dropped', async () => {
+    const gate = createGate();
+    const asked = createGate();
+    const source = createScriptedSource(clock, async () => {
+      asked.open();
+      await gate.passed;
+    });
+    const { queue } = await start(source);
+    const { outcomes, count } = await collect(queue);
+    await queue.add([...pages(1, 5), task(1, { runId: 11 })]);
+    await asked.passed;
+    await queue.drop(1);
+    gate.open();
+    await count(2);
+    expect(ids(outcomes)).toEqual([taskId(task(1)), taskId(task(1, { runId: 11 }))]);
+    expect(source.requests).toHaveLength(2);
+  });
+
+  it('reads again what it lost and was given again', async () => {
+    const gate = createGate();
+    const asked = createGate();
+    const source = createScriptedSource(clock, async () => {
+      asked.open();
+      await gate.passed;
+    });
+    const { queue, lose } = await start(source);
+    const { outcomes, count } = await collect(queue);
+    await queue.add(pages(1, 4));
+    await asked.passed;
+    await lose();
+    await queue.add(pages(2, 4));
+    gate.open();
+    await count(4);
+    expect(ids(outcomes).sort()).toEqual(pages(1, 4).map(taskId));
+  });
+
+  it('finishes the outcome in hand when it is closed, gives up what is in flight, and hands over nothing after', async () => {
+    const gate = createGate();
+    const handling = createGate();
+    const asked = createGate();
+    const aborted = createGate();
+    const source = createScriptedSource(clock, async ({ window }, _, signal) => {
+      if (window.page === 1) return;
+      asked.open();
+      await untilAborted(signal).finally(() => aborted.open());
+    });
+    const { queue, close } = await start(source, { concurrency: 2 });
+    let finished = false;
+    const { outcomes } = await collect(queue, async () => {
+      handling.open();
+      await gate.passed;
+      finished = true;
+    });
+    await queue.add(pages(1, 3));
+    await Promise.all([handling.passed, asked.passed]);
+    const closed = close().then(() => finished);
+    await aborted.passed;
+    expect(finished).toBe(false);
+    gate.open();
+    expect(await closed).toBe(true);
+    await queue.close();
+    await queue.add(pages(4, 5));
+    await turn();
+    expect(ids(outcomes)).toEqual([taskId(task(1))]);
+    expect(source.inFlight()).toBe(0);
+  });
+}

@@ -1,0 +1,80 @@
+import { setImmediate as turn } from 'node:timers/promises';
+import { describe, expect, it } from 'vitest';
+import { createPacer } from '../../src/client/rate.ts';
+import { systemClock } from '../../src/clock.ts';
+import { CatchwordError } from '../../src/errors.ts';
+import { createLog } from '../../src/log.ts';
+import { createEmbeddedQueue } from '../../src/queue/embedded.ts';
+import { collect, itKeepsTheContract } from './contract.ts';
+import { createGate, createScriptedSource, task } from './scripted-source.ts';
+import { createVirtualClock } from './virtual-clock.ts';
+
+const log = createLog('silent');
+
+describe('embedded queue', () => {
+  const clock = createVirtualClock();
+
+  itKeepsTheContract(clock, async ({ read, concurrency, intervalMs }) => {
+    const queue = createEmbeddedQueue({ read, concurrency, pacer: createPacer({ intervalMs, clock }), clock, log });
+    return {
+      queue,
+      lose: () => queue.drop(1),
+      requestTimes: async ({ requests }) => requests.map(({ at }) => at),
+      close: () => queue.close(),
+    };
+  });
+
+  it('reads no further ahead than its concurrency while an outcome is not accepted', async () => {
+    const gate = createGate();
+    const source = createScriptedSource(systemClock);
+    const pacer = createPacer({ intervalMs: null, clock: systemClock });
+    const queue = createEmbeddedQueue({ read: source.read, concurrency: 3, pacer, clock: systemClock, log });
+    const handling = createGate();
+    const { count } = await collect(queue, async () => {
+      handling.open();
+      await gate.passed;
+    });
+    await queue.add(Array.from({ length: 9 }, (_, index) => task(index + 1)));
+    await handling.passed;
+    while (source.requests.length < 3 || source.inFlight() > 0) await turn();
+    await turn();
+    expect(source.requests).toHaveLength(3);
+    gate.open();
+    await count(9);
+    await queue.close();
+  });
+
+  it('tells until when the source wants no requests', async () => {
+    const until: number[] = [];
+    let now = 0;
+    const source = createScriptedSource(clock, (_, nth) => {
+      if (nth > 1) return;
+      now = clock.now();
+      throw new CatchwordError('SOURCE_RATE_LIMITED', 'the source answers 429', { retryAfterMs: 60_000 });
+    });
+    const queue = createEmbeddedQueue({
+      ...{ read: source.read, concurrency: 1, pacer: createPacer({ intervalMs: null, clock }), clock, log },
+      onRateLimited: (untilMs) => until.push(untilMs),
+    });
+    const { count } = await collect(queue);
+    await queue.add([task(1)]);
+    await count(1);
+    expect(until).toEqual([now + 60_000]);
+    await queue.close();
+  });
+
+  it('does not wait for a try that is far away when it is closed', async () => {
+    const refused = createGate();
+    const source = createScriptedSource(systemClock, () => {
+      refused.open();
+      throw new CatchwordError('SOURCE_RATE_LIMITED', 'the source answers 429', { retryAfterMs: 3_600_000 });
+    });
+    const pacer = createPacer({ intervalMs: null, clock: systemClock });
+    const queue = createEmbeddedQueue({ read: source.read, concurrency: 1, pacer, clock: systemClock, log });
+    const { outcomes } = await collect(queue);
+    await queue.add([task(1), task(2)]);
+    await refused.passed;
+    await queue.close();
+    expect(outcomes).toEqual([]);
+  });
+});

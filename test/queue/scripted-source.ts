@@ -1,0 +1,70 @@
+import { once } from 'node:events';
+import { type FetchTask, taskId, type Window } from '../../src/catalog/page.ts';
+import type { Clock } from '../../src/clock.ts';
+import type { ReadWindow } from '../../src/queue/queue.ts';
+import { validatePage } from '../../src/sync/validate-page.ts';
+
+export function task(page: number, more: Partial<FetchTask> = {}): FetchTask {
+  return { runId: 1, pass: 0, window: { page, perPage: 10 }, from: null, maxAttempts: 3, ...more };
+}
+
+/** The response to a window: full of products whose ids tell where they stand. */
+export function pageText({ page, perPage }: Window): string {
+  const items = Array.from({ length: perPage }, (_, index) => ({
+    vbid: `V${(page - 1) * perPage + index}`,
+    identifiers: { print_isbn_canonical: null, eisbn_canonical: null },
+  }));
+  return JSON.stringify({ num_items: 100 * perPage, page, per_page: perPage, total_pages: 100, items });
+}
+
+/** Called before a request is answered: may wait, may throw. `nth` counts the requests for this task from 1. */
+type Answer = (task: FetchTask, nth: number, signal: AbortSignal) => Promise<void> | void;
+
+export interface ScriptedSource {
+  readonly read: ReadWindow;
+  /** Every request, in the order in which they were made. */
+  readonly requests: readonly { readonly id: string; readonly at: number }[];
+  inFlight(): number;
+}
+
+export function createScriptedSource(clock: Clock, answer: Answer = () => {}): ScriptedSource {
+  const requests: { id: string; at: number }[] = [];
+  let inFlight = 0;
+  return {
+    requests,
+    inFlight: () => inFlight,
+    read: async (wanted, signal) => {
+      const id = taskId(wanted);
+      const requestedAt = clock.now();
+      requests.push({ id, at: requestedAt });
+      inFlight++;
+      try {
+        await answer(wanted, requests.filter((request) => request.id === id).length, signal);
+      } finally {
+        inFlight--;
+      }
+      const text = pageText(wanted.window);
+      const about = { sourceTime: null, requestedAt, receivedAt: clock.now(), bytes: Buffer.byteLength(text) };
+      return { page: validatePage(text, wanted.window), response: { text, ...about } };
+    },
+  };
+}
+
+export interface Gate {
+  readonly passed: Promise<void>;
+  open(): void;
+}
+
+export function createGate(): Gate {
+  let open = (): void => {};
+  const passed = new Promise<void>((resolve) => {
+    open = resolve;
+  });
+  return { passed, open };
+}
+
+/** What a request does that is never answered. */
+export async function untilAborted(signal: AbortSignal): Promise<never> {
+  if (!signal.aborted) await once(signal, 'abort');
+  throw signal.reason;
+}

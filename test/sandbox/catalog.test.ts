@@ -1,0 +1,180 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { CatchwordError } from '../../src/errors.ts';
+import { createCatalog, type ListOrder, type TimeRange } from '../../src/sandbox/catalog.ts';
+import { churn } from '../../src/sandbox/churn.ts';
+
+const DAY_MS = 86_400_000;
+const START = Date.UTC(2026, 0, 1);
+
+function make(given: { items: number; order?: ListOrder; withdrawnInListing?: boolean; seed?: number }) {
+  const time = { now: START };
+  const catalog = createCatalog({
+    order: 'id',
+    withdrawnInListing: false,
+    seed: 1,
+    withdrawnForMs: 10 * DAY_MS,
+    clock: { now: () => time.now },
+    ...given,
+  });
+  const list = (range: TimeRange | null, offset = 0, limit = 1_000_000) => {
+    const found: { index: number; version: number; withdrawn: boolean }[] = [];
+    const count = catalog.list(range, offset, limit, (index, version, withdrawn) => {
+      found.push({ index, version, withdrawn });
+    });
+    return { count, found, indices: found.map(({ index }) => index) };
+  };
+  return { catalog, time, list };
+}
+
+const since = (from: number): TimeRange => ({ from, until: Number.POSITIVE_INFINITY });
+
+describe('the catalog', () => {
+  it('lists products in order of creation, and knows nothing new at the start', () => {
+    const { catalog, list } = make({ items: 5 });
+    expect(list(null).indices).toEqual([0, 1, 2, 3, 4]);
+    expect(list(null, 3, 10).indices).toEqual([3, 4]);
+    expect(list(null, 9, 10)).toMatchObject({ count: 5, indices: [] });
+    expect(list(since(START - 29 * DAY_MS)).count).toBe(0);
+    expect(list(since(START - 31 * DAY_MS)).count).toBe(5);
+    expect(catalog.living).toBe(5);
+  });
+
+  it('tells of a withdrawn product in deltas and by look-up for ten days, not in the listing', () => {
+    const { catalog, time, list } = make({ items: 3 });
+    time.now += 1000;
+    expect(catalog.mutate({ remove: 1 })).toEqual({ created: 0, updated: 0, removed: 1, living: 2 });
+    const [gone] = list(since(START)).found;
+    expect(gone).toMatchObject({ version: 0, withdrawn: true });
+    expect(list(null).indices).not.toContain(gone?.index);
+    expect(catalog.find(gone?.index ?? -1)).toMatchObject({ withdrawn: true, updatedAt: START + 1000 });
+    time.now += 10 * DAY_MS;
+    expect(list(since(START)).count).toBe(0);
+    expect(catalog.find(gone?.index ?? -1)).toBeNull();
+    expect(list(null).count).toBe(2);
+  });
+
+  it('takes both ends of a range in', () => {
+    const { catalog, time, list } = make({ items: 3 });
+    for (const at of [10, 20, 30]) {
+      time.now = START + at;
+      catalog.mutate({ create: 1 });
+    }
+    expect(list({ from: START + 10, until: START + 20 }).indices).toEqual([3, 4]);
+    expect(list({ from: START + 11, until: START + 29 }).indices).toEqual([4]);
+    expect(list({ from: START + 21, until: START + 20 }).count).toBe(0);
+  });
+
+  it('does no more than can be done', () => {
+    const { catalog } = make({ items: 3 });
+    expect(catalog.mutate({ remove: 10, update: 10, create: 2 })).toEqual({
+      created: 2,
+      updated: 0,
+      removed: 3,
+      living: 2,
+    });
+    expect(() => catalog.mutate({ create: 20_000_000 })).toThrow(CatchwordError);
+  });
+
+  it('changes what the seed says', () => {
+    const deltaAfter = (seed: number) => {
+      const { catalog, list } = make({ items: 1000 });
+      catalog.mutate({ update: 5, remove: 5, seed });
+      return list(since(START)).indices;
+    };
+    expect(deltaAfter(3)).toEqual(deltaAfter(3));
+    expect(deltaAfter(3)).not.toEqual(deltaAfter(4));
+  });
+
+  it('changes many at once', () => {
+    const { catalog, list } = make({ items: 5000 });
+    catalog.mutate({ remove: 1500 });
+    expect(catalog.mutate({ update: 3000 })).toMatchObject({ updated: 3000, living: 3500 });
+    const changed = list(since(START)).found;
+    expect(changed.filter(({ version, withdrawn }) => version === 1 && !withdrawn)).toHaveLength(3000);
+    expect(new Set(changed.map(({ index }) => index)).size).toBe(4500);
+  });
+
+  it('keeps the time of updates from going back', () => {
+    const { catalog, time, list } = make({ items: 3 });
+    time.now = START + 100;
+    catalog.mutate({ create: 1 });
+    time.now = START + 50;
+    catalog.mutate({ create: 1 });
+    expect(list(since(START + 100)).indices).toEqual([3, 4]);
+  });
+
+  it('lists as a plain list would, whatever changes, in every order', () => {
+    const step = fc.record({
+      passMs: fc.constantFrom(0, 1, 1000, 4 * DAY_MS),
+      create: fc.nat(4),
+      update: fc.nat(6),
+      remove: fc.nat(4),
+    });
+    const orders = fc.constantFrom<ListOrder>('id', 'updated-asc', 'updated-desc');
+    fc.assert(
+      fc.property(
+        fc.nat(2100),
+        orders,
+        fc.boolean(),
+        fc.array(step, { maxLength: 12 }),
+        (items, order, inListing, steps) => {
+          const { catalog, time, list } = make({ items, order, withdrawnInListing: inListing });
+          const everything = since(Number.NEGATIVE_INFINITY);
+          let model = Array.from({ length: items }, (_, index) => ({ index, version: 0, withdrawn: false, at: -1 }));
+          for (const { passMs, ...mutation } of steps) {
+            time.now += passMs;
+            model = model.filter(({ withdrawn, at }) => !withdrawn || at + 10 * DAY_MS > time.now);
+            const known = new Map(model.map((product) => [product.index, product]));
+            catalog.mutate(mutation);
+            // What was chosen is the catalog's business; from its delta the model learns what happened.
+            const changed = list(everything)
+              .found.filter(({ index, version, withdrawn }) => {
+                const before = known.get(index);
+                return before?.version !== version || before.withdrawn !== withdrawn;
+              })
+              .map((product) => ({ ...product, at: time.now }));
+            expect(changed.filter(({ withdrawn }) => withdrawn).length).toBeLessThanOrEqual(mutation.remove);
+            expect(changed.length).toBeLessThanOrEqual(mutation.create + mutation.update + mutation.remove);
+            const indices = new Set(changed.map(({ index }) => index));
+            model = [...model.filter(({ index }) => !indices.has(index)), ...changed];
+          }
+
+          const shown = model.map(({ index, version, withdrawn }) => ({ index, version, withdrawn }));
+          expect(list(everything).found).toEqual(shown);
+          const listed = shown.filter(({ withdrawn }) => inListing || !withdrawn);
+          if (order === 'id') listed.sort((a, b) => a.index - b.index);
+          if (order === 'updated-desc') listed.reverse();
+          expect(list(null)).toMatchObject({ count: listed.length, found: listed });
+          for (const offset of [1, 700, 1024, 2000]) {
+            expect(list(null, offset, 300).found).toEqual(listed.slice(offset, offset + 300));
+          }
+          const recent = model.filter(({ at }) => at >= START + 1000);
+          expect(list(since(START + 1000)).indices).toEqual(recent.map(({ index }) => index));
+          expect(catalog.living).toBe(shown.filter(({ withdrawn }) => !withdrawn).length);
+          for (const product of shown.slice(0, 50)) expect(catalog.find(product.index)).toMatchObject(product);
+        },
+      ),
+      { numRuns: 200 },
+    );
+  });
+
+  it('churns at the pace asked for', async () => {
+    const { catalog, time } = make({ items: 1000 });
+    const stop = new AbortController();
+    const clock = {
+      now: () => time.now,
+      random: () => 0,
+      sleep: async (ms: number) => {
+        time.now += ms;
+        if (time.now >= START + 10_000) stop.abort();
+      },
+    };
+    await churn(catalog, { perSecond: 30, seed: 1, clock, signal: stop.signal });
+    const changes = new Set<number>();
+    const count = catalog.list(since(START), 0, 1000, (index) => changes.add(index));
+    expect(catalog.withdrawn).toBeGreaterThan(50);
+    expect(count).toBeGreaterThan(200);
+    expect(count).toBeLessThanOrEqual(300);
+  });
+});

@@ -1,0 +1,48 @@
+import { request } from 'undici';
+import { onTestFinished } from 'vitest';
+import { SANDBOX_DEFAULTS, type SandboxOptions } from '../../src/sandbox/options.ts';
+import { type Sandbox, startSandbox } from '../../src/sandbox/server.ts';
+
+export const CREDENTIALS = {
+  [SANDBOX_DEFAULTS.apiKeyHeader]: SANDBOX_DEFAULTS.apiKey,
+  [SANDBOX_DEFAULTS.accessTokenHeader]: SANDBOX_DEFAULTS.accessToken,
+};
+
+export interface Item {
+  readonly vbid: string;
+  readonly identifiers: Readonly<Record<string, unknown>>;
+  readonly distributable?: boolean;
+  readonly [member: string]: unknown;
+}
+
+export interface PageBody {
+  readonly num_items: number;
+  readonly page: number;
+  readonly per_page: number;
+  readonly total_pages: number;
+  readonly items: Item[];
+}
+
+/** A sandbox that stops with the test. */
+export async function sandboxFor(options: Partial<SandboxOptions>): Promise<Sandbox> {
+  const sandbox = await startSandbox(options);
+  onTestFinished(() => sandbox.stop());
+  return sandbox;
+}
+
+export async function get(sandbox: Sandbox, path: string, headers: Record<string, string> = CREDENTIALS) {
+  const response = await request(sandbox.url + path, { headers });
+  return {
+    status: response.statusCode,
+    headers: response.headers,
+    bytes: Buffer.from(await response.body.arrayBuffer()),
+  };
+}
+
+export async function getJson<T>(sandbox: Sandbox, path: string): Promise<T> {
+  return JSON.parse((await get(sandbox, path)).bytes.toString()) as T;
+}
+
+export function getPage(sandbox: Sandbox, query = ''): Promise<PageBody> {
+  return getJson<PageBody>(sandbox, `/v4/products${query}`);
+}

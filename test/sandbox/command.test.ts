@@ -1,0 +1,86 @@
+import { once } from 'node:events';
+import { PassThrough } from 'node:stream';
+import { request } from 'undici';
+import { describe, expect, it } from 'vitest';
+import { systemClock } from '../../src/clock.ts';
+import { sandboxCommand } from '../../src/commands/sandbox.ts';
+
+function run(...flags: string[]) {
+  const stdout = new PassThrough({ encoding: 'utf8' });
+  const stop = new AbortController();
+  const command = sandboxCommand({
+    stdout,
+    stderr: new PassThrough(),
+    environment: {},
+    signal: stop.signal,
+    clock: systemClock,
+    setExitCode: () => {},
+  });
+  return { stdout, stop, done: command.parseAsync(flags, { from: 'user' }) };
+}
+
+async function firstOutput(stream: PassThrough): Promise<string> {
+  const [text] = (await once(stream, 'data')) as [string];
+  return text;
+}
+
+describe('catchword sandbox', () => {
+  it('prints how to use it, serves, and stops with the signal', async () => {
+    const { stdout, stop, done } = run('--items', '12', '--port', '0');
+    const text = await firstOutput(stdout);
+    expect(text).toContain('API key SANDBOXKEY, access token sandboxtoken');
+    expect(text).toContain('export CATCHWORD_RATE_LIMIT=off');
+    const url = /export CATCHWORD_BASE_URL=(\S+)/.exec(text)?.[1] ?? '';
+    expect(text).toContain(
+      `curl -s -H 'X-Service-API-Key: SANDBOXKEY' -H 'X-Service-Access-Token: sandboxtoken' '${url}/v4/products?per_page=2'`,
+    );
+    const headers = { 'X-Service-API-Key': 'SANDBOXKEY', 'X-Service-Access-Token': 'sandboxtoken' };
+    const response = await request(`${url}/v4/products?per_page=2`, { headers });
+    expect(await response.body.json()).toMatchObject({ num_items: 12, total_pages: 6 });
+    stop.abort();
+    await done;
+    await expect(request(url)).rejects.toThrow();
+  });
+
+  it('prints one JSON document', async () => {
+    const { stdout, stop, done } = run(
+      '--port',
+      '0',
+      '--json',
+      '--rate-limit',
+      '50/min',
+      '--churn',
+      '2/s',
+      '--details',
+    );
+    const about = JSON.parse(await firstOutput(stdout));
+    expect(about).toMatchObject({
+      url: `http://127.0.0.1:${about.port}`,
+      apiKey: 'SANDBOXKEY',
+      accessToken: 'sandboxtoken',
+      items: 10_000,
+      environment: { CATCHWORD_BASE_URL: about.url, CATCHWORD_RATE_LIMIT: '50/min' },
+    });
+    stop.abort();
+    await done;
+  });
+
+  it.each([
+    ['--items', '-1'],
+    ['--items', '99999999'],
+    ['--seed', 'x'],
+    ['--port', '65536'],
+    ['--latency', '1s'],
+    ['--rate-limit', '50'],
+    ['--rate-limit', '0/s'],
+    ['--churn', '5/min'],
+    ['--order', 'title'],
+    ['--faults', 'gremlins:0.1'],
+  ])('refuses %s %s', async (flag, value) => {
+    await expect(run('--port', '0', flag, value).done).rejects.toMatchObject({
+      code: 'USAGE',
+      message: expect.stringContaining(flag),
+      hint: expect.any(String),
+    });
+  });
+});

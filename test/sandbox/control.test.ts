@@ -1,0 +1,132 @@
+import { request } from 'undici';
+import { describe, expect, it } from 'vitest';
+import { systemClock } from '../../src/clock.ts';
+import type { Sandbox } from '../../src/sandbox/server.ts';
+import { get, getJson, getPage, type Item, sandboxFor } from './client.ts';
+
+async function mutate(sandbox: Sandbox, body: string) {
+  const response = await request(`${sandbox.url}/_sandbox/mutate`, { method: 'POST', body });
+  return { status: response.statusCode, body: await response.body.json() };
+}
+
+async function truth(sandbox: Sandbox, query = ''): Promise<Item[]> {
+  const { bytes } = await get(sandbox, `/_sandbox/truth${query}`, {});
+  const lines = bytes.toString().split('\n');
+  expect(lines.pop()).toBe('');
+  return lines.map((line) => JSON.parse(line) as Item);
+}
+
+async function everyPage(sandbox: Sandbox): Promise<Item[]> {
+  const items: Item[] = [];
+  for (let page = 1; ; page++) {
+    const body = await getPage(sandbox, `?page=${page}`);
+    items.push(...body.items);
+    if (page >= body.total_pages) return items;
+  }
+}
+
+describe('POST /_sandbox/mutate', () => {
+  it('changes the catalog and says what it did', async () => {
+    const sandbox = await sandboxFor({ items: 100 });
+    expect(await mutate(sandbox, '{"create":3,"update":2,"remove":1,"seed":9}')).toEqual({
+      status: 200,
+      body: { created: 3, updated: 2, removed: 1, living: 102 },
+    });
+    expect((await getPage(sandbox)).num_items).toBe(102);
+  });
+
+  it('refuses what it cannot read', async () => {
+    const sandbox = await sandboxFor({ items: 1 });
+    for (const body of ['', '{', '[]', '{"remove":-1}', '{"delete":1}', '{"create":99999999}']) {
+      expect(await mutate(sandbox, body)).toEqual({ status: 422, body: { errors: expect.any(Array) } });
+    }
+    expect((await mutate(sandbox, ' '.repeat(100_000))).status).toBe(413);
+  });
+});
+
+describe('GET /_sandbox/truth', () => {
+  it.each(['id', 'updated-asc', 'updated-desc'] as const)('holds what the pages hold, in order %s', async (order) => {
+    const sandbox = await sandboxFor({ items: 3500, order, withdrawnInListing: true });
+    sandbox.catalog.mutate({ create: 20, update: 500, remove: 700 });
+    const told = await truth(sandbox);
+    expect(told).toHaveLength(2820);
+    expect(told).toEqual((await everyPage(sandbox)).filter((item) => item.distributable !== false));
+  });
+
+  it('takes include_details', async () => {
+    const sandbox = await sandboxFor({ items: 2 });
+    for (const item of await truth(sandbox, '?include_details=metadata')) expect(item).toHaveProperty('metadata');
+    expect((await get(sandbox, '/_sandbox/truth?include_details=x', {})).status).toBe(422);
+  });
+
+  it('is of one moment, however slowly it is read', async () => {
+    const sandbox = await sandboxFor({ items: 50_000, details: true });
+    const before = (await getPage(sandbox, '?per_page=1')).items[0];
+    const response = await request(`${sandbox.url}/_sandbox/truth`);
+    sandbox.catalog.mutate({ update: 10_000, remove: 40_000 });
+    const lines = (await response.body.text()).trimEnd().split('\n');
+    expect(lines).toHaveLength(50_000);
+    expect(JSON.parse(lines[0] ?? '')).toEqual(before);
+  });
+});
+
+describe('GET /_sandbox/requests', () => {
+  it('logs the requests of the interface only', async () => {
+    const sandbox = await sandboxFor({ items: 1 });
+    const startedAt = Date.now();
+    await getPage(sandbox, '?page=2');
+    await get(sandbox, '/v4/products', {});
+    await truth(sandbox);
+    const log = await getJson<{ at: number; path: string; status: number }[]>(sandbox, '/_sandbox/requests');
+    expect(log).toEqual([
+      { at: expect.any(Number), path: '/v4/products?page=2', status: 200 },
+      { at: expect.any(Number), path: '/v4/products', status: 401 },
+    ]);
+    expect(log[0]?.at).toBeGreaterThanOrEqual(startedAt);
+    expect(sandbox.requests).toEqual(log);
+  });
+});
+
+describe('the sandbox', () => {
+  it('waits before it answers, and takes it well when the client leaves meanwhile', async () => {
+    const waits: number[] = [];
+    const clock = {
+      ...systemClock,
+      sleep: async (ms: number) => {
+        waits.push(ms);
+      },
+    };
+    const sandbox = await sandboxFor({ items: 1, latencyMs: 60_000, clock });
+    expect((await getPage(sandbox)).num_items).toBe(1);
+    expect(waits).toEqual([60_000]);
+
+    const slow = await sandboxFor({ items: 1000, latencyMs: 100 });
+    const leaving = new AbortController();
+    const left = request(`${slow.url}/v4/products`, { signal: leaving.signal });
+    await expect.poll(() => slow.requests.length).toBe(1);
+    leaving.abort();
+    await expect(left).rejects.toThrow();
+    await expect.poll(() => slow.requests[0]?.status).toBe(401);
+    expect((await getPage(slow)).num_items).toBe(1000);
+  });
+
+  it('says where a port is in use', async () => {
+    const first = await sandboxFor({ items: 1 });
+    await expect(sandboxFor({ items: 1, port: first.port })).rejects.toMatchObject({
+      code: 'CONFIG_INVALID',
+      hint: expect.stringContaining('--port'),
+    });
+  });
+
+  it('can be stopped twice, and answers nothing then', async () => {
+    const sandbox = await sandboxFor({ items: 1, churnPerSecond: 50 });
+    await getPage(sandbox);
+    await Promise.all([sandbox.stop(), sandbox.stop()]);
+    await expect(getPage(sandbox)).rejects.toThrow();
+  });
+
+  it('churns by itself', async () => {
+    const sandbox = await sandboxFor({ items: 1000, churnPerSecond: 1000 });
+    await expect.poll(() => sandbox.catalog.withdrawn, { timeout: 10_000 }).toBeGreaterThan(0);
+  });
+});

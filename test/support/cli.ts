@@ -1,0 +1,70 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+
+const CLI = fileURLToPath(new URL('../../dist/cli.js', import.meta.url));
+
+export interface Ended {
+  /** Null where a signal ended it. */
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+export interface Running {
+  readonly child: ChildProcess;
+  readonly ended: Promise<Ended>;
+  /** Resolves when stderr or stdout has shown `text`; rejects when the process ends without. */
+  shows(text: string): Promise<void>;
+}
+
+/** Only these variables, so that nothing of the machine's own environment is in play. */
+function environment(env: Record<string, string>): Record<string, string> {
+  return { PATH: process.env.PATH ?? '', HOME: process.env.HOME ?? '', ...env };
+}
+
+/** Starts `catchword` in a directory of its own, so that no .env is in play either. */
+export function start(args: readonly string[], env: Record<string, string>, cwd: string): Running {
+  const child = spawn(process.execPath, [CLI, ...args], {
+    cwd,
+    env: environment(env),
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let stdout = '';
+  let stderr = '';
+  const watchers = new Set<() => void>();
+  const more = (): void => {
+    for (const watch of watchers) watch();
+  };
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    stdout += text;
+    more();
+  });
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    stderr += text;
+    more();
+  });
+  const ended = once(child, 'close').then(([code, signal]: (number | NodeJS.Signals | null)[]) => ({
+    code: code as number | null,
+    signal: signal as NodeJS.Signals | null,
+    stdout,
+    stderr,
+  }));
+  const shows = (text: string): Promise<void> =>
+    new Promise((resolve, reject) => {
+      const watch = (): void => {
+        if (!stdout.includes(text) && !stderr.includes(text)) return;
+        watchers.delete(watch);
+        resolve();
+      };
+      watchers.add(watch);
+      watch();
+      ended.then(() => reject(new Error(`ended without showing ${text}:\n${stdout}\n${stderr}`))).catch(reject);
+    });
+  return { child, ended, shows };
+}
+
+export async function run(args: readonly string[], env: Record<string, string>, cwd: string): Promise<Ended> {
+  return await start(args, env, cwd).ended;
+}

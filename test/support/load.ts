@@ -1,0 +1,26 @@
+import type { Run, RunKind } from '../../src/catalog/run.ts';
+import { systemClock } from '../../src/clock.ts';
+import { startKeeper } from '../../src/commands/pipeline.ts';
+import { loadConfig, requireSource } from '../../src/config.ts';
+import { createLog } from '../../src/log.ts';
+
+/** One run in this process, as `catchword sync` makes it. */
+export async function load(
+  settings: Record<string, string>,
+  kind: RunKind,
+  signal = new AbortController().signal,
+): Promise<Run> {
+  const service = await startKeeper({
+    config: requireSource(loadConfig(settings)),
+    clock: systemClock,
+    log: createLog('fatal'),
+    fetching: true,
+  });
+  try {
+    const run = await service.keeper.run({ kind }, signal);
+    if (run === null) throw new Error('no run was started');
+    return run;
+  } finally {
+    await service.stop();
+  }
+}

@@ -1,0 +1,100 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import Database from 'better-sqlite3';
+import { expect, onTestFinished } from 'vitest';
+import { objectMembers } from '../../src/catalog/json-text.ts';
+import { createHistory } from '../../src/store/history.ts';
+import { openStore } from '../../src/store/store.ts';
+
+/** A directory of the test's own; kept when the test fails. */
+export function temporaryDirectory(): string {
+  const directory = mkdtempSync(join(tmpdir(), 'catchword-test-'));
+  onTestFinished(({ task }) => {
+    if (task.result?.state !== 'fail') rmSync(directory, { recursive: true, force: true });
+  });
+  return directory;
+}
+
+/** What settings a test's run has, unless it says otherwise. */
+export function settingsFor(url: string, db: string, more: Record<string, string> = {}): Record<string, string> {
+  return {
+    CATCHWORD_BASE_URL: url,
+    CATCHWORD_API_KEY: 'SANDBOXKEY',
+    CATCHWORD_ACCESS_TOKEN: 'sandboxtoken',
+    CATCHWORD_RATE_LIMIT: 'off',
+    CATCHWORD_DB: db,
+    LOG_LEVEL: 'warn',
+    ...more,
+  };
+}
+
+/** The living products, as the view that users read shows them. */
+export function catalogOf(db: string): Map<string, string> {
+  const sqlite = new Database(db, { readonly: true });
+  try {
+    const rows = sqlite.prepare('SELECT vbid, body FROM catalog').raw().all() as [string, string][];
+    return new Map(rows);
+  } finally {
+    sqlite.close();
+  }
+}
+
+/** What the sandbox holds, read from outside the interface. */
+export async function truthOf(url: string): Promise<Map<string, string>> {
+  const response = await fetch(`${url}/_sandbox/truth`);
+  expect(response.status).toBe(200);
+  const lines = (await response.text()).split('\n').filter((line) => line !== '');
+  return new Map(lines.map((line) => [(JSON.parse(line) as { vbid: string }).vbid, line]));
+}
+
+export async function mutate(url: string, mutation: Record<string, number>): Promise<void> {
+  const response = await fetch(`${url}/_sandbox/mutate`, { method: 'POST', body: JSON.stringify(mutation) });
+  expect(response.status).toBe(200);
+}
+
+/** Products that the source announced as withdrawn: they are living in the mirror, and no longer in the truth. */
+export function withoutWithdrawn(catalog: ReadonlyMap<string, string>): Map<string, string> {
+  return new Map([...catalog].filter(([, body]) => objectMembers(body).get('distributable') !== 'false'));
+}
+
+function sortedKeys(body: string): string {
+  return JSON.stringify(Object.entries(JSON.parse(body) as object).sort(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+/**
+ * The change log has neither hole nor double, and replaying it over an empty map gives the mirror: the promise that
+ * everything downstream rests on.
+ * @returns the number of records
+ */
+export function expectExactLog(db: string): number {
+  const store = openStore(db);
+  try {
+    const history = createHistory(store);
+    const replayed = new Map<string, string>();
+    let seq = 0;
+    for (;;) {
+      const changes = history.after(seq, 1000);
+      if (changes.length === 0) break;
+      for (const change of changes) {
+        expect(change.seq).toBe(++seq);
+        const was = replayed.get(change.vbid);
+        expect(was === undefined).toBe(change.op === 'created' || change.op === 'restored');
+        if (change.body === null) replayed.delete(change.vbid);
+        else {
+          expect(change.body).not.toBe(was);
+          replayed.set(change.vbid, change.body);
+        }
+      }
+    }
+    const normal = (bodies: ReadonlyMap<string, string>) =>
+      new Map([...bodies].sort(([a], [b]) => (a < b ? -1 : 1)).map(([vbid, body]) => [vbid, sortedKeys(body)]));
+    expect(normal(replayed)).toEqual(normal(catalogOf(db)));
+    expect(store.products.living()).toBe(replayed.size);
+    expect(store.changes.lastSeq()).toBe(seq);
+    expect(store.quickCheck()).toEqual([]);
+    return seq;
+  } finally {
+    store.close();
+  }
+}

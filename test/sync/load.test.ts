@@ -1,0 +1,128 @@
+import { join } from 'node:path';
+import Database from 'better-sqlite3';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import type { SandboxOptions } from '../../src/sandbox/options.ts';
+import { type Sandbox, startSandbox } from '../../src/sandbox/server.ts';
+import { load } from '../support/load.ts';
+import {
+  catalogOf,
+  expectExactLog,
+  mutate,
+  settingsFor,
+  temporaryDirectory,
+  truthOf,
+  withoutWithdrawn,
+} from '../support/mirror.ts';
+
+async function sandboxOf(options: Partial<SandboxOptions>): Promise<Sandbox> {
+  const sandbox = await startSandbox(options);
+  onTestFinished(() => sandbox.stop());
+  return sandbox;
+}
+
+describe.each([{ details: false }, { details: true }])(
+  'a load of 20,000 products, details: $details',
+  ({ details }) => {
+    it('holds each product as the source has it, and follows its changes', async () => {
+      const sandbox = await sandboxOf({ items: 20_000, details });
+      const db = join(temporaryDirectory(), 'catalog.db');
+      const settings = settingsFor(sandbox.url, db);
+
+      const full = await load(settings, 'full');
+      expect(full).toMatchObject({
+        kind: 'full',
+        state: 'complete',
+        items: 20_000,
+        created: 20_000,
+        updated: 0,
+        missing: 0,
+      });
+      expect(catalogOf(db)).toEqual(await truthOf(sandbox.url));
+      expect(expectExactLog(db)).toBe(20_000);
+
+      await mutate(sandbox.url, { create: 30, update: 40, remove: 20, seed: 5 });
+      const delta = await load(settings, 'delta');
+      expect(delta).toMatchObject({
+        kind: 'delta',
+        state: 'complete',
+        pages: 1,
+        proof: null,
+        created: 30,
+        updated: 60,
+      });
+      expect(withoutWithdrawn(catalogOf(db))).toEqual(await truthOf(sandbox.url));
+      expect(expectExactLog(db)).toBe(20_090);
+
+      const again = await load(settings, 'delta');
+      expect(again).toMatchObject({ created: 0, updated: 0, rejected: 0 });
+      expect(expectExactLog(db)).toBe(20_090);
+    });
+  },
+);
+
+describe('runs', () => {
+  it('a night in which nothing happened changes nothing', async () => {
+    const sandbox = await sandboxOf({ items: 5_000 });
+    const db = join(temporaryDirectory(), 'catalog.db');
+    const settings = settingsFor(sandbox.url, db);
+    await load(settings, 'full');
+    const second = await load(settings, 'full');
+    expect(second).toMatchObject({ state: 'complete', items: 5_000, created: 0, updated: 0, missing: 0 });
+    expect(expectExactLog(db)).toBe(5_000);
+  });
+
+  it('a full run reports what it did not see, and removes nothing', async () => {
+    const sandbox = await sandboxOf({ items: 3_000, withdrawnForMs: 0 });
+    const db = join(temporaryDirectory(), 'catalog.db');
+    const settings = settingsFor(sandbox.url, db);
+    await load(settings, 'full');
+    await mutate(sandbox.url, { remove: 7, seed: 1 });
+    const second = await load(settings, 'full');
+    expect(second).toMatchObject({ state: 'complete', missing: 7, removed: 0 });
+    expect(catalogOf(db).size).toBe(3_000);
+  });
+
+  it('an empty catalog is a complete run', async () => {
+    const sandbox = await sandboxOf({ items: 0 });
+    const db = join(temporaryDirectory(), 'catalog.db');
+    expect(await load(settingsFor(sandbox.url, db), 'full')).toMatchObject({ state: 'complete', items: 0, created: 0 });
+    expect(expectExactLog(db)).toBe(0);
+  });
+
+  it('a delta of many pages is followed until it fits in one response', async () => {
+    const sandbox = await sandboxOf({ items: 5_000 });
+    const db = join(temporaryDirectory(), 'catalog.db');
+    const settings = settingsFor(sandbox.url, db);
+    await load(settings, 'full');
+    await mutate(sandbox.url, { create: 1_500, update: 1_800, seed: 3 });
+    const delta = await load(settings, 'delta');
+    expect(delta).toMatchObject({ state: 'complete', created: 1_500, updated: 1_800 });
+    expect(catalogOf(db)).toEqual(await truthOf(sandbox.url));
+    expectExactLog(db);
+  });
+
+  it('the watermark is the source time, and only moves forward', async () => {
+    const sandbox = await sandboxOf({ items: 10 });
+    const db = join(temporaryDirectory(), 'catalog.db');
+    const settings = settingsFor(sandbox.url, db);
+    const watermarks: number[] = [];
+    for (const kind of ['full', 'delta', 'full'] as const) {
+      const run = await load(settings, kind);
+      const sqlite = new Database(db, { readonly: true });
+      const watermark = sqlite.prepare('SELECT watermark FROM mirror').pluck().get() as number;
+      sqlite.close();
+      expect(watermark).toBe(Math.max(run.sourceTime ?? 0, ...watermarks));
+      expect(watermark).toBeLessThanOrEqual(Date.now());
+      watermarks.push(watermark);
+    }
+  });
+
+  it('reads a catalog that changes while it is read', async () => {
+    const sandbox = await sandboxOf({ items: 20_000, churnPerSecond: 200, latencyMs: 20 });
+    const db = join(temporaryDirectory(), 'catalog.db');
+    const run = await load(settingsFor(sandbox.url, db, { CATCHWORD_PER_PAGE: '250' }), 'full');
+    expect(run.state).toBe('complete');
+    expect(run.created).toBeGreaterThan(19_000);
+    expectExactLog(db);
+  });
+});
