@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Worker } from 'bullmq';
+import { ErrorCode, type Worker } from 'bullmq';
 import type { Redis } from 'ioredis';
 import type { FetchTask } from '../catalog/page.ts';
 import type { Clock } from '../clock.ts';
@@ -41,11 +41,19 @@ export const WORKER_OPTIONS = { lockDuration: 15_000, stalledInterval: 5_000 } a
 
 const CLOSE_TIMEOUT_MS = 3_000;
 
+/** Of a job that Redis has forgotten, or that another worker took over. It is done again; nothing is lost. */
+const NO_LONGER_OURS: readonly unknown[] = [
+  ErrorCode.JobNotExist,
+  ErrorCode.JobLockNotExist,
+  ErrorCode.JobNotInState,
+  ErrorCode.JobLockMismatch,
+];
+
 /** Logs what a worker cannot do; while the connection is down, its own line in the log says all there is to say. */
 export function logErrors(worker: Worker, connection: Redis, log: Logger): void {
   worker.on('error', (error) => {
-    const level = connection.status === 'ready' ? 'warn' : 'debug';
-    log[level]({ queue: worker.name, reason: messageOf(error) }, 'the queue reports an error');
+    const expected = connection.status !== 'ready' || ('code' in error && NO_LONGER_OURS.includes(error.code));
+    log[expected ? 'debug' : 'warn']({ queue: worker.name, reason: messageOf(error) }, 'the queue reports an error');
   });
 }
 

@@ -31,7 +31,8 @@ export async function createBullQueue(options: BullQueueOptions): Promise<PageQu
   const { redisUrl, clock, log } = options;
   await checkRedis(redisUrl);
   const { prefix, ...names } = queueNames(options);
-  const producer = connectRedis(redisUrl, log, 'fail');
+  // An outage is told once, by the connection of the worker.
+  const producer = connectRedis(redisUrl, log.child({}, { level: 'silent' }), 'fail');
   const fetchQueue = new Queue(names.fetch, { connection: producer, prefix });
   const applyQueue = new Queue(names.apply, { connection: producer, prefix });
   const queues = [fetchQueue, applyQueue];
@@ -117,6 +118,7 @@ export async function createBullQueue(options: BullQueueOptions): Promise<PageQu
     drop: (runId) =>
       unlessGone('drop', async () => {
         for (const queue of queues) {
+          // Ids alone: the jobs that wait to be applied hold pages.
           const ids = await queue.getRanges(['wait', 'delayed'], 0, -1);
           const own = ids.filter((id) => id.startsWith(`r${runId}-`));
           await Promise.all(own.map((id) => queue.remove(id)));

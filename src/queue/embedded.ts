@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import type { FetchOutcome, FetchTask } from '../catalog/page.ts';
 import { taskId } from '../catalog/page.ts';
 import type { Pacer } from '../client/rate.ts';
@@ -26,6 +27,8 @@ export function createEmbeddedQueue(options: EmbeddedQueueOptions): PageQueue {
   const waiting = new Map<string, FetchTask>();
   const inHand = new Map<string, Promise<void>>();
   const stop = new AbortController();
+  // Each page in hand listens to it.
+  setMaxListeners(0, stop.signal);
   let handle: ((outcome: FetchOutcome) => Promise<void>) | undefined;
   let handedOver = Promise.resolve();
 
@@ -47,7 +50,7 @@ export function createEmbeddedQueue(options: EmbeddedQueueOptions): PageQueue {
         if (stop.signal.aborted) return null;
         const error = readError(thrown);
         noteFailure(error);
-        const delayMs = retryDelayMs(error, attempt, task.maxAttempts, clock.random);
+        const delayMs = retryDelayMs(error, attempt, task.maxAttempts, () => clock.random());
         if (delayMs === null) return { kind: 'failed', task, error: toErrorRecord(error), requests: attempt };
         log.warn({ task: taskId(task), attempt, delayMs, code: error.code, reason: error.message }, 'reading again');
         await clock.sleep(delayMs, stop.signal).catch(() => {});

@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import { type Job, Queue, WaitingError, Worker } from 'bullmq';
 import type { FetchOutcome, FetchTask } from '../catalog/page.ts';
 import { taskId } from '../catalog/page.ts';
@@ -38,7 +39,7 @@ const HAND_OVER_AGAIN_MS = 2_000;
  * see the pause that `Retry-After` asked for.
  */
 export function limiterOf(intervalMs: number | null): { max: number; duration: number } {
-  if (intervalMs === null) return { max: 1_000_000_000, duration: 1_000 };
+  if (intervalMs === null) return { max: 1_000_000_000, duration: 1 };
   const max = Math.max(1, Math.floor(MIN_PAUSE_MS / intervalMs));
   return { max, duration: Math.ceil(max * intervalMs) };
 }
@@ -55,6 +56,8 @@ export async function startFetcher(options: FetcherOptions): Promise<Fetcher> {
   const connection = connectRedis(redisUrl, log, 'wait');
   const applyQueue = new Queue(names.apply, { connection, prefix });
   const stop = new AbortController();
+  // Each page in hand listens to it.
+  setMaxListeners(0, stop.signal);
   let blockedUntil = 0;
   let closed: Promise<void> | undefined;
 
@@ -95,7 +98,7 @@ export async function startFetcher(options: FetcherOptions): Promise<Fetcher> {
         blockedUntil = Math.max(blockedUntil, clock.now() + error.retryAfterMs);
         await blockAll();
       }
-      if (retryDelayMs(error, attempt, task.maxAttempts, clock.random) !== null) throw error;
+      if (retryDelayMs(error, attempt, task.maxAttempts, () => clock.random()) !== null) throw error;
       return { kind: 'failed', task, error: toErrorRecord(error), requests: attempt };
     }
   }
@@ -123,7 +126,7 @@ export async function startFetcher(options: FetcherOptions): Promise<Fetcher> {
     settings: {
       // -1 is BullMQ's word for never: then the job is gone, and the keeper, still missing the page, adds it again.
       backoffStrategy: (attempt, _type, error, job) =>
-        Math.ceil(retryDelayMs(readError(error), attempt, job?.opts.attempts ?? 1, clock.random) ?? -1),
+        Math.ceil(retryDelayMs(readError(error), attempt, job?.opts.attempts ?? 1, () => clock.random()) ?? -1),
     },
   });
   logErrors(worker, connection, log);

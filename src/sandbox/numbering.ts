@@ -3,12 +3,16 @@ import { hash } from './random.ts';
 
 /** Three series of ISBNs share the nine digits: `3n` are vbids, `3n + 1` print editions, `3n + 2` electronic ones. */
 const SERIES = 3;
-const MODULUS = 333_333_333;
-/** Coprime to the modulus, so that no two products get the same number; products below stay exact in a double. */
-const STEP = 206_011_330;
+/**
+ * ISBNs are given out to publishers in blocks, and a publisher's titles come into a catalog together: so many neighbours
+ * in the list are neighbours in number, and the blocks are in no order.
+ */
+const BLOCK = 100;
+const BLOCKS = 3_333_333;
+/** Coprime to the number of blocks, so that no two products get the same number. */
+const STEP = 2_060_113;
 const VERSION_STEP = 1_000_003;
 
-/** More would lose digits in `index * STEP`. */
 export const MAX_PRODUCTS = 20_000_000;
 
 /** Which numbers a product bears: pure functions of the seed, the product's index and its version. */
@@ -22,31 +26,31 @@ export interface Numbering {
   indexOf(vbid: string): number | null;
 }
 
-/** STEP to the power of -1: Euclid's extended algorithm. */
+/** STEP to the power of -1 modulo BLOCKS: Euclid's extended algorithm. */
 function inverseOfStep(): bigint {
-  let [a, b, x, y] = [BigInt(STEP), BigInt(MODULUS), 1n, 0n];
+  let [a, b, x, y] = [BigInt(STEP), BigInt(BLOCKS), 1n, 0n];
   while (b !== 0n) [a, b, x, y] = [b, a % b, y, x - (a / b) * y];
-  return ((x % BigInt(MODULUS)) + BigInt(MODULUS)) % BigInt(MODULUS);
+  return ((x % BigInt(BLOCKS)) + BigInt(BLOCKS)) % BigInt(BLOCKS);
 }
 
 export function createNumbering(seed: number): Numbering {
-  const start = hash(seed, 0) % MODULUS;
+  const start = hash(seed, 0) % BLOCKS;
   const inverse = inverseOfStep();
-  const vbid = (index: number) => isbn13(SERIES * ((index * STEP + start) % MODULUS));
+  const number = (index: number) => ((Math.floor(index / BLOCK) * STEP + start) % BLOCKS) * BLOCK + (index % BLOCK);
+  const vbid = (index: number) => isbn13(SERIES * number(index));
 
   return {
     vbid,
-    printIsbn: (index) =>
-      hash(seed, index, 1) % 8 === 0 ? null : isbn13(SERIES * ((index * STEP + start) % MODULUS) + 1),
+    printIsbn: (index) => (hash(seed, index, 1) % 8 === 0 ? null : isbn13(SERIES * number(index) + 1)),
     eIsbn: (index, version) =>
       version === 0 && hash(seed, index, 2) % 16 === 0
         ? null
-        : isbn13(SERIES * ((index * STEP + start + version * VERSION_STEP) % MODULUS) + 2),
+        : isbn13(SERIES * ((number(index) + version * VERSION_STEP) % (BLOCKS * BLOCK)) + 2),
     indexOf: (text) => {
       if (!/^978\d{10}$/.test(text)) return null;
-      const number = Math.floor(Number(text.slice(3, 12)) / SERIES);
-      const offset = BigInt((number - start + MODULUS) % MODULUS);
-      const index = Number((offset * inverse) % BigInt(MODULUS));
+      const found = Math.floor(Number(text.slice(3, 12)) / SERIES);
+      const offset = BigInt((Math.floor(found / BLOCK) - start + BLOCKS) % BLOCKS);
+      const index = Number((offset * inverse) % BigInt(BLOCKS)) * BLOCK + (found % BLOCK);
       return index < MAX_PRODUCTS && vbid(index) === text ? index : null;
     },
   };

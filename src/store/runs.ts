@@ -1,5 +1,5 @@
 import type { Database } from 'better-sqlite3';
-import { and, desc, eq, getTableColumns, inArray, lt, sql } from 'drizzle-orm';
+import { and, desc, eq, getTableColumns, inArray, lt } from 'drizzle-orm';
 import type { BetterSQLite3Database } from 'drizzle-orm/better-sqlite3';
 import type { RejectedItem, Window } from '../catalog/page.ts';
 import type { Proof, Run, RunCounts, RunKind, RunState } from '../catalog/run.ts';
@@ -60,7 +60,8 @@ export interface RunStore {
   counts(id: number): RunCounts;
 
   addPass(pass: Pass): void;
-  updatePass(runId: number, pass: number, sourceTime: number | null, numItems: number): void;
+  /** The pass's first response is there. */
+  pinPass(runId: number, pass: number, sourceTime: number, numItems: number): void;
   passes(runId: number): Pass[];
 
   hasCheckpoint(runId: number, pass: number, window: Window): boolean;
@@ -165,10 +166,10 @@ export function createRunStore(sqlite: Database, orm: BetterSQLite3Database): Ru
         .values({ ...pass, fromTime: from })
         .run();
     },
-    updatePass: (runId, pass, sourceTime, numItems) => {
+    pinPass: (runId, pass, sourceTime, numItems) => {
       orm
         .update(passes)
-        .set({ numItems, sourceTime: sql`coalesce(${passes.sourceTime}, ${sourceTime})` })
+        .set({ numItems, sourceTime })
         .where(and(eq(passes.runId, runId), eq(passes.pass, pass)))
         .run();
     },

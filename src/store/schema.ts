@@ -127,7 +127,7 @@ export const runs = sqliteTable(
  * One reading of a list: pass 0 of a full run is the catalog, every other pass is a delta.
  * - from_time: what the pass asks for; null for the whole list
  * - source_time: the source's clock at the pass's first response
- * - num_items: the newest total that the source told
+ * - num_items: the total that the first response told
  * - per_page: the largest window of the pass
  */
 export const passes = sqliteTable(

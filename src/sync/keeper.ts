@@ -97,7 +97,6 @@ export async function createKeeper(options: KeeperOptions): Promise<Keeper> {
     });
     try {
       await reader.done;
-      applier.flush();
     } finally {
       reader = undefined;
     }

@@ -10,6 +10,9 @@ import type { Applier } from './apply-page.ts';
 /** How often tasks that have not come back are handed to the queue again, in milliseconds: it may have lost them. */
 const RECONCILE_MS = 5_000;
 
+/** How long an applied page may wait for others that share its transaction, in milliseconds. */
+const BATCH_AGE_MS = 10_000;
+
 export interface PassSettings {
   /** Windows handed to the queue and not yet applied, at most. Bounds what a queue holds; for memory, not for speed. */
   readonly lookahead: number;
@@ -46,7 +49,10 @@ export function readPass(pass: Pass, context: PassContext): PassReader {
   const { store, queue, clock, applier, settings, signal } = context;
   const read = new Map<string, WindowRead>();
   for (const window of store.runs.checkpoints(pass.runId, pass.pass)) read.set(windowKey(window), window);
+  /** Handed to the queue and not back yet. */
   const pending = new Map<string, FetchTask>();
+  /** Back, and in the applier's batch. */
+  const arrived = new Set<string>();
   const ended = new AbortController();
   let wake = (): void => {};
   let failure: unknown;
@@ -73,24 +79,18 @@ export function readPass(pass: Pass, context: PassContext): PassReader {
     const tasks: FetchTask[] = [];
     for (const window of windows()) {
       if (pending.size + tasks.length >= settings.lookahead) break;
-      if (!read.has(windowKey(window)) && !pending.has(windowKey(window))) tasks.push(taskOf(window));
+      const key = windowKey(window);
+      if (!read.has(key) && !pending.has(key) && !arrived.has(key)) tasks.push(taskOf(window));
     }
     return tasks;
   }
 
-  function handle(outcome: FetchOutcome): void {
-    const task = outcome.kind === 'captured' ? outcome.captured.task : outcome.task;
-    if (task.runId !== pass.runId || task.pass !== pass.pass || failure !== undefined) return;
-    const key = windowKey(task.window);
-    if (outcome.kind === 'failed') {
-      // A duplicate of a window that was read in the meantime has nothing to say.
-      if (!read.has(key)) end(fromErrorRecord(outcome.error));
-      return;
-    }
+  /** Takes note of what was applied. */
+  function note(apply: () => readonly Checkpoint[]): void {
     try {
-      const checkpoint = applier.apply(outcome.captured);
-      pending.delete(key);
-      if (checkpoint !== null) {
+      for (const checkpoint of apply()) {
+        const key = windowKey(checkpoint);
+        arrived.delete(key);
         read.set(key, checkpoint);
         context.onApplied(checkpoint, windows().length);
       }
@@ -100,12 +100,31 @@ export function readPass(pass: Pass, context: PassContext): PassReader {
     }
   }
 
+  function handle(outcome: FetchOutcome): void {
+    const task = outcome.kind === 'captured' ? outcome.captured.task : outcome.task;
+    const key = windowKey(task.window);
+    if (task.runId !== pass.runId || task.pass !== pass.pass || failure !== undefined || arrived.has(key)) return;
+    if (outcome.kind === 'failed') {
+      // A duplicate of a window that was read in the meantime has nothing to say.
+      if (!read.has(key)) end(fromErrorRecord(outcome.error));
+      return;
+    }
+    pending.delete(key);
+    arrived.add(key);
+    note(() => applier.take(outcome.captured));
+  }
+
   async function loop(): Promise<void> {
     let reconcileAt = clock.now() + RECONCILE_MS;
     for (;;) {
       if (failure !== undefined) throw failure;
       const tasks = missing();
-      if (tasks.length === 0 && pending.size === 0) return;
+      if (tasks.length === 0 && pending.size === 0) {
+        // What the batch holds may show that the list goes on.
+        if (arrived.size === 0) return;
+        note(() => applier.flush());
+        continue;
+      }
       for (const task of tasks) pending.set(windowKey(task.window), task);
       const woken = new Promise<void>((resolve) => {
         wake = resolve;
@@ -123,7 +142,7 @@ export function readPass(pass: Pass, context: PassContext): PassReader {
   async function tick(): Promise<void> {
     for (;;) {
       await clock.sleep(RECONCILE_MS, ended.signal);
-      wake();
+      note(() => applier.flush(BATCH_AGE_MS));
     }
   }
 

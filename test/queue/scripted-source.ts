@@ -52,7 +52,7 @@ export function createScriptedSource(clock: Clock, answer: Answer = () => {}): S
 
 export interface Gate {
   readonly passed: Promise<void>;
-  open(): void;
+  readonly open: () => void;
 }
 
 export function createGate(): Gate {

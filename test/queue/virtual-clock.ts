@@ -20,12 +20,17 @@ export function createVirtualClock(): Clock {
     sleep: (ms, signal) =>
       new Promise((resolve, reject) => {
         if (signal?.aborted) return reject(signal.reason);
-        const sleeper = { at: now + ms, wake: resolve };
-        sleepers.add(sleeper);
-        signal?.addEventListener('abort', () => {
+        const onAbort = (): void => {
           sleepers.delete(sleeper);
-          reject(signal.reason);
-        });
+          reject(signal?.reason);
+        };
+        const wake = (): void => {
+          signal?.removeEventListener('abort', onAbort);
+          resolve();
+        };
+        const sleeper = { at: now + ms, wake };
+        sleepers.add(sleeper);
+        signal?.addEventListener('abort', onAbort);
         if (sleepers.size === 1) setImmediate(advance);
       }),
   };
