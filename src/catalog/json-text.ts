@@ -44,13 +44,6 @@ function eachElement(text: string, start: number, visit: (from: number, to: numb
   return text.length;
 }
 
-/** The elements of the array whose text is `text`, each as its own text. */
-export function arrayItems(text: string): string[] {
-  const items: string[] = [];
-  eachElement(text, text.indexOf('['), (from, to) => items.push(text.slice(from, to).trim()));
-  return items;
-}
-
 /**
  * The members of the object whose text is `text`: key to the text of its value, in order. Of a repeated key the last
  * value counts, as in `JSON.parse`.
@@ -72,15 +65,38 @@ export function objectText(members: ReadonlyMap<string, string>): string {
   return `{${[...members].map(([key, value]) => `${JSON.stringify(key)}:${value}`).join(',')}}`;
 }
 
-/** Whether no array or object stands deeper than `max`. Asked before a parser is let near text from outside. */
-export function isNestedWithin(text: string, max: number): boolean {
+/**
+ * One look at a page's text, before a parser is let near it: are its arrays and objects nested no deeper than `maxDepth`,
+ * and where are the elements of the top-level array `items`?
+ * @returns the items, each as its own text; null where it is nested too deep
+ */
+export function cutPage(text: string, maxDepth: number): string[] | null {
+  let items: string[] = [];
   let depth = 0;
+  let key = '';
+  let from = -1;
   for (let at = 0; at < text.length; at++) {
     const code = text.charCodeAt(at);
-    if (code === QUOTE) at = endOfString(text, at);
-    else if (code === OPEN_BRACE || code === OPEN_BRACKET) {
-      if (++depth > max) return false;
-    } else if (code === CLOSE_BRACE || code === CLOSE_BRACKET) depth--;
+    if (code === QUOTE) {
+      const end = endOfString(text, at);
+      if (depth === 1) key = text.slice(at + 1, end);
+      at = end;
+    } else if (code === OPEN_BRACE || code === OPEN_BRACKET) {
+      if (++depth > maxDepth) return null;
+      if (depth === 2 && code === OPEN_BRACKET && key === 'items') {
+        // Of a repeated member the last counts, as in JSON.parse.
+        items = [];
+        from = at + 1;
+      }
+    } else if (code === CLOSE_BRACE || code === CLOSE_BRACKET) {
+      if (--depth === 1 && from !== -1) {
+        if (text.slice(from, at).trim() !== '') items.push(text.slice(from, at).trim());
+        from = -1;
+      }
+    } else if (code === COMMA && depth === 2 && from !== -1) {
+      items.push(text.slice(from, at).trim());
+      from = at + 1;
+    }
   }
-  return true;
+  return items;
 }

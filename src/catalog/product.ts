@@ -81,18 +81,27 @@ export function productOf(vbid: string, fields: Fields, body: string): Product {
   };
 }
 
+/** Identifiers beyond those that have a column of their own. */
+function otherIdentifiers(identifiers: Fields, known: readonly (string | null)[]): string {
+  const others: string[] = [];
+  for (const key in identifiers) {
+    if (key === 'print_isbn_canonical' || key === 'eisbn_canonical') continue;
+    for (const item of scalars(identifiers[key])) {
+      if (!known.includes(item) && !others.includes(item)) others.push(item);
+    }
+  }
+  return others.join(' ');
+}
+
 function searchText(
   fields: Fields,
   identifiers: Fields,
   known: Pick<Product, 'vbid' | 'title' | 'publisher' | 'printIsbn' | 'eIsbn'>,
 ): SearchText | null {
-  const words = [known.title ?? '', text(fields.subtitle) ?? ''].join(' ').trim();
+  const subtitle = text(fields.subtitle);
+  const title = subtitle === null ? (known.title ?? '') : `${known.title ?? ''} ${subtitle}`;
   const contributors = contributorNames(fields.contributors);
-  const indexed = new Set([known.vbid, known.printIsbn, known.eIsbn]);
-  const others = new Set<string>();
-  for (const key in identifiers) {
-    for (const item of scalars(identifiers[key])) if (!indexed.has(item)) others.add(item);
-  }
-  if (words === '' && contributors === '' && known.publisher === null && others.size === 0) return null;
-  return { title: words, contributors, publisher: known.publisher ?? '', identifiers: [...others].join(' ') };
+  const others = otherIdentifiers(identifiers, [known.vbid, known.printIsbn, known.eIsbn]);
+  if (title === '' && contributors === '' && known.publisher === null && others === '') return null;
+  return { title, contributors, publisher: known.publisher ?? '', identifiers: others };
 }

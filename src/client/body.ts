@@ -1,12 +1,11 @@
 import { isUtf8 } from 'node:buffer';
 import { promisify } from 'node:util';
 import { gunzip, type InputType, type ZlibOptions } from 'node:zlib';
-import { isNestedWithin } from '../catalog/json-text.ts';
 import { CatchwordError, messageOf } from '../errors.ts';
 
 /**
- * The gate in front of every parser: a body comes through whole, of the size, type, encoding and depth that is expected,
- * or not at all.
+ * The gate in front of every parser: a body comes through whole, of the size, type and encoding that is expected, or not
+ * at all. (How deep it is nested is seen where its items are cut out: sync/validate-page.ts.)
  */
 export interface BodyLimits {
   /** Bytes over the wire. */
@@ -16,9 +15,6 @@ export interface BodyLimits {
 }
 
 export const BODY_LIMITS: BodyLimits = { maxWireBytes: 32 * 2 ** 20, maxBytes: 64 * 2 ** 20 };
-
-/** A catalog item is nested five deep; this is room for what nobody has thought of. */
-const MAX_DEPTH = 64;
 
 /** As undici gives them: one value, or several of the same name. */
 export type Headers = Readonly<Record<string, string | string[] | undefined>>;
@@ -65,7 +61,7 @@ const unzip = promisify<InputType, ZlibOptions, Unzipped>(
 );
 
 /** @throws CatchwordError SOURCE_BODY */
-export async function decode(bytes: Buffer, headers: Headers, { maxBytes }: BodyLimits): Promise<Buffer> {
+async function decode(bytes: Buffer, headers: Headers, { maxBytes }: BodyLimits): Promise<Buffer> {
   const encoding = (header(headers, 'content-encoding') ?? 'identity').trim().toLowerCase();
   if (encoding === 'identity' || encoding === '') return bytes;
   if (encoding !== 'gzip' && encoding !== 'x-gzip') {
@@ -103,7 +99,5 @@ export async function jsonText(bytes: Buffer, headers: Headers, limits: BodyLimi
   }
   const decoded = await decode(bytes, headers, limits);
   if (decoded.length > limits.maxBytes) throw refuse(`the answer is larger than ${limits.maxBytes} bytes`);
-  const text = toText(decoded);
-  if (!isNestedWithin(text, MAX_DEPTH)) throw refuse(`the answer is nested deeper than ${MAX_DEPTH}`);
-  return text;
+  return toText(decoded);
 }

@@ -3,10 +3,13 @@ import { type Headers, header } from './body.ts';
 import { parseRetryAfter } from './retry.ts';
 
 const MAX_TEXT = 200;
+/** Explanations are short; anything longer is not let near a parser. */
+const MAX_PARSED = 65_536;
 
 /** What the service says went wrong: `{"errors": ["…"]}`, a bare JSON string, or whatever else it sent. */
 function explanation(body: string): string {
   let said: unknown = body;
+  if (body.length > MAX_PARSED) return '';
   try {
     const parsed: unknown = JSON.parse(body);
     said = typeof parsed === 'object' && parsed !== null && 'errors' in parsed ? parsed.errors : parsed;

@@ -2,9 +2,6 @@ import { Command } from 'commander';
 import { type Config, loadConfig, requireSource, type SourceConfig } from '../config.ts';
 import { CatchwordError } from '../errors.ts';
 import { createLog, type Logger } from '../log.ts';
-import { sourceId } from '../queue/bull-jobs.ts';
-import { checkRedis } from '../queue/redis.ts';
-import { connectRunRequests, serveRunRequests } from '../queue/run-requests.ts';
 import { startRunDesk } from '../schedule/run-desk.ts';
 import { checkCron, startScheduler } from '../schedule/scheduler.ts';
 import { type Service, stopAll } from '../service.ts';
@@ -18,6 +15,16 @@ function requireRedis(config: Config, role: string): string {
   throw new CatchwordError('CONFIG_INVALID', `REDIS_URL is not set, and ${role} alone works through Redis only`, {
     hint: 'Set REDIS_URL, or run everything in one process: npx catchword daemon.',
   });
+}
+
+/** Loaded when a role needs them; see pipeline.ts. */
+async function requestParts() {
+  const [redis, jobs, requests] = await Promise.all([
+    import('../queue/redis.ts'),
+    import('../queue/bull-jobs.ts'),
+    import('../queue/run-requests.ts'),
+  ]);
+  return { ...redis, ...jobs, ...requests };
 }
 
 /** Serves until the first signal, then stops what was started, in reverse. */
@@ -78,6 +85,7 @@ const startKeeperRole: Start = async ({ config, context, log }) => {
       const desk = startRunDesk({ keeper: kept.keeper, store: kept.store, clock, log });
       services.push(desk);
       if (kept.store.watermark() === null) desk.submit({ kind: 'full' });
+      const { sourceId, serveRunRequests } = await requestParts();
       return serveRunRequests({
         ...{ redisUrl, log, clock, mirrorId: sourceId(config.baseUrl) },
         onRequest: (request) => desk.submit(request),
@@ -88,6 +96,7 @@ const startKeeperRole: Start = async ({ config, context, log }) => {
 
 const startSchedulerRole: Start = async ({ config, log }) => {
   const redisUrl = requireRedis(config, 'scheduler');
+  const { checkRedis, connectRunRequests, sourceId } = await requestParts();
   await checkRedis(redisUrl);
   const requests = connectRunRequests({ redisUrl, log, mirrorId: sourceId(config.baseUrl) });
   return startInOrder([
@@ -98,7 +107,6 @@ const startSchedulerRole: Start = async ({ config, log }) => {
 
 const startFetcherRole: Start = async ({ config, context, log }) => {
   const redisUrl = requireRedis(config, 'fetcher');
-  await checkRedis(redisUrl);
   return [await startFetcherService({ config, clock: context.clock, log }, redisUrl)];
 };
 

@@ -4,7 +4,6 @@ import { sourceTimeOf } from '../catalog/watermark.ts';
 import { createCatalogClient } from '../client/client.ts';
 import { type Config, loadConfig, OPTIONS, requireSource } from '../config.ts';
 import { CatchwordError, messageOf } from '../errors.ts';
-import { checkRedis } from '../queue/redis.ts';
 import { checkCron } from '../schedule/scheduler.ts';
 import { openStore } from '../store/store.ts';
 import { createReadWindow } from '../sync/fetch-page.ts';
@@ -128,6 +127,7 @@ async function examineAll(context: CommandContext): Promise<Finding[]> {
   findings.push(
     await examine('Redis', async () => {
       if (redisUrl === undefined) return { level: 'ok', text: 'not used (REDIS_URL is not set)' };
+      const { checkRedis } = await import('../queue/redis.ts');
       await checkRedis(redisUrl);
       return { level: 'ok', text: 'reachable, never evicts' };
     }),

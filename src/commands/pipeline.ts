@@ -3,12 +3,8 @@ import { createPacer, paceOf } from '../client/rate.ts';
 import type { Clock } from '../clock.ts';
 import type { SourceConfig } from '../config.ts';
 import type { Logger } from '../log.ts';
-import { sourceId } from '../queue/bull-jobs.ts';
-import { createBullQueue } from '../queue/bullmq.ts';
 import { createEmbeddedQueue } from '../queue/embedded.ts';
-import { startFetcher } from '../queue/fetcher.ts';
 import type { PageQueue } from '../queue/queue.ts';
-import { checkRedis } from '../queue/redis.ts';
 import { type Service, stopAll } from '../service.ts';
 import { openStore, type Store } from '../store/store.ts';
 import { createReadWindow } from '../sync/fetch-page.ts';
@@ -32,6 +28,14 @@ export interface KeeperOptions extends RoleOptions {
   readonly onProgress?: (progress: Progress) => void;
 }
 
+/** BullMQ and its Redis client take longer to load than a small delta takes, and most who run one have no Redis. */
+const redisParts = {
+  redis: () => import('../queue/redis.ts'),
+  jobs: () => import('../queue/bull-jobs.ts'),
+  queue: () => import('../queue/bullmq.ts'),
+  fetcher: () => import('../queue/fetcher.ts'),
+};
+
 function settingsOf(config: SourceConfig): KeeperSettings {
   return {
     perPage: config.perPage,
@@ -46,6 +50,7 @@ function settingsOf(config: SourceConfig): KeeperSettings {
 
 /** Reads pages for a keeper, here or elsewhere, through Redis. */
 export async function startFetcherService({ config, clock, log }: RoleOptions, redisUrl: string): Promise<Service> {
+  const [{ startFetcher }, { sourceId }] = await Promise.all([redisParts.fetcher(), redisParts.jobs()]);
   const client = createCatalogClient(config, clock);
   try {
     const fetcher = await startFetcher({
@@ -86,7 +91,7 @@ function startEmbedded({ config, clock, log }: RoleOptions, store: Store): { que
  */
 export async function startKeeper(options: KeeperOptions): Promise<KeeperService> {
   const { config, clock, log, onProgress } = options;
-  if (config.redisUrl !== undefined) await checkRedis(config.redisUrl);
+  if (config.redisUrl !== undefined) await (await redisParts.redis()).checkRedis(config.redisUrl);
   const store = openStore(config.db);
   const services: Service[] = [{ name: 'mirror', stop: async () => store.close() }];
   try {
@@ -97,6 +102,7 @@ export async function startKeeper(options: KeeperOptions): Promise<KeeperService
       services.push(...embedded.services);
     } else {
       const { redisUrl } = config;
+      const [{ createBullQueue }, { sourceId }] = await Promise.all([redisParts.queue(), redisParts.jobs()]);
       queue = await createBullQueue({ redisUrl, clock, log, mirrorId: sourceId(config.baseUrl) });
       if (options.fetching) services.push(await startFetcherService(options, redisUrl));
     }

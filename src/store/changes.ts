@@ -30,6 +30,8 @@ export interface ChangeStore {
   /** The newest `seq` ever given, 0 for none; only the single writer may count on from it. */
   lastSeq(): number;
   append(changes: readonly NewChange[], runId: number, atMs: number): void;
+  /** Records `count` creations at once: products `firstId` on, records `firstSeq` on. */
+  appendCreated(firstSeq: number, firstId: number, count: number, runId: number, atMs: number): void;
   get(seq: number): ChangeRow | undefined;
   /** Records after `seq`, oldest first. */
   after(seq: number, limit: number): ChangeRow[];
@@ -42,9 +44,6 @@ interface Raw extends Omit<ChangeRow, 'op' | 'added'> {
   readonly added: string | null;
 }
 
-const COLUMNS = 'seq, at, run_id, op, product_id, prev_seq, before, added';
-const VALUES = '(?, ?, ?, ?, ?, ?, ?, ?)';
-const BATCH = 50;
 const SELECT = `SELECT changes.seq, changes.at, changes.run_id AS runId, changes.op, products.vbid,
   changes.product_id AS productId, changes.prev_seq AS prevSeq, changes.before, changes.added
   FROM changes JOIN products ON products.id = changes.product_id`;
@@ -56,9 +55,12 @@ function rowOf(raw: Raw): ChangeRow {
 
 export function createChangeStore(sqlite: Database): ChangeStore {
   const lastSeq = sqlite.prepare<[], number>("SELECT seq FROM sqlite_sequence WHERE name = 'changes'").pluck();
-  const insertOne = sqlite.prepare(`INSERT INTO changes (${COLUMNS}) VALUES ${VALUES}`);
-  const insertMany = sqlite.prepare(
-    `INSERT INTO changes (${COLUMNS}) VALUES ${Array<string>(BATCH).fill(VALUES).join(', ')}`,
+  const insert = sqlite.prepare(
+    `INSERT INTO changes (seq, at, run_id, op, product_id, prev_seq, before, added) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+  );
+  const insertCreated = sqlite.prepare(
+    `WITH RECURSIVE step (n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM step LIMIT :count)
+     INSERT INTO changes (seq, at, run_id, op, product_id) SELECT :seq + n, :at, :run, 0, :id + n FROM step`,
   );
   const get = sqlite.prepare<[number], Raw>(`${SELECT} WHERE changes.seq = ?`);
   const after = sqlite.prepare<[number, number], Raw>(`${SELECT} WHERE changes.seq > ? ORDER BY changes.seq LIMIT ?`);
@@ -66,16 +68,13 @@ export function createChangeStore(sqlite: Database): ChangeStore {
   return {
     lastSeq: () => lastSeq.get() ?? 0,
     append: (changes, runId, atMs) => {
-      let values: unknown[] = [];
       for (const { seq, op, productId, prevSeq, before, added } of changes) {
         const addedText = added.length === 0 ? null : JSON.stringify(added);
-        values.push(seq, atMs, runId, OPS.indexOf(op), productId, prevSeq, before, addedText);
-        if (values.length === BATCH * 8) {
-          insertMany.run(values);
-          values = [];
-        }
+        insert.run(seq, atMs, runId, OPS.indexOf(op), productId, prevSeq, before, addedText);
       }
-      for (let at = 0; at < values.length; at += 8) insertOne.run(values.slice(at, at + 8));
+    },
+    appendCreated: (firstSeq, firstId, count, runId, atMs) => {
+      if (count > 0) insertCreated.run({ seq: firstSeq, id: firstId, count, run: runId, at: atMs });
     },
     get: (seq) => {
       const raw = get.get(seq);

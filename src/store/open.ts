@@ -144,8 +144,8 @@ export function openMirrorFile(file: string, options: OpenOptions = {}): MirrorF
     // 64 MiB of WAL before it is moved into the file: a page that changes often is moved once.
     sqlite.pragma('wal_autocheckpoint = 4096');
     sqlite.pragma('journal_size_limit = 67108864');
-    // 48 MiB: holds the inner pages of every index at several million products, and no more (memory stays flat).
-    sqlite.pragma('cache_size = -49152');
+    // 32 MiB: holds the inner pages of every index at several million products, and no more (memory stays flat).
+    sqlite.pragma('cache_size = -32768');
     const orm = drizzle(sqlite);
     if (schema !== newest) migrateToNewest(sqlite, orm, newest);
     return { path, sqlite, orm };

@@ -34,6 +34,8 @@ export interface ProductRow {
 }
 
 export interface ProductStore {
+  /** The id of a living product that has exactly this body; less than 0 for another body or a tombstone. */
+  match(vbid: string, body: string): number | undefined;
   find(vbid: string): KnownProduct | undefined;
   get(vbid: string): ProductRow | undefined;
   /** The highest id in use; ids are given out by the keeper, in order. */
@@ -44,14 +46,22 @@ export interface ProductStore {
   /** Number of rows that are not tombstones. */
   living(): number;
   addLiving(difference: number): void;
-  /** Of these ids, those of living products. */
-  livingAmong(ids: Iterable<number>): number[];
+  /**
+   * Drops the indexes by ISBN, which upserts do not need: filling an empty mirror takes two thirds of the time and writes
+   * a third of the bytes when they are made afterwards.
+   */
+  dropLookups(): void;
+  /** Makes what `dropLookups` dropped; otherwise does nothing. */
+  ensureLookups(): void;
 }
 
 const COLUMNS = 'id, vbid, title, kind, format, publisher, print_isbn, e_isbn, changed_at, changed_seq, body';
 const VALUES = '(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)';
 /** Rows of one INSERT: measured 5.0 µs a product at 50, 6.5 at 1; more gain nothing. */
 const BATCH = 50;
+
+/** As in schema.ts. */
+const LOOKUPS = ['print_isbn', 'e_isbn'] as const;
 
 const ROW = `id, vbid, body, title, kind, format, publisher, print_isbn AS printIsbn, e_isbn AS eIsbn,
   coalesce(first_seen_at, changed_at) AS firstSeenAt, changed_at AS changedAt, changed_seq AS changedSeq,
@@ -80,15 +90,19 @@ export function createProductStore(sqlite: Database): ProductStore {
   const unindex = sqlite.prepare('DELETE FROM products_fts WHERE rowid = ?');
   const living = sqlite.prepare<[], number>('SELECT living FROM mirror WHERE id = 1').pluck();
   const addLiving = sqlite.prepare('UPDATE mirror SET living = living + ? WHERE id = 1');
-  const isLiving = sqlite
-    .prepare<[number], number>('SELECT 1 FROM products WHERE id = ? AND removed_at IS NULL')
-    .pluck();
 
   function indexWords(id: number, { search }: Product): void {
     if (search !== null) index.run(id, search.title, search.contributors, search.publisher, search.identifiers);
   }
 
+  const match = sqlite
+    .prepare<[string, string], number>(
+      'SELECT CASE WHEN body = ? AND removed_at IS NULL THEN id ELSE -id END FROM products WHERE vbid = ?',
+    )
+    .pluck();
+
   return {
+    match: (vbid, body) => match.get(body, vbid),
     find: (vbid) => {
       const row = find.get(vbid);
       return row === undefined ? undefined : { id: row[0], body: row[1], changedSeq: row[2], removed: row[3] !== null };
@@ -139,6 +153,15 @@ export function createProductStore(sqlite: Database): ProductStore {
     addLiving: (difference) => {
       addLiving.run(difference);
     },
-    livingAmong: (ids) => [...ids].filter((id) => isLiving.get(id) !== undefined),
+    dropLookups: () => {
+      for (const column of LOOKUPS) sqlite.exec(`DROP INDEX IF EXISTS products_${column}`);
+    },
+    ensureLookups: () => {
+      for (const column of LOOKUPS) {
+        sqlite.exec(
+          `CREATE INDEX IF NOT EXISTS products_${column} ON products (${column}) WHERE ${column} IS NOT NULL`,
+        );
+      }
+    },
   };
 }

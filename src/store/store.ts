@@ -7,7 +7,12 @@ import { type OpenOptions, openMirrorFile } from './open.ts';
 import { createProductStore, type ProductStore } from './products.ts';
 import { createRunStore, type RunStore } from './runs.ts';
 import { createSearch, type Search } from './search.ts';
-import { createWriteTransaction, type WriteTransaction } from './transaction.ts';
+import {
+  createReadTransaction,
+  createWriteTransaction,
+  type ReadTransaction,
+  type WriteTransaction,
+} from './transaction.ts';
 
 /** The mirror: one SQLite file. Everything it returns is plain values. */
 export interface Store {
@@ -19,6 +24,7 @@ export interface Store {
   readonly runs: RunStore;
   readonly lease: LeaseStore;
   readonly search: Search;
+  readonly read: ReadTransaction;
   /** All or nothing; see transaction.ts. */
   readonly write: WriteTransaction;
   /** Source time up to which every change is in the mirror, milliseconds since 1970; null before the first run. */
@@ -70,6 +76,7 @@ export function openStore(file: string, options: StoreOptions = {}): Store {
       runs: createRunStore(sqlite, orm),
       lease: createLeaseStore(sqlite, write, options.self ?? thisProcess()),
       search: createSearch(sqlite),
+      read: createReadTransaction(sqlite),
       write,
       watermark: () => watermark.get() ?? null,
       advanceWatermark: (toMs) => {

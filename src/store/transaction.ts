@@ -1,6 +1,14 @@
 import BetterSqlite, { type Database } from 'better-sqlite3';
 import { CatchwordError } from '../errors.ts';
 
+/** Runs reads that belong together: one lock in place of one for each, and one state of the file. */
+export type ReadTransaction = <T>(work: () => T) => T;
+
+export function createReadTransaction(sqlite: Database): ReadTransaction {
+  const run = sqlite.transaction((work: () => unknown) => work());
+  return <T>(work: () => T): T => run.deferred(work) as T;
+}
+
 export type WriteTransaction = <T>(work: () => T) => T;
 
 /**

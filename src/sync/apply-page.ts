@@ -1,11 +1,11 @@
 import { type Difference, difference, type Pointer, sameContent } from '../catalog/content.ts';
-import type { CapturedPage } from '../catalog/page.ts';
+import type { CapturedPage, Envelope, RejectedItem } from '../catalog/page.ts';
 import type { Product } from '../catalog/product.ts';
 import { sourceTimeOf } from '../catalog/watermark.ts';
 import type { Clock } from '../clock.ts';
 import { CatchwordError } from '../errors.ts';
 import type { NewChange } from '../store/changes.ts';
-import type { KnownProduct, NewProduct } from '../store/products.ts';
+import type { KnownProduct } from '../store/products.ts';
 import type { Checkpoint } from '../store/runs.ts';
 import type { Store } from '../store/store.ts';
 
@@ -22,15 +22,18 @@ export interface Applier {
   /**
    * Takes a page into the batch, and applies the batch when it is full. The first page of a pass is applied at once: it
    * pins the source time.
-   * @returns checkpoints of what was applied by this call
+   * @returns what was applied by this call
    * @throws CatchwordError LEASE_LOST, RUN_CANCELLED, MIRROR_WRITE_FAILED; then nothing of the batch was written
    */
-  take(captured: CapturedPage): readonly Checkpoint[];
+  take(captured: CapturedPage): readonly Applied[];
   /** Applies the batch; returns and throws as `take` does. With `olderThanMs`, only if it waits for so long. */
-  flush(olderThanMs?: number): readonly Checkpoint[];
+  flush(olderThanMs?: number): readonly Applied[];
 }
 
-const BATCH_PAGES = 32;
+/** A checkpoint that was written. Its ids stay in the file: a run's would not fit in memory that is to stay flat. */
+export type Applied = Omit<Checkpoint, 'ids'>;
+
+const BATCH_PAGES = 16;
 /** Of text: large products fill a batch sooner, so that memory stays flat. */
 const BATCH_CHARS = 8_000_000;
 
@@ -42,6 +45,16 @@ export interface ApplierOptions {
   readonly ignoreFields: readonly Pointer[];
 }
 
+/** A page that waits in the batch. A product that the mirror has already, word for word, is held by its id alone. */
+interface WaitingPage extends Omit<CapturedPage, 'page'> {
+  readonly envelope: Envelope;
+  readonly rejected: readonly RejectedItem[];
+  /** In the order of the response; null for a rejected item. */
+  readonly products: readonly (Product | number | null)[];
+  /** Products that neither the mirror had nor a page of the batch before this one. */
+  readonly unknown: ReadonlySet<string>;
+}
+
 /** What a page changes, before anything is written. */
 interface Draft {
   readonly ids: number[];
@@ -50,28 +63,45 @@ interface Draft {
 }
 
 export function createApplier({ store, clock, runId, epoch, ignoreFields }: ApplierOptions): Applier {
-  let batch: CapturedPage[] = [];
+  let batch: WaitingPage[] = [];
+  /** Products that pages in the batch may change: what the mirror has of them is not what it will have. */
+  let unsettled = new Set<string>();
   let batchChars = 0;
   let batchSince = 0;
   const pinned = new Set(store.runs.passes(runId).flatMap((p) => (p.sourceTime === null ? [] : [p.pass])));
 
   /** Ids that a request of this pass which started later than this one has read already. */
-  function readLater({ task: { pass }, response: { requestedAt } }: CapturedPage): Set<number> {
+  function readLater({ task: { pass }, response: { requestedAt } }: WaitingPage): Set<number> {
     const later = new Set<number>();
     for (const ids of store.runs.idsReadAfter(runId, pass, requestedAt)) for (const id of ids) later.add(id);
     return later;
   }
 
-  function compare(captured: CapturedPage): Draft {
+  function shelve({ page, ...captured }: CapturedPage): WaitingPage {
+    const unknown = new Set<string>();
+    const products = store.read(() =>
+      page.products.map((product) => {
+        if (product === null || unsettled.has(product.vbid)) return product;
+        const match = store.products.match(product.vbid, product.body);
+        if (match !== undefined && match > 0) return match;
+        unsettled.add(product.vbid);
+        if (match === undefined) unknown.add(product.vbid);
+        return product;
+      }),
+    );
+    return { ...captured, envelope: page.envelope, rejected: page.rejected, products, unknown };
+  }
+
+  function compare(captured: WaitingPage): Draft {
     const draft: Draft = { ids: [], created: new Map(), changed: new Map() };
     let later: Set<number> | undefined;
     let nextId = 0;
-    for (const product of captured.page.products) {
-      if (product === null) {
-        draft.ids.push(0);
+    for (const product of captured.products) {
+      if (product === null || typeof product === 'number') {
+        draft.ids.push(product ?? 0);
         continue;
       }
-      const known = store.products.find(product.vbid);
+      const known = captured.unknown.has(product.vbid) ? undefined : store.products.find(product.vbid);
       if (known === undefined) {
         nextId ||= store.products.lastId() + 1;
         const id = draft.created.get(product.vbid)?.id ?? nextId++;
@@ -95,15 +125,12 @@ export function createApplier({ store, clock, runId, epoch, ignoreFields }: Appl
   function write({ created, changed }: Draft): void {
     const now = clock.now();
     const records: NewChange[] = [];
-    const inserts: NewProduct[] = [];
     let seq = store.changes.lastSeq();
     let restored = 0;
-    for (const { id, product } of created.values()) {
-      seq++;
-      inserts.push({ id, seq, product });
-      records.push({ seq, op: 'created', productId: id, prevSeq: null, before: null, added: [] });
-    }
+    const firstSeq = seq + 1;
+    const inserts = [...created.values()].map(({ id, product }) => ({ id, seq: ++seq, product }));
     store.products.insert(inserts, now);
+    store.changes.appendCreated(firstSeq, inserts[0]?.id ?? 0, inserts.length, runId, now);
     for (const { known, product, change } of changed.values()) {
       seq++;
       if (known.removed) restored++;
@@ -115,48 +142,51 @@ export function createApplier({ store, clock, runId, epoch, ignoreFields }: Appl
     if (inserts.length + restored > 0) store.products.addLiving(inserts.length + restored);
   }
 
-  function checkpointOf({ task, page, response, requests }: CapturedPage, draft: Draft): Checkpoint {
+  function checkpointOf(captured: WaitingPage, draft: Draft): Checkpoint {
+    const { task, envelope, response, rejected, requests } = captured;
     const restored = [...draft.changed.values()].filter(({ known }) => known.removed).length;
     return {
       runId,
       pass: task.pass,
       ...task.window,
-      numItems: page.envelope.numItems,
-      totalPages: page.envelope.totalPages,
+      numItems: envelope.numItems,
+      totalPages: envelope.totalPages,
       requestedAt: response.requestedAt,
-      items: page.products.length,
+      items: captured.products.length,
       created: draft.created.size,
       updated: draft.changed.size - restored,
       restored,
-      rejected: page.rejected.length,
+      rejected: rejected.length,
       requests,
       ids: draft.ids,
     };
   }
 
-  function pin({ task: { pass }, page, response }: CapturedPage): void {
+  function pin({ task: { pass }, envelope, response }: WaitingPage): void {
     const sourceTime = sourceTimeOf(response);
-    store.runs.pinPass(runId, pass, sourceTime, page.envelope.numItems);
+    store.runs.pinPass(runId, pass, sourceTime, envelope.numItems);
     if (pass === 0) store.runs.beginReading(runId, sourceTime);
   }
 
-  function applyOne(captured: CapturedPage): Checkpoint | null {
-    const { task, page } = captured;
+  function applyOne(captured: WaitingPage): Applied | null {
+    const { task, rejected } = captured;
     if (store.runs.hasCheckpoint(runId, task.pass, task.window)) return null;
     const draft = compare(captured);
     if (draft.created.size + draft.changed.size > 0) write(draft);
-    if (page.rejected.length > 0) store.runs.addRejected(runId, task.pass, task.window, page.rejected);
+    if (rejected.length > 0) store.runs.addRejected(runId, task.pass, task.window, rejected);
     if (!pinned.has(task.pass)) pin(captured);
     const checkpoint = checkpointOf(captured, draft);
     store.runs.addCheckpoint(checkpoint);
-    return checkpoint;
+    const { ids: _ids, ...applied } = checkpoint;
+    return applied;
   }
 
-  function flush(olderThanMs = 0): readonly Checkpoint[] {
+  function flush(olderThanMs = 0): readonly Applied[] {
     if (batch.length === 0 || clock.now() - batchSince < olderThanMs) return [];
     const pages = batch;
     batch = [];
     batchChars = 0;
+    unsettled = new Set();
     const applied = store.write(() => {
       store.lease.check(epoch);
       if (store.runs.state(runId) === 'cancelled')
@@ -170,8 +200,11 @@ export function createApplier({ store, clock, runId, epoch, ignoreFields }: Appl
   return {
     take: (captured) => {
       if (batch.length === 0) batchSince = clock.now();
-      batch.push(captured);
-      batchChars += captured.response.text.length;
+      const waiting = shelve(captured);
+      batch.push(waiting);
+      // What is not kept word for word keeps the text alive that it was cut from.
+      if (waiting.products.some((product) => product !== null && typeof product === 'object'))
+        batchChars += captured.response.text.length;
       const full = batch.length >= BATCH_PAGES || batchChars >= BATCH_CHARS;
       return full || !pinned.has(captured.task.pass) ? flush() : [];
     },

@@ -48,6 +48,7 @@ export function finishRun(store: Store, epoch: number, runId: number, closing: C
     if (run.state === 'cancelled') throw new CatchwordError('RUN_CANCELLED', `run ${runId} was cancelled`);
     const missing = run.kind === 'full' ? countMissing(store, runId) : 0;
     const counts = { ...store.runs.counts(runId), missing };
+    store.products.ensureLookups();
     store.runs.end(runId, { state: 'complete', finishedAt: nowMs, counts, ...proofOf(run, closing), error: null });
     if (run.sourceTime !== null) store.advanceWatermark(run.sourceTime);
     store.runs.prune(runId, nowMs - KEEP_REJECTED_MS);
@@ -61,6 +62,7 @@ export function failRun(store: Store, epoch: number, runId: number, error: Catch
     store.lease.check(epoch);
     const run = requireRun(store, runId);
     if (run.state === 'cancelled') return;
+    store.products.ensureLookups();
     const text = `${error.code}: ${error.message}`;
     store.runs.end(runId, {
       state: 'failed',
@@ -85,6 +87,7 @@ export function cancelRun(store: Store, runId: number, nowMs: number): Run {
         hint: 'Only a run that is planned or reading can be cancelled: npx catchword runs.',
       });
     }
+    store.products.ensureLookups();
     const counts = store.runs.counts(runId);
     store.runs.end(runId, { state: 'cancelled', finishedAt: nowMs, counts, proof: null, reasons: [], error: null });
     return requireRun(store, runId);

@@ -3,9 +3,9 @@ import { type WindowRead, windowsOfPass } from '../catalog/plan.ts';
 import type { Clock } from '../clock.ts';
 import { CatchwordError, fromErrorRecord } from '../errors.ts';
 import type { PageQueue } from '../queue/queue.ts';
-import type { Checkpoint, Pass } from '../store/runs.ts';
+import type { Pass } from '../store/runs.ts';
 import type { Store } from '../store/store.ts';
-import type { Applier } from './apply-page.ts';
+import type { Applied, Applier } from './apply-page.ts';
 
 /** How often tasks that have not come back are handed to the queue again, in milliseconds: it may have lost them. */
 const RECONCILE_MS = 5_000;
@@ -30,7 +30,7 @@ export interface PassContext {
   readonly settings: PassSettings;
   readonly signal: AbortSignal;
   /** Called after each applied window. */
-  readonly onApplied: (checkpoint: Checkpoint, windowsKnown: number) => void;
+  readonly onApplied: (applied: Applied, windowsKnown: number) => void;
 }
 
 /** Where a queue's outcomes go while a pass is read. */
@@ -86,7 +86,7 @@ export function readPass(pass: Pass, context: PassContext): PassReader {
   }
 
   /** Takes note of what was applied. */
-  function note(apply: () => readonly Checkpoint[]): void {
+  function note(apply: () => readonly Applied[]): void {
     try {
       for (const checkpoint of apply()) {
         const key = windowKey(checkpoint);

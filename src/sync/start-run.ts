@@ -36,6 +36,7 @@ export function startRun(
     const since = request.from ?? (watermark === null ? null : deltaFrom(watermark, settings.overlapMs));
     const from = request.kind === 'delta' ? since : null;
     const kind = from === null ? 'full' : 'delta';
+    if (store.products.lastId() === 0) store.products.dropLookups();
     const id = store.runs.create({ kind, from, startedAt: nowMs, tick: request.tick ?? null });
     store.runs.addPass({ runId: id, pass: 0, from, sourceTime: null, numItems: null, perPage: settings.perPage });
     const run = store.runs.get(id);

@@ -1,6 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { arrayItems, objectMembers, objectText } from '../../src/catalog/json-text.ts';
+import { cutPage, objectMembers, objectText } from '../../src/catalog/json-text.ts';
+
+/** The items of a page that holds this array, among members that look like it. */
+function cutItems(array: string): string[] {
+  return cutPage(`{"a":{"items":[1,2]},"b":[[3]],"items":${array} ,"num_items":1}`, 64) ?? [];
+}
 
 const json = fc.jsonValue({ maxDepth: 4, stringUnit: 'grapheme' });
 
@@ -8,7 +13,7 @@ describe('pieces of JSON text', () => {
   it('cuts any array into the texts of its items', () => {
     fc.assert(
       fc.property(fc.array(json), fc.constantFrom(undefined, 1, '\t'), (values, indent) => {
-        const items = arrayItems(JSON.stringify(values, null, indent));
+        const items = cutItems(JSON.stringify(values, null, indent));
         expect(items.map((item) => JSON.parse(item))).toEqual(JSON.parse(JSON.stringify(values)));
       }),
     );
@@ -29,7 +34,7 @@ describe('pieces of JSON text', () => {
   });
 
   it('changes no byte of a number', () => {
-    expect(arrayItems('[ 10.50 , 12345678901234567890, {"a": 1e+2} ]')).toEqual([
+    expect(cutItems('[ 10.50 , 12345678901234567890, {"a": 1e+2} ]')).toEqual([
       '10.50',
       '12345678901234567890',
       '{"a": 1e+2}',
@@ -44,7 +49,18 @@ describe('pieces of JSON text', () => {
 
   it('takes quotes, brackets and backslashes in strings for text', () => {
     const value = ['\\', '"]', '\\"', 'a\\\\"', '{[', ''];
-    expect(arrayItems(JSON.stringify(value)).map((item) => JSON.parse(item))).toEqual(value);
+    expect(cutItems(JSON.stringify(value)).map((item) => JSON.parse(item))).toEqual(value);
+  });
+
+  it('refuses what is nested too deep', () => {
+    expect(cutPage('{"items":[{"a":[1]}]}', 4)).toEqual(['{"a":[1]}']);
+    expect(cutPage('{"items":[{"a":[1]}]}', 3)).toBeNull();
+    expect(cutPage(`{"x":${'['.repeat(1_000_000)}`, 64)).toBeNull();
+  });
+
+  it('takes the last of a repeated "items"', () => {
+    expect(cutPage('{"items":[1],"items":[2,3]}', 64)).toEqual(['2', '3']);
+    expect(cutPage('{"items":{"a":1}}', 64)).toEqual([]);
   });
 
   it('takes the last of a repeated key, as JSON.parse does', () => {
@@ -52,7 +68,7 @@ describe('pieces of JSON text', () => {
   });
 
   it('knows empty arrays and objects', () => {
-    expect(arrayItems('[ ]')).toEqual([]);
+    expect(cutItems('[ ]')).toEqual([]);
     expect(objectMembers('{ }')).toEqual(new Map());
   });
 });
