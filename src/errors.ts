@@ -41,6 +41,10 @@ const CODES = {
 
 export type ErrorCode = keyof typeof CODES;
 
+export function isErrorCode(value: unknown): value is ErrorCode {
+  return typeof value === 'string' && Object.hasOwn(CODES, value);
+}
+
 export interface ErrorDetails {
   /** What the person who reads it should do. One sentence. */
   readonly hint?: string;

@@ -12,6 +12,8 @@ export interface Window {
 
 /** A window of one pass of one run, and what it asks for. Plain data: it travels through queues. */
 export interface FetchTask {
+  /** Incarnation of the mirror that asks: several may share fetchers, and each has a run 1. */
+  readonly mirror: string;
   readonly runId: number;
   readonly pass: number;
   readonly window: Window;
@@ -72,7 +74,7 @@ export type FetchOutcome =
   | { readonly kind: 'captured'; readonly captured: CapturedPage }
   | { readonly kind: 'failed'; readonly task: FetchTask; readonly error: ErrorRecord; readonly requests: number };
 
-/** Deterministic: the same window of the same pass of the same run has the same id. Holds no `:` (BullMQ). */
+/** Deterministic: the same window of the same pass of the same run has the same id, within a mirror. */
 export function taskId(task: Pick<FetchTask, 'runId' | 'pass' | 'window'>): string {
   return `r${task.runId}-p${task.pass}-${windowKey(task.window)}`;
 }

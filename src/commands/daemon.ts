@@ -87,7 +87,7 @@ const startKeeperRole: Start = async ({ config, context, log }) => {
       if (kept.store.watermark() === null) desk.submit({ kind: 'full' });
       const { sourceId, serveRunRequests } = await requestParts();
       return serveRunRequests({
-        ...{ redisUrl, log, clock, mirrorId: sourceId(config.baseUrl) },
+        ...{ redisUrl, log, clock, source: sourceId(config.baseUrl) },
         onRequest: (request) => desk.submit(request),
       });
     },
@@ -98,7 +98,7 @@ const startSchedulerRole: Start = async ({ config, log }) => {
   const redisUrl = requireRedis(config, 'scheduler');
   const { checkRedis, connectRunRequests, sourceId } = await requestParts();
   await checkRedis(redisUrl);
-  const requests = connectRunRequests({ redisUrl, log, mirrorId: sourceId(config.baseUrl) });
+  const requests = connectRunRequests({ redisUrl, log, source: sourceId(config.baseUrl) });
   return startInOrder([
     async () => requests,
     async () => startScheduler({ ...config, log, onTick: (kind, tick) => requests.ask({ kind, tick }) }),

@@ -57,7 +57,7 @@ export async function startFetcherService({ config, clock, log }: RoleOptions, r
       ...{ redisUrl, clock, log, concurrency: config.concurrency },
       read: createReadWindow(client),
       intervalMs: paceOf(config.rateLimit),
-      mirrorId: sourceId(config.baseUrl),
+      source: sourceId(config.baseUrl),
     });
     const stop = async (): Promise<void> => {
       await fetcher.close();
@@ -103,7 +103,9 @@ export async function startKeeper(options: KeeperOptions): Promise<KeeperService
     } else {
       const { redisUrl } = config;
       const [{ createBullQueue }, { sourceId }] = await Promise.all([redisParts.queue(), redisParts.jobs()]);
-      queue = await createBullQueue({ redisUrl, clock, log, mirrorId: sourceId(config.baseUrl) });
+      queue = await createBullQueue({
+        ...{ redisUrl, clock, log, source: sourceId(config.baseUrl), mirror: store.incarnation },
+      });
       if (options.fetching) services.push(await startFetcherService(options, redisUrl));
     }
     services.push({ name: 'queue', stop: () => queue.close() });

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { ErrorCode, type Worker } from 'bullmq';
 import type { Redis } from 'ioredis';
-import type { FetchTask } from '../catalog/page.ts';
+import { type FetchTask, taskId } from '../catalog/page.ts';
 import type { Clock } from '../clock.ts';
 import { messageOf } from '../errors.ts';
 import type { Logger } from '../log.ts';
@@ -15,12 +15,26 @@ export interface QueuePlace {
   readonly redisUrl: string;
   /** In front of every key. Default `catchword`. */
   readonly prefix?: string;
-  /** Tells apart mirrors that share a Redis; letters, digits, `-` and `_`. Default `main`. */
-  readonly mirrorId?: string;
+  /** Tells apart services that are read through one Redis; see `sourceId`. */
+  readonly source: string;
 }
 
-export function queueNames({ prefix = 'catchword', mirrorId = 'main' }: QueuePlace) {
-  return { prefix, fetch: `fetch-${mirrorId}`, apply: `apply-${mirrorId}`, runs: `runs-${mirrorId}` };
+/**
+ * All mirrors of a source share its fetchers, and so its rate limit. What was read goes back to the keeper that asked:
+ * each mirror has an `apply` queue of its own.
+ */
+export function queueNames({ prefix = 'catchword', source }: QueuePlace) {
+  return {
+    prefix,
+    fetch: `fetch-${source}`,
+    runs: `runs-${source}`,
+    apply: (mirror: string) => `apply-${source}-${mirror}`,
+  };
+}
+
+/** Without a `:`, which BullMQ keeps for itself. */
+export function jobId(task: FetchTask): string {
+  return `${task.mirror}_${taskId(task)}`;
 }
 
 /** A short name of a source, the same in every process that reads it. */

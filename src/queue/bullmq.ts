@@ -1,15 +1,24 @@
 import { type Job, Queue, WaitingError, Worker } from 'bullmq';
 import type { FetchOutcome, FetchTask } from '../catalog/page.ts';
-import { taskId } from '../catalog/page.ts';
 import type { Clock } from '../clock.ts';
 import { CatchwordError, messageOf } from '../errors.ts';
 import type { Logger } from '../log.ts';
-import { closeWorker, fetchJobOptions, logErrors, type QueuePlace, queueNames, WORKER_OPTIONS } from './bull-jobs.ts';
+import {
+  closeWorker,
+  fetchJobOptions,
+  jobId,
+  logErrors,
+  type QueuePlace,
+  queueNames,
+  WORKER_OPTIONS,
+} from './bull-jobs.ts';
 import { decodeOutcome } from './captured-codec.ts';
 import type { PageQueue } from './queue.ts';
 import { checkRedis, connectRedis, cutRedis } from './redis.ts';
 
 export interface BullQueueOptions extends QueuePlace {
+  /** Incarnation of the keeper's mirror; letters, digits and `-`. */
+  readonly mirror: string;
   readonly clock: Clock;
   readonly log: Logger;
 }
@@ -20,7 +29,7 @@ export interface BullQueueOptions extends QueuePlace {
  * ```
  * keeper ── add ──► fetch jobs ──► fetchers, anywhere ──► apply jobs ── handle ──► keeper
  * ```
- * A job's id is the task's id in both queues. A fetcher adds the apply job before its fetch job ends, so whoever looks
+ * A job's id is the mirror and the task's id in both queues. A fetcher adds the apply job before its fetch job ends, so whoever looks
  * for the fetch job first and for the apply job after it cannot miss a task that is under way.
  *
  * Without Redis, `add` and `drop` do nothing but say so in the log: the keeper adds again what is still missing.
@@ -28,13 +37,13 @@ export interface BullQueueOptions extends QueuePlace {
  * @throws CatchwordError QUEUE_UNAVAILABLE, QUEUE_MISCONFIGURED as `checkRedis`
  */
 export async function createBullQueue(options: BullQueueOptions): Promise<PageQueue> {
-  const { redisUrl, clock, log } = options;
+  const { redisUrl, clock, log, mirror } = options;
   await checkRedis(redisUrl);
   const { prefix, ...names } = queueNames(options);
   // An outage is told once, by the connection of the worker.
   const producer = connectRedis(redisUrl, log.child({}, { level: 'silent' }), 'fail');
   const fetchQueue = new Queue(names.fetch, { connection: producer, prefix });
-  const applyQueue = new Queue(names.apply, { connection: producer, prefix });
+  const applyQueue = new Queue(names.apply(mirror), { connection: producer, prefix });
   const queues = [fetchQueue, applyQueue];
   // The connection logs for itself; without a listener the error would be thrown.
   for (const queue of queues) queue.on('error', () => {});
@@ -57,7 +66,7 @@ export async function createBullQueue(options: BullQueueOptions): Promise<PageQu
   async function isUnderWay(tasks: readonly FetchTask[]): Promise<boolean[]> {
     const pipeline = producer.pipeline();
     for (const task of tasks) {
-      const id = taskId(task);
+      const id = jobId(task);
       pipeline.exists(fetchQueue.toKey(id)).exists(applyQueue.toKey(id));
     }
     const replies = ((await pipeline.exec()) ?? []).map(([error, reply]) => {
@@ -93,14 +102,14 @@ export async function createBullQueue(options: BullQueueOptions): Promise<PageQu
           missing.map((task) => ({
             name: 'fetch',
             data: task,
-            opts: { ...fetchJobOptions(task), jobId: taskId(task) },
+            opts: { ...fetchJobOptions(task), jobId: jobId(task) },
           })),
         );
       }),
     consume: async (handle) => {
       const connection = connectRedis(redisUrl, log, 'wait');
       const worker = new Worker(
-        names.apply,
+        names.apply(mirror),
         async (job: Job, token) => {
           if (closed !== undefined) {
             await job.moveToWait(token);
@@ -120,7 +129,7 @@ export async function createBullQueue(options: BullQueueOptions): Promise<PageQu
         for (const queue of queues) {
           // Ids alone: the jobs that wait to be applied hold pages.
           const ids = await queue.getRanges(['wait', 'delayed'], 0, -1);
-          const own = ids.filter((id) => id.startsWith(`r${runId}-`));
+          const own = ids.filter((id) => id.startsWith(`${mirror}_r${runId}-`));
           await Promise.all(own.map((id) => queue.remove(id)));
         }
       }),

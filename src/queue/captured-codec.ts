@@ -2,7 +2,7 @@ import { promisify } from 'node:util';
 import { constants, gunzip, gzip } from 'node:zlib';
 import { z } from 'zod';
 import type { FetchOutcome, FetchTask } from '../catalog/page.ts';
-import { CatchwordError, type ErrorCode, messageOf } from '../errors.ts';
+import { CatchwordError, type ErrorCode, isErrorCode, messageOf } from '../errors.ts';
 import { validatePage } from '../sync/validate-page.ts';
 
 /**
@@ -19,6 +19,7 @@ const count = z.int().min(0);
 const time = z.number();
 
 const TASK = z.object({
+  mirror: z.string().min(1),
   runId: count,
   pass: count,
   window: z.object({ page: z.int().min(1), perPage: z.int().min(1) }),
@@ -27,7 +28,7 @@ const TASK = z.object({
 });
 
 const ERROR = z.object({
-  code: z.custom<ErrorCode>((value) => typeof value === 'string'),
+  code: z.custom<ErrorCode>(isErrorCode),
   message: z.string(),
   retryable: z.boolean(),
   hint: z.string().exactOptional(),

@@ -6,7 +6,15 @@ import { retryDelayMs } from '../client/retry.ts';
 import type { Clock } from '../clock.ts';
 import { CatchwordError, messageOf, toErrorRecord } from '../errors.ts';
 import type { Logger } from '../log.ts';
-import { closeWorker, JOB_OPTIONS, logErrors, type QueuePlace, queueNames, WORKER_OPTIONS } from './bull-jobs.ts';
+import {
+  closeWorker,
+  JOB_OPTIONS,
+  jobId,
+  logErrors,
+  type QueuePlace,
+  queueNames,
+  WORKER_OPTIONS,
+} from './bull-jobs.ts';
 import { encodeOutcome, parseTask } from './captured-codec.ts';
 import type { ReadWindow } from './queue.ts';
 import { readError } from './read-error.ts';
@@ -46,7 +54,7 @@ export function limiterOf(intervalMs: number | null): { max: number; duration: n
 
 /**
  * Works off fetch jobs. One try of a job is one request, so each of them, the second and third try of a page too,
- * passes the limiter. What came of a task is added to the apply queue: the page, or the error that remained.
+ * passes the limiter. What came of a task is added to its mirror's apply queue: the page, or the error that remained.
  * @throws CatchwordError QUEUE_UNAVAILABLE, QUEUE_MISCONFIGURED as `checkRedis`
  */
 export async function startFetcher(options: FetcherOptions): Promise<Fetcher> {
@@ -54,7 +62,7 @@ export async function startFetcher(options: FetcherOptions): Promise<Fetcher> {
   await checkRedis(redisUrl);
   const { prefix, ...names } = queueNames(options);
   const connection = connectRedis(redisUrl, log, 'wait');
-  const applyQueue = new Queue(names.apply, { connection, prefix });
+  const applyQueues = new Map<string, Queue>();
   const stop = new AbortController();
   // Each page in hand listens to it.
   setMaxListeners(0, stop.signal);
@@ -67,12 +75,22 @@ export async function startFetcher(options: FetcherOptions): Promise<Fetcher> {
     await worker.rateLimit(Math.ceil(Math.max(1, known, blockedUntil - clock.now())));
   }
 
+  function applyQueueOf(mirror: string): Queue {
+    const known = applyQueues.get(mirror);
+    if (known !== undefined) return known;
+    const queue = new Queue(names.apply(mirror), { connection, prefix });
+    // The connection logs for itself; without a listener the error would be thrown.
+    queue.on('error', () => {});
+    applyQueues.set(mirror, queue);
+    return queue;
+  }
+
   /** Holds on to what was read while Redis cannot take it (full, a failover): the source is not asked twice. */
   async function handOver(outcome: FetchOutcome, task: FetchTask): Promise<void> {
     const data = await encodeOutcome(outcome);
     for (;;) {
       try {
-        await applyQueue.add('apply', data, { ...JOB_OPTIONS, jobId: taskId(task) });
+        await applyQueueOf(task.mirror).add('apply', data, { ...JOB_OPTIONS, jobId: jobId(task) });
         return;
       } catch (error) {
         if (stop.signal.aborted) throw error;
@@ -130,14 +148,13 @@ export async function startFetcher(options: FetcherOptions): Promise<Fetcher> {
     },
   });
   logErrors(worker, connection, log);
-  applyQueue.on('error', () => {});
   await worker.waitUntilReady();
 
   async function close(): Promise<void> {
     await closeWorker(worker, connection, clock, async () => {
       stop.abort(new CatchwordError('INTERRUPTED', 'the fetcher was stopped'));
     });
-    await applyQueue.close();
+    await Promise.all([...applyQueues.values()].map((queue) => queue.close()));
   }
 
   return {

@@ -10,7 +10,10 @@ import type { FetchOutcome, FetchTask, Page, PageResponse } from '../catalog/pag
 export interface PageQueue {
   /** Takes tasks. A task whose id is already waiting, in flight or arrived is ignored. */
   add(tasks: readonly FetchTask[]): Promise<void>;
-  /** Hands over outcomes in the order of arrival, one at a time: the next after the promise of the last settled. */
+  /**
+   * Hands over outcomes in the order of arrival, one at a time: the next after the promise of the last settled. Resolves
+   * once handing over has begun. `handle` must not wait for `close`.
+   */
   consume(handle: (outcome: FetchOutcome) => Promise<void>): Promise<void>;
   /** Forgets what waits of a run. What is in flight may still arrive. */
   drop(runId: number): Promise<void>;

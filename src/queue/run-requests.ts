@@ -20,7 +20,7 @@ export interface RunRequestOptions extends QueuePlace {
 const REQUEST = z.object({ kind: z.enum(['full', 'delta']), tick: z.string() });
 
 /** Two schedulers that fire for the same moment make one job; the keeper's own record of ticks catches what is left. */
-function jobId(tick: string): string {
+function tickId(tick: string): string {
   return tick.replaceAll(':', '-');
 }
 
@@ -33,7 +33,7 @@ export function connectRunRequests(options: RunRequestOptions): RunRequests {
     name: 'run requests',
     ask: async (request) => {
       await queue.waitUntilReady();
-      await queue.add('run', request, { ...JOB_OPTIONS, jobId: jobId(request.tick) });
+      await queue.add('run', request, { ...JOB_OPTIONS, jobId: tickId(request.tick) });
     },
     stop: async () => {
       await queue.close();

@@ -64,7 +64,7 @@ export function readPass(pass: Pass, context: PassContext): PassReader {
 
   function taskOf(window: Window): FetchTask {
     const maxAttempts = read.size === 0 && pass.pass === 0 ? settings.firstAttempts : settings.maxAttempts;
-    return { runId: pass.runId, pass: pass.pass, window, from: pass.from, maxAttempts };
+    return { mirror: store.incarnation, runId: pass.runId, pass: pass.pass, window, from: pass.from, maxAttempts };
   }
 
   let planned: { reads: number; windows: Window[] } | undefined;

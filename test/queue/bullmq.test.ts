@@ -23,30 +23,30 @@ let admin: Redis;
 let names = 0;
 
 /** When jobs became active, as Redis wrote it down: by a clock read up to a millisecond after the one its limits run by. */
-async function activeTimes(mirrorId: string): Promise<number[]> {
-  const events = await admin.xrange(`catchword:fetch-${mirrorId}:events`, '-', '+');
+async function activeTimes(source: string): Promise<number[]> {
+  const events = await admin.xrange(`catchword:fetch-${source}:events`, '-', '+');
   return events.filter(([, fields]) => fields[1] === 'active').map(([id]) => Number(id.split('-')[0]));
 }
 
 interface Place {
   readonly queue: PageQueue;
-  readonly mirrorId: string;
+  readonly source: string;
   fetcher(options: Pick<FetcherOptions, 'read'> & Partial<FetcherOptions>): Promise<void>;
   readonly close: () => Promise<void>;
 }
 
 /** A keeper's queue under a name of its own, and its fetchers. */
 async function openPlace(redisUrl = server.url): Promise<Place> {
-  const mirrorId = `test${++names}`;
-  const queue = await createBullQueue({ redisUrl, mirrorId, clock, log });
+  const source = `test${++names}`;
+  const queue = await createBullQueue({ redisUrl, source, mirror: 'mirror-a', clock, log });
   const closers = [() => queue.close()];
   return {
     queue,
-    mirrorId,
+    source,
     fetcher: async (options) => {
       const fetcher = await startFetcher({
         redisUrl,
-        mirrorId,
+        source,
         concurrency: 2,
         intervalMs: null,
         clock,
@@ -82,7 +82,7 @@ describe.skipIf(!redisAvailable)('BullMQ queue', () => {
       lose: async () => {
         await admin.flushall();
       },
-      requestTimes: () => activeTimes(place.mirrorId),
+      requestTimes: () => activeTimes(place.source),
       close: place.close,
     };
   });
@@ -95,7 +95,7 @@ describe.skipIf(!redisAvailable)('BullMQ queue', () => {
     await place.queue.add(pages(20));
     await count(20);
     await place.close();
-    const left = await admin.keys(`catchword:*-${place.mirrorId}:r*`);
+    const left = await admin.keys(`catchword:*-${place.source}*:mirror-a_r*`);
     expect(left).toEqual([]);
   });
 
@@ -108,7 +108,7 @@ describe.skipIf(!redisAvailable)('BullMQ queue', () => {
     const { count } = await collect(place.queue);
     await place.queue.add(pages(16));
     await count(16);
-    const times = await activeTimes(place.mirrorId);
+    const times = await activeTimes(place.source);
     expect(times).toHaveLength(16);
     const gaps = times.slice(1).map((at, index) => at - (times[index] ?? 0));
     expect(Math.min(...gaps)).toBeGreaterThanOrEqual(intervalMs - 1);
@@ -135,7 +135,7 @@ describe.skipIf(!redisAvailable)('BullMQ queue', () => {
       await untilAborted(signal);
     });
     const leaving = await startFetcher({
-      ...{ redisUrl: server.url, mirrorId: place.mirrorId, read: slow.read, concurrency: 1, intervalMs: null },
+      ...{ redisUrl: server.url, source: place.source, read: slow.read, concurrency: 1, intervalMs: null },
       ...{ clock, log },
     });
     const { outcomes, count } = await collect(place.queue);

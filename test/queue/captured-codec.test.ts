@@ -9,6 +9,7 @@ const whole = fc.nat();
 const time = fc.integer({ min: 0, max: 4_102_444_800_000 });
 
 const tasks = fc.record({
+  mirror: fc.uuid(),
   runId: whole,
   pass: whole,
   window: fc.record({ page: fc.integer({ min: 1, max: 5_000 }), perPage: fc.integer({ min: 1, max: 1_000 }) }),

@@ -5,7 +5,7 @@ import type { ReadWindow } from '../../src/queue/queue.ts';
 import { validatePage } from '../../src/sync/validate-page.ts';
 
 export function task(page: number, more: Partial<FetchTask> = {}): FetchTask {
-  return { runId: 1, pass: 0, window: { page, perPage: 10 }, from: null, maxAttempts: 3, ...more };
+  return { mirror: 'mirror-a', runId: 1, pass: 0, window: { page, perPage: 10 }, from: null, maxAttempts: 3, ...more };
 }
 
 /** The response to a window: full of products whose ids tell where they stand. */
