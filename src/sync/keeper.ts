@@ -1,14 +1,15 @@
 import type { Pointer } from '../catalog/content.ts';
 import type { Run } from '../catalog/run.ts';
 import type { Clock } from '../clock.ts';
-import { CatchwordError } from '../errors.ts';
+import { CatchwordError, messageOf } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import type { PageQueue } from '../queue/queue.ts';
 import type { Pass } from '../store/runs.ts';
 import type { Store } from '../store/store.ts';
 import { type Applier, createApplier } from './apply-page.ts';
 import { failRun, finishRun, requireRun } from './finish-run.ts';
-import { type PassReader, type PassSettings, readPass } from './read-pass.ts';
+import { holdLease } from './hold-lease.ts';
+import { interruption, type PassReader, type PassSettings, readPass } from './read-pass.ts';
 import { type RunRequest, type StartSettings, startRun } from './start-run.ts';
 
 /**
@@ -41,12 +42,11 @@ export interface Progress {
   readonly pages: number;
   readonly pagesKnown: number;
   readonly items: number;
-  readonly changed: number;
-  readonly rejected: number;
   readonly requests: number;
 }
 
 export interface KeeperSettings extends PassSettings, StartSettings {
+  /** An unfinished run that began longer ago is given up; milliseconds. */
   readonly runMaxAgeMs: number;
   readonly ignoreFields: readonly Pointer[];
 }
@@ -60,20 +60,24 @@ export interface KeeperOptions {
   readonly onProgress?: (progress: Progress) => void;
 }
 
-const RENEW_MS = 10_000;
 /** Deltas of one run. A source that still outruns them is reported, not followed for ever. */
 const MAX_DELTAS = 10;
-
 /** `Date` counts whole seconds: a delta asked for within the same one would hold the same changes again. */
 const DATE_STEP_MS = 1_000;
 
-/** Errors after which the pages that are missing can be read later; after others the run has failed. */
-function isResumable(error: unknown): boolean {
-  if (!(error instanceof CatchwordError)) return true;
-  const source = ['SOURCE_UNAVAILABLE', 'SOURCE_TIMEOUT', 'SOURCE_RATE_LIMITED', 'QUEUE_UNAVAILABLE'];
-  const own = ['INTERRUPTED', 'LEASE_LOST', 'MIRROR_WRITE_FAILED', 'MIRROR_BUSY', 'RUN_CANCELLED'];
-  return source.includes(error.code) || own.includes(error.code);
-}
+/** After these the pages that are missing can be read later; after any other error the run has failed. */
+const RESUMABLE = new Set([
+  'INTERRUPTED',
+  'LEASE_LOST',
+  'MIRROR_BUSY',
+  'MIRROR_WRITE_FAILED',
+  'QUEUE_UNAVAILABLE',
+  'SOURCE_RATE_LIMITED',
+  'SOURCE_TIMEOUT',
+  'SOURCE_UNAVAILABLE',
+]);
+/** Of a run that has read nothing yet there is nothing to resume, unless it was told to stop. */
+const ALWAYS_RESUMABLE = new Set(['INTERRUPTED', 'LEASE_LOST']);
 
 export async function createKeeper(options: KeeperOptions): Promise<Keeper> {
   const { store, queue, clock, log, settings } = options;
@@ -81,18 +85,22 @@ export async function createKeeper(options: KeeperOptions): Promise<Keeper> {
   await queue.consume(async (outcome) => reader?.handle(outcome));
 
   async function readOne(run: Run, pass: Pass, applier: Applier, signal: AbortSignal): Promise<void> {
-    const before = store.runs.counts(run.id);
-    const seen = { ...before, changed: before.created + before.updated + before.restored };
-    const known = before.pages - store.runs.checkpoints(run.id, pass.pass).length;
+    const { pages, items, requests } = store.runs.counts(run.id);
+    const seen = { pages, items, requests };
+    const earlier = pages - store.runs.checkpoints(run.id, pass.pass).length;
     reader = readPass(pass, {
       ...{ store, queue, clock, applier, settings, signal },
-      onApplied: (c, windows) => {
+      onApplied: (applied, windows) => {
         seen.pages++;
-        seen.items += c.items;
-        seen.changed += c.created + c.updated + c.restored;
-        seen.rejected += c.rejected;
-        seen.requests += c.requests;
-        options.onProgress?.({ runId: run.id, kind: run.kind, pass: pass.pass, pagesKnown: known + windows, ...seen });
+        seen.items += applied.items;
+        seen.requests += applied.requests;
+        options.onProgress?.({
+          runId: run.id,
+          kind: run.kind,
+          pass: pass.pass,
+          pagesKnown: earlier + windows,
+          ...seen,
+        });
       },
     });
     try {
@@ -102,57 +110,66 @@ export async function createKeeper(options: KeeperOptions): Promise<Keeper> {
     }
   }
 
-  function addDelta(epoch: number, run: Run, after: Pass): Pass {
+  function addDelta(epoch: number, run: Run, after: Pass): void {
     // Of the list, what became visible late counts too; a delta of a delta asks for what happened while it was read.
     const since = after.sourceTime ?? run.startedAt;
     const from = after.from === null ? Math.max(0, since - settings.overlapMs) : since;
-    const pass = {
-      ...{ runId: run.id, pass: after.pass + 1, from, sourceTime: null, numItems: null },
-      perPage: settings.perPage,
-    };
+    const { perPage } = settings;
     store.write(() => {
       store.lease.check(epoch);
-      store.runs.addPass(pass);
+      store.runs.addPass({ runId: run.id, pass: after.pass + 1, from, sourceTime: null, numItems: null, perPage });
     });
+  }
+
+  function lastPass(run: Run): Pass {
+    const pass = store.runs.passes(run.id).at(-1);
+    if (pass === undefined) throw new CatchwordError('NOT_FOUND', `run ${run.id} has no pass`);
     return pass;
   }
 
-  async function read(run: Run, epoch: number, signal: AbortSignal): Promise<Run> {
-    const applier = createApplier({ store, clock, runId: run.id, epoch, ignoreFields: settings.ignoreFields });
-    try {
-      for (;;) {
-        const last = store.runs.passes(run.id).at(-1);
-        if (last === undefined) throw new CatchwordError('NOT_FOUND', `run ${run.id} has no pass`);
-        await readOne(run, last, applier, signal);
-        const windows = store.runs.checkpoints(run.id, last.pass).length;
-        const exact = windows === 1 && last.from !== null;
-        const pinned = store.runs.passes(run.id).at(-1) ?? last;
-        if (!exact && last.pass < MAX_DELTAS) {
-          if (last.from !== null) await clock.sleep(DATE_STEP_MS, signal);
-          addDelta(epoch, run, pinned);
-          continue;
-        }
-        return finishRun(
-          store,
-          epoch,
-          run.id,
-          { closed: exact, windows: store.runs.counts(run.id).pages },
-          clock.now(),
-        );
+  async function readAll(run: Run, epoch: number, applier: Applier, signal: AbortSignal): Promise<Run> {
+    for (;;) {
+      await readOne(run, lastPass(run), applier, signal);
+      const pass = lastPass(run);
+      const exact = pass.from !== null && store.runs.checkpoints(run.id, pass.pass).length === 1;
+      if (exact || pass.pass >= MAX_DELTAS) {
+        const windows = store.runs.counts(run.id).pages;
+        return finishRun(store, epoch, run.id, { closed: exact, windows }, clock.now());
       }
-    } catch (error) {
-      try {
-        applier.flush();
-      } catch {
-        // What stopped the run may be what stops this, too; the windows that waited are read again.
-      }
-      throw error;
+      // Only where the delta of a delta did not get shorter: mostly it is empty, and nobody need wait for that.
+      if (pass.pass > (run.kind === 'full' ? 1 : 0)) await clock.sleep(DATE_STEP_MS, signal);
+      addDelta(epoch, run, pass);
     }
   }
 
-  function giveUp(epoch: number, run: Run, error: CatchwordError): void {
-    failRun(store, epoch, run.id, error, clock.now());
-    log.error({ run: run.id, code: error.code, reason: error.message }, 'run failed');
+  /** Notes that the run has failed, unless it can be resumed. */
+  function close(epoch: number, run: Run, error: CatchwordError): void {
+    const resumable = requireRun(store, run.id).pages > 0 ? RESUMABLE : ALWAYS_RESUMABLE;
+    if (resumable.has(error.code)) return;
+    try {
+      failRun(store, epoch, run.id, error, clock.now());
+    } catch (secondary) {
+      log.warn({ run: run.id, reason: messageOf(secondary) }, 'the failure could not be noted');
+    }
+  }
+
+  async function execute(run: Run, epoch: number, signal: AbortSignal): Promise<Run> {
+    const applier = createApplier({ store, clock, runId: run.id, epoch, ignoreFields: settings.ignoreFields });
+    try {
+      return await readAll(run, epoch, applier, signal);
+    } catch (thrown) {
+      const error = signal.aborted && !(thrown instanceof CatchwordError) ? interruption() : thrown;
+      try {
+        applier.flush();
+      } catch (secondary) {
+        // What stopped the run may be what stops this, too; the pages of the batch are read again.
+        log.debug({ run: run.id, reason: messageOf(secondary) }, 'the last batch was not applied');
+      }
+      if (error instanceof CatchwordError) close(epoch, run, error);
+      throw error;
+    } finally {
+      await queue.drop(run.id);
+    }
   }
 
   /** The run that was left unfinished, unless it is too old to go on with. */
@@ -161,60 +178,10 @@ export async function createKeeper(options: KeeperOptions): Promise<Keeper> {
     if (run === undefined) return undefined;
     const ageMs = clock.now() - run.startedAt;
     if (ageMs <= settings.runMaxAgeMs) return run;
-    giveUp(epoch, run, new CatchwordError('RUN_TOO_OLD', `unfinished for ${Math.round(ageMs / 3_600_000)} hours`));
+    const hours = Math.round(ageMs / 3_600_000);
+    failRun(store, epoch, run.id, new CatchwordError('RUN_TOO_OLD', `unfinished for ${hours} hours`), clock.now());
+    log.warn({ run: run.id, hours }, 'an unfinished run was given up: it is too old');
     return undefined;
-  }
-
-  async function execute(run: Run, epoch: number, signal: AbortSignal): Promise<Run> {
-    try {
-      return await read(run, epoch, signal);
-    } catch (error) {
-      const nothingRead = requireRun(store, run.id).pages === 0;
-      const interrupted = error instanceof CatchwordError && ['INTERRUPTED', 'LEASE_LOST'].includes(error.code);
-      if (error instanceof CatchwordError && !interrupted && (nothingRead || !isResumable(error))) {
-        giveUpUnlessLost(epoch, run, error);
-      }
-      throw error;
-    } finally {
-      await queue.drop(run.id).catch(() => {
-        // The queue holds hints only: what it keeps is ignored when it arrives.
-      });
-    }
-  }
-
-  function giveUpUnlessLost(epoch: number, run: Run, error: CatchwordError): void {
-    try {
-      giveUp(epoch, run, error);
-    } catch (secondary) {
-      log.warn({ run: run.id, reason: String(secondary) }, 'the failure could not be noted');
-    }
-  }
-
-  async function underLease<T>(
-    signal: AbortSignal,
-    work: (epoch: number, signal: AbortSignal) => Promise<T>,
-  ): Promise<T> {
-    const epoch = store.lease.acquire(clock.now());
-    const over = new AbortController();
-    const renewing = (async () => {
-      for (;;) {
-        await clock.sleep(RENEW_MS, over.signal);
-        if (!store.lease.renew(epoch, clock.now())) return;
-      }
-    })().catch(() => {
-      // Ended by `over`; a renewal that fails otherwise shows at the next page, which checks the epoch.
-    });
-    try {
-      return await work(epoch, signal);
-    } finally {
-      over.abort();
-      await renewing;
-      try {
-        store.lease.release(epoch);
-      } catch (error) {
-        log.warn({ reason: String(error) }, 'the lease was not given back; it expires by itself');
-      }
-    }
   }
 
   async function resumeUnder(epoch: number, signal: AbortSignal): Promise<Run | null> {
@@ -227,10 +194,10 @@ export async function createKeeper(options: KeeperOptions): Promise<Keeper> {
   return {
     resume: async (signal) => {
       if (store.runs.unfinished() === undefined) return null;
-      return await underLease(signal, resumeUnder);
+      return await holdLease(store.lease, clock, log, (epoch) => resumeUnder(epoch, signal));
     },
     run: (request, signal) =>
-      underLease(signal, async (epoch) => {
+      holdLease(store.lease, clock, log, async (epoch) => {
         const resumed = await resumeUnder(epoch, signal);
         // A full run covers what a delta would; a delta that was left does not cover a full one.
         if (resumed !== null && (resumed.kind === 'full' || request.kind === resumed.kind)) return resumed;

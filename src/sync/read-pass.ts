@@ -33,6 +33,13 @@ export interface PassContext {
   readonly onApplied: (applied: Applied, windowsKnown: number) => void;
 }
 
+/** What a run ends with that was told to stop. */
+export function interruption(): CatchwordError {
+  return new CatchwordError('INTERRUPTED', 'interrupted; the run goes on at the next start', {
+    hint: 'Nothing that was read is lost.',
+  });
+}
+
 /** Where a queue's outcomes go while a pass is read. */
 export interface PassReader {
   /** Never throws: what goes wrong ends `done`. */
@@ -103,10 +110,11 @@ export function readPass(pass: Pass, context: PassContext): PassReader {
   function handle(outcome: FetchOutcome): void {
     const task = outcome.kind === 'captured' ? outcome.captured.task : outcome.task;
     const key = windowKey(task.window);
-    if (task.runId !== pass.runId || task.pass !== pass.pass || failure !== undefined || arrived.has(key)) return;
+    if (task.mirror !== store.incarnation || task.runId !== pass.runId || task.pass !== pass.pass) return;
+    // A queue may deliver twice; of a window that is there already the second has nothing to say.
+    if (failure !== undefined || arrived.has(key) || read.has(key)) return;
     if (outcome.kind === 'failed') {
-      // A duplicate of a window that was read in the meantime has nothing to say.
-      if (!read.has(key)) end(fromErrorRecord(outcome.error));
+      end(fromErrorRecord(outcome.error));
       return;
     }
     pending.delete(key);
@@ -147,8 +155,7 @@ export function readPass(pass: Pass, context: PassContext): PassReader {
   }
 
   async function run(): Promise<void> {
-    const onAbort = (): void =>
-      end(new CatchwordError('INTERRUPTED', 'interrupted; the run goes on at the next start'));
+    const onAbort = (): void => end(interruption());
     if (signal.aborted) onAbort();
     signal.addEventListener('abort', onAbort, { once: true });
     const timer = tick().catch(() => {

@@ -1,0 +1,48 @@
+import type { Clock } from '../clock.ts';
+import { messageOf } from '../errors.ts';
+import type { Logger } from '../log.ts';
+import type { LeaseStore } from '../store/lease.ts';
+
+/** A third of the time after which a silent holder loses the lease. */
+const RENEW_MS = 10_000;
+
+/**
+ * Does `work` while this process holds the mirror's lease, and renews it meanwhile.
+ *
+ * A lease that was lost is not noticed here but where it matters: every write checks the epoch in its own transaction.
+ *
+ * @throws CatchwordError MIRROR_BUSY, or what `work` throws
+ */
+export async function holdLease<T>(
+  lease: LeaseStore,
+  clock: Clock,
+  log: Logger,
+  work: (epoch: number) => Promise<T>,
+): Promise<T> {
+  const epoch = lease.acquire(clock.now());
+  const over = new AbortController();
+
+  async function renew(): Promise<void> {
+    try {
+      for (;;) {
+        await clock.sleep(RENEW_MS, over.signal);
+        if (!lease.renew(epoch, clock.now())) return;
+      }
+    } catch (error) {
+      if (!over.signal.aborted) log.warn({ reason: messageOf(error) }, 'the lease could not be renewed');
+    }
+  }
+
+  const renewing = renew();
+  try {
+    return await work(epoch);
+  } finally {
+    over.abort();
+    await renewing;
+    try {
+      lease.release(epoch);
+    } catch (error) {
+      log.warn({ reason: messageOf(error) }, 'the lease was not given back; it expires by itself');
+    }
+  }
+}
