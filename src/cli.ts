@@ -61,7 +61,7 @@ function report(context: CommandContext, message: string, hint?: string): void {
 function exitCodeOf(context: CommandContext, error: unknown): number {
   if (error instanceof CommanderError) {
     if (error.exitCode === 0) return 0;
-    report(context, error.message.replace(/^error: /, ''), 'See npx catchword --help.');
+    report(context, error.message.replace(/^error: /, '').replaceAll('\n', ' '), 'See npx catchword --help.');
     return 2;
   }
   if (error instanceof CatchwordError) {

@@ -5,18 +5,7 @@ import { CatchwordError } from '../errors.ts';
 import { createLog } from '../log.ts';
 import type { RunRequest } from '../sync/start-run.ts';
 import type { CommandContext } from './context.ts';
-import {
-  colours,
-  count,
-  duration,
-  isoMoment,
-  isTerminal,
-  moment,
-  plural,
-  printJson,
-  printLine,
-  runJson,
-} from './format.ts';
+import { colours, count, duration, isoMoment, moment, plural, printJson, printLine, runJson } from './format.ts';
 import { type KeeperService, startKeeper } from './pipeline.ts';
 import { showProgress } from './progress.ts';
 
@@ -69,8 +58,8 @@ export function syncCommand(context: CommandContext): Command {
         });
       }
       const config = requireSource(loadConfig(context.environment));
-      const quiet = isTerminal(context.stderr) && !context.environment.LOG_LEVEL;
-      const log = createLog(quiet ? 'warn' : config.logLevel);
+      // Somebody waits for one answer: what came of it, or one line that says why not.
+      const log = createLog(context.environment.LOG_LEVEL ? config.logLevel : 'error');
       const display = showProgress(context);
       const service = await startKeeper({
         ...{ config, clock: context.clock, log, fetching: true },

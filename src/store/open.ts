@@ -30,6 +30,13 @@ function unusable(path: string, what: string, hint: string, cause?: unknown): Ca
   return new CatchwordError('MIRROR_UNUSABLE', `${path} ${what}`, { hint, cause });
 }
 
+/** One level at a time: in a place such as /proc, Node's own recursive form tries for ever. */
+function makeDirectory(path: string): void {
+  if (existsSync(path)) return;
+  makeDirectory(dirname(path));
+  mkdirSync(path, { mode: 0o700 });
+}
+
 /** Creates the file, readable by its owner only, or checks that what is there is an SQLite database. */
 function prepareFile(path: string, mustExist: boolean): void {
   if (!existsSync(path)) {
@@ -39,7 +46,7 @@ function prepareFile(path: string, mustExist: boolean): void {
       });
     }
     try {
-      mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+      makeDirectory(dirname(path));
       closeSync(openSync(path, 'a', 0o600));
     } catch (cause) {
       throw unusable(
