@@ -68,11 +68,12 @@ async function trickle(response: ServerResponse, body: Buffer, sending: Sending)
 /** Compresses where the client takes it, damages where a fault says so, and sends. */
 export async function sendAnswer(response: ServerResponse, answer: Answer, sending: Sending): Promise<void> {
   const { fault } = sending;
-  const zipped = acceptsGzip(sending.acceptEncoding);
+  // A proxy that breaks gzip may well have added it unasked.
+  const zipped = acceptsGzip(sending.acceptEncoding) || fault === 'truncated-gzip';
   const plain = Buffer.from(answer.body);
-  const whole = fault === 'truncated-json' || (fault === 'truncated-gzip' && !zipped) ? firstHalf(plain) : plain;
+  const whole = fault === 'truncated-json' ? firstHalf(plain) : plain;
   const encoded = zipped ? await compress(whole, { level: 1 }) : whole;
-  const body = zipped && fault === 'truncated-gzip' ? firstHalf(encoded) : encoded;
+  const body = fault === 'truncated-gzip' ? firstHalf(encoded) : encoded;
   response.writeHead(answer.status, {
     'Content-Type': answer.contentType ?? 'application/json',
     'Content-Length': body.length,

@@ -11,6 +11,7 @@ import { CatchwordError, messageOf } from '../errors.ts';
 const MIN_SQLITE = '3.51.3';
 /** "ctwd": tells a mirror from another program's database. */
 const APPLICATION_ID = 0x63747764;
+const BUSY_PAUSE_MS = 20;
 const MIGRATIONS = fileURLToPath(new URL('../../drizzle', import.meta.url));
 
 export interface MirrorFile {
@@ -100,7 +101,8 @@ function schemaVersion(sqlite: Database): number | null {
 function checkOwnSchema(path: string, sqlite: Database, newest: number): number {
   const version = schemaVersion(sqlite);
   const applicationId = sqlite.pragma('application_id', { simple: true });
-  if (version === null || (version > 0 && applicationId !== APPLICATION_ID)) {
+  const empty = sqlite.prepare('SELECT count(*) FROM sqlite_schema').pluck().get() === 0;
+  if (version === null || (!empty && applicationId !== APPLICATION_ID)) {
     throw unusable(
       path,
       "is another program's database",
@@ -113,18 +115,42 @@ function checkOwnSchema(path: string, sqlite: Database, newest: number): number 
   return version;
 }
 
+/** Of several processes that find an old file one migrates it; the others find it migrated when they try again. */
 function migrateToNewest(sqlite: Database, orm: BetterSQLite3Database, newest: number): void {
-  // Only a mirror's own connections wait here, and only at the first start after an upgrade: an exclusive lock held
-  // over drizzle's transaction keeps two processes from migrating at once.
-  sqlite.pragma('locking_mode = EXCLUSIVE');
+  sqlite.pragma(`application_id = ${APPLICATION_ID}`);
   try {
-    sqlite.pragma(`application_id = ${APPLICATION_ID}`);
-    if (schemaVersion(sqlite) !== newest) migrate(orm, { migrationsFolder: MIGRATIONS });
-  } finally {
-    sqlite.pragma('locking_mode = NORMAL');
-    // The lock is given back at the next access.
-    sqlite.prepare('SELECT count(*) FROM sqlite_schema').get();
+    migrate(orm, { migrationsFolder: MIGRATIONS });
+  } catch (error) {
+    if (sqlite.inTransaction) sqlite.exec('ROLLBACK');
+    if (schemaVersion(sqlite) !== newest) throw error;
   }
+}
+
+function isBusy(error: unknown): boolean {
+  const inner = error instanceof Error && error.cause instanceof Error ? error.cause : error;
+  return inner instanceof BetterSqlite.SqliteError && inner.code.startsWith('SQLITE_BUSY');
+}
+
+function configure(path: string, sqlite: Database): BetterSQLite3Database {
+  const version = String(sqlite.prepare('SELECT sqlite_version()').pluck().get());
+  if (!atLeast(version, MIN_SQLITE)) {
+    throw unusable(path, `needs SQLite ${MIN_SQLITE}, this is ${version}`, 'Reinstall with: npm ci.');
+  }
+  const newest = Math.max(...readMigrationFiles({ migrationsFolder: MIGRATIONS }).map((file) => file.folderMillis));
+  const schema = checkOwnSchema(path, sqlite, newest);
+  // Effective only while the file is empty. 2-KB bodies would waste half of a 4-KB page.
+  sqlite.pragma('page_size = 16384');
+  sqlite.pragma('journal_mode = WAL');
+  sqlite.pragma('synchronous = FULL');
+  sqlite.pragma('foreign_keys = ON');
+  // 64 MiB of WAL before it is moved into the file: a page that changes often is moved once.
+  sqlite.pragma('wal_autocheckpoint = 4096');
+  sqlite.pragma('journal_size_limit = 67108864');
+  // 32 MiB: holds the inner pages of every index at several million products, and no more (memory stays flat).
+  sqlite.pragma('cache_size = -32768');
+  const orm = drizzle(sqlite);
+  if (schema !== newest) migrateToNewest(sqlite, orm, newest);
+  return orm;
 }
 
 /**
@@ -134,36 +160,22 @@ function migrateToNewest(sqlite: Database, orm: BetterSQLite3Database, newest: n
 export function openMirrorFile(file: string, options: OpenOptions = {}): MirrorFile {
   const path = resolve(file);
   prepareFile(path, options.mustExist ?? false);
-  let sqlite: Database | undefined;
-  try {
-    sqlite = new BetterSqlite(path, { timeout: options.busyTimeoutMs ?? 10_000 });
-    const version = String(sqlite.prepare('SELECT sqlite_version()').pluck().get());
-    if (!atLeast(version, MIN_SQLITE)) {
-      throw unusable(path, `needs SQLite ${MIN_SQLITE}, this is ${version}`, 'Reinstall with: npm ci.');
+  const busyTimeoutMs = options.busyTimeoutMs ?? 10_000;
+  const giveUpAt = performance.now() + busyTimeoutMs;
+  for (;;) {
+    let sqlite: Database | undefined;
+    try {
+      sqlite = new BetterSqlite(path, { timeout: busyTimeoutMs });
+      return { path, sqlite, orm: configure(path, sqlite) };
+    } catch (error) {
+      sqlite?.close();
+      if (error instanceof CatchwordError) throw error;
+      if (!isBusy(error) || performance.now() > giveUpAt) {
+        const hint = 'Check the file and its directory: owner, rights, free space, another program that holds it.';
+        throw unusable(path, `cannot be opened (${messageOf(error)})`, hint, error);
+      }
+      // Changing the journal mode and migrating do not wait for another process by themselves.
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, BUSY_PAUSE_MS);
     }
-    const newest = Math.max(...readMigrationFiles({ migrationsFolder: MIGRATIONS }).map((file) => file.folderMillis));
-    const schema = checkOwnSchema(path, sqlite, newest);
-    // Effective only while the file is empty. 2-KB bodies would waste half of a 4-KB page.
-    sqlite.pragma('page_size = 16384');
-    sqlite.pragma('journal_mode = WAL');
-    sqlite.pragma('synchronous = FULL');
-    sqlite.pragma('foreign_keys = ON');
-    // 64 MiB of WAL before it is moved into the file: a page that changes often is moved once.
-    sqlite.pragma('wal_autocheckpoint = 4096');
-    sqlite.pragma('journal_size_limit = 67108864');
-    // 32 MiB: holds the inner pages of every index at several million products, and no more (memory stays flat).
-    sqlite.pragma('cache_size = -32768');
-    const orm = drizzle(sqlite);
-    if (schema !== newest) migrateToNewest(sqlite, orm, newest);
-    return { path, sqlite, orm };
-  } catch (error) {
-    sqlite?.close();
-    if (error instanceof CatchwordError) throw error;
-    throw unusable(
-      path,
-      `cannot be opened (${messageOf(error)})`,
-      'Check the file and its directory: owner, rights, free space.',
-      error,
-    );
   }
 }

@@ -1,0 +1,88 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import Database from 'better-sqlite3';
+import { describe, expect, it } from 'vitest';
+import { openMirrorFile } from '../../src/store/open.ts';
+import { openStore } from '../../src/store/store.ts';
+import { temporaryDirectory } from '../support/mirror.ts';
+
+const STORE = fileURLToPath(new URL('../../dist/store/store.js', import.meta.url));
+
+describe('opening a mirror', () => {
+  it('makes a file for its owner alone, set up to survive, on every connection', () => {
+    const path = join(temporaryDirectory(), 'deep', 'er', 'catalog.db');
+    const first = openMirrorFile(path);
+    const second = openMirrorFile(path);
+    expect(statSync(path).mode & 0o777).toBe(0o600);
+    expect(statSync(join(path, '..')).mode & 0o777).toBe(0o700);
+    for (const { sqlite } of [first, second]) {
+      const pragma = (name: string) => sqlite.pragma(name, { simple: true });
+      expect(pragma('journal_mode')).toBe('wal');
+      expect(pragma('page_size')).toBe(16_384);
+      expect(pragma('synchronous')).toBe(2);
+      expect(pragma('foreign_keys')).toBe(1);
+      sqlite.close();
+    }
+  });
+
+  it('lets eight processes that start at once share a fresh file', async () => {
+    const path = join(temporaryDirectory(), 'catalog.db');
+    const code = `import { openStore } from ${JSON.stringify(STORE)};
+      const store = openStore(${JSON.stringify(path)}); console.log(store.incarnation); store.close();`;
+    const ends = await Promise.all(
+      Array.from({ length: 8 }, async () => {
+        const child = spawn(process.execPath, ['--input-type=module', '-e', code], {
+          stdio: ['ignore', 'pipe', 'inherit'],
+        });
+        let out = '';
+        child.stdout.on('data', (text: Buffer) => {
+          out += text.toString();
+        });
+        await once(child, 'close');
+        return out;
+      }),
+    );
+    expect(ends[0]).toMatch(/^[0-9a-f-]{36}\n$/);
+    expect(new Set(ends).size).toBe(1);
+  });
+
+  it('leaves what is no mirror as it is', () => {
+    const directory = temporaryDirectory();
+    const text = join(directory, 'text.db');
+    writeFileSync(text, 'not a database, and longer than a header of one');
+    const foreign = join(directory, 'foreign.db');
+    const other = new Database(foreign);
+    other.exec('CREATE TABLE theirs (a); CREATE TABLE __drizzle_migrations (id, hash, created_at)');
+    other.close();
+    for (const path of [text, foreign]) {
+      const before = readFileSync(path);
+      expect(() => openMirrorFile(path)).toThrow(expect.objectContaining({ code: 'MIRROR_UNUSABLE', exitCode: 2 }));
+      expect(readFileSync(path).equals(before)).toBe(true);
+    }
+    mkdirSync(join(directory, 'folder.db'));
+    expect(() => openMirrorFile(join(directory, 'folder.db'))).toThrow(/is not a file/);
+    expect(() => openMirrorFile(join(directory, 'absent.db'), { mustExist: true })).toThrow(/there is no mirror/);
+    expect(() => openMirrorFile('/proc/catchword/catalog.db')).toThrow(/cannot be created/);
+  });
+
+  it('refuses a mirror of a newer version', () => {
+    const path = join(temporaryDirectory(), 'catalog.db');
+    openStore(path).close();
+    const sqlite = new Database(path);
+    sqlite.prepare('INSERT INTO __drizzle_migrations (hash, created_at) VALUES (?, ?)').run('x', 9_999_999_999_999);
+    sqlite.close();
+    expect(() => openStore(path)).toThrow(/was written by a newer catchword/);
+  });
+
+  it('answers look-ups in the views from an index', () => {
+    const { sqlite } = openMirrorFile(join(temporaryDirectory(), 'catalog.db'));
+    for (const column of ['vbid', 'print_isbn', 'e_isbn', 'changed_at']) {
+      const plan = sqlite.prepare(`EXPLAIN QUERY PLAN SELECT * FROM catalog WHERE ${column} = '2026'`).all();
+      expect(JSON.stringify(plan)).toContain('USING INDEX');
+    }
+    sqlite.close();
+  });
+});

@@ -1,0 +1,45 @@
+import { join } from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import type { ErrorCode } from '../../src/errors.ts';
+import { FAULT_KINDS, type FaultKind } from '../../src/sandbox/faults.ts';
+import { startSandbox } from '../../src/sandbox/server.ts';
+import { load } from '../support/load.ts';
+import { catalogOf, expectExactLog, settingsFor, temporaryDirectory, truthOf } from '../support/mirror.ts';
+
+/** What a run ends with when a fault strikes every request. */
+const ENDS_WITH: Record<FaultKind, ErrorCode> = {
+  '5xx': 'SOURCE_UNAVAILABLE',
+  reset: 'SOURCE_UNAVAILABLE',
+  'truncated-gzip': 'SOURCE_BODY',
+  'truncated-json': 'PAGE_INVALID',
+  html: 'SOURCE_NOT_SERVICE',
+  'wrong-page': 'PAGE_INVALID',
+  'short-page': 'PAGE_INVALID',
+  'slow-body': 'SOURCE_TIMEOUT',
+  '429': 'SOURCE_RATE_LIMITED',
+};
+
+describe.each(FAULT_KINDS)('fault %s', (kind) => {
+  it('now and then: the load is complete and exact', async () => {
+    const faults = [2, 3, 5, 8].map((nth) => `${kind}@${nth}`).join(',');
+    const sandbox = await startSandbox({ items: 2_000, faults, slowBodyMs: 1_500 });
+    onTestFinished(() => sandbox.stop());
+    const db = join(temporaryDirectory(), 'catalog.db');
+    const more = { CATCHWORD_PER_PAGE: '200', CATCHWORD_REQUEST_TIMEOUT: '500ms', LOG_LEVEL: 'silent' };
+    const run = await load(settingsFor(sandbox.url, db, more), 'full');
+    expect(run).toMatchObject({ state: 'complete', created: 2_000 });
+    expect(run.requests).toBeGreaterThan(run.pages);
+    expect(catalogOf(db)).toEqual(await truthOf(sandbox.url));
+    expect(expectExactLog(db)).toBe(2_000);
+  });
+
+  it('always: the run ends with a clear error and nothing is written', async () => {
+    const sandbox = await startSandbox({ items: 2_000, faults: `${kind}:1`, slowBodyMs: 1_500 });
+    onTestFinished(() => sandbox.stop());
+    const db = join(temporaryDirectory(), 'catalog.db');
+    const more = { CATCHWORD_PER_PAGE: '200', CATCHWORD_REQUEST_TIMEOUT: '500ms', LOG_LEVEL: 'silent' };
+    await expect(load(settingsFor(sandbox.url, db, more), 'full')).rejects.toMatchObject({ code: ENDS_WITH[kind] });
+    expect(catalogOf(db).size).toBe(0);
+    expect(expectExactLog(db)).toBe(0);
+  });
+});

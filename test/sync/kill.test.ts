@@ -1,0 +1,68 @@
+import { join } from 'node:path';
+import { expect, it, onTestFinished } from 'vitest';
+import { createRandom } from '../../src/sandbox/random.ts';
+import { startSandbox } from '../../src/sandbox/server.ts';
+import { openStore } from '../../src/store/store.ts';
+import { run, start } from '../support/cli.ts';
+import { catalogOf, expectExactLog, settingsFor, temporaryDirectory, truthOf } from '../support/mirror.ts';
+
+const KILLS = 50;
+const WINDOWS = 200;
+
+it('goes on after 50 kills at random moments, and ends in the same state', async () => {
+  const sandbox = await startSandbox({ items: 20_000, latencyMs: 20 });
+  onTestFinished(() => sandbox.stop());
+  const directory = temporaryDirectory();
+  const db = join(directory, 'catalog.db');
+  const settings = settingsFor(sandbox.url, db, { CATCHWORD_PER_PAGE: '100', CATCHWORD_CONCURRENCY: '4' });
+  const random = createRandom(11);
+  for (let killed = 0; killed < KILLS; ) {
+    const running = start(['sync', '--full'], settings, directory);
+    // Some die while the program is loaded or the schema is made, most while pages are read and written.
+    const timer = setTimeout(() => running.child.kill('SIGKILL'), 150 + random() * 450);
+    const { signal, code } = await running.ended;
+    clearTimeout(timer);
+    if (signal === 'SIGKILL') killed++;
+    else {
+      expect(code).toBe(0);
+      sandbox.catalog.mutate({ create: 20, update: 300, seed: killed });
+    }
+  }
+  const last = await run(['sync', '--full', '--json'], settings, directory);
+  expect(last.stderr).toBe('');
+  expect(last.code).toBe(0);
+
+  expect(catalogOf(db)).toEqual(await truthOf(sandbox.url));
+  expect(expectExactLog(db)).toBeGreaterThanOrEqual(20_000);
+});
+
+it('reads only what is missing after a kill', async () => {
+  const sandbox = await startSandbox({ items: 20_000, latencyMs: 10 });
+  onTestFinished(() => sandbox.stop());
+  const directory = temporaryDirectory();
+  const db = join(directory, 'catalog.db');
+  const settings = settingsFor(sandbox.url, db, { CATCHWORD_PER_PAGE: '100', CATCHWORD_CONCURRENCY: '4' });
+  const running = start(['sync', '--full'], settings, directory);
+  const killed = setInterval(() => {
+    if (sandbox.requests.length > WINDOWS / 2) running.child.kill('SIGKILL');
+  }, 5);
+  expect((await running.ended).signal).toBe('SIGKILL');
+  clearInterval(killed);
+
+  const store = openStore(db);
+  const done = store.runs.checkpoints(1, 0).map(({ page }) => page);
+  store.close();
+  expect(done.length).toBeGreaterThan(0);
+  const before = sandbox.requests.length;
+  const { code, stdout } = await run(['sync', '--full', '--json'], settings, directory);
+  expect(code).toBe(0);
+  expect(JSON.parse(stdout)).toMatchObject({ id: 1, state: 'complete', created: 20_000 });
+  const asked = sandbox.requests
+    .slice(before)
+    .map(({ path }) => new URL(path, sandbox.url).searchParams)
+    .filter((query) => !query.has('from'))
+    .map((query) => Number(query.get('page')));
+  expect(asked.filter((page) => done.includes(page))).toEqual([]);
+  expect(new Set([...asked, ...done]).size).toBe(WINDOWS);
+  expectExactLog(db);
+});

@@ -1,0 +1,82 @@
+import { join } from 'node:path';
+import { Redis } from 'ioredis';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { startSandbox } from '../../src/sandbox/server.ts';
+import { run, start } from '../support/cli.ts';
+import { catalogOf, expectExactLog, settingsFor, temporaryDirectory, truthOf } from '../support/mirror.ts';
+import { redisAvailable, startRedis } from '../support/redis.ts';
+
+/** Resolves when the sandbox was asked so often. */
+async function requests(sandbox: { readonly requests: readonly unknown[] }, count: number): Promise<void> {
+  while (sandbox.requests.length < count) await new Promise((resolve) => setImmediate(resolve));
+}
+
+async function place() {
+  const server = await startRedis();
+  onTestFinished(() => server.stop());
+  const sandbox = await startSandbox({ items: 20_000, latencyMs: 30 });
+  onTestFinished(() => sandbox.stop());
+  const directory = temporaryDirectory();
+  const db = join(directory, 'catalog.db');
+  const more = { REDIS_URL: server.url, CATCHWORD_PER_PAGE: '100', CATCHWORD_CONCURRENCY: '4' };
+  return { server, sandbox, directory, db, settings: settingsFor(sandbox.url, db, { ...more, LOG_LEVEL: 'info' }) };
+}
+
+describe.skipIf(!redisAvailable)('a load through Redis', () => {
+  it.each(['flushed', 'killed'])('is complete and exact when Redis is %s meanwhile', async (what) => {
+    const { server, sandbox, directory, db, settings } = await place();
+    const loading = start(['sync', '--full', '--json'], settings, directory);
+    await requests(sandbox, 60);
+    if (what === 'flushed') {
+      const admin = new Redis(server.url);
+      await admin.flushall();
+      await admin.quit();
+    } else {
+      await server.kill('SIGKILL');
+      await server.restart();
+    }
+    const { code, stdout } = await loading.ended;
+    expect(code).toBe(0);
+    expect(JSON.parse(stdout)).toMatchObject({ state: 'complete', created: 20_000 });
+    expect(catalogOf(db)).toEqual(await truthOf(sandbox.url));
+    expect(expectExactLog(db)).toBe(20_000);
+  });
+
+  it('is shared by a scheduler, a keeper and two fetchers', async () => {
+    const { sandbox, directory, db, settings } = await place();
+    const roles = [
+      start(['keeper'], settings, directory),
+      start(['fetcher'], { ...settings, CATCHWORD_DB: '/nowhere/needed.db' }, directory),
+      start(['fetcher'], { ...settings, CATCHWORD_DB: '/nowhere/needed.db' }, directory),
+    ];
+    const [keeper] = roles;
+    await keeper?.shows('run complete');
+    expect(catalogOf(db)).toEqual(await truthOf(sandbox.url));
+
+    sandbox.catalog.mutate({ create: 7, update: 11, seed: 2 });
+    const every = { CATCHWORD_DELTA_CRON: '* * * * * *', CATCHWORD_FULL_CRON: 'off' };
+    const scheduler = start(['scheduler'], { ...settings, ...every }, directory);
+    await keeper?.shows('"created":7,"updated":11');
+    for (const role of [scheduler, ...roles]) role.child.kill('SIGTERM');
+    const ends = await Promise.all([scheduler, ...roles].map((role) => role.ended));
+    expect(ends.map(({ code }) => code)).toEqual([0, 0, 0, 0]);
+    expect(catalogOf(db)).toEqual(await truthOf(sandbox.url));
+    expectExactLog(db);
+  });
+
+  it('a role says what it lacks', async () => {
+    const { directory, settings } = await place();
+    const { REDIS_URL: _url, ...without } = settings;
+    const lacking = await run(['fetcher'], { ...without, LOG_LEVEL: 'error' }, directory);
+    expect(lacking).toMatchObject({ code: 2, stdout: '' });
+    expect(lacking.stderr).toMatch(/^error REDIS_URL is not set.*\nhint .*\n$/);
+    const gone = await run(
+      ['keeper'],
+      { ...without, REDIS_URL: 'redis://:hunter2@127.0.0.1:1', LOG_LEVEL: 'error' },
+      directory,
+    );
+    expect(gone.code).toBe(1);
+    expect(gone.stderr).toContain('127.0.0.1:1');
+    expect(gone.stderr).not.toContain('hunter2');
+  });
+});

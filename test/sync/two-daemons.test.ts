@@ -1,0 +1,117 @@
+import { join } from 'node:path';
+import Database from 'better-sqlite3';
+import { expect, it, onTestFinished } from 'vitest';
+import type { SandboxOptions } from '../../src/sandbox/options.ts';
+import { startSandbox } from '../../src/sandbox/server.ts';
+import { run, start } from '../support/cli.ts';
+import { catalogOf, expectExactLog, settingsFor, temporaryDirectory, truthOf } from '../support/mirror.ts';
+
+const EVERY_SECOND = { CATCHWORD_DELTA_CRON: '* * * * * *', CATCHWORD_FULL_CRON: 'off', LOG_LEVEL: 'info' };
+
+async function place(options: Partial<SandboxOptions>, more: Record<string, string>) {
+  const sandbox = await startSandbox(options);
+  onTestFinished(() => sandbox.stop());
+  const directory = temporaryDirectory();
+  const db = join(directory, 'catalog.db');
+  return { sandbox, directory, db, settings: settingsFor(sandbox.url, db, { CATCHWORD_HTTP_PORT: '0', ...more }) };
+}
+
+function ticksOf(db: string): string[] {
+  const sqlite = new Database(db, { readonly: true });
+  const ticks = sqlite.prepare('SELECT tick FROM runs WHERE tick IS NOT NULL').pluck().all() as string[];
+  sqlite.close();
+  return ticks;
+}
+
+it('two daemons on one mirror start one run for each moment, and the one that is left goes on', async () => {
+  const { sandbox, directory, db, settings } = await place({ items: 3_000, churnPerSecond: 5 }, EVERY_SECOND);
+  const first = start(['daemon'], settings, directory);
+  await first.shows('run complete');
+  const second = start(['daemon'], settings, directory);
+  await second.shows('"role":"daemon"');
+  // Both have fired for several moments.
+  await second.shows('skipped');
+  first.child.kill('SIGKILL');
+  await first.ended;
+  const before = ticksOf(db).length;
+  await expect.poll(() => ticksOf(db).length, { timeout: 20_000 }).toBeGreaterThan(before + 1);
+  second.child.kill('SIGTERM');
+  expect((await second.ended).code).toBe(0);
+  const ticks = ticksOf(db);
+  expect(new Set(ticks).size).toBe(ticks.length);
+  expectExactLog(db);
+  expect(sandbox.requests.every(({ status }) => status === 200)).toBe(true);
+});
+
+it('a daemon that is told to stop finishes what it has in hand, and the next one goes on', async () => {
+  const { sandbox, directory, db, settings } = await place(
+    { items: 20_000, latencyMs: 40 },
+    {
+      ...{ CATCHWORD_PER_PAGE: '100', CATCHWORD_CONCURRENCY: '4', LOG_LEVEL: 'info' },
+      CATCHWORD_DELTA_CRON: 'off',
+    },
+  );
+  const first = start(['daemon'], settings, directory);
+  await expect.poll(() => sandbox.requests.length, { timeout: 20_000 }).toBeGreaterThan(40);
+  first.child.kill('SIGTERM');
+  const ended = await first.ended;
+  expect(ended.code).toBe(0);
+  expect(ended.stderr).toContain('"msg":"stopped"');
+  const applied = catalogOf(db).size;
+  expect(applied).toBeGreaterThan(0);
+  expect(expectExactLog(db)).toBe(applied);
+
+  const next = start(['daemon'], settings, directory);
+  await next.shows('run resumed');
+  await next.shows('run complete');
+  next.child.kill('SIGINT');
+  expect((await next.ended).code).toBe(0);
+  expect(catalogOf(db)).toEqual(await truthOf(sandbox.url));
+  expect(expectExactLog(db)).toBe(20_000);
+});
+
+it('of two loads at once one works, and the other says who does', async () => {
+  const { sandbox, directory, db, settings } = await place(
+    { items: 20_000, latencyMs: 100 },
+    { CATCHWORD_PER_PAGE: '100', LOG_LEVEL: '' },
+  );
+  const first = start(['sync', '--full', '--json'], settings, directory);
+  await expect.poll(() => sandbox.requests.length, { timeout: 20_000 }).toBeGreaterThan(2);
+  const second = await run(['sync', '--full'], settings, directory);
+  expect(second).toMatchObject({ code: 1, stdout: '' });
+  expect(second.stderr).toMatch(new RegExp(`^error process ${first.child.pid} on .* \\[MIRROR_BUSY\\]\nhint {2}.*\n$`));
+  const { code, stdout } = await first.ended;
+  expect(code).toBe(0);
+  expect(JSON.parse(stdout)).toMatchObject({ id: 1, state: 'complete', created: 20_000 });
+  expect(expectExactLog(db)).toBe(20_000);
+});
+
+it('SIGTERM stops a load cleanly with 143, and the next one goes on', async () => {
+  const { sandbox, directory, db, settings } = await place(
+    { items: 10_000, latencyMs: 40 },
+    { CATCHWORD_PER_PAGE: '100', LOG_LEVEL: '' },
+  );
+  const first = start(['sync'], settings, directory);
+  await expect.poll(() => sandbox.requests.length, { timeout: 20_000 }).toBeGreaterThan(20);
+  first.child.kill('SIGTERM');
+  const ended = await first.ended;
+  expect(ended).toMatchObject({ code: 143, stdout: '' });
+  expect(ended.stderr).toMatch(/^error interrupted.*\n(hint .*\n)?$/);
+  const next = await run(['sync', '--json'], settings, directory);
+  expect(JSON.parse(next.stdout)).toMatchObject({ id: 1, state: 'complete', created: 10_000 });
+  expect(expectExactLog(db)).toBe(10_000);
+});
+
+it('a load that is cancelled from elsewhere stops', async () => {
+  const { sandbox, directory, db, settings } = await place(
+    { items: 20_000, latencyMs: 50 },
+    { CATCHWORD_PER_PAGE: '100', LOG_LEVEL: '' },
+  );
+  const loading = start(['sync'], settings, directory);
+  await expect.poll(() => sandbox.requests.length, { timeout: 20_000 }).toBeGreaterThan(20);
+  expect((await run(['cancel', '1'], settings, directory)).code).toBe(0);
+  const ended = await loading.ended;
+  expect(ended).toMatchObject({ code: 1, stdout: '' });
+  expect(ended.stderr).toContain('RUN_CANCELLED');
+  expect(expectExactLog(db)).toBeLessThan(20_000);
+});
