@@ -24,16 +24,16 @@ const duration = z
     return Number(amount) * UNITS_MS[unit as keyof typeof UNITS_MS];
   });
 
-/** Requests per millisecond; null where there is no limit. */
+/** Requests in a window; null where there is no limit. */
 const rate = z
   .string()
   .regex(/^(off|\d+(\.\d+)?\/(s|min))$/, 'a rate such as 50/min or 10/s, or off, is needed')
   .transform((value) => {
     if (value === 'off') return null;
     const [amount, unit] = value.split('/');
-    return Number(amount) / (unit === 's' ? 1_000 : 60_000);
+    return { requests: Number(amount), windowMs: unit === 's' ? 1_000 : 60_000 };
   })
-  .refine((value) => value === null || value > 0, 'a rate above 0 is needed; off means no limit');
+  .refine((value) => value === null || value.requests > 0, 'a rate above 0 is needed; off means no limit');
 
 const list = z.string().transform((value) =>
   value

@@ -9,26 +9,38 @@ export interface Pacer {
 }
 
 export interface PacerOptions {
-  /** Between two requests, in milliseconds; null for no limit. See `paceOf`. */
-  readonly intervalMs: number | null;
+  /** Null for no limit. */
+  readonly pace: Pace | null;
   readonly clock: Clock;
   /** The first request is not made before this; milliseconds since 1970. */
   readonly notBefore?: number;
 }
 
-/** Slower than the rate by this, so that jitter on the way cannot make a source count one too many. */
-const MARGIN = 1.01;
+/** So many requests in any window of this length. */
+export interface Rate {
+  readonly requests: number;
+  readonly windowMs: number;
+}
 
-/** @param ratePerMs requests a millisecond; null for no limit */
-export function paceOf(ratePerMs: number | null): number | null {
-  return ratePerMs === null ? null : MARGIN / ratePerMs;
+export interface Pace {
+  readonly intervalMs: number;
+  /** How late a request may be without moving those behind it. */
+  readonly slackMs: number;
+}
+
+/** Slower than the rate by this: room for jitter on the way and for lateness here, before a source counts one too many. */
+const MARGIN = 0.01;
+
+export function paceOf(rate: Rate | null): Pace | null {
+  if (rate === null) return null;
+  return { intervalMs: ((1 + MARGIN) * rate.windowMs) / rate.requests, slackMs: (MARGIN * rate.windowMs) / 2 };
 }
 
 /**
  * Requests evenly spaced on a grid, never in a burst: whatever window a source counts in, it sees no more than the rate.
- * A request that is late by less than an interval does not move the grid, or every delay of a timer would add up.
+ * A request that is late by no more than the slack does not move the grid, or every delay of a timer would add up.
  */
-export function createPacer({ intervalMs, clock, notBefore = 0 }: PacerOptions): Pacer {
+export function createPacer({ pace, clock, notBefore = 0 }: PacerOptions): Pacer {
   let blockedUntil = notBefore;
   let nextSlot = 0;
   let queue: Promise<void> = Promise.resolve();
@@ -42,10 +54,10 @@ export function createPacer({ intervalMs, clock, notBefore = 0 }: PacerOptions):
       // In steps: a block that was set in the meantime, or a clock that was put right, is noticed.
       await clock.sleep(Math.min(freeAt - now, 1_000), signal);
     }
-    if (intervalMs === null) return;
+    if (pace === null) return;
     const now = clock.now();
-    const slot = nextSlot + intervalMs > now ? Math.max(nextSlot, blockedUntil) : now;
-    nextSlot = slot + intervalMs;
+    const slot = Math.max(nextSlot, blockedUntil);
+    nextSlot = (now - slot <= pace.slackMs ? slot : now) + pace.intervalMs;
   }
 
   return {

@@ -56,7 +56,7 @@ export async function startFetcherService({ config, clock, log }: RoleOptions, r
     const fetcher = await startFetcher({
       ...{ redisUrl, clock, log, concurrency: config.concurrency },
       read: createReadWindow(client),
-      intervalMs: paceOf(config.rateLimit),
+      intervalMs: paceOf(config.rateLimit)?.intervalMs ?? null,
       source: sourceId(config.baseUrl),
     });
     const stop = async (): Promise<void> => {
@@ -72,14 +72,14 @@ export async function startFetcherService({ config, clock, log }: RoleOptions, r
 
 function startEmbedded({ config, clock, log }: RoleOptions, store: Store): { queue: PageQueue; services: Service[] } {
   const client = createCatalogClient(config, clock);
-  const intervalMs = paceOf(config.rateLimit);
+  const pace = paceOf(config.rateLimit);
   const lastRequest = store.runs.lastRequestAt();
   // A process that starts anew keeps the pace, and the pause, that the one before was held to.
-  const notBefore = Math.max(store.blockedUntil(), lastRequest === null ? 0 : lastRequest + (intervalMs ?? 0));
+  const notBefore = Math.max(store.blockedUntil(), lastRequest === null ? 0 : lastRequest + (pace?.intervalMs ?? 0));
   const queue = createEmbeddedQueue({
     ...{ clock, log, concurrency: config.concurrency },
     read: createReadWindow(client),
-    pacer: createPacer({ intervalMs, clock, notBefore }),
+    pacer: createPacer({ pace, clock, notBefore }),
     onRateLimited: (untilMs) => store.setBlockedUntil(untilMs),
   });
   return { queue, services: [{ name: 'client', stop: () => client.close() }] };

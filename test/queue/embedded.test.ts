@@ -15,7 +15,13 @@ describe('embedded queue', () => {
   const clock = createVirtualClock();
 
   itKeepsTheContract(clock, async ({ read, concurrency, intervalMs }) => {
-    const queue = createEmbeddedQueue({ read, concurrency, pacer: createPacer({ intervalMs, clock }), clock, log });
+    const queue = createEmbeddedQueue({
+      read,
+      concurrency,
+      pacer: createPacer({ pace: intervalMs === null ? null : { intervalMs, slackMs: 0 }, clock }),
+      clock,
+      log,
+    });
     return {
       queue,
       lose: () => queue.drop(1),
@@ -27,7 +33,7 @@ describe('embedded queue', () => {
   it('reads no further ahead than its concurrency while an outcome is not accepted', async () => {
     const gate = createGate();
     const source = createScriptedSource(systemClock);
-    const pacer = createPacer({ intervalMs: null, clock: systemClock });
+    const pacer = createPacer({ pace: null, clock: systemClock });
     const queue = createEmbeddedQueue({ read: source.read, concurrency: 3, pacer, clock: systemClock, log });
     const handling = createGate();
     const { count } = await collect(queue, async () => {
@@ -53,7 +59,7 @@ describe('embedded queue', () => {
       throw new CatchwordError('SOURCE_RATE_LIMITED', 'the source answers 429', { retryAfterMs: 60_000 });
     });
     const queue = createEmbeddedQueue({
-      ...{ read: source.read, concurrency: 1, pacer: createPacer({ intervalMs: null, clock }), clock, log },
+      ...{ read: source.read, concurrency: 1, pacer: createPacer({ pace: null, clock }), clock, log },
       onRateLimited: (untilMs) => until.push(untilMs),
     });
     const { count } = await collect(queue);
@@ -69,7 +75,7 @@ describe('embedded queue', () => {
       refused.open();
       throw new CatchwordError('SOURCE_RATE_LIMITED', 'the source answers 429', { retryAfterMs: 3_600_000 });
     });
-    const pacer = createPacer({ intervalMs: null, clock: systemClock });
+    const pacer = createPacer({ pace: null, clock: systemClock });
     const queue = createEmbeddedQueue({ read: source.read, concurrency: 1, pacer, clock: systemClock, log });
     const { outcomes } = await collect(queue);
     await queue.add([task(1), task(2)]);

@@ -1,0 +1,186 @@
+import { createServer, type RequestListener } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { gzipSync } from 'node:zlib';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { createTransport, type Transport, type TransportOptions } from '../../src/client/transport.ts';
+import { systemClock } from '../../src/clock.ts';
+import { CatchwordError } from '../../src/errors.ts';
+
+const KEY = 'KEYTHATMUSTNOTSHOW';
+const TOKEN = 'tokenthatmustnotshow';
+const JSON_TYPE = { 'content-type': 'application/json' };
+
+async function transportTo(listener: RequestListener, options: Partial<TransportOptions> = {}): Promise<Transport> {
+  const server = createServer(listener).listen(0, '127.0.0.1');
+  await new Promise((resolve) => server.once('listening', resolve));
+  const transport = createTransport({
+    ...{ baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, apiKey: KEY, accessToken: TOKEN },
+    ...{ apiKeyHeader: 'X-Key', accessTokenHeader: 'X-Token', timeoutMs: 5_000, connections: 2, clock: systemClock },
+    ...options,
+  });
+  onTestFinished(async () => {
+    await transport.close();
+    server.closeAllConnections();
+    server.close();
+  });
+  return transport;
+}
+
+function ask(transport: Transport, signal = new AbortController().signal) {
+  return transport.get('/v4/products', new URLSearchParams({ page: '1' }), signal);
+}
+
+/** The error of a request, checked for secrets wherever somebody might print them. */
+async function failure(asked: Promise<unknown>): Promise<CatchwordError> {
+  const error = await asked.then(
+    () => undefined,
+    (thrown: unknown) => thrown,
+  );
+  if (!(error instanceof CatchwordError)) throw new Error(`no CatchwordError but ${String(error)}`);
+  const everything = [error.message, error.hint, error.stack, JSON.stringify(error), String(error.cause)].join('\n');
+  expect(everything).not.toContain(KEY);
+  expect(everything).not.toContain(TOKEN);
+  return error;
+}
+
+describe('a request', () => {
+  it('carries its headers, keeps its connection, and gives back the text and the times', async () => {
+    const seen: { headers: unknown; url: string | undefined; port: number | undefined }[] = [];
+    const transport = await transportTo((request, response) => {
+      seen.push({ headers: request.headers, url: request.url, port: request.socket.remotePort });
+      response.writeHead(200, JSON_TYPE).end('{"a": 10.50}');
+    });
+    const answer = await ask(transport);
+    for (let more = 0; more < 5; more++) await ask(transport);
+    expect(answer).toMatchObject({ status: 200, text: '{"a": 10.50}', bytes: 12 });
+    expect(answer.receivedAt).toBeGreaterThanOrEqual(answer.requestedAt);
+    expect(seen[0]).toMatchObject({ url: '/v4/products?page=1', headers: { 'x-key': KEY, 'x-token': TOKEN } });
+    expect(new Set(seen.map(({ port }) => port)).size).toBeLessThanOrEqual(2);
+  });
+
+  it('goes below the path of the base address', async () => {
+    const urls: (string | undefined)[] = [];
+    const listener: RequestListener = (request, response) => {
+      urls.push(request.url);
+      response.writeHead(200, JSON_TYPE).end('{}');
+    };
+    const server = createServer(listener).listen(0, '127.0.0.1');
+    await new Promise((resolve) => server.once('listening', resolve));
+    onTestFinished(() => void server.close());
+    const { port } = server.address() as AddressInfo;
+    const transport = await transportTo(listener, { baseUrl: `http://127.0.0.1:${port}/api/books` });
+    await ask(transport);
+    expect(urls).toEqual(['/api/books/v4/products?page=1']);
+  });
+
+  it('is given up at the deadline and when the caller says so', async () => {
+    const silent = await transportTo(() => {}, { timeoutMs: 100 });
+    expect(await failure(ask(silent))).toMatchObject({ code: 'SOURCE_TIMEOUT', retryable: true });
+    const slow = await transportTo(
+      (_request, response) => {
+        response.writeHead(200, JSON_TYPE);
+        response.write('{');
+      },
+      { timeoutMs: 100 },
+    );
+    expect(await failure(ask(slow))).toMatchObject({ code: 'SOURCE_TIMEOUT' });
+    const gone = new AbortController();
+    const waiting = ask(await transportTo(() => gone.abort()), gone.signal);
+    expect(await failure(waiting)).toMatchObject({ code: 'INTERRUPTED' });
+  });
+
+  it('says where nobody answers', async () => {
+    const transport = await transportTo(() => {}, { baseUrl: 'http://127.0.0.1:1' });
+    const error = await failure(ask(transport));
+    expect(error).toMatchObject({ code: 'SOURCE_UNAVAILABLE', retryable: true, exitCode: 75 });
+    expect(error.message).toContain('http://127.0.0.1:1 ');
+    expect(error.message).toContain('ECONNREFUSED');
+  });
+});
+
+describe('an answer that is none', () => {
+  it.each([
+    [401, {}, '{"errors":["no"]}', { code: 'SOURCE_AUTH', retryable: false, exitCode: 2 }],
+    [403, {}, '"forbidden"', { code: 'SOURCE_AUTH', message: expect.stringContaining('forbidden') as string }],
+    [404, {}, '', { code: 'SOURCE_NOT_SERVICE', retryable: false }],
+    [405, {}, '<html>', { code: 'SOURCE_NOT_SERVICE', retryable: false }],
+    [302, { location: `http://elsewhere.example/?key=${KEY}` }, '', { code: 'SOURCE_NOT_SERVICE', retryable: false }],
+    [422, {}, '{"errors":["from: no","page: no"]}', { code: 'SOURCE_REFUSED', retryable: false }],
+    [429, { 'retry-after': '7' }, '', { code: 'SOURCE_RATE_LIMITED', retryable: true, retryAfterMs: 7_000 }],
+    [429, { 'retry-after': 'soon' }, '', { code: 'SOURCE_RATE_LIMITED', retryAfterMs: undefined }],
+    [500, {}, '{"errors":["Catalog not found"]}', { code: 'SOURCE_AUTH', retryable: false }],
+    [500, {}, '{"errors":', { code: 'SOURCE_UNAVAILABLE', retryable: true }],
+    [503, { 'retry-after': '3' }, '', { code: 'SOURCE_UNAVAILABLE', retryAfterMs: 3_000 }],
+    [500, {}, `you sent ${KEY} and ${TOKEN}`, { code: 'SOURCE_UNAVAILABLE' }],
+    [500, {}, 'x'.repeat(10_000_000), { code: 'SOURCE_UNAVAILABLE' }],
+  ])('%i %j', async (status, headers, body, expected) => {
+    const transport = await transportTo((_request, response) => response.writeHead(status, headers).end(body));
+    const error = await failure(ask(transport));
+    expect(error).toMatchObject(expected);
+    expect(error.message.length).toBeLessThan(400);
+    expect(error.hint).toMatch(/\.$/);
+  });
+
+  it('measures an HTTP date against the clock of the source', async () => {
+    const date = 'Fri, 20 Nov 2026 02:00:00 GMT';
+    const later = 'Fri, 20 Nov 2026 02:00:40 GMT';
+    const transport = await transportTo((_request, response) => {
+      response.writeHead(429, { date, 'retry-after': later }).end();
+    });
+    expect(await failure(ask(transport))).toMatchObject({ retryAfterMs: 40_000 });
+  });
+});
+
+describe('the byte gate', () => {
+  const body = JSON.stringify({ items: Array.from({ length: 500 }, (_, index) => index) });
+  const zipped = gzipSync(body);
+  const gzip = { ...JSON_TYPE, 'content-encoding': 'gzip' };
+
+  it.each([
+    ['plain', JSON_TYPE, body],
+    ['gzip', gzip, zipped],
+    ['x-gzip', { ...JSON_TYPE, 'content-encoding': 'X-GZIP' }, zipped],
+    ['no content type', {}, body],
+    ['problem+json', { 'content-type': 'application/problem+json; charset=utf-8' }, body],
+    ['a byte order mark', JSON_TYPE, `\ufeff${body}`],
+  ])('lets %s through', async (_name, headers, sent) => {
+    const transport = await transportTo((_request, response) => response.writeHead(200, headers).end(sent));
+    expect((await ask(transport)).text).toBe(body);
+  });
+
+  it.each([
+    ['a truncated gzip', gzip, zipped.subarray(0, 40), 'SOURCE_BODY'],
+    ['something behind the gzip', gzip, Buffer.concat([zipped, Buffer.from('more')]), 'SOURCE_BODY'],
+    ['what calls itself gzip', gzip, body, 'SOURCE_BODY'],
+    ['brotli', { ...JSON_TYPE, 'content-encoding': 'br' }, body, 'SOURCE_BODY'],
+    ['two encodings', { ...JSON_TYPE, 'content-encoding': 'gzip, gzip' }, zipped, 'SOURCE_BODY'],
+    ['a bomb', gzip, gzipSync(' '.repeat(100_000)), 'SOURCE_BODY'],
+    ['too many bytes', JSON_TYPE, ' '.repeat(60_000), 'SOURCE_BODY'],
+    ['what is not UTF-8', JSON_TYPE, Buffer.from([0x22, 0xff, 0x22]), 'SOURCE_BODY'],
+    ['HTML', { 'content-type': 'text/html' }, '<html>', 'SOURCE_NOT_SERVICE'],
+  ])('refuses %s', async (_name, headers, sent, code) => {
+    const limits = { maxWireBytes: 50_000, maxBytes: 20_000 };
+    const transport = await transportTo((_request, response) => response.writeHead(200, headers).end(sent), { limits });
+    expect(await failure(ask(transport))).toMatchObject({ code, retryable: true });
+  });
+
+  it('refuses a body of too many bytes that does not say how many', async () => {
+    const transport = await transportTo(
+      (_request, response) => {
+        response.writeHead(200, JSON_TYPE);
+        for (let sent = 0; sent < 20; sent++) response.write(' '.repeat(10_000));
+        response.end();
+      },
+      { limits: { maxWireBytes: 50_000, maxBytes: 50_000 } },
+    );
+    expect(await failure(ask(transport))).toMatchObject({ code: 'SOURCE_BODY' });
+  });
+
+  it('notices a body that breaks off', async () => {
+    const transport = await transportTo((_request, response) => {
+      response.writeHead(200, { ...JSON_TYPE, 'content-length': 100 });
+      response.write('{"items":[', () => response.socket?.destroy());
+    });
+    expect(await failure(ask(transport))).toMatchObject({ code: 'SOURCE_UNAVAILABLE', retryable: true });
+  });
+});

@@ -1,0 +1,191 @@
+import { join } from 'node:path';
+import Database from 'better-sqlite3';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import type { CapturedPage } from '../../src/catalog/page.ts';
+import { systemClock } from '../../src/clock.ts';
+import { openStore, type Store } from '../../src/store/store.ts';
+import { type Applier, createApplier } from '../../src/sync/apply-page.ts';
+import { cancelRun } from '../../src/sync/finish-run.ts';
+import { startRun } from '../../src/sync/start-run.ts';
+import { validatePage } from '../../src/sync/validate-page.ts';
+import { expectExactLog, temporaryDirectory } from '../support/mirror.ts';
+
+const PER_PAGE = 10;
+
+interface Place {
+  readonly db: string;
+  readonly store: Store;
+  readonly runId: number;
+  readonly applier: Applier;
+  readonly epoch: number;
+}
+
+function place(db = join(temporaryDirectory(), 'catalog.db'), ignoreFields: string[][] = []): Place {
+  const store = openStore(db);
+  onTestFinished(() => store.close());
+  const epoch = store.lease.acquire(systemClock.now());
+  const run = startRun(store, epoch, { kind: 'full' }, { perPage: PER_PAGE, overlapMs: 0 }, systemClock.now());
+  if (run === null) throw new Error('no run was started');
+  const applier = createApplier({ store, clock: systemClock, runId: run.id, epoch, ignoreFields });
+  return { db, store, runId: run.id, applier, epoch };
+}
+
+interface Read {
+  readonly page?: number;
+  readonly at?: number;
+  readonly pass?: number;
+}
+
+/** A captured page that holds these items, as texts. */
+function captured(
+  { store, runId }: Place,
+  items: readonly string[],
+  { page = 1, at = 1_000, pass = 0 }: Read = {},
+): CapturedPage {
+  const window = { page, perPage: PER_PAGE };
+  const text = `{"num_items":1000,"page":${page},"per_page":${PER_PAGE},"total_pages":${page},"items":[${items.join(',')}]}`;
+  return {
+    task: { mirror: store.incarnation, runId, pass, window, from: null, maxAttempts: 1 },
+    page: validatePage(text.replace('"num_items":1000', `"num_items":${(page - 1) * PER_PAGE + items.length}`), window),
+    response: { text, sourceTime: at, requestedAt: at, receivedAt: at, bytes: text.length },
+    requests: 1,
+  };
+}
+
+function product(vbid: string, title: string): string {
+  return JSON.stringify({ vbid, title });
+}
+
+function apply({ applier }: Place, ...pages: CapturedPage[]) {
+  return [...pages.flatMap((page) => applier.take(page)), ...applier.flush()];
+}
+
+function titleOf({ store }: Place, vbid: string): unknown {
+  return (JSON.parse(store.products.get(vbid)?.body ?? '{}') as { title?: string }).title;
+}
+
+describe('applying pages', () => {
+  it('applies a window once', () => {
+    const at = place();
+    expect(apply(at, captured(at, [product('A', '1')]))).toMatchObject([{ created: 1, updated: 0 }]);
+    expect(apply(at, captured(at, [product('A', '2')]))).toEqual([]);
+    expect(titleOf(at, 'A')).toBe('1');
+    expect(expectExactLog(at.db)).toBe(1);
+  });
+
+  it('writes nothing for what is there, whatever the order of its keys', () => {
+    const at = place();
+    const items = ['{"vbid":"A","n":{"x":1,"y":[2]}}', '{"vbid":"B"}'];
+    apply(at, captured(at, items));
+    const again = captured(at, ['{"n": {"y":[2],"x":1}, "vbid":"A"}', '{"vbid":"B"}'], { page: 2 });
+    expect(apply(at, again)).toMatchObject([{ created: 0, updated: 0, items: 2 }]);
+    expect(expectExactLog(at.db)).toBe(2);
+  });
+
+  it('leaves ignored fields out of the comparison', () => {
+    const at = place(undefined, [['views']]);
+    apply(at, captured(at, ['{"vbid":"A","views":1}']));
+    expect(apply(at, captured(at, ['{"vbid":"A","views":2}'], { page: 2 }))).toMatchObject([{ updated: 0 }]);
+  });
+
+  it('makes one version, and one record at most, of a product that comes twice', () => {
+    const at = place();
+    apply(at, captured(at, [product('A', '1'), product('A', '2')]));
+    expect(titleOf(at, 'A')).toBe('2');
+    // In pages that share a batch, and then on a page together.
+    apply(at, captured(at, [product('B', '1')], { page: 2 }), captured(at, [product('B', '1')], { page: 3 }));
+    expect(expectExactLog(at.db)).toBe(2);
+    apply(at, captured(at, [product('B', '5'), product('B', '1')], { page: 4, at: 2_000 }));
+    expect(expectExactLog(at.db)).toBe(2);
+  });
+
+  it.each(['in order', 'late', 'in one batch', 'late in one batch'])('takes the read that began later, %s', (how) => {
+    const at = place();
+    apply(at, captured(at, [product('A', 'first')], { page: 1, at: 1_000 }));
+    const earlier = captured(at, [product('A', 'earlier')], { page: 2, at: 2_000 });
+    const later = captured(at, [product('A', 'later')], { page: 3, at: 3_000 });
+    const pages = how.startsWith('late') ? [later, earlier] : [earlier, later];
+    if (how.endsWith('batch')) apply(at, ...pages);
+    else for (const page of pages) apply(at, page);
+    expect(titleOf(at, 'A')).toBe('later');
+    expectExactLog(at.db);
+  });
+
+  it('takes an unchanged later read for a read', () => {
+    const at = place();
+    apply(at, captured(at, [product('A', 'now')], { page: 1, at: 1_000 }));
+    const later = captured(at, [product('A', 'now')], { page: 3, at: 3_000 });
+    const earlier = captured(at, [product('A', 'before')], { page: 2, at: 2_000 });
+    expect(apply(at, later, earlier)).toMatchObject([{ updated: 0 }, { updated: 0 }]);
+    expect(titleOf(at, 'A')).toBe('now');
+  });
+
+  it('restores what a tombstone stands for', () => {
+    const at = place();
+    apply(at, captured(at, [product('A', '1'), product('B', '1')]));
+    const sqlite = new Database(at.db);
+    sqlite.exec(`
+      INSERT INTO changes (at, run_id, op, product_id, prev_seq) SELECT 1, 1, 2, id, changed_seq FROM products WHERE vbid = 'A';
+      UPDATE products SET removed_at = 1, changed_seq = 3 WHERE vbid = 'A'; UPDATE mirror SET living = 1`);
+    sqlite.close();
+    expectExactLog(at.db);
+    expect(apply(at, captured(at, [product('A', '1')], { page: 2 }))).toMatchObject([{ restored: 1, updated: 0 }]);
+    expect(titleOf(at, 'A')).toBe('1');
+    expect(expectExactLog(at.db)).toBe(4);
+  });
+
+  it('keeps what it rejects, with the reason', () => {
+    const at = place();
+    apply(at, captured(at, [product('A', '1'), '{"title":"no key"}', product('B', '1')]));
+    expect(at.store.runs.rejected(at.runId, 10)).toMatchObject([{ page: 1, position: 1, body: '{"title":"no key"}' }]);
+    expect([...at.store.runs.eachIds(at.runId)]).toEqual([[1, 0, 2]]);
+  });
+
+  it('writes nothing with an old epoch, and nothing of a cancelled run', () => {
+    const at = place();
+    apply(at, captured(at, [product('A', '1')]));
+    at.store.lease.release(at.epoch);
+    const epoch = at.store.lease.acquire(systemClock.now());
+    expect(() => apply(at, captured(at, [product('B', '1')], { page: 2 }))).toThrow(
+      expect.objectContaining({ code: 'LEASE_LOST' }),
+    );
+    const applier = createApplier({ store: at.store, clock: systemClock, runId: at.runId, epoch, ignoreFields: [] });
+    cancelRun(at.store, at.runId, systemClock.now());
+    expect(() => apply({ ...at, applier }, captured(at, [product('B', '1')], { page: 2 }))).toThrow(
+      expect.objectContaining({ code: 'RUN_CANCELLED' }),
+    );
+    expect(at.store.products.get('B')).toBeUndefined();
+    expect(expectExactLog(at.db)).toBe(1);
+  });
+});
+
+describe('the lease', () => {
+  const other = { pid: 1, host: 'elsewhere', boot: 'b', pidNamespace: 'n' };
+  const holders = (self: typeof other) => {
+    const db = join(temporaryDirectory(), 'catalog.db');
+    return [openStore(db), openStore(db, { self })] as const;
+  };
+
+  it('is one process at a time, until it is given back or expires', () => {
+    const [mine, theirs] = holders(other);
+    const epoch = mine.lease.acquire(1_000);
+    expect(() => theirs.lease.acquire(1_000)).toThrow(expect.objectContaining({ code: 'MIRROR_BUSY' }));
+    expect(mine.lease.renew(epoch, 20_000)).toBe(true);
+    expect(() => theirs.lease.acquire(40_000)).toThrow(/is running a run/);
+    const next = theirs.lease.acquire(50_001);
+    expect(next).toBe(epoch + 1);
+    expect(mine.lease.renew(epoch, 50_002)).toBe(false);
+    mine.lease.release(epoch);
+    expect(theirs.lease.holder(50_003)).toMatchObject({ pid: 1, host: 'elsewhere' });
+    theirs.lease.release(next);
+    expect(mine.lease.acquire(50_004)).toBe(next + 1);
+    for (const store of [mine, theirs]) store.close();
+  });
+
+  it('of a clock that was set back does not hold for ever', () => {
+    const [mine, theirs] = holders(other);
+    mine.lease.acquire(1_000_000_000);
+    expect(theirs.lease.acquire(1_000)).toBe(2);
+    for (const store of [mine, theirs]) store.close();
+  });
+});
