@@ -1,0 +1,143 @@
+import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import Database from 'better-sqlite3';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Sandbox, startSandbox } from '../../src/sandbox/server.ts';
+import { openStore } from '../../src/store/store.ts';
+import { run } from '../support/cli.ts';
+import { settingsFor, temporaryDirectory } from '../support/mirror.ts';
+
+let sandbox: Sandbox;
+beforeAll(async () => {
+  sandbox = await startSandbox({ items: 100 });
+});
+afterAll(() => sandbox.stop());
+
+/** One line that says what is wrong, one that says what to do, and nothing else. */
+async function expectRefusal(
+  args: string[],
+  more: Record<string, string>,
+  code: number,
+  message: RegExp,
+  directory = temporaryDirectory(),
+): Promise<string> {
+  const settings = { ...settingsFor(sandbox.url, join(directory, 'catalog.db')), LOG_LEVEL: '', ...more };
+  const ended = await run(args, settings, directory);
+  expect(ended.stdout).toBe('');
+  expect(ended.stderr).toMatch(/^error [^\n]+\nhint {2}[^\n]+\n$/);
+  expect(ended.stderr).toMatch(message);
+  expect(ended.stderr).not.toMatch(/\n\s+at /);
+  expect(ended.code).toBe(code);
+  return directory;
+}
+
+describe('bad input', () => {
+  it.each([
+    [['snyc'], /unknown command 'snyc'.*sync/],
+    [['sync', '--fool'], /unknown option '--fool'/],
+    [['sync', '--from', 'yesterday'], /--from: "yesterday" is not a time/],
+    [['sync', '--full', '--from', '2026-01-01'], /exclude each other/],
+    [['run', 'x'], /<id>: "x" is not a whole number/],
+    [['product'], /missing required argument 'vbid'/],
+    [['sandbox', '--faults', 'gremlins'], /gremlins/],
+    [['sandbox', '--items', '-1'], /--items/],
+  ])('%j', async (args, message) => {
+    const directory = await expectRefusal(args, {}, 2, message);
+    expect(readdirSync(directory)).toEqual([]);
+  });
+
+  it.each([
+    ['CATCHWORD_BASE_URL', ''],
+    ['CATCHWORD_BASE_URL', 'ftp://x'],
+    ['CATCHWORD_BASE_URL', 'http://user:secret@127.0.0.1/'],
+    ['CATCHWORD_API_KEY', ''],
+    ['CATCHWORD_PER_PAGE', '1001'],
+    ['CATCHWORD_PER_PAGE', 'many'],
+    ['CATCHWORD_RATE_LIMIT', 'fast'],
+    ['CATCHWORD_REQUEST_TIMEOUT', '60'],
+    ['CATCHWORD_TIMEZONE', 'Mars/Olympus'],
+    ['CATCHWORD_IGNORE_FIELDS', 'views'],
+    ['LOG_LEVEL', 'loud'],
+    ['REDIS_URL', 'localhost:6379'],
+  ])('%s=%s', async (name, value) => {
+    const directory = await expectRefusal(['sync'], { [name]: value }, 2, new RegExp(name));
+    expect(readdirSync(directory)).toEqual([]);
+  });
+
+  it('a schedule that is none', async () => {
+    await expectRefusal(['daemon'], { CATCHWORD_DELTA_CRON: 'hourly' }, 2, /CATCHWORD_DELTA_CRON: "hourly"/);
+  });
+
+  it('an unreachable source', async () => {
+    const directory = await expectRefusal(['sync'], { CATCHWORD_BASE_URL: 'http://127.0.0.1:1' }, 75, /ECONNREFUSED/);
+    const store = openStore(join(directory, 'catalog.db'));
+    expect(store.runs.unfinished()).toBeUndefined();
+    store.close();
+  });
+
+  it.each([
+    [{ CATCHWORD_API_KEY: 'WRONG' }, /403.*SOURCE_AUTH/],
+    [{ CATCHWORD_ACCESS_TOKEN: '' }, /401.*SOURCE_AUTH/],
+    [{ CATCHWORD_API_KEY: 'NOCATALOG' }, /Catalog not found.*SOURCE_AUTH/],
+  ])('a wrong key: %j', async (more, message) => {
+    await expectRefusal(['sync'], more, 2, message);
+  });
+
+  it('an address that is not the service', async () => {
+    const server = createServer((_request, response) => {
+      response.setHeader('content-type', 'text/html').end('<html>Welcome</html>');
+    }).listen(0, '127.0.0.1');
+    await new Promise((resolve) => server.once('listening', resolve));
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    await expectRefusal(['sync'], { CATCHWORD_BASE_URL: url }, 2, /text\/html in place of JSON.*SOURCE_NOT_SERVICE/);
+    server.close();
+    await expectRefusal(['sync'], { CATCHWORD_BASE_URL: `${sandbox.url}/wrong` }, 2, /404.*SOURCE_NOT_SERVICE/);
+  });
+
+  it('a file that is no mirror', async () => {
+    const directory = temporaryDirectory();
+    writeFileSync(join(directory, 'text.db'), 'hello, this is a text of some length');
+    await expectRefusal(['sync'], { CATCHWORD_DB: 'text.db' }, 2, /not an SQLite database/, directory);
+    new Database(join(directory, 'foreign.db')).exec('CREATE TABLE theirs (a)').close();
+    await expectRefusal(['sync'], { CATCHWORD_DB: 'foreign.db' }, 2, /another program's database/, directory);
+    openStore(join(directory, 'newer.db')).close();
+    const newer = new Database(join(directory, 'newer.db'));
+    newer.prepare("INSERT INTO __drizzle_migrations (hash, created_at) VALUES ('x', 9999999999999)").run();
+    newer.close();
+    await expectRefusal(['sync'], { CATCHWORD_DB: 'newer.db' }, 2, /newer catchword/, directory);
+  });
+
+  it('a place that cannot be written', async () => {
+    const directory = temporaryDirectory();
+    writeFileSync(join(directory, 'file'), '');
+    await expectRefusal(
+      ['sync'],
+      { CATCHWORD_DB: join(directory, 'file', 'catalog.db') },
+      2,
+      /MIRROR_UNUSABLE/,
+      directory,
+    );
+    await expectRefusal(['sync'], { CATCHWORD_DB: '/proc/catchword/catalog.db' }, 2, /cannot be created/, directory);
+    // Root may write everywhere.
+    mkdirSync(join(directory, 'locked'), { mode: 0o500 });
+    if (process.getuid?.() !== 0) {
+      await expectRefusal(
+        ['sync'],
+        { CATCHWORD_DB: join(directory, 'locked', 'catalog.db') },
+        2,
+        /cannot be created/,
+        directory,
+      );
+    }
+    expect(existsSync(join(directory, 'locked', 'catalog.db'))).toBe(false);
+  });
+
+  it('no mirror to look at', async () => {
+    for (const args of [['status'], ['runs'], ['product', 'A'], ['search', 'a'], ['changes'], ['cancel', '1']]) {
+      const directory = await expectRefusal(args, {}, 1, /there is no mirror at/);
+      expect(readdirSync(directory)).toEqual([]);
+    }
+  });
+});

@@ -1,0 +1,180 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { z } from 'zod';
+import { startSandbox } from '../../src/sandbox/server.ts';
+import { type Ended, run, start } from '../support/cli.ts';
+import { catalogOf, settingsFor, temporaryDirectory } from '../support/mirror.ts';
+
+const EVENT = z.strictObject({
+  specversion: z.literal('1.0'),
+  id: z.string().regex(/^[0-9a-f-]{36}:\d+$/),
+  source: z.url(),
+  type: z.enum(['catchword.product.created', 'catchword.product.updated']),
+  subject: z.string(),
+  time: z.iso.datetime({ precision: 3 }),
+  datacontenttype: z.literal('application/json'),
+  sequence: z.string().regex(/^\d{20}$/),
+  data: z.strictObject({
+    op: z.enum(['created', 'updated']),
+    vbid: z.string(),
+    product: z.looseObject({ vbid: z.string() }),
+    before: z.record(z.string(), z.unknown()).nullable(),
+    changed: z.array(z.string().startsWith('/')),
+    run: z.int(),
+    cause: z.enum(['full', 'delta']),
+  }),
+});
+
+let directory: string;
+let settings: Record<string, string>;
+let db: string;
+
+/** One mirror for all of these: 300 products, 5 of them updated once. */
+beforeAll(async () => {
+  const { mkdtempSync } = await import('node:fs');
+  const { tmpdir } = await import('node:os');
+  directory = mkdtempSync(join(tmpdir(), 'catchword-read-'));
+  db = join(directory, 'catalog.db');
+  const sandbox = await startSandbox({ items: 300, details: true });
+  settings = { ...settingsFor(sandbox.url, db), LOG_LEVEL: '' };
+  expect((await run(['sync'], settings, directory)).code).toBe(0);
+  sandbox.catalog.mutate({ update: 5, seed: 1 });
+  expect((await run(['sync'], settings, directory)).code).toBe(0);
+  await sandbox.stop();
+});
+
+async function catchword(...args: string[]): Promise<Ended> {
+  const ended = await run(args, settings, directory);
+  expect(ended.stderr).toBe('');
+  expect(ended.code).toBe(0);
+  return ended;
+}
+
+function lines(text: string): unknown[] {
+  return text
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line) as unknown);
+}
+
+describe('looking at a mirror', () => {
+  it.each([['status'], ['runs'], ['run', '1'], ['search', 'history'], ['doctor']])(
+    '%s --json is one document',
+    async (...args) => {
+      const ended = await run([...args, '--json'], settings, directory);
+      expect(lines(ended.stdout)).toHaveLength(1);
+      expect(ended.stderr).toBe('');
+    },
+  );
+
+  it('status and runs are made for people, too', async () => {
+    expect((await catchword('status')).stdout).toMatch(/products +300\nchanges +305\n/);
+    const { stdout } = await catchword('runs');
+    expect(stdout).toMatch(/^run +kind +state/);
+    expect(stdout).toMatch(/2 +delta +complete/);
+    expect(stdout).not.toContain('\u001b');
+    expect((await catchword('run', '1')).stdout).toContain('300 products');
+  });
+
+  it('changes are CloudEvents, in order', async () => {
+    const events = lines((await catchword('changes')).stdout).map((event) => EVENT.parse(event));
+    expect(events.map(({ sequence }) => Number(sequence))).toEqual(
+      Array.from({ length: 305 }, (_, index) => index + 1),
+    );
+    const updated = events.filter(({ data }) => data.op === 'updated');
+    expect(updated).toHaveLength(5);
+    for (const { data } of updated) {
+      expect(data).toMatchObject({ run: 2, cause: 'delta' });
+      const created = events.find((event) => event.subject === data.vbid);
+      // The older event carries the product as it was then.
+      for (const pointer of data.changed) {
+        const key = pointer.slice(1);
+        expect(created?.data.product[key]).toEqual(data.before?.[key]);
+        expect(data.product[key]).not.toEqual(data.before?.[key]);
+      }
+    }
+    const some = lines((await catchword('changes', '--after', '300', '--limit', '2')).stdout);
+    expect(some.map((event) => EVENT.parse(event).sequence.slice(-3))).toEqual(['301', '302']);
+  });
+
+  it('changes --follow goes on until it is told to stop', async () => {
+    const following = start(['changes', '--follow', '--after', '304'], settings, directory);
+    await following.shows('"sequence"');
+    following.child.kill('SIGTERM');
+    const ended = await following.ended;
+    expect(ended.code).toBe(143);
+    expect(lines(ended.stdout)).toHaveLength(1);
+  });
+
+  it('a product is shown as it is, as it was, and how it changed', async () => {
+    const event = EVENT.parse(lines((await catchword('changes', '--after', '300', '--limit', '1')).stdout)[0]);
+    const vbid = event.subject;
+    const [now] = lines((await catchword('product', vbid, '--history', '--json')).stdout) as [Record<string, unknown>];
+    expect(now).toMatchObject({ vbid, changed_seq: 301, removed_at: null, body: event.data.product });
+    expect((now.history as unknown[]).map((change) => EVENT.parse(change).data.op)).toEqual(['updated', 'created']);
+    const [then] = lines((await catchword('product', vbid, '--at', '300', '--json')).stdout) as [
+      { body: Record<string, unknown> },
+    ];
+    for (const [key, value] of Object.entries(event.data.before ?? {})) expect(then.body[key]).toEqual(value);
+    expect(JSON.stringify(then.body)).not.toBe(JSON.stringify(now.body));
+    expect((await catchword('product', vbid, '--history')).stdout).toMatch(/updated[\s\S]*created/);
+  });
+
+  it('search finds words, identifiers and beginnings, and stumbles over nothing', async () => {
+    const [vbid = '', body = '{}'] = [...catalogOf(db)][0] ?? [];
+    const item = JSON.parse(body) as { title: string; identifiers: { eisbn_canonical: string | null } };
+    const found = async (...words: string[]) =>
+      (lines((await catchword('search', '--limit', '300', '--json', ...words)).stdout)[0] as { vbid: string }[]).map(
+        (hit) => hit.vbid,
+      );
+    expect(await found(vbid)).toEqual([vbid]);
+    expect(await found(`${vbid.slice(0, 3)}-${vbid.slice(3, 9)}-${vbid.slice(9)}`)).toEqual([vbid]);
+    expect(await found(`${vbid.slice(0, 11)}*`)).toContain(vbid);
+    expect(await found(...item.title.split(' '))).toContain(vbid);
+    expect(await found('thewordthatisnot')).toEqual([]);
+    for (const odd of ['"', "'", '*', 'AND', 'title:', '(', '-', 'NEAR(', 'a"b', '^', '%']) await found('--', odd);
+  });
+
+  it('.env is read, and the environment wins', async () => {
+    const own = temporaryDirectory();
+    writeFileSync(join(own, '.env'), `CATCHWORD_DB=${db}\nLOG_LEVEL=nonsense\n`);
+    expect((await run(['status'], { LOG_LEVEL: 'error' }, own)).stdout).toContain(db);
+    expect((await run(['status'], {}, own)).stderr).toContain('LOG_LEVEL');
+  });
+});
+
+describe('secrets', () => {
+  it('appear nowhere, at any level', async () => {
+    const sandbox = await startSandbox({
+      items: 3_000,
+      apiKey: 'SECRETKEY',
+      accessToken: 'secrettoken',
+      faults: '5xx@2,reset@3,429@4',
+    });
+    onTestFinished(() => sandbox.stop());
+    const own = temporaryDirectory();
+    writeFileSync(join(own, 'key'), 'SECRETKEY\n');
+    const { CATCHWORD_API_KEY: _key, ...rest } = settingsFor(sandbox.url, join(own, 'catalog.db'));
+    const secrets = { CATCHWORD_API_KEY_FILE: 'key', CATCHWORD_ACCESS_TOKEN: 'secrettoken', LOG_LEVEL: 'trace' };
+    const good = await run(['sync'], { ...rest, ...secrets }, own);
+    expect(good.code).toBe(0);
+    const bad = await run(['sync'], { ...rest, ...secrets, CATCHWORD_ACCESS_TOKEN: 'secretbutwrong' }, own);
+    expect(bad.code).toBe(2);
+    const doctor = await run(['doctor'], { ...rest, ...secrets }, own);
+    expect(doctor.code).toBe(0);
+    const broken = await run(['sync'], { ...rest, ...secrets, CATCHWORD_API_KEY: 'SECRET KEY' }, own);
+    expect(broken.code).toBe(2);
+    for (const { stdout, stderr } of [good, bad, doctor, broken])
+      expect(stdout + stderr).not.toMatch(/secret ?(key|token|but)/i);
+  });
+});
+
+describe('the demo', () => {
+  it('ends with every product the same', async () => {
+    const { code, stdout, stderr } = await run(['demo', '--json'], {}, temporaryDirectory());
+    expect(stderr).toBe('');
+    expect(code).toBe(0);
+    expect(JSON.parse(stdout)).toMatchObject({ compared: 20_001, different: 0, onlyHere: 2, changes: 9 });
+  });
+});

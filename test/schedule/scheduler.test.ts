@@ -1,0 +1,39 @@
+import { expect, it } from 'vitest';
+import { createLog } from '../../src/log.ts';
+import { checkCron, startScheduler } from '../../src/schedule/scheduler.ts';
+
+const log = createLog('silent');
+
+/** The first `count` ticks of a schedule that fires every second. */
+async function ticks(count: number, timezone = 'UTC'): Promise<string[]> {
+  const seen: string[] = [];
+  let done = (): void => {};
+  const enough = new Promise<void>((resolve) => {
+    done = resolve;
+  });
+  const scheduler = startScheduler({
+    ...{ fullCron: 'off', deltaCron: '* * * * * *', timezone, log },
+    onTick: async (kind, tick) => {
+      expect(kind).toBe('delta');
+      seen.push(tick);
+      if (seen.length === count) done();
+    },
+  });
+  await enough;
+  await scheduler.stop();
+  return seen;
+}
+
+it('names the same moment alike on two machines', async () => {
+  const [here, there] = await Promise.all([ticks(3), ticks(3, 'Asia/Kolkata')]);
+  expect(here[0]).toMatch(/^delta@\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.000Z$/);
+  expect(new Set(here).size).toBe(3);
+  expect(here).toEqual(there);
+});
+
+it('takes five fields, six fields and off, and nothing else', () => {
+  for (const good of ['0 2 * * *', '*/5 * * * * *', 'off']) expect(() => checkCron('X', good)).not.toThrow();
+  for (const bad of ['', 'hourly', '0 25 * * *', '* * *']) {
+    expect(() => checkCron('CATCHWORD_FULL_CRON', bad)).toThrow(expect.objectContaining({ code: 'CONFIG_INVALID' }));
+  }
+});
