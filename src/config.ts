@@ -71,7 +71,7 @@ const headerName = z.string().regex(/^[\w!#$%&'*+.^`|~-]+$/, 'a header name is n
 const headerValue = z.string().regex(/^[\x21-\x7e]+$/, 'printable characters without spaces are needed');
 const timeZone = z.string().refine((value) => {
   try {
-    return new Intl.DateTimeFormat('en', { timeZone: value }) !== undefined;
+    return new Intl.DateTimeFormat('en', { timeZone: value }).resolvedOptions().timeZone !== '';
   } catch {
     return false;
   }
@@ -126,9 +126,6 @@ export const OPTIONS = {
   deltaOverlapMs: option('CATCHWORD_DELTA_OVERLAP', '5m', duration, 'how far before the watermark a delta asks'),
   runMaxAgeMs: option('CATCHWORD_RUN_MAX_AGE', '24h', duration, 'an unfinished run older than this is given up'),
   ignoreFields: option('CATCHWORD_IGNORE_FIELDS', '', pointers, 'JSON pointers left out of comparison'),
-  httpHost: option('CATCHWORD_HTTP_HOST', '127.0.0.1', text, 'address the web role listens on'),
-  httpPort: option('CATCHWORD_HTTP_PORT', '8080', whole(0, 65535), 'port the web role listens on; 0: any free one'),
-  httpToken: option('CATCHWORD_HTTP_TOKEN', undefined, headerValue, 'bearer token, required beyond loopback', true),
   logLevel: option(
     'LOG_LEVEL',
     'info',

@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest';
 const SRC = fileURLToPath(new URL('../src', import.meta.url));
 
 /** Known by all. */
-const COMMON = ['errors', 'log', 'metrics', 'clock', 'service', 'version'];
+const COMMON = ['errors', 'log', 'clock', 'service', 'version'];
 
 /** Which folders a folder may import from, besides itself and what all know. */
 const MAY_IMPORT: Record<string, readonly string[]> = {
@@ -16,7 +16,6 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   sync: ['catalog', 'client', 'store', 'queue'],
   queue: ['catalog', 'client', 'store', 'sync'],
   schedule: ['catalog', 'client', 'store', 'sync', 'queue'],
-  web: ['catalog', 'client', 'store', 'sync', 'queue', 'schedule'],
   sandbox: ['catalog'],
   commands: ['*'],
   cli: ['*'],
@@ -31,7 +30,6 @@ const ONLY_IN: Record<string, readonly string[]> = {
   bullmq: ['queue'],
   ioredis: ['queue'],
   'node-cron': ['schedule'],
-  fastify: ['web'],
   commander: ['commands', 'cli'],
 };
 

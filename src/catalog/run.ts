@@ -42,8 +42,4 @@ export interface Run extends RunCounts {
   readonly error: string | null;
 }
 
-export function isUnfinished(state: RunState): boolean {
-  return state === 'planned' || state === 'reading' || state === 'finishing';
-}
-
 export type ChangeOp = 'created' | 'updated' | 'removed' | 'restored';

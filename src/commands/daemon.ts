@@ -19,12 +19,10 @@ function requireRedis(config: Config, role: string): string {
 
 /** Loaded when a role needs them; see pipeline.ts. */
 async function requestParts() {
-  const [redis, jobs, requests] = await Promise.all([
-    import('../queue/redis.ts'),
-    import('../queue/bull-jobs.ts'),
-    import('../queue/run-requests.ts'),
-  ]);
-  return { ...redis, ...jobs, ...requests };
+  const { checkRedis } = await import('../queue/redis.ts');
+  const { sourceId } = await import('../queue/bull-jobs.ts');
+  const { connectRunRequests, serveRunRequests } = await import('../queue/run-requests.ts');
+  return { checkRedis, sourceId, connectRunRequests, serveRunRequests };
 }
 
 /** Serves until the first signal, then stops what was started, in reverse. */

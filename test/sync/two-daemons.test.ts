@@ -13,7 +13,7 @@ async function place(options: Partial<SandboxOptions>, more: Record<string, stri
   onTestFinished(() => sandbox.stop());
   const directory = temporaryDirectory();
   const db = join(directory, 'catalog.db');
-  return { sandbox, directory, db, settings: settingsFor(sandbox.url, db, { CATCHWORD_HTTP_PORT: '0', ...more }) };
+  return { sandbox, directory, db, settings: settingsFor(sandbox.url, db, more) };
 }
 
 function ticksOf(db: string): string[] {
