@@ -9,7 +9,7 @@ const NO_DATE_MARGIN_MS = 5 * 60_000;
  * `Date` is written when the answer is, after the list was read; so the time that the answer took is taken off. It
  * counts whole seconds, rounded down. Where it is absent, local time less five minutes serves.
  */
-export function sourceTimeOf(response: PageResponse): number {
+export function sourceTimeOf(response: Pick<PageResponse, 'sourceTime' | 'requestedAt' | 'receivedAt'>): number {
   if (response.sourceTime === null) return response.requestedAt - NO_DATE_MARGIN_MS;
   return response.sourceTime - Math.max(0, response.receivedAt - response.requestedAt);
 }

@@ -1,5 +1,5 @@
 import { type Difference, difference, type Pointer, sameContent } from '../catalog/content.ts';
-import type { CapturedPage, Envelope, RejectedItem } from '../catalog/page.ts';
+import type { CapturedPage, Envelope, PageResponse, RejectedItem } from '../catalog/page.ts';
 import type { Product } from '../catalog/product.ts';
 import { sourceTimeOf } from '../catalog/watermark.ts';
 import type { Clock } from '../clock.ts';
@@ -15,8 +15,8 @@ import type { Store } from '../store/store.ts';
  * What a page changes, its change records and its checkpoint are written in one transaction, or nothing of them is.
  * Pages that come close together share a transaction, because SQLite writes whole 16-KB pages: products whose keys are
  * in no order touch an index page each, and a million of them applied 1,000 at a time wrote 57 GB (measured); applied
- * `BATCH_PAGES` pages at a time they write 3 GB. A checkpoint of a page without changes costs 1.5 KB in a batch and
- * 50 KB alone. A crash costs reading again what was in the batch.
+ * `BATCH_PAGES` pages at a time they write less than a tenth of that. A checkpoint of a page without changes costs
+ * 1.5 KB in a batch and 50 KB alone. A crash costs reading again what was in the batch.
  */
 export interface Applier {
   /**
@@ -33,7 +33,10 @@ export interface Applier {
 /** A checkpoint that was written. Its ids stay in the file: a run's would not fit in memory that is to stay flat. */
 export type Applied = Omit<Checkpoint, 'ids'>;
 
+/** Pages that change something. Measured: with 32 a first load is slower, and 80 MB more are in use. */
 const BATCH_PAGES = 16;
+/** Pages in all: one that changes nothing waits as a list of ids. */
+const BATCH_ALL_PAGES = 64;
 /** Of text: large products fill a batch sooner, so that memory stays flat. */
 const BATCH_CHARS = 8_000_000;
 
@@ -46,7 +49,8 @@ export interface ApplierOptions {
 }
 
 /** A page that waits in the batch. A product that the mirror has already, word for word, is held by its id alone. */
-interface WaitingPage extends Omit<CapturedPage, 'page'> {
+interface WaitingPage extends Omit<CapturedPage, 'page' | 'response'> {
+  readonly response: Omit<PageResponse, 'text'>;
   readonly envelope: Envelope;
   readonly rejected: readonly RejectedItem[];
   /** In the order of the response; null for a rejected item. */
@@ -66,7 +70,8 @@ export function createApplier({ store, clock, runId, epoch, ignoreFields }: Appl
   let batch: WaitingPage[] = [];
   /** Products that pages in the batch may change: what the mirror has of them is not what it will have. */
   let unsettled = new Set<string>();
-  let batchChars = 0;
+  let changing = 0;
+  let chars = 0;
   let batchSince = 0;
   const pinned = new Set(store.runs.passes(runId).flatMap((p) => (p.sourceTime === null ? [] : [p.pass])));
 
@@ -77,7 +82,7 @@ export function createApplier({ store, clock, runId, epoch, ignoreFields }: Appl
     return later;
   }
 
-  function shelve({ page, ...captured }: CapturedPage): WaitingPage {
+  function shelve({ page, response: { text: _text, ...response }, ...captured }: CapturedPage): WaitingPage {
     const unknown = new Set<string>();
     const products = store.read(() =>
       page.products.map((product) => {
@@ -89,7 +94,7 @@ export function createApplier({ store, clock, runId, epoch, ignoreFields }: Appl
         return product;
       }),
     );
-    return { ...captured, envelope: page.envelope, rejected: page.rejected, products, unknown };
+    return { ...captured, response, envelope: page.envelope, rejected: page.rejected, products, unknown };
   }
 
   function compare(captured: WaitingPage): Draft {
@@ -185,7 +190,8 @@ export function createApplier({ store, clock, runId, epoch, ignoreFields }: Appl
     if (batch.length === 0 || clock.now() - batchSince < olderThanMs) return [];
     const pages = batch;
     batch = [];
-    batchChars = 0;
+    changing = 0;
+    chars = 0;
     unsettled = new Set();
     const applied = store.write(() => {
       store.lease.check(epoch);
@@ -202,10 +208,12 @@ export function createApplier({ store, clock, runId, epoch, ignoreFields }: Appl
       if (batch.length === 0) batchSince = clock.now();
       const waiting = shelve(captured);
       batch.push(waiting);
-      // What is not kept word for word keeps the text alive that it was cut from.
-      if (waiting.products.some((product) => product !== null && typeof product === 'object'))
-        batchChars += captured.response.text.length;
-      const full = batch.length >= BATCH_PAGES || batchChars >= BATCH_CHARS;
+      // A body that is kept keeps the page's text alive, which it was cut from.
+      if (waiting.products.some((product) => product !== null && typeof product === 'object')) {
+        changing++;
+        chars += captured.response.text.length;
+      }
+      const full = changing >= BATCH_PAGES || chars >= BATCH_CHARS || batch.length >= BATCH_ALL_PAGES;
       return full || !pinned.has(captured.task.pass) ? flush() : [];
     },
     flush,

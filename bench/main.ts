@@ -1,0 +1,175 @@
+/**
+ * Measures catchword against a bare script, side by side. Needs no network, and removes what it makes.
+ *
+ *     npm run bench -- [--runs N] [--huge] [--rate]
+ *
+ * --runs  how often each pair is measured (default 3; medians are printed)
+ * --huge  3,000,000 products as well: memory must be the same
+ * --rate  a load against a limit of 600 requests a minute as well; takes 100 s
+ */
+import { mkdtempSync, rmSync, statSync } from 'node:fs';
+import { cpus, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import Database from 'better-sqlite3';
+import { table } from '../src/commands/format.ts';
+import { redisAvailable, startRedis } from '../test/support/redis.ts';
+import { type Measured, measure, median, serve } from './process.ts';
+import { measureRate } from './rate.ts';
+
+const CLI = new URL('../dist/cli.js', import.meta.url).pathname;
+const BARE = new URL('./bare.mjs', import.meta.url).pathname;
+const CHANGES = 1_000;
+
+const { values: flags } = parseArgs({
+  options: { runs: { type: 'string', default: '3' }, huge: { type: 'boolean' }, rate: { type: 'boolean' } },
+});
+const runs = Number(flags.runs);
+
+interface Size {
+  readonly name: string;
+  readonly items: number;
+  readonly details: boolean;
+}
+
+interface Sample {
+  readonly what: string;
+  readonly ms: number;
+  readonly items: number;
+  readonly ratio: number | null;
+  readonly measured: Measured;
+  readonly bytesAProduct: number | null;
+}
+
+function print(text: string): void {
+  process.stdout.write(`${text}\n`);
+}
+
+function environment(url: string, db: string, more: Record<string, string> = {}): Record<string, string> {
+  return {
+    ...{ CATCHWORD_BASE_URL: url, CATCHWORD_API_KEY: 'SANDBOXKEY', CATCHWORD_ACCESS_TOKEN: 'sandboxtoken' },
+    ...{ CATCHWORD_RATE_LIMIT: 'off', CATCHWORD_DB: db, LOG_LEVEL: 'error', ...more },
+  };
+}
+
+async function sync(env: Record<string, string>, ...args: string[]): Promise<{ ms: number; measured: Measured }> {
+  const measured = await measure([CLI, 'sync', '--json', ...args], env);
+  const run = JSON.parse(measured.stdout) as { started_at: string; finished_at: string };
+  return { ms: Date.parse(run.finished_at) - Date.parse(run.started_at), measured };
+}
+
+async function mutate(url: string, mutation: Record<string, number>): Promise<void> {
+  await fetch(`${url}/_sandbox/mutate`, { method: 'POST', body: JSON.stringify(mutation) });
+}
+
+/** Bytes a product that the change log takes. */
+function changeLogBytes(db: string): number {
+  const sqlite = new Database(db, { readonly: true });
+  const [bytes, rows] = sqlite
+    .prepare("SELECT (SELECT sum(pgsize) FROM dbstat WHERE name = 'changes'), (SELECT count(*) FROM changes)")
+    .raw()
+    .get() as [number, number];
+  sqlite.close();
+  return bytes / rows;
+}
+
+async function once(size: Size, url: string, redisUrl: string | undefined, directory: string): Promise<Sample[]> {
+  const { items } = size;
+  const bareDb = join(directory, 'bare.db');
+  const db = join(directory, 'catalog.db');
+  const samples: Sample[] = [];
+  const bare = await measure([BARE, url, String(items / 1000), bareDb]);
+  const bareMs = (JSON.parse(bare.stdout) as { ms: number }).ms;
+  const add = (what: string, ms: number, measured: Measured, count: number, compared: boolean, file?: string): void => {
+    const bytesAProduct = file === undefined ? null : statSync(file).size / items;
+    samples.push({ what, ms, items: count, ratio: compared ? ms / bareMs : null, measured, bytesAProduct });
+  };
+  add('bare script', bareMs, bare, items, true, bareDb);
+  const fresh = await sync(environment(url, db), '--full');
+  add('full load, fresh', fresh.ms, fresh.measured, items, true, db);
+  const again = await sync(environment(url, db), '--full');
+  add('full load, unchanged', again.ms, again.measured, items, true, db);
+  await mutate(url, { update: CHANGES, seed: Math.floor(Math.random() * 1e9) });
+  const delta = await sync(environment(url, db));
+  add(`delta of ${CHANGES} changes`, delta.measured.wallMs, delta.measured, CHANGES, false);
+  if (redisUrl !== undefined) {
+    const throughDb = join(directory, 'redis.db');
+    const through = await sync(environment(url, throughDb, { REDIS_URL: redisUrl }), '--full');
+    add('full load, through BullMQ', through.ms, through.measured, items, true);
+  }
+  return samples;
+}
+
+async function compare(size: Size, redisUrl: string | undefined): Promise<void> {
+  const rounds: Sample[][] = [];
+  let logBytes = 0;
+  for (let round = 0; round < runs; round++) {
+    const directory = mkdtempSync(join(tmpdir(), 'catchword-bench-'));
+    // A fresh one each round: a delta asks for five minutes more, and would find the changes of the round before.
+    const args = [
+      'sandbox',
+      '--json',
+      '--port',
+      '0',
+      '--items',
+      String(size.items),
+      ...(size.details ? ['--details'] : []),
+    ];
+    const sandbox = await serve(process.execPath, [CLI, ...args]);
+    try {
+      const { url } = JSON.parse(sandbox.line) as { url: string };
+      rounds.push(await once(size, url, redisUrl, directory));
+      logBytes = changeLogBytes(join(directory, 'catalog.db'));
+    } finally {
+      await sandbox.stop();
+      rmSync(directory, { recursive: true, force: true });
+    }
+  }
+  const rows = (rounds[0] ?? []).map(({ what, items }, index) => {
+    const of = (pick: (sample: Sample) => number | null) =>
+      median(rounds.map((round) => pick(round[index] as Sample) ?? Number.NaN));
+    const perProduct = of((sample) => sample.bytesAProduct);
+    const ratio = of((sample) => sample.ratio);
+    return [
+      what,
+      (of((sample) => sample.ms) / 1000).toFixed(2),
+      Math.round(items / (of((sample) => sample.ms) / 1000)),
+      Number.isNaN(ratio) ? '–' : ratio.toFixed(2),
+      (of((sample) => sample.measured.wallMs) / 1000).toFixed(2),
+      (of((sample) => sample.measured.peakBytes) / 1e6).toFixed(0),
+      Number.isNaN(perProduct) ? '–' : perProduct.toFixed(0),
+      (of((sample) => sample.measured.writtenBytes) / 1e6).toFixed(1),
+      (((of((sample) => sample.measured.writtenBytes) / items) * 1000) / 1e3).toFixed(1),
+    ];
+  });
+  print(`\n${size.name}, median of ${runs}`);
+  const head = [
+    '',
+    'seconds',
+    'products/s',
+    'to bare',
+    'process s',
+    'peak MB',
+    'bytes/product',
+    'MB written',
+    'kB written/page',
+  ];
+  print(table(head, rows));
+  print(`change log: ${logBytes.toFixed(1)} bytes a product`);
+}
+
+const redis = redisAvailable ? await startRedis() : undefined;
+if (redis === undefined) print('redis-server is not installed: the load through BullMQ is left out');
+print(`${cpus()[0]?.model ?? ''}, ${cpus().length} processors, Node.js ${process.version}`);
+print(
+  'targets: fresh 1.5, unchanged 0.6, through BullMQ 2.5 to bare; below 256 MB; change log below 64 bytes a product;',
+);
+print('         unchanged below 10 kB written a page; delta below a second (whole process)');
+try {
+  await compare({ name: '1,000,000 lean products', items: 1_000_000, details: false }, redis?.url);
+  await compare({ name: '100,000 detailed products', items: 100_000, details: true }, redis?.url);
+  if (flags.huge) await compare({ name: '3,000,000 lean products', items: 3_000_000, details: false }, undefined);
+  if (flags.rate) print(`\n${await measureRate(CLI)}`);
+} finally {
+  await redis?.stop();
+}

@@ -1,0 +1,79 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+
+export interface Measured {
+  readonly stdout: string;
+  /** From start to end of the process. */
+  readonly wallMs: number;
+  /** Highest resident set, in bytes. */
+  readonly peakBytes: number;
+  /** Bytes handed to the disk (write_bytes of /proc/<pid>/io). */
+  readonly writtenBytes: number;
+}
+
+/** What the kernel knows of a process; the last look before it ends is what counts. */
+function look(pid: number): { peakBytes: number; writtenBytes: number } | null {
+  try {
+    const peakKb = /VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
+    const written = /^write_bytes: (\d+)/m.exec(readFileSync(`/proc/${pid}/io`, 'utf8'))?.[1];
+    return { peakBytes: Number(peakKb ?? 0) * 1024, writtenBytes: Number(written ?? 0) };
+  } catch {
+    return null;
+  }
+}
+
+const LOOK_MS = 20;
+
+/** Runs a Node.js program to its end. Throws when it fails. */
+export async function measure(args: readonly string[], env: Record<string, string> = {}): Promise<Measured> {
+  const startedAt = performance.now();
+  const child = spawn(process.execPath, args, {
+    env: { ...process.env, ...env },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  let stdout = '';
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    stdout += text;
+  });
+  let last = { peakBytes: 0, writtenBytes: 0 };
+  const timer = setInterval(() => {
+    const now = look(child.pid ?? 0);
+    // Of a process that is ending, the kernel has forgotten its memory already.
+    if (now !== null && now.peakBytes > 0) last = now;
+  }, LOOK_MS);
+  const [code] = (await once(child, 'close')) as [number];
+  clearInterval(timer);
+  if (code !== 0) throw new Error(`${args.join(' ')} ended with ${code}`);
+  return { stdout, wallMs: performance.now() - startedAt, ...last };
+}
+
+export interface Server {
+  readonly child: ChildProcess;
+  readonly line: string;
+  stop(): Promise<void>;
+}
+
+/** Starts a program that goes on, and waits for its first line on stdout. */
+export async function serve(command: string, args: readonly string[]): Promise<Server> {
+  const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'inherit'] });
+  const line = await new Promise<string>((resolve, reject) => {
+    child.once('error', reject);
+    child.once('close', (code) => reject(new Error(`${command} ended with ${code}`)));
+    child.stdout.setEncoding('utf8').once('data', resolve);
+  });
+  const ended = once(child, 'close');
+  return {
+    child,
+    line,
+    stop: async () => {
+      child.kill('SIGTERM');
+      await ended;
+    },
+  };
+}
+
+export function median(values: readonly number[]): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN;
+}
