@@ -6,11 +6,13 @@ const LONG_NUMBER = /[:,[]\s*-?\d[\d.eE+-]{15,}/;
 /** A JSON pointer (RFC 6901) as its unescaped parts. */
 export type Pointer = readonly string[];
 
+/** The same value for the same content, whatever the order of keys. */
 function canonical(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(canonical);
   if (typeof value !== 'object' || value === null) return value;
   const sorted = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1));
-  return sorted.map(([key, member]) => [key, canonical(member)]);
+  // Pairs inside an object: as a bare list they would be the same as an array of pairs.
+  return { pairs: sorted.map(([key, member]) => [key, canonical(member)]) };
 }
 
 function without(value: unknown, pointer: Pointer): void {

@@ -17,6 +17,7 @@ export function showProgress(context: CommandContext): ProgressDisplay {
     {
       stream: context.stderr,
       format: '{kind} {bar} {value}/{total} pages · {speed} products/s · {requests} requests · {left} left',
+      barsize: 24,
       hideCursor: true,
       clearOnComplete: true,
       fps: 10,

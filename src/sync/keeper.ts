@@ -38,7 +38,7 @@ export interface Progress {
   readonly runId: number;
   readonly kind: Run['kind'];
   readonly pass: number;
-  /** Windows applied and known so far, over all passes. */
+  /** Windows read and known so far, over all passes. */
   readonly pages: number;
   readonly pagesKnown: number;
   readonly items: number;
@@ -90,10 +90,10 @@ export async function createKeeper(options: KeeperOptions): Promise<Keeper> {
     const earlier = pages - store.runs.checkpoints(run.id, pass.pass).length;
     reader = readPass(pass, {
       ...{ store, queue, clock, applier, settings, signal },
-      onApplied: (applied, windows) => {
+      onRead: ({ page, requests: tries }, windows) => {
         seen.pages++;
-        seen.items += applied.items;
-        seen.requests += applied.requests;
+        seen.items += page.products.length;
+        seen.requests += tries;
         options.onProgress?.({
           runId: run.id,
           kind: run.kind,

@@ -1,4 +1,4 @@
-import { type FetchOutcome, type FetchTask, type Window, windowKey } from '../catalog/page.ts';
+import { type CapturedPage, type FetchOutcome, type FetchTask, type Window, windowKey } from '../catalog/page.ts';
 import { type WindowRead, windowsOfPass } from '../catalog/plan.ts';
 import type { Clock } from '../clock.ts';
 import { CatchwordError, fromErrorRecord } from '../errors.ts';
@@ -29,8 +29,8 @@ export interface PassContext {
   readonly applier: Applier;
   readonly settings: PassSettings;
   readonly signal: AbortSignal;
-  /** Called after each applied window. */
-  readonly onApplied: (applied: Applied, windowsKnown: number) => void;
+  /** Called for each window that came back. */
+  readonly onRead: (captured: CapturedPage, windowsKnown: number) => void;
 }
 
 /** What a run ends with that was told to stop. */
@@ -99,7 +99,6 @@ export function readPass(pass: Pass, context: PassContext): PassReader {
         const key = windowKey(checkpoint);
         arrived.delete(key);
         read.set(key, checkpoint);
-        context.onApplied(checkpoint, windows().length);
       }
       wake();
     } catch (error) {
@@ -119,6 +118,7 @@ export function readPass(pass: Pass, context: PassContext): PassReader {
     }
     pending.delete(key);
     arrived.add(key);
+    context.onRead(outcome.captured, windows().length);
     note(() => applier.take(outcome.captured));
   }
 

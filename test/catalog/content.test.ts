@@ -19,6 +19,8 @@ describe('content', () => {
   it('is the same whatever the order of keys', () => {
     expect(sameContent('{"a":1,"b":{"c":2,"d":[3]}}', '{"b": {"d":[3],"c":2}, "a":1}')).toBe(true);
     expect(sameContent('{"a":[1,2]}', '{"a":[2,1]}')).toBe(false);
+    expect(sameContent('{"a":{}}', '{"a":[]}')).toBe(false);
+    expect(sameContent('{"a":{"b":1}}', '{"a":[["b",1]]}')).toBe(false);
   });
 
   it('leaves ignored fields out', () => {
