@@ -6,6 +6,7 @@ import { type BetterSQLite3Database, drizzle } from 'drizzle-orm/better-sqlite3'
 import { migrate } from 'drizzle-orm/better-sqlite3/migrator';
 import { readMigrationFiles } from 'drizzle-orm/migrator';
 import { CatchwordError, messageOf } from '../errors.ts';
+import { keepStatements } from './statements.ts';
 
 /** Older ones can corrupt a database in WAL mode while the WAL is reset. */
 const MIN_SQLITE = '3.51.3';
@@ -100,7 +101,7 @@ function schemaVersion(sqlite: Database): number | null {
 /** Reads only: a file that is not ours is left as it is. */
 function checkOwnSchema(path: string, sqlite: Database, newest: number): number {
   const version = schemaVersion(sqlite);
-  const applicationId = sqlite.pragma('application_id', { simple: true });
+  const applicationId = sqlite.prepare('PRAGMA application_id').pluck().get();
   const empty = sqlite.prepare('SELECT count(*) FROM sqlite_schema').pluck().get() === 0;
   if (version === null || (!empty && applicationId !== APPLICATION_ID)) {
     throw unusable(
@@ -117,7 +118,7 @@ function checkOwnSchema(path: string, sqlite: Database, newest: number): number 
 
 /** Of several processes that find an old file one migrates it; the others find it migrated when they try again. */
 function migrateToNewest(sqlite: Database, orm: BetterSQLite3Database, newest: number): void {
-  sqlite.pragma(`application_id = ${APPLICATION_ID}`);
+  sqlite.exec(`PRAGMA application_id = ${APPLICATION_ID}`);
   try {
     migrate(orm, { migrationsFolder: MIGRATIONS });
   } catch (error) {
@@ -132,6 +133,7 @@ function isBusy(error: unknown): boolean {
 }
 
 function configure(path: string, sqlite: Database): BetterSQLite3Database {
+  const forOrm = keepStatements(sqlite);
   const version = String(sqlite.prepare('SELECT sqlite_version()').pluck().get());
   if (!atLeast(version, MIN_SQLITE)) {
     throw unusable(path, `needs SQLite ${MIN_SQLITE}, this is ${version}`, 'Reinstall with: npm ci.');
@@ -139,16 +141,16 @@ function configure(path: string, sqlite: Database): BetterSQLite3Database {
   const newest = Math.max(...readMigrationFiles({ migrationsFolder: MIGRATIONS }).map((file) => file.folderMillis));
   const schema = checkOwnSchema(path, sqlite, newest);
   // Effective only while the file is empty. 2-KB bodies would waste half of a 4-KB page.
-  sqlite.pragma('page_size = 16384');
-  sqlite.pragma('journal_mode = WAL');
-  sqlite.pragma('synchronous = FULL');
-  sqlite.pragma('foreign_keys = ON');
+  sqlite.exec('PRAGMA page_size = 16384');
+  sqlite.exec('PRAGMA journal_mode = WAL');
+  sqlite.exec('PRAGMA synchronous = FULL');
+  sqlite.exec('PRAGMA foreign_keys = ON');
   // 64 MiB of WAL before it is moved into the file: a page that changes often is moved once.
-  sqlite.pragma('wal_autocheckpoint = 4096');
-  sqlite.pragma('journal_size_limit = 67108864');
+  sqlite.exec('PRAGMA wal_autocheckpoint = 4096');
+  sqlite.exec('PRAGMA journal_size_limit = 67108864');
   // 32 MiB: holds the inner pages of every index at several million products, and no more (memory stays flat).
-  sqlite.pragma('cache_size = -32768');
-  const orm = drizzle(sqlite);
+  sqlite.exec('PRAGMA cache_size = -32768');
+  const orm = drizzle(forOrm);
   if (schema !== newest) migrateToNewest(sqlite, orm, newest);
   return orm;
 }

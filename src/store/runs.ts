@@ -105,7 +105,11 @@ export function createRunStore(sqlite: Database, orm: BetterSQLite3Database): Ru
        coalesce(sum(rejected), 0) AS rejected, coalesce(sum(requests), 0) AS requests
      FROM checkpoints WHERE run_id = ?`,
   );
-  const ids = sqlite.prepare<[number], Buffer>('SELECT ids FROM checkpoints WHERE run_id = ?').pluck();
+  const nextIds = sqlite
+    .prepare<[number, number], [number, Buffer]>(
+      'SELECT rowid, ids FROM checkpoints WHERE rowid > ? AND run_id = ? ORDER BY rowid LIMIT 1',
+    )
+    .raw();
   const lastRequest = sqlite
     .prepare<[], number | null>(
       'SELECT max(requested_at) FROM checkpoints WHERE run_id = (SELECT max(run_id) FROM checkpoints)',
@@ -126,8 +130,9 @@ export function createRunStore(sqlite: Database, orm: BetterSQLite3Database): Ru
     return row.finishedAt === null ? runOf(row, counts(row.id)) : runOf(row);
   }
 
-  function* decoded(blobs: Iterable<Buffer>): Iterable<readonly number[]> {
-    for (const blob of blobs) yield decodeIds(blob);
+  /** Row by row, not by an iterator of better-sqlite3: see statements.ts. */
+  function* eachIds(runId: number): Iterable<readonly number[]> {
+    for (let row = nextIds.get(0, runId); row !== undefined; row = nextIds.get(row[0], runId)) yield decodeIds(row[1]);
   }
 
   return {
@@ -207,8 +212,8 @@ export function createRunStore(sqlite: Database, orm: BetterSQLite3Database): Ru
         .from(checkpoints)
         .where(and(eq(checkpoints.runId, runId), eq(checkpoints.pass, pass)))
         .all(),
-    eachIds: (runId) => decoded(ids.iterate(runId)),
-    idsReadAfter: (runId, pass, requestedAt) => decoded(later.iterate(runId, pass, requestedAt)),
+    eachIds,
+    idsReadAfter: (runId, pass, requestedAt) => later.all(runId, pass, requestedAt).map(decodeIds),
     addRejected: (runId, pass, { page, perPage }, items) => {
       for (const item of items) {
         orm

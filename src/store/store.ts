@@ -67,6 +67,9 @@ export function openStore(file: string, options: StoreOptions = {}): Store {
   const advance = sqlite.prepare('UPDATE mirror SET watermark = max(coalesce(watermark, 0), ?) WHERE id = 1');
   const blocked = sqlite.prepare<[], number | null>('SELECT blocked_until FROM mirror WHERE id = 1').pluck();
   const block = sqlite.prepare('UPDATE mirror SET blocked_until = ? WHERE id = 1');
+  const pageCount = sqlite.prepare<[], number>('PRAGMA page_count').pluck();
+  const pageSize = sqlite.prepare<[], number>('PRAGMA page_size').pluck();
+  const quickCheck = sqlite.prepare<[], string>('PRAGMA quick_check').pluck();
   try {
     return {
       path,
@@ -86,14 +89,10 @@ export function openStore(file: string, options: StoreOptions = {}): Store {
       setBlockedUntil: (untilMs) => {
         write(() => block.run(untilMs));
       },
-      sizeBytes: () =>
-        Number(sqlite.pragma('page_count', { simple: true })) * Number(sqlite.pragma('page_size', { simple: true })),
-      quickCheck: () => {
-        const rows = sqlite.pragma('quick_check') as { quick_check: string }[];
-        return rows.map((row) => row.quick_check).filter((line) => line !== 'ok');
-      },
+      sizeBytes: () => (pageCount.get() ?? 0) * (pageSize.get() ?? 0),
+      quickCheck: () => quickCheck.all().filter((line) => line !== 'ok'),
       walCheckpoint: () => {
-        sqlite.pragma('wal_checkpoint(PASSIVE)');
+        sqlite.exec('PRAGMA wal_checkpoint(PASSIVE)');
       },
       close: () => {
         sqlite.close();
