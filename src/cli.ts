@@ -64,6 +64,8 @@ function exitCodeOf(context: CommandContext, error: unknown): number {
     report(context, error.message.replace(/^error: /, '').replaceAll('\n', ' '), 'See npx catchword --help.');
     return 2;
   }
+  // The reader went away (`| head`), and has what it wanted.
+  if (error instanceof Error && 'code' in error && error.code === 'EPIPE') return 0;
   if (error instanceof CatchwordError) {
     report(context, `${error.message} [${error.code}]`, error.hint);
     return error.exitCode;

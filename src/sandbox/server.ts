@@ -1,4 +1,4 @@
-import { once } from 'node:events';
+import { once, setMaxListeners } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
@@ -114,6 +114,8 @@ export async function startSandbox(given: Partial<SandboxOptions> = {}): Promise
   const options = { ...SANDBOX_DEFAULTS, ...given };
   const { seed, details, churnPerSecond, clock } = options;
   const stopped = new AbortController();
+  // One listener for each request that waits.
+  setMaxListeners(0, stopped.signal);
   const { signal } = stopped;
   const catalog = createCatalog(options);
   const shelf: Shelf = { catalog, numbering: createNumbering(seed), seed, details };

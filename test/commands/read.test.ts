@@ -107,6 +107,18 @@ describe('looking at a mirror', () => {
     expect(lines(ended.stdout)).toHaveLength(1);
   });
 
+  it('changes end quietly when their reader goes away', async () => {
+    const following = start(['changes', '--follow'], settings, directory);
+    await following.shows('"sequence"');
+    following.child.stdout?.destroy();
+    // The next new change, or the next batch, finds nobody there.
+    const sandbox = await startSandbox({ items: 2_000, details: true, seed: 9 });
+    onTestFinished(() => sandbox.stop());
+    const grown = { ...settings, CATCHWORD_BASE_URL: sandbox.url };
+    expect((await run(['sync', '--full'], grown, directory)).code).toBe(0);
+    expect(await following.ended).toMatchObject({ code: 0, stderr: '' });
+  });
+
   it('a product is shown as it is, as it was, and how it changed', async () => {
     const event = EVENT.parse(lines((await catchword('changes', '--after', '300', '--limit', '1')).stdout)[0]);
     const vbid = event.subject;
