@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Sandbox, startSandbox } from '../../src/sandbox/server.ts';
+import { keepStatements } from '../../src/store/statements.ts';
 import { openStore } from '../../src/store/store.ts';
 import { run } from '../support/cli.ts';
 import { settingsFor, temporaryDirectory } from '../support/mirror.ts';
@@ -104,6 +105,7 @@ describe('bad input', () => {
     await expectRefusal(['sync'], { CATCHWORD_DB: 'foreign.db' }, 2, /another program's database/, directory);
     openStore(join(directory, 'newer.db')).close();
     const newer = new Database(join(directory, 'newer.db'));
+    keepStatements(newer);
     newer.prepare("INSERT INTO __drizzle_migrations (hash, created_at) VALUES ('x', 9999999999999)").run();
     newer.close();
     await expectRefusal(['sync'], { CATCHWORD_DB: 'newer.db' }, 2, /newer catchword/, directory);

@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url';
 import Database from 'better-sqlite3';
 import { describe, expect, it } from 'vitest';
 import { openMirrorFile } from '../../src/store/open.ts';
+import { keepStatements } from '../../src/store/statements.ts';
 import { openStore } from '../../src/store/store.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
 
@@ -19,7 +20,7 @@ describe('opening a mirror', () => {
     expect(statSync(path).mode & 0o777).toBe(0o600);
     expect(statSync(join(path, '..')).mode & 0o777).toBe(0o700);
     for (const { sqlite } of [first, second]) {
-      const pragma = (name: string) => sqlite.pragma(name, { simple: true });
+      const pragma = (name: string) => sqlite.prepare(`PRAGMA ${name}`).pluck().get();
       expect(pragma('journal_mode')).toBe('wal');
       expect(pragma('page_size')).toBe(16_384);
       expect(pragma('synchronous')).toBe(2);
@@ -55,6 +56,7 @@ describe('opening a mirror', () => {
     writeFileSync(text, 'not a database, and longer than a header of one');
     const foreign = join(directory, 'foreign.db');
     const other = new Database(foreign);
+    keepStatements(other);
     other.exec('CREATE TABLE theirs (a); CREATE TABLE __drizzle_migrations (id, hash, created_at)');
     other.close();
     for (const path of [text, foreign]) {
@@ -72,6 +74,7 @@ describe('opening a mirror', () => {
     const path = join(temporaryDirectory(), 'catalog.db');
     openStore(path).close();
     const sqlite = new Database(path);
+    keepStatements(sqlite);
     sqlite.prepare('INSERT INTO __drizzle_migrations (hash, created_at) VALUES (?, ?)').run('x', 9_999_999_999_999);
     sqlite.close();
     expect(() => openStore(path)).toThrow(/was written by a newer catchword/);

@@ -5,6 +5,7 @@ import Database from 'better-sqlite3';
 import { expect, onTestFinished } from 'vitest';
 import { objectMembers } from '../../src/catalog/json-text.ts';
 import { createHistory } from '../../src/store/history.ts';
+import { keepStatements } from '../../src/store/statements.ts';
 import { openStore } from '../../src/store/store.ts';
 
 /** A directory of the test's own; kept when the test fails. */
@@ -32,6 +33,7 @@ export function settingsFor(url: string, db: string, more: Record<string, string
 /** The living products, as the view that users read shows them. */
 export function catalogOf(db: string): Map<string, string> {
   const sqlite = new Database(db, { readonly: true });
+  keepStatements(sqlite);
   try {
     const rows = sqlite.prepare('SELECT vbid, body FROM catalog').raw().all() as [string, string][];
     return new Map(rows);

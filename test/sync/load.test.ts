@@ -3,6 +3,7 @@ import Database from 'better-sqlite3';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { SandboxOptions } from '../../src/sandbox/options.ts';
 import { type Sandbox, startSandbox } from '../../src/sandbox/server.ts';
+import { keepStatements } from '../../src/store/statements.ts';
 import { load } from '../support/load.ts';
 import {
   catalogOf,
@@ -109,6 +110,7 @@ describe('runs', () => {
     for (const kind of ['full', 'delta', 'full'] as const) {
       const run = await load(settings, kind);
       const sqlite = new Database(db, { readonly: true });
+      keepStatements(sqlite);
       const watermark = sqlite.prepare('SELECT watermark FROM mirror').pluck().get() as number;
       sqlite.close();
       expect(watermark).toBe(Math.max(run.sourceTime ?? 0, ...watermarks));

@@ -3,6 +3,7 @@ import Database from 'better-sqlite3';
 import { expect, it, onTestFinished } from 'vitest';
 import type { SandboxOptions } from '../../src/sandbox/options.ts';
 import { startSandbox } from '../../src/sandbox/server.ts';
+import { keepStatements } from '../../src/store/statements.ts';
 import { run, start } from '../support/cli.ts';
 import { catalogOf, expectExactLog, settingsFor, temporaryDirectory, truthOf } from '../support/mirror.ts';
 
@@ -18,6 +19,7 @@ async function place(options: Partial<SandboxOptions>, more: Record<string, stri
 
 function ticksOf(db: string): string[] {
   const sqlite = new Database(db, { readonly: true });
+  keepStatements(sqlite);
   const ticks = sqlite.prepare('SELECT tick FROM runs WHERE tick IS NOT NULL').pluck().all() as string[];
   sqlite.close();
   return ticks;
