@@ -53,6 +53,30 @@ const pointers = list
     ),
   );
 
+/** Products that neighbouring windows share; 0 reads plain pages. */
+const seam = z
+  .string()
+  .regex(/^(off|\d+)$/, 'a whole number from 1 to 400, or off, is needed')
+  .transform((value) => (value === 'off' ? 0 : Number(value)))
+  .refine((value) => value <= 400, 'a whole number from 1 to 400, or off, is needed');
+
+/** A share of the mirror, or a number of products. */
+const removalLimit = z
+  .string()
+  .regex(/^\d+(\.\d+)?%?$/, 'a share such as 1%, or a number of products, is needed')
+  .transform((value) => (value.endsWith('%') ? { percent: Number.parseFloat(value) } : { products: Number(value) }))
+  .refine(
+    (value) => (value.percent === undefined ? Number.isInteger(value.products) : value.percent <= 100),
+    'a share up to 100%, or a whole number of products, is needed',
+  );
+
+const lookupPath = z
+  .string()
+  .refine(
+    (value) => /^\/[^?#]*:vbid[^?#]*$/.test(value),
+    'a path that holds :vbid is needed, such as /v4/products/:vbid',
+  );
+
 const baseUrl = z
   .string()
   .refine((value) => /^https?:$/.test(URL.canParse(value) ? new URL(value).protocol : ''), {
@@ -124,6 +148,32 @@ export const OPTIONS = {
   deltaCron: option('CATCHWORD_DELTA_CRON', '0 * * * *', text, 'when a delta load starts; off: never'),
   timezone: option('CATCHWORD_TIMEZONE', 'UTC', timeZone, 'time zone of both'),
   deltaOverlapMs: option('CATCHWORD_DELTA_OVERLAP', '5m', duration, 'how far before the watermark a delta asks'),
+  seam: option(
+    'CATCHWORD_SEAM',
+    '10',
+    seam,
+    'products that neighbouring windows share; off: plain pages, no run is sealed',
+  ),
+  removalLimit: option(
+    'CATCHWORD_REMOVAL_LIMIT',
+    '1%',
+    removalLimit,
+    'removals above this are held for approval: a share of the mirror (at least 100), or a number',
+  ),
+  removalConfirmations: option(
+    'CATCHWORD_REMOVAL_CONFIRMATIONS',
+    '2',
+    whole(1, 1000),
+    'full runs in a row that did not see a product, before an open run removes it',
+  ),
+  withdrawnAs: option(
+    'CATCHWORD_WITHDRAWN_AS',
+    'updated',
+    z.enum(['updated', 'removed']),
+    'what `distributable: false` is recorded as: updated or removed',
+  ),
+  maxPasses: option('CATCHWORD_MAX_PASSES', '2', whole(1, 10), 'readings of the whole list, where one is not sealed'),
+  lookupPath: option('CATCHWORD_LOOKUP_PATH', undefined, lookupPath, 'point lookup, such as /v4/products/:vbid'),
   runMaxAgeMs: option('CATCHWORD_RUN_MAX_AGE', '24h', duration, 'an unfinished run older than this is given up'),
   ignoreFields: option('CATCHWORD_IGNORE_FIELDS', '', pointers, 'JSON pointers left out of comparison'),
   logLevel: option(

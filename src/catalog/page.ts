@@ -21,6 +21,8 @@ export interface FetchTask {
   readonly from: number | null;
   /** How often the request may be tried before the task fails; at least 1. */
   readonly maxAttempts: number;
+  /** Set: asks for this one product; the window then only names the task, by the product's id. */
+  readonly vbid?: string;
 }
 
 /** The page envelope of the interface, section 2.5. Totals are hints: the list changes while it is read. */
@@ -58,6 +60,8 @@ export interface Page {
   /** One per item, in the order of the response; a rejected item holds null. */
   readonly products: readonly (Product | null)[];
   readonly rejected: readonly RejectedItem[];
+  /** Why the envelope's totals contradict what the page holds; null where they agree. */
+  readonly doubt: string | null;
 }
 
 /** What a fetcher hands to the keeper. */

@@ -20,6 +20,8 @@ export interface Product {
   readonly publisher: string | null;
   readonly printIsbn: string | null;
   readonly eIsbn: string | null;
+  /** The source says that it is no longer distributed. */
+  readonly withdrawn: boolean;
   /** Null where the item holds no words beyond what `vbid`, `printIsbn` and `eIsbn` already find. */
   readonly search: SearchText | null;
 }
@@ -57,6 +59,11 @@ function contributorNames(value: unknown): string {
     : '';
 }
 
+/** A product that is no longer distributed is still told of for some days, with `distributable: false`. */
+export function isWithdrawn(fields: Fields): boolean {
+  return fields.distributable === false || fields.distributable === 'false';
+}
+
 /**
  * @param vbid the item's key, already checked
  * @param fields the parsed item
@@ -77,6 +84,7 @@ export function productOf(vbid: string, fields: Fields, body: string): Product {
     publisher,
     printIsbn,
     eIsbn,
+    withdrawn: isWithdrawn(fields),
     search: searchText(fields, identifiers, { vbid, title, publisher, printIsbn, eIsbn }),
   };
 }

@@ -25,6 +25,31 @@ export interface RunCounts {
   readonly requests: number;
 }
 
+/** One list that a run read in several windows, and how its windows are joined. */
+export interface ListEvidence {
+  readonly pass: number;
+  readonly kind: 'list' | 'delta';
+  /** Windows of the first reading, and those read to repair seams. */
+  readonly windows: number;
+  readonly repairs: number;
+  /** Products that neighbours shared: on average, and the least. */
+  readonly overlap: number;
+  readonly overlapLeast: number;
+  /** One letter a seam, in the order of the list: `j` joined, `r` repaired, `o` open. */
+  readonly seams: string;
+}
+
+/** How a run's proof was obtained. */
+export interface Evidence {
+  readonly requests: number;
+  readonly deltas: number;
+  readonly lookups: number;
+  /** Products that the run saw, and what the source said that there are. */
+  readonly seen: number;
+  readonly numItems: number;
+  readonly lists: readonly ListEvidence[];
+}
+
 /** One execution. Times are milliseconds since 1970. */
 export interface Run extends RunCounts {
   readonly id: number;
@@ -40,6 +65,8 @@ export interface Run extends RunCounts {
   /** Why the proof is open; one sentence each. */
   readonly reasons: readonly string[];
   readonly error: string | null;
+  /** Null until the run ends, and for a run that failed. */
+  readonly evidence: Evidence | null;
 }
 
 export type ChangeOp = 'created' | 'updated' | 'removed' | 'restored';

@@ -78,7 +78,7 @@ async function source(context: CommandContext, config: Config): Promise<Omit<Fin
   const client = createCatalogClient(requireSource(config), clock);
   try {
     const task = { mirror: '', runId: 0, pass: 0, window: { page: 1, perPage: 1 }, from: null, maxAttempts: 1 };
-    const { page, response } = await createReadWindow(client)(task, signal);
+    const { page, response } = await createReadWindow(client)(task, signal, 1);
     const tookMs = response.receivedAt - response.requestedAt;
     const answer = `${count(page.envelope.numItems)} products, answered in ${duration(tookMs)}`;
     if (response.sourceTime === null) {

@@ -39,6 +39,12 @@ const redisParts = {
 function settingsOf(config: SourceConfig): KeeperSettings {
   return {
     perPage: config.perPage,
+    seam: config.seam,
+    maxPasses: config.maxPasses,
+    lookups: config.lookupPath !== undefined,
+    removalLimit: config.removalLimit,
+    confirmations: config.removalConfirmations,
+    withdrawnAs: config.withdrawnAs,
     overlapMs: config.deltaOverlapMs,
     runMaxAgeMs: config.runMaxAgeMs,
     ignoreFields: config.ignoreFields,

@@ -3,7 +3,7 @@ import { constants, gunzip, gzip } from 'node:zlib';
 import { z } from 'zod';
 import type { FetchOutcome, FetchTask } from '../catalog/page.ts';
 import { CatchwordError, type ErrorCode, isErrorCode, messageOf } from '../errors.ts';
-import { validatePage } from '../sync/validate-page.ts';
+import { pageOf } from '../sync/fetch-page.ts';
 
 /**
  * Outcomes as JSON, for a queue between processes.
@@ -25,6 +25,7 @@ const TASK = z.object({
   window: z.object({ page: z.int().min(1), perPage: z.int().min(1) }),
   from: time.nullable(),
   maxAttempts: z.int().min(1),
+  vbid: z.string().exactOptional(),
 });
 
 const ERROR = z.object({
@@ -90,5 +91,5 @@ export async function decodeOutcome(data: unknown): Promise<FetchOutcome> {
     throw unreadable(messageOf(error), error);
   });
   const response = { text: text.toString('utf8'), ...about };
-  return { kind, captured: { task, page: validatePage(response.text, task.window), response, requests } };
+  return { kind, captured: { task, page: pageOf(response.text, task), response, requests } };
 }

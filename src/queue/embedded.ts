@@ -44,7 +44,7 @@ export function createEmbeddedQueue(options: EmbeddedQueueOptions): PageQueue {
     for (let attempt = 1; ; attempt++) {
       try {
         await pacer.acquire(stop.signal);
-        const { page, response } = await read(task, stop.signal);
+        const { page, response } = await read(task, stop.signal, attempt);
         return { kind: 'captured', captured: { task, page, response, requests: attempt } };
       } catch (thrown) {
         if (stop.signal.aborted) return null;

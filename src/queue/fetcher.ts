@@ -107,7 +107,7 @@ export async function startFetcher(options: FetcherOptions): Promise<Fetcher> {
 
   async function tryOnce(task: FetchTask, attempt: number): Promise<FetchOutcome> {
     try {
-      const { page, response } = await read(task, stop.signal);
+      const { page, response } = await read(task, stop.signal, attempt);
       return { kind: 'captured', captured: { task, page, response, requests: attempt } };
     } catch (thrown) {
       if (stop.signal.aborted) throw thrown;

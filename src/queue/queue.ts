@@ -23,9 +23,11 @@ export interface PageQueue {
 
 /**
  * Reads one window: exactly one request, validated.
+ * @param attempt from 1; the source may deserve another chance before something odd is taken for its word
  * @throws CatchwordError; `retryable` says whether the window may be asked for again
  */
 export type ReadWindow = (
   task: FetchTask,
   signal: AbortSignal,
+  attempt: number,
 ) => Promise<{ readonly page: Page; readonly response: PageResponse }>;

@@ -43,6 +43,10 @@ export interface ProductStore {
   insert(products: readonly NewProduct[], atMs: number): void;
   /** Writes a new version over a living product or a tombstone. */
   update(id: number, product: Product, seq: number, atMs: number): void;
+  /** Makes a living product a tombstone. Its words stay in the full-text search, which leaves tombstones out. */
+  bury(id: number, seq: number, atMs: number): void;
+  /** Makes a tombstone a living product again, as it was. */
+  revive(id: number, seq: number, atMs: number): void;
   /** Number of rows that are not tombstones. */
   living(): number;
   addLiving(difference: number): void;
@@ -88,6 +92,10 @@ export function createProductStore(sqlite: Database): ProductStore {
     'INSERT OR REPLACE INTO products_fts (rowid, title, contributors, publisher, identifiers) VALUES (?, ?, ?, ?, ?)',
   );
   const unindex = sqlite.prepare('DELETE FROM products_fts WHERE rowid = ?');
+  const mark = sqlite.prepare(
+    `UPDATE products SET first_seen_at = coalesce(first_seen_at, changed_at), changed_at = ?, changed_seq = ?,
+       removed_at = ? WHERE id = ?`,
+  );
   const living = sqlite.prepare<[], number>('SELECT living FROM mirror WHERE id = 1').pluck();
   const addLiving = sqlite.prepare('UPDATE mirror SET living = living + ? WHERE id = 1');
 
@@ -148,6 +156,12 @@ export function createProductStore(sqlite: Database): ProductStore {
       );
       if (product.search === null) unindex.run(id);
       else indexWords(id, product);
+    },
+    bury: (id, seq, atMs) => {
+      mark.run(atMs, seq, atMs, id);
+    },
+    revive: (id, seq, atMs) => {
+      mark.run(atMs, seq, null, id);
     },
     living: () => living.get() ?? 0,
     addLiving: (difference) => {

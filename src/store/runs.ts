@@ -1,19 +1,26 @@
 import type { Database } from 'better-sqlite3';
-import { and, desc, eq, getTableColumns, inArray, lt } from 'drizzle-orm';
+import { and, desc, eq, getTableColumns, inArray, lt, sql } from 'drizzle-orm';
 import type { BetterSQLite3Database } from 'drizzle-orm/better-sqlite3';
 import type { RejectedItem, Window } from '../catalog/page.ts';
-import type { Proof, Run, RunCounts, RunKind, RunState } from '../catalog/run.ts';
+import type { Evidence, Proof, Run, RunCounts, RunKind, RunState } from '../catalog/run.ts';
 import { decodeIds, encodeIds } from './ids.ts';
 import { checkpoints, passes, rejectedItems, runs } from './schema.ts';
 
-/** One reading of a list within a run. See schema.ts. */
+export type PassKind = 'list' | 'delta' | 'repair' | 'lookup';
+
+/** One reading of a list, or of a part of it, within a run. See schema.ts. */
 export interface Pass {
   readonly runId: number;
   readonly pass: number;
+  readonly kind: PassKind;
+  readonly root: number;
   readonly from: number | null;
   readonly sourceTime: number | null;
   readonly numItems: number | null;
   readonly perPage: number;
+  readonly seam: number;
+  readonly sizeIgnored: boolean;
+  readonly reversed: boolean;
 }
 
 /** A window that was applied. */
@@ -26,9 +33,11 @@ export interface Checkpoint extends Window {
   readonly items: number;
   readonly created: number;
   readonly updated: number;
+  readonly removed: number;
   readonly restored: number;
   readonly rejected: number;
   readonly requests: number;
+  readonly doubt: string | null;
   /** Product ids in the order of the response; 0 for a rejected item. */
   readonly ids: readonly number[];
 }
@@ -40,6 +49,16 @@ export interface RunEnd {
   readonly proof: Proof | null;
   readonly reasons: readonly string[];
   readonly error: string | null;
+  readonly evidence?: Evidence;
+}
+
+/** What is decided about a run that has ended. */
+export interface Decision {
+  readonly state: RunState;
+  readonly removed?: number;
+  readonly restored?: number;
+  readonly missing?: number;
+  readonly error?: string;
 }
 
 export interface RunStore {
@@ -51,23 +70,33 @@ export interface RunStore {
   unfinished(): Run | undefined;
   hasTick(tick: string): boolean;
   setState(id: number, state: RunState): void;
-  /** The first page is there: pins the run's source time. */
-  beginReading(id: number, sourceTime: number): void;
+  /** The first page is there: pins the run's source time. A later page may only show that it was earlier. */
+  pinRun(id: number, sourceTime: number): void;
   end(id: number, end: RunEnd): void;
+  /** Changes a run that has ended: an operator decided. */
+  decide(id: number, decision: Decision): void;
+  /** Runs whose removals wait for a decision, oldest first. */
+  held(): Run[];
   /** Start of the newest request that is on record, milliseconds since 1970; null for none. */
   lastRequestAt(): number | null;
-  /** Sums over the run's checkpoints. `removed` and `missing` are 0 there. */
+  /** Sums over the run's checkpoints. `missing` is 0 there, and `removed` is what the source itself said. */
   counts(id: number): RunCounts;
 
   addPass(pass: Pass): void;
-  /** The pass's first response is there. */
+  /** The pass's first response is there. A later one may only show that the source time was earlier. */
   pinPass(runId: number, pass: number, sourceTime: number, numItems: number): void;
+  /** Start of the pass's first request, milliseconds since 1970 of the machine that made it; null for none. */
+  passStart(runId: number, pass: number): number | null;
+  /** The source answers pages of this size, whatever it is asked for: the pass goes on in plain pages. */
+  ignoreSize(runId: number, pass: number, perPage: number): void;
   passes(runId: number): Pass[];
 
   hasCheckpoint(runId: number, pass: number, window: Window): boolean;
   addCheckpoint(checkpoint: Checkpoint): void;
   /** Without ids, which may be many. */
   checkpoints(runId: number, pass: number): Omit<Checkpoint, 'ids'>[];
+  /** Ids of one window. */
+  idsOf(runId: number, pass: number, window: Window): number[];
   /** Ids of one window after another, so that memory does not grow with the catalog. */
   eachIds(runId: number): Iterable<readonly number[]>;
   /** Ids of the pass's windows whose request started after `requestedAt`. */
@@ -97,19 +126,27 @@ export function createRunStore(sqlite: Database, orm: BetterSQLite3Database): Ru
     .pluck();
   const addCheckpoint = sqlite.prepare(
     `INSERT INTO checkpoints (run_id, pass, page, per_page, num_items, total_pages, requested_at, items, created,
-       updated, restored, rejected, requests, ids) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+       updated, removed, restored, rejected, requests, ids, doubt) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
   );
   const sums = sqlite.prepare<[number], RunCounts>(
     `SELECT count(*) AS pages, coalesce(sum(items), 0) AS items, coalesce(sum(created), 0) AS created,
-       coalesce(sum(updated), 0) AS updated, 0 AS removed, coalesce(sum(restored), 0) AS restored, 0 AS missing,
+       coalesce(sum(updated), 0) AS updated, coalesce(sum(removed), 0) AS removed, coalesce(sum(restored), 0) AS restored, 0 AS missing,
        coalesce(sum(rejected), 0) AS rejected, coalesce(sum(requests), 0) AS requests
      FROM checkpoints WHERE run_id = ?`,
   );
+  const idsOf = sqlite
+    .prepare<[number, number, number, number], Buffer>(
+      'SELECT ids FROM checkpoints WHERE run_id = ? AND pass = ? AND page = ? AND per_page = ?',
+    )
+    .pluck();
   const nextIds = sqlite
     .prepare<[number, number], [number, Buffer]>(
       'SELECT rowid, ids FROM checkpoints WHERE rowid > ? AND run_id = ? ORDER BY rowid LIMIT 1',
     )
     .raw();
+  const passStart = sqlite
+    .prepare<[number, number], number | null>('SELECT min(requested_at) FROM checkpoints WHERE run_id = ? AND pass = ?')
+    .pluck();
   const lastRequest = sqlite
     .prepare<[], number | null>(
       'SELECT max(requested_at) FROM checkpoints WHERE run_id = (SELECT max(run_id) FROM checkpoints)',
@@ -152,9 +189,25 @@ export function createRunStore(sqlite: Database, orm: BetterSQLite3Database): Ru
     setState: (id, state) => {
       orm.update(runs).set({ state }).where(eq(runs.id, id)).run();
     },
-    beginReading: (id, sourceTime) => {
-      orm.update(runs).set({ sourceTime, state: 'reading' }).where(eq(runs.id, id)).run();
+    pinRun: (id, sourceTime) => {
+      const earliest = sql<number>`min(coalesce(${runs.sourceTime}, ${sourceTime}), ${sourceTime})`;
+      orm.update(runs).set({ sourceTime: earliest, state: 'reading' }).where(eq(runs.id, id)).run();
     },
+    decide: (id, { state: decided, ...rest }) => {
+      orm
+        .update(runs)
+        .set({ ...rest, state: decided })
+        .where(eq(runs.id, id))
+        .run();
+    },
+    held: () =>
+      orm
+        .select()
+        .from(runs)
+        .where(eq(runs.state, 'held'))
+        .orderBy(runs.id)
+        .all()
+        .map((row) => runOf(row)),
     end: (id, { counts: final, reasons, ...end }) => {
       orm
         .update(runs)
@@ -174,7 +227,18 @@ export function createRunStore(sqlite: Database, orm: BetterSQLite3Database): Ru
     pinPass: (runId, pass, sourceTime, numItems) => {
       orm
         .update(passes)
-        .set({ numItems, sourceTime })
+        .set({
+          numItems: sql`coalesce(${passes.numItems}, ${numItems})`,
+          sourceTime: sql`min(coalesce(${passes.sourceTime}, ${sourceTime}), ${sourceTime})`,
+        })
+        .where(and(eq(passes.runId, runId), eq(passes.pass, pass)))
+        .run();
+    },
+    passStart: (runId, pass) => passStart.get(runId, pass) ?? null,
+    ignoreSize: (runId, pass, perPage) => {
+      orm
+        .update(passes)
+        .set({ perPage, seam: 0, sizeIgnored: true })
         .where(and(eq(passes.runId, runId), eq(passes.pass, pass)))
         .run();
     },
@@ -200,10 +264,12 @@ export function createRunStore(sqlite: Database, orm: BetterSQLite3Database): Ru
         c.items,
         c.created,
         c.updated,
+        c.removed,
         c.restored,
         c.rejected,
         c.requests,
         encodeIds(c.ids),
+        c.doubt,
       );
     },
     checkpoints: (runId, pass) =>
@@ -212,6 +278,10 @@ export function createRunStore(sqlite: Database, orm: BetterSQLite3Database): Ru
         .from(checkpoints)
         .where(and(eq(checkpoints.runId, runId), eq(checkpoints.pass, pass)))
         .all(),
+    idsOf: (runId, pass, { page, perPage }) => {
+      const ids = idsOf.get(runId, pass, page, perPage);
+      return ids === undefined ? [] : decodeIds(ids);
+    },
     eachIds,
     idsReadAfter: (runId, pass, requestedAt) => later.all(runId, pass, requestedAt).map(decodeIds),
     addRejected: (runId, pass, { page, perPage }, items) => {

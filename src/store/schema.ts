@@ -1,5 +1,6 @@
 import { sql } from 'drizzle-orm';
 import { blob, index, integer, primaryKey, sqliteTable, text, uniqueIndex } from 'drizzle-orm/sqlite-core';
+import type { Evidence } from '../catalog/run.ts';
 
 /*
  * Tables are ours to change; users read the views (drizzle/*_views.sql). Times are milliseconds since 1970.
@@ -12,6 +13,7 @@ import { blob, index, integer, primaryKey, sqliteTable, text, uniqueIndex } from
  * - watermark: source time up to which every change is in the mirror; null before the first complete run
  * - living: number of products without a tombstone
  * - blocked_until: the source asked for no request before this moment
+ * - source_seen, local_seen: the source's clock and this machine's at the same moment, when the watermark was last set
  */
 export const mirror = sqliteTable('mirror', {
   id: integer('id').primaryKey(),
@@ -19,6 +21,8 @@ export const mirror = sqliteTable('mirror', {
   watermark: integer('watermark'),
   living: integer('living').notNull().default(0),
   blockedUntil: integer('blocked_until'),
+  sourceSeen: integer('source_seen'),
+  localSeen: integer('local_seen'),
 });
 
 /**
@@ -90,6 +94,7 @@ export const changes = sqliteTable('changes', {
  * - tick: the schedule's moment that started it, e.g. `full@2026-11-20T02:00:00.000Z`; null when started by hand
  * - from_time, source_time: see Run in catalog/run.ts
  * - counts are filled in when the run ends; until then they are the sums of its checkpoints
+ * - evidence: JSON, how the proof was obtained (Evidence in catalog/run.ts)
  */
 export const runs = sqliteTable(
   'runs',
@@ -116,6 +121,7 @@ export const runs = sqliteTable(
     rejected: integer('rejected').notNull().default(0),
     requests: integer('requests').notNull().default(0),
     error: text('error'),
+    evidence: text('evidence', { mode: 'json' }).$type<Evidence>(),
   },
   (table) => [
     // Two schedulers that fire for the same moment start one run.
@@ -124,11 +130,17 @@ export const runs = sqliteTable(
 );
 
 /**
- * One reading of a list: pass 0 of a full run is the catalog, every other pass is a delta.
+ * One reading of a list, or of a part of it, in the order in which they were made: the next begins when all windows of
+ * the one before have a checkpoint.
+ * - kind: the whole list, a delta, windows that repair seams of an earlier pass, or point lookups
+ * - root: the pass that read the list of which this one repairs seams; else its own number
  * - from_time: what the pass asks for; null for the whole list
  * - source_time: the source's clock at the pass's first response
  * - num_items: the total that the first response told
  * - per_page: the largest window of the pass
+ * - seam: products that neighbours share; 0: plain pages
+ * - size_ignored: the source answered pages of another size than asked; per_page is what it answers
+ * - reversed: read from the end of the list to its head
  */
 export const passes = sqliteTable(
   'passes',
@@ -139,6 +151,13 @@ export const passes = sqliteTable(
     sourceTime: integer('source_time'),
     numItems: integer('num_items'),
     perPage: integer('per_page').notNull(),
+    kind: text('kind', { enum: ['list', 'delta', 'repair', 'lookup'] })
+      .notNull()
+      .default('list'),
+    root: integer('root').notNull().default(0),
+    seam: integer('seam').notNull().default(0),
+    sizeIgnored: integer('size_ignored', { mode: 'boolean' }).notNull().default(false),
+    reversed: integer('reversed', { mode: 'boolean' }).notNull().default(false),
   },
   (table) => [primaryKey({ columns: [table.runId, table.pass] })],
 );
@@ -149,6 +168,8 @@ export const passes = sqliteTable(
  * - num_items, total_pages: what this response told
  * - requested_at: start of the request; a later read is not overwritten by an earlier one
  * - requests: tries, the successful one included
+ * - doubt: why the totals contradict the items
+ * Of a point lookup, page is the product's id.
  */
 export const checkpoints = sqliteTable(
   'checkpoints',
@@ -163,10 +184,12 @@ export const checkpoints = sqliteTable(
     items: integer('items').notNull(),
     created: integer('created').notNull(),
     updated: integer('updated').notNull(),
+    removed: integer('removed').notNull().default(0),
     restored: integer('restored').notNull(),
     rejected: integer('rejected').notNull(),
     requests: integer('requests').notNull(),
     ids: blob('ids', { mode: 'buffer' }).notNull(),
+    doubt: text('doubt'),
   },
   (table) => [primaryKey({ columns: [table.runId, table.pass, table.page, table.perPage] })],
 );
@@ -184,4 +207,22 @@ export const rejectedItems = sqliteTable(
     body: text('body').notNull(),
   },
   (table) => [primaryKey({ columns: [table.runId, table.pass, table.page, table.perPage, table.position] })],
+);
+
+/**
+ * Living products that full runs did not see, none of which could prove that they are gone.
+ * - runs: how many of them in a row
+ * - since_run: the first
+ */
+export const missing = sqliteTable('missing', {
+  productId: integer('product_id').primaryKey(),
+  runs: integer('runs').notNull(),
+  sinceRun: integer('since_run').notNull(),
+});
+
+/** Products that a held run would remove. Only ever gets shorter, until an operator decides or a full run supersedes it. */
+export const heldRemovals = sqliteTable(
+  'held_removals',
+  { runId: integer('run_id').notNull(), productId: integer('product_id').notNull() },
+  (table) => [primaryKey({ columns: [table.runId, table.productId] })],
 );

@@ -5,6 +5,7 @@ import { type ChangeStore, createChangeStore } from './changes.ts';
 import { createLeaseStore, type Holder, type LeaseStore, thisProcess } from './lease.ts';
 import { type OpenOptions, openMirrorFile } from './open.ts';
 import { createProductStore, type ProductStore } from './products.ts';
+import { createRemovalStore, type RemovalStore } from './removals.ts';
 import { createRunStore, type RunStore } from './runs.ts';
 import { createSearch, type Search } from './search.ts';
 import {
@@ -22,6 +23,7 @@ export interface Store {
   readonly products: ProductStore;
   readonly changes: ChangeStore;
   readonly runs: RunStore;
+  readonly removals: RemovalStore;
   readonly lease: LeaseStore;
   readonly search: Search;
   readonly read: ReadTransaction;
@@ -29,8 +31,17 @@ export interface Store {
   readonly write: WriteTransaction;
   /** Source time up to which every change is in the mirror, milliseconds since 1970; null before the first run. */
   watermark(): number | null;
-  /** Moves the watermark forward; an earlier time than the present one changes nothing. */
-  advanceWatermark(toMs: number): void;
+  /**
+   * Moves the watermark forward; an earlier time than the present one does not move it back.
+   * @param localMs this machine's clock when the source's was `toMs`
+   */
+  advanceWatermark(toMs: number, localMs: number): void;
+  /**
+   * Where the next delta begins, before any overlap: the watermark, or less where the source's clock was put back since.
+   */
+  readUpTo(): number | null;
+  /** The source's clock and this machine's at the moment that the watermark was last set by. */
+  clockSeen(): ClockSeen | null;
   /** Until when the source asked for no request; 0 for none. */
   blockedUntil(): number;
   setBlockedUntil(untilMs: number): void;
@@ -41,6 +52,12 @@ export interface Store {
   /** Moves the WAL into the file. */
   walCheckpoint(): void;
   close(): void;
+}
+
+/** Two clocks at one moment, milliseconds since 1970. */
+export interface ClockSeen {
+  readonly source: number;
+  readonly local: number;
 }
 
 export interface StoreOptions extends OpenOptions {
@@ -64,26 +81,42 @@ export function openStore(file: string, options: StoreOptions = {}): Store {
   const { path, sqlite, orm } = openMirrorFile(file, options);
   const write = createWriteTransaction(sqlite);
   const watermark = sqlite.prepare<[], number | null>('SELECT watermark FROM mirror WHERE id = 1').pluck();
-  const advance = sqlite.prepare('UPDATE mirror SET watermark = max(coalesce(watermark, 0), ?) WHERE id = 1');
+  const advance = sqlite.prepare(
+    `UPDATE mirror SET watermark = max(coalesce(watermark, 0), :to), source_seen = :to, local_seen = :local WHERE id = 1`,
+  );
+  const clockSeen = sqlite.prepare<[], { source: number | null; local: number | null }>(
+    'SELECT source_seen AS source, local_seen AS local FROM mirror WHERE id = 1',
+  );
   const blocked = sqlite.prepare<[], number | null>('SELECT blocked_until FROM mirror WHERE id = 1').pluck();
   const block = sqlite.prepare('UPDATE mirror SET blocked_until = ? WHERE id = 1');
   const pageCount = sqlite.prepare<[], number>('PRAGMA page_count').pluck();
   const pageSize = sqlite.prepare<[], number>('PRAGMA page_size').pluck();
   const quickCheck = sqlite.prepare<[], string>('PRAGMA quick_check').pluck();
   try {
+    const products = createProductStore(sqlite);
+    const changes = createChangeStore(sqlite);
     return {
       path,
       incarnation: incarnationOf(sqlite, write),
-      products: createProductStore(sqlite),
-      changes: createChangeStore(sqlite),
+      products,
+      changes,
       runs: createRunStore(sqlite, orm),
+      removals: createRemovalStore(sqlite, products, changes),
       lease: createLeaseStore(sqlite, write, options.self ?? thisProcess()),
       search: createSearch(sqlite),
       read: createReadTransaction(sqlite),
       write,
       watermark: () => watermark.get() ?? null,
-      advanceWatermark: (toMs) => {
-        advance.run(toMs);
+      advanceWatermark: (toMs, localMs) => {
+        advance.run({ to: toMs, local: localMs });
+      },
+      readUpTo: () => {
+        const at = watermark.get() ?? null;
+        return at === null ? null : Math.min(at, clockSeen.get()?.source ?? at);
+      },
+      clockSeen: () => {
+        const { source, local } = clockSeen.get() ?? { source: null, local: null };
+        return source === null || local === null ? null : { source, local };
       },
       blockedUntil: () => blocked.get() ?? 0,
       setBlockedUntil: (untilMs) => {

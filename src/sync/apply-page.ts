@@ -46,12 +46,15 @@ export interface ApplierOptions {
   readonly runId: number;
   readonly epoch: number;
   readonly ignoreFields: readonly Pointer[];
+  /** What a product is recorded as that the source no longer distributes. */
+  readonly withdrawnAs: 'updated' | 'removed';
 }
 
 /** A page that waits in the batch. A product that the mirror has already, word for word, is held by its id alone. */
 interface WaitingPage extends Omit<CapturedPage, 'page' | 'response'> {
   readonly response: Omit<PageResponse, 'text'>;
   readonly envelope: Envelope;
+  readonly doubt: string | null;
   readonly rejected: readonly RejectedItem[];
   /** In the order of the response; null for a rejected item. */
   readonly products: readonly (Product | number | null)[];
@@ -64,16 +67,29 @@ interface Draft {
   readonly ids: number[];
   readonly created: Map<string, { id: number; product: Product }>;
   readonly changed: Map<string, { known: KnownProduct; product: Product; change: Difference }>;
+  /** Ids of products that are removed on the source's word. */
+  readonly withdrawn: Set<number>;
 }
 
-export function createApplier({ store, clock, runId, epoch, ignoreFields }: ApplierOptions): Applier {
+/** Local start and source time of a pass's first request. */
+interface Pinned {
+  readonly local: number;
+  readonly source: number;
+}
+
+export function createApplier(options: ApplierOptions): Applier {
+  const { store, clock, runId, epoch, ignoreFields, withdrawnAs } = options;
   let batch: WaitingPage[] = [];
   /** Products that pages in the batch may change: what the mirror has of them is not what it will have. */
   let unsettled = new Set<string>();
   let changing = 0;
   let chars = 0;
   let batchSince = 0;
-  const pinned = new Set(store.runs.passes(runId).flatMap((p) => (p.sourceTime === null ? [] : [p.pass])));
+  const pinned = new Map<number, Pinned>();
+  for (const { pass, sourceTime } of store.runs.passes(runId)) {
+    if (sourceTime === null) continue;
+    pinned.set(pass, { local: store.runs.passStart(runId, pass) ?? clock.now(), source: sourceTime });
+  }
 
   /** Ids that a request of this pass which started later than this one has read already. */
   function readLater({ task: { pass }, response: { requestedAt } }: WaitingPage): Set<number> {
@@ -88,17 +104,19 @@ export function createApplier({ store, clock, runId, epoch, ignoreFields }: Appl
       page.products.map((product) => {
         if (product === null || unsettled.has(product.vbid)) return product;
         const match = store.products.match(product.vbid, product.body);
-        if (match !== undefined && match > 0) return match;
+        const asItIs = match !== undefined && match > 0;
+        if (asItIs && !(product.withdrawn && withdrawnAs === 'removed')) return match;
         unsettled.add(product.vbid);
         if (match === undefined) unknown.add(product.vbid);
         return product;
       }),
     );
-    return { ...captured, response, envelope: page.envelope, rejected: page.rejected, products, unknown };
+    const { envelope, doubt, rejected } = page;
+    return { ...captured, response, envelope, doubt, rejected, products, unknown };
   }
 
   function compare(captured: WaitingPage): Draft {
-    const draft: Draft = { ids: [], created: new Map(), changed: new Map() };
+    const draft: Draft = { ids: [], created: new Map(), changed: new Map(), withdrawn: new Set() };
     let later: Set<number> | undefined;
     let nextId = 0;
     for (const product of captured.products) {
@@ -107,6 +125,11 @@ export function createApplier({ store, clock, runId, epoch, ignoreFields }: Appl
         continue;
       }
       const known = captured.unknown.has(product.vbid) ? undefined : store.products.find(product.vbid);
+      const gone = product.withdrawn && withdrawnAs === 'removed';
+      if (known === undefined && gone) {
+        draft.ids.push(draft.created.get(product.vbid)?.id ?? 0);
+        continue;
+      }
       if (known === undefined) {
         nextId ||= store.products.lastId() + 1;
         const id = draft.created.get(product.vbid)?.id ?? nextId++;
@@ -117,6 +140,12 @@ export function createApplier({ store, clock, runId, epoch, ignoreFields }: Appl
       draft.ids.push(known.id);
       // Twice on one page: the later one counts, even where it says again what the mirror has.
       draft.changed.delete(product.vbid);
+      draft.withdrawn.delete(known.id);
+      if (gone) {
+        later ??= readLater(captured);
+        if (!known.removed && !later.has(known.id)) draft.withdrawn.add(known.id);
+        continue;
+      }
       if (!known.removed && sameContent(known.body, product.body, ignoreFields)) continue;
       later ??= readLater(captured);
       if (later.has(known.id)) continue;
@@ -127,7 +156,7 @@ export function createApplier({ store, clock, runId, epoch, ignoreFields }: Appl
     return draft;
   }
 
-  function write({ created, changed }: Draft): void {
+  function write({ created, changed, withdrawn }: Draft): void {
     const now = clock.now();
     const records: NewChange[] = [];
     let seq = store.changes.lastSeq();
@@ -145,6 +174,7 @@ export function createApplier({ store, clock, runId, epoch, ignoreFields }: Appl
     }
     store.changes.append(records, runId, now);
     if (inserts.length + restored > 0) store.products.addLiving(inserts.length + restored);
+    if (withdrawn.size > 0) store.removals.remove(withdrawn, runId, now);
   }
 
   function checkpointOf(captured: WaitingPage, draft: Draft): Checkpoint {
@@ -160,26 +190,36 @@ export function createApplier({ store, clock, runId, epoch, ignoreFields }: Appl
       items: captured.products.length,
       created: draft.created.size,
       updated: draft.changed.size - restored,
+      removed: draft.withdrawn.size,
       restored,
       rejected: rejected.length,
       requests,
+      doubt: captured.doubt,
       ids: draft.ids,
     };
   }
 
+  /**
+   * Pins the source time of the pass to its first response. A later one may show that this was too late: then the
+   * source's clock was put back meanwhile, or several machines answer, whose clocks differ.
+   */
   function pin({ task: { pass }, envelope, response }: WaitingPage): void {
-    const sourceTime = sourceTimeOf(response);
+    const first = pinned.get(pass);
+    const elapsed = first === undefined ? 0 : Math.max(0, response.requestedAt - first.local);
+    const sourceTime = sourceTimeOf(response) - elapsed;
+    if (first !== undefined && sourceTime >= first.source) return;
     store.runs.pinPass(runId, pass, sourceTime, envelope.numItems);
-    if (pass === 0) store.runs.beginReading(runId, sourceTime);
+    if (pass === 0) store.runs.pinRun(runId, sourceTime);
+    pinned.set(pass, { local: first?.local ?? response.requestedAt, source: sourceTime });
   }
 
   function applyOne(captured: WaitingPage): Applied | null {
     const { task, rejected } = captured;
     if (store.runs.hasCheckpoint(runId, task.pass, task.window)) return null;
     const draft = compare(captured);
-    if (draft.created.size + draft.changed.size > 0) write(draft);
+    if (draft.created.size + draft.changed.size + draft.withdrawn.size > 0) write(draft);
     if (rejected.length > 0) store.runs.addRejected(runId, task.pass, task.window, rejected);
-    if (!pinned.has(task.pass)) pin(captured);
+    pin(captured);
     const checkpoint = checkpointOf(captured, draft);
     store.runs.addCheckpoint(checkpoint);
     const { ids: _ids, ...applied } = checkpoint;
@@ -199,7 +239,6 @@ export function createApplier({ store, clock, runId, epoch, ignoreFields }: Appl
         throw new CatchwordError('RUN_CANCELLED', `run ${runId} was cancelled`);
       return pages.map(applyOne);
     });
-    for (const { task } of pages) pinned.add(task.pass);
     return applied.filter((checkpoint) => checkpoint !== null);
   }
 

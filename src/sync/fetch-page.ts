@@ -1,11 +1,25 @@
+import type { FetchTask, Page } from '../catalog/page.ts';
 import type { CatalogClient } from '../client/client.ts';
+import { CatchwordError } from '../errors.ts';
 import type { ReadWindow } from '../queue/queue.ts';
-import { validatePage } from './validate-page.ts';
+import { validateLookup, validatePage } from './validate-page.ts';
+
+/** A page that contradicts its own totals is read so often; then it is taken, with its doubt. */
+const DOUBTED_READS = 3;
+
+/** What the answer to `task` holds, wherever it comes from. */
+export function pageOf(text: string, { window, vbid }: Pick<FetchTask, 'window' | 'vbid'>): Page {
+  return vbid === undefined ? validatePage(text, window) : validateLookup(text, vbid, window);
+}
 
 /** One request, one page: what both queues run, whoever decides about trying again. */
 export function createReadWindow(client: CatalogClient): ReadWindow {
-  return async (task, signal) => {
-    const response = await client.readPage(task, signal);
-    return { page: validatePage(response.text, task.window), response };
+  return async (task, signal, attempt) => {
+    const response = await client.read(task, signal);
+    const page = pageOf(response.text, task);
+    if (page.doubt !== null && attempt < Math.min(DOUBTED_READS, task.maxAttempts)) {
+      throw new CatchwordError('PAGE_INVALID', page.doubt, { hint: 'The page is read again.' });
+    }
+    return { page, response };
   };
 }

@@ -1,56 +1,82 @@
-import type { Proof, Run } from '../catalog/run.ts';
+import type { Run } from '../catalog/run.ts';
 import { CatchwordError } from '../errors.ts';
 import type { Store } from '../store/store.ts';
+import { type Assessment, type Conclusion, conclude } from './assess-run.ts';
+import { type SweepSettings, sweep } from './sweep.ts';
 
 /** Rejected items are of use while somebody looks for the reason. */
 const KEEP_REJECTED_MS = 30 * 86_400_000;
 
-export interface Closing {
-  /** Whether the last delta fitted in one response. */
-  readonly closed: boolean;
-  /** Responses of the run's list: a delta of one is exact without a proof. */
-  readonly windows: number;
+export type FinishSettings = SweepSettings;
+
+/** Where the watermark stands if every change up to the run's source time is in the mirror; else where it stood. */
+function moveWatermark(store: Store, run: Run, conclusion: Conclusion): void {
+  if (run.sourceTime === null) return;
+  const readUpTo = store.readUpTo();
+  const sealed = run.kind === 'full' && conclusion.proof === 'sealed';
+  const read = conclusion.deltasRead && (readUpTo === null || conclusion.deltaFrom <= readUpTo);
+  // Before the first watermark there is nothing that a later delta would be owed.
+  const first = run.kind === 'full' && readUpTo === null;
+  if (sealed || read || first) store.advanceWatermark(run.sourceTime, run.startedAt);
 }
 
-function proofOf(run: Run, { closed, windows }: Closing): { proof: Proof | null; reasons: string[] } {
-  if (run.kind === 'delta' && windows === 1) return { proof: null, reasons: [] };
-  const reasons = ['plain pages do not overlap, so a product that crossed a page boundary may have been missed'];
-  if (!closed) reasons.push('the source changed faster than its deltas could be read');
-  return { proof: 'open', reasons };
-}
-
-/** Living products that no window and no delta of the run held. */
-function countMissing(store: Store, runId: number): number {
-  const seen = new Uint8Array((store.products.lastId() >> 3) + 1);
-  let count = 0;
-  for (const ids of store.runs.eachIds(runId)) {
-    for (const id of ids) {
-      const bit = 1 << (id & 7);
-      const byte = seen[id >> 3] ?? 0;
-      if (id === 0 || (byte & bit) !== 0) continue;
-      seen[id >> 3] = byte | bit;
-      count++;
-    }
+/** Full runs before this one that wait for a decision: what they found is out of date. */
+function supersede(store: Store, run: Run): void {
+  for (const { id } of store.runs.held()) {
+    if (id >= run.id) continue;
+    store.removals.release(id);
+    store.runs.decide(id, { state: 'cancelled', error: `superseded by run ${run.id}; nothing was removed` });
   }
-  // Whatever a run reads is living from then on, so the difference is what it did not see.
-  return store.products.living() - count;
 }
 
 /**
- * Ends a run that has read everything: counts, proof, watermark, state, in one transaction.
+ * Ends a run that has read everything: sweep, counts, proof, watermark, state, in one transaction.
  * @param nowMs local clock
  * @throws CatchwordError LEASE_LOST, RUN_CANCELLED
  */
-export function finishRun(store: Store, epoch: number, runId: number, closing: Closing, nowMs: number): Run {
+export function finishRun(
+  store: Store,
+  epoch: number,
+  runId: number,
+  assessment: Assessment,
+  settings: FinishSettings,
+  nowMs: number,
+): Run {
   return store.write(() => {
     store.lease.check(epoch);
     const run = requireRun(store, runId);
     if (run.state === 'cancelled') throw new CatchwordError('RUN_CANCELLED', `run ${runId} was cancelled`);
-    const missing = run.kind === 'full' ? countMissing(store, runId) : 0;
-    const counts = { ...store.runs.counts(runId), missing };
+    const conclusion = conclude(store, run, assessment);
+    const swept = run.kind === 'full' ? sweep(store, run, assessment, conclusion, settings) : null;
+    const counts = store.runs.counts(runId);
+    const held = swept?.holdReason != null;
+    const missing = [...(swept?.missing ?? []), ...(held ? swept.remove : [])];
+    const removed = swept === null || held ? 0 : store.removals.remove(swept.remove, runId, nowMs);
+    if (swept === null) store.removals.noteSeen(store.runs.eachIds(runId));
+    else if (held) store.removals.hold(runId, swept.remove);
+    if (swept !== null) {
+      supersede(store, run);
+      // A run that cannot vouch for its own count confirms nothing.
+      if (conclusion.proof === 'sealed' || conclusion.countAgrees) store.removals.noteMissing(missing, runId);
+      else store.removals.noteSeen(store.runs.eachIds(runId));
+    }
     store.products.ensureLookups();
-    store.runs.end(runId, { state: 'complete', finishedAt: nowMs, counts, ...proofOf(run, closing), error: null });
-    if (run.sourceTime !== null) store.advanceWatermark(run.sourceTime);
+    store.runs.end(runId, {
+      state: held ? 'held' : 'complete',
+      finishedAt: nowMs,
+      // Each product once, however many windows it was in.
+      counts: {
+        ...counts,
+        items: assessment.seen.size + counts.rejected,
+        removed: counts.removed + removed,
+        missing: missing.length,
+      },
+      proof: conclusion.proof,
+      reasons: [...conclusion.reasons, ...(held ? [`held: ${swept.holdReason}`] : [])],
+      error: null,
+      evidence: conclusion.evidence,
+    });
+    moveWatermark(store, run, conclusion);
     store.runs.prune(runId, nowMs - KEEP_REJECTED_MS);
     return requireRun(store, runId);
   });

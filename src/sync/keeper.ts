@@ -7,8 +7,9 @@ import type { PageQueue } from '../queue/queue.ts';
 import type { Pass } from '../store/runs.ts';
 import type { Store } from '../store/store.ts';
 import { type Applier, createApplier } from './apply-page.ts';
-import { failRun, finishRun, requireRun } from './finish-run.ts';
+import { type FinishSettings, failRun, finishRun, requireRun } from './finish-run.ts';
 import { holdLease } from './hold-lease.ts';
+import { nextStep, type StepSettings } from './next-step.ts';
 import { interruption, type PassReader, type PassSettings, readPass } from './read-pass.ts';
 import { type RunRequest, type StartSettings, startRun } from './start-run.ts';
 
@@ -19,8 +20,7 @@ import { type RunRequest, type StartSettings, startRun } from './start-run.ts';
  * lease ─► unfinished run? ─► resume ─┐
  *               └─ no ──────► plan ───┴─► read passes ─► finish ─► lease given back
  * ```
- * Pass 0 is the list (or, of a delta run, the delta). A list that took more than one response is followed by the delta
- * since it began, and a delta of more than one response by the delta since that one began, until one fits in a response.
+ * Pass 0 is the list (or, of a delta run, the delta); what follows it is decided in next-step.ts.
  */
 export interface Keeper {
   /**
@@ -45,10 +45,11 @@ export interface Progress {
   readonly requests: number;
 }
 
-export interface KeeperSettings extends PassSettings, StartSettings {
+export interface KeeperSettings extends PassSettings, StartSettings, StepSettings, FinishSettings {
   /** An unfinished run that began longer ago is given up; milliseconds. */
   readonly runMaxAgeMs: number;
   readonly ignoreFields: readonly Pointer[];
+  readonly withdrawnAs: 'updated' | 'removed';
 }
 
 export interface KeeperOptions {
@@ -60,8 +61,6 @@ export interface KeeperOptions {
   readonly onProgress?: (progress: Progress) => void;
 }
 
-/** Deltas of one run. A source that still outruns them is reported, not followed for ever. */
-const MAX_DELTAS = 10;
 /** `Date` counts whole seconds: a delta asked for within the same one would hold the same changes again. */
 const DATE_STEP_MS = 1_000;
 
@@ -84,12 +83,12 @@ export async function createKeeper(options: KeeperOptions): Promise<Keeper> {
   let reader: PassReader | undefined;
   await queue.consume(async (outcome) => reader?.handle(outcome));
 
-  async function readOne(run: Run, pass: Pass, applier: Applier, signal: AbortSignal): Promise<void> {
+  async function readOne(run: Run, pass: Pass, applier: Applier, signal: AbortSignal): Promise<number | null> {
     const { pages, items, requests } = store.runs.counts(run.id);
     const seen = { pages, items, requests };
     const earlier = pages - store.runs.checkpoints(run.id, pass.pass).length;
     reader = readPass(pass, {
-      ...{ store, queue, clock, applier, settings, signal },
+      ...{ store, queue, clock, applier, log, settings, signal },
       onRead: ({ page, requests: tries }, windows) => {
         seen.pages++;
         seen.items += page.products.length;
@@ -104,20 +103,16 @@ export async function createKeeper(options: KeeperOptions): Promise<Keeper> {
       },
     });
     try {
-      await reader.done;
+      return (await reader.done).answeredSize;
     } finally {
       reader = undefined;
     }
   }
 
-  function addDelta(epoch: number, run: Run, after: Pass): void {
-    // Of the list, what became visible late counts too; a delta of a delta asks for what happened while it was read.
-    const since = after.sourceTime ?? run.startedAt;
-    const from = after.from === null ? Math.max(0, since - settings.overlapMs) : since;
-    const { perPage } = settings;
+  function guarded(epoch: number, work: () => void): void {
     store.write(() => {
       store.lease.check(epoch);
-      store.runs.addPass({ runId: run.id, pass: after.pass + 1, from, sourceTime: null, numItems: null, perPage });
+      work();
     });
   }
 
@@ -127,18 +122,31 @@ export async function createKeeper(options: KeeperOptions): Promise<Keeper> {
     return pass;
   }
 
+  /** Reads the last pass to its end, in plain pages where the source leaves no choice. */
+  async function readLast(run: Run, epoch: number, applier: Applier, signal: AbortSignal): Promise<void> {
+    for (;;) {
+      const pass = lastPass(run);
+      const answeredSize = await readOne(run, pass, applier, signal);
+      if (answeredSize === null) return;
+      log.warn(
+        { run: run.id, asked: pass.perPage, answered: answeredSize },
+        'the source keeps to a page size of its own',
+      );
+      await queue.drop(run.id);
+      guarded(epoch, () => store.runs.ignoreSize(run.id, pass.pass, answeredSize));
+    }
+  }
+
   async function readAll(run: Run, epoch: number, applier: Applier, signal: AbortSignal): Promise<Run> {
     for (;;) {
-      await readOne(run, lastPass(run), applier, signal);
-      const pass = lastPass(run);
-      const exact = pass.from !== null && store.runs.checkpoints(run.id, pass.pass).length === 1;
-      if (exact || pass.pass >= MAX_DELTAS) {
-        const windows = store.runs.counts(run.id).pages;
-        return finishRun(store, epoch, run.id, { closed: exact, windows }, clock.now());
-      }
+      await readLast(run, epoch, applier, signal);
+      const step = nextStep(store, requireRun(store, run.id), settings);
+      if (step.kind === 'finish') return finishRun(store, epoch, run.id, step.assessment, settings, clock.now());
+      const { pass } = step;
       // Only where the delta of a delta did not get shorter: mostly it is empty, and nobody need wait for that.
-      if (pass.pass > (run.kind === 'full' ? 1 : 0)) await clock.sleep(DATE_STEP_MS, signal);
-      addDelta(epoch, run, pass);
+      const deltas = store.runs.passes(run.id).filter(({ kind }) => kind === 'delta').length;
+      if (pass.kind === 'delta' && deltas > 1) await clock.sleep(DATE_STEP_MS, signal);
+      guarded(epoch, () => store.runs.addPass(pass));
     }
   }
 
@@ -154,7 +162,8 @@ export async function createKeeper(options: KeeperOptions): Promise<Keeper> {
   }
 
   async function execute(run: Run, epoch: number, signal: AbortSignal): Promise<Run> {
-    const applier = createApplier({ store, clock, runId: run.id, epoch, ignoreFields: settings.ignoreFields });
+    const { ignoreFields, withdrawnAs } = settings;
+    const applier = createApplier({ store, clock, runId: run.id, epoch, ignoreFields, withdrawnAs });
     try {
       return await readAll(run, epoch, applier, signal);
     } catch (thrown) {

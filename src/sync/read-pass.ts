@@ -1,11 +1,13 @@
 import { type CapturedPage, type FetchOutcome, type FetchTask, type Window, windowKey } from '../catalog/page.ts';
-import { type WindowRead, windowsOfPass } from '../catalog/plan.ts';
+import { startOf } from '../catalog/plan.ts';
 import type { Clock } from '../clock.ts';
 import { CatchwordError, fromErrorRecord } from '../errors.ts';
+import type { Logger } from '../log.ts';
 import type { PageQueue } from '../queue/queue.ts';
 import type { Pass } from '../store/runs.ts';
 import type { Store } from '../store/store.ts';
 import type { Applied, Applier } from './apply-page.ts';
+import { planPass } from './plan-pass.ts';
 
 /** How often tasks that have not come back are handed to the queue again, in milliseconds: it may have lost them. */
 const RECONCILE_MS = 5_000;
@@ -27,6 +29,7 @@ export interface PassContext {
   readonly queue: PageQueue;
   readonly clock: Clock;
   readonly applier: Applier;
+  readonly log: Logger;
   readonly settings: PassSettings;
   readonly signal: AbortSignal;
   /** Called for each window that came back. */
@@ -44,8 +47,11 @@ export function interruption(): CatchwordError {
 export interface PassReader {
   /** Never throws: what goes wrong ends `done`. */
   handle(outcome: FetchOutcome): void;
-  /** Resolves when every window of the pass has its checkpoint; rejects with what ended it. */
-  readonly done: Promise<void>;
+  /**
+   * Resolves when every window of the pass has its checkpoint, or, with the size that it answers, when the source turns
+   * out to answer pages of another size than asked; rejects with what ended it.
+   */
+  readonly done: Promise<{ readonly answeredSize: number | null }>;
 }
 
 /**
@@ -53,16 +59,23 @@ export interface PassReader {
  * A start, a resume and the repair of a queue that forgot are the same step: what is missing is known from SQLite.
  */
 export function readPass(pass: Pass, context: PassContext): PassReader {
-  const { store, queue, clock, applier, settings, signal } = context;
-  const read = new Map<string, WindowRead>();
-  for (const window of store.runs.checkpoints(pass.runId, pass.pass)) read.set(windowKey(window), window);
+  const { store, queue, clock, applier, log, settings, signal } = context;
+  const { plan, taskOf: about } = planPass(store, pass);
+  const read = new Set<string>();
+  for (const window of store.runs.checkpoints(pass.runId, pass.pass)) {
+    read.add(windowKey(window));
+    plan.note(window);
+  }
   /** Handed to the queue and not back yet. */
   const pending = new Map<string, FetchTask>();
   /** Back, and in the applier's batch. */
   const arrived = new Set<string>();
+  /** Lookups that came to nothing. */
+  const givenUp = new Set<string>();
   const ended = new AbortController();
   let wake = (): void => {};
   let failure: unknown;
+  let answeredSize: number | null = null;
 
   function end(error: unknown): void {
     failure ??= error;
@@ -71,25 +84,31 @@ export function readPass(pass: Pass, context: PassContext): PassReader {
 
   function taskOf(window: Window): FetchTask {
     const maxAttempts = read.size === 0 && pass.pass === 0 ? settings.firstAttempts : settings.maxAttempts;
-    return { mirror: store.incarnation, runId: pass.runId, pass: pass.pass, window, from: pass.from, maxAttempts };
-  }
-
-  let planned: { reads: number; windows: Window[] } | undefined;
-  function windows(): Window[] {
-    if (planned?.reads !== read.size) {
-      planned = { reads: read.size, windows: windowsOfPass([...read.values()], pass.perPage) };
-    }
-    return planned.windows;
+    const { runId, pass: number, from } = pass;
+    return { mirror: store.incarnation, runId, pass: number, window, from, maxAttempts, ...about(window) };
   }
 
   function missing(): FetchTask[] {
-    const tasks: FetchTask[] = [];
-    for (const window of windows()) {
-      if (pending.size + tasks.length >= settings.lookahead) break;
-      const key = windowKey(window);
-      if (!read.has(key) && !pending.has(key) && !arrived.has(key)) tasks.push(taskOf(window));
-    }
-    return tasks;
+    const taken = (key: string) => pending.has(key) || arrived.has(key) || givenUp.has(key);
+    return plan.missing(Math.max(0, settings.lookahead - pending.size), taken).map(taskOf);
+  }
+
+  /** @throws CatchwordError PAGE_INVALID where the list goes on without anything new: else it would never end */
+  function checkProgress(window: Applied): void {
+    if (pass.kind !== 'list' && pass.kind !== 'delta') return;
+    if (window.items === 0 || startOf(window) < window.numItems || window.page === 1) return;
+    const before = plan.before(window);
+    if (before === undefined || !read.has(windowKey(before))) return;
+    const known = new Set(store.runs.idsOf(pass.runId, pass.pass, before));
+    if (store.runs.idsOf(pass.runId, pass.pass, window).some((id) => !known.has(id))) return;
+    throw new CatchwordError(
+      'PAGE_INVALID',
+      `page ${window.page} repeats the one before it, beyond the end of the list`,
+      {
+        retryable: false,
+        hint: 'The source does not seem to know pages by the names it was asked with: see CATCHWORD_PAGE_PARAM.',
+      },
+    );
   }
 
   /** Takes note of what was applied. */
@@ -98,7 +117,9 @@ export function readPass(pass: Pass, context: PassContext): PassReader {
       for (const checkpoint of apply()) {
         const key = windowKey(checkpoint);
         arrived.delete(key);
-        read.set(key, checkpoint);
+        read.add(key);
+        plan.note(checkpoint);
+        checkProgress(checkpoint);
       }
       wake();
     } catch (error) {
@@ -106,26 +127,66 @@ export function readPass(pass: Pass, context: PassContext): PassReader {
     }
   }
 
+  /** The source answers in a size of its own. Its pages are good, but they are not the windows that were asked for. */
+  function resize({ page: { envelope }, task }: CapturedPage): void {
+    if (answeredSize !== null || !pending.has(windowKey(task.window))) return;
+    if (pass.sizeIgnored || envelope.perPage < 1) {
+      end(
+        new CatchwordError('PAGE_INVALID', `asked for ${task.window.perPage} a page, got ${envelope.perPage}`, {
+          retryable: false,
+          hint: 'The source changes the size of its pages while it is read: set CATCHWORD_PER_PAGE to one that it keeps.',
+        }),
+      );
+      return;
+    }
+    answeredSize = envelope.perPage;
+    wake();
+  }
+
+  function fail({ task, error }: FetchOutcome & { kind: 'failed' }): void {
+    const key = windowKey(task.window);
+    if (pass.kind !== 'lookup' || error.code === 'INTERRUPTED') {
+      end(fromErrorRecord(error));
+      return;
+    }
+    log.warn({ vbid: task.vbid, code: error.code, reason: error.message }, 'a product could not be looked up');
+    pending.delete(key);
+    givenUp.add(key);
+    wake();
+  }
+
   function handle(outcome: FetchOutcome): void {
     const task = outcome.kind === 'captured' ? outcome.captured.task : outcome.task;
     const key = windowKey(task.window);
     if (task.mirror !== store.incarnation || task.runId !== pass.runId || task.pass !== pass.pass) return;
     // A queue may deliver twice; of a window that is there already the second has nothing to say.
-    if (failure !== undefined || arrived.has(key) || read.has(key)) return;
+    if (failure !== undefined || arrived.has(key) || read.has(key) || givenUp.has(key)) return;
     if (outcome.kind === 'failed') {
-      end(fromErrorRecord(outcome.error));
+      fail(outcome);
       return;
     }
+    const { captured } = outcome;
+    if (captured.page.envelope.perPage !== task.window.perPage) {
+      resize(captured);
+      return;
+    }
+    // Asked for under a plan that was given up.
+    if (!plan.has(task.window)) return;
     pending.delete(key);
     arrived.add(key);
-    context.onRead(outcome.captured, windows().length);
-    note(() => applier.take(outcome.captured));
+    context.onRead(captured, plan.size);
+    note(() => applier.take(captured));
   }
 
   async function loop(): Promise<void> {
     let reconcileAt = clock.now() + RECONCILE_MS;
     for (;;) {
       if (failure !== undefined) throw failure;
+      if (answeredSize !== null) {
+        note(() => applier.flush());
+        if (failure !== undefined) throw failure;
+        return;
+      }
       const tasks = missing();
       if (tasks.length === 0 && pending.size === 0) {
         // What the batch holds may show that the list goes on.
@@ -154,7 +215,7 @@ export function readPass(pass: Pass, context: PassContext): PassReader {
     }
   }
 
-  async function run(): Promise<void> {
+  async function run(): Promise<{ answeredSize: number | null }> {
     const onAbort = (): void => end(interruption());
     if (signal.aborted) onAbort();
     signal.addEventListener('abort', onAbort, { once: true });
@@ -163,6 +224,7 @@ export function readPass(pass: Pass, context: PassContext): PassReader {
     });
     try {
       await loop();
+      return { answeredSize };
     } finally {
       signal.removeEventListener('abort', onAbort);
       ended.abort();

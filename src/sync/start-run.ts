@@ -13,6 +13,8 @@ export interface RunRequest {
 
 export interface StartSettings {
   readonly perPage: number;
+  /** Products that neighbouring windows share; 0: plain pages. */
+  readonly seam: number;
   readonly overlapMs: number;
 }
 
@@ -32,13 +34,25 @@ export function startRun(
   return store.write(() => {
     store.lease.check(epoch);
     if (request.tick !== undefined && store.runs.hasTick(request.tick)) return null;
-    const watermark = store.watermark();
-    const since = request.from ?? (watermark === null ? null : deltaFrom(watermark, settings.overlapMs));
+    const readUpTo = store.readUpTo();
+    const since = request.from ?? (readUpTo === null ? null : deltaFrom(readUpTo, settings.overlapMs));
     const from = request.kind === 'delta' ? since : null;
     const kind = from === null ? 'full' : 'delta';
     if (store.products.lastId() === 0) store.products.dropLookups();
     const id = store.runs.create({ kind, from, startedAt: nowMs, tick: request.tick ?? null });
-    store.runs.addPass({ runId: id, pass: 0, from, sourceTime: null, numItems: null, perPage: settings.perPage });
+    store.runs.addPass({
+      runId: id,
+      pass: 0,
+      kind: from === null ? 'list' : 'delta',
+      root: 0,
+      from,
+      sourceTime: null,
+      numItems: null,
+      perPage: settings.perPage,
+      seam: settings.seam,
+      sizeIgnored: false,
+      reversed: false,
+    });
     const run = store.runs.get(id);
     if (run === undefined) throw new CatchwordError('NOT_FOUND', `run ${id} vanished while it was planned`);
     return run;

@@ -45,19 +45,21 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** The envelope must echo what was asked, and hold as many items as it says. */
-function checkEnvelope(envelope: Envelope, items: number, window: Window): void {
-  const { page, perPage, numItems, totalPages } = envelope;
+/**
+ * The envelope must name the page that was asked for. A page of another size than asked is for the reader to deal with.
+ * @returns why the totals contradict what the page holds; null where they agree
+ */
+function checkEnvelope({ page, perPage, numItems, totalPages }: Envelope, items: number, window: Window) {
   if (page !== window.page) throw invalid(`asked for page ${window.page}, got page ${page}`);
-  if (perPage !== window.perPage) throw invalid(`asked for ${window.perPage} a page, got ${perPage}`, false);
   if (items > perPage) throw invalid(`page ${page} holds ${items} items, more than the ${perPage} it may`);
   if (page < totalPages && items < perPage) {
-    throw invalid(`page ${page} of ${totalPages} holds ${items} items in place of ${perPage}`);
+    return `page ${page} of ${totalPages} holds ${items} items in place of ${perPage}`;
   }
   const expected = Math.max(0, numItems - (page - 1) * perPage);
-  if (page >= totalPages && items !== expected && totalPages === Math.ceil(numItems / perPage)) {
-    throw invalid(`page ${page} of ${totalPages} holds ${items} items; of ${numItems} it should hold ${expected}`);
+  if (items < perPage && page >= totalPages && items !== expected) {
+    return `page ${page} of ${totalPages} holds ${items} items; of ${numItems} it should hold ${expected}`;
   }
+  return null;
 }
 
 /** @returns the product, or the reason why it is none */
@@ -85,7 +87,7 @@ export function validatePage(text: string, window: Window): Page {
   }
   const { items, num_items, page, per_page, total_pages } = parsed.data;
   const envelope = { numItems: num_items, page, perPage: per_page, totalPages: total_pages };
-  checkEnvelope(envelope, items.length, window);
+  const doubt = checkEnvelope(envelope, items.length, window);
   if (bodies.length !== items.length) throw invalid(`page ${page} holds "items" in a form that cannot be read`);
   const rejected: RejectedItem[] = [];
   const products = bodies.map((body, position) => {
@@ -94,5 +96,21 @@ export function validatePage(text: string, window: Window): Page {
     rejected.push({ position, reason: product, body });
     return null;
   });
-  return { envelope, products, rejected };
+  return { envelope, products, rejected, doubt };
+}
+
+/**
+ * Reads the answer to a point lookup (interface: `GET /v4/products/:vbid`) as a page of one product, or of none where the
+ * service does not know it.
+ * @param text the response body; empty for "not found"
+ * @throws CatchwordError PAGE_INVALID where it is another product, or none
+ */
+export function validateLookup(text: string, vbid: string, window: Window): Page {
+  const envelope = { numItems: 1, page: window.page, perPage: window.perPage, totalPages: window.page };
+  if (text === '') return { envelope: { ...envelope, numItems: 0 }, products: [], rejected: [], doubt: null };
+  const item = parseJson(text);
+  const product = readItem(item, text.trim());
+  if (typeof product === 'string') throw invalid(`the answer to a lookup of ${vbid} is no product (${product})`);
+  if (product.vbid !== vbid) throw invalid(`asked for product ${vbid}, got ${product.vbid}`);
+  return { envelope, products: [product], rejected: [], doubt: null };
 }

@@ -88,7 +88,7 @@ export function itKeepsTheContract(clock: Clock, open: (setup: QueueSetup) => Pr
     ]);
 
     async function readAlone(again: typeof wanted) {
-      const { page, response } = await source.read(again, new AbortController().signal);
+      const { page, response } = await source.read(again, new AbortController().signal, 1);
       const { requestedAt, receivedAt } = response;
       expect(receivedAt).toBeGreaterThanOrEqual(requestedAt);
       const at = { requestedAt: expect.any(Number), receivedAt: expect.any(Number) };

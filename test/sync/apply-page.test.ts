@@ -24,9 +24,16 @@ function place(db = join(temporaryDirectory(), 'catalog.db'), ignoreFields: stri
   const store = openStore(db);
   onTestFinished(() => store.close());
   const epoch = store.lease.acquire(systemClock.now());
-  const run = startRun(store, epoch, { kind: 'full' }, { perPage: PER_PAGE, overlapMs: 0 }, systemClock.now());
+  const run = startRun(store, epoch, { kind: 'full' }, { perPage: PER_PAGE, seam: 0, overlapMs: 0 }, systemClock.now());
   if (run === null) throw new Error('no run was started');
-  const applier = createApplier({ store, clock: systemClock, runId: run.id, epoch, ignoreFields });
+  const applier = createApplier({
+    store,
+    clock: systemClock,
+    runId: run.id,
+    epoch,
+    ignoreFields,
+    withdrawnAs: 'updated',
+  });
   return { db, store, runId: run.id, applier, epoch };
 }
 
@@ -149,7 +156,14 @@ describe('applying pages', () => {
     expect(() => apply(at, captured(at, [product('B', '1')], { page: 2 }))).toThrow(
       expect.objectContaining({ code: 'LEASE_LOST' }),
     );
-    const applier = createApplier({ store: at.store, clock: systemClock, runId: at.runId, epoch, ignoreFields: [] });
+    const applier = createApplier({
+      store: at.store,
+      clock: systemClock,
+      runId: at.runId,
+      epoch,
+      ignoreFields: [],
+      withdrawnAs: 'updated',
+    });
     cancelRun(at.store, at.runId, systemClock.now());
     expect(() => apply({ ...at, applier }, captured(at, [product('B', '1')], { page: 2 }))).toThrow(
       expect.objectContaining({ code: 'RUN_CANCELLED' }),

@@ -72,15 +72,16 @@ describe('runs', () => {
     expect(expectExactLog(db)).toBe(5_000);
   });
 
-  it('a full run reports what it did not see, and removes nothing', async () => {
+  it('a sealed run removes what is gone', async () => {
     const sandbox = await sandboxOf({ items: 3_000, withdrawnForMs: 0 });
     const db = join(temporaryDirectory(), 'catalog.db');
     const settings = settingsFor(sandbox.url, db);
     await load(settings, 'full');
     await mutate(sandbox.url, { remove: 7, seed: 1 });
     const second = await load(settings, 'full');
-    expect(second).toMatchObject({ state: 'complete', missing: 7, removed: 0 });
-    expect(catalogOf(db).size).toBe(3_000);
+    expect(second).toMatchObject({ state: 'complete', proof: 'sealed', missing: 0, removed: 7 });
+    expect(catalogOf(db)).toEqual(await truthOf(sandbox.url));
+    expectExactLog(db);
   });
 
   it('an empty catalog is a complete run', async () => {

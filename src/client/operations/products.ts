@@ -1,12 +1,24 @@
 import type { FetchTask, PageResponse } from '../../catalog/page.ts';
 import type { SourceConfig } from '../../config.ts';
-import { header } from '../body.ts';
+import { type Headers, header } from '../body.ts';
 import type { Transport } from '../transport.ts';
 
 type ProductSettings = Pick<
   SourceConfig,
-  'pageParam' | 'perPageParam' | 'currencyParam' | 'includeDetails' | 'currency'
+  'pageParam' | 'perPageParam' | 'currencyParam' | 'includeDetails' | 'currency' | 'lookupPath'
 >;
+
+function sourceDate(headers: Headers): number | null {
+  const date = Date.parse(header(headers, 'date') ?? '');
+  return Number.isNaN(date) ? null : date;
+}
+
+function detailQuery(settings: ProductSettings): URLSearchParams {
+  const query = new URLSearchParams();
+  if (settings.includeDetails.length > 0) query.set('include_details', settings.includeDetails.join(','));
+  if (settings.currency.length > 0) query.set(settings.currencyParam, settings.currency.join(','));
+  return query;
+}
 
 /** `GET /v4/products` (interface, section 4.4): one window of the catalog, or of what changed since `task.from`. */
 export async function readProducts(
@@ -20,9 +32,23 @@ export async function readProducts(
     [settings.perPageParam]: String(window.perPage),
   });
   if (from !== null) query.set('from', new Date(from).toISOString());
-  if (settings.includeDetails.length > 0) query.set('include_details', settings.includeDetails.join(','));
-  if (settings.currency.length > 0) query.set(settings.currencyParam, settings.currency.join(','));
+  for (const [name, value] of detailQuery(settings)) query.set(name, value);
   const { text, headers, bytes, requestedAt, receivedAt } = await transport.get('/v4/products', query, signal);
-  const date = Date.parse(header(headers, 'date') ?? '');
-  return { text, sourceTime: Number.isNaN(date) ? null : date, bytes, requestedAt, receivedAt };
+  return { text, sourceTime: sourceDate(headers), bytes, requestedAt, receivedAt };
+}
+
+/**
+ * Point lookup (`CATCHWORD_LOOKUP_PATH`): one product by its `vbid`.
+ * @returns the item's text; empty where the service says that there is no such product
+ */
+export async function readProduct(
+  transport: Transport,
+  settings: ProductSettings,
+  vbid: string,
+  signal: AbortSignal,
+): Promise<PageResponse> {
+  const path = (settings.lookupPath ?? '').replace(':vbid', encodeURIComponent(vbid));
+  const answer = await transport.get(path, detailQuery(settings), signal, [404]);
+  const { status, text, headers, bytes, requestedAt, receivedAt } = answer;
+  return { text: status === 404 ? '' : text, sourceTime: sourceDate(headers), bytes, requestedAt, receivedAt };
 }

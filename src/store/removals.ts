@@ -1,0 +1,137 @@
+import type { Database } from 'better-sqlite3';
+import type { IdSet } from '../catalog/seams.ts';
+import type { ChangeStore, NewChange } from './changes.ts';
+import type { ProductStore } from './products.ts';
+
+/** A living product that may have to go. */
+export interface Candidate {
+  readonly id: number;
+  readonly vbid: string;
+  readonly title: string | null;
+  readonly body: string;
+}
+
+/** What becomes of products that were not seen. See the design, section 5. */
+export interface RemovalStore {
+  /** Living products that `seen` does not hold, by id. */
+  unseen(seen: IdSet): number[];
+  /** Undefined for a tombstone. */
+  candidate(id: number): Candidate | undefined;
+  /** Turns living products into tombstones, each with a `removed` change. @returns how many were living */
+  remove(ids: Iterable<number>, runId: number, atMs: number): number;
+  /** Brings back what `runId` removed and nothing has changed since, each with a `restored` change. @returns how many */
+  restore(runId: number, atMs: number): number;
+
+  /** Notes that a full run did not see these, and forgets all others. */
+  noteMissing(ids: readonly number[], runId: number): void;
+  /** How many full runs in a row did not see the product. */
+  missingRuns(id: number): number;
+  /** These were seen: they are neither missing nor to be removed by a held run. */
+  noteSeen(ids: Iterable<readonly number[]>): void;
+
+  hold(runId: number, ids: Iterable<number>): void;
+  /** What the run would remove and is still living, by id. */
+  held(runId: number): Candidate[];
+  release(runId: number): void;
+  /** Takes products off the run's list. */
+  spare(runId: number, ids: Iterable<number>): void;
+}
+
+export function createRemovalStore(sqlite: Database, products: ProductStore, changes: ChangeStore): RemovalStore {
+  const candidate = sqlite.prepare<[number], Candidate>(
+    'SELECT id, vbid, title, body FROM products WHERE id = ? AND removed_at IS NULL',
+  );
+  const isLiving = sqlite.prepare<[number], 1>('SELECT 1 FROM products WHERE id = ? AND removed_at IS NULL').pluck();
+  const head = sqlite
+    .prepare<[number], number>('SELECT changed_seq FROM products WHERE id = ? AND removed_at IS NULL')
+    .pluck();
+  const removedBy = sqlite
+    .prepare<[number], [number, number]>(
+      `SELECT changes.product_id, changes.seq FROM changes
+         JOIN products ON products.id = changes.product_id AND products.changed_seq = changes.seq
+       WHERE changes.run_id = ? AND changes.op = 2 ORDER BY changes.seq`,
+    )
+    .raw();
+  const addMissing = sqlite.prepare(
+    `INSERT INTO missing (product_id, runs, since_run) VALUES (?, 1, ?)
+     ON CONFLICT (product_id) DO UPDATE SET runs = runs + 1`,
+  );
+  const allMissing = sqlite.prepare<[], number>('SELECT product_id FROM missing').pluck();
+  const missingRuns = sqlite.prepare<[number], number>('SELECT runs FROM missing WHERE product_id = ?').pluck();
+  const dropMissing = sqlite.prepare('DELETE FROM missing WHERE product_id = ?');
+  const dropHeldProduct = sqlite.prepare('DELETE FROM held_removals WHERE product_id = ?');
+  const anyNoted = sqlite
+    .prepare<[], number>('SELECT EXISTS (SELECT 1 FROM missing) OR EXISTS (SELECT 1 FROM held_removals)')
+    .pluck();
+  const addHeld = sqlite.prepare('INSERT OR IGNORE INTO held_removals (run_id, product_id) VALUES (?, ?)');
+  const held = sqlite.prepare<[number], Candidate>(
+    `SELECT products.id, products.vbid, products.title, products.body FROM held_removals
+       JOIN products ON products.id = held_removals.product_id
+     WHERE held_removals.run_id = ? AND products.removed_at IS NULL ORDER BY products.id`,
+  );
+  const dropHeld = sqlite.prepare('DELETE FROM held_removals WHERE run_id = ?');
+  const spare = sqlite.prepare('DELETE FROM held_removals WHERE run_id = ? AND product_id = ?');
+
+  return {
+    unseen: (seen) => {
+      const ids: number[] = [];
+      if (products.living() === seen.size) return ids;
+      for (let id = 1; id <= products.lastId(); id++) {
+        if (!seen.has(id) && isLiving.get(id) === 1) ids.push(id);
+      }
+      return ids;
+    },
+    candidate: (id) => candidate.get(id),
+    remove: (ids, runId, atMs) => {
+      const records: NewChange[] = [];
+      let seq = changes.lastSeq();
+      for (const id of ids) {
+        const prevSeq = head.get(id);
+        if (prevSeq === undefined) continue;
+        seq++;
+        products.bury(id, seq, atMs);
+        records.push({ seq, op: 'removed', productId: id, prevSeq, before: '{}', added: [] });
+      }
+      changes.append(records, runId, atMs);
+      products.addLiving(-records.length);
+      return records.length;
+    },
+    restore: (runId, atMs) => {
+      const records: NewChange[] = [];
+      let seq = changes.lastSeq();
+      for (const [id, prevSeq] of removedBy.all(runId)) {
+        seq++;
+        products.revive(id, seq, atMs);
+        records.push({ seq, op: 'restored', productId: id, prevSeq, before: '{}', added: [] });
+      }
+      changes.append(records, runId, atMs);
+      products.addLiving(records.length);
+      return records.length;
+    },
+    noteMissing: (ids, runId) => {
+      const now = new Set(ids);
+      for (const id of allMissing.all()) if (!now.has(id)) dropMissing.run(id);
+      for (const id of ids) addMissing.run(id, runId);
+    },
+    missingRuns: (id) => missingRuns.get(id) ?? 0,
+    noteSeen: (pages) => {
+      if (anyNoted.get() !== 1) return;
+      for (const ids of pages) {
+        for (const id of ids) {
+          dropMissing.run(id);
+          dropHeldProduct.run(id);
+        }
+      }
+    },
+    hold: (runId, ids) => {
+      for (const id of ids) addHeld.run(runId, id);
+    },
+    held: (runId) => held.all(runId),
+    release: (runId) => {
+      dropHeld.run(runId);
+    },
+    spare: (runId, ids) => {
+      for (const id of ids) spare.run(runId, id);
+    },
+  };
+}

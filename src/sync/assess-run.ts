@@ -1,0 +1,237 @@
+import type { Window } from '../catalog/page.ts';
+import { holdsEnd, windowsOver } from '../catalog/plan.ts';
+import type { Evidence, ListEvidence, Run } from '../catalog/run.ts';
+import { createIdSet, examineSeams, type IdSet, type SeamInput, type SeamReport } from '../catalog/seams.ts';
+import type { Checkpoint, Pass } from '../store/runs.ts';
+import type { Store } from '../store/store.ts';
+
+/** Windows that repair a list, as a share of its own, over all rounds: beyond it, repairs would be a second reading. */
+const REPAIRS = 0.1;
+const REPAIRS_LEAST = 20;
+/** Half the width that the first repair of a gap reads, as a share of the largest window; the next reads twice as much. */
+const REPAIR_REACH = 0.4;
+
+type Read = Omit<Checkpoint, 'ids'>;
+
+/** A list that the run read: the catalog, or a delta. */
+export interface ReadList {
+  readonly pass: Pass;
+  /** Windows of the first reading and of all repairs. */
+  readonly windows: readonly Read[];
+  /** One response held all of it. */
+  readonly exact: boolean;
+  /** Null for an exact list, and for one of plain pages. */
+  readonly seams: SeamReport | null;
+  readonly repairs: number;
+}
+
+/** What a run has read so far, and what can be said of it. */
+export interface Assessment {
+  /** In the order in which they were read. */
+  readonly lists: readonly ReadList[];
+  /** Everything that a window, a delta or a lookup of the run held. */
+  readonly seen: IdSet;
+  /** The last thing that was read is a list of one response, so nothing can have happened while it was read. */
+  readonly closed: boolean;
+}
+
+interface RunPasses {
+  readonly passes: readonly Pass[];
+  readonly reads: ReadonlyMap<number, readonly Read[]>;
+}
+
+function passesOf(store: Store, runId: number, before: number): RunPasses {
+  const passes = store.runs.passes(runId).filter(({ pass }) => pass < before);
+  return { passes, reads: new Map(passes.map(({ pass }) => [pass, store.runs.checkpoints(runId, pass)])) };
+}
+
+/** Passes that told what was modified: deltas, and their repairs. */
+function tellsChanges({ kind, from }: Pass): boolean {
+  return kind === 'delta' || (kind === 'repair' && from !== null);
+}
+
+type ReadIds = (window: Read) => readonly number[];
+
+/** Which pass told last that a product was modified; 4 bits would do, a byte is simpler. */
+function modifications({ passes, reads }: RunPasses, idsOf: ReadIds, highest: number): (id: number) => number {
+  const last = new Uint8Array(highest + 1);
+  for (const pass of passes.filter(tellsChanges)) {
+    for (const window of reads.get(pass.pass) ?? []) for (const id of idsOf(window)) last[id] = pass.pass + 1;
+  }
+  return (id) => (last[id] ?? 0) - 1;
+}
+
+function assessList(root: Pass, all: RunPasses, input: Pick<SeamInput, 'modifiedIn' | 'highest'>, idsOf: ReadIds) {
+  const repairs = all.passes.filter(({ kind, root: of }) => kind === 'repair' && of === root.pass);
+  const own = all.reads.get(root.pass) ?? [];
+  const windows = [root, ...repairs].flatMap(({ pass }) => all.reads.get(pass) ?? []);
+  const [only] = own;
+  const exact = own.length === 1 && only !== undefined && only.page === 1 && holdsEnd(only);
+  const plain = exact || root.seam === 0;
+  if (plain) for (const window of windows) idsOf(window);
+  const seams = plain ? null : examineSeams({ windows, root: root.pass, idsOf, ...input });
+  return { pass: root, windows, exact, seams, repairs: repairs.length };
+}
+
+/** @param before only passes before this one are looked at */
+export function assessRun(store: Store, runId: number, before = Number.POSITIVE_INFINITY): Assessment {
+  const all = passesOf(store, runId, before);
+  const highest = store.products.lastId();
+  const seen = createIdSet(highest);
+  const idsOf: ReadIds = (window) => {
+    const ids = store.runs.idsOf(runId, window.pass, window);
+    for (const id of ids) if (id > 0) seen.add(id);
+    return ids;
+  };
+  const modifiedIn = modifications(all, idsOf, highest);
+  for (const { kind, pass } of all.passes) if (kind === 'lookup') all.reads.get(pass)?.forEach(idsOf);
+  const lists = all.passes
+    .filter(({ kind }) => kind === 'list' || kind === 'delta')
+    .map((pass) => assessList(pass, all, { modifiedIn, highest }, idsOf));
+  const last = all.passes.at(-1);
+  const closed = lists.some(({ pass, exact }) => exact && pass.pass === last?.pass);
+  return { lists, seen, closed };
+}
+
+/** The newest reading of the whole list. */
+export function newestList({ lists }: Assessment): ReadList | undefined {
+  return lists.findLast(({ pass }) => pass.kind === 'list');
+}
+
+/** The total that the most recent response told. */
+export function newestTotal(windows: readonly Read[]): number {
+  return windows.reduce((a, b) => (b.pass > a.pass || (b.pass === a.pass && b.requestedAt >= a.requestedAt) ? b : a))
+    .numItems;
+}
+
+/** Windows over the gaps of a list, each wider than the one that was tried before; none where that would be too many. */
+export function repairsOf({ pass: { pass, perPage, seam }, windows, seams, repairs }: ReadList): Window[] {
+  if (seams === null || seams.disorder > 0) return [];
+  const own = windows.filter((window) => window.pass === pass);
+  // Where pages are shorter than they say, so is a repair.
+  if (own.filter(({ doubt }) => doubt !== null).length > REPAIRS * own.length) return [];
+  const reach = REPAIR_REACH * perPage * 2 ** repairs;
+  const layout = { perPage, seam: Math.min(seam * 2 ** (repairs + 1), perPage >> 2) };
+  const found = new Map<string, Window>();
+  for (const { offset, shift } of seams.gaps) {
+    const centre = (offset ?? newestTotal(windows)) - (offset === null ? 0 : shift);
+    const low = Math.floor(centre - reach);
+    // A window that reaches beyond the end comes back short, and so shows that it holds it.
+    const high = offset === null ? centre + 1 : Math.ceil(centre + reach);
+    for (const window of windowsOver(low, high, layout)) found.set(`${window.page}x${window.perPage}`, window);
+  }
+  const most = Math.max(REPAIRS_LEAST, REPAIRS * own.length);
+  return windows.length - own.length + found.size > most ? [] : [...found.values()];
+}
+
+function listSealed({ exact, seams }: ReadList): boolean {
+  return exact || seams?.sealed === true;
+}
+
+/** Whether a delta of plain pages stood still while it was read, so that nothing can have slipped between them. */
+function isQuiet({ windows, seams, exact }: ReadList, later: readonly ReadList[]): boolean {
+  const still = windows.every(({ numItems }) => numItems === windows[0]?.numItems);
+  return exact || seams?.sealed === true || (still && later.every((list) => list.windows.every((w) => w.items === 0)));
+}
+
+export interface Conclusion {
+  /** Null for a delta of one response, which needs none. */
+  readonly proof: 'sealed' | 'open' | null;
+  /** Why it is open. */
+  readonly reasons: readonly string[];
+  readonly evidence: Evidence;
+  /** Every change since `deltaFrom` (and, of a sealed full run, before it) has been read. */
+  readonly deltasRead: boolean;
+  /** Where the run's deltas begin; milliseconds since 1970. */
+  readonly deltaFrom: number;
+  /** The run read as many products as the source says there are: one that it did not see counts as missing. */
+  readonly countAgrees: boolean;
+}
+
+function plainReason({ pass }: ReadList): string {
+  if (!pass.sizeIgnored)
+    return 'CATCHWORD_SEAM is off: plain pages do not overlap, and a product may slip between them';
+  return `the source answers ${pass.perPage} products a page whatever it is asked for, so pages cannot overlap (try CATCHWORD_PER_PAGE=${pass.perPage})`;
+}
+
+function reasonsOf(run: Run, assessment: Assessment): string[] {
+  const { lists, closed } = assessment;
+  const reasons = new Set<string>();
+  const list = newestList(assessment);
+  for (const read of lists) {
+    if (read.exact || (read.pass.kind === 'list' && read !== list)) continue;
+    const what = read.pass.kind === 'list' ? '' : ' of a delta';
+    if (read.seams === null) reasons.add(plainReason(read));
+    else if (read.seams.disorder > 0) reasons.add(`the source lists products in no stable order${what}`);
+    else if (!read.seams.sealed) {
+      const open = read.seams.gaps.length;
+      reasons.add(
+        `${open} of ${read.seams.states.length + 1} seams${what} did not close: the list moved faster than it was read`,
+      );
+    }
+  }
+  if (!closed) reasons.add('the source changed faster than its deltas could be read');
+  const doubted = lists.flatMap(({ windows }) => windows).filter(({ doubt }) => doubt !== null);
+  if (doubted[0] !== undefined) reasons.add(`the source contradicts itself: ${doubted[0].doubt}`);
+  if (run.kind === 'full' && list !== undefined) {
+    const total = newestTotal(list.windows);
+    if (!countAgrees(assessment, list)) {
+      reasons.add(`the source says that it has ${total} products, and ${assessment.seen.size} were read`);
+    }
+    const rejected = list.windows.reduce((sum, window) => sum + window.rejected, 0);
+    if (rejected > 0) reasons.add('items were rejected, and each may be a product that was not seen');
+  }
+  return [...reasons];
+}
+
+function countAgrees({ seen }: Assessment, { windows, seams }: ReadList): boolean {
+  const rejected = windows.reduce((sum, window) => sum + window.rejected, 0);
+  return seen.size + rejected + (seams?.repeated ?? 0) >= newestTotal(windows);
+}
+
+function evidenceOf(list: ReadList): ListEvidence {
+  const { pass, windows, seams } = list;
+  const own = windows.filter((window) => window.pass === pass.pass).length;
+  const states = seams?.states ?? [];
+  return {
+    pass: pass.pass,
+    kind: pass.kind === 'list' ? 'list' : 'delta',
+    windows: own,
+    repairs: windows.length - own,
+    overlap: states.length === 0 ? 0 : Math.round((seams?.sharedSum ?? 0) / states.length),
+    overlapLeast: seams?.sharedLeast ?? 0,
+    seams: states.length === 0 && !list.exact ? 'o'.repeat(own - 1) : states.join(''),
+  };
+}
+
+/** What can be said of a run that has read all that it is going to read. */
+export function conclude(store: Store, run: Run, assessment: Assessment): Conclusion {
+  const { lists, closed } = assessment;
+  const reasons = reasonsOf(run, assessment);
+  const list = newestList(assessment);
+  const deltas = lists.filter(({ pass }) => pass.kind === 'delta');
+  const exactDelta = run.kind === 'delta' && lists.length === 1 && closed;
+  const proof = exactDelta && reasons.length === 0 ? null : reasons.length === 0 ? 'sealed' : 'open';
+  const lookups = store.runs.passes(run.id).filter(({ kind }) => kind === 'lookup');
+  const evidence: Evidence = {
+    requests: store.runs.counts(run.id).requests,
+    deltas: deltas.length,
+    lookups: lookups.reduce((sum, { pass }) => sum + store.runs.checkpoints(run.id, pass).length, 0),
+    seen: assessment.seen.size,
+    numItems: list === undefined ? 0 : newestTotal(list.windows),
+    lists: lists.filter((read) => read.pass.kind === 'list' || !read.exact).map(evidenceOf),
+  };
+  const doubtful = deltas.some(({ windows }) => windows.some(({ doubt }) => doubt !== null));
+  const allRead = deltas.every((delta, at) => listSealed(delta) || isQuiet(delta, deltas.slice(at + 1)));
+  return {
+    proof,
+    reasons,
+    evidence,
+    deltasRead: closed && allRead && !doubtful,
+    deltaFrom: deltas.reduce((least, { pass }) => Math.min(least, pass.from ?? least), Number.POSITIVE_INFINITY),
+    countAgrees:
+      list !== undefined &&
+      countAgrees(assessment, list) &&
+      list.windows.every((w) => w.rejected === 0 && w.doubt === null),
+  };
+}

@@ -1,0 +1,150 @@
+import type { Run } from '../catalog/run.ts';
+import { deltaFrom } from '../catalog/watermark.ts';
+import type { Pass } from '../store/runs.ts';
+import type { Store } from '../store/store.ts';
+import {
+  type Assessment,
+  assessRun,
+  conclude,
+  newestList,
+  newestTotal,
+  type ReadList,
+  repairsOf,
+} from './assess-run.ts';
+
+/**
+ * What a run does next, decided from what SQLite holds of it, so that a resumed run decides the same:
+ *
+ * ```
+ * list ─► delta ─► delta of the delta … until one response holds it ─► all lists joined? ─ yes ─► finish
+ *          ▲                                                               │ no
+ *          ├──── windows over the gaps ◄───────────────────────────────────┤ some repairs
+ *          ├──── the list again, from its end to its head ◄────────────────┤ some passes
+ *          └──── point lookups of what was not seen ◄──────────────────────┘ once
+ * ```
+ * Whatever was read is followed by a delta since the last one, as a joint must not have been modified in between.
+ */
+export type Step =
+  | { readonly kind: 'read'; readonly pass: Pass }
+  | { readonly kind: 'finish'; readonly assessment: Assessment };
+
+export interface StepSettings {
+  readonly overlapMs: number;
+  /** Readings of the whole list, at most. */
+  readonly maxPasses: number;
+  /** Whether the source has a point lookup. */
+  readonly lookups: boolean;
+}
+
+/** Deltas of one run. A source that still outruns them is reported, not followed for ever. */
+const MAX_DELTAS = 12;
+/** Repairs of one list. */
+const MAX_REPAIRS = 5;
+/** `Date` counts whole seconds, and some services keep times of change in them. */
+const DATE_STEP_MS = 1_000;
+
+/** A clock that lags by less than this, and by less than half the overlap, loses nothing. */
+const CLOCK_TOLERANCE_MS = 60_000;
+
+function newPass(run: Run, after: Pass, pass: Partial<Pass> & Pick<Pass, 'kind' | 'from'>): Pass {
+  const number = after.pass + 1;
+  return {
+    runId: run.id,
+    pass: number,
+    root: number,
+    sourceTime: null,
+    numItems: null,
+    perPage: after.perPage,
+    seam: after.seam,
+    sizeIgnored: after.sizeIgnored,
+    reversed: false,
+    ...pass,
+  };
+}
+
+/** Since when the delta after `after` asks. */
+function sinceOf(store: Store, run: Run, passes: readonly Pass[], after: Pass, overlapMs: number): number {
+  const lastDelta = passes.findLast(({ kind }) => kind === 'delta');
+  const told = (lastDelta ?? passes[0])?.sourceTime ?? run.startedAt;
+  // What was read of the list before: a change may have become visible late. A delta of a delta asks for what happened
+  // while that one was read.
+  const since = after.kind === 'delta' ? told - DATE_STEP_MS : deltaFrom(told, overlapMs);
+  const readUpTo = store.readUpTo();
+  const plainList = run.kind === 'full' && after.seam === 0 && lastDelta === undefined && readUpTo !== null;
+  // A full run of plain pages proves nothing; so that its end may still move the watermark, it reads what any delta would.
+  return Math.max(0, plainList ? Math.min(since, deltaFrom(readUpTo, overlapMs)) : since);
+}
+
+/**
+ * Where a delta must begin when the source's clock was put back, since the watermark was set or while the run read: what
+ * changed since then may carry an earlier time than the deltas asked for. Null where it was not.
+ */
+function clockPutBack(store: Store, run: Run, passes: readonly Pass[], overlapMs: number): number | null {
+  const clocks = passes.flatMap(({ pass, sourceTime }) => {
+    const local = store.runs.passStart(run.id, pass);
+    return sourceTime === null || local === null ? [] : [{ source: sourceTime, local }];
+  });
+  const before = run.kind === 'delta' ? store.clockSeen() : null;
+  const reference = before ?? clocks[0];
+  if (reference === undefined) return null;
+  const toleranceMs = Math.min(CLOCK_TOLERANCE_MS, overlapMs / 2);
+  let since: number | null = null;
+  for (const { source, local } of clocks) {
+    const elapsedMs = Math.max(0, local - reference.local);
+    if (source >= reference.source + elapsedMs - toleranceMs) continue;
+    since = Math.min(since ?? Number.POSITIVE_INFINITY, deltaFrom(source - elapsedMs, overlapMs));
+  }
+  return since;
+}
+
+function repairable(assessment: Assessment): ReadList | undefined {
+  const list = newestList(assessment);
+  return assessment.lists.find(
+    (read) => (read.pass.kind === 'delta' || read === list) && read.repairs < MAX_REPAIRS && repairsOf(read).length > 0,
+  );
+}
+
+/** Whether reading the list once more may show something. */
+function worthAnotherPass(store: Store, assessment: Assessment, list: ReadList): boolean {
+  return store.products.living() > assessment.seen.size || assessment.seen.size < newestTotal(list.windows);
+}
+
+export function nextStep(store: Store, run: Run, settings: StepSettings): Step {
+  const passes = store.runs.passes(run.id);
+  const after = passes.at(-1);
+  if (after === undefined) throw new Error(`run ${run.id} has no pass`);
+  const deltas = passes.filter(({ kind }) => kind === 'delta');
+  const windows = store.runs.checkpoints(run.id, after.pass);
+  const exact = (after.kind === 'list' || after.kind === 'delta') && windows.length === 1;
+
+  if (!exact && deltas.length < MAX_DELTAS) {
+    const from = sinceOf(store, run, passes, after, settings.overlapMs);
+    return { kind: 'read', pass: newPass(run, after, { kind: 'delta', from }) };
+  }
+  const putBack = clockPutBack(store, run, passes, settings.overlapMs);
+  if (putBack !== null && deltas.length < MAX_DELTAS && !deltas.some(({ from }) => from !== null && from <= putBack)) {
+    return { kind: 'read', pass: newPass(run, after, { kind: 'delta', from: putBack }) };
+  }
+
+  const assessment = assessRun(store, run.id);
+  if (deltas.length >= MAX_DELTAS) return { kind: 'finish', assessment };
+  const gap = repairable(assessment);
+  if (gap !== undefined) {
+    const { root, from } = gap.pass;
+    return { kind: 'read', pass: newPass(run, after, { kind: 'repair', root, from }) };
+  }
+  const list = newestList(assessment);
+  if (run.kind === 'full' && list !== undefined && conclude(store, run, assessment).proof === 'open') {
+    const readings = passes.filter(({ kind }) => kind === 'list').length;
+    if (readings < settings.maxPasses && worthAnotherPass(store, assessment, list)) {
+      const numItems = newestTotal(list.windows);
+      const reversed = readings % 2 === 1;
+      return { kind: 'read', pass: newPass(run, after, { kind: 'list', from: null, numItems, reversed }) };
+    }
+    const looked = passes.some(({ kind }) => kind === 'lookup');
+    if (settings.lookups && !looked && store.products.living() > assessment.seen.size) {
+      return { kind: 'read', pass: newPass(run, after, { kind: 'lookup', from: null }) };
+    }
+  }
+  return { kind: 'finish', assessment };
+}

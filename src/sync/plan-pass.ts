@@ -1,0 +1,48 @@
+import type { FetchTask, Window } from '../catalog/page.ts';
+import { createFixedPlan, createListPlan, type PassPlan } from '../catalog/plan.ts';
+import type { Pass } from '../store/runs.ts';
+import type { Store } from '../store/store.ts';
+import { assessRun, newestList, repairsOf } from './assess-run.ts';
+
+/** Products that one run looks up, at most: a bound on its requests. */
+const LOOKUPS = 200;
+/** A lookup is a hint: where it does not work, the run goes on without. */
+const LOOKUP_ATTEMPTS = 3;
+
+/** Which windows a pass reads, and what the task of one adds. */
+export interface PlannedPass {
+  readonly plan: PassPlan;
+  readonly taskOf: (window: Window) => Partial<FetchTask>;
+}
+
+/** The product that a lookup must find, or it is not believed: one that the run has just seen. */
+export function controlOf(store: Store, pass: Pass): number | undefined {
+  const list = newestList(assessRun(store, pass.runId, pass.pass));
+  for (const window of list?.windows ?? []) {
+    const id = store.runs.idsOf(pass.runId, window.pass, window).find((one) => one > 0);
+    if (id !== undefined && store.removals.candidate(id) !== undefined) return id;
+  }
+  return undefined;
+}
+
+function plannedLookups(store: Store, pass: Pass): PlannedPass {
+  const control = controlOf(store, pass);
+  const unseen = store.removals.unseen(assessRun(store, pass.runId, pass.pass).seen).slice(0, LOOKUPS);
+  const ids = control === undefined ? [] : [control, ...unseen];
+  return {
+    plan: createFixedPlan(ids.map((id) => ({ page: id, perPage: 1 }))),
+    taskOf: ({ page }) => ({ vbid: store.removals.candidate(page)?.vbid ?? '', maxAttempts: LOOKUP_ATTEMPTS }),
+  };
+}
+
+/** The same for the same passes before it, so that a resumed pass goes on where it was. */
+export function planPass(store: Store, pass: Pass): PlannedPass {
+  const taskOf = (): Partial<FetchTask> => ({});
+  if (pass.kind === 'lookup') return plannedLookups(store, pass);
+  if (pass.kind === 'repair') {
+    const { lists } = assessRun(store, pass.runId, pass.pass);
+    const list = lists.find((read) => read.pass.pass === pass.root);
+    return { plan: createFixedPlan(list === undefined ? [] : repairsOf(list)), taskOf };
+  }
+  return { plan: createListPlan(pass), taskOf };
+}
