@@ -7,6 +7,7 @@ import { systemClock } from './clock.ts';
 import { changesCommand } from './commands/changes.ts';
 import type { CommandContext } from './commands/context.ts';
 import { daemonCommands } from './commands/daemon.ts';
+import { decideCommands } from './commands/decide.ts';
 import { demoCommand } from './commands/demo.ts';
 import { doctorCommand } from './commands/doctor.ts';
 import { colours } from './commands/format.ts';
@@ -15,6 +16,7 @@ import { runCommands } from './commands/runs.ts';
 import { sandboxCommand } from './commands/sandbox.ts';
 import { statusCommand } from './commands/status.ts';
 import { syncCommand } from './commands/sync.ts';
+import { verifyCommand } from './commands/verify.ts';
 import { readEnvironment } from './config.ts';
 import { CatchwordError, messageOf } from './errors.ts';
 import { VERSION } from './version.ts';
@@ -34,13 +36,15 @@ function program(context: CommandContext): Command {
     ...daemonCommands(context),
     statusCommand(context),
     ...runCommands(context),
+    ...decideCommands(context),
+    verifyCommand(context),
     ...productCommands(context),
     changesCommand(context),
     doctorCommand(context),
     sandboxCommand(context),
     demoCommand(context),
   ];
-  for (const command of [root, ...commands]) {
+  for (const command of [root, ...commands, ...commands.flatMap((one) => one.commands)]) {
     command.exitOverride().configureOutput({
       writeOut: (text) => context.stdout.write(text),
       // Usage errors are reported once, below, with everything else.

@@ -98,7 +98,7 @@ export interface SeamInput<W extends SeamWindow = SeamWindow> {
   readonly root: number;
   /** Product ids of a window, in the order of the response; 0 for a rejected item. */
   readonly idsOf: (window: W) => readonly number[];
-  /** The last pass of the run that told of the product as modified; -1 for none. */
+  /** The last pass whose delta told of the product; -1 for none. A delta's own windows may be joined by what it tells. */
   readonly modifiedIn: (id: number) => number;
   /** The highest product id. */
   readonly highest: number;
@@ -143,7 +143,7 @@ export function examineSeams<W extends SeamWindow>(input: SeamInput<W>): SeamRep
         const offset = startOf(holding) + was;
         sighting ??= { offset, shift: offset - startOf(window) - position };
       }
-      if (modifiedIn(id) >= window.pass) return;
+      if (modifiedIn(id) > window.pass) return;
       if (holding !== undefined) {
         sets.join(holder, at);
         if (holder === at - 1 && !isRepair) {

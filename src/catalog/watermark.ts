@@ -18,3 +18,27 @@ export function sourceTimeOf(response: Pick<PageResponse, 'sourceTime' | 'reques
 export function deltaFrom(watermark: number, overlapMs: number): number {
   return Math.max(0, watermark - overlapMs);
 }
+
+/** Two clocks at one moment, milliseconds since 1970: the source's and this machine's. */
+export interface Clocks {
+  readonly source: number;
+  readonly local: number;
+}
+
+/** A clock that lags by less than this, and by less than half the overlap, loses nothing. */
+const TOLERANCE_MS = 60_000;
+
+/**
+ * From when on a delta must ask where the source's clock was put back between `reference` and one of `later`: what
+ * changed since `reference` may carry any time from then on. Null where it was not.
+ */
+export function clockPutBack(reference: Clocks, later: readonly Clocks[], overlapMs: number): number | null {
+  const toleranceMs = Math.min(TOLERANCE_MS, overlapMs / 2);
+  let since: number | null = null;
+  for (const { source, local } of later) {
+    const elapsedMs = Math.max(0, local - reference.local);
+    if (source >= reference.source + elapsedMs - toleranceMs) continue;
+    since = Math.min(since ?? Number.POSITIVE_INFINITY, deltaFrom(source - elapsedMs, overlapMs));
+  }
+  return since;
+}

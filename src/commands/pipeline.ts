@@ -26,6 +26,8 @@ export interface KeeperOptions extends RoleOptions {
   /** Fetch in this process too; without Redis it always does. */
   readonly fetching: boolean;
   readonly onProgress?: (progress: Progress) => void;
+  /** No request before this, milliseconds since 1970; default: as the mirror knows. */
+  readonly notBefore?: number;
 }
 
 /** BullMQ and its Redis client take longer to load than a small delta takes, and most who run one have no Redis. */
@@ -76,19 +78,33 @@ export async function startFetcherService({ config, clock, log }: RoleOptions, r
   }
 }
 
-function startEmbedded({ config, clock, log }: RoleOptions, store: Store): { queue: PageQueue; services: Service[] } {
+function startEmbedded(
+  { config, clock, log, notBefore: asked = 0 }: RoleOptions & { notBefore?: number },
+  store: Store,
+) {
   const client = createCatalogClient(config, clock);
   const pace = paceOf(config.rateLimit);
   const lastRequest = store.runs.lastRequestAt();
   // A process that starts anew keeps the pace, and the pause, that the one before was held to.
-  const notBefore = Math.max(store.blockedUntil(), lastRequest === null ? 0 : lastRequest + (pace?.intervalMs ?? 0));
+  const notBefore = Math.max(
+    asked,
+    store.blockedUntil(),
+    lastRequest === null ? 0 : lastRequest + (pace?.intervalMs ?? 0),
+  );
   const queue = createEmbeddedQueue({
     ...{ clock, log, concurrency: config.concurrency },
     read: createReadWindow(client),
     pacer: createPacer({ pace, clock, notBefore }),
     onRateLimited: (untilMs) => store.setBlockedUntil(untilMs),
   });
-  return { queue, services: [{ name: 'client', stop: () => client.close() }] };
+  const services: Service[] = [{ name: 'client', stop: () => client.close() }];
+  return { queue, services };
+}
+
+/** Point lookups in this process, at the pace of any other request. */
+export function startLookups(options: RoleOptions, store: Store): { queue: PageQueue; stop: () => Promise<void> } {
+  const { queue, services } = startEmbedded(options, store);
+  return { queue, stop: () => stopAll([...services, { name: 'queue', stop: () => queue.close() }]) };
 }
 
 /**

@@ -2,7 +2,9 @@ import { Command } from 'commander';
 import type { Run } from '../catalog/run.ts';
 import { cancelRun, requireRun } from '../sync/finish-run.ts';
 import type { CommandContext } from './context.ts';
+import { heldLines, undoCommand } from './decide.ts';
 import { duration, moment, printJson, printLine, runJson, table, wholeNumber } from './format.ts';
+import { seamPicture } from './seams.ts';
 import { withMirror } from './status.ts';
 import { runSummary } from './sync.ts';
 
@@ -22,7 +24,8 @@ const HEAD = ['run', 'kind', 'state', 'proof', 'started (UTC)', 'took', 'pages',
 
 function runsCommand(context: CommandContext): Command {
   return new Command('runs')
-    .description('the newest runs')
+    .description('the newest runs; `runs undo <id>` brings back what one removed')
+    .addCommand(undoCommand(context))
     .option('--limit <n>', 'how many', wholeNumber('--limit', 1), 20)
     .option('--json', 'print one JSON document')
     .action((options: { limit: number; json?: boolean }) =>
@@ -51,11 +54,15 @@ function runCommand(context: CommandContext): Command {
       withMirror(context, (store) => {
         const run = requireRun(store, id);
         const rejected = store.runs.rejected(id, 100);
+        const held = store.removals.held(id);
         if (options.json) {
-          printJson(context, { ...runJson(run), rejected_items: rejected });
+          const removals = held.map(({ vbid, title }) => ({ vbid, title }));
+          printJson(context, { ...runJson(run), held_removals: removals, rejected_items: rejected });
           return;
         }
         printLine(context, runSummary(context, run));
+        if (run.evidence !== null) printLine(context, seamPicture(context, run.evidence));
+        if (run.state === 'held') printLine(context, `\n${heldLines(held, id)}`);
         if (rejected.length === 0) return;
         printLine(context);
         printLine(

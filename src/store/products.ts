@@ -38,6 +38,8 @@ export interface ProductStore {
   match(vbid: string, body: string): number | undefined;
   find(vbid: string): KnownProduct | undefined;
   get(vbid: string): ProductRow | undefined;
+  /** Living products with a key after this one, in the order of their keys. */
+  livingAfter(vbid: string, limit: number): Pick<ProductRow, 'vbid' | 'title' | 'body'>[];
   /** The highest id in use; ids are given out by the keeper, in order. */
   lastId(): number;
   insert(products: readonly NewProduct[], atMs: number): void;
@@ -78,6 +80,9 @@ export function createProductStore(sqlite: Database): ProductStore {
     )
     .raw();
   const get = sqlite.prepare<[string], ProductRow>(`SELECT ${ROW} FROM products WHERE vbid = ?`);
+  const livingAfter = sqlite.prepare<[string, number], Pick<ProductRow, 'vbid' | 'title' | 'body'>>(
+    'SELECT vbid, title, body FROM products WHERE vbid > ? AND removed_at IS NULL ORDER BY vbid LIMIT ?',
+  );
   const lastId = sqlite.prepare<[], number | null>('SELECT max(id) FROM products').pluck();
   const insertOne = sqlite.prepare(`INSERT INTO products (${COLUMNS}) VALUES ${VALUES}`);
   const insertMany = sqlite.prepare(
@@ -116,6 +121,7 @@ export function createProductStore(sqlite: Database): ProductStore {
       return row === undefined ? undefined : { id: row[0], body: row[1], changedSeq: row[2], removed: row[3] !== null };
     },
     get: (vbid) => get.get(vbid),
+    livingAfter: (vbid, limit) => livingAfter.all(vbid, limit),
     lastId: () => lastId.get() ?? 0,
     insert: (rows, atMs) => {
       let values: unknown[] = [];

@@ -17,6 +17,8 @@ export interface RemovalStore {
   unseen(seen: IdSet): number[];
   /** Undefined for a tombstone. */
   candidate(id: number): Candidate | undefined;
+  /** A living product that is none of these: what a lookup must find before it is believed. */
+  control(others: ReadonlySet<number>): Candidate | undefined;
   /** Turns living products into tombstones, each with a `removed` change. @returns how many were living */
   remove(ids: Iterable<number>, runId: number, atMs: number): number;
   /** Brings back what `runId` removed and nothing has changed since, each with a `restored` change. @returns how many */
@@ -82,6 +84,13 @@ export function createRemovalStore(sqlite: Database, products: ProductStore, cha
       return ids;
     },
     candidate: (id) => candidate.get(id),
+    control: (others) => {
+      for (let id = products.lastId(); id > 0; id--) {
+        const living = others.has(id) ? undefined : candidate.get(id);
+        if (living !== undefined) return living;
+      }
+      return undefined;
+    },
     remove: (ids, runId, atMs) => {
       const records: NewChange[] = [];
       let seq = changes.lastSeq();

@@ -6,7 +6,7 @@ import type { Evidence, Proof, Run, RunCounts, RunKind, RunState } from '../cata
 import { decodeIds, encodeIds } from './ids.ts';
 import { checkpoints, passes, rejectedItems, runs } from './schema.ts';
 
-export type PassKind = 'list' | 'delta' | 'repair' | 'lookup';
+export type PassKind = 'list' | 'delta' | 'catchup' | 'repair' | 'lookup';
 
 /** One reading of a list, or of a part of it, within a run. See schema.ts. */
 export interface Pass {

@@ -132,7 +132,8 @@ export const runs = sqliteTable(
 /**
  * One reading of a list, or of a part of it, in the order in which they were made: the next begins when all windows of
  * the one before have a checkpoint.
- * - kind: the whole list, a delta, windows that repair seams of an earlier pass, or point lookups
+ * - kind: the whole list; a delta; a delta from long before the run, which says nothing of what changed while it read;
+ *   windows that repair seams of an earlier pass; or point lookups
  * - root: the pass that read the list of which this one repairs seams; else its own number
  * - from_time: what the pass asks for; null for the whole list
  * - source_time: the source's clock at the pass's first response
@@ -151,7 +152,7 @@ export const passes = sqliteTable(
     sourceTime: integer('source_time'),
     numItems: integer('num_items'),
     perPage: integer('per_page').notNull(),
-    kind: text('kind', { enum: ['list', 'delta', 'repair', 'lookup'] })
+    kind: text('kind', { enum: ['list', 'delta', 'catchup', 'repair', 'lookup'] })
       .notNull()
       .default('list'),
     root: integer('root').notNull().default(0),

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Database } from 'better-sqlite3';
+import type { Clocks } from '../catalog/watermark.ts';
 import { CatchwordError } from '../errors.ts';
 import { type ChangeStore, createChangeStore } from './changes.ts';
 import { createLeaseStore, type Holder, type LeaseStore, thisProcess } from './lease.ts';
@@ -41,7 +42,7 @@ export interface Store {
    */
   readUpTo(): number | null;
   /** The source's clock and this machine's at the moment that the watermark was last set by. */
-  clockSeen(): ClockSeen | null;
+  clockSeen(): Clocks | null;
   /** Until when the source asked for no request; 0 for none. */
   blockedUntil(): number;
   setBlockedUntil(untilMs: number): void;
@@ -52,12 +53,6 @@ export interface Store {
   /** Moves the WAL into the file. */
   walCheckpoint(): void;
   close(): void;
-}
-
-/** Two clocks at one moment, milliseconds since 1970. */
-export interface ClockSeen {
-  readonly source: number;
-  readonly local: number;
 }
 
 export interface StoreOptions extends OpenOptions {

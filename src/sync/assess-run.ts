@@ -2,6 +2,7 @@ import type { Window } from '../catalog/page.ts';
 import { holdsEnd, windowsOver } from '../catalog/plan.ts';
 import type { Evidence, ListEvidence, Run } from '../catalog/run.ts';
 import { createIdSet, examineSeams, type IdSet, type SeamInput, type SeamReport } from '../catalog/seams.ts';
+import type { Clocks } from '../catalog/watermark.ts';
 import type { Checkpoint, Pass } from '../store/runs.ts';
 import type { Store } from '../store/store.ts';
 
@@ -31,6 +32,8 @@ export interface Assessment {
   readonly lists: readonly ReadList[];
   /** Everything that a window, a delta or a lookup of the run held. */
   readonly seen: IdSet;
+  /** What windows of the whole list held. */
+  readonly listed: IdSet;
   /** The last thing that was read is a list of one response, so nothing can have happened while it was read. */
   readonly closed: boolean;
 }
@@ -45,9 +48,9 @@ function passesOf(store: Store, runId: number, before: number): RunPasses {
   return { passes, reads: new Map(passes.map(({ pass }) => [pass, store.runs.checkpoints(runId, pass)])) };
 }
 
-/** Passes that told what was modified: deltas, and their repairs. */
-function tellsChanges({ kind, from }: Pass): boolean {
-  return kind === 'delta' || (kind === 'repair' && from !== null);
+/** Passes that told what was modified: deltas, and their repairs, which only complete them. */
+function tellsChanges({ root }: Pass, _at: number, passes: readonly Pass[]): boolean {
+  return passes.find(({ pass }) => pass === root)?.kind === 'delta';
 }
 
 type ReadIds = (window: Read) => readonly number[];
@@ -56,7 +59,10 @@ type ReadIds = (window: Read) => readonly number[];
 function modifications({ passes, reads }: RunPasses, idsOf: ReadIds, highest: number): (id: number) => number {
   const last = new Uint8Array(highest + 1);
   for (const pass of passes.filter(tellsChanges)) {
-    for (const window of reads.get(pass.pass) ?? []) for (const id of idsOf(window)) last[id] = pass.pass + 1;
+    for (const window of reads.get(pass.pass) ?? [])
+      for (const id of idsOf(window)) {
+        last[id] = Math.max(last[id] ?? 0, pass.root + 1);
+      }
   }
   return (id) => (last[id] ?? 0) - 1;
 }
@@ -78,19 +84,35 @@ export function assessRun(store: Store, runId: number, before = Number.POSITIVE_
   const all = passesOf(store, runId, before);
   const highest = store.products.lastId();
   const seen = createIdSet(highest);
+  const listed = createIdSet(highest);
+  const lists = new Set(
+    all.passes.filter(({ kind, from }) => kind !== 'lookup' && from === null).map(({ pass }) => pass),
+  );
   const idsOf: ReadIds = (window) => {
     const ids = store.runs.idsOf(runId, window.pass, window);
-    for (const id of ids) if (id > 0) seen.add(id);
+    for (const id of ids) {
+      if (id === 0) continue;
+      seen.add(id);
+      if (lists.has(window.pass)) listed.add(id);
+    }
     return ids;
   };
   const modifiedIn = modifications(all, idsOf, highest);
   for (const { kind, pass } of all.passes) if (kind === 'lookup') all.reads.get(pass)?.forEach(idsOf);
-  const lists = all.passes
-    .filter(({ kind }) => kind === 'list' || kind === 'delta')
+  const read = all.passes
+    .filter(({ kind }) => kind !== 'repair' && kind !== 'lookup')
     .map((pass) => assessList(pass, all, { modifiedIn, highest }, idsOf));
   const last = all.passes.at(-1);
-  const closed = lists.some(({ pass, exact }) => exact && pass.pass === last?.pass);
-  return { lists, seen, closed };
+  const closed = read.some(({ pass, exact }) => exact && pass.pass === last?.pass);
+  return { lists: read, seen, listed, closed };
+}
+
+/** The source's clock and this machine's at the start of each pass. */
+export function passClocks(store: Store, runId: number): Clocks[] {
+  return store.runs.passes(runId).flatMap(({ pass, sourceTime }) => {
+    const local = store.runs.passStart(runId, pass);
+    return sourceTime === null || local === null ? [] : [{ source: sourceTime, local }];
+  });
 }
 
 /** The newest reading of the whole list. */
@@ -144,7 +166,7 @@ export interface Conclusion {
   readonly deltasRead: boolean;
   /** Where the run's deltas begin; milliseconds since 1970. */
   readonly deltaFrom: number;
-  /** The run read as many products as the source says there are: one that it did not see counts as missing. */
+  /** The run read as many products as the source says there are, in one order: what it did not see counts as missing. */
   readonly countAgrees: boolean;
 }
 
@@ -175,7 +197,7 @@ function reasonsOf(run: Run, assessment: Assessment): string[] {
   if (doubted[0] !== undefined) reasons.add(`the source contradicts itself: ${doubted[0].doubt}`);
   if (run.kind === 'full' && list !== undefined) {
     const total = newestTotal(list.windows);
-    if (!countAgrees(assessment, list)) {
+    if (!countAgrees(assessment.seen, list)) {
       reasons.add(`the source says that it has ${total} products, and ${assessment.seen.size} were read`);
     }
     const rejected = list.windows.reduce((sum, window) => sum + window.rejected, 0);
@@ -184,7 +206,8 @@ function reasonsOf(run: Run, assessment: Assessment): string[] {
   return [...reasons];
 }
 
-function countAgrees({ seen }: Assessment, { windows, seams }: ReadList): boolean {
+/** @param seen what counts as read: with deltas, fewer than the source's total shows that something was missed */
+function countAgrees(seen: IdSet, { windows, seams }: ReadList): boolean {
   const rejected = windows.reduce((sum, window) => sum + window.rejected, 0);
   return seen.size + rejected + (seams?.repeated ?? 0) >= newestTotal(windows);
 }
@@ -209,7 +232,7 @@ export function conclude(store: Store, run: Run, assessment: Assessment): Conclu
   const { lists, closed } = assessment;
   const reasons = reasonsOf(run, assessment);
   const list = newestList(assessment);
-  const deltas = lists.filter(({ pass }) => pass.kind === 'delta');
+  const deltas = lists.filter(({ pass }) => pass.kind !== 'list');
   const exactDelta = run.kind === 'delta' && lists.length === 1 && closed;
   const proof = exactDelta && reasons.length === 0 ? null : reasons.length === 0 ? 'sealed' : 'open';
   const lookups = store.runs.passes(run.id).filter(({ kind }) => kind === 'lookup');
@@ -231,7 +254,8 @@ export function conclude(store: Store, run: Run, assessment: Assessment): Conclu
     deltaFrom: deltas.reduce((least, { pass }) => Math.min(least, pass.from ?? least), Number.POSITIVE_INFINITY),
     countAgrees:
       list !== undefined &&
-      countAgrees(assessment, list) &&
+      // Deltas tell of products that are gone as well.
+      countAgrees(assessment.listed, list) &&
       list.windows.every((w) => w.rejected === 0 && w.doubt === null),
   };
 }

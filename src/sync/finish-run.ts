@@ -1,23 +1,37 @@
 import type { Run } from '../catalog/run.ts';
+import { clockPutBack } from '../catalog/watermark.ts';
 import { CatchwordError } from '../errors.ts';
 import type { Store } from '../store/store.ts';
-import { type Assessment, type Conclusion, conclude } from './assess-run.ts';
+import { type Assessment, type Conclusion, conclude, passClocks } from './assess-run.ts';
 import { type SweepSettings, sweep } from './sweep.ts';
 
 /** Rejected items are of use while somebody looks for the reason. */
 const KEEP_REJECTED_MS = 30 * 86_400_000;
 
-export type FinishSettings = SweepSettings;
+export interface FinishSettings extends SweepSettings {
+  readonly overlapMs: number;
+}
 
 /** Where the watermark stands if every change up to the run's source time is in the mirror; else where it stood. */
-function moveWatermark(store: Store, run: Run, conclusion: Conclusion): void {
+function moveWatermark(
+  store: Store,
+  run: Run,
+  conclusion: Conclusion,
+  held: boolean,
+  { overlapMs }: FinishSettings,
+): void {
   if (run.sourceTime === null) return;
   const readUpTo = store.readUpTo();
-  const sealed = run.kind === 'full' && conclusion.proof === 'sealed';
-  const read = conclusion.deltasRead && (readUpTo === null || conclusion.deltaFrom <= readUpTo);
+  // A list that is held looks wrong: what it did not tell may still have to come from a delta.
+  const sealed = run.kind === 'full' && conclusion.proof === 'sealed' && !held;
+  const seen = store.clockSeen();
+  const clocks = passClocks(store, run.id);
+  // Of a full run the deltas begin where it began; they reach back to the watermark only by the same clock.
+  const sameClock = run.kind === 'delta' || seen === null || clockPutBack(seen, clocks, overlapMs) === null;
+  const read = conclusion.deltasRead && (readUpTo === null || (conclusion.deltaFrom <= readUpTo && sameClock));
   // Before the first watermark there is nothing that a later delta would be owed.
   const first = run.kind === 'full' && readUpTo === null;
-  if (sealed || read || first) store.advanceWatermark(run.sourceTime, run.startedAt);
+  if (sealed || read || first) store.advanceWatermark(run.sourceTime, clocks[0]?.local ?? run.startedAt);
 }
 
 /** Full runs before this one that wait for a decision: what they found is out of date. */
@@ -76,7 +90,7 @@ export function finishRun(
       error: null,
       evidence: conclusion.evidence,
     });
-    moveWatermark(store, run, conclusion);
+    moveWatermark(store, run, conclusion, held, settings);
     store.runs.prune(runId, nowMs - KEEP_REJECTED_MS);
     return requireRun(store, runId);
   });

@@ -1,6 +1,6 @@
 import type { Run } from '../catalog/run.ts';
-import { deltaFrom } from '../catalog/watermark.ts';
-import type { Pass } from '../store/runs.ts';
+import { clockPutBack, deltaFrom } from '../catalog/watermark.ts';
+import type { Pass, PassKind } from '../store/runs.ts';
 import type { Store } from '../store/store.ts';
 import {
   type Assessment,
@@ -8,6 +8,7 @@ import {
   conclude,
   newestList,
   newestTotal,
+  passClocks,
   type ReadList,
   repairsOf,
 } from './assess-run.ts';
@@ -43,9 +44,6 @@ const MAX_REPAIRS = 5;
 /** `Date` counts whole seconds, and some services keep times of change in them. */
 const DATE_STEP_MS = 1_000;
 
-/** A clock that lags by less than this, and by less than half the overlap, loses nothing. */
-const CLOCK_TOLERANCE_MS = 60_000;
-
 function newPass(run: Run, after: Pass, pass: Partial<Pass> & Pick<Pass, 'kind' | 'from'>): Pass {
   const number = after.pass + 1;
   return {
@@ -76,31 +74,32 @@ function sinceOf(store: Store, run: Run, passes: readonly Pass[], after: Pass, o
 }
 
 /**
- * Where a delta must begin when the source's clock was put back, since the watermark was set or while the run read: what
- * changed since then may carry an earlier time than the deltas asked for. Null where it was not.
+ * A delta from an earlier time, where the source's clock was put back: while the run read, or between the watermark and a
+ * delta run. What changed since then may carry an earlier time than the deltas asked for.
  */
-function clockPutBack(store: Store, run: Run, passes: readonly Pass[], overlapMs: number): number | null {
-  const clocks = passes.flatMap(({ pass, sourceTime }) => {
-    const local = store.runs.passStart(run.id, pass);
-    return sourceTime === null || local === null ? [] : [{ source: sourceTime, local }];
-  });
-  const before = run.kind === 'delta' ? store.clockSeen() : null;
-  const reference = before ?? clocks[0];
-  if (reference === undefined) return null;
-  const toleranceMs = Math.min(CLOCK_TOLERANCE_MS, overlapMs / 2);
-  let since: number | null = null;
-  for (const { source, local } of clocks) {
-    const elapsedMs = Math.max(0, local - reference.local);
-    if (source >= reference.source + elapsedMs - toleranceMs) continue;
-    since = Math.min(since ?? Number.POSITIVE_INFINITY, deltaFrom(source - elapsedMs, overlapMs));
-  }
-  return since;
+function lateDelta(
+  store: Store,
+  run: Run,
+  passes: readonly Pass[],
+  overlapMs: number,
+): Pick<Pass, 'kind' | 'from'> | null {
+  const clocks = passClocks(store, run.id);
+  const [first] = clocks;
+  if (first === undefined) return null;
+  const asked = (kinds: readonly PassKind[], from: number): boolean =>
+    passes.some((pass) => kinds.includes(pass.kind) && pass.from !== null && pass.from <= from);
+  const meanwhile = clockPutBack(first, clocks, overlapMs);
+  if (meanwhile !== null && !asked(['delta'], meanwhile)) return { kind: 'delta', from: meanwhile };
+  const seen = store.clockSeen();
+  const before = run.kind === 'full' || seen === null ? null : clockPutBack(seen, [first], overlapMs);
+  if (before !== null && !asked(['delta', 'catchup'], before)) return { kind: 'catchup', from: before };
+  return null;
 }
 
 function repairable(assessment: Assessment): ReadList | undefined {
   const list = newestList(assessment);
   return assessment.lists.find(
-    (read) => (read.pass.kind === 'delta' || read === list) && read.repairs < MAX_REPAIRS && repairsOf(read).length > 0,
+    (read) => (read.pass.kind !== 'list' || read === list) && read.repairs < MAX_REPAIRS && repairsOf(read).length > 0,
   );
 }
 
@@ -115,16 +114,14 @@ export function nextStep(store: Store, run: Run, settings: StepSettings): Step {
   if (after === undefined) throw new Error(`run ${run.id} has no pass`);
   const deltas = passes.filter(({ kind }) => kind === 'delta');
   const windows = store.runs.checkpoints(run.id, after.pass);
-  const exact = (after.kind === 'list' || after.kind === 'delta') && windows.length === 1;
+  const exact = after.kind !== 'repair' && after.kind !== 'lookup' && windows.length === 1;
 
   if (!exact && deltas.length < MAX_DELTAS) {
     const from = sinceOf(store, run, passes, after, settings.overlapMs);
     return { kind: 'read', pass: newPass(run, after, { kind: 'delta', from }) };
   }
-  const putBack = clockPutBack(store, run, passes, settings.overlapMs);
-  if (putBack !== null && deltas.length < MAX_DELTAS && !deltas.some(({ from }) => from !== null && from <= putBack)) {
-    return { kind: 'read', pass: newPass(run, after, { kind: 'delta', from: putBack }) };
-  }
+  const late = deltas.length < MAX_DELTAS ? lateDelta(store, run, passes, settings.overlapMs) : null;
+  if (late !== null) return { kind: 'read', pass: newPass(run, after, late) };
 
   const assessment = assessRun(store, run.id);
   if (deltas.length >= MAX_DELTAS) return { kind: 'finish', assessment };

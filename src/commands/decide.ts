@@ -1,0 +1,109 @@
+import { Command } from 'commander';
+import type { Run } from '../catalog/run.ts';
+import { loadConfig, requireSource } from '../config.ts';
+import { createLog } from '../log.ts';
+import type { Candidate } from '../store/removals.ts';
+import { openStore, type Store } from '../store/store.ts';
+import { approveRun, rejectRun, requireHeld, undoRun } from '../sync/decide.ts';
+import { holdLease } from '../sync/hold-lease.ts';
+import { recheck } from '../sync/recheck.ts';
+import type { CommandContext } from './context.ts';
+import { count, plural, printJson, printLine, runJson, table, wholeNumber } from './format.ts';
+import { startLookups } from './pipeline.ts';
+
+/** How many products are listed for a person; `--json` lists all. */
+const LISTED = 50;
+
+/** What a held run would remove, with titles. */
+export function heldLines(candidates: readonly Candidate[], runId: number): string {
+  const rows = candidates.slice(0, LISTED).map(({ vbid, title }) => [vbid, title]);
+  const rest = candidates.length - rows.length;
+  return [
+    `would remove ${plural(candidates.length, 'product')}:`,
+    table(['vbid', 'title'], rows),
+    ...(rest > 0 ? [`… and ${count(rest)} more: npx catchword run ${runId} --json`] : []),
+    `decide with: npx catchword approve ${runId}, or: npx catchword reject ${runId}`,
+  ].join('\n');
+}
+
+/** Opens the mirror and takes the lease, so that no run writes meanwhile. */
+async function withLease<T>(context: CommandContext, work: (store: Store, epoch: number) => Promise<T>): Promise<T> {
+  const store = openStore(loadConfig(context.environment).db, { mustExist: true });
+  try {
+    return await holdLease(store.lease, context.clock, createLog('error'), (epoch) => work(store, epoch));
+  } finally {
+    store.close();
+  }
+}
+
+/** Ids of products that the source, asked one by one, still has. Empty where it cannot be asked. */
+async function stillThere(context: CommandContext, store: Store, runId: number): Promise<readonly number[]> {
+  const config = loadConfig(context.environment);
+  if (config.lookupPath === undefined) return [];
+  const source = requireSource(config);
+  const lookups = startLookups({ config: source, clock: context.clock, log: createLog('error') }, store);
+  try {
+    return await recheck(store, lookups.queue, runId, context.signal);
+  } finally {
+    await lookups.stop();
+  }
+}
+
+function printRun(context: CommandContext, run: Run, json: boolean | undefined, text: string): void {
+  if (json) printJson(context, runJson(run));
+  else printLine(context, text);
+}
+
+function approveCommand(context: CommandContext): Command {
+  return new Command('approve')
+    .description('make the removals that a run holds; what was found alive since stays')
+    .argument('<run>', 'number of the run', wholeNumber('<run>', 1))
+    .option('--json', 'print one JSON document')
+    .action((id: number, options: { json?: boolean }) =>
+      withLease(context, async (store, epoch) => {
+        const { run: before, candidates } = requireHeld(store, id);
+        const alive = await stillThere(context, store, id);
+        const run = approveRun(store, epoch, id, context.clock.now(), alive);
+        const removed = run.removed - before.removed;
+        const stay = candidates.length - removed;
+        const kept = stay > 0 ? `; ${plural(stay, 'product')} found alive, which stay${stay === 1 ? 's' : ''}` : '';
+        printRun(context, run, options.json, `run ${id} is approved: ${plural(removed, 'product')} removed${kept}`);
+      }),
+    );
+}
+
+function rejectCommand(context: CommandContext): Command {
+  return new Command('reject')
+    .description('drop the removals that a run holds')
+    .argument('<run>', 'number of the run', wholeNumber('<run>', 1))
+    .option('--json', 'print one JSON document')
+    .action((id: number, options: { json?: boolean }) =>
+      withLease(context, async (store, epoch) => {
+        const run = rejectRun(store, epoch, id);
+        printRun(context, run, options.json, `run ${id} is rejected: nothing is removed`);
+      }),
+    );
+}
+
+/** `runs undo <id>`. */
+export function undoCommand(context: CommandContext): Command {
+  return new Command('undo')
+    .description('bring back what a run removed, as restored changes')
+    .argument('<id>', 'number of the run', wholeNumber('<id>', 1))
+    .option('--json', 'print one JSON document')
+    .action((id: number, options: { json?: boolean }) =>
+      withLease(context, async (store, epoch) => {
+        const restored = undoRun(store, epoch, id, context.clock.now());
+        if (options.json) printJson(context, { run: id, restored });
+        else
+          printLine(
+            context,
+            `${plural(restored, 'product')} that run ${id} removed ${restored === 1 ? 'is' : 'are'} back`,
+          );
+      }),
+    );
+}
+
+export function decideCommands(context: CommandContext): Command[] {
+  return [approveCommand(context), rejectCommand(context)];
+}

@@ -1,0 +1,97 @@
+import { Command } from 'commander';
+import { isWithdrawn } from '../catalog/product.ts';
+import type { Run } from '../catalog/run.ts';
+import { deltaFrom } from '../catalog/watermark.ts';
+import { loadConfig, requireSource } from '../config.ts';
+import { CatchwordError } from '../errors.ts';
+import { openStore, type Store } from '../store/store.ts';
+import { compareMirrors, type Disagreement } from '../sync/compare.ts';
+import { readAside } from './aside.ts';
+import type { CommandContext } from './context.ts';
+import { count, moment, plural, printJson, printLine } from './format.ts';
+
+/** Drift is what the next run would bring anyway; a difference is what should not be. */
+interface Verdict {
+  differences: number;
+  drifted: number;
+}
+
+const WORDS = { 'only-here': 'only here', 'only-there': 'only there', differs: 'differs' } as const;
+
+function line(found: Disagreement, drift: boolean): string {
+  const fields = found.kind === 'differs' ? `  ${found.fields.join(', ')}` : '';
+  return `${drift ? 'drift' : 'DIFF '}  ${WORDS[found.kind].padEnd(10)}  ${found.vbid}  ${found.title ?? ''}${fields}`;
+}
+
+function json(found: Disagreement, drift: boolean): Record<string, unknown> {
+  const { kind, vbid, title } = found;
+  return { kind, vbid, title, ...(found.kind === 'differs' && { fields: found.fields }), drift };
+}
+
+/** Whether the product changed at the source since the mirror was last complete, so that the next delta brings it. */
+function driftOf(there: Store, delta: Run): (found: Disagreement) => boolean {
+  const changed = new Set<string>();
+  for (const ids of there.runs.eachIds(delta.id)) {
+    for (const id of ids) {
+      const vbid = there.removals.candidate(id)?.vbid;
+      if (vbid !== undefined) changed.add(vbid);
+    }
+  }
+  return (found) =>
+    changed.has(found.vbid) ||
+    // Announced as withdrawn: the next full load removes it.
+    (found.kind === 'only-here' && isWithdrawn(JSON.parse(found.body) as Record<string, unknown>));
+}
+
+export function verifyCommand(context: CommandContext): Command {
+  return new Command('verify')
+    .description('read the source again without writing, and print every difference')
+    .option('--json', 'print NDJSON: one line for each difference, then the summary')
+    .action(async (options: { json?: boolean }) => {
+      const config = requireSource(loadConfig(context.environment));
+      const here = openStore(config.db, { mustExist: true });
+      try {
+        const readUpTo = here.readUpTo();
+        if (readUpTo === null) {
+          throw new CatchwordError('USAGE', 'the mirror was never filled: there is nothing to verify', {
+            hint: 'Fill it with: npx catchword sync.',
+          });
+        }
+        await readAside(context, config, here.blockedUntil(), async (aside) => {
+          const full = await aside.run({ kind: 'full' });
+          const delta = await aside.run({ kind: 'delta', from: deltaFrom(readUpTo, config.deltaOverlapMs) });
+          const isDrift = driftOf(aside.store, delta);
+          const verdict: Verdict = { differences: 0, drifted: 0 };
+          for (const found of compareMirrors(here, aside.store, config.ignoreFields)) {
+            const drift = isDrift(found);
+            if (drift) verdict.drifted++;
+            else verdict.differences++;
+            if (options.json) printJson(context, json(found, drift));
+            else printLine(context, line(found, drift));
+          }
+          summarize(context, verdict, full, here, options.json);
+        });
+      } finally {
+        here.close();
+      }
+    });
+}
+
+function summarize(context: CommandContext, verdict: Verdict, full: Run, here: Store, asJson?: boolean): void {
+  const { differences, drifted } = verdict;
+  if (differences > 0) context.setExitCode(3);
+  if (asJson) {
+    const { proof, reasons, items } = full;
+    printJson(context, { summary: { products: items, proof, reasons, differences, drifted } });
+    return;
+  }
+  printLine(
+    context,
+    `read ${plural(full.items, 'product')} from the source, proof ${full.proof}${full.reasons.map((r) => `: ${r}`).join('')}`,
+  );
+  printLine(
+    context,
+    `${plural(differences, 'difference')}, ${count(drifted)} drifted since ${moment(here.watermark())} UTC`,
+  );
+  if (differences > 0) printLine(context, 'Bring the mirror up to date with: npx catchword sync --full.');
+}

@@ -1,0 +1,62 @@
+import { changedPointers, difference, type Pointer, sameContent } from '../catalog/content.ts';
+import type { Store } from '../store/store.ts';
+
+/** A product that two mirrors do not agree about. */
+export type Disagreement =
+  | { readonly kind: 'only-here'; readonly vbid: string; readonly title: string | null; readonly body: string }
+  | { readonly kind: 'only-there'; readonly vbid: string; readonly title: string | null }
+  | {
+      readonly kind: 'differs';
+      readonly vbid: string;
+      readonly title: string | null;
+      readonly fields: readonly string[];
+    };
+
+interface Living {
+  readonly vbid: string;
+  readonly title: string | null;
+  readonly body: string;
+}
+
+const BATCH = 1000;
+
+/** Living products in the order of their keys, a batch at a time. */
+function* livingOf(store: Store): Generator<Living> {
+  for (let after = ''; ; ) {
+    const batch = store.products.livingAfter(after, BATCH);
+    yield* batch;
+    const last = batch.at(-1);
+    if (last === undefined) return;
+    after = last.vbid;
+  }
+}
+
+/**
+ * Every product that `here` and `there` do not agree about, in the order of keys. Memory does not grow with them.
+ * @param ignoreFields fields left out of the comparison
+ */
+export function* compareMirrors(here: Store, there: Store, ignoreFields: readonly Pointer[]): Generator<Disagreement> {
+  const [ours, theirs] = [livingOf(here), livingOf(there)];
+  let [a, b] = [ours.next().value as Living | undefined, theirs.next().value as Living | undefined];
+  while (a !== undefined || b !== undefined) {
+    if (b === undefined || (a !== undefined && keyBefore(a.vbid, b.vbid))) {
+      const { vbid, title, body } = a as Living;
+      yield { kind: 'only-here', vbid, title, body };
+      a = ours.next().value as Living | undefined;
+    } else if (a === undefined || keyBefore(b.vbid, a.vbid)) {
+      yield { kind: 'only-there', vbid: b.vbid, title: b.title };
+      b = theirs.next().value as Living | undefined;
+    } else {
+      if (!sameContent(a.body, b.body, ignoreFields)) {
+        yield { kind: 'differs', vbid: a.vbid, title: b.title, fields: changedPointers(difference(a.body, b.body)) };
+      }
+      a = ours.next().value as Living | undefined;
+      b = theirs.next().value as Living | undefined;
+    }
+  }
+}
+
+/** SQLite orders text by its UTF-8 bytes, which is not the order of JavaScript's UTF-16 where surrogates are involved. */
+function keyBefore(a: string, b: string): boolean {
+  return Buffer.compare(Buffer.from(a), Buffer.from(b)) < 0;
+}

@@ -1,0 +1,142 @@
+import { hash, type Random } from '../../src/sandbox/random.ts';
+
+export const ORDERS = ['id', 'anywhere', 'updated-asc', 'updated-desc', 'unstable'] as const;
+export type Order = (typeof ORDERS)[number];
+
+/** A product as the source shows it. Times: `stamp` is the source's clock, `since` the world's. */
+export interface Shown {
+  readonly id: number;
+  readonly version: number;
+  /** The time of change that the source puts on it. */
+  readonly stamp: number;
+  /** Since when it has been shown like this. */
+  readonly since: number;
+  /** Told of as `distributable: false`; no longer in the listing. */
+  readonly withdrawn: boolean;
+}
+
+export interface CatalogOptions {
+  readonly order: Order;
+  readonly inclusiveFrom: boolean;
+  /** Times of change are kept in whole seconds. */
+  readonly wholeSeconds: boolean;
+  readonly random: Random;
+  /** The world's clock, and the source's. */
+  readonly now: () => number;
+  readonly sourceNow: () => number;
+}
+
+export interface SimulatedCatalog {
+  readonly living: ReadonlyMap<number, Shown>;
+  /** What is told of as withdrawn. */
+  readonly withdrawn: ReadonlyMap<number, Shown>;
+  create(lagMs?: number): void;
+  update(lagMs?: number): void;
+  /** With a tombstone, deltas tell of it; without, it is simply not there any more. */
+  remove(tombstone: boolean): void;
+  restore(): void;
+  forgetWithdrawn(): void;
+  /** A piece of the listing at this moment. */
+  list(offset: number, limit: number): Shown[];
+  changedSince(fromMs: number): Shown[];
+  readonly size: number;
+}
+
+export function createSimulatedCatalog(size: number, options: CatalogOptions): SimulatedCatalog {
+  const { order, inclusiveFrom, wholeSeconds, random, now, sourceNow } = options;
+  const living = new Map<number, Shown>();
+  const withdrawn = new Map<number, Shown>();
+  const listing: Shown[] = [];
+  let nextId = 1;
+
+  function keyOf({ id, stamp }: Shown): number {
+    if (order === 'anywhere') return hash(7, id);
+    if (order === 'updated-asc') return stamp;
+    return order === 'updated-desc' ? -stamp : id;
+  }
+
+  function compare(a: Shown, b: Shown): number {
+    return keyOf(a) - keyOf(b) || a.id - b.id;
+  }
+
+  /** Index of the first that does not stand before `product`. */
+  function placeOf(product: Shown): number {
+    let low = 0;
+    let high = listing.length;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if (compare(listing[middle] as Shown, product) < 0) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+
+  function show(id: number, version: number, lagMs: number): void {
+    const exact = sourceNow() - lagMs;
+    const stamp = wholeSeconds ? Math.floor(exact / 1000) * 1000 : exact;
+    const product: Shown = { id, version, stamp, since: now(), withdrawn: false };
+    living.set(id, product);
+    listing.splice(placeOf(product), 0, product);
+  }
+
+  function hide(product: Shown): void {
+    listing.splice(placeOf(product), 1);
+    living.delete(product.id);
+  }
+
+  function any(): Shown | undefined {
+    return listing[Math.floor(random() * listing.length)];
+  }
+
+  const initial = sourceNow() - 40 * 86_400_000;
+  for (let n = 0; n < size; n++) {
+    const id = nextId++;
+    const product: Shown = { id, version: 1, stamp: initial + n * 1000, since: now(), withdrawn: false };
+    living.set(id, product);
+    listing.push(product);
+  }
+  listing.sort(compare);
+
+  return {
+    living,
+    withdrawn,
+    get size() {
+      return listing.length;
+    },
+    create: (lagMs = 0) => show(nextId++, 1, lagMs),
+    update: (lagMs = 0) => {
+      const product = any();
+      if (product === undefined) return;
+      hide(product);
+      show(product.id, product.version + 1, lagMs);
+    },
+    remove: (tombstone) => {
+      const product = any();
+      if (product === undefined) return;
+      hide(product);
+      if (!tombstone) return;
+      const stamp = wholeSeconds ? Math.floor(sourceNow() / 1000) * 1000 : sourceNow();
+      withdrawn.set(product.id, { ...product, version: product.version + 1, stamp, since: now(), withdrawn: true });
+    },
+    restore: () => {
+      const [product] = withdrawn.values();
+      if (product === undefined) return;
+      withdrawn.delete(product.id);
+      show(product.id, product.version + 1, 0);
+    },
+    forgetWithdrawn: () => withdrawn.clear(),
+    list: (offset, limit) => {
+      if (order !== 'unstable') return listing.slice(offset, offset + limit);
+      const shuffled = [...listing];
+      for (let at = shuffled.length - 1; at > 0; at--) {
+        const other = Math.floor(random() * (at + 1));
+        [shuffled[at], shuffled[other]] = [shuffled[other] as Shown, shuffled[at] as Shown];
+      }
+      return shuffled.slice(offset, offset + limit);
+    },
+    changedSince: (fromMs) =>
+      [...living.values(), ...withdrawn.values()]
+        .filter(({ stamp }) => (inclusiveFrom ? stamp >= fromMs : stamp > fromMs))
+        .sort((a, b) => a.stamp - b.stamp || a.id - b.id),
+  };
+}

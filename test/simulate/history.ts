@@ -1,0 +1,374 @@
+import { copyFileSync, existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Run, RunKind } from '../../src/catalog/run.ts';
+import { paceOf } from '../../src/client/rate.ts';
+import { createRandom, type Random } from '../../src/sandbox/random.ts';
+import { openStore } from '../../src/store/store.ts';
+import { approveRun, rejectRun } from '../../src/sync/decide.ts';
+import type { KeeperSettings } from '../../src/sync/keeper.ts';
+import { createSimulatedCatalog, ORDERS, type Order, type SimulatedCatalog } from './catalog.ts';
+import { createObserver, type Observer, Violation } from './invariants.ts';
+import { isExpected, Killed, type ProcessOptions, type SimulatedProcess, startProcess } from './process.ts';
+import { createSimulatedSource, type SourceBehaviour } from './source.ts';
+import { createWorld, type World } from './world.ts';
+
+/** Everything that a seed draws. */
+export interface Scenario {
+  readonly seed: number;
+  readonly perPage: number;
+  readonly seam: number;
+  readonly size: number;
+  readonly order: Order;
+  /** Changes for each page that is read. */
+  readonly churn: number;
+  readonly withdrawn: 'tombstone' | 'gone' | 'both';
+  readonly withdrawnAs: KeeperSettings['withdrawnAs'];
+  readonly lagMs: number;
+  readonly inclusiveFrom: boolean;
+  readonly wholeSeconds: boolean;
+  readonly behaviour: SourceBehaviour;
+  readonly sourceSkewMs: number;
+  readonly localSkewMs: number;
+  /** The source's clock is put back by so much, once; 0: never. */
+  readonly clockJumpMs: number;
+  readonly concurrency: number;
+  readonly rate: number | null;
+  /** Points at which the process dies, counted over all. */
+  readonly crashes: readonly number[];
+  readonly duplicated: number;
+  readonly twoKeepers: boolean;
+  /** For one run the source lists nothing. */
+  readonly outage: boolean;
+  readonly runs: readonly RunKind[];
+}
+
+export interface HistoryResult {
+  readonly scenario: Scenario;
+  readonly violation: string | null;
+  readonly trace: string;
+  readonly fullRuns: readonly Run[];
+  readonly falseRemovals: number;
+}
+
+const OVERLAP_MS = 300_000;
+const DAY_MS = 86_400_000;
+
+function pick<T>(random: Random, values: readonly T[]): T {
+  return values[Math.floor(random() * values.length)] as T;
+}
+
+/** Small histories mostly; one in forty reads 20,000 products, 1,000 a page. */
+export function drawScenario(seed: number): Scenario {
+  const random = createRandom(seed);
+  const often = (share: number): boolean => random() < share;
+  const large = often(0.025);
+  const perPage = large ? 1000 : pick(random, [20, 50, 50, 100, 1000]);
+  const small = [0, 1, perPage - 1, perPage, perPage + 1];
+  const size = large
+    ? 20_000
+    : perPage === 1000 || often(0.25)
+      ? pick(random, small)
+      : Math.floor(perPage * (2 + random() * 18));
+  const faulty = often(0.4);
+  const odd = often(0.15);
+  // Not both: totals that happen to fit a page that was cut cannot be told from the truth.
+  const oddity = odd ? pick(random, ['short', 'lies', 'repeats', 'size', 'order', 'order'] as const) : 'none';
+  // Without a Date, the machines' clocks have to agree to within minutes: nothing else tells the source's.
+  const dated = !often(0.1);
+  return {
+    seed,
+    perPage,
+    seam: perPage === 1000 ? 10 : pick(random, perPage < 50 ? [2, 3] : [3, 5, 10]),
+    size,
+    order: oddity === 'order' ? 'unstable' : pick(random, ORDERS.slice(0, 4)),
+    churn: pick(random, [0, 0.1, 0.5, 1, 3]),
+    withdrawn: pick(random, ['tombstone', 'gone', 'both'] as const),
+    withdrawnAs: pick(random, ['updated', 'updated', 'removed'] as const),
+    lagMs: often(0.3) ? Math.floor(random() * 200_000) : 0,
+    inclusiveFrom: often(0.5),
+    wholeSeconds: often(0.3),
+    behaviour: {
+      latencyMs: pick(random, [20, 300, 2_000]),
+      jitter: pick(random, [0, 1, 20]),
+      unavailable: faulty ? 0.05 : 0,
+      rateLimited: faulty ? 0.02 : 0,
+      cutShort: faulty ? 0.03 : 0,
+      wrongPage: faulty ? 0.02 : 0,
+      shortPage: oddity === 'short' ? pick(random, [0.05, 0.6]) : 0,
+      repeatedPage: oddity === 'repeats' ? 0.05 : 0,
+      lyingTotals: oddity === 'lies' ? pick(random, [0.1, 1]) : 0,
+      answeredSize: oddity === 'size' ? Math.max(1, Math.floor(perPage * (0.3 + random() * 0.6))) : null,
+      outage: false,
+      dated,
+      lookup: often(0.3),
+    },
+    sourceSkewMs: dated ? pick(random, [0, 0, DAY_MS, -DAY_MS, 4_000]) : 0,
+    localSkewMs: dated ? pick(random, [0, 0, 3_600_000]) : 0,
+    clockJumpMs: dated && often(0.1) ? Math.floor(random() * 7_200_000) : 0,
+    concurrency: pick(random, [1, 2, 8]),
+    rate: pick(random, [null, 50, 300]),
+    crashes: often(0.3) ? Array.from({ length: 3 }, () => 1 + Math.floor(random() * 150)) : [],
+    duplicated: often(0.2) ? 0.2 : 0,
+    twoKeepers: often(0.1),
+    outage: often(0.1),
+    runs: Array.from(
+      { length: 2 + Math.floor(random() * 3) },
+      (_, at): RunKind => (at === 0 || often(0.5) ? 'full' : 'delta'),
+    ),
+  };
+}
+
+export interface HistoryOptions {
+  /** Where files are made; default: in memory where there is such a place. */
+  readonly directory?: string;
+  /** Instead of the scenario's draw. */
+  readonly scenario?: Partial<Scenario>;
+}
+
+const FAST = existsSync('/dev/shm') ? '/dev/shm' : tmpdir();
+let template: string | undefined;
+
+/** An empty mirror; making one takes longer than most histories. */
+function emptyMirror(directory: string): string {
+  if (template === undefined) {
+    const home = mkdtempSync(join(FAST, 'catchword-template-'));
+    process.on('exit', () => rmSync(home, { recursive: true, force: true }));
+    template = join(home, 'catalog.db');
+    const store = openStore(template);
+    store.walCheckpoint();
+    store.close();
+  }
+  const file = join(directory, 'catalog.db');
+  copyFileSync(template, file);
+  return file;
+}
+
+function settingsOf(scenario: Scenario): KeeperSettings {
+  return {
+    perPage: scenario.perPage,
+    seam: scenario.seam,
+    overlapMs: OVERLAP_MS,
+    maxPasses: 2,
+    lookups: scenario.behaviour.lookup,
+    removalLimit: { percent: 1 },
+    confirmations: 2,
+    withdrawnAs: scenario.withdrawnAs,
+    runMaxAgeMs: DAY_MS,
+    ignoreFields: [],
+    lookahead: 2 * scenario.concurrency,
+    maxAttempts: 8,
+    firstAttempts: 6,
+  };
+}
+
+interface Setting {
+  readonly world: World;
+  readonly catalog: SimulatedCatalog;
+  readonly observer: Observer;
+  readonly scenario: Scenario;
+  readonly start: () => Promise<SimulatedProcess>;
+  readonly behaviour: SourceBehaviour;
+  readonly fullRuns: Run[];
+}
+
+/** Something changes: mostly an update. */
+function change(world: World, catalog: SimulatedCatalog, scenario: Scenario): void {
+  const kind = world.random();
+  const lagMs = scenario.lagMs > 0 && world.random() < 0.3 ? world.random() * scenario.lagMs : 0;
+  if (kind < 0.6) catalog.update(lagMs);
+  else if (kind < 0.75) catalog.create(lagMs);
+  else if (kind < 0.78) catalog.restore();
+  else catalog.remove(scenario.withdrawn === 'both' ? world.random() < 0.5 : scenario.withdrawn === 'tombstone');
+}
+
+/** With each page that is read, so many changes, some time soon. */
+function churnWith(world: World, catalog: SimulatedCatalog, scenario: Scenario): () => void {
+  const soonMs = scenario.behaviour.latencyMs * (1 + scenario.behaviour.jitter);
+  return () => {
+    const count = Math.floor(scenario.churn + world.random());
+    for (let n = 0; n < count; n++) {
+      world.at(world.now() + world.random() * soonMs, () => change(world, catalog, scenario));
+    }
+  };
+}
+
+/** Time between runs, in which things change as well. */
+async function pause({ world, catalog, scenario }: Setting): Promise<void> {
+  const lengthMs = world.random() * 900_000;
+  const most = scenario.churn === 0 ? 0 : Math.min(2 * scenario.perPage, scenario.size / 10);
+  const count = Math.floor(world.random() * most);
+  for (let n = 0; n < count; n++) {
+    world.at(world.now() + world.random() * lengthMs, () => change(world, catalog, scenario));
+  }
+  await world.advance(lengthMs);
+}
+
+/** The operator knows an outage when there is one. */
+function decide({ world, observer, behaviour }: Setting, { store, owner }: SimulatedProcess, run: Run): void {
+  const epoch = store.lease.acquire(world.clockOf(owner).now());
+  if (behaviour.outage) rejectRun(store, epoch, run.id);
+  else approveRun(store, epoch, run.id, world.now());
+  store.lease.release(epoch);
+  world.trace(`run ${run.id} ${behaviour.outage ? 'rejected' : 'approved'}`);
+  observer.step();
+}
+
+/** Makes a run happen, whatever it takes: a killed process is started again, a run that failed begun anew. */
+async function see(setting: Setting, kind: RunKind, tries = 12): Promise<Run | null> {
+  const { world, observer, start, fullRuns } = setting;
+  for (let attempt = 0; attempt < tries; attempt++) {
+    let process: SimulatedProcess | undefined;
+    try {
+      process = await start();
+      const run = await world.until(process.run(kind));
+      if (run === null) throw new Violation('a run was not started');
+      world.trace(
+        `run ${run.id} ${run.kind} ${run.state} ${run.proof} ${JSON.stringify(run.evidence)} ${run.reasons.join('; ')}`,
+      );
+      observer.runEnded(run, startOf(setting, run), setting.behaviour.outage);
+      if (run.kind === 'full') fullRuns.push(run);
+      if (run.state === 'held') decide(setting, process, run);
+      return run;
+    } catch (error) {
+      if (!isExpected(error)) throw error;
+      world.trace(`run ended: ${error instanceof Error ? `${error.name} ${error.message}` : ''}`);
+      observer.step();
+      await world.advance(error instanceof Killed ? world.random() * 60_000 : 31_000);
+    } finally {
+      await process?.close();
+    }
+  }
+  return null;
+}
+
+/** When the run began, by the world's clock. */
+function startOf({ scenario }: Setting, run: Run): number {
+  return run.startedAt - scenario.localSkewMs;
+}
+
+/** A process stands still for longer than its lease; another takes over; the first one wakes up and must not write. */
+async function standStill(setting: Setting): Promise<void> {
+  const { world, start, observer } = setting;
+  const first = await start();
+  const done = first.run('full');
+  done.catch(() => {});
+  await world.advance(500 + world.random() * 5_000);
+  first.owner.pausedUntil = world.now() + 45_000 + world.random() * 60_000;
+  await world.advance(31_000);
+  await see(setting, 'delta');
+  await world.advance(120_000);
+  await world.until(done.catch(() => null));
+  await first.close();
+  observer.step();
+}
+
+async function outage(setting: Setting): Promise<void> {
+  setting.behaviour.outage = true;
+  await see(setting, 'full');
+  setting.behaviour.outage = false;
+}
+
+async function live(setting: Setting, calm: () => void): Promise<void> {
+  const { world, catalog, observer, scenario } = setting;
+  for (const [at, kind] of scenario.runs.entries()) {
+    await see(setting, kind);
+    await pause(setting);
+    if (at === 0 && scenario.twoKeepers) await standStill(setting);
+    if (at === 0 && scenario.outage) await outage(setting);
+  }
+  calm();
+  // What became visible late has settled, and a clock that was put back has caught up.
+  await world.advance(2 * OVERLAP_MS + scenario.clockJumpMs);
+  const { order, behaviour } = scenario;
+  const plain = behaviour.answeredSize !== null;
+  if (order === 'unstable' && catalog.size >= Math.min(scenario.perPage, behaviour.answeredSize ?? 1000)) return;
+  let last: Run | null = null;
+  for (let night = 0; night < (plain ? 3 : 1); night++) last = await see(setting, 'full');
+  if (last === null) throw new Violation('in the end no full run was possible');
+  if (!plain && last.proof !== 'sealed') throw new Violation(`in the end the run is open: ${last.reasons.join('; ')}`);
+  observer.expectEqual();
+}
+
+/** Lives through one history. The same seed and code give the same trace, byte for byte. */
+export async function simulate(seed: number, options: HistoryOptions = {}): Promise<HistoryResult> {
+  const scenario: Scenario = { ...drawScenario(seed), ...options.scenario };
+  const directory = mkdtempSync(join(options.directory ?? FAST, 'catchword-sim-'));
+  const db = emptyMirror(directory);
+  let observer: Observer | undefined;
+  const world = createWorld(seed, () => {});
+  let jumpMs = 0;
+  const sourceNow = (): number => world.now() + scenario.sourceSkewMs - jumpMs;
+  const catalog = createSimulatedCatalog(scenario.size, {
+    ...scenario,
+    random: world.random,
+    now: world.now,
+    sourceNow,
+  });
+  const behaviour = { ...scenario.behaviour };
+  const source = createSimulatedSource(world, catalog, behaviour, sourceNow, () => onRequest());
+  observer = createObserver({ db, catalog, now: world.now, lagMs: scenario.lagMs });
+  const seen = observer;
+  let points = 0;
+  const crashes = new Set(scenario.crashes);
+  const start = (): Promise<SimulatedProcess> =>
+    startProcess({
+      world,
+      source,
+      db,
+      settings: settingsOf(scenario),
+      pace: paceOf(scenario.rate === null ? null : { requests: scenario.rate, windowMs: 60_000 }),
+      concurrency: scenario.concurrency,
+      skewMs: scenario.localSkewMs,
+      dies: () => crashes.has(++points),
+      onWrite: () => seen.step(),
+      duplicated: scenario.duplicated,
+    } satisfies ProcessOptions);
+  let onRequest = churnWith(world, catalog, scenario);
+  if (scenario.clockJumpMs > 0) {
+    world.at(world.now() + 30_000 + world.random() * 900_000, () => {
+      jumpMs = scenario.clockJumpMs;
+      world.trace(`the source's clock is put back by ${jumpMs} ms`);
+    });
+  }
+  const fullRuns: Run[] = [];
+  const setting: Setting = { world, catalog, observer, scenario, start, behaviour, fullRuns };
+  let violation: string | null = null;
+  try {
+    await live(setting, () => {
+      onRequest = () => {};
+      crashes.clear();
+      const calm = {
+        unavailable: 0,
+        rateLimited: 0,
+        cutShort: 0,
+        shortPage: 0,
+        wrongPage: 0,
+        repeatedPage: 0,
+        lyingTotals: 0,
+      };
+      Object.assign(behaviour, calm);
+    });
+    checkPace(scenario, source.requests);
+  } catch (error) {
+    violation = error instanceof Violation ? error.message : `${error instanceof Error ? error.stack : String(error)}`;
+    world.trace(`violation: ${violation}`);
+  } finally {
+    observer.close();
+    rmSync(directory, { recursive: true, force: true });
+  }
+  return { scenario, violation, trace: world.lines.join('\n'), fullRuns, falseRemovals: observer.falseRemovals };
+}
+
+/** No minute holds more requests than the rate, for any one process. */
+function checkPace({ rate }: Scenario, requests: readonly { owner: { name: string }; at: number }[]): void {
+  if (rate === null) return;
+  const byOwner = new Map<object, number[]>();
+  for (const { owner, at } of requests) byOwner.set(owner, [...(byOwner.get(owner) ?? []), at]);
+  for (const times of byOwner.values()) {
+    times.forEach((at, index) => {
+      if ((times[index + rate] ?? Number.POSITIVE_INFINITY) - at < 60_000)
+        throw new Violation('too many requests in a minute');
+    });
+  }
+}

@@ -1,0 +1,166 @@
+import Database from 'better-sqlite3';
+import type { Run } from '../../src/catalog/run.ts';
+import { createHistory } from '../../src/store/history.ts';
+import { keepStatements } from '../../src/store/statements.ts';
+import { openStore } from '../../src/store/store.ts';
+import type { SimulatedCatalog } from './catalog.ts';
+import { bodyOf } from './source.ts';
+
+/** What must always hold does not: the simulation has found a defect. */
+export class Violation extends Error {}
+
+interface Copy {
+  readonly body: string;
+  readonly version: number;
+}
+
+export interface Observer {
+  /** After each transaction: the log and the mirror are one. */
+  step(): void;
+  /** After a run: replaying the log gives the mirror, and what the run promised is so. */
+  runEnded(run: Run, started: number, outage: boolean): void;
+  /** The mirror holds what the source shows, no more and no less. */
+  expectEqual(): void;
+  /** Living products that runs removed. */
+  readonly falseRemovals: number;
+  close(): void;
+}
+
+export interface ObserverOptions {
+  readonly db: string;
+  readonly catalog: SimulatedCatalog;
+  readonly now: () => number;
+  /** How late a change may become visible. */
+  readonly lagMs: number;
+}
+
+function versionOf(body: string): number {
+  return (JSON.parse(body) as { version: number }).version;
+}
+
+function fail(message: string): never {
+  throw new Violation(message);
+}
+
+/** Looks at the file from outside, and at the source from inside. */
+export function createObserver({ db, catalog, now }: ObserverOptions): Observer {
+  const store = openStore(db);
+  const history = createHistory(store);
+  const sqlite = new Database(db, { readonly: true });
+  keepStatements(sqlite);
+  const watermarkNow = sqlite.prepare<[], number | null>('SELECT watermark FROM mirror').pluck();
+  const mirrored = sqlite.prepare<[], [string, string]>('SELECT vbid, body FROM catalog').raw();
+  const unfinished = sqlite.prepare<[], { id: number; told: number }>(
+    `SELECT runs.id, (SELECT coalesce(sum(created + updated + removed + restored), 0) FROM checkpoints
+       WHERE run_id = runs.id) AS told FROM runs WHERE finished_at IS NULL`,
+  );
+  const replica = new Map<string, Copy>();
+  const newest = new Map<string, number>();
+  const tally = new Map<number, number>();
+  let seq = 0;
+  let watermark = 0;
+  let falseRemovals = 0;
+  /** Since the watermark was first set: what changed after it must reach the mirror by deltas alone. */
+  let firstWatermarkAt = Number.POSITIVE_INFINITY;
+  const removedNow: { vbid: string; at: number; run: number }[] = [];
+
+  function apply(): void {
+    for (;;) {
+      const changes = history.after(seq, 1000);
+      if (changes.length === 0) return;
+      for (const { seq: at, op, vbid, body, runId } of changes) {
+        if (at !== seq + 1) fail(`record ${at} follows record ${seq}`);
+        seq = at;
+        tally.set(runId, (tally.get(runId) ?? 0) + 1);
+        const was = replica.get(vbid);
+        if ((was === undefined) !== (op === 'created' || op === 'restored')) fail(`${op} of ${vbid}, which was ${was}`);
+        if (body === null) {
+          replica.delete(vbid);
+          removedNow.push({ vbid, at: now(), run: runId });
+          continue;
+        }
+        const version = versionOf(body);
+        if (was?.body === body) fail(`a record of ${vbid} without a change`);
+        if (version < (newest.get(vbid) ?? 0)) fail(`${vbid} went back from ${newest.get(vbid)} to ${version}`);
+        newest.set(vbid, version);
+        replica.set(vbid, { body, version });
+      }
+    }
+  }
+
+  function step(): void {
+    apply();
+    const at = watermarkNow.get() ?? 0;
+    if (at < watermark) fail(`the watermark went back from ${watermark} to ${at}`);
+    if (watermark === 0 && at > 0) firstWatermarkAt = now();
+    watermark = at;
+    const run = unfinished.get();
+    if (run === undefined) return;
+    if (run.told !== (tally.get(run.id) ?? 0)) {
+      fail(`run ${run.id} counts ${run.told} changes, the log ${tally.get(run.id)}`);
+    }
+  }
+
+  function compareMirror(): void {
+    for (const [vbid, body] of mirrored.all()) {
+      if (replica.get(vbid)?.body !== body) fail(`${vbid} differs between log and mirror`);
+    }
+    if (store.products.living() !== replica.size) fail(`${store.products.living()} living, ${replica.size} by the log`);
+  }
+
+  /** Everything that was shown like this since before `time`. */
+  function* unmodifiedSince(time: number) {
+    for (const product of catalog.living.values()) if (product.since < time) yield product;
+  }
+
+  return {
+    step,
+    get falseRemovals() {
+      return falseRemovals;
+    },
+    runEnded: (run, started, outage) => {
+      step();
+      compareMirror();
+      const removed = removedNow.filter((one) => one.run === run.id);
+      const wronglyRemoved = removed.filter(({ vbid, at }) => {
+        const product = catalog.living.get(Number(vbid.slice(1)));
+        return product !== undefined && product.since < started && at >= started;
+      });
+      falseRemovals += wronglyRemoved.length;
+      const sealed = run.kind === 'full' && run.proof === 'sealed';
+      if (sealed && wronglyRemoved[0]) fail(`sealed run ${run.id} removed ${wronglyRemoved[0].vbid}, which lives`);
+      // Of a list that lies about being empty no run can tell; what it must not do is believe it.
+      if (sealed && !outage) {
+        for (const product of unmodifiedSince(started)) {
+          const copy = replica.get(`P${product.id}`);
+          if (copy?.body !== bodyOf(product)) fail(`sealed run ${run.id} missed P${product.id} ${copy?.body}`);
+        }
+      }
+      // A run that moved the watermark has read every change since the one before, however the clocks went.
+      if (run.sourceTime === null || store.clockSeen()?.source !== run.sourceTime) return;
+      for (const product of unmodifiedSince(started)) {
+        if (product.since < firstWatermarkAt) continue;
+        const copy = replica.get(`P${product.id}`);
+        if (copy?.body !== bodyOf(product)) {
+          fail(`run ${run.id} moved the watermark past a change of P${product.id} (${copy?.body})`);
+        }
+      }
+    },
+    expectEqual: () => {
+      step();
+      compareMirror();
+      for (const product of catalog.living.values()) {
+        const copy = replica.get(`P${product.id}`);
+        if (copy?.body !== bodyOf(product)) fail(`in the end P${product.id} differs: ${copy?.body}`);
+      }
+      for (const [vbid] of replica) {
+        const id = Number(vbid.slice(1));
+        if (!catalog.living.has(id) && !catalog.withdrawn.has(id)) fail(`in the end ${vbid} is only here`);
+      }
+    },
+    close: () => {
+      sqlite.close();
+      store.close();
+    },
+  };
+}

@@ -1,0 +1,137 @@
+import pino from 'pino';
+import type { Run, RunKind } from '../../src/catalog/run.ts';
+import { createPacer, type Pace } from '../../src/client/rate.ts';
+import { CatchwordError } from '../../src/errors.ts';
+import { createEmbeddedQueue } from '../../src/queue/embedded.ts';
+import type { PageQueue } from '../../src/queue/queue.ts';
+import { openStore, type Store } from '../../src/store/store.ts';
+import { createReadWindow } from '../../src/sync/fetch-page.ts';
+import { createKeeper, type KeeperSettings } from '../../src/sync/keeper.ts';
+import type { SimulatedSource } from './source.ts';
+import type { Owner, World } from './world.ts';
+
+/** What a process that was killed does: nothing. */
+export class Killed extends Error {}
+
+export interface ProcessOptions {
+  readonly world: World;
+  readonly source: SimulatedSource;
+  readonly db: string;
+  readonly settings: KeeperSettings;
+  readonly pace: Pace | null;
+  readonly concurrency: number;
+  readonly skewMs: number;
+  /** Counts the points at which the process could die; true: it does, at this one. */
+  readonly dies: (point: string) => boolean;
+  /** After each transaction. */
+  readonly onWrite: () => void;
+  /** Shares of outcomes that are handed over twice, or lost, by the queue. */
+  readonly duplicated: number;
+}
+
+export interface SimulatedProcess {
+  readonly owner: Owner;
+  readonly store: Store;
+  /** @throws Killed, CatchwordError */
+  run(kind: RunKind): Promise<Run | null>;
+  close(): Promise<void>;
+}
+
+const log = pino({ level: 'silent' });
+let processes = 0;
+
+/** A queue may hand over an outcome twice: the second time must change nothing. */
+function duplicating(queue: PageQueue, twice: () => boolean): PageQueue {
+  return {
+    ...queue,
+    consume: (handle) =>
+      queue.consume(async (outcome) => {
+        await handle(outcome);
+        if (twice()) await handle(outcome);
+      }),
+  };
+}
+
+export async function startProcess(options: ProcessOptions): Promise<SimulatedProcess> {
+  const { world, source, db, dies, onWrite } = options;
+  const owner: Owner = { name: `p${processes++ % 10}`, skewMs: options.skewMs, pausedUntil: 0, dead: false };
+  let kill = (): void => {};
+  const killed = new Promise<never>((_, reject) => {
+    kill = () => reject(new Killed('killed'));
+  });
+  killed.catch(() => {});
+
+  function point(name: string): void {
+    if (owner.dead) throw new Killed('dead');
+    if (!dies(name)) return;
+    world.trace(`${owner.name} killed at ${name}`);
+    owner.dead = true;
+    kill();
+    throw new Killed(name);
+  }
+
+  const opened = openStore(db, { self: { pid: 1, host: owner.name, boot: null, pidNamespace: null } });
+  const store: Store = {
+    ...opened,
+    write: (work) => {
+      point('before a transaction');
+      const result = opened.write(work);
+      world.trace(`${owner.name} write ${opened.changes.lastSeq()}`);
+      onWrite();
+      point('after a transaction');
+      return result;
+    },
+    runs: {
+      ...opened.runs,
+      addCheckpoint: (checkpoint) => {
+        point('inside a transaction');
+        opened.runs.addCheckpoint(checkpoint);
+      },
+    },
+  };
+  const base = world.clockOf(owner);
+  const clock = {
+    ...base,
+    sleep: async (ms: number, signal?: AbortSignal): Promise<void> => {
+      await base.sleep(ms, signal);
+      point('after a wait');
+    },
+  };
+  const notBefore = Math.max(store.blockedUntil(), (store.runs.lastRequestAt() ?? 0) + (options.pace?.intervalMs ?? 0));
+  const queue = duplicating(
+    createEmbeddedQueue({
+      read: createReadWindow(source.clientFor(owner, point)),
+      concurrency: options.concurrency,
+      pacer: createPacer({ pace: options.pace, clock, notBefore }),
+      clock,
+      log,
+      onRateLimited: (untilMs) => store.setBlockedUntil(untilMs),
+    }),
+    () => options.duplicated > 0 && world.random() < options.duplicated,
+  );
+  const keeper = await createKeeper({ store, queue, clock, log, settings: options.settings });
+
+  return {
+    owner,
+    store,
+    run: async (kind) => {
+      const done = keeper.run({ kind }, new AbortController().signal);
+      done.catch(() => {});
+      return await Promise.race([done, killed]);
+    },
+    close: async () => {
+      const alive = !owner.dead;
+      owner.dead = true;
+      if (alive) await queue.close();
+      await new Promise((resolve) => {
+        setImmediate(resolve);
+      });
+      opened.close();
+    },
+  };
+}
+
+/** Errors after which a run can be taken up again, or a new one begun; any other is a defect. */
+export function isExpected(error: unknown): boolean {
+  return error instanceof Killed || (error instanceof CatchwordError && error.code !== 'NOT_FOUND');
+}

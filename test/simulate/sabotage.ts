@@ -1,0 +1,213 @@
+/** One deliberate bug: what is replaced, and by what. Every `find` must occur exactly once, or the bug is out of date. */
+export interface Sabotage {
+  readonly name: string;
+  readonly edits: readonly { readonly file: string; readonly find: string; readonly replace: string }[];
+}
+
+function bug(name: string, file: string, find: string, replace: string): Sabotage {
+  return { name, edits: [{ file, find, replace }] };
+}
+
+/** The test of the test: each of these must be found by the simulator. */
+export const SABOTAGES: readonly Sabotage[] = [
+  bug(
+    'the epoch is not checked',
+    'src/store/lease.ts',
+    'if (current().epoch !== epoch) {',
+    'if (current().epoch < epoch) {',
+  ),
+  bug('no transaction', 'src/store/transaction.ts', 'return run.immediate(work) as T;', 'return work();'),
+  bug(
+    'a checkpoint is written before what it stands for',
+    'src/sync/apply-page.ts',
+    '    const applied = store.write(() => {',
+    '    const early = store.write(() => pages.filter(({ task }) => !store.runs.hasCheckpoint(runId, task.pass, task.window)).map((page) => { pin(page); store.runs.addCheckpoint(checkpointOf(page, compare(page))); return page; }));\n    const applied = store.write(() => { for (const page of early) { const draft = compare(page); if (draft.created.size + draft.changed.size > 0) write(draft); } if (early.length > 0) return early.map((page) => { const { ids: _ids, ...rest } = checkpointOf(page, compare(page)); return rest; });',
+  ),
+  bug(
+    'the watermark is local time',
+    'src/catalog/watermark.ts',
+    'return response.sourceTime - Math.max(0, response.receivedAt - response.requestedAt);',
+    'return response.requestedAt;',
+  ),
+  {
+    name: 'the watermark is taken at the end of the run',
+    edits: [
+      {
+        file: 'src/sync/apply-page.ts',
+        find: 'if (first !== undefined && sourceTime >= first.source) return;',
+        replace: '',
+      },
+      {
+        file: 'src/sync/apply-page.ts',
+        find: 'const sourceTime = sourceTimeOf(response) - elapsed;',
+        replace: 'const sourceTime = sourceTimeOf(response) + 0 * elapsed;',
+      },
+      {
+        file: 'src/store/runs.ts',
+        find: 'const earliest = sql<number>`min(',
+        replace: 'const earliest = sql<number>`max(',
+      },
+    ],
+  },
+  bug(
+    'the watermark goes back',
+    'src/store/store.ts',
+    'watermark = max(coalesce(watermark, 0), :to)',
+    'watermark = :to',
+  ),
+  bug(
+    'the watermark moves although a delta is open',
+    'src/sync/assess-run.ts',
+    'deltasRead: closed && allRead && !doubtful,',
+    'deltasRead: allRead || closed || !doubtful || doubtful,',
+  ),
+  bug('the last window is skipped', 'src/catalog/plan.ts', '    return at + 1;\n', '    return Math.max(1, at);\n'),
+  bug(
+    'a modified product is a joint',
+    'src/catalog/seams.ts',
+    'if (modifiedIn(id) > window.pass) return;',
+    'if (modifiedIn(id) > 250) return;',
+  ),
+  bug(
+    'an open run removes what it did not see',
+    'src/sync/sweep.ts',
+    "const sealed = conclusion.proof === 'sealed';",
+    'const sealed = conclusion.proof !== null;',
+  ),
+  bug(
+    'open seams are believed',
+    'src/catalog/seams.ts',
+    'const joined = heads.some((head) => ends.has(head));',
+    'const joined = heads.length > 0 && ends.size >= 0;',
+  ),
+  bug(
+    'the end of the list need not be seen',
+    'src/catalog/seams.ts',
+    'const ends = new Set(all.flatMap((window, at) => (holdsEnd(window) ? [sets.find(at)] : [])));',
+    'const ends = new Set(all.flatMap((window, at) => (holdsEnd(window) || at > 0 ? [sets.find(at)] : [])));',
+  ),
+  bug(
+    'the order of the list is not looked at',
+    'src/catalog/seams.ts',
+    'sealed: joined && disorder === 0,',
+    'sealed: joined && disorder < 1e9,',
+  ),
+  {
+    name: 'a long delta is read in plain pages',
+    edits: [
+      {
+        file: 'src/sync/plan-pass.ts',
+        find: 'return { plan: createListPlan(pass), taskOf };',
+        replace: "return { plan: createListPlan(pass.kind === 'delta' ? { ...pass, seam: 0 } : pass), taskOf };",
+      },
+      {
+        file: 'src/sync/assess-run.ts',
+        find: 'return exact || seams?.sealed === true;',
+        replace: 'return exact || seams?.sealed === true || seams !== null;',
+      },
+      {
+        file: 'src/sync/assess-run.ts',
+        find: 'else if (!read.seams.sealed) {',
+        replace: "else if (!read.seams.sealed && read.pass.kind === 'list') {",
+      },
+    ],
+  },
+  {
+    name: 'deltas are not followed until one fits in a response',
+    edits: [
+      {
+        file: 'src/sync/next-step.ts',
+        find: 'if (!exact && deltas.length < MAX_DELTAS) {',
+        replace: "if (!exact && after.kind !== 'delta') {",
+      },
+      {
+        file: 'src/sync/assess-run.ts',
+        find: 'const closed = read.some(({ pass, exact }) => exact && pass.pass === last?.pass);',
+        replace: "const closed = last?.kind === 'delta';",
+      },
+    ],
+  },
+  {
+    name: 'a repair is not followed by a delta',
+    edits: [
+      {
+        file: 'src/sync/next-step.ts',
+        find: "const exact = (after.kind === 'list' || after.kind === 'delta') && windows.length === 1;",
+        replace:
+          "const exact = after.kind === 'repair' || ((after.kind === 'list' || after.kind === 'delta') && windows.length === 1);",
+      },
+      {
+        file: 'src/sync/assess-run.ts',
+        find: 'const closed = read.some(({ pass, exact }) => exact && pass.pass === last?.pass);',
+        replace:
+          "const closed = last?.kind === 'repair' || read.some(({ pass, exact }) => exact && pass.pass === last?.pass);",
+      },
+    ],
+  },
+  bug(
+    'no delta after the list',
+    'src/sync/next-step.ts',
+    "const exact = (after.kind === 'list' || after.kind === 'delta') && windows.length === 1;",
+    "const exact = after.kind === 'list' || windows.length === 1;",
+  ),
+  bug(
+    'a delta asks for nothing before the watermark',
+    'src/catalog/watermark.ts',
+    'return Math.max(0, watermark - overlapMs);',
+    'return Math.max(0, watermark + 0 * overlapMs);',
+  ),
+  bug(
+    'a clock that was put back is not noticed',
+    'src/sync/next-step.ts',
+    'if (source >= reference.source + elapsedMs - toleranceMs) continue;',
+    'if (source >= reference.source + elapsedMs - toleranceMs || toleranceMs > 0) continue;',
+  ),
+  bug(
+    'the earlier read wins when it comes late',
+    'src/sync/apply-page.ts',
+    'if (later.has(known.id)) continue;',
+    'if (later.has(-1)) continue;',
+  ),
+  bug(
+    'deltas do not count as seen',
+    'src/sync/assess-run.ts',
+    '      seen.add(id);\n',
+    '      if (lists.has(window.pass)) seen.add(id);\n',
+  ),
+  bug(
+    'a removal has no record',
+    'src/store/removals.ts',
+    "        records.push({ seq, op: 'removed', productId: id, prevSeq, before: '{}', added: [] });\n      }\n      changes.append(records, runId, atMs);",
+    "        records.push({ seq, op: 'removed', productId: id, prevSeq, before: '{}', added: [] });\n      }\n      changes.append([], runId, atMs);",
+  ),
+  bug(
+    'a product that comes back stays removed',
+    'src/sync/apply-page.ts',
+    'if (!known.removed && sameContent(known.body, product.body, ignoreFields)) continue;',
+    'if (sameContent(known.body, product.body, ignoreFields)) continue;',
+  ),
+  bug(
+    'an unchanged product is written again',
+    'src/sync/apply-page.ts',
+    'if (known.removed || !same) draft.changed',
+    'if (known.removed || !same || later.size >= 0) draft.changed',
+  ),
+  bug(
+    'an empty catalog is believed',
+    'src/sync/finish-run.ts',
+    'const held = swept?.holdReason != null;',
+    'const held = swept?.holdReason === undefined && swept !== null;',
+  ),
+  bug(
+    'the rate is taken for twice what it is',
+    'src/client/rate.ts',
+    'return { intervalMs: ((1 + MARGIN) * rate.windowMs) / rate.requests,',
+    'return { intervalMs: (0.5 * rate.windowMs) / rate.requests,',
+  ),
+  bug(
+    'a resumed pass takes what was planned for read',
+    'src/sync/read-pass.ts',
+    'if (!plan.has(task.window)) return;',
+    'if (!plan.has(task.window) || (read.size > 3 && task.window.page % 7 === 0)) { read.add(key); plan.note({ ...task.window, items: task.window.perPage, numItems: captured.page.envelope.numItems, totalPages: 0, requestedAt: 0, doubt: null }); pending.delete(key); wake(); return; }',
+  ),
+];
