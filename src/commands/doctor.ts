@@ -1,26 +1,12 @@
 import { existsSync } from 'node:fs';
 import { Command } from 'commander';
-import { sourceTimeOf } from '../catalog/watermark.ts';
-import { createCatalogClient } from '../client/client.ts';
 import { type Config, loadConfig, OPTIONS, requireSource } from '../config.ts';
 import { CatchwordError, messageOf } from '../errors.ts';
 import { checkCron } from '../schedule/scheduler.ts';
 import { openStore } from '../store/store.ts';
-import { createReadWindow } from '../sync/fetch-page.ts';
 import type { CommandContext } from './context.ts';
-import { colours, count, duration, moment, plural, printJson, printLine, size } from './format.ts';
-
-type Level = 'ok' | 'note' | 'failed';
-
-interface Finding {
-  readonly check: string;
-  readonly level: Level;
-  readonly text: string;
-  readonly hint?: string;
-}
-
-/** Clocks that differ by more are worth a word; the watermark follows the source's, so nothing is lost. */
-const SKEW_MS = 60_000;
+import { colours, moment, plural, printJson, printLine, size } from './format.ts';
+import { type Finding, probeSource } from './probe.ts';
 
 type Check = () => Promise<Omit<Finding, 'check'>> | Omit<Finding, 'check'>;
 
@@ -73,34 +59,6 @@ function mirror(config: Config): Omit<Finding, 'check'> {
   }
 }
 
-async function source(context: CommandContext, config: Config): Promise<Omit<Finding, 'check'>> {
-  const { clock, signal } = context;
-  const client = createCatalogClient(requireSource(config), clock);
-  try {
-    const task = { mirror: '', runId: 0, pass: 0, window: { page: 1, perPage: 1 }, from: null, maxAttempts: 1 };
-    const { page, response } = await createReadWindow(client)(task, signal, 1);
-    const tookMs = response.receivedAt - response.requestedAt;
-    const answer = `${count(page.envelope.numItems)} products, answered in ${duration(tookMs)}`;
-    if (response.sourceTime === null) {
-      return {
-        level: 'note',
-        text: `${answer}, without a Date`,
-        hint: 'Local time less five minutes is used as its clock.',
-      };
-    }
-    const skewMs = sourceTimeOf(response) - response.requestedAt;
-    if (Math.abs(skewMs) < SKEW_MS) return { level: 'ok', text: answer };
-    const off = `${duration(Math.abs(skewMs))} ${skewMs < 0 ? 'behind' : 'ahead of'} this machine's`;
-    return {
-      level: 'note',
-      text: `${answer}; its clock is ${off}`,
-      hint: 'Nothing is lost: watermarks follow its clock.',
-    };
-  } finally {
-    await client.close();
-  }
-}
-
 function printFinding(context: CommandContext, { check, level, text, hint }: Finding): void {
   const c = colours(context, context.stdout);
   const mark = { ok: c.green('ok    '), note: c.yellow('note  '), failed: c.red('failed') }[level];
@@ -133,14 +91,14 @@ async function examineAll(context: CommandContext): Promise<Finding[]> {
     }),
   );
   if (config.baseUrl !== undefined && config.apiKey !== undefined) {
-    findings.push(await examine('source', () => source(context, config)));
+    findings.push(...(await probeSource(context, requireSource(config), examine)));
   }
   return findings;
 }
 
 export function doctorCommand(context: CommandContext): Command {
   return new Command('doctor')
-    .description('checks settings, mirror, Redis, source and clock, and says what to do')
+    .description('checks settings, mirror, Redis, and how the source behaves, and says what to do')
     .option('--json', 'print one JSON document')
     .action(async (options: { json?: boolean }) => {
       const findings = await examineAll(context);

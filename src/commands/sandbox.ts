@@ -17,6 +17,7 @@ interface Flags {
   readonly churn?: number;
   readonly details?: true;
   readonly order: ListOrder;
+  readonly maxPerPage: number;
   readonly faults: string;
   readonly json?: true;
 }
@@ -27,11 +28,11 @@ function wrong(flag: string, text: string, needed: string): CatchwordError {
   return new CatchwordError('USAGE', `${flag}: "${text}" cannot be used`, { hint: `${needed} is needed.` });
 }
 
-function whole(flag: string, max: number): (text: string) => number {
+function whole(flag: string, max: number, min = 0): (text: string) => number {
   return (text) => {
     const value = /^\d+$/.test(text) ? Number(text) : Number.NaN;
-    if (value >= 0 && value <= max) return value;
-    throw wrong(flag, text, `A whole number from 0 to ${max}`);
+    if (value >= min && value <= max) return value;
+    throw wrong(flag, text, `A whole number from ${min} to ${max}`);
   };
 }
 
@@ -82,7 +83,7 @@ ${curl}
 
 /** `catchword sandbox`: serves until the context's signal aborts. */
 export function sandboxCommand(context: CommandContext): Command {
-  const { items, seed, latencyMs, order, faults } = SANDBOX_DEFAULTS;
+  const { items, seed, latencyMs, order, maxPerPage, faults } = SANDBOX_DEFAULTS;
   const option = <T>(flags: string, help: string, parse: (text: string) => T) =>
     new Option(flags, help).argParser(parse);
   return new Command('sandbox')
@@ -95,6 +96,13 @@ export function sandboxCommand(context: CommandContext): Command {
     .addOption(option('--churn <n/s>', 'change products all the time', churnPerSecond))
     .option('--details', 'products of 2 KB in place of 110 bytes')
     .addOption(option('--order <order>', `of the list: ${ORDERS.join(', ')}`, listOrder).default(order))
+    .addOption(
+      option(
+        '--max-per-page <n>',
+        'answer no larger page, whatever is asked',
+        whole('--max-per-page', 1000, 1),
+      ).default(maxPerPage),
+    )
     .addOption(
       new Option(
         '--faults <spec>',
@@ -112,6 +120,7 @@ export function sandboxCommand(context: CommandContext): Command {
         churnPerSecond: flags.churn ?? 0,
         details: flags.details ?? false,
         order: flags.order,
+        maxPerPage: flags.maxPerPage,
         faults: flags.faults,
         clock: context.clock,
       });

@@ -5,6 +5,8 @@ import { CatchwordError } from '../errors.ts';
 import { createLog } from '../log.ts';
 import type { RunRequest } from '../sync/start-run.ts';
 import type { CommandContext } from './context.ts';
+import { heldLines } from './decide.ts';
+import { dryRun } from './dry-run.ts';
 import { colours, count, duration, isoMoment, moment, plural, printJson, printLine, runJson } from './format.ts';
 import { type KeeperService, startKeeper } from './pipeline.ts';
 import { showProgress } from './progress.ts';
@@ -29,7 +31,7 @@ export function runSummary(context: CommandContext, run: Run): string {
     `  changes  ${changes.join(', ')}`,
   ];
   if (run.rejected > 0) lines.push(`  rejected ${plural(run.rejected, 'item')}: npx catchword run ${run.id}`);
-  if (run.missing > 0) lines.push(`  missing  ${plural(run.missing, 'product')} not seen, none removed`);
+  if (run.missing > 0) lines.push(`  missing  ${plural(run.missing, 'product')} not seen and not removed`);
   if (run.proof !== null)
     lines.push(`  proof    ${run.proof}${run.reasons.map((reason) => `\n           ${c.dim(reason)}`).join('')}`);
   if (run.error !== null) lines.push(`  error    ${run.error}`);
@@ -50,14 +52,23 @@ export function syncCommand(context: CommandContext): Command {
     .description('one run now, then exit: what changed since the last one, or everything where there was none')
     .option('--full', 'read the whole catalog')
     .option('--from <time>', 'read what changed since this time (ISO 8601)', isoMoment('--from'))
+    .option('--dry-run', 'print what the run would create, change and remove; write nothing')
     .option('--json', 'print the run as one JSON document')
-    .action(async (options: { full?: boolean; from?: number; json?: boolean }) => {
+    .action(async (options: { full?: boolean; from?: number; dryRun?: boolean; json?: boolean }) => {
       if (options.full && options.from !== undefined) {
         throw new CatchwordError('USAGE', '--full and --from exclude each other', {
           hint: '--full reads everything, --from only what changed since.',
         });
       }
       const config = requireSource(loadConfig(context.environment));
+      const request: RunRequest = {
+        kind: options.full ? 'full' : 'delta',
+        ...(options.from !== undefined && { from: options.from }),
+      };
+      if (options.dryRun) {
+        await dryRun(context, config, request, options.json);
+        return;
+      }
       // Somebody waits for one answer: what came of it, or one line that says why not.
       const log = createLog(context.environment.LOG_LEVEL ? config.logLevel : 'error');
       const display = showProgress(context);
@@ -65,18 +76,21 @@ export function syncCommand(context: CommandContext): Command {
         ...{ config, clock: context.clock, log, fetching: true },
         onProgress: display.update,
       });
-      const request: RunRequest = {
-        kind: options.full ? 'full' : 'delta',
-        ...(options.from !== undefined && { from: options.from }),
-      };
       try {
         refuseWhileBlocked(service, context.clock.now());
         const run = await service.keeper.run(request, context.signal);
         display.stop();
         if (run === null) return;
         service.store.walCheckpoint();
-        if (options.json) printJson(context, runJson(run));
-        else printLine(context, runSummary(context, run));
+        const held = service.store.removals.held(run.id);
+        if (run.state === 'held') context.setExitCode(5);
+        if (options.json) {
+          const removals = held.map(({ vbid, title }) => ({ vbid, title }));
+          printJson(context, { ...runJson(run), ...(run.state === 'held' && { held_removals: removals }) });
+          return;
+        }
+        printLine(context, runSummary(context, run));
+        if (run.state === 'held') printLine(context, `\n${heldLines(held, run.id)}`);
       } finally {
         display.stop();
         await service.stop();

@@ -19,6 +19,8 @@ export interface SandboxOptions {
   readonly details: boolean;
   /** Of the listing. `id`: order of creation. Deltas are always ordered by update, oldest first. */
   readonly order: ListOrder;
+  /** The largest page it answers, whatever it is asked for; as the envelope says. */
+  readonly maxPerPage: number;
   /** See `parseFaults`; empty: none. */
   readonly faults: string;
   readonly apiKey: string;
@@ -43,6 +45,7 @@ export const SANDBOX_DEFAULTS: SandboxOptions = {
   churnPerSecond: 0,
   details: false,
   order: 'id',
+  maxPerPage: 1000,
   faults: '',
   apiKey: 'SANDBOXKEY',
   accessToken: 'sandboxtoken',

@@ -112,13 +112,13 @@ function controlHandler(shelf: Shelf, log: RequestLog): Handle {
  */
 export async function startSandbox(given: Partial<SandboxOptions> = {}): Promise<Sandbox> {
   const options = { ...SANDBOX_DEFAULTS, ...given };
-  const { seed, details, churnPerSecond, clock } = options;
+  const { seed, details, maxPerPage, churnPerSecond, clock } = options;
   const stopped = new AbortController();
   // One listener for each request that waits.
   setMaxListeners(0, stopped.signal);
   const { signal } = stopped;
   const catalog = createCatalog(options);
-  const shelf: Shelf = { catalog, numbering: createNumbering(seed), seed, details };
+  const shelf: Shelf = { catalog, numbering: createNumbering(seed), seed, details, maxPerPage };
   const service = interfaceHandler(shelf, options, signal);
   const control = controlHandler(shelf, service.log);
 

@@ -18,25 +18,12 @@ interface Living {
   readonly body: string;
 }
 
-const BATCH = 1000;
-
-/** Living products in the order of their keys, a batch at a time. */
-function* livingOf(store: Store): Generator<Living> {
-  for (let after = ''; ; ) {
-    const batch = store.products.livingAfter(after, BATCH);
-    yield* batch;
-    const last = batch.at(-1);
-    if (last === undefined) return;
-    after = last.vbid;
-  }
-}
-
 /**
  * Every product that `here` and `there` do not agree about, in the order of keys. Memory does not grow with them.
  * @param ignoreFields fields left out of the comparison
  */
 export function* compareMirrors(here: Store, there: Store, ignoreFields: readonly Pointer[]): Generator<Disagreement> {
-  const [ours, theirs] = [livingOf(here), livingOf(there)];
+  const [ours, theirs] = [here.products.all(), there.products.all()];
   let [a, b] = [ours.next().value as Living | undefined, theirs.next().value as Living | undefined];
   while (a !== undefined || b !== undefined) {
     if (b === undefined || (a !== undefined && keyBefore(a.vbid, b.vbid))) {

@@ -62,10 +62,6 @@ export function readPass(pass: Pass, context: PassContext): PassReader {
   const { store, queue, clock, applier, log, settings, signal } = context;
   const { plan, taskOf: about } = planPass(store, pass);
   const read = new Set<string>();
-  for (const window of store.runs.checkpoints(pass.runId, pass.pass)) {
-    read.add(windowKey(window));
-    plan.note(window);
-  }
   /** Handed to the queue and not back yet. */
   const pending = new Map<string, FetchTask>();
   /** Back, and in the applier's batch. */
@@ -76,6 +72,14 @@ export function readPass(pass: Pass, context: PassContext): PassReader {
   let wake = (): void => {};
   let failure: unknown;
   let answeredSize: number | null = null;
+
+  function noteCheckpoints(): void {
+    for (const window of store.runs.checkpoints(pass.runId, pass.pass)) {
+      read.add(windowKey(window));
+      arrived.delete(windowKey(window));
+      plan.note(window);
+    }
+  }
 
   function end(error: unknown): void {
     failure ??= error;
@@ -192,6 +196,8 @@ export function readPass(pass: Pass, context: PassContext): PassReader {
         // What the batch holds may show that the list goes on.
         if (arrived.size === 0) return;
         note(() => applier.flush());
+        // What was not applied now had been before: it was delivered twice.
+        if (arrived.size > 0) noteCheckpoints();
         continue;
       }
       for (const task of tasks) pending.set(windowKey(task.window), task);
@@ -218,6 +224,7 @@ export function readPass(pass: Pass, context: PassContext): PassReader {
   async function run(): Promise<{ answeredSize: number | null }> {
     const onAbort = (): void => end(interruption());
     if (signal.aborted) onAbort();
+    noteCheckpoints();
     signal.addEventListener('abort', onAbort, { once: true });
     const timer = tick().catch(() => {
       // Only `ended` stops it.

@@ -28,7 +28,7 @@ export interface Sweep {
 const LIMIT_LEAST = 100;
 
 /** Unexpected removals that are made without asking. */
-export function removalLimitOf({ removalLimit }: SweepSettings, living: number): number {
+export function removalLimitOf({ removalLimit }: Pick<SweepSettings, 'removalLimit'>, living: number): number {
   if (removalLimit.products !== undefined) return removalLimit.products;
   return Math.max(LIMIT_LEAST, Math.floor(((removalLimit.percent ?? 0) / 100) * living));
 }

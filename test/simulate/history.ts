@@ -251,14 +251,22 @@ function startOf({ scenario }: Setting, run: Run): number {
 async function standStill(setting: Setting): Promise<void> {
   const { world, start, observer } = setting;
   const first = await start();
-  const done = first.run('full');
-  done.catch(() => {});
+  let settled = false;
+  const done = first.run('full').then(
+    () => true,
+    () => false,
+  );
+  done.then(() => {
+    settled = true;
+  });
   await world.advance(500 + world.random() * 5_000);
   first.owner.pausedUntil = world.now() + 45_000 + world.random() * 60_000;
   await world.advance(31_000);
+  const early = settled;
   await see(setting, 'delta');
   await world.advance(120_000);
-  await world.until(done.catch(() => null));
+  const finished = await world.until(done);
+  if (!early && finished) throw new Violation('a process that had lost its lease went on as if nothing had happened');
   await first.close();
   observer.step();
 }

@@ -29,26 +29,6 @@ export const SABOTAGES: readonly Sabotage[] = [
     'return response.sourceTime - Math.max(0, response.receivedAt - response.requestedAt);',
     'return response.requestedAt;',
   ),
-  {
-    name: 'the watermark is taken at the end of the run',
-    edits: [
-      {
-        file: 'src/sync/apply-page.ts',
-        find: 'if (first !== undefined && sourceTime >= first.source) return;',
-        replace: '',
-      },
-      {
-        file: 'src/sync/apply-page.ts',
-        find: 'const sourceTime = sourceTimeOf(response) - elapsed;',
-        replace: 'const sourceTime = sourceTimeOf(response) + 0 * elapsed;',
-      },
-      {
-        file: 'src/store/runs.ts',
-        find: 'const earliest = sql<number>`min(',
-        replace: 'const earliest = sql<number>`max(',
-      },
-    ],
-  },
   bug(
     'the watermark goes back',
     'src/store/store.ts',

@@ -10,6 +10,7 @@ export interface Shelf {
   readonly catalog: Catalog;
   readonly numbering: Numbering;
   readonly seed: number;
+  readonly maxPerPage: number;
   /** Products of 2 KB. */
   readonly details: boolean;
 }
@@ -90,7 +91,7 @@ export function listProducts(shelf: Shelf, params: URLSearchParams, fault: Fault
   const render = itemsFor(shelf, params);
   if (typeof render !== 'function') return render;
 
-  const perPage = size.value;
+  const perPage = Math.min(size.value, shelf.maxPerPage);
   const page = fault !== 'wrong-page' ? asked.value : asked.value === 1 ? 2 : asked.value - 1;
   const items: string[] = [];
   const count = shelf.catalog.list(range.value, (page - 1) * perPage, perPage, (index, version, withdrawn) => {
