@@ -26,6 +26,7 @@ function program(context: CommandContext): Command {
     .description("Keeps an exact local copy of somebody else's product catalog.")
     .version(VERSION)
     .showHelpAfterError(false)
+    .enablePositionalOptions()
     .showSuggestionAfterError(true)
     .addHelpText(
       'after',

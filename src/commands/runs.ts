@@ -25,6 +25,7 @@ const HEAD = ['run', 'kind', 'state', 'proof', 'started (UTC)', 'took', 'pages',
 function runsCommand(context: CommandContext): Command {
   return new Command('runs')
     .description('the newest runs; `runs undo <id>` brings back what one removed')
+    .enablePositionalOptions()
     .addCommand(undoCommand(context))
     .option('--limit <n>', 'how many', wholeNumber('--limit', 1), 20)
     .option('--json', 'print one JSON document')

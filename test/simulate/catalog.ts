@@ -1,6 +1,7 @@
 import { hash, type Random } from '../../src/sandbox/random.ts';
 
-export const ORDERS = ['id', 'anywhere', 'updated-asc', 'updated-desc', 'unstable'] as const;
+/** `unstable`: another one for each response. `ties`: by a key that eight products share, in any order among them. */
+export const ORDERS = ['id', 'anywhere', 'updated-asc', 'updated-desc', 'unstable', 'ties'] as const;
 export type Order = (typeof ORDERS)[number];
 
 /** A product as the source shows it. Times: `stamp` is the source's clock, `since` the world's. */
@@ -84,6 +85,19 @@ export function createSimulatedCatalog(size: number, options: CatalogOptions): S
     living.delete(product.id);
   }
 
+  function shuffled(products: readonly Shown[]): Shown[] {
+    const mixed = [...products];
+    for (let at = mixed.length - 1; at > 0; at--) {
+      const other = Math.floor(random() * (at + 1));
+      [mixed[at], mixed[other]] = [mixed[other] as Shown, mixed[at] as Shown];
+    }
+    return mixed;
+  }
+
+  function tied(a: Shown | undefined, b: Shown | undefined): boolean {
+    return a !== undefined && b !== undefined && a.id >> 3 === b.id >> 3;
+  }
+
   function any(): Shown | undefined {
     return listing[Math.floor(random() * listing.length)];
   }
@@ -126,13 +140,20 @@ export function createSimulatedCatalog(size: number, options: CatalogOptions): S
     },
     forgetWithdrawn: () => withdrawn.clear(),
     list: (offset, limit) => {
-      if (order !== 'unstable') return listing.slice(offset, offset + limit);
-      const shuffled = [...listing];
-      for (let at = shuffled.length - 1; at > 0; at--) {
-        const other = Math.floor(random() * (at + 1));
-        [shuffled[at], shuffled[other]] = [shuffled[other] as Shown, shuffled[at] as Shown];
+      if (order === 'unstable') return shuffled(listing).slice(offset, offset + limit);
+      if (order !== 'ties') return listing.slice(offset, offset + limit);
+      const end = Math.min(offset + limit, listing.length);
+      let [low, high] = [Math.min(offset, end), end];
+      while (low > 0 && tied(listing[low - 1], listing[low])) low--;
+      while (high > 0 && high < listing.length && tied(listing[high - 1], listing[high])) high++;
+      const pieces: Shown[] = [];
+      for (let at = low; at < high; ) {
+        let next = at + 1;
+        while (next < high && tied(listing[at], listing[next])) next++;
+        pieces.push(...shuffled(listing.slice(at, next)));
+        at = next;
       }
-      return shuffled.slice(offset, offset + limit);
+      return pieces.slice(offset - low, end - low);
     },
     changedSince: (fromMs) =>
       [...living.values(), ...withdrawn.values()]

@@ -73,7 +73,7 @@ export function drawScenario(seed: number): Scenario {
   const faulty = often(0.4);
   const odd = often(0.15);
   // Not both: totals that happen to fit a page that was cut cannot be told from the truth.
-  const oddity = odd ? pick(random, ['short', 'lies', 'repeats', 'size', 'order', 'order'] as const) : 'none';
+  const oddity = odd ? pick(random, ['short', 'lies', 'repeats', 'size', 'order', 'ties'] as const) : 'none';
   // Without a Date, the machines' clocks have to agree to within minutes: nothing else tells the source's.
   const dated = !often(0.1);
   return {
@@ -81,7 +81,7 @@ export function drawScenario(seed: number): Scenario {
     perPage,
     seam: perPage === 1000 ? 10 : pick(random, perPage < 50 ? [2, 3] : [3, 5, 10]),
     size,
-    order: oddity === 'order' ? 'unstable' : pick(random, ORDERS.slice(0, 4)),
+    order: oddity === 'order' ? 'unstable' : oddity === 'ties' ? 'ties' : pick(random, ORDERS.slice(0, 4)),
     churn: pick(random, [0, 0.1, 0.5, 1, 3]),
     withdrawn: pick(random, ['tombstone', 'gone', 'both'] as const),
     withdrawnAs: pick(random, ['updated', 'updated', 'removed'] as const),
@@ -290,7 +290,11 @@ async function live(setting: Setting, calm: () => void): Promise<void> {
   await world.advance(2 * OVERLAP_MS + scenario.clockJumpMs);
   const { order, behaviour } = scenario;
   const plain = behaviour.answeredSize !== null;
-  if (order === 'unstable' && catalog.size >= Math.min(scenario.perPage, behaviour.answeredSize ?? 1000)) return;
+  if (
+    (order === 'unstable' || order === 'ties') &&
+    catalog.size >= Math.min(scenario.perPage, behaviour.answeredSize ?? 1000)
+  )
+    return;
   let last: Run | null = null;
   for (let night = 0; night < (plain ? 3 : 1); night++) last = await see(setting, 'full');
   if (last === null) throw new Violation('in the end no full run was possible');

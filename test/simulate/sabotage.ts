@@ -112,9 +112,8 @@ export const SABOTAGES: readonly Sabotage[] = [
     edits: [
       {
         file: 'src/sync/next-step.ts',
-        find: "const exact = (after.kind === 'list' || after.kind === 'delta') && windows.length === 1;",
-        replace:
-          "const exact = after.kind === 'repair' || ((after.kind === 'list' || after.kind === 'delta') && windows.length === 1);",
+        find: "const exact = after.kind !== 'repair' && after.kind !== 'lookup' && windows.length === 1;",
+        replace: "const exact = after.kind === 'repair' || windows.length === 1;",
       },
       {
         file: 'src/sync/assess-run.ts',
@@ -127,7 +126,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   bug(
     'no delta after the list',
     'src/sync/next-step.ts',
-    "const exact = (after.kind === 'list' || after.kind === 'delta') && windows.length === 1;",
+    "const exact = after.kind !== 'repair' && after.kind !== 'lookup' && windows.length === 1;",
     "const exact = after.kind === 'list' || windows.length === 1;",
   ),
   bug(
@@ -138,7 +137,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   ),
   bug(
     'a clock that was put back is not noticed',
-    'src/sync/next-step.ts',
+    'src/catalog/watermark.ts',
     'if (source >= reference.source + elapsedMs - toleranceMs) continue;',
     'if (source >= reference.source + elapsedMs - toleranceMs || toleranceMs > 0) continue;',
   ),

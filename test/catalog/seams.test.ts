@@ -1,0 +1,113 @@
+import { describe, expect, it } from 'vitest';
+import { createIdSet, examineSeams, type SeamWindow } from '../../src/catalog/seams.ts';
+
+interface Given extends SeamWindow {
+  readonly ids: readonly number[];
+}
+
+const SIZE = 10;
+
+/** A window of 10, holding these ids. */
+function window(page: number, ids: readonly number[], pass = 0): Given {
+  return { page, perPage: SIZE, pass, items: ids.length, doubt: null, ids };
+}
+
+function range(from: number, to: number): number[] {
+  return Array.from({ length: to - from }, (_, at) => from + at);
+}
+
+/** Windows of ten that overlap by two: pages are numbered on, their offsets do not matter to the proof. */
+function examine(windows: readonly Given[], modified: ReadonlyMap<number, number> = new Map()) {
+  return examineSeams({
+    windows,
+    root: 0,
+    idsOf: ({ ids }) => ids,
+    modifiedIn: (id) => modified.get(id) ?? -1,
+    highest: 100,
+  });
+}
+
+const quiet = [window(1, range(1, 11)), window(2, range(9, 19)), window(3, range(17, 22))];
+
+describe('seams', () => {
+  it('of a quiet list are joined, and the run is sealed', () => {
+    const report = examine(quiet);
+    expect(report).toMatchObject({ sealed: true, states: ['j', 'j'], gaps: [], disorder: 0, repeated: 0 });
+    expect(report).toMatchObject({ sharedLeast: 2, sharedSum: 4 });
+  });
+
+  it('are open where neighbours share nothing', () => {
+    const report = examine([window(1, range(1, 11)), window(2, range(12, 22)), window(3, range(20, 22))]);
+    expect(report).toMatchObject({ sealed: false, states: ['o', 'j'], gaps: [{ offset: 10, shift: 0 }] });
+  });
+
+  it('are not joined by a product that was modified meanwhile', () => {
+    const modified = new Map([
+      [9, 1],
+      [10, 1],
+    ]);
+    expect(examine(quiet, modified)).toMatchObject({ sealed: false, states: ['o', 'j'] });
+    expect(examine(quiet, new Map([[9, 1]]))).toMatchObject({ sealed: true, states: ['j', 'j'], sharedLeast: 1 });
+  });
+
+  it('of a delta may be joined by what that delta itself tells, not by what a later one does', () => {
+    const told = new Map(range(1, 22).map((id) => [id, 0]));
+    expect(examine(quiet, told).sealed).toBe(true);
+    for (const id of [9, 10]) told.set(id, 1);
+    expect(examine(quiet, told).sealed).toBe(false);
+  });
+
+  it('are closed by a repair that reaches both sides', () => {
+    const gap = [window(1, range(1, 11)), window(2, range(12, 22)), window(3, range(20, 25))];
+    expect(examine([...gap, window(2, range(5, 15), 2)])).toMatchObject({ sealed: true, states: ['r', 'j'] });
+    // It reaches one side only: the other is still open, and the shift tells where to read next.
+    const oneSide = examine([...gap, window(1, range(2, 12), 2)]);
+    expect(oneSide).toMatchObject({ sealed: false, states: ['o', 'j'], gaps: [{ offset: 10, shift: 1 }] });
+  });
+
+  it('need no neighbour: any chain from the head to the end will do', () => {
+    const skipped = [window(1, range(1, 11)), window(2, range(40, 50)), window(3, range(9, 15))];
+    const report = examine(skipped);
+    expect(report.sealed).toBe(true);
+    expect(report.gaps).toEqual([]);
+  });
+
+  it('prove nothing without the end of the list', () => {
+    const full = [window(1, range(1, 11)), window(2, range(9, 19))];
+    expect(examine(full)).toMatchObject({ sealed: false, states: ['j'], gaps: [{ offset: null }] });
+    const doubted = { ...window(3, range(17, 22)), doubt: 'it is short' };
+    expect(examine([...full, doubted]).sealed).toBe(false);
+    expect(examine([...full, window(3, [])]).sealed).toBe(false);
+    expect(examine([...full, window(3, []), window(4, range(17, 20), 2)]).sealed).toBe(true);
+  });
+
+  it('prove nothing without the head of the list', () => {
+    expect(examine([window(2, range(9, 19)), window(3, range(17, 22))]).sealed).toBe(false);
+  });
+
+  it('of a list without a stable order are not believed', () => {
+    const swapped = [window(1, range(1, 11)), window(2, [10, 9, ...range(11, 15)])];
+    expect(examine(swapped)).toMatchObject({ sealed: false, states: ['j'], disorder: 1 });
+    // A product that was modified may change its place.
+    expect(examine(swapped, new Map([[9, 1]]))).toMatchObject({ sealed: true, disorder: 0 });
+  });
+
+  it('are not fooled by rejected items, and count what repeats', () => {
+    const rejected = [window(1, [...range(1, 10), 0]), window(2, [0, ...range(11, 15)])];
+    expect(examine(rejected)).toMatchObject({ sealed: false, states: ['o'] });
+    expect(examine([window(1, [1, 2, 2, 3])])).toMatchObject({ sealed: true, repeated: 1, states: [] });
+  });
+
+  it('of an empty list need nothing', () => {
+    expect(examine([window(1, [])])).toMatchObject({ sealed: true, states: [], gaps: [] });
+  });
+});
+
+describe('a set of ids', () => {
+  it('holds what was added, once', () => {
+    const set = createIdSet(100);
+    for (const id of [1, 8, 9, 100, 9]) set.add(id);
+    expect(range(0, 101).filter((id) => set.has(id))).toEqual([1, 8, 9, 100]);
+    expect(set.size).toBe(4);
+  });
+});

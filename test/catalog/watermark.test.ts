@@ -1,0 +1,45 @@
+import { describe, expect, it } from 'vitest';
+import { clockPutBack, deltaFrom, sourceTimeOf } from '../../src/catalog/watermark.ts';
+
+const OVERLAP = 300_000;
+const HOUR = 3_600_000;
+
+describe('the source time', () => {
+  it('is its Date less what the answer took', () => {
+    expect(sourceTimeOf({ sourceTime: 100_000, requestedAt: 5_000, receivedAt: 5_700 })).toBe(99_300);
+  });
+
+  it('is local time less five minutes where there is no Date', () => {
+    expect(sourceTimeOf({ sourceTime: null, requestedAt: 1_000_000, receivedAt: 1_000_100 })).toBe(700_000);
+  });
+});
+
+describe('a delta', () => {
+  it('asks from before the watermark, and never from before 1970', () => {
+    expect(deltaFrom(1_000_000, OVERLAP)).toBe(700_000);
+    expect(deltaFrom(1_000, OVERLAP)).toBe(0);
+  });
+});
+
+describe('a clock that was put back', () => {
+  const seen = { source: 100 * HOUR, local: 50 * HOUR };
+
+  it('is none where both clocks went on alike, whatever lies between them', () => {
+    const later = { source: 101 * HOUR, local: 51 * HOUR };
+    expect(clockPutBack(seen, [later], OVERLAP)).toBeNull();
+    expect(clockPutBack(seen, [{ ...later, source: later.source - 50_000 }], OVERLAP)).toBeNull();
+    expect(clockPutBack(seen, [{ ...later, source: later.source + 24 * HOUR }], OVERLAP)).toBeNull();
+  });
+
+  it('is asked from where it was when the other one was seen', () => {
+    const later = { source: 99 * HOUR, local: 51 * HOUR };
+    expect(clockPutBack(seen, [later], OVERLAP)).toBe(98 * HOUR - OVERLAP);
+    const both = [later, { source: 99.5 * HOUR, local: 53 * HOUR }];
+    expect(clockPutBack(seen, both, OVERLAP)).toBe(96.5 * HOUR - OVERLAP);
+  });
+
+  it('is noticed sooner where the overlap is small', () => {
+    const later = { source: 101 * HOUR - 5_000, local: 51 * HOUR };
+    expect(clockPutBack(seen, [later], 2_000)).toBe(100 * HOUR - 7_000);
+  });
+});

@@ -1,0 +1,270 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import { join } from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { systemClock } from '../../src/clock.ts';
+import { SANDBOX_DEFAULTS, type SandboxOptions } from '../../src/sandbox/options.ts';
+import { type Sandbox, startSandbox } from '../../src/sandbox/server.ts';
+import { openStore } from '../../src/store/store.ts';
+import { run as cli } from '../support/cli.ts';
+import { load } from '../support/load.ts';
+import { catalogOf, expectExactLog, settingsFor, temporaryDirectory, truthOf } from '../support/mirror.ts';
+
+interface Place {
+  readonly sandbox: Sandbox;
+  readonly directory: string;
+  readonly db: string;
+  readonly settings: Record<string, string>;
+}
+
+/** Withdrawn products are gone at once: without a tombstone. */
+async function place(options: Partial<SandboxOptions>, more: Record<string, string> = {}): Promise<Place> {
+  const sandbox = await startSandbox({ withdrawnForMs: 0, ...options });
+  onTestFinished(() => sandbox.stop());
+  const directory = temporaryDirectory();
+  const db = join(directory, 'catalog.db');
+  return { sandbox, directory, db, settings: settingsFor(sandbox.url, db, more) };
+}
+
+async function expectEqual({ sandbox, db }: Place): Promise<void> {
+  expect(catalogOf(db)).toEqual(await truthOf(sandbox.url));
+  expectExactLog(db);
+}
+
+/** A service that answers each path with this text; null: not found. */
+async function serve(answer: (path: string) => string | null): Promise<string> {
+  const server = createServer((request, response) => {
+    const text = answer(new URL(request.url ?? '', 'http://localhost').pathname);
+    response.writeHead(text === null ? 404 : 200, { 'content-type': 'application/json' });
+    response.end(text ?? '{"errors":["Book not found"]}');
+  }).listen(0, '127.0.0.1');
+  onTestFinished(() => {
+    server.close();
+  });
+  await once(server, 'listening');
+  const address = server.address();
+  if (address === null || typeof address === 'string') throw new Error('no port');
+  return `http://127.0.0.1:${address.port}`;
+}
+
+describe('a sealed run', () => {
+  it('removes what is gone, restores what comes back, and undo brings it back', async () => {
+    const here = await place({ items: 2_500 });
+    await load(here.settings, 'full');
+    here.sandbox.catalog.mutate({ remove: 40, seed: 1 });
+    const second = await load(here.settings, 'full');
+    expect(second).toMatchObject({ state: 'complete', proof: 'sealed', removed: 40, missing: 0 });
+    await expectEqual(here);
+
+    const undone = await cli(['runs', 'undo', '2'], here.settings, here.directory);
+    expect(undone).toMatchObject({ code: 0, stdout: '40 products that run 2 removed are back\n' });
+    expect(catalogOf(here.db).size).toBe(2_500);
+    expectExactLog(here.db);
+    const again = await cli(['runs', 'undo', '2', '--json'], here.settings, here.directory);
+    expect(JSON.parse(again.stdout)).toEqual({ run: 2, restored: 0 });
+
+    const third = await load(here.settings, 'full');
+    expect(third).toMatchObject({ proof: 'sealed', removed: 40 });
+    await expectEqual(here);
+  });
+
+  it('keeps what the source announces as withdrawn until it is gone, or removes it where that is asked for', async () => {
+    const kept = await place({ items: 500, withdrawnForMs: 86_400_000 });
+    await load(kept.settings, 'full');
+    kept.sandbox.catalog.mutate({ remove: 5, seed: 1 });
+    expect(await load(kept.settings, 'delta')).toMatchObject({ updated: 5, removed: 0 });
+    expect(catalogOf(kept.db).size).toBe(500);
+
+    const removed = { ...kept.settings, CATCHWORD_WITHDRAWN_AS: 'removed' };
+    expect(await load(removed, 'delta')).toMatchObject({ updated: 0, removed: 5 });
+    expect(await load(removed, 'delta')).toMatchObject({ updated: 0, removed: 0, created: 0 });
+    expect(await load(removed, 'full')).toMatchObject({ proof: 'sealed', removed: 0 });
+    await expectEqual(kept);
+  });
+
+  it('removes products that were announced, however many', async () => {
+    const here = await place({ items: 1_000, withdrawnForMs: 86_400_000 });
+    await load({ ...here.settings, CATCHWORD_DELTA_OVERLAP: '0s' }, 'full');
+    here.sandbox.catalog.mutate({ remove: 300, seed: 1 });
+    await load(here.settings, 'delta');
+    // Later than the overlap reaches: the delta no longer tells of them.
+    const later = { ...here.settings, CATCHWORD_DELTA_OVERLAP: '0s' };
+    await systemClock.sleep(2_100);
+    expect(await load(later, 'full')).toMatchObject({ state: 'complete', proof: 'sealed', removed: 300 });
+    await expectEqual(here);
+  });
+});
+
+describe('more removals than the limit', () => {
+  async function held(more: Record<string, string> = {}): Promise<Place> {
+    const here = await place({ items: 2_500, details: true }, more);
+    await load(here.settings, 'full');
+    here.sandbox.catalog.mutate({ remove: 150, update: 10, seed: 1 });
+    return here;
+  }
+
+  it('are held, listed with titles, and made when approved', async () => {
+    const here = await held();
+    const run = await cli(['sync', '--full'], here.settings, here.directory);
+    expect(run).toMatchObject({ code: 5, stderr: '' });
+    expect(run.stdout).toContain('held: 150 removals are more than the limit of 100');
+    expect(run.stdout).toContain('would remove 150 products:');
+    expect(catalogOf(here.db).size).toBe(2_500);
+
+    const shown = JSON.parse((await cli(['run', '2', '--json'], here.settings, here.directory)).stdout) as {
+      state: string;
+      held_removals: { vbid: string; title: string }[];
+    };
+    expect(shown.state).toBe('held');
+    expect(shown.held_removals).toHaveLength(150);
+    expect(shown.held_removals[0]?.title).toMatch(/\w/);
+
+    const approved = await cli(['approve', '2'], here.settings, here.directory);
+    expect(approved).toMatchObject({ code: 0, stdout: 'run 2 is approved: 150 products removed\n' });
+    await expectEqual(here);
+    const twice = await cli(['approve', '2'], here.settings, here.directory);
+    expect(twice.code).toBe(1);
+    expect(twice.stderr).toContain('run 2 is complete: it holds no removals [RUN_NOT_ACTIVE]');
+  });
+
+  it('are dropped when rejected', async () => {
+    const here = await held();
+    expect(await load(here.settings, 'full')).toMatchObject({ state: 'held', updated: 10, removed: 0, missing: 150 });
+    expect((await cli(['reject', '2'], here.settings, here.directory)).stdout).toBe(
+      'run 2 is rejected: nothing is removed\n',
+    );
+    expect(catalogOf(here.db).size).toBe(2_500);
+    expectExactLog(here.db);
+    // The next run finds the same, and holds it again.
+    expect(await load(here.settings, 'full')).toMatchObject({ state: 'held', missing: 150 });
+  });
+
+  it('are superseded by the next full run', async () => {
+    const here = await held();
+    await load(here.settings, 'full');
+    expect(await load({ ...here.settings, CATCHWORD_REMOVAL_LIMIT: '10%' }, 'full')).toMatchObject({
+      state: 'complete',
+      removed: 150,
+    });
+    const store = openStore(here.db);
+    onTestFinished(() => store.close());
+    expect(store.runs.get(2)).toMatchObject({ state: 'cancelled', error: 'superseded by run 3; nothing was removed' });
+    await expectEqual(here);
+  });
+
+  it('shrink by what was seen alive since, and by what a lookup finds', async () => {
+    const here = await held();
+    await load(here.settings, 'full');
+    const store = openStore(here.db);
+    const [first, second] = store.removals.held(2);
+    store.close();
+    if (first === undefined || second === undefined) throw new Error('nothing is held');
+    // A service that has two of them after all: one tells of itself in a delta, the other answers to a lookup.
+    const reopened = openStore(here.db);
+    const gone = new Set(reopened.removals.held(2).map(({ vbid }) => vbid));
+    reopened.close();
+    const url = await serve((path) => {
+      const vbid = path.split('/').at(-1) ?? '';
+      if (vbid === 'products') {
+        return `{"num_items":1,"page":1,"per_page":1000,"total_pages":1,"items":[{"vbid":"${first.vbid}"}]}`;
+      }
+      return gone.has(vbid) && vbid !== second.vbid ? null : JSON.stringify({ vbid });
+    });
+    const other = { ...here.settings, CATCHWORD_BASE_URL: url, CATCHWORD_LOOKUP_PATH: '/v4/products/:vbid' };
+    await load(other, 'delta');
+    const approved = await cli(['approve', '2', '--json'], other, here.directory);
+    expect(JSON.parse(approved.stdout)).toMatchObject({ state: 'complete', removed: 148 });
+    expect(catalogOf(here.db).has(first.vbid)).toBe(true);
+    expect(catalogOf(here.db).has(second.vbid)).toBe(true);
+    expectExactLog(here.db);
+  });
+
+  it('an empty catalog is held, however small the mirror', async () => {
+    const here = await place({ items: 20 });
+    await load(here.settings, 'full');
+    here.sandbox.catalog.mutate({ remove: 20 });
+    const run = await load(here.settings, 'full');
+    expect(run).toMatchObject({ state: 'held', removed: 0 });
+    expect(run.reasons).toEqual(['held: the source lists no product at all']);
+    expect(catalogOf(here.db).size).toBe(20);
+  });
+});
+
+describe('an open run', () => {
+  const plain = { CATCHWORD_SEAM: 'off', CATCHWORD_PER_PAGE: '500' };
+
+  it('reads plain pages where the source keeps to a size of its own, and says so', async () => {
+    const here = await place({ items: 2_500, maxPerPage: 300 });
+    const run = await load(here.settings, 'full');
+    expect(run).toMatchObject({ state: 'complete', proof: 'open', created: 2_500 });
+    expect(run.reasons).toEqual([
+      'the source answers 300 products a page whatever it is asked for, so pages cannot overlap (try CATCHWORD_PER_PAGE=300)',
+    ]);
+    await expectEqual(here);
+    // Asked for what it does answer, it can be sealed.
+    expect(await load({ ...here.settings, CATCHWORD_PER_PAGE: '300' }, 'full')).toMatchObject({ proof: 'sealed' });
+  });
+
+  it('removes what several runs did not see', async () => {
+    const here = await place({ items: 2_500 }, plain);
+    await load(here.settings, 'full');
+    here.sandbox.catalog.mutate({ remove: 7, seed: 1 });
+    expect(await load(here.settings, 'full')).toMatchObject({ proof: 'open', removed: 0, missing: 7 });
+    expect(await load(here.settings, 'delta')).toMatchObject({ removed: 0 });
+    expect(await load(here.settings, 'full')).toMatchObject({ proof: 'open', removed: 7, missing: 0 });
+    await expectEqual(here);
+  });
+
+  it('removes at once what a lookup does not find', async () => {
+    const here = await place({ items: 2_500 }, { ...plain, CATCHWORD_LOOKUP_PATH: '/v4/products/:vbid' });
+    await load(here.settings, 'full');
+    here.sandbox.catalog.mutate({ remove: 7, seed: 1 });
+    const run = await load(here.settings, 'full');
+    expect(run).toMatchObject({ proof: 'open', removed: 7, missing: 0, evidence: { lookups: 8 } });
+    await expectEqual(here);
+  });
+
+  it('does not believe a lookup that finds nothing at all', async () => {
+    const here = await place({ items: 2_500 }, { ...plain, CATCHWORD_LOOKUP_PATH: '/v4/nowhere/:vbid' });
+    await load(here.settings, 'full');
+    here.sandbox.catalog.mutate({ remove: 7, seed: 1 });
+    expect(await load(here.settings, 'full')).toMatchObject({ proof: 'open', removed: 0, missing: 7 });
+  });
+});
+
+describe('the clock of the source', () => {
+  const DAY = 86_400_000;
+
+  it.each([DAY, -DAY])('may be %i ms off', async (offMs) => {
+    const clock = { ...SANDBOX_DEFAULTS.clock, now: () => Date.now() + offMs };
+    const here = await place({ items: 1_500, clock, withdrawnForMs: DAY });
+    await load(here.settings, 'full');
+    here.sandbox.catalog.mutate({ create: 3, update: 4, seed: 1 });
+    expect(await load(here.settings, 'delta')).toMatchObject({ created: 3, updated: 4, pages: 1 });
+    await expectEqual(here);
+  });
+
+  it('may be put back: what carries an earlier time than the watermark is found all the same', async () => {
+    let offMs = 0;
+    const clock = { ...SANDBOX_DEFAULTS.clock, now: () => Date.now() + offMs };
+    const here = await place({ items: 1_500, clock, withdrawnForMs: DAY });
+    await load(here.settings, 'full');
+    // The sandbox's own times of change never go back, so it is another one that shows them an hour ago.
+    offMs = -3_600_000;
+    const other = await startSandbox({ items: 1_500, clock, withdrawnForMs: DAY });
+    onTestFinished(() => other.stop());
+    other.catalog.mutate({ create: 2, update: 5, seed: 1 });
+    const moved = { ...here, sandbox: other, settings: { ...here.settings, CATCHWORD_BASE_URL: other.url } };
+    const run = await load(moved.settings, 'delta');
+    expect(run).toMatchObject({ created: 2, updated: 5, evidence: { deltas: 2 } });
+    await expectEqual(moved);
+    const store = openStore(here.db);
+    const watermark = store.watermark();
+    store.close();
+    other.catalog.mutate({ update: 3, seed: 2 });
+    expect(await load(moved.settings, 'delta')).toMatchObject({ updated: 3, evidence: { deltas: 1 } });
+    const after = openStore(here.db);
+    expect(after.watermark()).toBe(watermark);
+    after.close();
+  });
+});

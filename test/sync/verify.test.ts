@@ -1,0 +1,147 @@
+import { join } from 'node:path';
+import Database from 'better-sqlite3';
+import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { type Sandbox, startSandbox } from '../../src/sandbox/server.ts';
+import { keepStatements } from '../../src/store/statements.ts';
+import { run as cli } from '../support/cli.ts';
+import { load } from '../support/load.ts';
+import { catalogOf, expectExactLog, settingsFor, temporaryDirectory } from '../support/mirror.ts';
+
+let sandbox: Sandbox;
+let directory: string;
+let db: string;
+let settings: Record<string, string>;
+
+beforeEach(async () => {
+  const started = await startSandbox({ items: 1_500, details: true });
+  onTestFinished(() => started.stop());
+  sandbox = started;
+  directory = temporaryDirectory();
+  db = join(directory, 'catalog.db');
+  settings = settingsFor(sandbox.url, db, { LOG_LEVEL: '' });
+  await load({ ...settings, LOG_LEVEL: 'fatal' }, 'full');
+});
+
+/** Damages the mirror behind catchword's back. */
+function damage(sql: string): void {
+  const sqlite = new Database(db);
+  keepStatements(sqlite);
+  sqlite.exec(sql);
+  sqlite.close();
+}
+
+function lines(text: string): Record<string, unknown>[] {
+  return text
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as Record<string, unknown>);
+}
+
+describe('verify', () => {
+  it('finds nothing in a mirror that is right, and calls drift what the next delta will bring', async () => {
+    expect(await cli(['verify'], settings, directory)).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(
+        /^read 1,500 products from the source, proof sealed\n0 differences, 0 drifted/,
+      ) as string,
+    });
+    sandbox.catalog.mutate({ create: 2, update: 3, remove: 4, seed: 1 });
+    const { code, stdout } = await cli(['verify', '--json'], settings, directory);
+    expect(code).toBe(0);
+    const found = lines(stdout);
+    expect(found.at(-1)).toMatchObject({ summary: { differences: 0, drifted: 9, proof: 'sealed' } });
+    expect(found.filter(({ kind }) => kind === 'only-there')).toHaveLength(2);
+    expect(found.filter(({ kind, drift }) => kind === 'differs' && drift === true)).toHaveLength(7);
+    await load({ ...settings, LOG_LEVEL: 'fatal' }, 'delta');
+    const after = lines((await cli(['verify', '--json'], settings, directory)).stdout);
+    // What was withdrawn is no longer listed, and announced: the next full load removes it.
+    expect(after.at(-1)).toMatchObject({ summary: { differences: 0 } });
+  });
+
+  it('prints every difference, and writes nothing', async () => {
+    const [a, b, c] = [...catalogOf(db).keys()].sort();
+    damage(`
+      UPDATE products SET body = json_set(body, '$.title', 'Wrong') WHERE vbid = '${a}';
+      DELETE FROM products WHERE vbid = '${b}'; UPDATE mirror SET living = living - 1;
+      UPDATE products SET vbid = 'NOBODY', body = json_set(body, '$.vbid', 'NOBODY') WHERE vbid = '${c}'`);
+    const before = catalogOf(db);
+    const { code, stdout } = await cli(['verify', '--json'], settings, directory);
+    expect(code).toBe(3);
+    expect(lines(stdout)).toEqual([
+      { kind: 'differs', vbid: a, title: expect.any(String), fields: ['/title'], drift: false },
+      { kind: 'only-there', vbid: b, title: expect.any(String), drift: false },
+      { kind: 'only-there', vbid: c, title: expect.any(String), drift: false },
+      { kind: 'only-here', vbid: 'NOBODY', title: expect.any(String), drift: false },
+      { summary: { products: 1500, proof: 'sealed', reasons: [], differences: 4, drifted: 0 } },
+    ]);
+    expect(catalogOf(db)).toEqual(before);
+    const text = await cli(['verify'], settings, directory);
+    expect(text.stdout).toMatch(/^DIFF {3}differs .*\/title$/m);
+  });
+
+  it('needs a mirror that was filled', async () => {
+    const empty = { ...settings, CATCHWORD_DB: join(directory, 'none.db') };
+    expect(await cli(['verify'], empty, directory)).toMatchObject({ code: 1, stdout: '' });
+  });
+});
+
+describe('sync --dry-run', () => {
+  it('tells what a run would do, and does nothing', async () => {
+    sandbox.catalog.mutate({ create: 2, update: 3, remove: 4, seed: 1 });
+    const before = catalogOf(db);
+    const delta = await cli(['sync', '--dry-run', '--json'], settings, directory);
+    expect(JSON.parse(delta.stdout)).toMatchObject({
+      dry_run: true,
+      kind: 'delta',
+      created: 2,
+      updated: 7,
+      removed: 0,
+    });
+    const removing = { ...settings, CATCHWORD_WITHDRAWN_AS: 'removed' };
+    const gone = await cli(['sync', '--dry-run', '--json'], removing, directory);
+    expect(JSON.parse(gone.stdout)).toMatchObject({ created: 2, updated: 3, removed: 4 });
+    const full = await cli(['sync', '--dry-run', '--full'], settings, directory);
+    expect(full).toMatchObject({ code: 0, stderr: '' });
+    expect(full.stdout).toContain('a full load of 1,502 products would make these changes; nothing was written');
+    expect(full.stdout).toMatch(/created {2}2\n {11}\d+ /);
+    expect(catalogOf(db)).toEqual(before);
+    expect(expectExactLog(db)).toBe(1_500);
+  });
+
+  it('of a first run creates everything, and leaves no file', async () => {
+    const fresh = { ...settings, CATCHWORD_DB: join(directory, 'new', 'catalog.db') };
+    const { code, stdout } = await cli(['sync', '--dry-run', '--json'], fresh, directory);
+    expect(code).toBe(0);
+    expect(JSON.parse(stdout)).toMatchObject({ kind: 'full', created: 1_500, removed: 0, held: false });
+    expect((await cli(['status'], fresh, directory)).code).toBe(1);
+  });
+
+  it('says what would be held', async () => {
+    sandbox.catalog.mutate({ remove: 200, seed: 1 });
+    const gone = await startSandbox({ items: 1_000, details: true });
+    onTestFinished(() => gone.stop());
+    const other = { ...settings, CATCHWORD_BASE_URL: gone.url };
+    const { stdout } = await cli(['sync', '--dry-run', '--full', '--json'], other, directory);
+    expect(JSON.parse(stdout)).toMatchObject({ removed: 500, held: true, proof: 'sealed' });
+  });
+});
+
+describe('doctor', () => {
+  it('tells how the source behaves', async () => {
+    const found = await cli(['doctor'], { ...settings, CATCHWORD_LOOKUP_PATH: '/v4/products/:vbid' }, directory);
+    expect(found.code).toBe(0);
+    expect(found.stdout).toMatch(/ok {5}page size {2}any size is honoured, and pages of all sizes fit/);
+    expect(found.stdout).toMatch(/ok {5}order {6}two readings of a page are the same/);
+    expect(found.stdout).toMatch(/ok {5}lookup {5}finds what is there, and nothing else/);
+  });
+
+  it('notices a source with a page size of its own, and a lookup that does not work', async () => {
+    const odd = await startSandbox({ items: 100, maxPerPage: 10 });
+    onTestFinished(() => odd.stop());
+    const asked = { ...settings, CATCHWORD_BASE_URL: odd.url, CATCHWORD_LOOKUP_PATH: '/v4/titles/:vbid' };
+    const found = await cli(['doctor'], asked, directory);
+    expect(found.code).toBe(1);
+    expect(found.stdout).toMatch(/note {3}page size {2}asked for 14 and 7 a page, it answers 10 and 7/);
+    expect(found.stdout).toMatch(/failed lookup {5}does not find \d+, which is listed/);
+  });
+});
