@@ -18,7 +18,7 @@ export function cellsOf(seams: string): State[] {
 }
 
 function tally(seams: string): string {
-  const of = (state: State): number => [...seams].filter((seam) => seam === state).length;
+  const of = (state: State): number => seams.split(state).length - 1;
   return `${plural(seams.length, 'seam')}: ${count(of('j'))} joined, ${count(of('r'))} repaired, ${count(of('o'))} open`;
 }
 

@@ -17,6 +17,7 @@ function statusOf(store: Store, nowMs: number) {
     age_seconds: store.watermark() === null ? null : Math.round((nowMs - (store.watermark() ?? 0)) / 1000),
     blocked_until: store.blockedUntil() > nowMs ? iso(store.blockedUntil()) : null,
     running: holder === null ? null : { pid: holder.pid, host: holder.host },
+    held: store.runs.held().map(({ id }) => id),
     last_run: last === undefined ? null : runJson(last),
   };
 }
@@ -59,6 +60,9 @@ export function statusCommand(context: CommandContext): Command {
             context,
             `last run   ${last.id}, ${last.kind}, ${last.state}, ${moment(last.startedAt)} UTC, ${count(last.pages)} pages`,
           );
+        }
+        for (const id of status.held) {
+          printLine(context, c.yellow(`held       run ${id} waits for a decision: npx catchword run ${id}`));
         }
         if (status.running !== null)
           printLine(context, `running in process ${status.running.pid} on ${status.running.host}`);

@@ -256,7 +256,7 @@ async function standStill(setting: Setting): Promise<void> {
     () => true,
     () => false,
   );
-  done.then(() => {
+  void done.then(() => {
     settled = true;
   });
   await world.advance(500 + world.random() * 5_000);
@@ -307,20 +307,18 @@ export async function simulate(seed: number, options: HistoryOptions = {}): Prom
   const scenario: Scenario = { ...drawScenario(seed), ...options.scenario };
   const directory = mkdtempSync(join(options.directory ?? FAST, 'catchword-sim-'));
   const db = emptyMirror(directory);
-  let observer: Observer | undefined;
   const world = createWorld(seed, () => {});
   let jumpMs = 0;
   const sourceNow = (): number => world.now() + scenario.sourceSkewMs - jumpMs;
   const catalog = createSimulatedCatalog(scenario.size, {
     ...scenario,
     random: world.random,
-    now: world.now,
+    now: () => world.now(),
     sourceNow,
   });
   const behaviour = { ...scenario.behaviour };
   const source = createSimulatedSource(world, catalog, behaviour, sourceNow, () => onRequest());
-  observer = createObserver({ db, catalog, now: world.now, lagMs: scenario.lagMs });
-  const seen = observer;
+  const observer = createObserver({ db, catalog, now: () => world.now() });
   let points = 0;
   const crashes = new Set(scenario.crashes);
   const start = (): Promise<SimulatedProcess> =>
@@ -333,7 +331,7 @@ export async function simulate(seed: number, options: HistoryOptions = {}): Prom
       concurrency: scenario.concurrency,
       skewMs: scenario.localSkewMs,
       dies: () => crashes.has(++points),
-      onWrite: () => seen.step(),
+      onWrite: () => observer.step(),
       duplicated: scenario.duplicated,
     } satisfies ProcessOptions);
   let onRequest = churnWith(world, catalog, scenario);

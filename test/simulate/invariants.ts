@@ -30,8 +30,6 @@ export interface ObserverOptions {
   readonly db: string;
   readonly catalog: SimulatedCatalog;
   readonly now: () => number;
-  /** How late a change may become visible. */
-  readonly lagMs: number;
 }
 
 function versionOf(body: string): number {
@@ -73,7 +71,8 @@ export function createObserver({ db, catalog, now }: ObserverOptions): Observer 
         seq = at;
         tally.set(runId, (tally.get(runId) ?? 0) + 1);
         const was = replica.get(vbid);
-        if ((was === undefined) !== (op === 'created' || op === 'restored')) fail(`${op} of ${vbid}, which was ${was}`);
+        if ((was === undefined) !== (op === 'created' || op === 'restored'))
+          fail(`${op} of ${vbid}, which was ${was?.body}`);
         if (body === null) {
           replica.delete(vbid);
           removedNow.push({ vbid, at: now(), run: runId });

@@ -69,8 +69,8 @@ export const SABOTAGES: readonly Sabotage[] = [
   bug(
     'the order of the list is not looked at',
     'src/catalog/seams.ts',
-    'sealed: joined && disorder === 0,',
-    'sealed: joined && disorder < 1e9,',
+    'if (was < previous) disorder++;',
+    'if (was < previous) disorder += 0;',
   ),
   {
     name: 'a long delta is read in plain pages',

@@ -1,0 +1,81 @@
+import { parseArgs } from 'node:util';
+import { ORDERS } from './catalog.ts';
+import { drawScenario, type Scenario, simulate } from './history.ts';
+
+/** How often runs of 20,000 products, 1,000 a page, are sealed: by order of the list and changes while it is read. */
+const { values } = parseArgs({ options: { histories: { type: 'string', default: '50' } } });
+
+const CHURN = [0, 0.1, 1, 3];
+const PLAIN_PAGES = 20;
+
+function scenarioOf(seed: number, order: Scenario['order'], churn: number, lookup: boolean): Partial<Scenario> {
+  const { behaviour } = drawScenario(seed);
+  const calm = {
+    unavailable: 0,
+    rateLimited: 0,
+    cutShort: 0,
+    wrongPage: 0,
+    shortPage: 0,
+    repeatedPage: 0,
+    lyingTotals: 0,
+  };
+  return {
+    perPage: 1000,
+    seam: 10,
+    size: 1000 * PLAIN_PAGES,
+    order,
+    churn,
+    behaviour: { ...behaviour, ...calm, answeredSize: null, latencyMs: 1_000, jitter: 2, lookup, dated: true },
+    rate: null,
+    concurrency: 8,
+    crashes: [],
+    twoKeepers: false,
+    outage: false,
+    clockJumpMs: 0,
+    runs: ['full', 'full', 'full'],
+  };
+}
+
+function cell(text: string | number): string {
+  return String(text).padStart(10);
+}
+
+const HEAD = ['changes', 'full runs', 'sealed', 'requests', 'repairs', 'false', 'with'];
+const UNDER = ['a page', '', '%', 'to plain', 'a run', 'removals', 'lookup'];
+for (const line of [HEAD, UNDER]) process.stdout.write(`${'order'.padEnd(13)}${line.map(cell).join('')}\n`);
+
+let violations = 0;
+for (const order of ORDERS) {
+  for (const churn of CHURN) {
+    const sums = { runs: 0, sealed: 0, requests: 0, repairs: 0, removals: 0, withLookup: 0 };
+    for (let seed = 1; seed <= Number(values.histories); seed++) {
+      for (const lookup of [false, true]) {
+        const result = await simulate(seed, { scenario: scenarioOf(seed, order, churn, lookup) });
+        if (result.violation !== null) {
+          violations++;
+          process.stdout.write(`${order} ${churn} seed ${seed}: ${result.violation}\n`);
+        }
+        if (lookup) {
+          sums.withLookup += result.falseRemovals;
+          continue;
+        }
+        // The last one is read when all is quiet.
+        const runs = result.fullRuns.slice(0, 3);
+        sums.runs += runs.length;
+        sums.sealed += runs.filter(({ proof }) => proof === 'sealed').length;
+        sums.requests += runs.reduce((sum, { evidence }) => sum + (evidence?.requests ?? 0), 0);
+        sums.repairs += runs.reduce(
+          (sum, { evidence }) => sum + (evidence?.lists.reduce((n, list) => n + list.repairs, 0) ?? 0),
+          0,
+        );
+        sums.removals += result.falseRemovals;
+      }
+    }
+    const { runs, sealed, requests, repairs, removals, withLookup } = sums;
+    const cells = [churn, runs, ((100 * sealed) / runs).toFixed(1), (requests / runs / PLAIN_PAGES).toFixed(2)];
+    process.stdout.write(
+      `${order.padEnd(13)}${[...cells, (repairs / runs).toFixed(2), removals, withLookup].map(cell).join('')}\n`,
+    );
+  }
+}
+process.exitCode = violations > 0 ? 1 : 0;
