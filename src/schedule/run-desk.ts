@@ -1,3 +1,4 @@
+import type { Run } from '../catalog/run.ts';
 import type { Clock } from '../clock.ts';
 import { CatchwordError, messageOf } from '../errors.ts';
 import type { Logger } from '../log.ts';
@@ -46,11 +47,16 @@ export function startRunDesk({ keeper, store, clock, log }: RunDeskOptions): Run
     wake();
   }
 
-  async function attempt(work: () => Promise<unknown>): Promise<void> {
+  function report({ evidence: _evidence, ...run }: Run): void {
+    if (run.state !== 'held') log.info({ run }, 'run complete');
+    else log.warn({ run, hint: `npx catchword run ${run.id}` }, 'removals are held and wait for a decision');
+  }
+
+  async function attempt(work: () => Promise<Run | null>): Promise<void> {
     try {
       const run = await work();
       failures = 0;
-      if (run !== null) log.info({ run }, 'run complete');
+      if (run !== null) report(run);
     } catch (error) {
       if (stopping.signal.aborted) return;
       const known = error instanceof CatchwordError ? error : undefined;

@@ -320,9 +320,11 @@ export async function simulate(seed: number, options: HistoryOptions = {}): Prom
   const source = createSimulatedSource(world, catalog, behaviour, sourceNow, () => onRequest());
   const observer = createObserver({ db, catalog, now: () => world.now() });
   let points = 0;
+  let processes = 0;
   const crashes = new Set(scenario.crashes);
   const start = (): Promise<SimulatedProcess> =>
     startProcess({
+      name: `p${++processes}`,
       world,
       source,
       db,

@@ -14,6 +14,7 @@ import type { Owner, World } from './world.ts';
 export class Killed extends Error {}
 
 export interface ProcessOptions {
+  readonly name: string;
   readonly world: World;
   readonly source: SimulatedSource;
   readonly db: string;
@@ -38,7 +39,6 @@ export interface SimulatedProcess {
 }
 
 const log = pino({ level: 'silent' });
-let processes = 0;
 
 /** A queue may hand over an outcome twice: the second time must change nothing. */
 function duplicating(queue: PageQueue, twice: () => boolean): PageQueue {
@@ -54,7 +54,7 @@ function duplicating(queue: PageQueue, twice: () => boolean): PageQueue {
 
 export async function startProcess(options: ProcessOptions): Promise<SimulatedProcess> {
   const { world, source, db, dies, onWrite } = options;
-  const owner: Owner = { name: `p${processes++ % 10}`, skewMs: options.skewMs, pausedUntil: 0, dead: false };
+  const owner: Owner = { name: options.name, skewMs: options.skewMs, pausedUntil: 0, dead: false };
   let kill = (): void => {};
   const killed = new Promise<never>((_, reject) => {
     kill = () => reject(new Killed('killed'));
