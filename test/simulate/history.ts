@@ -318,7 +318,7 @@ export async function simulate(seed: number, options: HistoryOptions = {}): Prom
   });
   const behaviour = { ...scenario.behaviour };
   const source = createSimulatedSource(world, catalog, behaviour, sourceNow, () => onRequest());
-  const observer = createObserver({ db, catalog, now: () => world.now() });
+  const observer = createObserver({ db, catalog, now: () => world.now(), withdrawnAs: scenario.withdrawnAs });
   let points = 0;
   let processes = 0;
   const crashes = new Set(scenario.crashes);

@@ -30,6 +30,7 @@ export interface ObserverOptions {
   readonly db: string;
   readonly catalog: SimulatedCatalog;
   readonly now: () => number;
+  readonly withdrawnAs: 'updated' | 'removed';
 }
 
 function versionOf(body: string): number {
@@ -41,7 +42,7 @@ function fail(message: string): never {
 }
 
 /** Looks at the file from outside, and at the source from inside. */
-export function createObserver({ db, catalog, now }: ObserverOptions): Observer {
+export function createObserver({ db, catalog, now, withdrawnAs }: ObserverOptions): Observer {
   const store = openStore(db);
   const history = createHistory(store);
   const sqlite = new Database(db, { readonly: true });
@@ -58,6 +59,8 @@ export function createObserver({ db, catalog, now }: ObserverOptions): Observer 
   let seq = 0;
   let watermark = 0;
   let falseRemovals = 0;
+  /** What the full run before this one did not see. */
+  let missingBefore = 0;
   /** Since the watermark was first set: what changed after it must reach the mirror by deltas alone. */
   let firstWatermarkAt = Number.POSITIVE_INFINITY;
   const removedNow: { vbid: string; at: number; run: number }[] = [];
@@ -127,6 +130,11 @@ export function createObserver({ db, catalog, now }: ObserverOptions): Observer 
       });
       falseRemovals += wronglyRemoved.length;
       const sealed = run.kind === 'full' && run.proof === 'sealed';
+      const confirmable = missingBefore + (run.evidence?.lookups ?? 0);
+      if (withdrawnAs === 'updated' && run.kind === 'full' && !sealed && run.removed > confirmable) {
+        fail(`open run ${run.id} removed ${run.removed}; ${confirmable} at most were missing before or looked up`);
+      }
+      if (run.kind === 'full') missingBefore = run.missing;
       if (sealed && wronglyRemoved[0]) fail(`sealed run ${run.id} removed ${wronglyRemoved[0].vbid}, which lives`);
       // Of a list that lies about being empty no run can tell; what it must not do is believe it.
       if (sealed && !outage) {
