@@ -159,6 +159,23 @@ export function createRunStore(sqlite: Database, orm: BetterSQLite3Database): Ru
     )
     .pluck();
 
+  // Drizzle takes longer to build these than SQLite to run them, and a run asks again and again.
+  const placeholder = { id: sql.placeholder('id'), run: sql.placeholder('run'), pass: sql.placeholder('pass') };
+  const get = orm.select().from(runs).where(eq(runs.id, placeholder.id)).prepare();
+  const unfinished = orm
+    .select()
+    .from(runs)
+    .where(inArray(runs.state, UNFINISHED))
+    .orderBy(desc(runs.id))
+    .limit(1)
+    .prepare();
+  const passesOf = orm.select().from(passes).where(eq(passes.runId, placeholder.run)).orderBy(passes.pass).prepare();
+  const checkpointsOf = orm
+    .select(withoutIds)
+    .from(checkpoints)
+    .where(and(eq(checkpoints.runId, placeholder.run), eq(checkpoints.pass, placeholder.pass)))
+    .prepare();
+
   function counts(id: number): RunCounts {
     return sums.get(id) as RunCounts;
   }
@@ -176,13 +193,13 @@ export function createRunStore(sqlite: Database, orm: BetterSQLite3Database): Ru
     create: ({ kind, from, startedAt, tick }) =>
       orm.insert(runs).values({ kind, state: 'planned', fromTime: from, startedAt, tick }).returning().get().id,
     get: (id) => {
-      const row = orm.select().from(runs).where(eq(runs.id, id)).get();
+      const row = get.get({ id });
       return row === undefined ? undefined : whole(row);
     },
     state: (id) => state.get(id),
     list: (limit) => orm.select().from(runs).orderBy(desc(runs.id)).limit(limit).all().map(whole),
     unfinished: () => {
-      const row = orm.select().from(runs).where(inArray(runs.state, UNFINISHED)).orderBy(desc(runs.id)).limit(1).get();
+      const row = unfinished.get();
       return row === undefined ? undefined : whole(row);
     },
     hasTick: (tick) => orm.select({ id: runs.id }).from(runs).where(eq(runs.tick, tick)).get() !== undefined,
@@ -242,14 +259,7 @@ export function createRunStore(sqlite: Database, orm: BetterSQLite3Database): Ru
         .where(and(eq(passes.runId, runId), eq(passes.pass, pass)))
         .run();
     },
-    passes: (runId) =>
-      orm
-        .select()
-        .from(passes)
-        .where(eq(passes.runId, runId))
-        .orderBy(passes.pass)
-        .all()
-        .map(({ fromTime, ...row }) => ({ ...row, from: fromTime })),
+    passes: (runId) => passesOf.all({ run: runId }).map(({ fromTime, ...row }) => ({ ...row, from: fromTime })),
 
     hasCheckpoint: (runId, pass, { page, perPage }) => hasCheckpoint.get(runId, pass, page, perPage) !== undefined,
     addCheckpoint: (c) => {
@@ -272,12 +282,7 @@ export function createRunStore(sqlite: Database, orm: BetterSQLite3Database): Ru
         c.doubt,
       );
     },
-    checkpoints: (runId, pass) =>
-      orm
-        .select(withoutIds)
-        .from(checkpoints)
-        .where(and(eq(checkpoints.runId, runId), eq(checkpoints.pass, pass)))
-        .all(),
+    checkpoints: (runId, pass) => checkpointsOf.all({ run: runId, pass }),
     idsOf: (runId, pass, { page, perPage }) => {
       const ids = idsOf.get(runId, pass, page, perPage);
       return ids === undefined ? [] : decodeIds(ids);

@@ -12,6 +12,8 @@ export interface Shown {
   readonly stamp: number;
   /** Since when it has been shown like this. */
   readonly since: number;
+  /** Since when it has been there without a break, in whatever version. */
+  readonly livingSince: number;
   /** Told of as `distributable: false`; no longer in the listing. */
   readonly withdrawn: boolean;
 }
@@ -48,6 +50,7 @@ export function createSimulatedCatalog(size: number, options: CatalogOptions): S
   const living = new Map<number, Shown>();
   const withdrawn = new Map<number, Shown>();
   const listing: Shown[] = [];
+  const gone: Shown[] = [];
   let nextId = 1;
 
   function keyOf({ id, stamp }: Shown): number {
@@ -72,10 +75,10 @@ export function createSimulatedCatalog(size: number, options: CatalogOptions): S
     return low;
   }
 
-  function show(id: number, version: number, lagMs: number): void {
+  function show(id: number, version: number, lagMs: number, livingSince = now()): void {
     const exact = sourceNow() - lagMs;
     const stamp = wholeSeconds ? Math.floor(exact / 1000) * 1000 : exact;
-    const product: Shown = { id, version, stamp, since: now(), withdrawn: false };
+    const product: Shown = { id, version, stamp, since: now(), livingSince, withdrawn: false };
     living.set(id, product);
     listing.splice(placeOf(product), 0, product);
   }
@@ -105,7 +108,14 @@ export function createSimulatedCatalog(size: number, options: CatalogOptions): S
   const initial = sourceNow() - 40 * 86_400_000;
   for (let n = 0; n < size; n++) {
     const id = nextId++;
-    const product: Shown = { id, version: 1, stamp: initial + n * 1000, since: now(), withdrawn: false };
+    const product: Shown = {
+      id,
+      version: 1,
+      stamp: initial + n * 1000,
+      since: now(),
+      livingSince: now(),
+      withdrawn: false,
+    };
     living.set(id, product);
     listing.push(product);
   }
@@ -122,17 +132,26 @@ export function createSimulatedCatalog(size: number, options: CatalogOptions): S
       const product = any();
       if (product === undefined) return;
       hide(product);
-      show(product.id, product.version + 1, lagMs);
+      show(product.id, product.version + 1, lagMs, product.livingSince);
     },
     remove: (tombstone) => {
       const product = any();
       if (product === undefined) return;
       hide(product);
-      if (!tombstone) return;
+      if (!tombstone) {
+        gone.push(product);
+        return;
+      }
       const stamp = wholeSeconds ? Math.floor(sourceNow() / 1000) * 1000 : sourceNow();
       withdrawn.set(product.id, { ...product, version: product.version + 1, stamp, since: now(), withdrawn: true });
     },
     restore: () => {
+      // What was simply not there comes back as it was.
+      const back = random() < 0.5 ? gone.pop() : undefined;
+      if (back !== undefined) {
+        show(back.id, back.version, 0);
+        return;
+      }
       const [product] = withdrawn.values();
       if (product === undefined) return;
       withdrawn.delete(product.id);

@@ -38,6 +38,8 @@ export interface Scenario {
   readonly crashes: readonly number[];
   readonly duplicated: number;
   readonly twoKeepers: boolean;
+  /** Between runs it changes as fast as while pages are read. */
+  readonly steady: boolean;
   /** For one run the source lists nothing. */
   readonly outage: boolean;
   readonly runs: readonly RunKind[];
@@ -111,6 +113,7 @@ export function drawScenario(seed: number): Scenario {
     crashes: often(0.3) ? Array.from({ length: 3 }, () => 1 + Math.floor(random() * 150)) : [],
     duplicated: often(0.2) ? 0.2 : 0,
     twoKeepers: often(0.1),
+    steady: false,
     outage: often(0.1),
     runs: Array.from(
       { length: 2 + Math.floor(random() * 3) },
@@ -170,6 +173,8 @@ interface Setting {
   readonly start: () => Promise<SimulatedProcess>;
   readonly behaviour: SourceBehaviour;
   readonly fullRuns: Run[];
+  /** The process that runs runs. */
+  current?: SimulatedProcess | undefined;
 }
 
 /** Something changes: mostly an update. */
@@ -178,7 +183,7 @@ function change(world: World, catalog: SimulatedCatalog, scenario: Scenario): vo
   const lagMs = scenario.lagMs > 0 && world.random() < 0.3 ? world.random() * scenario.lagMs : 0;
   if (kind < 0.6) catalog.update(lagMs);
   else if (kind < 0.75) catalog.create(lagMs);
-  else if (kind < 0.78) catalog.restore();
+  else if (kind < 0.8) catalog.restore();
   else catalog.remove(scenario.withdrawn === 'both' ? world.random() < 0.5 : scenario.withdrawn === 'tombstone');
 }
 
@@ -197,7 +202,8 @@ function churnWith(world: World, catalog: SimulatedCatalog, scenario: Scenario):
 async function pause({ world, catalog, scenario }: Setting): Promise<void> {
   const lengthMs = world.random() * 900_000;
   const most = scenario.churn === 0 ? 0 : Math.min(2 * scenario.perPage, scenario.size / 10);
-  const count = Math.floor(world.random() * most);
+  const steady = scenario.rate === null ? 0 : (scenario.churn * scenario.rate * lengthMs) / 60_000;
+  const count = Math.floor(scenario.steady ? steady : world.random() * most);
   for (let n = 0; n < count; n++) {
     world.at(world.now() + world.random() * lengthMs, () => change(world, catalog, scenario));
   }
@@ -218,9 +224,11 @@ function decide({ world, observer, behaviour }: Setting, { store, owner }: Simul
 async function see(setting: Setting, kind: RunKind, tries = 12): Promise<Run | null> {
   const { world, observer, start, fullRuns } = setting;
   for (let attempt = 0; attempt < tries; attempt++) {
-    let process: SimulatedProcess | undefined;
+    // Some processes live for one run, some for many.
+    if (setting.current !== undefined && (setting.current.owner.dead || world.random() < 0.3)) await stop(setting);
+    setting.current ??= await start();
+    const process = setting.current;
     try {
-      process = await start();
       const run = await world.until(process.run(kind));
       if (run === null) throw new Violation('a run was not started');
       world.trace(
@@ -235,11 +243,14 @@ async function see(setting: Setting, kind: RunKind, tries = 12): Promise<Run | n
       world.trace(`run ended: ${error instanceof Error ? `${error.name} ${error.message}` : ''}`);
       observer.step();
       await world.advance(error instanceof Killed ? world.random() * 60_000 : 31_000);
-    } finally {
-      await process?.close();
     }
   }
   return null;
+}
+
+async function stop(setting: Setting): Promise<void> {
+  await setting.current?.close();
+  setting.current = undefined;
 }
 
 /** When the run began, by the world's clock. */
@@ -366,6 +377,7 @@ export async function simulate(seed: number, options: HistoryOptions = {}): Prom
     violation = error instanceof Violation ? error.message : `${error instanceof Error ? error.stack : String(error)}`;
     world.trace(`violation: ${violation}`);
   } finally {
+    await stop(setting);
     observer.close();
     rmSync(directory, { recursive: true, force: true });
   }

@@ -126,7 +126,7 @@ export function createObserver({ db, catalog, now, withdrawnAs }: ObserverOption
       const removed = removedNow.filter((one) => one.run === run.id);
       const wronglyRemoved = removed.filter(({ vbid, at }) => {
         const product = catalog.living.get(Number(vbid.slice(1)));
-        return product !== undefined && product.since < started && at >= started;
+        return product !== undefined && product.livingSince < started && at >= started;
       });
       falseRemovals += wronglyRemoved.length;
       const sealed = run.kind === 'full' && run.proof === 'sealed';

@@ -107,22 +107,6 @@ export const SABOTAGES: readonly Sabotage[] = [
       },
     ],
   },
-  {
-    name: 'a repair is not followed by a delta',
-    edits: [
-      {
-        file: 'src/sync/next-step.ts',
-        find: "const exact = after.kind !== 'repair' && after.kind !== 'lookup' && windows.length === 1;",
-        replace: "const exact = after.kind === 'repair' || windows.length === 1;",
-      },
-      {
-        file: 'src/sync/assess-run.ts',
-        find: 'const closed = read.some(({ pass, exact }) => exact && pass.pass === last?.pass);',
-        replace:
-          "const closed = last?.kind === 'repair' || read.some(({ pass, exact }) => exact && pass.pass === last?.pass);",
-      },
-    ],
-  },
   bug(
     'no delta after the list',
     'src/sync/next-step.ts',
@@ -165,12 +149,36 @@ export const SABOTAGES: readonly Sabotage[] = [
     'if (!known.removed && sameContent(known.body, product.body, ignoreFields)) continue;',
     'if (sameContent(known.body, product.body, ignoreFields)) continue;',
   ),
-  bug(
-    'an unchanged product is written again',
-    'src/sync/apply-page.ts',
-    'if (known.removed || !same) draft.changed',
-    'if (known.removed || !same || later.size >= 0) draft.changed',
-  ),
+  {
+    name: 'an unchanged product is written again',
+    edits: [
+      {
+        file: 'src/sync/apply-page.ts',
+        find: 'const asItIs = match !== undefined && match > 0;',
+        replace: 'const asItIs = match === 0;',
+      },
+      {
+        file: 'src/sync/apply-page.ts',
+        find: 'if (!known.removed && sameContent(known.body, product.body, ignoreFields)) continue;',
+        replace: '',
+      },
+      {
+        file: 'src/sync/apply-page.ts',
+        find: 'if (known.removed || !same) draft.changed',
+        replace: 'if (known.removed || same || !same) draft.changed',
+      },
+    ],
+  },
+  {
+    name: 'a window does not count as seen',
+    edits: [
+      {
+        file: 'src/sync/assess-run.ts',
+        find: 'seen.add(id);\n      if (lists',
+        replace: 'if (window.pass > 0 || window.page !== 2) seen.add(id);\n      if (lists',
+      },
+    ],
+  },
   bug(
     'an empty catalog is believed',
     'src/sync/finish-run.ts',

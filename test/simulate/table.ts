@@ -2,7 +2,10 @@ import { parseArgs } from 'node:util';
 import { ORDERS } from './catalog.ts';
 import { drawScenario, type Scenario, simulate } from './history.ts';
 
-/** How often runs of 20,000 products, 1,000 a page, are sealed: by order of the list and changes while it is read. */
+/**
+ * How often runs of 20,000 products, 1,000 a page, 50 pages a minute, are sealed: by the order of the list and by how much
+ * changes all the time, in changes for each page that is read.
+ */
 const { values } = parseArgs({ options: { histories: { type: 'string', default: '50' } } });
 
 const CHURN = [0, 0.1, 1, 3];
@@ -26,7 +29,8 @@ function scenarioOf(seed: number, order: Scenario['order'], churn: number, looku
     order,
     churn,
     behaviour: { ...behaviour, ...calm, answeredSize: null, latencyMs: 1_000, jitter: 2, lookup, dated: true },
-    rate: null,
+    rate: 50,
+    steady: true,
     concurrency: 8,
     crashes: [],
     twoKeepers: false,
