@@ -4,6 +4,7 @@ CREATE TABLE `held_removals` (
 	PRIMARY KEY(`run_id`, `product_id`)
 );
 --> statement-breakpoint
+CREATE INDEX `held_removals_product` ON `held_removals` (`product_id`);--> statement-breakpoint
 CREATE TABLE `missing` (
 	`product_id` integer PRIMARY KEY NOT NULL,
 	`runs` integer NOT NULL,

@@ -2,28 +2,33 @@ import { Command } from 'commander';
 import type { Run } from '../catalog/run.ts';
 import { loadConfig, requireSource } from '../config.ts';
 import { createLog } from '../log.ts';
-import type { Candidate } from '../store/removals.ts';
 import { openStore, type Store } from '../store/store.ts';
 import { approveRun, rejectRun, requireHeld, undoRun } from '../sync/decide.ts';
 import { holdLease } from '../sync/hold-lease.ts';
 import { recheck } from '../sync/recheck.ts';
 import type { CommandContext } from './context.ts';
-import { count, plural, printJson, printLine, runJson, table, wholeNumber } from './format.ts';
+import { count as number, plural, printJson, printLine, runJson, table, wholeNumber } from './format.ts';
 import { startLookups } from './pipeline.ts';
 
 /** How many products are listed for a person; `--json` lists all. */
 const LISTED = 50;
 
 /** What a held run would remove, with titles. */
-export function heldLines(candidates: readonly Candidate[], runId: number): string {
-  const rows = candidates.slice(0, LISTED).map(({ vbid, title }) => [vbid, title]);
-  const rest = candidates.length - rows.length;
+export function heldLines(store: Store, runId: number): string {
+  const count = store.removals.heldCount(runId);
+  const rows = store.removals.held(runId, LISTED).map(({ vbid, title }) => [vbid, title]);
+  const rest = count - rows.length;
   return [
-    `would remove ${plural(candidates.length, 'product')}:`,
+    `would remove ${plural(count, 'product')}:`,
     table(['vbid', 'title'], rows),
-    ...(rest > 0 ? [`… and ${count(rest)} more: npx catchword run ${runId} --json`] : []),
+    ...(rest > 0 ? [`… and ${number(rest)} more: npx catchword run ${runId} --json`] : []),
     `decide with: npx catchword approve ${runId}, or: npx catchword reject ${runId}`,
   ].join('\n');
+}
+
+/** All of it, for a program. */
+export function heldJson(store: Store, runId: number): Record<string, unknown>[] {
+  return store.removals.held(runId).map(({ vbid, title }) => ({ vbid, title }));
 }
 
 /** Opens the mirror and takes the lease, so that no run writes meanwhile. */
@@ -61,11 +66,12 @@ function approveCommand(context: CommandContext): Command {
     .option('--json', 'print one JSON document')
     .action((id: number, options: { json?: boolean }) =>
       withLease(context, async (store, epoch) => {
-        const { run: before, candidates } = requireHeld(store, id);
+        const before = requireHeld(store, id);
+        const listed = store.removals.heldCount(id);
         const alive = await stillThere(context, store, id);
         const run = approveRun(store, epoch, id, context.clock.now(), alive);
         const removed = run.removed - before.removed;
-        const stay = candidates.length - removed;
+        const stay = listed - removed;
         const kept = stay > 0 ? `; ${plural(stay, 'product')} found alive, which stay${stay === 1 ? 's' : ''}` : '';
         printRun(context, run, options.json, `run ${id} is approved: ${plural(removed, 'product')} removed${kept}`);
       }),

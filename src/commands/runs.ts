@@ -2,7 +2,7 @@ import { Command } from 'commander';
 import type { Run } from '../catalog/run.ts';
 import { cancelRun, requireRun } from '../sync/finish-run.ts';
 import type { CommandContext } from './context.ts';
-import { heldLines, undoCommand } from './decide.ts';
+import { heldJson, heldLines, undoCommand } from './decide.ts';
 import { duration, moment, printJson, printLine, runJson, table, wholeNumber } from './format.ts';
 import { seamPicture } from './seams.ts';
 import { withMirror } from './status.ts';
@@ -55,15 +55,13 @@ function runCommand(context: CommandContext): Command {
       withMirror(context, (store) => {
         const run = requireRun(store, id);
         const rejected = store.runs.rejected(id, 100);
-        const held = store.removals.held(id);
         if (options.json) {
-          const removals = held.map(({ vbid, title }) => ({ vbid, title }));
-          printJson(context, { ...runJson(run), held_removals: removals, rejected_items: rejected });
+          printJson(context, { ...runJson(run), held_removals: heldJson(store, id), rejected_items: rejected });
           return;
         }
         printLine(context, runSummary(context, run));
         if (run.evidence !== null) printLine(context, seamPicture(context, run.evidence));
-        if (run.state === 'held') printLine(context, `\n${heldLines(held, id)}`);
+        if (run.state === 'held') printLine(context, `\n${heldLines(store, id)}`);
         if (rejected.length === 0) return;
         printLine(context);
         printLine(

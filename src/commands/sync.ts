@@ -5,7 +5,7 @@ import { CatchwordError } from '../errors.ts';
 import { createLog } from '../log.ts';
 import type { RunRequest } from '../sync/start-run.ts';
 import type { CommandContext } from './context.ts';
-import { heldLines } from './decide.ts';
+import { heldJson, heldLines } from './decide.ts';
 import { dryRun } from './dry-run.ts';
 import { colours, count, duration, isoMoment, moment, plural, printJson, printLine, runJson } from './format.ts';
 import { type KeeperService, startKeeper } from './pipeline.ts';
@@ -82,15 +82,14 @@ export function syncCommand(context: CommandContext): Command {
         display.stop();
         if (run === null) return;
         service.store.walCheckpoint();
-        const held = service.store.removals.held(run.id);
         if (run.state === 'held') context.setExitCode(5);
         if (options.json) {
-          const removals = held.map(({ vbid, title }) => ({ vbid, title }));
-          printJson(context, { ...runJson(run), ...(run.state === 'held' && { held_removals: removals }) });
+          const held = run.state === 'held' && { held_removals: heldJson(service.store, run.id) };
+          printJson(context, { ...runJson(run), ...held });
           return;
         }
         printLine(context, runSummary(context, run));
-        if (run.state === 'held') printLine(context, `\n${heldLines(held, run.id)}`);
+        if (run.state === 'held') printLine(context, `\n${heldLines(service.store, run.id)}`);
       } finally {
         display.stop();
         await service.stop();

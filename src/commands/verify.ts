@@ -14,6 +14,8 @@ import { count, moment, plural, printJson, printLine } from './format.ts';
 interface Verdict {
   differences: number;
   drifted: number;
+  /** Only here, by a reading that cannot prove it. */
+  unproven: number;
 }
 
 const WORDS = { 'only-here': 'only here', 'only-there': 'only there', differs: 'differs' } as const;
@@ -28,6 +30,10 @@ function json(found: Disagreement, drift: boolean): Record<string, unknown> {
   return { kind, vbid, title, ...(found.kind === 'differs' && { fields: found.fields }), drift };
 }
 
+function withdrawn(body: string): boolean {
+  return isWithdrawn(JSON.parse(body) as Record<string, unknown>);
+}
+
 /** Whether the product changed at the source since the mirror was last complete, so that the next delta brings it. */
 function driftOf(there: Store, delta: Run): (found: Disagreement) => boolean {
   const changed = new Set<string>();
@@ -40,7 +46,7 @@ function driftOf(there: Store, delta: Run): (found: Disagreement) => boolean {
   return (found) =>
     changed.has(found.vbid) ||
     // Announced as withdrawn: the next full load removes it.
-    (found.kind === 'only-here' && isWithdrawn(JSON.parse(found.body) as Record<string, unknown>));
+    (found.kind === 'only-here' && withdrawn(found.body));
 }
 
 export function verifyCommand(context: CommandContext): Command {
@@ -57,13 +63,20 @@ export function verifyCommand(context: CommandContext): Command {
             hint: 'Fill it with: npx catchword sync.',
           });
         }
-        await readAside(context, config, here.blockedUntil(), async (aside) => {
+        // Withdrawn products are kept there, whatever they count as here, so that drift can be told.
+        const there = { ...config, withdrawnAs: 'updated' as const };
+        await readAside(context, there, here.blockedUntil(), async (aside) => {
           const full = await aside.run({ kind: 'full' });
           const delta = await aside.run({ kind: 'delta', from: deltaFrom(readUpTo, config.deltaOverlapMs) });
           const isDrift = driftOf(aside.store, delta);
-          const verdict: Verdict = { differences: 0, drifted: 0 };
+          const verdict: Verdict = { differences: 0, drifted: 0, unproven: 0 };
           for (const found of compareMirrors(here, aside.store, config.ignoreFields)) {
+            if (found.kind === 'only-there' && config.withdrawnAs === 'removed' && withdrawn(found.body)) continue;
             const drift = isDrift(found);
+            if (found.kind === 'only-here' && !drift && full.proof !== 'sealed') {
+              verdict.unproven++;
+              continue;
+            }
             if (drift) verdict.drifted++;
             else verdict.differences++;
             if (options.json) printJson(context, json(found, drift));
@@ -78,11 +91,11 @@ export function verifyCommand(context: CommandContext): Command {
 }
 
 function summarize(context: CommandContext, verdict: Verdict, full: Run, here: Store, asJson?: boolean): void {
-  const { differences, drifted } = verdict;
+  const { differences, drifted, unproven } = verdict;
   if (differences > 0) context.setExitCode(3);
   if (asJson) {
     const { proof, reasons, items } = full;
-    printJson(context, { summary: { products: items, proof, reasons, differences, drifted } });
+    printJson(context, { summary: { products: items, proof, reasons, differences, drifted, unproven } });
     return;
   }
   printLine(
@@ -93,5 +106,7 @@ function summarize(context: CommandContext, verdict: Verdict, full: Run, here: S
     context,
     `${plural(differences, 'difference')}, ${count(drifted)} drifted since ${moment(here.watermark())} UTC`,
   );
+  if (unproven > 0)
+    printLine(context, `${plural(unproven, 'product')} not seen at the source, which this reading cannot prove`);
   if (differences > 0) printLine(context, 'Bring the mirror up to date with: npx catchword sync --full.');
 }

@@ -3,11 +3,15 @@ import type { IdSet } from '../catalog/seams.ts';
 import type { ChangeStore, NewChange } from './changes.ts';
 import type { ProductStore } from './products.ts';
 
-/** A living product that may have to go. */
-export interface Candidate {
+/** A product that a held run would remove. */
+export interface HeldProduct {
   readonly id: number;
   readonly vbid: string;
   readonly title: string | null;
+}
+
+/** A living product that may have to go. */
+export interface Candidate extends HeldProduct {
   readonly body: string;
 }
 
@@ -17,8 +21,8 @@ export interface RemovalStore {
   unseen(seen: IdSet): number[];
   /** Undefined for a tombstone. */
   candidate(id: number): Candidate | undefined;
-  /** A living product that is none of these: what a lookup must find before it is believed. */
-  control(others: ReadonlySet<number>): Candidate | undefined;
+  /** Living products that no run has missed or holds: of these a lookup must find one before it is believed. */
+  controls(limit: number): Candidate[];
   /** Turns living products into tombstones, each with a `removed` change. @returns how many were living */
   remove(ids: Iterable<number>, runId: number, atMs: number): number;
   /** Brings back what `runId` removed and nothing has changed since, each with a `restored` change. @returns how many */
@@ -32,8 +36,9 @@ export interface RemovalStore {
   noteSeen(ids: Iterable<readonly number[]>): void;
 
   hold(runId: number, ids: Iterable<number>): void;
-  /** What the run would remove and is still living, by id. */
-  held(runId: number): Candidate[];
+  /** What the run would remove and is still living, by id; the first `limit` of it. */
+  held(runId: number, limit?: number): HeldProduct[];
+  heldCount(runId: number): number;
   release(runId: number): void;
   /** Takes products off the run's list. */
   spare(runId: number, ids: Iterable<number>): void;
@@ -66,10 +71,23 @@ export function createRemovalStore(sqlite: Database, products: ProductStore, cha
     .prepare<[], number>('SELECT EXISTS (SELECT 1 FROM missing) OR EXISTS (SELECT 1 FROM held_removals)')
     .pluck();
   const addHeld = sqlite.prepare('INSERT OR IGNORE INTO held_removals (run_id, product_id) VALUES (?, ?)');
-  const held = sqlite.prepare<[number], Candidate>(
-    `SELECT products.id, products.vbid, products.title, products.body FROM held_removals
+  const held = sqlite.prepare<[number, number], HeldProduct>(
+    `SELECT products.id, products.vbid, products.title FROM held_removals
        JOIN products ON products.id = held_removals.product_id
-     WHERE held_removals.run_id = ? AND products.removed_at IS NULL ORDER BY products.id`,
+     WHERE held_removals.run_id = ? AND products.removed_at IS NULL ORDER BY products.id LIMIT ?`,
+  );
+  const heldCount = sqlite
+    .prepare<[number], number>(
+      `SELECT count(*) FROM held_removals JOIN products ON products.id = held_removals.product_id
+       WHERE held_removals.run_id = ? AND products.removed_at IS NULL`,
+    )
+    .pluck();
+  const controls = sqlite.prepare<[number], Candidate>(
+    `SELECT id, vbid, title, body FROM products
+     WHERE removed_at IS NULL AND id NOT IN (SELECT product_id FROM missing)
+       AND id NOT IN (SELECT product_id FROM held_removals)
+       AND coalesce(json_extract(body, '$.distributable'), 1) NOT IN (0, 'false')
+     ORDER BY id DESC LIMIT ?`,
   );
   const dropHeld = sqlite.prepare('DELETE FROM held_removals WHERE run_id = ?');
   const spare = sqlite.prepare('DELETE FROM held_removals WHERE run_id = ? AND product_id = ?');
@@ -77,20 +95,14 @@ export function createRemovalStore(sqlite: Database, products: ProductStore, cha
   return {
     unseen: (seen) => {
       const ids: number[] = [];
-      if (products.living() === seen.size) return ids;
-      for (let id = 1; id <= products.lastId(); id++) {
+      const last = products.lastId();
+      for (let id = 1; id <= last; id++) {
         if (!seen.has(id) && isLiving.get(id) === 1) ids.push(id);
       }
       return ids;
     },
     candidate: (id) => candidate.get(id),
-    control: (others) => {
-      for (let id = products.lastId(); id > 0; id--) {
-        const living = others.has(id) ? undefined : candidate.get(id);
-        if (living !== undefined) return living;
-      }
-      return undefined;
-    },
+    controls: (limit) => controls.all(limit),
     remove: (ids, runId, atMs) => {
       const records: NewChange[] = [];
       let seq = changes.lastSeq();
@@ -135,7 +147,8 @@ export function createRemovalStore(sqlite: Database, products: ProductStore, cha
     hold: (runId, ids) => {
       for (const id of ids) addHeld.run(runId, id);
     },
-    held: (runId) => held.all(runId),
+    held: (runId, limit = -1) => held.all(runId, limit),
+    heldCount: (runId) => heldCount.get(runId) ?? 0,
     release: (runId) => {
       dropHeld.run(runId);
     },

@@ -225,5 +225,9 @@ export const missing = sqliteTable('missing', {
 export const heldRemovals = sqliteTable(
   'held_removals',
   { runId: integer('run_id').notNull(), productId: integer('product_id').notNull() },
-  (table) => [primaryKey({ columns: [table.runId, table.productId] })],
+  (table) => [
+    primaryKey({ columns: [table.runId, table.productId] }),
+    // A delta takes what it sees off every list.
+    index('held_removals_product').on(table.productId),
+  ],
 );

@@ -23,6 +23,8 @@ export interface ReadList {
   readonly exact: boolean;
   /** Null for an exact list, and for one of plain pages. */
   readonly seams: SeamReport | null;
+  /** Nothing of it can have slipped by: its seams are joined, or it is a delta of plain pages that stood still. */
+  readonly settled: boolean;
   readonly repairs: number;
 }
 
@@ -32,7 +34,7 @@ export interface Assessment {
   readonly lists: readonly ReadList[];
   /** Everything that a window, a delta or a lookup of the run held. */
   readonly seen: IdSet;
-  /** What windows of the whole list held. */
+  /** What the newest reading of the whole list held. */
   readonly listed: IdSet;
   /** The last thing that was read is a list of one response, so nothing can have happened while it was read. */
   readonly closed: boolean;
@@ -53,6 +55,13 @@ function tellsChanges({ root }: Pass, _at: number, passes: readonly Pass[]): boo
   return passes.find(({ pass }) => pass === root)?.kind === 'delta';
 }
 
+/** Whether one response held the whole list. */
+export function isExact({ seam }: Pick<Pass, 'seam'>, windows: readonly Read[]): boolean {
+  const [only] = windows;
+  if (windows.length !== 1 || only === undefined || only.page !== 1 || only.doubt !== null) return false;
+  return holdsEnd(only) || (seam === 0 && only.totalPages <= 1 && only.items === only.numItems);
+}
+
 type ReadIds = (window: Read) => readonly number[];
 
 /** Which pass told last that a product was modified; 4 bits would do, a byte is simpler. */
@@ -71,12 +80,17 @@ function assessList(root: Pass, all: RunPasses, input: Pick<SeamInput, 'modified
   const repairs = all.passes.filter(({ kind, root: of }) => kind === 'repair' && of === root.pass);
   const own = all.reads.get(root.pass) ?? [];
   const windows = [root, ...repairs].flatMap(({ pass }) => all.reads.get(pass) ?? []);
-  const [only] = own;
-  const exact = own.length === 1 && only !== undefined && only.page === 1 && holdsEnd(only);
-  const plain = exact || root.seam === 0;
-  if (plain) for (const window of windows) idsOf(window);
-  const seams = plain ? null : examineSeams({ windows, root: root.pass, idsOf, ...input });
-  return { pass: root, windows, exact, seams, repairs: repairs.length };
+  const exact = isExact(root, own);
+  if (!exact && root.seam > 0) {
+    const seams = examineSeams({ windows, root: root.pass, idsOf, ...input });
+    return { pass: root, windows, exact, seams, settled: seams.sealed, repairs: repairs.length };
+  }
+  const told = windows.map((window) => idsOf(window).some((id) => input.modifiedIn(id) > root.pass));
+  const lastPage = windows.reduce((last, { page }) => Math.max(last, page), 0);
+  // Plain pages lose what moves from a page to the one before it. Where nothing changed but what stood on the last page,
+  // nothing moved across a boundary.
+  const settled = exact || told.every((changed, at) => !changed || windows[at]?.page === lastPage);
+  return { pass: root, windows, exact, seams: null, settled, repairs: repairs.length };
 }
 
 /** @param before only passes before this one are looked at */
@@ -146,16 +160,6 @@ export function repairsOf({ pass: { pass, perPage, seam }, windows, seams, repai
   return windows.length - own.length + found.size > most ? [] : [...found.values()];
 }
 
-function listSealed({ exact, seams }: ReadList): boolean {
-  return exact || seams?.sealed === true;
-}
-
-/** Whether a delta of plain pages stood still while it was read, so that nothing can have slipped between them. */
-function isQuiet({ windows, seams, exact }: ReadList, later: readonly ReadList[]): boolean {
-  const still = windows.every(({ numItems }) => numItems === windows[0]?.numItems);
-  return exact || seams?.sealed === true || (still && later.every((list) => list.windows.every((w) => w.items === 0)));
-}
-
 export interface Conclusion {
   /** Null for a delta of one response, which needs none. */
   readonly proof: 'sealed' | 'open' | null;
@@ -207,7 +211,7 @@ function reasonsOf(run: Run, assessment: Assessment): string[] {
 }
 
 /** @param seen what counts as read: with deltas, fewer than the source's total shows that something was missed */
-function countAgrees(seen: IdSet, { windows, seams }: ReadList): boolean {
+export function countAgrees(seen: IdSet, { windows, seams }: ReadList): boolean {
   const rejected = windows.reduce((sum, window) => sum + window.rejected, 0);
   return seen.size + rejected + (seams?.repeated ?? 0) >= newestTotal(windows);
 }
@@ -245,7 +249,7 @@ export function conclude(store: Store, run: Run, assessment: Assessment): Conclu
     lists: lists.filter((read) => read.pass.kind === 'list' || !read.exact).map(evidenceOf),
   };
   const doubtful = deltas.some(({ windows }) => windows.some(({ doubt }) => doubt !== null));
-  const allRead = deltas.every((delta, at) => listSealed(delta) || isQuiet(delta, deltas.slice(at + 1)));
+  const allRead = deltas.every(({ settled }) => settled);
   return {
     proof,
     reasons,

@@ -4,7 +4,7 @@ import type { Store } from '../store/store.ts';
 /** A product that two mirrors do not agree about. */
 export type Disagreement =
   | { readonly kind: 'only-here'; readonly vbid: string; readonly title: string | null; readonly body: string }
-  | { readonly kind: 'only-there'; readonly vbid: string; readonly title: string | null }
+  | { readonly kind: 'only-there'; readonly vbid: string; readonly title: string | null; readonly body: string }
   | {
       readonly kind: 'differs';
       readonly vbid: string;
@@ -31,7 +31,7 @@ export function* compareMirrors(here: Store, there: Store, ignoreFields: readonl
       yield { kind: 'only-here', vbid, title, body };
       a = ours.next().value as Living | undefined;
     } else if (a === undefined || keyBefore(b.vbid, a.vbid)) {
-      yield { kind: 'only-there', vbid: b.vbid, title: b.title };
+      yield { kind: 'only-there', vbid: b.vbid, title: b.title, body: b.body };
       b = theirs.next().value as Living | undefined;
     } else {
       if (!sameContent(a.body, b.body, ignoreFields)) {

@@ -102,6 +102,7 @@ export function failRun(store: Store, epoch: number, runId: number, error: Catch
     store.lease.check(epoch);
     const run = requireRun(store, runId);
     if (run.state === 'cancelled') return;
+    store.removals.noteSeen(store.runs.eachIds(runId));
     store.products.ensureLookups();
     const text = `${error.code}: ${error.message}`;
     store.runs.end(runId, {
@@ -127,6 +128,7 @@ export function cancelRun(store: Store, runId: number, nowMs: number): Run {
         hint: 'Only a run that is planned or reading can be cancelled: npx catchword runs.',
       });
     }
+    store.removals.noteSeen(store.runs.eachIds(runId));
     store.products.ensureLookups();
     const counts = store.runs.counts(runId);
     store.runs.end(runId, { state: 'cancelled', finishedAt: nowMs, counts, proof: null, reasons: [], error: null });

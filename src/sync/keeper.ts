@@ -209,7 +209,8 @@ export async function createKeeper(options: KeeperOptions): Promise<Keeper> {
       holdLease(store.lease, clock, log, async (epoch) => {
         const resumed = await resumeUnder(epoch, signal);
         // A full run covers what a delta would; a delta that was left does not cover a full one.
-        if (resumed !== null && (resumed.kind === 'full' || request.kind === resumed.kind)) return resumed;
+        const covers = resumed?.kind === 'full' || (request.kind === resumed?.kind && request.from === undefined);
+        if (resumed !== null && covers) return resumed;
         const run = startRun(store, epoch, request, settings, clock.now());
         if (run === null) return null;
         log.info({ run: run.id, kind: run.kind, from: run.from }, 'run started');

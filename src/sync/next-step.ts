@@ -6,6 +6,8 @@ import {
   type Assessment,
   assessRun,
   conclude,
+  countAgrees,
+  isExact,
   newestList,
   newestTotal,
   passClocks,
@@ -63,7 +65,11 @@ function newPass(run: Run, after: Pass, pass: Partial<Pass> & Pick<Pass, 'kind' 
 /** Since when the delta after `after` asks. */
 function sinceOf(store: Store, run: Run, passes: readonly Pass[], after: Pass, overlapMs: number): number {
   const lastDelta = passes.findLast(({ kind }) => kind === 'delta');
-  const told = (lastDelta ?? passes[0])?.sourceTime ?? run.startedAt;
+  // Before this pass: the deltas that followed the list, the repair or the lookup before it. What became visible after
+  // the first of them was read may be told of by none.
+  const before = passes.slice(0, -1);
+  const firstDelta = before[before.findLastIndex(({ kind }) => kind !== 'delta') + 1];
+  const told = ((after.kind === 'delta' ? lastDelta : firstDelta) ?? passes[0])?.sourceTime ?? run.startedAt;
   // What was read of the list before: a change may have become visible late. A delta of a delta asks for what happened
   // while that one was read.
   const since = after.kind === 'delta' ? told - DATE_STEP_MS : deltaFrom(told, overlapMs);
@@ -87,7 +93,7 @@ function lateDelta(
   const [first] = clocks;
   if (first === undefined) return null;
   const asked = (kinds: readonly PassKind[], from: number): boolean =>
-    passes.some((pass) => kinds.includes(pass.kind) && pass.from !== null && pass.from <= from);
+    passes.some((pass) => kinds.includes(pass.kind) && pass.from !== null && pass.from <= from + DATE_STEP_MS);
   const meanwhile = clockPutBack(first, clocks, overlapMs);
   if (meanwhile !== null && !asked(['delta'], meanwhile)) return { kind: 'delta', from: meanwhile };
   const seen = store.clockSeen();
@@ -103,18 +109,13 @@ function repairable(assessment: Assessment): ReadList | undefined {
   );
 }
 
-/** Whether reading the list once more may show something. */
-function worthAnotherPass(store: Store, assessment: Assessment, list: ReadList): boolean {
-  return store.products.living() > assessment.seen.size || assessment.seen.size < newestTotal(list.windows);
-}
-
 export function nextStep(store: Store, run: Run, settings: StepSettings): Step {
   const passes = store.runs.passes(run.id);
   const after = passes.at(-1);
   if (after === undefined) throw new Error(`run ${run.id} has no pass`);
   const deltas = passes.filter(({ kind }) => kind === 'delta');
-  const windows = store.runs.checkpoints(run.id, after.pass);
-  const exact = after.kind !== 'repair' && after.kind !== 'lookup' && windows.length === 1;
+  const exact =
+    after.kind !== 'repair' && after.kind !== 'lookup' && isExact(after, store.runs.checkpoints(run.id, after.pass));
 
   if (!exact && deltas.length < MAX_DELTAS) {
     const from = sinceOf(store, run, passes, after, settings.overlapMs);
@@ -133,13 +134,14 @@ export function nextStep(store: Store, run: Run, settings: StepSettings): Step {
   const list = newestList(assessment);
   if (run.kind === 'full' && list !== undefined && conclude(store, run, assessment).proof === 'open') {
     const readings = passes.filter(({ kind }) => kind === 'list').length;
-    if (readings < settings.maxPasses && worthAnotherPass(store, assessment, list)) {
+    const unseen = store.removals.unseen(assessment.seen).length;
+    if (readings < settings.maxPasses && (unseen > 0 || !countAgrees(assessment.seen, list))) {
       const numItems = newestTotal(list.windows);
       const reversed = readings % 2 === 1;
       return { kind: 'read', pass: newPass(run, after, { kind: 'list', from: null, numItems, reversed }) };
     }
     const looked = passes.some(({ kind }) => kind === 'lookup');
-    if (settings.lookups && !looked && store.products.living() > assessment.seen.size) {
+    if (settings.lookups && !looked && unseen > 0) {
       return { kind: 'read', pass: newPass(run, after, { kind: 'lookup', from: null }) };
     }
   }

@@ -27,8 +27,11 @@ export function controlOf(store: Store, pass: Pass): number | undefined {
 
 function plannedLookups(store: Store, pass: Pass): PlannedPass {
   const control = controlOf(store, pass);
-  const unseen = store.removals.unseen(assessRun(store, pass.runId, pass.pass).seen).slice(0, LOOKUPS);
-  const ids = control === undefined ? [] : [control, ...unseen];
+  const unseen = store.removals.unseen(assessRun(store, pass.runId, pass.pass).seen);
+  // Others each night, so that products which lists do not show but lookups find do not keep the rest waiting.
+  const from = (pass.runId * LOOKUPS) % Math.max(1, unseen.length);
+  const turn = [...unseen.slice(from), ...unseen.slice(0, from)].slice(0, LOOKUPS);
+  const ids = control === undefined ? [] : [control, ...turn];
   return {
     plan: createFixedPlan(ids.map((id) => ({ page: id, perPage: 1 }))),
     taskOf: ({ page }) => ({ vbid: store.removals.candidate(page)?.vbid ?? '', maxAttempts: LOOKUP_ATTEMPTS }),

@@ -1,30 +1,26 @@
 import type { FetchOutcome, FetchTask } from '../catalog/page.ts';
 import { CatchwordError, fromErrorRecord } from '../errors.ts';
 import type { PageQueue } from '../queue/queue.ts';
+import type { HeldProduct } from '../store/removals.ts';
 import type { Store } from '../store/store.ts';
-import { requireHeld } from './decide.ts';
 
 /** A number that no run's pass has. */
 const RECHECK_PASS = 1_000_000;
 const ATTEMPTS = 5;
+/** Products that are known to be there, of which a lookup must find one. */
+const CONTROLS = 3;
+/** Of a longer list a sample is looked up, evenly spread: a bound on the requests, as no run can begin meanwhile. */
+export const SAMPLE = 200;
 
-/**
- * Looks up every product that a held run would remove.
- * @returns ids of those that the source still has, other than as withdrawn
- * @throws CatchwordError when a lookup fails, or when the lookup does not even find a product that is there: nothing is
- *   decided then
- */
-export async function recheck(
+/** Looks these products up. @returns ids of those that the source has, other than as withdrawn */
+async function lookUp(
   store: Store,
   queue: PageQueue,
   runId: number,
+  products: readonly HeldProduct[],
   signal: AbortSignal,
-): Promise<readonly number[]> {
-  const { candidates } = requireHeld(store, runId);
-  const held = new Set(candidates.map(({ id }) => id));
-  const control = store.removals.control(held);
-  if (candidates.length === 0 || control === undefined) return [];
-  const tasks = [control, ...candidates].map(
+): Promise<ReadonlySet<number>> {
+  const tasks = products.map(
     ({ id, vbid }): FetchTask => ({
       mirror: store.incarnation,
       runId,
@@ -35,36 +31,61 @@ export async function recheck(
       vbid,
     }),
   );
-  const alive: number[] = [];
+  const found = new Set<number>();
   let left = tasks.length;
+  if (left === 0) return found;
   await new Promise<void>((resolve, reject) => {
     async function take(outcome: FetchOutcome): Promise<void> {
       if (outcome.kind === 'failed') {
         reject(fromErrorRecord(outcome.error));
         return;
       }
-      const { task, page } = outcome.captured;
-      const [product] = page.products;
-      const there = product != null && !product.withdrawn;
-      if (task.window.page === control?.id && product == null) {
-        reject(
-          new CatchwordError('SOURCE_REFUSED', `the lookup does not find ${task.vbid}, which the catalog lists`, {
-            hint: 'Check CATCHWORD_LOOKUP_PATH; without it, approve does not ask the source again.',
-          }),
-        );
-        return;
-      }
-      if (there && held.has(task.window.page)) alive.push(task.window.page);
+      const [product] = outcome.captured.page.products;
+      if (product != null && !product.withdrawn) found.add(outcome.captured.task.window.page);
       if (--left === 0) resolve();
     }
-    signal.addEventListener(
-      'abort',
-      () => reject(new CatchwordError('INTERRUPTED', 'interrupted; nothing is decided')),
-      {
-        once: true,
-      },
-    );
+    const interrupted = new CatchwordError('INTERRUPTED', 'interrupted; nothing is decided');
+    signal.addEventListener('abort', () => reject(interrupted), { once: true });
     void queue.consume(take).then(() => queue.add(tasks), reject);
   });
+  return found;
+}
+
+/**
+ * Asks the source about what a held run would remove.
+ * @returns ids of products that the source still has
+ * @throws CatchwordError SOURCE_REFUSED where the lookup finds nothing, not even a product that is there; RUN_NOT_ACTIVE
+ *   where a sample of a long list is not gone altogether; what a lookup failed with. Nothing is decided then
+ */
+export async function recheck(
+  store: Store,
+  queue: PageQueue,
+  runId: number,
+  signal: AbortSignal,
+): Promise<readonly number[]> {
+  const held = store.removals.held(runId);
+  if (held.length === 0) return [];
+  const step = Math.max(1, held.length / SAMPLE);
+  const asked = Array.from(
+    { length: Math.min(SAMPLE, held.length) },
+    (_, at) => held[Math.floor(at * step)] as HeldProduct,
+  );
+  const controls = store.removals.controls(CONTROLS);
+  const found = await lookUp(store, queue, runId, [...controls, ...asked], signal);
+  const alive = asked.filter(({ id }) => found.has(id)).map(({ id }) => id);
+  if (found.size === 0) {
+    throw new CatchwordError('SOURCE_REFUSED', 'the lookup finds nothing, not even what should be there', {
+      hint: 'Check CATCHWORD_LOOKUP_PATH with npx catchword doctor. Where the catalog is really empty, unset it and approve.',
+    });
+  }
+  if (alive.length > 0 && asked.length < held.length) {
+    throw new CatchwordError(
+      'RUN_NOT_ACTIVE',
+      `of ${asked.length} products looked up, ${alive.length} are still there`,
+      {
+        hint: 'The list is out of date, and too long to look up: read anew with npx catchword sync --full.',
+      },
+    );
+  }
   return alive;
 }

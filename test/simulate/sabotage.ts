@@ -82,8 +82,8 @@ export const SABOTAGES: readonly Sabotage[] = [
       },
       {
         file: 'src/sync/assess-run.ts',
-        find: 'return exact || seams?.sealed === true;',
-        replace: 'return exact || seams?.sealed === true || seams !== null;',
+        find: 'settled: seams.sealed,',
+        replace: 'settled: seams !== null,',
       },
       {
         file: 'src/sync/assess-run.ts',
@@ -110,8 +110,8 @@ export const SABOTAGES: readonly Sabotage[] = [
   bug(
     'no delta after the list',
     'src/sync/next-step.ts',
-    "const exact = after.kind !== 'repair' && after.kind !== 'lookup' && windows.length === 1;",
-    "const exact = after.kind === 'list' || windows.length === 1;",
+    "after.kind !== 'repair' && after.kind !== 'lookup' && isExact",
+    "after.kind === 'list' || isExact",
   ),
   bug(
     'a delta asks for nothing before the watermark',

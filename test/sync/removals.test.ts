@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { productOf } from '../../src/catalog/product.ts';
 import { systemClock } from '../../src/clock.ts';
 import { SANDBOX_DEFAULTS, type SandboxOptions } from '../../src/sandbox/options.ts';
 import { type Sandbox, startSandbox } from '../../src/sandbox/server.ts';
@@ -80,6 +81,27 @@ describe('a sealed run', () => {
     expect(await load(removed, 'delta')).toMatchObject({ updated: 0, removed: 0, created: 0 });
     expect(await load(removed, 'full')).toMatchObject({ proof: 'sealed', removed: 0 });
     await expectEqual(kept);
+  });
+
+  it('removes what vanished though as many were withdrawn, and verify agrees', async () => {
+    const here = await place({ items: 1_500, withdrawnForMs: 86_400_000 }, { CATCHWORD_WITHDRAWN_AS: 'removed' });
+    await load(here.settings, 'full');
+    here.sandbox.catalog.mutate({ remove: 3, seed: 1 });
+    const verified = await cli(['verify'], here.settings, here.directory);
+    expect(verified).toMatchObject({ code: 0, stdout: expect.stringContaining('0 differences, 3 drifted') as string });
+    // One more than the source has, and as many as were announced.
+    const store = openStore(here.db);
+    const stranger = '{"vbid":"NOBODY"}';
+    store.write(() => {
+      const id = store.products.lastId() + 1;
+      const seq = store.changes.lastSeq() + 1;
+      store.products.insert([{ id, seq, product: productOf('NOBODY', { vbid: 'NOBODY' }, stranger) }], 1);
+      store.changes.appendCreated(seq, id, 1, 1, 1);
+      store.products.addLiving(1);
+    });
+    store.close();
+    expect(await load(here.settings, 'full')).toMatchObject({ proof: 'sealed', removed: 4, missing: 0 });
+    await expectEqual(here);
   });
 
   it('removes products that were announced, however many', async () => {
@@ -179,6 +201,42 @@ describe('more removals than the limit', () => {
     expectExactLog(here.db);
   });
 
+  it('are not approved while another run, which may have seen them, is unfinished', async () => {
+    const here = await held();
+    await load(here.settings, 'full');
+    const stop = new AbortController();
+    const reading = load({ ...here.settings, CATCHWORD_RATE_LIMIT: '1/s' }, 'full', stop.signal);
+    const store = openStore(here.db);
+    onTestFinished(() => store.close());
+    while ((store.runs.unfinished()?.pages ?? 0) === 0) await systemClock.sleep(20);
+    stop.abort();
+    await expect(reading).rejects.toMatchObject({ code: 'INTERRUPTED' });
+    const approved = await cli(['approve', '2'], here.settings, here.directory);
+    expect(approved).toMatchObject({ code: 1, stdout: '' });
+    expect(approved.stderr).toContain('run 3 is unfinished, and may have seen what this one removes [RUN_NOT_ACTIVE]');
+    expect(catalogOf(here.db).size).toBe(2_500);
+    // What a cancelled run has seen is off the list as well: it had read the first window.
+    await cli(['cancel', '3'], here.settings, here.directory);
+    expect(store.removals.heldCount(2)).toBe(150);
+    expect((await cli(['approve', '2'], here.settings, here.directory)).code).toBe(0);
+    await expectEqual(here);
+  });
+
+  it('of a catalog that was empty for a while are looked up, even where nothing else is left', async () => {
+    const here = await place({ items: 120 }, { CATCHWORD_LOOKUP_PATH: '/v4/products/:vbid' });
+    await load(here.settings, 'full');
+    const empty = await startSandbox({ items: 0 });
+    onTestFinished(() => empty.stop());
+    const settings = { ...here.settings, CATCHWORD_BASE_URL: empty.url };
+    expect(await load(settings, 'full')).toMatchObject({ state: 'held', missing: 120 });
+    const doubted = await cli(['approve', '2'], settings, here.directory);
+    expect(doubted.code).toBe(1);
+    expect(doubted.stderr).toContain('the lookup finds nothing, not even what should be there [SOURCE_REFUSED]');
+    const spared = await cli(['approve', '2', '--json'], here.settings, here.directory);
+    expect(JSON.parse(spared.stdout)).toMatchObject({ state: 'complete', removed: 0 });
+    await expectEqual(here);
+  });
+
   it('an empty catalog is held, however small the mirror', async () => {
     const here = await place({ items: 20 });
     await load(here.settings, 'full');
@@ -203,6 +261,21 @@ describe('an open run', () => {
     await expectEqual(here);
     // Asked for what it does answer, it can be sealed.
     expect(await load({ ...here.settings, CATCHWORD_PER_PAGE: '300' }, 'full')).toMatchObject({ proof: 'sealed' });
+  });
+
+  it('moves the watermark by deltas of many plain pages, if what they hold stood still', async () => {
+    const here = await place({ items: 2_500, maxPerPage: 100, withdrawnForMs: 86_400_000 });
+    await load(here.settings, 'full');
+    const store = openStore(here.db);
+    onTestFinished(() => store.close());
+    const before = store.watermark() ?? 0;
+    here.sandbox.catalog.mutate({ update: 350, seed: 1 });
+    await systemClock.sleep(2_100);
+    const run = await load(here.settings, 'delta');
+    expect(run).toMatchObject({ state: 'complete', proof: 'open', updated: 350 });
+    expect(store.watermark()).toBe(run.sourceTime);
+    expect(store.watermark()).toBeGreaterThan(before);
+    await expectEqual(here);
   });
 
   it('removes what several runs did not see', async () => {

@@ -72,7 +72,7 @@ describe('verify', () => {
       { kind: 'only-there', vbid: b, title: expect.any(String), drift: false },
       { kind: 'only-there', vbid: c, title: expect.any(String), drift: false },
       { kind: 'only-here', vbid: 'NOBODY', title: expect.any(String), drift: false },
-      { summary: { products: 1500, proof: 'sealed', reasons: [], differences: 4, drifted: 0 } },
+      { summary: { products: 1500, proof: 'sealed', reasons: [], differences: 4, drifted: 0, unproven: 0 } },
     ]);
     expect(catalogOf(db)).toEqual(before);
     const text = await cli(['verify'], settings, directory);
