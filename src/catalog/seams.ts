@@ -12,6 +12,10 @@ import { endOf, holdsEnd, startOf } from './plan.ts';
  * their order: so it holds that one too.) It does not matter in which order the windows were read, nor how many lie
  * between.
  *
+ * Where most products near a seam were modified, as at the end of a list by time of change, there may be no such product.
+ * There two neighbours are joined, too, if they hold the very same products at all offsets that both cover, five or more:
+ * for one to slip by unmodified, all of these would have had to move past it and come to stand exactly where they stood.
+ *
  * What may not be believed is noticed: products that come in different orders, which shows a list without a stable one.
  */
 export interface SeamWindow extends Window {
@@ -71,6 +75,18 @@ export function createIdSet(highest: number): IdSet {
   };
 }
 
+/** Equal products at equal offsets, at least, that join two neighbours whatever was modified. */
+const STILL = 5;
+
+/** Whether neighbours hold the same products wherever both reach, so that nothing moved between the two reads. */
+function standStill(before: Window, beforeIds: readonly number[], after: Window, afterIds: readonly number[]): boolean {
+  const shift = startOf(after) - startOf(before);
+  const both = Math.min(beforeIds.length - shift, afterIds.length);
+  if (both < STILL) return false;
+  for (let at = 0; at < both; at++) if (afterIds[at] === 0 || beforeIds[shift + at] !== afterIds[at]) return false;
+  return true;
+}
+
 function createSets(size: number) {
   const parent = Int32Array.from({ length: size }, (_, index) => index);
   function find(index: number): number {
@@ -125,12 +141,18 @@ export function examineSeams<W extends SeamWindow>(input: SeamInput<W>): SeamRep
   let disorder = 0;
   let repeated = 0;
 
+  let idsBefore: readonly number[] = [];
+
   function visit(window: W, at: number): void {
     const isRepair = at >= base.length;
+    const ids = idsOf(window);
+    const neighbour = isRepair ? undefined : base[at - 1];
+    if (neighbour !== undefined && standStill(neighbour, idsBefore, window, ids)) sets.join(at - 1, at);
+    idsBefore = ids;
     let previous = -1;
     let common = 0;
     let sighting: { offset: number; shift: number } | undefined;
-    idsOf(window).forEach((id, position) => {
+    ids.forEach((id, position) => {
       if (id === 0) return;
       const holder = (owner[id] ?? 0) - 1;
       if (holder === at) {

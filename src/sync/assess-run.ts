@@ -36,7 +36,7 @@ export interface Assessment {
   readonly seen: IdSet;
   /** What the newest reading of the whole list held. */
   readonly listed: IdSet;
-  /** The last thing that was read is a list of one response, so nothing can have happened while it was read. */
+  /** Nothing can have happened to the last thing that was read, while it was. */
   readonly closed: boolean;
 }
 
@@ -60,6 +60,21 @@ export function isExact({ seam }: Pick<Pass, 'seam'>, windows: readonly Read[]):
   const [only] = windows;
   if (windows.length !== 1 || only === undefined || only.page !== 1 || only.doubt !== null) return false;
   return holdsEnd(only) || (seam === 0 && only.totalPages <= 1 && only.items === only.numItems);
+}
+
+/**
+ * Whether nothing can have happened to a delta while it was read: one response held it, or its windows hold the same
+ * products wherever two of them reach. Then no delta of the delta is needed.
+ */
+export function isClosed(store: Store, pass: Pass): boolean {
+  const windows = store.runs.checkpoints(pass.runId, pass.pass);
+  if (pass.kind === 'repair' || pass.kind === 'lookup') return false;
+  if (isExact(pass, windows)) return true;
+  if (pass.kind === 'list' || pass.seam === 0) return false;
+  const idsOf = (window: Read) => store.runs.idsOf(pass.runId, pass.pass, window);
+  // Whatever was modified: only standing still joins.
+  const modifiedIn = () => Number.POSITIVE_INFINITY;
+  return examineSeams({ windows, root: pass.pass, idsOf, modifiedIn, highest: store.products.lastId() }).sealed;
 }
 
 type ReadIds = (window: Read) => readonly number[];
@@ -117,7 +132,7 @@ export function assessRun(store: Store, runId: number, before = Number.POSITIVE_
     .filter(({ kind }) => kind !== 'repair' && kind !== 'lookup')
     .map((pass) => assessList(pass, all, { modifiedIn, highest }, idsOf));
   const last = all.passes.at(-1);
-  const closed = read.some(({ pass, exact }) => exact && pass.pass === last?.pass);
+  const closed = last !== undefined && isClosed(store, last);
   return { lists: read, seen, listed, closed };
 }
 
@@ -237,7 +252,7 @@ export function conclude(store: Store, run: Run, assessment: Assessment): Conclu
   const reasons = reasonsOf(run, assessment);
   const list = newestList(assessment);
   const deltas = lists.filter(({ pass }) => pass.kind !== 'list');
-  const exactDelta = run.kind === 'delta' && lists.length === 1 && closed;
+  const exactDelta = run.kind === 'delta' && lists.length === 1 && lists[0]?.exact === true;
   const proof = exactDelta && reasons.length === 0 ? null : reasons.length === 0 ? 'sealed' : 'open';
   const lookups = store.runs.passes(run.id).filter(({ kind }) => kind === 'lookup');
   const evidence: Evidence = {

@@ -7,7 +7,7 @@ import {
   assessRun,
   conclude,
   countAgrees,
-  isExact,
+  isClosed,
   newestList,
   newestTotal,
   passClocks,
@@ -114,10 +114,7 @@ export function nextStep(store: Store, run: Run, settings: StepSettings): Step {
   const after = passes.at(-1);
   if (after === undefined) throw new Error(`run ${run.id} has no pass`);
   const deltas = passes.filter(({ kind }) => kind === 'delta');
-  const exact =
-    after.kind !== 'repair' && after.kind !== 'lookup' && isExact(after, store.runs.checkpoints(run.id, after.pass));
-
-  if (!exact && deltas.length < MAX_DELTAS) {
+  if (!isClosed(store, after) && deltas.length < MAX_DELTAS) {
     const from = sinceOf(store, run, passes, after, settings.overlapMs);
     return { kind: 'read', pass: newPass(run, after, { kind: 'delta', from }) };
   }

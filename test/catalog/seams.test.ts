@@ -85,6 +85,19 @@ describe('seams', () => {
     expect(examine([window(2, range(9, 19)), window(3, range(17, 22))]).sealed).toBe(false);
   });
 
+  it('are joined where neighbours hold the same at all offsets that both cover, whatever was modified', () => {
+    const all = new Map(range(1, 40).map((id) => [id, 1]));
+    // Page 1 of 12 and page 2 of 7 share the offsets 7 to 11.
+    const first = { ...window(1, range(1, 13)), perPage: 12 };
+    const second = (ids: readonly number[]) => ({ ...window(2, ids), perPage: 7 });
+    expect(examine([first, second(range(8, 14))], all)).toMatchObject({ sealed: true, states: ['j'] });
+    // Nothing may have moved, and four are too few.
+    expect(examine([first, second(range(9, 15))], all)).toMatchObject({ sealed: false, states: ['o'] });
+    expect(examine([first, second([8, 9, 11, 10, 12, 13])], all)).toMatchObject({ sealed: false, states: ['o'] });
+    expect(examine([first, second([0, 9, 10, 11, 12, 13])], all)).toMatchObject({ sealed: false, states: ['o'] });
+    expect(examine([first, second(range(8, 12))], all)).toMatchObject({ sealed: false, states: ['o'] });
+  });
+
   it('of a list without a stable order are not believed', () => {
     const swapped = [window(1, range(1, 11)), window(2, [10, 9, ...range(11, 15)])];
     expect(examine(swapped)).toMatchObject({ sealed: false, states: ['j'], disorder: 1 });

@@ -49,6 +49,12 @@ export const SABOTAGES: readonly Sabotage[] = [
     'if (modifiedIn(id) > 250) return;',
   ),
   bug(
+    'two equal products in neighbours are enough',
+    'src/catalog/seams.ts',
+    'if (both < STILL) return false;',
+    'return afterIds.some((id) => id > 0 && beforeIds.includes(id));',
+  ),
+  bug(
     'an open run removes what it did not see',
     'src/sync/sweep.ts',
     "const sealed = conclusion.proof === 'sealed';",
@@ -97,21 +103,21 @@ export const SABOTAGES: readonly Sabotage[] = [
     edits: [
       {
         file: 'src/sync/next-step.ts',
-        find: 'if (!exact && deltas.length < MAX_DELTAS) {',
-        replace: "if (!exact && after.kind !== 'delta') {",
+        find: 'if (!isClosed(store, after) && deltas.length < MAX_DELTAS) {',
+        replace: "if (!isClosed(store, after) && after.kind !== 'delta') {",
       },
       {
         file: 'src/sync/assess-run.ts',
-        find: 'const closed = read.some(({ pass, exact }) => exact && pass.pass === last?.pass);',
+        find: 'const closed = last !== undefined && isClosed(store, last);',
         replace: "const closed = last?.kind === 'delta';",
       },
     ],
   },
   bug(
     'no delta after the list',
-    'src/sync/next-step.ts',
-    "after.kind !== 'repair' && after.kind !== 'lookup' && isExact",
-    "after.kind === 'list' || isExact",
+    'src/sync/assess-run.ts',
+    "if (pass.kind === 'list' || pass.seam === 0) return false;",
+    "if (pass.kind === 'list') return true;",
   ),
   bug(
     'a delta asks for nothing before the watermark',
