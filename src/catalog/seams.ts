@@ -140,7 +140,6 @@ export function examineSeams<W extends SeamWindow>(input: SeamInput<W>): SeamRep
   const shared: number[] = [];
   let disorder = 0;
   let repeated = 0;
-
   let idsBefore: readonly number[] = [];
 
   function visit(window: W, at: number): void {

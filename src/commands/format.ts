@@ -1,6 +1,6 @@
 import Table from 'cli-table3';
 import pc from 'picocolors';
-import type { Run } from '../catalog/run.ts';
+import type { Evidence, Run } from '../catalog/run.ts';
 import { CatchwordError } from '../errors.ts';
 import type { CommandContext } from './context.ts';
 
@@ -68,11 +68,17 @@ export function table(head: readonly string[], rows: readonly (readonly (string 
     .join('\n');
 }
 
-/** A run with the names and forms of the view `run_log`, and the reasons of its proof. */
+function evidenceJson({ numItems, lists, ...rest }: Evidence): Record<string, unknown> {
+  const listed = lists.map(({ overlapLeast, ...list }) => ({ ...list, overlap_least: overlapLeast }));
+  return { ...rest, num_items: numItems, lists: listed };
+}
+
+/** A run with the names and forms of the view `run_log`, the reasons of its proof and the evidence for it. */
 export function runJson(run: Run): Record<string, unknown> {
-  const { from, sourceTime, startedAt, finishedAt, ...rest } = run;
+  const { from, sourceTime, startedAt, finishedAt, evidence, ...rest } = run;
   return {
     ...rest,
+    evidence: evidence === null ? null : evidenceJson(evidence),
     from_time: iso(from),
     source_time: iso(sourceTime),
     started_at: iso(startedAt),

@@ -79,14 +79,13 @@ export function isClosed(store: Store, pass: Pass): boolean {
 
 type ReadIds = (window: Read) => readonly number[];
 
-/** Which pass told last that a product was modified; 4 bits would do, a byte is simpler. */
+/** Which pass told last that a product was modified. */
 function modifications({ passes, reads }: RunPasses, idsOf: ReadIds, highest: number): (id: number) => number {
   const last = new Uint8Array(highest + 1);
   for (const pass of passes.filter(tellsChanges)) {
-    for (const window of reads.get(pass.pass) ?? [])
-      for (const id of idsOf(window)) {
-        last[id] = Math.max(last[id] ?? 0, pass.root + 1);
-      }
+    for (const window of reads.get(pass.pass) ?? []) {
+      for (const id of idsOf(window)) last[id] = Math.max(last[id] ?? 0, pass.root + 1);
+    }
   }
   return (id) => (last[id] ?? 0) - 1;
 }
@@ -114,9 +113,8 @@ export function assessRun(store: Store, runId: number, before = Number.POSITIVE_
   const highest = store.products.lastId();
   const seen = createIdSet(highest);
   const listed = createIdSet(highest);
-  const lists = new Set(
-    all.passes.filter(({ kind, from }) => kind !== 'lookup' && from === null).map(({ pass }) => pass),
-  );
+  const newest = all.passes.findLast(({ kind }) => kind === 'list')?.pass;
+  const lists = new Set(all.passes.filter(({ root }) => root === newest).map(({ pass }) => pass));
   const idsOf: ReadIds = (window) => {
     const ids = store.runs.idsOf(runId, window.pass, window);
     for (const id of ids) {
