@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { FetchOutcome } from '../../src/catalog/page.ts';
 import { decodeOutcome, encodeOutcome } from '../../src/queue/captured-codec.ts';
-import { validatePage } from '../../src/sync/validate-page.ts';
+import { validateLookup, validatePage } from '../../src/sync/validate-page.ts';
 import { pageText, task } from './scripted-source.ts';
 
 const whole = fc.nat();
@@ -78,6 +78,18 @@ describe('captured codec', () => {
         expect(await travel(outcome)).toEqual(outcome);
       }),
     );
+  });
+
+  it.each(['{"vbid":"V 1/2","title":"A"}', ''])('carries the answer to a point lookup: %j', async (text) => {
+    const asked = task(7, { window: { page: 7, perPage: 1 }, vbid: 'V 1/2' });
+    const response = { text, sourceTime: 5, requestedAt: 1, receivedAt: 2, bytes: text.length };
+    const outcome: FetchOutcome = {
+      kind: 'captured',
+      captured: { task: asked, page: validateLookup(text, 'V 1/2', asked.window), response, requests: 1 },
+    };
+    expect(await travel(outcome)).toEqual(outcome);
+    expect(outcome.captured.page.products).toHaveLength(text === '' ? 0 : 1);
+    expect(() => validateLookup(text || '{"vbid":"B"}', 'A', asked.window)).toThrow(/asked for product A, got/);
   });
 
   it('makes a page smaller', async () => {
