@@ -13,6 +13,7 @@ CREATE TABLE `missing` (
 --> statement-breakpoint
 ALTER TABLE `checkpoints` ADD `removed` integer DEFAULT 0 NOT NULL;--> statement-breakpoint
 ALTER TABLE `checkpoints` ADD `doubt` text;--> statement-breakpoint
+ALTER TABLE `checkpoints` ADD `seq` integer DEFAULT 0 NOT NULL;--> statement-breakpoint
 ALTER TABLE `mirror` ADD `source_seen` integer;--> statement-breakpoint
 ALTER TABLE `mirror` ADD `local_seen` integer;--> statement-breakpoint
 ALTER TABLE `passes` ADD `kind` text DEFAULT 'list' NOT NULL;--> statement-breakpoint

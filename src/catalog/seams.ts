@@ -116,6 +116,8 @@ export interface SeamInput<W extends SeamWindow = SeamWindow> {
   readonly idsOf: (window: W) => readonly number[];
   /** The last pass whose delta told of the product; -1 for none. A delta's own windows may be joined by what it tells. */
   readonly modifiedIn: (id: number) => number;
+  /** Whether the product is now what it was in this window; default: yes. */
+  readonly steady?: (id: number, window: W) => boolean;
   /** The highest product id. */
   readonly highest: number;
 }
@@ -128,7 +130,7 @@ function createPlaces(windows: number, highest: number) {
 
 /** Reads every id once; the cost is that of the windows, and 4 bytes for each product. */
 export function examineSeams<W extends SeamWindow>(input: SeamInput<W>): SeamReport {
-  const { windows, root, idsOf, modifiedIn, highest } = input;
+  const { windows, root, idsOf, modifiedIn, steady = () => true, highest } = input;
   const byOffset = (a: W, b: W) => startOf(a) - startOf(b) || a.pass - b.pass;
   const base = windows.filter(({ pass }) => pass === root).sort(byOffset);
   const repairs = windows.filter(({ pass }) => pass !== root).sort((a, b) => a.pass - b.pass || byOffset(a, b));
@@ -165,7 +167,7 @@ export function examineSeams<W extends SeamWindow>(input: SeamInput<W>): SeamRep
         sighting ??= { offset, shift: offset - startOf(window) - position };
       }
       if (modifiedIn(id) > window.pass) return;
-      if (holding !== undefined) {
+      if (holding !== undefined && steady(id, holding) && steady(id, window)) {
         sets.join(holder, at);
         if (holder === at - 1 && !isRepair) {
           common++;

@@ -38,6 +38,8 @@ export interface ProductStore {
   match(vbid: string, body: string): number | undefined;
   find(vbid: string): KnownProduct | undefined;
   get(vbid: string): ProductRow | undefined;
+  /** The product's newest change; 0 for an id that is not in use. */
+  changedSeq(id: number): number;
   /** All living products, in the order of their keys, a batch at a time: memory does not grow with them. */
   all(): Generator<Pick<ProductRow, 'vbid' | 'title' | 'body'>>;
   /** The highest id in use; ids are given out by the keeper, in order. */
@@ -85,6 +87,7 @@ export function createProductStore(sqlite: Database): ProductStore {
   const livingAfter = sqlite.prepare<[string, number], Pick<ProductRow, 'vbid' | 'title' | 'body'>>(
     'SELECT vbid, title, body FROM products WHERE vbid > ? AND removed_at IS NULL ORDER BY vbid LIMIT ?',
   );
+  const changedSeq = sqlite.prepare<[number], number>('SELECT changed_seq FROM products WHERE id = ?').pluck();
   const lastId = sqlite.prepare<[], number | null>('SELECT max(id) FROM products').pluck();
   const insertOne = sqlite.prepare(`INSERT INTO products (${COLUMNS}) VALUES ${VALUES}`);
   const insertMany = sqlite.prepare(
@@ -123,6 +126,7 @@ export function createProductStore(sqlite: Database): ProductStore {
       return row === undefined ? undefined : { id: row[0], body: row[1], changedSeq: row[2], removed: row[3] !== null };
     },
     get: (vbid) => get.get(vbid),
+    changedSeq: (id) => changedSeq.get(id) ?? 0,
     all: function* () {
       for (let after = ''; ; ) {
         const batch = livingAfter.all(after, READ_BATCH);

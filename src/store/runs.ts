@@ -38,6 +38,8 @@ export interface Checkpoint extends Window {
   readonly rejected: number;
   readonly requests: number;
   readonly doubt: string | null;
+  /** The newest change right after the window was applied. */
+  readonly seq: number;
   /** Product ids in the order of the response; 0 for a rejected item. */
   readonly ids: readonly number[];
 }
@@ -126,7 +128,7 @@ export function createRunStore(sqlite: Database, orm: BetterSQLite3Database): Ru
     .pluck();
   const addCheckpoint = sqlite.prepare(
     `INSERT INTO checkpoints (run_id, pass, page, per_page, num_items, total_pages, requested_at, items, created,
-       updated, removed, restored, rejected, requests, ids, doubt) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+       updated, removed, restored, rejected, requests, ids, doubt, seq) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
   );
   const sums = sqlite.prepare<[number], RunCounts>(
     `SELECT count(*) AS pages, coalesce(sum(items), 0) AS items, coalesce(sum(created), 0) AS created,
@@ -280,6 +282,7 @@ export function createRunStore(sqlite: Database, orm: BetterSQLite3Database): Ru
         c.requests,
         encodeIds(c.ids),
         c.doubt,
+        c.seq,
       );
     },
     checkpoints: (runId, pass) => checkpointsOf.all({ run: runId, pass }),

@@ -170,6 +170,7 @@ export const passes = sqliteTable(
  * - requested_at: start of the request; a later read is not overwritten by an earlier one
  * - requests: tries, the successful one included
  * - doubt: why the totals contradict the items
+ * - seq: the newest change right after the window was applied
  * Of a point lookup, page is the product's id.
  */
 export const checkpoints = sqliteTable(
@@ -191,6 +192,7 @@ export const checkpoints = sqliteTable(
     requests: integer('requests').notNull(),
     ids: blob('ids', { mode: 'buffer' }).notNull(),
     doubt: text('doubt'),
+    seq: integer('seq').notNull().default(0),
   },
   (table) => [primaryKey({ columns: [table.runId, table.pass, table.page, table.perPage] })],
 );

@@ -148,7 +148,11 @@ export function createApplier(options: ApplierOptions): Applier {
       }
       if (!known.removed && sameContent(known.body, product.body, ignoreFields)) continue;
       later ??= readLater(captured);
-      if (later.has(known.id)) continue;
+      if (later.has(known.id)) {
+        // It is there, in the later read; what this one shows of it is out of date.
+        draft.ids[draft.ids.length - 1] = 0;
+        continue;
+      }
       const change = difference(known.body, product.body);
       const same = change.before === '{}' && change.added.length === 0;
       if (known.removed || !same) draft.changed.set(product.vbid, { known, product, change });
@@ -195,6 +199,7 @@ export function createApplier(options: ApplierOptions): Applier {
       rejected: rejected.length,
       requests,
       doubt: captured.doubt,
+      seq: store.changes.lastSeq(),
       ids: draft.ids,
     };
   }

@@ -90,13 +90,18 @@ function modifications({ passes, reads }: RunPasses, idsOf: ReadIds, highest: nu
   return (id) => (last[id] ?? 0) - 1;
 }
 
-function assessList(root: Pass, all: RunPasses, input: Pick<SeamInput, 'modifiedIn' | 'highest'>, idsOf: ReadIds) {
+type ListInput = Required<Pick<SeamInput<Read>, 'modifiedIn' | 'highest' | 'idsOf' | 'steady'>>;
+
+function assessList(root: Pass, all: RunPasses, { steady, ...input }: ListInput): ReadList {
+  const { idsOf } = input;
   const repairs = all.passes.filter(({ kind, root: of }) => kind === 'repair' && of === root.pass);
   const own = all.reads.get(root.pass) ?? [];
   const windows = [root, ...repairs].flatMap(({ pass }) => all.reads.get(pass) ?? []);
   const exact = isExact(root, own);
   if (!exact && root.seam > 0) {
-    const seams = examineSeams({ windows, root: root.pass, idsOf, ...input });
+    // A delta of a delta asks for nothing that became visible late: what did so shows in what its windows hold.
+    const late = root.kind === 'list' ? {} : { steady };
+    const seams = examineSeams({ windows, root: root.pass, ...input, ...late });
     return { pass: root, windows, exact, seams, settled: seams.sealed, repairs: repairs.length };
   }
   const told = windows.map((window) => idsOf(window).some((id) => input.modifiedIn(id) > root.pass));
@@ -125,10 +130,11 @@ export function assessRun(store: Store, runId: number, before = Number.POSITIVE_
     return ids;
   };
   const modifiedIn = modifications(all, idsOf, highest);
+  const steady = (id: number, { seq }: Read): boolean => store.products.changedSeq(id) <= seq;
   for (const { kind, pass } of all.passes) if (kind === 'lookup') all.reads.get(pass)?.forEach(idsOf);
   const read = all.passes
     .filter(({ kind }) => kind !== 'repair' && kind !== 'lookup')
-    .map((pass) => assessList(pass, all, { modifiedIn, highest }, idsOf));
+    .map((pass) => assessList(pass, all, { modifiedIn, highest, idsOf, steady }));
   const last = all.passes.at(-1);
   const closed = last !== undefined && isClosed(store, last);
   return { lists: read, seen, listed, closed };

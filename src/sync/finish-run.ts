@@ -22,8 +22,8 @@ function moveWatermark(
 ): void {
   if (run.sourceTime === null) return;
   const readUpTo = store.readUpTo();
-  // A list that is held looks wrong: what it did not tell may still have to come from a delta.
-  const sealed = run.kind === 'full' && conclusion.proof === 'sealed' && !held;
+  // A list that is held, or empty, looks wrong: what it did not tell may still have to come from a delta.
+  const sealed = run.kind === 'full' && conclusion.proof === 'sealed' && !held && conclusion.evidence.numItems > 0;
   const seen = store.clockSeen();
   const clocks = passClocks(store, run.id);
   // Of a full run the deltas begin where it began; they reach back to the watermark only by the same clock.

@@ -134,8 +134,8 @@ export const SABOTAGES: readonly Sabotage[] = [
   bug(
     'the earlier read wins when it comes late',
     'src/sync/apply-page.ts',
-    'if (later.has(known.id)) continue;',
-    'if (later.has(-1)) continue;',
+    'if (later.has(known.id)) {',
+    'if (later.has(-1)) {',
   ),
   bug(
     'deltas do not count as seen',

@@ -17,6 +17,8 @@ const KEPT: readonly (readonly [number, Partial<Scenario>])[] = [
   [17, { perPage: 50, seam: 5, size: 902, clockJumpMs: 7_129_905, lagMs: 139_150, churn: 3 }],
   [71, { clockJumpMs: 5_000_000, order: 'updated-asc', perPage: 50, size: 700, churn: 1 }],
   [3, { outage: true, perPage: 100, size: 500, churn: 1 }],
+  [3415, {}],
+  [3999, {}],
 ];
 
 describe('simulated histories', () => {
