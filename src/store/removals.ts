@@ -67,8 +67,8 @@ export function createRemovalStore(sqlite: Database, products: ProductStore, cha
   const missingRuns = sqlite.prepare<[number], number>('SELECT runs FROM missing WHERE product_id = ?').pluck();
   const dropMissing = sqlite.prepare('DELETE FROM missing WHERE product_id = ?');
   const dropHeldProduct = sqlite.prepare('DELETE FROM held_removals WHERE product_id = ?');
-  const anyNoted = sqlite
-    .prepare<[], number>('SELECT EXISTS (SELECT 1 FROM missing) OR EXISTS (SELECT 1 FROM held_removals)')
+  const noted = sqlite
+    .prepare<[], number>('SELECT product_id FROM missing UNION SELECT product_id FROM held_removals')
     .pluck();
   const addHeld = sqlite.prepare('INSERT OR IGNORE INTO held_removals (run_id, product_id) VALUES (?, ?)');
   const held = sqlite.prepare<[number, number], HeldProduct>(
@@ -136,9 +136,11 @@ export function createRemovalStore(sqlite: Database, products: ProductStore, cha
     },
     missingRuns: (id) => missingRuns.get(id) ?? 0,
     noteSeen: (pages) => {
-      if (anyNoted.get() !== 1) return;
+      const waiting = new Set(noted.all());
+      if (waiting.size === 0) return;
       for (const ids of pages) {
         for (const id of ids) {
+          if (!waiting.delete(id)) continue;
           dropMissing.run(id);
           dropHeldProduct.run(id);
         }

@@ -19,11 +19,11 @@ import {
  * What a run does next, decided from what SQLite holds of it, so that a resumed run decides the same:
  *
  * ```
- * list ─► delta ─► delta of the delta … until one response holds it ─► all lists joined? ─ yes ─► finish
- *          ▲                                                               │ no
- *          ├──── windows over the gaps ◄───────────────────────────────────┤ some repairs
- *          ├──── the list again, from its end to its head ◄────────────────┤ some passes
- *          └──── point lookups of what was not seen ◄──────────────────────┘ once
+ * list ─► delta ─► delta of the delta … until one stood still ─► all lists joined? ─ yes ─► finish
+ *          ▲                                                          │ no
+ *          ├──── windows over the gaps ◄──────────────────────────────┤ some repairs
+ *          ├──── the list again, from its end to its head ◄───────────┤ some passes
+ *          └──── point lookups of what was not seen ◄─────────────────┘ once
  * ```
  * Whatever was read is followed by a delta since the last one, as a joint must not have been modified in between.
  */
@@ -65,7 +65,7 @@ function newPass(run: Run, after: Pass, pass: Partial<Pass> & Pick<Pass, 'kind' 
 /** Since when the delta after `after` asks. */
 function sinceOf(store: Store, run: Run, passes: readonly Pass[], after: Pass, overlapMs: number): number {
   const lastDelta = passes.findLast(({ kind }) => kind === 'delta');
-  // Before this pass: the deltas that followed the list, the repair or the lookup before it. What became visible after
+  // The deltas that followed the list, the repair or the lookup before it. What became visible after
   // the first of them was read may be told of by none.
   const before = passes.slice(0, -1);
   const firstDelta = before[before.findLastIndex(({ kind }) => kind !== 'delta') + 1];

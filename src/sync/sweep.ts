@@ -60,7 +60,7 @@ function whyHeld(store: Store, unexpected: number, assessment: Assessment, setti
   if (unexpected === 0) return null;
   if (total === 0) return 'the source lists no product at all';
   if (unexpected > limit) return `${unexpected} removals are more than the limit of ${limit}`;
-  const listed = list?.exact === true ? (list.windows[0]?.items ?? 0) : assessment.seen.size;
+  const listed = assessment.listed.size;
   if (Math.abs(listed - total) > limit) return `the source says that it has ${total} products, and ${listed} were read`;
   return null;
 }
