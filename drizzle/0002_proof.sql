@@ -7,8 +7,7 @@ CREATE TABLE `held_removals` (
 CREATE INDEX `held_removals_product` ON `held_removals` (`product_id`);--> statement-breakpoint
 CREATE TABLE `missing` (
 	`product_id` integer PRIMARY KEY NOT NULL,
-	`runs` integer NOT NULL,
-	`since_run` integer NOT NULL
+	`runs` integer NOT NULL
 );
 --> statement-breakpoint
 ALTER TABLE `checkpoints` ADD `removed` integer DEFAULT 0 NOT NULL;--> statement-breakpoint

@@ -56,7 +56,7 @@ const pointers = list
 /** Products that neighbouring windows share; 0 reads plain pages. */
 const seam = z
   .string()
-  .regex(/^(off|\d+)$/, 'a whole number from 1 to 400, or off, is needed')
+  .regex(/^(off|[1-9]\d*)$/, 'a whole number from 1 to 400, or off, is needed')
   .transform((value) => (value === 'off' ? 0 : Number(value)))
   .refine((value) => value <= 400, 'a whole number from 1 to 400, or off, is needed');
 

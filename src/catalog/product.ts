@@ -60,8 +60,13 @@ function contributorNames(value: unknown): string {
 }
 
 /** A product that is no longer distributed is still told of for some days, with `distributable: false`. */
-export function isWithdrawn(fields: Fields): boolean {
+function isWithdrawn(fields: Fields): boolean {
   return fields.distributable === false || fields.distributable === 'false';
+}
+
+/** As `isWithdrawn`, of an item's text. */
+export function isWithdrawnBody(body: string): boolean {
+  return isWithdrawn(JSON.parse(body) as Fields);
 }
 
 /**

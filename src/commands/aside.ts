@@ -47,7 +47,6 @@ export async function readAside<T>(
         },
       });
     } finally {
-      display.stop();
       await service.stop();
     }
   } finally {

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { sameContent } from '../catalog/content.ts';
-import { isWithdrawn } from '../catalog/product.ts';
+import { isWithdrawnBody } from '../catalog/product.ts';
 import type { Run } from '../catalog/run.ts';
 import { deltaFrom } from '../catalog/watermark.ts';
 import type { SourceConfig } from '../config.ts';
@@ -31,10 +31,6 @@ interface Forecast {
 
 const EXAMPLES = 10;
 
-function withdrawn(body: string): boolean {
-  return isWithdrawn(JSON.parse(body) as Record<string, unknown>);
-}
-
 function appears(here: Store, vbid: string): Fate {
   return here.products.get(vbid)?.removedAt == null ? 'created' : 'restored';
 }
@@ -56,7 +52,7 @@ function* fullForecast(
 function* deltaForecast(here: Store, there: Store, config: SourceConfig): Generator<Planned & { body?: string }> {
   for (const { vbid, title, body } of there.products.all()) {
     const known = here.products.get(vbid);
-    const gone = config.withdrawnAs === 'removed' && withdrawn(body);
+    const gone = config.withdrawnAs === 'removed' && isWithdrawnBody(body);
     if (known === undefined || known.removedAt !== null) {
       if (!gone) yield { fate: appears(here, vbid), vbid, title };
     } else if (gone) yield { fate: 'removed', vbid, title, body };
@@ -70,7 +66,7 @@ function tally(planned: Iterable<Planned & { body?: string }>): Forecast {
   let unexpected = 0;
   for (const { body, ...one } of planned) {
     if (counts[one.fate]++ < EXAMPLES) examples.push(one);
-    if (one.fate === 'removed' && body !== undefined && !withdrawn(body)) unexpected++;
+    if (one.fate === 'removed' && body !== undefined && !isWithdrawnBody(body)) unexpected++;
   }
   return { counts, examples, unexpected };
 }

@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import { isWithdrawn } from '../catalog/product.ts';
+import { isWithdrawnBody } from '../catalog/product.ts';
 import type { Run } from '../catalog/run.ts';
 import { deltaFrom } from '../catalog/watermark.ts';
 import { loadConfig, requireSource } from '../config.ts';
@@ -30,10 +30,6 @@ function json(found: Disagreement, drift: boolean): Record<string, unknown> {
   return { kind, vbid, title, ...(found.kind === 'differs' && { fields: found.fields }), drift };
 }
 
-function withdrawn(body: string): boolean {
-  return isWithdrawn(JSON.parse(body) as Record<string, unknown>);
-}
-
 /** Whether the product changed at the source since the mirror was last complete, so that the next delta brings it. */
 function driftOf(there: Store, delta: Run): (found: Disagreement) => boolean {
   const changed = new Set<string>();
@@ -46,7 +42,7 @@ function driftOf(there: Store, delta: Run): (found: Disagreement) => boolean {
   return (found) =>
     changed.has(found.vbid) ||
     // Announced as withdrawn: the next full load removes it.
-    (found.kind === 'only-here' && withdrawn(found.body));
+    (found.kind === 'only-here' && isWithdrawnBody(found.body));
 }
 
 export function verifyCommand(context: CommandContext): Command {
@@ -71,7 +67,8 @@ export function verifyCommand(context: CommandContext): Command {
           const isDrift = driftOf(aside.store, delta);
           const verdict: Verdict = { differences: 0, drifted: 0, unproven: 0 };
           for (const found of compareMirrors(here, aside.store, config.ignoreFields)) {
-            if (found.kind === 'only-there' && config.withdrawnAs === 'removed' && withdrawn(found.body)) continue;
+            if (found.kind === 'only-there' && config.withdrawnAs === 'removed' && isWithdrawnBody(found.body))
+              continue;
             const drift = isDrift(found);
             if (found.kind === 'only-here' && !drift && full.proof !== 'sealed') {
               verdict.unproven++;

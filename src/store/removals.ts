@@ -29,7 +29,7 @@ export interface RemovalStore {
   restore(runId: number, atMs: number): number;
 
   /** Notes that a full run did not see these, and forgets all others. */
-  noteMissing(ids: readonly number[], runId: number): void;
+  noteMissing(ids: readonly number[]): void;
   /** How many full runs in a row did not see the product. */
   missingRuns(id: number): number;
   /** These were seen: they are neither missing nor to be removed by a held run. */
@@ -48,7 +48,6 @@ export function createRemovalStore(sqlite: Database, products: ProductStore, cha
   const candidate = sqlite.prepare<[number], Candidate>(
     'SELECT id, vbid, title, body FROM products WHERE id = ? AND removed_at IS NULL',
   );
-  const isLiving = sqlite.prepare<[number], 1>('SELECT 1 FROM products WHERE id = ? AND removed_at IS NULL').pluck();
   const head = sqlite
     .prepare<[number], number>('SELECT changed_seq FROM products WHERE id = ? AND removed_at IS NULL')
     .pluck();
@@ -60,8 +59,7 @@ export function createRemovalStore(sqlite: Database, products: ProductStore, cha
     )
     .raw();
   const addMissing = sqlite.prepare(
-    `INSERT INTO missing (product_id, runs, since_run) VALUES (?, 1, ?)
-     ON CONFLICT (product_id) DO UPDATE SET runs = runs + 1`,
+    'INSERT INTO missing (product_id, runs) VALUES (?, 1) ON CONFLICT (product_id) DO UPDATE SET runs = runs + 1',
   );
   const allMissing = sqlite.prepare<[], number>('SELECT product_id FROM missing').pluck();
   const missingRuns = sqlite.prepare<[number], number>('SELECT runs FROM missing WHERE product_id = ?').pluck();
@@ -97,7 +95,7 @@ export function createRemovalStore(sqlite: Database, products: ProductStore, cha
       const ids: number[] = [];
       const last = products.lastId();
       for (let id = 1; id <= last; id++) {
-        if (!seen.has(id) && isLiving.get(id) === 1) ids.push(id);
+        if (!seen.has(id) && head.get(id) !== undefined) ids.push(id);
       }
       return ids;
     },
@@ -129,10 +127,10 @@ export function createRemovalStore(sqlite: Database, products: ProductStore, cha
       products.addLiving(records.length);
       return records.length;
     },
-    noteMissing: (ids, runId) => {
+    noteMissing: (ids) => {
       const now = new Set(ids);
       for (const id of allMissing.all()) if (!now.has(id)) dropMissing.run(id);
-      for (const id of ids) addMissing.run(id, runId);
+      for (const id of ids) addMissing.run(id);
     },
     missingRuns: (id) => missingRuns.get(id) ?? 0,
     noteSeen: (pages) => {

@@ -215,12 +215,10 @@ export const rejectedItems = sqliteTable(
 /**
  * Living products that full runs did not see, none of which could prove that they are gone.
  * - runs: how many of them in a row
- * - since_run: the first
  */
 export const missing = sqliteTable('missing', {
   productId: integer('product_id').primaryKey(),
   runs: integer('runs').notNull(),
-  sinceRun: integer('since_run').notNull(),
 });
 
 /** Products that a held run would remove. Only ever gets shorter, until an operator decides or a full run supersedes it. */

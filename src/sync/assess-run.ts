@@ -1,4 +1,4 @@
-import type { Window } from '../catalog/page.ts';
+import { type Window, windowKey } from '../catalog/page.ts';
 import { holdsEnd, windowsOver } from '../catalog/plan.ts';
 import type { Evidence, ListEvidence, Run } from '../catalog/run.ts';
 import { createIdSet, examineSeams, type IdSet, type SeamInput, type SeamReport } from '../catalog/seams.ts';
@@ -173,7 +173,7 @@ export function repairsOf({ pass: { pass, perPage, seam }, windows, seams, repai
     const low = Math.floor(centre - reach);
     // A window that reaches beyond the end comes back short, and so shows that it holds it.
     const high = offset === null ? centre + 1 : Math.ceil(centre + reach);
-    for (const window of windowsOver(low, high, layout)) found.set(`${window.page}x${window.perPage}`, window);
+    for (const window of windowsOver(low, high, layout)) found.set(windowKey(window), window);
   }
   const most = Math.max(REPAIRS_LEAST, REPAIRS * own.length);
   return windows.length - own.length + found.size > most ? [] : [...found.values()];
@@ -223,16 +223,18 @@ function reasonsOf(run: Run, assessment: Assessment): string[] {
     if (!countAgrees(assessment.seen, list)) {
       reasons.add(`the source says that it has ${total} products, and ${assessment.seen.size} were read`);
     }
-    const rejected = list.windows.reduce((sum, window) => sum + window.rejected, 0);
-    if (rejected > 0) reasons.add('items were rejected, and each may be a product that was not seen');
+    if (rejectedOf(list) > 0) reasons.add('items were rejected, and each may be a product that was not seen');
   }
   return [...reasons];
 }
 
+function rejectedOf({ windows }: ReadList): number {
+  return windows.reduce((sum, window) => sum + window.rejected, 0);
+}
+
 /** @param seen what counts as read: with deltas, fewer than the source's total shows that something was missed */
-export function countAgrees(seen: IdSet, { windows, seams }: ReadList): boolean {
-  const rejected = windows.reduce((sum, window) => sum + window.rejected, 0);
-  return seen.size + rejected + (seams?.repeated ?? 0) >= newestTotal(windows);
+export function countAgrees(seen: IdSet, list: ReadList): boolean {
+  return seen.size + rejectedOf(list) + (list.seams?.repeated ?? 0) >= newestTotal(list.windows);
 }
 
 function evidenceOf(list: ReadList): ListEvidence {
@@ -279,6 +281,7 @@ export function conclude(store: Store, run: Run, assessment: Assessment): Conclu
       list !== undefined &&
       // Deltas tell of products that are gone as well.
       countAgrees(assessment.listed, list) &&
-      list.windows.every((w) => w.rejected === 0 && w.doubt === null),
+      rejectedOf(list) === 0 &&
+      list.windows.every(({ doubt }) => doubt === null),
   };
 }

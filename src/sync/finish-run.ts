@@ -71,7 +71,7 @@ export function finishRun(
     if (swept !== null) {
       supersede(store, run);
       // A run that cannot vouch for its own count confirms nothing.
-      if (conclusion.proof === 'sealed' || conclusion.countAgrees) store.removals.noteMissing(missing, runId);
+      if (conclusion.proof === 'sealed' || conclusion.countAgrees) store.removals.noteMissing(missing);
       else store.removals.noteSeen(store.runs.eachIds(runId));
     }
     store.products.ensureLookups();

@@ -2,7 +2,7 @@ import type { FetchTask, Window } from '../catalog/page.ts';
 import { createFixedPlan, createListPlan, type PassPlan } from '../catalog/plan.ts';
 import type { Pass } from '../store/runs.ts';
 import type { Store } from '../store/store.ts';
-import { assessRun, newestList, repairsOf } from './assess-run.ts';
+import { assessRun, repairsOf } from './assess-run.ts';
 
 /** Products that one run looks up, at most: a bound on its requests. */
 const LOOKUPS = 200;
@@ -17,9 +17,12 @@ export interface PlannedPass {
 
 /** The product that a lookup must find, or it is not believed: one that the run has just seen. */
 export function controlOf(store: Store, pass: Pass): number | undefined {
-  const list = newestList(assessRun(store, pass.runId, pass.pass));
-  for (const window of list?.windows ?? []) {
-    const id = store.runs.idsOf(pass.runId, window.pass, window).find((one) => one > 0);
+  const list = store.runs
+    .passes(pass.runId)
+    .findLast(({ kind, pass: number }) => kind === 'list' && number < pass.pass);
+  if (list === undefined) return undefined;
+  for (const window of store.runs.checkpoints(pass.runId, list.pass)) {
+    const id = store.runs.idsOf(pass.runId, list.pass, window).find((one) => one > 0);
     if (id !== undefined && store.removals.candidate(id) !== undefined) return id;
   }
   return undefined;

@@ -10,7 +10,7 @@ const ATTEMPTS = 5;
 /** Products that are known to be there, of which a lookup must find one. */
 const CONTROLS = 3;
 /** Of a longer list a sample is looked up, evenly spread: a bound on the requests, as no run can begin meanwhile. */
-export const SAMPLE = 200;
+const SAMPLE = 200;
 
 /** Looks these products up. @returns ids of those that the source has, other than as withdrawn */
 async function lookUp(

@@ -1,4 +1,4 @@
-import { isWithdrawn } from '../catalog/product.ts';
+import { isWithdrawnBody } from '../catalog/product.ts';
 import type { Run } from '../catalog/run.ts';
 import type { Store } from '../store/store.ts';
 import { type Assessment, type Conclusion, newestList, newestTotal } from './assess-run.ts';
@@ -36,7 +36,7 @@ export function removalLimitOf({ removalLimit }: Pick<SweepSettings, 'removalLim
 /** A product that was announced as withdrawn was expected to go. */
 function expected(store: Store, id: number): boolean {
   const body = store.removals.candidate(id)?.body;
-  return body !== undefined && isWithdrawn(JSON.parse(body) as Record<string, unknown>);
+  return body !== undefined && isWithdrawnBody(body);
 }
 
 /** Products of which a lookup said that there are none; of no use unless it found a product that is there. */

@@ -1,9 +1,14 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { SandboxOptions } from '../../src/sandbox/options.ts';
 import { type Sandbox, startSandbox } from '../../src/sandbox/server.ts';
 import { keepStatements } from '../../src/store/statements.ts';
+import { openStore } from '../../src/store/store.ts';
+import { run } from '../support/cli.ts';
 import { load } from '../support/load.ts';
 import {
   catalogOf,
@@ -118,6 +123,48 @@ describe('runs', () => {
       expect(watermark).toBeLessThanOrEqual(Date.now());
       watermarks.push(watermark);
     }
+  });
+
+  it('a delta from a later time than the watermark does not move it', async () => {
+    const sandbox = await sandboxOf({ items: 10 });
+    const directory = temporaryDirectory();
+    const db = join(directory, 'catalog.db');
+    const settings = settingsFor(sandbox.url, db);
+    await load(settings, 'full');
+    const watermark = () => {
+      const store = openStore(db);
+      const at = store.watermark();
+      store.close();
+      return at;
+    };
+    const before = watermark();
+    await mutate(sandbox.url, { update: 3, seed: 1 });
+    const later = new Date(Date.now() + 3_600_000).toISOString();
+    expect((await run(['sync', '--from', later], settings, directory)).code).toBe(0);
+    expect(watermark()).toBe(before);
+    expect(await load(settings, 'delta')).toMatchObject({ updated: 3 });
+  });
+
+  it('a list that never ends is an error, not a run without end', async () => {
+    const server = createServer((request, response) => {
+      const asked = new URL(request.url ?? '', 'http://localhost').searchParams;
+      const perPage = Number(asked.get('per_page'));
+      const items = Array.from({ length: perPage }, (_, at) => ({ vbid: `V${at}` }));
+      const page = Number(asked.get('page'));
+      response.setHeader('content-type', 'application/json');
+      response.end(JSON.stringify({ num_items: 25, page, per_page: perPage, total_pages: 1, items }));
+    }).listen(0, '127.0.0.1');
+    onTestFinished(() => {
+      server.close();
+    });
+    await once(server, 'listening');
+    const address = server.address() as AddressInfo;
+    const db = join(temporaryDirectory(), 'catalog.db');
+    const settings = settingsFor(`http://127.0.0.1:${address.port}`, db, { CATCHWORD_PER_PAGE: '50' });
+    await expect(load(settings, 'full')).rejects.toMatchObject({
+      code: 'PAGE_INVALID',
+      message: expect.stringContaining('repeats the one before it') as string,
+    });
   });
 
   it('reads a catalog that changes while it is read', async () => {
