@@ -18,5 +18,7 @@ const role = (name, instances = 1) => ({
 });
 
 module.exports = {
-  apps: process.env.REDIS_URL ? [role('keeper'), role('scheduler'), role('fetcher', 2)] : [role('daemon')],
+  apps: process.env.REDIS_URL
+    ? [role('keeper'), role('scheduler'), role('fetcher', 2), role('relay'), role('web')]
+    : [role('daemon')],
 };

@@ -23,6 +23,11 @@ function look(pid: number): { peakBytes: number; writtenBytes: number } | null {
   }
 }
 
+/** Highest resident set of a process so far, in bytes; 0 where it is gone. */
+export function peakBytes(pid: number): number {
+  return look(pid)?.peakBytes ?? 0;
+}
+
 const LOOK_MS = 20;
 
 /** Runs a Node.js program to its end. Throws when it fails. */

@@ -14,6 +14,7 @@ import { colours } from './commands/format.ts';
 import { productCommands } from './commands/products.ts';
 import { runCommands } from './commands/runs.ts';
 import { sandboxCommand } from './commands/sandbox.ts';
+import { sinkCommand } from './commands/sink.ts';
 import { statusCommand } from './commands/status.ts';
 import { syncCommand } from './commands/sync.ts';
 import { verifyCommand } from './commands/verify.ts';
@@ -41,6 +42,7 @@ function program(context: CommandContext): Command {
     verifyCommand(context),
     ...productCommands(context),
     changesCommand(context),
+    sinkCommand(context),
     doctorCommand(context),
     sandboxCommand(context),
     demoCommand(context),

@@ -91,6 +91,13 @@ const redisUrl = z.string().refine((value) => /^rediss?:$/.test(URL.canParse(val
   error: 'an address such as redis://127.0.0.1:6379 is needed',
 });
 
+/** Where to listen; 0 takes any free port, null none. */
+const port = z
+  .string()
+  .regex(/^(off|\d+)$/, 'a port from 0 to 65535, or off, is needed')
+  .transform((value) => (value === 'off' ? null : Number(value)))
+  .refine((value) => value === null || value <= 65_535, 'a port from 0 to 65535, or off, is needed');
+
 const headerName = z.string().regex(/^[\w!#$%&'*+.^`|~-]+$/, 'a header name is needed');
 const headerValue = z.string().regex(/^[\x21-\x7e]+$/, 'printable characters without spaces are needed');
 const timeZone = z.string().refine((value) => {
@@ -176,6 +183,22 @@ export const OPTIONS = {
   lookupPath: option('CATCHWORD_LOOKUP_PATH', undefined, lookupPath, 'point lookup, such as /v4/products/:vbid'),
   runMaxAgeMs: option('CATCHWORD_RUN_MAX_AGE', '24h', duration, 'an unfinished run older than this is given up'),
   ignoreFields: option('CATCHWORD_IGNORE_FIELDS', '', pointers, 'JSON pointers left out of comparison'),
+  httpHost: option('CATCHWORD_HTTP_HOST', '127.0.0.1', text, 'where web listens; beyond loopback a token is required'),
+  httpPort: option('CATCHWORD_HTTP_PORT', '8080', port, 'its port; 0: any free one; off: the daemon serves no HTTP'),
+  httpToken: option('CATCHWORD_HTTP_TOKEN', undefined, headerValue, 'what HTTP readers show as a bearer token', true),
+  readyMaxAgeMs: option('CATCHWORD_READY_MAX_AGE', '26h', duration, '/readyz answers 503 when the mirror is older'),
+  logRetentionMs: option(
+    'CATCHWORD_LOG_RETENTION',
+    '30d',
+    duration,
+    'how long the change log keeps superseded records',
+  ),
+  logCap: option(
+    'CATCHWORD_LOG_CAP',
+    '10000000',
+    whole(1000, Number.MAX_SAFE_INTEGER),
+    'a sink that is further behind, in records, and beyond the retention, is disabled',
+  ),
   logLevel: option(
     'LOG_LEVEL',
     'info',
@@ -192,7 +215,19 @@ type Values = {
     : never;
 };
 
-export type Config = Values;
+/** A downstream store, as it is named: `CATCHWORD_SINK_<NAME>`. */
+export interface SinkSetting {
+  readonly env: string;
+  /** In lower case. */
+  readonly name: string;
+  /** Its address, which may hold credentials. */
+  readonly url: string;
+  readonly secret: string | undefined;
+}
+
+export interface Config extends Values {
+  readonly sinks: readonly SinkSetting[];
+}
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -206,13 +241,34 @@ function secretFromFile(env: string, environment: Environment): string | undefin
   const path = environment[`${env}_FILE`];
   if (path === undefined || path === '') return undefined;
   try {
-    return readFileSync(path, 'utf8').trim();
+    const text = readFileSync(path, 'utf8').trim();
+    if (text !== '') return text;
   } catch (cause) {
     throw new CatchwordError('CONFIG_INVALID', `${env}_FILE: cannot read ${path}`, {
       hint: 'Name a file that this user may read.',
       cause,
     });
   }
+  // Taken for unset, it would switch off what it was to protect.
+  throw new CatchwordError('CONFIG_INVALID', `${env}_FILE: ${path} is empty`, { hint: 'Write the secret into it.' });
+}
+
+const SINK = /^CATCHWORD_SINK_([A-Z0-9][A-Z0-9_]*?)(?:_FILE)?$/;
+
+/** `CATCHWORD_SINK_<NAME>`, with `…_SECRET`; both may come from a file. */
+export function isSinkVariable(name: string): boolean {
+  return SINK.test(name);
+}
+
+function readSinks(environment: Environment): SinkSetting[] {
+  const names = Object.keys(environment).flatMap((name) => SINK.exec(name)?.[1] ?? []);
+  return [...new Set(names)].sort().flatMap((name) => {
+    const env = `CATCHWORD_SINK_${name}`;
+    const url = environment[env] || secretFromFile(env, environment);
+    if (name.endsWith('_SECRET') || url === undefined || url === '') return [];
+    const secret = environment[`${env}_SECRET`] || secretFromFile(`${env}_SECRET`, environment);
+    return [{ env, name: name.toLowerCase(), url, secret: secret || undefined }];
+  });
 }
 
 /**
@@ -232,7 +288,7 @@ export function loadConfig(environment: Environment = readEnvironment()): Config
     }
     values[key] = parsed.data;
   }
-  return values as unknown as Config;
+  return { ...values, sinks: readSinks(environment) } as unknown as Config;
 }
 
 /** What a command needs that talks to the service. */
@@ -241,13 +297,28 @@ export interface SourceConfig extends Config {
   readonly apiKey: string;
 }
 
-/** @throws CatchwordError CONFIG_INVALID naming what is missing */
-export function requireSource(config: Config): SourceConfig {
-  for (const key of ['baseUrl', 'apiKey'] as const) {
+/** What a command needs that names the service in events. */
+export interface NamedConfig extends Config {
+  readonly baseUrl: string;
+}
+
+function requireSet(config: Config, keys: readonly ('baseUrl' | 'apiKey')[]): void {
+  for (const key of keys) {
     if (config[key] !== undefined) continue;
     throw new CatchwordError('CONFIG_INVALID', `${OPTIONS[key].env} is not set (${OPTIONS[key].help})`, {
       hint: 'Set it in the environment or in .env. To try without an account: npx catchword demo.',
     });
   }
+}
+
+/** @throws CatchwordError CONFIG_INVALID naming what is missing */
+export function requireSource(config: Config): SourceConfig {
+  requireSet(config, ['baseUrl', 'apiKey']);
   return config as SourceConfig;
+}
+
+/** @throws CatchwordError CONFIG_INVALID where the base URL is missing */
+export function requireName(config: Config): NamedConfig {
+  requireSet(config, ['baseUrl']);
+  return config as NamedConfig;
 }

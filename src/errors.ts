@@ -37,6 +37,8 @@ const CODES = {
   PAGE_INVALID: { exit: 1, retryable: true },
   QUEUE_UNAVAILABLE: { exit: 1, retryable: true },
   QUEUE_MISCONFIGURED: { exit: 2, retryable: false },
+  /** A sink holds what another mirror, or a later state of this one, delivered there. */
+  SINK_CONFLICT: { exit: 1, retryable: false },
 } as const;
 
 export type ErrorCode = keyof typeof CODES;

@@ -16,6 +16,8 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   sync: ['catalog', 'client', 'store', 'queue'],
   queue: ['catalog', 'client', 'store', 'sync'],
   schedule: ['catalog', 'client', 'store', 'sync', 'queue'],
+  web: ['catalog', 'store'],
+  relay: ['catalog', 'client', 'config', 'store', 'sync'],
   sandbox: ['catalog'],
   commands: ['*'],
   cli: ['*'],
@@ -26,10 +28,15 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
 const ONLY_IN: Record<string, readonly string[]> = {
   'better-sqlite3': ['store'],
   'drizzle-orm': ['store'],
-  undici: ['client'],
+  undici: ['client', 'relay'],
   bullmq: ['queue'],
-  ioredis: ['queue'],
+  ioredis: ['queue', 'relay'],
+  pg: ['relay'],
+  '@nats-io/jetstream': ['relay'],
+  '@nats-io/transport-node': ['relay'],
+  standardwebhooks: ['relay'],
   'node-cron': ['schedule'],
+  fastify: ['web'],
   commander: ['commands', 'cli'],
 };
 

@@ -4,6 +4,7 @@ import type { ChangeOp, RunKind } from './run.ts';
 /** A change with the product as it was right after it. */
 export interface RecordedChange {
   readonly seq: number;
+  /** Milliseconds since 1970. */
   readonly at: number;
   readonly op: ChangeOp;
   readonly vbid: string;
@@ -15,6 +16,30 @@ export interface RecordedChange {
   readonly body: string | null;
 }
 
+const DIGITS = 20;
+
+/** `seq` as events carry it: 20 digits, so that text sorts as numbers do. */
+export function sequenceText(seq: number): string {
+  return String(seq).padStart(DIGITS, '0');
+}
+
+/** JSON of a key. Nearly all are plain digits and letters, which need no escape. */
+function quoted(vbid: string): string {
+  return /^[\w .:/-]*$/.test(vbid) ? `"${vbid}"` : JSON.stringify(vbid);
+}
+
+/** Many changes in a row have the same moment: those of one page. */
+let lastAt = Number.NaN;
+let lastTime = '';
+
+function timeText(at: number): string {
+  if (at !== lastAt) {
+    lastTime = new Date(at).toISOString();
+    lastAt = at;
+  }
+  return lastTime;
+}
+
 /**
  * One CloudEvents 1.0 event in JSON, without a line break of its own. Bodies are set in as the source sent them, so
  * that no number is rounded on the way.
@@ -23,23 +48,19 @@ export interface RecordedChange {
  */
 export function eventText(change: RecordedChange, incarnation: string, source: string): string {
   const { seq, op, before } = change;
-  const head = JSON.stringify({
-    specversion: '1.0',
-    id: `${incarnation}:${seq}`,
-    source,
-    type: `catchword.product.${op}`,
-    subject: change.vbid,
-    time: new Date(change.at).toISOString(),
-    datacontenttype: 'application/json',
-    sequence: String(seq).padStart(20, '0'),
-  });
-  const changed = before === null ? [] : changedPointers({ before, added: change.added });
-  const product = oneLine(change.body);
-  const data = `{"op":"${op}","vbid":${JSON.stringify(change.vbid)},"product":${product},"before":${oneLine(before)},"changed":${JSON.stringify(changed)},"run":${change.runId},"cause":"${change.cause}"}`;
-  return `${head.slice(0, -1)},"data":${data}}`;
+  const vbid = quoted(change.vbid);
+  const changed = before === null ? '[]' : JSON.stringify(changedPointers({ before, added: change.added }));
+  return [
+    `{"specversion":"1.0","id":"${incarnation}:${seq}","source":${JSON.stringify(source)}`,
+    `,"type":"catchword.product.${op}","subject":${vbid},"time":"${timeText(change.at)}"`,
+    `,"datacontenttype":"application/json","sequence":"${sequenceText(seq)}"`,
+    `,"data":{"op":"${op}","vbid":${vbid},"product":${oneLine(change.body)},"before":${oneLine(before)}`,
+    `,"changed":${changed},"run":${change.runId},"cause":"${change.cause}"}}`,
+  ].join('');
 }
 
 /** Line breaks of pretty-printed JSON stand between tokens only: inside strings they are escaped. */
 function oneLine(json: string | null): string {
-  return json === null ? 'null' : json.replace(/[\r\n]+/g, ' ');
+  if (json === null) return 'null';
+  return json.includes('\n') || json.includes('\r') ? json.replace(/[\r\n]+/g, ' ') : json;
 }

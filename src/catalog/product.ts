@@ -69,29 +69,31 @@ export function isWithdrawnBody(body: string): boolean {
   return isWithdrawn(JSON.parse(body) as Fields);
 }
 
+/** What the body says that has a column of its own. */
+export type ProductColumns = Pick<Product, 'title' | 'kind' | 'format' | 'publisher' | 'printIsbn' | 'eIsbn'>;
+
+/** @param fields the parsed item */
+export function columnsOf(fields: Fields): ProductColumns {
+  const identifiers = fieldsOf(fields.identifiers);
+  return {
+    title: text(fields.title),
+    kind: name(fields.kind),
+    format: name(fields.format),
+    publisher: name(fields.publisher),
+    printIsbn: text(identifiers.print_isbn_canonical),
+    eIsbn: text(identifiers.eisbn_canonical),
+  };
+}
+
 /**
  * @param vbid the item's key, already checked
  * @param fields the parsed item
  * @param body the text it was parsed from
  */
 export function productOf(vbid: string, fields: Fields, body: string): Product {
-  const identifiers = fieldsOf(fields.identifiers);
-  const title = text(fields.title);
-  const publisher = name(fields.publisher);
-  const printIsbn = text(identifiers.print_isbn_canonical);
-  const eIsbn = text(identifiers.eisbn_canonical);
-  return {
-    vbid,
-    body,
-    title,
-    kind: name(fields.kind),
-    format: name(fields.format),
-    publisher,
-    printIsbn,
-    eIsbn,
-    withdrawn: isWithdrawn(fields),
-    search: searchText(fields, identifiers, { vbid, title, publisher, printIsbn, eIsbn }),
-  };
+  const columns = columnsOf(fields);
+  const search = searchText(fields, fieldsOf(fields.identifiers), { vbid, ...columns });
+  return { vbid, body, ...columns, withdrawn: isWithdrawn(fields), search };
 }
 
 /** Identifiers beyond those that have a column of their own. */

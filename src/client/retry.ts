@@ -6,6 +6,16 @@ const CEILING_MS = 30_000;
 const PATIENCE_MS = 3_600_000;
 
 /**
+ * Exponential with full jitter.
+ * @param attempt tries so far, from 1
+ * @param random at least 0, below 1
+ * @returns milliseconds
+ */
+export function backoffMs(attempt: number, random: () => number, ceilingMs = CEILING_MS): number {
+  return random() * Math.min(ceilingMs, BASE_MS * 2 ** (attempt - 1));
+}
+
+/**
  * When to try again: exponential with full jitter, never before the source's own `Retry-After`.
  * @param attempt tries so far, from 1
  * @param maxAttempts tries in all
@@ -20,8 +30,7 @@ export function retryDelayMs(
 ): number | null {
   const askedMs = error.retryAfterMs ?? 0;
   if (!error.retryable || attempt >= maxAttempts || askedMs > PATIENCE_MS) return null;
-  const backoffMs = random() * Math.min(CEILING_MS, BASE_MS * 2 ** (attempt - 1));
-  return Math.max(askedMs, backoffMs);
+  return Math.max(askedMs, backoffMs(attempt, random));
 }
 
 /**

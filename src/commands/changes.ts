@@ -17,6 +17,15 @@ export function eventSource(config: Config): string {
   return `${config.baseUrl ?? ''}/v4/products`;
 }
 
+/** Resolves when stdout takes more, or nobody waits for it any longer. */
+async function drained({ stdout, signal }: CommandContext): Promise<void> {
+  try {
+    await once(stdout, 'drain', { signal });
+  } catch (error) {
+    if (!signal.aborted) throw error;
+  }
+}
+
 interface Options {
   readonly after: number;
   readonly limit?: number;
@@ -38,8 +47,9 @@ async function print(
       const changes = history.after(cursor, Math.min(BATCH, left));
       for (const change of changes) {
         const room = context.stdout.write(`${eventText(change, store.incarnation, source)}\n`);
-        if (!room) await once(context.stdout, 'drain');
         cursor = change.seq;
+        if (!room) await drained(context);
+        if (context.signal.aborted) break;
       }
       left -= changes.length;
       if (changes.length > 0) continue;

@@ -1,14 +1,25 @@
 import { Command } from 'commander';
-import { type Config, loadConfig, requireSource, type SourceConfig } from '../config.ts';
+import { type Config, loadConfig, type NamedConfig, requireName, requireSource, type SourceConfig } from '../config.ts';
 import { CatchwordError } from '../errors.ts';
 import { createLog, type Logger } from '../log.ts';
+import { startRelay } from '../relay/relay.ts';
+import { sinkConfig } from '../relay/settings.ts';
+import { haltedSinks } from '../relay/summary.ts';
 import { startRunDesk } from '../schedule/run-desk.ts';
 import { checkCron, startScheduler } from '../schedule/scheduler.ts';
 import { type Service, stopAll } from '../service.ts';
+import { openStore, type Store } from '../store/store.ts';
+import { eventSource } from './changes.ts';
 import type { CommandContext } from './context.ts';
 import { startFetcherService, startKeeper } from './pipeline.ts';
 
-type Start = (options: { config: SourceConfig; context: CommandContext; log: Logger }) => Promise<Service[]>;
+interface StartOptions<C extends Config> {
+  readonly config: C;
+  readonly context: CommandContext;
+  readonly log: Logger;
+}
+
+type Start<C extends Config = SourceConfig> = (options: StartOptions<C>) => Promise<Service[]>;
 
 function requireRedis(config: Config, role: string): string {
   if (config.redisUrl !== undefined) return config.redisUrl;
@@ -25,12 +36,25 @@ async function requestParts() {
   return { checkRedis, sourceId, connectRunRequests, serveRunRequests };
 }
 
+/** The settings of roles that talk to the source. */
+function sourceSettings(config: Config): SourceConfig {
+  for (const sink of config.sinks) sinkConfig(sink);
+  const source = requireSource(config);
+  checkCron('CATCHWORD_FULL_CRON', config.fullCron);
+  checkCron('CATCHWORD_DELTA_CRON', config.deltaCron);
+  return source;
+}
+
 /** Serves until the first signal, then stops what was started, in reverse. */
-function role(context: CommandContext, name: string, description: string, start: Start): Command {
+function role<C extends Config>(
+  context: CommandContext,
+  name: string,
+  description: string,
+  settings: (config: Config) => C,
+  start: Start<C>,
+): Command {
   return new Command(name).description(description).action(async () => {
-    const config = requireSource(loadConfig(context.environment));
-    checkCron('CATCHWORD_FULL_CRON', config.fullCron);
-    checkCron('CATCHWORD_DELTA_CRON', config.deltaCron);
+    const config = settings(loadConfig(context.environment));
     const log = createLog(config.logLevel);
     const services = await start({ config, context, log });
     log.info({ role: name, services: services.map((service) => service.name) }, 'started');
@@ -58,11 +82,58 @@ async function startInOrder(starts: readonly ((started: Service[]) => Promise<Se
   }
 }
 
-const startDaemon: Start = async ({ config, context, log }) => {
+/** Loaded when it is needed, as the queue is. */
+async function startWebService({ config, context, log }: StartOptions<NamedConfig>, port: number): Promise<Service> {
+  const { startWeb } = await import('../web/server.ts');
+  return await startWeb({
+    ...{ db: config.db, host: config.httpHost, port, token: config.httpToken, readyMaxAgeMs: config.readyMaxAgeMs },
+    ...{ source: eventSource(config), unready: haltedSinks, clock: context.clock, log },
+  });
+}
+
+const startWebRole: Start<NamedConfig> = async (options) => {
+  const { httpPort } = options.config;
+  if (httpPort !== null) return [await startWebService(options, httpPort)];
+  throw new CatchwordError('CONFIG_INVALID', 'CATCHWORD_HTTP_PORT is off, and web does nothing but serve HTTP', {
+    hint: 'Set CATCHWORD_HTTP_PORT to a port, or do not start web.',
+  });
+};
+
+/** The settings of `relay`: sinks are looked at before anything is started. */
+function relaySettings(config: Config): NamedConfig {
+  for (const sink of config.sinks) sinkConfig(sink);
+  return requireName(config);
+}
+
+async function startRelayOf(store: Store, { config, context, log }: StartOptions<NamedConfig>): Promise<Service> {
+  const sinks = config.sinks.map((sink) => sinkConfig(sink));
+  // Made once for its options: what is wrong with them is told now, not tried again for ever.
+  for (const sink of sinks) await (await sink.make()).close();
+  return startRelay({ store, sinks, clock: context.clock, log, source: eventSource(config) });
+}
+
+const startRelayRole: Start<NamedConfig> = async (options) => {
+  const { config, log } = options;
+  if (config.sinks.length === 0) log.warn({}, 'no sink is set: there is nothing to feed');
+  return startInOrder([
+    async (services) => {
+      const store = openStore(config.db);
+      services.push({ name: 'mirror', stop: async () => store.close() });
+      return await startRelayOf(store, options);
+    },
+  ]);
+};
+
+const startDaemon: Start = async (options) => {
+  const { config, context, log } = options;
   const { clock } = context;
+  const { httpPort } = config;
   const kept = await startKeeper({ config, clock, log, fetching: true });
   return startInOrder([
     async () => kept,
+    // Before any run is started: a port that is taken is told at once.
+    ...(httpPort === null ? [] : [() => startWebService(options, httpPort)]),
+    async () => startRelayOf(kept.store, options),
     async (services) => {
       const desk = startRunDesk({ keeper: kept.keeper, store: kept.store, clock, log });
       services.push(desk);
@@ -109,10 +180,14 @@ const startFetcherRole: Start = async ({ config, context, log }) => {
 };
 
 export function daemonCommands(context: CommandContext): Command[] {
+  const serving = (name: string, description: string, start: Start): Command =>
+    role(context, name, description, sourceSettings, start);
   return [
-    role(context, 'daemon', 'everything in one process: scheduler, keeper, fetchers', startDaemon),
-    role(context, 'scheduler', 'says when a run is due (needs REDIS_URL)', startSchedulerRole),
-    role(context, 'keeper', 'owns the mirror and writes it (needs REDIS_URL)', startKeeperRole),
-    role(context, 'fetcher', 'reads pages; any number, on any machine (needs REDIS_URL)', startFetcherRole),
+    serving('daemon', 'everything in one process: scheduler, keeper, fetchers, relay, web', startDaemon),
+    serving('scheduler', 'says when a run is due (needs REDIS_URL)', startSchedulerRole),
+    serving('keeper', 'owns the mirror and writes it (needs REDIS_URL)', startKeeperRole),
+    serving('fetcher', 'reads pages; any number, on any machine (needs REDIS_URL)', startFetcherRole),
+    role(context, 'relay', 'feeds the sinks, beside who writes the mirror', relaySettings, startRelayRole),
+    role(context, 'web', 'serves the mirror over HTTP, for reading, beside who writes it', requireName, startWebRole),
   ];
 }

@@ -1,5 +1,6 @@
 import { Command } from 'commander';
 import type { Run } from '../catalog/run.ts';
+import { runJson } from '../catalog/run-json.ts';
 import { loadConfig, requireSource } from '../config.ts';
 import { createLog } from '../log.ts';
 import { openStore, type Store } from '../store/store.ts';
@@ -7,7 +8,7 @@ import { approveRun, rejectRun, requireHeld, undoRun } from '../sync/decide.ts';
 import { holdLease } from '../sync/hold-lease.ts';
 import { recheck } from '../sync/recheck.ts';
 import type { CommandContext } from './context.ts';
-import { count as number, plural, printJson, printLine, runJson, table, wholeNumber } from './format.ts';
+import { count as number, plural, printJson, printLine, table, wholeNumber } from './format.ts';
 import { startLookups } from './pipeline.ts';
 
 /** How many products are listed for a person; `--json` lists all. */

@@ -1,12 +1,15 @@
 import { existsSync } from 'node:fs';
 import { Command } from 'commander';
-import { type Config, loadConfig, OPTIONS, requireSource } from '../config.ts';
+import { type Config, isSinkVariable, loadConfig, OPTIONS, requireSource, type SinkSetting } from '../config.ts';
 import { CatchwordError, messageOf } from '../errors.ts';
+import { sinkConfig, withoutSecrets } from '../relay/settings.ts';
 import { checkCron } from '../schedule/scheduler.ts';
 import { openStore } from '../store/store.ts';
 import type { CommandContext } from './context.ts';
 import { colours, moment, plural, printJson, printLine, size } from './format.ts';
 import { type Finding, probeSource } from './probe.ts';
+
+const SINK_TIMEOUT_MS = 10_000;
 
 type Check = () => Promise<Omit<Finding, 'check'>> | Omit<Finding, 'check'>;
 
@@ -25,7 +28,7 @@ function settings(context: CommandContext, config: Config): Omit<Finding, 'check
   checkCron(OPTIONS.deltaCron.env, config.deltaCron);
   const known = Object.values(OPTIONS).flatMap(({ env }) => [env, `${env}_FILE`]);
   const unknown = Object.keys(context.environment).filter(
-    (name) => name.startsWith('CATCHWORD_') && !known.includes(name),
+    (name) => name.startsWith('CATCHWORD_') && !known.includes(name) && !isSinkVariable(name),
   );
   if (unknown.length === 0) return { level: 'ok', text: 'complete' };
   return {
@@ -56,6 +59,23 @@ function mirror(config: Config): Omit<Finding, 'check'> {
     };
   } finally {
     store.close();
+  }
+}
+
+async function checkSink(setting: SinkSetting): Promise<Omit<Finding, 'check'>> {
+  const config = sinkConfig(setting);
+  const about = `${config.name} (${config.kind}, ${config.address})`;
+  const sink = await config.make();
+  try {
+    return { level: 'ok', text: `${about}: ${await sink.check(AbortSignal.timeout(SINK_TIMEOUT_MS))}` };
+  } catch (error) {
+    return {
+      level: 'failed',
+      text: `${about}: ${withoutSecrets(config, messageOf(error))}`,
+      hint: `Look at ${setting.env}, and at what it names.`,
+    };
+  } finally {
+    await sink.close();
   }
 }
 
@@ -90,6 +110,7 @@ async function examineAll(context: CommandContext): Promise<Finding[]> {
       return { level: 'ok', text: 'reachable, never evicts' };
     }),
   );
+  for (const sink of config.sinks) findings.push(await examine('sink', () => checkSink(sink)));
   if (config.baseUrl !== undefined && config.apiKey !== undefined) {
     findings.push(...(await probeSource(context, requireSource(config), examine)));
   }

@@ -1,6 +1,5 @@
 import Table from 'cli-table3';
 import pc from 'picocolors';
-import type { Evidence, Run } from '../catalog/run.ts';
 import { CatchwordError } from '../errors.ts';
 import type { CommandContext } from './context.ts';
 
@@ -30,10 +29,6 @@ export function size(bytes: number): string {
     : bytes < 1e9
       ? `${(bytes / 1e6).toFixed(1)} MB`
       : `${(bytes / 1e9).toFixed(2)} GB`;
-}
-
-export function iso(ms: number | null): string | null {
-  return ms === null ? null : new Date(ms).toISOString();
 }
 
 /** Time for a person: to the second, without the letters. */
@@ -66,24 +61,6 @@ export function table(head: readonly string[], rows: readonly (readonly (string 
     .split('\n')
     .map((line) => line.trimEnd())
     .join('\n');
-}
-
-function evidenceJson({ numItems, lists, ...rest }: Evidence): Record<string, unknown> {
-  const listed = lists.map(({ overlapLeast, ...list }) => ({ ...list, overlap_least: overlapLeast }));
-  return { ...rest, num_items: numItems, lists: listed };
-}
-
-/** A run with the names and forms of the view `run_log`, the reasons of its proof and the evidence for it. */
-export function runJson(run: Run): Record<string, unknown> {
-  const { from, sourceTime, startedAt, finishedAt, evidence, ...rest } = run;
-  return {
-    ...rest,
-    evidence: evidence === null ? null : evidenceJson(evidence),
-    from_time: iso(from),
-    source_time: iso(sourceTime),
-    started_at: iso(startedAt),
-    finished_at: iso(finishedAt),
-  };
 }
 
 export function printJson(context: CommandContext, value: unknown): void {

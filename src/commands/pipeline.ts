@@ -50,6 +50,8 @@ function settingsOf(config: SourceConfig): KeeperSettings {
     overlapMs: config.deltaOverlapMs,
     runMaxAgeMs: config.runMaxAgeMs,
     ignoreFields: config.ignoreFields,
+    logRetentionMs: config.logRetentionMs,
+    logCap: config.logCap,
     lookahead: config.redisUrl === undefined ? 2 * config.concurrency : Math.max(64, 4 * config.concurrency),
     maxAttempts: 8,
     firstAttempts: 3,

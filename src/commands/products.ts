@@ -3,27 +3,11 @@ import { eventText } from '../catalog/event.ts';
 import { loadConfig } from '../config.ts';
 import { CatchwordError } from '../errors.ts';
 import { createHistory } from '../store/history.ts';
-import type { ProductRow } from '../store/products.ts';
+import { hitJson, productJson } from '../store/product-json.ts';
 import { eventSource } from './changes.ts';
 import type { CommandContext } from './context.ts';
-import { colours, iso, moment, plural, printJson, printLine, table, wholeNumber } from './format.ts';
+import { colours, moment, plural, printJson, printLine, table, wholeNumber } from './format.ts';
 import { withMirror } from './status.ts';
-
-/** One JSON document around bodies that are set in as they are, so that no number is rounded. */
-function productJson(row: ProductRow, body: string | null, history: readonly string[] | undefined): string {
-  const { id: _id, body: _body, firstSeenAt, changedAt, changedSeq, removedAt, printIsbn, eIsbn, ...fields } = row;
-  const head = JSON.stringify({
-    ...fields,
-    print_isbn: printIsbn,
-    e_isbn: eIsbn,
-    first_seen_at: iso(firstSeenAt),
-    changed_at: iso(changedAt),
-    changed_seq: changedSeq,
-    removed_at: iso(removedAt),
-  });
-  const tail = history === undefined ? '' : `,"history":[${history.join(',')}]`;
-  return `${head.slice(0, -1)},"body":${body ?? 'null'}${tail}}`;
-}
 
 function productCommand(context: CommandContext): Command {
   return new Command('product')
@@ -86,10 +70,7 @@ function searchCommand(context: CommandContext): Command {
       withMirror(context, (store) => {
         const hits = store.search(words.join(' '), options.limit);
         if (options.json) {
-          printJson(
-            context,
-            hits.map(({ printIsbn, eIsbn, ...hit }) => ({ ...hit, print_isbn: printIsbn, e_isbn: eIsbn })),
-          );
+          printJson(context, hits.map(hitJson));
           return;
         }
         if (hits.length === 0) printLine(context, 'nothing found');

@@ -1,9 +1,10 @@
 import { Command } from 'commander';
 import type { Run } from '../catalog/run.ts';
+import { runJson } from '../catalog/run-json.ts';
 import { cancelRun, requireRun } from '../sync/finish-run.ts';
 import type { CommandContext } from './context.ts';
 import { heldJson, heldLines, undoCommand } from './decide.ts';
-import { duration, moment, printJson, printLine, runJson, table, wholeNumber } from './format.ts';
+import { duration, moment, printJson, printLine, table, wholeNumber } from './format.ts';
 import { seamPicture } from './seams.ts';
 import { withMirror } from './status.ts';
 import { runSummary } from './sync.ts';

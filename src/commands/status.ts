@@ -1,26 +1,9 @@
 import { Command } from 'commander';
 import { loadConfig } from '../config.ts';
+import { statusOf } from '../store/status.ts';
 import { openStore, type Store } from '../store/store.ts';
 import type { CommandContext } from './context.ts';
-import { colours, count, duration, iso, moment, printJson, printLine, runJson, size } from './format.ts';
-
-function statusOf(store: Store, nowMs: number) {
-  const [last] = store.runs.list(1);
-  const holder = store.lease.holder(nowMs);
-  return {
-    mirror: store.path,
-    incarnation: store.incarnation,
-    bytes: store.sizeBytes(),
-    products: store.products.living(),
-    last_seq: store.changes.lastSeq(),
-    watermark: iso(store.watermark()),
-    age_seconds: store.watermark() === null ? null : Math.round((nowMs - (store.watermark() ?? 0)) / 1000),
-    blocked_until: store.blockedUntil() > nowMs ? iso(store.blockedUntil()) : null,
-    running: holder === null ? null : { pid: holder.pid, host: holder.host },
-    held: store.runs.held().map(({ id }) => id),
-    last_run: last === undefined ? null : runJson(last),
-  };
-}
+import { colours, count, duration, moment, printJson, printLine, size } from './format.ts';
 
 /** Opens an existing mirror for the time of `work`. */
 export function withMirror<T>(context: CommandContext, work: (store: Store) => T): T {

@@ -1,5 +1,6 @@
 import { Command } from 'commander';
 import type { Run } from '../catalog/run.ts';
+import { runJson } from '../catalog/run-json.ts';
 import { loadConfig, requireSource } from '../config.ts';
 import { CatchwordError } from '../errors.ts';
 import { createLog } from '../log.ts';
@@ -7,7 +8,7 @@ import type { RunRequest } from '../sync/start-run.ts';
 import type { CommandContext } from './context.ts';
 import { heldJson, heldLines } from './decide.ts';
 import { dryRun } from './dry-run.ts';
-import { colours, count, duration, isoMoment, moment, plural, printJson, printLine, runJson } from './format.ts';
+import { colours, count, duration, isoMoment, moment, plural, printJson, printLine } from './format.ts';
 import { type KeeperService, startKeeper } from './pipeline.ts';
 import { showProgress } from './progress.ts';
 

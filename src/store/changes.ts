@@ -17,6 +17,13 @@ export interface ChangeRow {
   readonly added: readonly string[];
 }
 
+/** A record, and its product as it is now. */
+export interface HeadedChange extends ChangeRow {
+  /** The product's newest change, and the body that it left. */
+  readonly headSeq: number;
+  readonly headBody: string;
+}
+
 export interface NewChange {
   readonly seq: number;
   readonly op: ChangeOp;
@@ -34,9 +41,24 @@ export interface ChangeStore {
   appendCreated(firstSeq: number, firstId: number, count: number, runId: number, atMs: number): void;
   get(seq: number): ChangeRow | undefined;
   /** Records after `seq`, oldest first. */
-  after(seq: number, limit: number): ChangeRow[];
+  after(seq: number, limit: number): HeadedChange[];
+  /**
+   * Of the records after `seq` and up to `toSeq`, oldest first: those that were their product's newest as of `asOfSeq`, or
+   * are followed by one after it (of those, `chain` tells).
+   */
+  newest(seq: number, toSeq: number, asOfSeq: number, limit: number): HeadedChange[];
   /** A product's records from `headSeq` back to the oldest kept, newest first. */
   chain(headSeq: number): ChangeRow[];
+  /** Up to here the log holds only each product's newest change as of then; 0 where nothing was pruned. */
+  prunedTo(): number;
+  /**
+   * Drops records up to `toSeq` that another one up to there follows. Each product's newest one stays: it is what a new
+   * sink is filled from. The cost is that of the records since the last call.
+   * @returns the dropped ones
+   */
+  prune(toSeq: number): number[];
+  /** Of the records after `seq`, at most `limit`: the last one before any that is younger than `beforeMs`; `seq` for none. */
+  lastBefore(seq: number, beforeMs: number, limit: number): number;
 }
 
 interface Raw extends Omit<ChangeRow, 'op' | 'added'> {
@@ -44,13 +66,54 @@ interface Raw extends Omit<ChangeRow, 'op' | 'added'> {
   readonly added: string | null;
 }
 
+/** In the order of RAW's fields: rows of numbers are half as costly as rows of names where a million are read. */
+type HeadedRaw = [
+  number,
+  number,
+  number,
+  number,
+  string,
+  number,
+  number | null,
+  string | null,
+  string | null,
+  number,
+  string,
+];
+
+const HEADED = `SELECT changes.seq, changes.at, changes.run_id, changes.op, products.vbid, changes.product_id,
+  changes.prev_seq, changes.before, changes.added, products.changed_seq, products.body
+  FROM changes JOIN products ON products.id = changes.product_id`;
+
 const SELECT = `SELECT changes.seq, changes.at, changes.run_id AS runId, changes.op, products.vbid,
   changes.product_id AS productId, changes.prev_seq AS prevSeq, changes.before, changes.added
   FROM changes JOIN products ON products.id = changes.product_id`;
 
+const NONE: readonly string[] = [];
+
+function addedOf(text: string | null): readonly string[] {
+  return text === null ? NONE : (JSON.parse(text) as string[]);
+}
+
 function rowOf(raw: Raw): ChangeRow {
-  const added = raw.added === null ? [] : (JSON.parse(raw.added) as string[]);
-  return { ...raw, op: OPS[raw.op] ?? 'updated', added };
+  return { ...raw, op: OPS[raw.op] ?? 'updated', added: addedOf(raw.added) };
+}
+
+/** By index and in one piece: taking the row apart and together again cost three times what reading it does. */
+function headedOf(raw: HeadedRaw): HeadedChange {
+  return {
+    seq: raw[0],
+    at: raw[1],
+    runId: raw[2],
+    op: OPS[raw[3]] ?? 'updated',
+    vbid: raw[4],
+    productId: raw[5],
+    prevSeq: raw[6],
+    before: raw[7],
+    added: addedOf(raw[8]),
+    headSeq: raw[9],
+    headBody: raw[10],
+  };
 }
 
 export function createChangeStore(sqlite: Database): ChangeStore {
@@ -63,7 +126,26 @@ export function createChangeStore(sqlite: Database): ChangeStore {
      INSERT INTO changes (seq, at, run_id, op, product_id) SELECT :seq + n, :at, :run, 0, :id + n FROM step`,
   );
   const get = sqlite.prepare<[number], Raw>(`${SELECT} WHERE changes.seq = ?`);
-  const after = sqlite.prepare<[number, number], Raw>(`${SELECT} WHERE changes.seq > ? ORDER BY changes.seq LIMIT ?`);
+  const after = sqlite
+    .prepare<[number, number], HeadedRaw>(`${HEADED} WHERE changes.seq > ? ORDER BY changes.seq LIMIT ?`)
+    .raw();
+  const newest = sqlite
+    .prepare<[number, number, number, number], HeadedRaw>(
+      `${HEADED} WHERE changes.seq > ? AND changes.seq <= ?
+         AND (products.changed_seq = changes.seq OR products.changed_seq > ?) ORDER BY changes.seq LIMIT ?`,
+    )
+    .raw();
+  const prunedTo = sqlite.prepare<[], number>('SELECT pruned_to FROM mirror WHERE id = 1').pluck();
+  const setPrunedTo = sqlite.prepare('UPDATE mirror SET pruned_to = ? WHERE id = 1');
+  const dropFollowed = sqlite
+    .prepare<[number, number], number>(
+      `DELETE FROM changes WHERE seq IN
+         (SELECT prev_seq FROM changes WHERE seq > ? AND seq <= ? AND prev_seq IS NOT NULL) RETURNING seq`,
+    )
+    .pluck();
+  const times = sqlite
+    .prepare<[number, number], [number, number]>('SELECT seq, at FROM changes WHERE seq > ? ORDER BY seq LIMIT ?')
+    .raw();
 
   return {
     lastSeq: () => lastSeq.get() ?? 0,
@@ -80,7 +162,8 @@ export function createChangeStore(sqlite: Database): ChangeStore {
       const raw = get.get(seq);
       return raw === undefined ? undefined : rowOf(raw);
     },
-    after: (seq, limit) => after.all(seq, limit).map(rowOf),
+    after: (seq, limit) => after.all(seq, limit).map(headedOf),
+    newest: (seq, toSeq, asOfSeq, limit) => newest.all(seq, toSeq, asOfSeq, limit).map(headedOf),
     chain: (headSeq) => {
       const chain: ChangeRow[] = [];
       for (let seq: number | null = headSeq; seq !== null; ) {
@@ -90,6 +173,20 @@ export function createChangeStore(sqlite: Database): ChangeStore {
         seq = raw.prevSeq;
       }
       return chain;
+    },
+    prunedTo: () => prunedTo.get() ?? 0,
+    prune: (toSeq) => {
+      const dropped = dropFollowed.all(prunedTo.get() ?? 0, toSeq);
+      setPrunedTo.run(toSeq);
+      return dropped;
+    },
+    lastBefore: (seq, beforeMs, limit) => {
+      let last = seq;
+      for (const [found, at] of times.all(seq, limit)) {
+        if (at >= beforeMs) break;
+        last = found;
+      }
+      return last;
     },
   };
 }

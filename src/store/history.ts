@@ -1,8 +1,33 @@
 import { revert } from '../catalog/content.ts';
 import type { RecordedChange } from '../catalog/event.ts';
 import type { RunKind } from '../catalog/run.ts';
-import type { ChangeRow } from './changes.ts';
+import { CatchwordError } from '../errors.ts';
+import type { ChangeRow, HeadedChange } from './changes.ts';
 import type { Store } from './store.ts';
+
+/** Reads the log with the products as they were. */
+export interface History {
+  /** Changes after `seq`, oldest first, at most `limit`. */
+  after(seq: number, limit: number): RecordedChange[];
+  /**
+   * Of the changes after `seq` and up to `toSeq`, oldest first, at most `limit`: those that are their product's newest as
+   * of `asOfSeq`. All of them together, up to `asOfSeq`, are the mirror as it was then.
+   * @returns them, and how far the log was looked through
+   */
+  newest(seq: number, toSeq: number, asOfSeq: number, limit: number): { changes: RecordedChange[]; to: number };
+  /** A product's changes that are still kept, newest first. */
+  of(vbid: string): RecordedChange[];
+  /**
+   * The item's text as of `seq`; null where it did not exist or was removed then.
+   * @throws CatchwordError NOT_FOUND where the log no longer reaches back so far
+   */
+  bodyAt(vbid: string, seq: number): string | null;
+}
+
+/** Bodies on the way back from a product's present one that are kept, because the next to be asked for are among them. */
+const KEPT_BODIES = 64;
+/** All that are kept, of all products; the oldest go first. */
+const KEPT_IN_ALL = 1_024;
 
 /** The item's text right after each change of `chain` (newest first), starting from its present text. */
 function* bodiesBack(chain: readonly ChangeRow[], present: string): Iterable<[ChangeRow, string]> {
@@ -13,32 +38,10 @@ function* bodiesBack(chain: readonly ChangeRow[], present: string): Iterable<[Ch
   }
 }
 
-/**
- * The item's text right after `change`; null when the change removed it. Later changes are taken back one by one, so the
- * cost is their number, which is nearly always none.
- */
-function bodyAfter(store: Store, change: ChangeRow): string | null {
-  if (change.op === 'removed') return null;
-  const product = store.products.get(change.vbid);
-  if (product === undefined) return null;
-  for (const [at, body] of bodiesBack(store.changes.chain(product.changedSeq), product.body)) {
-    if (at.seq === change.seq) return body;
-  }
-  return null;
-}
-
-/** Reads the log with the products as they were. */
-export interface History {
-  /** Changes after `seq`, oldest first, at most `limit`. */
-  after(seq: number, limit: number): RecordedChange[];
-  /** A product's changes that are still kept, newest first. */
-  of(vbid: string): RecordedChange[];
-  /** The item's text as of `seq`; null where it did not exist or was removed then. */
-  bodyAt(vbid: string, seq: number): string | null;
-}
-
 export function createHistory(store: Store): History {
   const kinds = new Map<number, RunKind>();
+  /** By `seq`. What a product was right after a change never becomes untrue. */
+  const kept = new Map<number, string>();
 
   function causeOf(runId: number): RunKind {
     const known = kinds.get(runId) ?? store.runs.get(runId)?.kind ?? 'full';
@@ -47,26 +50,73 @@ export function createHistory(store: Store): History {
   }
 
   function recorded(change: ChangeRow, body: string | null): RecordedChange {
-    return { ...change, cause: causeOf(change.runId), body };
+    const { seq, at, op, vbid, runId, before, added } = change;
+    return { seq, at, op, vbid, runId, cause: causeOf(runId), before, added, body };
+  }
+
+  function keep(walked: readonly [number, string][]): void {
+    for (const [seq, body] of walked.slice(-KEPT_BODIES)) kept.set(seq, body);
+    for (const seq of kept.keys()) {
+      if (kept.size <= KEPT_IN_ALL) break;
+      kept.delete(seq);
+    }
+  }
+
+  /** Takes later changes back, one by one: mostly there are none. */
+  function bodyAfter({ seq, headSeq, headBody }: HeadedChange): string {
+    const known = headSeq === seq ? headBody : kept.get(seq);
+    if (known !== undefined) return known;
+    const walked: [number, string][] = [];
+    for (const [change, body] of bodiesBack(store.changes.chain(headSeq), headBody)) {
+      if (change.seq === seq) {
+        keep(walked);
+        return body;
+      }
+      walked.push([change.seq, body]);
+    }
+    throw new Error(`the change log has no way back from ${headSeq} to ${seq}`);
+  }
+
+  function headed(change: HeadedChange): RecordedChange {
+    return recorded(change, change.op === 'removed' ? null : bodyAfter(change));
+  }
+
+  /** Whether nothing up to `asOf` follows the change; only asked where something follows it. */
+  function isNewestAsOf({ seq, headSeq }: HeadedChange, asOf: number): boolean {
+    return headSeq === seq || store.changes.chain(headSeq).find((change) => change.seq <= asOf)?.seq === seq;
   }
 
   return {
-    after: (seq, limit) => store.changes.after(seq, limit).map((change) => recorded(change, bodyAfter(store, change))),
-    of: (vbid) => {
-      const product = store.products.get(vbid);
-      if (product === undefined) return [];
-      const chain = store.changes.chain(product.changedSeq);
-      return [...bodiesBack(chain, product.body)].map(([change, body]) =>
-        recorded(change, change.op === 'removed' ? null : body),
-      );
-    },
-    bodyAt: (vbid, seq) => {
-      const product = store.products.get(vbid);
-      if (product === undefined) return null;
-      for (const [change, body] of bodiesBack(store.changes.chain(product.changedSeq), product.body)) {
-        if (change.seq <= seq) return change.op === 'removed' ? null : body;
-      }
-      return null;
-    },
+    after: (seq, limit) => store.read(() => store.changes.after(seq, limit).map(headed)),
+    newest: (seq, toSeq, asOf, limit) =>
+      store.read(() => {
+        const found = store.changes.newest(seq, toSeq, asOf, limit);
+        const to = found.length === limit ? (found.at(-1)?.seq ?? toSeq) : toSeq;
+        return { changes: found.filter((change) => isNewestAsOf(change, asOf)).map(headed), to };
+      }),
+    of: (vbid) =>
+      store.read(() => {
+        const product = store.products.get(vbid);
+        if (product === undefined) return [];
+        const chain = store.changes.chain(product.changedSeq);
+        return [...bodiesBack(chain, product.body)].map(([change, body]) =>
+          recorded(change, change.op === 'removed' ? null : body),
+        );
+      }),
+    bodyAt: (vbid, seq) =>
+      store.read(() => {
+        const product = store.products.get(vbid);
+        if (product === undefined) return null;
+        const chain = store.changes.chain(product.changedSeq);
+        for (const [change, body] of bodiesBack(chain, product.body)) {
+          if (change.seq <= seq) return change.op === 'removed' ? null : body;
+        }
+        if (chain.at(-1)?.prevSeq != null) {
+          throw new CatchwordError('NOT_FOUND', `the change log no longer tells what ${vbid} was at ${seq}`, {
+            hint: `It was pruned up to ${store.changes.prunedTo()} (CATCHWORD_LOG_RETENTION).`,
+          });
+        }
+        return null;
+      }),
   };
 }

@@ -4,7 +4,8 @@ import type { Database } from 'better-sqlite3';
 import { CatchwordError } from '../errors.ts';
 
 /**
- * Who may write runs of this mirror: one process at a time, each with a higher epoch than the one before.
+ * Who may write runs of this mirror, or feed its sinks: one process at a time, each with a higher epoch than the one
+ * before.
  *
  * A holder renews; one that stops renewing loses the lease when it expires. A holder that is known to be dead (same
  * machine, same boot, no such process) loses it at once, so that a restart after a kill need not wait.
@@ -32,6 +33,12 @@ export interface Holder {
   readonly boot: string | null;
   readonly pidNamespace: string | null;
 }
+
+/** What a lease is for; one row of the table each. */
+export const LEASES = {
+  runs: { id: 1, doing: 'is running a run on this mirror' },
+  relay: { id: 2, doing: 'feeds the sinks of this mirror' },
+} as const;
 
 /** How long a holder may be silent, in milliseconds. */
 export const LEASE_TTL_MS = 30_000;
@@ -70,15 +77,19 @@ interface LeaseRow {
 export function createLeaseStore(
   sqlite: Database,
   write: <T>(work: () => T) => T,
+  { id, doing }: (typeof LEASES)[keyof typeof LEASES],
   self: Holder = thisProcess(),
 ): LeaseStore {
-  const read = sqlite.prepare<[], LeaseRow>('SELECT epoch, holder, expires_at FROM lease WHERE id = 1');
-  const take = sqlite.prepare('UPDATE lease SET epoch = ?, holder = ?, expires_at = ? WHERE id = 1');
-  const extend = sqlite.prepare('UPDATE lease SET expires_at = ? WHERE id = 1 AND epoch = ?');
-  const free = sqlite.prepare('UPDATE lease SET holder = NULL, expires_at = NULL WHERE id = 1 AND epoch = ?');
+  const read = sqlite.prepare<[number], LeaseRow>('SELECT epoch, holder, expires_at FROM lease WHERE id = ?');
+  const take = sqlite.prepare(
+    `INSERT INTO lease (id, epoch, holder, expires_at) VALUES (:id, :epoch, :holder, :until)
+     ON CONFLICT (id) DO UPDATE SET epoch = :epoch, holder = :holder, expires_at = :until`,
+  );
+  const extend = sqlite.prepare('UPDATE lease SET expires_at = ? WHERE id = ? AND epoch = ?');
+  const free = sqlite.prepare('UPDATE lease SET holder = NULL, expires_at = NULL WHERE id = ? AND epoch = ?');
 
   function current(): LeaseRow {
-    return read.get() ?? { epoch: 0, holder: null, expires_at: null };
+    return read.get(id) ?? { epoch: 0, holder: null, expires_at: null };
   }
 
   function holder(nowMs: number): Holder | null {
@@ -96,21 +107,17 @@ export function createLeaseStore(
       write(() => {
         const other = holder(nowMs);
         if (other !== null) {
-          throw new CatchwordError(
-            'MIRROR_BUSY',
-            `process ${other.pid} on ${other.host} is running a run on this mirror`,
-            {
-              hint: 'Wait for it, or see what it does with: npx catchword status.',
-            },
-          );
+          throw new CatchwordError('MIRROR_BUSY', `process ${other.pid} on ${other.host} ${doing}`, {
+            hint: 'Wait for it, or see what it does with: npx catchword status.',
+          });
         }
         const epoch = current().epoch + 1;
-        take.run(epoch, JSON.stringify(self), nowMs + LEASE_TTL_MS);
+        take.run({ id, epoch, holder: JSON.stringify(self), until: nowMs + LEASE_TTL_MS });
         return epoch;
       }),
-    renew: (epoch, nowMs) => write(() => extend.run(nowMs + LEASE_TTL_MS, epoch).changes === 1),
+    renew: (epoch, nowMs) => write(() => extend.run(nowMs + LEASE_TTL_MS, id, epoch).changes === 1),
     release: (epoch) => {
-      write(() => free.run(epoch));
+      write(() => free.run(id, epoch));
     },
     check: (epoch) => {
       if (current().epoch !== epoch) {

@@ -1,5 +1,5 @@
 import { sql } from 'drizzle-orm';
-import { blob, index, integer, primaryKey, sqliteTable, text, uniqueIndex } from 'drizzle-orm/sqlite-core';
+import { blob, index, integer, primaryKey, real, sqliteTable, text, uniqueIndex } from 'drizzle-orm/sqlite-core';
 import type { Evidence } from '../catalog/run.ts';
 
 /*
@@ -14,6 +14,7 @@ import type { Evidence } from '../catalog/run.ts';
  * - living: number of products without a tombstone
  * - blocked_until: the source asked for no request before this moment
  * - source_seen, local_seen: the source's clock and this machine's at the same moment, when the watermark was last set
+ * - pruned_to: up to here the change log holds only each product's newest change as of then
  */
 export const mirror = sqliteTable('mirror', {
   id: integer('id').primaryKey(),
@@ -23,10 +24,11 @@ export const mirror = sqliteTable('mirror', {
   blockedUntil: integer('blocked_until'),
   sourceSeen: integer('source_seen'),
   localSeen: integer('local_seen'),
+  prunedTo: integer('pruned_to').notNull().default(0),
 });
 
 /**
- * One row (id 1): who may write runs.
+ * Who may write runs (id 1), and who delivers to sinks (id 2).
  * - epoch: grows by one with every holder; a write that carries an older one changes nothing
  * - holder: JSON of the holding process, null when free
  * - expires_at: when a holder that no longer renews loses it
@@ -230,4 +232,80 @@ export const heldRemovals = sqliteTable(
     // A delta takes what it sees off every list.
     index('held_removals_product').on(table.productId),
   ],
+);
+
+/**
+ * A downstream store, by the name in its setting. Kept when it is no longer configured, so that it can go on.
+ * - address: kind and place without credentials; another address is another store
+ * - generation: grows when delivery begins anew (a replay, parked events set free); fences of an older one do not count
+ * - began_generation, began_cursor: since when, and after which change, delivery began anew; what the store confirmed in a
+ *   later generation still counts
+ * - opened: whether this store was ever asked how far it is, since it was configured or moved
+ * - cursor: newest `seq` confirmed by the store
+ * - backfill_to: up to here only each product's newest change is delivered; 0 for none
+ * - backfill_removed: tombstones are delivered as well; a new store has nothing to remove
+ * - take_over: what another mirror has delivered there may be replaced
+ * - delivered: events confirmed so far
+ * - rate: events a second, lately
+ * - retry_at: when a failing store is tried again
+ */
+export const sinks = sqliteTable(
+  'sinks',
+  {
+    id: integer('id').primaryKey(),
+    name: text('name').notNull(),
+    kind: text('kind').notNull(),
+    address: text('address').notNull(),
+    configured: integer('configured', { mode: 'boolean' }).notNull().default(true),
+    state: text('state', { enum: ['running', 'paused', 'stopped', 'disabled'] })
+      .notNull()
+      .default('running'),
+    generation: integer('generation').notNull().default(1),
+    beganGeneration: integer('began_generation').notNull().default(1),
+    beganCursor: integer('began_cursor').notNull().default(0),
+    opened: integer('opened', { mode: 'boolean' }).notNull().default(false),
+    cursor: integer('cursor').notNull().default(0),
+    backfillTo: integer('backfill_to').notNull().default(0),
+    backfillRemoved: integer('backfill_removed', { mode: 'boolean' }).notNull().default(false),
+    takeOver: integer('take_over', { mode: 'boolean' }).notNull().default(false),
+    delivered: integer('delivered').notNull().default(0),
+    rate: real('rate').notNull().default(0),
+    ackedAt: integer('acked_at'),
+    error: text('error'),
+    errorAt: integer('error_at'),
+    retryAt: integer('retry_at'),
+  },
+  (table) => [uniqueIndex('sinks_name').on(table.name)],
+);
+
+/**
+ * Events that a sink refused for good, and later ones of the same products. Their content is kept here: the log may be
+ * pruned meanwhile.
+ * - state: refused; waiting for an earlier one of its product; ready to be delivered; skipped (never to be delivered)
+ * - change: JSON of RecordedChange
+ */
+export const parked = sqliteTable(
+  'parked',
+  {
+    sinkId: integer('sink_id').notNull(),
+    seq: integer('seq').notNull(),
+    vbid: text('vbid').notNull(),
+    state: text('state', { enum: ['refused', 'waiting', 'ready', 'skipped'] }).notNull(),
+    reason: text('reason').notNull(),
+    at: integer('at').notNull(),
+    change: text('change').notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.sinkId, table.seq] })],
+);
+
+/** Records that a sink was not told of, because it was disabled and the log pruned: after `after`, up to `up_to`. */
+export const sinkGaps = sqliteTable(
+  'sink_gaps',
+  {
+    sinkId: integer('sink_id').notNull(),
+    after: integer('after').notNull(),
+    upTo: integer('up_to').notNull(),
+    at: integer('at').notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.sinkId, table.after] })],
 );

@@ -3,12 +3,13 @@ import type { Database } from 'better-sqlite3';
 import type { Clocks } from '../catalog/watermark.ts';
 import { CatchwordError } from '../errors.ts';
 import { type ChangeStore, createChangeStore } from './changes.ts';
-import { createLeaseStore, type Holder, type LeaseStore, thisProcess } from './lease.ts';
+import { createLeaseStore, type Holder, LEASES, type LeaseStore, thisProcess } from './lease.ts';
 import { type OpenOptions, openMirrorFile } from './open.ts';
 import { createProductStore, type ProductStore } from './products.ts';
 import { createRemovalStore, type RemovalStore } from './removals.ts';
 import { createRunStore, type RunStore } from './runs.ts';
 import { createSearch, type Search } from './search.ts';
+import { createSinkStore, type SinkStore } from './sinks.ts';
 import {
   createReadTransaction,
   createWriteTransaction,
@@ -25,7 +26,10 @@ export interface Store {
   readonly changes: ChangeStore;
   readonly runs: RunStore;
   readonly removals: RemovalStore;
+  readonly sinks: SinkStore;
   readonly lease: LeaseStore;
+  /** Who feeds the sinks. */
+  readonly relayLease: LeaseStore;
   readonly search: Search;
   readonly read: ReadTransaction;
   /** All or nothing; see transaction.ts. */
@@ -97,7 +101,9 @@ export function openStore(file: string, options: StoreOptions = {}): Store {
       changes,
       runs: createRunStore(sqlite, orm),
       removals: createRemovalStore(sqlite, products, changes),
-      lease: createLeaseStore(sqlite, write, options.self ?? thisProcess()),
+      sinks: createSinkStore(sqlite),
+      lease: createLeaseStore(sqlite, write, LEASES.runs, options.self ?? thisProcess()),
+      relayLease: createLeaseStore(sqlite, write, LEASES.relay, options.self ?? thisProcess()),
       search: createSearch(sqlite),
       read: createReadTransaction(sqlite),
       write,

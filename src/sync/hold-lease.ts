@@ -22,14 +22,24 @@ export async function holdLease<T>(
   const epoch = lease.acquire(clock.now());
   const over = new AbortController();
 
+  /** @returns false when there is nothing to renew any more */
+  function renewOnce(): boolean {
+    try {
+      return lease.renew(epoch, clock.now());
+    } catch (error) {
+      // There are two more tries before it expires.
+      log.warn({ reason: messageOf(error) }, 'the lease could not be renewed');
+      return true;
+    }
+  }
+
   async function renew(): Promise<void> {
     try {
-      for (;;) {
-        await clock.sleep(RENEW_MS, over.signal);
-        if (!lease.renew(epoch, clock.now())) return;
-      }
+      do await clock.sleep(RENEW_MS, over.signal);
+      while (renewOnce());
     } catch (error) {
-      if (!over.signal.aborted) log.warn({ reason: messageOf(error) }, 'the lease could not be renewed');
+      // Nobody awaits this while the work goes on: what is thrown here would end the process.
+      if (!over.signal.aborted) log.warn({ reason: messageOf(error) }, 'the lease is not renewed any more');
     }
   }
 

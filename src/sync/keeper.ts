@@ -10,6 +10,7 @@ import { type Applier, createApplier } from './apply-page.ts';
 import { type FinishSettings, failRun, finishRun, requireRun } from './finish-run.ts';
 import { holdLease } from './hold-lease.ts';
 import { nextStep, type StepSettings } from './next-step.ts';
+import { type PruneSettings, pruneLog } from './prune-log.ts';
 import { interruption, type PassReader, type PassSettings, readPass } from './read-pass.ts';
 import { type RunRequest, type StartSettings, startRun } from './start-run.ts';
 
@@ -45,7 +46,7 @@ export interface Progress {
   readonly requests: number;
 }
 
-export interface KeeperSettings extends PassSettings, StartSettings, StepSettings, FinishSettings {
+export interface KeeperSettings extends PassSettings, StartSettings, StepSettings, FinishSettings, PruneSettings {
   /** An unfinished run that began longer ago is given up; milliseconds. */
   readonly runMaxAgeMs: number;
   readonly ignoreFields: readonly Pointer[];
@@ -109,11 +110,21 @@ export async function createKeeper(options: KeeperOptions): Promise<Keeper> {
     }
   }
 
-  function guarded(epoch: number, work: () => void): void {
-    store.write(() => {
+  function guarded<T>(epoch: number, work: () => T): T {
+    return store.write(() => {
       store.lease.check(epoch);
-      work();
+      return work();
     });
+  }
+
+  /** What fails here is tried again after the next run. */
+  function prune(epoch: number): void {
+    try {
+      const dropped = pruneLog(store, settings, clock.now(), log, (work) => guarded(epoch, work));
+      if (dropped > 0) log.info({ dropped, upTo: store.changes.prunedTo() }, 'change log pruned');
+    } catch (error) {
+      log.warn({ reason: messageOf(error) }, 'the change log could not be pruned');
+    }
   }
 
   function lastPass(run: Run): Pass {
@@ -165,7 +176,9 @@ export async function createKeeper(options: KeeperOptions): Promise<Keeper> {
     const { ignoreFields, withdrawnAs } = settings;
     const applier = createApplier({ store, clock, runId: run.id, epoch, ignoreFields, withdrawnAs });
     try {
-      return await readAll(run, epoch, applier, signal);
+      const finished = await readAll(run, epoch, applier, signal);
+      prune(epoch);
+      return finished;
     } catch (thrown) {
       const error = signal.aborted && !(thrown instanceof CatchwordError) ? interruption() : thrown;
       try {

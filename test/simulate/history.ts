@@ -158,6 +158,8 @@ function settingsOf(scenario: Scenario): KeeperSettings {
     confirmations: 2,
     withdrawnAs: scenario.withdrawnAs,
     runMaxAgeMs: DAY_MS,
+    logRetentionMs: Number.MAX_SAFE_INTEGER,
+    logCap: Number.MAX_SAFE_INTEGER,
     ignoreFields: [],
     lookahead: 2 * scenario.concurrency,
     maxAttempts: 8,

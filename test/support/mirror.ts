@@ -25,6 +25,7 @@ export function settingsFor(url: string, db: string, more: Record<string, string
     CATCHWORD_ACCESS_TOKEN: 'sandboxtoken',
     CATCHWORD_RATE_LIMIT: 'off',
     CATCHWORD_DB: db,
+    CATCHWORD_HTTP_PORT: 'off',
     LOG_LEVEL: 'warn',
     ...more,
   };

@@ -1,14 +1,11 @@
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { freePort, isInstalled } from './server.ts';
 
-/** Whether tests with a real Redis can run. On CI its absence is an error, elsewhere these tests are left out. */
-export const redisAvailable = spawnSync('redis-server', ['--version']).status === 0;
-if (!redisAvailable && process.env.CI !== undefined) throw new Error('redis-server is needed on CI');
-if (!redisAvailable) process.stderr.write('redis-server is not installed: tests with Redis are left out\n');
+export const redisAvailable = isInstalled('redis-server', 'redis-server');
 
 export interface RedisServer {
   readonly url: string;
@@ -18,16 +15,6 @@ export interface RedisServer {
   /** A new, empty server at the same address. */
   restart(): Promise<void>;
   stop(): Promise<void>;
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  server.close();
-  await once(server, 'close');
-  if (address === null || typeof address === 'string') throw new Error('no port');
-  return address.port;
 }
 
 /** Starts a Redis that keeps nothing on disk. `args` go to `redis-server`, such as `--requirepass`, `secret`. */

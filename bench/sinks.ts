@@ -1,0 +1,319 @@
+/**
+ * How fast each sink is fed from a log of a million records, beside what its store takes when it is fed by a bare loop.
+ * `npx tsx bench/sinks.ts [records] [--only KIND]`; needs redis-server, nats-server and PostgreSQL.
+ */
+import { execFileSync, fork, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { closeSync, fsyncSync, mkdtempSync, openSync, rmSync, writeFileSync, writeSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { jetstream, jetstreamManager } from '@nats-io/jetstream';
+import { connect as connectNats } from '@nats-io/transport-node';
+import { Redis } from 'ioredis';
+import pg from 'pg';
+import { Pool } from 'undici';
+import { eventText } from '../src/catalog/event.ts';
+import { productOf } from '../src/catalog/product.ts';
+import { table } from '../src/commands/format.ts';
+import { sinkConfig } from '../src/relay/settings.ts';
+import { createHistory } from '../src/store/history.ts';
+import { openStore, type Store } from '../src/store/store.ts';
+import { startNats } from '../test/support/nats.ts';
+import { programs, startPostgres } from '../test/support/postgres.ts';
+import { startRedis } from '../test/support/redis.ts';
+import { peakBytes, serve } from './process.ts';
+
+const CLI = fileURLToPath(new URL('../dist/cli.js', import.meta.url));
+const records = Number(process.argv.find((argument) => /^\d+$/.test(argument)) ?? 1_000_000);
+const onlyAt = process.argv.indexOf('--only');
+const only = onlyAt === -1 ? null : process.argv[onlyAt + 1];
+const SOURCE = 'http://127.0.0.1/v4/products';
+
+type Chunk = readonly { readonly text: string; readonly vbid: string; readonly body: string; readonly seq: number }[];
+
+function print(text: string): void {
+  process.stdout.write(`${text}\n`);
+}
+
+/** A receiver in a process of its own: it reads what it is sent, and says that it has. */
+async function receive(): Promise<void> {
+  const server = createServer((request, response) => {
+    request.resume().on('end', () => response.writeHead(204).end());
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  process.send?.(typeof address === 'object' ? address?.port : 0);
+  process.on('disconnect', () => process.exit());
+}
+
+async function timed(work: () => Promise<void> | void): Promise<number> {
+  const startedAt = performance.now();
+  await work();
+  return performance.now() - startedAt;
+}
+
+async function fill(db: string): Promise<void> {
+  const args = ['sandbox', '--json', '--port', '0', '--items', String(records)];
+  const sandbox = await serve(process.execPath, [CLI, ...args]);
+  const { url } = JSON.parse(sandbox.line) as { url: string };
+  const env = {
+    ...{ CATCHWORD_BASE_URL: url, CATCHWORD_API_KEY: 'SANDBOXKEY', CATCHWORD_ACCESS_TOKEN: 'sandboxtoken' },
+    ...{ CATCHWORD_RATE_LIMIT: 'off', CATCHWORD_DB: db, LOG_LEVEL: 'error' },
+  };
+  execFileSync(process.execPath, [CLI, 'sync', '--full'], { env: { ...process.env, ...env }, stdio: 'ignore' });
+  await sandbox.stop();
+}
+
+/** Everything that is to be delivered, in chunks of `size`: made before the clock starts. */
+async function chunksOf(store: Store, size: number): Promise<Chunk[]> {
+  const history = createHistory(store);
+  const chunks: Chunk[] = [];
+  for (let seq = 0; ; ) {
+    const changes = history.after(seq, size);
+    const last = changes.at(-1);
+    if (last === undefined) return chunks;
+    seq = last.seq;
+    chunks.push(
+      changes.map((change) => ({
+        text: eventText(change, store.incarnation, SOURCE),
+        vbid: change.vbid,
+        body: change.body ?? '{}',
+        seq: change.seq,
+      })),
+    );
+  }
+}
+
+interface Fed {
+  readonly ms: number;
+  readonly peak: number;
+}
+
+interface Sinks {
+  readonly [name: string]: string;
+}
+
+/** Feeds sinks with a relay of its own process, until all but `dead` have everything. */
+async function feed(store: Store, sinks: Sinks, mode: 'backfill' | 'live', dead?: string): Promise<Fed> {
+  store.write(() => {
+    store.sinks.configureOnly([]);
+  });
+  const names = Object.keys(sinks);
+  const env: Record<string, string> = { CATCHWORD_BASE_URL: 'http://127.0.0.1', CATCHWORD_DB: store.path };
+  for (const [name, url] of Object.entries(sinks)) env[`CATCHWORD_SINK_${name.toUpperCase()}`] = url;
+  if (mode === 'live') {
+    // Known from the beginning, and behind by the whole log.
+    store.write(() => {
+      for (const [name, url] of Object.entries(sinks)) {
+        store.sinks.configure(sinkConfig({ env: 'SINK', name, url, secret: undefined }));
+        store.sinks.replay(store.sinks.get(name)?.id ?? 0, 0, false);
+      }
+    });
+  }
+  const child = spawn(process.execPath, [CLI, 'relay'], {
+    env: { ...process.env, ...env },
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  await once(child.stderr, 'data');
+  const last = store.changes.lastSeq();
+  let peak = 0;
+  const waited = names.filter((name) => name !== dead);
+  const ms = await timed(async () => {
+    while (!waited.every((name) => store.sinks.get(name)?.cursor === last)) {
+      peak = Math.max(peak, peakBytes(child.pid ?? 0));
+      await delay(20);
+    }
+  });
+  const ended = once(child, 'exit');
+  child.kill('SIGTERM');
+  await ended;
+  return { ms, peak };
+}
+
+interface Kind {
+  readonly name: string;
+  /** Events in a batch of this kind of sink. */
+  readonly batch: number;
+  /** An address of a store that is empty. */
+  fresh(): Promise<string>;
+  /** Feeds an empty store by a bare loop. @returns milliseconds */
+  floor(chunks: readonly Chunk[]): Promise<number>;
+}
+
+function jsonl(directory: string): Kind {
+  let files = 0;
+  return {
+    name: 'jsonl',
+    batch: 1_000,
+    fresh: async () => `jsonl:${join(directory, `${++files}.jsonl`)}`,
+    floor: async (chunks) => {
+      const bytes = chunks.map((chunk) => Buffer.from(`${chunk.map(({ text }) => text).join('\n')}\n`));
+      return await timed(() => {
+        const file = openSync(join(directory, 'floor'), 'w');
+        for (const piece of bytes) {
+          writeSync(file, piece);
+          fsyncSync(file);
+        }
+        closeSync(file);
+      });
+    },
+  };
+}
+
+function webhook(port: number): Kind {
+  return {
+    name: 'webhook',
+    batch: 100,
+    fresh: async () => `webhook+http://127.0.0.1:${port}/hook${Math.random()}#allow=private`,
+    floor: async (chunks) => {
+      const bodies = chunks.map((chunk) => `[${chunk.map(({ text }) => text).join(',')}]`);
+      const pool = new Pool(`http://127.0.0.1:${port}`, { connections: 1 });
+      const ms = await timed(async () => {
+        for (const body of bodies) {
+          const response = await pool.request({ method: 'POST', path: '/hook', body });
+          await response.body.dump();
+        }
+      });
+      await pool.close();
+      return ms;
+    },
+  };
+}
+
+function copyText(value: string | number | null): string {
+  return value === null
+    ? '\\N'
+    : String(value).replaceAll('\\', '\\\\').replaceAll('\n', '\\n').replaceAll('\t', '\\t');
+}
+
+function postgres(port: number, directory: string): Kind {
+  const address = `postgres://postgres@127.0.0.1:${port}/postgres`;
+  let tables = 0;
+  return {
+    name: 'postgres',
+    batch: 2_000,
+    fresh: async () => `${address}?table=t${++tables}_${process.pid}`,
+    floor: async (chunks) => {
+      const file = join(directory, 'rows');
+      const now = new Date().toISOString();
+      for (const chunk of chunks) {
+        const lines = chunk.map(({ vbid, body, seq }) => {
+          const { title, kind, format, publisher, printIsbn, eIsbn } = productOf(vbid, JSON.parse(body), body);
+          const row = [vbid, title, kind, format, publisher, printIsbn, eIsbn, body, seq, now, null];
+          return row.map(copyText).join('\t');
+        });
+        writeFileSync(file, `${lines.join('\n')}\n`, { flag: 'a' });
+      }
+      const client = new pg.Client({ connectionString: address });
+      await client.connect();
+      await client.query(`CREATE TABLE floor (vbid text PRIMARY KEY, title text, kind text, format text, publisher text,
+        print_isbn text, e_isbn text, body jsonb NOT NULL, seq bigint NOT NULL, changed_at timestamptz NOT NULL,
+        removed_at timestamptz)`);
+      await client.end();
+      return await timed(() => {
+        execFileSync(`${programs()}psql`, ['-q', '-c', `\\copy floor from '${file}'`, address], { stdio: 'inherit' });
+      });
+    },
+  };
+}
+
+function redis(port: number): Kind {
+  let streams = 0;
+  return {
+    name: 'redis',
+    batch: 1_000,
+    fresh: async () => `redis://127.0.0.1:${port}?stream=s${++streams}`,
+    floor: async (chunks) => {
+      const client = new Redis(port, '127.0.0.1');
+      const ms = await timed(async () => {
+        for (const chunk of chunks) {
+          const pipeline = client.pipeline();
+          for (const { text, seq } of chunk) pipeline.xadd('floor', `1-${seq}`, 'event', text);
+          await pipeline.exec();
+        }
+      });
+      await client.flushall();
+      client.disconnect();
+      return ms;
+    },
+  };
+}
+
+function nats(port: number): Kind {
+  let streams = 0;
+  return {
+    name: 'nats',
+    batch: 500,
+    fresh: async () => `nats://127.0.0.1:${port}?subject=s${++streams}`,
+    floor: async (chunks) => {
+      const connection = await connectNats({ servers: `127.0.0.1:${port}` });
+      await (await jetstreamManager(connection)).streams.add({ name: 'floor', subjects: ['floor'] });
+      const js = jetstream(connection);
+      const ms = await timed(async () => {
+        for (const chunk of chunks) await Promise.all(chunk.map(({ text }) => js.publish('floor', text)));
+      });
+      await connection.close();
+      return ms;
+    },
+  };
+}
+
+async function measure(): Promise<void> {
+  const directory = mkdtempSync(join(tmpdir(), 'catchword-bench-'));
+  const receiver = fork(fileURLToPath(import.meta.url), { env: { ...process.env, BENCH_RECEIVE: '1' } });
+  const [hookPort] = (await once(receiver, 'message')) as [number];
+  const [postgresServer, redisServer, natsServer] = [await startPostgres(), await startRedis(), await startNats()];
+  const db = join(directory, 'catalog.db');
+  await fill(db);
+  const store = openStore(db);
+  const kinds = [
+    jsonl(directory),
+    postgres(postgresServer.port, directory),
+    redis(redisServer.port),
+    nats(natsServer.port),
+    webhook(hookPort),
+  ].filter(({ name }) => only === null || name === only);
+  try {
+    const rows: (string | number)[][] = [];
+    for (const kind of kinds) {
+      const floor = await kind.floor(await chunksOf(store, kind.batch));
+      for (const mode of ['backfill', 'live'] as const) {
+        const name = `${kind.name}_${mode}`;
+        const { ms, peak } = await feed(store, { [name]: await kind.fresh() }, mode);
+        rows.push([
+          ...[kind.name, mode, (floor / 1000).toFixed(2), (ms / 1000).toFixed(2), (ms / floor).toFixed(2)],
+          ...[Math.round(records / (ms / 1000)), (peak / 1e6).toFixed(0)],
+        ]);
+      }
+    }
+    print(`\n${records} records, Node.js ${process.version}`);
+    print(table(['sink', '', 'floor s', 'seconds', 'to floor', 'records/s', 'peak MB'], rows));
+    if (only !== null) return;
+    const four = async (): Promise<Sinks> => {
+      const [a, b, c, d] = await Promise.all(kinds.slice(0, 4).map((kind) => kind.fresh()));
+      return { a: a ?? '', b: b ?? '', c: c ?? '', d: d ?? '' };
+    };
+    const without = await feed(store, await four(), 'backfill');
+    // Accepts connections, and never answers.
+    const silent = createServer(() => {}).listen(0, '127.0.0.1');
+    await once(silent, 'listening');
+    const address = silent.address();
+    const port = typeof address === 'object' ? address?.port : 0;
+    const dead = `webhook+http://127.0.0.1:${port}/#allow=private&timeout=1`;
+    const beside = await feed(store, { ...(await four()), dead }, 'backfill', 'dead');
+    silent.closeAllConnections();
+    silent.close();
+    print(`four sinks together: ${(without.ms / 1000).toFixed(2)} s, peak ${(without.peak / 1e6).toFixed(0)} MB`);
+    print(`the same beside a fifth that never answers: ${(beside.ms / 1000).toFixed(2)} s`);
+  } finally {
+    store.close();
+    receiver.disconnect();
+    await Promise.all([postgresServer.stop(), redisServer.stop(), natsServer.stop()]);
+    rmSync(directory, { recursive: true, force: true });
+  }
+}
+
+await (process.env.BENCH_RECEIVE === '1' ? receive() : measure());

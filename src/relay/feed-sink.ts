@@ -1,0 +1,381 @@
+import type { RecordedChange } from '../catalog/event.ts';
+import { backoffMs } from '../client/retry.ts';
+import type { Clock } from '../clock.ts';
+import { CatchwordError, type ErrorCode, messageOf } from '../errors.ts';
+import type { Logger } from '../log.ts';
+import { createHistory } from '../store/history.ts';
+import type { SinkRow } from '../store/sinks.ts';
+import type { Store } from '../store/store.ts';
+import { withDeadline } from './deadline.ts';
+import { createMeter } from './meter.ts';
+import { type Batch, type ReadOptions, readBatch, sinkEvent } from './read-log.ts';
+import { reconcile } from './reconcile.ts';
+import { type SinkConfig, withoutSecrets } from './settings.ts';
+import { isSinkError, type Mark, type Sink, SinkError, type SinkEvent } from './sink.ts';
+
+export interface FeedOptions {
+  readonly store: Store;
+  readonly config: SinkConfig;
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** The `source` of events. */
+  readonly source: string;
+  /** Of the relay's lease: what an older relay is told is not noted. */
+  readonly epoch: number;
+}
+
+/** How often a sink that has everything, or is not running, looks for news. */
+const POLL_MS = 200;
+/** One call of a sink; safety only, as sinks have deadlines of their own. */
+const CALL_TIMEOUT_MS = 120_000;
+const CLOSE_TIMEOUT_MS = 5_000;
+const CEILING_MS = 60_000;
+/** Whatever a store asks for. */
+const MAX_PAUSE_MS = 86_400_000;
+/** How far the mirror's cursor may be behind a sink that keeps its own: each note of it waits for the disk. */
+const NOTE_MS = 100;
+/** One refusal after another, and nothing accepted in between: then it is not the events. */
+const MAX_REFUSALS = 20;
+
+/** Another relay has taken over; or the mirror cannot be written any more, until it is opened anew. */
+const FATAL = new Set<ErrorCode>(['LEASE_LOST', 'MIRROR_WRITE_FAILED']);
+
+/** An open sink, and what has been read for it ahead of its ack. */
+interface Session {
+  readonly sink: Sink;
+  readonly generation: number;
+  /** It knows by itself how far it is, so that the mirror need not be told at every batch. */
+  readonly keepsMark: boolean;
+  ahead: { readonly after: number; readonly batch: Batch | null } | null;
+}
+
+/**
+ * Feeds one sink until `signal` aborts. Sinks know nothing of each other: each has a loop of its own.
+ *
+ * ```
+ *   not running? ─► wait       set free? ─► deliver those    else ─► read after the cursor ─► deliver ─► ack
+ * ```
+ * The cursor, in SQLite, moves only after the sink has confirmed. While a batch is on its way the next one is read.
+ * What operators decide (pause, replay, skip) they write into the mirror, where each turn of the loop looks first.
+ *
+ * @param stopping aborts when no further batch is to be begun; `signal` aborts what is on its way as well
+ * @throws CatchwordError LEASE_LOST when another relay has taken over
+ */
+export async function feedSink(options: FeedOptions, stopping: AbortSignal, signal: AbortSignal): Promise<void> {
+  const { store, config, clock, log, epoch } = options;
+  const history = createHistory(store);
+  const reading: ReadOptions = { history, incarnation: store.incarnation, source: options.source };
+  const meter = createMeter(clock);
+  let session: Session | undefined;
+  /** Confirmed, and not noted yet. */
+  let pending: { readonly sink: SinkRow; readonly cursor: number; readonly delivered: number } | null = null;
+  let notedAt = clock.now();
+  let failures = 0;
+  let refusals = 0;
+  /** Events that are with the sink now. */
+  let inHand: readonly SinkEvent[] = [];
+  /** While an event that is refused is looked for, up to `until`, batches are smaller. */
+  let search = { limit: Number.POSITIVE_INFINITY, until: 0 };
+
+  function row(): SinkRow {
+    const found = store.sinks.get(config.name);
+    if (found === undefined) throw new Error(`sink ${config.name} is not known to the mirror`);
+    return found;
+  }
+
+  function guarded<T>(work: () => T): T {
+    return store.write(() => {
+      store.relayLease.check(epoch);
+      return work();
+    });
+  }
+
+  async function deliver(sink: Sink, events: readonly SinkEvent[], mark: Mark): Promise<void> {
+    inHand = events;
+    await withDeadline(signal, CALL_TIMEOUT_MS, (deadline) => sink.deliver(events, mark, deadline));
+    inHand = [];
+    refusals = 0;
+  }
+
+  function markOf({ generation, cursor }: SinkRow, late = 0): Mark {
+    return { incarnation: store.incarnation, generation, cursor, late };
+  }
+
+  /** @returns false where delivery has begun anew meanwhile */
+  function note(): boolean {
+    if (pending === null) return true;
+    const { sink, cursor, delivered } = pending;
+    pending = null;
+    notedAt = clock.now();
+    return guarded(() => store.sinks.ack(sink, { cursor, delivered, rate: meter.rate(), at: notedAt }));
+  }
+
+  /** Some drivers wait for a server to say goodbye that says nothing any more. */
+  async function closeSink(sink: Sink): Promise<void> {
+    try {
+      await withDeadline(new AbortController().signal, CLOSE_TIMEOUT_MS, () => sink.close());
+    } catch (error) {
+      log.debug({ sink: config.name, reason: shown(error) }, 'sink did not close');
+    }
+  }
+
+  async function close(): Promise<void> {
+    const open = session;
+    session = undefined;
+    inHand = [];
+    if (open !== undefined) await closeSink(open.sink);
+    note();
+  }
+
+  function shown(error: unknown): string {
+    const hint = error instanceof CatchwordError && error.hint !== undefined ? `. ${error.hint}` : '';
+    return withoutSecrets(config, `${messageOf(error)}${hint}`);
+  }
+
+  /** Whether all between what the sink knows of and what it has confirmed was not for it: parked, or given up. */
+  function isUpTo(sink: SinkRow, target: Sink, { incarnation, generation, cursor }: Mark): boolean {
+    if (incarnation !== store.incarnation || generation < sink.beganGeneration || cursor >= sink.cursor) return false;
+    // Those that were set free come by themselves.
+    const apart = store.sinks.parked(sink.id, 'ready').map(({ seq }) => seq);
+    for (let at = cursor; at < sink.cursor; ) {
+      const batch = read(sink, target, at, apart);
+      const [first] = batch?.events ?? [];
+      if (batch === null || first !== undefined) return first === undefined || first.seq > sink.cursor;
+      at = batch.to;
+    }
+    return true;
+  }
+
+  async function open(): Promise<Session> {
+    const sink = await config.make();
+    const before = row();
+    try {
+      const newest = store.changes.lastSeq();
+      const mark = await withDeadline(signal, CALL_TIMEOUT_MS, (deadline) =>
+        sink.open(markOf(before), newest, deadline),
+      );
+      const known = mark !== null && isUpTo(before, sink, mark) ? { ...mark, cursor: before.cursor } : mark;
+      const told = guarded(() => {
+        const now = row();
+        // What the sink was told, and what was looked at since, is not true any more.
+        if (now.generation !== before.generation || now.cursor !== before.cursor) {
+          throw new SinkError('unavailable', 'it was to begin anew while it was opened');
+        }
+        if (mark !== null) store.sinks.clearError(now.id);
+        return reconcile(store, now, known);
+      });
+      if (told.cursor < before.cursor) {
+        log.warn(
+          { sink: config.name, confirmed: before.cursor, has: told.cursor },
+          'sink lost events, which it is sent again',
+        );
+      }
+      log.info({ sink: config.name, kind: config.kind, cursor: told.cursor }, 'sink is open');
+      return { sink, generation: told.generation, keepsMark: mark !== null, ahead: null };
+    } catch (error) {
+      await closeSink(sink);
+      throw error;
+    }
+  }
+
+  function read(sink: SinkRow, { batch }: Sink, cursor: number, apart: readonly number[] = []): Batch | null {
+    const most = { events: Math.min(batch.events, search.limit), chars: batch.chars };
+    const skipped = new Set([...store.sinks.skipped(sink.id), ...apart]);
+    return readBatch(reading, sink, cursor, most, store.sinks.blocked(sink.id), skipped);
+  }
+
+  /** Events that had been parked and are free now; they come before everything else. */
+  async function deliverReady(sink: SinkRow, { sink: target }: Session): Promise<boolean> {
+    const ready = store.sinks.parked(sink.id, 'ready', Math.min(target.batch.events, search.limit));
+    const last = ready.at(-1);
+    if (last === undefined) return false;
+    note();
+    const events = ready.map(({ change }) => sinkEvent(change, reading));
+    await deliver(target, events, markOf(sink, last.seq));
+    meter.count(events.length);
+    const noted = guarded(() => {
+      const ack = { cursor: sink.cursor, delivered: events.length, rate: meter.rate(), at: clock.now() };
+      if (!store.sinks.ack(sink, ack)) return false;
+      store.sinks.unpark(
+        sink.id,
+        ready.map(({ seq }) => seq),
+      );
+      return true;
+    });
+    if (!noted) await close();
+    return true;
+  }
+
+  /**
+   * Sets changes aside that wait for an earlier one of their product, before the cursor of the sink, which is kept there
+   * with what it is sent, can pass them.
+   * @returns false where the operator has decided something meanwhile: then nothing is written
+   */
+  function setAside(sink: SinkRow, waiting: readonly RecordedChange[]): boolean {
+    const at = clock.now();
+    const reason = 'waits for an earlier event of its product';
+    return guarded(() => {
+      if (row().generation !== sink.generation) return false;
+      store.sinks.parkWaiting(
+        sink.id,
+        waiting.map((change) => ({ seq: change.seq, reason, at, change })),
+      );
+      return true;
+    });
+  }
+
+  async function deliverNext(sink: SinkRow, current: Session): Promise<boolean> {
+    const batch = current.ahead?.after === sink.cursor ? current.ahead.batch : read(sink, current.sink, sink.cursor);
+    current.ahead = null;
+    if (batch === null) return false;
+    const { events, waiting, to } = batch;
+    if (waiting.length > 0 && !setAside(sink, waiting)) return true;
+    let next: Batch | null = null;
+    if (events.length > 0) {
+      const delivering = deliver(current.sink, events, { ...markOf(sink), cursor: to });
+      // A failure is looked at below; until then it must not count as one that nobody looks at.
+      delivering.catch(() => {});
+      // Started calls get their turn before this thread is busy with reading.
+      await new Promise((resolve) => setImmediate(resolve));
+      next = stopping.aborted ? null : read(sink, current.sink, to);
+      await delivering;
+      current.ahead = waiting.length > 0 ? null : { after: to, batch: next };
+    }
+    const at = clock.now();
+    meter.count(events.length);
+    if (to >= search.until) search = { limit: Number.POSITIVE_INFINITY, until: 0 };
+    pending = { sink, cursor: to, delivered: events.length + (pending?.delivered ?? 0) };
+    const mayWait = current.keepsMark && next !== null && waiting.length === 0 && at - notedAt < NOTE_MS;
+    if (mayWait) return true;
+    if (!note()) await close();
+    return true;
+  }
+
+  /** A single event was refused for good: it is set aside, or the sink stops before it. */
+  function refuse(sink: SinkRow, { seq, vbid }: SinkEvent, reason: string): void {
+    const at = clock.now();
+    const wasParked = store.sinks.parked(sink.id, 'ready').some((ready) => ready.seq === seq);
+    if (config.refused === 'stop' && !wasParked) {
+      stop(sink, `event ${seq} of product ${vbid} was refused: ${reason}`);
+      return;
+    }
+    if (++refusals >= MAX_REFUSALS) {
+      refusals = 0;
+      stop(sink, `${MAX_REFUSALS} events in a row were refused: ${reason}`);
+      return;
+    }
+    const isParked = guarded(() => {
+      // A replay judges it again.
+      if (row().generation !== session?.generation) return false;
+      if (wasParked) store.sinks.refuseReady(sink.id, seq, reason, at);
+      else store.sinks.park(sink.id, { seq, state: 'refused', reason, at, change: recordOf(seq) });
+      return true;
+    });
+    if (!isParked) return;
+    search = { limit: Number.POSITIVE_INFINITY, until: 0 };
+    log.error({ sink: config.name, seq, vbid, reason }, 'event was refused, and is parked');
+  }
+
+  function recordOf(seq: number): RecordedChange {
+    const [change] = history.after(seq - 1, 1);
+    if (change?.seq !== seq) throw new Error(`the change log has no record ${seq}`);
+    return change;
+  }
+
+  function stop(sink: SinkRow, reason: string): void {
+    guarded(() => {
+      store.sinks.fail(sink.id, reason, clock.now(), null);
+      store.sinks.setState(sink.id, 'stopped');
+    });
+    log.error({ sink: config.name, reason }, 'sink is stopped; see npx catchword sink list');
+  }
+
+  /** Returns when it is time to go on. */
+  async function failed(error: unknown): Promise<void> {
+    if (error instanceof CatchwordError && FATAL.has(error.code)) throw error;
+    note();
+    if (signal.aborted) return;
+    const reason = shown(error);
+    const sink = row();
+    const failure = isSinkError(error) ? error.failure : 'unavailable';
+    // With nothing in hand it is the sink that cannot be opened, and no event that it refuses.
+    if (failure === 'refused' && inHand.length > 0) {
+      const [first] = inHand;
+      const until = inHand.at(-1)?.seq ?? 0;
+      if (inHand.length > 1) search = { limit: Math.floor(inHand.length / 2), until: Math.max(until, search.until) };
+      else if (first !== undefined) refuse(sink, first, reason);
+      return;
+    }
+    await close();
+    if (failure === 'gone' || (error instanceof CatchwordError && error.code === 'SINK_CONFLICT')) {
+      stop(sink, reason);
+      return;
+    }
+    failures++;
+    const askedMs = Math.min(MAX_PAUSE_MS, (isSinkError(error) ? error.retryAfterMs : undefined) ?? 0);
+    const pauseMs = Math.max(
+      askedMs,
+      backoffMs(failures, () => clock.random(), CEILING_MS),
+    );
+    const retryAt = clock.now() + Math.round(pauseMs);
+    guarded(() => store.sinks.fail(sink.id, reason, clock.now(), retryAt));
+    log.warn({ sink: config.name, reason, failures, pauseMs: Math.round(pauseMs) }, 'sink failed, trying again');
+    await untilRetry();
+  }
+
+  /** Also keeps to what a store asked of the relay before this one. */
+  async function untilRetry(): Promise<void> {
+    for (;;) {
+      // `resume` and `replay` take the pause away.
+      const leftMs = (row().retryAt ?? 0) - clock.now();
+      if (leftMs <= 0 || stopping.aborted) return;
+      await clock.sleep(Math.min(POLL_MS, leftMs), stopping).catch(() => {});
+    }
+  }
+
+  /** @returns whether there was something to do */
+  async function turn(): Promise<boolean> {
+    store.relayLease.check(epoch);
+    const sink = row();
+    if (sink.state !== 'running') {
+      await close();
+      return false;
+    }
+    if (session !== undefined && session.generation !== sink.generation) await close();
+    session ??= await open();
+    const current = session;
+    const now = row();
+    if (now.generation !== current.generation) return true;
+    const at = pending === null ? now : { ...now, cursor: pending.cursor };
+    return (await deliverReady(at, current)) || (await deliverNext(at, current));
+  }
+
+  /** What went wrong while dealing with what went wrong concerns this sink alone, too. */
+  async function deal(error: unknown): Promise<void> {
+    try {
+      await failed(error);
+    } catch (secondary) {
+      if (secondary instanceof CatchwordError && FATAL.has(secondary.code)) throw secondary;
+      log.error({ sink: config.name, reason: shown(secondary) }, 'sink failed, and so did noting it');
+      // What it confirmed and could not be noted, it tells when it is opened again.
+      pending = null;
+      await close();
+      await clock.sleep(CEILING_MS / 10, stopping).catch(() => {});
+    }
+  }
+
+  try {
+    await untilRetry();
+    while (!stopping.aborted) {
+      try {
+        const busy = await turn();
+        failures = 0;
+        if (!busy) await clock.sleep(POLL_MS, stopping).catch(() => {});
+      } catch (error) {
+        await deal(error);
+      }
+    }
+  } finally {
+    await close();
+  }
+}

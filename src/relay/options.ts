@@ -1,0 +1,71 @@
+import { resolve } from 'node:path';
+import { z } from 'zod';
+import { CatchwordError } from '../errors.ts';
+
+/** Options of every sink. */
+export const COMMON_OPTIONS = { refused: z.enum(['park', 'stop']).default('park') };
+
+/** What stands percent-encoded in an address; text with a bare % stands for itself. */
+export function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+/** A path in a URL that is no address: relative to the working directory, as everywhere on a command line. */
+export function pathOf(url: URL): string {
+  return resolve(decoded(url.pathname));
+}
+
+export const wholeOption = (min: number, max: number) =>
+  z
+    .string()
+    .regex(/^\d+$/, `a whole number from ${min} to ${max} is needed`)
+    .transform(Number)
+    .refine((value) => value >= min && value <= max, `a whole number from ${min} to ${max} is needed`);
+
+/** `100MB`, `1.5GB`, `64kB` or bytes. */
+export const sizeOption = z
+  .string()
+  .regex(/^\d+(\.\d+)?(kB|MB|GB)?$/, 'a size such as 100MB is needed')
+  .transform((value) => {
+    const unit = { kB: 1e3, MB: 1e6, GB: 1e9 }[value.replace(/[\d.]/g, '') as 'kB' | 'MB' | 'GB'] ?? 1;
+    return Math.round(Number.parseFloat(value) * unit);
+  });
+
+/**
+ * catchword's own options of a sink. They stand in the query; a webhook's query belongs to the receiver, so there they
+ * stand behind `#`, which is never sent.
+ */
+export function optionsIn(url: URL): URLSearchParams {
+  return /^https?:$/.test(url.protocol) ? new URLSearchParams(url.hash.slice(1)) : url.searchParams;
+}
+
+/**
+ * @param shape zod types of the options that this kind of sink has, besides those of every sink
+ * @param others whether more may stand there that are not catchword's
+ * @throws CatchwordError CONFIG_INVALID naming the option
+ */
+export function readOptions<S extends z.ZodRawShape>(
+  url: URL,
+  shape: S,
+  others: 'refuse' | 'ignore' = 'refuse',
+): z.output<z.ZodObject<S>> {
+  const known = { ...shape, ...COMMON_OPTIONS };
+  const given = Object.fromEntries(optionsIn(url));
+  const unknown = Object.keys(given).filter((name) => !Object.hasOwn(known, name));
+  if (others === 'refuse' && unknown.length > 0) {
+    throw new CatchwordError('CONFIG_INVALID', `there is no option ${unknown.join(', ')}`, {
+      hint: `Options are: ${Object.keys(known).join(', ')}.`,
+    });
+  }
+  const parsed = z.object(shape).safeParse(given);
+  if (parsed.success) return parsed.data;
+  const [issue] = parsed.error.issues;
+  const name = String(issue?.path[0] ?? 'options');
+  throw new CatchwordError('CONFIG_INVALID', `${name}=${given[name] ?? ''} cannot be used`, {
+    hint: `${issue?.message ?? 'another value is needed'}.`,
+  });
+}

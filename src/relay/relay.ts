@@ -1,0 +1,92 @@
+import { once, setMaxListeners } from 'node:events';
+import type { Clock } from '../clock.ts';
+import { CatchwordError, messageOf } from '../errors.ts';
+import type { Logger } from '../log.ts';
+import type { Service } from '../service.ts';
+import type { Store } from '../store/store.ts';
+import { holdLease } from '../sync/hold-lease.ts';
+import { feedSink } from './feed-sink.ts';
+import type { SinkConfig } from './settings.ts';
+
+export interface RelayOptions {
+  readonly store: Store;
+  readonly sinks: readonly SinkConfig[];
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** The `source` of events: where the catalog is read. */
+  readonly source: string;
+}
+
+/** How often a relay that stands by looks whether the other one is gone. */
+const STAND_BY_MS = 2_000;
+/** What is on its way when the relay is stopped may take so long to be confirmed. */
+const GRACE_MS = 10_000;
+
+/**
+ * Feeds the change log to every configured sink. One relay at a time does so for a mirror; another stands by, and takes
+ * over when it is gone.
+ */
+export function startRelay({ store, sinks, clock, log, source }: RelayOptions): Service {
+  const stopping = new AbortController();
+  const giveUp = new AbortController();
+
+  async function feedAll(epoch: number): Promise<void> {
+    store.write(() => {
+      store.relayLease.check(epoch);
+      store.sinks.configureOnly(sinks.map(({ name }) => name));
+      for (const sink of sinks) store.sinks.configure(sink);
+    });
+    // One that fails for good, which is when the lease is lost, ends the others.
+    const over = new AbortController();
+    const end = (): void => over.abort(giveUp.signal.reason);
+    giveUp.signal.addEventListener('abort', end, { once: true });
+    const halt = new AbortController();
+    // Every sink listens to both.
+    setMaxListeners(0, over.signal, halt.signal);
+    const stop = (): void => halt.abort();
+    stopping.signal.addEventListener('abort', stop, { once: true });
+    if (stopping.signal.aborted) halt.abort();
+    try {
+      const feeds = sinks.map(async (config) => {
+        try {
+          await feedSink({ store, config, clock, log, source, epoch }, halt.signal, over.signal);
+        } catch (error) {
+          halt.abort();
+          over.abort(error);
+          throw error;
+        }
+      });
+      // Without sinks there is nothing to do but to be the one that says so.
+      if (sinks.length === 0) await once(halt.signal, 'abort');
+      const failed = (await Promise.allSettled(feeds)).find((result) => result.status === 'rejected');
+      if (failed !== undefined) throw failed.reason;
+    } finally {
+      giveUp.signal.removeEventListener('abort', end);
+      stopping.signal.removeEventListener('abort', stop);
+    }
+  }
+
+  async function run(): Promise<void> {
+    while (!stopping.signal.aborted) {
+      try {
+        await holdLease(store.relayLease, clock, log, feedAll);
+      } catch (error) {
+        if (stopping.signal.aborted) return;
+        const known = error instanceof CatchwordError && ['MIRROR_BUSY', 'LEASE_LOST'].includes(error.code);
+        log[known ? 'debug' : 'error']({ reason: messageOf(error) }, 'the relay is not running, trying again');
+        await clock.sleep(STAND_BY_MS, stopping.signal).catch(() => {});
+      }
+    }
+  }
+
+  const running = run();
+  return {
+    name: 'relay',
+    stop: async () => {
+      stopping.abort();
+      const timer = setTimeout(() => giveUp.abort(), GRACE_MS);
+      await running;
+      clearTimeout(timer);
+    },
+  };
+}

@@ -1,0 +1,157 @@
+import { isAbsolute, relative } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import type { SinkSetting } from '../config.ts';
+import { CatchwordError, messageOf } from '../errors.ts';
+import { COMMON_OPTIONS, decoded, optionsIn, pathOf } from './options.ts';
+import type { Sink, SinkFactory, SinkSettings } from './sink.ts';
+
+/** What to do with an event that a sink refuses for good: set it aside, or stop the sink. */
+export type RefusedPolicy = 'park' | 'stop';
+
+/** A sink as it is configured. */
+export interface SinkConfig {
+  readonly name: string;
+  readonly kind: string;
+  /** Where it is, without credentials: for people, and to notice that it has moved. */
+  readonly address: string;
+  readonly refused: RefusedPolicy;
+  /** Texts that no message may show. */
+  readonly secrets: readonly string[];
+  make(): Promise<Sink>;
+}
+
+interface Kind {
+  readonly kind: string;
+  address(url: URL): string;
+  /** Loaded when used: most have one kind of sink, and all would take longer to load than a small delta takes. */
+  load(url: URL): Promise<SinkFactory>;
+}
+
+function hostOf(url: URL, port: string): string {
+  return `${url.hostname}:${url.port || port}`;
+}
+
+function shownPath(url: URL): string {
+  const path = pathOf(url);
+  const near = relative('.', path);
+  return near.startsWith('..') || isAbsolute(near) ? path : near;
+}
+
+const jsonl: Kind = {
+  kind: 'jsonl',
+  address: shownPath,
+  load: async () => (await import('./sinks/jsonl.ts')).createJsonlSink,
+};
+const webhook: Kind = {
+  kind: 'webhook',
+  // A webhook's path and query are often all that keeps others out.
+  address: (url) => url.origin,
+  load: async () => (await import('./sinks/webhook.ts')).createWebhookSink,
+};
+const postgres: Kind = {
+  kind: 'postgres',
+  address: (url) => `${hostOf(url, '5432')}${url.pathname} ${url.searchParams.get('table') ?? 'products'}`,
+  load: async () => (await import('./sinks/postgres.ts')).createPostgresSink,
+};
+const redis: Kind = {
+  kind: 'redis',
+  address: (url) => `${hostOf(url, '6379')}${url.pathname} ${url.searchParams.get('stream') ?? 'catalog'}`,
+  load: async () => (await import('./sinks/redis.ts')).createRedisSink,
+};
+const nats: Kind = {
+  kind: 'nats',
+  address: (url) => `${hostOf(url, '4222')} ${url.searchParams.get('subject') ?? 'catalog.products'}`,
+  load: async () => (await import('./sinks/nats.ts')).createNatsSink,
+};
+const module: Kind = {
+  kind: 'module',
+  address: shownPath,
+  load: async (url) => {
+    const loaded = (await import(pathToFileURL(pathOf(url)).href)) as { createSink?: SinkFactory };
+    if (typeof loaded.createSink !== 'function') throw new Error('it exports no function createSink');
+    return loaded.createSink;
+  },
+};
+
+const KINDS: Readonly<Record<string, Kind>> = {
+  'jsonl:': jsonl,
+  'webhook+https:': webhook,
+  'webhook+http:': webhook,
+  'postgres:': postgres,
+  'postgresql:': postgres,
+  'redis:': redis,
+  'rediss:': redis,
+  'nats:': nats,
+  'tls:': nats,
+  'module:': module,
+};
+
+function parseUrl(text: string): { url: URL; kind: Kind } | null {
+  const kind = KINDS[/^[a-z+]+:/.exec(text)?.[0] ?? ''];
+  // Only with the protocol that they are known by are host and path taken apart.
+  const address = text.replace(/^webhook\+/, '');
+  return kind === undefined || !URL.canParse(address) ? null : { url: new URL(address), kind };
+}
+
+function secretsOf(url: URL, secret: string | undefined): string[] {
+  const found = [secret, url.password, decoded(url.password)];
+  // Without a password, it is a token.
+  if (url.password === '') found.push(url.username, decoded(url.username));
+  if (/^https?:$/.test(url.protocol)) found.push(url.pathname, ...url.searchParams.values());
+  // What is shorter stands in other words, too.
+  return found.filter((text): text is string => text !== undefined && text.length >= 4);
+}
+
+/** Messages of drivers may repeat what they were given. */
+export function withoutSecrets({ secrets }: Pick<SinkConfig, 'secrets'>, text: string): string {
+  return secrets.reduce((clean, secret) => clean.replaceAll(secret, '[secret]'), text);
+}
+
+function invalid(env: string, message: string, hint: string | undefined): CatchwordError {
+  return new CatchwordError('CONFIG_INVALID', `${env}: ${message}`, hint === undefined ? {} : { hint });
+}
+
+/** @throws CatchwordError CONFIG_INVALID naming the variable, never its value */
+export function sinkConfig({ env, name, url: text, secret }: SinkSetting): SinkConfig {
+  const parsed = parseUrl(text);
+  if (parsed === null) {
+    const hint = 'Use jsonl:PATH, webhook+https://…, postgres://…, redis://…, nats://… or module:PATH.';
+    throw invalid(env, 'its value is not the address of a sink', hint);
+  }
+  const { url, kind } = parsed;
+  const isPath = kind === jsonl || kind === module;
+  if (isPath && url.pathname === '') throw invalid(env, 'a path is missing', `Use ${kind.kind}:PATH.`);
+  if (isPath && (url.host !== '' || url.hash !== '')) {
+    throw invalid(env, 'its path has a host or a #', `Use ${kind.kind}:PATH or ${kind.kind}:/PATH, and %23 for #.`);
+  }
+  if (kind !== webhook && (url.hash !== '' || /@/.test(isPath ? '' : `${url.pathname}${url.search}`))) {
+    throw invalid(
+      env,
+      'its address cannot be taken apart',
+      'Write /, #, ? and @ in a password as %2F, %23, %3F and %40.',
+    );
+  }
+  if (kind === redis && !/^\/?\d*$/.test(url.pathname)) {
+    throw invalid(env, 'its path is not the number of a database', 'Use redis://HOST:PORT/NUMBER?stream=NAME.');
+  }
+  if (!isPath && url.hostname === '') throw invalid(env, 'a host is missing', `Use ${kind.kind}://HOST….`);
+  const settings: SinkSettings = { name, url, secret };
+  const refused = COMMON_OPTIONS.refused.safeParse(optionsIn(url).get('refused') ?? undefined);
+  if (!refused.success) throw invalid(env, 'refused is neither park nor stop', 'Use refused=park or refused=stop.');
+  return {
+    name,
+    kind: kind.kind,
+    address: kind.address(url),
+    refused: refused.data,
+    secrets: secretsOf(url, secret),
+    make: async () => {
+      try {
+        const create = await kind.load(url);
+        return await create(settings);
+      } catch (error) {
+        if (error instanceof CatchwordError) throw invalid(env, error.message, error.hint);
+        throw invalid(env, `${kind.address(url)} cannot be used (${messageOf(error)})`, undefined);
+      }
+    },
+  };
+}

@@ -1,0 +1,214 @@
+import { type FileHandle, mkdir, open, readFile, rename, stat, writeFile } from 'node:fs/promises';
+import { dirname, join, parse } from 'node:path';
+import { z } from 'zod';
+import { sequenceText } from '../../catalog/event.ts';
+import { messageOf } from '../../errors.ts';
+import { pathOf, readOptions, sizeOption } from '../options.ts';
+import { type Mark, type Sink, SinkError, type SinkFactory } from '../sink.ts';
+import { createLineWriter } from './lines.ts';
+import { type Compressing, compressRotated } from './rotated.ts';
+import { lastLine } from './tail.ts';
+
+/**
+ * One event a line, appended to a file and flushed to the disk before it is confirmed. How far the file is stands at its
+ * own end: the last whole line names its `seq`. What a crash left of a line that was being written is cut off.
+ *
+ * Beside it, `<file>.state` says where in the file the present generation begins, so that a replay, which appends events
+ * with smaller numbers, is not taken for the end.
+ */
+
+const stateSchema = z.object({
+  incarnation: z.string(),
+  generation: z.number(),
+  /** Size of the file when this was written, and the cursor then. */
+  offset: z.number(),
+  cursor: z.number(),
+});
+type State = z.output<typeof stateSchema>;
+
+const lineSchema = z.object({ id: z.string(), sequence: z.string().regex(/^\d+$/) });
+
+const OPTIONS = { rotate: sizeOption.optional(), gzip: z.enum(['on', 'off']).default('on') };
+
+interface FileEnd {
+  readonly size: number;
+  readonly incarnation: string;
+  readonly seq: number;
+}
+
+/** Makes a name in a directory durable, too. */
+async function syncDirectory(path: string): Promise<void> {
+  const directory = await open(dirname(path), 'r');
+  try {
+    await directory.sync();
+  } finally {
+    await directory.close();
+  }
+}
+
+function failure(error: unknown): SinkError {
+  if (error instanceof SinkError) return error;
+  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+  const kind = ['EACCES', 'EPERM', 'EROFS', 'ENOTDIR', 'EISDIR'].includes(code) ? 'misconfigured' : 'unavailable';
+  return new SinkError(kind, messageOf(error), { cause: error });
+}
+
+function eventAt(path: string, line: string): { incarnation: string; seq: number } {
+  let parsed: ReturnType<typeof lineSchema.safeParse> | undefined;
+  try {
+    parsed = lineSchema.safeParse(JSON.parse(line));
+  } catch {
+    // Reported below, with what is no event at all.
+  }
+  if (!parsed?.success) {
+    throw new SinkError('misconfigured', `${path} does not end with an event: name a file of catchword's own`);
+  }
+  const { id, sequence } = parsed.data;
+  return { incarnation: id.slice(0, id.lastIndexOf(':')), seq: Number(sequence) };
+}
+
+export const createJsonlSink: SinkFactory = ({ url }): Sink => {
+  const path = pathOf(url);
+  const statePath = `${path}.state`;
+  const options = readOptions(url, OPTIONS);
+  let file: FileHandle | undefined;
+  let size = 0;
+  const lines = createLineWriter();
+  let compressing: Compressing | undefined;
+
+  /** As on the disk. */
+  let state: State | null = null;
+
+  async function readState(): Promise<State | null> {
+    try {
+      const parsed = stateSchema.safeParse(JSON.parse(await readFile(statePath, 'utf8')));
+      return parsed.success ? parsed.data : null;
+    } catch {
+      return null;
+    }
+  }
+
+  /** Notes that a generation begins, or goes on in a new file, at `offset`. */
+  async function begin({ incarnation, generation }: Mark, cursor: number, offset: number): Promise<void> {
+    const begun = { incarnation, generation, offset, cursor };
+    const temporary = `${statePath}.new`;
+    await writeFile(temporary, JSON.stringify(begun), { mode: 0o600, flush: true });
+    await rename(temporary, statePath);
+    await syncDirectory(path);
+    state = begun;
+  }
+
+  /** Opens the file and cuts off a torn last line. @returns null for an empty file */
+  async function openFile(): Promise<FileEnd | null> {
+    await mkdir(dirname(path), { recursive: true });
+    file = await open(path, 'a+', 0o600);
+    const end = await lastLine(file);
+    if (end.torn) {
+      await file.truncate(end.size);
+      await file.datasync();
+    }
+    size = end.size;
+    if (size === 0) await syncDirectory(path);
+    return end.line === null ? null : { size, ...eventAt(path, end.line) };
+  }
+
+  /** How far the file is. */
+  function markOf(mark: Mark, end: FileEnd | null): Mark {
+    if (end !== null && state !== null && end.incarnation !== state.incarnation) state = null;
+    if (state === null) {
+      // Never replayed, or its state is lost: its end is what counts.
+      return end === null
+        ? { ...mark, late: 0 }
+        : { incarnation: end.incarnation, generation: 1, cursor: end.seq, late: 0 };
+    }
+    const { incarnation, generation, offset, cursor } = state;
+    // Nothing of this generation yet: the file was just rotated, or taken away by somebody else.
+    if (end === null || size <= offset) {
+      const isOwn = incarnation === mark.incarnation && end === null;
+      return { incarnation, generation, cursor: isOwn ? Math.max(cursor, mark.cursor) : cursor, late: 0 };
+    }
+    if (end.seq <= cursor) return { incarnation, generation, cursor, late: end.seq };
+    return { incarnation, generation, cursor: end.seq, late: 0 };
+  }
+
+  /**
+   * `catalog.jsonl` becomes `catalog-<last seq>.jsonl`. The state names the cursor before the file is gone that names it,
+   * and is true on both sides of the renaming.
+   */
+  async function rotate(mark: Mark, cursor: number): Promise<void> {
+    const { dir, name, ext } = parse(path);
+    const base = join(dir, `${name}-${sequenceText(cursor)}`);
+    let target = `${base}${ext}`;
+    for (let copy = 2; await exists(target, `${target}.gz`); copy++) target = `${base}.${copy}${ext}`;
+    await begin(mark, cursor, size);
+    await file?.close();
+    file = undefined;
+    await rename(path, target);
+    size = 0;
+    await begin(mark, cursor, 0);
+    await openFile();
+    compressing?.look();
+  }
+
+  async function exists(...paths: string[]): Promise<boolean> {
+    const found = await Promise.all(paths.map((one) => stat(one).catch(() => null)));
+    return found.some((one) => one !== null);
+  }
+
+  /** Another process that believes itself to be the relay may have written meanwhile. */
+  async function refuseOthers(open: FileHandle): Promise<void> {
+    const { size: found } = await open.stat();
+    if (found !== size) throw new SinkError('unavailable', `somebody else has written to ${path}`);
+  }
+
+  return {
+    // Larger ones outlive the garbage collector's first look, and take half as long again (measured).
+    batch: { events: 1_000, chars: 4_000_000 },
+    open: async (mark) => {
+      try {
+        const end = await openFile();
+        if (options.rotate !== undefined && options.gzip === 'on') compressing = compressRotated(path);
+        state = await readState();
+        return markOf(mark, end);
+      } catch (error) {
+        throw failure(error);
+      }
+    },
+    deliver: async (events, mark, signal) => {
+      try {
+        // Right before this delivery; events that had been parked come below the cursor.
+        const cursor = mark.late > 0 ? mark.cursor : (events[0]?.seq ?? 1) - 1;
+        if (mark.generation !== state?.generation || mark.incarnation !== state.incarnation) {
+          await begin(mark, cursor, size);
+        }
+        if (options.rotate !== undefined && size >= options.rotate) await rotate(mark, cursor);
+        signal.throwIfAborted();
+        if (file === undefined) throw new SinkError('unavailable', `${path} is not open`);
+        await refuseOthers(file);
+        const bytes = lines(events);
+        for (let at = 0; at < bytes.length; ) at += (await file.write(bytes, at)).bytesWritten;
+        await file.datasync();
+        size += bytes.length;
+      } catch (error) {
+        throw failure(error);
+      }
+    },
+    close: async () => {
+      await compressing?.stop();
+      compressing = undefined;
+      await file?.close();
+      file = undefined;
+    },
+    check: async () => {
+      try {
+        await mkdir(dirname(path), { recursive: true });
+        const handle = await open(path, 'a', 0o600);
+        const { size: bytes } = await handle.stat();
+        await handle.close();
+        return `${(bytes / 1e6).toFixed(1)} MB, can be written`;
+      } catch (error) {
+        throw failure(error);
+      }
+    },
+  };
+};

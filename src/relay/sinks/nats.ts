@@ -1,0 +1,194 @@
+import {
+  JetStreamApiCodes,
+  JetStreamApiError,
+  type JetStreamClient,
+  type JetStreamManager,
+  jetstream,
+  jetstreamManager,
+  StorageType,
+  type StoredMsg,
+} from '@nats-io/jetstream';
+import { connect as connectNats, headers, type NatsConnection } from '@nats-io/transport-node';
+import { z } from 'zod';
+import { messageOf } from '../../errors.ts';
+import { markSchema } from '../mark.ts';
+import { decoded, readOptions } from '../options.ts';
+import { type Mark, type Sink, SinkError, type SinkEvent, type SinkFactory } from '../sink.ts';
+
+/**
+ * A JetStream stream with one message an event. Every message names the number that the stream must have come to before
+ * it: the server refuses all that follow one it did not get, so there is neither hole nor disorder however many are on
+ * their way. The last message tells how far the stream is, also when the server has lost its tail.
+ */
+
+const OPTIONS = {
+  subject: z
+    .string()
+    .regex(/^[^\s.*>]+(\.[^\s.*>]+)*$/, 'a subject without wildcards is needed')
+    .default('catalog.products'),
+  stream: z
+    .string()
+    .regex(/^[^\s.*>/\\]+$/, 'a name without dots and spaces is needed')
+    .optional(),
+};
+
+const CONNECT_TIMEOUT_MS = 10_000;
+const PUBLISH_TIMEOUT_MS = 30_000;
+/** Room for the headers in a message. */
+const HEADER_BYTES = 1_024;
+const MARK_HEADER = 'Catchword-Mark';
+
+function failure(error: unknown): SinkError {
+  if (error instanceof SinkError) return error;
+  const name = error instanceof Error ? error.name : '';
+  const isSetting = /Authorization|Permission|JetStreamNotEnabled|InvalidName/.test(name);
+  return new SinkError(isSetting ? 'misconfigured' : 'unavailable', `NATS: ${messageOf(error)}`, { cause: error });
+}
+
+function markText({ incarnation, generation, cursor, late }: Mark): string {
+  return `${incarnation} ${generation} ${cursor} ${late}`;
+}
+
+function markFrom(text: string): Mark | null {
+  const [incarnation, generation, cursor, late] = text.split(' ');
+  const parsed = markSchema.safeParse({ incarnation, generation, cursor, late });
+  return parsed.success ? parsed.data : null;
+}
+
+/** Each message is stored by itself, so each says how far the stream is with it. */
+function markAt({ seq }: SinkEvent, isLast: boolean, mark: Mark): Mark {
+  if (mark.late > 0) return { ...mark, late: seq };
+  return isLast ? mark : { ...mark, cursor: seq };
+}
+
+export const createNatsSink: SinkFactory = ({ url }): Sink => {
+  const options = readOptions(url, OPTIONS);
+  const { subject, stream = subject.replaceAll('.', '-') } = options;
+  let connection: NatsConnection | undefined;
+  let client: JetStreamClient | undefined;
+  let lastSequence = 0;
+
+  async function connect(): Promise<NatsConnection> {
+    const user = decoded(url.username);
+    const pass = decoded(url.password);
+    try {
+      return await connectNats({
+        servers: `${url.hostname}:${url.port || '4222'}`,
+        name: 'catchword',
+        // The relay waits and opens anew, as with every sink.
+        reconnect: false,
+        timeout: CONNECT_TIMEOUT_MS,
+        ...(url.protocol === 'tls:' && { tls: {} }),
+        ...(user !== '' && (pass === '' ? { token: user } : { user, pass })),
+      });
+    } catch (error) {
+      throw failure(error);
+    }
+  }
+
+  /** @returns false where it had to be made */
+  async function findStream(manager: JetStreamManager): Promise<boolean> {
+    try {
+      const { config, state } = await manager.streams.info(stream);
+      if (config.subjects.length !== 1 || config.subjects[0] !== subject) {
+        const message = `NATS: stream ${stream} holds ${config.subjects.join(', ')}; it must be for ${subject} alone`;
+        throw new SinkError('misconfigured', message);
+      }
+      lastSequence = state.last_seq;
+      return true;
+    } catch (error) {
+      const isMissing = error instanceof JetStreamApiError && error.code === JetStreamApiCodes.StreamNotFound;
+      if (!isMissing) throw error;
+      await manager.streams.add({ name: stream, subjects: [subject], storage: StorageType.File });
+      lastSequence = 0;
+      return false;
+    }
+  }
+
+  /** The newest message that is there; of one that was deleted the server knows the number, and of some no more. */
+  async function lastMessage({ streams }: JetStreamManager): Promise<StoredMsg | null> {
+    const { state } = await streams.info(stream);
+    if (state.messages === 0) return null;
+    for (let seq = state.last_seq; seq >= state.first_seq; seq--) {
+      const message = await streams.getMessage(stream, { seq });
+      if (message !== null && message !== undefined) return message;
+    }
+    return null;
+  }
+
+  async function lastMark(manager: JetStreamManager): Promise<Mark | null> {
+    const message = await lastMessage(manager);
+    if (message === null) return null;
+    const mark = markFrom(message.header.get(MARK_HEADER));
+    if (mark === null) {
+      throw new SinkError('misconfigured', `NATS: the last message of stream ${stream} is not of this sink`);
+    }
+    return mark;
+  }
+
+  async function publish(js: JetStreamClient, events: readonly SinkEvent[], mark: Mark): Promise<void> {
+    const expected = lastSequence;
+    const sent = events.map((event, index) => {
+      const header = headers();
+      header.set(MARK_HEADER, markText(markAt(event, index === events.length - 1, mark)));
+      return js.publish(subject, event.text, {
+        // With its place: a message that the server lost, and still remembers, is not taken for a double.
+        msgID: `${mark.incarnation}:${mark.generation}:${event.seq}@${expected + index}`,
+        expect: { streamName: stream, lastSequence: expected + index },
+        headers: header,
+        timeout: PUBLISH_TIMEOUT_MS,
+        retries: 0,
+      });
+    });
+    const results = await Promise.allSettled(sent);
+    const failed = results.find((result) => result.status === 'rejected');
+    if (failed !== undefined) throw failed.reason;
+    lastSequence = expected + events.length;
+  }
+
+  return {
+    batch: { events: 500, chars: 4_000_000 },
+    open: async (mark) => {
+      connection = await connect();
+      try {
+        client = jetstream(connection);
+        const manager = await jetstreamManager(connection);
+        // A stream that is gone holds nothing of what was confirmed.
+        if (!(await findStream(manager))) return { ...mark, cursor: 0, late: 0 };
+        return await lastMark(manager);
+      } catch (error) {
+        throw failure(error);
+      }
+    },
+    deliver: async (events, mark) => {
+      if (client === undefined) throw new SinkError('unavailable', 'NATS: not connected');
+      const most = (connection?.info?.max_payload ?? Number.POSITIVE_INFINITY) - HEADER_BYTES;
+      if (events.some(({ text }) => text.length * 4 > most && Buffer.byteLength(text) > most)) {
+        throw new SinkError('refused', `NATS: larger than the server's max_payload of ${most + HEADER_BYTES} bytes`);
+      }
+      try {
+        await publish(client, events, mark);
+      } catch (error) {
+        throw failure(error);
+      }
+    },
+    close: async () => {
+      const closing = connection;
+      connection = undefined;
+      client = undefined;
+      await closing?.close();
+    },
+    check: async () => {
+      const probe = await connect();
+      try {
+        const manager = await jetstreamManager(probe);
+        const { streams } = await manager.getAccountInfo();
+        return `JetStream is there, with ${streams} streams`;
+      } catch (error) {
+        throw failure(error);
+      } finally {
+        await probe.close();
+      }
+    },
+  };
+};

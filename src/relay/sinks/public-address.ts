@@ -1,0 +1,39 @@
+import { type LookupAddress, lookup } from 'node:dns';
+import { isIP, type LookupFunction } from 'node:net';
+import ipaddr from 'ipaddr.js';
+import { SinkError } from '../sink.ts';
+
+/** Whether packets to this address leave the own network: not loopback, private, link-local or otherwise special. */
+export function isPublic(address: string): boolean {
+  if (!ipaddr.isValid(address)) return false;
+  const parsed = ipaddr.process(address);
+  // IPv4 written as IPv6 in the way of 1998 (::a.b.c.d).
+  const isOldForm = parsed instanceof ipaddr.IPv6 && parsed.match(ipaddr.parse('::'), 96);
+  return !isOldForm && parsed.range() === 'unicast';
+}
+
+function refusal(host: string): SinkError {
+  const message = `${host} is in the own network; allow it with #allow=private at the end of the address`;
+  return new SinkError('misconfigured', message);
+}
+
+/** An address that is written as a number is never looked up, so it is judged here. */
+export function refusePrivateLiteral(hostname: string): void {
+  const host = hostname.replace(/^\[|\]$/g, '');
+  if (isIP(host) !== 0 && !isPublic(host)) throw refusal(host);
+}
+
+/**
+ * Looks names up for a connection that is being made, so that what is judged is what is connected to: a name that has
+ * another address the next time gets nowhere.
+ */
+export const lookupPublic: LookupFunction = (hostname, options, callback) => {
+  lookup(hostname, { ...options, all: true }, (error, found: LookupAddress[]) => {
+    if (error !== null) return callback(error, '', 0);
+    const open = found.filter(({ address }) => isPublic(address));
+    const [first] = open;
+    if (first === undefined || open.length < found.length) return callback(refusal(hostname), '', 0);
+    if (options.all) return callback(null, open as unknown as string, 0);
+    callback(null, first.address, first.family);
+  });
+};

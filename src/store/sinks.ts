@@ -1,0 +1,293 @@
+import type { Database } from 'better-sqlite3';
+import type { RecordedChange } from '../catalog/event.ts';
+
+/**
+ * ```
+ *            pause            refused for good, by policy; 410; another mirror's target
+ * running ─────────► paused      running ─────────► stopped
+ *    ▲                  │           ▲                  │       the log would grow beyond its cap
+ *    └───── resume ─────┘           └───── resume ─────┘       any ─────────► disabled ── resume ──► running
+ * ```
+ * All but `disabled` hold the change log: what they have not confirmed is not pruned.
+ */
+export type SinkState = 'running' | 'paused' | 'stopped' | 'disabled';
+
+/** A sink as the mirror knows it. Times are milliseconds since 1970. */
+export interface SinkRow {
+  readonly id: number;
+  readonly name: string;
+  readonly kind: string;
+  /** Where it is, without credentials. */
+  readonly address: string;
+  /** False where the settings no longer name it. */
+  readonly configured: boolean;
+  readonly state: SinkState;
+  /** Grows when delivery begins anew. */
+  readonly generation: number;
+  /** Since when, and after which change, it began anew. */
+  readonly beganGeneration: number;
+  readonly beganCursor: number;
+  /** Whether it was ever asked how far it is, since it was configured or moved. */
+  readonly opened: boolean;
+  /** Newest `seq` that the sink has confirmed. */
+  readonly cursor: number;
+  /** Up to here only each product's newest change is delivered. */
+  readonly backfillTo: number;
+  readonly backfillRemoved: boolean;
+  readonly takeOver: boolean;
+  readonly delivered: number;
+  /** Events a second, lately. */
+  readonly rate: number;
+  readonly ackedAt: number | null;
+  readonly error: string | null;
+  readonly errorAt: number | null;
+  readonly retryAt: number | null;
+}
+
+export type ParkedState = 'refused' | 'waiting' | 'ready' | 'skipped';
+
+export interface ParkedEvent {
+  readonly seq: number;
+  readonly vbid: string;
+  readonly state: ParkedState;
+  readonly reason: string;
+  readonly at: number;
+  readonly change: RecordedChange;
+}
+
+/** Records that a sink was not told of. */
+export interface SinkGap {
+  readonly after: number;
+  readonly upTo: number;
+  readonly at: number;
+}
+
+/** What a sink confirmed. */
+export interface Ack {
+  readonly cursor: number;
+  readonly delivered: number;
+  readonly rate: number;
+  readonly at: number;
+}
+
+/** Downstream stores and how far each is. Call what writes inside a write transaction. */
+export interface SinkStore {
+  list(): SinkRow[];
+  get(name: string): SinkRow | undefined;
+  /**
+   * Notes that the settings name this sink. One that is new, or that has moved to another address, begins with the
+   * products as of now.
+   */
+  configure(sink: Pick<SinkRow, 'name' | 'kind' | 'address'>): void;
+  /** Notes which sinks the settings do not name any more: they no longer hold the log. */
+  configureOnly(names: readonly string[]): void;
+  /** @returns false where delivery has begun anew meanwhile: then nothing is written */
+  ack(sink: Pick<SinkRow, 'id' | 'generation'>, ack: Ack): boolean;
+  /**
+   * Notes how far an opened sink is. What waits behind that is forgotten: it is judged again when it is read again.
+   * @param more `filledTo`: up to here at most it is being filled, after it, it gets every change; `began`: generations
+   *   before this one do not count
+   */
+  reconcile(id: number, generation: number, cursor: number, more?: { filledTo?: number; began?: number }): void;
+  /** The sink answers again. */
+  clearError(id: number): void;
+  fail(id: number, error: string, atMs: number, retryAtMs: number | null): void;
+  setState(id: number, state: SinkState): void;
+  /** Begins anew after `cursor`; with `backfill`, with the products as of now, tombstones included. */
+  replay(id: number, cursor: number, backfill: boolean): void;
+
+  parked(id: number, state?: ParkedState, limit?: number): ParkedEvent[];
+  /** Products of which later events have to wait. */
+  blocked(id: number): Set<string>;
+  skipped(id: number): Set<number>;
+  park(id: number, event: Omit<ParkedEvent, 'vbid'>): void;
+  /** Sets changes aside that wait for an earlier one; what is parked already stays as it is. */
+  parkWaiting(id: number, events: readonly Omit<ParkedEvent, 'vbid' | 'state'>[]): void;
+  /** Parks what was set free: `seq`, and as waiting all later events of its product. */
+  refuseReady(id: number, seq: number, reason: string, atMs: number): void;
+  unpark(id: number, seqs: readonly number[]): void;
+  /** Gives up one event; those of its product that waited for it are free. */
+  skip(id: number, seq: number, atMs: number): void;
+
+  gaps(id: number): SinkGap[];
+  addGap(id: number, gap: SinkGap): void;
+}
+
+const ROW = `id, name, kind, address, configured, state, generation, began_generation AS beganGeneration,
+  began_cursor AS beganCursor, opened, cursor, backfill_to AS backfillTo,
+  backfill_removed AS backfillRemoved, take_over AS takeOver, delivered, rate, acked_at AS ackedAt, error,
+  error_at AS errorAt, retry_at AS retryAt`;
+
+type Flag = 'configured' | 'opened' | 'backfillRemoved' | 'takeOver';
+type Raw = Omit<SinkRow, Flag> & Record<Flag, number>;
+
+function rowOf(raw: Raw): SinkRow {
+  const { configured, opened, backfillRemoved, takeOver } = raw;
+  return {
+    ...raw,
+    configured: configured === 1,
+    opened: opened === 1,
+    backfillRemoved: backfillRemoved === 1,
+    takeOver: takeOver === 1,
+  };
+}
+
+const LAST_SEQ = `coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'changes'), 0)`;
+
+function prepareSinks(sqlite: Database) {
+  return {
+    list: sqlite.prepare<[], Raw>(`SELECT ${ROW} FROM sinks ORDER BY name`),
+    get: sqlite.prepare<[string], Raw>(`SELECT ${ROW} FROM sinks WHERE name = ?`),
+    configure: sqlite.prepare(
+      `INSERT INTO sinks (name, kind, address, backfill_to) VALUES (:name, :kind, :address, ${LAST_SEQ})
+       ON CONFLICT (name) DO UPDATE SET configured = 1, kind = :kind, address = :address,
+         cursor = CASE WHEN address = :address THEN cursor ELSE 0 END,
+         backfill_to = CASE WHEN address = :address THEN backfill_to ELSE ${LAST_SEQ} END,
+         backfill_removed = CASE WHEN address = :address THEN backfill_removed ELSE 0 END,
+         began_generation = CASE WHEN address = :address THEN began_generation ELSE 1 END,
+         began_cursor = CASE WHEN address = :address THEN began_cursor ELSE 0 END,
+         opened = CASE WHEN address = :address THEN opened ELSE 0 END`,
+    ),
+    unconfigure: sqlite.prepare('UPDATE sinks SET configured = 0 WHERE name = ?'),
+    ack: sqlite.prepare(
+      `UPDATE sinks SET cursor = :cursor, delivered = delivered + :delivered, rate = :rate, acked_at = :at, error = NULL,
+         error_at = NULL, retry_at = NULL, take_over = 0 WHERE id = :id AND :generation >= began_generation`,
+    ),
+    reconcile: sqlite.prepare(
+      `UPDATE sinks SET generation = :generation, cursor = :cursor, backfill_to = min(backfill_to, :filled), opened = 1,
+         began_generation = max(began_generation, :began) WHERE id = :id`,
+    ),
+    fail: sqlite.prepare('UPDATE sinks SET error = ?, error_at = ?, retry_at = ? WHERE id = ?'),
+    setState: sqlite.prepare('UPDATE sinks SET state = ?, retry_at = NULL WHERE id = ?'),
+    replay: sqlite.prepare(
+      `UPDATE sinks SET generation = generation + 1, began_generation = generation + 1, began_cursor = :cursor,
+         cursor = :cursor, take_over = :backfill, retry_at = NULL,
+         backfill_to = CASE :backfill WHEN 1 THEN ${LAST_SEQ} ELSE min(backfill_to, :cursor) END,
+         backfill_removed = :backfill WHERE id = :id`,
+    ),
+    renew: sqlite.prepare('UPDATE sinks SET generation = generation + 1, retry_at = NULL WHERE id = ?'),
+  };
+}
+
+interface RawParked extends Omit<ParkedEvent, 'change'> {
+  readonly change: string;
+}
+
+function prepareParked(sqlite: Database) {
+  return {
+    all: sqlite.prepare<{ id: number; state: string | null; limit: number }, RawParked>(
+      `SELECT seq, vbid, state, reason, at, change FROM parked
+       WHERE sink_id = :id AND (:state IS NULL OR state = :state) ORDER BY seq LIMIT :limit`,
+    ),
+    blocked: sqlite
+      .prepare<[number], string>(
+        "SELECT DISTINCT vbid FROM parked WHERE sink_id = ? AND state IN ('refused', 'waiting')",
+      )
+      .pluck(),
+    skipped: sqlite.prepare<[number], number>("SELECT seq FROM parked WHERE sink_id = ? AND state = 'skipped'").pluck(),
+    add: sqlite.prepare(
+      `INSERT INTO parked (sink_id, seq, vbid, state, reason, at, change) VALUES (?, ?, ?, ?, ?, ?, ?)
+       ON CONFLICT (sink_id, seq) DO UPDATE SET state = excluded.state, reason = excluded.reason, at = excluded.at`,
+    ),
+    addNew: sqlite.prepare(
+      `INSERT OR IGNORE INTO parked (sink_id, seq, vbid, state, reason, at, change) VALUES (?, ?, ?, ?, ?, ?, ?)`,
+    ),
+    remove: sqlite.prepare('DELETE FROM parked WHERE sink_id = ? AND seq = ?'),
+    removeAll: sqlite.prepare('DELETE FROM parked WHERE sink_id = ? AND seq > ?'),
+    forgetAfter: sqlite.prepare("DELETE FROM parked WHERE sink_id = ? AND seq > ? AND state IN ('waiting', 'ready')"),
+    setState: sqlite.prepare('UPDATE parked SET state = ?, reason = ?, at = ? WHERE sink_id = ? AND seq = ?'),
+    /** Later events of the product of `seq`. */
+    later: sqlite.prepare(
+      `UPDATE parked SET state = :to WHERE sink_id = :sink AND seq > :seq AND state = :from
+         AND vbid = (SELECT vbid FROM parked WHERE sink_id = :sink AND seq = :seq)`,
+    ),
+  };
+}
+
+export function createSinkStore(sqlite: Database): SinkStore {
+  const sinks = prepareSinks(sqlite);
+  const parked = prepareParked(sqlite);
+  const gaps = sqlite.prepare<[number], SinkGap>(
+    'SELECT after, up_to AS upTo, at FROM sink_gaps WHERE sink_id = ? ORDER BY after',
+  );
+  const addGap = sqlite.prepare(
+    `INSERT INTO sink_gaps (sink_id, after, up_to, at) VALUES (?, ?, ?, ?)
+     ON CONFLICT (sink_id, after) DO UPDATE SET up_to = excluded.up_to, at = excluded.at`,
+  );
+
+  function values(id: number, { seq, state, reason, at, change }: Omit<ParkedEvent, 'vbid'>): unknown[] {
+    return [id, seq, change.vbid, state, reason, at, JSON.stringify(change)];
+  }
+
+  function list(): SinkRow[] {
+    return sinks.list.all().map(rowOf);
+  }
+
+  return {
+    list,
+    get: (name) => {
+      const raw = sinks.get.get(name);
+      return raw === undefined ? undefined : rowOf(raw);
+    },
+    configure: ({ name, kind, address }) => {
+      const known = sinks.get.get(name);
+      // What another store refused says nothing of this one.
+      if (known !== undefined && known.address !== address) parked.removeAll.run(known.id, 0);
+      sinks.configure.run({ name, kind, address });
+    },
+    configureOnly: (names) => {
+      for (const { name, configured } of list()) {
+        if (configured && !names.includes(name)) sinks.unconfigure.run(name);
+      }
+    },
+    ack: ({ id, generation }, { cursor, delivered, rate, at }) =>
+      sinks.ack.run({ id, generation, cursor, delivered, rate, at }).changes === 1,
+    reconcile: (id, generation, cursor, { filledTo = Number.MAX_SAFE_INTEGER, began = 0 } = {}) => {
+      sinks.reconcile.run({ id, generation, cursor, filled: filledTo, began });
+      parked.forgetAfter.run(id, cursor);
+    },
+    clearError: (id) => {
+      sinks.fail.run(null, null, null, id);
+    },
+    fail: (id, error, atMs, retryAtMs) => {
+      sinks.fail.run(error, atMs, retryAtMs, id);
+    },
+    setState: (id, state) => {
+      sinks.setState.run(state, id);
+    },
+    replay: (id, cursor, backfill) => {
+      sinks.replay.run({ id, cursor, backfill: backfill ? 1 : 0 });
+      // What is delivered again is judged again.
+      parked.removeAll.run(id, cursor);
+    },
+    parked: (id, state, limit = -1) =>
+      parked.all
+        .all({ id, state: state ?? null, limit })
+        .map((event) => ({ ...event, change: JSON.parse(event.change) as RecordedChange })),
+    blocked: (id) => new Set(parked.blocked.all(id)),
+    skipped: (id) => new Set(parked.skipped.all(id)),
+    park: (id, event) => {
+      parked.add.run(values(id, event));
+    },
+    parkWaiting: (id, events) => {
+      // Among them is the refused event itself.
+      for (const event of events) parked.addNew.run(values(id, { ...event, state: 'waiting' }));
+    },
+    refuseReady: (id, seq, reason, atMs) => {
+      parked.later.run({ sink: id, seq, from: 'ready', to: 'waiting' });
+      parked.setState.run('refused', reason, atMs, id, seq);
+    },
+    unpark: (id, seqs) => {
+      for (const seq of seqs) parked.remove.run(id, seq);
+    },
+    skip: (id, seq, atMs) => {
+      parked.later.run({ sink: id, seq, from: 'waiting', to: 'ready' });
+      parked.setState.run('skipped', 'skipped by the operator', atMs, id, seq);
+      sinks.renew.run(id);
+    },
+    gaps: (id) => gaps.all(id),
+    addGap: (id, { after, upTo, at }) => {
+      addGap.run(id, after, upTo, at);
+    },
+  };
+}

@@ -1,0 +1,81 @@
+import type { Logger } from '../log.ts';
+import type { SinkRow } from '../store/sinks.ts';
+import type { Store } from '../store/store.ts';
+
+export interface PruneSettings {
+  /** Superseded records are kept for so long; milliseconds. */
+  readonly logRetentionMs: number;
+  /** A sink that is further behind, in records, no longer holds the log beyond its retention. */
+  readonly logCap: number;
+}
+
+/** Records that are looked through in one transaction: other writers wait for about 50 ms. */
+const STEP = 10_000;
+/** Of one call. After a run there is seldom more than it has written; a long log is caught up with in several runs. */
+const STEPS = 100;
+
+/** How far behind the log a sink is that needs it; one that is being filled needs what came after its filling. */
+function lagOf({ cursor, backfillTo }: SinkRow, lastSeq: number): number {
+  return lastSeq - Math.max(cursor, backfillTo);
+}
+
+function holdsLog({ configured, state }: SinkRow): boolean {
+  return configured && state !== 'disabled';
+}
+
+/**
+ * Drops records of the change log that are superseded, older than the retention, and confirmed by every sink. Each
+ * product's newest record stays, so that the log never says less than what the mirror is: it is what a new sink is filled
+ * from, and what a reader who was away for long ends with.
+ *
+ * A sink that nobody mends would keep everything for ever: beyond the cap it is disabled, and what it misses is noted.
+ *
+ * @param guarded runs a write transaction of this run
+ * @returns how many records were dropped
+ */
+export function pruneLog(
+  store: Store,
+  { logRetentionMs, logCap }: PruneSettings,
+  nowMs: number,
+  log: Logger,
+  guarded: <T>(work: () => T) => T,
+): number {
+  const lastSeq = store.changes.lastSeq();
+  const before = nowMs - logRetentionMs;
+  for (const sink of store.sinks.list()) {
+    const { id, name, cursor } = sink;
+    const isOld = store.changes.lastBefore(cursor, before, 1) > cursor;
+    if (!holdsLog(sink) || !isOld || lagOf(sink, lastSeq) <= logCap) continue;
+    const error = `disabled: ${lagOf(sink, lastSeq)} changes behind, more than CATCHWORD_LOG_CAP`;
+    guarded(() => {
+      store.sinks.fail(id, error, nowMs, null);
+      store.sinks.setState(id, 'disabled');
+    });
+    log.error({ sink: name, cursor, lastSeq, cap: logCap }, 'sink is disabled: the change log does not wait for it');
+  }
+  let dropped = 0;
+  for (let step = 0; step < STEPS; step++) {
+    const found = guarded(() => pruneStep(store, before, nowMs));
+    if (found === null) break;
+    dropped += found;
+  }
+  return dropped;
+}
+
+/** All in one transaction: an operator may begin a replay between two of them. @returns null when there is nothing more */
+function pruneStep(store: Store, before: number, nowMs: number): number | null {
+  const needed = store.sinks.list().filter(holdsLog);
+  const floor = Math.min(store.changes.lastSeq(), ...needed.map(({ cursor }) => cursor));
+  const from = store.changes.prunedTo();
+  const to = Math.min(floor, store.changes.lastBefore(from, before, STEP));
+  return to <= from ? null : pruneTo(store, to, nowMs);
+}
+
+function pruneTo(store: Store, to: number, nowMs: number): number {
+  const dropped = store.changes.prune(to);
+  for (const sink of store.sinks.list()) {
+    const { id, cursor: after } = sink;
+    if (!holdsLog(sink) && dropped.some((seq) => seq > after)) store.sinks.addGap(id, { after, upTo: to, at: nowMs });
+  }
+  return dropped.length;
+}

@@ -1,0 +1,60 @@
+import type { FastifyInstance, FastifyReply } from 'fastify';
+import { runJson } from '../catalog/run-json.ts';
+import type { Clock } from '../clock.ts';
+import { CatchwordError } from '../errors.ts';
+import { hitJson, productJson } from '../store/product-json.ts';
+import { statusOf } from '../store/status.ts';
+import type { Store } from '../store/store.ts';
+import type { ChangeLog } from './change-log.ts';
+import { parametersOf, wholeNumber } from './parameters.ts';
+
+const LISTED = '20';
+const MOST_LISTED = 1000;
+const CHANGES = '1000';
+const MOST_CHANGES = 10_000;
+
+/** JSON that was made as text, because it holds bodies of the source. */
+function sendJson(reply: FastifyReply, text: string): FastifyReply {
+  return reply.type('application/json; charset=utf-8').send(text);
+}
+
+/** What the commands print with `--json`. Each answer is one state of the file. */
+export function addApi(app: FastifyInstance, store: Store, changes: ChangeLog, clock: Clock): void {
+  app.get('/api/status', async (request) => {
+    parametersOf(request.query, []);
+    return store.read(() => statusOf(store, clock.now()));
+  });
+
+  app.get('/api/runs', async (request) => {
+    const { limit = LISTED } = parametersOf(request.query, ['limit']);
+    const count = wholeNumber('limit', limit, 1, MOST_LISTED);
+    return store.read(() => store.runs.list(count).map(runJson));
+  });
+
+  app.get('/api/products', async (request) => {
+    const { q, limit = LISTED } = parametersOf(request.query, ['q', 'limit']);
+    const count = wholeNumber('limit', limit, 1, MOST_LISTED);
+    if (q === undefined || q.trim() === '') {
+      throw new CatchwordError('USAGE', 'q: no word is given', { hint: 'Search with /api/products?q=words.' });
+    }
+    return store.read(() => store.search(q, count).map(hitJson));
+  });
+
+  app.get<{ Params: { vbid: string } }>('/api/products/:vbid', async (request, reply) => {
+    parametersOf(request.query, []);
+    const { vbid } = request.params;
+    const row = store.products.get(vbid);
+    if (row === undefined) {
+      throw new CatchwordError('NOT_FOUND', `the mirror has no product ${JSON.stringify(vbid)}`, {
+        hint: 'Look for it with /api/products?q=words.',
+      });
+    }
+    return sendJson(reply, productJson(row, row.removedAt === null ? row.body : null));
+  });
+
+  app.get('/api/changes', async (request, reply) => {
+    const { after = '0', limit = CHANGES } = parametersOf(request.query, ['after', 'limit']);
+    const from = wholeNumber('after', after, 0);
+    return sendJson(reply, changes.answer(from, wholeNumber('limit', limit, 1, MOST_CHANGES)));
+  });
+}

@@ -1,0 +1,60 @@
+import { eventText } from '../catalog/event.ts';
+import { createHistory } from '../store/history.ts';
+import type { Store } from '../store/store.ts';
+import { checkPlace } from './parameters.ts';
+
+/** Events of one read. For safety: more would hold up everything else in the process, and the memory of its readers. */
+export const BATCH = 100;
+/** An answer ends after the batch that reaches this many characters; `next` tells where to go on. For safety. */
+const MAX_CHARACTERS = 8_000_000;
+
+export interface SequencedEvent {
+  readonly seq: number;
+  /** A CloudEvent as `catchword changes` prints it: JSON without a line break. */
+  readonly text: string;
+}
+
+/** The change log as events. */
+export interface ChangeLog {
+  lastSeq(): number;
+  /** Events after `seq`, oldest first, at most BATCH. */
+  batch(seq: number): SequencedEvent[];
+  /**
+   * JSON of the events after `after`, of where to go on, and of the newest change: one state of the file.
+   * @throws CatchwordError USAGE where `after` is beyond the newest change
+   */
+  answer(after: number, limit: number): string;
+}
+
+/** @param source the `source` of events */
+export function createChangeLog(store: Store, source: string): ChangeLog {
+  const history = createHistory(store);
+
+  function eventsAfter(seq: number, limit: number): SequencedEvent[] {
+    const changes = history.after(seq, Math.min(limit, BATCH));
+    return changes.map((change) => ({ seq: change.seq, text: eventText(change, store.incarnation, source) }));
+  }
+
+  function answer(after: number, limit: number): string {
+    const last = store.changes.lastSeq();
+    const events: string[] = [];
+    let next = checkPlace('after', after, last);
+    for (let characters = 0; events.length < limit && characters < MAX_CHARACTERS; ) {
+      const batch = eventsAfter(next, limit - events.length);
+      if (batch.length === 0) break;
+      for (const { seq, text } of batch) {
+        events.push(text);
+        characters += text.length;
+        next = seq;
+      }
+    }
+    // Set in as they are, so that no number is rounded.
+    return `{"events":[${events.join(',')}],"next":${next},"last":${last}}`;
+  }
+
+  return {
+    lastSeq: () => store.changes.lastSeq(),
+    batch: (seq) => store.read(() => eventsAfter(seq, BATCH)),
+    answer: (after, limit) => store.read(() => answer(after, limit)),
+  };
+}

@@ -1,0 +1,44 @@
+import type { AddressInfo } from 'node:net';
+import type { FastifyInstance } from 'fastify';
+import { CatchwordError, messageOf } from '../errors.ts';
+import { isLoopback } from './loopback.ts';
+
+/** @throws CatchwordError CONFIG_INVALID where others than this machine could read without a token */
+export function checkExposure(host: string, token: string | undefined): void {
+  if (token !== undefined || isLoopback(host)) return;
+  throw new CatchwordError(
+    'CONFIG_INVALID',
+    `CATCHWORD_HTTP_HOST: ${host} can be reached by others, and CATCHWORD_HTTP_TOKEN is not set`,
+    { hint: 'Set CATCHWORD_HTTP_TOKEN, or CATCHWORD_HTTP_HOST=127.0.0.1.' },
+  );
+}
+
+function explain(host: string, port: number, error: unknown): CatchwordError {
+  const code = error instanceof Error && 'code' in error ? error.code : undefined;
+  if (code === 'EADDRINUSE' || code === 'EACCES') {
+    const why = code === 'EACCES' ? 'this user may not listen there' : 'another process listens there';
+    return new CatchwordError('CONFIG_INVALID', `CATCHWORD_HTTP_PORT: ${port} cannot be used: ${why}`, {
+      hint: 'Choose another port, or 0 for any free one; with off, catchword daemon serves no HTTP.',
+      cause: error,
+    });
+  }
+  return new CatchwordError('CONFIG_INVALID', `CATCHWORD_HTTP_HOST: ${host} cannot be used: ${messageOf(error)}`, {
+    hint: 'Name an address of this machine, such as 127.0.0.1.',
+    cause: error,
+  });
+}
+
+/**
+ * @returns the address that is listened at, with the port that was free where `port` is 0
+ * @throws CatchwordError CONFIG_INVALID naming the setting that is wrong
+ */
+export async function listen(app: FastifyInstance, host: string, port: number): Promise<string> {
+  try {
+    // For `localhost` fastify would open a second server at ::1, which it does not hand out.
+    await app.listen({ host: host.toLowerCase() === 'localhost' ? '127.0.0.1' : host, port });
+  } catch (error) {
+    throw explain(host, port, error);
+  }
+  const { address, family, port: taken } = app.server.address() as AddressInfo;
+  return `http://${family === 'IPv6' ? `[${address}]` : address}:${taken}`;
+}

@@ -1,0 +1,12 @@
+import { isIPv4 } from 'node:net';
+
+/** Whether a host name or address is this machine's own. `[::1]` may stand in brackets. */
+export function isLoopback(host: string): boolean {
+  const bare = host.toLowerCase().replace(/^\[(.*)\]$/, '$1');
+  return bare === 'localhost' || bare === '::1' || (isIPv4(bare) && bare.startsWith('127.'));
+}
+
+/** The host of a `Host` header, without its port. */
+export function hostOf(header: string | undefined): string {
+  return (header ?? '').replace(/:\d*$/, '');
+}

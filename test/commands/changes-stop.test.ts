@@ -1,0 +1,36 @@
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { Writable } from 'node:stream';
+import { expect, it, onTestFinished } from 'vitest';
+import { systemClock } from '../../src/clock.ts';
+import { changesCommand } from '../../src/commands/changes.ts';
+import { startSandbox } from '../../src/sandbox/server.ts';
+import { load } from '../support/load.ts';
+import { settingsFor, temporaryDirectory } from '../support/mirror.ts';
+
+it('changes stop when they are told to, though nobody takes them', async () => {
+  const sandbox = await startSandbox({ items: 300 });
+  onTestFinished(() => sandbox.stop());
+  const environment = settingsFor(sandbox.url, join(temporaryDirectory(), 'catalog.db'));
+  await load(environment, 'full');
+  const stopping = new AbortController();
+  let written = 0;
+  // Takes one line, and never says that it has room again.
+  const stdout = new Writable({
+    highWaterMark: 1,
+    write: () => {
+      written++;
+      stdout.emit('taken');
+    },
+  });
+  const ended = changesCommand({
+    ...{ stdout, stderr: stdout, environment, signal: stopping.signal, clock: systemClock },
+    setExitCode: () => {},
+  }).parseAsync(['--follow'], { from: 'user' });
+  if (written === 0) await once(stdout, 'taken');
+  expect(stdout.writableNeedDrain).toBe(true);
+  stopping.abort();
+  await ended;
+  expect(written).toBe(1);
+  expect(stdout.writableLength).toBeLessThan(2_000);
+});

@@ -1,0 +1,174 @@
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, it, onTestFinished } from 'vitest';
+import { openWorkbench, until, type Workbench } from '../../src/relay/contract/workbench.ts';
+import { books } from '../relay/feeding.ts';
+import { webhookTarget } from '../relay/targets.ts';
+import { run, start } from '../support/cli.ts';
+import { temporaryDirectory } from '../support/mirror.ts';
+
+interface Listed {
+  readonly name: string;
+  readonly [field: string]: unknown;
+}
+
+function open() {
+  const bench = openWorkbench();
+  onTestFinished(() => bench.close());
+  const directory = temporaryDirectory();
+  const env: Record<string, string> = { CATCHWORD_BASE_URL: 'http://service.example', CATCHWORD_DB: bench.store.path };
+  env.CATCHWORD_SINK_FILE = `jsonl:${join(directory, 'out.jsonl')}`;
+  const sink = (...args: string[]) => run(['sink', ...args], env, directory);
+  const list = async () => JSON.parse((await sink('list', '--json')).stdout) as Listed[];
+  return { bench, directory, env, sink, list };
+}
+
+/** Runs a relay until everything is confirmed. */
+async function relay(bench: Workbench, env: Record<string, string>, directory: string): Promise<void> {
+  const running = start(['relay'], env, directory);
+  const last = bench.store.changes.lastSeq();
+  await until('all is confirmed', () => bench.store.sinks.get('file')?.cursor === last);
+  running.child.kill('SIGTERM');
+  expect(await running.ended).toMatchObject({ code: 0, stdout: '' });
+}
+
+it('lists, pauses, resumes and replays', async () => {
+  const { bench, directory, env, sink, list } = open();
+  bench.change(books(5, 1));
+  expect(await list()).toEqual([{ name: 'file', kind: 'jsonl', address: 'out.jsonl', state: 'new' }]);
+  await relay(bench, env, directory);
+  bench.change(books(3, 2));
+  expect(await list()).toMatchObject([
+    {
+      name: 'file',
+      kind: 'jsonl',
+      state: 'live',
+      cursor: 5,
+      lag_records: 3,
+      delivered: 5,
+      parked: 0,
+      error: null,
+      gaps: [],
+    },
+  ]);
+  const { stdout } = await sink('list');
+  expect(stdout).toMatch(
+    /^name +kind +where +cursor +behind +for +state +rate +parked\nfile +jsonl +out\.jsonl +5 +3 /,
+  );
+
+  expect(await sink('pause', 'file')).toMatchObject({ code: 0, stdout: 'file is paused\n' });
+  expect(await sink('pause', 'file')).toMatchObject({ code: 2, stderr: expect.stringContaining('it is paused') });
+  expect(await list()).toMatchObject([{ state: 'paused' }]);
+  expect(await sink('resume', 'file')).toMatchObject({ code: 0, stdout: 'file goes on after 5\n' });
+  await relay(bench, env, directory);
+
+  expect(await sink('replay', 'file', '--from', '7')).toMatchObject({ code: 0 });
+  await relay(bench, env, directory);
+  expect(await sink('replay', 'file')).toMatchObject({ code: 0 });
+  await relay(bench, env, directory);
+  const seqs = readFileSync(join(directory, 'out.jsonl'), 'utf8')
+    .trimEnd()
+    .split('\n')
+    .map((line) => Number((JSON.parse(line) as { sequence: string }).sequence));
+  expect(seqs).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 7, 8, 4, 5, 6, 7, 8]);
+});
+
+it('shows what is parked, and skips it', async () => {
+  const { bench, sink, list } = open();
+  bench.change(books(4, 1));
+  bench.store.write(() => {
+    bench.store.sinks.configure({ name: 'file', kind: 'jsonl', address: 'out.jsonl' });
+    const [first, second] = bench.events();
+    if (first === undefined || second === undefined) throw new Error('no events');
+    bench.store.sinks.park(1, { seq: 1, state: 'refused', reason: 'it is poison', at: 0, change: first });
+    bench.store.sinks.park(1, { seq: 2, state: 'waiting', reason: 'waits', at: 0, change: { ...second, vbid: 'P0' } });
+  });
+  expect((await sink('parked', 'file')).stdout).toMatch(/1 +P0 +created +refused +1970-01-01 00:00:00 +it is poison\n/);
+  expect(JSON.parse((await sink('parked', 'file', '--json')).stdout)).toMatchObject([
+    { seq: 1, vbid: 'P0', op: 'created', state: 'refused' },
+    { seq: 2, state: 'waiting' },
+  ]);
+  expect(await list()).toMatchObject([{ parked: 2 }]);
+  expect(await sink('skip', 'file', '2')).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('has not refused event 2'),
+  });
+  expect(await sink('skip', 'file', '1')).toMatchObject({ code: 0, stdout: expect.stringContaining('is given up') });
+  expect(JSON.parse((await sink('parked', 'file', '--json')).stdout)).toMatchObject([{ seq: 2, state: 'ready' }]);
+});
+
+it('says what is wrong with what it is asked', async () => {
+  const { bench, directory, env, sink } = open();
+  bench.change(books(1, 1));
+  expect(await sink('pause', 'nobody')).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('has no sink nobody'),
+  });
+  await relay(bench, env, directory);
+  expect(await sink('replay', 'file', '--from', '9')).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('file has not had 9 yet: it is at 1'),
+  });
+  expect(await sink('replay', 'file', '--from', 'x')).toMatchObject({ code: 2 });
+  expect(await sink('skip', 'file', '1')).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('has not refused'),
+  });
+  for (const [url, message] of [
+    ['ftp://host/', 'its value is not the address of a sink'],
+    ['jsonl:x?refused=maybe', 'refused is neither park nor stop'],
+    ['jsonl:x?rotate=big', 'rotate=big cannot be used'],
+  ] as const) {
+    const wrong = await run(['relay'], { ...env, CATCHWORD_SINK_BAD: url }, directory);
+    expect(wrong).toMatchObject({ code: 2, stderr: expect.stringContaining(`CATCHWORD_SINK_BAD: ${message}`) });
+  }
+});
+
+it('shows secrets nowhere', { timeout: 60_000 }, async () => {
+  const { bench, directory, env } = open();
+  const hook = await webhookTarget(() => ({ status: 500 }));
+  onTestFinished(hook.remove);
+  bench.change(books(3, 1));
+  const secrets = [
+    'pa55word-of-postgres',
+    'pa55word-of-redis',
+    'pa55word-of-nats',
+    'key-of-the-hook',
+    'path-of-the-hook',
+    hook.secret ?? '',
+  ];
+  writeFileSync(join(directory, 'shop.url'), `postgres://shop:${secrets[0]}@127.0.0.1:1/shop`);
+  const settings = {
+    ...env,
+    LOG_LEVEL: 'trace',
+    CATCHWORD_SINK_SHOP_FILE: join(directory, 'shop.url'),
+    CATCHWORD_SINK_STREAM: `redis://user:${secrets[1]}@127.0.0.1:1`,
+    CATCHWORD_SINK_BUS: `nats://user:${secrets[2]}@127.0.0.1:1`,
+    CATCHWORD_SINK_HOOK: hook.url.replace('/hook?key=of+the+receiver', `/${secrets[4]}?key=${secrets[3]}`),
+    CATCHWORD_SINK_HOOK_SECRET: secrets[5] ?? '',
+  };
+  const running = start(['relay'], settings, directory);
+  await until('all have failed', () => {
+    const failed = bench.store.sinks.list().filter(({ error }) => error !== null);
+    return failed.length === 4;
+  });
+  running.child.kill('SIGTERM');
+  const ended = await running.ended;
+  const list = await run(['sink', 'list'], settings, directory);
+  const listed = await run(['sink', 'list', '--json'], settings, directory);
+  const doctor = await run(
+    ['doctor'],
+    { ...settings, CATCHWORD_API_KEY: 'K', CATCHWORD_BASE_URL: 'http://127.0.0.1:1' },
+    directory,
+  );
+  const parked = await run(['sink', 'parked', 'hook'], settings, directory);
+  expect(list.stdout).toContain('127.0.0.1:1/shop products');
+  expect(doctor.stdout).toContain('shop (postgres');
+  bench.store.walCheckpoint();
+  const folder = join(bench.store.path, '..');
+  const files = readdirSync(folder).map((file) => readFileSync(join(folder, file), 'latin1'));
+  const shown = [ended, list, listed, doctor, parked].flatMap(({ stdout, stderr }) => [stdout, stderr]);
+  for (const secret of secrets) {
+    for (const text of [...shown, ...files]) expect(text.includes(secret), secret).toBe(false);
+  }
+});

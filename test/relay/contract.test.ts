@@ -1,0 +1,46 @@
+import { afterAll, beforeAll, describe, it } from 'vitest';
+import { type SinkSubject, sinkChecks } from '../../src/relay/contract/checks.ts';
+import { type NatsServer, natsAvailable, startNats } from '../support/nats.ts';
+import { type PostgresServer, postgresAvailable, startPostgres } from '../support/postgres.ts';
+import { type RedisServer, redisAvailable, startRedis } from '../support/redis.ts';
+import { filesTarget, jsonlTarget, natsTarget, postgresTarget, redisTarget, webhookTarget } from './targets.ts';
+
+function check(subject: SinkSubject): void {
+  for (const { name, run } of sinkChecks(subject)) it(name, run);
+}
+
+describe('jsonl', () => check({ effectivelyOnce: true, prepare: () => jsonlTarget() }));
+describe('jsonl, rotated', () => check({ effectivelyOnce: true, prepare: () => jsonlTarget('?rotate=20kB') }));
+
+describe('the example', () => check({ effectivelyOnce: true, prepare: filesTarget }));
+
+describe('webhook', () => check({ effectivelyOnce: false, prepare: () => webhookTarget() }));
+
+describe.skipIf(!postgresAvailable)('postgres', () => {
+  let server: PostgresServer;
+  beforeAll(async () => {
+    server = await startPostgres({ settings: ['fsync=off'] });
+  });
+  afterAll(() => server.stop());
+  check({ effectivelyOnce: true, prepare: () => postgresTarget(server.port) });
+  describe('with tombstones', () =>
+    check({ effectivelyOnce: true, prepare: () => postgresTarget(server.port, '&removals=tombstone') }));
+});
+
+describe.skipIf(!redisAvailable)('redis', () => {
+  let server: RedisServer;
+  beforeAll(async () => {
+    server = await startRedis();
+  });
+  afterAll(() => server.stop());
+  check({ effectivelyOnce: true, prepare: () => redisTarget(server.port) });
+});
+
+describe.skipIf(!natsAvailable)('nats', () => {
+  let server: NatsServer;
+  beforeAll(async () => {
+    server = await startNats();
+  });
+  afterAll(() => server.stop());
+  check({ effectivelyOnce: true, prepare: () => natsTarget(server.port) });
+});

@@ -1,0 +1,73 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import { expect, it, onTestFinished } from 'vitest';
+import { systemClock } from '../../src/clock.ts';
+import { createLog } from '../../src/log.ts';
+import type { SinkTarget } from '../../src/relay/contract/checks.ts';
+import { openWorkbench, until } from '../../src/relay/contract/workbench.ts';
+import { startRelay } from '../../src/relay/relay.ts';
+import { sinkConfig } from '../../src/relay/settings.ts';
+import { books } from './feeding.ts';
+import { jsonlTarget } from './targets.ts';
+
+function config(name: string, url: string) {
+  return sinkConfig({ env: `CATCHWORD_SINK_${name}`, name, url, secret: undefined });
+}
+
+it('feeds the others while one never answers, one is refused and one is nowhere', async () => {
+  const bench = openWorkbench();
+  const silent = createServer(() => {}).listen(0, '127.0.0.1');
+  await once(silent, 'listening');
+  const address = silent.address();
+  const port = typeof address === 'object' ? (address?.port ?? 0) : 0;
+  const good: SinkTarget[] = await Promise.all([jsonlTarget(), jsonlTarget(), jsonlTarget()]);
+  const relay = startRelay({
+    ...{ store: bench.store, clock: systemClock, log: createLog('silent'), source: 'http://service.example' },
+    sinks: [
+      ...good.map(({ url }, index) => config(`good${index}`, url)),
+      config('silent', `webhook+http://127.0.0.1:${port}/#allow=private&timeout=300`),
+      config('nowhere', 'redis://127.0.0.1:1'),
+      config('wrong', 'jsonl:/dev/null/changes.jsonl'),
+    ],
+  });
+  onTestFinished(async () => {
+    silent.closeAllConnections();
+    silent.close();
+    await relay.stop();
+    await bench.close();
+    await Promise.all(good.map((target) => target.remove()));
+  });
+  for (let round = 1; round <= 5; round++) {
+    bench.change(books(500, round));
+    const last = bench.store.changes.lastSeq();
+    await until('the good ones have everything', () =>
+      good.every((_, index) => bench.store.sinks.get(`good${index}`)?.cursor === last),
+    );
+  }
+  for (const target of good) expect((await target.read()).products).toEqual(bench.living());
+  expect(bench.store.sinks.get('silent')).toMatchObject({ cursor: 0, state: 'running' });
+  expect(bench.store.sinks.get('nowhere')).toMatchObject({ cursor: 0, state: 'running', error: expect.any(String) });
+  expect(bench.store.sinks.get('wrong')).toMatchObject({ cursor: 0, state: 'running', error: expect.any(String) });
+});
+
+it('takes over when the other relay of the mirror is gone, and not before', async () => {
+  const bench = openWorkbench();
+  const target = await jsonlTarget();
+  const options = {
+    ...{ store: bench.store, clock: systemClock, log: createLog('silent'), source: 'http://service.example' },
+    sinks: [config('file', target.url)],
+  };
+  const first = startRelay(options);
+  const second = startRelay(options);
+  onTestFinished(async () => {
+    await second.stop();
+    await bench.close();
+    await target.remove();
+  });
+  bench.change(books(10, 1));
+  await until('the first delivers', () => bench.store.sinks.get('file')?.cursor === 10);
+  await first.stop();
+  bench.change(books(10, 2));
+  await until('the second delivers', () => bench.store.sinks.get('file')?.cursor === 20);
+  expect((await target.read()).seqs).toEqual(Array.from({ length: 20 }, (_, index) => index + 1));
+});

@@ -1,0 +1,113 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
+import type { SinkTarget } from '../../src/relay/contract/checks.ts';
+import { openWorkbench, until, type Version } from '../../src/relay/contract/workbench.ts';
+import { createRandom } from '../../src/sandbox/random.ts';
+import { start } from '../support/cli.ts';
+import { temporaryDirectory } from '../support/mirror.ts';
+import { type NatsServer, natsAvailable, startNats } from '../support/nats.ts';
+import { type PostgresServer, postgresAvailable, startPostgres } from '../support/postgres.ts';
+import { type RedisServer, redisAvailable, startRedis } from '../support/redis.ts';
+import { jsonlTarget, natsTarget, postgresTarget, redisTarget, webhookTarget } from './targets.ts';
+
+/** `KILLS=200 npx vitest run test/relay/kill.test.ts` takes three minutes. */
+const KILLS = Number(process.env.KILLS ?? 50);
+/** So small that a relay seldom lives to the end of its work. */
+const PRODUCTS = 10_000;
+const CHANGES = 400;
+const WEBHOOK_BATCH = 50;
+
+let postgres: PostgresServer | undefined;
+let redis: RedisServer | undefined;
+let nats: NatsServer | undefined;
+
+beforeAll(async () => {
+  postgres = postgresAvailable ? await startPostgres({ settings: ['fsync=off'] }) : undefined;
+  redis = redisAvailable ? await startRedis() : undefined;
+  nats = natsAvailable ? await startNats() : undefined;
+});
+afterAll(async () => {
+  await Promise.all([postgres?.stop(), redis?.stop(), nats?.stop()]);
+});
+
+async function prepare(): Promise<Map<string, SinkTarget>> {
+  const targets = new Map<string, SinkTarget>([
+    ['file', await jsonlTarget('?rotate=1MB')],
+    ['hook', await webhookTarget(undefined, `&batch=${WEBHOOK_BATCH}`)],
+  ]);
+  if (postgres !== undefined) targets.set('shop', await postgresTarget(postgres.port));
+  if (redis !== undefined) targets.set('stream', await redisTarget(redis.port));
+  if (nats !== undefined) targets.set('bus', await natsTarget(nats.port));
+  return targets;
+}
+
+function version(index: number, round: number): Version {
+  const vbid = `P${index}`;
+  const isRemoval = (index + round) % 17 === 0;
+  return { vbid, body: isRemoval ? null : JSON.stringify({ vbid, round, title: `Book ${index}` }) };
+}
+
+it(`delivers everything, in order, over ${KILLS} kills`, { timeout: 900_000 }, async () => {
+  const random = createRandom(4);
+  const bench = openWorkbench();
+  const targets = await prepare();
+  onTestFinished(async () => {
+    await bench.close();
+    await Promise.all([...targets.values()].map((target) => target.remove()));
+  });
+  const env: Record<string, string> = {
+    CATCHWORD_BASE_URL: 'http://service.example',
+    CATCHWORD_DB: bench.store.path,
+    LOG_LEVEL: 'info',
+  };
+  for (const [name, { url, secret }] of targets) {
+    env[`CATCHWORD_SINK_${name.toUpperCase()}`] = url;
+    if (secret !== undefined) env[`CATCHWORD_SINK_${name.toUpperCase()}_SECRET`] = secret;
+  }
+  const directory = temporaryDirectory();
+  bench.change(Array.from({ length: PRODUCTS }, (_, index) => version(index + 1, 0)));
+  const filledFrom = new Map(bench.events().map((event) => [event.vbid, event]));
+  const asOf = bench.store.changes.lastSeq();
+
+  const interrupted = new Map<string, number>();
+  for (let killed = 0; killed < KILLS; killed++) {
+    const relay = start(['relay'], env, directory);
+    await relay.shows('sink is open');
+    const seen = Math.floor(random() * PRODUCTS);
+    bench.change(Array.from({ length: CHANGES }, (_, index) => version(1 + ((seen + index) % PRODUCTS), killed + 1)));
+    await delay(random() * 120);
+    relay.child.kill('SIGKILL');
+    expect((await relay.ended).signal).toBe('SIGKILL');
+    for (const { name, cursor } of bench.store.sinks.list()) {
+      const more = cursor < bench.store.changes.lastSeq() ? 1 : 0;
+      interrupted.set(name, (interrupted.get(name) ?? 0) + more);
+    }
+  }
+  // Otherwise this would have shown nothing.
+  for (const name of targets.keys()) expect(interrupted.get(name), name).toBeGreaterThan(KILLS / 10);
+
+  const relay = start(['relay'], env, directory);
+  const last = bench.store.changes.lastSeq();
+  await until('every sink has confirmed everything', () =>
+    bench.store.sinks.list().every(({ cursor }) => cursor === last),
+  );
+  relay.child.kill('SIGTERM');
+  expect(await relay.ended).toMatchObject({ code: 0 });
+
+  const filled = [...filledFrom.values()].filter(({ body }) => body !== null).map(({ seq }) => seq);
+  const expected = [...filled.sort((a, b) => a - b), ...bench.events(asOf).map(({ seq }) => seq)];
+  const living = bench.living();
+  for (const [name, target] of targets) {
+    const { seqs, products } = await target.read();
+    expect(products, name).toEqual(living);
+    if (seqs === null) continue;
+    if (name !== 'hook') {
+      expect(seqs, name).toEqual(expected);
+      continue;
+    }
+    expect([...new Set(seqs)], name).toEqual(expected);
+    // Each kill repeats what was on its way: one batch at most.
+    const again = seqs.length - expected.length;
+    expect(again).toBeLessThanOrEqual(KILLS * WEBHOOK_BATCH);
+  }
+});

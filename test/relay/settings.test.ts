@@ -1,0 +1,79 @@
+import { join } from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { loadConfig } from '../../src/config.ts';
+import { openWorkbench } from '../../src/relay/contract/workbench.ts';
+import { sinkConfig } from '../../src/relay/settings.ts';
+import { books } from './feeding.ts';
+
+function config(url: string) {
+  return sinkConfig({ env: 'CATCHWORD_SINK_X', name: 'x', url, secret: undefined });
+}
+
+describe('a sink of the settings', () => {
+  it('has its name from its variable, and may come from a file', () => {
+    const { sinks } = loadConfig({
+      CATCHWORD_SINK_MY_SHOP: 'jsonl:a',
+      CATCHWORD_SINK_MY_SHOP_SECRET: 's',
+      CATCHWORD_SINK_A: 'jsonl:b',
+      CATCHWORD_SINK_EMPTY: '',
+    });
+    expect(sinks).toEqual([
+      { env: 'CATCHWORD_SINK_A', name: 'a', url: 'jsonl:b', secret: undefined },
+      { env: 'CATCHWORD_SINK_MY_SHOP', name: 'my_shop', url: 'jsonl:a', secret: 's' },
+    ]);
+    expect(() => loadConfig({ CATCHWORD_SINK_A_FILE: '/nowhere' })).toThrow('CATCHWORD_SINK_A_FILE: cannot read');
+  });
+
+  it.each([
+    ['jsonl:data/out.jsonl', 'jsonl', join('data', 'out.jsonl')],
+    ['jsonl:/var/out%20put.jsonl', 'jsonl', '/var/out put.jsonl'],
+    ['jsonl:100%.jsonl', 'jsonl', '100%.jsonl'],
+    ['webhook+https://h.example/secret/path?token=1#batch=3', 'webhook', 'https://h.example'],
+    ['postgres://u:p%40%@db.example/shop?table=a.b', 'postgres', 'db.example:5432/shop a.b'],
+    ['redis://:p@[::1]:7/2?stream=s', 'redis', '[::1]:7/2 s'],
+    ['nats://u:p@n.example', 'nats', 'n.example:4222 catalog.products'],
+  ])('%s is shown without what is secret', (url, kind, address) => {
+    expect(config(url)).toMatchObject({ kind, address, refused: 'park' });
+  });
+
+  it.each(['', 'jsonl', 'jsonl:', 'module:', 'file:x', 'postgres:', 'webhook+ftp://x', 'https://x'])(
+    '%j is refused, by the name of its variable',
+    (url) => {
+      expect(() => config(url)).toThrow(
+        expect.objectContaining({ code: 'CONFIG_INVALID', message: expect.stringMatching(/^CATCHWORD_SINK_X: /) }),
+      );
+    },
+  );
+
+  it.each([
+    ['jsonl:x?rotate=big', 'rotate=big cannot be used'],
+    ['jsonl:x?rotat=1MB', 'there is no option rotat'],
+    ['postgres://h/d?table=a;drop', 'table=a;drop cannot be used'],
+    ['redis://h?maxlen=0', 'maxlen=0 cannot be used'],
+    ['nats://h?subject=a.*', 'subject=a.* cannot be used'],
+    ['module:./nowhere.mjs', 'cannot be used'],
+  ])('%s: %s', async (url, message) => {
+    await expect(config(url).make()).rejects.toThrow(`CATCHWORD_SINK_X: `);
+    await expect(config(url).make()).rejects.toThrow(message);
+  });
+});
+
+it('a sink that moves to another address begins anew there, and what the old one refused does not count', async () => {
+  const bench = openWorkbench();
+  onTestFinished(() => bench.close());
+  const { sinks } = bench.store;
+  bench.change(books(3, 1));
+  bench.store.write(() => {
+    sinks.configure({ name: 'x', kind: 'jsonl', address: 'old' });
+    sinks.reconcile(1, 1, 3);
+    const [change] = bench.events();
+    if (change === undefined) throw new Error('no event');
+    sinks.park(1, { seq: 1, state: 'refused', reason: 'poison', at: 0, change });
+    sinks.configure({ name: 'x', kind: 'jsonl', address: 'old' });
+  });
+  expect(sinks.get('x')).toMatchObject({ cursor: 3 });
+  expect(sinks.parked(1)).toHaveLength(1);
+  bench.store.write(() => sinks.configure({ name: 'x', kind: 'jsonl', address: 'new' }));
+  expect(sinks.get('x')).toMatchObject({ cursor: 0, backfillTo: 3 });
+  expect(sinks.parked(1)).toEqual([]);
+});

@@ -1,0 +1,221 @@
+import { once } from 'node:events';
+import { mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { gunzipSync } from 'node:zlib';
+import { jetstreamManager } from '@nats-io/jetstream';
+import { connect as connectNats } from '@nats-io/transport-node';
+import { Redis } from 'ioredis';
+import pg from 'pg';
+import { Webhook } from 'standardwebhooks';
+import type { Received, SinkTarget } from '../../src/relay/contract/checks.ts';
+import { startProxy } from '../support/proxy.ts';
+
+/** What of an event the checks look at. */
+interface Event {
+  readonly sequence: string;
+  readonly subject: string;
+  readonly data: { readonly product: unknown };
+}
+
+export function receivedFrom(events: readonly Event[]): Received {
+  const products = new Map<string, unknown>();
+  const newest = new Map<string, number>();
+  for (const { sequence, subject, data } of events) {
+    // As a reader does who is told twice: what is older than what he knows says nothing new.
+    if (Number(sequence) < (newest.get(subject) ?? 0)) continue;
+    newest.set(subject, Number(sequence));
+    if (data.product === null) products.delete(subject);
+    else products.set(subject, data.product);
+  }
+  return { seqs: events.map(({ sequence }) => Number(sequence)), products };
+}
+
+/** Events of a file and of those that it was rotated to. */
+export function eventsOf(directory: string): Event[] {
+  const all = readdirSync(directory).filter((file) => /\.jsonl(\.gz)?$/.test(file));
+  // Until it is removed, a rotated file is there twice.
+  const files = all.filter((file) => !all.includes(`${file}.gz`));
+  // `changes-<seq>.jsonl` sorts before `changes.jsonl`, as - does before a point.
+  return files.sort().flatMap((file) => {
+    const bytes = readFileSync(join(directory, file));
+    const text = (file.endsWith('.gz') ? gunzipSync(bytes) : bytes).toString('utf8');
+    const lines = text.split('\n');
+    if (lines.pop() !== '') throw new Error(`${file} ends within a line`);
+    return lines.map((line) => JSON.parse(line) as Event);
+  });
+}
+
+/** A directory that cannot be reached, as a file stands in its place. */
+function putInTheWay(directory: string): Pick<SinkTarget, 'interrupt' | 'restore'> {
+  return {
+    interrupt: async () => {
+      renameSync(directory, `${directory}.away`);
+      writeFileSync(directory, 'in the way');
+    },
+    restore: async () => {
+      rmSync(directory);
+      renameSync(`${directory}.away`, directory);
+    },
+  };
+}
+
+export async function jsonlTarget(options = ''): Promise<SinkTarget & { readonly directory: string }> {
+  const root = mkdtempSync(join(tmpdir(), 'catchword-jsonl-'));
+  const directory = join(root, 'out');
+  return {
+    url: `jsonl:${join(directory, 'changes.jsonl')}${options}`,
+    directory,
+    read: async () => receivedFrom(eventsOf(directory)),
+    ...putInTheWay(directory),
+    remove: async () => rmSync(root, { recursive: true, force: true }),
+  };
+}
+
+const EXAMPLE = fileURLToPath(new URL('../../examples/files-sink.mjs', import.meta.url));
+
+/** The sink of the documentation: a file a product. */
+export async function filesTarget(): Promise<SinkTarget> {
+  const root = mkdtempSync(join(tmpdir(), 'catchword-files-'));
+  const directory = join(root, 'out');
+  return {
+    url: `module:${EXAMPLE}?directory=${encodeURIComponent(directory)}`,
+    read: async () => {
+      const files = readdirSync(directory);
+      const bodies = files.map((file) => JSON.parse(readFileSync(join(directory, file), 'utf8')) as { vbid: string });
+      return { seqs: null, products: new Map(bodies.map((body) => [body.vbid, body])) };
+    },
+    ...putInTheWay(directory),
+    remove: async () => rmSync(root, { recursive: true, force: true }),
+  };
+}
+
+const SECRET = 'whsec_c2VjcmV0IG9mIHRoZSB0ZXN0cywgMzIgYnl0ZXM=';
+
+/** What a receiver answers; the default is 204. */
+export type Reply = (
+  number: number,
+  batch: readonly Event[],
+) => { readonly status: number; readonly headers?: Record<string, string> };
+
+export interface WebhookTarget extends SinkTarget {
+  readonly events: readonly Event[];
+  /** Times of all requests, `webhook-id` of each. */
+  readonly requests: readonly { readonly at: number; readonly id: string }[];
+}
+
+/** A receiver that checks signatures, keeps what it was sent, and answers as it is told. */
+export async function webhookTarget(reply: Reply = () => ({ status: 204 }), options = ''): Promise<WebhookTarget> {
+  const events: Event[] = [];
+  const requests: { at: number; id: string }[] = [];
+  const webhook = new Webhook(SECRET);
+  const receive = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    let body = '';
+    for await (const piece of request.setEncoding('utf8')) body += piece;
+    if (request.method === 'OPTIONS') {
+      response.writeHead(204).end();
+      return;
+    }
+    requests.push({ at: Date.now(), id: String(request.headers['webhook-id']) });
+    const batch = webhook.verify(body, request.headers as Record<string, string>) as Event[];
+    const { status, headers } = reply(requests.length, batch);
+    if (status < 300) events.push(...batch);
+    response.writeHead(status, headers).end();
+  };
+  const server = createServer((request, response) => void receive(request, response));
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  if (address === null || typeof address === 'string') throw new Error('no port');
+  const proxy = await startProxy(address.port);
+  return {
+    events,
+    requests,
+    url: `webhook+http://127.0.0.1:${proxy.port}/hook?key=of+the+receiver#allow=private${options}`,
+    secret: SECRET,
+    read: async () => receivedFrom(events),
+    interrupt: proxy.cut,
+    restore: proxy.mend,
+    remove: async () => {
+      server.closeAllConnections();
+      server.close();
+      await proxy.cut();
+    },
+  };
+}
+
+let names = 0;
+
+/** A name that no other target of this process has. */
+function fresh(): string {
+  return `t${process.pid}_${++names}`;
+}
+
+export async function postgresTarget(port: number, options = ''): Promise<SinkTarget & { readonly table: string }> {
+  const proxy = await startProxy(port);
+  const table = fresh();
+  const client = new pg.Client({ connectionString: `postgres://postgres@127.0.0.1:${port}/postgres` });
+  await client.connect();
+  return {
+    table,
+    url: `postgres://postgres@127.0.0.1:${proxy.port}/postgres?table=${table}${options}`,
+    read: async () => {
+      const text = `SELECT vbid, body FROM ${table} WHERE removed_at IS NULL`;
+      const { rows } = await client.query<{ vbid: string; body: unknown }>(text);
+      return { seqs: null, products: new Map(rows.map(({ vbid, body }) => [vbid, body])) };
+    },
+    interrupt: proxy.cut,
+    restore: proxy.mend,
+    remove: async () => {
+      await proxy.cut();
+      await client.query(`DROP TABLE IF EXISTS ${table}`);
+      await client.end();
+    },
+  };
+}
+
+export async function redisTarget(port: number, options = ''): Promise<SinkTarget & { readonly stream: string }> {
+  const proxy = await startProxy(port);
+  const stream = fresh();
+  const redis = new Redis(port, '127.0.0.1');
+  return {
+    stream,
+    url: `redis://127.0.0.1:${proxy.port}?stream=${stream}${options}`,
+    read: async () => {
+      const entries = await redis.xrange(stream, '-', '+');
+      return receivedFrom(entries.map(([, fields]) => JSON.parse(String(fields[1])) as Event));
+    },
+    interrupt: proxy.cut,
+    restore: proxy.mend,
+    remove: async () => {
+      await proxy.cut();
+      redis.disconnect();
+    },
+  };
+}
+
+export async function natsTarget(port: number): Promise<SinkTarget & { readonly stream: string }> {
+  const proxy = await startProxy(port);
+  const stream = fresh();
+  return {
+    stream,
+    url: `nats://127.0.0.1:${proxy.port}?subject=${stream}.products&stream=${stream}`,
+    read: async () => {
+      const connection = await connectNats({ servers: `127.0.0.1:${port}` });
+      const manager = await jetstreamManager(connection);
+      const { state } = await manager.streams.info(stream);
+      const events: Event[] = [];
+      for (let seq = state.first_seq; seq <= state.last_seq; seq++) {
+        const message = await manager.streams.getMessage(stream, { seq });
+        if (message !== null) events.push(message.json<Event>());
+      }
+      await connection.close();
+      return receivedFrom(events);
+    },
+    interrupt: proxy.cut,
+    restore: proxy.mend,
+    remove: proxy.cut,
+  };
+}

@@ -1,0 +1,114 @@
+import { expect, it, onTestFinished } from 'vitest';
+import { createLog } from '../../src/log.ts';
+import { openWorkbench, type Workbench } from '../../src/relay/contract/workbench.ts';
+import { createHistory } from '../../src/store/history.ts';
+import { pruneLog } from '../../src/sync/prune-log.ts';
+
+const DAY_MS = 86_400_000;
+const KEEP_NOTHING = { logRetentionMs: -DAY_MS, logCap: 1_000 };
+
+function open(): Workbench {
+  const bench = openWorkbench();
+  onTestFinished(() => bench.close());
+  return bench;
+}
+
+function prune(bench: Workbench, settings = KEEP_NOTHING): number {
+  const log = createLog('silent');
+  return pruneLog(bench.store, settings, Date.now(), log, (work) => bench.store.write(work));
+}
+
+/** Three versions of ten products. */
+function thirty(bench: Workbench): void {
+  for (let version = 1; version <= 3; version++) {
+    for (let number = 0; number < 10; number++) {
+      bench.change([{ vbid: `P${number}`, body: `{"vbid":"P${number}","v":${version}}` }]);
+    }
+  }
+}
+
+function seqs(bench: Workbench): number[] {
+  return bench.events().map(({ seq }) => seq);
+}
+
+function addSink(bench: Workbench, name: string, cursor: number): number {
+  return bench.store.write(() => {
+    bench.store.sinks.configure({ name, kind: 'jsonl', address: name });
+    const id = bench.store.sinks.get(name)?.id ?? 0;
+    bench.store.sinks.reconcile(id, 1, cursor);
+    return id;
+  });
+}
+
+it('keeps the newest record of each product, and drops what it supersedes', () => {
+  const bench = open();
+  thirty(bench);
+  expect(prune(bench)).toBe(20);
+  expect(seqs(bench)).toEqual([21, 22, 23, 24, 25, 26, 27, 28, 29, 30]);
+  bench.change([{ vbid: 'P3', body: null }]);
+  expect(prune(bench)).toBe(1);
+  expect(seqs(bench)).toEqual([21, 22, 23, 25, 26, 27, 28, 29, 30, 31]);
+  expect(bench.events().map(({ body }) => (body === null ? null : JSON.parse(body).v))).toEqual([
+    ...Array(9).fill(3),
+    null,
+  ]);
+});
+
+it('keeps what is younger than the retention', () => {
+  const bench = open();
+  thirty(bench);
+  expect(prune(bench, { ...KEEP_NOTHING, logRetentionMs: DAY_MS })).toBe(0);
+  expect(seqs(bench)).toHaveLength(30);
+});
+
+it('keeps what a sink has not confirmed, be it paused or stopped', () => {
+  const bench = open();
+  thirty(bench);
+  addSink(bench, 'fast', 30);
+  const slow = addSink(bench, 'slow', 12);
+  bench.store.write(() => bench.store.sinks.setState(slow, 'paused'));
+  prune(bench);
+  // Only 1 and 2 are superseded by something up to 12.
+  expect(seqs(bench)).toEqual(Array.from({ length: 28 }, (_, index) => index + 3));
+});
+
+it('does not wait for a sink that the settings no longer name, and notes what that misses', () => {
+  const bench = open();
+  thirty(bench);
+  const id = addSink(bench, 'gone', 15);
+  bench.store.write(() => bench.store.sinks.configureOnly([]));
+  expect(prune(bench)).toBe(20);
+  expect(bench.store.sinks.gaps(id)).toMatchObject([{ after: 15, upTo: 30 }]);
+});
+
+it('disables a sink beyond the cap, says so, and notes the gap', () => {
+  const bench = open();
+  thirty(bench);
+  const id = addSink(bench, 'dead', 5);
+  bench.store.write(() => bench.store.sinks.replay(id, 5, false));
+  expect(prune(bench, { ...KEEP_NOTHING, logCap: 25 })).toBe(0);
+  expect(bench.store.sinks.get('dead')?.state).toBe('running');
+  expect(prune(bench, { ...KEEP_NOTHING, logCap: 24 })).toBe(20);
+  expect(bench.store.sinks.get('dead')).toMatchObject({
+    state: 'disabled',
+    error: expect.stringContaining('25 changes behind'),
+  });
+  expect(bench.store.sinks.gaps(id)).toMatchObject([{ after: 5, upTo: 30 }]);
+});
+
+it('does not count against the cap what a sink is still being filled with', () => {
+  const bench = open();
+  thirty(bench);
+  addSink(bench, 'new', 0);
+  prune(bench, { ...KEEP_NOTHING, logCap: 1 });
+  expect(bench.store.sinks.get('new')?.state).toBe('running');
+  expect(seqs(bench)).toHaveLength(30);
+});
+
+it('says so when an old state is asked for that is not kept', () => {
+  const bench = open();
+  thirty(bench);
+  prune(bench);
+  expect(() => createHistory(bench.store).bodyAt('P0', 5)).toThrow(expect.objectContaining({ code: 'NOT_FOUND' }));
+  expect(createHistory(bench.store).bodyAt('P0', 21)).toBe('{"vbid":"P0","v":3}');
+});

@@ -1,0 +1,106 @@
+import Database from 'better-sqlite3';
+import { expect, it } from 'vitest';
+import { openStore } from '../../src/store/store.ts';
+import { run } from '../support/cli.ts';
+import { load } from '../support/load.ts';
+import { temporaryDirectory } from '../support/mirror.ts';
+import { filled, serve } from './place.ts';
+import { get, getJson } from './reader.ts';
+
+interface Page {
+  readonly events: { sequence: string; source: string }[];
+  readonly next: number;
+  readonly last: number;
+}
+
+it('answers what the commands print', async () => {
+  const { db, settings, directory, sandbox } = await filled({ items: 300, details: true });
+  sandbox.catalog.mutate({ update: 5, remove: 1, seed: 1 });
+  await load(settings, 'delta');
+  const { web } = await serve(db, { source: `${sandbox.url}/v4/products` });
+  const printed = async (...args: string[]) => {
+    const ended = await run(args, settings, directory);
+    expect(ended).toMatchObject({ code: 0, stderr: '' });
+    return ended.stdout;
+  };
+  const answered = async (path: string) => (await get(`${web.url}${path}`)).text;
+
+  const { age_seconds: age, ...status } = await getJson<Record<string, unknown>>(`${web.url}/api/status`);
+  expect(age).toBeGreaterThanOrEqual(0);
+  expect(JSON.parse(await printed('status', '--json'))).toMatchObject(status);
+  expect(`${await answered('/api/runs')}\n`).toBe(await printed('runs', '--json'));
+  expect(await getJson(`${web.url}/api/runs?limit=1`)).toEqual([expect.objectContaining({ id: 2, kind: 'delta' })]);
+  expect(`${await answered('/api/products?q=history')}\n`).toBe(await printed('search', 'history', '--json'));
+  const hits = await getJson<{ vbid: string }[]>(`${web.url}/api/products?q=history&limit=2`);
+  expect(hits).toHaveLength(2);
+  const vbid = hits[0]?.vbid ?? '';
+  expect(`${await answered(`/api/products/${vbid}`)}\n`).toBe(await printed('product', vbid, '--json'));
+
+  const lines = (await printed('changes')).trimEnd().split('\n');
+  expect(lines.length).toBeGreaterThan(300);
+  // Character by character: no number was parsed on the way.
+  expect(await answered('/api/changes?limit=10000')).toBe(
+    `{"events":[${lines.join(',')}],"next":${lines.length},"last":${lines.length}}`,
+  );
+});
+
+it('the change log is paged without hole or double', async () => {
+  const { db } = await filled({ items: 2_500 });
+  const { web } = await serve(db);
+  const seen: number[] = [];
+  for (let after = 0; ; ) {
+    const page = await getJson<Page>(`${web.url}/api/changes?after=${after}&limit=701`);
+    expect(page.last).toBe(2_500);
+    expect(page.events).toHaveLength(Math.min(701, 2_500 - after));
+    seen.push(...page.events.map(({ sequence }) => Number(sequence)));
+    if (page.events.length === 0) {
+      expect(page.next).toBe(after);
+      break;
+    }
+    expect(page.next).toBe(seen.at(-1));
+    after = page.next;
+  }
+  expect(seen).toEqual(Array.from({ length: 2_500 }, (_, index) => index + 1));
+  const first = await getJson<Page>(`${web.url}/api/changes`);
+  expect(first).toMatchObject({ next: 1_000, last: 2_500 });
+  expect(first.events).toHaveLength(1_000);
+});
+
+it('an answer of large bodies ends early, and says where to go on', async () => {
+  const { db } = await filled({ items: 6_000, details: true });
+  const { web } = await serve(db);
+  const seen: number[] = [];
+  let requests = 0;
+  for (let after = 0; after < 6_000; requests++) {
+    const { text } = await get(`${web.url}/api/changes?after=${after}&limit=10000`);
+    // 8 million characters and one batch.
+    expect(text.length).toBeLessThan(9_000_000);
+    const page = JSON.parse(text) as Page;
+    seen.push(...page.events.map(({ sequence }) => Number(sequence)));
+    after = page.next;
+  }
+  expect(requests).toBeGreaterThan(1);
+  expect(seen).toEqual(Array.from({ length: 6_000 }, (_, index) => index + 1));
+});
+
+it('numbers that JSON.parse rounds arrive as they were sent', async () => {
+  const { db } = await filled({ items: 1 });
+  const store = openStore(db);
+  const [product] = [...store.products.all()];
+  store.close();
+  const sqlite = new Database(db);
+  sqlite.exec(`UPDATE products SET body = json_insert(body, '$.x', 0)`);
+  sqlite.exec(`UPDATE products SET body = replace(body, '"x":0', '"x":12345678901234567890.10')`);
+  sqlite.close();
+  const { web } = await serve(db);
+  for (const path of [`/api/products/${product?.vbid}`, '/api/changes'])
+    expect((await get(`${web.url}${path}`)).text).toContain('"x":12345678901234567890.10');
+});
+
+it('a mirror that was never filled answers, too', async () => {
+  const { web } = await serve(`${temporaryDirectory()}/new/catalog.db`);
+  expect(await getJson(`${web.url}/api/status`)).toMatchObject({ products: 0, last_seq: 0, last_run: null });
+  expect(await getJson(`${web.url}/api/changes`)).toEqual({ events: [], next: 0, last: 0 });
+  expect(await getJson(`${web.url}/api/runs`)).toEqual([]);
+  expect(await getJson(`${web.url}/api/products?q=anything`)).toEqual([]);
+});

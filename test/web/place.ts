@@ -1,0 +1,80 @@
+import { EventEmitter, once } from 'node:events';
+import { join } from 'node:path';
+import { Writable } from 'node:stream';
+import { pino } from 'pino';
+import { onTestFinished } from 'vitest';
+import { systemClock } from '../../src/clock.ts';
+import type { SandboxOptions } from '../../src/sandbox/options.ts';
+import { type Sandbox, startSandbox } from '../../src/sandbox/server.ts';
+import { startWeb, type WebOptions, type WebService } from '../../src/web/server.ts';
+import { load } from '../support/load.ts';
+import { settingsFor, temporaryDirectory } from '../support/mirror.ts';
+
+export const SOURCE = 'https://catalog.example/v4/products';
+
+export interface LogLine {
+  readonly level: number;
+  readonly msg: string;
+  readonly [key: string]: unknown;
+}
+
+export interface Served {
+  readonly web: WebService;
+  /** Everything that was logged so far. */
+  readonly log: readonly LogLine[];
+  /** The first line with this message, as soon as there is one. */
+  readonly logged: (message: string) => Promise<LogLine>;
+}
+
+/** The role on a free port of this machine, with a log that can be waited for. */
+export async function serve(db: string, given: Partial<WebOptions> = {}): Promise<Served> {
+  const log: LogLine[] = [];
+  const lines = new EventEmitter();
+  const sink = new Writable({
+    write: (chunk: Buffer, _encoding, done) => {
+      log.push(JSON.parse(chunk.toString()) as LogLine);
+      lines.emit('line');
+      done();
+    },
+  });
+  const web = await startWeb({
+    ...{ db, host: '127.0.0.1', port: 0, token: undefined, source: SOURCE, readyMaxAgeMs: 86_400_000 },
+    ...{ unready: () => null, clock: systemClock, log: pino({ level: 'trace' }, sink) },
+    ...given,
+  });
+  onTestFinished(() => web.stop());
+  return {
+    web,
+    log,
+    logged: async (message) => {
+      for (;;) {
+        const found = log.find(({ msg }) => msg === message);
+        if (found !== undefined) return found;
+        await once(lines, 'line');
+      }
+    },
+  };
+}
+
+export interface Place {
+  readonly sandbox: Sandbox;
+  readonly directory: string;
+  readonly db: string;
+  readonly settings: Record<string, string>;
+}
+
+/** A source and where its mirror will be. */
+export async function place(options: Partial<SandboxOptions>, more: Record<string, string> = {}): Promise<Place> {
+  const sandbox = await startSandbox(options);
+  onTestFinished(() => sandbox.stop());
+  const directory = temporaryDirectory();
+  const db = join(directory, 'catalog.db');
+  return { sandbox, directory, db, settings: settingsFor(sandbox.url, db, more) };
+}
+
+/** A mirror that was filled by one full run. */
+export async function filled(options: Partial<SandboxOptions>): Promise<Place> {
+  const made = await place(options);
+  await load(made.settings, 'full');
+  return made;
+}

@@ -1,0 +1,104 @@
+import { once } from 'node:events';
+import { type IncomingHttpHeaders, type IncomingMessage, request } from 'node:http';
+import { onTestFinished } from 'vitest';
+
+export interface Answer {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly text: string;
+}
+
+interface Asking {
+  readonly method?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+async function ask(url: string, { method = 'GET', headers = {} }: Asking = {}): Promise<IncomingMessage> {
+  const asked = request(url, { method, headers, agent: false }).end();
+  const [response] = (await once(asked, 'response')) as [IncomingMessage];
+  return response;
+}
+
+/** One request on a connection of its own. `headers` may hold a `Host`, which fetch would not send. */
+export async function get(url: string, asking: Asking = {}): Promise<Answer> {
+  const response = await ask(url, asking);
+  let text = '';
+  for await (const chunk of response.setEncoding('utf8')) text += chunk;
+  return { status: response.statusCode ?? 0, headers: response.headers, text };
+}
+
+export async function getJson<T>(url: string, asking: Asking = {}): Promise<T> {
+  return JSON.parse((await get(url, asking)).text) as T;
+}
+
+/** One block of a stream: its fields; a comment under the empty name. */
+export type Block = Readonly<Record<string, string>>;
+
+export interface Reader {
+  readonly response: IncomingMessage;
+  /** Whole blocks as they come, until the connection ends. */
+  blocks(): AsyncGenerator<Block>;
+  /** Blocks that carry an event of the change log, at most `limit`. */
+  events(limit: number): Promise<Block[]>;
+  /** The first block that fits. */
+  until(fits: (block: Block) => boolean): Promise<Block>;
+  leave(): void;
+}
+
+function blockOf(text: string): Block {
+  return Object.fromEntries(
+    text.split('\n').map((line) => {
+      const at = line.indexOf(':');
+      return [line.slice(0, at), line.slice(at + 1).replace(/^ /, '')];
+    }),
+  );
+}
+
+/** Opens a stream, and takes nothing of it before it is asked for. */
+export async function openReader(url: string, headers: Readonly<Record<string, string>> = {}): Promise<Reader> {
+  const response = await ask(url, { headers });
+  onTestFinished(() => {
+    response.destroy();
+  });
+  // Cut off by the server: what came before it was read all the same.
+  response.on('error', () => {});
+  const generator = read(response);
+  const next = async (): Promise<Block> => {
+    const { value, done } = await generator.next();
+    if (done) throw new Error('the stream ended');
+    return value;
+  };
+  const until = async (fits: (block: Block) => boolean): Promise<Block> => {
+    for (;;) {
+      const block = await next();
+      if (fits(block)) return block;
+    }
+  };
+  return {
+    response,
+    blocks: () => generator,
+    events: async (limit) => {
+      const found: Block[] = [];
+      while (found.length < limit) found.push(await until(isEvent));
+      return found;
+    },
+    until,
+    leave: () => response.destroy(),
+  };
+}
+
+export function isEvent(block: Block): boolean {
+  return block.id !== undefined && block.data !== undefined;
+}
+
+async function* read(response: IncomingMessage): AsyncGenerator<Block, void> {
+  let rest = '';
+  const chunks = response.setEncoding('utf8').iterator({ destroyOnReturn: false }) as AsyncIterator<string>;
+  for (;;) {
+    const { value, done } = await chunks.next().catch(() => ({ value: undefined, done: true as const }));
+    if (done) return;
+    const parts = `${rest}${value}`.split('\n\n');
+    rest = parts.pop() ?? '';
+    for (const part of parts) yield blockOf(part);
+  }
+}

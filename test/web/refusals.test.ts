@@ -1,0 +1,194 @@
+import { join } from 'node:path';
+import Database from 'better-sqlite3';
+import { describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { openStore } from '../../src/store/store.ts';
+import { temporaryDirectory } from '../support/mirror.ts';
+import { filled, serve } from './place.ts';
+import { get, openReader } from './reader.ts';
+
+const REFUSAL = z.strictObject({
+  error: z.strictObject({ code: z.string(), message: z.string().min(1), hint: z.string().min(1) }),
+});
+
+async function refusal(url: string, asking: Parameters<typeof get>[1] = {}) {
+  const { status, headers, text } = await get(url, asking);
+  expect(headers).toMatchObject({ 'x-content-type-options': 'nosniff', 'cache-control': 'no-store' });
+  expect(headers['content-type']).toMatch(/^application\/json/);
+  expect(headers['access-control-allow-origin']).toBeUndefined();
+  return { status, headers, ...REFUSAL.parse(JSON.parse(text)).error };
+}
+
+function emptyMirror(): string {
+  return join(temporaryDirectory(), 'catalog.db');
+}
+
+describe('what cannot be asked', () => {
+  it('is refused with what is wrong', async () => {
+    const { db } = await filled({ items: 10 });
+    const { web } = await serve(db);
+    const wrong: [string, RegExp][] = [
+      ['/api/changes?after=-1', /after.*-1/],
+      ['/api/changes?after=1.5', /after.*1\.5/],
+      ['/api/changes?after=', /after/],
+      ['/api/changes?after=latest', /after.*latest/],
+      ['/api/changes?after=99999999999999999999', /after/],
+      ['/api/changes?after=1&after=2', /after/],
+      ['/api/changes?after=11', /after: 11 is beyond.*10/],
+      ['/api/changes?limit=0', /limit.*0/],
+      ['/api/changes?limit=10001', /limit.*10001/],
+      ['/api/changes?limit=many', /limit.*many/],
+      ['/api/changes?afer=3', /afer/],
+      ['/api/changes/stream?after=-1', /after.*-1/],
+      ['/api/changes/stream?after=newest', /after.*newest/],
+      ['/api/changes/stream?after=11', /after: 11 is beyond.*10/],
+      ['/api/changes/stream?limit=3', /limit/],
+      ['/api/products', /q: no word/],
+      ['/api/products?q=+', /q: no word/],
+      ['/api/products?q=a&limit=1001', /limit.*1001/],
+      ['/api/runs?limit=0', /limit/],
+      ['/api/status?verbose=1', /verbose/],
+      ['/api/products/%zz', /%zz/],
+    ];
+    for (const [path, message] of wrong) {
+      const refused = await refusal(`${web.url}${path}`);
+      expect(refused, path).toMatchObject({ status: 400, code: 'USAGE' });
+      expect(refused.message, path).toMatch(message);
+    }
+    for (const id of ['x', '-1', '', '1, 2', '0x1', '11']) {
+      const refused = await refusal(`${web.url}/api/changes/stream?after=0`, { headers: { 'Last-Event-ID': id } });
+      expect(refused, id).toMatchObject({ status: 400, code: 'USAGE' });
+      expect(refused.message, id).toContain('Last-Event-ID');
+    }
+  });
+
+  it('nothing is there', async () => {
+    const { web } = await serve(emptyMirror());
+    for (const path of [
+      '/nothing',
+      '/api',
+      '/api/changes/',
+      '/api/products/',
+      `/${'x'.repeat(2_000)}`,
+      '/api/products/A%2FB',
+    ])
+      expect(await refusal(`${web.url}${path}`), path).toMatchObject({ status: 404, code: 'NOT_FOUND' });
+  });
+
+  it('anything but reading', async () => {
+    const { web } = await serve(emptyMirror());
+    for (const method of ['POST', 'PUT', 'DELETE', 'PATCH', 'OPTIONS', 'TRACE']) {
+      for (const path of ['/api/status', '/healthz', '/nothing']) {
+        const refused = await refusal(`${web.url}${path}`, { method, headers: { 'content-type': 'text/odd' } });
+        expect(refused, method).toMatchObject({ status: 405, code: 'METHOD_NOT_ALLOWED' });
+        expect(refused.headers.allow).toBe('GET, HEAD');
+      }
+    }
+    for (const path of ['/api/status', '/healthz', '/api/changes/stream']) {
+      const head = await get(`${web.url}${path}`, { method: 'HEAD' });
+      expect(head).toMatchObject({ status: 200, text: '' });
+    }
+  });
+
+  it('a mirror that cannot be read is told to the log only', async () => {
+    const { db } = await filled({ items: 10 });
+    const { web, logged } = await serve(db);
+    const sqlite = new Database(db);
+    sqlite.exec('DROP VIEW change_log; DROP TABLE changes');
+    sqlite.close();
+    const refused = await refusal(`${web.url}/api/changes`);
+    expect(refused).toMatchObject({ status: 500, code: 'INTERNAL' });
+    expect(refused.message).not.toContain('changes');
+    expect(JSON.stringify(await logged('a request failed'))).toContain('no such table');
+  });
+});
+
+describe('who may ask', () => {
+  const token = 'right-and-secret';
+  const bearer = (value: string) => ({ headers: { authorization: value } });
+
+  it('with a token, everything but /healthz needs it, and no log shows it', async () => {
+    const { web, log } = await serve(emptyMirror(), { token });
+    const paths = ['/api/status', '/api/changes', '/api/changes/stream', '/readyz', '/nothing', '/api/changes?after=x'];
+    const wrong = [
+      '',
+      'right-and-secret',
+      'Bearer',
+      'Bearer wrong',
+      `Basic ${token}`,
+      `Bearer ${token}x`,
+      'Bearer right',
+    ];
+    for (const path of paths) {
+      const without = await refusal(`${web.url}${path}`);
+      expect(without, path).toMatchObject({ status: 401, code: 'UNAUTHORIZED' });
+      expect(without.headers['www-authenticate']).toMatch(/^Bearer/);
+      for (const value of wrong)
+        expect((await refusal(`${web.url}${path}`, bearer(value))).status, `${path} ${value}`).toBe(401);
+    }
+    expect((await refusal(`${web.url}/api/status?token=${token}`)).status).toBe(401);
+    expect((await get(`${web.url}/healthz`)).status).toBe(200);
+    for (const value of [`Bearer ${token}`, `bearer  ${token}`]) {
+      expect((await get(`${web.url}/api/status`, bearer(value))).status).toBe(200);
+      expect((await refusal(`${web.url}/nothing`, bearer(value))).status).toBe(404);
+    }
+    // The token stands in for the check of names.
+    const named = { host: 'mirror.example', authorization: `Bearer ${token}` };
+    expect((await get(`${web.url}/api/status`, { headers: named })).status).toBe(200);
+    const reader = await openReader(`${web.url}/api/changes/stream`, { authorization: `Bearer ${token}` });
+    expect(reader.response.statusCode).toBe(200);
+    await web.stop();
+    expect(log.length).toBeGreaterThan(paths.length);
+    expect(JSON.stringify(log)).not.toMatch(/right|wrong/);
+  });
+
+  it('without a token, only local names are answered', async () => {
+    const { web } = await serve(emptyMirror());
+    const { port } = new URL(web.url);
+    for (const path of ['/api/status', '/api/changes/stream', '/healthz', '/readyz', '/nothing']) {
+      for (const host of [
+        'rebound.example',
+        `rebound.example:${port}`,
+        'localhost.example',
+        '127.0.0.1.example',
+        '10.0.0.1',
+        '[::2]',
+      ]) {
+        expect(await refusal(`${web.url}${path}`, { headers: { host } }), host).toMatchObject({
+          ...{ status: 403, code: 'HOST_REFUSED' },
+        });
+      }
+    }
+    for (const host of ['localhost', `LOCALHOST:${port}`, '127.0.0.1', `127.0.0.1:${port}`, '[::1]', `[::1]:${port}`])
+      expect((await get(`${web.url}/api/status`, { headers: { host } })).status, host).toBe(200);
+  });
+
+  it('beyond loopback a token is needed before anything is opened', async () => {
+    for (const host of ['0.0.0.0', '::', '192.0.2.1', 'mirror.example']) {
+      const db = emptyMirror();
+      await expect(serve(db, { host })).rejects.toMatchObject({
+        code: 'CONFIG_INVALID',
+        message: expect.stringContaining('CATCHWORD_HTTP_TOKEN') as string,
+      });
+      expect(() => openStore(db, { mustExist: true })).toThrow(/there is no mirror/);
+    }
+    const { web } = await serve(emptyMirror(), { host: '0.0.0.0', token });
+    expect(web.url).toMatch(/^http:\/\/0\.0\.0\.0:\d+$/);
+    expect((await get(web.url.replace('0.0.0.0', '127.0.0.1'))).status).toBe(401);
+  });
+
+  it('a port that is taken, or an address that is not ours, is named', async () => {
+    const { web } = await serve(emptyMirror());
+    const port = Number(new URL(web.url).port);
+    await expect(serve(emptyMirror(), { port })).rejects.toMatchObject({
+      ...{
+        code: 'CONFIG_INVALID',
+        exitCode: 2,
+        message: expect.stringContaining(`CATCHWORD_HTTP_PORT: ${port}`) as string,
+      },
+    });
+    await expect(serve(emptyMirror(), { host: '192.0.2.1', token })).rejects.toMatchObject({
+      ...{ code: 'CONFIG_INVALID', message: expect.stringContaining('CATCHWORD_HTTP_HOST: 192.0.2.1') as string },
+    });
+  });
+});

@@ -1,0 +1,113 @@
+import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { type Running, run, start } from '../support/cli.ts';
+import { temporaryDirectory } from '../support/mirror.ts';
+import { filled, place } from './place.ts';
+import { get, getJson, openReader } from './reader.ts';
+
+const LISTENING = { CATCHWORD_HTTP_PORT: '0', LOG_LEVEL: 'info' };
+
+/** Does not outlive the test, whatever happens. */
+function begin(verb: string, settings: Record<string, string>, directory: string): Running {
+  const running = start([verb], settings, directory);
+  onTestFinished(() => {
+    running.child.kill('SIGKILL');
+  });
+  return running;
+}
+
+/** The address that its log tells. */
+async function addressOf(running: Running): Promise<string> {
+  let text = '';
+  running.child.stderr?.on('data', (chunk: string) => {
+    text += chunk;
+  });
+  await running.shows('"msg":"listening"');
+  const [, address = ''] = /"address":"(http:\/\/127\.0\.0\.1:\d+)","msg":"listening"/.exec(text) ?? [];
+  expect(address).not.toBe('');
+  return address;
+}
+
+async function stop(running: Running): Promise<void> {
+  running.child.kill('SIGTERM');
+  const ended = await running.ended;
+  expect(ended).toMatchObject({ code: 0, stdout: '' });
+  expect(ended.stderr).toContain('"msg":"stopped"');
+}
+
+describe('catchword web', () => {
+  it('needs no key, and ends its streams when it is told to stop', async () => {
+    const { db, directory, sandbox } = await filled({ items: 30 });
+    const web = begin('web', { CATCHWORD_BASE_URL: sandbox.url, CATCHWORD_DB: db, ...LISTENING }, directory);
+    const url = await addressOf(web);
+    const reader = await openReader(`${url}/api/changes/stream`);
+    const [first] = await reader.events(30);
+    expect(JSON.parse(first?.data ?? '')).toMatchObject({ source: `${sandbox.url}/v4/products` });
+    const end = reader.until(({ event }) => event === 'end');
+    await stop(web);
+    expect(JSON.parse((await end).data ?? '')).toMatchObject({ code: 'SHUTDOWN' });
+  });
+
+  it('says which setting is wrong', async () => {
+    const other = createServer().listen(0, '127.0.0.1');
+    onTestFinished(() => {
+      other.close();
+    });
+    await once(other, 'listening');
+    const taken = String((other.address() as AddressInfo).port);
+    const directory = temporaryDirectory();
+    const base = { CATCHWORD_BASE_URL: 'http://127.0.0.1:1', CATCHWORD_API_KEY: 'K', LOG_LEVEL: 'warn' };
+    const refusals: [string, Record<string, string>, RegExp][] = [
+      ['web', { CATCHWORD_HTTP_PORT: taken }, new RegExp(`CATCHWORD_HTTP_PORT: ${taken} cannot be used`)],
+      ['daemon', { CATCHWORD_HTTP_PORT: taken }, new RegExp(`CATCHWORD_HTTP_PORT: ${taken} cannot be used`)],
+      ['web', { CATCHWORD_HTTP_PORT: 'off' }, /CATCHWORD_HTTP_PORT is off/],
+      ['web', { CATCHWORD_HTTP_PORT: '65536' }, /CATCHWORD_HTTP_PORT: "65536"/],
+      ['daemon', { CATCHWORD_HTTP_PORT: 'http' }, /CATCHWORD_HTTP_PORT: "http"/],
+      ['daemon', { CATCHWORD_HTTP_HOST: '0.0.0.0', CATCHWORD_HTTP_PORT: '0' }, /CATCHWORD_HTTP_TOKEN is not set/],
+      ['web', { CATCHWORD_HTTP_TOKEN: 'two words' }, /CATCHWORD_HTTP_TOKEN: its value/],
+      ['web', { CATCHWORD_READY_MAX_AGE: 'a day' }, /CATCHWORD_READY_MAX_AGE: "a day"/],
+      ['web', { CATCHWORD_BASE_URL: '' }, /CATCHWORD_BASE_URL is not set/],
+    ];
+    for (const [verb, settings, message] of refusals) {
+      const { code, stdout, stderr } = await run([verb], { ...base, ...settings }, directory);
+      expect({ code, stdout }, stderr).toEqual({ code: 2, stdout: '' });
+      expect(stderr).toMatch(message);
+      expect(stderr).toMatch(/^error .* \[CONFIG_INVALID\]\nhint .*\n$/);
+      expect(stderr).not.toContain('two words');
+    }
+  });
+});
+
+describe('catchword daemon', () => {
+  it('serves what it has just read, with a token from a file', async () => {
+    const { directory, settings, sandbox } = await place(
+      { items: 500 },
+      { ...LISTENING, CATCHWORD_DELTA_CRON: '* * * * * *' },
+    );
+    writeFileSync(join(directory, 'token'), 'from-a-file\n');
+    const daemon = begin('daemon', { ...settings, CATCHWORD_HTTP_TOKEN_FILE: 'token' }, directory);
+    const url = await addressOf(daemon);
+    expect((await get(`${url}/api/status`)).status).toBe(401);
+    const headers = { authorization: 'Bearer from-a-file' };
+    const reader = await openReader(`${url}/api/changes/stream`, headers);
+    await reader.events(500);
+    sandbox.catalog.mutate({ create: 2, seed: 1 });
+    expect((await reader.events(2)).map(({ id }) => id)).toEqual(['501', '502']);
+    expect(await getJson(`${url}/api/status`, { headers })).toMatchObject({ last_seq: 502 });
+    await expect.poll(async () => (await get(`${url}/readyz`, { headers })).status).toBe(200);
+    await stop(daemon);
+    expect((await daemon.ended).stderr).not.toContain('from-a-file');
+  });
+
+  it('serves no HTTP where the port is off', async () => {
+    const { directory, settings } = await place({ items: 5 }, { CATCHWORD_HTTP_PORT: 'off', LOG_LEVEL: 'info' });
+    const daemon = begin('daemon', settings, directory);
+    await daemon.shows('run complete');
+    await stop(daemon);
+    expect((await daemon.ended).stderr).not.toContain('listening');
+  });
+});

@@ -1,0 +1,150 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { systemClock } from '../../src/clock.ts';
+import type { SequencedEvent } from '../../src/web/change-log.ts';
+import { createNews } from '../../src/web/news.ts';
+import { type EndCode, streamChanges } from '../../src/web/stream.ts';
+import { filled, serve } from './place.ts';
+import { type Block, isEvent, openReader } from './reader.ts';
+import { watchResponses } from './watch.ts';
+
+/** Far below what the streams below have to say, and far above a socket's mark and one piece. */
+const FEW_BYTES = 300_000;
+
+async function blocksOf(blocks: AsyncIterable<Block>): Promise<Block[]> {
+  const all: Block[] = [];
+  for await (const block of blocks) all.push(block);
+  return all;
+}
+
+describe('a reader that takes nothing', () => {
+  it('is sent away, is told why, and goes on without a hole', async () => {
+    const { db } = await filled({ items: 20_000, details: true });
+    const watched = watchResponses();
+    const hasty = await serve(db, { limits: { slowReaderMs: 100, graceMs: 60_000 } });
+    const reader = await openReader(`${hasty.web.url}/api/changes/stream`);
+    // The server has said its last word, and waits for somebody to take it.
+    await expect.poll(() => watched[0]?.response.writableEnded, { timeout: 30_000 }).toBe(true);
+    expect(watched[0]?.mostWaiting).toBeGreaterThan(0);
+    expect(watched[0]?.mostWaiting).toBeLessThan(FEW_BYTES);
+    const blocks = await blocksOf(reader.blocks());
+    const end = blocks.at(-1);
+    expect(end).toMatchObject({ event: 'end' });
+    expect(JSON.parse(end?.data ?? '')).toMatchObject({ code: 'SLOW_READER' });
+    const seen = blocks.filter(isEvent).map(({ id }) => Number(id));
+    expect(seen).toEqual(Array.from(seen, (_, index) => index + 1));
+    expect(seen.length).toBeGreaterThan(0);
+    expect(seen.length).toBeLessThan(20_000);
+    expect(await hasty.logged('stream ended')).toMatchObject({ code: 'SLOW_READER' });
+
+    const patient = await serve(db);
+    const headers = { 'Last-Event-ID': String(seen.length) };
+    const again = await openReader(`${patient.web.url}/api/changes/stream`, headers);
+    const rest = await again.events(20_000 - seen.length);
+    expect(rest[0]?.id).toBe(String(seen.length + 1));
+    expect(rest.at(-1)?.id).toBe('20000');
+  });
+
+  it('is cut off where it does not even take that, and nobody else notices', async () => {
+    const { db } = await filled({ items: 20_000, details: true });
+    const watched = watchResponses();
+    const { web, logged } = await serve(db, { limits: { slowReaderMs: 2_000, graceMs: 20 } });
+    const reader = await openReader(`${web.url}/api/changes/stream`);
+    const other = await openReader(`${web.url}/api/changes/stream`);
+    const events = await other.events(20_000);
+    expect(events.map(({ id }) => Number(id))).toEqual(Array.from({ length: 20_000 }, (_, index) => index + 1));
+    const [stalled, taken] = watched;
+    if (stalled === undefined || taken === undefined) throw new Error('two streams were opened');
+    expect(await logged('stream ended')).toMatchObject({ code: 'SLOW_READER', streams: 1 });
+    await expect.poll(() => stalled.response.socket?.destroyed ?? true).toBe(true);
+    expect(taken.response.writableEnded).toBe(false);
+    for (const { mostWaiting } of watched) expect(mostWaiting).toBeLessThan(FEW_BYTES);
+    // What was on its way arrives; the last word does not, as there was no room for it.
+    const blocks = await blocksOf(reader.blocks());
+    const seen = blocks.filter(isEvent).map(({ id }) => Number(id));
+    expect(seen).toEqual(Array.from(seen, (_, index) => index + 1));
+    expect(seen.length).toBeLessThan(20_000);
+    expect(blocks.filter(({ event }) => event === 'end')).toEqual([]);
+  });
+});
+
+/** A log without end, of events of one size, served to one reader at a time. */
+async function endless(text: string, slowReaderMs: number) {
+  const ending = new AbortController();
+  const ended: EndCode[] = [];
+  let batches = 0;
+  const batch = (seq: number): SequencedEvent[] => {
+    batches++;
+    return Array.from({ length: 100 }, (_, index) => ({ seq: seq + index + 1, text }));
+  };
+  const parts = {
+    ...{ changes: { batch }, clock: systemClock, times: { heartbeatMs: 15_000, slowReaderMs, graceMs: 60_000 } },
+    news: createNews({ lastSeq: () => Number.MAX_SAFE_INTEGER, clock: systemClock, pollMs: 1 }),
+  };
+  const server = createServer((_request, response) => {
+    response.writeHead(200, { 'content-type': 'text/event-stream', connection: 'close' });
+    const failed = (error: unknown): void => {
+      throw error;
+    };
+    void streamChanges(response, 0, ending, parts, failed).then((code) => ended.push(code));
+  }).listen(0, '127.0.0.1');
+  onTestFinished(() => {
+    ending.abort('SHUTDOWN');
+    server.closeAllConnections();
+    server.close();
+  });
+  await once(server, 'listening');
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+  return { url, ending, ended, batches: () => batches };
+}
+
+describe('what is read ahead', () => {
+  it('is one batch', async () => {
+    // A batch is 20 MB: more than the sockets of both sides hold.
+    const log = await endless(JSON.stringify('x'.repeat(200_000)), 100);
+    const watched = watchResponses();
+    const reader = await openReader(log.url);
+    await expect.poll(() => watched[0]?.response.writableEnded, { timeout: 30_000 }).toBe(true);
+    expect(log.batches()).toBe(1);
+    // The event in hand is finished, and no other is begun.
+    expect(watched[0]?.mostWaiting).toBeLessThan(2 * 200_000 + 100_000);
+    const blocks = await blocksOf(reader.blocks());
+    expect(blocks.at(-1)?.event).toBe('end');
+    for (const { data } of blocks.filter(isEvent)) expect(data).toHaveLength(200_002);
+  });
+
+  it('waits for a reader who takes a little now and then', async () => {
+    const text = JSON.stringify('€'.repeat(100_000));
+    const log = await endless(text, 60_000);
+    const reader = await openReader(log.url);
+    for (let number = 1; number <= 150; number++) {
+      const [event] = await reader.events(1);
+      // Larger than a piece, of characters larger than a byte.
+      expect(event).toEqual({ id: String(number), data: text });
+    }
+    expect(log.ended).toEqual([]);
+    reader.leave();
+    await expect.poll(() => log.ended).toEqual(['GONE']);
+  });
+
+  it('is finished to the end of an event before the last word is said', async () => {
+    const text = JSON.stringify('y'.repeat(1_000_000));
+    const log = await endless(text, 60_000);
+    const watched = watchResponses();
+    const reader = await openReader(log.url);
+    // Somewhere in the middle of an event nothing more is taken.
+    await expect.poll(() => watched[0]?.response.writableNeedDrain, { timeout: 30_000 }).toBe(true);
+    log.ending.abort('SHUTDOWN');
+    const blocks = await blocksOf(reader.blocks());
+    const end = blocks.pop() ?? {};
+    // A block of its own, not the tail of an event.
+    expect(Object.keys(end)).toEqual(['retry', 'event', 'data']);
+    expect(JSON.parse(end.data ?? '')).toMatchObject({ code: 'SHUTDOWN' });
+    const events = blocks.filter(isEvent);
+    expect(events.length).toBeGreaterThan(0);
+    for (const { data } of events) expect(data === text).toBe(true);
+    expect(log.ended).toEqual(['SHUTDOWN']);
+  });
+});

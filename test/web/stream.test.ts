@@ -1,0 +1,227 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import Database from 'better-sqlite3';
+import { describe, expect, it } from 'vitest';
+import { createRandom } from '../../src/sandbox/random.ts';
+import { openStore } from '../../src/store/store.ts';
+import { load } from '../support/load.ts';
+import { expectExactLog } from '../support/mirror.ts';
+import { filled, place, serve } from './place.ts';
+import { type Block, get, getJson, isEvent, openReader } from './reader.ts';
+
+function numbersOf(events: readonly Block[]): number[] {
+  return events.map(({ id }) => Number(id));
+}
+
+function upTo(last: number, first = 1): number[] {
+  return Array.from({ length: last - first + 1 }, (_, index) => first + index);
+}
+
+describe('the stream of changes', () => {
+  it('brings every event in order, as the pages have it, then what is new', async () => {
+    const { db, settings, sandbox } = await filled({ items: 1_500, details: true });
+    const { web } = await serve(db, { limits: { pollMs: 5 } });
+    const reader = await openReader(`${web.url}/api/changes/stream`);
+    expect(reader.response.headers).toMatchObject({
+      'content-type': 'text/event-stream; charset=utf-8',
+      'cache-control': 'no-store',
+      'x-content-type-options': 'nosniff',
+    });
+    const events = await reader.events(1_500);
+    expect(numbersOf(events)).toEqual(upTo(1_500));
+    const page = (await get(`${web.url}/api/changes?limit=10000`)).text;
+    expect(page).toBe(`{"events":[${events.map(({ data }) => data).join(',')}],"next":1500,"last":1500}`);
+
+    sandbox.catalog.mutate({ update: 4, create: 3, seed: 3 });
+    await load(settings, 'delta');
+    const newer = await reader.events(7);
+    expect(numbersOf(newer)).toEqual(upTo(1_507, 1_501));
+    for (const { id, data } of newer)
+      expect(JSON.parse(data ?? '')).toMatchObject({ sequence: id?.padStart(20, '0'), data: { cause: 'delta' } });
+  });
+
+  it('goes on exactly where a reader was cut off, while a load writes', async () => {
+    const { db, settings, sandbox } = await place({ items: 12_000, latencyMs: 5 }, { CATCHWORD_PER_PAGE: '100' });
+    const { web } = await serve(db, { limits: { pollMs: 1 } });
+    const loading = load(settings, 'full');
+    const random = createRandom(7);
+    const seen: number[] = [];
+    let headers: Record<string, string> = {};
+    let loadedAtFirst: number | undefined;
+    while (seen.length < 12_000) {
+      // The address says otherwise each time, as that of a browser does: the header wins.
+      const reader = await openReader(`${web.url}/api/changes/stream?after=0`, headers);
+      const events = await reader.events(Math.min(12_000 - seen.length, 1 + Math.floor(random() * 900)));
+      loadedAtFirst ??= sandbox.requests.length;
+      reader.leave();
+      seen.push(...numbersOf(events));
+      headers = { 'Last-Event-ID': String(events.at(-1)?.id) };
+    }
+    expect((await loading).state).toBe('complete');
+    expect(seen).toEqual(upTo(12_000));
+    // The first events were read when most of the load was still to come.
+    expect(loadedAtFirst).toBeLessThan(100);
+    expect(expectExactLog(db)).toBe(12_000);
+  });
+
+  it('begins where it is told: after a change, at the newest, or at the first', async () => {
+    const { db, settings, sandbox } = await filled({ items: 50 });
+    const { web } = await serve(db, { limits: { pollMs: 5 } });
+    const stream = `${web.url}/api/changes/stream`;
+    const [tail, latest, first, resumed] = await Promise.all([
+      openReader(`${stream}?after=48`),
+      openReader(`${stream}?after=latest`),
+      openReader(stream),
+      openReader(`${stream}?after=latest`, { 'Last-Event-ID': '47' }),
+    ]);
+    expect(numbersOf(await tail.events(2))).toEqual([49, 50]);
+    expect(numbersOf(await first.events(50))).toEqual(upTo(50));
+    expect(numbersOf(await resumed.events(3))).toEqual([48, 49, 50]);
+    // A reader that is cut off before the first event must know where it was.
+    expect(await latest.until(() => true)).toEqual({ id: '50' });
+    sandbox.catalog.mutate({ create: 2, seed: 1 });
+    await load(settings, 'delta');
+    expect(numbersOf(await latest.events(2))).toEqual([51, 52]);
+    const back = await openReader(`${stream}?after=latest`, { 'Last-Event-ID': '50' });
+    expect(numbersOf(await back.events(2))).toEqual([51, 52]);
+  });
+
+  it('beats while nothing happens, and nothing but beats', async () => {
+    const { db } = await filled({ items: 3 });
+    const { web } = await serve(db, { limits: { heartbeatMs: 20, pollMs: 5 } });
+    const reader = await openReader(`${web.url}/api/changes/stream?after=3`);
+    const blocks = [];
+    for await (const block of reader.blocks()) if (blocks.push(block) === 4) break;
+    expect(blocks).toEqual([{ id: '3' }, ...Array<Block>(3).fill({ '': 'still here' })]);
+  });
+
+  it('ends with a reason where the mirror cannot be read', async () => {
+    const { db } = await filled({ items: 3 });
+    const { web, logged } = await serve(db, { limits: { pollMs: 5, heartbeatMs: 20 } });
+    const reader = await openReader(`${web.url}/api/changes/stream`);
+    await reader.events(3);
+    const sqlite = new Database(db);
+    sqlite.exec('DROP VIEW change_log; DROP TABLE changes');
+    sqlite.close();
+    const end = await reader.until(({ event }) => event === 'end');
+    expect(JSON.parse(end.data ?? '')).toMatchObject({ code: 'INTERNAL' });
+    expect(JSON.stringify(await logged('a stream could not read the mirror'))).toContain('no such table');
+    expect(await logged('stream ended')).toMatchObject({ code: 'INTERNAL', streams: 0 });
+  });
+});
+
+describe('the number of streams', () => {
+  it('is limited, and a place that was left can be had', async () => {
+    const { db } = await filled({ items: 3 });
+    const { web, logged } = await serve(db, { limits: { maxStreams: 2 } });
+    const stream = `${web.url}/api/changes/stream`;
+    const readers = await Promise.all([openReader(stream), openReader(stream)]);
+    await Promise.all(readers.map((reader) => reader.events(3)));
+    const refused = await get(stream);
+    expect(refused.status).toBe(503);
+    expect(Number(refused.headers['retry-after'])).toBeGreaterThan(0);
+    expect(JSON.parse(refused.text)).toMatchObject({ error: { code: 'TOO_MANY_STREAMS' } });
+    // Other readers are served all the same.
+    expect((await get(`${web.url}/api/changes`)).status).toBe(200);
+    readers[0]?.leave();
+    expect(await logged('stream ended')).toMatchObject({ code: 'GONE', streams: 1 });
+    const third = await openReader(stream);
+    expect(await third.events(3)).toHaveLength(3);
+  });
+
+  it('costs one look at the mirror, not one each', async () => {
+    const { db, settings, sandbox } = await filled({ items: 3 });
+    const { web } = await serve(db, { limits: { pollMs: 5 } });
+    const stream = `${web.url}/api/changes/stream?after=latest`;
+    const readers = await Promise.all(Array.from({ length: 100 }, () => openReader(stream)));
+    expect((await get(stream)).status).toBe(503);
+    sandbox.catalog.mutate({ create: 5, seed: 1 });
+    await load(settings, 'delta');
+    const read = await Promise.all(readers.map((reader) => reader.events(5)));
+    for (const events of read) expect(numbersOf(events)).toEqual(upTo(8, 4));
+  });
+});
+
+describe('at the end of the process', () => {
+  it('every stream is told, whatever it is doing, and can go on elsewhere', async () => {
+    const { db } = await filled({ items: 8_000, details: true });
+    const { web, log } = await serve(db, { limits: { graceMs: 60_000 } });
+    const stream = `${web.url}/api/changes/stream`;
+    const [idle, busy, stalled] = await Promise.all([
+      openReader(`${stream}?after=latest`),
+      openReader(stream),
+      openReader(stream),
+    ]);
+    await idle.until(() => true);
+    const begun = await busy.events(300);
+    const stopped = web.stop();
+    const rest = await Promise.all(
+      [idle, busy, stalled].map(async (reader) => {
+        const blocks: Block[] = [];
+        for await (const block of reader.blocks()) blocks.push(block);
+        return blocks;
+      }),
+    );
+    await stopped;
+    for (const blocks of rest) {
+      const end = blocks.at(-1);
+      expect(end).toMatchObject({ event: 'end', retry: expect.stringMatching(/^\d+$/) as string });
+      expect(JSON.parse(end?.data ?? '')).toMatchObject({ code: 'SHUTDOWN' });
+      expect(blocks.filter(({ event }) => event === 'end')).toHaveLength(1);
+      // Nothing was cut off in the middle.
+      for (const { data } of blocks) if (data !== undefined) JSON.parse(data);
+    }
+    const [, ofBusy = [], ofStalled = []] = rest.map((blocks) => numbersOf(blocks.filter(isEvent)));
+    const seen = [...numbersOf(begun), ...ofBusy];
+    expect(seen).toEqual(upTo(seen.length));
+    expect(ofStalled).toEqual(upTo(ofStalled.length));
+    expect(seen.length).toBeLessThan(8_000);
+    await expect(get(`${web.url}/healthz`)).rejects.toThrow(/ECONNREFUSED/);
+    await web.stop();
+    expect(log.filter(({ msg }) => msg === 'stream ended').map(({ code }) => code)).toEqual(
+      Array(3).fill('SHUTDOWN') as string[],
+    );
+
+    const next = await serve(db);
+    const headers = { 'Last-Event-ID': String(seen.length) };
+    const again = await openReader(`${next.web.url}/api/changes/stream`, headers);
+    expect(numbersOf(await again.events(8_000 - seen.length))).toEqual(upTo(8_000, seen.length + 1));
+  });
+
+  it('nobody who takes nothing holds it up', async () => {
+    const { db } = await filled({ items: 20_000, details: true });
+    const { web } = await serve(db, { limits: { graceMs: 20 } });
+    const [events, page] = await Promise.all([
+      openReader(`${web.url}/api/changes/stream`),
+      openReader(`${web.url}/api/changes?limit=10000`),
+    ]);
+    expect(events.response.statusCode).toBe(200);
+    expect(page.response.statusCode).toBe(200);
+    // Nor does one who never comes to the end of what it asks.
+    const { port } = new URL(web.url);
+    const halting = connect(Number(port), '127.0.0.1');
+    let told = '';
+    halting.setEncoding('utf8').on('data', (text: string) => {
+      told += text;
+    });
+    halting.write('GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\nGET /heal');
+    const closed = once(halting, 'close');
+    await once(halting, 'data');
+    await web.stop();
+    await closed;
+    // It was not the server's patience that came to an end: that answers 408.
+    expect(told).toMatch(/^HTTP\/1.1 200 /);
+    expect(told.match(/HTTP\/1.1/g)).toHaveLength(1);
+    const store = openStore(db);
+    expect(store.changes.lastSeq()).toBe(20_000);
+    store.close();
+  });
+});
+
+it('status tells the newest change that a stream brings', async () => {
+  const { db } = await filled({ items: 12 });
+  const { web } = await serve(db);
+  const { last_seq: last } = await getJson<{ last_seq: number }>(`${web.url}/api/status`);
+  const reader = await openReader(`${web.url}/api/changes/stream`);
+  expect(numbersOf(await reader.events(last)).at(-1)).toBe(last);
+});
