@@ -5,6 +5,7 @@ CREATE TABLE `parked` (
 	`state` text NOT NULL,
 	`reason` text NOT NULL,
 	`at` integer NOT NULL,
+	`freed` integer DEFAULT 0 NOT NULL,
 	`change` text NOT NULL,
 	PRIMARY KEY(`sink_id`, `seq`)
 );
@@ -37,7 +38,8 @@ CREATE TABLE `sinks` (
 	`acked_at` integer,
 	`error` text,
 	`error_at` integer,
-	`retry_at` integer
+	`retry_at` integer,
+	`stopped_at` integer
 );
 --> statement-breakpoint
 CREATE UNIQUE INDEX `sinks_name` ON `sinks` (`name`);--> statement-breakpoint

@@ -7,7 +7,7 @@ import { sinkConfig } from '../relay/settings.ts';
 import { haltedSinks } from '../relay/summary.ts';
 import { startRunDesk } from '../schedule/run-desk.ts';
 import { checkCron, startScheduler } from '../schedule/scheduler.ts';
-import { type Service, stopAll } from '../service.ts';
+import { type Service, serveUntil, stopAll } from '../service.ts';
 import { openStore, type Store } from '../store/store.ts';
 import { eventSource } from './changes.ts';
 import type { CommandContext } from './context.ts';
@@ -45,7 +45,7 @@ function sourceSettings(config: Config): SourceConfig {
   return source;
 }
 
-/** Serves until the first signal, then stops what was started, in reverse. */
+/** Serves until the first signal, or until a part cannot go on; then stops what was started, in reverse. */
 function role<C extends Config>(
   context: CommandContext,
   name: string,
@@ -60,11 +60,12 @@ function role<C extends Config>(
     log.info({ role: name, services: services.map((service) => service.name) }, 'started');
     // For a process manager that waits for readiness (pm2's wait_ready).
     process.send?.('ready');
-    if (!context.signal.aborted) {
-      await new Promise((resolve) => context.signal.addEventListener('abort', resolve, { once: true }));
+    try {
+      await serveUntil(context.signal, services);
+    } finally {
+      log.info({ role: name }, 'stopping');
+      await stopAll(services);
     }
-    log.info({ role: name }, 'stopping');
-    await stopAll(services);
     log.info({ role: name }, 'stopped');
     context.setExitCode(0);
   });

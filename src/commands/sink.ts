@@ -173,20 +173,17 @@ function parkedCommand(context: CommandContext): Command {
 }
 
 function skip(store: Store, sink: SinkRow, seq: number, nowMs: number): string {
-  const event = store.sinks.parked(sink.id).find((one) => one.seq === seq);
-  if (event?.state === 'refused') {
+  if (store.sinks.stateOf(sink.id, seq) === 'refused') {
     store.sinks.skip(sink.id, seq, nowMs);
-    return `event ${seq} is given up; later ones of ${event.vbid} are delivered now`;
+    return `event ${seq} is given up; later ones of its product are delivered now`;
   }
   const [change] = createHistory(store).after(seq - 1, 1);
-  // The relay names the event before which it stopped.
-  const isNext = sink.state === 'stopped' && sink.error?.startsWith(`event ${seq} of `) === true;
-  if (event !== undefined || !isNext || change?.seq !== seq) {
+  if (sink.stoppedAt !== seq || change?.seq !== seq) {
     throw new CatchwordError('USAGE', `${sink.name} has not refused event ${seq}`, {
       hint: `See: npx catchword sink parked ${sink.name}, and npx catchword sink list.`,
     });
   }
-  store.sinks.park(sink.id, { seq, state: 'skipped', reason: 'skipped by the operator', at: nowMs, change });
+  store.sinks.park(sink.id, { seq, reason: 'skipped by the operator', at: nowMs, change }, 'skipped');
   store.sinks.setState(sink.id, 'running');
   return `event ${seq} is given up; ${sink.name} goes on`;
 }

@@ -136,7 +136,7 @@ export async function feedSink(options: FeedOptions, stopping: AbortSignal, sign
   function isUpTo(sink: SinkRow, target: Sink, { incarnation, generation, cursor }: Mark): boolean {
     if (incarnation !== store.incarnation || generation < sink.beganGeneration || cursor >= sink.cursor) return false;
     // Those that were set free come by themselves.
-    const apart = store.sinks.parked(sink.id, 'ready').map(({ seq }) => seq);
+    const apart = store.sinks.ready(sink.id).map(({ seq }) => seq);
     for (let at = cursor; at < sink.cursor; ) {
       const batch = read(sink, target, at, apart);
       const [first] = batch?.events ?? [];
@@ -254,9 +254,9 @@ export async function feedSink(options: FeedOptions, stopping: AbortSignal, sign
   /** A single event was refused for good: it is set aside, or the sink stops before it. */
   function refuse(sink: SinkRow, { seq, vbid }: SinkEvent, reason: string): void {
     const at = clock.now();
-    const wasParked = store.sinks.parked(sink.id, 'ready').some((ready) => ready.seq === seq);
+    const wasParked = store.sinks.stateOf(sink.id, seq) === 'ready';
     if (config.refused === 'stop' && !wasParked) {
-      stop(sink, `event ${seq} of product ${vbid} was refused: ${reason}`);
+      stop(sink, `event ${seq} of product ${vbid} was refused: ${reason}`, seq);
       return;
     }
     if (++refusals >= MAX_REFUSALS) {
@@ -268,7 +268,7 @@ export async function feedSink(options: FeedOptions, stopping: AbortSignal, sign
       // A replay judges it again.
       if (row().generation !== session?.generation) return false;
       if (wasParked) store.sinks.refuseReady(sink.id, seq, reason, at);
-      else store.sinks.park(sink.id, { seq, state: 'refused', reason, at, change: recordOf(seq) });
+      else store.sinks.park(sink.id, { seq, reason, at, change: recordOf(seq) }, 'refused');
       return true;
     });
     if (!isParked) return;
@@ -282,11 +282,8 @@ export async function feedSink(options: FeedOptions, stopping: AbortSignal, sign
     return change;
   }
 
-  function stop(sink: SinkRow, reason: string): void {
-    guarded(() => {
-      store.sinks.fail(sink.id, reason, clock.now(), null);
-      store.sinks.setState(sink.id, 'stopped');
-    });
+  function stop(sink: SinkRow, reason: string, before: number | null = null): void {
+    guarded(() => store.sinks.stop(sink.id, reason, clock.now(), before));
     log.error({ sink: config.name, reason }, 'sink is stopped; see npx catchword sink list');
   }
 

@@ -34,8 +34,8 @@ export function reconcile(store: Store, sink: SinkRow, mark: Mark | null): Recon
   }
   // Delivery was to begin anew. It has not, or the sink has lost that it did.
   if (mark.generation < sink.beganGeneration) return adopt(store, sink, generation, sink.beganCursor);
-  if (mark.late > 0 && mark.generation === generation && mark.cursor === cursor) {
-    const done = store.sinks.parked(sink.id, 'ready').filter(({ seq }) => seq <= mark.late);
+  if (mark.late > 0 && mark.cursor === cursor) {
+    const done = store.sinks.ready(sink.id).filter(({ seq, freed }) => seq <= mark.late && freed <= mark.generation);
     store.sinks.unpark(
       sink.id,
       done.map(({ seq }) => seq),

@@ -72,6 +72,7 @@ export function startRelay({ store, sinks, clock, log, source }: RelayOptions): 
         await holdLease(store.relayLease, clock, log, feedAll);
       } catch (error) {
         if (stopping.signal.aborted) return;
+        if (error instanceof CatchwordError && error.code === 'MIRROR_WRITE_FAILED') throw error;
         const known = error instanceof CatchwordError && ['MIRROR_BUSY', 'LEASE_LOST'].includes(error.code);
         log[known ? 'debug' : 'error']({ reason: messageOf(error) }, 'the relay is not running, trying again');
         await clock.sleep(STAND_BY_MS, stopping.signal).catch(() => {});
@@ -80,12 +81,17 @@ export function startRelay({ store, sinks, clock, log, source }: RelayOptions): 
   }
 
   const running = run();
+  const failed = new Promise<never>((_, reject) => {
+    running.catch(reject);
+  });
+  failed.catch(() => {});
   return {
     name: 'relay',
+    failed,
     stop: async () => {
       stopping.abort();
       const timer = setTimeout(() => giveUp.abort(), GRACE_MS);
-      await running;
+      await running.catch(() => {});
       clearTimeout(timer);
     },
   };

@@ -1,4 +1,3 @@
-import { isAbsolute, relative } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { SinkSetting } from '../config.ts';
 import { CatchwordError, messageOf } from '../errors.ts';
@@ -31,15 +30,9 @@ function hostOf(url: URL, port: string): string {
   return `${url.hostname}:${url.port || port}`;
 }
 
-function shownPath(url: URL): string {
-  const path = pathOf(url);
-  const near = relative('.', path);
-  return near.startsWith('..') || isAbsolute(near) ? path : near;
-}
-
 const jsonl: Kind = {
   kind: 'jsonl',
-  address: shownPath,
+  address: pathOf,
   load: async () => (await import('./sinks/jsonl.ts')).createJsonlSink,
 };
 const webhook: Kind = {
@@ -60,12 +53,15 @@ const redis: Kind = {
 };
 const nats: Kind = {
   kind: 'nats',
-  address: (url) => `${hostOf(url, '4222')} ${url.searchParams.get('subject') ?? 'catalog.products'}`,
+  address: (url) => {
+    const names = ['stream', 'subject'].flatMap((name) => url.searchParams.get(name) ?? []);
+    return [hostOf(url, '4222'), ...(names.length > 0 ? names : ['catalog.products'])].join(' ');
+  },
   load: async () => (await import('./sinks/nats.ts')).createNatsSink,
 };
 const module: Kind = {
   kind: 'module',
-  address: shownPath,
+  address: pathOf,
   load: async (url) => {
     const loaded = (await import(pathToFileURL(pathOf(url)).href)) as { createSink?: SinkFactory };
     if (typeof loaded.createSink !== 'function') throw new Error('it exports no function createSink');

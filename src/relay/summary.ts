@@ -28,7 +28,7 @@ export function sinkSummary(store: Store, sink: SinkRow, nowMs: number) {
     lag_seconds: oldest === undefined ? (lag > 0 ? null : 0) : Math.max(0, Math.round((nowMs - oldest.at) / 1000)),
     delivered,
     rate: sink.ackedAt !== null && nowMs - sink.ackedAt < RATE_IS_OLD_MS ? sink.rate : 0,
-    parked: store.sinks.parked(id).filter(({ state }) => state !== 'skipped').length,
+    parked: store.sinks.parkedCount(id),
     acked_at: iso(sink.ackedAt),
     error,
     error_at: iso(sink.errorAt),

@@ -64,6 +64,7 @@ export function startRunDesk({ keeper, store, clock, log }: RunDeskOptions): Run
         log.info({ reason: known.message }, 'skipped: another process runs on this mirror');
         return;
       }
+      if (known?.code === 'MIRROR_WRITE_FAILED') throw known;
       failures++;
       const backoffMs = Math.min(RETRY_MAX_MS, RETRY_MIN_MS * 2 ** (failures - 1));
       const pauseMs = Math.max(known?.retryAfterMs ?? 0, backoffMs * (0.5 + clock.random() / 2));
@@ -101,13 +102,18 @@ export function startRunDesk({ keeper, store, clock, log }: RunDeskOptions): Run
   }
 
   const running = loop();
+  const failed = new Promise<never>((_, reject) => {
+    running.catch(reject);
+  });
+  failed.catch(() => {});
   return {
     name: 'run desk',
+    failed,
     submit,
     stop: async () => {
       stopping.abort();
       wake();
-      await running;
+      await running.catch(() => {});
     },
   };
 }

@@ -248,6 +248,7 @@ export const heldRemovals = sqliteTable(
  * - delivered: events confirmed so far
  * - rate: events a second, lately
  * - retry_at: when a failing store is tried again
+ * - stopped_at: the event before which the sink stopped, because it was refused; null for any other reason
  */
 export const sinks = sqliteTable(
   'sinks',
@@ -274,6 +275,7 @@ export const sinks = sqliteTable(
     error: text('error'),
     errorAt: integer('error_at'),
     retryAt: integer('retry_at'),
+    stoppedAt: integer('stopped_at'),
   },
   (table) => [uniqueIndex('sinks_name').on(table.name)],
 );
@@ -282,6 +284,7 @@ export const sinks = sqliteTable(
  * Events that a sink refused for good, and later ones of the same products. Their content is kept here: the log may be
  * pruned meanwhile.
  * - state: refused; waiting for an earlier one of its product; ready to be delivered; skipped (never to be delivered)
+ * - freed: since which generation it is ready
  * - change: JSON of RecordedChange
  */
 export const parked = sqliteTable(
@@ -293,6 +296,7 @@ export const parked = sqliteTable(
     state: text('state', { enum: ['refused', 'waiting', 'ready', 'skipped'] }).notNull(),
     reason: text('reason').notNull(),
     at: integer('at').notNull(),
+    freed: integer('freed').notNull().default(0),
     change: text('change').notNull(),
   },
   (table) => [primaryKey({ columns: [table.sinkId, table.seq] })],

@@ -42,6 +42,8 @@ export interface SinkRow {
   readonly error: string | null;
   readonly errorAt: number | null;
   readonly retryAt: number | null;
+  /** The event before which it stopped because it was refused. */
+  readonly stoppedAt: number | null;
 }
 
 export type ParkedState = 'refused' | 'waiting' | 'ready' | 'skipped';
@@ -52,8 +54,13 @@ export interface ParkedEvent {
   readonly state: ParkedState;
   readonly reason: string;
   readonly at: number;
+  /** Since which generation it is ready. */
+  readonly freed: number;
   readonly change: RecordedChange;
 }
+
+/** What is to be parked. */
+export type Refused = Pick<ParkedEvent, 'seq' | 'reason' | 'at' | 'change'>;
 
 /** Records that a sink was not told of. */
 export interface SinkGap {
@@ -93,16 +100,23 @@ export interface SinkStore {
   clearError(id: number): void;
   fail(id: number, error: string, atMs: number, retryAtMs: number | null): void;
   setState(id: number, state: SinkState): void;
+  /** @param seq the event before which it stops, where that is why */
+  stop(id: number, error: string, atMs: number, seq: number | null): void;
   /** Begins anew after `cursor`; with `backfill`, with the products as of now, tombstones included. */
   replay(id: number, cursor: number, backfill: boolean): void;
 
   parked(id: number, state?: ParkedState, limit?: number): ParkedEvent[];
+  /** Without what the events hold. Those that were skipped do not count as parked. */
+  parkedCount(id: number): number;
+  /** Events that were set free, in order. */
+  ready(id: number): Pick<ParkedEvent, 'seq' | 'freed'>[];
+  stateOf(id: number, seq: number): ParkedState | undefined;
   /** Products of which later events have to wait. */
   blocked(id: number): Set<string>;
   skipped(id: number): Set<number>;
-  park(id: number, event: Omit<ParkedEvent, 'vbid'>): void;
+  park(id: number, event: Refused, state: 'refused' | 'skipped'): void;
   /** Sets changes aside that wait for an earlier one; what is parked already stays as it is. */
-  parkWaiting(id: number, events: readonly Omit<ParkedEvent, 'vbid' | 'state'>[]): void;
+  parkWaiting(id: number, events: readonly Refused[]): void;
   /** Parks what was set free: `seq`, and as waiting all later events of its product. */
   refuseReady(id: number, seq: number, reason: string, atMs: number): void;
   unpark(id: number, seqs: readonly number[]): void;
@@ -116,7 +130,7 @@ export interface SinkStore {
 const ROW = `id, name, kind, address, configured, state, generation, began_generation AS beganGeneration,
   began_cursor AS beganCursor, opened, cursor, backfill_to AS backfillTo,
   backfill_removed AS backfillRemoved, take_over AS takeOver, delivered, rate, acked_at AS ackedAt, error,
-  error_at AS errorAt, retry_at AS retryAt`;
+  error_at AS errorAt, retry_at AS retryAt, stopped_at AS stoppedAt`;
 
 type Flag = 'configured' | 'opened' | 'backfillRemoved' | 'takeOver';
 type Raw = Omit<SinkRow, Flag> & Record<Flag, number>;
@@ -158,7 +172,8 @@ function prepareSinks(sqlite: Database) {
          began_generation = max(began_generation, :began) WHERE id = :id`,
     ),
     fail: sqlite.prepare('UPDATE sinks SET error = ?, error_at = ?, retry_at = ? WHERE id = ?'),
-    setState: sqlite.prepare('UPDATE sinks SET state = ?, retry_at = NULL WHERE id = ?'),
+    setState: sqlite.prepare('UPDATE sinks SET state = ?, retry_at = NULL, stopped_at = NULL WHERE id = ?'),
+    stop: sqlite.prepare("UPDATE sinks SET state = 'stopped', stopped_at = ? WHERE id = ?"),
     replay: sqlite.prepare(
       `UPDATE sinks SET generation = generation + 1, began_generation = generation + 1, began_cursor = :cursor,
          cursor = :cursor, take_over = :backfill, retry_at = NULL,
@@ -176,9 +191,18 @@ interface RawParked extends Omit<ParkedEvent, 'change'> {
 function prepareParked(sqlite: Database) {
   return {
     all: sqlite.prepare<{ id: number; state: string | null; limit: number }, RawParked>(
-      `SELECT seq, vbid, state, reason, at, change FROM parked
+      `SELECT seq, vbid, state, reason, at, freed, change FROM parked
        WHERE sink_id = :id AND (:state IS NULL OR state = :state) ORDER BY seq LIMIT :limit`,
     ),
+    count: sqlite
+      .prepare<[number], number>("SELECT count(*) FROM parked WHERE sink_id = ? AND state <> 'skipped'")
+      .pluck(),
+    ready: sqlite.prepare<[number], Pick<ParkedEvent, 'seq' | 'freed'>>(
+      "SELECT seq, freed FROM parked WHERE sink_id = ? AND state = 'ready' ORDER BY seq",
+    ),
+    stateOf: sqlite
+      .prepare<[number, number], ParkedState>('SELECT state FROM parked WHERE sink_id = ? AND seq = ?')
+      .pluck(),
     blocked: sqlite
       .prepare<[number], string>(
         "SELECT DISTINCT vbid FROM parked WHERE sink_id = ? AND state IN ('refused', 'waiting')",
@@ -198,8 +222,9 @@ function prepareParked(sqlite: Database) {
     setState: sqlite.prepare('UPDATE parked SET state = ?, reason = ?, at = ? WHERE sink_id = ? AND seq = ?'),
     /** Later events of the product of `seq`. */
     later: sqlite.prepare(
-      `UPDATE parked SET state = :to WHERE sink_id = :sink AND seq > :seq AND state = :from
-         AND vbid = (SELECT vbid FROM parked WHERE sink_id = :sink AND seq = :seq)`,
+      `UPDATE parked SET state = :to, freed = (SELECT generation FROM sinks WHERE id = :sink)
+         WHERE sink_id = :sink AND seq > :seq AND state = :from
+           AND vbid = (SELECT vbid FROM parked WHERE sink_id = :sink AND seq = :seq)`,
     ),
   };
 }
@@ -215,7 +240,7 @@ export function createSinkStore(sqlite: Database): SinkStore {
      ON CONFLICT (sink_id, after) DO UPDATE SET up_to = excluded.up_to, at = excluded.at`,
   );
 
-  function values(id: number, { seq, state, reason, at, change }: Omit<ParkedEvent, 'vbid'>): unknown[] {
+  function values(id: number, { seq, reason, at, change }: Refused, state: ParkedState): unknown[] {
     return [id, seq, change.vbid, state, reason, at, JSON.stringify(change)];
   }
 
@@ -255,6 +280,10 @@ export function createSinkStore(sqlite: Database): SinkStore {
     setState: (id, state) => {
       sinks.setState.run(state, id);
     },
+    stop: (id, error, atMs, seq) => {
+      sinks.fail.run(error, atMs, null, id);
+      sinks.stop.run(seq, id);
+    },
     replay: (id, cursor, backfill) => {
       sinks.replay.run({ id, cursor, backfill: backfill ? 1 : 0 });
       // What is delivered again is judged again.
@@ -266,12 +295,15 @@ export function createSinkStore(sqlite: Database): SinkStore {
         .map((event) => ({ ...event, change: JSON.parse(event.change) as RecordedChange })),
     blocked: (id) => new Set(parked.blocked.all(id)),
     skipped: (id) => new Set(parked.skipped.all(id)),
-    park: (id, event) => {
-      parked.add.run(values(id, event));
+    parkedCount: (id) => parked.count.get(id) ?? 0,
+    ready: (id) => parked.ready.all(id),
+    stateOf: (id, seq) => parked.stateOf.get(id, seq),
+    park: (id, event, state) => {
+      parked.add.run(values(id, event, state));
     },
     parkWaiting: (id, events) => {
       // Among them is the refused event itself.
-      for (const event of events) parked.addNew.run(values(id, { ...event, state: 'waiting' }));
+      for (const event of events) parked.addNew.run(values(id, event, 'waiting'));
     },
     refuseReady: (id, seq, reason, atMs) => {
       parked.later.run({ sink: id, seq, from: 'ready', to: 'waiting' });
@@ -281,9 +313,9 @@ export function createSinkStore(sqlite: Database): SinkStore {
       for (const seq of seqs) parked.remove.run(id, seq);
     },
     skip: (id, seq, atMs) => {
+      sinks.renew.run(id);
       parked.later.run({ sink: id, seq, from: 'waiting', to: 'ready' });
       parked.setState.run('skipped', 'skipped by the operator', atMs, id, seq);
-      sinks.renew.run(id);
     },
     gaps: (id) => gaps.all(id),
     addGap: (id, { after, upTo, at }) => {

@@ -35,7 +35,7 @@ async function relay(bench: Workbench, env: Record<string, string>, directory: s
 it('lists, pauses, resumes and replays', async () => {
   const { bench, directory, env, sink, list } = open();
   bench.change(books(5, 1));
-  expect(await list()).toEqual([{ name: 'file', kind: 'jsonl', address: 'out.jsonl', state: 'new' }]);
+  expect(await list()).toEqual([{ name: 'file', kind: 'jsonl', address: join(directory, 'out.jsonl'), state: 'new' }]);
   await relay(bench, env, directory);
   bench.change(books(3, 2));
   expect(await list()).toMatchObject([
@@ -80,8 +80,8 @@ it('shows what is parked, and skips it', async () => {
     bench.store.sinks.configure({ name: 'file', kind: 'jsonl', address: 'out.jsonl' });
     const [first, second] = bench.events();
     if (first === undefined || second === undefined) throw new Error('no events');
-    bench.store.sinks.park(1, { seq: 1, state: 'refused', reason: 'it is poison', at: 0, change: first });
-    bench.store.sinks.park(1, { seq: 2, state: 'waiting', reason: 'waits', at: 0, change: { ...second, vbid: 'P0' } });
+    bench.store.sinks.park(1, { seq: 1, reason: 'it is poison', at: 0, change: first }, 'refused');
+    bench.store.sinks.parkWaiting(1, [{ seq: 2, reason: 'waits', at: 0, change: { ...second, vbid: 'P0' } }]);
   });
   expect((await sink('parked', 'file')).stdout).toMatch(/1 +P0 +created +refused +1970-01-01 00:00:00 +it is poison\n/);
   expect(JSON.parse((await sink('parked', 'file', '--json')).stdout)).toMatchObject([

@@ -2,11 +2,13 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { expect, it, onTestFinished } from 'vitest';
 import { systemClock } from '../../src/clock.ts';
+import { CatchwordError } from '../../src/errors.ts';
 import { createLog } from '../../src/log.ts';
 import type { SinkTarget } from '../../src/relay/contract/checks.ts';
 import { openWorkbench, until } from '../../src/relay/contract/workbench.ts';
 import { startRelay } from '../../src/relay/relay.ts';
 import { sinkConfig } from '../../src/relay/settings.ts';
+import { serveUntil } from '../../src/service.ts';
 import { books } from './feeding.ts';
 import { jsonlTarget } from './targets.ts';
 
@@ -70,4 +72,26 @@ it('takes over when the other relay of the mirror is gone, and not before', asyn
   bench.change(books(10, 2));
   await until('the second delivers', () => bench.store.sinks.get('file')?.cursor === 20);
   expect((await target.read()).seqs).toEqual(Array.from({ length: 20 }, (_, index) => index + 1));
+});
+
+it('ends when the mirror cannot be written any more, so that it is started anew', async () => {
+  const bench = openWorkbench();
+  const target = await jsonlTarget();
+  bench.change(books(3, 1));
+  const fails = (): never => {
+    throw new CatchwordError('MIRROR_WRITE_FAILED', 'writing the mirror failed: disk is full');
+  };
+  const relay = startRelay({
+    ...{ clock: systemClock, log: createLog('silent'), source: 'http://service.example' },
+    store: { ...bench.store, sinks: { ...bench.store.sinks, ack: fails } },
+    sinks: [config('full', target.url)],
+  });
+  onTestFinished(async () => {
+    await relay.stop();
+    await bench.close();
+    await target.remove();
+  });
+  await expect(serveUntil(new AbortController().signal, [relay])).rejects.toMatchObject({
+    code: 'MIRROR_WRITE_FAILED',
+  });
 });

@@ -3,9 +3,9 @@ import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { systemClock } from '../../src/clock.ts';
 import { createLog } from '../../src/log.ts';
-import { SINK_NAME, until, type Workbench } from '../../src/relay/contract/workbench.ts';
+import { altered, SINK_NAME, until, type Workbench } from '../../src/relay/contract/workbench.ts';
 import { startRelay } from '../../src/relay/relay.ts';
-import { type SinkConfig, sinkConfig } from '../../src/relay/settings.ts';
+import { sinkConfig } from '../../src/relay/settings.ts';
 import { SinkError } from '../../src/relay/sink.ts';
 import { books, feeding } from './feeding.ts';
 import { jsonlTarget } from './targets.ts';
@@ -53,13 +53,8 @@ it('is sent what it lost, also where events were set free meanwhile', async () =
   await bench.caughtUp();
   await bench.stop();
   keepLines(fileOf(target), 50);
-  const { id } = bench.sink();
-  const [change] = bench.events();
-  if (change === undefined) throw new Error('no event');
-  bench.store.write(() => {
-    bench.store.sinks.park(id, { seq: 1, state: 'refused', reason: 'poison', at: 0, change });
-    bench.store.sinks.skip(id, 1, 0);
-  });
+  refuse(bench, 1);
+  skip(bench, 1);
   bench.change(books(1, 2));
   bench.start(config);
   await until('all is there', async () => (await target.read()).seqs?.length === 101);
@@ -89,20 +84,13 @@ it('nothing comes twice where the operator skips while a batch is on its way', a
   bench.change(books(4_000, 1));
   const { sinks } = bench.store;
   let turns = 0;
-  const skipping: SinkConfig = {
-    ...config,
-    make: async () => {
-      const sink = await config.make();
-      return {
-        ...sink,
-        batch: { events: 50, chars: 1_000_000 },
-        deliver: async (events, mark, signal) => {
-          await sink.deliver(events, mark, signal);
-          if (++turns % 10 === 0) bench.store.write(() => sinks.skip(bench.sink().id, 999_999, 0));
-        },
-      };
+  const skipping = altered(config, (sink) => ({
+    batch: { events: 50, chars: 1_000_000 },
+    deliver: async (events, mark, signal) => {
+      await sink.deliver(events, mark, signal);
+      if (++turns % 10 === 0) bench.store.write(() => sinks.skip(bench.sink().id, 999_999, 0));
     },
-  };
+  }));
   bench.start(skipping);
   await bench.caughtUp();
   expect((await target.read()).seqs).toEqual(numbers(1, 4_000));
@@ -131,8 +119,8 @@ it('nothing comes twice where it was killed while the file was rotated', async (
 function refuse(bench: Workbench, seq: number): void {
   const [change] = bench.events(seq - 1);
   if (change === undefined) throw new Error(`no event ${seq}`);
-  const parked = { seq, state: 'refused', reason: 'poison', at: 0, change } as const;
-  bench.store.write(() => bench.store.sinks.park(bench.sink().id, parked));
+  const parked = { seq, reason: 'poison', at: 0, change };
+  bench.store.write(() => bench.store.sinks.park(bench.sink().id, parked, 'refused'));
 }
 
 function skip(bench: Workbench, seq: number): void {
@@ -156,6 +144,29 @@ it('what waits behind a refused event is not lost in a crash', async () => {
   expect((await target.read()).seqs).toEqual([1, 2, 3, 5, 4]);
 });
 
+it('what was set free does not come twice where it was not noted, and another event was skipped since', async () => {
+  const { bench, target, config } = await feeding(jsonlTarget());
+  bench.start(config);
+  bench.change(books(3, 1));
+  await bench.caughtUp();
+  await bench.stop();
+  refuse(bench, 1);
+  refuse(bench, 2);
+  bench.change(books(2, 2));
+  bench.change(books(2, 3));
+  bench.change(books(3, 4).slice(2));
+  bench.start(config);
+  await bench.caughtUp();
+  await bench.stop();
+  skip(bench, 2);
+  await bench.crash(config);
+  skip(bench, 1);
+  bench.start(config);
+  await until('what waited is there', async () => (await target.read()).seqs?.length === 8);
+  await until('and noted', () => bench.store.sinks.parkedCount(bench.sink().id) === 0);
+  expect((await target.read()).seqs).toEqual([1, 2, 3, 8, 5, 7, 4, 6]);
+});
+
 it('what waits is delivered where its event is skipped while the batch is on its way', async () => {
   const { bench, target, config } = await feeding(jsonlTarget());
   bench.start(config);
@@ -165,20 +176,13 @@ it('what waits is delivered where its event is skipped while the batch is on its
   refuse(bench, 1);
   bench.change([...books(2, 2).slice(1), ...books(1, 3)]);
   let skipped = false;
-  const skipping: SinkConfig = {
-    ...config,
-    make: async () => {
-      const sink = await config.make();
-      return {
-        ...sink,
-        deliver: async (events, mark, signal) => {
-          await sink.deliver(events, mark, signal);
-          if (!skipped) skip(bench, 1);
-          skipped = true;
-        },
-      };
+  const skipping = altered(config, (sink) => ({
+    deliver: async (events, mark, signal) => {
+      await sink.deliver(events, mark, signal);
+      if (!skipped) skip(bench, 1);
+      skipped = true;
     },
-  };
+  }));
   bench.start(skipping);
   await until('what waited is there', async () => (await target.read()).seqs?.length === 4);
   bench.change(books(1, 4));
@@ -193,21 +197,14 @@ it('a replay that is ordered while the sink is opened is delivered once', async 
   await bench.caughtUp();
   await bench.stop();
   let replayed = false;
-  const late: SinkConfig = {
-    ...config,
-    make: async () => {
-      const sink = await config.make();
-      return {
-        ...sink,
-        open: async (mark, newest, signal) => {
-          const told = await sink.open(mark, newest, signal);
-          if (!replayed) bench.store.write(() => bench.store.sinks.replay(bench.sink().id, 1, false));
-          replayed = true;
-          return told;
-        },
-      };
+  const late = altered(config, (sink) => ({
+    open: async (mark, newest, signal) => {
+      const told = await sink.open(mark, newest, signal);
+      if (!replayed) bench.store.write(() => bench.store.sinks.replay(bench.sink().id, 1, false));
+      replayed = true;
+      return told;
     },
-  };
+  }));
   bench.start(late);
   await bench.caughtUp();
   bench.change(books(1, 2));
@@ -218,19 +215,12 @@ it('a replay that is ordered while the sink is opened is delivered once', async 
 it('parks nothing where the sink itself cannot be opened', async () => {
   const { bench, target, config } = await feeding(jsonlTarget());
   let opened = 0;
-  const unwilling: SinkConfig = {
-    ...config,
-    make: async () => {
-      const sink = await config.make();
-      return {
-        ...sink,
-        open: async (mark, newest, signal) => {
-          if (++opened < 4) throw new SinkError('refused', 'not today');
-          return await sink.open(mark, newest, signal);
-        },
-      };
+  const unwilling = altered(config, (sink) => ({
+    open: async (mark, newest, signal) => {
+      if (++opened < 4) throw new SinkError('refused', 'not today');
+      return await sink.open(mark, newest, signal);
     },
-  };
+  }));
   bench.change(books(3, 1));
   bench.start(unwilling);
   await until('the failure is noted', () => bench.store.sinks.get(SINK_NAME)?.error === 'not today');

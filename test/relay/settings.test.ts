@@ -1,4 +1,4 @@
-import { join } from 'node:path';
+import { resolve } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { loadConfig } from '../../src/config.ts';
 import { openWorkbench } from '../../src/relay/contract/workbench.ts';
@@ -25,13 +25,14 @@ describe('a sink of the settings', () => {
   });
 
   it.each([
-    ['jsonl:data/out.jsonl', 'jsonl', join('data', 'out.jsonl')],
+    ['jsonl:data/out.jsonl', 'jsonl', resolve('data/out.jsonl')],
     ['jsonl:/var/out%20put.jsonl', 'jsonl', '/var/out put.jsonl'],
-    ['jsonl:100%.jsonl', 'jsonl', '100%.jsonl'],
+    ['jsonl:100%.jsonl', 'jsonl', resolve('100%.jsonl')],
     ['webhook+https://h.example/secret/path?token=1#batch=3', 'webhook', 'https://h.example'],
     ['postgres://u:p%40%@db.example/shop?table=a.b', 'postgres', 'db.example:5432/shop a.b'],
     ['redis://:p@[::1]:7/2?stream=s', 'redis', '[::1]:7/2 s'],
     ['nats://u:p@n.example', 'nats', 'n.example:4222 catalog.products'],
+    ['nats://n.example?subject=a.b&stream=S', 'nats', 'n.example:4222 S a.b'],
   ])('%s is shown without what is secret', (url, kind, address) => {
     expect(config(url)).toMatchObject({ kind, address, refused: 'park' });
   });
@@ -68,7 +69,7 @@ it('a sink that moves to another address begins anew there, and what the old one
     sinks.reconcile(1, 1, 3);
     const [change] = bench.events();
     if (change === undefined) throw new Error('no event');
-    sinks.park(1, { seq: 1, state: 'refused', reason: 'poison', at: 0, change });
+    sinks.park(1, { seq: 1, reason: 'poison', at: 0, change }, 'refused');
     sinks.configure({ name: 'x', kind: 'jsonl', address: 'old' });
   });
   expect(sinks.get('x')).toMatchObject({ cursor: 3 });

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { type SinkConfig, sinkConfig } from '../settings.ts';
-import { type Sink, SinkError } from '../sink.ts';
-import { openWorkbench, SINK_NAME, until, type Version, type Workbench } from './workbench.ts';
+import { SinkError } from '../sink.ts';
+import { altered, limited, openWorkbench, SINK_NAME, until, type Version, type Workbench } from './workbench.ts';
 
 /*
  * What every sink must keep, for any test runner:
@@ -85,27 +85,6 @@ async function onScene(subject: SinkSubject, work: (scene: Scene) => Promise<voi
   }
 }
 
-/** The same sink, with `deliver` changed. */
-function altered(config: SinkConfig, deliver: (sink: Sink) => Sink['deliver']): SinkConfig {
-  return {
-    ...config,
-    make: async () => {
-      const sink = await config.make();
-      return { ...sink, deliver: deliver(sink) };
-    },
-  };
-}
-
-function smaller(config: SinkConfig, events: number): SinkConfig {
-  return {
-    ...config,
-    make: async () => {
-      const sink = await config.make();
-      return { ...sink, batch: { ...sink.batch, events } };
-    },
-  };
-}
-
 async function delivers({ bench, config, expectAll }: Scene): Promise<void> {
   bench.start(config);
   await bench.caughtUp();
@@ -126,7 +105,7 @@ async function fills({ bench, config, expectAll }: Scene): Promise<void> {
   const asOf = bench.store.changes.lastSeq();
   const newest = new Map(bench.events().map((event) => [event.vbid, event]));
   const first = [...newest.values()].filter((event) => event.body !== null).map(({ seq }) => seq);
-  const slow = smaller(config, 50);
+  const slow = altered(config, limited(50));
   for (let round = 0; round < 4; round++) {
     bench.start(slow);
     await until('the sink moves', () => (bench.store.sinks.get(SINK_NAME)?.cursor ?? 0) > round * 250);
@@ -141,7 +120,7 @@ async function fills({ bench, config, expectAll }: Scene): Promise<void> {
 
 async function crashes({ bench, config, target, expectAll }: Scene): Promise<void> {
   bench.change(versions(40, 1));
-  const slow = smaller(config, 10);
+  const slow = altered(config, limited(10));
   await bench.crash(slow);
   bench.change(versions(10, 2));
   await bench.crash(slow);
@@ -166,13 +145,13 @@ async function restarts({ bench, config, expectAll }: Scene): Promise<void> {
 }
 
 async function outage({ bench, config, target, expectAll }: Scene): Promise<void> {
-  bench.start(smaller(config, 20));
+  bench.start(altered(config, limited(20)));
   bench.change(versions(50, 1));
   await bench.caughtUp();
   await target.interrupt();
   bench.change(versions(50, 2));
   await bench.stop();
-  bench.start(smaller(config, 20));
+  bench.start(altered(config, limited(20)));
   await until('the failure is noted', () => bench.sink().error !== null);
   assert.equal(bench.sink().state, 'running');
   bench.change(versions(30, 3));
@@ -184,10 +163,12 @@ async function outage({ bench, config, target, expectAll }: Scene): Promise<void
 /** Refuses changes of one product until `pardon` is called. */
 async function poison({ bench, config, target, expectAll }: Scene): Promise<void> {
   const bad = { seq: 0 };
-  const picky = altered(config, (sink) => async (events, mark, signal) => {
-    if (events.some(({ seq }) => seq === bad.seq)) throw new SinkError('refused', 'this one is refused by the check');
-    await sink.deliver(events, mark, signal);
-  });
+  const picky = altered(config, (sink) => ({
+    deliver: async (events, mark, signal) => {
+      if (events.some(({ seq }) => seq === bad.seq)) throw new SinkError('refused', 'this one is refused by the check');
+      await sink.deliver(events, mark, signal);
+    },
+  }));
   bench.change(versions(30, 1));
   bad.seq = 12;
   bench.start(picky);
@@ -225,11 +206,14 @@ async function poison({ bench, config, target, expectAll }: Scene): Promise<void
 
 async function slowly({ bench, config, expectAll }: Scene): Promise<void> {
   let turn = 0;
-  const slow = altered(smaller(config, 25), (sink) => async (events, mark, signal) => {
-    for (let wait = 0; wait < turn % 4; wait++) await new Promise((resolve) => setImmediate(resolve));
-    turn++;
-    await sink.deliver(events, mark, signal);
-  });
+  const slow = altered(config, (sink) => ({
+    ...limited(25)(sink),
+    deliver: async (events, mark, signal) => {
+      for (let wait = 0; wait < turn % 4; wait++) await new Promise((resolve) => setImmediate(resolve));
+      turn++;
+      await sink.deliver(events, mark, signal);
+    },
+  }));
   bench.start(slow);
   for (let round = 1; round <= 10; round++) {
     bench.change(versions(40, round));

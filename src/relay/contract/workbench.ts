@@ -14,6 +14,7 @@ import type { SinkRow } from '../../store/sinks.ts';
 import { openStore, type Store } from '../../store/store.ts';
 import { startRelay } from '../relay.ts';
 import type { SinkConfig } from '../settings.ts';
+import type { Sink } from '../sink.ts';
 
 /** A mirror of a check's own, whose products it changes as it likes, and a relay that feeds a sink from it. */
 export interface Workbench {
@@ -88,6 +89,22 @@ function withoutAck(store: Store): Store {
     throw new CatchwordError('LEASE_LOST', 'this check ends the relay here');
   };
   return { ...store, sinks: { ...store.sinks, ack } };
+}
+
+/** The same sink, with some of it changed. */
+export function altered(config: SinkConfig, change: (sink: Sink) => Partial<Sink>): SinkConfig {
+  return {
+    ...config,
+    make: async () => {
+      const sink = await config.make();
+      return { ...sink, ...change(sink) };
+    },
+  };
+}
+
+/** As a change for `altered`: smaller batches. */
+export function limited(events: number): (sink: Sink) => Pick<Sink, 'batch'> {
+  return ({ batch }) => ({ batch: { ...batch, events } });
 }
 
 export function openWorkbench(): Workbench {
