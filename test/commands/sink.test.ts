@@ -53,7 +53,7 @@ it('lists, pauses, resumes and replays', async () => {
   ]);
   const { stdout } = await sink('list');
   expect(stdout).toMatch(
-    /^name +kind +where +cursor +behind +for +state +rate +parked\nfile +jsonl +out\.jsonl +5 +3 /,
+    /^name +kind +where +cursor +behind +for +state +rate +parked\nfile +jsonl +\S+out\.jsonl +5 +3 /,
   );
 
   expect(await sink('pause', 'file')).toMatchObject({ code: 0, stdout: 'file is paused\n' });
