@@ -23,6 +23,7 @@ CREATE TABLE `sinks` (
 	`name` text NOT NULL,
 	`kind` text NOT NULL,
 	`address` text NOT NULL,
+	`identity` text NOT NULL,
 	`configured` integer DEFAULT true NOT NULL,
 	`state` text DEFAULT 'running' NOT NULL,
 	`generation` integer DEFAULT 1 NOT NULL,

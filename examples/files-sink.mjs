@@ -41,7 +41,11 @@ export function createSink({ url }) {
     async close() {},
 
     async check() {
-      await mkdir(directory, { recursive: true });
+      const exists = await access(directory).then(
+        () => true,
+        () => false,
+      );
+      if (!exists) return 'will be made';
       await access(directory, constants.W_OK);
       return 'can be written';
     },

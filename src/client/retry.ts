@@ -42,6 +42,8 @@ export function parseRetryAfter(value: string | undefined, nowMs: number): numbe
   const text = value?.trim() ?? '';
   if (/^\d+$/.test(text)) return Number(text) * 1_000;
   // Every form of an HTTP date names its weekday first; Date.parse alone would take much else for a date.
-  const dateMs = /^[A-Z][a-z]+,? /.test(text) ? Date.parse(text) : Number.NaN;
+  const named = /^[A-Z][a-z]+,? /.test(text);
+  // Its oldest form names no time zone: it is UTC, as the others are.
+  const dateMs = named ? Date.parse(/ (GMT|UTC|[+-]\d{4})$/.test(text) ? text : `${text} GMT`) : Number.NaN;
   return Number.isNaN(dateMs) ? undefined : Math.max(0, dateMs - nowMs);
 }

@@ -4,6 +4,7 @@ import { eventText } from '../catalog/event.ts';
 import { type Config, loadConfig } from '../config.ts';
 import { createHistory } from '../store/history.ts';
 import { openStore } from '../store/store.ts';
+import { checkPlace } from '../web/parameters.ts';
 import type { CommandContext } from './context.ts';
 import { wholeNumber } from './format.ts';
 
@@ -39,6 +40,7 @@ async function print(
   const config = loadConfig(context.environment);
   const store = openStore(config.db, { mustExist: true });
   try {
+    checkPlace('--after', after, store.changes.lastSeq());
     const history = createHistory(store);
     const source = eventSource(config);
     let cursor = after;

@@ -45,18 +45,18 @@ export function optionsIn(url: URL): URLSearchParams {
 
 /**
  * @param shape zod types of the options that this kind of sink has, besides those of every sink
- * @param others whether more may stand there that are not catchword's
+ * @param others options that are not catchword's and may stand there as well
  * @throws CatchwordError CONFIG_INVALID naming the option
  */
 export function readOptions<S extends z.ZodRawShape>(
   url: URL,
   shape: S,
-  others: 'refuse' | 'ignore' = 'refuse',
+  others: readonly string[] = [],
 ): z.output<z.ZodObject<S>> {
   const known = { ...shape, ...COMMON_OPTIONS };
   const given = Object.fromEntries(optionsIn(url));
-  const unknown = Object.keys(given).filter((name) => !Object.hasOwn(known, name));
-  if (others === 'refuse' && unknown.length > 0) {
+  const unknown = Object.keys(given).filter((name) => !Object.hasOwn(known, name) && !others.includes(name));
+  if (unknown.length > 0) {
     throw new CatchwordError('CONFIG_INVALID', `there is no option ${unknown.join(', ')}`, {
       hint: `Options are: ${Object.keys(known).join(', ')}.`,
     });

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { pathToFileURL } from 'node:url';
 import type { SinkSetting } from '../config.ts';
 import { CatchwordError, messageOf } from '../errors.ts';
@@ -11,8 +12,10 @@ export type RefusedPolicy = 'park' | 'stop';
 export interface SinkConfig {
   readonly name: string;
   readonly kind: string;
-  /** Where it is, without credentials: for people, and to notice that it has moved. */
+  /** Where it is, without credentials: for people. */
   readonly address: string;
+  /** Another one is another store. */
+  readonly identity: string;
   readonly refused: RefusedPolicy;
   /** Texts that no message may show. */
   readonly secrets: readonly string[];
@@ -82,6 +85,11 @@ const KINDS: Readonly<Record<string, Kind>> = {
   'module:': module,
 };
 
+/** Of what is not shown: it may be a secret, and tells one receiver from another. */
+function digestOf({ pathname, search }: URL): string {
+  return createHash('sha256').update(`${pathname}${search}`).digest('base64url');
+}
+
 function parseUrl(text: string): { url: URL; kind: Kind } | null {
   const kind = KINDS[/^[a-z+]+:/.exec(text)?.[0] ?? ''];
   // Only with the protocol that they are known by are host and path taken apart.
@@ -89,11 +97,16 @@ function parseUrl(text: string): { url: URL; kind: Kind } | null {
   return kind === undefined || !URL.canParse(address) ? null : { url: new URL(address), kind };
 }
 
+/** Options that are secret wherever they stand; a receiver's own query always is. */
+const SECRET_NAME = /pass|secret|token|key|auth|credential/i;
+
 function secretsOf(url: URL, secret: string | undefined): string[] {
   const found = [secret, url.password, decoded(url.password)];
   // Without a password, it is a token.
   if (url.password === '') found.push(url.username, decoded(url.username));
-  if (/^https?:$/.test(url.protocol)) found.push(url.pathname, ...url.searchParams.values());
+  if (/^https?:$/.test(url.protocol)) found.push(url.pathname, decoded(url.pathname));
+  const values = [...url.searchParams].filter(([name]) => /^https?:$/.test(url.protocol) || SECRET_NAME.test(name));
+  for (const [, value] of values) found.push(value, encodeURIComponent(value));
   // What is shorter stands in other words, too.
   return found.filter((text): text is string => text !== undefined && text.length >= 4);
 }
@@ -134,19 +147,23 @@ export function sinkConfig({ env, name, url: text, secret }: SinkSetting): SinkC
   const settings: SinkSettings = { name, url, secret };
   const refused = COMMON_OPTIONS.refused.safeParse(optionsIn(url).get('refused') ?? undefined);
   if (!refused.success) throw invalid(env, 'refused is neither park nor stop', 'Use refused=park or refused=stop.');
+  const address = kind.address(url);
+  const secrets = secretsOf(url, secret);
   return {
     name,
     kind: kind.kind,
-    address: kind.address(url),
+    address,
+    identity: kind === webhook || kind === module ? `${address} ${digestOf(url)}` : address,
     refused: refused.data,
-    secrets: secretsOf(url, secret),
+    secrets,
     make: async () => {
       try {
         const create = await kind.load(url);
         return await create(settings);
       } catch (error) {
-        if (error instanceof CatchwordError) throw invalid(env, error.message, error.hint);
-        throw invalid(env, `${kind.address(url)} cannot be used (${messageOf(error)})`, undefined);
+        const shown = withoutSecrets({ secrets }, messageOf(error));
+        if (error instanceof CatchwordError) throw invalid(env, shown, error.hint);
+        throw invalid(env, `${kind.address(url)} cannot be used (${shown})`, undefined);
       }
     },
   };

@@ -236,7 +236,8 @@ export const heldRemovals = sqliteTable(
 
 /**
  * A downstream store, by the name in its setting. Kept when it is no longer configured, so that it can go on.
- * - address: kind and place without credentials; another address is another store
+ * - address: kind and place without credentials
+ * - identity: another one is another store
  * - generation: grows when delivery begins anew (a replay, parked events set free); fences of an older one do not count
  * - began_generation, began_cursor: since when, and after which change, delivery began anew; what the store confirmed in a
  *   later generation still counts
@@ -257,6 +258,7 @@ export const sinks = sqliteTable(
     name: text('name').notNull(),
     kind: text('kind').notNull(),
     address: text('address').notNull(),
+    identity: text('identity').notNull(),
     configured: integer('configured', { mode: 'boolean' }).notNull().default(true),
     state: text('state', { enum: ['running', 'paused', 'stopped', 'disabled'] })
       .notNull()

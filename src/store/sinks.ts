@@ -19,6 +19,8 @@ export interface SinkRow {
   readonly kind: string;
   /** Where it is, without credentials. */
   readonly address: string;
+  /** Another one is another store. */
+  readonly identity: string;
   /** False where the settings no longer name it. */
   readonly configured: boolean;
   readonly state: SinkState;
@@ -82,10 +84,10 @@ export interface SinkStore {
   list(): SinkRow[];
   get(name: string): SinkRow | undefined;
   /**
-   * Notes that the settings name this sink. One that is new, or that has moved to another address, begins with the
+   * Notes that the settings name this sink. One that is new, or that is another store than before, begins with the
    * products as of now.
    */
-  configure(sink: Pick<SinkRow, 'name' | 'kind' | 'address'>): void;
+  configure(sink: Pick<SinkRow, 'name' | 'kind' | 'address' | 'identity'>): void;
   /** Notes which sinks the settings do not name any more: they no longer hold the log. */
   configureOnly(names: readonly string[]): void;
   /** @returns false where delivery has begun anew meanwhile: then nothing is written */
@@ -127,7 +129,7 @@ export interface SinkStore {
   addGap(id: number, gap: SinkGap): void;
 }
 
-const ROW = `id, name, kind, address, configured, state, generation, began_generation AS beganGeneration,
+const ROW = `id, name, kind, address, identity, configured, state, generation, began_generation AS beganGeneration,
   began_cursor AS beganCursor, opened, cursor, backfill_to AS backfillTo,
   backfill_removed AS backfillRemoved, take_over AS takeOver, delivered, rate, acked_at AS ackedAt, error,
   error_at AS errorAt, retry_at AS retryAt, stopped_at AS stoppedAt`;
@@ -153,14 +155,16 @@ function prepareSinks(sqlite: Database) {
     list: sqlite.prepare<[], Raw>(`SELECT ${ROW} FROM sinks ORDER BY name`),
     get: sqlite.prepare<[string], Raw>(`SELECT ${ROW} FROM sinks WHERE name = ?`),
     configure: sqlite.prepare(
-      `INSERT INTO sinks (name, kind, address, backfill_to) VALUES (:name, :kind, :address, ${LAST_SEQ})
+      `INSERT INTO sinks (name, kind, address, identity, backfill_to)
+       VALUES (:name, :kind, :address, :identity, ${LAST_SEQ})
        ON CONFLICT (name) DO UPDATE SET configured = 1, kind = :kind, address = :address,
-         cursor = CASE WHEN address = :address THEN cursor ELSE 0 END,
-         backfill_to = CASE WHEN address = :address THEN backfill_to ELSE ${LAST_SEQ} END,
-         backfill_removed = CASE WHEN address = :address THEN backfill_removed ELSE 0 END,
-         began_generation = CASE WHEN address = :address THEN began_generation ELSE 1 END,
-         began_cursor = CASE WHEN address = :address THEN began_cursor ELSE 0 END,
-         opened = CASE WHEN address = :address THEN opened ELSE 0 END`,
+         identity = :identity,
+         cursor = CASE WHEN identity = :identity THEN cursor ELSE 0 END,
+         backfill_to = CASE WHEN identity = :identity THEN backfill_to ELSE ${LAST_SEQ} END,
+         backfill_removed = CASE WHEN identity = :identity THEN backfill_removed ELSE 0 END,
+         began_generation = CASE WHEN identity = :identity THEN began_generation ELSE 1 END,
+         began_cursor = CASE WHEN identity = :identity THEN began_cursor ELSE 0 END,
+         opened = CASE WHEN identity = :identity THEN opened ELSE 0 END`,
     ),
     unconfigure: sqlite.prepare('UPDATE sinks SET configured = 0 WHERE name = ?'),
     ack: sqlite.prepare(
@@ -254,11 +258,11 @@ export function createSinkStore(sqlite: Database): SinkStore {
       const raw = sinks.get.get(name);
       return raw === undefined ? undefined : rowOf(raw);
     },
-    configure: ({ name, kind, address }) => {
+    configure: ({ name, kind, address, identity }) => {
       const known = sinks.get.get(name);
       // What another store refused says nothing of this one.
-      if (known !== undefined && known.address !== address) parked.removeAll.run(known.id, 0);
-      sinks.configure.run({ name, kind, address });
+      if (known !== undefined && known.identity !== identity) parked.removeAll.run(known.id, 0);
+      sinks.configure.run({ name, kind, address, identity });
     },
     configureOnly: (names) => {
       for (const { name, configured } of list()) {

@@ -42,6 +42,6 @@ export function wholeNumber(name: string, value: string, min: number, max = Numb
 export function checkPlace(name: string, seq: number, lastSeq: number): number {
   if (seq <= lastSeq) return seq;
   throw new CatchwordError('USAGE', `${name}: ${seq} is beyond the newest change, which is ${lastSeq}`, {
-    hint: 'It comes from another mirror, or from before this one was restored: read from after=0 again.',
+    hint: 'It comes from another mirror, or from before this one was restored: read from 0 on again.',
   });
 }

@@ -9,14 +9,14 @@ import type { News } from './news.ts';
  *
  *     read a batch ──► write it, event by event ──► read the next …
  *          │ nothing new          │ the socket is full
- *     wait for news,          wait until it has room; where nothing
- *     beat every 15 s         is taken for 30 s: SLOW_READER
+ *     wait for news,          wait until it is empty; where one piece
+ *     beat every 15 s         takes 30 s: SLOW_READER
  *
  * Ahead of the reader there are never more than one batch, and in the socket never more than its own mark and one piece:
  * nothing is read while what was written waits. A begun event is always written to its end before the stream is.
  */
 
-/** Bytes written at once. For safety: where one piece is taken, the reader is alive, however large its event. */
+/** Bytes written at once: who takes one piece in time is alive, however large the event. */
 const PIECE = 65_536;
 /** How long a reader that was sent away waits before it comes back, milliseconds. */
 const RETRY_MS = 3_000;
@@ -27,16 +27,16 @@ export type EndCode = 'GONE' | 'SHUTDOWN' | 'SLOW_READER' | 'INTERNAL';
 const MESSAGES: Record<EndCode, string> = {
   GONE: 'the reader went away',
   SHUTDOWN: 'catchword stops; come back and go on after the last id',
-  SLOW_READER: 'nothing was taken for too long; come back and go on after the last id',
+  SLOW_READER: 'too little was taken for too long; come back and go on after the last id',
   INTERNAL: 'the mirror could not be read; the log of catchword says why',
 };
 
 export interface StreamTimes {
   /** A comment is sent where nothing else was for so long; default 15 s. */
   readonly heartbeatMs: number;
-  /** A reader that takes nothing for so long is sent away; default 30 s. */
+  /** A reader that takes so long for 64 kB is sent away; default 30 s. */
   readonly slowReaderMs: number;
-  /** How long the last words may take before the connection is broken; default 1 s. */
+  /** How long the last words may take before the connection is broken; default 30 s. */
   readonly graceMs: number;
 }
 
@@ -47,7 +47,7 @@ export interface StreamParts {
   readonly times: StreamTimes;
 }
 
-/** Resolves when the socket has room, or the stream ends: which it does where there is none for too long. */
+/** Resolves when the socket is empty, or the stream ends: which it does where there is none for too long. */
 function room(response: ServerResponse, ending: AbortController, { clock, times }: StreamParts): Promise<void> {
   return new Promise((resolve) => {
     const patience = new AbortController();

@@ -22,6 +22,8 @@ export interface StreamLimits extends StreamTimes {
   readonly maxStreams: number;
   /** How often the mirror is looked at for all streams that wait. */
   readonly pollMs: number;
+  /** How long the last words may take where catchword itself stops. */
+  readonly stopMs: number;
 }
 
 export const STREAM_LIMITS: StreamLimits = {
@@ -29,7 +31,8 @@ export const STREAM_LIMITS: StreamLimits = {
   pollMs: 250,
   heartbeatMs: 15_000,
   slowReaderMs: 30_000,
-  graceMs: 1_000,
+  graceMs: 30_000,
+  stopMs: 1_000,
 };
 
 export interface StreamsOptions {
@@ -45,6 +48,7 @@ export interface Streams {
 }
 
 interface Open {
+  readonly response: ServerResponse;
   readonly ending: AbortController;
   readonly done: Promise<void>;
 }
@@ -54,7 +58,8 @@ function placeOf(request: FastifyRequest, lastSeq: number): number {
   const { after = '0' } = parametersOf(request.query, ['after']);
   const asked = after === 'latest' ? lastSeq : wholeNumber('after', after, 0);
   const header = request.headers['last-event-id'];
-  if (header === undefined) return checkPlace('after', asked, lastSeq);
+  // An empty one means none.
+  if (header === undefined || header === '') return checkPlace('after', asked, lastSeq);
   return checkPlace('Last-Event-ID', wholeNumber('Last-Event-ID', String(header), 0), lastSeq);
 }
 
@@ -86,7 +91,7 @@ export function addStreams(app: FastifyInstance, { changes, clock, log, limits }
       streams.delete(stream);
       log.info({ code, from, streams: streams.size }, 'stream ended');
     });
-    const stream: Open = { ending, done };
+    const stream: Open = { response, ending, done };
     streams.add(stream);
     log.info({ from, streams: streams.size }, 'stream started');
   }
@@ -108,7 +113,12 @@ export function addStreams(app: FastifyInstance, { changes, clock, log, limits }
     stop: async () => {
       stopping = true;
       for (const { ending } of streams) ending.abort('SHUTDOWN' satisfies EndCode);
-      await Promise.all([...streams].map(({ done }) => done));
+      const ended = Promise.all([...streams].map(({ done }) => done));
+      const patience = new AbortController();
+      await Promise.race([ended, clock.sleep(limits.stopMs, patience.signal).catch(() => {})]);
+      patience.abort();
+      for (const { response } of streams) response.destroy();
+      await ended;
     },
   };
 }

@@ -29,6 +29,7 @@ describe('Retry-After', () => {
     ['Fri, 20 Nov 2026 02:00:30 GMT', 30_000],
     ['Friday, 20-Nov-26 02:00:30 GMT', 30_000],
     ['Fri, 20 Nov 2026 01:00:00 GMT', 0],
+    ['Fri Nov 20 02:00:30 2026', 30_000],
   ])('%s', (value, expected) => {
     expect(parseRetryAfter(value, now)).toBe(expected);
   });

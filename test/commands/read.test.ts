@@ -98,6 +98,13 @@ describe('looking at a mirror', () => {
     expect(some.map((event) => EVENT.parse(event).sequence.slice(-3))).toEqual(['301', '302']);
   });
 
+  it('changes after one that is not there yet are no changes', async () => {
+    expect(await run(['changes', '--follow', '--after', '9000'], settings, directory)).toMatchObject({
+      ...{ code: 2, stdout: '' },
+      stderr: expect.stringMatching(/--after: 9000 is beyond the newest change, which is 305/),
+    });
+  });
+
   it('changes --follow goes on until it is told to stop', async () => {
     const following = start(['changes', '--follow', '--after', '304'], settings, directory);
     await following.shows('"sequence"');

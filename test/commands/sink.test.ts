@@ -77,7 +77,7 @@ it('shows what is parked, and skips it', async () => {
   const { bench, sink, list } = open();
   bench.change(books(4, 1));
   bench.store.write(() => {
-    bench.store.sinks.configure({ name: 'file', kind: 'jsonl', address: 'out.jsonl' });
+    bench.store.sinks.configure({ name: 'file', kind: 'jsonl', address: 'out.jsonl', identity: 'out.jsonl' });
     const [first, second] = bench.events();
     if (first === undefined || second === undefined) throw new Error('no events');
     bench.store.sinks.park(1, { seq: 1, reason: 'it is poison', at: 0, change: first }, 'refused');

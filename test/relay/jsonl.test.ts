@@ -1,4 +1,14 @@
-import { appendFileSync, readdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
+import {
+  appendFileSync,
+  existsSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { until } from '../../src/relay/contract/workbench.ts';
@@ -74,6 +84,79 @@ it('goes on in a new file where the old one was taken away', async () => {
   bench.start(config);
   await bench.caughtUp();
   expect((await target.read()).seqs).toEqual(numbers(5, 21));
+});
+
+it('goes on in a new file where the old one is moved away while it is written', async () => {
+  const { bench, target, config } = await feeding(jsonlTarget());
+  bench.change(books(20, 1));
+  bench.start(config);
+  await bench.caughtUp();
+  const file = join(target.directory, 'changes.jsonl');
+  // As logrotate does.
+  renameSync(file, join(target.directory, 'changes-1.jsonl'));
+  bench.change(books(5, 2));
+  await bench.caughtUp();
+  expect(readFileSync(file, 'utf8').trimEnd().split('\n')).toHaveLength(5);
+  expect((await target.read()).seqs).toEqual(numbers(25));
+});
+
+it('is the same after any number of starts, where a replay was taken away', async () => {
+  const { bench, target, config } = await feeding(jsonlTarget());
+  bench.change(books(20, 1));
+  bench.start(config);
+  await bench.caughtUp();
+  bench.store.write(() => bench.store.sinks.replay(bench.sink().id, 15, false));
+  await bench.caughtUp();
+  await bench.stop();
+  rmSync(join(target.directory, 'changes.jsonl'));
+  bench.change(books(5, 2));
+  for (let start = 0; start < 3; start++) {
+    bench.start(config);
+    await bench.caughtUp();
+    await bench.stop();
+  }
+  bench.change(books(1, 3));
+  bench.start(config);
+  await bench.caughtUp();
+  expect((await target.read()).seqs).toEqual(numbers(6, 21));
+});
+
+it('is sent all that it lost, also from before a replay', async () => {
+  const { bench, target, config } = await feeding(jsonlTarget());
+  bench.change(books(20, 1));
+  bench.start(config);
+  await bench.caughtUp();
+  bench.store.write(() => bench.store.sinks.replay(bench.sink().id, 17, false));
+  await bench.caughtUp();
+  await bench.stop();
+  const file = join(target.directory, 'changes.jsonl');
+  const lines = readFileSync(file, 'utf8').split('\n');
+  writeFileSync(file, `${lines.slice(0, 10).join('\n')}\n`);
+  bench.start(config);
+  bench.change(books(1, 2));
+  await until('all is there', async () => (await target.read()).seqs?.at(-1) === 21);
+  expect((await target.read()).seqs).toEqual(numbers(21));
+});
+
+it('is looked at without being made', async () => {
+  const { target, config } = await feeding(jsonlTarget());
+  const sink = await config.make();
+  expect(await sink.check(new AbortController().signal)).toBe('can be made');
+  expect(existsSync(target.directory)).toBe(false);
+});
+
+it('names rotated files by what is in them', async () => {
+  const { bench, target, config } = await feeding(jsonlTarget('?rotate=1kB&gzip=off'));
+  bench.start(config);
+  bench.change(books(10, 1));
+  await bench.caughtUp();
+  bench.store.write(() => bench.store.sinks.replay(bench.sink().id, 0, true));
+  await until('it is delivered again', async () => (await target.read()).seqs?.length === 20);
+  await bench.stop();
+  for (const file of readdirSync(target.directory).filter((name) => /-\d+\.jsonl$/.test(name))) {
+    const [last] = readFileSync(join(target.directory, file), 'utf8').trimEnd().split('\n').slice(-1);
+    expect(file).toContain((JSON.parse(last ?? '') as { sequence: string }).sequence);
+  }
 });
 
 it('rotates by size, and compresses what was rotated', async () => {

@@ -1,4 +1,6 @@
-import { resolve } from 'node:path';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { loadConfig } from '../../src/config.ts';
 import { openWorkbench } from '../../src/relay/contract/workbench.ts';
@@ -50,6 +52,7 @@ describe('a sink of the settings', () => {
     ['jsonl:x?rotate=big', 'rotate=big cannot be used'],
     ['jsonl:x?rotat=1MB', 'there is no option rotat'],
     ['postgres://h/d?table=a;drop', 'table=a;drop cannot be used'],
+    ['postgres://h/d?tabel=books', 'there is no option tabel'],
     ['redis://h?maxlen=0', 'maxlen=0 cannot be used'],
     ['nats://h?subject=a.*', 'subject=a.* cannot be used'],
     ['module:./nowhere.mjs', 'cannot be used'],
@@ -59,22 +62,48 @@ describe('a sink of the settings', () => {
   });
 });
 
+it('what is secret in the address of any sink is shown in no error', async () => {
+  const directory = mkdtempSync(join(tmpdir(), 'catchword-settings-'));
+  onTestFinished(() => rmSync(directory, { recursive: true }));
+  const file = join(directory, 'talkative.mjs');
+  writeFileSync(file, 'export const createSink = ({ url }) => { throw new Error("cannot use " + url.href); };');
+  await expect(config(`module:${file}?token=s3cr3t%2Fword&shelf=4711`).make()).rejects.toThrow(
+    /talkative\.mjs\?token=\[secret\]&shelf=4711\)$/,
+  );
+  expect(config('postgres://u@h/d?password=hunter2').secrets).toContain('hunter2');
+  await expect(config('postgres://u@h/d?removals=x&password=hunter2').make()).rejects.toThrow(
+    'removals=x cannot be used',
+  );
+});
+
+it('another path or query of a receiver is another receiver; another option of catchword is not', () => {
+  const { identity, address } = config('webhook+https://h.example/a?key=1#batch=3');
+  expect(config('webhook+https://h.example/a?key=1#batch=5')).toMatchObject({ identity, address });
+  expect(config('webhook+https://h.example/b?key=1')).toMatchObject({
+    identity: expect.not.stringMatching(identity),
+    address,
+  });
+  expect(config('webhook+https://h.example/a?key=2').identity).not.toBe(identity);
+  expect(config('module:a.mjs?directory=x').identity).not.toBe(config('module:a.mjs?directory=y').identity);
+  expect(config('postgres://u:old@h/d').identity).toBe(config('postgres://u:new@h/d').identity);
+});
+
 it('a sink that moves to another address begins anew there, and what the old one refused does not count', async () => {
   const bench = openWorkbench();
   onTestFinished(() => bench.close());
   const { sinks } = bench.store;
   bench.change(books(3, 1));
   bench.store.write(() => {
-    sinks.configure({ name: 'x', kind: 'jsonl', address: 'old' });
+    sinks.configure({ name: 'x', kind: 'jsonl', address: 'old', identity: 'old' });
     sinks.reconcile(1, 1, 3);
     const [change] = bench.events();
     if (change === undefined) throw new Error('no event');
     sinks.park(1, { seq: 1, reason: 'poison', at: 0, change }, 'refused');
-    sinks.configure({ name: 'x', kind: 'jsonl', address: 'old' });
+    sinks.configure({ name: 'x', kind: 'jsonl', address: 'old', identity: 'old' });
   });
   expect(sinks.get('x')).toMatchObject({ cursor: 3 });
   expect(sinks.parked(1)).toHaveLength(1);
-  bench.store.write(() => sinks.configure({ name: 'x', kind: 'jsonl', address: 'new' }));
+  bench.store.write(() => sinks.configure({ name: 'x', kind: 'jsonl', address: 'new', identity: 'new' }));
   expect(sinks.get('x')).toMatchObject({ cursor: 0, backfillTo: 3 });
   expect(sinks.parked(1)).toEqual([]);
 });

@@ -207,7 +207,7 @@ export async function natsTarget(port: number): Promise<SinkTarget & { readonly 
       const manager = await jetstreamManager(connection);
       const { state } = await manager.streams.info(stream);
       const events: Event[] = [];
-      for (let seq = state.first_seq; seq <= state.last_seq; seq++) {
+      for (let seq = Math.max(1, state.first_seq); seq <= state.last_seq; seq++) {
         const message = await manager.streams.getMessage(stream, { seq });
         if (message !== null) events.push(message.json<Event>());
       }

@@ -1,5 +1,8 @@
 import { lookup } from 'node:dns';
-import { expect, it } from 'vitest';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { expect, it, onTestFinished } from 'vitest';
 import { until } from '../../src/relay/contract/workbench.ts';
 import { sinkConfig } from '../../src/relay/settings.ts';
 import { isPublic, lookupPublic } from '../../src/relay/sinks/public-address.ts';
@@ -46,6 +49,29 @@ it('waits as long as it is told to, unless it is resumed', async () => {
   expect((retryAt ?? 0) - (errorAt ?? 0)).toBeGreaterThanOrEqual(3_600_000);
   bench.store.write(() => bench.store.sinks.setState(bench.sink().id, 'running'));
   await bench.caughtUp();
+});
+
+it('takes the status for the confirmation, whatever becomes of the rest', async () => {
+  let requests = 0;
+  const dripping = createServer((request, response) => {
+    requests++;
+    request.resume();
+    response.writeHead(200);
+    const timer = setInterval(() => response.write('x'), 50);
+    response.on('close', () => clearInterval(timer));
+  }).listen(0, '127.0.0.1');
+  await once(dripping, 'listening');
+  onTestFinished(() => {
+    dripping.closeAllConnections();
+    dripping.close();
+  });
+  const { port } = dripping.address() as AddressInfo;
+  const { bench } = await feeding(webhookTarget());
+  bench.change(books(3, 1));
+  const slow = config(`webhook+http://127.0.0.1:${port}/#allow=private`);
+  bench.start({ ...slow, name: 'contract' });
+  await bench.caughtUp();
+  expect(requests).toBe(1);
 });
 
 it('stops where the receiver is gone', async () => {

@@ -33,7 +33,7 @@ function seqs(bench: Workbench): number[] {
 
 function addSink(bench: Workbench, name: string, cursor: number): number {
   return bench.store.write(() => {
-    bench.store.sinks.configure({ name, kind: 'jsonl', address: name });
+    bench.store.sinks.configure({ name, kind: 'jsonl', address: name, identity: name });
     const id = bench.store.sinks.get(name)?.id ?? 0;
     bench.store.sinks.reconcile(id, 1, cursor);
     return id;

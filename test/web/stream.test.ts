@@ -68,15 +68,18 @@ describe('the stream of changes', () => {
     const { db, settings, sandbox } = await filled({ items: 50 });
     const { web } = await serve(db, { limits: { pollMs: 5 } });
     const stream = `${web.url}/api/changes/stream`;
-    const [tail, latest, first, resumed] = await Promise.all([
+    const [tail, latest, first, resumed, unnamed] = await Promise.all([
       openReader(`${stream}?after=48`),
       openReader(`${stream}?after=latest`),
       openReader(stream),
       openReader(`${stream}?after=latest`, { 'Last-Event-ID': '47' }),
+      // None, by the standard.
+      openReader(`${stream}?after=49`, { 'Last-Event-ID': '' }),
     ]);
     expect(numbersOf(await tail.events(2))).toEqual([49, 50]);
     expect(numbersOf(await first.events(50))).toEqual(upTo(50));
     expect(numbersOf(await resumed.events(3))).toEqual([48, 49, 50]);
+    expect(numbersOf(await unnamed.events(1))).toEqual([50]);
     // A reader that is cut off before the first event must know where it was.
     expect(await latest.until(() => true)).toEqual({ id: '50' });
     sandbox.catalog.mutate({ create: 2, seed: 1 });
@@ -190,7 +193,7 @@ describe('at the end of the process', () => {
 
   it('nobody who takes nothing holds it up', async () => {
     const { db } = await filled({ items: 20_000, details: true });
-    const { web } = await serve(db, { limits: { graceMs: 20 } });
+    const { web } = await serve(db, { limits: { graceMs: 3_600_000, stopMs: 20 } });
     const [events, page] = await Promise.all([
       openReader(`${web.url}/api/changes/stream`),
       openReader(`${web.url}/api/changes?limit=10000`),

@@ -1,4 +1,4 @@
-import { type FileHandle, mkdir, open, readFile, rename, stat, writeFile } from 'node:fs/promises';
+import { access, constants, type FileHandle, mkdir, open, readFile, rename, stat, writeFile } from 'node:fs/promises';
 import { dirname, join, parse } from 'node:path';
 import { z } from 'zod';
 import { sequenceText } from '../../catalog/event.ts';
@@ -46,6 +46,13 @@ async function syncDirectory(path: string): Promise<void> {
   }
 }
 
+/** The directory that is there of those that lead to `path`. */
+async function nearestDirectory(path: string): Promise<string> {
+  const directory = dirname(path);
+  const found = await stat(directory).catch(() => null);
+  return found === null && directory !== path ? nearestDirectory(directory) : directory;
+}
+
 function failure(error: unknown): SinkError {
   if (error instanceof SinkError) return error;
   const code = error instanceof Error && 'code' in error ? String(error.code) : '';
@@ -73,6 +80,8 @@ export const createJsonlSink: SinkFactory = ({ url }): Sink => {
   const options = readOptions(url, OPTIONS);
   let file: FileHandle | undefined;
   let size = 0;
+  /** All changes up to here are in this file, or in earlier ones. */
+  let position = 0;
   const lines = createLineWriter();
   let compressing: Compressing | undefined;
 
@@ -123,21 +132,24 @@ export const createJsonlSink: SinkFactory = ({ url }): Sink => {
     }
     const { incarnation, generation, offset, cursor } = state;
     // Nothing of this generation yet: the file was just rotated, or taken away by somebody else.
-    if (end === null || size <= offset) {
-      const isOwn = incarnation === mark.incarnation && end === null;
+    if (end === null) {
+      const isOwn = incarnation === mark.incarnation;
       return { incarnation, generation, cursor: isOwn ? Math.max(cursor, mark.cursor) : cursor, late: 0 };
     }
+    // Shorter than it was when the generation began: it lost some of what was before that, too.
+    if (size < offset) return { incarnation, generation, cursor: Math.min(cursor, end.seq), late: 0 };
+    if (size === offset) return { incarnation, generation, cursor, late: 0 };
     if (end.seq <= cursor) return { incarnation, generation, cursor, late: end.seq };
     return { incarnation, generation, cursor: end.seq, late: 0 };
   }
 
   /**
-   * `catalog.jsonl` becomes `catalog-<last seq>.jsonl`. The state names the cursor before the file is gone that names it,
+   * `catalog.jsonl` becomes `catalog-<its last seq>.jsonl`. The state names the cursor before the file is gone that names it,
    * and is true on both sides of the renaming.
    */
   async function rotate(mark: Mark, cursor: number): Promise<void> {
     const { dir, name, ext } = parse(path);
-    const base = join(dir, `${name}-${sequenceText(cursor)}`);
+    const base = join(dir, `${name}-${sequenceText(position)}`);
     let target = `${base}${ext}`;
     for (let copy = 2; await exists(target, `${target}.gz`); copy++) target = `${base}.${copy}${ext}`;
     await begin(mark, cursor, size);
@@ -155,10 +167,16 @@ export const createJsonlSink: SinkFactory = ({ url }): Sink => {
     return found.some((one) => one !== null);
   }
 
-  /** Another process that believes itself to be the relay may have written meanwhile. */
+  /**
+   * Another process that believes itself to be the relay may have written meanwhile, or somebody has taken the file away:
+   * then what is written into it is nowhere.
+   */
   async function refuseOthers(open: FileHandle): Promise<void> {
-    const { size: found } = await open.stat();
-    if (found !== size) throw new SinkError('unavailable', `somebody else has written to ${path}`);
+    const [ours, there] = await Promise.all([open.stat(), stat(path)]);
+    if (ours.ino !== there.ino || ours.dev !== there.dev) {
+      throw new SinkError('unavailable', `somebody else has put another file at ${path}`);
+    }
+    if (ours.size !== size) throw new SinkError('unavailable', `somebody else has written to ${path}`);
   }
 
   return {
@@ -169,7 +187,11 @@ export const createJsonlSink: SinkFactory = ({ url }): Sink => {
         const end = await openFile();
         if (options.rotate !== undefined && options.gzip === 'on') compressing = compressRotated(path);
         state = await readState();
-        return markOf(mark, end);
+        const told = markOf(mark, end);
+        position = told.cursor;
+        // A crash in the middle of rotating, or somebody, made it shorter: from now on it grows from here.
+        if (state !== null && size < state.offset) await begin(told, told.cursor, size);
+        return told;
       } catch (error) {
         throw failure(error);
       }
@@ -189,6 +211,7 @@ export const createJsonlSink: SinkFactory = ({ url }): Sink => {
         for (let at = 0; at < bytes.length; ) at += (await file.write(bytes, at)).bytesWritten;
         await file.datasync();
         size += bytes.length;
+        position = mark.cursor;
       } catch (error) {
         throw failure(error);
       }
@@ -201,11 +224,14 @@ export const createJsonlSink: SinkFactory = ({ url }): Sink => {
     },
     check: async () => {
       try {
-        await mkdir(dirname(path), { recursive: true });
-        const handle = await open(path, 'a', 0o600);
-        const { size: bytes } = await handle.stat();
-        await handle.close();
-        return `${(bytes / 1e6).toFixed(1)} MB, can be written`;
+        const found = await stat(path).catch(() => null);
+        if (found === null) {
+          await access(await nearestDirectory(path), constants.W_OK);
+          return 'can be made';
+        }
+        if (!found.isFile()) throw new SinkError('misconfigured', `${path} is not a file`);
+        await access(path, constants.W_OK);
+        return `${(found.size / 1e6).toFixed(1)} MB, can be written`;
       } catch (error) {
         throw failure(error);
       }

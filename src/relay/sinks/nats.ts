@@ -17,8 +17,8 @@ import { type Mark, type Sink, SinkError, type SinkEvent, type SinkFactory } fro
 
 /**
  * A JetStream stream with one message an event. Every message names the number that the stream must have come to before
- * it: the server refuses all that follow one it did not get, so there is neither hole nor disorder however many are on
- * their way. The last message tells how far the stream is, also when the server has lost its tail.
+ * it, and the message before: the server refuses all that follow one it did not get, so there is neither hole nor disorder
+ * however many are on their way, whoever else writes. The last message tells how far the stream is, also when the server has lost its tail.
  */
 
 const OPTIONS = {
@@ -67,6 +67,8 @@ export const createNatsSink: SinkFactory = ({ url }): Sink => {
   let connection: NatsConnection | undefined;
   let client: JetStreamClient | undefined;
   let lastSequence = 0;
+  /** Bytes of a message, headers included. */
+  let mostBytes = Number.POSITIVE_INFINITY;
 
   async function connect(): Promise<NatsConnection> {
     const user = decoded(url.username);
@@ -86,7 +88,7 @@ export const createNatsSink: SinkFactory = ({ url }): Sink => {
     }
   }
 
-  /** @returns false where it had to be made */
+  /** @returns false where nothing was ever in it: it may have had to be made */
   async function findStream(manager: JetStreamManager): Promise<boolean> {
     try {
       const { config, state } = await manager.streams.info(stream);
@@ -95,7 +97,9 @@ export const createNatsSink: SinkFactory = ({ url }): Sink => {
         throw new SinkError('misconfigured', message);
       }
       lastSequence = state.last_seq;
-      return true;
+      if (config.max_msg_size > 0) mostBytes = Math.min(mostBytes, config.max_msg_size);
+      // Made by somebody else, or made anew: nothing was ever in it.
+      return state.last_seq > 0;
     } catch (error) {
       const isMissing = error instanceof JetStreamApiError && error.code === JetStreamApiCodes.StreamNotFound;
       if (!isMissing) throw error;
@@ -128,13 +132,20 @@ export const createNatsSink: SinkFactory = ({ url }): Sink => {
 
   async function publish(js: JetStreamClient, events: readonly SinkEvent[], mark: Mark): Promise<void> {
     const expected = lastSequence;
+    // With their places: a message that the server lost, and still remembers, is not taken for a double.
+    const ids = events.map(({ seq }, index) => `${mark.incarnation}:${mark.generation}:${seq}@${expected + index}`);
     const sent = events.map((event, index) => {
       const header = headers();
       header.set(MARK_HEADER, markText(markAt(event, index === events.length - 1, mark)));
+      const before = ids[index - 1];
       return js.publish(subject, event.text, {
-        // With its place: a message that the server lost, and still remembers, is not taken for a double.
-        msgID: `${mark.incarnation}:${mark.generation}:${event.seq}@${expected + index}`,
-        expect: { streamName: stream, lastSequence: expected + index },
+        msgID: ids[index] ?? '',
+        // By its number alone, a message would fit behind one of somebody else's, which took the place of ours.
+        expect: {
+          streamName: stream,
+          lastSequence: expected + index,
+          ...(before !== undefined && { lastMsgID: before }),
+        },
         headers: header,
         timeout: PUBLISH_TIMEOUT_MS,
         retries: 0,
@@ -152,6 +163,7 @@ export const createNatsSink: SinkFactory = ({ url }): Sink => {
       connection = await connect();
       try {
         client = jetstream(connection);
+        mostBytes = connection.info?.max_payload ?? Number.POSITIVE_INFINITY;
         const manager = await jetstreamManager(connection);
         // A stream that is gone holds nothing of what was confirmed.
         if (!(await findStream(manager))) return { ...mark, cursor: 0, late: 0 };
@@ -162,9 +174,9 @@ export const createNatsSink: SinkFactory = ({ url }): Sink => {
     },
     deliver: async (events, mark) => {
       if (client === undefined) throw new SinkError('unavailable', 'NATS: not connected');
-      const most = (connection?.info?.max_payload ?? Number.POSITIVE_INFINITY) - HEADER_BYTES;
+      const most = mostBytes - HEADER_BYTES;
       if (events.some(({ text }) => text.length * 4 > most && Buffer.byteLength(text) > most)) {
-        throw new SinkError('refused', `NATS: larger than the server's max_payload of ${most + HEADER_BYTES} bytes`);
+        throw new SinkError('refused', `NATS: larger than the ${mostBytes} bytes that the server takes`);
       }
       try {
         await publish(client, events, mark);

@@ -25,8 +25,14 @@ const OPTIONS = {
   removals: z.enum(['delete', 'tombstone']).default('delete'),
 };
 
-/** Options of ours; all others are for the driver (sslmode, application_name). */
+/** Options of ours. */
 const OWN = ['table', 'removals', 'refused'];
+/** Options of the driver. */
+const DRIVER = [
+  ...['sslmode', 'sslrootcert', 'sslcert', 'sslkey', 'sslpassword', 'ssl', 'sslnegotiation', 'uselibpqcompat'],
+  ...['application_name', 'fallback_application_name', 'options', 'client_encoding', 'connect_timeout', 'host', 'port'],
+  ...['user', 'password', 'keepalives', 'lock_timeout', 'statement_timeout', 'idle_in_transaction_session_timeout'],
+];
 const CONNECT_TIMEOUT_MS = 10_000;
 const QUERY_TIMEOUT_MS = 60_000;
 
@@ -45,6 +51,9 @@ function failure(error: unknown): SinkError {
   const kind = /^2[23]|^54/.test(code) ? 'refused' : /^(28|3D|3F|42)/.test(code) ? 'misconfigured' : 'unavailable';
   return new SinkError(kind, message, { cause: error });
 }
+
+/** Whose rows they are that no cursor stands beside. */
+const NOBODY: Mark = { incarnation: '', generation: 0, cursor: 0, late: 0 };
 
 interface Statements {
   readonly create: readonly string[];
@@ -119,11 +128,13 @@ function parametersOf(events: readonly SinkEvent[]): unknown[] {
 }
 
 export const createPostgresSink: SinkFactory = ({ url }): Sink => {
-  const { table, removals } = readOptions(url, OPTIONS, 'ignore');
+  const { table, removals } = readOptions(url, OPTIONS, DRIVER);
   const sql = statements(table, removals);
   const address = new URL(url);
   for (const option of OWN) address.searchParams.delete(option);
   let client: pg.Client | undefined;
+  /** The table's name in full, by which its cursor is known however the settings spell it. */
+  let key = table;
   /** What the table's cursor is, as this process left it. */
   let written: Mark | null = null;
   /** The rows are of another history: another mirror, or a later state of this one, which was restored from a backup. */
@@ -147,15 +158,22 @@ export const createPostgresSink: SinkFactory = ({ url }): Sink => {
   }
 
   async function readMark(db: pg.Client, text: string): Promise<Mark | null> {
-    const { rows } = await db.query({ text, values: [table] });
+    const { rows } = await db.query({ text, values: [key] });
     return rows.length === 0 ? null : markSchema.parse(rows[0]);
   }
 
-  async function exists(db: pg.Client): Promise<boolean> {
-    const { rows } = await db.query<{ found: boolean }>({
-      text: 'SELECT to_regclass($1) IS NOT NULL AS found',
+  /** @returns schema and name of the table; null where there is none */
+  async function find(db: pg.Client): Promise<string | null> {
+    const { rows } = await db.query<{ found: string }>({
+      text: `SELECT nspname || '.' || relname AS found FROM pg_class JOIN pg_namespace n ON n.oid = relnamespace
+             WHERE pg_class.oid = to_regclass($1)`,
       values: [quoted(table)],
     });
+    return rows[0]?.found ?? null;
+  }
+
+  async function hasRows(db: pg.Client): Promise<boolean> {
+    const { rows } = await db.query<{ found: boolean }>(`SELECT EXISTS (SELECT FROM ${quoted(table)}) AS found`);
     return rows[0]?.found ?? false;
   }
 
@@ -164,7 +182,7 @@ export const createPostgresSink: SinkFactory = ({ url }): Sink => {
     const [rows = '', cursor = ''] = sql.clear;
     await db.query('BEGIN');
     await db.query(rows);
-    await db.query({ text: cursor, values: [table] });
+    await db.query({ text: cursor, values: [key] });
     await db.query('COMMIT');
     written = null;
     isForeign = false;
@@ -177,7 +195,7 @@ export const createPostgresSink: SinkFactory = ({ url }): Sink => {
     const gone = [...last.values()].filter(({ body }) => body === null);
     const { incarnation, generation, cursor, late } = mark;
     const values = [
-      ...[table, incarnation, generation, cursor, late],
+      ...[key, incarnation, generation, cursor, late],
       ...[written?.generation ?? 0, written?.cursor ?? 0, written?.late ?? 0],
       ...parametersOf(living),
       ...[gone.map(({ vbid }) => vbid), gone.map(({ seq }) => seq), gone.map(({ at }) => at / 1000)],
@@ -194,13 +212,15 @@ export const createPostgresSink: SinkFactory = ({ url }): Sink => {
     open: async (mark, newest) => {
       try {
         client = await connect();
-        const isNew = !(await exists(client));
         for (const text of sql.create) await client.query(text);
+        key = (await find(client)) ?? table;
         written = await readMark(client, sql.readMark);
         isForeign = written !== null && (written.incarnation !== mark.incarnation || written.cursor > newest);
         // What was confirmed is not there any more, if it ever was.
-        if (isNew) return { ...mark, cursor: 0, late: 0 };
-        return written;
+        if (!(await hasRows(client))) return { ...mark, cursor: 0, late: 0 };
+        if (written !== null) return written;
+        isForeign = true;
+        return NOBODY;
       } catch (error) {
         throw failure(error);
       }
@@ -224,8 +244,8 @@ export const createPostgresSink: SinkFactory = ({ url }): Sink => {
         throw failure(error);
       });
       try {
-        const found = await exists(probe);
-        return found ? `table ${table} is there` : `can be reached; table ${table} will be made`;
+        const found = await find(probe);
+        return found !== null ? `table ${table} is there` : `can be reached; table ${table} will be made`;
       } catch (error) {
         throw failure(error);
       } finally {

@@ -34,6 +34,8 @@ export const createRedisSink: SinkFactory = ({ url }): Sink => {
   let redis: Redis | undefined;
   /** What the fence is, as this process left it. */
   let written: Mark | null = null;
+  /** Whether the stream is there, as this process left it. */
+  let isThere = false;
 
   async function connect(): Promise<Redis> {
     let reason: unknown;
@@ -72,7 +74,10 @@ export const createRedisSink: SinkFactory = ({ url }): Sink => {
 
   /** Entries must grow: of a stream that others write to, nothing is promised. */
   async function refuseOthers(db: Redis, generation: number, cursor: number): Promise<void> {
-    if ((await db.exists(stream)) === 0) return;
+    if ((await db.exists(stream)) === 0) {
+      if (isThere) throw new SinkError('unavailable', `Redis: somebody else has removed stream ${stream}`);
+      return;
+    }
     const info = (await db.xinfo('STREAM', stream)) as unknown[];
     const lastId = String(info[info.indexOf('last-generated-id') + 1]);
     const [major = 0, minor = 0] = lastId.split('-').map(Number);
@@ -95,6 +100,7 @@ export const createRedisSink: SinkFactory = ({ url }): Sink => {
     const failed = results?.find(([error]) => error !== null);
     if (results === null || failed !== undefined) throw failed?.[0] ?? new Error('somebody else writes to the stream');
     written = mark;
+    isThere = true;
   }
 
   return {
@@ -103,9 +109,9 @@ export const createRedisSink: SinkFactory = ({ url }): Sink => {
       redis = await connect();
       try {
         written = await readFence(redis);
-        // What was confirmed is not there any more, if it ever was.
-        if ((await redis.exists(stream)) === 0) return { ...mark, cursor: 0, late: 0 };
-        return written;
+        // Without it, what was confirmed is not there any more, if it ever was.
+        isThere = (await redis.exists(stream)) > 0;
+        return isThere ? written : { ...mark, cursor: 0, late: 0 };
       } catch (error) {
         throw failure(error);
       }

@@ -5,6 +5,7 @@ import { z } from 'zod';
 import { parseRetryAfter } from '../../client/retry.ts';
 import { CatchwordError, messageOf } from '../../errors.ts';
 import { VERSION } from '../../version.ts';
+import { withDeadline } from '../deadline.ts';
 import { readOptions, wholeOption } from '../options.ts';
 import { type Mark, type Sink, SinkError, type SinkEvent, type SinkFactory } from '../sink.ts';
 import { lookupPublic, refusePrivateLiteral } from './public-address.ts';
@@ -22,6 +23,9 @@ const OPTIONS = {
 };
 
 const MAX_CHARS = 4_000_000;
+const MAX_ANSWER = 65_536;
+/** How long the rest of an answer is waited for, so that its connection can be used again. */
+const BODY_MS = 1_000;
 /** Statuses that say something about the events, rather than about the address or the receiver's state. */
 const REFUSED = new Set([400, 413, 422]);
 
@@ -103,9 +107,15 @@ export const createWebhookSink: SinkFactory = ({ url, secret }): Sink => {
     agent ??= connect();
     const headers = headersOf(id, body);
     const timeouts = { headersTimeout: timeoutMs, bodyTimeout: timeoutMs };
-    const response = await request(target, { method: 'POST', dispatcher: agent, headers, body, signal, ...timeouts });
-    // What it says is of no interest, and may be endless.
-    await response.body.dump({ limit: 64 * 1024, signal });
+    const asked = { method: 'POST', dispatcher: agent, headers, body, ...timeouts } as const;
+    const response = await withDeadline(signal, timeoutMs, (deadline) =>
+      request(target, { ...asked, signal: deadline }),
+    );
+    // The status decides. What it says besides is of no interest, and may be slow or endless: then the connection goes.
+    const dumped = withDeadline(signal, BODY_MS, (deadline) =>
+      response.body.dump({ limit: MAX_ANSWER, signal: deadline }),
+    );
+    await dumped.catch(() => {});
     return response;
   }
 
