@@ -35,6 +35,8 @@ const CODES = {
   SOURCE_BODY: { exit: 1, retryable: true },
   /** A page whose envelope does not fit what was asked. */
   PAGE_INVALID: { exit: 1, retryable: true },
+  /** A text that is no XML, or more of it than is taken. */
+  XML_INVALID: { exit: 1, retryable: false },
   QUEUE_UNAVAILABLE: { exit: 1, retryable: true },
   QUEUE_MISCONFIGURED: { exit: 2, retryable: false },
   /** A sink holds what another mirror, or a later state of this one, delivered there. */
