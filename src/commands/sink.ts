@@ -4,7 +4,7 @@ import { CatchwordError } from '../errors.ts';
 import { sinkConfig } from '../relay/settings.ts';
 import { sinkSummary } from '../relay/summary.ts';
 import { createHistory } from '../store/history.ts';
-import type { SinkRow } from '../store/sinks.ts';
+import type { ParkedState, SinkRow } from '../store/sinks.ts';
 import type { Store } from '../store/store.ts';
 import type { CommandContext } from './context.ts';
 import { colours, count, duration, moment, printJson, printLine, table, wholeNumber } from './format.ts';
@@ -122,7 +122,7 @@ function replayCommand(context: CommandContext): Command {
     .argument('<name>')
     .option('--from <seq>', 'a change, or: beginning', replayStart, 0)
     .action((name: string, options: { from: number }) =>
-      decide(context, name, (store, { id, cursor }) => {
+      decide(context, name, (store, { id, cursor, state }) => {
         const last = store.changes.lastSeq();
         if (options.from > cursor + 1) {
           throw new CatchwordError('USAGE', `--from: ${name} has not had ${options.from} yet: it is at ${cursor}`, {
@@ -136,12 +136,16 @@ function replayCommand(context: CommandContext): Command {
           });
         }
         store.sinks.replay(id, Math.max(0, options.from - 1), options.from === 0);
+        const when = state === 'running' ? '' : `; it is ${state}: npx catchword sink resume ${name}`;
         return options.from === 0
-          ? `${name} is delivered every product as of change ${last}, and then what follows`
-          : `${name} is delivered every change from ${options.from} on`;
+          ? `${name} is delivered every product as of change ${last}, and then what follows${when}`
+          : `${name} is delivered every change from ${options.from} on${when}`;
       }),
     );
 }
+
+/** What waits for somebody, or for its delivery. */
+const SHOWN: ReadonlySet<ParkedState> = new Set(['refused', 'waiting', 'ready']);
 
 function parkedCommand(context: CommandContext): Command {
   return new Command('parked')
@@ -150,7 +154,7 @@ function parkedCommand(context: CommandContext): Command {
     .option('--json', 'print one JSON document')
     .action((name: string, options: { json?: boolean }) =>
       withMirror(context, (store) => {
-        const events = store.sinks.parked(requireSink(store, name).id).filter(({ state }) => state !== 'skipped');
+        const events = store.sinks.parked(requireSink(store, name).id).filter(({ state }) => SHOWN.has(state));
         if (options.json) {
           printJson(
             context,

@@ -7,6 +7,7 @@ import { createHistory } from '../store/history.ts';
 import type { SinkRow } from '../store/sinks.ts';
 import type { Store } from '../store/store.ts';
 import { withDeadline } from './deadline.ts';
+import { usableMark } from './mark.ts';
 import { createMeter } from './meter.ts';
 import { type Batch, type ReadOptions, readBatch, sinkEvent } from './read-log.ts';
 import { reconcile } from './reconcile.ts';
@@ -30,6 +31,8 @@ const POLL_MS = 200;
 const CALL_TIMEOUT_MS = 120_000;
 const CLOSE_TIMEOUT_MS = 5_000;
 const CEILING_MS = 60_000;
+/** So long a store is believed to be able to lose its tail. */
+const KEEP_DELIVERED_MS = 7 * 86_400_000;
 /** Whatever a store asks for. */
 const MAX_PAUSE_MS = 86_400_000;
 /** How far the mirror's cursor may be behind a sink that keeps its own: each note of it waits for the disk. */
@@ -97,17 +100,19 @@ export async function feedSink(options: FeedOptions, stopping: AbortSignal, sign
     refusals = 0;
   }
 
-  function markOf({ generation, cursor }: SinkRow, late = 0): Mark {
-    return { incarnation: store.incarnation, generation, cursor, late };
+  function markOf({ generation }: SinkRow, cursor: number, late = 0): Mark {
+    return { incarnation: store.incarnation, generation, cursor, at: store.changes.timeOf(cursor) ?? 0, late };
   }
 
   /** @returns false where delivery has begun anew meanwhile */
   function note(): boolean {
     if (pending === null) return true;
     const { sink, cursor, delivered } = pending;
+    const at = clock.now();
+    const noted = guarded(() => store.sinks.ack(sink, { cursor, delivered, rate: meter.rate(), at }));
     pending = null;
-    notedAt = clock.now();
-    return guarded(() => store.sinks.ack(sink, { cursor, delivered, rate: meter.rate(), at: notedAt }));
+    notedAt = at;
+    return noted;
   }
 
   /** Some drivers wait for a server to say goodbye that says nothing any more. */
@@ -136,7 +141,7 @@ export async function feedSink(options: FeedOptions, stopping: AbortSignal, sign
   function isUpTo(sink: SinkRow, target: Sink, { incarnation, generation, cursor }: Mark): boolean {
     if (incarnation !== store.incarnation || generation < sink.beganGeneration || cursor >= sink.cursor) return false;
     // Those that were set free come by themselves.
-    const apart = store.sinks.ready(sink.id).map(({ seq }) => seq);
+    const apart = store.sinks.freed(sink.id, 'ready').map(({ seq }) => seq);
     for (let at = cursor; at < sink.cursor; ) {
       const batch = read(sink, target, at, apart);
       const [first] = batch?.events ?? [];
@@ -151,10 +156,11 @@ export async function feedSink(options: FeedOptions, stopping: AbortSignal, sign
     const before = row();
     try {
       const newest = store.changes.lastSeq();
-      const mark = await withDeadline(signal, CALL_TIMEOUT_MS, (deadline) =>
-        sink.open(markOf(before), newest, deadline),
+      const asked = markOf(before, before.cursor);
+      const mark = usableMark(
+        await withDeadline(signal, CALL_TIMEOUT_MS, (deadline) => sink.open(asked, newest, deadline)),
       );
-      const known = mark !== null && isUpTo(before, sink, mark) ? { ...mark, cursor: before.cursor } : mark;
+      const known = mark !== null && isUpTo(before, sink, mark) ? { ...mark, cursor: before.cursor, at: 0 } : mark;
       const told = guarded(() => {
         const now = row();
         // What the sink was told, and what was looked at since, is not true any more.
@@ -162,7 +168,7 @@ export async function feedSink(options: FeedOptions, stopping: AbortSignal, sign
           throw new SinkError('unavailable', 'it was to begin anew while it was opened');
         }
         if (mark !== null) store.sinks.clearError(now.id);
-        return reconcile(store, now, known);
+        return reconcile(store, now, known, clock.now());
       });
       if (told.cursor < before.cursor) {
         log.warn(
@@ -184,22 +190,32 @@ export async function feedSink(options: FeedOptions, stopping: AbortSignal, sign
     return readBatch(reading, sink, cursor, most, store.sinks.blocked(sink.id), skipped);
   }
 
+  /** What cannot be read is met again by the next turn, when nothing is on its way any more. */
+  function readAhead(sink: SinkRow, target: Sink, after: number): Session['ahead'] {
+    try {
+      return { after, batch: read(sink, target, after) };
+    } catch {
+      return null;
+    }
+  }
+
   /** Events that had been parked and are free now; they come before everything else. */
   async function deliverReady(sink: SinkRow, { sink: target }: Session): Promise<boolean> {
-    const ready = store.sinks.parked(sink.id, 'ready', Math.min(target.batch.events, search.limit));
+    const { events: most, chars } = target.batch;
+    const ready = store.sinks.ready(sink.id, { events: Math.min(most, search.limit), chars });
     const last = ready.at(-1);
     if (last === undefined) return false;
     note();
     const events = ready.map(({ change }) => sinkEvent(change, reading));
-    await deliver(target, events, markOf(sink, last.seq));
+    await deliver(target, events, markOf(sink, sink.cursor, last.seq));
     meter.count(events.length);
     const noted = guarded(() => {
       const ack = { cursor: sink.cursor, delivered: events.length, rate: meter.rate(), at: clock.now() };
       if (!store.sinks.ack(sink, ack)) return false;
-      store.sinks.unpark(
-        sink.id,
-        ready.map(({ seq }) => seq),
-      );
+      const seqs = ready.map(({ seq }) => seq);
+      if (session?.keepsMark) store.sinks.setFreed(sink.id, seqs, 'delivered');
+      else store.sinks.unpark(sink.id, seqs);
+      store.sinks.forgetFreed(sink.id, clock.now() - KEEP_DELIVERED_MS);
       return true;
     });
     if (!noted) await close();
@@ -230,22 +246,23 @@ export async function feedSink(options: FeedOptions, stopping: AbortSignal, sign
     if (batch === null) return false;
     const { events, waiting, to } = batch;
     if (waiting.length > 0 && !setAside(sink, waiting)) return true;
-    let next: Batch | null = null;
+    let ahead: Session['ahead'] = null;
     if (events.length > 0) {
-      const delivering = deliver(current.sink, events, { ...markOf(sink), cursor: to });
+      const delivering = deliver(current.sink, events, markOf(sink, to));
       // A failure is looked at below; until then it must not count as one that nobody looks at.
       delivering.catch(() => {});
       // Started calls get their turn before this thread is busy with reading.
       await new Promise((resolve) => setImmediate(resolve));
-      next = stopping.aborted ? null : read(sink, current.sink, to);
+      ahead = waiting.length > 0 || stopping.aborted ? null : readAhead(sink, current.sink, to);
       await delivering;
-      current.ahead = waiting.length > 0 ? null : { after: to, batch: next };
+      current.ahead = ahead;
     }
     const at = clock.now();
     meter.count(events.length);
     if (to >= search.until) search = { limit: Number.POSITIVE_INFINITY, until: 0 };
     pending = { sink, cursor: to, delivered: events.length + (pending?.delivered ?? 0) };
-    const mayWait = current.keepsMark && next !== null && waiting.length === 0 && at - notedAt < NOTE_MS;
+    const hasMore = (ahead?.batch ?? null) !== null;
+    const mayWait = current.keepsMark && hasMore && at - notedAt < NOTE_MS;
     if (mayWait) return true;
     if (!note()) await close();
     return true;
@@ -309,7 +326,8 @@ export async function feedSink(options: FeedOptions, stopping: AbortSignal, sign
       return;
     }
     failures++;
-    const askedMs = Math.min(MAX_PAUSE_MS, (isSinkError(error) ? error.retryAfterMs : undefined) ?? 0);
+    const asked = isSinkError(error) ? (error.retryAfterMs ?? 0) : 0;
+    const askedMs = Number.isFinite(asked) ? Math.min(MAX_PAUSE_MS, asked) : 0;
     const pauseMs = Math.max(
       askedMs,
       backoffMs(failures, () => clock.random(), CEILING_MS),
@@ -344,7 +362,9 @@ export async function feedSink(options: FeedOptions, stopping: AbortSignal, sign
     const now = row();
     if (now.generation !== current.generation) return true;
     const at = pending === null ? now : { ...now, cursor: pending.cursor };
-    return (await deliverReady(at, current)) || (await deliverNext(at, current));
+    if ((await deliverReady(at, current)) || (await deliverNext(at, current))) return true;
+    if (now.error !== null) guarded(() => store.sinks.clearError(now.id));
+    return false;
   }
 
   /** What went wrong while dealing with what went wrong concerns this sink alone, too. */

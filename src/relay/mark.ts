@@ -1,16 +1,25 @@
 import { z } from 'zod';
-import type { Mark } from './sink.ts';
+import { type Mark, SinkError } from './sink.ts';
 
 /** A mark as a store gives it back: many have only text. */
 export const markSchema = z.object({
   incarnation: z.string(),
-  generation: z.coerce.number().int(),
-  cursor: z.coerce.number().int(),
-  late: z.coerce.number().int(),
+  generation: z.coerce.number().int().min(1),
+  cursor: z.coerce.number().int().min(0),
+  at: z.coerce.number().int().min(0).default(0),
+  late: z.coerce.number().int().min(0),
 });
 
 export function isSameMark(a: Mark | null, b: Mark | null): boolean {
   if (a === null || b === null) return a === b;
   const isSamePlace = a.generation === b.generation && a.cursor === b.cursor && a.late === b.late;
   return isSamePlace && a.incarnation === b.incarnation;
+}
+
+/** @throws SinkError misconfigured: what a module tells may be anything */
+export function usableMark(mark: Mark | null): Mark | null {
+  if (mark === null) return null;
+  const parsed = markSchema.safeParse(mark);
+  if (parsed.success) return parsed.data;
+  throw new SinkError('misconfigured', 'the sink told no usable mark when it was opened');
 }

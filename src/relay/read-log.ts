@@ -71,7 +71,7 @@ function charsOf({ body, before }: RecordedChange): number {
  * of then, and none comes twice. From there on, every change. So a sink that is filled and one that is fed have the same
  * cursor, and being killed in between is nothing special.
  *
- * @param blocked products of which an earlier event is parked
+ * @param blocked products of which an event is parked, and its number: it and later ones are not for now
  * @param skipped events that the operator has given up
  * @returns null where there is nothing after `cursor`
  */
@@ -80,25 +80,28 @@ export function readBatch(
   sink: Pick<SinkRow, 'backfillTo' | 'backfillRemoved'>,
   cursor: number,
   most: { readonly events: number; readonly chars: number },
-  blocked: ReadonlySet<string>,
+  blocked: ReadonlyMap<string, number>,
   skipped: ReadonlySet<number>,
 ): Batch | null {
   const events: SinkEvent[] = [];
   const waiting: RecordedChange[] = [];
   let to = cursor;
   let chars = 0;
+  let waitingChars = 0;
 
   /** @returns false when the batch is full */
   function take(change: RecordedChange): boolean {
-    if (blocked.has(change.vbid)) waiting.push(change);
-    else if (!skipped.has(change.seq)) {
+    if (change.seq >= (blocked.get(change.vbid) ?? Number.POSITIVE_INFINITY)) {
+      waiting.push(change);
+      waitingChars += charsOf(change);
+    } else if (!skipped.has(change.seq)) {
       const more = charsOf(change);
       if (events.length > 0 && chars + more > most.chars) return false;
       events.push(sinkEvent(change, options));
       chars += more;
     }
     to = change.seq;
-    return events.length < most.events;
+    return events.length < most.events && waiting.length < most.events && waitingChars < most.chars;
   }
 
   const filling = cursor < sink.backfillTo;
@@ -113,7 +116,6 @@ export function readBatch(
     at = found.to ?? found.changes.at(-1)?.seq ?? at;
     to = Math.max(to, at);
     if (filling ? at >= end : found.changes.length < room) break;
-    if (waiting.length >= most.events) break;
   }
   return to === cursor ? null : { to, events, waiting };
 }

@@ -17,11 +17,11 @@ export interface Reconciled {
  * @param mark what the sink told; null where it does not know
  * @throws CatchwordError SINK_CONFLICT where the sink was fed from another history: numbers there mean other changes
  */
-export function reconcile(store: Store, sink: SinkRow, mark: Mark | null): Reconciled {
+export function reconcile(store: Store, sink: SinkRow, mark: Mark | null, nowMs: number): Reconciled {
   const { generation, cursor } = sink;
   if (mark === null) return adopt(store, sink, generation, cursor);
   const elsewhere = mark.incarnation !== store.incarnation;
-  if (elsewhere || mark.cursor > store.changes.lastSeq()) {
+  if (elsewhere || isOfAnotherFuture(store, mark)) {
     if (!sink.takeOver) {
       const whose = elsewhere ? 'another mirror' : 'a later state of this mirror (it was restored from a backup?)';
       throw new CatchwordError('SINK_CONFLICT', `${sink.address} was fed by ${whose}`, {
@@ -32,16 +32,38 @@ export function reconcile(store: Store, sink: SinkRow, mark: Mark | null): Recon
     const next = Math.max(generation, mark.generation + 1);
     return adopt(store, sink, next, cursor, next);
   }
-  // Delivery was to begin anew. It has not, or the sink has lost that it did.
-  if (mark.generation < sink.beganGeneration) return adopt(store, sink, generation, sink.beganCursor);
-  if (mark.late > 0 && mark.cursor === cursor) {
-    const done = store.sinks.ready(sink.id).filter(({ seq, freed }) => seq <= mark.late && freed <= mark.generation);
-    store.sinks.unpark(
-      sink.id,
-      done.map(({ seq }) => seq),
-    );
+  // To begin anew was ordered before anybody knew in which generation the sink is.
+  if (!sink.opened && sink.beganGeneration > 1) {
+    const next = Math.max(generation, mark.generation + 1);
+    return adopt(store, sink, next, Math.min(sink.beganCursor, mark.cursor), next);
   }
+  // Delivery was to begin anew. It has not, or the sink has lost that it did.
+  if (mark.generation < sink.beganGeneration) {
+    return adopt(store, sink, generation, Math.min(sink.beganCursor, mark.cursor));
+  }
+  reconcileFreed(store, sink, mark);
+  noteGap(store, sink, mark.cursor, nowMs);
   return adopt(store, sink, Math.max(generation, mark.generation), mark.cursor);
+}
+
+/** A mirror that was restored from a backup has fewer changes than the sink, or others under the same numbers. */
+function isOfAnotherFuture({ changes }: Store, { cursor, at }: Mark): boolean {
+  if (cursor > changes.lastSeq()) return true;
+  const recordedAt = at === 0 ? undefined : changes.timeOf(cursor);
+  return recordedAt !== undefined && recordedAt !== at;
+}
+
+/** Of what was set free, what the sink has by its own word is delivered; what it has lost since is ready again. */
+function reconcileFreed({ sinks }: Store, { id, cursor }: SinkRow, mark: Mark): void {
+  const { generation, late } = mark;
+  const seqsOf = (rows: readonly { readonly seq: number }[]): number[] => rows.map(({ seq }) => seq);
+  const lost = sinks
+    .freed(id, 'delivered')
+    .filter(({ seq, freed }) => freed > generation || (freed === generation && late > 0 && seq > late));
+  sinks.setFreed(id, seqsOf(lost), 'ready');
+  if (late === 0 || mark.cursor !== cursor) return;
+  const has = sinks.freed(id, 'ready').filter(({ seq, freed }) => seq <= late && freed <= generation);
+  sinks.setFreed(id, seqsOf(has), 'delivered');
 }
 
 function adopt(store: Store, sink: SinkRow, generation: number, cursor: number, began?: number): Reconciled {
@@ -52,4 +74,10 @@ function adopt(store: Store, sink: SinkRow, generation: number, cursor: number, 
     ...(began !== undefined && { began }),
   });
   return { generation, cursor };
+}
+
+/** Set back, it is sent what the log still has: superseded changes may be pruned. Filled anew, it misses nothing. */
+function noteGap(store: Store, sink: SinkRow, cursor: number, nowMs: number): void {
+  const upTo = Math.min(store.changes.prunedTo(), sink.cursor);
+  if (cursor > 0 && cursor < upTo) store.sinks.addGap(sink.id, { after: cursor, upTo, at: nowMs });
 }

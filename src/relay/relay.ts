@@ -1,4 +1,4 @@
-import { once, setMaxListeners } from 'node:events';
+import { setMaxListeners } from 'node:events';
 import type { Clock } from '../clock.ts';
 import { CatchwordError, messageOf } from '../errors.ts';
 import type { Logger } from '../log.ts';
@@ -56,8 +56,6 @@ export function startRelay({ store, sinks, clock, log, source }: RelayOptions): 
           throw error;
         }
       });
-      // Without sinks there is nothing to do but to be the one that says so.
-      if (sinks.length === 0) await once(halt.signal, 'abort');
       const failed = (await Promise.allSettled(feeds)).find((result) => result.status === 'rejected');
       if (failed !== undefined) throw failed.reason;
     } finally {
@@ -67,14 +65,19 @@ export function startRelay({ store, sinks, clock, log, source }: RelayOptions): 
   }
 
   async function run(): Promise<void> {
+    let standsBy = false;
     while (!stopping.signal.aborted) {
       try {
         await holdLease(store.relayLease, clock, log, feedAll);
+        // Without sinks there is nothing to do but to be, once, the one that says so: another relay may have some.
+        if (sinks.length === 0) return;
       } catch (error) {
         if (stopping.signal.aborted) return;
         if (error instanceof CatchwordError && error.code === 'MIRROR_WRITE_FAILED') throw error;
         const known = error instanceof CatchwordError && ['MIRROR_BUSY', 'LEASE_LOST'].includes(error.code);
-        log[known ? 'debug' : 'error']({ reason: messageOf(error) }, 'the relay is not running, trying again');
+        const level = !known ? 'error' : standsBy || sinks.length === 0 ? 'debug' : 'warn';
+        log[level]({ reason: messageOf(error) }, 'the relay is not running, trying again');
+        standsBy = known;
         await clock.sleep(STAND_BY_MS, stopping.signal).catch(() => {});
       }
     }

@@ -36,6 +36,8 @@ export interface Mark {
   readonly generation: number;
   /** All changes up to here are delivered. */
   readonly cursor: number;
+  /** When the change at `cursor` was recorded, milliseconds since 1970; 0 where that is not known. Tells histories apart. */
+  readonly at: number;
   /**
    * 0, or: events that had been parked are delivered first in this generation, below `cursor`; this is the `seq` of the
    * last of them that is.

@@ -49,6 +49,8 @@ export interface ChangeStore {
   newest(seq: number, toSeq: number, asOfSeq: number, limit: number): HeadedChange[];
   /** A product's records from `headSeq` back to the oldest kept, newest first. */
   chain(headSeq: number): ChangeRow[];
+  /** When a change was recorded, milliseconds since 1970; undefined where the log does not have it. */
+  timeOf(seq: number): number | undefined;
   /** Up to here the log holds only each product's newest change as of then; 0 where nothing was pruned. */
   prunedTo(): number;
   /**
@@ -135,6 +137,7 @@ export function createChangeStore(sqlite: Database): ChangeStore {
          AND (products.changed_seq = changes.seq OR products.changed_seq > ?) ORDER BY changes.seq LIMIT ?`,
     )
     .raw();
+  const timeOf = sqlite.prepare<[number], number>('SELECT at FROM changes WHERE seq = ?').pluck();
   const prunedTo = sqlite.prepare<[], number>('SELECT pruned_to FROM mirror WHERE id = 1').pluck();
   const setPrunedTo = sqlite.prepare('UPDATE mirror SET pruned_to = ? WHERE id = 1');
   const dropFollowed = sqlite
@@ -174,6 +177,7 @@ export function createChangeStore(sqlite: Database): ChangeStore {
       }
       return chain;
     },
+    timeOf: (seq) => timeOf.get(seq),
     prunedTo: () => prunedTo.get() ?? 0,
     prune: (toSeq) => {
       const dropped = dropFollowed.all(prunedTo.get() ?? 0, toSeq);

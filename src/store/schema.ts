@@ -285,7 +285,8 @@ export const sinks = sqliteTable(
 /**
  * Events that a sink refused for good, and later ones of the same products. Their content is kept here: the log may be
  * pruned meanwhile.
- * - state: refused; waiting for an earlier one of its product; ready to be delivered; skipped (never to be delivered)
+ * - state: refused; waiting for an earlier one of its product; ready to be delivered; delivered,
+ *   and kept as long as the sink might lose it; skipped (never to be delivered)
  * - freed: since which generation it is ready
  * - change: JSON of RecordedChange
  */
@@ -295,7 +296,7 @@ export const parked = sqliteTable(
     sinkId: integer('sink_id').notNull(),
     seq: integer('seq').notNull(),
     vbid: text('vbid').notNull(),
-    state: text('state', { enum: ['refused', 'waiting', 'ready', 'skipped'] }).notNull(),
+    state: text('state', { enum: ['refused', 'waiting', 'ready', 'delivered', 'skipped'] }).notNull(),
     reason: text('reason').notNull(),
     at: integer('at').notNull(),
     freed: integer('freed').notNull().default(0),

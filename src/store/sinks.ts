@@ -48,7 +48,8 @@ export interface SinkRow {
   readonly stoppedAt: number | null;
 }
 
-export type ParkedState = 'refused' | 'waiting' | 'ready' | 'skipped';
+/** `delivered` were set free, and the sink has them: kept until it has more, as it may lose its tail. */
+export type ParkedState = 'refused' | 'waiting' | 'ready' | 'delivered' | 'skipped';
 
 export interface ParkedEvent {
   readonly seq: number;
@@ -85,7 +86,7 @@ export interface SinkStore {
   get(name: string): SinkRow | undefined;
   /**
    * Notes that the settings name this sink. One that is new, or that is another store than before, begins with the
-   * products as of now.
+   * products as of now. What the same store refused under a name that is not configured any more is kept.
    */
   configure(sink: Pick<SinkRow, 'name' | 'kind' | 'address' | 'identity'>): void;
   /** Notes which sinks the settings do not name any more: they no longer hold the log. */
@@ -93,7 +94,7 @@ export interface SinkStore {
   /** @returns false where delivery has begun anew meanwhile: then nothing is written */
   ack(sink: Pick<SinkRow, 'id' | 'generation'>, ack: Ack): boolean;
   /**
-   * Notes how far an opened sink is. What waits behind that is forgotten: it is judged again when it is read again.
+   * Notes how far an opened sink is. What is parked behind that is forgotten: it is judged again when it is read again.
    * @param more `filledTo`: up to here at most it is being filled, after it, it gets every change; `began`: generations
    *   before this one do not count
    */
@@ -108,13 +109,15 @@ export interface SinkStore {
   replay(id: number, cursor: number, backfill: boolean): void;
 
   parked(id: number, state?: ParkedState, limit?: number): ParkedEvent[];
-  /** Without what the events hold. Those that were skipped do not count as parked. */
+  /** Those that are refused, wait, or are ready. */
   parkedCount(id: number): number;
-  /** Events that were set free, in order. */
-  ready(id: number): Pick<ParkedEvent, 'seq' | 'freed'>[];
+  /** Events that were set free, in order: `ready`, or `delivered`. */
+  freed(id: number, state: 'ready' | 'delivered'): Pick<ParkedEvent, 'seq' | 'freed'>[];
+  /** The first ones that are ready: at least one where there is one, and no more characters than asked otherwise. */
+  ready(id: number, most: { readonly events: number; readonly chars: number }): ParkedEvent[];
   stateOf(id: number, seq: number): ParkedState | undefined;
-  /** Products of which later events have to wait. */
-  blocked(id: number): Set<string>;
+  /** Products of which an event is parked, with its number: later ones have to wait. */
+  blocked(id: number): Map<string, number>;
   skipped(id: number): Set<number>;
   park(id: number, event: Refused, state: 'refused' | 'skipped'): void;
   /** Sets changes aside that wait for an earlier one; what is parked already stays as it is. */
@@ -122,6 +125,10 @@ export interface SinkStore {
   /** Parks what was set free: `seq`, and as waiting all later events of its product. */
   refuseReady(id: number, seq: number, reason: string, atMs: number): void;
   unpark(id: number, seqs: readonly number[]): void;
+  /** What was set free is delivered, or is not there any more. */
+  setFreed(id: number, seqs: readonly number[], state: 'ready' | 'delivered'): void;
+  /** What was delivered after it had been parked before `beforeMs` is not kept any longer. */
+  forgetFreed(id: number, beforeMs: number): void;
   /** Gives up one event; those of its product that waited for it are free. */
   skip(id: number, seq: number, atMs: number): void;
 
@@ -164,8 +171,15 @@ function prepareSinks(sqlite: Database) {
          backfill_removed = CASE WHEN identity = :identity THEN backfill_removed ELSE 0 END,
          began_generation = CASE WHEN identity = :identity THEN began_generation ELSE 1 END,
          began_cursor = CASE WHEN identity = :identity THEN began_cursor ELSE 0 END,
+         take_over = CASE WHEN identity = :identity THEN take_over ELSE 0 END,
          opened = CASE WHEN identity = :identity THEN opened ELSE 0 END`,
     ),
+    former: sqlite
+      .prepare<{ identity: string; name: string }, number>(
+        `SELECT id FROM sinks WHERE identity = :identity AND name <> :name AND configured = 0
+         ORDER BY acked_at DESC LIMIT 1`,
+      )
+      .pluck(),
     unconfigure: sqlite.prepare('UPDATE sinks SET configured = 0 WHERE name = ?'),
     ack: sqlite.prepare(
       `UPDATE sinks SET cursor = :cursor, delivered = delivered + :delivered, rate = :rate, acked_at = :at, error = NULL,
@@ -177,6 +191,7 @@ function prepareSinks(sqlite: Database) {
     ),
     fail: sqlite.prepare('UPDATE sinks SET error = ?, error_at = ?, retry_at = ? WHERE id = ?'),
     setState: sqlite.prepare('UPDATE sinks SET state = ?, retry_at = NULL, stopped_at = NULL WHERE id = ?'),
+    opened: sqlite.prepare<[number], number>('SELECT opened FROM sinks WHERE id = ?').pluck(),
     stop: sqlite.prepare("UPDATE sinks SET state = 'stopped', stopped_at = ? WHERE id = ?"),
     replay: sqlite.prepare(
       `UPDATE sinks SET generation = generation + 1, began_generation = generation + 1, began_cursor = :cursor,
@@ -199,19 +214,21 @@ function prepareParked(sqlite: Database) {
        WHERE sink_id = :id AND (:state IS NULL OR state = :state) ORDER BY seq LIMIT :limit`,
     ),
     count: sqlite
-      .prepare<[number], number>("SELECT count(*) FROM parked WHERE sink_id = ? AND state <> 'skipped'")
+      .prepare<[number], number>(
+        "SELECT count(*) FROM parked WHERE sink_id = ? AND state IN ('refused', 'waiting', 'ready')",
+      )
       .pluck(),
-    ready: sqlite.prepare<[number], Pick<ParkedEvent, 'seq' | 'freed'>>(
-      "SELECT seq, freed FROM parked WHERE sink_id = ? AND state = 'ready' ORDER BY seq",
+    freed: sqlite.prepare<[number, string], Pick<ParkedEvent, 'seq' | 'freed'>>(
+      'SELECT seq, freed FROM parked WHERE sink_id = ? AND state = ? ORDER BY seq',
     ),
     stateOf: sqlite
       .prepare<[number, number], ParkedState>('SELECT state FROM parked WHERE sink_id = ? AND seq = ?')
       .pluck(),
     blocked: sqlite
-      .prepare<[number], string>(
-        "SELECT DISTINCT vbid FROM parked WHERE sink_id = ? AND state IN ('refused', 'waiting')",
+      .prepare<[number], [string, number]>(
+        "SELECT vbid, min(seq) FROM parked WHERE sink_id = ? AND state IN ('refused', 'waiting') GROUP BY vbid",
       )
-      .pluck(),
+      .raw(),
     skipped: sqlite.prepare<[number], number>("SELECT seq FROM parked WHERE sink_id = ? AND state = 'skipped'").pluck(),
     add: sqlite.prepare(
       `INSERT INTO parked (sink_id, seq, vbid, state, reason, at, change) VALUES (?, ?, ?, ?, ?, ?, ?)
@@ -222,7 +239,10 @@ function prepareParked(sqlite: Database) {
     ),
     remove: sqlite.prepare('DELETE FROM parked WHERE sink_id = ? AND seq = ?'),
     removeAll: sqlite.prepare('DELETE FROM parked WHERE sink_id = ? AND seq > ?'),
-    forgetAfter: sqlite.prepare("DELETE FROM parked WHERE sink_id = ? AND seq > ? AND state IN ('waiting', 'ready')"),
+    forgetAfter: sqlite.prepare("DELETE FROM parked WHERE sink_id = ? AND seq > ? AND state <> 'skipped'"),
+    move: sqlite.prepare('UPDATE OR IGNORE parked SET sink_id = ? WHERE sink_id = ?'),
+    forgetFreed: sqlite.prepare("DELETE FROM parked WHERE sink_id = ? AND at < ? AND state = 'delivered'"),
+    setFreed: sqlite.prepare('UPDATE parked SET state = ? WHERE sink_id = ? AND seq = ?'),
     setState: sqlite.prepare('UPDATE parked SET state = ?, reason = ?, at = ? WHERE sink_id = ? AND seq = ?'),
     /** Later events of the product of `seq`. */
     later: sqlite.prepare(
@@ -231,6 +251,10 @@ function prepareParked(sqlite: Database) {
            AND vbid = (SELECT vbid FROM parked WHERE sink_id = :sink AND seq = :seq)`,
     ),
   };
+}
+
+function eventOf(raw: RawParked): ParkedEvent {
+  return { ...raw, change: JSON.parse(raw.change) as RecordedChange };
 }
 
 export function createSinkStore(sqlite: Database): SinkStore {
@@ -260,9 +284,9 @@ export function createSinkStore(sqlite: Database): SinkStore {
     },
     configure: ({ name, kind, address, identity }) => {
       const known = sinks.get.get(name);
-      // What another store refused says nothing of this one.
-      if (known !== undefined && known.identity !== identity) parked.removeAll.run(known.id, 0);
       sinks.configure.run({ name, kind, address, identity });
+      const former = known === undefined ? sinks.former.get({ identity, name }) : undefined;
+      if (former !== undefined) parked.move.run(sinks.get.get(name)?.id, former);
     },
     configureOnly: (names) => {
       for (const { name, configured } of list()) {
@@ -272,8 +296,10 @@ export function createSinkStore(sqlite: Database): SinkStore {
     ack: ({ id, generation }, { cursor, delivered, rate, at }) =>
       sinks.ack.run({ id, generation, cursor, delivered, rate, at }).changes === 1,
     reconcile: (id, generation, cursor, { filledTo = Number.MAX_SAFE_INTEGER, began = 0 } = {}) => {
+      // What another store refused, or was not to get, says nothing of one that has never been opened.
+      const forget = sinks.opened.get(id) === 1 ? parked.forgetAfter : parked.removeAll;
       sinks.reconcile.run({ id, generation, cursor, filled: filledTo, began });
-      parked.forgetAfter.run(id, cursor);
+      forget.run(id, cursor);
     },
     clearError: (id) => {
       sinks.fail.run(null, null, null, id);
@@ -293,14 +319,27 @@ export function createSinkStore(sqlite: Database): SinkStore {
       // What is delivered again is judged again.
       parked.removeAll.run(id, cursor);
     },
-    parked: (id, state, limit = -1) =>
-      parked.all
-        .all({ id, state: state ?? null, limit })
-        .map((event) => ({ ...event, change: JSON.parse(event.change) as RecordedChange })),
-    blocked: (id) => new Set(parked.blocked.all(id)),
+    parked: (id, state, limit = -1) => parked.all.all({ id, state: state ?? null, limit }).map(eventOf),
+    blocked: (id) => new Map(parked.blocked.all(id) as unknown as [string, number][]),
     skipped: (id) => new Set(parked.skipped.all(id)),
     parkedCount: (id) => parked.count.get(id) ?? 0,
-    ready: (id) => parked.ready.all(id),
+    freed: (id, state) => parked.freed.all(id, state),
+    ready: (id, { events, chars }) => {
+      const found: ParkedEvent[] = [];
+      let size = 0;
+      for (const raw of parked.all.iterate({ id, state: 'ready', limit: events })) {
+        size += raw.change.length;
+        if (found.length > 0 && size > chars) break;
+        found.push(eventOf(raw));
+      }
+      return found;
+    },
+    setFreed: (id, seqs, state) => {
+      for (const seq of seqs) parked.setFreed.run(state, id, seq);
+    },
+    forgetFreed: (id, beforeMs) => {
+      parked.forgetFreed.run(id, beforeMs);
+    },
     stateOf: (id, seq) => parked.stateOf.get(id, seq),
     park: (id, event, state) => {
       parked.add.run(values(id, event, state));

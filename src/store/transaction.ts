@@ -35,6 +35,8 @@ export function createWriteTransaction(sqlite: Database): WriteTransaction {
           cause: error,
         });
       }
+      // A mistake in what was to be written: SQLite has undone the statement, and the transaction with it.
+      if (error.code.startsWith('SQLITE_CONSTRAINT')) throw error;
       broken = new CatchwordError(
         'MIRROR_WRITE_FAILED',
         `writing the mirror failed: ${error.message} (${error.code})`,

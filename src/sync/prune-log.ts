@@ -14,9 +14,12 @@ const STEP = 10_000;
 /** Of one call. After a run there is seldom more than it has written; a long log is caught up with in several runs. */
 const STEPS = 100;
 
-/** How far behind the log a sink is that needs it; one that is being filled needs what came after its filling. */
-function lagOf({ cursor, backfillTo }: SinkRow, lastSeq: number): number {
-  return lastSeq - Math.max(cursor, backfillTo);
+/**
+ * How many records the log keeps for a sink: one that is being filled needs what came after its filling, and what was
+ * pruned is kept for nobody.
+ */
+function lagOf({ cursor, backfillTo }: SinkRow, prunedTo: number, lastSeq: number): number {
+  return lastSeq - Math.max(cursor, backfillTo, prunedTo);
 }
 
 function holdsLog({ configured, state }: SinkRow): boolean {
@@ -45,8 +48,9 @@ export function pruneLog(
   for (const sink of store.sinks.list()) {
     const { id, name, cursor } = sink;
     const isOld = store.changes.lastBefore(cursor, before, 1) > cursor;
-    if (!holdsLog(sink) || !isOld || lagOf(sink, lastSeq) <= logCap) continue;
-    const error = `disabled: ${lagOf(sink, lastSeq)} changes behind, more than CATCHWORD_LOG_CAP`;
+    const lag = lagOf(sink, store.changes.prunedTo(), lastSeq);
+    if (!holdsLog(sink) || !isOld || lag <= logCap) continue;
+    const error = `disabled: ${lag} changes behind, more than CATCHWORD_LOG_CAP`;
     guarded(() => {
       store.sinks.fail(id, error, nowMs, null);
       store.sinks.setState(id, 'disabled');

@@ -242,7 +242,7 @@ it('does not write behind what another process has written', async () => {
   await bench.caughtUp();
   // What a relay does that was suspended, and believes to be the relay still.
   const other = await config.make();
-  const mark = { incarnation: bench.store.incarnation, generation: 1, cursor: 3, late: 0 };
+  const mark = { incarnation: bench.store.incarnation, generation: 1, cursor: 3, at: 0, late: 0 };
   await other.open(mark, 3, new AbortController().signal);
   bench.change(books(1, 2));
   await bench.caughtUp();
@@ -275,6 +275,11 @@ it('a process without sinks leaves those of another relay alone', async () => {
   await bench.stop();
   // Once the other one is gone, nobody feeds it, and the log need not wait.
   await until('it is noted', () => bench.store.sinks.get(SINK_NAME)?.configured === false);
+  // Nor does it stand in the way of one that comes later.
+  bench.start(config);
+  bench.change(books(3, 3));
+  await bench.caughtUp();
+  expect(bench.sink().configured).toBe(true);
 });
 
 it.each([

@@ -58,6 +58,7 @@ describe.skipIf(!postgresAvailable)('postgres', () => {
         incarnation: bench.store.incarnation,
         generation: '1',
         cursor: '3',
+        at: String(bench.events()[2]?.at),
         late: '0',
       },
     ]);
@@ -230,6 +231,7 @@ describe.skipIf(!redisAvailable)('redis', () => {
     expect(await redis.xlen(target.stream)).toBeLessThan(400);
     expect(await redis.hgetall(`{${target.stream}}:catchword`)).toEqual({
       ...{ incarnation: bench.store.incarnation, generation: '1', cursor: '1000', late: '0' },
+      at: String(bench.events(999)[0]?.at),
     });
   });
 

@@ -96,6 +96,17 @@ it('disables a sink beyond the cap, says so, and notes the gap', () => {
   expect(bench.store.sinks.gaps(id)).toMatchObject([{ after: 5, upTo: 30 }]);
 });
 
+it('does not disable again what was resumed and is catching up with what is left', () => {
+  const bench = open();
+  thirty(bench);
+  const id = addSink(bench, 'late', 5);
+  bench.store.write(() => bench.store.sinks.replay(id, 5, false));
+  prune(bench, { ...KEEP_NOTHING, logCap: 24 });
+  bench.store.write(() => bench.store.sinks.setState(id, 'running'));
+  prune(bench, { ...KEEP_NOTHING, logCap: 24 });
+  expect(bench.store.sinks.get('late')?.state).toBe('running');
+});
+
 it('does not count against the cap what a sink is still being filled with', () => {
   const bench = open();
   thirty(bench);

@@ -23,17 +23,19 @@ const stateSchema = z.object({
   /** Size of the file when this was written, and the cursor then. */
   offset: z.number(),
   cursor: z.number(),
+  /** As in a mark. */
+  at: z.number(),
 });
 type State = z.output<typeof stateSchema>;
 
-const lineSchema = z.object({ id: z.string(), sequence: z.string().regex(/^\d+$/) });
+const lineSchema = z.object({ id: z.string(), sequence: z.string().regex(/^\d+$/), time: z.iso.datetime() });
 
 const OPTIONS = { rotate: sizeOption.optional(), gzip: z.enum(['on', 'off']).default('on') };
 
 interface FileEnd {
-  readonly size: number;
   readonly incarnation: string;
   readonly seq: number;
+  readonly at: number;
 }
 
 /** Makes a name in a directory durable, too. */
@@ -60,7 +62,7 @@ function failure(error: unknown): SinkError {
   return new SinkError(kind, messageOf(error), { cause: error });
 }
 
-function eventAt(path: string, line: string): { incarnation: string; seq: number } {
+function eventAt(path: string, line: string): FileEnd {
   let parsed: ReturnType<typeof lineSchema.safeParse> | undefined;
   try {
     parsed = lineSchema.safeParse(JSON.parse(line));
@@ -70,8 +72,8 @@ function eventAt(path: string, line: string): { incarnation: string; seq: number
   if (!parsed?.success) {
     throw new SinkError('misconfigured', `${path} does not end with an event: name a file of catchword's own`);
   }
-  const { id, sequence } = parsed.data;
-  return { incarnation: id.slice(0, id.lastIndexOf(':')), seq: Number(sequence) };
+  const { id, sequence, time } = parsed.data;
+  return { incarnation: id.slice(0, id.lastIndexOf(':')), seq: Number(sequence), at: Date.parse(time) };
 }
 
 export const createJsonlSink: SinkFactory = ({ url }): Sink => {
@@ -98,8 +100,9 @@ export const createJsonlSink: SinkFactory = ({ url }): Sink => {
   }
 
   /** Notes that a generation begins, or goes on in a new file, at `offset`. */
-  async function begin({ incarnation, generation }: Mark, cursor: number, offset: number): Promise<void> {
-    const begun = { incarnation, generation, offset, cursor };
+  async function begin(mark: Mark, cursor: number, offset: number): Promise<void> {
+    const { incarnation, generation } = mark;
+    const begun = { incarnation, generation, offset, cursor, at: cursor === mark.cursor ? mark.at : 0 };
     const temporary = `${statePath}.new`;
     await writeFile(temporary, JSON.stringify(begun), { mode: 0o600, flush: true });
     await rename(temporary, statePath);
@@ -118,7 +121,7 @@ export const createJsonlSink: SinkFactory = ({ url }): Sink => {
     }
     size = end.size;
     if (size === 0) await syncDirectory(path);
-    return end.line === null ? null : { size, ...eventAt(path, end.line) };
+    return end.line === null ? null : eventAt(path, end.line);
   }
 
   /** How far the file is. */
@@ -128,19 +131,21 @@ export const createJsonlSink: SinkFactory = ({ url }): Sink => {
       // Never replayed, or its state is lost: its end is what counts.
       return end === null
         ? { ...mark, late: 0 }
-        : { incarnation: end.incarnation, generation: 1, cursor: end.seq, late: 0 };
+        : { incarnation: end.incarnation, generation: 1, cursor: end.seq, at: end.at, late: 0 };
     }
-    const { incarnation, generation, offset, cursor } = state;
+    const { incarnation, generation, offset, cursor, at } = state;
     // Nothing of this generation yet: the file was just rotated, or taken away by somebody else.
     if (end === null) {
       const isOwn = incarnation === mark.incarnation;
-      return { incarnation, generation, cursor: isOwn ? Math.max(cursor, mark.cursor) : cursor, late: 0 };
+      return isOwn && cursor < mark.cursor
+        ? { ...mark, generation, late: 0 }
+        : { incarnation, generation, cursor, at, late: 0 };
     }
     // Shorter than it was when the generation began: it lost some of what was before that, too.
-    if (size < offset) return { incarnation, generation, cursor: Math.min(cursor, end.seq), late: 0 };
-    if (size === offset) return { incarnation, generation, cursor, late: 0 };
-    if (end.seq <= cursor) return { incarnation, generation, cursor, late: end.seq };
-    return { incarnation, generation, cursor: end.seq, late: 0 };
+    if (size < offset && end.seq < cursor) return { incarnation, generation, cursor: end.seq, at: end.at, late: 0 };
+    if (size <= offset) return { incarnation, generation, cursor, at, late: 0 };
+    if (end.seq <= cursor) return { incarnation, generation, cursor, at, late: end.seq };
+    return { incarnation, generation, cursor: end.seq, at: end.at, late: 0 };
   }
 
   /**

@@ -45,20 +45,20 @@ function failure(error: unknown): SinkError {
   return new SinkError(isSetting ? 'misconfigured' : 'unavailable', `NATS: ${messageOf(error)}`, { cause: error });
 }
 
-function markText({ incarnation, generation, cursor, late }: Mark): string {
-  return `${incarnation} ${generation} ${cursor} ${late}`;
+function markText({ incarnation, generation, cursor, at, late }: Mark): string {
+  return `${incarnation} ${generation} ${cursor} ${at} ${late}`;
 }
 
 function markFrom(text: string): Mark | null {
-  const [incarnation, generation, cursor, late] = text.split(' ');
-  const parsed = markSchema.safeParse({ incarnation, generation, cursor, late });
+  const [incarnation, generation, cursor, at, late] = text.split(' ');
+  const parsed = markSchema.safeParse({ incarnation, generation, cursor, at, late });
   return parsed.success ? parsed.data : null;
 }
 
 /** Each message is stored by itself, so each says how far the stream is with it. */
-function markAt({ seq }: SinkEvent, isLast: boolean, mark: Mark): Mark {
+function markAt({ seq, at }: SinkEvent, isLast: boolean, mark: Mark): Mark {
   if (mark.late > 0) return { ...mark, late: seq };
-  return isLast ? mark : { ...mark, cursor: seq };
+  return isLast ? mark : { ...mark, cursor: seq, at };
 }
 
 export const createNatsSink: SinkFactory = ({ url }): Sink => {
@@ -166,7 +166,7 @@ export const createNatsSink: SinkFactory = ({ url }): Sink => {
         mostBytes = connection.info?.max_payload ?? Number.POSITIVE_INFINITY;
         const manager = await jetstreamManager(connection);
         // A stream that is gone holds nothing of what was confirmed.
-        if (!(await findStream(manager))) return { ...mark, cursor: 0, late: 0 };
+        if (!(await findStream(manager))) return { ...mark, cursor: 0, at: 0, late: 0 };
         return await lastMark(manager);
       } catch (error) {
         throw failure(error);

@@ -53,7 +53,7 @@ function failure(error: unknown): SinkError {
 }
 
 /** Whose rows they are that no cursor stands beside. */
-const NOBODY: Mark = { incarnation: '', generation: 0, cursor: 0, late: 0 };
+const NOBODY: Mark = { incarnation: '', generation: 1, cursor: 0, at: 0, late: 0 };
 
 interface Statements {
   readonly create: readonly string[];
@@ -63,7 +63,7 @@ interface Statements {
 }
 
 /** How many parameters the mark takes: before, and after. */
-const MARK_PARAMETERS = 8;
+const MARK_PARAMETERS = 9;
 
 /**
  * A batch is one statement, and so one transaction and one answer to wait for: it moves the cursor, and where that was
@@ -88,14 +88,14 @@ function statements(table: string, removals: 'delete' | 'tombstone'): Statements
          print_isbn text, e_isbn text, body jsonb NOT NULL, seq bigint NOT NULL, changed_at timestamptz NOT NULL,
          removed_at timestamptz)`,
       `CREATE TABLE IF NOT EXISTS ${cursor} (table_name text PRIMARY KEY, incarnation text NOT NULL,
-         generation bigint NOT NULL, cursor bigint NOT NULL, late bigint NOT NULL)`,
+         generation bigint NOT NULL, cursor bigint NOT NULL, at bigint NOT NULL, late bigint NOT NULL)`,
     ],
-    readMark: `SELECT incarnation, generation, cursor, late FROM ${cursor} WHERE table_name = $1`,
+    readMark: `SELECT incarnation, generation, cursor, at, late FROM ${cursor} WHERE table_name = $1`,
     deliver: `WITH moved AS (
-        INSERT INTO ${cursor} AS c (table_name, incarnation, generation, cursor, late) VALUES ($1, $2, $3, $4, $5)
+        INSERT INTO ${cursor} AS c (table_name, incarnation, generation, cursor, at, late) VALUES ($1, $2, $3, $4, $5, $6)
         ON CONFLICT (table_name) DO UPDATE SET generation = excluded.generation, cursor = excluded.cursor,
-          late = excluded.late
-        WHERE c.incarnation = excluded.incarnation AND c.generation = $6 AND c.cursor = $7 AND c.late = $8
+          at = excluded.at, late = excluded.late
+        WHERE c.incarnation = excluded.incarnation AND c.generation = $7 AND c.cursor = $8 AND c.late = $9
         RETURNING 1
       ), removed AS (${remove}), written AS (
         INSERT INTO ${name} (vbid, ${columns.join(', ')})
@@ -193,9 +193,9 @@ export const createPostgresSink: SinkFactory = ({ url }): Sink => {
     const last = new Map(events.map((event) => [event.vbid, event]));
     const living = [...last.values()].filter(({ body }) => body !== null);
     const gone = [...last.values()].filter(({ body }) => body === null);
-    const { incarnation, generation, cursor, late } = mark;
+    const { incarnation, generation, cursor, at, late } = mark;
     const values = [
-      ...[key, incarnation, generation, cursor, late],
+      ...[key, incarnation, generation, cursor, at, late],
       ...[written?.generation ?? 0, written?.cursor ?? 0, written?.late ?? 0],
       ...parametersOf(living),
       ...[gone.map(({ vbid }) => vbid), gone.map(({ seq }) => seq), gone.map(({ at }) => at / 1000)],
@@ -217,7 +217,7 @@ export const createPostgresSink: SinkFactory = ({ url }): Sink => {
         written = await readMark(client, sql.readMark);
         isForeign = written !== null && (written.incarnation !== mark.incarnation || written.cursor > newest);
         // What was confirmed is not there any more, if it ever was.
-        if (!(await hasRows(client))) return { ...mark, cursor: 0, late: 0 };
+        if (!(await hasRows(client))) return { ...mark, cursor: 0, at: 0, late: 0 };
         if (written !== null) return written;
         isForeign = true;
         return NOBODY;

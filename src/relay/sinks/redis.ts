@@ -111,7 +111,7 @@ export const createRedisSink: SinkFactory = ({ url }): Sink => {
         written = await readFence(redis);
         // Without it, what was confirmed is not there any more, if it ever was.
         isThere = (await redis.exists(stream)) > 0;
-        return isThere ? written : { ...mark, cursor: 0, late: 0 };
+        return isThere ? written : { ...mark, cursor: 0, at: 0, late: 0 };
       } catch (error) {
         throw failure(error);
       }

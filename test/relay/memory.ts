@@ -1,0 +1,49 @@
+import { SINK_NAME } from '../../src/relay/contract/workbench.ts';
+import type { SinkConfig } from '../../src/relay/settings.ts';
+import { type Mark, SinkError, type SinkEvent } from '../../src/relay/sink.ts';
+
+/** A store whose rows a test can take away; it keeps with each how far it is then. */
+export interface Memory {
+  rows: { readonly seq: number; readonly vbid: string; readonly body: string | null; readonly mark: Mark }[];
+  readonly poison: Set<number>;
+  isDown: boolean;
+  /** Told in place of its own, where a test wants to. */
+  told: Mark | undefined;
+  /** Events and characters of each delivery. */
+  readonly calls: { readonly events: number; readonly chars: number }[];
+  seqs(): number[];
+  config(more?: Partial<SinkConfig>): SinkConfig;
+}
+
+function rowOf(event: SinkEvent, isLast: boolean, mark: Mark): Memory['rows'][number] {
+  const { seq, at, vbid, body } = event;
+  const late = mark.late > 0 ? { ...mark, late: seq } : undefined;
+  return { seq, vbid, body, mark: late ?? (isLast ? mark : { ...mark, cursor: seq, at }) };
+}
+
+export function memory(batch = { events: 100, chars: 1_000_000 }): Memory {
+  const store: Memory = {
+    ...{ rows: [], poison: new Set<number>(), isDown: false, told: undefined, calls: [] },
+    seqs: () => store.rows.map(({ seq }) => seq),
+    config: (more = {}) => ({
+      ...{ name: SINK_NAME, kind: 'memory', address: 'memory', identity: 'memory', refused: 'park', secrets: [] },
+      make: async () => ({
+        batch,
+        open: async (mark) => {
+          if (store.isDown) throw new SinkError('unavailable', 'it is down');
+          return store.told ?? store.rows.at(-1)?.mark ?? { ...mark, cursor: 0, at: 0, late: 0 };
+        },
+        deliver: async (events, mark) => {
+          if (store.isDown) throw new SinkError('unavailable', 'it is down');
+          if (events.some(({ seq }) => store.poison.has(seq))) throw new SinkError('refused', 'poison');
+          store.calls.push({ events: events.length, chars: events.reduce((sum, { text }) => sum + text.length, 0) });
+          store.rows.push(...events.map((event, index) => rowOf(event, index === events.length - 1, mark)));
+        },
+        close: async () => {},
+        check: async () => 'is there',
+      }),
+      ...more,
+    }),
+  };
+  return store;
+}
