@@ -37,6 +37,16 @@ const CODES = {
   PAGE_INVALID: { exit: 1, retryable: true },
   /** A text that is no XML, or more of it than is taken. */
   XML_INVALID: { exit: 1, retryable: false },
+  /** The access token is no longer valid (601), and no other could be had. */
+  SERVICE_TOKEN: { exit: 2, retryable: false },
+  /** There is no such user, or not one that this API key created (603, 474). */
+  SERVICE_UNKNOWN_USER: { exit: 1, retryable: false },
+  /** What was sent is wrong in itself (400, 422, 650). */
+  SERVICE_INVALID: { exit: 1, retryable: false },
+  /** This API key may not do it (403 on anything but reading). */
+  SERVICE_FORBIDDEN: { exit: 1, retryable: false },
+  /** Any other custom code, or an answer that does not fit what was asked. */
+  SERVICE_ERROR: { exit: 1, retryable: false },
   QUEUE_UNAVAILABLE: { exit: 1, retryable: true },
   QUEUE_MISCONFIGURED: { exit: 2, retryable: false },
   /** A sink holds what another mirror, or a later state of this one, delivered there. */
@@ -54,6 +64,10 @@ export interface ErrorDetails {
   readonly hint?: string;
   /** Earliest moment of another try, as the source asked: milliseconds from now. */
   readonly retryAfterMs?: number;
+  /** HTTP status of the answer that said so. */
+  readonly status?: number | undefined;
+  /** The service's own code, such as 601, whatever the status was. */
+  readonly serviceCode?: number | undefined;
   readonly cause?: unknown;
   /** Overrides the code's default, where the case is known to be final. */
   readonly retryable?: boolean;
@@ -64,6 +78,8 @@ export class CatchwordError extends Error {
   readonly retryable: boolean;
   readonly hint: string | undefined;
   readonly retryAfterMs: number | undefined;
+  readonly status: number | undefined;
+  readonly serviceCode: number | undefined;
 
   constructor(code: ErrorCode, message: string, details: ErrorDetails = {}) {
     super(message, details.cause === undefined ? undefined : { cause: details.cause });
@@ -72,6 +88,8 @@ export class CatchwordError extends Error {
     this.retryable = details.retryable ?? CODES[code].retryable;
     this.hint = details.hint;
     this.retryAfterMs = details.retryAfterMs;
+    this.status = details.status;
+    this.serviceCode = details.serviceCode;
   }
 
   /** Process exit code of a command that ends with this error. */
@@ -87,6 +105,8 @@ export interface ErrorRecord {
   readonly retryable: boolean;
   readonly hint?: string;
   readonly retryAfterMs?: number;
+  readonly status?: number;
+  readonly serviceCode?: number;
 }
 
 export function toErrorRecord(error: CatchwordError): ErrorRecord {
@@ -96,6 +116,8 @@ export function toErrorRecord(error: CatchwordError): ErrorRecord {
     retryable: error.retryable,
     ...(error.hint !== undefined && { hint: error.hint }),
     ...(error.retryAfterMs !== undefined && { retryAfterMs: error.retryAfterMs }),
+    ...(error.status !== undefined && { status: error.status }),
+    ...(error.serviceCode !== undefined && { serviceCode: error.serviceCode }),
   };
 }
 

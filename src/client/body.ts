@@ -16,6 +16,9 @@ export interface BodyLimits {
 
 export const BODY_LIMITS: BodyLimits = { maxWireBytes: 32 * 2 ** 20, maxBytes: 64 * 2 ** 20 };
 
+/** Of XML. Ten thousand credentials are about 4 MB. */
+export const XML_LIMITS: BodyLimits = { maxWireBytes: 8 * 2 ** 20, maxBytes: 8 * 2 ** 20 };
+
 /** As undici gives them: one value, or several of the same name. */
 export type Headers = Readonly<Record<string, string | string[] | undefined>>;
 
@@ -80,24 +83,51 @@ async function decode(bytes: Buffer, headers: Headers, { maxBytes }: BodyLimits)
 }
 
 /** @throws CatchwordError SOURCE_BODY where it is not UTF-8 */
-export function toText(bytes: Buffer): string {
+function toText(bytes: Buffer): string {
   if (!isUtf8(bytes)) throw refuse('the answer is not UTF-8');
   const text = bytes.toString('utf8');
   return text.startsWith('\ufeff') ? text.slice(1) : text;
 }
 
+/** What an answer may call itself; one that says nothing is taken at its word. */
+export interface ContentTypes {
+  readonly pattern: RegExp;
+  readonly name: string;
+}
+
+export const JSON_ANSWER: ContentTypes = { pattern: /^(application|text)\/([\w.-]+\+)?json$/, name: 'JSON' };
+
+/** An operation that answers in one of them has been seen to report errors in the other, and as plain text. */
+export const ANY_ANSWER: ContentTypes = {
+  pattern: /^(application|text)\/([\w.-]+\+)?(json|xml|plain)$/,
+  name: 'JSON or XML',
+};
+
 /**
- * The text of a JSON answer, ready for a parser.
- * @throws CatchwordError SOURCE_NOT_SERVICE for another content type, SOURCE_BODY
+ * The text of an answer after decompression, whatever type it says it has.
+ * @throws CatchwordError SOURCE_BODY
  */
-export async function jsonText(bytes: Buffer, headers: Headers, limits: BodyLimits): Promise<string> {
-  const type = header(headers, 'content-type')?.split(';')[0]?.trim().toLowerCase() ?? '';
-  if (type !== '' && !/^(application|text)\/([\w.-]+\+)?json$/.test(type)) {
-    throw new CatchwordError('SOURCE_NOT_SERVICE', `the answer is ${type.slice(0, 40)} in place of JSON`, {
-      hint: 'Check CATCHWORD_BASE_URL; a proxy or a maintenance page may stand in between.',
-    });
-  }
+export async function decodedText(bytes: Buffer, headers: Headers, limits: BodyLimits): Promise<string> {
   const decoded = await decode(bytes, headers, limits);
   if (decoded.length > limits.maxBytes) throw refuse(`the answer is larger than ${limits.maxBytes} bytes`);
   return toText(decoded);
+}
+
+/**
+ * The text of an answer, ready for a parser.
+ * @throws CatchwordError SOURCE_NOT_SERVICE for another content type, SOURCE_BODY
+ */
+export async function answerText(
+  bytes: Buffer,
+  headers: Headers,
+  limits: BodyLimits,
+  types: ContentTypes,
+): Promise<string> {
+  const type = header(headers, 'content-type')?.split(';')[0]?.trim().toLowerCase() ?? '';
+  if (type !== '' && !types.pattern.test(type)) {
+    throw new CatchwordError('SOURCE_NOT_SERVICE', `the answer is ${type.slice(0, 40)} in place of ${types.name}`, {
+      hint: 'Check CATCHWORD_BASE_URL; a proxy or a maintenance page may stand in between.',
+    });
+  }
+  return await decodedText(bytes, headers, limits);
 }

@@ -1,27 +1,73 @@
-import { CatchwordError } from '../errors.ts';
+import { CatchwordError, type ErrorCode, type ErrorDetails } from '../errors.ts';
 import { type Headers, header } from './body.ts';
 import { parseRetryAfter } from './retry.ts';
+import { type Said, saidIn } from './said.ts';
 
-const MAX_TEXT = 200;
-/** Explanations are short; anything longer is not let near a parser. */
-const MAX_PARSED = 65_536;
+/** An answer that is a refusal. */
+export interface Refused {
+  readonly status: number;
+  readonly headers: Headers;
+  /** Its text, as far as it could be read; without secrets. */
+  readonly body: string;
+  /** Scheme, host and port that was asked. */
+  readonly origin: string;
+  /** Milliseconds since 1970. */
+  readonly nowMs: number;
+  /** `catalog`: the hot path, where any 4xx means that the address or the settings are wrong. */
+  readonly kind: 'catalog' | 'read' | 'write';
+}
 
-/** What the service says went wrong: `{"errors": ["…"]}`, a bare JSON string, or whatever else it sent. */
-function explanation(body: string): string {
-  let said: unknown = body;
-  if (body.length > MAX_PARSED) return '';
-  try {
-    const parsed: unknown = JSON.parse(body);
-    said = typeof parsed === 'object' && parsed !== null && 'errors' in parsed ? parsed.errors : parsed;
-  } catch {
-    // Broken JSON and plain text are shown as they are.
-    if (/<html|<!doctype/i.test(body)) return '';
+interface Verdict {
+  readonly code: ErrorCode;
+  readonly hint: string;
+  readonly retryable?: boolean;
+}
+
+/** The service's own codes, and HTTP's where they come in a body whose status is another. */
+const BY_CODE: Readonly<Record<number, Verdict>> = {
+  400: { code: 'SERVICE_INVALID', hint: 'Correct what was sent; the message says what is wrong.' },
+  401: { code: 'SOURCE_AUTH', hint: 'Check CATCHWORD_API_KEY and CATCHWORD_ACCESS_TOKEN.' },
+  403: { code: 'SERVICE_FORBIDDEN', hint: 'This API key may not do it: it does not own what it asks for.' },
+  404: { code: 'NOT_FOUND', hint: 'Check the identifier; the service does not know it.' },
+  422: { code: 'SERVICE_INVALID', hint: 'Correct what was sent; the message says what is wrong.' },
+  429: { code: 'SOURCE_RATE_LIMITED', hint: 'Lower CATCHWORD_RATE_LIMIT; another program may use the same key.' },
+  474: { code: 'SERVICE_UNKNOWN_USER', hint: 'Check the reference, or create the user: catchword user create.' },
+  601: {
+    code: 'SERVICE_TOKEN',
+    hint: 'Set CATCHWORD_USER_REFERENCE to the user’s reference, so that a new access token can be fetched.',
+  },
+  603: {
+    code: 'SERVICE_UNKNOWN_USER',
+    hint: 'Create the user with this API key: catchword user create. A reference is tied to the key that created it.',
+  },
+  650: { code: 'SERVICE_INVALID', hint: 'Correct what was sent; the message says what is wrong.' },
+};
+
+function verdictOf(code: number): Verdict {
+  const known = BY_CODE[code];
+  if (known !== undefined) return known;
+  if (code >= 500 && code < 600) {
+    return { code: 'SOURCE_UNAVAILABLE', hint: 'The service has trouble; try again later.' };
   }
-  const text = Array.isArray(said) ? said.map(String).join('; ') : typeof said === 'string' ? said : '';
-  return text
-    .replace(/\p{Cc}+/gu, ' ')
-    .trim()
-    .slice(0, MAX_TEXT);
+  return { code: 'SERVICE_ERROR', hint: `Look up code ${code} in the service’s documentation.` };
+}
+
+/**
+ * The error that a custom code stands for, whatever the status of the answer was.
+ * @param origin scheme, host and port that was asked
+ */
+export function serviceError(said: Said, status: number, origin: string): CatchwordError {
+  const verdict: Verdict =
+    said.code === undefined
+      ? { code: 'SERVICE_ERROR', hint: 'The service gave no code; its text is all that is known.' }
+      : verdictOf(said.code);
+  const code = said.code === undefined ? '' : ` (code ${said.code})`;
+  const text = said.text === '' ? 'with an error' : `“${said.text}”`;
+  return new CatchwordError(verdict.code, `${origin} answered ${text}${code}`, {
+    hint: verdict.hint,
+    status,
+    serviceCode: said.code,
+  });
 }
 
 function retryAfter(headers: Headers, nowMs: number): number | undefined {
@@ -29,53 +75,60 @@ function retryAfter(headers: Headers, nowMs: number): number | undefined {
   return parseRetryAfter(header(headers, 'retry-after'), Number.isNaN(date) ? nowMs : date);
 }
 
-/**
- * The error that an answer other than 2xx stands for (interface, section 7).
- * @param body its text, as far as it could be read
- * @param origin scheme, host and port that was asked
- */
-export function refusal(status: number, headers: Headers, body: string, origin: string, nowMs: number): CatchwordError {
-  const said = explanation(body);
-  const text = `${origin} answered ${status}${said === '' ? '' : `: ${said}`}`;
-  if (/catalog not found/i.test(said)) {
-    return new CatchwordError('SOURCE_AUTH', text, {
+function redirectText({ headers, origin }: Refused): string {
+  const location = header(headers, 'location') ?? '';
+  const to = URL.canParse(location, origin) ? ` to ${new URL(location, origin).origin}` : '';
+  return `${origin} redirects${to}, and redirects are not followed`;
+}
+
+/** Of 404, 405 and 410: the catalog is there or it is not, but of other things the service says in words that one is missing. */
+function missing(status: number, kind: Refused['kind'], said: Said): Verdict {
+  if (kind !== 'catalog' && status !== 405 && said.text !== '') return verdictOf(404);
+  return {
+    code: 'SOURCE_NOT_SERVICE',
+    hint: `Check CATCHWORD_BASE_URL: there is no ${kind === 'catalog' ? 'catalog' : 'such operation'} at this address.`,
+    retryable: false,
+  };
+}
+
+function byStatus({ status, kind }: Refused, said: Said): Verdict {
+  if (/catalog not found/i.test(said.text)) {
+    return {
+      code: 'SOURCE_AUTH',
       hint: 'This API key has no catalog. Ask the service for access, or use another CATCHWORD_API_KEY.',
-    });
+    };
   }
-  if (status === 401 || status === 403) {
-    return new CatchwordError('SOURCE_AUTH', text, {
-      hint: 'Check CATCHWORD_API_KEY and CATCHWORD_ACCESS_TOKEN.',
-    });
-  }
-  const retryAfterMs = retryAfter(headers, nowMs);
-  const pause = retryAfterMs === undefined ? {} : { retryAfterMs };
-  if (status === 429) {
-    return new CatchwordError('SOURCE_RATE_LIMITED', text, {
-      hint: 'Lower CATCHWORD_RATE_LIMIT; another program may use the same key.',
-      ...pause,
-    });
-  }
-  if (status >= 500 || status === 408) {
-    return new CatchwordError('SOURCE_UNAVAILABLE', text, {
-      hint: 'The service has trouble; try again later.',
-      ...pause,
-    });
-  }
+  if (status === 403 && kind === 'write') return verdictOf(403);
+  if (status === 401 || status === 403) return verdictOf(401);
+  if (status === 429) return verdictOf(429);
+  if (status >= 500 || status === 408) return verdictOf(500);
+  if (status === 404 || status === 405 || status === 410) return missing(status, kind, said);
+  if (kind !== 'catalog' && (status === 400 || status === 422)) return verdictOf(422);
+  return { code: 'SOURCE_REFUSED', hint: 'The request was not to its liking; see npx catchword doctor.' };
+}
+
+/** The error that an answer other than 2xx stands for (interface, section 7). */
+export function refusal(refused: Refused): CatchwordError {
+  const { status, headers, origin, nowMs } = refused;
+  const details: ErrorDetails = { status };
   if (status >= 300 && status < 400) {
-    const location = header(headers, 'location') ?? '';
-    const to = URL.canParse(location, origin) ? ` to ${new URL(location, origin).origin}` : '';
-    return new CatchwordError('SOURCE_NOT_SERVICE', `${origin} redirects${to}, and redirects are not followed`, {
+    return new CatchwordError('SOURCE_NOT_SERVICE', redirectText(refused), {
+      ...details,
       hint: 'Set CATCHWORD_BASE_URL to the address of the service itself.',
       retryable: false,
     });
   }
-  if (status === 404 || status === 405 || status === 410) {
-    return new CatchwordError('SOURCE_NOT_SERVICE', text, {
-      hint: 'Check CATCHWORD_BASE_URL: there is no catalog at this address.',
-      retryable: false,
-    });
-  }
-  return new CatchwordError('SOURCE_REFUSED', text, {
-    hint: 'The request was not to its liking; see npx catchword doctor.',
+  const said = saidIn(refused.body);
+  const own = said.code ?? (status >= 600 ? status : undefined);
+  const custom = own !== undefined && own !== status ? own : status >= 600 ? status : undefined;
+  const { code, ...verdict } = custom === undefined ? byStatus(refused, said) : verdictOf(custom);
+  const retryAfterMs = status === 429 || status >= 500 || status === 408 ? retryAfter(headers, nowMs) : undefined;
+  const text = said.text === '' ? '' : `: ${said.text}`;
+  const codeText = custom === undefined || custom === status ? '' : ` (code ${custom})`;
+  return new CatchwordError(code, `${origin} answered ${status}${text}${codeText}`, {
+    ...details,
+    ...verdict,
+    ...(custom !== undefined && { serviceCode: custom }),
+    ...(retryAfterMs !== undefined && { retryAfterMs }),
   });
 }

@@ -2,14 +2,25 @@ import { Agent, request } from 'undici';
 import type { Clock } from '../clock.ts';
 import { CatchwordError, messageOf } from '../errors.ts';
 import { VERSION } from '../version.ts';
-import { BODY_LIMITS, type BodyLimits, type Headers, jsonText, readBytes, toText } from './body.ts';
-import { refusal } from './refusal.ts';
+import {
+  ANY_ANSWER,
+  answerText,
+  BODY_LIMITS,
+  type BodyLimits,
+  type ContentTypes,
+  decodedText,
+  type Headers,
+  JSON_ANSWER,
+  readBytes,
+} from './body.ts';
+import { type Refused, refusal } from './refusal.ts';
 
 export interface TransportOptions {
   /** `{base_url}`; may have a path. */
   readonly baseUrl: string;
   readonly apiKey: string;
-  readonly accessToken: string | undefined;
+  /** A function is asked again before each request: a token may be replaced meanwhile. */
+  readonly accessToken: string | undefined | (() => string | undefined);
   readonly apiKeyHeader: string;
   readonly accessTokenHeader: string;
   /** Connect, headers and body together, in milliseconds. */
@@ -31,7 +42,35 @@ export interface Answer {
   readonly receivedAt: number;
 }
 
+/** Any request but the catalog's. */
+export interface TransportRequest {
+  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
+  /** Below the base address, its parts already encoded. */
+  readonly path: string;
+  readonly query?: URLSearchParams | undefined;
+  readonly body?: string | undefined;
+  readonly contentType?: string | undefined;
+  /** Default: JSON. */
+  readonly accept?: string | undefined;
+  /** Whether the access token is sent (interface, section 5). The API key always is. */
+  readonly token: boolean;
+  readonly signal: AbortSignal;
+  readonly limits?: BodyLimits | undefined;
+  /** Statuses besides 2xx that are an answer and no error. */
+  readonly accepted?: readonly number[] | undefined;
+  /** Parts of the body that no error may repeat, such as a password. */
+  readonly secrets?: readonly string[] | undefined;
+}
+
 export interface Transport {
+  /** Scheme, host and port of the service. */
+  readonly origin: string;
+  /**
+   * Exactly one request; nothing is tried again, no redirect is followed. What a body with a good status says is left to
+   * the caller.
+   * @throws CatchwordError SOURCE_*, SERVICE_*, NOT_FOUND; INTERRUPTED when `signal` aborts
+   */
+  send(request: TransportRequest): Promise<Answer>;
   /**
    * Exactly one GET request; nothing is tried again, no redirect is followed.
    * @param accepted statuses besides 2xx that are an answer and no error
@@ -40,6 +79,8 @@ export interface Transport {
   get(path: string, query: URLSearchParams, signal: AbortSignal, accepted?: readonly number[]): Promise<Answer>;
   close(): Promise<void>;
 }
+
+const JSON_TYPE = 'application/json';
 
 /** Certificates do not get better by asking again. */
 const CERTIFICATE = /CERT|SELF_SIGNED|UNABLE_TO_VERIFY|ERR_TLS/;
@@ -55,9 +96,9 @@ function codeOf(error: unknown): string {
 }
 
 export function createTransport(options: TransportOptions): Transport {
-  const { baseUrl, apiKey, accessToken, timeoutMs, clock, limits = BODY_LIMITS } = options;
+  const { baseUrl, apiKey, timeoutMs, clock, limits = BODY_LIMITS } = options;
   const base = new URL(baseUrl);
-  const secrets = [apiKey, ...(accessToken === undefined ? [] : [accessToken])];
+  const secrets = new Set([apiKey]);
   const agent = new Agent({
     connections: options.connections,
     pipelining: 1,
@@ -67,19 +108,24 @@ export function createTransport(options: TransportOptions): Transport {
     headersTimeout: 0,
     bodyTimeout: 0,
   });
-  const headers = {
-    accept: 'application/json',
-    'content-type': 'application/json',
+  const common = {
     'user-agent': `catchword/${VERSION}`,
     // On loopback, compression costs both sides time and saves nothing.
     ...(!isLoopback(base.hostname) && { 'accept-encoding': 'gzip' }),
     [options.apiKeyHeader]: apiKey,
-    ...(accessToken !== undefined && { [options.accessTokenHeader]: accessToken }),
   };
 
+  function tokenHeader(): Record<string, string> {
+    const { accessToken, accessTokenHeader } = options;
+    const token = typeof accessToken === 'function' ? accessToken() : accessToken;
+    if (token === undefined) return {};
+    secrets.add(token);
+    return { [accessTokenHeader]: token };
+  }
+
   /** A service may repeat what it was sent. */
-  function withoutSecrets(text: string): string {
-    return secrets.reduce((clean, secret) => clean.replaceAll(secret, '[secret]'), text);
+  function withoutSecrets(text: string, more: readonly string[] = []): string {
+    return [...secrets, ...more].reduce((clean, secret) => clean.replaceAll(secret, '[secret]'), text);
   }
 
   /** What the network did. The error itself is left behind: it may hold the request with its headers. */
@@ -96,38 +142,81 @@ export function createTransport(options: TransportOptions): Transport {
     });
   }
 
-  async function exchange(url: URL, signal: AbortSignal, accepted: readonly number[]): Promise<Answer> {
+  interface Exchange {
+    readonly method: TransportRequest['method'];
+    readonly headers: Record<string, string>;
+    readonly body?: string | undefined;
+    readonly accepted: readonly number[];
+    readonly limits: BodyLimits;
+    readonly types: ContentTypes;
+    readonly kind: Refused['kind'];
+    readonly secrets?: readonly string[] | undefined;
+  }
+
+  async function refused(exchange: Exchange, status: number, headers: Headers, bytes: Buffer): Promise<CatchwordError> {
+    let text = '';
+    try {
+      text = await decodedText(bytes, headers, exchange.limits);
+    } catch {
+      // The status says enough.
+    }
+    const body = withoutSecrets(text, exchange.secrets);
+    return refusal({ status, headers, body, origin: base.origin, nowMs: clock.now(), kind: exchange.kind });
+  }
+
+  async function send(url: URL, signal: AbortSignal, exchange: Exchange): Promise<Answer> {
     const requestedAt = clock.now();
-    const response = await request(url, { method: 'GET', headers, dispatcher: agent, signal });
-    const bytes = await readBytes(response.body, response.headers, limits);
+    const { method, headers, body } = exchange;
+    const response = await request(url, {
+      ...{ method, headers, dispatcher: agent, signal },
+      ...(body !== undefined && { body }),
+    });
+    const bytes = await readBytes(response.body, response.headers, exchange.limits);
     const { statusCode: status } = response;
     const receivedAt = clock.now();
-    if ((status < 200 || status > 299) && !accepted.includes(status)) {
-      let text = '';
-      try {
-        text = toText(bytes);
-      } catch {
-        // The status says enough.
-      }
-      throw refusal(status, response.headers, withoutSecrets(text), base.origin, receivedAt);
-    }
-    const text = await jsonText(bytes, response.headers, limits);
+    const isGood = status >= 200 && status <= 299;
+    if (!isGood && !exchange.accepted.includes(status)) throw await refused(exchange, status, response.headers, bytes);
+    const text = await answerText(bytes, response.headers, exchange.limits, exchange.types);
     return { status, headers: response.headers, text, bytes: bytes.length, requestedAt, receivedAt };
   }
 
+  async function withinTime(
+    path: string,
+    query: URLSearchParams | undefined,
+    signal: AbortSignal,
+    exchange: Exchange,
+  ): Promise<Answer> {
+    const url = new URL(`${base.pathname.replace(/\/$/, '')}${path}`, base);
+    if (query !== undefined) url.search = query.toString();
+    const deadline = AbortSignal.timeout(timeoutMs);
+    try {
+      return await send(url, AbortSignal.any([signal, deadline]), exchange);
+    } catch (error) {
+      if (error instanceof CatchwordError) throw error;
+      if (signal.aborted) throw new CatchwordError('INTERRUPTED', 'the request was given up');
+      throw connectionError(error, deadline);
+    }
+  }
+
+  const ofCatalog = { accept: JSON_TYPE, 'content-type': JSON_TYPE };
   return {
-    get: async (path, query, signal, accepted = []) => {
-      const url = new URL(`${base.pathname.replace(/\/$/, '')}${path}`, base);
-      url.search = query.toString();
-      const deadline = AbortSignal.timeout(timeoutMs);
-      try {
-        return await exchange(url, AbortSignal.any([signal, deadline]), accepted);
-      } catch (error) {
-        if (error instanceof CatchwordError) throw error;
-        if (signal.aborted) throw new CatchwordError('INTERRUPTED', 'the request was given up');
-        throw connectionError(error, deadline);
-      }
-    },
+    origin: base.origin,
+    get: (path, query, signal, accepted = []) =>
+      withinTime(path, query, signal, {
+        ...{ method: 'GET', accepted, limits, types: JSON_ANSWER, kind: 'catalog' },
+        headers: { ...ofCatalog, ...common, ...tokenHeader() },
+      }),
+    send: ({ method, path, query, body, contentType, accept = JSON_TYPE, token, signal, ...asked }) =>
+      withinTime(path, query, signal, {
+        ...{ method, body, types: ANY_ANSWER, kind: method === 'GET' ? 'read' : 'write', secrets: asked.secrets },
+        accepted: asked.accepted ?? [],
+        limits: asked.limits ?? limits,
+        headers: {
+          ...{ accept, ...common },
+          ...(contentType !== undefined && { 'content-type': contentType }),
+          ...(token ? tokenHeader() : {}),
+        },
+      }),
     close: async () => {
       await agent.destroy();
     },

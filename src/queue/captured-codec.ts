@@ -34,6 +34,8 @@ const ERROR = z.object({
   retryable: z.boolean(),
   hint: z.string().exactOptional(),
   retryAfterMs: z.number().exactOptional(),
+  status: z.number().exactOptional(),
+  serviceCode: z.number().exactOptional(),
 });
 
 const ENCODED = z.discriminatedUnion('kind', [

@@ -1,0 +1,144 @@
+import { CatchwordError } from '../errors.ts';
+import { readXml, type XmlElement } from '../xml/read.ts';
+
+/*
+ * What the service says went wrong (interface, section 7). Neither layout nor status is laid down, so every layout that
+ * has been seen is read: code and text as attributes, as child elements or as text, at the top or nested; JSON with
+ * `errors`, with `error`, a bare JSON string, broken JSON, plain text, nothing.
+ */
+export interface Said {
+  /** The service's own code, such as 601. */
+  readonly code: number | undefined;
+  /** Without control characters, at most 200 characters; may be empty. */
+  readonly text: string;
+}
+
+const MAX_TEXT = 200;
+/** Explanations are short; anything longer is not let near a parser. */
+const MAX_PARSED = 65_536;
+const MAX_DEPTH = 6;
+
+const CODE = /^(?:(?:error|custom|status)[-_]?)?code$/i;
+const TEXT = /^(?:error[-_]?)?(?:message|description|text|details?|reason)$/i;
+const ERROR = /^(?:errors?|exceptions?|faults?)$/i;
+const CONTAINER = /^(?:errors?|exceptions?|faults?|response|data|result)$/i;
+
+/** A piece of what is said, before it is joined. */
+interface Part {
+  readonly code?: number | undefined;
+  readonly texts: readonly string[];
+}
+
+function codeFrom(value: unknown): number | undefined {
+  return /^\s*[1-9]\d{2,4}\s*$/.test(String(value)) ? Number(value) : undefined;
+}
+
+function joined(parts: readonly Part[]): Part {
+  return { code: parts.find(({ code }) => code !== undefined)?.code, texts: parts.flatMap(({ texts }) => texts) };
+}
+
+/** @param told whether all that is found belongs to an error, field names among it */
+function fromJson(value: unknown, told: boolean, depth = 0): Part {
+  if (typeof value === 'string') return { texts: told ? [value] : [] };
+  if (typeof value === 'number') return { code: told ? codeFrom(value) : undefined, texts: [] };
+  if (typeof value !== 'object' || value === null || depth > MAX_DEPTH) return { texts: [] };
+  if (Array.isArray(value)) return joined(value.map((one) => fromJson(one, told, depth + 1)));
+  return joined(
+    Object.entries(value).map(([name, one]: [string, unknown]) => {
+      if (CODE.test(name)) return { code: codeFrom(one), texts: [] };
+      if (TEXT.test(name)) return fromJson(one, true, depth + 1);
+      if (CONTAINER.test(name)) return fromJson(one, told || ERROR.test(name), depth + 1);
+      // `{"errors": {"title": ["is missing"]}}`: the field is half of what is said.
+      const { texts } = told ? fromJson(one, true, depth + 1) : { texts: [] };
+      return { texts: texts.map((text) => `${name}: ${text}`) };
+    }),
+  );
+}
+
+function codeOf({ attributes, children }: XmlElement): number | undefined {
+  const attribute = [...attributes].find(([name]) => CODE.test(name));
+  return codeFrom(attribute?.[1] ?? children.find(({ name }) => CODE.test(name))?.text);
+}
+
+function isError(element: XmlElement): boolean {
+  return ERROR.test(element.name) || codeOf(element) !== undefined;
+}
+
+function fromElement(element: XmlElement, told: boolean): Part {
+  const own = told || isError(element);
+  const nested = element.children.map((child) => fromElement(child, own));
+  if (!own) return joined(nested);
+  const attributes = [...element.attributes].filter(([name]) => TEXT.test(name)).map(([, text]) => text);
+  const isCode = CODE.test(element.name);
+  const texts = [...attributes, ...(element.text === '' || isCode ? [] : [element.text])];
+  return joined([{ code: codeOf(element), texts }, ...nested]);
+}
+
+function cleaned({ code, texts }: Part): Said {
+  const text = texts
+    .map((one) => one.replace(/\p{Cc}+/gu, ' ').trim())
+    .filter((one) => one !== '')
+    .join('; ')
+    .slice(0, MAX_TEXT);
+  return { code, text };
+}
+
+/** What an element says went wrong, or undefined where it says nothing of an error. */
+export function saidByElements(elements: readonly XmlElement[]): Said | undefined {
+  const part = joined(elements.map((element) => fromElement(element, false)));
+  const said = part.code !== undefined || part.texts.length > 0 || elements.some(holdsError);
+  return said ? cleaned(part) : undefined;
+}
+
+function holdsError(element: XmlElement): boolean {
+  return isError(element) || element.children.some(holdsError);
+}
+
+/**
+ * What a JSON answer with a good status says went wrong: `errors` or `error` with something in it, or a code with a text.
+ * Undefined where it reads as an answer.
+ */
+export function saidByJson(value: unknown): Said | undefined {
+  if (typeof value === 'string') return cleaned({ texts: [value] });
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined;
+  const entries: [string, unknown][] = Object.entries(value);
+  const errors = entries.filter(([name]) => ERROR.test(name));
+  const part = fromJson(Object.fromEntries(errors), true);
+  const coded = entries.some(([name, one]) => CODE.test(name) && codeFrom(one) !== undefined);
+  const explained = entries.some(([name, one]) => TEXT.test(name) && typeof one === 'string');
+  if (coded && explained && entries.length <= 4) return cleaned(fromJson(value, false));
+  return part.code !== undefined || part.texts.length > 0 ? cleaned(part) : undefined;
+}
+
+/** A code that stands in the text alone: `601: The access token is no longer valid`. */
+function codeInText({ code, text }: Said): Said {
+  return code === undefined && /\b601\b/.test(text) && /token/i.test(text) ? { code: 601, text } : { code, text };
+}
+
+/**
+ * What the body of an error says, in any of its layouts.
+ * @param body already known to belong to an error
+ */
+export function saidIn(body: string): Said {
+  const nothing = { code: undefined, text: '' };
+  if (body.length > MAX_PARSED || /<html|<!doctype/i.test(body)) return nothing;
+  if (/^\s*</.test(body)) {
+    try {
+      return codeInText(saidByElements(readXml(body)) ?? nothing);
+    } catch (error) {
+      if (error instanceof CatchwordError) return nothing;
+      throw error;
+    }
+  }
+  try {
+    return codeInText(cleaned(fromJson(asErrors(JSON.parse(body)), false)));
+  } catch {
+    // Broken JSON and plain text are shown as they are.
+    return codeInText(cleaned({ texts: [body] }));
+  }
+}
+
+/** A bare string, or a list of them, is what `errors` holds elsewhere. */
+function asErrors(value: unknown): unknown {
+  return typeof value === 'string' || Array.isArray(value) ? { errors: value } : value;
+}
