@@ -1,0 +1,180 @@
+import { describe, expect, it } from 'vitest';
+import { checkAsset } from '../../src/client/asset-request.ts';
+import { CatchwordError } from '../../src/errors.ts';
+
+const update = { create: false };
+
+function refusal(fields: unknown, rules: { create: boolean; allowInternal?: boolean } = update): CatchwordError {
+  try {
+    checkAsset(fields, rules);
+  } catch (error) {
+    if (error instanceof CatchwordError) return error;
+    throw error;
+  }
+  throw new Error(`${JSON.stringify(fields)} was taken`);
+}
+
+/** Each is refused with a message that starts with its path, and each of the others is taken. */
+function bounds(field: string, taken: readonly unknown[], refused: readonly unknown[], allowed: string): void {
+  for (const value of taken) expect(checkAsset({ [field]: value }, update), String(value)).toHaveProperty(field);
+  for (const value of refused) {
+    const error = refusal({ [field]: value });
+    expect(error).toMatchObject({ code: 'USAGE', exitCode: 2, retryable: false });
+    expect(error.message, String(value)).toMatch(new RegExp(`^the asset: ${field}(\\[|\\.|: )`));
+    expect(error.message).toContain(allowed);
+    expect(error.hint).toMatch(/\.$/);
+  }
+}
+
+describe('asset request fields', () => {
+  it.each(['copy_drm_limit', 'print_drm_limit'])('2.1, 8: %s is -1, or 2 or greater', (field) => {
+    bounds(field, [-1, '-1', 2, '2', 100], [-2, 0, 1, '0', '1', 2.5, 'many', '', true, null, [2]], '-1 (unlimited)');
+  });
+
+  it('2.1, 8: edition is 0 to 127', () => {
+    bounds('edition', [0, 127, '0', '127'], [-1, 128, '128', 1.5, 'second', '1e1', '0x10'], 'from 0 to 127');
+  });
+
+  it('2.1, 8: copyright_date is a year of four digits', () => {
+    bounds('copyright_date', ['2015', '0999'], ['15', '20155', '2015-01-01', ' 2015', '٢٠١٥', 2015], 'four digits');
+  });
+
+  it.each(['on_sale_date', 'off_sale_date', 'publication_date'])('2.1: %s is an ISO 8601 date that exists', (field) => {
+    const refused = [
+      '2023-02-29',
+      '2026-13-01',
+      '2026-04-31',
+      '01/02/2026',
+      '2026-1-2',
+      '2026-01-01T00:00:00Z',
+      20260101,
+    ];
+    bounds(field, ['2026-01-31', '2024-02-29'], refused, 'ISO 8601 date');
+  });
+
+  it.each(['fro', 'fulfillment_only', 'sampleable'])('2.1: %s is a boolean', (field) => {
+    bounds(field, [true, false, 'true', 'false'], ['yes', 1, 0, 'TRUE', '', null], 'true or false');
+  });
+
+  it.each([
+    ...['author_name', 'author_first_name', 'author_last_name', 'description', 'cs_plus_discount_code', 'e_isbn'],
+    ...['kind', 'parent_isbn', 'print_isbn', 'title', 'subtitle'],
+  ])('2.1: %s is a text', (field) => {
+    bounds(field, ['a text', 'Ünïcode & <marks>'], [5, true, null, {}, ['a']], 'text');
+  });
+
+  it('2.1: imprint_id is a whole number', () => {
+    bounds('imprint_id', [12, '12'], ['twelve', 1.5, null, 2 ** 60], 'whole number');
+  });
+
+  it('2.1: language is a language code', () => {
+    bounds('language', ['en', 'eng', 'pt-BR', 'zh_Hant'], ['', 'e', 'English language', 5], 'language code');
+  });
+
+  it.each(['url', 'callback_url', 'login_url'])('2.1: %s is an http or https address, and is not repeated', (field) => {
+    bounds(field, ['https://files.example/a.epub', 'http://a.example'], ['file:///etc/passwd', 'a.epub', 5], 'http');
+    expect(refusal({ [field]: 'ftp://user:secret@files.example' }).message).not.toContain('secret');
+  });
+
+  it('2.1: related_products holds next_edition and previous_edition', () => {
+    expect(checkAsset({ related_products: { next_edition: '9781402894626' } }, update)).toBeTruthy();
+    const error = refusal({ related_products: { next_edtion: '9781402894626' } });
+    expect(error.message).toContain('related_products.next_edtion: there is no such field');
+    expect(error.hint).toContain('next_edition');
+    bounds('related_products', [{}], ['9781402894626', { previous_edition: 5 }, []], 'is needed');
+  });
+
+  it('2.1: sales_rights names countries, ROW and WORLD; not_for_sale may be null', () => {
+    const taken = [
+      { exclusive_rights: ['US', 'CA'], non_exclusive_rights: ['ROW'], not_for_sale: null },
+      { exclusive_rights: ['WORLD'], not_for_sale: ['DE'] },
+    ];
+    const refused = [{ exclusive_rights: ['USA'] }, { exclusive_rights: ['us'] }, { non_exclusive_rights: 'US' }];
+    bounds('sales_rights', taken, [...refused, { exclusive_rights: null }, { not_for_sale: 'US' }], 'two-letter');
+    expect(refusal({ sales_rights: { exclusive: [] } }).hint).toContain('exclusive_rights, non_exclusive_rights');
+  });
+
+  it('2.1: internal fields are refused, and taken where the caller says so', () => {
+    const internal = {
+      ...{ asset_status: { vbk: 'a', distribution: 'initialized' }, block_search: true, custom: 'false' },
+      ...{ discount_codes: ['A'], epub_page_labels: false, floe: false, vcs_authored: true },
+    };
+    for (const [field, value] of Object.entries(internal)) {
+      expect(refusal({ [field]: value }).message, field).toMatch(
+        new RegExp(`^the asset: ${field}: .*internal systems`),
+      );
+      expect(checkAsset({ [field]: value }, { create: false, allowInternal: true })).toHaveProperty(field);
+    }
+    expect(checkAsset(internal, { create: false, allowInternal: true })).toEqual({ ...internal, custom: false });
+    expect(() => checkAsset({ floe: 'perhaps' }, { create: false, allowInternal: true })).toThrow('true or false');
+  });
+
+  it('2.1: create needs imprint_id and title, update does not', () => {
+    expect(refusal({}, { create: true }).message).toMatch(/imprint_id: missing; .*title: missing; /);
+    expect(refusal({ title: ' ', imprint_id: 1 }, { create: true }).message).toContain('title');
+    expect(checkAsset({ title: 'A', imprint_id: '1' }, { create: true })).toEqual({ title: 'A', imprint_id: 1 });
+    expect(checkAsset({}, update)).toEqual({});
+  });
+
+  it('2.1.1: identifiers holds the six keys, each an array of texts, [] or null', () => {
+    const six = ['e_isbn_10', 'e_isbn_13', 'print_isbn_10', 'print_isbn_13', 'vbid10_alias', 'vbid13_alias'];
+    for (const key of six) {
+      for (const value of [['0306406152'], [], null]) {
+        expect(checkAsset({ identifiers: { [key]: value } }, update)).toEqual({ identifiers: { [key]: value } });
+      }
+      expect(refusal({ identifiers: { [key]: '0306406152' } }).message).toContain(`identifiers.${key}: `);
+      expect(refusal({ identifiers: { [key]: [306406152] } }).message).toContain(`identifiers.${key}[0]: 306406152`);
+    }
+    const error = refusal({ identifiers: { print_isbn13: ['x'] } });
+    expect(error.message).toContain('identifiers.print_isbn13: there is no such field');
+    expect(error.hint).toContain('print_isbn_13');
+  });
+
+  it('2.1.2: a price has currency, type and amount; a rental price a duration too', () => {
+    const price = { currency: 'USD', type: 'digital_list_price', amount: '19.90' };
+    const rental = { ...price, type: 'digital_rental_price', duration: '180', tax_inclusive: 'false' };
+    const prices = [price, { ...price, amount: 0 }, rental];
+    expect(checkAsset({ prices }, update)).toEqual({
+      prices: [price, { ...price, amount: 0 }, { ...rental, duration: 180, tax_inclusive: false }],
+    });
+    const wrong = (more: object) => refusal({ prices: [price, { ...price, ...more }] }).message;
+    expect(wrong({ type: 'digital_rental_price' })).toContain('prices[1].duration: missing; ');
+    expect(wrong({ currency: 'dollars' })).toContain('prices[1].currency: "dollars" cannot be used');
+    expect(wrong({ amount: '19,90' })).toContain('prices[1].amount: "19,90"');
+    expect(wrong({ amount: -1 })).toContain('prices[1].amount: -1');
+    expect(wrong({ amount: undefined })).toContain('prices[1].amount: missing');
+    expect(wrong({ duration: 0 })).toContain('prices[1].duration: 0');
+    expect(wrong({ territory: 'US' })).toContain('prices[1].territory: there is no such field');
+    expect(refusal({ prices: price }).message).toContain('an array of prices is needed');
+    expect(refusal({ prices: [{}] }).message).toMatch(
+      /prices\[0\].currency: .*prices\[0\].type: .*prices\[0\].amount: /,
+    );
+  });
+
+  it('2.1.2: numbers and booleans may stand in quotes; a decimal goes out to the digit', () => {
+    const quoted = { copy_drm_limit: '-1', print_drm_limit: '50', fro: 'true', edition: '3' };
+    expect(checkAsset(quoted, update)).toEqual({ copy_drm_limit: -1, print_drm_limit: 50, fro: true, edition: 3 });
+    const prices = [{ currency: 'USD', type: 'list', amount: '12345678901234567.10' }];
+    expect(checkAsset({ prices }, update)).toEqual({ prices });
+  });
+
+  it('2.1.3, 8: of channel identifiers only channel_id_inclusive_access can be set', () => {
+    const variants = [{ sku: '9781402894626R180', channel_id_inclusive_access: 'ia-1' }];
+    expect(checkAsset({ variants }, update)).toEqual({ variants });
+    const error = refusal({ variants: [{ sku: 'a', channel_id_elsewhere: 'x' }] });
+    expect(error.message).toContain('variants[0].channel_id_elsewhere: there is no such field');
+    expect(error.message).toContain('variants[0].channel_id_inclusive_access: missing');
+    expect(error.hint).toContain('channel_id_inclusive_access');
+    expect(refusal({ variants: [{ channel_id_inclusive_access: 'x' }] }).message).toContain('variants[0].sku: missing');
+  });
+
+  it('names all that is wrong at once, and for what is unknown the nearest known name', () => {
+    const error = refusal({ titel: 'A', printDrmLimit: 5, edition: 300, vbid: '1', __proto__x: 1 });
+    for (const path of ['titel', 'printDrmLimit', 'edition', 'vbid', '__proto__x'])
+      expect(error.message).toContain(path);
+    expect(error.hint).toContain('For titel, the nearest known name is title.');
+    expect(error.hint).toContain('For printDrmLimit, the nearest known name is print_drm_limit.');
+    expect(refusal(JSON.parse('{"__proto__":{"title":"A"}}')).message).toContain('__proto__');
+    for (const none of [null, [], 'title', 5, undefined]) expect(refusal(none)).toMatchObject({ code: 'USAGE' });
+  });
+});
