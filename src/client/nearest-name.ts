@@ -1,7 +1,7 @@
 /** Single characters to add, drop or replace on the way from one word to the other. */
 function distance(from: string, to: string): number {
   let row = Array.from({ length: to.length + 1 }, (_, index) => index);
-  for (const [index, letter] of [...from].entries()) {
+  for (const [index, letter] of from.split('').entries()) {
     const next = [index + 1];
     for (let at = 1; at <= to.length; at++) {
       const replaced = (row[at - 1] ?? 0) + (letter === to[at - 1] ? 0 : 1);

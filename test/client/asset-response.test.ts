@@ -1,0 +1,83 @@
+import { describe, expect, it } from 'vitest';
+import { assetOf } from '../../src/client/asset-response.ts';
+
+/** Section 2.2, field by field. */
+const ANSWER = {
+  ...{ vbid: '9781402894626', id: 71, isbn: '978-1-4028-9462-6', isbn_canonical: '9781402894626', parent_id: 'P' },
+  ...{ created: '2015-08-24T15:04:05Z', title: 'T', subtitle: 'S', author_name: 'A B', description: 'D' },
+  ...{ author_first_name: 'A', author_last_name: 'B', block_search: false, custom: false, epub_page_labels: true },
+  ...{ floe: false, fro: false, fulfillment_only: false, sampleable: true, vcs_authored: false },
+  asset_status: { vbk: 'built', distribution: 'initialized' },
+  book_format: { name: 'ePub', value: 'epub', dash2epub: false },
+  build: { available: true, source: 'server', status: 'approved' },
+  ...{ copy_drm_limit: -1, print_drm_limit: 2, lifetime_print_limit: 100, copyright_date: '2015', edition: 3 },
+  ...{ cs_plus_discount: '12.5', discount_codes: ['A'], e_isbn: 'e', print_isbn: 'p', language: 'English' },
+  identifiers: { e_isbn_10: ['1402894627'], print_isbn_13: [] },
+  kind: { id: 1, value: 'book' },
+  ...{ login_url: 'https://a.example', on_sale_date: '2015-01-01', off_sale_date: '2030-01-01' },
+  ...{ publication_date: '2014-12-31', related_products: { next_edition: 'n', previous_edition: 'q' } },
+  sales_rights: { exclusive_rights: ['US'], non_exclusive_rights: ['ROW'], not_for_sale: ['DE'] },
+  imprint: { id: 5, name: 'I', resource_url: 'https://a.example/imprints/5' },
+  publisher: { id: 6, name: 'P', city: 'C' },
+  variants: [
+    {
+      ...{ product_id: 9, sku: '9781402894626R180', duration: '180', online_duration: 'perpetual' },
+      channel_ids: [{ channel: 'inclusive_access', identifier: 'ia-1' }],
+      updated: '2015-08-24T15:04:05Z',
+      prices: [{ price: '19.90', currency: 'USD', type: 'digital_list_price', company_id: '_all' }],
+    },
+  ],
+};
+
+describe('asset response', () => {
+  it('2.2: every field comes out as it is given there', () => {
+    expect(assetOf(ANSWER)).toEqual({ ...ANSWER, raw: ANSWER });
+  });
+
+  it('2.2: kind is an object, or its name alone', () => {
+    expect(assetOf({ kind: { id: '4', value: 'chapter' } })?.kind).toEqual({ id: 4, value: 'chapter' });
+    expect(assetOf({ kind: { id: 4, name: 'chapter' } })?.kind).toEqual({ id: 4, value: 'chapter' });
+    expect(assetOf({ kind: 'chapter' })?.kind).toEqual({ id: undefined, value: 'chapter' });
+    expect(assetOf({ kind: ['chapter'] })?.kind).toBeUndefined();
+  });
+
+  it('2.2: language is a code or a full name', () => {
+    for (const language of ['en', 'English']) expect(assetOf({ language })?.language).toBe(language);
+    expect(assetOf({ language: { name: 'English' } })?.language).toBe('English');
+    expect(assetOf({ language: { code: 'en', name: 'English' } })?.language).toBe('en');
+  });
+
+  it('2.2: decimals come as number or text, and go on to the digit', () => {
+    const prices = (price: unknown) =>
+      assetOf({ variants: [{ prices: [{ price }] }] })?.variants?.[0]?.prices?.[0]?.price;
+    expect(prices('19.90')).toBe('19.90');
+    expect(prices(19.9)).toBe('19.9');
+    expect(prices('12345678901234567.10')).toBe('12345678901234567.10');
+    expect(prices('free')).toBeUndefined();
+    expect(assetOf({ cs_plus_discount: 12.5 })?.cs_plus_discount).toBe('12.5');
+  });
+
+  it('2.2: numbers and booleans are read in quotes too', () => {
+    const asset = assetOf({ edition: '0', copy_drm_limit: '-1', fro: 'true', vbid: 9781402894626 });
+    expect(asset).toMatchObject({ edition: 0, copy_drm_limit: -1, fro: true, vbid: '9781402894626' });
+  });
+
+  it('2.2: what is missing, null, "null" or of another form is undefined, and unknown fields are kept', () => {
+    const answer = {
+      vbid: 'a',
+      title: null,
+      isbn: 'null',
+      edition: 'third',
+      build: 'yes',
+      variants: [7],
+      rating: { x: 1 },
+    };
+    const asset = assetOf(answer);
+    expect(asset).toMatchObject({ vbid: 'a', variants: [], raw: answer });
+    for (const key of ['title', 'isbn', 'edition', 'build', 'kind', 'prices'] as const) {
+      expect(asset, key).not.toHaveProperty([key], expect.anything());
+    }
+    expect(asset?.raw.rating).toEqual({ x: 1 });
+    for (const none of [undefined, null, 'asset', 5, []]) expect(assetOf(none)).toBeUndefined();
+  });
+});
