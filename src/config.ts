@@ -77,6 +77,11 @@ const lookupPath = z
     'a path that holds :vbid is needed, such as /v4/products/:vbid',
   );
 
+const servicePath = z
+  .string()
+  .regex(/^(\/[\w.~-]+)+$/, 'a path such as /v4/packages is needed')
+  .refine((value) => !/\/\.\.?(\/|$)/.test(value), 'a path without . and .. is needed');
+
 const baseUrl = z
   .string()
   .refine((value) => /^https?:$/.test(URL.canParse(value) ? new URL(value).protocol : ''), {
@@ -97,6 +102,14 @@ const port = z
   .regex(/^(off|\d+)$/, 'a port from 0 to 65535, or off, is needed')
   .transform((value) => (value === 'off' ? null : Number(value)))
   .refine((value) => value === null || value <= 65_535, 'a port from 0 to 65535, or off, is needed');
+
+/** Behind a path; empty for none. */
+const suffix = z
+  .string()
+  .regex(/^(off|\.[a-z]{1,8})$/, 'a suffix such as .xml, or off, is needed')
+  .transform((value) => (value === 'off' ? '' : value));
+
+const reference = z.string().regex(/^[^\p{Cc}\p{Cs}]{1,255}$/u, 'a reference of 1 to 255 characters is needed');
 
 const headerName = z.string().regex(/^[\w!#$%&'*+.^`|~-]+$/, 'a header name is needed');
 const headerValue = z.string().regex(/^[\x21-\x7e]+$/, 'printable characters without spaces are needed');
@@ -132,6 +145,10 @@ export const OPTIONS = {
   baseUrl: option('CATCHWORD_BASE_URL', undefined, baseUrl, 'address of the service'),
   apiKey: option('CATCHWORD_API_KEY', undefined, headerValue, 'API key', true),
   accessToken: option('CATCHWORD_ACCESS_TOKEN', undefined, headerValue, 'access token', true),
+  userReference: option('CATCHWORD_USER_REFERENCE', undefined, reference, 'whose token it is: fetches a new one'),
+  tokenStore: option('CATCHWORD_TOKEN_STORE', undefined, text, 'file that keeps a new access token; read first'),
+  userPassword: option('CATCHWORD_USER_PASSWORD', undefined, text, 'password of the user to create', true),
+  usersSuffix: option('CATCHWORD_V3_SUFFIX', '.xml', suffix, 'behind /v3/users and /v3/users/reset_access; off: none'),
   apiKeyHeader: option('CATCHWORD_API_KEY_HEADER', 'X-Service-API-Key', headerName, 'header of the API key'),
   accessTokenHeader: option(
     'CATCHWORD_ACCESS_TOKEN_HEADER',
@@ -181,6 +198,8 @@ export const OPTIONS = {
   ),
   maxPasses: option('CATCHWORD_MAX_PASSES', '2', whole(1, 10), 'readings of the whole list, where one is not sealed'),
   lookupPath: option('CATCHWORD_LOOKUP_PATH', undefined, lookupPath, 'point lookup, such as /v4/products/:vbid'),
+  booksPath: option('CATCHWORD_BOOKS_PATH', '/vital_books', servicePath, 'path of the book operations'),
+  packagesPath: option('CATCHWORD_PACKAGES_PATH', '/v4/packages', servicePath, 'path of the package operations'),
   runMaxAgeMs: option('CATCHWORD_RUN_MAX_AGE', '24h', duration, 'an unfinished run older than this is given up'),
   ignoreFields: option('CATCHWORD_IGNORE_FIELDS', '', pointers, 'JSON pointers left out of comparison'),
   httpHost: option('CATCHWORD_HTTP_HOST', '127.0.0.1', text, 'where web listens; beyond loopback a token is required'),

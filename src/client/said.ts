@@ -14,8 +14,6 @@ export interface Said {
 }
 
 const MAX_TEXT = 200;
-/** Explanations are short; anything longer is not let near a parser. */
-const MAX_PARSED = 65_536;
 const MAX_DEPTH = 6;
 
 const CODE = /^(?:(?:error|custom|status)[-_]?)?code$/i;
@@ -29,8 +27,9 @@ interface Part {
   readonly texts: readonly string[];
 }
 
+/** Codes of success are none of an error. */
 function codeFrom(value: unknown): number | undefined {
-  return /^\s*[1-9]\d{2,4}\s*$/.test(String(value)) ? Number(value) : undefined;
+  return /^\s*(?!2\d\d\s*$)[1-9]\d{2,4}\s*$/.test(String(value)) ? Number(value) : undefined;
 }
 
 function joined(parts: readonly Part[]): Part {
@@ -121,7 +120,7 @@ function codeInText({ code, text }: Said): Said {
  */
 export function saidIn(body: string): Said {
   const nothing = { code: undefined, text: '' };
-  if (body.length > MAX_PARSED || /<html|<!doctype/i.test(body)) return nothing;
+  if (/<html|<!doctype/i.test(body)) return nothing;
   if (/^\s*</.test(body)) {
     try {
       return codeInText(saidByElements(readXml(body)) ?? nothing);

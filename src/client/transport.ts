@@ -35,6 +35,8 @@ export interface Answer {
   readonly status: number;
   readonly headers: Headers;
   readonly text: string;
+  /** The error that a status other than 2xx stands for, where it was accepted as an answer. */
+  readonly refusal?: CatchwordError;
   /** Over the wire. */
   readonly bytes: number;
   /** Local clock, milliseconds since 1970. */
@@ -65,6 +67,8 @@ export interface TransportRequest {
 export interface Transport {
   /** Scheme, host and port of the service. */
   readonly origin: string;
+  /** A text of the service's without the key, the tokens and what else is secret in it. */
+  readonly withoutSecrets: (text: string, more?: readonly string[]) => string;
   /**
    * Exactly one request; nothing is tried again, no redirect is followed. What a body with a good status says is left to
    * the caller.
@@ -79,6 +83,9 @@ export interface Transport {
   get(path: string, query: URLSearchParams, signal: AbortSignal, accepted?: readonly number[]): Promise<Answer>;
   close(): Promise<void>;
 }
+
+/** Characters; explanations are short, and anything longer is not looked through. */
+const MAX_EXPLANATION = 65_536;
 
 const JSON_TYPE = 'application/json';
 
@@ -160,7 +167,7 @@ export function createTransport(options: TransportOptions): Transport {
     } catch {
       // The status says enough.
     }
-    const body = withoutSecrets(text, exchange.secrets);
+    const body = text.length > MAX_EXPLANATION ? '' : withoutSecrets(text, exchange.secrets);
     return refusal({ status, headers, body, origin: base.origin, nowMs: clock.now(), kind: exchange.kind });
   }
 
@@ -174,10 +181,19 @@ export function createTransport(options: TransportOptions): Transport {
     const bytes = await readBytes(response.body, response.headers, exchange.limits);
     const { statusCode: status } = response;
     const receivedAt = clock.now();
-    const isGood = status >= 200 && status <= 299;
-    if (!isGood && !exchange.accepted.includes(status)) throw await refused(exchange, status, response.headers, bytes);
-    const text = await answerText(bytes, response.headers, exchange.limits, exchange.types);
-    return { status, headers: response.headers, text, bytes: bytes.length, requestedAt, receivedAt };
+    const about = { status, headers: response.headers, bytes: bytes.length, requestedAt, receivedAt };
+    if (status >= 200 && status <= 299) {
+      return { ...about, text: await answerText(bytes, response.headers, exchange.limits, exchange.types) };
+    }
+    const error = await refused(exchange, status, response.headers, bytes);
+    if (!exchange.accepted.includes(status)) throw error;
+    try {
+      const text = await answerText(bytes, response.headers, exchange.limits, exchange.types);
+      return { ...about, text, refusal: error };
+    } catch {
+      // A page of a proxy's own is no answer of the service: the status says more.
+      throw error;
+    }
   }
 
   async function withinTime(
@@ -201,6 +217,7 @@ export function createTransport(options: TransportOptions): Transport {
   const ofCatalog = { accept: JSON_TYPE, 'content-type': JSON_TYPE };
   return {
     origin: base.origin,
+    withoutSecrets,
     get: (path, query, signal, accepted = []) =>
       withinTime(path, query, signal, {
         ...{ method: 'GET', accepted, limits, types: JSON_ANSWER, kind: 'catalog' },

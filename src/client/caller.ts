@@ -1,0 +1,170 @@
+import type { Clock } from '../clock.ts';
+import { CatchwordError, type ErrorDetails } from '../errors.ts';
+import { readXml, type XmlElement } from '../xml/read.ts';
+import { type Headers, XML_LIMITS } from './body.ts';
+import type { Pacer } from './rate.ts';
+import { serviceError } from './refusal.ts';
+import { retryDelayMs } from './retry.ts';
+import { saidByJson } from './said.ts';
+import type { Tokens } from './token.ts';
+import { withToken } from './token.ts';
+import type { Answer, Transport, TransportRequest } from './transport.ts';
+
+/** One operation of the interface as it is asked for. */
+export interface Call
+  extends Pick<TransportRequest, 'method' | 'path' | 'query' | 'body' | 'token' | 'signal' | 'accepted' | 'secrets'> {
+  /** Whether asking twice does no more than asking once, so that it may be asked again after a failure half-way. */
+  readonly repeatable: boolean;
+}
+
+export interface JsonAnswer {
+  readonly status: number;
+  /** Undefined where the body is empty. */
+  readonly value: unknown;
+  readonly text: string;
+  /** The error that an accepted status stands for. */
+  readonly refusal?: CatchwordError;
+}
+
+export interface XmlAnswer {
+  readonly status: number;
+  /** The elements at the top; none where the body is empty. Errors in it are left to the operation. */
+  readonly elements: readonly XmlElement[];
+  /** The error that an accepted status stands for. */
+  readonly refusal?: CatchwordError | undefined;
+}
+
+/**
+ * Asks the service: at its pace, again where that may help, and with a new access token where the old one is refused.
+ * Both throw CatchwordError SOURCE_*, SERVICE_*, NOT_FOUND, INTERRUPTED.
+ */
+export interface Caller {
+  /** Scheme, host and port of the service. */
+  readonly origin: string;
+  /** @throws CatchwordError besides the above SERVICE_* where a body with a good status holds an error */
+  json(call: Call): Promise<JsonAnswer>;
+  /**
+   * @param read makes the operation's result of the elements. What it throws is handled as what the transport throws, a
+   *   601 that it finds in the body among it.
+   * @throws CatchwordError besides the above XML_INVALID
+   */
+  xml<Result>(call: Call, read: (answer: XmlAnswer) => Result): Promise<Result>;
+}
+
+export interface CallerOptions {
+  readonly transport: Transport;
+  /** Null where nobody cares for the token: a 601 is an error at once. */
+  readonly tokens: Tokens | null;
+  readonly pacer: Pacer;
+  readonly clock: Clock;
+  /** Tries in all of what may be asked again; default 5. */
+  readonly maxAttempts?: number;
+}
+
+const XML = 'application/xml; charset=utf-8';
+const MAX_ATTEMPTS = 5;
+
+function withoutUndefined({ hint, retryable, retryAfterMs, status, serviceCode }: CatchwordError): ErrorDetails {
+  return {
+    ...{ retryable, status, serviceCode },
+    ...(hint !== undefined && { hint }),
+    ...(retryAfterMs !== undefined && { retryAfterMs }),
+  };
+}
+
+export function createCaller(options: CallerOptions): Caller {
+  const { transport, tokens, pacer, clock, maxAttempts = MAX_ATTEMPTS } = options;
+
+  function pauseAfter(error: unknown, call: Call, attempt: number): number | null {
+    if (!(error instanceof CatchwordError)) return null;
+    if (error.retryAfterMs !== undefined) pacer.blockUntil(clock.now() + error.retryAfterMs);
+    // What was refused for its rate was not done; of anything else that failed, that is not known.
+    if (!call.repeatable && error.code !== 'SOURCE_RATE_LIMITED') return null;
+    return retryDelayMs(error, attempt, maxAttempts, () => clock.random());
+  }
+
+  async function patiently<Result>(call: Call, ask: () => Promise<Result>): Promise<Result> {
+    try {
+      for (let attempt = 1; ; attempt++) {
+        await pacer.acquire(call.signal);
+        try {
+          return await ask();
+        } catch (error) {
+          const pauseMs = pauseAfter(error, call, attempt);
+          if (pauseMs === null) throw error;
+          await clock.sleep(pauseMs, call.signal);
+        }
+      }
+    } catch (error) {
+      if (error instanceof CatchwordError || !call.signal.aborted) throw error;
+      throw new CatchwordError('INTERRUPTED', 'the request was given up');
+    }
+  }
+
+  function ask<Result>(call: Call, once: () => Promise<Result>): Promise<Result> {
+    const work = (): Promise<Result> => patiently(call, once);
+    return call.token && tokens !== null ? withToken(tokens, call.signal, work) : work();
+  }
+
+  /** What an answer with a good status says may repeat what was sent, as any other may. */
+  function reading<Result>({ secrets }: Call, read: () => Result): Result {
+    try {
+      return read();
+    } catch (error) {
+      if (!(error instanceof CatchwordError)) throw error;
+      const message = transport.withoutSecrets(error.message, secrets);
+      throw message === error.message ? error : new CatchwordError(error.code, message, withoutUndefined(error));
+    }
+  }
+
+  function jsonOf({ status, headers, text, refusal }: Answer): JsonAnswer {
+    const about = { status, headers, text, ...(refusal !== undefined && { refusal }) };
+    if (text.trim() === '') return { ...about, value: undefined };
+    let value: unknown;
+    try {
+      value = JSON.parse(text);
+    } catch {
+      throw refusal ?? broken(status);
+    }
+    const said = saidByJson(value);
+    if (said !== undefined) throw refusal ?? serviceError(said, status, transport.origin);
+    return { ...about, value };
+  }
+
+  function broken(status: number): CatchwordError {
+    return new CatchwordError('SOURCE_BODY', `${transport.origin} answered ${status} with broken JSON`, {
+      hint: 'The service may have trouble; try again later.',
+      status,
+    });
+  }
+
+  function xmlOf(answer: Answer): XmlAnswer {
+    const { status, text, refusal } = answer;
+    // Some report errors of XML operations as JSON.
+    if (/^\s*["[{]/.test(text)) {
+      jsonOf(answer);
+      throw refusal ?? serviceError({ code: undefined, text: 'JSON in place of XML' }, status, transport.origin);
+    }
+    try {
+      return { status, elements: readXml(text), ...(refusal !== undefined && { refusal }) };
+    } catch (error) {
+      throw refusal ?? error;
+    }
+  }
+
+  return {
+    origin: transport.origin,
+    json: (call) =>
+      ask(call, async () => {
+        // Without a body as well: section 4.4 asks for it.
+        const answer = await transport.send({ ...call, contentType: 'application/json' });
+        return reading(call, () => jsonOf(answer));
+      }),
+    xml: (call, read) =>
+      ask(call, async () => {
+        const contentType = call.body === undefined ? undefined : XML;
+        const answer = await transport.send({ ...call, contentType, accept: XML, limits: XML_LIMITS });
+        return reading(call, () => read(xmlOf(answer)));
+      }),
+  };
+}

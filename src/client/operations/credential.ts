@@ -1,0 +1,86 @@
+import { CatchwordError } from '../../errors.ts';
+import { writeXml } from '../../xml/write.ts';
+
+/**
+ * One account to verify (interface, sections 2.4 and 4.3). A reference user is named by its reference, by its access token
+ * or by both; a full user by its access token or its guid. Email and password are never submitted.
+ */
+export type CredentialSubmission =
+  | { readonly reference: string; readonly accessToken?: string | undefined; readonly guid?: string | undefined }
+  | { readonly accessToken: string; readonly guid?: string | undefined; readonly reference?: undefined }
+  | { readonly guid: string; readonly accessToken?: undefined; readonly reference?: undefined };
+
+/** The account is there, and this is its valid access token. What the service leaves empty is null. */
+export interface VerifiedCredential {
+  readonly ok: true;
+  /** As answered; where that is empty, as submitted. */
+  readonly reference: string | null;
+  readonly guid: string | null;
+  readonly accessToken: string;
+  readonly email: string | null;
+  /** Attributes that the interface does not name. */
+  readonly others: Readonly<Record<string, string>>;
+}
+
+/** The account could not be verified: 601 the access token is no longer valid, 603 the reference does not exist, or another code. */
+export interface RefusedCredential {
+  readonly ok: false;
+  readonly code: number | null;
+  readonly message: string;
+  readonly reference: string | null;
+  readonly guid: string | null;
+}
+
+export type CredentialResult = VerifiedCredential | RefusedCredential;
+
+/** The interface, section 8. */
+export const MAX_CREDENTIALS = 10_000;
+
+const ATTRIBUTES = { reference: 'reference', guid: 'guid', accessToken: 'access-token' } as const;
+
+/** Which account, for an error; a token is not repeated. */
+export function nameOf({ reference, guid }: CredentialSubmission, position: number): string {
+  const name = reference !== undefined ? `reference ${JSON.stringify(reference)}` : `guid ${JSON.stringify(guid)}`;
+  return reference === undefined && guid === undefined ? `the access token at position ${position}` : name;
+}
+
+function wrong(position: number, what: string): CatchwordError {
+  return new CatchwordError('USAGE', `credential ${position}: ${what}`, {
+    hint: 'Submit a reference, a guid or an access token for each account; never an email or a password.',
+  });
+}
+
+/**
+ * Keeps the submission matrix of section 4.3 before anything is sent.
+ * @param submitted a string is a reference
+ * @param position from 1, for the error
+ * @throws CatchwordError USAGE
+ */
+export function checkSubmission(submitted: string | CredentialSubmission, position: number): CredentialSubmission {
+  const submission = typeof submitted === 'string' ? { reference: submitted } : submitted;
+  const given = Object.entries(submission).filter(([, value]) => value !== undefined);
+  for (const [name, value] of given) {
+    if (!Object.hasOwn(ATTRIBUTES, name)) throw wrong(position, `${JSON.stringify(name)} is not submitted`);
+    if (typeof value !== 'string' || value.trim() === '') throw wrong(position, `its ${name} is empty`);
+  }
+  if (given.length === 0) throw wrong(position, 'it names no account');
+  return submission;
+}
+
+/**
+ * The body of `POST /v3/credentials.xml`.
+ * @throws CatchwordError USAGE where a value holds what XML cannot hold
+ */
+export function credentialsXml(submissions: readonly CredentialSubmission[]): string {
+  return writeXml({
+    name: 'credentials',
+    content: submissions.map(({ reference, guid, accessToken }) => ({
+      name: 'credential',
+      attributes: {
+        [ATTRIBUTES.reference]: reference,
+        [ATTRIBUTES.guid]: guid,
+        [ATTRIBUTES.accessToken]: accessToken,
+      },
+    })),
+  });
+}

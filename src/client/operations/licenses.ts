@@ -1,0 +1,140 @@
+import { parse } from 'isbn3';
+import type { XmlElement } from '../../xml/read.ts';
+import type { Caller, XmlAnswer } from '../caller.ts';
+import { attribute, errorIn, otherAttributes, recordsIn, unexpected } from '../xml-answer.ts';
+
+/** A license that a user holds (interface, section 2.3). What the service leaves out or leaves empty is null. */
+export interface License {
+  /** The book identifier. */
+  readonly sku: string;
+  /** `download`, which some services write, is read as `downloadable`. Others are kept as they are. */
+  readonly type: 'online' | 'downloadable' | (string & {}) | null;
+  /** As the service wrote it. */
+  readonly expiration: string | null;
+  /**
+   * Milliseconds since 1970; null for `never`; undefined where the service gave none, or none that can be read. A date
+   * without a time lasts until its end in UTC.
+   */
+  readonly expiresAt: number | null | undefined;
+  readonly imprint: string | null;
+  readonly publisher: string | null;
+  readonly name: string | null;
+  readonly isbn: string | null;
+  readonly partOf: string | null;
+  readonly term: string | null;
+  /** `code-api`, `add-drop`, `promotional`, `p+e`; others have been seen. */
+  readonly codeUse: string | null;
+  readonly kind: string | null;
+  /** Attributes that the interface does not name. */
+  readonly others: Readonly<Record<string, string>>;
+}
+
+export interface Licenses {
+  /** One element for each type of a title; expired ones as well. */
+  readonly licenses: readonly License[];
+  /** Of what is listed, what the user has access to. Not every service says. */
+  readonly distributable?: number;
+  /** All licenses of the user, deactivated titles as well. Not every service says. */
+  readonly total?: number;
+}
+
+export interface LicenseQuery {
+  /** The book identifier; without it, the whole account. */
+  readonly sku?: string | undefined;
+  readonly type?: 'online' | 'downloadable' | 'all' | undefined;
+}
+
+const KNOWN = ['imprint', 'publisher', 'name', 'sku', 'isbn', 'part_of', 'term', 'code-use', 'kind', 'type'];
+const DAY_MS = 86_400_000;
+
+/** `never`, an RFC 1123 date or an ISO date; one without a time zone is UTC. */
+export function expirationMs(text: string | null): number | null | undefined {
+  if (text === null) return undefined;
+  if (/^never$/i.test(text.trim())) return null;
+  const value = text.trim();
+  const isDay = /^\d{4}-\d\d-\d\d$/.test(value);
+  const isIso = /^\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?: ?UTC|Z|[+-]\d\d:?\d\d)?)?$/.test(value);
+  const isRfc = /^[A-Z][a-z]{2}, \d{1,2} [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d (?:GMT|UTC|[+-]\d{4})$/.test(value);
+  if (!isIso && !isRfc) return undefined;
+  const zoned = isDay || isRfc || /(?:Z|UTC|[+-]\d\d:?\d\d)$/.test(value) ? value : `${value}Z`;
+  const ms = Date.parse(zoned.replace(/^(\S{10}) (\d)/, '$1T$2').replace(/ ?UTC$/, isRfc ? ' GMT' : 'Z'));
+  if (Number.isNaN(ms)) return undefined;
+  return isDay ? ms + DAY_MS : ms;
+}
+
+function typeOf(text: string | null): License['type'] {
+  return text === 'download' ? 'downloadable' : text;
+}
+
+function licenseFrom(element: XmlElement): License {
+  const expiration = attribute(element, 'expiration');
+  return {
+    sku: attribute(element, 'sku') ?? '',
+    type: typeOf(attribute(element, 'type')),
+    expiration,
+    expiresAt: expirationMs(expiration),
+    imprint: attribute(element, 'imprint'),
+    publisher: attribute(element, 'publisher'),
+    name: attribute(element, 'name'),
+    isbn: attribute(element, 'isbn'),
+    partOf: attribute(element, 'part_of'),
+    term: attribute(element, 'term'),
+    codeUse: attribute(element, 'code-use'),
+    kind: attribute(element, 'kind'),
+    others: otherAttributes(element, [...KNOWN, 'expiration']),
+  };
+}
+
+/** The counts stand in an element of their own, or on the root. */
+function countIn(elements: readonly XmlElement[], name: string): number | undefined {
+  const text = elements.map((element) => attribute(element, name)).find((one) => one !== null);
+  return text !== undefined && text !== null && /^\d+$/.test(text) ? Number(text) : undefined;
+}
+
+function licensesFrom(answer: XmlAnswer, origin: string): Licenses {
+  const { records, others, hasRoot } = recordsIn(answer, 'licenses', ['license']);
+  const error = errorIn(others, answer, origin);
+  if (error !== undefined) throw error;
+  const distributable = countIn(others, 'distributable_products');
+  const total = countIn(others, 'total_products');
+  // Nothing at all does not say that nothing is licensed.
+  if (!hasRoot && records.length === 0 && total === undefined) throw unexpected('licenses', answer, origin);
+  return {
+    licenses: records.map(licenseFrom),
+    ...(distributable !== undefined && { distributable }),
+    ...(total !== undefined && { total }),
+  };
+}
+
+/**
+ * `GET /v3/licenses.xml` (interface, section 4.2): what the user of the access token holds.
+ * @throws CatchwordError SOURCE_*, SERVICE_*, XML_INVALID, INTERRUPTED; SERVICE_* for an error inside a 200 as well
+ */
+export function readLicenses(caller: Caller, { sku, type }: LicenseQuery, signal: AbortSignal): Promise<Licenses> {
+  const query = new URLSearchParams();
+  if (sku !== undefined) query.set('sku', sku);
+  if (type !== undefined) query.set('license_type', type);
+  const call = { method: 'GET', path: '/v3/licenses.xml', token: true, repeatable: true, query, signal } as const;
+  return caller.xml(call, (answer) => licensesFrom(answer, caller.origin));
+}
+
+/** The same for all ways to write an identifier: with dashes or without, as ISBN-10 or ISBN-13. */
+function canonical(sku: string): string {
+  return parse(sku)?.isbn13 ?? sku.replace(/[\s-]/g, '').toUpperCase();
+}
+
+/**
+ * Whether licenses that were asked for by `sku` mean that the title is owned (interface, 4.2 rule 2).
+ *
+ * A license counts that has not expired at `nowMs`: one that never expires, or whose expiration lies ahead. One whose
+ * expiration is missing or cannot be read counts too, because a sale that is refused can be made later, and one made twice
+ * is not undone. Its type does not matter. A service lists the title under whichever of its identifiers it prefers, so
+ * the answer is believed where it names one title; where it names several, only those called `sku` count.
+ */
+export function isOwned({ licenses }: Licenses, sku: string, nowMs: number): boolean {
+  const titles = new Set(licenses.map((license) => canonical(license.sku)));
+  const wanted = canonical(sku);
+  return licenses
+    .filter((license) => titles.size === 1 || canonical(license.sku) === wanted)
+    .some(({ expiresAt }) => expiresAt === null || expiresAt === undefined || expiresAt > nowMs);
+}

@@ -1,0 +1,140 @@
+import { CatchwordError } from '../../errors.ts';
+import type { XmlElement } from '../../xml/read.ts';
+import { writeXml, type XmlTree } from '../../xml/write.ts';
+import type { Caller, XmlAnswer } from '../caller.ts';
+import { errorIn, unexpected } from '../xml-answer.ts';
+
+/**
+ * A user to create (interface, section 4.5; shape not shown, so as public clients send it). A reference user has a
+ * reference of the caller's choice; a full user has an email address and a password.
+ */
+export type NewUser = UserNames &
+  (
+    | { readonly reference: string; readonly email?: undefined; readonly password?: undefined }
+    | { readonly email: string; readonly password: string; readonly reference?: undefined }
+  );
+
+interface UserNames {
+  readonly firstName: string;
+  readonly lastName: string;
+  /** Sent as they are, as child elements: `redemption-code`, `promote-option`, `survey-option` … */
+  readonly others?: Readonly<Record<string, string>>;
+}
+
+/** A user as the service describes it. What it leaves out or leaves empty is null. */
+export interface User {
+  readonly email: string | null;
+  readonly firstName: string | null;
+  readonly lastName: string | null;
+  readonly guid: string | null;
+  readonly accessToken: string | null;
+  readonly reference: string | null;
+  /** Whatever else it says, by its own names. */
+  readonly others: Readonly<Record<string, string>>;
+}
+
+const KNOWN = ['email', 'password', 'first-name', 'last-name', 'guid', 'access-token', 'reference'];
+
+function required(name: string, value: string | undefined): XmlTree {
+  if (value !== undefined && value.trim() !== '') return { name, content: value };
+  throw new CatchwordError('USAGE', `a user needs ${name === 'email' ? 'an' : 'a'} ${name}`, {
+    hint: 'A reference user has a reference, a full user an email and a password; both have a first and a last name.',
+  });
+}
+
+/**
+ * The body of `POST /v3/users`.
+ * @throws CatchwordError USAGE naming what is missing or too much
+ */
+export function userXml(user: NewUser): string {
+  if (user.reference !== undefined && (user.email !== undefined || user.password !== undefined)) {
+    throw new CatchwordError('USAGE', 'a user has either a reference, or an email and a password', {
+      hint: 'Leave one of them out.',
+    });
+  }
+  const taken = Object.keys(user.others ?? {}).find((name) => KNOWN.includes(name));
+  if (taken !== undefined) throw new CatchwordError('USAGE', `${taken} has a field of its own`);
+  const identity =
+    user.reference === undefined
+      ? [required('email', user.email), required('password', user.password)]
+      : [required('reference', user.reference)];
+  return writeXml({
+    name: 'user',
+    content: [
+      ...identity,
+      required('first-name', user.firstName),
+      required('last-name', user.lastName),
+      ...Object.entries(user.others ?? {}).map(([name, content]) => ({ name, content })),
+    ],
+  });
+}
+
+function userFrom(answer: XmlAnswer, origin: string): User {
+  const root = answer.elements.find(({ name }) => name === 'user');
+  const others = answer.elements.filter((element) => element !== root);
+  const error = errorIn([...others, ...(root?.children.filter(isErrorElement) ?? [])], answer, origin);
+  if (error !== undefined) throw error;
+  if (root === undefined) throw unexpected('user', answer, origin);
+  // Child elements as far as is known; attributes are read as well.
+  const fields = new Map([...root.attributes, ...root.children.map(({ name, text }) => [name, text] as const)]);
+  const field = (name: string): string | null => fields.get(name) || null;
+  return {
+    email: field('email'),
+    firstName: field('first-name'),
+    lastName: field('last-name'),
+    guid: field('guid'),
+    accessToken: field('access-token'),
+    reference: field('reference'),
+    others: Object.fromEntries([...fields].filter(([name]) => !KNOWN.includes(name))),
+  };
+}
+
+function isErrorElement({ name }: XmlElement): boolean {
+  return /^(error|errors)$/i.test(name);
+}
+
+/** A secret in the forms in which a service could repeat it. */
+function asSent(secret: string | undefined): string[] {
+  if (secret === undefined) return [];
+  const json = JSON.stringify(secret).slice(1, -1);
+  const xml = /^<[^>]+>\n<s>(.*)<\/s>$/s.exec(writeXml({ name: 's', content: secret }))?.[1] ?? secret;
+  return [secret, xml, json];
+}
+
+/**
+ * `POST /v3/users` (interface, section 4.5). Not asked again after a failure half-way: the user may exist by then.
+ * @param suffix `.xml`, or empty
+ * @throws CatchwordError USAGE, SOURCE_*, SERVICE_*, XML_INVALID, INTERRUPTED
+ */
+export async function createUser(caller: Caller, suffix: string, user: NewUser, signal: AbortSignal): Promise<User> {
+  const call = {
+    ...({ method: 'POST', path: `/v3/users${suffix}`, token: false, repeatable: false, signal } as const),
+    body: userXml(user),
+    secrets: asSent(user.password),
+  };
+  return await caller.xml(call, (answer) => userFrom(answer, caller.origin));
+}
+
+/**
+ * `GET /v3/users/:id` (as public clients ask it).
+ * @param id guid, reference or email
+ * @throws CatchwordError SERVICE_UNKNOWN_USER or NOT_FOUND where there is none; SOURCE_*, SERVICE_*, XML_INVALID, INTERRUPTED
+ */
+export async function readUser(caller: Caller, suffix: string, id: string, signal: AbortSignal): Promise<User> {
+  const path = `/v3/users${suffix}/${encodeURIComponent(id)}`;
+  const call = { method: 'GET', path, token: false, repeatable: true, signal } as const;
+  return await caller.xml(call, (answer) => userFrom(answer, caller.origin));
+}
+
+/**
+ * `POST /v3/users/reset_access` (interface, section 5 rule 3): the access token of the request is no longer valid afterwards.
+ * @throws CatchwordError SOURCE_*, SERVICE_*, XML_INVALID, INTERRUPTED
+ */
+export async function postReset(caller: Caller, suffix: string, signal: AbortSignal): Promise<void> {
+  const path = `/v3/users/reset_access${suffix}`;
+  const call = { method: 'POST', path, token: true, repeatable: true, signal } as const;
+  await caller.xml(call, (answer) => {
+    const error = errorIn(answer.elements, answer, caller.origin);
+    if (error !== undefined) throw error;
+  });
+}
