@@ -5,7 +5,7 @@ import { CatchwordError, messageOf } from '../errors.ts';
 
 /**
  * The gate in front of every parser: a body comes through whole, of the size, type and encoding that is expected, or not
- * at all. (How deep it is nested is seen where its items are cut out: sync/validate-page.ts.)
+ * at all. (How deep it is nested is seen where its items are cut out: catalog/validate-page.ts.)
  */
 export interface BodyLimits {
   /** Bytes over the wire. */

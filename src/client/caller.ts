@@ -19,6 +19,7 @@ export interface Call
 
 export interface JsonAnswer {
   readonly status: number;
+  readonly headers: Headers;
   /** Undefined where the body is empty. */
   readonly value: unknown;
   readonly text: string;

@@ -1,8 +1,8 @@
 import type { FetchTask, Page } from '../catalog/page.ts';
+import { validateLookup, validatePage } from '../catalog/validate-page.ts';
 import type { CatalogClient } from '../client/client.ts';
 import { CatchwordError } from '../errors.ts';
 import type { ReadWindow } from '../queue/queue.ts';
-import { validateLookup, validatePage } from './validate-page.ts';
 
 /** A page that contradicts its own totals is read so often; then it is taken, with its doubt. */
 const DOUBTED_READS = 3;

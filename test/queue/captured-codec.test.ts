@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { FetchOutcome } from '../../src/catalog/page.ts';
+import { validateLookup, validatePage } from '../../src/catalog/validate-page.ts';
 import { decodeOutcome, encodeOutcome } from '../../src/queue/captured-codec.ts';
-import { validateLookup, validatePage } from '../../src/sync/validate-page.ts';
 import { pageText, task } from './scripted-source.ts';
 
 const whole = fc.nat();

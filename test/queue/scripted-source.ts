@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import { type FetchTask, taskId, type Window } from '../../src/catalog/page.ts';
+import { validatePage } from '../../src/catalog/validate-page.ts';
 import type { Clock } from '../../src/clock.ts';
 import type { ReadWindow } from '../../src/queue/queue.ts';
-import { validatePage } from '../../src/sync/validate-page.ts';
 
 export function task(page: number, more: Partial<FetchTask> = {}): FetchTask {
   return { mirror: 'mirror-a', runId: 1, pass: 0, window: { page, perPage: 10 }, from: null, maxAttempts: 3, ...more };

@@ -2,12 +2,12 @@ import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { CapturedPage } from '../../src/catalog/page.ts';
+import { validatePage } from '../../src/catalog/validate-page.ts';
 import { systemClock } from '../../src/clock.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import { type Applier, createApplier } from '../../src/sync/apply-page.ts';
 import { cancelRun } from '../../src/sync/finish-run.ts';
 import { startRun } from '../../src/sync/start-run.ts';
-import { validatePage } from '../../src/sync/validate-page.ts';
 import { expectExactLog, temporaryDirectory } from '../support/mirror.ts';
 
 const PER_PAGE = 10;

@@ -3,20 +3,37 @@ import type { SourceConfig } from '../../config.ts';
 import { type Headers, header } from '../body.ts';
 import type { Transport } from '../transport.ts';
 
-type ProductSettings = Pick<
+export type ProductSettings = Pick<
   SourceConfig,
   'pageParam' | 'perPageParam' | 'currencyParam' | 'includeDetails' | 'currency' | 'lookupPath'
 >;
 
-function sourceDate(headers: Headers): number | null {
+/** The answer's `Date`, milliseconds since 1970; null where it is absent or unreadable. */
+export function sourceDate(headers: Headers): number | null {
   const date = Date.parse(header(headers, 'date') ?? '');
   return Number.isNaN(date) ? null : date;
 }
 
-function detailQuery(settings: ProductSettings): URLSearchParams {
+export function detailQuery(
+  settings: Pick<ProductSettings, 'includeDetails' | 'currency' | 'currencyParam'>,
+): URLSearchParams {
   const query = new URLSearchParams();
   if (settings.includeDetails.length > 0) query.set('include_details', settings.includeDetails.join(','));
   if (settings.currency.length > 0) query.set(settings.currencyParam, settings.currency.join(','));
+  return query;
+}
+
+/** Query of `GET /v4/products` (interface, section 4.4). */
+export function windowQuery(
+  settings: Omit<ProductSettings, 'lookupPath'>,
+  { window, from }: Pick<FetchTask, 'window' | 'from'>,
+): URLSearchParams {
+  const query = new URLSearchParams({
+    [settings.pageParam]: String(window.page),
+    [settings.perPageParam]: String(window.perPage),
+  });
+  if (from !== null) query.set('from', new Date(from).toISOString());
+  for (const [name, value] of detailQuery(settings)) query.set(name, value);
   return query;
 }
 
@@ -24,15 +41,10 @@ function detailQuery(settings: ProductSettings): URLSearchParams {
 export async function readProducts(
   transport: Transport,
   settings: ProductSettings,
-  { window, from }: Pick<FetchTask, 'window' | 'from'>,
+  task: Pick<FetchTask, 'window' | 'from'>,
   signal: AbortSignal,
 ): Promise<PageResponse> {
-  const query = new URLSearchParams({
-    [settings.pageParam]: String(window.page),
-    [settings.perPageParam]: String(window.perPage),
-  });
-  if (from !== null) query.set('from', new Date(from).toISOString());
-  for (const [name, value] of detailQuery(settings)) query.set(name, value);
+  const query = windowQuery(settings, task);
   const { text, headers, bytes, requestedAt, receivedAt } = await transport.get('/v4/products', query, signal);
   return { text, sourceTime: sourceDate(headers), bytes, requestedAt, receivedAt };
 }

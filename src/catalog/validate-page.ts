@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import { cutPage } from '../catalog/json-text.ts';
-import type { Envelope, Page, RejectedItem, Window } from '../catalog/page.ts';
-import { type Product, productOf } from '../catalog/product.ts';
 import { CatchwordError, messageOf } from '../errors.ts';
+import { cutPage } from './json-text.ts';
+import type { Envelope, Page, RejectedItem, Window } from './page.ts';
+import { type Product, productOf } from './product.ts';
 
 /** Services write numbers as text here and there. */
 const total = z.union([

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { validatePage } from '../../src/sync/validate-page.ts';
+import { validatePage } from '../../src/catalog/validate-page.ts';
 
 function pageText(items: unknown, envelope: Record<string, unknown> = {}, indent?: number): string {
   const count = Array.isArray(items) ? items.length : 0;

@@ -1,0 +1,70 @@
+import { CatchwordError } from '../../errors.ts';
+import { type AssetFields, checkAsset } from '../asset-request.ts';
+import { type Asset, assetOf } from '../asset-response.ts';
+import type { Caller } from '../caller.ts';
+import { pathPart } from '../path-part.ts';
+import { type CallOptions, callV4 } from '../v4-call.ts';
+
+export interface AssetOptions extends CallOptions {
+  /** Take the fields that only the service's own systems can set (interface, 2.1: internal). Default: refuse them. */
+  readonly allowInternal?: boolean | undefined;
+}
+
+export interface PutAssetOptions extends AssetOptions {
+  /** The asset is new, although it has an identifier: `imprint_id` and `title` are needed. Default: without one alone. */
+  readonly create?: boolean | undefined;
+}
+
+/** An asset that was written; its identifier is known. */
+export type WrittenAsset = Asset & { readonly vbid: string };
+
+/**
+ * Create and update of assets: `PUT /v4/assets/:vbid` (interface, 4.1). Fields are checked before anything is sent.
+ *
+ * Each throws CatchwordError USAGE naming every wrong field; SERVICE_FORBIDDEN where the API key does not own the asset
+ * (403); SERVICE_INVALID with the service's own messages (422); NOT_FOUND; SOURCE_*; INTERRUPTED.
+ */
+export interface Assets {
+  /** Creates or updates. Without `vbid` the service makes one up, and the caller is to store it. */
+  put(vbid: string | null, fields: AssetFields, options?: PutAssetOptions): Promise<WrittenAsset>;
+  /** Creates under an identifier of the service's making. */
+  create(fields: AssetFields, options?: AssetOptions): Promise<WrittenAsset>;
+  update(vbid: string, fields: AssetFields, options?: AssetOptions): Promise<WrittenAsset>;
+}
+
+export const OWNERS_ONLY =
+  'Content owners only: use an API key that owns the asset, or that has access by set or manual rights.';
+
+/** An answer without an identifier is no use: what was created could not be found again. */
+function writtenAsset(value: unknown, vbid: string | null, origin: string): WrittenAsset {
+  const asset = value === undefined && vbid !== null ? assetOf({}) : assetOf(value);
+  const known = asset?.vbid ?? vbid;
+  if (asset !== undefined && known !== null && known !== '') return { ...asset, vbid: known };
+  throw new CatchwordError('SERVICE_ERROR', `${origin} took the asset, but its answer holds no vbid`, {
+    hint: 'The asset may exist now: look for it in the catalog before trying again.',
+  });
+}
+
+export function createAssets(caller: Caller): Assets {
+  async function put(
+    vbid: string | null,
+    fields: AssetFields,
+    { allowInternal = false, create = vbid === null, signal }: PutAssetOptions = {},
+  ): Promise<WrittenAsset> {
+    const path = vbid === null ? '/v4/assets' : `/v4/assets/${pathPart('vbid', vbid)}`;
+    const body = checkAsset(fields, { create, allowInternal });
+    const { value } = await callV4(caller, {
+      ...{ method: 'PUT', path, body, signal, whoMayCall: OWNERS_ONLY },
+      subject: vbid === null ? 'new asset' : `asset ${vbid}`,
+      // Without an identifier each try would create one more; with a file, ingest it once more.
+      repeatable: vbid !== null && body.url === undefined,
+    });
+    return writtenAsset(value, vbid, caller.origin);
+  }
+
+  return {
+    put,
+    create: (fields, options = {}) => put(null, fields, options),
+    update: (vbid, fields, options = {}) => put(vbid, fields, { ...options, create: false }),
+  };
+}

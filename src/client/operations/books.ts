@@ -1,0 +1,74 @@
+import { CatchwordError } from '../../errors.ts';
+import { type Asset, assetOf } from '../asset-response.ts';
+import type { Caller } from '../caller.ts';
+import { pathPart } from '../path-part.ts';
+import { type CallOptions, callV4 } from '../v4-call.ts';
+import { OWNERS_ONLY } from './assets.ts';
+
+/** The interface does not show what these operations take: what is given is sent as it is. */
+export type BookFields = Readonly<Record<string, unknown>>;
+
+/** Nor what they answer: it is read as an asset (section 2.2), with all of it in `raw`. */
+export type Book = Asset;
+
+/**
+ * Books: `/vital_books` (interface, 4.5; shape not shown). The path can be configured: `CATCHWORD_BOOKS_PATH`.
+ *
+ * Each throws CatchwordError SERVICE_FORBIDDEN (403), SERVICE_INVALID (422), NOT_FOUND, SOURCE_*, INTERRUPTED.
+ */
+export interface Books {
+  /** `POST`; the service makes the identifier, and the caller is to store it. Not tried again once it may have arrived. */
+  create(fields: BookFields, options?: CallOptions): Promise<Book>;
+  read(vbid: string, options?: CallOptions): Promise<Book>;
+  update(vbid: string, fields: BookFields, options?: CallOptions): Promise<Book>;
+}
+
+function bookOf(value: unknown, origin: string): Book {
+  // An empty answer says that it is done, and nothing else.
+  const book = assetOf(value ?? {});
+  if (book !== undefined) return book;
+  throw new CatchwordError('SERVICE_ERROR', `${origin} answered with JSON that is no object`, {
+    hint: 'Check CATCHWORD_BOOKS_PATH.',
+  });
+}
+
+/** @throws CatchwordError USAGE */
+export function requireObject(what: string, fields: unknown): void {
+  if (typeof fields === 'object' && fields !== null && !Array.isArray(fields)) return;
+  throw new CatchwordError('USAGE', `${what} is no object`, { hint: 'Give its fields as one JSON object.' });
+}
+
+/** @param path such as `/vital_books` */
+export function createBooks(caller: Caller, path: string): Books {
+  const at = (vbid: string): string => `${path}/${pathPart('vbid', vbid)}`;
+  return {
+    create: async (fields, { signal } = {}) => {
+      requireObject('the book', fields);
+      const about = { subject: 'new book', whoMayCall: OWNERS_ONLY };
+      const { value } = await callV4(caller, {
+        method: 'POST',
+        path,
+        body: fields,
+        signal,
+        repeatable: false,
+        ...about,
+      });
+      return bookOf(value, caller.origin);
+    },
+    read: async (vbid, { signal } = {}) => {
+      const about = { subject: `book ${vbid}`, whoMayCall: 'This API key may not read this book.' };
+      const { value } = await callV4(caller, { method: 'GET', path: at(vbid), signal, repeatable: true, ...about });
+      return bookOf(value, caller.origin);
+    },
+    update: async (vbid, fields, { signal } = {}) => {
+      requireObject('the book', fields);
+      const about = { subject: `book ${vbid}`, whoMayCall: OWNERS_ONLY };
+      const { value } = await callV4(caller, {
+        ...{ method: 'PUT', path: at(vbid), body: fields, signal, ...about },
+        // As with assets: a file would be ingested once more.
+        repeatable: fields.url === undefined,
+      });
+      return bookOf(value, caller.origin);
+    },
+  };
+}

@@ -1,0 +1,111 @@
+import type { Envelope, Page, Window } from '../../catalog/page.ts';
+import type { Product } from '../../catalog/product.ts';
+import { validateLookup, validatePage } from '../../catalog/validate-page.ts';
+import { CatchwordError } from '../../errors.ts';
+import type { Caller } from '../caller.ts';
+import { pathPart } from '../path-part.ts';
+import type { CallOptions } from '../v4-call.ts';
+import { detailQuery, type ProductSettings, sourceDate, windowQuery } from './products.ts';
+
+export interface CatalogOptions extends CallOptions {
+  /** Groups to add to the items: `metadata`, `subjects`, and others that the service knows. Default: none. */
+  readonly includeDetails?: readonly string[] | undefined;
+  /** ISO 4217 codes that prices are limited to. Default: all. */
+  readonly currency?: readonly string[] | undefined;
+}
+
+export interface ProductsOptions extends CatalogOptions {
+  /** Only what changed since then: a Date, or an ISO 8601 time. Default: all of the catalog. */
+  readonly from?: Date | string | undefined;
+  /** Products a page, 1 to 1000; default 1000. */
+  readonly perPage?: number | undefined;
+}
+
+/** One page of the catalog. What an item says beyond its fields here is in its `body`, as JSON text. */
+export interface ProductsPage extends Envelope, Pick<Page, 'rejected'> {
+  readonly products: readonly Product[];
+  /** When the service answered, by its own clock, milliseconds since 1970: where the next delta starts. Null: not said. */
+  readonly sourceTime: number | null;
+}
+
+/** The product catalog (interface, 4.4). */
+export interface Catalog {
+  /**
+   * Reads page after page, each when it is asked for. The catalog changes meanwhile: products may move from a page to one
+   * that was read before. For an exact copy there is `catchword sync`.
+   * @throws CatchwordError USAGE, PAGE_INVALID, SOURCE_*, SERVICE_TOKEN, INTERRUPTED
+   */
+  products(options?: ProductsOptions): AsyncGenerator<ProductsPage, void, undefined>;
+  /**
+   * @returns undefined where the service does not know it
+   * @throws CatchwordError as above
+   */
+  product(vbid: string, options?: CatalogOptions): Promise<Product | undefined>;
+}
+
+const PATH = '/v4/products';
+const MAX_PER_PAGE = 1_000;
+
+function usage(message: string, hint: string): CatchwordError {
+  return new CatchwordError('USAGE', message, { hint });
+}
+
+function startOf(from: ProductsOptions['from']): number | null {
+  if (from === undefined) return null;
+  const ms = from instanceof Date ? from.getTime() : /^\d{4}-\d\d-\d\d/.test(from) ? Date.parse(from) : Number.NaN;
+  if (!Number.isNaN(ms)) return ms;
+  throw usage('from is no time', 'Give a Date, or an ISO 8601 time such as 2026-11-20T02:00:00Z.');
+}
+
+function pageSize(perPage = MAX_PER_PAGE): number {
+  if (Number.isInteger(perPage) && perPage >= 1 && perPage <= MAX_PER_PAGE) return perPage;
+  throw usage(`perPage: ${String(perPage)} cannot be used`, `A whole number from 1 to ${MAX_PER_PAGE} is needed.`);
+}
+
+export type CatalogSettings = ProductSettings & { readonly lookupPath: string };
+
+export function createCatalog(caller: Caller, defaults: CatalogSettings): Catalog {
+  function settingsFor({ includeDetails, currency }: CatalogOptions): CatalogSettings {
+    return {
+      ...defaults,
+      ...(includeDetails !== undefined && { includeDetails: [...includeDetails] }),
+      ...(currency !== undefined && { currency: [...currency] }),
+    };
+  }
+
+  function get(path: string, query: URLSearchParams, signal = new AbortController().signal) {
+    return caller.json({ method: 'GET', path, query, signal, token: true, repeatable: true });
+  }
+
+  async function readPage(window: Window, from: number | null, options: ProductsOptions): Promise<ProductsPage> {
+    const { text, headers } = await get(PATH, windowQuery(settingsFor(options), { window, from }), options.signal);
+    const { envelope, products, rejected } = validatePage(text, window);
+    const sourceTime = sourceDate(headers);
+    return { ...envelope, products: products.filter((product) => product !== null), rejected, sourceTime };
+  }
+
+  return {
+    products: async function* (options = {}) {
+      const from = startOf(options.from);
+      const perPage = pageSize(options.perPage);
+      for (let page = 1, pages = 1; page <= pages; page++) {
+        const read = await readPage({ page, perPage }, from, options);
+        yield read;
+        // It may have grown, or shrunk, since the last page.
+        pages = read.totalPages;
+      }
+    },
+    product: async (vbid, options = {}) => {
+      const settings = settingsFor(options);
+      const path = settings.lookupPath.replace(':vbid', () => pathPart('vbid', vbid));
+      try {
+        const { text } = await get(path, detailQuery(settings), options.signal);
+        const { products } = validateLookup(text, vbid, { page: 1, perPage: 1 });
+        return products[0] ?? undefined;
+      } catch (error) {
+        if (error instanceof CatchwordError && error.code === 'NOT_FOUND') return undefined;
+        throw error;
+      }
+    },
+  };
+}

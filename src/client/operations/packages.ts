@@ -1,0 +1,60 @@
+import { CatchwordError } from '../../errors.ts';
+import type { Caller } from '../caller.ts';
+import { checkPackage, type Package, type PackageFields, packageOf } from '../package-shape.ts';
+import { pathPart } from '../path-part.ts';
+import { type CallOptions, callV4 } from '../v4-call.ts';
+
+/**
+ * Packages: existing books sold as one SKU (interface, 4.5; shape not shown, see package-shape.ts). The path can be
+ * configured: `CATCHWORD_PACKAGES_PATH`.
+ *
+ * Each throws CatchwordError USAGE, SERVICE_FORBIDDEN (403), SERVICE_INVALID (422), NOT_FOUND, SOURCE_*, INTERRUPTED.
+ */
+export interface Packages {
+  /** `POST`; not tried again once it may have arrived. */
+  create(fields: PackageFields, options?: CallOptions): Promise<Package>;
+  read(sku: string, options?: CallOptions): Promise<Package>;
+  /** `PUT`; services append the products given, so it is not tried again once it may have arrived. */
+  update(sku: string, fields: PackageFields, options?: CallOptions): Promise<Package>;
+  /** `DELETE /:pkg_sku/assets`; the books in it stay. */
+  delete(sku: string, options?: CallOptions): Promise<void>;
+}
+
+const WHO_MAY = 'This API key lacks the permission for packages: ask the service for it.';
+
+function packageFrom(value: unknown, origin: string): Package {
+  const made = packageOf(value ?? {});
+  if (made !== undefined) return made;
+  throw new CatchwordError('SERVICE_ERROR', `${origin} answered with JSON that is no object`, {
+    hint: 'Check CATCHWORD_PACKAGES_PATH.',
+  });
+}
+
+/** @param path such as `/v4/packages` */
+export function createPackages(caller: Caller, path: string): Packages {
+  const at = (sku: string): string => `${path}/${pathPart('package SKU', sku)}`;
+  const about = (sku: string) => ({ subject: `package ${sku}`, whoMayCall: WHO_MAY });
+  return {
+    create: async (fields, { signal } = {}) => {
+      const body = checkPackage(fields);
+      const call = { method: 'POST', path, body, signal, repeatable: false } as const;
+      const { value } = await callV4(caller, { ...call, ...about('to create') });
+      return packageFrom(value, caller.origin);
+    },
+    read: async (sku, { signal } = {}) => {
+      const { value } = await callV4(caller, { method: 'GET', path: at(sku), signal, repeatable: true, ...about(sku) });
+      return packageFrom(value, caller.origin);
+    },
+    update: async (sku, fields, { signal } = {}) => {
+      const body = checkPackage(fields);
+      const call = { method: 'PUT', path: at(sku), body, signal, repeatable: false } as const;
+      const { value } = await callV4(caller, { ...call, ...about(sku) });
+      return packageFrom(value, caller.origin);
+    },
+    delete: async (sku, { signal } = {}) => {
+      // Tried again, a deletion that arrived would answer that there is no such package.
+      const call = { method: 'DELETE', path: `${at(sku)}/assets`, signal, repeatable: false } as const;
+      await callV4(caller, { ...call, ...about(sku) });
+    },
+  };
+}

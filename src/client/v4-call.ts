@@ -1,0 +1,56 @@
+import { cutPage } from '../catalog/json-text.ts';
+import { CatchwordError } from '../errors.ts';
+import type { Call, Caller, JsonAnswer } from './caller.ts';
+
+/** Answers are nested a few levels deep; this is room for what nobody has thought of. */
+const MAX_DEPTH = 64;
+
+/** What every call may be given. */
+export interface CallOptions {
+  /** Gives the call up; it then fails with INTERRUPTED. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+export interface V4Call extends Pick<Call, 'method' | 'path' | 'repeatable'> {
+  /** Written as JSON. */
+  readonly body?: unknown;
+  readonly signal: AbortSignal | undefined;
+  /** What it is about, such as `asset 9781402894626`; for what is to be created, `new asset`. */
+  readonly subject: string;
+  /** What a 403 means, and what to do: one sentence. */
+  readonly whoMayCall: string;
+}
+
+function explained(error: unknown, { subject, whoMayCall }: V4Call): unknown {
+  if (!(error instanceof CatchwordError)) return error;
+  const { status, serviceCode } = error;
+  const details = { status, serviceCode };
+  if (error.code === 'SERVICE_FORBIDDEN' || (error.code === 'SOURCE_AUTH' && status === 403)) {
+    return new CatchwordError('SERVICE_FORBIDDEN', `${subject}: ${error.message}`, { ...details, hint: whoMayCall });
+  }
+  if (error.code === 'NOT_FOUND') {
+    const hint = 'Check the identifier, and whether this API key may see it.';
+    return new CatchwordError('NOT_FOUND', `${subject} is not known: ${error.message}`, { ...details, hint });
+  }
+  if (error.code !== 'SERVICE_INVALID') return error;
+  return new CatchwordError('SERVICE_INVALID', `${subject}: ${error.message}`, { ...details, hint: error.hint ?? '' });
+}
+
+/**
+ * One v4 operation in JSON, with the API key and without an access token (interface, section 5).
+ * @throws CatchwordError SOURCE_*, SERVICE_*, NOT_FOUND, INTERRUPTED
+ */
+export async function callV4(caller: Caller, call: V4Call): Promise<JsonAnswer> {
+  const { method, path, repeatable, signal = new AbortController().signal } = call;
+  const body = call.body === undefined ? undefined : JSON.stringify(call.body);
+  let answer: JsonAnswer;
+  try {
+    answer = await caller.json({ method, path, repeatable, signal, body, token: false });
+  } catch (error) {
+    throw explained(error, call);
+  }
+  if (answer.value === undefined || cutPage(answer.text, MAX_DEPTH) !== null) return answer;
+  throw new CatchwordError('SOURCE_BODY', `${caller.origin} answered with JSON nested deeper than ${MAX_DEPTH}`, {
+    retryable: false,
+  });
+}
