@@ -16,9 +16,9 @@ function placeOf(path: readonly PropertyKey[]): string {
     .replace(/^\./, '');
 }
 
-/** Addresses may hold credentials, so they are not repeated. */
+/** Addresses may hold credentials, so like credentials they are not repeated. */
 function shown(value: unknown, place: string): string {
-  if (/url$/i.test(place)) return 'this address';
+  if (/(url|key|token|password)$/i.test(place)) return 'what is given';
   const text = JSON.stringify(value) ?? String(value);
   return text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN)}…` : text;
 }

@@ -1,0 +1,131 @@
+import { type Clock, systemClock } from '../clock.ts';
+import { CatchwordError } from '../errors.ts';
+import { type ClientOptions, type ClientSettings, checkOptions } from './client-options.ts';
+import { connect } from './connect.ts';
+import { type Assets, createAssets } from './operations/assets.ts';
+import { type Books, createBooks } from './operations/books.ts';
+import { type Catalog, createCatalog } from './operations/catalog.ts';
+import type { CredentialResult, CredentialSubmission } from './operations/credential.ts';
+import { type Submissions, verifyCredentials, verifyEach } from './operations/credentials.ts';
+import { isOwned, type LicenseQuery, type Licenses, readLicenses } from './operations/licenses.ts';
+import { createPackages, type Packages } from './operations/packages.ts';
+import { createUser, type NewUser, postReset, readUser, type User } from './operations/users.ts';
+import { pathPart } from './path-part.ts';
+import type { CallOptions } from './v4-call.ts';
+
+/*
+ * The library: `import { createClient } from 'catchword'`. A client keeps the pace it was given, tries again where that
+ * can do no harm, and renews its access token. Every failure is a CatchwordError with a stable `code`.
+ */
+
+/** What the user of the access token holds (interface, 4.2). */
+export interface LicenseOperations {
+  read(query?: LicenseQuery, options?: CallOptions): Promise<Licenses>;
+  /** Whether the title is licensed now: ask it before a sale, so that none is made twice. */
+  owns(sku: string, options?: CallOptions): Promise<boolean>;
+}
+
+/** Accounts that the API key created (interface, 4.3). A 601 or 603 of an account is its result, no exception. */
+export interface CredentialOperations {
+  /** Any number of accounts, 10,000 a request. @returns one result for each, in their order; a text is a reference */
+  verify(
+    submissions: readonly (string | CredentialSubmission)[],
+    options?: CallOptions,
+  ): Promise<readonly CredentialResult[]>;
+  /** The same for a source of any length, with one batch in memory. */
+  verifyEach(submissions: Submissions, options?: CallOptions): AsyncGenerator<CredentialResult, void, undefined>;
+}
+
+/** Users (interface, 4.5; shapes not shown). */
+export interface UserOperations {
+  create(user: NewUser, options?: CallOptions): Promise<User>;
+  /** @param id guid, reference or email */
+  read(id: string, options?: CallOptions): Promise<User>;
+  /**
+   * Resets the access token of this client. With `reference` set, the new one is fetched and used from then on; without,
+   * this client has none that is valid.
+   */
+  resetAccess(options?: CallOptions): Promise<void>;
+}
+
+export interface Client {
+  readonly catalog: Catalog;
+  readonly assets: Assets;
+  readonly books: Books;
+  readonly packages: Packages;
+  readonly licenses: LicenseOperations;
+  readonly credentials: CredentialOperations;
+  readonly users: UserOperations;
+  /** Ends its connections; requests under way fail. */
+  close(): Promise<void>;
+}
+
+/** A client for settings that are already checked. */
+export function clientOf(settings: ClientSettings, clock: Clock): Client {
+  const { caller, tokens, close } = connect(settings, settings.rateLimit, clock);
+  const { usersSuffix, lookupPath = '/v4/products/:vbid' } = settings;
+  const signalOf = ({ signal }: CallOptions = {}): AbortSignal => signal ?? new AbortController().signal;
+  return {
+    catalog: createCatalog(caller, { ...settings, lookupPath }),
+    assets: createAssets(caller),
+    books: createBooks(caller, settings.booksPath),
+    packages: createPackages(caller, settings.packagesPath),
+    licenses: {
+      read: (query = {}, options) => readLicenses(caller, query, signalOf(options)),
+      owns: async (sku, options) => {
+        // Without a title, the answer would be about the whole account.
+        pathPart('sku', sku);
+        return isOwned(await readLicenses(caller, { sku }, signalOf(options)), sku, clock.now());
+      },
+    },
+    credentials: {
+      verify: (submissions, options) => verifyCredentials(caller, submissions, signalOf(options)),
+      verifyEach: (submissions, options) => verifyEach(caller, submissions, signalOf(options)),
+    },
+    users: {
+      create: (user, options) => createUser(caller, usersSuffix, user, signalOf(options)),
+      read: (id, options) => readUser(caller, usersSuffix, id, signalOf(options)),
+      resetAccess: async (options) => {
+        if (settings.userReference === undefined) await postReset(caller, usersSuffix, signalOf(options));
+        else await tokens.renew(tokens.current(), signalOf(options));
+      },
+    },
+    close,
+  };
+}
+
+/**
+ * A client of the service. Nothing is asked before the first call.
+ * @throws CatchwordError USAGE naming every wrong option; CONFIG_INVALID where the token store cannot be used
+ */
+export function createClient(options: ClientOptions): Client {
+  return clientOf(checkOptions(options), systemClock);
+}
+
+export type { Envelope, RejectedItem } from '../catalog/page.ts';
+export type { Product, SearchText } from '../catalog/product.ts';
+export type { ErrorCode } from '../errors.ts';
+export type { AssetBody, AssetFields, AssetPrice } from './asset-request.ts';
+export type { Asset } from './asset-response.ts';
+export type { AssetOptions, PutAssetOptions, WrittenAsset } from './operations/assets.ts';
+export type { Book, BookFields } from './operations/books.ts';
+export type { CatalogOptions, ProductsOptions, ProductsPage } from './operations/catalog.ts';
+export type { RefusedCredential, VerifiedCredential } from './operations/credential.ts';
+export type { License } from './operations/licenses.ts';
+export type { Package, PackageFields } from './package-shape.ts';
+export type {
+  Assets,
+  Books,
+  CallOptions,
+  Catalog,
+  ClientOptions,
+  CredentialResult,
+  CredentialSubmission,
+  LicenseQuery,
+  Licenses,
+  NewUser,
+  Packages,
+  Submissions,
+  User,
+};
+export { CatchwordError };

@@ -1,0 +1,126 @@
+import { execFile } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+const TSC = join(ROOT, 'node_modules/.bin/tsc');
+const run = promisify(execFile);
+
+interface Manifest {
+  readonly dependencies: Readonly<Record<string, string>>;
+}
+
+/** A project of somebody else's: the packed package in its node_modules, its dependencies beside it. */
+let project: string;
+
+beforeAll(async () => {
+  project = mkdtempSync(join(tmpdir(), 'catchword-package-'));
+  // dist is built already; the build would be made anew under the feet of other tests.
+  const pack = ['pack', '--ignore-scripts', '--silent', '--pack-destination', project];
+  const { stdout } = await run('npm', pack, { cwd: ROOT });
+  const installed = join(project, 'node_modules/catchword');
+  mkdirSync(installed, { recursive: true });
+  await run('tar', ['-xzf', join(project, stdout.trim()), '--strip-components=1', '-C', installed]);
+  const { dependencies } = JSON.parse(readFileSync(join(installed, 'package.json'), 'utf8')) as Manifest;
+  for (const name of [...Object.keys(dependencies), '@types/node']) {
+    const link = join(project, 'node_modules', name);
+    mkdirSync(dirname(link), { recursive: true });
+    symlinkSync(join(ROOT, 'node_modules', name), link);
+  }
+  writeFileSync(join(project, 'package.json'), '{"name":"fresh","private":true,"type":"module"}');
+});
+
+afterAll(() => rmSync(project, { recursive: true, force: true }));
+
+/** Answers what a test of the package asks, and nothing of it is checked here but the method and the path. */
+async function service(): Promise<string> {
+  const answers: Readonly<Record<string, unknown>> = {
+    'PUT /v4/assets': { vbid: '9781402894626', title: 'Made', kind: { id: 1, value: 'book' }, cs_plus_discount: 12.5 },
+    'GET /v4/products': { num_items: 1, page: 1, per_page: 1000, total_pages: 1, items: [{ vbid: 'A', title: 'One' }] },
+    'GET /v4/products/A': { vbid: 'A', title: 'One' },
+  };
+  const server = createServer((request, response) => {
+    const path = (request.url ?? '').replace(/\?.*/, '');
+    if (path === '/v3/licenses.xml') {
+      response.writeHead(200, { 'content-type': 'application/xml' });
+      response.end('<licenses><license sku="A" type="online" expiration="never"/></licenses>');
+      return;
+    }
+    const answer = answers[`${request.method} ${path}`];
+    response.writeHead(answer === undefined ? 404 : 200, { 'content-type': 'application/json' });
+    response.end(JSON.stringify(answer ?? { errors: ['Book not found'] }));
+  }).listen(0, '127.0.0.1');
+  await new Promise((resolve) => server.once('listening', resolve));
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+const BODY = `
+const out = [];
+for await (const { products, totalPages } of client.catalog.products({ from: '2026-01-01T00:00:00Z' })) {
+  out.push(products.map(({ vbid, title }) => vbid + ' ' + title).join(), totalPages);
+}
+const asset = await client.assets.create({ imprint_id: 5, title: 'Made', prices: [{ currency: 'USD', type: 'list', amount: '9.90' }] });
+out.push(asset.vbid, asset.kind?.value, asset.cs_plus_discount, (await client.catalog.product('A'))?.title);
+out.push(await client.licenses.owns('A'));
+try {
+  await client.books.read('nobody');
+} catch (error) {
+  if (error instanceof CatchwordError) out.push(error.code, error.status);
+}
+await client.close();
+process.stdout.write(JSON.stringify(out));
+`;
+
+const EXPECTED = ['A One', 1, '9781402894626', 'book', '12.5', 'One', true, 'NOT_FOUND', 404];
+
+describe('the published package', () => {
+  it('is used from JavaScript', async () => {
+    const script = `import { CatchwordError, createClient } from 'catchword';
+      const client = createClient({ baseUrl: process.argv[2], apiKey: 'KEY', accessToken: 'token', rateLimit: 'off' });${BODY}`;
+    writeFileSync(join(project, 'use.js'), script);
+    const { stdout } = await run(process.execPath, ['use.js', await service()], { cwd: project });
+    expect(JSON.parse(stdout)).toEqual(EXPECTED);
+  });
+
+  it('is used from TypeScript: strict, with all declarations checked', async () => {
+    const script = `import { type Asset, type AssetFields, CatchwordError, type Client, type ClientOptions, createClient } from 'catchword';
+      const options: ClientOptions = { baseUrl: process.argv[2] ?? '', apiKey: 'KEY', accessToken: 'token', rateLimit: 'off' };
+      const client: Client = createClient(options);${BODY.replace('const out = []', 'const out: unknown[] = []')}
+      export const fields: AssetFields = { copy_drm_limit: '-1', edition: 3, identifiers: { e_isbn_10: null } };
+      export const title = (one: Asset): string | undefined => one.variants?.[0]?.prices?.[0]?.price;
+      // @ts-expect-error a misspelt field
+      export const wrong: AssetFields = { titel: 'A' };
+      // @ts-expect-error a text is needed
+      export const wrongType = (): unknown => client.assets.update('A', { title: 5 });
+    `;
+    writeFileSync(join(project, 'use-typed.ts'), script);
+    const compilerOptions = {
+      ...{ target: 'es2023', module: 'nodenext', types: ['node'], strict: true, skipLibCheck: false, outDir: 'out' },
+      ...{ exactOptionalPropertyTypes: true, noUncheckedIndexedAccess: true },
+    };
+    writeFileSync(join(project, 'tsconfig.json'), JSON.stringify({ compilerOptions, files: ['use-typed.ts'] }));
+    const compiled = await run(TSC, ['-p', project]).catch((error: { stdout: string }) => error);
+    expect(compiled.stdout).toBe('');
+    const { stdout } = await run(process.execPath, ['out/use-typed.js', await service()], { cwd: project });
+    expect(JSON.parse(stdout)).toEqual(EXPECTED);
+  });
+
+  it('has no effect when it is imported, and no other doors than the named ones', async () => {
+    const script = `import 'catchword';
+      const tried = await Promise.allSettled([import('catchword/dist/config.js'), import('catchword/sink'), import('catchword/sink-contract')]);
+      process.stdout.write(JSON.stringify(tried.map(({ status }) => status)));`;
+    writeFileSync(join(project, 'doors.js'), script.replace('', ''));
+    const { stdout } = await run(process.execPath, ['doors.js'], { cwd: project });
+    expect(JSON.parse(stdout)).toEqual(['rejected', 'fulfilled', 'fulfilled']);
+  });
+});
