@@ -6,17 +6,20 @@ import { Command, CommanderError } from 'commander';
 import { systemClock } from './clock.ts';
 import { changesCommand } from './commands/changes.ts';
 import type { CommandContext } from './commands/context.ts';
+import { credentialsCommand } from './commands/credentials.ts';
 import { daemonCommands } from './commands/daemon.ts';
 import { decideCommands } from './commands/decide.ts';
 import { demoCommand } from './commands/demo.ts';
 import { doctorCommand } from './commands/doctor.ts';
 import { colours } from './commands/format.ts';
+import { licensesCommand } from './commands/licenses.ts';
 import { productCommands } from './commands/products.ts';
 import { runCommands } from './commands/runs.ts';
 import { sandboxCommand } from './commands/sandbox.ts';
 import { sinkCommand } from './commands/sink.ts';
 import { statusCommand } from './commands/status.ts';
 import { syncCommand } from './commands/sync.ts';
+import { userCommand } from './commands/user.ts';
 import { verifyCommand } from './commands/verify.ts';
 import { readEnvironment } from './config.ts';
 import { CatchwordError, messageOf } from './errors.ts';
@@ -43,6 +46,9 @@ function program(context: CommandContext): Command {
     ...productCommands(context),
     changesCommand(context),
     sinkCommand(context),
+    licensesCommand(context),
+    credentialsCommand(context),
+    userCommand(context),
     doctorCommand(context),
     sandboxCommand(context),
     demoCommand(context),

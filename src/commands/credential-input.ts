@@ -1,0 +1,122 @@
+import { createReadStream } from 'node:fs';
+import { stat } from 'node:fs/promises';
+import { type CredentialSubmission, checkSubmission } from '../client/operations/credential.ts';
+import { CatchwordError, messageOf } from '../errors.ts';
+import { csvFields, cutRecords, type FileRecord } from './csv.ts';
+
+/** A submission and where it stands in its file. */
+export interface Submitted {
+  readonly submission: CredentialSubmission;
+  /** Bytes of the file up to its end. */
+  readonly end: number;
+}
+
+export interface CredentialInput {
+  readonly submissions: AsyncIterable<Submitted>;
+  /** Bytes; null where it is not known. */
+  readonly size: number | null;
+}
+
+type Columns = Readonly<Record<'reference' | 'guid' | 'accessToken', number>>;
+
+const HINT = 'The columns reference, guid and access-token are read; one of them is needed.';
+
+function columnsOf(record: FileRecord): Columns {
+  const names = csvFields(record).map((name) => name.trim().toLowerCase().replaceAll('_', '-'));
+  const columns = {
+    reference: names.indexOf('reference'),
+    guid: names.indexOf('guid'),
+    accessToken: names.indexOf('access-token'),
+  };
+  if (Object.values(columns).some((column) => column >= 0)) return columns;
+  throw new CatchwordError('USAGE', 'the first line names no column that can be verified', { hint: HINT });
+}
+
+/** Fields that are empty are not submitted; neither is any other column, such as an email. */
+function submissionOf(
+  line: number,
+  fields: Readonly<Record<'reference' | 'guid' | 'accessToken', unknown>>,
+): CredentialSubmission {
+  const given = Object.entries(fields).filter(([, value]) => value !== undefined && value !== null && value !== '');
+  try {
+    return checkSubmission(Object.fromEntries(given) as unknown as CredentialSubmission, line);
+  } catch (error) {
+    const message = messageOf(error).replace(/^credential \d+/, `line ${line}`);
+    throw new CatchwordError('USAGE', message, { hint: HINT });
+  }
+}
+
+async function* fromCsv(records: AsyncIterable<FileRecord>): AsyncGenerator<Submitted> {
+  let columns: Columns | undefined;
+  for await (const record of records) {
+    if (record.text.trim() === '') continue;
+    if (columns === undefined) {
+      columns = columnsOf(record);
+      continue;
+    }
+    const fields = csvFields(record);
+    const { reference, guid, accessToken } = columns;
+    const submission = submissionOf(record.line, {
+      ...{ reference: fields[reference], guid: fields[guid], accessToken: fields[accessToken] },
+    });
+    yield { submission, end: record.end };
+  }
+}
+
+function parsed({ text, line }: FileRecord): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new CatchwordError('USAGE', `line ${line}: it is no JSON`, {
+      hint: 'One JSON object or string a line is needed, such as {"reference":"reader-1"}.',
+    });
+  }
+}
+
+async function* fromNdjson(records: AsyncIterable<FileRecord>): AsyncGenerator<Submitted> {
+  for await (const record of records) {
+    if (record.text.trim() === '') continue;
+    const value = parsed(record);
+    const fields = new Map<string, unknown>(
+      typeof value === 'object' && value !== null ? Object.entries(value) : [['reference', value]],
+    );
+    const accessToken = fields.get('access-token') ?? fields.get('access_token') ?? fields.get('accessToken');
+    const submission = submissionOf(record.line, {
+      ...{ reference: fields.get('reference'), guid: fields.get('guid'), accessToken },
+    });
+    yield { submission, end: record.end };
+  }
+}
+
+/** Without an ending to go by: no CSV header begins with a brace. */
+async function* sniffed(stream: AsyncIterable<Uint8Array>): AsyncGenerator<Submitted> {
+  const chunks = stream[Symbol.asyncIterator]();
+  const first = await chunks.next();
+  if (first.done === true) return;
+  const again = (async function* () {
+    yield first.value;
+    yield* { [Symbol.asyncIterator]: () => chunks };
+  })();
+  const isNdjson = Buffer.from(first.value).subarray(0, 1_000).toString('utf8').trimStart().startsWith('{');
+  yield* isNdjson ? fromNdjson(cutRecords(again, false)) : fromCsv(cutRecords(again, true));
+}
+
+export function isNdjson(path: string): boolean {
+  return /\.(ndjson|jsonl)$/i.test(path);
+}
+
+/**
+ * What is to be verified: CSV with a header line, NDJSON where the file is called so, `-` for either from stdin.
+ * Reading it throws CatchwordError USAGE naming the line.
+ * @throws CatchwordError USAGE where there is no such file
+ */
+export async function readCredentials(path: string, stdin: AsyncIterable<Uint8Array>): Promise<CredentialInput> {
+  if (path === '-') return { submissions: sniffed(stdin), size: null };
+  const found = await stat(path).catch(() => null);
+  if (found === null || found.isDirectory()) {
+    throw new CatchwordError('USAGE', `${path} cannot be read`, { hint: 'Name a file, or - for stdin.' });
+  }
+  const stream: AsyncIterable<Uint8Array> = createReadStream(path);
+  const submissions = isNdjson(path) ? fromNdjson(cutRecords(stream, false)) : fromCsv(cutRecords(stream, true));
+  return { submissions, size: found.isFile() ? found.size : null };
+}

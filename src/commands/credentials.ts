@@ -1,0 +1,121 @@
+import { resolve } from 'node:path';
+import { Presets, SingleBar } from 'cli-progress';
+import { Command } from 'commander';
+import { type CredentialResult, MAX_CREDENTIALS } from '../client/operations/credential.ts';
+import { verifyInBatches } from '../client/operations/credentials.ts';
+import { CatchwordError } from '../errors.ts';
+import type { CommandContext } from './context.ts';
+import { type CredentialInput, isNdjson, readCredentials, type Submitted } from './credential-input.ts';
+import { type CredentialOutput, type Resumed, toFile, toStream } from './credential-output.ts';
+import { count, isTerminal, plural } from './format.ts';
+import { withService } from './service.ts';
+
+interface VerifyOptions {
+  readonly out?: string;
+  readonly json?: boolean;
+}
+
+/** What came of it, in numbers. */
+interface Tally {
+  verified: number;
+  requests: number;
+  readonly refused: Map<string, number>;
+}
+
+function summary({ verified, requests, refused }: Tally, before: number): string {
+  const codes = [...refused].map(([code, accounts]) => `${code}: ${count(accounts)}`).join(', ');
+  const failed = [...refused.values()].reduce((sum, accounts) => sum + accounts, 0);
+  const known = before === 0 ? '' : `, ${count(before)} known from before`;
+  return `${count(verified)} verified, ${count(failed)} not${codes === '' ? '' : ` (${codes})`}${known}, ${plural(requests, 'request')}\n`;
+}
+
+function add(tally: Tally, results: readonly CredentialResult[]): void {
+  tally.requests++;
+  for (const result of results) {
+    if (result.ok) tally.verified++;
+    else
+      tally.refused.set(`code ${result.code ?? 'none'}`, (tally.refused.get(`code ${result.code ?? 'none'}`) ?? 0) + 1);
+  }
+}
+
+/** A bar over the bytes of the input, on a terminal. */
+function progressOf(context: CommandContext, { size }: CredentialInput) {
+  if (size === null || !isTerminal(context.stderr)) return { update: () => {}, stop: () => {} };
+  const format = '{bar} {percentage}% · {accounts} accounts · {requests}';
+  const bar = new SingleBar(
+    { stream: context.stderr, format, barsize: 24, hideCursor: true, clearOnComplete: true },
+    Presets.shades_classic,
+  );
+  bar.start(size, 0, { accounts: '0', requests: '' });
+  return {
+    update: (end: number, accounts: number, requests: number) => {
+      bar.update(end, { accounts: count(accounts), requests: plural(requests, 'request') });
+    },
+    stop: () => bar.stop(),
+  };
+}
+
+async function outputFor(
+  context: CommandContext,
+  options: VerifyOptions,
+  input: AsyncIterator<Submitted>,
+): Promise<CredentialOutput & Resumed> {
+  const { out, json } = options;
+  if (out !== undefined) return await toFile(out, isNdjson(out) ? 'ndjson' : 'csv', input);
+  return { ...toStream(context.stdout, json === true ? 'ndjson' : 'csv'), done: 0, bytes: 0, open: [] };
+}
+
+async function verify(context: CommandContext, file: string, options: VerifyOptions): Promise<void> {
+  if (options.out !== undefined && resolve(options.out) === resolve(file)) {
+    throw new CatchwordError('USAGE', '--out is the file that is read', { hint: 'Name another file.' });
+  }
+  await withService(context, async ({ caller }) => {
+    const input = await readCredentials(file, process.stdin);
+    const iterator = input.submissions[Symbol.asyncIterator]();
+    const output = await outputFor(context, options, iterator);
+    const tally: Tally = { verified: 0, requests: 0, refused: new Map() };
+    const progress = progressOf(context, input);
+    let [end, accounts] = [0, output.done];
+    async function* submissions() {
+      const rest = { [Symbol.asyncIterator]: () => iterator };
+      for (const { submission } of output.open) yield submission;
+      for await (const submitted of rest) {
+        end = submitted.end;
+        yield submitted.submission;
+      }
+    }
+    try {
+      for await (const results of verifyInBatches(caller, submissions(), context.signal)) {
+        await output.write(results);
+        add(tally, results);
+        accounts += results.length;
+        progress.update(end, accounts, tally.requests);
+      }
+    } catch (error) {
+      throw interrupted(error, accounts, options);
+    } finally {
+      progress.stop();
+      await output.close();
+    }
+    context.stderr.write(summary(tally, output.done));
+  });
+}
+
+function interrupted(error: unknown, accounts: number, { out }: VerifyOptions): unknown {
+  if (!(error instanceof CatchwordError) || error.code !== 'INTERRUPTED') return error;
+  const goOn = out === undefined ? '' : `; started again with --out ${out} it goes on there`;
+  return new CatchwordError('INTERRUPTED', `interrupted after ${plural(accounts, 'account')}${goOn}`);
+}
+
+export function credentialsCommand(context: CommandContext): Command {
+  const verifyCommand = new Command('verify')
+    .description(`verify users and fetch their access tokens, ${count(MAX_CREDENTIALS)} a request`)
+    .argument('<file>', 'CSV with a column reference, guid or access-token; NDJSON (.ndjson, .jsonl); - for stdin')
+    .option('--out <file>', 'where results go, as CSV or NDJSON by its ending; an earlier run is continued')
+    .option('--json', 'without --out: print NDJSON in place of CSV')
+    .action((file: string, options: VerifyOptions) => verify(context, file, options));
+  return new Command('credentials')
+    .description('credentials of users that this API key created')
+    .enablePositionalOptions()
+    .addCommand(verifyCommand);
+}
