@@ -4,6 +4,7 @@ import { constants } from 'node:os';
 import { setFlagsFromString } from 'node:v8';
 import { Command, CommanderError } from 'commander';
 import { systemClock } from './clock.ts';
+import { assetCommand } from './commands/asset.ts';
 import { changesCommand } from './commands/changes.ts';
 import type { CommandContext } from './commands/context.ts';
 import { credentialsCommand } from './commands/credentials.ts';
@@ -13,6 +14,7 @@ import { demoCommand } from './commands/demo.ts';
 import { doctorCommand } from './commands/doctor.ts';
 import { colours } from './commands/format.ts';
 import { licensesCommand } from './commands/licenses.ts';
+import { packageCommand } from './commands/package.ts';
 import { productCommands } from './commands/products.ts';
 import { runCommands } from './commands/runs.ts';
 import { sandboxCommand } from './commands/sandbox.ts';
@@ -46,6 +48,8 @@ function program(context: CommandContext): Command {
     ...productCommands(context),
     changesCommand(context),
     sinkCommand(context),
+    assetCommand(context),
+    packageCommand(context),
     licensesCommand(context),
     credentialsCommand(context),
     userCommand(context),

@@ -9,11 +9,13 @@ import { readXml, type XmlElement } from '../xml/read.ts';
 export interface Said {
   /** The service's own code, such as 601. */
   readonly code: number | undefined;
-  /** Without control characters, at most 200 characters; may be empty. */
+  /** Without control characters, at most 200 characters of each message and 4,000 in all; may be empty. */
   readonly text: string;
 }
 
 const MAX_TEXT = 200;
+/** A 422 has a message for each field that is wrong; whoever has to correct them needs them all. */
+const MAX_ALL = 4_000;
 const MAX_DEPTH = 6;
 
 const CODE = /^(?:(?:error|custom|status)[-_]?)?code$/i;
@@ -75,10 +77,15 @@ function fromElement(element: XmlElement, told: boolean): Part {
 
 function cleaned({ code, texts }: Part): Said {
   const text = texts
-    .map((one) => one.replace(/\p{Cc}+/gu, ' ').trim())
+    .map((one) =>
+      one
+        .replace(/[\p{Cc}\s]+/gu, ' ')
+        .trim()
+        .slice(0, MAX_TEXT),
+    )
     .filter((one) => one !== '')
     .join('; ')
-    .slice(0, MAX_TEXT);
+    .slice(0, MAX_ALL);
   return { code, text };
 }
 

@@ -62,7 +62,8 @@ export interface Client {
 
 /** A client for settings that are already checked. */
 export function clientOf(settings: ClientSettings, clock: Clock): Client {
-  const { caller, tokens, close } = connect(settings, settings.rateLimit, clock);
+  const connection = connect(settings, settings.rateLimit, clock);
+  const { caller, tokens } = connection;
   const { usersSuffix, lookupPath = '/v4/products/:vbid' } = settings;
   const signalOf = ({ signal }: CallOptions = {}): AbortSignal => signal ?? new AbortController().signal;
   return {
@@ -90,7 +91,7 @@ export function clientOf(settings: ClientSettings, clock: Clock): Client {
         else await tokens.renew(tokens.current(), signalOf(options));
       },
     },
-    close,
+    close: () => connection.close(),
   };
 }
 

@@ -1,0 +1,86 @@
+import { Command } from 'commander';
+import { type AssetFields, STRUCTURED_FIELDS } from '../client/asset-request.ts';
+import { createAssets } from '../client/operations/assets.ts';
+import { createBooks } from '../client/operations/books.ts';
+import type { CommandContext } from './context.ts';
+import { collected, type FieldsInput, readFields } from './fields-input.ts';
+import { colours, printJson, printLine } from './format.ts';
+import { withService } from './service.ts';
+
+interface PutOptions extends FieldsInput {
+  readonly create?: boolean;
+  readonly allowInternal?: boolean;
+  readonly json?: boolean;
+}
+
+const PUT_HELP = `
+Without a vbid the asset is created, and the service makes its identifier: store it. Fields are checked before anything
+is sent. In --set, numbers and booleans are written as they are, objects and arrays as JSON:
+
+  catchword asset put --set imprint_id=5 --set title="A title" --set print_drm_limit=-1
+  catchword asset put 9781402894626 --set off_sale_date=2026-12-31 --set identifiers.e_isbn_13='["9781402894626"]'
+  catchword asset put 9781402894626 --file asset.json`;
+
+/** A service's text, without what a terminal would obey. */
+function plain(text: string | undefined): string {
+  return text === undefined ? '' : ` ${text.replace(/\p{Cc}+/gu, ' ')}`;
+}
+
+function putCommand(context: CommandContext): Command {
+  return new Command('put')
+    .description('create an asset, or change one')
+    .argument('[vbid]', 'its identifier; without one, it is created')
+    .option('--file <path>', 'the fields as a JSON object; - reads stdin')
+    .option('--set <field=value>', 'one field; may be repeated, and goes before the file', collected, [])
+    .option('--create', 'the asset is new, although it has an identifier: imprint_id and title are needed')
+    .option('--allow-internal', "send fields that only the service's own systems can set")
+    .option('--json', 'print one JSON document')
+    .addHelpText('after', PUT_HELP)
+    .action(async (vbid: string | undefined, options: PutOptions) => {
+      // Read first: what is wrong with it does not depend on the service.
+      const fields = (await readFields(options, STRUCTURED_FIELDS)) as AssetFields;
+      await withService(context, async ({ caller }) => {
+        const { create, allowInternal } = options;
+        const asset = await createAssets(caller).put(vbid ?? null, fields, {
+          ...{ allowInternal, signal: context.signal },
+          ...(create === true && { create }),
+        });
+        if (options.json === true) {
+          printJson(context, { vbid: asset.vbid, asset: asset.raw });
+          return;
+        }
+        const c = colours(context, context.stdout);
+        printLine(context, `${vbid === undefined ? 'created' : 'saved'} ${c.bold(asset.vbid)}${plain(asset.title)}`);
+        if (vbid === undefined) printLine(context, 'The service made this identifier: store it, it names the asset.');
+        if (fields.url === undefined) return;
+        const told = fields.callback_url === undefined ? '' : '; callback_url is told when that ends';
+        printLine(context, `Its file is being ingested${told}.`);
+      });
+    });
+}
+
+function getCommand(context: CommandContext): Command {
+  return new Command('get')
+    .description('what the service says of an asset (reads it as a book, CATCHWORD_BOOKS_PATH)')
+    .argument('<vbid>')
+    .option('--json', 'print one JSON document')
+    .action((vbid: string, options: { readonly json?: boolean }) =>
+      withService(context, async ({ caller }, { booksPath }) => {
+        const asset = await createBooks(caller, booksPath).read(vbid, { signal: context.signal });
+        if (options.json === true) {
+          printJson(context, asset.raw);
+          return;
+        }
+        printLine(context, `${colours(context, context.stdout).bold(asset.vbid ?? vbid)}${plain(asset.title)}`);
+        printLine(context, JSON.stringify(asset.raw, null, 2));
+      }),
+    );
+}
+
+export function assetCommand(context: CommandContext): Command {
+  return new Command('asset')
+    .description('assets of the service: create, change, look at')
+    .enablePositionalOptions()
+    .addCommand(putCommand(context))
+    .addCommand(getCommand(context));
+}

@@ -1,0 +1,88 @@
+import { readFile } from 'node:fs/promises';
+import { text } from 'node:stream/consumers';
+import { CatchwordError, messageOf } from '../errors.ts';
+
+/** Fields of a record to write, as a command is given them. */
+export interface FieldsInput {
+  /** Path of a JSON file; `-` is stdin. */
+  readonly file?: string | undefined;
+  /** `name=value`, or `name.part=value` for a part of a structured field; later ones win, and all win over the file. */
+  readonly set?: readonly string[] | undefined;
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+function isObject(value: unknown): value is Fields {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+async function contents(file: string): Promise<string> {
+  try {
+    return file === '-' ? await text(process.stdin) : await readFile(file, 'utf8');
+  } catch (cause) {
+    const code = cause instanceof Error && 'code' in cause ? String(cause.code) : messageOf(cause);
+    throw new CatchwordError('USAGE', `--file: cannot read ${file} (${code})`, {
+      hint: 'Name a file that this user may read, or - for stdin.',
+      cause,
+    });
+  }
+}
+
+async function fromFile(file: string): Promise<Fields> {
+  const name = file === '-' ? 'stdin' : file;
+  const json = (await contents(file)).replace(/^\ufeff/, '');
+  let value: unknown;
+  try {
+    value = JSON.parse(json);
+  } catch (error) {
+    throw new CatchwordError('USAGE', `--file: ${name} is not JSON (${messageOf(error).split('\n')[0]})`, {
+      hint: 'Write the fields as one JSON object.',
+    });
+  }
+  if (isObject(value)) return value;
+  throw new CatchwordError('USAGE', `--file: ${name} holds no JSON object`, {
+    hint: 'Write the fields as one JSON object.',
+  });
+}
+
+/** Structured fields are given as JSON; all else is text, which numbers and booleans may be sent as. */
+function readValue(given: string, structured: boolean): unknown {
+  if (!structured) return given;
+  try {
+    return JSON.parse(given);
+  } catch {
+    return given;
+  }
+}
+
+function withSet(fields: Fields, given: string, structured: ReadonlySet<string>): Fields {
+  const [, name, part, value] = /^([\w-]+)(?:\.([\w-]+))?=(.*)$/s.exec(given) ?? [];
+  if (name === undefined || value === undefined) {
+    throw new CatchwordError('USAGE', `--set: ${JSON.stringify(given.slice(0, 40))} is not of the form name=value`, {
+      hint: 'Such as --set title="A title" --set \'prices=[{"currency":"USD","type":"digital_list_price","amount":"9.90"}]\'.',
+    });
+  }
+  const read = readValue(value, structured.has(name));
+  if (part === undefined) return { ...fields, [name]: read };
+  const before = fields[name];
+  return { ...fields, [name]: { ...(isObject(before) ? before : {}), [part]: read } };
+}
+
+/**
+ * @param structured names of the fields that hold objects or arrays
+ * @throws CatchwordError USAGE where nothing is given, or what is given cannot be read
+ */
+export async function readFields({ file, set = [] }: FieldsInput, structured: ReadonlySet<string>): Promise<Fields> {
+  if (file === undefined && set.length === 0) {
+    throw new CatchwordError('USAGE', 'there are no fields to write', {
+      hint: 'Give them with --file fields.json, --file - for stdin, or --set name=value.',
+    });
+  }
+  const start = file === undefined ? {} : await fromFile(file);
+  return set.reduce((fields, given) => withSet(fields, given, structured), start);
+}
+
+/** For an option that may be repeated. */
+export function collected(given: string, before: readonly string[]): string[] {
+  return [...before, given];
+}

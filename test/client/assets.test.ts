@@ -1,0 +1,152 @@
+import { describe, expect, it } from 'vitest';
+import { failure, KEY, TOKEN } from './connection.ts';
+import { talk } from './support.ts';
+
+const FIELDS = { imprint_id: '5', title: 'A title', prices: [{ currency: 'USD', type: 'list', amount: '9.90' }] };
+
+describe('assets', () => {
+  it('4.1: PUT /v4/assets/:vbid with the API key, Accept and a JSON body, and without an access token', async () => {
+    const { client, asked } = await talk(() => ({ body: { vbid: '9781402894626', title: 'A title' } }));
+    const asset = await client.assets.update('978/1 ?', FIELDS);
+    expect(asset).toMatchObject({ vbid: '9781402894626', title: 'A title' });
+    expect(asked).toHaveLength(1);
+    expect(asked[0]).toMatchObject({ method: 'PUT', url: '/v4/assets/978%2F1%20%3F' });
+    expect(asked[0]?.headers).toMatchObject({
+      ...{ 'x-service-api-key': KEY, accept: 'application/json', 'content-type': 'application/json' },
+    });
+    expect(JSON.stringify(asked)).not.toContain(TOKEN);
+    expect(JSON.parse(asked[0]?.body ?? '')).toEqual({ ...FIELDS, imprint_id: 5 });
+  });
+
+  it('4.1: without a vbid the service makes one, and it is returned', async () => {
+    const { client, asked } = await talk(() => ({ body: { vbid: 9781402894626 } }));
+    expect((await client.assets.create(FIELDS)).vbid).toBe('9781402894626');
+    expect((await client.assets.put(null, FIELDS)).vbid).toBe('9781402894626');
+    expect(asked.map(({ method, url }) => `${method} ${url}`)).toEqual(['PUT /v4/assets', 'PUT /v4/assets']);
+  });
+
+  it('4.1 rule 1: create needs imprint_id and title, update does not; nothing is sent that does not fit', async () => {
+    const { client, asked } = await talk(() => ({ body: { vbid: 'a' } }));
+    for (const wrong of [client.assets.create({}), client.assets.put('a', {}, { create: true })]) {
+      expect((await failure(wrong)).message).toMatch(/imprint_id.*title/);
+    }
+    const refused = client.assets.update('a', { edition: 128 });
+    expect(await failure(refused)).toMatchObject({ code: 'USAGE' });
+    expect(asked).toEqual([]);
+    await client.assets.update('a', {});
+    expect(asked).toHaveLength(1);
+  });
+
+  it('2.1: internal fields are sent where the caller allows it', async () => {
+    const { client, asked } = await talk(() => ({ body: {} }));
+    expect((await failure(client.assets.update('a', { custom: true }))).message).toContain('custom');
+    const { vbid } = await client.assets.update('a', { custom: true }, { allowInternal: true });
+    expect(vbid).toBe('a');
+    expect(asked.map(({ body }) => body)).toEqual(['{"custom":true}']);
+  });
+
+  it('4.1 rule 3: 403 says who may call', async () => {
+    const { client, asked } = await talk(() => ({ status: 403, body: { errors: ['no rights'] } }));
+    const error = await failure(client.assets.update('a', {}));
+    expect(error).toMatchObject({ code: 'SERVICE_FORBIDDEN', status: 403, exitCode: 1, retryable: false });
+    expect(error.message).toContain('asset a');
+    expect(error.hint).toContain('Content owners only');
+    expect(asked).toHaveLength(1);
+  });
+
+  it.each([
+    [{ errors: ['title: is missing', 'imprint_id: is unknown'] }],
+    [{ errors: { title: ['is missing'], imprint_id: ['is unknown'] } }],
+    [{ error: 'title: is missing, imprint_id: is unknown' }],
+  ])('7: 422 gives each message of the service: %j', async (body) => {
+    const { client } = await talk(() => ({ status: 422, body }));
+    const error = await failure(client.assets.update('a', {}));
+    expect(error).toMatchObject({ code: 'SERVICE_INVALID', status: 422, exitCode: 1, retryable: false });
+    expect(error.message).toMatch(/title: is missing.*imprint_id: is unknown/);
+  });
+
+  it('7: 422 for every field there is gives every message', async () => {
+    const errors = Array.from({ length: 40 }, (_, index) => `field_${index}: is not allowed`);
+    const { client } = await talk(() => ({ status: 422, body: { errors } }));
+    const error = await failure(client.assets.update('a', {}));
+    for (const message of errors) expect(error.message).toContain(message);
+  });
+
+  it('7: an error inside a 200 is an error', async () => {
+    const { client } = await talk(() => ({ body: { errors: ['title: is missing'] } }));
+    const error = await failure(client.assets.update('a', {}));
+    expect(error.code).toMatch(/^SERVICE_/);
+    expect(error.message).toContain('title: is missing');
+  });
+
+  it('7: 404 names the asset', async () => {
+    const { client } = await talk(() => ({ status: 404, body: { errors: ['Book not found'] } }));
+    const error = await failure(client.assets.update('a', {}));
+    expect(error).toMatchObject({ code: 'NOT_FOUND', status: 404, exitCode: 1 });
+    expect(error.message).toContain('asset a');
+  });
+
+  it('an update is asked again after 500 and a broken connection, each try after a pause', async () => {
+    const { client, asked, waitedMs } = await talk((_asked, before) =>
+      before === 0 ? { status: 500 } : before === 1 ? { hangUp: true } : { body: { vbid: 'a' } },
+    );
+    expect((await client.assets.update('a', { title: 'A' })).vbid).toBe('a');
+    expect(new Set(asked.map(({ body }) => body)).size).toBe(1);
+    expect(asked).toHaveLength(3);
+    expect(waitedMs()).toBeGreaterThan(0);
+  });
+
+  it.each([
+    ['without a vbid', null, FIELDS],
+    ['with a file to ingest', 'a', { url: 'https://files.example/a.epub' }],
+  ])('a request %s is never sent again once it may have arrived', async (_name, vbid, fields) => {
+    for (const scripted of [{ status: 500 }, { status: 503 }, { hangUp: true }, { body: '{"vbid":' }]) {
+      const { client, asked } = await talk(() => scripted);
+      await failure(client.assets.put(vbid, fields));
+      expect(asked, JSON.stringify(scripted)).toHaveLength(1);
+    }
+  });
+
+  it('a create that came too early (429) was not looked into, and is sent again when the service says', async () => {
+    const { client, asked, waitedMs } = await talk((_asked, before) =>
+      before === 0 ? { status: 429, headers: { 'retry-after': '7' } } : { body: { vbid: 'a' } },
+    );
+    await client.assets.create(FIELDS);
+    expect(asked).toHaveLength(2);
+    expect(waitedMs()).toBeGreaterThanOrEqual(7_000);
+  });
+
+  it('an answer to a create without an identifier is an error that says what to do', async () => {
+    for (const body of [{ title: 'A' }, '', '[]', '"done"']) {
+      const { client } = await talk(() => ({ body }));
+      expect((await failure(client.assets.create(FIELDS))).hint).toMatch(/\.$/);
+    }
+    const { client } = await talk(() => ({ body: '' }));
+    expect((await client.assets.update('a', {})).vbid).toBe('a');
+  });
+
+  it.each(['', ' ', '.', '..', 'a\u0000', 'x'.repeat(256)])(
+    'the identifier %j is refused before it is sent',
+    async (vbid) => {
+      const { client, asked } = await talk(() => ({ body: {} }));
+      expect(await failure(client.assets.update(vbid, {}))).toMatchObject({ code: 'USAGE' });
+      expect(asked).toEqual([]);
+    },
+  );
+
+  it('is given up when the caller says so', async () => {
+    const gone = new AbortController();
+    const { client } = await talk(() => {
+      gone.abort();
+      return { hangUp: true };
+    });
+    const error = await failure(client.assets.update('a', {}, { signal: gone.signal }));
+    expect(error).toMatchObject({ code: 'INTERRUPTED' });
+  });
+
+  it('an answer nested too deep is refused', async () => {
+    const body = `{"vbid":"a","x":${'['.repeat(5_000)}${']'.repeat(5_000)}}`;
+    const { client } = await talk(() => ({ body }));
+    expect(await failure(client.assets.update('a', {}))).toMatchObject({ code: 'SOURCE_BODY', retryable: false });
+  });
+});

@@ -1,0 +1,50 @@
+import { describe, expect, it } from 'vitest';
+import { failure } from './connection.ts';
+import { talk } from './support.ts';
+
+describe('books', () => {
+  it('4.5: POST /vital_books creates and returns the identifier that the system generated', async () => {
+    const { client, asked } = await talk(() => ({ status: 201, body: { vbid: 'L-999-70031', rating: 5 } }));
+    const book = await client.books.create({ title: 'A', anything: { at: ['all'] } });
+    expect(book).toMatchObject({ vbid: 'L-999-70031', raw: { rating: 5 } });
+    expect(asked[0]).toMatchObject({
+      ...{ method: 'POST', url: '/vital_books', body: '{"title":"A","anything":{"at":["all"]}}' },
+    });
+  });
+
+  it('4.5: PUT /vital_books/:vbid updates, GET reads', async () => {
+    const { client, asked } = await talk(() => ({ body: { vbid: 'a', kind: 'book' } }));
+    await client.books.update('a b', { title: 'B' });
+    expect(await client.books.read('a/b')).toMatchObject({ vbid: 'a', kind: { value: 'book' } });
+    expect(asked.map(({ method, url, body }) => [method, url, body])).toEqual([
+      ['PUT', '/vital_books/a%20b', '{"title":"B"}'],
+      ['GET', '/vital_books/a%2Fb', ''],
+    ]);
+  });
+
+  it('9: the path has no version, and can be configured', async () => {
+    const { client, asked } = await talk(() => ({ body: {} }), { booksPath: '/v4/books' });
+    await client.books.read('a');
+    expect(asked[0]?.url).toBe('/v4/books/a');
+  });
+
+  it('a read is asked again, a create is not; of a book that is not there the error names it', async () => {
+    const { client, asked } = await talk((_asked, before) => (before < 2 ? { status: 502 } : { body: { vbid: 'a' } }));
+    expect((await client.books.read('a')).vbid).toBe('a');
+    expect(asked).toHaveLength(3);
+    const creating = await talk(() => ({ status: 502 }));
+    expect(await failure(creating.client.books.create({}))).toMatchObject({ code: 'SOURCE_UNAVAILABLE' });
+    expect(creating.asked).toHaveLength(1);
+    const none = await talk(() => ({ status: 404, body: { errors: ['Book not found'] } }));
+    const error = await failure(none.client.books.read('nobody'));
+    expect(error).toMatchObject({ code: 'NOT_FOUND', exitCode: 1, status: 404 });
+    expect(error.message).toMatch(/nobody.*Book not found/);
+  });
+
+  it('an empty answer is one, what is no object is none, and no more are fields', async () => {
+    const { client } = await talk(({ method }) => ({ body: method === 'PUT' ? '' : '[]' }));
+    expect((await client.books.update('a', {})).raw).toEqual({});
+    expect(await failure(client.books.read('a'))).toMatchObject({ code: 'SERVICE_ERROR' });
+    expect(await failure(client.books.create([] as never))).toMatchObject({ code: 'USAGE' });
+  });
+});

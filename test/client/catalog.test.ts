@@ -1,0 +1,72 @@
+import { describe, expect, it } from 'vitest';
+import { failure, KEY, TOKEN } from './connection.ts';
+import { talk } from './support.ts';
+
+const DATE = 'Fri, 20 Nov 2026 02:00:00 GMT';
+
+function page(number: number, total: number, vbids: readonly string[]) {
+  const items = vbids.map((vbid) => ({ vbid, title: `Title ${vbid}` }));
+  return { num_items: total * 2, page: number, per_page: 2, total_pages: total, items };
+}
+
+describe('catalog', () => {
+  it('4.4 rule 1: pages are read until total_pages, with both headers, JSON and the parameters', async () => {
+    const { client, asked } = await talk(({ url }) => {
+      const number = Number(new URL(url, 'http://a').searchParams.get('page'));
+      return { headers: { date: DATE }, body: page(number, 3, [`${number}a`, `${number}b`]) };
+    });
+    const pages = [];
+    const options = { perPage: 2, includeDetails: ['subjects', 'metadata'], currency: ['USD', 'EUR'] };
+    for await (const one of client.catalog.products(options)) pages.push(one);
+    expect(pages.map(({ products }) => products.map(({ vbid }) => vbid).join())).toEqual(['1a,1b', '2a,2b', '3a,3b']);
+    expect(pages[0]).toMatchObject({ page: 1, totalPages: 3, numItems: 6, perPage: 2, sourceTime: Date.parse(DATE) });
+    expect(pages[0]?.products[0]).toMatchObject({ title: 'Title 1a', body: '{"vbid":"1a","title":"Title 1a"}' });
+    expect(asked[0]?.url).toBe('/v4/products?page=1&per_page=2&include_details=subjects%2Cmetadata&currency=USD%2CEUR');
+    expect(asked[0]?.headers).toMatchObject({
+      ...{ 'x-service-api-key': KEY, 'x-service-access-token': TOKEN, 'content-type': 'application/json' },
+    });
+    expect(asked).toHaveLength(3);
+  });
+
+  it('4.4, 8: a page has 1,000 items unless asked otherwise, and 1 to 1,000 can be asked for', async () => {
+    const { client, asked } = await talk(() => ({
+      body: { num_items: 0, page: 1, per_page: 1000, total_pages: 0, items: [] },
+    }));
+    for await (const { products } of client.catalog.products()) expect(products).toEqual([]);
+    expect(asked.map(({ url }) => url)).toEqual(['/v4/products?page=1&per_page=1000']);
+    for (const perPage of [0, 1001, 1.5, Number.NaN]) {
+      expect((await failure(client.catalog.products({ perPage }).next())).message).toContain('perPage');
+    }
+  });
+
+  it('4.4 rule 3: from reads what changed since a time', async () => {
+    const { client, asked } = await talk(() => ({ body: page(1, 1, ['a']) }));
+    await client.catalog.products({ from: '2026-11-20T02:00:00+01:00', perPage: 2 }).next();
+    await client.catalog.products({ from: new Date(Date.UTC(2026, 0, 1)), perPage: 2 }).next();
+    expect(asked.map(({ url }) => new URL(url, 'http://a').searchParams.get('from'))).toEqual([
+      ...['2026-11-20T01:00:00.000Z', '2026-01-01T00:00:00.000Z'],
+    ]);
+    for (const from of ['yesterday', '5', new Date(Number.NaN)]) {
+      expect(await failure(client.catalog.products({ from }).next())).toMatchObject({ code: 'USAGE' });
+    }
+  });
+
+  it('an item that cannot be used is told of, and the others come', async () => {
+    const body = { ...page(1, 1, ['a']), num_items: 2, items: [{ title: 'no vbid' }, { vbid: 'a' }] };
+    const { client } = await talk(() => ({ body }));
+    const { value } = await client.catalog.products({ perPage: 2 }).next();
+    expect(value).toMatchObject({
+      products: [{ vbid: 'a' }],
+      rejected: [{ position: 0, body: '{"title":"no vbid"}' }],
+    });
+  });
+
+  it('one product is looked up by its vbid; undefined where it is not known', async () => {
+    const { client, asked } = await talk(({ url }) =>
+      url.includes('nobody') ? { status: 404, body: { errors: ['Book not found'] } } : { body: { vbid: 'a/b $&' } },
+    );
+    expect(await client.catalog.product('a/b $&')).toMatchObject({ vbid: 'a/b $&' });
+    expect(await client.catalog.product('nobody')).toBeUndefined();
+    expect(asked[0]?.url).toBe('/v4/products/a%2Fb%20%24%26');
+  });
+});

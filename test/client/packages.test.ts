@@ -1,0 +1,66 @@
+import { describe, expect, it } from 'vitest';
+import { failure } from './connection.ts';
+import { talk } from './support.ts';
+
+const FIELDS = {
+  ...{ sku: 'P-1', name: 'A package', list_price: '19.90', products: ['9781402894626', { sku: 'B' }], tags: ['new'] },
+  download_license: { type: 'numdays', num_days: '180' },
+  shelf: { kept: 'as it is' },
+} as const;
+
+describe('packages', () => {
+  it('4.5: POST, GET, PUT and DELETE /v4/packages', async () => {
+    const { client, asked } = await talk(({ method }) =>
+      method === 'DELETE' ? { status: 204, body: '' } : { body: FIELDS },
+    );
+    const made = await client.packages.create({ ...FIELDS, products: [...FIELDS.products], tags: [...FIELDS.tags] });
+    expect(made).toMatchObject({ sku: 'P-1', list_price: '19.90', products: ['9781402894626', 'B'], raw: FIELDS });
+    expect(made.download_license).toEqual({ type: 'numdays', num_days: 180 });
+    await client.packages.read('P 1');
+    await client.packages.update('P-1', { products: ['C'] });
+    await client.packages.delete('P-1');
+    expect(asked.map(({ method, url }) => `${method} ${url}`)).toEqual([
+      ...['POST /v4/packages', 'GET /v4/packages/P%201', 'PUT /v4/packages/P-1', 'DELETE /v4/packages/P-1/assets'],
+    ]);
+    const { download_license, ...same } = FIELDS;
+    const body: unknown = JSON.parse(asked[0]?.body ?? '');
+    expect(body).toEqual({ ...same, download_license: { ...download_license, num_days: 180 } });
+    expect(asked[3]).toMatchObject({ body: '' });
+  });
+
+  it('9: the path can be configured', async () => {
+    const { client, asked } = await talk(() => ({ body: {} }), { packagesPath: '/packages' });
+    await client.packages.delete('P-1');
+    expect(asked[0]?.url).toBe('/packages/P-1/assets');
+  });
+
+  it('known fields are checked before they are sent, others pass', async () => {
+    const { client, asked } = await talk(() => ({ body: {} }));
+    const wrong = { name: 5, products: 'A', online_license: { type: 'forever' }, shelf: 1 };
+    const error = await failure(client.packages.create(wrong as never));
+    expect(error).toMatchObject({ code: 'USAGE' });
+    expect(error.message).toMatch(/name: 5.*products: "A".*online_license\.type: "forever".*perpetual/);
+    expect(error.message).not.toContain('shelf');
+    expect(asked).toEqual([]);
+  });
+
+  it.each(['create', 'update', 'delete'] as const)('%s is never sent again once it may have arrived', async (verb) => {
+    const { client, asked } = await talk(() => ({ status: 500 }));
+    const { create, update, delete: remove } = client.packages;
+    const calls = { create: () => create({ sku: 'P' }), update: () => update('P', {}), delete: () => remove('P') };
+    expect(await failure(calls[verb]())).toMatchObject({ code: 'SOURCE_UNAVAILABLE' });
+    expect(asked).toHaveLength(1);
+  });
+
+  it('403 says that a permission is lacking, 404 names the package', async () => {
+    const { client } = await talk(({ method }) => ({
+      ...{ status: method === 'GET' ? 403 : 404, body: { errors: ['Product P-1 not found'] } },
+    }));
+    const forbidden = await failure(client.packages.read('P-1'));
+    expect(forbidden).toMatchObject({ code: 'SERVICE_FORBIDDEN', status: 403 });
+    expect(forbidden.hint).toContain('permission');
+    const missing = await failure(client.packages.delete('P-1'));
+    expect(missing).toMatchObject({ code: 'NOT_FOUND', status: 404 });
+    expect(missing.message).toContain('package P-1');
+  });
+});
