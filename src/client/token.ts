@@ -22,9 +22,10 @@ export interface Tokens {
   /**
    * Has another token than `failed` when it resolves.
    * @param failed the token that was refused; undefined where none was known
-   * @throws CatchwordError SERVICE_TOKEN where there is no reference to fetch one by; what the reset threw; INTERRUPTED
+   * @param refusal what the service said of it
+   * @throws CatchwordError `refusal`, or SERVICE_TOKEN, where there is no reference to fetch one by; what the reset threw; INTERRUPTED
    */
-  renew(failed: string | undefined, signal: AbortSignal): Promise<void>;
+  renew(failed: string | undefined, signal: AbortSignal, refusal?: CatchwordError): Promise<void>;
 }
 
 export interface TokensOptions {
@@ -66,24 +67,24 @@ export function createTokens({ configured, store, fetch }: TokensOptions): Token
   /** A reset that cannot succeed is not tried for each page anew. */
   let hopeless: { readonly failed: string | undefined; readonly error: CatchwordError } | undefined;
 
-  async function fetchNew(old: string | undefined): Promise<void> {
-    if (fetch === null) throw noReference();
+  async function fetchNew(old: string | undefined, refusal?: CatchwordError): Promise<void> {
+    if (fetch === null) throw refusal ?? noReference();
     token = await fetch(old);
     await store?.write(token);
   }
 
-  async function replace(failed: string | undefined): Promise<void> {
+  async function replace(failed: string | undefined, refusal?: CatchwordError): Promise<void> {
     const newer = store?.read();
     if (newer !== undefined && newer !== failed) {
       token = newer;
       return;
     }
-    await fetchNew(failed);
+    await fetchNew(failed, refusal);
   }
 
-  async function replaceOnce(failed: string | undefined, work: typeof replace): Promise<void> {
+  async function replaceOnce(work: () => Promise<void>, failed: string | undefined): Promise<void> {
     try {
-      await (store === null ? work(failed) : store.alone(() => work(failed)));
+      await (store === null ? work() : store.alone(work));
     } catch (error) {
       if (error instanceof CatchwordError && !error.retryable) hopeless = { failed, error };
       throw error;
@@ -94,22 +95,22 @@ export function createTokens({ configured, store, fetch }: TokensOptions): Token
 
   return {
     current: () => token,
-    renew: async (failed, signal) => {
+    renew: async (failed, signal, refusal) => {
       // Somebody else replaced it while this request was under way.
       if (token !== failed) return;
       if (hopeless !== undefined && hopeless.failed === failed) throw hopeless.error;
-      running ??= replaceOnce(failed, replace);
+      running ??= replaceOnce(() => replace(failed, refusal), failed);
       await orAborted(running, signal);
     },
     fetchable: fetch !== null,
     reset: async (signal) => {
-      running ??= replaceOnce(token, fetchNew);
+      running ??= replaceOnce(() => fetchNew(token), token);
       await orAborted(running, signal);
     },
   };
 }
 
-export function isTokenError(error: unknown): boolean {
+export function isTokenError(error: unknown): error is CatchwordError {
   return error instanceof CatchwordError && error.code === 'SERVICE_TOKEN';
 }
 
@@ -128,7 +129,7 @@ export async function withToken<Result>(
     return await work();
   } catch (error) {
     if (!isTokenError(error)) throw error;
-    await tokens.renew(used, signal);
+    await tokens.renew(used, signal, error);
     return await work();
   }
 }

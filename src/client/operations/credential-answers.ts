@@ -53,7 +53,8 @@ function contradicts(found: Element, { reference, guid }: CredentialSubmission):
   return otherReference || otherGuid;
 }
 
-type Key = 'reference' | 'guid' | 'accessToken';
+const KEYS = ['reference', 'guid', 'accessToken'] as const;
+type Key = (typeof KEYS)[number];
 
 /** By each key, the first element that has it: an account may be answered more than once, and the first counts. */
 function indexed(elements: readonly Element[], key: Key): Map<string, Element> {
@@ -65,26 +66,27 @@ function indexed(elements: readonly Element[], key: Key): Map<string, Element> {
   return index;
 }
 
+/** Whether an element says that it is about a submission at another place. */
+function isOfAnother(found: Element, submission: CredentialSubmission, places: ReadonlyMap<Key, ReadonlySet<string>>) {
+  return KEYS.some((key) => {
+    const value = found[key];
+    return value !== null && value !== submission[key] && places.get(key)?.has(value) === true;
+  });
+}
+
 /** Whether the elements can be taken one by one: as many as were submitted, none about another account. */
 function isInOrder(elements: readonly Element[], submissions: readonly CredentialSubmission[]): boolean {
   if (elements.length !== submissions.length) return false;
-  const places = new Map(submissions.map(({ accessToken }, place) => [accessToken, place]));
+  const places = new Map(KEYS.map((key) => [key, new Set(submissions.flatMap((one) => one[key] ?? []))]));
   return submissions.every((submission, place) => {
     const found = elements[place];
-    if (found === undefined || contradicts(found, submission)) return false;
-    const byToken = found.accessToken === null ? undefined : places.get(found.accessToken);
-    return (
-      byToken === undefined ||
-      submissions[byToken]?.accessToken === submission.accessToken ||
-      submission.accessToken === undefined
-    );
+    return found !== undefined && !contradicts(found, submission) && !isOfAnother(found, submission, places);
   });
 }
 
 /** Finds each submission's element by its keys; what is left on both sides is taken in order, if it is as many. */
 function byKeys(elements: readonly Element[], submissions: readonly CredentialSubmission[]): (Element | undefined)[] {
-  const keys = ['reference', 'guid', 'accessToken'] as const;
-  const indexes = keys.map((key) => [key, indexed(elements, key)] as const);
+  const indexes = KEYS.map((key) => [key, indexed(elements, key)] as const);
   const found = submissions.map((submission) =>
     indexes
       .map(([key, index]) => index.get(submission[key] ?? ''))
@@ -95,10 +97,11 @@ function byKeys(elements: readonly Element[], submissions: readonly CredentialSu
   const isAgain = ({ reference }: Element): boolean => reference !== null && references.has(reference);
   const left = elements.filter((element) => !taken.has(element) && !isAgain(element));
   const open = submissions.flatMap((submission, place) => (found[place] === undefined ? [{ submission, place }] : []));
-  if (open.length !== left.length) return found;
   for (const [index, { submission, place }] of open.entries()) {
-    const element = left[index];
-    if (element !== undefined && !contradicts(element, submission)) found[place] = element;
+    // As many are left as are wanted; or each account has its place, and this one is answered for twice.
+    const element = open.length === left.length ? left[index] : elements[place];
+    const isPlaced = open.length === left.length || elements.length === submissions.length;
+    if (isPlaced && element !== undefined && !contradicts(element, submission)) found[place] = element;
   }
   return found;
 }

@@ -1,0 +1,98 @@
+import { readFileSync } from 'node:fs';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { expect, onTestFinished } from 'vitest';
+import { type Connection, type ConnectionSettings, connect } from '../../src/client/connect.ts';
+import type { Clock } from '../../src/clock.ts';
+import { CatchwordError, toErrorRecord } from '../../src/errors.ts';
+
+export const KEY = 'KEYTHATMUSTNOTSHOW';
+export const TOKEN = 'tokenthatmustnotshow';
+export const NEVER = new AbortController().signal;
+export const XML_TYPE = 'application/xml; charset=utf-8';
+
+/** The bytes that both sides are held to. */
+export function golden(name: string): string {
+  return readFileSync(new URL(`../golden/${name}`, import.meta.url), 'utf8').trimEnd();
+}
+
+export interface Asked {
+  readonly method: string;
+  readonly url: string;
+  readonly headers: IncomingMessage['headers'];
+  readonly body: string;
+}
+
+export interface Reply {
+  readonly status?: number;
+  readonly headers?: Record<string, string>;
+  readonly body?: string | Uint8Array;
+}
+
+export interface Server {
+  readonly url: string;
+  readonly asked: Asked[];
+}
+
+/** A server that answers as told, until the test ends. */
+export async function serve(
+  reply: (asked: Asked, index: number, response: ServerResponse) => Reply | string | null | Promise<Reply | string>,
+): Promise<Server> {
+  const asked: Asked[] = [];
+  const server = createServer(async (request, response) => {
+    const { method = '', url = '', headers } = request;
+    const one = { method, url, headers, body: await text(request) };
+    const answered = await reply(one, asked.push(one) - 1, response);
+    // Null: it answers by itself.
+    if (answered === null) return;
+    const { status = 200, headers: more, body } = typeof answered === 'string' ? { body: answered } : answered;
+    response.writeHead(status, { 'content-type': XML_TYPE, ...more }).end(body);
+  }).listen(0, '127.0.0.1');
+  await new Promise((resolve) => server.once('listening', resolve));
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, asked };
+}
+
+/** Waits for nothing: it is at once as late as it would have been. */
+export function hastyClock(): Clock {
+  let now = Date.now();
+  return {
+    now: () => now,
+    sleep: async (ms) => {
+      now += ms;
+    },
+    random: () => 0.5,
+  };
+}
+
+export function settingsOf(url: string, more: Partial<ConnectionSettings> = {}): ConnectionSettings {
+  return {
+    ...{ baseUrl: url, apiKey: KEY, accessToken: TOKEN, apiKeyHeader: 'X-Key', accessTokenHeader: 'X-Token' },
+    ...{ requestTimeoutMs: 10_000, concurrency: 4, usersSuffix: '.xml', userReference: undefined },
+    tokenStore: undefined,
+    ...more,
+  };
+}
+
+export function connectTo(url: string, more: Partial<ConnectionSettings> = {}, clock = hastyClock()): Connection {
+  const connection = connect(settingsOf(url, more), null, clock);
+  onTestFinished(() => connection.close());
+  return connection;
+}
+
+/** The error of a request, checked for secrets wherever somebody might print them. */
+export async function failure(asked: Promise<unknown>, ...secrets: string[]): Promise<CatchwordError> {
+  const error = await asked.then(
+    () => undefined,
+    (thrown: unknown) => thrown,
+  );
+  if (!(error instanceof CatchwordError)) throw new Error(`no CatchwordError but ${String(error)}`);
+  const shown = [error.message, error.hint, error.stack, JSON.stringify(error), JSON.stringify(toErrorRecord(error))];
+  for (const secret of [KEY, TOKEN, ...secrets])
+    expect([...shown, String(error.cause)].join('\n')).not.toContain(secret);
+  return error;
+}

@@ -1,0 +1,200 @@
+import { describe, expect, it } from 'vitest';
+import type { CredentialResult, CredentialSubmission } from '../../src/client/operations/credential.ts';
+import { verifyCredentials, verifyEach, verifyInBatches } from '../../src/client/operations/credentials.ts';
+import { readXml } from '../../src/xml/read.ts';
+import { writeXml } from '../../src/xml/write.ts';
+import { connectTo, failure, golden, KEY, NEVER, type Reply, serve } from './connection.ts';
+
+type Submitted = string | CredentialSubmission;
+
+async function verified(submissions: Submitted[], reply: Reply | string): Promise<CredentialResult[]> {
+  const { url } = await serve(() => reply);
+  return await verifyCredentials(connectTo(url).caller, submissions, NEVER);
+}
+
+async function refused(submissions: Submitted[], reply: Reply | string) {
+  const { url } = await serve(() => reply);
+  return await failure(verifyCredentials(connectTo(url).caller, submissions, NEVER));
+}
+
+function inRoot(...elements: string[]): string {
+  return `<credentials>${elements.join('')}</credentials>`;
+}
+
+function credential(reference: string, more = ''): string {
+  return `<credential reference="${reference}" guid="G-${reference}" access-token="t-${reference}" email="" ${more}/>`;
+}
+
+/** Answers for each reference that is submitted, as a service does. */
+function answerFor(body: string): string {
+  const submitted = readXml(body)[0]?.children ?? [];
+  return writeXml({
+    name: 'credentials',
+    content: submitted.map(({ attributes }) => {
+      const reference = attributes.get('reference') ?? '';
+      return {
+        name: 'credential',
+        attributes: { reference, guid: `G-${reference}`, 'access-token': `t-${reference}` },
+      };
+    }),
+  });
+}
+
+describe('credentials', () => {
+  const submissions: Submitted[] = [
+    'reader-1',
+    { guid: '7Q2M9XW4TZ1B5N8C3DGK' },
+    { accessToken: 'k3m9v7q2x8w4t6z1b5n0c3d7g2h8j4p6' },
+    { reference: 'reader-1', accessToken: 'f7d2k9s4m1x8q3w6v5t0z2b7n4c9g1h3' },
+    'Tom & "Jerry" <é>',
+    'nobody & co',
+    { accessToken: 'a0a1a2a3a4a5a6a7a8a9b0b1b2b3b4b5' },
+  ];
+
+  it('are submitted and answered as written by hand from the interface', async () => {
+    const { url, asked } = await serve(() => golden('credentials-response.xml'));
+    const results = await verifyCredentials(connectTo(url).caller, submissions, NEVER);
+    expect(asked).toHaveLength(1);
+    expect(asked[0]?.body).toBe(golden('credentials-request.xml'));
+    expect(asked[0]).toMatchObject({ method: 'POST', url: '/v3/credentials.xml', headers: { 'x-key': KEY } });
+    expect(asked[0]?.headers['content-type']).toBe('application/xml; charset=utf-8');
+    expect(asked[0]?.headers['x-token']).toBeUndefined();
+    expect(results.map((one) => [one.ok, one.reference, one.ok ? one.accessToken : one.code])).toEqual([
+      [true, 'reader-1', 'f7d2k9s4m1x8q3w6v5t0z2b7n4c9g1h3'],
+      [true, null, 'p6j4h8g2d7c3n0b5z1t6w4x8q2v7m9k3'],
+      [true, 'reader-2', 'k3m9v7q2x8w4t6z1b5n0c3d7g2h8j4p6'],
+      [true, 'reader-1', 'f7d2k9s4m1x8q3w6v5t0z2b7n4c9g1h3'],
+      [true, 'Tom & "Jerry" <é>', 'z1b5n0c3d7g2h8j4p6k3m9v7q2x8w4t6'],
+      [false, 'nobody & co', 603],
+      [false, null, 601],
+    ]);
+    expect(results[0]).toMatchObject({ guid: '4T6Z1B5N0C3D7G2H8J4P', email: 'reader-1@example.com', others: {} });
+    expect(results[5]).toMatchObject({ message: expect.stringContaining('reference') as string });
+  });
+
+  it('are found by their keys, in whatever order they come', async () => {
+    const elements = [credential('c'), '<error code="603" message="no" reference="b"/>', credential('a')];
+    const results = await verified(['a', 'b', { reference: 'c' }], inRoot(...elements));
+    expect(results.map((one) => [one.ok, one.reference])).toEqual([
+      [true, 'a'],
+      [false, 'b'],
+      [true, 'c'],
+    ]);
+  });
+
+  it('come more than once: the first counts', async () => {
+    const again = '<credential reference="a" guid="other" access-token="other" email=""/>';
+    const results = await verified(['a', 'b'], inRoot(credential('a'), again, credential('b')));
+    expect(results).toMatchObject([{ guid: 'G-a' }, { guid: 'G-b' }]);
+  });
+
+  it('that are submitted twice have two results, however often they are answered', async () => {
+    for (const elements of [[credential('a')], [credential('a'), credential('a')]]) {
+      expect(await verified(['a', 'a'], inRoot(...elements))).toMatchObject([{ guid: 'G-a' }, { guid: 'G-a' }]);
+    }
+  });
+
+  it('without keys are taken in order, errors among them', async () => {
+    const token = (accessToken: string) => ({ accessToken });
+    const fresh = '<credential guid="G" access-token="new" reference=""/>';
+    const stale = '<error code="601" message="stale" reference="" guid="" email=""></error>';
+    const results = await verified([token('x'), token('y'), 'r'], inRoot(credential('r'), fresh, stale));
+    expect(results).toMatchObject([{ accessToken: 'new' }, { code: 601 }, { reference: 'r', guid: 'G-r' }]);
+  });
+
+  it('keep attributes that nobody has named', async () => {
+    const [result] = await verified(['a'], inRoot(credential('a', 'email_verification_required="true"')));
+    expect(result).toMatchObject({ ok: true, others: { email_verification_required: 'true' } });
+  });
+
+  it('may come without their root', async () => {
+    expect(await verified(['a'], credential('a'))).toMatchObject([{ ok: true, reference: 'a' }]);
+  });
+
+  it.each([
+    [200, '<error code="603" message="no such reference"/>'],
+    [404, '<error-response><error-code>603</error-code><error-text>no</error-text></error-response>'],
+    [404, inRoot('<error code="603" message="no" reference="a" guid="" email=""/>')],
+    [200, inRoot('<error><code>603</code><message>no</message></error>')],
+    [603, ''],
+  ])('of one account, refused with status %i and %s, are a result', async (status, body) => {
+    expect(await verified(['a'], { status, body })).toMatchObject([{ ok: false, code: 603, reference: 'a' }]);
+  });
+
+  it('are an error where the whole request is refused', async () => {
+    expect(await refused(['a', 'b'], golden('error-650.xml'))).toMatchObject({
+      code: 'SERVICE_INVALID',
+      serviceCode: 650,
+    });
+    expect(await refused(['a'], { status: 400, body: golden('error-650.xml') })).toMatchObject({ serviceCode: 650 });
+    expect(await refused(['a', 'b'], inRoot('<error code="470" message="x"/>'))).toMatchObject({ serviceCode: 470 });
+    expect(await refused(['a'], { status: 403, body: '' })).toMatchObject({ code: 'SERVICE_FORBIDDEN', status: 403 });
+    expect(await refused(['a'], '')).toMatchObject({ code: 'SERVICE_ERROR' });
+  });
+
+  it('are an error where one is not answered for, and the error says which', async () => {
+    const error = await refused(['a', 'b', 'c'], inRoot(credential('a'), credential('c')));
+    expect(error).toMatchObject({ code: 'SERVICE_ERROR', message: expect.stringContaining('reference "b"') as string });
+    expect(error.hint).toContain('credential 2');
+    const nobody = await refused(
+      ['a', { accessToken: 'secrettoken' }],
+      inRoot(credential('a'), credential('z'), credential('y')),
+    );
+    expect(nobody.message).toContain('the access token at position 2');
+    expect(nobody.message).not.toContain('secrettoken');
+    expect((await refused(['a'], inRoot(credential('b')))).message).toContain('reference "a"');
+    expect((await refused(['a'], inRoot())).message).toContain('reference "a"');
+  });
+});
+
+describe('the submission matrix', () => {
+  it.each([
+    ['an email', { email: 'a@example.com' }, '"email" is not submitted'],
+    ['an email beside a reference', { reference: 'a', email: 'a@example.com' }, '"email" is not submitted'],
+    ['a password', { accessToken: 'a', password: 'b' }, '"password" is not submitted'],
+    ['nothing', {}, 'it names no account'],
+    ['an empty reference', { reference: ' ' }, 'its reference is empty'],
+    ['an empty string', '', 'its reference is empty'],
+  ])('%s is refused before anything is sent', async (_name, submission, message) => {
+    const { url, asked } = await serve(() => '');
+    const submissions = ['a', submission as CredentialSubmission];
+    const error = await failure(verifyCredentials(connectTo(url).caller, submissions, NEVER), 'a@example.com');
+    expect(error).toMatchObject({ code: 'USAGE', message: `credential 2: ${message}` });
+    expect(asked).toEqual([]);
+  });
+
+  it('what XML cannot hold is refused as well', async () => {
+    expect(await refused(['a\u0000'], '')).toMatchObject({ code: 'USAGE' });
+  });
+});
+
+describe('many credentials', () => {
+  it('are split into as few requests as may be, and joined in order', async () => {
+    const { url, asked } = await serve(({ body }) => answerFor(body));
+    const references = Array.from({ length: 20_001 }, (_, index) => `r${index}`);
+    const results = await verifyCredentials(connectTo(url).caller, references, NEVER);
+    expect(results.map(({ reference }) => reference)).toEqual(references);
+    expect(asked.map(({ body }) => readXml(body)[0]?.children.length)).toEqual([10_000, 10_000, 1]);
+    const { url: second, asked: askedThere } = await serve(({ body }) => answerFor(body));
+    await verifyCredentials(connectTo(second).caller, references.slice(0, 10_000), NEVER);
+    expect(askedThere).toHaveLength(1);
+    expect(await verifyCredentials(connectTo(second).caller, [], NEVER)).toEqual([]);
+    expect(askedThere).toHaveLength(1);
+  });
+
+  it('of a stream are read no further than the batch that is asked for', async () => {
+    const { url, asked } = await serve(({ body }) => answerFor(body));
+    let read = 0;
+    async function* source() {
+      for (; ; read++) yield `r${read}`;
+    }
+    for await (const batch of verifyInBatches(connectTo(url).caller, source(), NEVER)) {
+      expect(batch).toHaveLength(10_000);
+      if (asked.length === 2) break;
+    }
+    expect(read).toBe(19_999);
+    const seen: (string | null)[] = [];
+    for await (const { reference } of verifyEach(connectTo(url).caller, ['a', 'b'], NEVER)) seen.push(reference);
+    expect(seen).toEqual(['a', 'b']);
+  });
+});

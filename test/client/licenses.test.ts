@@ -1,0 +1,136 @@
+import { describe, expect, it } from 'vitest';
+import { expirationMs, isOwned, type LicenseQuery, readLicenses } from '../../src/client/operations/licenses.ts';
+import { connectTo, failure, golden, KEY, NEVER, type Reply, serve, TOKEN } from './connection.ts';
+
+const NOW = Date.parse('2026-11-21T12:00:00Z');
+
+async function answered(reply: Reply | string, query: LicenseQuery = {}) {
+  const { url } = await serve(() => reply);
+  return await readLicenses(connectTo(url).caller, query, NEVER);
+}
+
+function one(attributes: string): string {
+  return `<licenses><license sku="9780000000019" type="online" ${attributes}/></licenses>`;
+}
+
+describe('licenses', () => {
+  it('are asked for with key and token, by title and type', async () => {
+    const { url, asked } = await serve(() => golden('licenses-none.xml'));
+    const { caller } = connectTo(url);
+    await readLicenses(caller, {}, NEVER);
+    await readLicenses(caller, { sku: 'L-999 70031&x', type: 'downloadable' }, NEVER);
+    expect(asked.map((request) => request.url)).toEqual([
+      '/v3/licenses.xml',
+      '/v3/licenses.xml?sku=L-999+70031%26x&license_type=downloadable',
+    ]);
+    expect(asked[0]).toMatchObject({ method: 'GET', body: '', headers: { 'x-key': KEY, 'x-token': TOKEN } });
+    expect(asked[0]?.headers.accept).toBe('application/xml; charset=utf-8');
+  });
+
+  it('are none, one or many', async () => {
+    expect(await answered(golden('licenses-none.xml'))).toEqual({ licenses: [] });
+    expect(await answered(golden('licenses-one.xml'))).toEqual({
+      licenses: [
+        {
+          ...{ sku: '9780000000019', type: 'downloadable', expiration: 'never', expiresAt: null, kind: 'book' },
+          ...{ imprint: 'Quill', publisher: 'Quill & Anchor', name: 'Principles of <Botany>', isbn: '9780000000019' },
+          ...{ partOf: null, term: null, codeUse: 'code-api', others: {} },
+        },
+      ],
+      distributable: 1,
+      total: 3,
+    });
+  });
+
+  it('are one for each type of a title, expired ones among them', async () => {
+    const { licenses } = await answered(golden('licenses-two.xml'));
+    expect(licenses).toMatchObject([
+      { type: 'online', expiresAt: Date.parse('2100-01-01T00:00:00Z'), term: '180', codeUse: 'add-drop' },
+      { type: 'downloadable', expiresAt: Date.parse('2016-03-10T22:14:54Z'), term: null, codeUse: 'p+e' },
+    ]);
+  });
+
+  it('read download as downloadable, and keep what nobody has named', async () => {
+    const { licenses } = await answered('<licenses><license sku="a" type="download" seats="4"></license></licenses>');
+    expect(licenses).toMatchObject([{ type: 'downloadable', others: { seats: '4' }, name: null }]);
+  });
+
+  it('may come without their root, and then say something', async () => {
+    expect((await answered('<license sku="a"/><license sku="b"/>')).licenses).toMatchObject([
+      { sku: 'a' },
+      { sku: 'b' },
+    ]);
+    expect(await answered('<summary total_products="0"/>')).toEqual({ licenses: [], total: 0 });
+    // Taken for "not licensed", it would sell a title twice.
+    for (const nothing of ['', '<?xml version="1.0"?>\n', '<html/>']) {
+      const { url } = await serve(() => nothing);
+      const error = await failure(readLicenses(connectTo(url).caller, {}, NEVER));
+      expect(error).toMatchObject({ code: 'SERVICE_ERROR', status: 200 });
+    }
+  });
+
+  it.each([
+    [golden('error-469.xml'), { code: 'SERVICE_ERROR', serviceCode: 469 }],
+    [golden('error-474.xml'), { code: 'SERVICE_UNKNOWN_USER', serviceCode: 474 }],
+    [golden('error-650.xml'), { code: 'SERVICE_INVALID', serviceCode: 650 }],
+    ['<licenses><error code="469" message="Already redeemed"/></licenses>', { serviceCode: 469 }],
+    ['<licenses code="470" message="Failed"/>', { serviceCode: 470 }],
+    ['<error>Something failed</error>', { code: 'SERVICE_ERROR', serviceCode: undefined }],
+    ['{"errors":["Something failed"]}', { code: 'SERVICE_ERROR' }],
+  ])('%s inside a 200 is an error', async (body, expected) => {
+    const { url } = await serve(() => body);
+    expect(await failure(readLicenses(connectTo(url).caller, {}, NEVER))).toMatchObject({ ...expected, status: 200 });
+  });
+});
+
+describe('an expiration', () => {
+  it.each([
+    ['never', null],
+    ['Never', null],
+    ['Thu, 10 Mar 2016 22:14:54 GMT', Date.UTC(2016, 2, 10, 22, 14, 54)],
+    ['Thu, 10 Mar 2016 22:14:54 +0100', Date.UTC(2016, 2, 10, 21, 14, 54)],
+    ['2016-03-10', Date.UTC(2016, 2, 11)],
+    ['2016-03-10T22:14:54Z', Date.UTC(2016, 2, 10, 22, 14, 54)],
+    ['2016-03-10T22:14:54+02:00', Date.UTC(2016, 2, 10, 20, 14, 54)],
+    ['2016-03-10 22:14:54 UTC', Date.UTC(2016, 2, 10, 22, 14, 54)],
+    ['2016-03-10T22:14:54', Date.UTC(2016, 2, 10, 22, 14, 54)],
+    ['10/03/2016', undefined],
+    ['2016-13-40', undefined],
+    ['', undefined],
+    [null, undefined],
+  ])('%s', (text, expected) => {
+    expect(expirationMs(text)).toBe(expected);
+  });
+});
+
+describe('a title is owned', () => {
+  it.each([
+    ['that never expires', 'expiration="never"', true],
+    ['whose expiration lies ahead', 'expiration="2026-11-22"', true],
+    ['on its last day', 'expiration="2026-11-21"', true],
+    ['whose expiration lies behind', 'expiration="Sat, 21 Nov 2026 11:59:59 GMT"', false],
+    ['whose expiration is now', 'expiration="2026-11-21T12:00:00Z"', false],
+    ['whose expiration cannot be read', 'expiration="soon"', true],
+    ['without an expiration', '', true],
+  ])('by a license %s: %s is %s', async (_name, attributes, owned) => {
+    expect(isOwned(await answered(one(attributes)), '9780000000019', NOW)).toBe(owned);
+  });
+
+  it('by no license: not', async () => {
+    expect(isOwned(await answered(golden('licenses-none.xml')), '9780000000019', NOW)).toBe(false);
+  });
+
+  it('by one of two that has not expired', async () => {
+    const both = await answered(golden('licenses-two.xml'));
+    expect(isOwned(both, '9780000000026', NOW)).toBe(true);
+    expect(isOwned({ licenses: both.licenses.slice(1) }, '9780000000026', NOW)).toBe(false);
+  });
+
+  it('by itself and by no other title, where a service answers with the whole account', async () => {
+    const held = await answered(
+      '<licenses><license sku="9780306406157" expiration="never"/><license sku="b"/></licenses>',
+    );
+    expect(isOwned(held, '0-306-40615-2', NOW)).toBe(true);
+    expect(isOwned(held, '9780000000019', NOW)).toBe(false);
+  });
+});

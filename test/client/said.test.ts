@@ -1,0 +1,125 @@
+import { describe, expect, it } from 'vitest';
+import { saidIn } from '../../src/client/said.ts';
+import { connectTo, failure, golden, hastyClock, NEVER, serve, TOKEN } from './connection.ts';
+
+const JSON_REPLY = { headers: { 'content-type': 'application/json' }, body: '{}' };
+const TEXT = 'The access token is no longer valid';
+
+describe('what is said of an error', () => {
+  it.each([
+    ['attributes', `<error code="601" message="${TEXT}"/>`],
+    ['attributes, not self-closing', `<error message="${TEXT}" code="601"></error>`],
+    ['children', `<error><code>601</code><message>${TEXT}</message></error>`],
+    ['children of another name', `<error><error-code> 601 </error-code><description>${TEXT}</description></error>`],
+    ['an attribute and text', `<error code="601">${TEXT}</error>`],
+    ['nested', `<response><errors><error code="601" description="${TEXT}"/></errors></response>`],
+    ['on the root', `<credentials code="601" message="${TEXT}"/>`],
+    ['another root', `<response><code>601</code><description>${TEXT}</description></response>`],
+    ['CDATA', `<error code="601"><![CDATA[${TEXT}]]></error>`],
+    ['in JSON', JSON.stringify({ code: 601, message: TEXT })],
+    ['in JSON, as text', JSON.stringify({ error: { code: '601', message: TEXT } })],
+    ['in JSON, in a list', JSON.stringify({ errors: [{ code: 601, message: TEXT }] })],
+  ])('%s', (_name, body) => {
+    expect(saidIn(body)).toEqual({ code: 601, text: TEXT });
+  });
+
+  it.each([
+    ['{"errors":["a","b"]}', { code: undefined, text: 'a; b' }],
+    [
+      '{"errors":{"title":["is missing"],"edition":"is 300"}}',
+      { code: undefined, text: 'title: is missing; edition: is 300' },
+    ],
+    ['"Product 601 not found"', { code: undefined, text: 'Product 601 not found' }],
+    [`["601: ${TEXT}"]`, { code: 601, text: `601: ${TEXT}` }],
+    ['{"errors":', { code: undefined, text: '{"errors":' }],
+    ['plain\u0000\u001b text', { code: undefined, text: 'plain text' }],
+    ['<error', { code: undefined, text: '' }],
+    ['<!DOCTYPE a [<!ENTITY b "c">]><error code="601">&b;</error>', { code: undefined, text: '' }],
+    ['<html><body>601</body></html>', { code: undefined, text: '' }],
+    ['', { code: undefined, text: '' }],
+    ['<response><code>200</code><message>OK</message></response>', { code: undefined, text: '' }],
+  ])('%s', (body, expected) => {
+    expect(saidIn(body)).toEqual(expected);
+  });
+
+  it('has 200 characters at most', () => {
+    expect(saidIn(JSON.stringify('x'.repeat(1_000))).text).toHaveLength(200);
+  });
+});
+
+describe('an error of the service', () => {
+  it.each([
+    [200, golden('error-601.xml'), { code: 'SERVICE_TOKEN', serviceCode: 601, exitCode: 2 }],
+    [401, golden('error-601.xml'), { code: 'SERVICE_TOKEN', serviceCode: 601 }],
+    [601, '', { code: 'SERVICE_TOKEN', serviceCode: 601 }],
+    [
+      404,
+      '<error code="603" message="no such reference"/>',
+      { code: 'SERVICE_UNKNOWN_USER', serviceCode: 603, exitCode: 1 },
+    ],
+    [422, '{"errors":["title is missing"]}', { code: 'SERVICE_INVALID', serviceCode: undefined, exitCode: 1 }],
+    [400, '<error code="650" message="malformed"/>', { code: 'SERVICE_INVALID', serviceCode: 650 }],
+    [403, '{"errors":["not yours"]}', { code: 'SERVICE_FORBIDDEN', exitCode: 1 }],
+    [401, '', { code: 'SOURCE_AUTH', exitCode: 2 }],
+    [404, '"Package x not found"', { code: 'NOT_FOUND' }],
+    [404, '', { code: 'SOURCE_NOT_SERVICE' }],
+    [409, '<error code="468" message="invalid"/>', { code: 'SERVICE_ERROR', serviceCode: 468 }],
+    [500, '<error code="999" message="?"/>', { code: 'SERVICE_ERROR', serviceCode: 999 }],
+    [418, '', { code: 'SOURCE_REFUSED' }],
+  ])('with status %i and %s', async (status, body, expected) => {
+    const { url } = await serve(() => ({ status, body }));
+    const { caller } = connectTo(url);
+    const call = { method: 'PUT', path: '/v4/x', token: true, repeatable: false, signal: NEVER, body: '{}' } as const;
+    const xml = () =>
+      caller.xml(call, (answer) => {
+        throw new Error(`read ${answer.status}`);
+      });
+    if (status !== 200) {
+      const error = await failure(xml());
+      expect(error).toMatchObject({ ...expected, status });
+      expect(error.hint).toMatch(/\.$/);
+    }
+    if (body.startsWith('<')) return;
+    expect(await failure(caller.json(call))).toMatchObject({ ...expected, status });
+  });
+
+  it('does not repeat the token, whatever the status', async () => {
+    for (const status of [200, 422]) {
+      const { url } = await serve(() => ({ status, body: JSON.stringify({ errors: [`you sent ${TOKEN}`] }) }));
+      const call = { method: 'PUT', path: '/v4/x', token: true, repeatable: false, signal: NEVER } as const;
+      const error = await failure(connectTo(url).caller.json(call));
+      expect(error.message).toContain('you sent [secret]');
+    }
+  });
+});
+
+describe('asking again', () => {
+  const call = { method: 'POST', path: '/v3/x', token: false, signal: NEVER } as const;
+
+  it('what failed half-way is asked again only where that does no harm', async () => {
+    for (const repeatable of [true, false]) {
+      const { url, asked } = await serve((_asked, index) => (index === 0 ? { status: 503 } : JSON_REPLY));
+      const answered = connectTo(url).caller.json({ ...call, repeatable });
+      if (repeatable) await answered;
+      else expect(await failure(answered)).toMatchObject({ code: 'SOURCE_UNAVAILABLE' });
+      expect(asked).toHaveLength(repeatable ? 2 : 1);
+    }
+  });
+
+  it('what was refused for its rate is asked again, not before the service allows it', async () => {
+    const { url, asked } = await serve((_asked, index) =>
+      index === 0 ? { status: 429, headers: { 'retry-after': '1' } } : JSON_REPLY,
+    );
+    const clock = hastyClock();
+    const startedAt = clock.now();
+    await connectTo(url, {}, clock).caller.json({ ...call, repeatable: false });
+    expect(asked).toHaveLength(2);
+    expect(clock.now() - startedAt).toBeGreaterThanOrEqual(1_000);
+  });
+
+  it('ends', async () => {
+    const { url, asked } = await serve(() => ({ status: 503 }));
+    await failure(connectTo(url).caller.json({ ...call, repeatable: true }));
+    expect(asked).toHaveLength(5);
+  });
+});
