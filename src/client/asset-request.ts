@@ -35,7 +35,15 @@ const PRICE = {
 };
 
 /** 2.1.3: of channels, `inclusive_access` is the only one. */
-const VARIANT = { sku: name, channel_id_inclusive_access: name };
+const CHANNEL_ID = { sku: name, channel_id_inclusive_access: name };
+
+const channelIds = z.array(only(CHANNEL_ID), 'an array of {sku, channel_id_inclusive_access} is needed');
+
+/** Of a variant only `channel_ids` can be set; one element of it may stand in place of the variant. */
+const variant = z.preprocess(
+  (given) => (typeof given === 'object' && given !== null && 'sku' in given ? { channel_ids: [given] } : given),
+  only({ channel_ids: channelIds }),
+);
 
 const jurisdictions = z.array(
   z.string().regex(/^([A-Z]{2}|ROW|WORLD)$/, 'a two-letter country code, ROW or WORLD is needed'),
@@ -96,7 +104,7 @@ const PUBLIC = {
   kind: name.optional(),
   language: z
     .string('a language code is needed')
-    .regex(/^[A-Za-z]{2,3}([-_][A-Za-z0-9]{2,8})*$/, 'a language code such as en or pt-BR is needed')
+    .regex(/^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*$/, 'a language code such as en or pt-BR is needed')
     .optional(),
   login_url: httpUrl.optional(),
   off_sale_date: day.optional(),
@@ -110,7 +118,7 @@ const PUBLIC = {
   title: name.optional(),
   subtitle: text.optional(),
   prices: z.array(price, 'an array of prices is needed').optional(),
-  variants: z.array(only(VARIANT), 'an array of {sku, channel_id_inclusive_access} is needed').optional(),
+  variants: z.array(variant, 'an array of {channel_ids: [{sku, channel_id_inclusive_access}]} is needed').optional(),
   callback_url: httpUrl.optional(),
   url: httpUrl.optional(),
 };
@@ -128,7 +136,12 @@ const ALL_TO_CREATE = ALL.required(NEEDED);
 const NO_INTERNAL_TO_CREATE = NO_INTERNAL.required(NEEDED);
 
 /** The fields as a caller gives them: whole numbers and booleans in quotes or without. */
-export type AssetFields = z.input<typeof ALL>;
+export type AssetFields = Omit<z.input<typeof ALL>, 'variants'> & {
+  readonly variants?: readonly (ChannelId | { readonly channel_ids: readonly ChannelId[] })[] | undefined;
+};
+
+/** An element of `variants/channel_ids` (2.1.3). */
+export type ChannelId = Readonly<z.input<typeof channelIds>[number]>;
 
 /** One price of `prices`. */
 export type AssetPrice = z.input<typeof price>;
@@ -147,7 +160,8 @@ const KNOWN = {
   '': Object.keys(PUBLIC),
   identifiers: Object.keys(IDENTIFIERS),
   prices: Object.keys(PRICE),
-  variants: Object.keys(VARIANT),
+  variants: ['channel_ids'],
+  'variants.channel_ids': Object.keys(CHANNEL_ID),
   sales_rights: Object.keys(SALES_RIGHTS),
   related_products: Object.keys(RELATED_PRODUCTS),
   asset_status: Object.keys(ASSET_STATUS),

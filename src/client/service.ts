@@ -106,7 +106,7 @@ export function createClient(options: ClientOptions): Client {
 export type { Envelope, RejectedItem } from '../catalog/page.ts';
 export type { Product, SearchText } from '../catalog/product.ts';
 export type { ErrorCode } from '../errors.ts';
-export type { AssetBody, AssetFields, AssetPrice } from './asset-request.ts';
+export type { AssetBody, AssetFields, AssetPrice, ChannelId } from './asset-request.ts';
 export type { Asset } from './asset-response.ts';
 export type { AssetOptions, PutAssetOptions, WrittenAsset } from './operations/assets.ts';
 export type { Book, BookFields } from './operations/books.ts';

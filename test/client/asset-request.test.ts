@@ -68,7 +68,7 @@ describe('asset request fields', () => {
   });
 
   it('2.1: language is a language code', () => {
-    bounds('language', ['en', 'eng', 'pt-BR', 'zh_Hant'], ['', 'e', 'English language', 5], 'language code');
+    bounds('language', ['en', 'eng', 'pt-BR', 'zh-Hant'], ['', 'e', 'English language', 5], 'language code');
   });
 
   it.each(['url', 'callback_url', 'login_url'])('2.1: %s is an http or https address, and is not repeated', (field) => {
@@ -159,13 +159,26 @@ describe('asset request fields', () => {
   });
 
   it('2.1.3, 8: of channel identifiers only channel_id_inclusive_access can be set', () => {
-    const variants = [{ sku: '9781402894626R180', channel_id_inclusive_access: 'ia-1' }];
+    const channelId = { sku: '9781402894626R180', channel_id_inclusive_access: 'ia-1' };
+    const variants = [{ channel_ids: [channelId] }];
     expect(checkAsset({ variants }, update)).toEqual({ variants });
-    const error = refusal({ variants: [{ sku: 'a', channel_id_elsewhere: 'x' }] });
-    expect(error.message).toContain('variants[0].channel_id_elsewhere: there is no such field');
-    expect(error.message).toContain('variants[0].channel_id_inclusive_access: missing');
+    expect(checkAsset({ variants: [channelId] }, update)).toEqual({ variants });
+    const error = refusal({ variants: [{ channel_ids: [channelId, { sku: 'a', channel_id_elsewhere: 'x' }] }] });
+    expect(error.message).toContain('variants[0].channel_ids[1].channel_id_elsewhere: there is no such field');
+    expect(error.message).toContain('variants[0].channel_ids[1].channel_id_inclusive_access: missing');
     expect(error.hint).toContain('channel_id_inclusive_access');
-    expect(refusal({ variants: [{ channel_id_inclusive_access: 'x' }] }).message).toContain('variants[0].sku: missing');
+    expect(refusal({ variants: [{ channel_ids: [{ channel_id_inclusive_access: 'x' }] }] }).message).toContain(
+      'sku: missing',
+    );
+  });
+
+  it('2.1: of variants only channel_ids can be set', () => {
+    const error = refusal({ variants: [{ channel_ids: [], duration: 'perpetual' }] });
+    expect(error.message).toContain('variants[0].duration: there is no such field');
+    expect(error.hint).toContain('channel_ids');
+    for (const variants of [{}, 'a', [5], [{}], [{ channel_ids: {} }]]) {
+      expect(refusal({ variants }).message).toMatch(/^the asset: variants/);
+    }
   });
 
   it('names all that is wrong at once, and for what is unknown the nearest known name', () => {

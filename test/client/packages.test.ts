@@ -46,8 +46,12 @@ describe('packages', () => {
 
   it.each(['create', 'update', 'delete'] as const)('%s is never sent again once it may have arrived', async (verb) => {
     const { client, asked } = await talk(() => ({ status: 500 }));
-    const { create, update, delete: remove } = client.packages;
-    const calls = { create: () => create({ sku: 'P' }), update: () => update('P', {}), delete: () => remove('P') };
+    const { packages } = client;
+    const calls = {
+      create: () => packages.create({ sku: 'P' }),
+      update: () => packages.update('P', {}),
+      delete: () => packages.delete('P'),
+    };
     expect(await failure(calls[verb]())).toMatchObject({ code: 'SOURCE_UNAVAILABLE' });
     expect(asked).toHaveLength(1);
   });

@@ -30,7 +30,7 @@ export function serveJson(answer: (asked: Asked, before: number) => JsonReply): 
 interface Talk extends Server {
   readonly client: Client;
   /** Milliseconds that the client has waited; nobody waited for them. */
-  waitedMs(): number;
+  readonly waitedMs: () => number;
 }
 
 /** A client of a service that answers what the test says. */
