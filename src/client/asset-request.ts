@@ -131,9 +131,13 @@ function without<K extends string>(shape: Readonly<Record<K, z.ZodType>>): Recor
 
 const ALL = only({ ...PUBLIC, ...INTERNAL });
 const NO_INTERNAL = only({ ...PUBLIC, ...without(INTERNAL) });
-const NEEDED = { imprint_id: true, title: true } as const;
-const ALL_TO_CREATE = ALL.required(NEEDED);
-const NO_INTERNAL_TO_CREATE = NO_INTERNAL.required(NEEDED);
+/** Not `required()`: its error is zod's own. */
+const NEEDED = {
+  imprint_id: whole('to create an asset, a whole number is needed'),
+  title: z.string('to create an asset, a text is needed').regex(/\S/, 'a text that is not empty is needed'),
+};
+const ALL_TO_CREATE = ALL.extend(NEEDED);
+const NO_INTERNAL_TO_CREATE = NO_INTERNAL.extend(NEEDED);
 
 /** The fields as a caller gives them: whole numbers and booleans in quotes or without. */
 export type AssetFields = Omit<z.input<typeof ALL>, 'variants'> & {

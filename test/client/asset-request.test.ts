@@ -110,7 +110,9 @@ describe('asset request fields', () => {
   });
 
   it('2.1: create needs imprint_id and title, update does not', () => {
-    expect(refusal({}, { create: true }).message).toMatch(/imprint_id: missing; .*title: missing; /);
+    expect(refusal({}, { create: true }).message).toMatch(
+      /^the asset: imprint_id: missing; to create .*; title: missing; to create /,
+    );
     expect(refusal({ title: ' ', imprint_id: 1 }, { create: true }).message).toContain('title');
     expect(checkAsset({ title: 'A', imprint_id: '1' }, { create: true })).toEqual({ title: 'A', imprint_id: 1 });
     expect(checkAsset({}, update)).toEqual({});
