@@ -79,6 +79,8 @@ export function createCaller(options: CallerOptions): Caller {
   function pauseAfter(error: unknown, call: Call, attempt: number): number | null {
     if (!(error instanceof CatchwordError)) return null;
     if (error.retryAfterMs !== undefined) pacer.blockUntil(clock.now() + error.retryAfterMs);
+    // A body that is too large or no text is so the next time too; one cut short is SOURCE_UNAVAILABLE.
+    if (error.code === 'SOURCE_BODY') return null;
     // What was refused for its rate was not done; of anything else that failed, that is not known.
     if (!call.repeatable && error.code !== 'SOURCE_RATE_LIMITED') return null;
     return retryDelayMs(error, attempt, maxAttempts, () => clock.random());

@@ -37,18 +37,19 @@ export interface Server {
 
 /** A server that answers as told, until the test ends. */
 export async function serve(
-  reply: (asked: Asked, index: number, response: ServerResponse) => Reply | string | null | Promise<Reply | string>,
+  reply: (asked: Asked, index: number, response: ServerResponse) => Reply | string | null,
 ): Promise<Server> {
   const asked: Asked[] = [];
-  const server = createServer(async (request, response) => {
+  const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const { method = '', url = '', headers } = request;
     const one = { method, url, headers, body: await text(request) };
-    const answered = await reply(one, asked.push(one) - 1, response);
+    const answered = reply(one, asked.push(one) - 1, response);
     // Null: it answers by itself.
     if (answered === null) return;
     const { status = 200, headers: more, body } = typeof answered === 'string' ? { body: answered } : answered;
     response.writeHead(status, { 'content-type': XML_TYPE, ...more }).end(body);
-  }).listen(0, '127.0.0.1');
+  };
+  const server = createServer((request, response) => void answer(request, response)).listen(0, '127.0.0.1');
   await new Promise((resolve) => server.once('listening', resolve));
   onTestFinished(() => {
     server.closeAllConnections();

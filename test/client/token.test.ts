@@ -114,7 +114,7 @@ describe('a token that is no longer valid', () => {
       if (one.url.includes('licenses')) return STALE;
       gone.abort();
       response.once('close', () => {});
-      return null as unknown as Reply;
+      return null;
     });
     const { caller } = connectTo(url, { userReference: 'me' });
     expect(await failure(readLicenses(caller, {}, gone.signal))).toMatchObject({ code: 'INTERRUPTED' });

@@ -1,0 +1,99 @@
+import { describe, expect, it } from 'vitest';
+import { createUser, type NewUser, postReset, readUser } from '../../src/client/operations/users.ts';
+import { connectTo, failure, golden, KEY, NEVER, type Reply, serve, TOKEN } from './connection.ts';
+
+const FULL: NewUser = {
+  ...{ email: 'ada@example.com', password: 'correct <horse>', firstName: 'Ada', lastName: 'Abernathy' },
+};
+const REFERENCE: NewUser = { reference: 'pupil-7', firstName: 'Élodie', lastName: 'Dubois & Fils' };
+
+async function creating(user: NewUser, reply: Reply | string) {
+  const { url, asked } = await serve(() => reply);
+  return { created: createUser(connectTo(url).caller, '.xml', user, NEVER), asked };
+}
+
+describe('a user', () => {
+  it('is created with a reference', async () => {
+    const { created, asked } = await creating(REFERENCE, golden('user-reference-response.xml'));
+    expect(await created).toEqual({
+      ...{ email: 'pupil-7@example.com', firstName: 'Élodie', lastName: 'Dubois & Fils', reference: 'pupil-7' },
+      ...{ guid: '5N8C3DGK7Q2M9XW4TZ1B', accessToken: 'q2x8w4t6z1b5n0c3d7g2h8j4p6k3m9v7', others: {} },
+    });
+    expect(asked[0]?.body).toBe(golden('user-reference-request.xml'));
+    expect(asked[0]).toMatchObject({ method: 'POST', url: '/v3/users.xml', headers: { 'x-key': KEY } });
+  });
+
+  it('is created with email and password', async () => {
+    const { created, asked } = await creating(FULL, golden('user-full-response.xml'));
+    expect(await created).toMatchObject({ email: 'ada@example.com', reference: null });
+    expect(asked[0]?.body).toBe(golden('user-full-request.xml'));
+  });
+
+  it('has further fields, sent and read as they are', async () => {
+    const { created, asked } = await creating(
+      { ...REFERENCE, others: { 'survey-option': 'true' } },
+      '<user guid="G"><survey-option>true</survey-option><last-name/></user>',
+    );
+    expect(await created).toMatchObject({ guid: 'G', lastName: null, others: { 'survey-option': 'true' } });
+    expect(asked[0]?.body).toContain('</last-name><survey-option>true</survey-option></user>');
+  });
+
+  it.each([
+    [{ ...REFERENCE, email: 'a@example.com' }, 'either a reference, or an email and a password'],
+    [{ ...FULL, password: undefined }, 'a user needs a password'],
+    [{ ...FULL, email: ' ' }, 'a user needs an email'],
+    [{ ...REFERENCE, firstName: '' }, 'a user needs a first-name'],
+    [{ ...REFERENCE, others: { guid: 'x' } }, 'guid has a field of its own'],
+    [{ ...REFERENCE, others: { 'a b': 'x' } }, 'no name of an XML element'],
+  ])('%j is refused before anything is sent', async (user, message) => {
+    const { created, asked } = await creating(user as NewUser, '');
+    const error = await failure(created);
+    expect(error).toMatchObject({ code: 'USAGE', message: expect.stringContaining(message) as string });
+    expect(asked).toEqual([]);
+  });
+
+  it('whose password the service repeats does not show it', async () => {
+    const said = '<error code="468" message="no: correct &lt;horse&gt; is too weak"/>';
+    for (const reply of [said, { status: 422, body: said }, { status: 422, body: '"correct <horse> is too weak"' }]) {
+      const { created } = await creating(FULL, reply);
+      const error = await failure(created, 'correct <horse>', 'correct &lt;horse&gt;');
+      expect(error.message).toContain('[secret] is too weak');
+    }
+  });
+
+  it('is not created twice where nobody knows whether it was created', async () => {
+    const { created, asked } = await creating(FULL, { status: 500 });
+    expect(await failure(created)).toMatchObject({ code: 'SOURCE_UNAVAILABLE' });
+    expect(asked).toHaveLength(1);
+  });
+
+  it.each([
+    [200, '<user><error code="469" message="redeemed"/></user>', { serviceCode: 469 }],
+    [200, golden('error-469.xml'), { serviceCode: 469 }],
+    [200, '<nothing/>', { code: 'SERVICE_ERROR' }],
+    [404, golden('error-474.xml'), { code: 'SERVICE_UNKNOWN_USER', serviceCode: 474, status: 404 }],
+  ])('that is answered with %i %s is an error', async (status, body, expected) => {
+    const { url } = await serve(() => ({ status, body }));
+    expect(await failure(readUser(connectTo(url).caller, '.xml', 'x', NEVER))).toMatchObject(expected);
+  });
+
+  it('is read by guid, reference or email', async () => {
+    const { url, asked } = await serve(() => golden('user-full-response.xml'));
+    const { caller } = connectTo(url);
+    expect(await readUser(caller, '.xml', 'a b/c@d?e', NEVER)).toMatchObject({ guid: '1B5N8C3DGK7Q2M9XW4TZ' });
+    await readUser(caller, '', 'x', NEVER);
+    expect(asked.map((one) => `${one.method} ${one.url}`)).toEqual([
+      'GET /v3/users.xml/a%20b%2Fc%40d%3Fe',
+      'GET /v3/users/x',
+    ]);
+  });
+
+  it('resets its access with both headers and no body', async () => {
+    const { url, asked } = await serve(() => '');
+    const { caller } = connectTo(url);
+    await postReset(caller, '.xml', NEVER);
+    await postReset(caller, '', NEVER);
+    expect(asked.map((one) => one.url)).toEqual(['/v3/users/reset_access.xml', '/v3/users/reset_access']);
+    expect(asked[0]).toMatchObject({ method: 'POST', body: '', headers: { 'x-key': KEY, 'x-token': TOKEN } });
+  });
+});
