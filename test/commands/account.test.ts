@@ -1,0 +1,112 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { golden, KEY, type Server, serve, TOKEN } from '../client/connection.ts';
+import { run } from '../support/cli.ts';
+import { temporaryDirectory } from '../support/mirror.ts';
+
+const FRESH = 'freshtokenthatmustnotshow';
+const VERIFIED = `<credentials><credential reference="me" guid="G" access-token="${FRESH}" email=""/></credentials>`;
+const NAMES = ['--first-name', 'Ada', '--last-name', 'Abernathy'];
+
+function settings(server: Server): Record<string, string> {
+  return {
+    ...{ CATCHWORD_BASE_URL: server.url, CATCHWORD_API_KEY: KEY, CATCHWORD_ACCESS_TOKEN: TOKEN },
+    CATCHWORD_RATE_LIMIT: 'off',
+  };
+}
+
+describe('licenses', () => {
+  it('are shown as a table, and as JSON', async () => {
+    const server = await serve(() => golden('licenses-two.xml'));
+    const directory = temporaryDirectory();
+    const shown = await run(['licenses', '--sku', '9780000000026', '--type', 'all'], settings(server), directory);
+    expect(shown).toMatchObject({ code: 0, stderr: '' });
+    expect(shown.stdout).toMatch(/9780000000026 +downloadable +2016-03-10 22:14:54 \(expired\) +Elements of Hydrology/);
+    expect(shown.stdout).toContain('3 licenses in the account, 1 accessible here\n');
+    expect(server.asked[0]?.url).toBe('/v3/licenses.xml?sku=9780000000026&license_type=all');
+    const json = await run(['licenses', '--json'], settings(server), directory);
+    expect(JSON.parse(json.stdout)).toMatchObject({
+      total: 3,
+      licenses: [{ type: 'online' }, { type: 'downloadable' }],
+    });
+  });
+
+  it('that are none are an answer', async () => {
+    const server = await serve(() => golden('licenses-none.xml'));
+    const directory = temporaryDirectory();
+    expect((await run(['licenses', '--sku', 'x'], settings(server), directory)).stdout).toBe('x is not licensed\n');
+    expect((await run(['licenses'], settings(server), directory)).stdout).toBe('the account holds no license\n');
+    const wrong = await run(['licenses', '--type', 'paper'], settings(server), directory);
+    expect(wrong).toMatchObject({ code: 2, stdout: '' });
+  });
+
+  it('end with the error inside a 200', async () => {
+    const server = await serve(() => golden('error-601.xml'));
+    const ended = await run(['licenses'], settings(server), temporaryDirectory());
+    expect(ended).toMatchObject({ code: 2, stdout: '' });
+    expect(ended.stderr).toMatch(/SERVICE_TOKEN.*\nhint .*CATCHWORD_USER_REFERENCE/);
+    expect(ended.stderr).not.toContain(TOKEN);
+  });
+});
+
+describe('user create', () => {
+  it('takes a reference', async () => {
+    const server = await serve(() => golden('user-reference-response.xml'));
+    const args = ['user', 'create', '--reference', 'pupil-7', '--first-name', 'Élodie', '--last-name', 'Dubois & Fils'];
+    const ended = await run(args, settings(server), temporaryDirectory());
+    expect(ended).toMatchObject({ code: 0, stderr: '' });
+    expect(ended.stdout).toContain('guid: 5N8C3DGK7Q2M9XW4TZ1B\nreference: pupil-7\n');
+    expect(server.asked[0]?.body).toBe(golden('user-reference-request.xml'));
+  });
+
+  it('takes a password from the environment alone', async () => {
+    const server = await serve(() => golden('user-full-response.xml'));
+    const directory = temporaryDirectory();
+    const args = ['user', 'create', '--email', 'ada@example.com', ...NAMES, '--json'];
+    const without = await run(args, settings(server), directory);
+    expect(without).toMatchObject({ code: 2, stdout: '' });
+    expect(without.stderr).toContain('CATCHWORD_USER_PASSWORD');
+    expect(server.asked).toEqual([]);
+    const secret = { CATCHWORD_USER_PASSWORD: 'correct <horse>' };
+    const ended = await run(args, { ...settings(server), ...secret }, directory);
+    expect(JSON.parse(ended.stdout)).toMatchObject({ guid: '1B5N8C3DGK7Q2M9XW4TZ', email: 'ada@example.com' });
+    expect(server.asked[0]?.body).toBe(golden('user-full-request.xml'));
+  });
+
+  it('takes one of both', async () => {
+    const server = await serve(() => '');
+    for (const args of [[], ['--reference', 'a', '--email', 'b']]) {
+      const ended = await run(['user', 'create', ...args, ...NAMES], settings(server), temporaryDirectory());
+      expect(ended).toMatchObject({ code: 2, stdout: '' });
+      expect(ended.stderr).toContain('either a reference or an email');
+    }
+  });
+});
+
+describe('user reset-access', () => {
+  const service = () => serve(({ url }) => (url.includes('reset_access') ? '' : VERIFIED));
+
+  it('keeps the new token in its file and shows it to nobody', async () => {
+    const server = await service();
+    const directory = temporaryDirectory();
+    const more = { CATCHWORD_USER_REFERENCE: 'me', CATCHWORD_TOKEN_STORE: 'token', CATCHWORD_V3_SUFFIX: 'off' };
+    const ended = await run(['user', 'reset-access'], { ...settings(server), ...more }, directory);
+    expect(ended).toMatchObject({ code: 0, stdout: 'the new token is in token\n', stderr: '' });
+    expect(readFileSync(join(directory, 'token'), 'utf8')).toBe(`${FRESH}\n`);
+    expect(server.asked.map(({ url }) => url)).toEqual(['/v3/users/reset_access', '/v3/credentials.xml']);
+  });
+
+  it('prints it where no file is named', async () => {
+    const more = { CATCHWORD_USER_REFERENCE: 'me' };
+    const ended = await run(['user', 'reset-access'], { ...settings(await service()), ...more }, temporaryDirectory());
+    expect(ended).toMatchObject({ code: 0, stdout: `${FRESH}\n`, stderr: '' });
+  });
+
+  it('resets nothing where the new one could not be fetched', async () => {
+    const server = await service();
+    const ended = await run(['user', 'reset-access'], settings(server), temporaryDirectory());
+    expect(ended).toMatchObject({ code: 2, stdout: '' });
+    expect(server.asked).toEqual([]);
+  });
+});

@@ -1,0 +1,174 @@
+import { readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { readXml } from '../../src/xml/read.ts';
+import { writeXml } from '../../src/xml/write.ts';
+import { KEY, type Reply, type Server, serve } from '../client/connection.ts';
+import { type Ended, run, start } from '../support/cli.ts';
+import { temporaryDirectory } from '../support/mirror.ts';
+
+const HEAD = 'reference,guid,access_token,email,code,message';
+
+/** Answers for what is submitted; a reference that begins with `no` does not exist. */
+function verify(body: string): string {
+  return writeXml({
+    name: 'credentials',
+    content: (readXml(body)[0]?.children ?? []).map(({ attributes }) => {
+      const reference = attributes.get('reference') ?? '';
+      if (reference.startsWith('no'))
+        return { name: 'error', attributes: { code: '603', message: 'none, sorry', reference } };
+      const token = attributes.get('access-token') ?? `t-${reference}`;
+      return { name: 'credential', attributes: { reference, guid: 'G', 'access-token': token, email: 'a@b.example' } };
+    }),
+  });
+}
+
+function settings(server: Server): Record<string, string> {
+  return { CATCHWORD_BASE_URL: server.url, CATCHWORD_API_KEY: KEY, CATCHWORD_RATE_LIMIT: 'off' };
+}
+
+async function verified(server: Server, directory: string, args: string[], more = {}): Promise<Ended> {
+  return await run(['credentials', 'verify', ...args], { ...settings(server), ...more }, directory);
+}
+
+function csvOf(count: number): string {
+  return `reference\n${Array.from({ length: count }, (_, index) => `r${index}\n`).join('')}`;
+}
+
+function rows(directory: string, name: string): string[] {
+  return readFileSync(join(directory, name), 'utf8').trimEnd().split('\n');
+}
+
+describe('credentials verify', () => {
+  it('reads CSV and writes CSV, for this user alone', async () => {
+    const server = await serve(({ body }) => verify(body));
+    const directory = temporaryDirectory();
+    writeFileSync(
+      join(directory, 'users.csv'),
+      '\ufeffname,"reference",Access_Token,email\r\nAda,"a ""1"", b",,ada@example.com\r\n\r\n,nobody,,\r\nBo,,tok1,\r\n',
+    );
+    const ended = await verified(server, directory, ['users.csv', '--out', 'result.csv']);
+    expect(ended).toMatchObject({ code: 0, stdout: '', stderr: '2 verified, 1 not (code 603: 1), 1 request\n' });
+    expect(rows(directory, 'result.csv')).toEqual([
+      HEAD,
+      '"a ""1"", b",G,"t-a ""1"", b",a@b.example,,',
+      'nobody,,,,603,"none, sorry"',
+      ',G,tok1,a@b.example,,',
+    ]);
+    expect(statSync(join(directory, 'result.csv')).mode & 0o777).toBe(0o600);
+    expect(server.asked[0]?.body).not.toContain('ada@example.com');
+  });
+
+  it('reads NDJSON and writes NDJSON', async () => {
+    const server = await serve(({ body }) => verify(body));
+    const directory = temporaryDirectory();
+    writeFileSync(join(directory, 'users.ndjson'), '{"reference":"a"}\n"nobody"\n{"access_token":"tok"}');
+    const ended = await verified(server, directory, ['users.ndjson', '--json']);
+    expect(
+      ended.stdout
+        .trimEnd()
+        .split('\n')
+        .map((line) => JSON.parse(line) as unknown),
+    ).toEqual([
+      { ok: true, reference: 'a', guid: 'G', access_token: 't-a', email: 'a@b.example' },
+      { ok: false, reference: 'nobody', guid: null, code: 603, message: 'none, sorry' },
+      { ok: true, reference: null, guid: 'G', access_token: 'tok', email: 'a@b.example' },
+    ]);
+    await verified(server, directory, ['users.ndjson', '--out', 'r.jsonl']);
+    expect(rows(directory, 'r.jsonl').join('\n')).toBe(ended.stdout.trimEnd());
+  });
+
+  it('goes on after the last whole batch where it was interrupted', async () => {
+    let answers = 2;
+    const server = await serve(({ body }): Reply | string => (answers-- > 0 ? verify(body) : { status: 400 }));
+    const directory = temporaryDirectory();
+    writeFileSync(join(directory, 'users.csv'), csvOf(25_000));
+    expect(await verified(server, directory, ['users.csv', '--out', 'r.csv'])).toMatchObject({ code: 1 });
+    expect(rows(directory, 'r.csv')).toHaveLength(20_001);
+    // As a crash leaves it: half a batch, and half a line.
+    const torn = `${rows(directory, 'r.csv').slice(0, 15_001).join('\n')}\nr1499`;
+    writeFileSync(join(directory, 'r.csv'), torn);
+    answers = 100;
+    const before = server.asked.length;
+    const ended = await verified(server, directory, ['users.csv', '--out', 'r.csv']);
+    expect(ended.stderr).toBe('15,000 verified, 0 not, 10,000 known from before, 2 requests\n');
+    expect(server.asked.length - before).toBe(2);
+    const references = rows(directory, 'r.csv')
+      .slice(1)
+      .map((row) => row.split(',')[0]);
+    expect(references).toEqual(Array.from({ length: 25_000 }, (_, index) => `r${index}`));
+    const again = await verified(server, directory, ['users.csv', '--out', 'r.csv']);
+    expect(again).toMatchObject({ code: 0, stderr: '0 verified, 0 not, 25,000 known from before, 0 requests\n' });
+  });
+
+  it('is interrupted cleanly, says where it stands, and goes on', async () => {
+    let isStuck = true;
+    const server = await serve(({ body }, index) => (index === 0 || !isStuck ? verify(body) : null));
+    const directory = temporaryDirectory();
+    writeFileSync(join(directory, 'users.csv'), csvOf(10_001));
+    const running = start(['credentials', 'verify', 'users.csv', '--out', 'r.csv'], settings(server), directory);
+    await expect.poll(() => server.asked.length, { timeout: 30_000 }).toBe(2);
+    running.child.kill('SIGINT');
+    const ended = await running.ended;
+    expect(ended).toMatchObject({ code: 130, stdout: '' });
+    expect(ended.stderr).toContain(
+      'interrupted after 10,000 accounts; started again with --out r.csv it goes on there',
+    );
+    isStuck = false;
+    expect(await verified(server, directory, ['users.csv', '--out', 'r.csv'])).toMatchObject({ code: 0 });
+    expect(rows(directory, 'r.csv')).toHaveLength(10_002);
+    expect(server.asked).toHaveLength(3);
+  });
+
+  it.each([
+    ['other accounts', `${HEAD}\nx,G,t,,,\n`, /line 2: it is about another account/],
+    ['more accounts', `${HEAD}\nr0,G,t,,,\nr1,G,t,,,\nr2,G,t,,,\n`, /line 4: it goes on where the input ends/],
+    ['something else', 'my notes\n', /line 1: it is no result of this command/],
+  ])('does not overwrite results of %s', async (_name, there, message) => {
+    const server = await serve(({ body }) => verify(body));
+    const directory = temporaryDirectory();
+    writeFileSync(join(directory, 'users.csv'), csvOf(2));
+    writeFileSync(join(directory, 'r.csv'), there);
+    const ended = await verified(server, directory, ['users.csv', '--out', 'r.csv']);
+    expect(ended).toMatchObject({ code: 2, stdout: '' });
+    expect(ended.stderr).toMatch(message);
+    expect(readFileSync(join(directory, 'r.csv'), 'utf8')).toBe(there);
+    expect(server.asked).toEqual([]);
+  });
+
+  it.each([
+    ['no column that counts', 'name,email\na,b\n', /names no column that can be verified/],
+    ['a row that names nobody', 'reference,email\na,b\n,c\n', /line 3: it names no account/],
+    ['a quote in a field', 'reference\na"b"\n', /line 2: it is no CSV/],
+    ['a quote that does not end', `reference\n"${'x'.repeat(2_000_000)}`, /line 2: it is longer than/],
+    ['what is not UTF-8', Buffer.from('reference\n\xff\n', 'latin1'), /line 2: it is not UTF-8/],
+  ])('refuses a file with %s, and names the line', async (_name, content, message) => {
+    const server = await serve(({ body }) => verify(body));
+    const directory = temporaryDirectory();
+    writeFileSync(join(directory, 'users.csv'), content);
+    const ended = await verified(server, directory, ['users.csv']);
+    expect(ended).toMatchObject({ code: 2, stdout: '' });
+    expect(ended.stderr).toMatch(message);
+    expect(ended.stderr).toMatch(/^error [^\n]+\nhint {2}[^\n]+\n$/);
+    expect(server.asked).toEqual([]);
+  });
+
+  it('refuses a file that is not there, and its own input as output', async () => {
+    const server = await serve(() => '');
+    const directory = temporaryDirectory();
+    expect((await verified(server, directory, ['none.csv'])).stderr).toContain('none.csv cannot be read');
+    expect((await verified(server, directory, ['a.csv', '--out', './a.csv'])).stderr).toContain(
+      'the file that is read',
+    );
+  });
+
+  it('ends with the error of the service, which holds no secret', async () => {
+    const server = await serve(({ body }) => ({ status: 400, body: `"you sent ${KEY} and ${body}"` }));
+    const directory = temporaryDirectory();
+    writeFileSync(join(directory, 'users.csv'), 'access-token\ntokenthatmustnotshow\n');
+    const ended = await verified(server, directory, ['users.csv']);
+    expect(ended).toMatchObject({ code: 1, stdout: '' });
+    expect(ended.stderr).toContain('[SERVICE_INVALID]');
+    for (const secret of [KEY, 'tokenthatmustnotshow']) expect(ended.stderr).not.toContain(secret);
+  });
+});
