@@ -88,7 +88,7 @@ export function clientOf(settings: ClientSettings, clock: Clock): Client {
       read: (id, options) => readUser(caller, usersSuffix, id, signalOf(options)),
       resetAccess: async (options) => {
         if (settings.userReference === undefined) await postReset(caller, usersSuffix, signalOf(options));
-        else await tokens.renew(tokens.current(), signalOf(options));
+        else await tokens.reset(signalOf(options));
       },
     },
     close: () => connection.close(),

@@ -1,0 +1,139 @@
+import { describe, expect, it } from 'vitest';
+import { CatchwordError, type ClientOptions, createClient } from '../../src/client/service.ts';
+import { failure, KEY, serve, TOKEN } from './connection.ts';
+import { talk } from './support.ts';
+
+const XML = { 'content-type': 'application/xml; charset=utf-8' };
+
+function refusal(options: unknown): CatchwordError {
+  try {
+    createClient(options as ClientOptions);
+  } catch (error) {
+    if (error instanceof CatchwordError) return error;
+    throw error;
+  }
+  throw new Error('it was taken');
+}
+
+describe('createClient', () => {
+  it('names every option that is wrong, and repeats no secret', () => {
+    const error = refusal({
+      apiKey: 'secret key',
+      baseURL: 'http://a',
+      timeoutMs: 0,
+      rateLimit: 'fast',
+      connections: 0,
+    });
+    expect(error).toMatchObject({ code: 'USAGE', exitCode: 2 });
+    for (const name of ['baseUrl', 'apiKey', 'baseURL', 'timeoutMs', 'rateLimit', 'connections']) {
+      expect(error.message).toContain(`${name}: `);
+    }
+    expect(error.message).not.toContain('secret');
+    expect(error.hint).toContain('baseUrl');
+  });
+
+  it.each([
+    [{ baseUrl: 'ftp://a.example' }, 'http'],
+    [{ baseUrl: 'http://user:hidden@a.example' }, 'no user name'],
+    [{ apiKeyHeader: 'two words' }, 'header name'],
+    [{ booksPath: 'vital_books' }, 'a path'],
+    [{ packagesPath: '/v4/../packages' }, 'a path'],
+    [{ lookupPath: '/v4/products' }, ':vbid'],
+    [{ usersSuffix: 'xml' }, 'suffix'],
+    [{ reference: '' }, 'reference'],
+    [{ fetch: () => {} }, 'fetch: there is no such field'],
+  ])('refuses %j', (more, said) => {
+    const error = refusal({ baseUrl: 'http://a.example', apiKey: KEY, ...more });
+    expect(error.message).toContain(said);
+    expect(error.message).not.toMatch(/hidden/);
+  });
+
+  it.each([undefined, null, 'http://a.example'])('takes options as an object, not %j', (options) => {
+    expect(refusal(options)).toMatchObject({ code: 'USAGE' });
+  });
+
+  it('5: the names of both headers can be configured; the access token goes to v3 licenses and v4 products alone', async () => {
+    const { client, asked } = await talk(
+      ({ url }) =>
+        url.includes('.xml')
+          ? { headers: XML, body: '<licenses/>' }
+          : { body: { vbid: 'a', ...(url.includes('?') && PAGE) } },
+      { apiKeyHeader: 'X-Key', accessTokenHeader: 'X-Token' },
+    );
+    await client.licenses.read();
+    await client.catalog.products().next();
+    await client.assets.update('a', {});
+    await client.books.read('a');
+    await client.packages.read('a');
+    expect(asked.map(({ headers }) => headers['x-key'])).toEqual(Array.from({ length: 5 }, () => KEY));
+    expect(asked.map(({ headers }) => headers['x-token'])).toEqual([TOKEN, TOKEN, undefined, undefined, undefined]);
+  });
+
+  it('4.2 rule 2: owns asks for the one title, and an empty answer means no', async () => {
+    const { client, asked } = await talk(({ url }) => ({
+      headers: XML,
+      body: url.includes('sku=A')
+        ? '<licenses><license sku="A" type="online" expiration="never"/></licenses>'
+        : '<licenses/>',
+    }));
+    expect(await client.licenses.owns('A')).toBe(true);
+    expect(await client.licenses.owns('B')).toBe(false);
+    expect(asked.map(({ url }) => url)).toEqual(['/v3/licenses.xml?sku=A', '/v3/licenses.xml?sku=B']);
+    expect(await failure(client.licenses.owns(' '))).toMatchObject({ code: 'USAGE' });
+    expect(asked).toHaveLength(2);
+  });
+
+  it('credentials and users go through the same client', async () => {
+    const { client } = await talk(({ url }) => ({
+      headers: XML,
+      body: url.includes('credentials')
+        ? '<credentials><credential reference="r" guid="g" access-token="t" email=""/></credentials>'
+        : '<user><reference>r</reference><guid>g</guid></user>',
+    }));
+    expect(await client.credentials.verify(['r'])).toMatchObject([{ ok: true, accessToken: 't' }]);
+    const each = [];
+    for await (const result of client.credentials.verifyEach(['r'])) each.push(result.ok);
+    expect(each).toEqual([true]);
+    const user = { reference: 'r', firstName: 'A', lastName: 'B' };
+    expect(await client.users.create(user)).toMatchObject({ guid: 'g' });
+    expect(await client.users.read('g')).toMatchObject({ reference: 'r' });
+  });
+
+  it('5 rule 3: resetAccess resets, and with a reference fetches the token that is used from then on', async () => {
+    const { client, asked } = await talk(
+      ({ url }) => ({
+        headers: XML,
+        body: url.includes('credentials')
+          ? '<credentials><credential reference="r" guid="g" access-token="fresh" email=""/></credentials>'
+          : url.includes('licenses')
+            ? '<licenses/>'
+            : '',
+      }),
+      { reference: 'r' },
+    );
+    await client.users.resetAccess();
+    await client.licenses.read();
+    expect(asked.map(({ method, url }) => `${method} ${url}`)).toEqual([
+      ...['POST /v3/users/reset_access.xml', 'POST /v3/credentials.xml', 'GET /v3/licenses.xml'],
+    ]);
+    expect(asked.map(({ headers }) => headers['x-service-access-token'])).toEqual([TOKEN, undefined, 'fresh']);
+  });
+
+  it('keeps its rate, whatever is asked', async () => {
+    const { client, waitedMs } = await talk(() => ({ body: { vbid: 'a' } }), { rateLimit: '60/min' });
+    await Promise.all([client.books.read('a'), client.assets.update('a', {}), client.packages.read('a')]);
+    expect(waitedMs()).toBeGreaterThanOrEqual(2_000);
+  });
+
+  it('after close, calls fail', async () => {
+    const server = await serve(() => '{}');
+    const client = createClient({ baseUrl: server.url, apiKey: KEY, rateLimit: 'off' });
+    await client.close();
+    expect(await failure(client.assets.create({ imprint_id: 1, title: 'A' }))).toMatchObject({
+      code: 'SOURCE_UNAVAILABLE',
+    });
+    expect(server.asked).toEqual([]);
+  });
+});
+
+const PAGE = { num_items: 0, page: 1, per_page: 1000, total_pages: 0, items: [] };

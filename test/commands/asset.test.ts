@@ -1,0 +1,153 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { KEY, TOKEN } from '../client/connection.ts';
+import { type JsonReply, serveJson } from '../client/support.ts';
+import { type Ended, run } from '../support/cli.ts';
+import { temporaryDirectory } from '../support/mirror.ts';
+
+/** Runs a command against a service that answers what the test says. */
+async function against(reply: JsonReply, args: readonly string[], file?: string, env: Record<string, string> = {}) {
+  const server = await serveJson(() => reply);
+  const directory = temporaryDirectory();
+  if (file !== undefined) writeFileSync(join(directory, 'fields.json'), file);
+  const settings = { CATCHWORD_BASE_URL: server.url, CATCHWORD_API_KEY: KEY, CATCHWORD_ACCESS_TOKEN: TOKEN };
+  const ended = await run(args, { ...settings, CATCHWORD_RATE_LIMIT: 'off', ...env }, directory);
+  expect(`${ended.stdout}${ended.stderr}`).not.toContain(KEY);
+  const sent = server.asked.map(({ method, url, body }) => ({
+    method,
+    url,
+    body: body === '' ? null : (JSON.parse(body) as unknown),
+  }));
+  return { ...ended, sent };
+}
+
+function expectRefusal({ code, stdout, stderr }: Ended, exitCode: number, said: RegExp): void {
+  expect(stdout).toBe('');
+  expect(stderr).toMatch(/^error [^\n]+\nhint {2}[^\n]+\n$/);
+  expect(stderr).toMatch(said);
+  expect(code).toBe(exitCode);
+}
+
+describe('catchword asset', () => {
+  it('put without a vbid creates, prints the identifier and says to store it', async () => {
+    const set = [
+      '--set',
+      'imprint_id=5',
+      '--set',
+      'title=A = B',
+      '--set',
+      'prices=[{"currency":"USD","type":"list","amount":"9.90"}]',
+    ];
+    const ended = await against({ body: { vbid: '9781402894626', title: 'A = B' } }, ['asset', 'put', ...set]);
+    expect(ended.stdout).toMatch(/^created 9781402894626 A = B\n.*store it/);
+    expect(ended).toMatchObject({ code: 0, stderr: '' });
+    const body = { imprint_id: 5, title: 'A = B', prices: [{ currency: 'USD', type: 'list', amount: '9.90' }] };
+    expect(ended.sent).toEqual([{ method: 'PUT', url: '/v4/assets', body }]);
+  });
+
+  it('put with a vbid saves what the file says and --set says on top', async () => {
+    const file = JSON.stringify({ title: 'Old', edition: 2, related_products: { next_edition: 'n' } });
+    const set = [
+      '--set',
+      'title=123',
+      '--set',
+      'related_products.previous_edition=p',
+      '--set',
+      'identifiers.e_isbn_10=null',
+    ];
+    const args = ['asset', 'put', 'a', '--file', 'fields.json', ...set, '--json'];
+    const ended = await against({ body: { vbid: 'a', more: 1 } }, args, file);
+    expect(JSON.parse(ended.stdout)).toEqual({ vbid: 'a', asset: { vbid: 'a', more: 1 } });
+    const related_products = { next_edition: 'n', previous_edition: 'p' };
+    const body = { title: '123', edition: 2, related_products, identifiers: { e_isbn_10: null } };
+    expect(ended.sent).toEqual([{ method: 'PUT', url: '/v4/assets/a', body }]);
+  });
+
+  it.each([
+    [['asset', 'put', 'a'], undefined, /there are no fields/],
+    [['asset', 'put', '--set', 'title=A'], undefined, /imprint_id: missing/],
+    [['asset', 'put', 'a', '--create', '--set', 'title=A'], undefined, /imprint_id: missing/],
+    [['asset', 'put', 'a', '--set', 'titel=A'], undefined, /titel: there is no such field.*\n.*title/],
+    [['asset', 'put', 'a', '--set', 'custom=true'], undefined, /custom: .*internal systems/],
+    [['asset', 'put', 'a', '--set', 'edition'], undefined, /not of the form name=value/],
+    [['asset', 'put', 'a', '--set', '__proto__.title=A'], undefined, /__proto__: there is no such field/],
+    [['asset', 'put', 'a', '--file', 'none.json'], undefined, /cannot read none.json \(ENOENT\)/],
+    [['asset', 'put', 'a', '--file', 'fields.json'], '{"title":', /fields.json is not JSON/],
+    [['asset', 'put', 'a', '--file', 'fields.json'], '["title"]', /holds no JSON object/],
+    [['asset', 'put', 'a', '--file', '-'], undefined, /stdin is not JSON/],
+    [['asset', 'put', '..', '--set', 'title=A'], undefined, /the vbid would lead to another address/],
+    [['package', 'create', 'P', '--set', 'sku=Q'], undefined, /another SKU than P/],
+    [['package', 'update', 'P', '--set', 'products=A'], undefined, /products: "A"/],
+  ])('%j is refused before anything is sent', async (args, file, said) => {
+    const ended = await against({}, args, file);
+    expectRefusal(ended, 2, said);
+    expect(ended.sent).toEqual([]);
+  });
+
+  it('put sends internal fields with --allow-internal', async () => {
+    const ended = await against({ body: {} }, ['asset', 'put', 'a', '--set', 'custom=true', '--allow-internal']);
+    expect(ended.sent).toEqual([{ method: 'PUT', url: '/v4/assets/a', body: { custom: true } }]);
+    expect(ended).toMatchObject({ code: 0, stdout: 'saved a\n' });
+  });
+
+  it('7: put tells what 403 and 422 mean', async () => {
+    const put = ['asset', 'put', 'a', '--set', 'title=A'];
+    const forbidden = await against({ status: 403, body: { errors: ['no rights'] } }, put);
+    expectRefusal(forbidden, 1, /SERVICE_FORBIDDEN.*\n.*Content owners only/);
+    const invalid = await against({ status: 422, body: { errors: ['title: no', 'kind: no'] } }, put);
+    expectRefusal(invalid, 1, /title: no; kind: no.*SERVICE_INVALID/);
+  });
+
+  it('get prints what the service says, without what a terminal would obey', async () => {
+    const body = { vbid: 'a', title: 'A\u001b[2J' };
+    const ended = await against({ body }, ['asset', 'get', 'a']);
+    expect(ended.stdout).toMatch(/^a A \[2J\n\{\n/);
+    expect(ended.stdout).not.toContain('\u001b');
+    const json = await against({ body }, ['asset', 'get', 'a', '--json']);
+    expect(JSON.parse(json.stdout)).toEqual(body);
+    expect(json.sent).toEqual([{ method: 'GET', url: '/vital_books/a', body: null }]);
+  });
+
+  it('get of an asset that is not there exits with 1', async () => {
+    const ended = await against({ status: 404, body: { errors: ['Book not found'] } }, ['asset', 'get', 'nobody']);
+    expectRefusal(ended, 1, /nobody is not known.*Book not found.*NOT_FOUND/);
+  });
+});
+
+describe('catchword package', () => {
+  it('creates, updates, gets and deletes', async () => {
+    const set = ['--set', 'name=Bundle', '--set', 'products=["A"]'];
+    const created = await against({ body: { sku: 'P' } }, ['package', 'create', 'P', ...set]);
+    expect(created.stdout).toMatch(/^created package P\n/);
+    expect(created.sent).toEqual([
+      { method: 'POST', url: '/v4/packages', body: { name: 'Bundle', products: ['A'], sku: 'P' } },
+    ]);
+    const updated = await against(
+      { body: { sku: 'P' } },
+      ['package', 'update', 'P', '--file', 'fields.json', '--json'],
+      '{"products":["B"]}',
+    );
+    expect(JSON.parse(updated.stdout)).toEqual({ sku: 'P' });
+    expect(updated.sent).toEqual([{ method: 'PUT', url: '/v4/packages/P', body: { products: ['B'] } }]);
+    const read = await against({ body: { sku: 'P', x: 1 } }, ['package', 'get', 'P', '--json']);
+    expect(JSON.parse(read.stdout)).toEqual({ sku: 'P', x: 1 });
+    const deleted = await against({ body: '' }, ['package', 'delete', 'P']);
+    expect(deleted).toMatchObject({ code: 0, stdout: 'deleted package P; the books in it stay\n' });
+    expect(deleted.sent).toEqual([{ method: 'DELETE', url: '/v4/packages/P/assets', body: null }]);
+  });
+
+  it('9: the paths of books and packages come from the environment', async () => {
+    const env = { CATCHWORD_BOOKS_PATH: '/v4/books', CATCHWORD_PACKAGES_PATH: '/sets' };
+    const book = await against({ body: {} }, ['asset', 'get', 'a'], undefined, env);
+    const set = await against({ body: {} }, ['package', 'get', 'P'], undefined, env);
+    expect([book, set].map(({ sent }) => sent[0]?.url)).toEqual(['/v4/books/a', '/sets/P']);
+    const wrong = await against({}, ['asset', 'get', 'a'], undefined, { CATCHWORD_BOOKS_PATH: 'books?' });
+    expectRefusal(wrong, 2, /CATCHWORD_BOOKS_PATH: "books\?" cannot be used/);
+  });
+
+  it('a package that is not there exits with 1', async () => {
+    const ended = await against({ status: 404, body: { errors: ['Product P not found'] } }, ['package', 'get', 'P']);
+    expectRefusal(ended, 1, /package P is not known/);
+  });
+});
