@@ -1,11 +1,16 @@
 import { Command } from 'commander';
-import { type AssetFields, STRUCTURED_FIELDS } from '../client/asset-request.ts';
-import { createAssets } from '../client/operations/assets.ts';
-import { createBooks } from '../client/operations/books.ts';
+import type { AssetFields } from '../client/asset-request.ts';
 import type { CommandContext } from './context.ts';
 import { collected, type FieldsInput, readFields } from './fields-input.ts';
 import { colours, printJson, printLine } from './format.ts';
 import { withService } from './service.ts';
+
+/** The schemas of all fields take a while to make, and every other command can do without. */
+const parts = {
+  request: () => import('../client/asset-request.ts'),
+  assets: () => import('../client/operations/assets.ts'),
+  books: () => import('../client/operations/books.ts'),
+};
 
 interface PutOptions extends FieldsInput {
   readonly create?: boolean;
@@ -37,6 +42,7 @@ function putCommand(context: CommandContext): Command {
     .option('--json', 'print one JSON document')
     .addHelpText('after', PUT_HELP)
     .action(async (vbid: string | undefined, options: PutOptions) => {
+      const [{ STRUCTURED_FIELDS }, { createAssets }] = await Promise.all([parts.request(), parts.assets()]);
       // Read first: what is wrong with it does not depend on the service.
       const fields = (await readFields(options, STRUCTURED_FIELDS)) as AssetFields;
       await withService(context, async ({ caller }) => {
@@ -66,6 +72,7 @@ function getCommand(context: CommandContext): Command {
     .option('--json', 'print one JSON document')
     .action((vbid: string, options: { readonly json?: boolean }) =>
       withService(context, async ({ caller }, { booksPath }) => {
+        const { createBooks } = await parts.books();
         const asset = await createBooks(caller, booksPath).read(vbid, { signal: context.signal });
         if (options.json === true) {
           printJson(context, asset.raw);

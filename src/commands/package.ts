@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import { createPackages, type Packages } from '../client/operations/packages.ts';
+import type { Packages } from '../client/operations/packages.ts';
 import type { Package, PackageFields } from '../client/package-shape.ts';
 import { CatchwordError } from '../errors.ts';
 import type { CommandContext } from './context.ts';
@@ -14,6 +14,8 @@ interface WriteOptions extends FieldsInput {
 const STRUCTURED = new Set(['products', 'tags', 'download_license', 'online_license']);
 
 async function withPackages(context: CommandContext, work: (packages: Packages) => Promise<void>): Promise<void> {
+  // Not loaded with every other command: see asset.ts.
+  const { createPackages } = await import('../client/operations/packages.ts');
   await withService(context, ({ caller }, { packagesPath }) => work(createPackages(caller, packagesPath)));
 }
 
