@@ -74,6 +74,14 @@ describe('user create', () => {
     expect(server.asked[0]?.body).toBe(golden('user-full-request.xml'));
   });
 
+  it('takes a password from stdin', async () => {
+    const server = await serve(() => golden('user-full-response.xml'));
+    const args = ['user', 'create', '--email', 'ada@example.com', '--password-stdin', ...NAMES];
+    const ended = await run(args, settings(server), temporaryDirectory(), 'correct <horse>\n');
+    expect(ended).toMatchObject({ code: 0, stderr: '' });
+    expect(server.asked[0]?.body).toBe(golden('user-full-request.xml'));
+  });
+
   it('takes one of both', async () => {
     const server = await serve(() => '');
     for (const args of [[], ['--reference', 'a', '--email', 'b']]) {

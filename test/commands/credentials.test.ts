@@ -78,6 +78,15 @@ describe('credentials verify', () => {
     expect(rows(directory, 'r.jsonl').join('\n')).toBe(ended.stdout.trimEnd());
   });
 
+  it.each([
+    ['CSV', 'guid,reference\n,a\n'],
+    ['NDJSON', '{"reference":"a"}\n'],
+  ])('reads %s from stdin', async (_name, input) => {
+    const server = await serve(({ body }) => verify(body));
+    const ended = await run(['credentials', 'verify', '-'], settings(server), temporaryDirectory(), input);
+    expect(ended).toMatchObject({ code: 0, stdout: `${HEAD}\na,G,t-a,a@b.example,,\n` });
+  });
+
   it('goes on after the last whole batch where it was interrupted', async () => {
     let answers = 2;
     const server = await serve(({ body }): Reply | string => (answers-- > 0 ? verify(body) : { status: 400 }));

@@ -25,12 +25,13 @@ function environment(env: Record<string, string>): Record<string, string> {
 }
 
 /** Starts `catchword` in a directory of its own, so that no .env is in play either. */
-export function start(args: readonly string[], env: Record<string, string>, cwd: string): Running {
+export function start(args: readonly string[], env: Record<string, string>, cwd: string, stdin?: string): Running {
   const child = spawn(process.execPath, [CLI, ...args], {
     cwd,
     env: environment(env),
-    stdio: ['ignore', 'pipe', 'pipe'],
+    stdio: ['pipe', 'pipe', 'pipe'],
   });
+  child.stdin.end(stdin);
   let stdout = '';
   let stderr = '';
   const watchers = new Set<() => void>();
@@ -65,6 +66,11 @@ export function start(args: readonly string[], env: Record<string, string>, cwd:
   return { child, ended, shows };
 }
 
-export async function run(args: readonly string[], env: Record<string, string>, cwd: string): Promise<Ended> {
-  return await start(args, env, cwd).ended;
+export async function run(
+  args: readonly string[],
+  env: Record<string, string>,
+  cwd: string,
+  stdin?: string,
+): Promise<Ended> {
+  return await start(args, env, cwd, stdin).ended;
 }
