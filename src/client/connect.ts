@@ -80,6 +80,7 @@ export function connect(settings: ConnectionSettings, rate: SourceConfig['rateLi
   const tokens = createTokens({
     configured: settings.accessToken,
     store: tokenStore === undefined ? null : openTokenStore(tokenStore, clock),
+    clock,
     fetch: userReference === undefined ? null : fetchToken(bare, settings, userReference),
   });
   return {

@@ -1,3 +1,4 @@
+import type { Clock } from '../clock.ts';
 import { CatchwordError } from '../errors.ts';
 import type { TokenStore } from './token-store.ts';
 
@@ -37,7 +38,11 @@ export interface TokensOptions {
    * @param old the token that is reset first; undefined: none is reset
    */
   readonly fetch: ((old: string | undefined) => Promise<string>) | null;
+  readonly clock: Clock;
 }
+
+/** A reset that cannot succeed is not tried for each page anew; a run that starts later tries again. */
+const HOPELESS_MS = 600_000;
 
 function noReference(): CatchwordError {
   return new CatchwordError('SERVICE_TOKEN', 'the access token is no longer valid (code 601)', {
@@ -61,11 +66,12 @@ async function orAborted(work: Promise<void>, signal: AbortSignal): Promise<void
   }
 }
 
-export function createTokens({ configured, store, fetch }: TokensOptions): Tokens {
+export function createTokens({ configured, store, fetch, clock }: TokensOptions): Tokens {
   let token = store?.read() ?? configured;
   let running: Promise<void> | undefined;
-  /** A reset that cannot succeed is not tried for each page anew. */
-  let hopeless: { readonly failed: string | undefined; readonly error: CatchwordError } | undefined;
+  let hopeless:
+    | { readonly failed: string | undefined; readonly error: CatchwordError; readonly untilMs: number }
+    | undefined;
 
   async function fetchNew(old: string | undefined, refusal?: CatchwordError): Promise<void> {
     if (fetch === null) throw refusal ?? noReference();
@@ -79,6 +85,7 @@ export function createTokens({ configured, store, fetch }: TokensOptions): Token
       token = newer;
       return;
     }
+    if (hopeless !== undefined && hopeless.failed === failed && clock.now() < hopeless.untilMs) throw hopeless.error;
     await fetchNew(failed, refusal);
   }
 
@@ -86,7 +93,9 @@ export function createTokens({ configured, store, fetch }: TokensOptions): Token
     try {
       await (store === null ? work() : store.alone(work));
     } catch (error) {
-      if (error instanceof CatchwordError && !error.retryable) hopeless = { failed, error };
+      if (error instanceof CatchwordError && !error.retryable && error !== hopeless?.error) {
+        hopeless = { failed, error, untilMs: clock.now() + HOPELESS_MS };
+      }
       throw error;
     } finally {
       running = undefined;
@@ -98,7 +107,6 @@ export function createTokens({ configured, store, fetch }: TokensOptions): Token
     renew: async (failed, signal, refusal) => {
       // Somebody else replaced it while this request was under way.
       if (token !== failed) return;
-      if (hopeless !== undefined && hopeless.failed === failed) throw hopeless.error;
       running ??= replaceOnce(() => replace(failed, refusal), failed);
       await orAborted(running, signal);
     },

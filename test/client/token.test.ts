@@ -6,7 +6,18 @@ import { readLicenses } from '../../src/client/operations/licenses.ts';
 import { systemClock } from '../../src/clock.ts';
 import { loadConfig, requireSource } from '../../src/config.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
-import { type Asked, connectTo, failure, golden, KEY, NEVER, type Reply, serve, TOKEN } from './connection.ts';
+import {
+  type Asked,
+  connectTo,
+  failure,
+  golden,
+  hastyClock,
+  KEY,
+  NEVER,
+  type Reply,
+  serve,
+  TOKEN,
+} from './connection.ts';
 
 const FRESH = 'freshtokenthatmustnotshow';
 const VERIFIED = `<credentials><credential reference="me" guid="G" access-token="${FRESH}" email=""/></credentials>`;
@@ -80,18 +91,22 @@ describe('a token that is no longer valid', () => {
     expect(asked).toHaveLength(4);
   });
 
-  it('whose user is unknown is given up for good', async () => {
+  it('whose user is unknown is given up for a while', async () => {
     const unknown = '<credentials><error code="603" message="unknown" reference="me"/></credentials>';
     const { url, asked } = await serve((one) =>
       one.url.includes('licenses') ? STALE : one.url.includes('reset') ? '' : unknown,
     );
-    const { caller } = connectTo(url, { userReference: 'me' });
+    const clock = hastyClock();
+    const { caller } = connectTo(url, { userReference: 'me' }, clock);
     for (let attempt = 0; attempt < 3; attempt++) {
       const error = await failure(readLicenses(caller, {}, NEVER));
       expect(error).toMatchObject({ code: 'SERVICE_UNKNOWN_USER', serviceCode: 603 });
       expect(error.message).toContain('CATCHWORD_USER_REFERENCE');
     }
     expect(asked.filter((one) => one.url.includes('reset'))).toHaveLength(1);
+    await clock.sleep(600_000);
+    await failure(readLicenses(caller, {}, NEVER));
+    expect(asked.filter((one) => one.url.includes('reset'))).toHaveLength(2);
   });
 
   it('that somebody else reset already is fetched, although the reset is refused', async () => {
