@@ -2,6 +2,7 @@ import type { ServerResponse } from 'node:http';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import type { Clock } from '../clock.ts';
+import { writeXml, type XmlTree } from '../xml/write.ts';
 import type { FaultKind } from './faults.ts';
 
 /** What an operation answers, before it is sent (and perhaps damaged on the way). */
@@ -16,6 +17,20 @@ export interface Answer {
 
 export function errorAnswer(status: number, ...errors: string[]): Answer {
   return { status, body: JSON.stringify({ errors }) };
+}
+
+/** The content type of the v3 operations. */
+const XML = 'application/xml; charset=utf-8';
+
+/** A document of the v3 operations. */
+export function xmlAnswer(status: number, root: XmlTree): Answer {
+  return { status, body: writeXml(root), contentType: XML };
+}
+
+/** What the service says of a request that it does not serve, in the operation's language. `code`: default: the status. */
+export function refusalAnswer(format: 'json' | 'xml', status: number, message: string, code = status): Answer {
+  if (format === 'json') return errorAnswer(status, message);
+  return xmlAnswer(status, { name: 'error', attributes: { code: String(code), message } });
 }
 
 /** The answer that takes the place of a good one; null where the fault is of another kind. */

@@ -4,6 +4,7 @@ import { CatchwordError, messageOf } from '../errors.ts';
 import { type Answer, errorAnswer } from './answer.ts';
 import type { Catalog } from './catalog.ts';
 import { itemsFor, type Shelf } from './operations/products.ts';
+import { readBody } from './read-body.ts';
 
 const count = z.int().min(0).optional();
 const mutation = z.strictObject({ create: count, update: count, remove: count, seed: z.int().optional() });
@@ -12,23 +13,12 @@ const MAX_BODY_BYTES = 64 * 1024;
 /** Lines of truth written at once. */
 const PIECE = 1000;
 
-async function readBody(request: IncomingMessage): Promise<string | null> {
-  const pieces: Buffer[] = [];
-  let bytes = 0;
-  for await (const piece of request) {
-    bytes += (piece as Buffer).length;
-    if (bytes > MAX_BODY_BYTES) return null;
-    pieces.push(piece as Buffer);
-  }
-  return Buffer.concat(pieces).toString();
-}
-
 /** `POST /_sandbox/mutate` with `{"create":n,"update":n,"remove":n,"seed":s}`, each optional; answers the counts. */
 export async function mutate(catalog: Catalog, request: IncomingMessage): Promise<Answer> {
-  const text = await readBody(request);
-  if (text === null) return errorAnswer(413, `at most ${MAX_BODY_BYTES} bytes are taken`);
+  const body = await readBody(request, MAX_BODY_BYTES);
+  if (body === null) return errorAnswer(413, `at most ${MAX_BODY_BYTES} bytes are taken`);
   try {
-    return { status: 200, body: JSON.stringify(catalog.mutate(mutation.parse(JSON.parse(text)))) };
+    return { status: 200, body: JSON.stringify(catalog.mutate(mutation.parse(JSON.parse(body.toString())))) };
   } catch (error) {
     if (error instanceof z.ZodError) return errorAnswer(422, ...z.prettifyError(error).split('\n'));
     if (error instanceof SyntaxError || error instanceof CatchwordError) return errorAnswer(422, messageOf(error));

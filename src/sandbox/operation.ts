@@ -1,15 +1,18 @@
-import type { IncomingHttpHeaders } from 'node:http';
 import type { z } from 'zod';
 import type { Answer } from './answer.ts';
+import type { FaultKind } from './faults.ts';
 
-/** A request of the interface, taken apart. */
+/** A request of the interface, taken apart, after its API key and access token were found good. */
 export interface OperationRequest {
-  readonly method: string;
   /** What stands in the places of `:name` in the operation's path, decoded. */
   readonly values: Readonly<Record<string, string>>;
   readonly params: URLSearchParams;
-  readonly headers: IncomingHttpHeaders;
   readonly body: Buffer;
+  readonly apiKey: string;
+  /** Null where none was sent and none is needed. */
+  readonly accessToken: string | null;
+  /** Null where the operation is not one that faults strike. */
+  readonly fault: FaultKind | null;
 }
 
 /** One operation of the interface: how it is asked, and what it does. Also what the OpenAPI document is made from. */
@@ -20,11 +23,17 @@ export interface Operation {
   /** Section of the interface. */
   readonly section: string;
   readonly summary: string;
-  /** Whether an access token is needed besides the API key, and in which language answers and errors are. */
+  /** Whether an access token is needed besides the API key. */
   readonly token: boolean;
+  /** In which language answers and errors are. */
   readonly format: 'json' | 'xml';
   readonly query?: z.ZodType;
   readonly request?: z.ZodType;
   readonly response?: z.ZodType;
-  operate(request: OperationRequest): Answer | Promise<Answer>;
+  /** Whether it may change what the sandbox holds, so that the journal keeps it. Default: all but GET. */
+  readonly changes?: boolean;
+  /** Whether `--faults` strikes it. Default: no. */
+  readonly faults?: boolean;
+  /** At once, so that changes happen in the order in which the journal holds them and at the time it says. */
+  operate(request: OperationRequest): Answer;
 }

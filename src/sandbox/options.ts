@@ -24,6 +24,8 @@ export interface SandboxOptions {
   /** See `parseFaults`; empty: none. */
   readonly faults: string;
   readonly apiKey: string;
+  /** A second key that the service knows: it owns none of the products, and may create its own. */
+  readonly otherApiKey: string;
   readonly accessToken: string;
   readonly apiKeyHeader: string;
   readonly accessTokenHeader: string;
@@ -48,6 +50,7 @@ export const SANDBOX_DEFAULTS: SandboxOptions = {
   maxPerPage: 1000,
   faults: '',
   apiKey: 'SANDBOXKEY',
+  otherApiKey: 'OTHERKEY',
   accessToken: 'sandboxtoken',
   apiKeyHeader: 'X-Service-API-Key',
   accessTokenHeader: 'X-Service-Access-Token',

@@ -1,18 +1,20 @@
 import { once, setMaxListeners } from 'node:events';
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createServer, type ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { CatchwordError, messageOf } from '../errors.ts';
-import { type Answer, errorAnswer, faultAnswer, sendAnswer } from './answer.ts';
+import { type Answer, errorAnswer } from './answer.ts';
+import type { TokenState } from './authentication.ts';
 import { type Catalog, createCatalog } from './catalog.ts';
 import { churn } from './churn.ts';
 import { mutate, truth } from './control.ts';
-import { type FaultKind, parseFaults } from './faults.ts';
 import { createNumbering } from './numbering.ts';
-import { listProducts, readProduct, type Shelf } from './operations/products.ts';
+import type { Operation } from './operation.ts';
+import { productOperations, type Shelf } from './operations/products.ts';
 import { SANDBOX_DEFAULTS, type SandboxOptions } from './options.ts';
-import { createRateLimiter } from './rate-limit.ts';
-import { createRequestLog, type RequestEntry, type RequestLog } from './request-log.ts';
+import type { RequestEntry, RequestLog } from './request-log.ts';
+import { type Handle, serviceHandler } from './service.ts';
+import { createTimeline } from './timeline.ts';
 
 /** A running stand-in of the service, at 127.0.0.1 only. */
 export interface Sandbox {
@@ -23,67 +25,6 @@ export interface Sandbox {
   readonly requests: readonly Readonly<RequestEntry>[];
   /** Breaks all connections. Idempotent. */
   stop(): Promise<void>;
-}
-
-/** The key that the service knows but that has no catalog. */
-const KEY_WITHOUT_CATALOG = 'NOCATALOG';
-
-type Refuse = (request: IncomingMessage) => Answer | null;
-
-function authentication(options: SandboxOptions): Refuse {
-  const value = (request: IncomingMessage, header: string) => request.headers[header.toLowerCase()];
-  return (request) => {
-    const key = value(request, options.apiKeyHeader);
-    const token = value(request, options.accessTokenHeader);
-    if (key === undefined) return errorAnswer(401, `${options.apiKeyHeader} is missing`);
-    if (token === undefined) return errorAnswer(401, `${options.accessTokenHeader} is missing`);
-    if (key === KEY_WITHOUT_CATALOG) return errorAnswer(500, 'Catalog not found');
-    if (key !== options.apiKey) return errorAnswer(403, 'API key is not valid');
-    return token === options.accessToken ? null : errorAnswer(403, 'Access token is not valid');
-  };
-}
-
-/** A request's target, taken apart. */
-interface Target {
-  readonly path: string;
-  readonly params: URLSearchParams;
-}
-
-type Handle = (request: IncomingMessage, target: Target, response: ServerResponse) => Promise<void>;
-
-/** `/v4/…`: arrival is noted, then the rate limit, the headers, the latency, the fault, the operation. */
-function interfaceHandler(shelf: Shelf, options: SandboxOptions, signal: AbortSignal) {
-  const { clock, latencyMs, slowBodyMs } = options;
-  const log = createRequestLog();
-  const admit = options.rateLimit === null ? () => null : createRateLimiter(options.rateLimit);
-  const refuse = authentication(options);
-  const chooseFault = parseFaults(options.faults, options.seed);
-  let productRequests = 0;
-
-  function answer(request: IncomingMessage, target: Target, fault: FaultKind | null): Answer {
-    const [, vbid] = /^\/v4\/products(?:\/([^/]+))?$/.exec(target.path) ?? [null, null];
-    if (vbid === null) return errorAnswer(404, `${target.path} not found`);
-    if (request.method !== 'GET') return errorAnswer(405, `${request.method} is not allowed`);
-    return vbid === undefined ? listProducts(shelf, target.params, fault) : readProduct(shelf, vbid, target.params);
-  }
-
-  const handle: Handle = async (request, target, response) => {
-    const arrivedAt = clock.now();
-    const entry = log.add(arrivedAt, request.url ?? '');
-    const retryAfter = admit(arrivedAt);
-    const refusal = retryAfter === null ? refuse(request) : { ...errorAnswer(429, 'Too many requests'), retryAfter };
-    const isList = refusal === null && target.path === '/v4/products';
-    const number = isList ? ++productRequests : 0;
-    const fault = isList ? chooseFault(number) : null;
-    if (latencyMs > 0) await clock.sleep(latencyMs, signal);
-    // Not later than the moment that the body shows, whatever compression and the network take.
-    response.setHeader('Date', new Date(clock.now()).toUTCString());
-    const made = refusal ?? faultAnswer(fault, number) ?? answer(request, target, fault);
-    entry.status = made.status;
-    const acceptEncoding = request.headers['accept-encoding'];
-    await sendAnswer(response, made, { acceptEncoding, fault, slowBodyMs, clock, signal });
-  };
-  return { handle, log };
 }
 
 /** `/_sandbox/…`: not part of the interface; never limited, delayed, damaged or logged. */
@@ -117,9 +58,15 @@ export async function startSandbox(given: Partial<SandboxOptions> = {}): Promise
   // One listener for each request that waits.
   setMaxListeners(0, stopped.signal);
   const { signal } = stopped;
-  const catalog = createCatalog(options);
+  const time = createTimeline(clock);
+  const catalog = createCatalog({ ...options, clock: time });
   const shelf: Shelf = { catalog, numbering: createNumbering(seed), seed, details, maxPerPage };
-  const service = interfaceHandler(shelf, options, signal);
+  const operations: Operation[] = [
+    ...productOperations(shelf),
+    // Here: ...accountOperations(accounts), ...packageOperations(packages), made above with { seed, time, … }.
+  ];
+  const tokenState = (token: string): TokenState => (token === options.accessToken ? 'valid' : 'unknown');
+  const service = serviceHandler({ operations, tokenState, signal }, options);
   const control = controlHandler(shelf, service.log);
 
   const server = createServer((request, response) => {

@@ -1,9 +1,12 @@
+import { z } from 'zod';
 import { type Answer, errorAnswer } from '../answer.ts';
+import { KEY_WITHOUT_CATALOG } from '../authentication.ts';
 import type { Catalog, TimeRange } from '../catalog.ts';
 import { DETAIL_GROUPS, type DetailGroup, type ItemShape } from '../details.ts';
 import type { FaultKind } from '../faults.ts';
 import { itemRenderer, type RenderItem } from '../item.ts';
 import type { Numbering } from '../numbering.ts';
+import type { Operation, OperationRequest } from '../operation.ts';
 
 /** What the operations on products need of the sandbox. */
 export interface Shelf {
@@ -81,7 +84,7 @@ function rangeOf(params: URLSearchParams): Parsed<TimeRange | null> {
  * first. Withdrawn products are told of in the latter (see the catalog's option for the former).
  * @param fault `wrong-page` and `short-page` are made here
  */
-export function listProducts(shelf: Shelf, params: URLSearchParams, fault: FaultKind | null = null): Answer {
+function listProducts(shelf: Shelf, params: URLSearchParams, fault: FaultKind | null): Answer {
   const asked = whole(params, 'page', 1, MAX_PAGE);
   const size = whole(params, 'per_page', MAX_PER_PAGE, MAX_PER_PAGE);
   const range = rangeOf(params);
@@ -103,11 +106,64 @@ export function listProducts(shelf: Shelf, params: URLSearchParams, fault: Fault
 }
 
 /** `GET /v4/products/:vbid`: the product, withdrawn ones too until they are gone. */
-export function readProduct(shelf: Shelf, vbid: string, params: URLSearchParams): Answer {
+function readProduct(shelf: Shelf, vbid: string, params: URLSearchParams): Answer {
   const render = itemsFor(shelf, params);
   if (typeof render !== 'function') return render;
   const index = shelf.numbering.indexOf(vbid);
   const product = index === null ? null : shelf.catalog.find(index);
   if (product === null) return errorAnswer(404, `Product ${vbid} not found`);
   return { status: 200, body: render(product.index, product.version, product.withdrawn) };
+}
+
+const shapeQuery = z.object({
+  include_details: z
+    .string()
+    .optional()
+    .describe(`comma-separated: ${DETAIL_GROUPS.join(', ')}`),
+  currency: z.string().optional().describe('ISO 4217 codes, comma-separated'),
+});
+const pageQuery = shapeQuery.extend({
+  page: z.int().min(1).max(MAX_PAGE).default(1),
+  per_page: z.int().min(1).max(MAX_PER_PAGE).default(MAX_PER_PAGE),
+  from: z.iso.datetime().optional().describe('updates since, ISO 8601'),
+  until: z.iso.datetime().optional().describe('updates until, ISO 8601'),
+});
+const isbn = z.string().nullable();
+const item = z.looseObject({
+  vbid: z.string(),
+  identifiers: z.looseObject({ print_isbn_canonical: isbn, eisbn_canonical: isbn }),
+  distributable: z.boolean().optional(),
+});
+const envelope = z.object({
+  num_items: z.int(),
+  page: z.int(),
+  per_page: z.int(),
+  total_pages: z.int(),
+  items: z.array(item),
+});
+
+/** The catalog: interface, sections 2.5 and 4.4; the point lookup is not shown there. */
+export function productOperations(shelf: Shelf): Operation[] {
+  const kept = (operate: (request: OperationRequest) => Answer) => (request: OperationRequest) =>
+    request.apiKey === KEY_WITHOUT_CATALOG ? errorAnswer(500, 'Catalog not found') : operate(request);
+  const common = { method: 'GET', section: '4.4', token: true, format: 'json' } as const;
+  return [
+    {
+      ...common,
+      path: '/v4/products',
+      summary: 'Read all products, or the updates since a time',
+      query: pageQuery,
+      response: envelope,
+      faults: true,
+      operate: kept(({ params, fault }) => listProducts(shelf, params, fault)),
+    },
+    {
+      ...common,
+      path: '/v4/products/:vbid',
+      summary: 'Read one product',
+      query: shapeQuery,
+      response: item,
+      operate: kept(({ values, params }) => readProduct(shelf, values.vbid ?? '', params)),
+    },
+  ];
 }

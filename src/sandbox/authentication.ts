@@ -1,0 +1,42 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import { type Answer, refusalAnswer } from './answer.ts';
+import type { Operation } from './operation.ts';
+import type { SandboxOptions } from './options.ts';
+
+/** `stale`: was valid once, and is not since it was reset. */
+export type TokenState = 'valid' | 'stale' | 'unknown';
+
+/** Whoever calls. */
+export interface Caller {
+  readonly apiKey: string;
+  readonly accessToken: string | null;
+}
+
+/** The key that the service knows but that has no catalog. */
+export const KEY_WITHOUT_CATALOG = 'NOCATALOG';
+/** Interface, section 7: the access token is no longer valid. The HTTP status that carries it is not shown. */
+const TOKEN_NOT_VALID = 601;
+
+function tokenRefusal(format: Operation['format'], state: 'stale' | 'unknown'): Answer {
+  if (format === 'xml') return refusalAnswer('xml', 200, 'The access token is not valid', TOKEN_NOT_VALID);
+  const stale = `Access token is no longer valid (${TOKEN_NOT_VALID})`;
+  return refusalAnswer('json', 403, state === 'stale' ? stale : 'Access token is not valid');
+}
+
+type Authenticate = (headers: IncomingHttpHeaders, operation: Pick<Operation, 'token' | 'format'>) => Caller | Answer;
+
+/** Interface, section 5. @returns the caller, or the answer that refuses it in the operation's language */
+export function authentication(options: SandboxOptions, tokenState: (token: string) => TokenState): Authenticate {
+  const { apiKeyHeader, accessTokenHeader } = options;
+  const keys = new Set([options.apiKey, options.otherApiKey, KEY_WITHOUT_CATALOG]);
+  return (headers, { token, format }) => {
+    const apiKey = headers[apiKeyHeader.toLowerCase()];
+    const accessToken = headers[accessTokenHeader.toLowerCase()] ?? null;
+    if (typeof apiKey !== 'string') return refusalAnswer(format, 401, `${apiKeyHeader} is missing`);
+    if (token && accessToken === null) return refusalAnswer(format, 401, `${accessTokenHeader} is missing`);
+    if (!keys.has(apiKey)) return refusalAnswer(format, 403, 'API key is not valid');
+    if (!token) return { apiKey, accessToken: accessToken === null ? null : String(accessToken) };
+    const state = tokenState(String(accessToken));
+    return state === 'valid' ? { apiKey, accessToken: String(accessToken) } : tokenRefusal(format, state);
+  };
+}

@@ -1,0 +1,89 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { type Answer, errorAnswer, faultAnswer, refusalAnswer, sendAnswer } from './answer.ts';
+import { authentication, type TokenState } from './authentication.ts';
+import { type FaultKind, parseFaults } from './faults.ts';
+import type { Operation } from './operation.ts';
+import type { SandboxOptions } from './options.ts';
+import { createRateLimiter } from './rate-limit.ts';
+import { readBody } from './read-body.ts';
+import { createRequestLog, type RequestLog } from './request-log.ts';
+import { createRouter } from './router.ts';
+
+/** A request's target, taken apart. */
+export interface Target {
+  readonly path: string;
+  readonly params: URLSearchParams;
+}
+
+export type Handle = (request: IncomingMessage, target: Target, response: ServerResponse) => Promise<void>;
+
+/** For safety: ten thousand credentials are about 2 MiB. */
+const MAX_BODY_BYTES = 16 * 2 ** 20;
+
+/** What the interface's requests are served with, besides the options. */
+export interface Service {
+  readonly operations: readonly Operation[];
+  readonly tokenState: (token: string) => TokenState;
+  readonly signal: AbortSignal;
+}
+
+/** A request that waits to be answered: by a refusal, or by an operation on which a fault may strike. */
+type Pending =
+  | { readonly refusal: Answer }
+  | { readonly fault: FaultKind | null; readonly number: number; operate(): Answer };
+
+/**
+ * The operations of the interface over HTTP. In this order: arrival is noted, then the rate limit, the route, the
+ * headers, the body, the latency, the fault, the operation.
+ */
+export function serviceHandler(service: Service, options: SandboxOptions): { handle: Handle; log: RequestLog } {
+  const { clock, latencyMs, slowBodyMs } = options;
+  const { signal } = service;
+  const log = createRequestLog();
+  const admit = options.rateLimit === null ? () => null : createRateLimiter(options.rateLimit);
+  const route = createRouter(service.operations);
+  const authenticate = authentication(options, service.tokenState);
+  const chooseFault = parseFaults(options.faults, options.seed);
+  let struck = 0;
+
+  async function pendingFor(request: IncomingMessage, { path, params }: Target): Promise<Pending> {
+    const method = request.method ?? 'GET';
+    const found = route(method, path);
+    if ('status' in found) {
+      const format = path.endsWith('.xml') ? 'xml' : 'json';
+      const caller = authenticate(request.headers, { token: false, format });
+      if ('status' in caller) return { refusal: caller };
+      const message = found.status === 404 ? `${path} not found` : `${method} is not allowed`;
+      return { refusal: refusalAnswer(format, found.status, message) };
+    }
+    const { operation, values } = found;
+    const caller = authenticate(request.headers, operation);
+    if ('status' in caller) return { refusal: caller };
+    const number = operation.faults ? ++struck : 0;
+    const fault = operation.faults ? chooseFault(number) : null;
+    const body = await readBody(request, MAX_BODY_BYTES);
+    if (body === null) {
+      return { refusal: refusalAnswer(operation.format, 413, `at most ${MAX_BODY_BYTES} bytes are taken`) };
+    }
+    return { fault, number, operate: () => operation.operate({ values, params, body, ...caller, fault }) };
+  }
+
+  const handle: Handle = async (request, target, response) => {
+    const arrivedAt = clock.now();
+    const entry = log.add(arrivedAt, request.url ?? '');
+    const retryAfter = admit(arrivedAt);
+    const pending: Pending =
+      retryAfter === null
+        ? await pendingFor(request, target)
+        : { refusal: { ...errorAnswer(429, 'Too many requests'), retryAfter } };
+    if (latencyMs > 0) await clock.sleep(latencyMs, signal);
+    // Not later than the moment that the body shows, whatever compression and the network take.
+    response.setHeader('Date', new Date(clock.now()).toUTCString());
+    const fault = 'refusal' in pending ? null : pending.fault;
+    const answer = 'refusal' in pending ? pending.refusal : (faultAnswer(fault, pending.number) ?? pending.operate());
+    entry.status = answer.status;
+    const acceptEncoding = request.headers['accept-encoding'];
+    await sendAnswer(response, answer, { acceptEncoding, fault, slowBodyMs, clock, signal });
+  };
+  return { handle, log };
+}

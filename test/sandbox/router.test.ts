@@ -1,0 +1,85 @@
+import { request } from 'undici';
+import { describe, expect, it } from 'vitest';
+import { xmlAnswer } from '../../src/sandbox/answer.ts';
+import { authentication, type TokenState } from '../../src/sandbox/authentication.ts';
+import type { Operation } from '../../src/sandbox/operation.ts';
+import { SANDBOX_DEFAULTS } from '../../src/sandbox/options.ts';
+import { createRouter } from '../../src/sandbox/router.ts';
+import { readXml } from '../../src/xml/read.ts';
+import { CREDENTIALS, sandboxFor } from './client.ts';
+
+function operation(method: Operation['method'], path: string): Operation {
+  const operate = () => xmlAnswer(200, { name: 'done' });
+  return { method, path, section: '0', summary: path, token: false, format: 'xml', operate };
+}
+
+describe('the router', () => {
+  const operations = [
+    operation('GET', '/v4/things/new'),
+    operation('GET', '/v4/things/:id'),
+    operation('PUT', '/v4/a'),
+  ];
+  const route = createRouter(operations);
+
+  it('finds by method and path, fixed segments first, values decoded', () => {
+    expect(route('GET', '/v4/things/new')).toMatchObject({ operation: operations[0], values: {} });
+    expect(route('GET', '/v4/things/a%20b')).toMatchObject({ operation: operations[1], values: { id: 'a b' } });
+    expect(route('GET', '/v4/things/%ZZ')).toMatchObject({ values: { id: '%ZZ' } });
+  });
+
+  it('tells unknown paths from methods that are not allowed', () => {
+    for (const path of ['/', '/v4/things', '/v4/things/', '/v4/things/a/b', '/v4/a/'])
+      expect([path, route('GET', path)]).toEqual([path, { status: 404 }]);
+    expect(route('GET', '/v4/a')).toEqual({ status: 405 });
+  });
+});
+
+describe('5 authentication', () => {
+  const [key, token] = Object.keys(CREDENTIALS).map((name) => name.toLowerCase()) as [string, string];
+  const states: Record<string, TokenState> = { good: 'valid', old: 'stale' };
+  const authenticate = authentication(SANDBOX_DEFAULTS, (given) => states[given] ?? 'unknown');
+  const xml = { token: true, format: 'xml' } as const;
+  const json = { token: true, format: 'json' } as const;
+
+  it('5: the API key is asked of all, the access token of some operations', () => {
+    expect(authenticate({ [key]: 'OTHERKEY' }, { ...json, token: false })).toEqual({
+      apiKey: 'OTHERKEY',
+      accessToken: null,
+    });
+    expect(authenticate({ [key]: 'OTHERKEY' }, json)).toMatchObject({ status: 401 });
+    expect(authenticate({ [key]: 'NOSUCHKEY' }, { ...json, token: false })).toMatchObject({ status: 403 });
+    expect(authenticate({ [key]: 'SANDBOXKEY', [token]: 'good' }, xml)).toEqual({
+      apiKey: 'SANDBOXKEY',
+      accessToken: 'good',
+    });
+  });
+
+  it('5 rule 3: a token that is no longer valid yields 601, in XML and in JSON', () => {
+    for (const given of ['old', 'never seen']) {
+      const answer = authenticate({ [key]: 'SANDBOXKEY', [token]: given }, xml);
+      const [root] = 'body' in answer ? readXml(answer.body) : [];
+      expect(root?.name).toBe('error');
+      expect(root?.attributes.get('code')).toBe('601');
+    }
+    const stale = authenticate({ [key]: 'SANDBOXKEY', [token]: 'old' }, json);
+    expect(stale).toMatchObject({ status: 403, body: expect.stringContaining('601') });
+    const unknown = authenticate({ [key]: 'SANDBOXKEY', [token]: 'never seen' }, json);
+    expect(unknown).toMatchObject({ status: 403, body: expect.not.stringContaining('601') });
+  });
+});
+
+describe('9 the language of errors', () => {
+  it('9 rule 2: XML for paths that end with .xml, JSON for all others', async () => {
+    const sandbox = await sandboxFor({ items: 1 });
+    const at = async (path: string, headers: Record<string, string>) => {
+      const response = await request(sandbox.url + path, { headers });
+      return [response.statusCode, response.headers['content-type'], await response.body.text()];
+    };
+    expect(await at('/v3/nothing.xml', CREDENTIALS)).toEqual([
+      404,
+      'application/xml; charset=utf-8',
+      expect.stringContaining('<error code="404" message="/v3/nothing.xml not found"/>'),
+    ]);
+    expect(await at('/v4/nothing', {})).toEqual([401, 'application/json', expect.stringMatching(/^\{"errors":\["/)]);
+  });
+});
