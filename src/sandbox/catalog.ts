@@ -2,13 +2,17 @@ import type { Clock } from '../clock.ts';
 import { CatchwordError } from '../errors.ts';
 import { createGaps } from './gaps.ts';
 import { MAX_PRODUCTS } from './numbering.ts';
+import { createTurns, isOnSale, type OnSale } from './on-sale.ts';
 import { createRandom, sample } from './random.ts';
 
 /**
  * Which products exist, in which version and order. What is in them is a pure function elsewhere (`item.ts`), so that a
  * million products cost nothing until they change: state is kept for changed products only.
  *
- * A product is *living*, then *withdrawn* for a while (told of in deltas and by point lookup), then gone everywhere.
+ * A product is *living*, then *withdrawn* for a while (told of in deltas and by point lookup), then gone everywhere. One
+ * that is claimed is not there at all until it is offered for sale. One that is offered lives while it is on sale: it
+ * comes and goes at the moments that the offer says, whether anybody asks then or later, since every look begins with
+ * the turns that came due, in order of time. Offered again, it comes back, wherever it was.
  * Update times never go back, and `touched` is a Map in which a changed product is moved to the end, so its order of
  * insertion is the order of update.
  */
@@ -65,6 +69,17 @@ export interface Catalog {
   list(range: TimeRange | null, offset: number, limit: number, visit: Visit): number;
   /** Null for a product that does not exist yet, or no longer. */
   find(index: number): ProductState | null;
+  /** The index that `claim` would give. */
+  readonly next: number;
+  /**
+   * A new product, not there for anybody until it is offered.
+   * @throws CatchwordError USAGE where the catalog would hold more than 20 million products in its life
+   */
+  claim(): number;
+  /** Leaves out an index that no product has had yet: its number is taken by another. */
+  skip(index: number): void;
+  /** Notes an update of a product now, and when it is on sale. Its version stays. */
+  offer(index: number, window: OnSale): void;
 }
 
 export interface CatalogOptions {
@@ -111,36 +126,78 @@ export function createCatalog(options: CatalogOptions): Catalog {
   const initialTouched = createGaps();
   const notLiving = createGaps();
   const unlisted = withdrawnInListing ? createGaps() : notLiving;
+  const skipped = new Set<number>();
+  const turns = createTurns();
+  const windows = new Map<number, OnSale>();
   /** In order of withdrawal. */
   const withdrawals: ProductState[] = [];
   /** `touched` as arrays, made when asked for after a change: all, and those in the listing. */
   let arrays: { readonly all: ProductState[]; readonly listed: ProductState[] } | null = null;
 
-  function tick(): number {
-    latest = Math.max(latest, clock.now());
-    return latest;
-  }
-
   function touch(index: number, version: number, withdrawn: boolean): void {
-    if (index < items && !touched.has(index)) initialTouched.add(index);
+    if (index < items && !initialTouched.has(index)) initialTouched.add(index);
     const state = { index, version, updatedAt: latest, withdrawn };
+    if (touched.get(index)?.withdrawn) dropWithdrawal(index);
     touched.delete(index);
     touched.set(index, state);
-    if (withdrawn) {
-      withdrawals.push(state);
-      notLiving.add(index);
-    }
+    if (withdrawn) withdrawals.push(state);
+    if (withdrawn !== notLiving.has(index)) notLiving[withdrawn ? 'add' : 'delete'](index);
+    if (unlisted !== notLiving && unlisted.has(index)) unlisted.delete(index);
     arrays = null;
   }
 
-  function forgetWithdrawn(): void {
-    const now = tick();
+  function dropWithdrawal(index: number): void {
+    const at = withdrawals.findIndex((state) => state.index === index);
+    if (at !== -1) withdrawals.splice(at, 1);
+  }
+
+  function forgetWithdrawn(now: number): void {
     const kept = withdrawals.findIndex((state) => state.updatedAt + withdrawnForMs > now);
     for (const { index } of withdrawals.splice(0, kept === -1 ? withdrawals.length : kept)) {
       touched.delete(index);
       if (withdrawnInListing) unlisted.add(index);
       arrays = null;
     }
+  }
+
+  function turn(index: number): void {
+    const window = windows.get(index);
+    if (window === undefined) return;
+    const onSale = isOnSale(window, latest);
+    if (onSale === notLiving.has(index)) touch(index, versionOf(index), !onSale);
+  }
+
+  /** Brings all to the present. */
+  function settle(): void {
+    const now = Math.max(latest, clock.now());
+    for (let due = turns.due(now); due !== null; due = turns.due(now)) {
+      latest = Math.max(latest, due.at);
+      forgetWithdrawn(latest);
+      turn(due.index);
+    }
+    latest = now;
+    forgetWithdrawn(now);
+  }
+
+  function versionOf(index: number): number {
+    return touched.get(index)?.version ?? 0;
+  }
+
+  /** Makes room for an index that is not living. */
+  function leaveOut(index: number): void {
+    notLiving.add(index);
+    if (unlisted !== notLiving) unlisted.add(index);
+  }
+
+  function skipTaken(): void {
+    while (skipped.delete(total)) leaveOut(total++);
+  }
+
+  function claim(): number {
+    if (total >= MAX_PRODUCTS) throw tooMany();
+    skipTaken();
+    leaveOut(total);
+    return total++;
   }
 
   function touchedArrays() {
@@ -196,26 +253,26 @@ export function createCatalog(options: CatalogOptions): Catalog {
 
   return {
     get living() {
+      settle();
       return total - notLiving.count;
     },
     get withdrawn() {
-      forgetWithdrawn();
+      settle();
       return withdrawals.length;
     },
     mutate: ({ create = 0, update = 0, remove = 0, seed }) => {
       if (total + create > MAX_PRODUCTS) throw tooMany();
-      forgetWithdrawn();
+      settle();
       const random = seed === undefined ? ownRandom : createRandom(seed);
-      const versionOf = (index: number) => touched.get(index)?.version ?? 0;
       const removed = choose(random, remove);
       for (const index of removed) touch(index, versionOf(index), true);
       const updated = choose(random, update);
       for (const index of updated) touch(index, versionOf(index) + 1, false);
-      for (let n = 0; n < create; n++) touch(total++, 0, false);
+      for (let n = 0; n < create; n++) touch(claim(), 0, false);
       return { created: create, updated: updated.length, removed: removed.length, living: total - notLiving.count };
     },
     list: (range, offset, limit, visit) => {
-      forgetWithdrawn();
+      settle();
       if (range !== null || order !== 'id') {
         const { all, listed } = touchedArrays();
         const descending = range === null && order === 'updated-desc';
@@ -231,11 +288,24 @@ export function createCatalog(options: CatalogOptions): Catalog {
       return count;
     },
     find: (index) => {
-      forgetWithdrawn();
+      settle();
       const state = touched.get(index);
       if (state !== undefined) return state;
       if (index < 0 || index >= items || notLiving.has(index)) return null;
       return { index, version: 0, updatedAt: initialTime + index, withdrawn: false };
+    },
+    get next() {
+      skipTaken();
+      return total;
+    },
+    claim,
+    skip: (index) => skipped.add(index),
+    offer: (index, window) => {
+      settle();
+      windows.set(index, window);
+      turns.plan(index, window, latest);
+      const onSale = isOnSale(window, latest);
+      if (onSale || !notLiving.has(index)) touch(index, versionOf(index), !onSale);
     },
   };
 }

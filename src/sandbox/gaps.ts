@@ -9,6 +9,8 @@ export interface Gaps {
   has(index: number): boolean;
   /** Takes a number out; it must not be a gap yet. */
   add(index: number): void;
+  /** Puts a number back; it must be a gap. */
+  delete(index: number): void;
   /** How many numbers below `index` are left. */
   rank(index: number): number;
   /** Calls `visit` with `count` numbers in ascending order, from the one that has `rank` others below it. */
@@ -29,6 +31,11 @@ export function createGaps(): Gaps {
       const block = Math.floor(index / BLOCK);
       while (perBlock.length <= block) perBlock.push(0);
       perBlock[block] = (perBlock[block] ?? 0) + 1;
+    },
+    delete: (index) => {
+      gaps.delete(index);
+      const block = Math.floor(index / BLOCK);
+      perBlock[block] = (perBlock[block] ?? 0) - 1;
     },
     rank: (index) => {
       const block = Math.floor(index / BLOCK);
