@@ -35,6 +35,16 @@ export interface SandboxOptions {
   readonly withdrawnInListing: boolean;
   /** How long the fault `slow-body` takes. */
   readonly slowBodyMs: number;
+  /** Users of the main key at the start. */
+  readonly users: number;
+  /** How long the ingestion of a file takes: interface, section 6. */
+  readonly ingestionMs: number;
+  /** Wait before the second call of a `callback_url`; twice as long before each further one. */
+  readonly callbackRetryMs: number;
+  /** Whether a `callback_url` may be an address in the own network. */
+  readonly allowPrivateCallbacks: boolean;
+  /** The journal that keeps what was written; null: nothing outlives the sandbox. */
+  readonly db: string | null;
   readonly clock: Clock;
 }
 
@@ -57,5 +67,10 @@ export const SANDBOX_DEFAULTS: SandboxOptions = {
   withdrawnForMs: 10 * 86_400_000,
   withdrawnInListing: false,
   slowBodyMs: 5000,
+  users: 1000,
+  ingestionMs: 2000,
+  callbackRetryMs: 1000,
+  allowPrivateCallbacks: false,
+  db: null,
   clock: systemClock,
 };

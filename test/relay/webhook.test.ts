@@ -5,7 +5,8 @@ import type { AddressInfo } from 'node:net';
 import { expect, it, onTestFinished } from 'vitest';
 import { until } from '../../src/relay/contract/workbench.ts';
 import { sinkConfig } from '../../src/relay/settings.ts';
-import { isPublic, lookupPublic } from '../../src/relay/sinks/public-address.ts';
+import { isPublic } from '../../src/address.ts';
+import { lookupPublic } from '../../src/relay/sinks/public-address.ts';
 import { books, feeding } from './feeding.ts';
 import { type Reply, webhookTarget } from './targets.ts';
 

@@ -1,16 +1,7 @@
 import { type LookupAddress, lookup } from 'node:dns';
 import { isIP, type LookupFunction } from 'node:net';
-import ipaddr from 'ipaddr.js';
+import { isPublic } from '../../address.ts';
 import { SinkError } from '../sink.ts';
-
-/** Whether packets to this address leave the own network: not loopback, private, link-local or otherwise special. */
-export function isPublic(address: string): boolean {
-  if (!ipaddr.isValid(address)) return false;
-  const parsed = ipaddr.process(address);
-  // IPv4 written as IPv6 in the way of 1998 (::a.b.c.d).
-  const isOldForm = parsed instanceof ipaddr.IPv6 && parsed.match(ipaddr.parse('::'), 96);
-  return !isOldForm && parsed.range() === 'unicast';
-}
 
 function refusal(host: string): SinkError {
   const message = `${host} is in the own network; allow it with #allow=private at the end of the address`;
