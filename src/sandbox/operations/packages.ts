@@ -1,0 +1,185 @@
+import { z } from 'zod';
+import { type Answer, errorAnswer } from '../answer.ts';
+import type { Operation, OperationRequest } from '../operation.ts';
+import { hash } from '../random.ts';
+import type { Timeline } from '../timeline.ts';
+
+/** What the operations on packages need of the sandbox. */
+export interface Packaging {
+  readonly seed: number;
+  readonly time: Timeline;
+  /** Whether there is a product of this vbid to put into a package. */
+  readonly isProduct: (vbid: string) => boolean;
+}
+
+/** The interface sends numbers inside quotes as well (2.1.2). */
+const quotedNumber = z.union([
+  z.number(),
+  z
+    .string()
+    .regex(/^\d+(\.\d+)?$/, 'is no number')
+    .transform(Number),
+]);
+
+/** `num_days` for `numdays`; for `absdate` its day in `details`, as an ISO 8601 date; nothing for `perpetual`. */
+const license = z
+  .looseObject({
+    type: z.enum(['numdays', 'absdate', 'perpetual']),
+    num_days: quotedNumber.pipe(z.int().min(1)).nullish(),
+    details: z.string().nullish(),
+  })
+  .refine(({ type, num_days }) => type !== 'numdays' || typeof num_days === 'number', {
+    path: ['num_days'],
+    error: 'is needed for numdays',
+  })
+  .refine(({ type, details }) => type !== 'absdate' || z.iso.date().safeParse(details).success, {
+    path: ['details'],
+    error: 'an ISO 8601 date is needed for absdate',
+  });
+
+/** Fields that services were seen to use. Others are kept and repeated: the shape is not shown (interface, 4.5). */
+const changes = z.looseObject({
+  sku: z.string().min(1).max(255).optional(),
+  name: z.string().min(1).optional(),
+  description: z.string().nullish(),
+  publisher: z.string().nullish(),
+  list_price: quotedNumber.pipe(z.number().min(0)).nullish(),
+  library_id: quotedNumber.pipe(z.int()).nullish(),
+  products: z.array(z.string()).optional(),
+  tags: z.array(z.string()).optional(),
+  download_license: license.nullish(),
+  online_license: license.nullish(),
+});
+const creation = changes.required({ name: true, products: true });
+
+type Changes = z.infer<typeof changes>;
+
+/** A package as it is kept. */
+interface Package {
+  readonly owner: string;
+  readonly sku: string;
+  /** In the order in which they were added, each once. */
+  readonly products: readonly string[];
+  readonly fields: Changes;
+  /** Milliseconds since 1970. */
+  readonly createdAt: number;
+  readonly updatedAt: number;
+}
+
+const EMPTY = {
+  ...{ name: null, description: null, publisher: null, list_price: null, library_id: null, products: [], tags: [] },
+  ...{ download_license: null, online_license: null },
+};
+
+function packageAnswer({ sku, fields, products, createdAt, updatedAt }: Package): Answer {
+  const times = { created_on: new Date(createdAt).toISOString(), updated_on: new Date(updatedAt).toISOString() };
+  return { status: 200, body: JSON.stringify({ ...EMPTY, ...fields, sku, products, ...times }) };
+}
+
+type Parsed = { readonly fields: Changes } | { readonly refused: Answer };
+
+/** @returns what is asked for, or the answer that names each field that is wrong */
+function parse(schema: typeof changes | typeof creation, body: Buffer): Parsed {
+  let json: unknown;
+  try {
+    json = JSON.parse(body.toString());
+  } catch {
+    return { refused: errorAnswer(400, 'The body is no JSON') };
+  }
+  const parsed = schema.safeParse(json);
+  if (parsed.success) return { fields: parsed.data };
+  const wrong = parsed.error.issues.map(({ path, message }) => `${path.join('.') || 'body'}: ${message}`);
+  return { refused: errorAnswer(422, ...wrong) };
+}
+
+/** The packages there are. */
+function createPackages({ seed, time, isProduct }: Packaging) {
+  const packages = new Map<string, Package>();
+  let generated = 0;
+
+  function newSku(): string {
+    let sku: string;
+    do sku = `PKG-${hash(seed, ++generated, 0x50).toString(36).toUpperCase().padStart(7, '0')}`;
+    while (packages.has(sku));
+    return sku;
+  }
+
+  /** Null where all of them are products. */
+  function unknown(products: readonly string[] = []): Answer | null {
+    const wrong = products.flatMap((vbid, at) => (isProduct(vbid) ? [] : [`products.${at}: there is no ${vbid}`]));
+    return wrong.length === 0 ? null : errorAnswer(422, ...wrong);
+  }
+
+  /** The package, which is the caller's own, or the answer that refuses it. */
+  function own({ values, apiKey }: OperationRequest): Package | Answer {
+    const sku = values.sku ?? '';
+    const found = packages.get(sku);
+    if (found === undefined) return errorAnswer(404, `Package ${sku} not found`);
+    return found.owner === apiKey ? found : errorAnswer(403, 'The API key does not own this package');
+  }
+
+  function create({ body, apiKey }: OperationRequest): Answer {
+    const asked = parse(creation, body);
+    if ('refused' in asked) return asked.refused;
+    const { fields } = asked;
+    if (fields.sku !== undefined && (packages.has(fields.sku) || isProduct(fields.sku))) {
+      return errorAnswer(422, `sku: ${fields.sku} is already in use`);
+    }
+    const refusal = unknown(fields.products);
+    if (refusal !== null) return refusal;
+    const now = time.now();
+    const products = [...new Set(fields.products)];
+    const made = { owner: apiKey, sku: fields.sku ?? newSku(), products, fields, createdAt: now, updatedAt: now };
+    packages.set(made.sku, made);
+    return packageAnswer(made);
+  }
+
+  function read(request: OperationRequest): Answer {
+    const found = own(request);
+    return 'status' in found ? found : packageAnswer(found);
+  }
+
+  function update(request: OperationRequest): Answer {
+    const found = own(request);
+    if ('status' in found) return found;
+    const asked = parse(changes, request.body);
+    if ('refused' in asked) return asked.refused;
+    const { fields } = asked;
+    if (fields.sku !== undefined && fields.sku !== found.sku) return errorAnswer(422, 'sku: cannot be changed');
+    const refusal = unknown(fields.products);
+    if (refusal !== null) return refusal;
+    const changed = {
+      ...found,
+      products: [...new Set([...found.products, ...(fields.products ?? [])])],
+      fields: { ...found.fields, ...fields },
+      updatedAt: time.now(),
+    };
+    packages.set(changed.sku, changed);
+    return packageAnswer(changed);
+  }
+
+  /** The package alone: the assets in it cannot be deleted (interface, 4.5). */
+  function remove(request: OperationRequest): Answer {
+    const found = own(request);
+    if ('status' in found) return found;
+    packages.delete(found.sku);
+    return packageAnswer(found);
+  }
+
+  return { create, read, update, remove };
+}
+
+/** Interface, 4.5; with the version in the path and without (section 9). */
+export function packageOperations(packaging: Packaging): Operation[] {
+  const { create, read, update, remove } = createPackages(packaging);
+  const common = { section: '4.5', token: false, format: 'json' } as const;
+  return ['/v4/packages', '/packages'].flatMap((path): Operation[] => [
+    { ...common, method: 'POST', path, summary: 'Create a package', request: creation, operate: create },
+    { ...common, method: 'GET', path: `${path}/:sku`, summary: 'Read a package', operate: read },
+    {
+      ...{ ...common, method: 'PUT', path: `${path}/:sku`, summary: 'Update a package' },
+      ...{ request: changes, operate: update },
+    },
+    { ...common, method: 'DELETE', path: `${path}/:sku/assets`, summary: 'Delete a package', operate: remove },
+  ]);
+}
