@@ -26,6 +26,19 @@ export async function mutate(catalog: Catalog, request: IncomingMessage): Promis
   }
 }
 
+/** Does what the body, which is JSON, asks for. */
+export async function control(act: (body: unknown) => Answer, request: IncomingMessage): Promise<Answer> {
+  const body = await readBody(request, MAX_BODY_BYTES);
+  if (body === null) return errorAnswer(413, `at most ${MAX_BODY_BYTES} bytes are taken`);
+  let asked: unknown;
+  try {
+    asked = JSON.parse(body.toString());
+  } catch (error) {
+    return errorAnswer(422, messageOf(error));
+  }
+  return act(asked);
+}
+
 /**
  * `GET /_sandbox/truth`: the living products as of the request, in the order of the listing, as lines of JSON. Which
  * ones they are is noted at once (8 bytes each); their text is made as it is read.

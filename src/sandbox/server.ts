@@ -3,18 +3,24 @@ import { createServer, type ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { CatchwordError, messageOf } from '../errors.ts';
+import { type AccountControl, accountControls } from './accounts-control.ts';
+import { createDirectory } from './accounts-directory.ts';
 import { type Answer, errorAnswer } from './answer.ts';
-import type { TokenState } from './authentication.ts';
 import { type Catalog, createCatalog } from './catalog.ts';
 import { churn } from './churn.ts';
-import { mutate, truth } from './control.ts';
+import { control as controlled, mutate, truth } from './control.ts';
 import { createNumbering } from './numbering.ts';
 import type { Operation } from './operation.ts';
+import { credentialOperations } from './operations/credentials.ts';
+import { licenseOperations } from './operations/licenses.ts';
+import { packageOperations } from './operations/packages.ts';
 import { productOperations, type Shelf } from './operations/products.ts';
+import { userOperations } from './operations/users.ts';
 import { SANDBOX_DEFAULTS, type SandboxOptions } from './options.ts';
 import type { RequestEntry, RequestLog } from './request-log.ts';
 import { type Handle, serviceHandler } from './service.ts';
 import { createTimeline } from './timeline.ts';
+import { createTitles } from './titles.ts';
 
 /** A running stand-in of the service, at 127.0.0.1 only. */
 export interface Sandbox {
@@ -28,13 +34,15 @@ export interface Sandbox {
 }
 
 /** `/_sandbox/…`: not part of the interface; never limited, delayed, damaged or logged. */
-function controlHandler(shelf: Shelf, log: RequestLog): Handle {
+function controlHandler(shelf: Shelf, controls: ReadonlyMap<string, AccountControl>, log: RequestLog): Handle {
   const send = (response: ServerResponse, { status, body }: Answer) => {
     response.writeHead(status, { 'Content-Type': 'application/json' }).end(body);
   };
   return async (request, target, response) => {
     const operation = `${request.method} ${target.path}`;
-    if (operation === 'POST /_sandbox/mutate') send(response, await mutate(shelf.catalog, request));
+    const act = request.method === 'POST' ? controls.get(target.path) : undefined;
+    if (act !== undefined) send(response, await controlled(act, request));
+    else if (operation === 'POST /_sandbox/mutate') send(response, await mutate(shelf.catalog, request));
     else if (operation === 'GET /_sandbox/requests')
       send(response, { status: 200, body: JSON.stringify(log.entries()) });
     else if (operation === 'GET /_sandbox/truth') {
@@ -61,13 +69,17 @@ export async function startSandbox(given: Partial<SandboxOptions> = {}): Promise
   const time = createTimeline(clock);
   const catalog = createCatalog({ ...options, clock: time });
   const shelf: Shelf = { catalog, numbering: createNumbering(seed), seed, details, maxPerPage };
+  const titleOf = createTitles(shelf);
+  const directory = createDirectory(options, shelf.numbering, titleOf);
   const operations: Operation[] = [
     ...productOperations(shelf),
-    // Here: ...accountOperations(accounts), ...packageOperations(packages), made above with { seed, time, … }.
+    ...licenseOperations(directory, time),
+    ...credentialOperations(directory),
+    ...userOperations(directory),
+    ...packageOperations({ seed, time, isProduct: (vbid) => titleOf(vbid) !== null }),
   ];
-  const tokenState = (token: string): TokenState => (token === options.accessToken ? 'valid' : 'unknown');
-  const service = serviceHandler({ operations, tokenState, signal }, options);
-  const control = controlHandler(shelf, service.log);
+  const service = serviceHandler({ operations, tokenState: (token) => directory.tokenState(token), signal }, options);
+  const control = controlHandler(shelf, accountControls(directory, options), service.log);
 
   const server = createServer((request, response) => {
     const [path = '/', query = ''] = (request.url ?? '/').split('?', 2);
