@@ -35,7 +35,7 @@ export function authentication(options: SandboxOptions, tokenState: (token: stri
     if (typeof apiKey !== 'string') return refusalAnswer(format, 401, `${apiKeyHeader} is missing`);
     if (token && accessToken === null) return refusalAnswer(format, 401, `${accessTokenHeader} is missing`);
     if (!keys.has(apiKey)) return refusalAnswer(format, 403, 'API key is not valid');
-    if (!token) return { apiKey, accessToken: accessToken === null ? null : String(accessToken) };
+    if (token !== true) return { apiKey, accessToken: accessToken === null ? null : String(accessToken) };
     const state = tokenState(String(accessToken));
     return state === 'valid' ? { apiKey, accessToken: String(accessToken) } : tokenRefusal(format, state);
   };

@@ -23,8 +23,8 @@ export interface Operation {
   /** Section of the interface. */
   readonly section: string;
   readonly summary: string;
-  /** Whether an access token is needed besides the API key. */
-  readonly token: boolean;
+  /** Whether an access token is needed besides the API key; `any`: one that is not valid, too. */
+  readonly token: boolean | 'any';
   /** In which language answers and errors are. */
   readonly format: 'json' | 'xml';
   readonly query?: z.ZodType;
@@ -32,6 +32,8 @@ export interface Operation {
   readonly response?: z.ZodType;
   /** Whether it may change what the sandbox holds, so that the journal keeps it. Default: all but GET. */
   readonly changes?: boolean;
+  /** What the journal keeps in place of the body, where that holds a secret. Default: the body. */
+  readonly kept?: (body: Buffer) => Buffer;
   /** Whether `--faults` strikes it. Default: no. */
   readonly faults?: boolean;
   /** At once, so that changes happen in the order in which the journal holds them and at the time it says. */

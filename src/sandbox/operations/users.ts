@@ -1,10 +1,10 @@
 import { z } from 'zod';
 import { CatchwordError } from '../../errors.ts';
 import type { XmlElement } from '../../xml/read.ts';
-import type { XmlTree } from '../../xml/write.ts';
+import { writeXml, type XmlTree } from '../../xml/write.ts';
 import type { User } from '../accounts.ts';
 import type { Directory } from '../accounts-directory.ts';
-import { type Answer, refusalAnswer, xmlAnswer } from '../answer.ts';
+import { type Answer, xmlAnswer } from '../answer.ts';
 import { CODES, codeAnswer } from '../custom-codes.ts';
 import type { Operation, OperationRequest } from '../operation.ts';
 import { readXmlBody } from '../xml-body.ts';
@@ -89,6 +89,21 @@ function create(directory: Directory, { body, apiKey }: OperationRequest): Answe
   return codeAnswer(422, CODES.malformed, issues.join('; '));
 }
 
+/** Creates the same user; nothing where the body creates none. */
+function withoutPassword(body: Buffer): Buffer {
+  try {
+    const { name, children } = readXmlBody(body, 'user');
+    const content = children.map((child) => ({
+      name: child.name,
+      content: child.name === 'password' ? 'not kept' : child.text,
+    }));
+    return Buffer.from(writeXml({ name, content }));
+  } catch (error) {
+    if (error instanceof CatchwordError) return Buffer.alloc(0);
+    throw error;
+  }
+}
+
 function read(directory: Directory, { values, apiKey }: OperationRequest): Answer {
   const id = values.id ?? '';
   const { accounts } = directory.of(apiKey);
@@ -98,9 +113,8 @@ function read(directory: Directory, { values, apiKey }: OperationRequest): Answe
 
 /** Takes a stale token: whose it was still says who asks. */
 function resetAccess(directory: Directory, { accessToken, apiKey }: OperationRequest): Answer {
-  if (accessToken === null) return refusalAnswer('xml', 401, 'The access token is missing');
   const { accounts } = directory.of(apiKey);
-  const holder = accounts.byToken(accessToken);
+  const holder = accounts.byToken(accessToken ?? '');
   if (holder === null) return codeAnswer(404, CODES.userNotFound);
   accounts.reset(holder.user);
   return xmlAnswer(200, { name: 'user', content: [{ name: 'guid', content: holder.user.guid }] });
@@ -112,6 +126,7 @@ export function userOperations(directory: Directory): Operation[] {
   return ['.xml', ''].flatMap((suffix): Operation[] => [
     {
       ...{ ...common, method: 'POST', path: `/v3/users${suffix}`, summary: 'Create a user' },
+      kept: withoutPassword,
       operate: (request) => create(directory, request),
     },
     {
@@ -120,6 +135,7 @@ export function userOperations(directory: Directory): Operation[] {
     },
     {
       ...{ ...common, method: 'POST', path: `/v3/users/reset_access${suffix}`, summary: "Reset a user's access token" },
+      token: 'any',
       operate: (request) => resetAccess(directory, request),
     },
   ]);
