@@ -1,0 +1,151 @@
+import { describe, expect, it } from 'vitest';
+import type { Sandbox } from '../../src/sandbox/server.ts';
+import { sandboxFor } from './client.ts';
+import { callerHeaders, control, exchange, golden } from './exchange.ts';
+
+/** The users of the files, with the guids and tokens that are in them. */
+async function withUsers(): Promise<Sandbox> {
+  const sandbox = await sandboxFor({ items: 10 });
+  const user = (reference: string | undefined, email: string, guid: string, access_token: string) =>
+    control(sandbox, 'user', { reference, email, guid, access_token });
+  await user('reader-1', 'reader-1@example.com', '4T6Z1B5N0C3D7G2H8J4P', 'f7d2k9s4m1x8q3w6v5t0z2b7n4c9g1h3');
+  await user(undefined, 'full.user@example.com', '7Q2M9XW4TZ1B5N8C3DGK', 'p6j4h8g2d7c3n0b5z1t6w4x8q2v7m9k3');
+  await user('reader-2', 'reader-2@example.com', '9V7Q2X8W4T6Z1B5N0C3D', 'k3m9v7q2x8w4t6z1b5n0c3d7g2h8j4p6');
+  await user('Tom & "Jerry" <é>', 'tom@example.com', '2H8J4P6K3M9V7Q2X8W4T', 'z1b5n0c3d7g2h8j4p6k3m9v7q2x8w4t6');
+  await user('left', 'left@example.com', 'LEFTLEFT', 'a0a1a2a3a4a5a6a7a8a9b0b1b2b3b4b5');
+  await control(sandbox, 'expire', { reference: 'left' });
+  return sandbox;
+}
+
+async function withLicenses(): Promise<Sandbox> {
+  const sandbox = await withUsers();
+  const grant = (sku: string, more: object) =>
+    control(sandbox, 'grant', { reference: 'reader-1', sku, isbn: sku, ...more });
+  const hydrology = {
+    imprint: 'Harbour Lane',
+    publisher: 'Harbour Lane Press',
+    name: 'Elements of Hydrology',
+    kind: 'book',
+  };
+  await grant('9780000000019', {
+    ...{ imprint: 'Quill', publisher: 'Quill & Anchor', name: 'Principles of <Botany>', kind: 'book' },
+    ...{ type: 'downloadable', expiration: 'never', code_use: 'code-api' },
+  });
+  await grant('9780000000026', {
+    ...{ ...hydrology, type: 'online', term: '180', code_use: 'add-drop', expiration: '2099-12-31' },
+  });
+  await grant('9780000000026', {
+    ...{ ...hydrology, type: 'downloadable', code_use: 'p+e', expiration: 'Thu, 10 Mar 2016 22:14:54 GMT' },
+  });
+  return sandbox;
+}
+
+const READER = callerHeaders('f7d2k9s4m1x8q3w6v5t0z2b7n4c9g1h3');
+
+describe('the bytes of credentials (4.3)', () => {
+  it('one', async () => {
+    const sandbox = await withUsers();
+    const answer = await exchange(sandbox, 'POST /v3/credentials.xml', golden('credentials-one-request'));
+    expect(answer).toEqual({
+      status: 200,
+      contentType: 'application/xml; charset=utf-8',
+      text: golden('credentials-one-response'),
+    });
+  });
+
+  it('many, good and failed, in the order asked', async () => {
+    const sandbox = await withUsers();
+    const answer = await exchange(sandbox, 'POST /v3/credentials.xml', golden('credentials-request'));
+    expect(answer.status).toBe(200);
+    expect(answer.text).toBe(golden('credentials-response'));
+  });
+
+  it('are the same however the request is written', async () => {
+    const sandbox = await withUsers();
+    const request = golden('credentials-request');
+    const variants = [
+      request.replaceAll(/<credential ([^>]*)\/>/g, '<credential $1></credential>'),
+      request.replaceAll('><credential', '>\n\t<credential\n ').replace('<?xml version="1.0" encoding="UTF-8"?>\n', ''),
+      request
+        .replace('reference="reader-1" access-token="f7', 'access-token="f7')
+        .replace('g1h3"/>', `g1h3" reference='reader-1' />`),
+      `\ufeff${request.replace('<credentials>', '<!-- all of them --><credentials>')}\n`,
+      request.replace('&lt;é&gt;', '&#60;&#xe9;&#62;'),
+    ];
+    expect(new Set([...variants, request]).size).toBe(6);
+    for (const variant of variants) {
+      const { text } = await exchange(sandbox, 'POST /v3/credentials.xml', variant);
+      expect(text).toBe(golden('credentials-response'));
+    }
+  });
+});
+
+describe('the bytes of licenses (4.2)', () => {
+  it.each([
+    ['none', 'sku=9780000000033'],
+    ['one', 'sku=9780000000019'],
+    ['one', 'sku=9780000000019&license_type=all'],
+    ['two', 'sku=9780000000026'],
+  ])('%s: %s', async (name, query) => {
+    const sandbox = await withLicenses();
+    const answer = await exchange(sandbox, `GET /v3/licenses.xml?${query}`, null, READER);
+    expect(answer).toEqual({
+      status: 200,
+      contentType: 'application/xml; charset=utf-8',
+      text: golden(`licenses-${name}`),
+    });
+  });
+});
+
+describe('the bytes of users (4.5)', () => {
+  it.each([
+    ['reference', '5N8C3DGK7Q2M9XW4TZ1B', 'q2x8w4t6z1b5n0c3d7g2h8j4p6k3m9v7'],
+    ['full', '1B5N8C3DGK7Q2M9XW4TZ', 'w4t6z1b5n0c3d7g2h8j4p6k3m9v7q2x8'],
+  ])('a %s user, created and read', async (kind, guid, token) => {
+    const sandbox = await sandboxFor({ items: 0 });
+    const email = kind === 'full' ? 'ada@example.com' : 'pupil-7@example.com';
+    const expected = golden(`user-${kind}-response`);
+    const created = await exchange(sandbox, 'POST /v3/users.xml', golden(`user-${kind}-request`));
+    const values = created.text.match(/<guid>([0-9A-Z]{20})<\/guid><access-token>([0-9a-z]{34})<\/access-token>/);
+    const [, madeGuid = '', madeToken = ''] = values ?? [];
+    const madeEmail = kind === 'full' ? email : `${madeGuid.toLowerCase()}@users.example`;
+    // What the sandbox makes itself is put in place of what the file has; all else is to the byte.
+    const same = expected.replace(guid, madeGuid).replace(token, madeToken).replace(email, madeEmail);
+    expect([created.status, created.text]).toEqual([200, same]);
+    const read = await exchange(sandbox, `GET /v3/users.xml/${madeGuid}`);
+    expect(read.text).toBe(same);
+  });
+
+  it('a user whose guid and token are those of the file', async () => {
+    const sandbox = await sandboxFor({ items: 0 });
+    await control(sandbox, 'user', {
+      ...{ reference: 'pupil-7', email: 'pupil-7@example.com', first_name: 'Élodie', last_name: 'Dubois & Fils' },
+      ...{ guid: '5N8C3DGK7Q2M9XW4TZ1B', access_token: 'q2x8w4t6z1b5n0c3d7g2h8j4p6k3m9v7' },
+    });
+    const { text } = await exchange(sandbox, 'GET /v3/users.xml/pupil-7');
+    expect(text).toBe(golden('user-reference-response'));
+  });
+});
+
+describe('the bytes of errors (7)', () => {
+  it('601: the access token is no longer valid', async () => {
+    const sandbox = await withUsers();
+    await control(sandbox, 'expire', { reference: 'reader-1' });
+    const answer = await exchange(sandbox, 'GET /v3/licenses.xml', null, READER);
+    expect([answer.status, answer.text]).toEqual([200, golden('error-601')]);
+  });
+
+  it.each([469, 474])('%i: inside a 200', async (code) => {
+    const sandbox = await withUsers();
+    await control(sandbox, 'fail', { reference: 'reader-1', code });
+    const answer = await exchange(sandbox, 'GET /v3/licenses.xml', null, READER);
+    expect([answer.status, answer.text]).toEqual([200, golden(`error-${code}`)]);
+  });
+
+  it('650: more records than are taken', async () => {
+    const sandbox = await withUsers();
+    const many = `<credentials>${'<credential reference="reader-1"/>'.repeat(10_001)}</credentials>`;
+    const answer = await exchange(sandbox, 'POST /v3/credentials.xml', many);
+    expect([answer.status, answer.text]).toEqual([400, golden('error-650')]);
+  });
+});
