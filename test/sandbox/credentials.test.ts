@@ -1,0 +1,153 @@
+import { describe, expect, it } from 'vitest';
+import type { Sandbox } from '../../src/sandbox/server.ts';
+import { sandboxFor } from './client.ts';
+import { callerHeaders, control, errorOf, exchange, outcomes, rootOf } from './exchange.ts';
+
+/** The interface asks for the API key alone. */
+function verify(sandbox: Sandbox, credentials: string, key = 'SANDBOXKEY') {
+  return exchange(
+    sandbox,
+    'POST /v3/credentials.xml',
+    `<credentials>${credentials}</credentials>`,
+    callerHeaders(null, key),
+  );
+}
+
+async function attributesOf(sandbox: Sandbox, reference: string) {
+  const answer = await verify(sandbox, `<credential reference="${reference}"/>`);
+  const [element] = rootOf(answer).children;
+  const value = (name: string) => element?.attributes.get(name) ?? '';
+  return { guid: value('guid'), token: value('access-token'), email: value('email') };
+}
+
+describe('4.3 verify credentials', () => {
+  it('rule 3: a reference user is verified by the reference alone', async () => {
+    const sandbox = await sandboxFor({ items: 0 });
+    expect(outcomes(await verify(sandbox, '<credential reference="user-0000001"/>'))).toEqual(['user-0000001']);
+  });
+
+  it('rule 4: answers with the current valid token and guid', async () => {
+    const sandbox = await sandboxFor({ items: 0 });
+    const before = await attributesOf(sandbox, 'sandbox-reader');
+    expect(before.token).toBe('sandboxtoken');
+    expect((await exchange(sandbox, 'POST /v3/users/reset_access.xml')).status).toBe(200);
+    const after = await attributesOf(sandbox, 'sandbox-reader');
+    expect(after).toEqual({ ...before, token: expect.stringMatching(/^[0-9a-z]{34}$/) });
+    expect(rootOf(await exchange(sandbox, 'GET /v3/licenses.xml', null, callerHeaders(after.token))).name).toBe(
+      'licenses',
+    );
+  });
+
+  it('the submission matrix: reference users by token, reference or guid, together too', async () => {
+    const sandbox = await sandboxFor({ items: 0 });
+    const { guid, token } = await attributesOf(sandbox, 'user-0000002');
+    const [reference, byGuid, byToken] = ['reference="user-0000002"', `guid="${guid}"`, `access-token="${token}"`];
+    const combinations = [
+      ...[reference, byGuid, byToken, `${reference} ${byGuid}`, `${reference} ${byToken}`, `${byGuid} ${byToken}`],
+      ...[`${reference} ${byGuid} ${byToken}`, `${reference} guid="" access-token=""`, `${reference} other="x"`],
+    ];
+    const asked = combinations.map((attributes) => `<credential ${attributes}/>`).join('');
+    expect(outcomes(await verify(sandbox, asked))).toEqual(combinations.map(() => 'user-0000002'));
+  });
+
+  it('the submission matrix: full users by token or guid; email and password are not submitted', async () => {
+    const sandbox = await sandboxFor({ items: 0 });
+    const user = { email: 'full@example.com', guid: 'FULLUSER', access_token: 'fulltoken' };
+    await control(sandbox, 'user', user);
+    const answer = await verify(
+      sandbox,
+      '<credential access-token="fulltoken"/><credential guid="FULLUSER"/><credential email="full@example.com"/>' +
+        '<credential guid="FULLUSER" password="x"/><credential/>',
+    );
+    expect(outcomes(answer)).toEqual(['', '', '650', '650', '650']);
+    const [first, , third] = rootOf(answer).children;
+    expect(Object.fromEntries(first?.attributes ?? [])).toEqual({
+      ...{ email: 'full@example.com', 'access-token': 'fulltoken', guid: 'FULLUSER', reference: '' },
+    });
+    expect(third?.attributes.get('message')).toMatch(/email is not submitted/);
+  });
+
+  it('what is sent names one user, not two', async () => {
+    const sandbox = await sandboxFor({ items: 0 });
+    const { guid, token } = await attributesOf(sandbox, 'user-0000002');
+    const answer = await verify(
+      sandbox,
+      `<credential reference="user-0000001" guid="${guid}"/><credential reference="user-0000001" access-token="${token}"/>` +
+        `<credential reference="nobody" access-token="${token}"/>`,
+    );
+    expect(outcomes(answer)).toEqual(['603', '603', '603']);
+  });
+
+  it('7: 601 for a stale token, 603 for an unknown reference, each in place of its credential', async () => {
+    const sandbox = await sandboxFor({ items: 0 });
+    const { token } = await attributesOf(sandbox, 'user-0000004');
+    await control(sandbox, 'expire', { reference: 'user-0000004' });
+    const answer = await verify(
+      sandbox,
+      `<credential access-token="${token}"/><credential reference="user-0000004"/><credential reference="nobody"/>` +
+        `<credential reference="user-0000004" access-token="${token}"/><credential reference="user-0000005" access-token="x"/>`,
+    );
+    expect(answer.status).toBe(200);
+    expect(outcomes(answer)).toEqual(['601', 'user-0000004', '603', '601', '601']);
+  });
+
+  it('no error repeats the token that was sent', async () => {
+    const sandbox = await sandboxFor({ items: 0 });
+    const { text } = await verify(sandbox, '<credential access-token="s3cr3t" guid="G" reference="nobody"/>');
+    expect(text).toMatch(/<error code="603" [^>]*reference="nobody" guid="G" email=""><\/error>/);
+    expect(text).not.toMatch(/s3cr3t/);
+  });
+
+  it('rule 2: users of another key cannot be verified, in neither direction, by nothing', async () => {
+    const sandbox = await sandboxFor({ items: 0 });
+    expect(outcomes(await verify(sandbox, '<credential reference="user-0000001"/>', 'OTHERKEY'))).toEqual(['603']);
+    expect(outcomes(await verify(sandbox, '<credential access-token="sandboxtoken"/>', 'OTHERKEY'))).toEqual(['603']);
+    expect(outcomes(await verify(sandbox, '<credential reference="other-user-0000001"/>'))).toEqual(['603']);
+    expect(outcomes(await verify(sandbox, '<credential access-token="othersandboxtoken"/>'))).toEqual(['603']);
+    const own = await verify(
+      sandbox,
+      '<credential reference="other-user-0000001"/><credential access-token="othersandboxtoken"/>',
+      'OTHERKEY',
+    );
+    expect(outcomes(own)).toEqual(['other-user-0000001', 'other-reader']);
+    const guid = rootOf(own).children[0]?.attributes.get('guid');
+    expect(outcomes(await verify(sandbox, `<credential guid="${guid}"/>`))).toEqual(['603']);
+  });
+
+  it('8: takes 10,000 records in a request, in order, and no more', async () => {
+    const sandbox = await sandboxFor({ items: 0, users: 20_000 });
+    const references = Array.from({ length: 10_000 }, (_, at) => `user-${String(20_000 - at).padStart(7, '0')}`);
+    const asked = references.map((reference) => `<credential reference="${reference}"/>`);
+    expect(outcomes(await verify(sandbox, asked.join('')))).toEqual(references);
+    // With end tags there are twice as many tags.
+    const ended = references.map((reference) => `<credential reference="${reference}"></credential>`);
+    expect(outcomes(await verify(sandbox, ended.join('')))).toEqual(references);
+    expect(errorOf(await verify(sandbox, `${asked.join('')}${asked[0]}`))).toEqual([400, '650']);
+  });
+
+  it.each([
+    ['no body', ''],
+    ['no credentials', '<credentials/>'],
+    ['another root', '<credential reference="user-0000001"/>'],
+    ['two roots', '<credentials><credential reference="a"/></credentials><credentials/>'],
+    ['other elements', '<credentials><credential reference="a"/><user/></credentials>'],
+    ['no XML', '{"credentials":[]}'],
+    ['an open tag', '<credentials><credential reference="a"></credentials>'],
+    ['an attribute twice', '<credentials><credential reference="a" reference="b"/></credentials>'],
+  ])('%s: 650 with 400', async (_, body) => {
+    const sandbox = await sandboxFor({ items: 0 });
+    const answer = await exchange(sandbox, 'POST /v3/credentials.xml', body);
+    expect(errorOf(answer)).toEqual([400, '650']);
+    expect(rootOf(answer).attributes.get('message')).toMatch(/^Malformed credentials request: /);
+  });
+
+  it('asks for the API key, and for no access token', async () => {
+    const sandbox = await sandboxFor({ items: 0 });
+    const body = '<credentials><credential reference="user-0000001"/></credentials>';
+    const status = async (headers: Record<string, string>) =>
+      (await exchange(sandbox, 'POST /v3/credentials.xml', body, headers)).status;
+    expect(await status({})).toBe(401);
+    expect(await status(callerHeaders(null, 'WRONG'))).toBe(403);
+    expect(await status(callerHeaders('a token that never was'))).toBe(200);
+  });
+});
