@@ -1,0 +1,193 @@
+import { describe, expect, it } from 'vitest';
+import { createNumbering } from '../../src/sandbox/numbering.ts';
+import { SANDBOX_DEFAULTS } from '../../src/sandbox/options.ts';
+import type { Sandbox } from '../../src/sandbox/server.ts';
+import { get, getPage, sandboxFor } from './client.ts';
+import { callerHeaders, control, errorOf, exchange, rootOf } from './exchange.ts';
+
+type Attributes = Readonly<Record<string, string>>;
+
+async function licensesOf(sandbox: Sandbox, query = '', token = 'sandboxtoken'): Promise<Attributes[]> {
+  const root = rootOf(await exchange(sandbox, `GET /v3/licenses.xml${query}`, null, callerHeaders(token)));
+  expect(root.name).toBe('licenses');
+  return root.children.filter(({ name }) => name === 'license').map(({ attributes }) => Object.fromEntries(attributes));
+}
+
+async function countsOf(sandbox: Sandbox, query = ''): Promise<string[]> {
+  const root = rootOf(await exchange(sandbox, `GET /v3/licenses.xml${query}`));
+  const summary = root.children.filter(({ name }) => name === 'summary');
+  return summary.flatMap(({ attributes }) => [...attributes.values()]);
+}
+
+const vbid = (index: number) => createNumbering(SANDBOX_DEFAULTS.seed).vbid(index);
+const READER = { reference: 'sandbox-reader' };
+
+describe('4.2 read licenses', () => {
+  it('rule 1: without a query, all products of the account with their expirations', async () => {
+    const sandbox = await sandboxFor({ items: 10 });
+    const found = await licensesOf(sandbox);
+    expect(found.map(({ sku, type, expiration }) => [sku, type, expiration])).toEqual([
+      [vbid(0), 'online', 'never'],
+      [vbid(0), 'downloadable', 'never'],
+      [vbid(1), 'downloadable', 'Thu, 10 Mar 2016 22:14:54 GMT'],
+      [vbid(2), 'online', '2099-12-31'],
+      [vbid(3), 'downloadable', 'Thu, 31 Dec 2099 23:59:59 GMT'],
+      [vbid(4), 'online', 'never'],
+      ['BOOKSHELF-TUTORIAL', 'download', 'never'],
+    ]);
+  });
+
+  it('2.3: each has all attributes, of titles of the catalog', async () => {
+    const sandbox = await sandboxFor({ items: 10, details: true });
+    const names = [
+      'imprint',
+      'publisher',
+      'name',
+      'sku',
+      'isbn',
+      'part_of',
+      'term',
+      'code-use',
+      'kind',
+      'type',
+      'expiration',
+    ];
+    const found = await licensesOf(sandbox);
+    for (const license of found) expect(Object.keys(license)).toEqual(names);
+    const { items } = await getPage(sandbox);
+    const item = items.find((one) => one.vbid === vbid(1));
+    const license = found.find(({ sku }) => sku === vbid(1));
+    expect(license).toMatchObject({ name: item?.title, publisher: item?.publisher, kind: item?.kind, isbn: vbid(1) });
+    expect(new Set(found.map((one) => one['code-use']))).toEqual(
+      new Set(['code-api', 'add-drop', 'promotional', 'p+e', 'demo']),
+    );
+  });
+
+  it('2.3: counts what is listed and has not expired, and all', async () => {
+    const sandbox = await sandboxFor({ items: 10 });
+    expect(await countsOf(sandbox)).toEqual(['6', '7']);
+    expect(await countsOf(sandbox, '?license_type=online')).toEqual(['3', '7']);
+    expect(await countsOf(sandbox, `?sku=${vbid(1)}`)).toEqual(['0', '7']);
+    expect(await countsOf(sandbox, '?sku=9780000000019')).toEqual([]);
+  });
+
+  it('rule 2: with a sku, that title only; an empty element where it is not licensed', async () => {
+    const sandbox = await sandboxFor({ items: 10 });
+    expect(await licensesOf(sandbox, `?sku=${vbid(2)}`)).toMatchObject([{ sku: vbid(2), type: 'online' }]);
+    expect(await licensesOf(sandbox, '?sku=BOOKSHELF-TUTORIAL')).toHaveLength(1);
+    expect((await get(sandbox, `/v3/licenses.xml?sku=${vbid(9)}`)).bytes.toString()).toMatch(/\n<licenses\/>$/);
+  });
+
+  it('rule 3: a title with both licenses is two elements, one per type', async () => {
+    const sandbox = await sandboxFor({ items: 10 });
+    const types = async (query: string) =>
+      (await licensesOf(sandbox, `?sku=${vbid(0)}${query}`)).map(({ type }) => type);
+    expect(await types('')).toEqual(['online', 'downloadable']);
+    expect(await types('&license_type=all')).toEqual(['online', 'downloadable']);
+    expect(await types('&license_type=online')).toEqual(['online']);
+    expect(await types('&license_type=downloadable')).toEqual(['downloadable']);
+    expect(await types('&license_type=download')).toEqual(['downloadable']);
+  });
+
+  it('either word for downloadable finds what is written with the other', async () => {
+    const sandbox = await sandboxFor({ items: 10 });
+    for (const type of ['downloadable', 'download']) {
+      expect(await licensesOf(sandbox, `?sku=BOOKSHELF-TUTORIAL&license_type=${type}`)).toHaveLength(1);
+    }
+    expect(await licensesOf(sandbox, '?sku=BOOKSHELF-TUTORIAL&license_type=online')).toEqual([]);
+  });
+
+  it('refuses a query it cannot use', async () => {
+    const sandbox = await sandboxFor({ items: 10 });
+    for (const query of ['license_type=paper', 'license_type=', 'license_type=ONLINE', 'sku=']) {
+      const answer = await exchange(sandbox, `GET /v3/licenses.xml?${query}`);
+      expect([query, errorOf(answer)]).toEqual([query, [400, '400']]);
+      expect(rootOf(answer).attributes.get('message')).toMatch(`${query.split('=')[0]}: `);
+    }
+  });
+
+  it('rule 4: an error may come with 200, until it is taken back', async () => {
+    const sandbox = await sandboxFor({ items: 10 });
+    for (const code of [469, 474]) {
+      await control(sandbox, 'fail', { ...READER, code });
+      expect(errorOf(await exchange(sandbox, 'GET /v3/licenses.xml'))).toEqual([200, String(code)]);
+    }
+    await control(sandbox, 'fail', { ...READER, code: null });
+    expect(await licensesOf(sandbox)).toHaveLength(7);
+  });
+
+  it('5 rule 3: a stale token and one that never was yield 601, with 200', async () => {
+    const sandbox = await sandboxFor({ items: 10 });
+    await control(sandbox, 'expire', READER);
+    for (const token of ['sandboxtoken', 'unknown']) {
+      const answer = await exchange(sandbox, 'GET /v3/licenses.xml', null, callerHeaders(token));
+      expect(errorOf(answer)).toEqual([200, '601']);
+    }
+  });
+
+  it('a token of another key is none of this one', async () => {
+    const sandbox = await sandboxFor({ items: 10 });
+    const status = async (token: string, key: string) =>
+      errorOf(await exchange(sandbox, 'GET /v3/licenses.xml', null, callerHeaders(token, key)));
+    expect(await status('othersandboxtoken', 'SANDBOXKEY')).toEqual([200, '601']);
+    expect(await status('sandboxtoken', 'OTHERKEY')).toEqual([200, '601']);
+    expect(await status('othersandboxtoken', 'OTHERKEY')).toBeNull();
+  });
+
+  it('asks for key and token', async () => {
+    const sandbox = await sandboxFor({ items: 10 });
+    const error = async (headers: Record<string, string>) =>
+      errorOf(await exchange(sandbox, 'GET /v3/licenses.xml', null, headers));
+    expect(await error({})).toEqual([401, '401']);
+    expect(await error(callerHeaders(null))).toEqual([401, '401']);
+    expect(await error(callerHeaders('sandboxtoken', 'WRONG'))).toEqual([403, '403']);
+  });
+
+  it('is the same for the same seed', async () => {
+    const [one, same, other] = await Promise.all([1, 1, 2].map((seed) => sandboxFor({ items: 10, seed })));
+    if (!one || !same || !other) throw new Error('three sandboxes were started');
+    expect(await licensesOf(same)).toEqual(await licensesOf(one));
+    expect(await licensesOf(other)).not.toEqual(await licensesOf(one));
+  });
+});
+
+describe('3 the lifecycle of a license', () => {
+  it('duplicates are allowed without limit; one copy is kept, with the later expiration', async () => {
+    const sandbox = await sandboxFor({ items: 10 });
+    const sku = vbid(7);
+    const expirations = ['2016-01-01', 'Thu, 31 Dec 2099 23:59:59 GMT', '2030-01-01T00:00:00Z', 'never', '2040-01-01'];
+    const seen: (string | undefined)[] = [];
+    for (const [at, expiration] of expirations.entries()) {
+      const type = at % 2 === 0 ? 'downloadable' : 'download';
+      await control(sandbox, 'grant', { ...READER, sku, type, expiration });
+      const found = await licensesOf(sandbox, `?sku=${sku}`);
+      expect(found).toHaveLength(1);
+      seen.push(found[0]?.expiration);
+    }
+    expect(seen).toEqual([expirations[0], expirations[1], expirations[1], 'never', 'never']);
+  });
+
+  it('a license granted to another user is not in this account', async () => {
+    const sandbox = await sandboxFor({ items: 10 });
+    const user = { reference: 'pupil', guid: 'PUPIL007', access_token: 'pupiltoken' };
+    await control(sandbox, 'user', user);
+    await control(sandbox, 'grant', { guid: 'PUPIL007', sku: vbid(9), type: 'online', code_use: 'p+e' });
+    expect(await licensesOf(sandbox, '', 'pupiltoken')).toMatchObject([{ sku: vbid(9), 'code-use': 'p+e' }]);
+    expect(await licensesOf(sandbox, `?sku=${vbid(9)}`)).toEqual([]);
+  });
+
+  it('a grant that cannot be is refused by name', async () => {
+    const sandbox = await sandboxFor({ items: 10 });
+    const grant = async (body: object) => {
+      const { status, text } = await exchange(sandbox, 'POST /_sandbox/grant', JSON.stringify(body));
+      return [status, JSON.parse(text).errors[0]];
+    };
+    const good = { ...READER, sku: 'A', type: 'online' };
+    expect(await grant({ ...good, type: 'paper' })).toEqual([422, expect.stringMatching(/^type: /)]);
+    expect(await grant({ ...good, expiration: 'soon' })).toEqual([422, expect.stringMatching(/^expiration: never, /)]);
+    expect(await grant({ ...good, expiration: '2026-13-01' })).toEqual([422, expect.stringMatching(/^expiration: /)]);
+    expect(await grant({ ...good, sku: 'a\u0000' })).toEqual([422, expect.stringMatching(/^sku: .*XML/)]);
+    expect(await grant({ ...good, reference: 'nobody' })).toEqual([404, 'There is no such user']);
+    expect(await grant({ sku: 'A', type: 'online' })).toEqual([404, 'There is no such user']);
+  });
+});

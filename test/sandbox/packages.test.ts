@@ -1,0 +1,141 @@
+import { describe, expect, it } from 'vitest';
+import { createNumbering } from '../../src/sandbox/numbering.ts';
+import type { Sandbox } from '../../src/sandbox/server.ts';
+import { get, sandboxFor } from './client.ts';
+import { callerHeaders, exchange } from './exchange.ts';
+
+const vbid = (index: number) => createNumbering(1).vbid(index);
+
+type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
+
+async function send(sandbox: Sandbox, operation: `${Method} /${string}`, body?: unknown, key = 'SANDBOXKEY') {
+  const text = body === undefined ? null : JSON.stringify(body);
+  const answer = await exchange(sandbox, operation, text, callerHeaders(null, key));
+  expect(answer.contentType).toBe('application/json');
+  return { status: answer.status, json: JSON.parse(answer.text) as Record<string, unknown> };
+}
+
+const SHELF = {
+  sku: 'SHELF-1',
+  name: 'First year',
+  description: 'All of it',
+  publisher: 'Quill and Anchor',
+  list_price: 49.5,
+  library_id: 7,
+  products: [vbid(0), vbid(1)],
+  tags: ['science'],
+  download_license: { type: 'numdays', num_days: 180 },
+  online_license: { type: 'perpetual' },
+};
+
+describe('4.5 packages', () => {
+  it('are created and read, with all fields', async () => {
+    const sandbox = await sandboxFor({ items: 10 });
+    const created = await send(sandbox, 'POST /v4/packages', SHELF);
+    expect(created).toMatchObject({ status: 200, json: SHELF });
+    expect(created.json.created_on).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
+    expect(created.json.updated_on).toBe(created.json.created_on);
+    expect(await send(sandbox, 'GET /v4/packages/SHELF-1')).toEqual(created);
+    expect(await send(sandbox, 'GET /packages/SHELF-1')).toEqual(created);
+  });
+
+  it('have a SKU made where none is sent, and nulls where nothing is', async () => {
+    const sandbox = await sandboxFor({ items: 10 });
+    const skus = new Set<unknown>();
+    for (const name of ['a', 'b', 'c']) {
+      const { json } = await send(sandbox, 'POST /packages', { name, products: [] });
+      expect(json).toMatchObject({ name, description: null, list_price: null, online_license: null, tags: [] });
+      skus.add(json.sku);
+      expect((await send(sandbox, `GET /v4/packages/${json.sku}`)).json).toEqual(json);
+    }
+    expect(skus.size).toBe(3);
+  });
+
+  it('take numbers in quotes, and each type of license', async () => {
+    const sandbox = await sandboxFor({ items: 10 });
+    const body = {
+      ...{ ...SHELF, list_price: '49.50', library_id: '7' },
+      download_license: { type: 'numdays', num_days: '180' },
+      online_license: { type: 'absdate', details: '2030-01-31' },
+    };
+    expect((await send(sandbox, 'POST /v4/packages', body)).json).toMatchObject({
+      ...{ list_price: 49.5, library_id: 7, download_license: { type: 'numdays', num_days: 180 } },
+      online_license: { type: 'absdate', details: '2030-01-31' },
+    });
+  });
+
+  it('are updated: products are appended, each once, other fields replaced', async () => {
+    const sandbox = await sandboxFor({ items: 10 });
+    await send(sandbox, 'POST /v4/packages', SHELF);
+    const change = { name: 'Second year', products: [vbid(2), vbid(0), vbid(2)], tags: [], online_license: null };
+    const updated = await send(sandbox, 'PUT /v4/packages/SHELF-1', change);
+    const products = [vbid(0), vbid(1), vbid(2)];
+    expect(updated).toMatchObject({ status: 200, json: { ...SHELF, ...change, products } });
+    expect((await send(sandbox, 'GET /v4/packages/SHELF-1')).json).toEqual(updated.json);
+    expect(await send(sandbox, 'PUT /v4/packages/SHELF-1', { sku: 'OTHER' })).toMatchObject({
+      ...{ status: 422, json: { errors: ['sku: cannot be changed'] } },
+    });
+  });
+
+  it('4.5: can be deleted; the assets in them stay', async () => {
+    const sandbox = await sandboxFor({ items: 10 });
+    await send(sandbox, 'POST /v4/packages', SHELF);
+    expect((await send(sandbox, 'DELETE /v4/packages/SHELF-1/assets')).status).toBe(200);
+    expect((await send(sandbox, 'GET /v4/packages/SHELF-1')).status).toBe(404);
+    expect((await send(sandbox, 'DELETE /v4/packages/SHELF-1/assets')).status).toBe(404);
+    for (const index of [0, 1]) expect((await get(sandbox, `/v4/products/${vbid(index)}`)).status).toBe(200);
+    // Its SKU is free again.
+    expect((await send(sandbox, 'POST /v4/packages', SHELF)).status).toBe(200);
+  });
+
+  it('of another key are forbidden, unknown ones not found', async () => {
+    const sandbox = await sandboxFor({ items: 10 });
+    await send(sandbox, 'POST /v4/packages', SHELF);
+    const operations = [
+      'GET /v4/packages/SHELF-1',
+      'PUT /v4/packages/SHELF-1',
+      'DELETE /v4/packages/SHELF-1/assets',
+    ] as const;
+    for (const operation of operations) {
+      const body = operation.startsWith('PUT') ? { name: 'mine' } : undefined;
+      expect((await send(sandbox, operation, body, 'OTHERKEY')).status).toBe(403);
+      const unknown = operation.replace('SHELF-1', 'SHELF-2') as typeof operation;
+      expect(await send(sandbox, unknown, body)).toMatchObject({
+        ...{ status: 404, json: { errors: ['Package SHELF-2 not found'] } },
+      });
+    }
+    expect((await send(sandbox, 'GET /v4/packages/SHELF-1')).json).toMatchObject(SHELF);
+  });
+
+  it('that cannot be are refused with 422, each wrong field named', async () => {
+    const sandbox = await sandboxFor({ items: 10 });
+    await send(sandbox, 'POST /v4/packages', SHELF);
+    const fields = async (body: unknown) => {
+      const { status, json } = await send(sandbox, 'POST /v4/packages', body);
+      return [status, ...(json.errors as string[]).map((error) => error.split(':')[0])];
+    };
+    const other = { ...SHELF, sku: 'SHELF-2' };
+    expect(await fields({})).toEqual([422, 'name', 'products']);
+    expect(await fields([])).toEqual([422, 'body']);
+    expect(await fields(SHELF)).toEqual([422, 'sku']);
+    expect(await fields({ ...SHELF, sku: vbid(3) })).toEqual([422, 'sku']);
+    expect(await fields({ ...other, products: [vbid(0), vbid(10), '9780000000019'] })).toEqual([
+      422,
+      'products.1',
+      'products.2',
+    ]);
+    expect(await fields({ ...other, list_price: 'a lot', tags: 'science' })).toEqual([422, 'list_price', 'tags']);
+    expect(await fields({ ...other, online_license: { type: 'numdays' } })).toEqual([422, 'online_license.num_days']);
+    expect(await fields({ ...other, online_license: { type: 'numdays', num_days: 0 } })).toEqual([
+      422,
+      'online_license.num_days',
+    ]);
+    expect(await fields({ ...other, download_license: { type: 'absdate' } })).toEqual([
+      422,
+      'download_license.details',
+    ]);
+    expect(await fields({ ...other, download_license: { type: 'forever' } })).toEqual([422, 'download_license.type']);
+    expect((await send(sandbox, 'GET /v4/packages/SHELF-2')).status).toBe(404);
+    expect((await exchange(sandbox, 'POST /v4/packages', '{"name":')).status).toBe(400);
+  });
+});

@@ -1,0 +1,213 @@
+import { describe, expect, it } from 'vitest';
+import { createDirectory } from '../../src/sandbox/accounts-directory.ts';
+import { createNumbering } from '../../src/sandbox/numbering.ts';
+import { userOperations } from '../../src/sandbox/operations/users.ts';
+import { SANDBOX_DEFAULTS } from '../../src/sandbox/options.ts';
+import type { Sandbox } from '../../src/sandbox/server.ts';
+import { sandboxFor } from './client.ts';
+import { callerHeaders, control, errorOf, exchange, outcomes, rootOf } from './exchange.ts';
+
+function create(sandbox: Sandbox, elements: string, path = '/v3/users.xml' as const) {
+  return exchange(sandbox, `POST ${path}`, `<user>${elements}</user>`, callerHeaders(null));
+}
+
+async function fieldsOf(answer: ReturnType<typeof exchange>): Promise<Record<string, string>> {
+  const { children } = rootOf(await answer);
+  return Object.fromEntries(children.map(({ name, text }) => [name, text]));
+}
+
+function verify(sandbox: Sandbox, attributes: string) {
+  return exchange(sandbox, 'POST /v3/credentials.xml', `<credentials><credential ${attributes}/></credentials>`);
+}
+
+const FULL = '<email>ada@example.com</email><password>correct horse</password>';
+
+describe('4.5 create and read a user', () => {
+  it('a reference user can be verified at once, and has no licenses', async () => {
+    const sandbox = await sandboxFor({ items: 10 });
+    const user = await fieldsOf(create(sandbox, '<reference>pupil</reference><first-name>Ada</first-name>'));
+    expect(Object.keys(user)).toEqual(['email', 'first-name', 'last-name', 'guid', 'access-token', 'reference']);
+    expect(user).toMatchObject({ reference: 'pupil', 'first-name': 'Ada', 'last-name': '' });
+    expect(outcomes(await verify(sandbox, 'reference="pupil"'))).toEqual(['pupil']);
+    const licenses = await exchange(sandbox, 'GET /v3/licenses.xml', null, callerHeaders(user['access-token'] ?? ''));
+    expect(rootOf(licenses).children.map(({ name }) => name)).toEqual(['summary']);
+  });
+
+  it('is read by guid, reference or email, and only by the key that created it', async () => {
+    const sandbox = await sandboxFor({ items: 0 });
+    const user = await fieldsOf(create(sandbox, '<reference>a/b c&amp;d</reference><email>pupil@example.com</email>'));
+    for (const id of ['a/b c&d', user.guid ?? '', 'pupil@example.com']) {
+      for (const path of ['/v3/users.xml', '/v3/users'] as const) {
+        expect(await fieldsOf(exchange(sandbox, `GET ${path}/${encodeURIComponent(id)}`))).toEqual(user);
+      }
+    }
+    const of = (key: string, id: string) =>
+      exchange(sandbox, `GET /v3/users.xml/${id}`, null, callerHeaders(null, key));
+    expect(errorOf(await of('SANDBOXKEY', 'nobody'))).toEqual([404, '474']);
+    expect(errorOf(await of('OTHERKEY', user.guid ?? ''))).toEqual([404, '474']);
+    expect(await fieldsOf(of('SANDBOXKEY', 'user-0000001'))).toMatchObject({ reference: 'user-0000001' });
+  });
+
+  it('without .xml too, the answer is XML as well', async () => {
+    const sandbox = await sandboxFor({ items: 0 });
+    const answer = await exchange(sandbox, 'POST /v3/users', '<user><reference>pupil</reference></user>');
+    expect([answer.status, answer.contentType]).toEqual([200, 'application/xml; charset=utf-8']);
+  });
+
+  it('a full user has email and password, no reference; the password is in no answer', async () => {
+    const sandbox = await sandboxFor({ items: 0 });
+    const created = await create(sandbox, FULL);
+    const user = await fieldsOf(Promise.resolve(created));
+    expect(user).toMatchObject({ email: 'ada@example.com', reference: '' });
+    const answers = [
+      created,
+      await exchange(sandbox, `GET /v3/users.xml/${user.guid}`),
+      await verify(sandbox, `guid="${user.guid}"`),
+      await create(sandbox, FULL),
+      await create(sandbox, '<password>correct horse</password>'),
+      await create(sandbox, '<reference>r</reference><password>correct horse</password>'),
+    ];
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 409, 422, 422]);
+    expect(answers.filter(({ text }) => text.includes('correct horse'))).toEqual([]);
+  });
+
+  it('what is already in use is refused with 471, and changes nothing', async () => {
+    const sandbox = await sandboxFor({ items: 0 });
+    const first = await fieldsOf(create(sandbox, '<reference>pupil</reference><email>a@example.com</email>'));
+    const error = async (elements: string) => errorOf(await create(sandbox, elements));
+    expect(await error('<reference>pupil</reference>')).toEqual([409, '471']);
+    expect(await error('<reference>user-0000001</reference>')).toEqual([409, '471']);
+    expect(await error('<reference>sandbox-reader</reference>')).toEqual([409, '471']);
+    expect(await error('<email>A@EXAMPLE.com</email><password>p</password>')).toEqual([409, '471']);
+    expect(await fieldsOf(exchange(sandbox, 'GET /v3/users.xml/pupil'))).toEqual(first);
+    // Another key may use the same reference: it is tied to the key (4.3, rule 3).
+    const other = await exchange(
+      sandbox,
+      'POST /v3/users.xml',
+      '<user><reference>pupil</reference></user>',
+      callerHeaders(null, 'OTHERKEY'),
+    );
+    expect((await fieldsOf(Promise.resolve(other))).guid).not.toBe(first.guid);
+  });
+
+  it.each([
+    ['nobody', '', /^reference: /],
+    ['a full user without a password', '<email>a@example.com</email>', /^password: /],
+    ['a full user without an email', '<password>p</password>', /^reference: /],
+    ['a reference user with a password', '<reference>r</reference><password>p</password>', /^password: /],
+    ['an email that is none', '<email>ada</email><password>p</password>', /^email: /],
+    ['a reference that is too long', `<reference>${'r'.repeat(256)}</reference>`, /^reference: at most 255/],
+  ])('%s: 422, the field is named', async (_, elements, message) => {
+    const sandbox = await sandboxFor({ items: 0 });
+    const answer = await create(sandbox, elements);
+    expect(errorOf(answer)).toEqual([422, '650']);
+    expect(rootOf(answer).attributes.get('message')).toMatch(message);
+  });
+
+  it.each([
+    ['no body', ''],
+    ['another root', '<users/>'],
+    ['an element twice', '<user><reference>a</reference><reference>b</reference></user>'],
+    ['a DOCTYPE', '<!DOCTYPE user><user><reference>a</reference></user>'],
+  ])('%s: 650 with 400', async (_, body) => {
+    const sandbox = await sandboxFor({ items: 0 });
+    expect(errorOf(await exchange(sandbox, 'POST /v3/users.xml', body))).toEqual([400, '650']);
+  });
+
+  it('a redemption code grants a book once; errors come with 200 and create nobody', async () => {
+    const sandbox = await sandboxFor({ items: 20 });
+    const withCode = (reference: string, code: string) =>
+      create(sandbox, `<reference>${reference}</reference><redemption-code>${code}</redemption-code>`);
+    const user = await fieldsOf(withCode('one', 'SANDBOX-BOOK-2'));
+    const licenses = await exchange(sandbox, 'GET /v3/licenses.xml', null, callerHeaders(user['access-token'] ?? ''));
+    expect(rootOf(licenses).children[0]?.attributes.get('sku')).toBe(createNumbering(1).vbid(11));
+    expect(errorOf(await withCode('two', 'SANDBOX-BOOK-2'))).toEqual([200, '469']);
+    expect(errorOf(await withCode('two', 'SANDBOX-USED'))).toEqual([200, '469']);
+    expect(errorOf(await withCode('two', 'SANDBOX-FAILED'))).toEqual([200, '470']);
+    expect(errorOf(await withCode('two', 'NOSUCHCODE'))).toEqual([200, '468']);
+    expect(errorOf(await exchange(sandbox, 'GET /v3/users.xml/two'))).toEqual([404, '474']);
+    expect(errorOf(await withCode('two', 'SANDBOX-BOOK-1'))).toBeNull();
+  });
+
+  it('the same requests create the same users, whenever they come', async () => {
+    const make = async () => {
+      const sandbox = await sandboxFor({ items: 0 });
+      await control(sandbox, 'expire', { reference: 'user-0000001' });
+      await create(sandbox, '<reference>one</reference>');
+      return (await create(sandbox, FULL)).text;
+    };
+    expect(await make()).toBe(await make());
+  });
+
+  it('what a journal keeps of the request has no password, and creates the same user', () => {
+    const make = () => {
+      const directory = createDirectory(SANDBOX_DEFAULTS, createNumbering(1), () => null);
+      const operation = userOperations(directory).find(
+        ({ method, path }) => `${method} ${path}` === 'POST /v3/users.xml',
+      );
+      if (operation?.kept === undefined) throw new Error('nothing else is kept');
+      const send = (body: Buffer) =>
+        operation.operate({
+          ...{ values: {}, params: new URLSearchParams(), body, apiKey: 'SANDBOXKEY' },
+          accessToken: null,
+          fault: null,
+        });
+      return { send, kept: operation.kept };
+    };
+    const body = Buffer.from(`<user>${FULL}<first-name>A &amp; B</first-name></user>`);
+    const { send, kept } = make();
+    expect(kept(body).toString()).not.toMatch(/correct horse/);
+    expect(make().send(kept(body))).toEqual(send(body));
+    expect(kept(Buffer.from('<user><password>correct horse</user>')).toString()).toBe('');
+  });
+});
+
+describe("4.5 reset a user's access token", () => {
+  const reset = (sandbox: Sandbox, token: string | null, path = '/v3/users/reset_access.xml', key = 'SANDBOXKEY') =>
+    exchange(sandbox, `POST ${path as '/v3/users/reset_access'}`, null, callerHeaders(token, key));
+  const tokenOf = async (sandbox: Sandbox, reference: string) =>
+    rootOf(await verify(sandbox, `reference="${reference}"`)).children[0]?.attributes.get('access-token') ?? '';
+
+  it.each(['/v3/users/reset_access.xml', '/v3/users/reset_access'])(
+    'POST %s: then verify tells the new token',
+    async (path) => {
+      const sandbox = await sandboxFor({ items: 0 });
+      const answer = await reset(sandbox, 'sandboxtoken', path);
+      expect(errorOf(answer)).toBeNull();
+      const token = await tokenOf(sandbox, 'sandbox-reader');
+      expect(token).not.toBe('sandboxtoken');
+      // The reset itself tells no token: verify does.
+      expect(answer.text).not.toContain(token);
+      expect(outcomes(await verify(sandbox, 'access-token="sandboxtoken"'))).toEqual(['601']);
+      expect(outcomes(await verify(sandbox, `access-token="${token}"`))).toEqual(['sandbox-reader']);
+    },
+  );
+
+  it('takes the stale token itself, as often as asked', async () => {
+    const sandbox = await sandboxFor({ items: 0 });
+    await control(sandbox, 'expire', { reference: 'sandbox-reader' });
+    const tokens: string[] = [];
+    for (let times = 0; times < 3; times++) {
+      expect((await reset(sandbox, 'sandboxtoken')).status).toBe(200);
+      tokens.push(await tokenOf(sandbox, 'sandbox-reader'));
+    }
+    expect(new Set(tokens).size).toBe(3);
+  });
+
+  it('governs the catalog too', async () => {
+    const sandbox = await sandboxFor({ items: 1 });
+    await reset(sandbox, 'sandboxtoken');
+    const status = async (token: string) =>
+      (await exchange(sandbox, 'GET /v4/products', null, callerHeaders(token))).status;
+    expect(await status('sandboxtoken')).toBe(403);
+    expect(await status(await tokenOf(sandbox, 'sandbox-reader'))).toBe(200);
+  });
+
+  it('asks for both headers, and for a token of this key', async () => {
+    const sandbox = await sandboxFor({ items: 0 });
+    expect(errorOf(await reset(sandbox, null))).toEqual([401, '401']);
+    expect(errorOf(await reset(sandbox, 'never'))).toEqual([404, '474']);
+    expect(errorOf(await reset(sandbox, 'sandboxtoken', '/v3/users/reset_access', 'OTHERKEY'))).toEqual([404, '474']);
+    expect(await tokenOf(sandbox, 'sandbox-reader')).toBe('sandboxtoken');
+  });
+});
