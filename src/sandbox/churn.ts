@@ -1,5 +1,5 @@
 import type { Clock } from '../clock.ts';
-import type { Catalog } from './catalog.ts';
+import type { Mutation } from './catalog.ts';
 import { createRandom } from './random.ts';
 
 const MIN_TICK_MS = 20;
@@ -9,7 +9,7 @@ const MIN_TICK_MS = 20;
  * and in which order depends on the seed alone, when depends on the clock.
  */
 export async function churn(
-  catalog: Catalog,
+  mutate: (mutation: Mutation) => void,
   { perSecond, seed, clock, signal }: { perSecond: number; seed: number; clock: Clock; signal: AbortSignal },
 ): Promise<void> {
   const random = createRandom(seed);
@@ -24,7 +24,7 @@ export async function churn(
     }
     for (const due = ((clock.now() - startedAt) / 1000) * perSecond; done + 1 <= due; done++) {
       const chance = random();
-      catalog.mutate(chance < 0.4 ? { update: 1 } : chance < 0.7 ? { create: 1 } : { remove: 1 });
+      mutate(chance < 0.4 ? { update: 1 } : chance < 0.7 ? { create: 1 } : { remove: 1 });
     }
   }
 }

@@ -7,36 +7,38 @@ import { itemsFor, type Shelf } from './operations/products.ts';
 import { readBody } from './read-body.ts';
 
 const count = z.int().min(0).optional();
-const mutation = z.strictObject({ create: count, update: count, remove: count, seed: z.int().optional() });
+const mutationBody = z.strictObject({ create: count, update: count, remove: count, seed: z.int().optional() });
 
 const MAX_BODY_BYTES = 64 * 1024;
 /** Lines of truth written at once. */
 const PIECE = 1000;
 
+/** Changes what the sandbox holds, as the body asks, which is parsed from JSON. Not part of the interface. */
+export type Control = (body: unknown) => Answer;
+
 /** `POST /_sandbox/mutate` with `{"create":n,"update":n,"remove":n,"seed":s}`, each optional; answers the counts. */
-export async function mutate(catalog: Catalog, request: IncomingMessage): Promise<Answer> {
-  const body = await readBody(request, MAX_BODY_BYTES);
-  if (body === null) return errorAnswer(413, `at most ${MAX_BODY_BYTES} bytes are taken`);
-  try {
-    return { status: 200, body: JSON.stringify(catalog.mutate(mutation.parse(JSON.parse(body.toString())))) };
-  } catch (error) {
-    if (error instanceof z.ZodError) return errorAnswer(422, ...z.prettifyError(error).split('\n'));
-    if (error instanceof SyntaxError || error instanceof CatchwordError) return errorAnswer(422, messageOf(error));
-    throw error;
-  }
+export function mutation(catalog: Catalog): Control {
+  return (body) => {
+    const asked = mutationBody.safeParse(body);
+    if (!asked.success) return errorAnswer(422, ...z.prettifyError(asked.error).split('\n'));
+    try {
+      return { status: 200, body: JSON.stringify(catalog.mutate(asked.data)) };
+    } catch (error) {
+      if (error instanceof CatchwordError) return errorAnswer(422, messageOf(error));
+      throw error;
+    }
+  };
 }
 
-/** Does what the body, which is JSON, asks for. */
-export async function control(act: (body: unknown) => Answer, request: IncomingMessage): Promise<Answer> {
+/** @returns the request's body as parsed from JSON, or the answer that refuses it */
+export async function readControl(request: IncomingMessage): Promise<{ readonly body: unknown } | Answer> {
   const body = await readBody(request, MAX_BODY_BYTES);
   if (body === null) return errorAnswer(413, `at most ${MAX_BODY_BYTES} bytes are taken`);
-  let asked: unknown;
   try {
-    asked = JSON.parse(body.toString());
+    return { body: JSON.parse(body.toString()) as unknown };
   } catch (error) {
     return errorAnswer(422, messageOf(error));
   }
-  return act(asked);
 }
 
 /**
@@ -44,20 +46,22 @@ export async function control(act: (body: unknown) => Answer, request: IncomingM
  * ones they are is noted at once (8 bytes each); their text is made as it is read.
  */
 export function truth(shelf: Shelf, params: URLSearchParams): Iterable<string> | Answer {
-  const render = itemsFor(shelf, params);
+  const { catalog, assets } = shelf;
+  const written = new Map(assets.written);
+  const render = itemsFor({ ...shelf, assets: { ...assets, written } }, params);
   if (typeof render !== 'function') return render;
-  const { catalog } = shelf;
-  const indices = new Uint32Array(catalog.living);
-  const versions = new Uint32Array(catalog.living);
+  const { living } = catalog;
+  const indices = new Uint32Array(living);
+  const versions = new Uint32Array(living);
   let noted = 0;
-  for (let offset = 0; noted < catalog.living; offset += PIECE) {
-    catalog.list(null, offset, PIECE, (index, version, withdrawn) => {
-      if (withdrawn) return;
+  for (let offset = 0, count = 1; noted < living && offset < count; offset += PIECE) {
+    count = catalog.list(null, offset, PIECE, (index, version, withdrawn) => {
+      if (withdrawn || noted === living) return;
       indices[noted] = index;
       versions[noted++] = version;
     });
   }
-  return pieces(indices, versions, (index, version) => `${render(index, version, false)}\n`);
+  return pieces(indices.subarray(0, noted), versions, (index, version) => `${render(index, version, false)}\n`);
 }
 
 function* pieces(

@@ -28,6 +28,8 @@ export interface ItemShape {
   readonly currencies: ReadonlySet<string> | null;
 }
 
+export const EVERY_MEMBER: ItemShape = { details: true, groups: new Set(DETAIL_GROUPS), currencies: null };
+
 /** What a product's text is made from. */
 export interface Subject {
   readonly seed: number;

@@ -24,3 +24,35 @@ export function isbn10(isbn: string): string {
   const check = (11 - (sum % 11)) % 11;
   return body + (check === 10 ? 'X' : String(check));
 }
+
+/*
+ * What follows is arithmetic and not isbn3: that knows the numbers which agencies have given out, and the sandbox's own
+ * are none of those.
+ */
+
+function isIsbn10(digits: string): boolean {
+  return /^\d{9}[\dX]$/.test(digits) && isbn10(`978${digits}`) === digits;
+}
+
+function isIsbn13(digits: string): boolean {
+  if (!/^97[89]\d{10}$/.test(digits)) return false;
+  const sum = Array.from(digits, Number).reduce((total, digit, at) => total + digit * (at % 2 === 0 ? 1 : 3), 0);
+  return sum % 10 === 0;
+}
+
+/** Without dashes and spaces. */
+export function canonicalIsbn(text: string): string {
+  return text.replace(/[- ]/g, '').toUpperCase();
+}
+
+/** Whether it is an ISBN of 10 or 13 digits with a right check digit; dashes and spaces make no difference. */
+export function isIsbn(text: string): boolean {
+  const digits = canonicalIsbn(text);
+  return isIsbn10(digits) || isIsbn13(digits);
+}
+
+/** The ISBN in the other length, for one without dashes; null for an ISBN-13 that has no ISBN-10, as those with 979. */
+export function counterpartIsbn(isbn: string): string | null {
+  if (isbn.length === 10) return isbn13(Number(isbn.slice(0, 9)));
+  return isbn.startsWith('978') ? isbn10(isbn) : null;
+}

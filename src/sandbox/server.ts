@@ -3,24 +3,16 @@ import { createServer, type ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { CatchwordError, messageOf } from '../errors.ts';
-import { type AccountControl, accountControls } from './accounts-control.ts';
-import { createDirectory } from './accounts-directory.ts';
-import { type Answer, errorAnswer } from './answer.ts';
-import { type Catalog, createCatalog } from './catalog.ts';
+import { type Answer, errorAnswer, refusalAnswer } from './answer.ts';
+import type { Catalog, Mutation } from './catalog.ts';
+import type { RecordChange } from './change.ts';
 import { churn } from './churn.ts';
-import { control as controlled, mutate, truth } from './control.ts';
-import { createNumbering } from './numbering.ts';
-import type { Operation } from './operation.ts';
-import { credentialOperations } from './operations/credentials.ts';
-import { licenseOperations } from './operations/licenses.ts';
-import { packageOperations } from './operations/packages.ts';
-import { productOperations, type Shelf } from './operations/products.ts';
-import { userOperations } from './operations/users.ts';
+import { readControl, truth } from './control.ts';
+import { createHoldings, type Holdings } from './holdings.ts';
 import { SANDBOX_DEFAULTS, type SandboxOptions } from './options.ts';
 import type { RequestEntry, RequestLog } from './request-log.ts';
-import { type Handle, serviceHandler } from './service.ts';
+import { formatOf, type Handle, serviceHandler } from './service.ts';
 import { createTimeline } from './timeline.ts';
-import { createTitles } from './titles.ts';
 
 /** A running stand-in of the service, at 127.0.0.1 only. */
 export interface Sandbox {
@@ -34,18 +26,24 @@ export interface Sandbox {
 }
 
 /** `/_sandbox/…`: not part of the interface; never limited, delayed, damaged or logged. */
-function controlHandler(shelf: Shelf, controls: ReadonlyMap<string, AccountControl>, log: RequestLog): Handle {
+function controlHandler({ shelf, controls }: Holdings, record: RecordChange, log: RequestLog): Handle {
   const send = (response: ServerResponse, { status, body }: Answer) => {
     response.writeHead(status, { 'Content-Type': 'application/json' }).end(body);
   };
   return async (request, target, response) => {
-    const operation = `${request.method} ${target.path}`;
-    const act = request.method === 'POST' ? controls.get(target.path) : undefined;
-    if (act !== undefined) send(response, await controlled(act, request));
-    else if (operation === 'POST /_sandbox/mutate') send(response, await mutate(shelf.catalog, request));
-    else if (operation === 'GET /_sandbox/requests')
+    const { path } = target;
+    const operation = `${request.method} ${path}`;
+    const act = request.method === 'POST' ? controls.get(path) : undefined;
+    if (act !== undefined) {
+      const read = await readControl(request);
+      if ('status' in read) return send(response, read);
+      send(
+        response,
+        record({ kind: 'control', path, body: read.body }, () => act(read.body)),
+      );
+    } else if (operation === 'GET /_sandbox/requests') {
       send(response, { status: 200, body: JSON.stringify(log.entries()) });
-    else if (operation === 'GET /_sandbox/truth') {
+    } else if (operation === 'GET /_sandbox/truth') {
       const lines = truth(shelf, target.params);
       if ('status' in lines) return send(response, lines);
       response.writeHead(200, { 'Content-Type': 'application/x-ndjson' });
@@ -61,25 +59,18 @@ function controlHandler(shelf: Shelf, controls: ReadonlyMap<string, AccountContr
  */
 export async function startSandbox(given: Partial<SandboxOptions> = {}): Promise<Sandbox> {
   const options = { ...SANDBOX_DEFAULTS, ...given };
-  const { seed, details, maxPerPage, churnPerSecond, clock } = options;
+  const { seed, churnPerSecond, clock } = options;
   const stopped = new AbortController();
   // One listener for each request that waits.
   setMaxListeners(0, stopped.signal);
   const { signal } = stopped;
   const time = createTimeline(clock);
-  const catalog = createCatalog({ ...options, clock: time });
-  const shelf: Shelf = { catalog, numbering: createNumbering(seed), seed, details, maxPerPage };
-  const titleOf = createTitles(shelf);
-  const directory = createDirectory(options, shelf.numbering, titleOf);
-  const operations: Operation[] = [
-    ...productOperations(shelf),
-    ...licenseOperations(directory, time),
-    ...credentialOperations(directory),
-    ...userOperations(directory),
-    ...packageOperations({ seed, time, isProduct: (vbid) => titleOf(vbid) !== null }),
-  ];
-  const service = serviceHandler({ operations, tokenState: (token) => directory.tokenState(token), signal }, options);
-  const control = controlHandler(shelf, accountControls(directory, options), service.log);
+  const record: RecordChange = (_change, act) => time.during(time.now(), act);
+  const holdings = createHoldings(options, { clock, time, record, signal });
+  const { catalog } = holdings.shelf;
+  const { ingestions } = holdings;
+  const service = serviceHandler({ ...holdings, record, signal }, options);
+  const control = controlHandler(holdings, record, service.log);
 
   const server = createServer((request, response) => {
     const [path = '/', query = ''] = (request.url ?? '/').split('?', 2);
@@ -88,8 +79,12 @@ export async function startSandbox(given: Partial<SandboxOptions> = {}): Promise
     // A client that went away meanwhile is no concern of the sandbox.
     response.on('error', () => {});
     handle(request, target, response).catch((error: unknown) => {
-      if (response.headersSent) response.destroy();
-      else response.writeHead(500).end(errorAnswer(500, messageOf(error)).body);
+      if (response.headersSent) {
+        response.destroy();
+        return;
+      }
+      const { status, body, contentType } = refusalAnswer(formatOf(path), 500, messageOf(error));
+      response.writeHead(status, { 'Content-Type': contentType ?? 'application/json' }).end(body);
     });
   });
 
@@ -104,8 +99,11 @@ export async function startSandbox(given: Partial<SandboxOptions> = {}): Promise
   }
   const address = server.address();
   const port = typeof address === 'object' && address !== null ? address.port : options.port;
+  ingestions.start();
+  const mutate = (body: Mutation) =>
+    record({ kind: 'control', path: '/_sandbox/mutate', body }, () => catalog.mutate(body));
   const churning =
-    churnPerSecond > 0 ? churn(catalog, { perSecond: churnPerSecond, seed, clock, signal }) : Promise.resolve();
+    churnPerSecond > 0 ? churn(mutate, { perSecond: churnPerSecond, seed, clock, signal }) : Promise.resolve();
   const closed = once(server, 'close');
 
   return {
@@ -119,7 +117,7 @@ export async function startSandbox(given: Partial<SandboxOptions> = {}): Promise
       stopped.abort();
       server.close();
       server.closeAllConnections();
-      await Promise.all([closed, churning]);
+      await Promise.all([closed, churning, ingestions.settled()]);
     },
   };
 }

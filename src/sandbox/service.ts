@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type Answer, errorAnswer, faultAnswer, refusalAnswer, sendAnswer } from './answer.ts';
 import { authentication, type TokenState } from './authentication.ts';
+import type { RecordChange } from './change.ts';
 import { type FaultKind, parseFaults } from './faults.ts';
 import type { Operation } from './operation.ts';
 import type { SandboxOptions } from './options.ts';
@@ -17,6 +18,11 @@ export interface Target {
 
 export type Handle = (request: IncomingMessage, target: Target, response: ServerResponse) => Promise<void>;
 
+/** Interface, section 9, rule 2; for a path that no operation has. */
+export function formatOf(path: string): 'json' | 'xml' {
+  return path.endsWith('.xml') ? 'xml' : 'json';
+}
+
 /** For safety: ten thousand credentials are about 2 MiB. */
 const MAX_BODY_BYTES = 16 * 2 ** 20;
 
@@ -24,6 +30,7 @@ const MAX_BODY_BYTES = 16 * 2 ** 20;
 export interface Service {
   readonly operations: readonly Operation[];
   readonly tokenState: (token: string) => TokenState;
+  readonly record: RecordChange;
   readonly signal: AbortSignal;
 }
 
@@ -38,7 +45,7 @@ type Pending =
  */
 export function serviceHandler(service: Service, options: SandboxOptions): { handle: Handle; log: RequestLog } {
   const { clock, latencyMs, slowBodyMs } = options;
-  const { signal } = service;
+  const { record, signal } = service;
   const log = createRequestLog();
   const admit = options.rateLimit === null ? () => null : createRateLimiter(options.rateLimit);
   const route = createRouter(service.operations);
@@ -50,7 +57,7 @@ export function serviceHandler(service: Service, options: SandboxOptions): { han
     const method = request.method ?? 'GET';
     const found = route(method, path);
     if ('status' in found) {
-      const format = path.endsWith('.xml') ? 'xml' : 'json';
+      const format = formatOf(path);
       const caller = authenticate(request.headers, { token: false, format });
       if ('status' in caller) return { refusal: caller };
       const message = found.status === 404 ? `${path} not found` : `${method} is not allowed`;
@@ -65,7 +72,11 @@ export function serviceHandler(service: Service, options: SandboxOptions): { han
     if (body === null) {
       return { refusal: refusalAnswer(operation.format, 413, `at most ${MAX_BODY_BYTES} bytes are taken`) };
     }
-    return { fault, number, operate: () => operation.operate({ values, params, body, ...caller, fault }) };
+    const operate = () => operation.operate({ values, params, body, ...caller, fault });
+    if (!(operation.changes ?? method !== 'GET')) return { fault, number, operate };
+    const kept = operation.kept?.(body) ?? body;
+    const change = { kind: 'request', method, path, query: params.toString(), ...caller, body: kept } as const;
+    return { fault, number, operate: () => record(change, operate) };
   }
 
   const handle: Handle = async (request, target, response) => {

@@ -170,7 +170,7 @@ describe('the catalog', () => {
         if (time.now >= START + 10_000) stop.abort();
       },
     };
-    await churn(catalog, { perSecond: 30, seed: 1, clock, signal: stop.signal });
+    await churn((mutation) => catalog.mutate(mutation), { perSecond: 30, seed: 1, clock, signal: stop.signal });
     const changes = new Set<number>();
     const count = catalog.list(since(START), 0, 1000, (index) => changes.add(index));
     expect(catalog.withdrawn).toBeGreaterThan(50);

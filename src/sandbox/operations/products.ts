@@ -1,5 +1,7 @@
 import { z } from 'zod';
 import { type Answer, errorAnswer } from '../answer.ts';
+import { assetItem } from '../assets/item.ts';
+import type { Assets } from '../assets/store.ts';
 import { KEY_WITHOUT_CATALOG } from '../authentication.ts';
 import type { Catalog, TimeRange } from '../catalog.ts';
 import { DETAIL_GROUPS, type DetailGroup, type ItemShape } from '../details.ts';
@@ -12,6 +14,8 @@ import type { Operation, OperationRequest } from '../operation.ts';
 export interface Shelf {
   readonly catalog: Catalog;
   readonly numbering: Numbering;
+  /** What was written to products, and which were created by it. */
+  readonly assets: Pick<Assets, 'indexOf' | 'written'>;
   readonly seed: number;
   readonly maxPerPage: number;
   /** Products of 2 KB. */
@@ -68,7 +72,13 @@ export function itemsFor(shelf: Shelf, params: URLSearchParams): RenderItem | An
   if ('error' in included) return errorAnswer(422, included.error);
   if ('error' in priced) return errorAnswer(422, priced.error);
   const shape: ItemShape = { details: shelf.details, groups: included.value, currencies: priced.value };
-  return itemRenderer(shelf.seed, shelf.numbering, shape);
+  const own = itemRenderer(shelf.seed, shelf.numbering, shape);
+  const { written } = shelf.assets;
+  return (index, version, withdrawn) => {
+    const asset = written.get(index);
+    if (asset === undefined) return own(index, version, withdrawn);
+    return assetItem(asset, asset.generated ? own(index, version, false) : null, shape, withdrawn);
+  };
 }
 
 function rangeOf(params: URLSearchParams): Parsed<TimeRange | null> {
@@ -109,7 +119,7 @@ function listProducts(shelf: Shelf, params: URLSearchParams, fault: FaultKind | 
 function readProduct(shelf: Shelf, vbid: string, params: URLSearchParams): Answer {
   const render = itemsFor(shelf, params);
   if (typeof render !== 'function') return render;
-  const index = shelf.numbering.indexOf(vbid);
+  const index = shelf.assets.indexOf(vbid);
   const product = index === null ? null : shelf.catalog.find(index);
   if (product === null) return errorAnswer(404, `Product ${vbid} not found`);
   return { status: 200, body: render(product.index, product.version, product.withdrawn) };

@@ -1,0 +1,85 @@
+import type { Clock } from '../../clock.ts';
+import { type Asset, buildStatusOf } from './asset.ts';
+import { callBack } from './callback.ts';
+
+/** So many times an address is called at most. */
+const CALLS = 4;
+
+/** Which call of which asset: it may be ingested again meanwhile. */
+export interface PlannedCall {
+  readonly vbid: string;
+  /** Milliseconds since 1970. */
+  readonly endsAt: number;
+}
+
+export interface Ingestions {
+  /** Calls the asset's `callback_url` when its ingestion has ended. What becomes of the asset needs no timer: see `asset.ts`. */
+  announce(asset: Asset): void;
+  /** Before `start`: a call that need not be made, since it was. */
+  forget(call: PlannedCall): void;
+  /** Until then, no call is made. */
+  start(): void;
+  /** Resolves when no call is under way or planned any more. */
+  settled(): Promise<void>;
+}
+
+export interface IngestionOptions {
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+  /** Wait before the second call; twice as long before each further one. */
+  readonly retryMs: number;
+  readonly allowPrivate: boolean;
+  /** Called when the address has answered or was given up. */
+  readonly done: (call: PlannedCall) => void;
+}
+
+/**
+ * Interface, section 6. Method, payload and retries are not shown there; here: POST of
+ * `{"vbid":"…","status":"approved"}`, or `failed` for a file that is neither EPUB nor PDF.
+ */
+export function createIngestions({ clock, signal, retryMs, allowPrivate, done }: IngestionOptions): Ingestions {
+  const running = new Set<Promise<void>>();
+  const waiting = new Map<string, () => void>();
+  let started = false;
+  const keyOf = ({ vbid, endsAt }: PlannedCall) => `${endsAt} ${vbid}`;
+
+  async function call(asset: Asset, url: string, endsAt: number): Promise<void> {
+    const { vbid } = asset;
+    const body = JSON.stringify({ vbid, status: buildStatusOf(asset, endsAt) });
+    await clock.sleep(Math.max(0, endsAt - clock.now()), signal);
+    for (let calls = 1; !(await callBack({ url, body, allowPrivate, signal })) && calls < CALLS; calls++) {
+      await clock.sleep(retryMs * 2 ** (calls - 1), signal);
+    }
+    if (!signal.aborted) done({ vbid, endsAt });
+  }
+
+  function run(asset: Asset, url: string, endsAt: number): void {
+    const calling = call(asset, url, endsAt)
+      .catch((error: unknown) => {
+        // Only the sandbox's end interrupts a wait.
+        if (!signal.aborted) throw error;
+      })
+      .finally(() => running.delete(calling));
+    running.add(calling);
+  }
+
+  return {
+    announce: (asset) => {
+      const { callbackUrl = null, endsAt = 0 } = asset.ingestion ?? {};
+      if (callbackUrl === null) return;
+      if (started) run(asset, callbackUrl, endsAt);
+      else waiting.set(keyOf({ vbid: asset.vbid, endsAt }), () => run(asset, callbackUrl, endsAt));
+    },
+    forget: (planned) => {
+      waiting.delete(keyOf(planned));
+    },
+    start: () => {
+      started = true;
+      for (const begin of waiting.values()) begin();
+      waiting.clear();
+    },
+    settled: async () => {
+      await Promise.allSettled(running);
+    },
+  };
+}

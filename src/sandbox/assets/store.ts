@@ -1,0 +1,114 @@
+import type { Catalog } from '../catalog.ts';
+import type { Numbering } from '../numbering.ts';
+import type { Timeline } from '../timeline.ts';
+import { type Asset, type AssetFields, type Ingestion, onSaleOf } from './asset.ts';
+import type { AssetRequest } from './fields.ts';
+import { NO_IDENTIFIERS, patchIdentifiers } from './identifiers.ts';
+import { withChannelIds } from './variants.ts';
+
+/**
+ * The assets that were written to, and the catalog's own as assets. Each has one product in the catalog, whose place
+ * there (`index`) it keeps for good; the numbers that the catalog gives to new products stay free of those that assets
+ * were created with.
+ */
+export interface Assets {
+  /** Null where there is none; of the catalog's own, those that are withdrawn are there until they are gone. */
+  find(vbid: string): Asset | null;
+  /** Where the product with this vbid is in the catalog; null where none can be. */
+  indexOf(vbid: string): number | null;
+  /** Those that were written to, by index. */
+  readonly written: ReadonlyMap<number, Asset>;
+  /** The identifier that a new asset gets where the caller gives none: an EAN with its check digit. */
+  nextVbid(): string;
+  /** Creates or updates; the caller's right to do so, and the request, were judged before. */
+  put(vbid: string, apiKey: string, request: AssetRequest): Asset;
+}
+
+export interface AssetsOptions {
+  readonly catalog: Catalog;
+  readonly numbering: Numbering;
+  readonly time: Timeline;
+  /** Owner of the products that the catalog made. */
+  readonly apiKey: string;
+  readonly ingestionMs: number;
+}
+
+/** Objects inside are updated member by member, as the asset is. */
+function merged(held: AssetFields, request: AssetRequest): AssetFields {
+  const { identifiers: _identifiers, variants: _variants, url: _url, callback_url: _callback, ...sent } = request;
+  const { author_name, author_first_name: first, author_last_name: last } = sent;
+  return {
+    ...held,
+    ...sent,
+    ...(author_name === undefined && first !== undefined && last !== undefined && { author_name: `${first} ${last}` }),
+    ...(sent.related_products && { related_products: { ...held.related_products, ...sent.related_products } }),
+    ...(sent.sales_rights && { sales_rights: { ...held.sales_rights, ...sent.sales_rights } }),
+  };
+}
+
+export function createAssets({ catalog, numbering, time, apiKey, ingestionMs }: AssetsOptions): Assets {
+  const byVbid = new Map<string, Asset>();
+  const written = new Map<number, Asset>();
+
+  function indexOf(vbid: string): number | null {
+    const asset = byVbid.get(vbid);
+    if (asset !== undefined) return asset.index;
+    const index = numbering.indexOf(vbid);
+    // An asset that was created with a number of its own stands where this number would be.
+    return index === null || written.has(index) ? null : index;
+  }
+
+  function find(vbid: string): Asset | null {
+    const asset = byVbid.get(vbid);
+    if (asset !== undefined) return asset;
+    const index = indexOf(vbid);
+    const state = index === null ? null : catalog.find(index);
+    if (state === null) return null;
+    const { index: at, updatedAt } = state;
+    const empty = { fields: {}, identifiers: NO_IDENTIFIERS, channelIds: new Map<string, string>(), ingestion: null };
+    return { vbid, index: at, owner: apiKey, createdAt: updatedAt, updatedAt, generated: true, ...empty };
+  }
+
+  /** The place of an asset that does not exist yet: its own where its number has one, else the next. */
+  function place(vbid: string): number {
+    const own = indexOf(vbid);
+    if (own !== null && own < catalog.next) return own;
+    if (own !== null && own > catalog.next) catalog.skip(own);
+    return catalog.claim();
+  }
+
+  function ingestionOf(request: AssetRequest, held: Ingestion | null): Ingestion | null {
+    if (request.url === undefined) return held;
+    return { url: request.url, callbackUrl: request.callback_url ?? null, endsAt: time.now() + ingestionMs };
+  }
+
+  return {
+    find,
+    indexOf,
+    written,
+    nextVbid: () => {
+      // A number that an asset took ahead of its turn is passed over.
+      while (byVbid.has(numbering.vbid(catalog.next))) catalog.claim();
+      return numbering.vbid(catalog.next);
+    },
+    put: (vbid, owner, request) => {
+      const now = time.now();
+      const empty = { fields: {}, identifiers: NO_IDENTIFIERS, channelIds: new Map<string, string>(), ingestion: null };
+      const held = find(vbid) ?? { vbid, index: place(vbid), owner, createdAt: now, generated: false, ...empty };
+      const channelIds = (request.variants ?? []).flatMap(({ channel_ids = [] }) => channel_ids);
+      const asset: Asset = {
+        ...held,
+        updatedAt: now,
+        fields: merged(held.fields, request),
+        identifiers:
+          request.identifiers === null ? NO_IDENTIFIERS : patchIdentifiers(held.identifiers, request.identifiers ?? {}),
+        channelIds: withChannelIds(held.channelIds, channelIds),
+        ingestion: ingestionOf(request, held.ingestion),
+      };
+      byVbid.set(vbid, asset);
+      written.set(asset.index, asset);
+      catalog.offer(asset.index, onSaleOf(asset.fields));
+      return asset;
+    },
+  };
+}

@@ -1,0 +1,34 @@
+import type { ChannelId, Price } from './fields.ts';
+
+/** A product of the asset: interface, section 2.2. */
+export interface Variant {
+  readonly sku: string;
+  readonly type: 'single' | 'rental';
+  /** Days, or null: perpetual. */
+  readonly days: number | null;
+  readonly prices: readonly Price[];
+}
+
+/** The one channel that the interface supports. */
+export const CHANNEL = 'inclusive_access';
+
+/** The single, then a rental for each duration among the prices, shortest first: `<vbid>R180` for 180 days. */
+export function variantsOf(vbid: string, prices: readonly Price[]): Variant[] {
+  const days = [...new Set(prices.flatMap(({ duration }) => duration ?? []))].sort((a, b) => a - b);
+  const single = prices.filter(({ duration }) => duration === undefined);
+  const rentals = days.map((duration): Variant => {
+    const own = prices.filter((price) => price.duration === duration);
+    return { sku: `${vbid}R${duration}`, type: 'rental', days: duration, prices: own };
+  });
+  return [{ sku: vbid, type: 'single', days: null, prices: single }, ...rentals];
+}
+
+/** Channel identifiers by SKU, with those that a request sets. */
+export function withChannelIds(
+  held: ReadonlyMap<string, string>,
+  set: readonly ChannelId[],
+): ReadonlyMap<string, string> {
+  const all = new Map(held);
+  for (const { sku, channel_id_inclusive_access: id } of set) if (id !== undefined) all.set(sku, id);
+  return all;
+}

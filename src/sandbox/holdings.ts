@@ -1,0 +1,91 @@
+import type { Clock } from '../clock.ts';
+import { accountControls } from './accounts-control.ts';
+import { createDirectory } from './accounts-directory.ts';
+import { createIngestions, type Ingestions } from './assets/ingestion.ts';
+import { createAssets } from './assets/store.ts';
+import type { TokenState } from './authentication.ts';
+import { createCatalog } from './catalog.ts';
+import type { Change, RecordChange } from './change.ts';
+import { type Control, mutation } from './control.ts';
+import { EVERY_MEMBER } from './details.ts';
+import { itemRenderer } from './item.ts';
+import { createNumbering } from './numbering.ts';
+import type { Operation } from './operation.ts';
+import { assetOperations } from './operations/assets.ts';
+import { bookOperations } from './operations/books.ts';
+import { credentialOperations } from './operations/credentials.ts';
+import { licenseOperations } from './operations/licenses.ts';
+import { packageOperations } from './operations/packages.ts';
+import { productOperations, type Shelf } from './operations/products.ts';
+import { userOperations } from './operations/users.ts';
+import type { SandboxOptions } from './options.ts';
+import { createRouter } from './router.ts';
+import type { Timeline } from './timeline.ts';
+import { createTitles } from './titles.ts';
+
+/** All that a sandbox holds, and the operations on it. Nothing here waits, but for the calls after an ingestion. */
+export interface Holdings {
+  readonly shelf: Shelf;
+  readonly operations: readonly Operation[];
+  readonly ingestions: Ingestions;
+  readonly tokenState: (token: string) => TokenState;
+  /** What changes it from outside the interface, by path. */
+  readonly controls: ReadonlyMap<string, Control>;
+  /** Does a change again, as the journal holds it. */
+  repeat(change: Change): void;
+}
+
+export interface HoldingsContext {
+  readonly clock: Clock;
+  readonly time: Timeline;
+  readonly record: RecordChange;
+  readonly signal: AbortSignal;
+}
+
+export function createHoldings(options: SandboxOptions, { clock, time, record, signal }: HoldingsContext): Holdings {
+  const { seed, details, maxPerPage, allowPrivateCallbacks } = options;
+  const catalog = createCatalog({ ...options, clock: time });
+  const numbering = createNumbering(seed);
+  const assets = createAssets({ ...options, catalog, numbering, time });
+  const shelf: Shelf = { catalog, numbering, assets, seed, details, maxPerPage };
+  const ingestions = createIngestions({
+    ...{ clock, signal, retryMs: options.callbackRetryMs, allowPrivate: allowPrivateCallbacks },
+    done: (call) => record({ kind: 'called', call }, () => {}),
+  });
+  const renderFull = itemRenderer(seed, numbering, EVERY_MEMBER);
+  const library = { assets, catalog, ingestions, time, allowPrivateCallbacks, renderFull };
+  const titleOf = createTitles(shelf);
+  const directory = createDirectory(options, numbering, titleOf);
+
+  const operations: readonly Operation[] = [
+    ...productOperations(shelf),
+    ...assetOperations(library),
+    ...bookOperations(library),
+    ...licenseOperations(directory, time),
+    ...credentialOperations(directory),
+    ...userOperations(directory),
+    ...packageOperations({ seed, time, isProduct: (vbid) => titleOf(vbid) !== null }),
+  ];
+  const controls = new Map<string, Control>([
+    ['/_sandbox/mutate', mutation(catalog)],
+    ...accountControls(directory, options),
+  ]);
+  const route = createRouter(operations);
+
+  return {
+    shelf,
+    operations,
+    ingestions,
+    tokenState: (token) => directory.tokenState(token),
+    controls,
+    repeat: (change) => {
+      if (change.kind === 'called') return ingestions.forget(change.call);
+      if (change.kind === 'control') return void controls.get(change.path)?.(change.body);
+      const { method, path, query, apiKey, accessToken, body } = change;
+      const found = route(method, path);
+      if ('status' in found) return;
+      const params = new URLSearchParams(query);
+      found.operation.operate({ values: found.values, params, body, apiKey, accessToken, fault: null });
+    },
+  };
+}

@@ -1,0 +1,45 @@
+import { request } from 'undici';
+import { SANDBOX_DEFAULTS } from '../../src/sandbox/options.ts';
+import type { Sandbox } from '../../src/sandbox/server.ts';
+
+export interface AssetBody {
+  readonly vbid: string;
+  readonly identifiers: Readonly<Record<string, readonly string[]>>;
+  readonly variants: readonly {
+    readonly sku: string;
+    readonly duration: string;
+    readonly channel_ids: readonly unknown[];
+    readonly prices: readonly Readonly<Record<string, unknown>>[];
+  }[];
+  readonly [member: string]: unknown;
+}
+
+export interface Told {
+  readonly status: number;
+  readonly body: AssetBody;
+  readonly errors: readonly string[];
+}
+
+export async function send(
+  sandbox: Sandbox,
+  method: 'GET' | 'PUT' | 'POST',
+  path: string,
+  body?: unknown,
+  key = SANDBOX_DEFAULTS.apiKey,
+): Promise<Told> {
+  const response = await request(sandbox.url + path, {
+    method,
+    headers: { [SANDBOX_DEFAULTS.apiKeyHeader]: key, accept: 'application/json' },
+    ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+  });
+  const told = (await response.body.json()) as AssetBody & { readonly errors?: readonly string[] };
+  return { status: response.statusCode, body: told, errors: told.errors ?? [] };
+}
+
+/** Creates or updates an asset with an identifier of its own. */
+export function put(sandbox: Sandbox, vbid: string, body: unknown, key?: string): Promise<Told> {
+  return send(sandbox, 'PUT', `/v4/assets/${vbid}`, body, key);
+}
+
+/** What creation needs. */
+export const NEW = { imprint_id: 3, title: 'Tides' };

@@ -1,0 +1,331 @@
+import { describe, expect, it } from 'vitest';
+import { canonicalIsbn, isIsbn } from '../../src/sandbox/isbn.ts';
+import { NEW, put, send } from './assets-client.ts';
+import { getPage, sandboxFor } from './client.ts';
+
+const ECHOED = {
+  author_first_name: 'Mei',
+  author_last_name: 'Okonkwo',
+  print_drm_limit: -1,
+  copyright_date: '2015',
+  description: 'About tides.',
+  e_isbn: '9780306406157',
+  fulfillment_only: false,
+  language: 'en',
+  login_url: 'https://login.example.org/',
+  off_sale_date: null,
+  on_sale_date: '2016-01-01',
+  print_isbn: '0306406152',
+  publication_date: '2015-12-31T00:00:00Z',
+  related_products: { next_edition: '9780306406157', previous_edition: '9791090636071' },
+  sales_rights: { exclusive_rights: ['US', 'CA'], non_exclusive_rights: ['ROW'], not_for_sale: null },
+  sampleable: true,
+  title: 'Tides',
+  subtitle: 'A Global Perspective',
+};
+
+const EVERY_FIELD = {
+  ...ECHOED,
+  copy_drm_limit: '2',
+  cs_plus_discount_code: 'CS20',
+  edition: '127',
+  fro: 'true',
+  imprint_id: '3',
+  kind: 'book',
+  parent_isbn: '0-306-40615-2',
+  prices: [
+    { currency: 'USD', type: 'digital_list_price', amount: '30.50', tax_inclusive: 'false' },
+    { currency: 'EUR', type: 'digital_list_price', amount: 29 },
+    { currency: 'USD', type: 'digital_rental_price', amount: 12.25, duration: '180' },
+  ],
+  variants: [{ channel_ids: [{ sku: 'L-1R180', channel_id_inclusive_access: 'ia-77' }] }],
+};
+
+describe('4.1 PUT /v4/assets/:vbid', () => {
+  it('4.1 rule 1: creates with imprint_id and title, then updates without', async () => {
+    const sandbox = await sandboxFor({ items: 3 });
+    const refused = await put(sandbox, 'L-999-70031', { subtitle: 'x' });
+    expect([refused.status, refused.errors]).toEqual([
+      422,
+      ['imprint_id: is needed to create an asset', 'title: is needed to create an asset'],
+    ]);
+    const created = await put(sandbox, 'L-999-70031', NEW);
+    expect(created).toMatchObject({ status: 200, body: { vbid: 'L-999-70031', title: 'Tides', imprint: { id: 3 } } });
+    const updated = await put(sandbox, 'L-999-70031', { subtitle: 'x' });
+    expect(updated).toMatchObject({ status: 200, body: { title: 'Tides', subtitle: 'x', id: created.body.id } });
+  });
+
+  it('4.1: without vbid an EAN is generated, the same for the same seed, never one that is taken', async () => {
+    const [a, b] = await Promise.all([sandboxFor({ items: 5, seed: 8 }), sandboxFor({ items: 5, seed: 8 })]);
+    const first = await send(a, 'PUT', '/v4/assets', NEW);
+    expect(first.body.vbid).toMatch(/^978\d{10}$/);
+    expect(isIsbn(first.body.vbid)).toBe(true);
+    const second = await send(a, 'PUT', '/v4/assets', NEW);
+    // On the other, the second number is taken before its turn.
+    await put(b, second.body.vbid, NEW);
+    const [third, fourth] = [await send(b, 'PUT', '/v4/assets', NEW), await send(b, 'PUT', '/v4/assets', NEW)];
+    const generated = new Set([third.body.vbid, fourth.body.vbid]);
+    expect(generated.size).toBe(2);
+    expect(generated.has(second.body.vbid)).toBe(false);
+    a.catalog.mutate({ create: 50 });
+    b.catalog.mutate({ create: 50 });
+    for (const sandbox of [a, b]) {
+      const { items } = await getPage(sandbox);
+      expect(new Set(items.map(({ vbid }) => vbid)).size).toBe(items.length);
+    }
+    expect((await getPage(b)).num_items).toBe(58);
+  });
+
+  it('4.1 rule 3, 5 rule 1: another key than the owner gets 403', async () => {
+    const sandbox = await sandboxFor({ items: 1 });
+    const [item] = (await getPage(sandbox)).items;
+    const vbid = item?.vbid ?? '';
+    const refused = await put(sandbox, vbid, { title: 'Mine' }, 'OTHERKEY');
+    expect([refused.status, refused.errors]).toEqual([403, [expect.stringContaining(vbid)]]);
+    expect((await put(sandbox, 'L-1', NEW, 'OTHERKEY')).status).toBe(200);
+    expect((await put(sandbox, 'L-1', { title: 'Mine' })).status).toBe(403);
+    expect((await put(sandbox, vbid, { title: 'Mine' })).status).toBe(200);
+    expect((await put(sandbox, 'L-2', NEW, 'NOSUCHKEY')).status).toBe(403);
+  });
+
+  it('refuses identifiers that are none, and bodies that are no object', async () => {
+    const sandbox = await sandboxFor({ items: 0 });
+    expect(await put(sandbox, 'a%2Fb', NEW)).toMatchObject({ status: 422, errors: [expect.stringMatching(/^vbid: /)] });
+    for (const body of ['', '{', '[]', 'null', '7', '"x"']) {
+      expect([body, await put(sandbox, 'L-1', body)]).toMatchObject([body, { status: 422 }]);
+    }
+  });
+});
+
+describe('2.1 asset request', () => {
+  it('2.1: takes every field, numbers and booleans in quotes or not', async () => {
+    const sandbox = await sandboxFor({ items: 0 });
+    const told = await put(sandbox, 'L-1', EVERY_FIELD);
+    expect(told.errors).toEqual([]);
+    expect(told.body).toMatchObject({
+      ...ECHOED,
+      copy_drm_limit: 2,
+      edition: 127,
+      fro: true,
+      parent_id: '0-306-40615-2',
+    });
+  });
+
+  it.each([
+    ['copy_drm_limit', 1],
+    ['copy_drm_limit', -2],
+    ['print_drm_limit', '0'],
+    ['print_drm_limit', 2.5],
+    ['copyright_date', '15'],
+    ['copyright_date', 2015],
+    ['e_isbn', '9780306406158'],
+    ['edition', 128],
+    ['edition', '-1'],
+    ['fro', 'yes'],
+    ['imprint_id', 'x'],
+    ['kind', { value: 'book' }],
+    ['language', 'the English language'],
+    ['login_url', 'javascript:alert(1)'],
+    ['off_sale_date', 'tomorrow'],
+    ['on_sale_date', '2016-02-30'],
+    ['publication_date', 2016],
+    ['title', ''],
+    ['prices', {}],
+    ['url', 'ftp://example.org/book.pdf'],
+    ['callback_url', 'example.org'],
+  ])('7: 422 names the field that is wrong: %s %j', async (name, value) => {
+    const sandbox = await sandboxFor({ items: 0 });
+    const told = await put(sandbox, 'L-1', { ...NEW, [name]: value });
+    expect([told.status, told.errors]).toEqual([422, [expect.stringMatching(new RegExp(`^${name}: .*needed$`))]]);
+  });
+
+  it('7: 422 has one message for each field, and changes nothing', async () => {
+    const sandbox = await sandboxFor({ items: 0 });
+    await put(sandbox, 'L-1', NEW);
+    const wrong = {
+      title: 'Other',
+      edition: 'x',
+      related_products: { next_edition: '1' },
+      prices: [{ currency: 'USD', type: 't', amount: 1 }, { amount: 'free' }],
+    };
+    const told = await put(sandbox, 'L-1', wrong);
+    expect(told.errors.map((message) => message.split(':')[0])).toEqual([
+      'edition',
+      'related_products/next_edition',
+      'prices/1/currency',
+      'prices/1/type',
+      'prices/1/amount',
+    ]);
+    expect((await send(sandbox, 'GET', '/vital_books/L-1')).body.title).toBe('Tides');
+  });
+
+  it('2.1: internal and unknown fields are ignored; the internal ones are answered with their defaults', async () => {
+    const sandbox = await sandboxFor({ items: 0 });
+    const internal = {
+      ...{ block_search: true, custom: true, epub_page_labels: true, floe: true, vcs_authored: true },
+      ...{ discount_codes: ['X'], asset_status: { vbk: 'done' }, lifetime_print_limit: 5 },
+    };
+    const told = await put(sandbox, 'L-1', { ...NEW, ...internal, no_such_field: 1 });
+    expect(told.body).toMatchObject({
+      ...{ block_search: false, custom: false, epub_page_labels: false, floe: false, vcs_authored: false },
+      ...{ discount_codes: [], asset_status: { vbk: 'none' }, lifetime_print_limit: 100 },
+    });
+    expect(told.body).not.toHaveProperty('no_such_field');
+  });
+
+  it('2.1: author_name is the concatenation where it is omitted and both others are sent', async () => {
+    const sandbox = await sandboxFor({ items: 0 });
+    const both = { author_first_name: 'Mei', author_last_name: 'Okonkwo' };
+    expect((await put(sandbox, 'L-1', { ...NEW, ...both })).body.author_name).toBe('Mei Okonkwo');
+    expect((await put(sandbox, 'L-1', { author_last_name: 'Suzuki' })).body.author_name).toBe('Mei Okonkwo');
+    expect((await put(sandbox, 'L-1', { ...both, author_name: 'M. O.' })).body.author_name).toBe('M. O.');
+  });
+});
+
+describe('2.1.1 identifiers', () => {
+  const E = { ten: '0306406152', thirteen: '9780306406157' };
+  const OTHER = { ten: '0198526636', thirteen: '9780198526636' };
+
+  async function patched(...patches: readonly unknown[]) {
+    const sandbox = await sandboxFor({ items: 0 });
+    await put(sandbox, 'L-1', NEW);
+    let { identifiers } = (await put(sandbox, 'L-1', {})).body;
+    for (const identifiersSent of patches) {
+      const told = await put(sandbox, 'L-1', { identifiers: identifiersSent });
+      expect(told.errors).toEqual([]);
+      identifiers = told.body.identifiers;
+    }
+    return identifiers;
+  }
+
+  it('2.1.1 rule 1: arrays are added to what is there', async () => {
+    const told = await patched({ e_isbn_13: [E.thirteen] }, { e_isbn_13: [OTHER.thirteen, E.thirteen] });
+    expect(told.e_isbn_13).toEqual([E.thirteen, OTHER.thirteen]);
+    expect(told.print_isbn_13).toEqual([]);
+  });
+
+  it.each([
+    ['e_isbn_13', 'e_isbn_10'],
+    ['print_isbn_13', 'print_isbn_10'],
+    ['vbid13_alias', 'vbid10_alias'],
+  ])('2.1.1 rule 2: the form of 10 is made of %s, and that of it', async (long, short) => {
+    const both = { [long]: [E.thirteen], [short]: [E.ten] };
+    expect(await patched({ [long]: ['978-0-306-40615-7'] })).toMatchObject(both);
+    expect(await patched({ [short]: [E.ten] })).toMatchObject(both);
+  });
+
+  it('2.1.1 rule 2: an ISBN with 979 has no form of 10', async () => {
+    expect(await patched({ e_isbn_13: ['9791090636071'] })).toMatchObject({
+      e_isbn_13: ['9791090636071'],
+      e_isbn_10: [],
+    });
+  });
+
+  it('2.1.1 rule 3: an empty array changes nothing', async () => {
+    expect(await patched({ e_isbn_13: [E.thirteen] }, { e_isbn_13: [], e_isbn_10: [] })).toMatchObject({
+      e_isbn_13: [E.thirteen],
+      e_isbn_10: [E.ten],
+    });
+  });
+
+  it('2.1.1 rule 4: null clears, and what the other form has is filled in again', async () => {
+    const added = { e_isbn_10: [E.ten], e_isbn_13: [OTHER.thirteen, '9791090636071'] };
+    expect(await patched(added, { e_isbn_13: null })).toMatchObject({
+      e_isbn_13: [E.thirteen, OTHER.thirteen],
+      e_isbn_10: [E.ten, OTHER.ten],
+    });
+    expect(await patched(added, { e_isbn_13: null, e_isbn_10: null })).toMatchObject({ e_isbn_13: [], e_isbn_10: [] });
+    expect(await patched(added, { e_isbn_13: null, e_isbn_10: [] })).toMatchObject({ e_isbn_10: [E.ten, OTHER.ten] });
+  });
+
+  it('2.1.1: a value that is no ISBN is named with its place', async () => {
+    const sandbox = await sandboxFor({ items: 0 });
+    const told = await put(sandbox, 'L-1', { ...NEW, identifiers: { e_isbn_13: [E.thirteen, '12'] } });
+    expect(told.errors).toEqual([expect.stringMatching(/^identifiers\/e_isbn_13\/1: /)]);
+    expect(canonicalIsbn('978-0-306-40615-7')).toBe(E.thirteen);
+  });
+});
+
+describe('2.1.2 prices, 2.1.3 channel identifiers', () => {
+  it('2.1.2: prices become variants, a rental for each duration', async () => {
+    const sandbox = await sandboxFor({ items: 0 });
+    const { variants } = (await put(sandbox, 'L-1', EVERY_FIELD)).body;
+    expect(variants).toMatchObject([
+      {
+        sku: 'L-1',
+        duration: 'perpetual',
+        online_duration: 'perpetual',
+        channel_ids: [],
+        prices: [
+          { price: 30.5, currency: 'USD', type: 'digital_list_price', company_id: '_all' },
+          { price: 29, currency: 'EUR', type: 'digital_list_price', company_id: '_all' },
+        ],
+      },
+      {
+        sku: 'L-1R180',
+        duration: '180',
+        channel_ids: [{ channel: 'inclusive_access', identifier: 'ia-77' }],
+        prices: [{ price: 12.25, currency: 'USD', type: 'digital_rental_price' }],
+      },
+    ]);
+  });
+
+  it('2.1.2: a rental price needs a duration', async () => {
+    const sandbox = await sandboxFor({ items: 0 });
+    const prices = [{ currency: 'USD', type: 'digital_rental_price', amount: '5.00' }];
+    expect((await put(sandbox, 'L-1', { ...NEW, prices })).errors).toEqual([
+      'prices/0/duration: a rental price needs a duration',
+    ]);
+  });
+
+  it('2.1.3, 8: channel_id_inclusive_access is the only key', async () => {
+    const sandbox = await sandboxFor({ items: 0 });
+    const variants = [{ channel_ids: [{ sku: 'L-1', channel_id_retail: 'x' }] }];
+    expect((await put(sandbox, 'L-1', { ...NEW, variants })).errors).toEqual([
+      'variants/0/channel_ids/0/channel_id_retail: only channel_id_inclusive_access is supported',
+    ]);
+  });
+
+  it('2.2: kind is an object, cs_plus_discount what the code gives, an imprint its publisher', async () => {
+    const sandbox = await sandboxFor({ items: 0 });
+    expect((await put(sandbox, 'L-1', EVERY_FIELD)).body).toMatchObject({
+      kind: { id: expect.any(Number), value: 'book' },
+      cs_plus_discount: '20',
+      imprint: { id: 3, name: expect.any(String), resource_url: expect.stringMatching(/^https:.*3$/) },
+      publisher: { id: 3, name: expect.any(String), city: expect.any(String) },
+      book_format: { name: null, value: null, dash2epub: false },
+      build: { available: false, source: 'sandbox', status: 'none' },
+      asset_status: { vbk: 'none', distribution: 'distributed' },
+      isbn: '9780306406157',
+      isbn_canonical: '9780306406157',
+      created: expect.stringMatching(/^\d{4}-.*Z$/),
+    });
+  });
+});
+
+describe('4.5 books', () => {
+  it.each(['', '/v3', '/v4'])('4.5, 9 rule 1: %s/vital_books creates, reads and updates', async (prefix) => {
+    const sandbox = await sandboxFor({ items: 1 });
+    const created = await send(sandbox, 'POST', `${prefix}/vital_books`, NEW);
+    const { vbid } = created.body;
+    expect([created.status, isIsbn(vbid)]).toEqual([200, true]);
+    const path = `${prefix}/vital_books/${vbid}`;
+    expect((await send(sandbox, 'PUT', path, { edition: 2 })).status).toBe(200);
+    expect(await send(sandbox, 'GET', path)).toMatchObject({ status: 200, body: { vbid, title: 'Tides', edition: 2 } });
+    for (const method of ['GET', 'PUT'] as const) {
+      const unknown = await send(sandbox, method, `${prefix}/vital_books/nothing`, method === 'PUT' ? NEW : undefined);
+      expect([unknown.status, unknown.errors]).toEqual([404, ['Book not found']]);
+    }
+    expect((await send(sandbox, 'PUT', path, { edition: 3 }, 'OTHERKEY')).status).toBe(403);
+  });
+
+  it('4.5: reads the products that the catalog made', async () => {
+    const sandbox = await sandboxFor({ items: 20, details: true });
+    for (const item of (await getPage(sandbox, '?include_details=metadata')).items) {
+      const { body } = await send(sandbox, 'GET', `/vital_books/${item.vbid}`);
+      expect(body).toMatchObject({ title: item.title, kind: { value: item.kind }, isbn: item.vbid });
+      expect(body.publisher).toMatchObject({ name: item.publisher });
+      expect(body.variants.map(({ sku }) => sku)).toEqual([item.vbid, `${item.vbid}R180`]);
+    }
+  });
+});

@@ -1,0 +1,182 @@
+import { request } from 'undici';
+import { describe, expect, it } from 'vitest';
+import { systemClock } from '../../src/clock.ts';
+import type { Sandbox } from '../../src/sandbox/server.ts';
+import { NEW, put, send } from './assets-client.ts';
+import { get, getJson, getPage, type Item, sandboxFor } from './client.ts';
+
+const START = Date.UTC(2030, 0, 10, 12);
+const DAY = 86_400_000;
+const day = (offset: number) => new Date(START + offset * DAY).toISOString().slice(0, 10);
+
+/** A sandbox whose days pass as the test says. */
+async function calendar(items = 3, details = false) {
+  const time = { now: START };
+  const sandbox = await sandboxFor({ items, details, clock: { ...systemClock, now: () => time.now } });
+  const listed = async () => (await getPage(sandbox)).items.map(({ vbid }) => vbid);
+  const since = async (from: number) => (await getPage(sandbox, `?from=${new Date(from).toISOString()}`)).items;
+  const lookup = async (vbid: string) => (await get(sandbox, `/v4/products/${vbid}`)).status;
+  return { time, sandbox, listed, since, lookup };
+}
+
+async function truth(sandbox: Sandbox): Promise<Item[]> {
+  const { bytes } = await get(sandbox, '/_sandbox/truth', {});
+  const lines = bytes.toString().trimEnd().split('\n');
+  return lines.map((line) => JSON.parse(line) as Item);
+}
+
+describe('what is written comes back through the catalog', () => {
+  it('4.1, 4.4: an asset that was created is listed, told in deltas, found by its vbid, and true', async () => {
+    const { sandbox, time, since } = await calendar();
+    time.now += 1000;
+    const sent = {
+      ...{ ...NEW, kind: 'title', edition: 2, language: 'fr', author_name: 'Mei Okonkwo', copy_drm_limit: 5 },
+      identifiers: { print_isbn_13: ['9780306406157'], e_isbn_10: ['0198526636'] },
+      sales_rights: { exclusive_rights: ['US'], not_for_sale: ['CA'] },
+      prices: [
+        { currency: 'USD', type: 'digital_list_price', amount: '30.50' },
+        { currency: 'EUR', type: 'digital_list_price', amount: 28 },
+        { currency: 'EUR', type: 'digital_rental_price', amount: 9, duration: 180 },
+      ],
+    };
+    expect((await put(sandbox, 'L-999-70031', sent)).errors).toEqual([]);
+    const page = await getPage(sandbox, '?include_details=identifiers,metadata&currency=EUR');
+    expect(page).toMatchObject({ num_items: 4 });
+    expect(page.items[3]).toMatchObject({
+      ...{ vbid: 'L-999-70031', title: 'Tides', kind: 'title', edition: 2, language: 'fr', copy_restrictions: 5 },
+      identifiers: {
+        print_isbn_canonical: '9780306406157',
+        eisbn_canonical: '9780198526636',
+        print_isbn_10: ['0306406152'],
+        e_isbn_13: ['9780198526636'],
+      },
+      contributors: [{ name: 'Mei Okonkwo', type: 'author' }],
+      sales_rights: ['US'],
+      exclude_sales_rights: ['CA'],
+      variants: [
+        { sku: 'L-999-70031', prices: [{ type: 'digital_list_price', value: 28, currency: 'EUR' }] },
+        { sku: 'L-999-70031R180', duration: '180', prices: [{ value: 9, currency: 'EUR' }] },
+      ],
+      metadata: { imprint_name: page.items[3]?.publisher },
+    });
+    const [item] = await since(time.now);
+    expect(item).toMatchObject({ vbid: 'L-999-70031', title: 'Tides' });
+    expect(await getJson(sandbox, '/v4/products/L-999-70031')).toEqual(item);
+    expect((await truth(sandbox))[3]).toEqual(item);
+  });
+
+  it.each([false, true])(
+    '4.1: an update of a product of the catalog is laid over it (details: %s)',
+    async (details) => {
+      const { sandbox, time, since } = await calendar(3, details);
+      const [before, other] = (await getPage(sandbox)).items;
+      const vbid = before?.vbid ?? '';
+      time.now += 1000;
+      await put(sandbox, vbid, { title: 'Renamed', identifiers: { e_isbn_13: ['9780198526636'] } });
+      const lists = details ? { e_isbn_10: ['0198526636'], e_isbn_13: ['9780198526636'] } : {};
+      const identifiers = { ...before?.identifiers, eisbn_canonical: '9780198526636', ...lists };
+      const [changed, ...others] = await since(time.now);
+      expect(others).toEqual([]);
+      expect(changed).toMatchObject({ ...before, title: 'Renamed', identifiers });
+      expect((await getPage(sandbox)).items.slice(0, 2)).toEqual([changed, other]);
+    },
+  );
+
+  it('4.1: what a product was is told as it was, however slowly the truth is read', async () => {
+    const { sandbox } = await calendar(30_000, true);
+    const [first] = (await getPage(sandbox, '?per_page=1')).items;
+    const reading = await request(`${sandbox.url}/_sandbox/truth`);
+    await put(sandbox, first?.vbid ?? '', { title: 'Renamed' });
+    const [line = ''] = (await reading.body.text()).split('\n');
+    expect(JSON.parse(line)).toEqual(first);
+  });
+});
+
+describe('on_sale_date and off_sale_date govern distribution', () => {
+  it('2.1 on_sale_date: before it, the asset is not in the catalog; on its day it is, without a request', async () => {
+    const { sandbox, time, listed, since, lookup } = await calendar();
+    const created = await put(sandbox, 'L-1', { ...NEW, on_sale_date: day(2) });
+    expect(created.body.asset_status).toMatchObject({ distribution: 'initialized' });
+    expect(await listed()).not.toContain('L-1');
+    expect([await lookup('L-1'), (await truth(sandbox)).length]).toEqual([404, 3]);
+    expect(await since(START)).toEqual([]);
+    expect((await send(sandbox, 'GET', '/vital_books/L-1')).status).toBe(200);
+
+    time.now = Date.parse(day(2)) - 1;
+    expect(await listed()).toHaveLength(3);
+    time.now += 5000;
+    // Entered at midnight, not when somebody asked.
+    expect(await since(Date.parse(day(2)) + 1)).toEqual([]);
+    expect(await since(Date.parse(day(2)))).toMatchObject([{ vbid: 'L-1' }]);
+    expect(await listed()).toContain('L-1');
+    expect((await send(sandbox, 'GET', '/vital_books/L-1')).body.asset_status).toMatchObject({
+      distribution: 'distributed',
+    });
+  });
+
+  it('2.1 off_sale_date: from its day on, the asset is withdrawn, told of for ten days, then gone', async () => {
+    const { sandbox, time, listed, since, lookup } = await calendar();
+    await put(sandbox, 'L-1', { ...NEW, off_sale_date: day(1) });
+    expect(await listed()).toContain('L-1');
+    time.now = Date.parse(day(1)) + 1000;
+    expect(await listed()).not.toContain('L-1');
+    expect(await since(time.now - 2000)).toMatchObject([{ vbid: 'L-1', title: 'Tides', distributable: false }]);
+    expect(await getJson(sandbox, '/v4/products/L-1')).toMatchObject({ distributable: false });
+    expect((await send(sandbox, 'GET', '/vital_books/L-1')).body.asset_status).toMatchObject({
+      distribution: 'withdrawn',
+    });
+    time.now += 11 * DAY;
+    expect([await lookup('L-1'), (await since(0)).length]).toEqual([404, 3]);
+  });
+
+  it('2.1: it comes back when the date is moved, and moves with it', async () => {
+    const { sandbox, time, listed, since } = await calendar();
+    const [own = ''] = await listed();
+    await put(sandbox, own, { off_sale_date: day(-1) });
+    expect([await listed(), sandbox.catalog.withdrawn]).toEqual([expect.not.arrayContaining([own]), 1]);
+    time.now += 1000;
+    await put(sandbox, own, { off_sale_date: day(5) });
+    expect([await listed(), sandbox.catalog.withdrawn]).toEqual([expect.arrayContaining([own]), 0]);
+    expect((await since(time.now))[0]).not.toHaveProperty('distributable');
+    time.now = START + 6 * DAY;
+    expect(await listed()).not.toContain(own);
+    // Gone altogether by now.
+    time.now = START + 40 * DAY;
+    expect(await listed()).toHaveLength(2);
+    await put(sandbox, own, { off_sale_date: null });
+    expect(await listed()).toHaveLength(3);
+  });
+
+  it('2.1: a product that leaves until a later on_sale_date is withdrawn until then', async () => {
+    const { sandbox, time, listed, since } = await calendar();
+    const [own = ''] = await listed();
+    await put(sandbox, own, { on_sale_date: day(3), off_sale_date: day(30) });
+    expect(await since(START)).toMatchObject([{ vbid: own, distributable: false }]);
+    time.now = START + 31 * DAY;
+    // It came, and went again.
+    expect(await since(START + 20 * DAY)).toMatchObject([{ vbid: own, distributable: false }]);
+    await put(sandbox, own, { on_sale_date: day(3), off_sale_date: day(300) });
+    expect(await listed()).toContain(own);
+  });
+
+  it('is the same whether anybody looked meanwhile or not', async () => {
+    const run = async (looks: boolean) => {
+      const { sandbox, time } = await calendar(20);
+      for (let at = 0; at < 12; at++) {
+        const dates = {
+          on_sale_date: day((at * 5) % 7),
+          off_sale_date: at % 3 === 0 ? null : day(4 + ((at * 3) % 11)),
+        };
+        await put(sandbox, `L-${at}`, { ...NEW, ...dates });
+      }
+      for (const offset of [1, 2, 3, 4, 5, 6, 7, 9, 15, 18, 30]) {
+        time.now = START + offset * DAY;
+        if (looks) await getPage(sandbox, '?from=2030-01-01');
+      }
+      sandbox.catalog.mutate({ remove: 5, update: 5, create: 5, seed: 3 });
+      const all = await getPage(sandbox, '?from=2029-01-01');
+      return { all: all.items, listed: (await getPage(sandbox)).items };
+    };
+    expect(await run(true)).toEqual(await run(false));
+  });
+});
