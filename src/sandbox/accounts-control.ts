@@ -4,9 +4,7 @@ import type { Directory, Members } from './accounts-directory.ts';
 import { CODE_USES, expiresAt, LICENSE_TYPES } from './accounts-licenses.ts';
 import { type Answer, errorAnswer } from './answer.ts';
 import { KEY_WITHOUT_CATALOG } from './authentication.ts';
-
-/** A control operation on users: takes the body as parsed from JSON. Not part of the interface. */
-export type AccountControl = (body: unknown) => Answer;
+import type { Control } from './control.ts';
 
 /** No controls and no halves of surrogates: they could not be written in XML. */
 const text = z.string().regex(/^[^\p{Cc}\p{Cs}\ufffe\uffff]*$/u, 'holds a character that XML cannot hold');
@@ -64,7 +62,7 @@ interface Found {
 export function accountControls(
   directory: Directory,
   keys: { readonly apiKey: string; readonly otherApiKey: string },
-): ReadonlyMap<string, AccountControl> {
+): ReadonlyMap<string, Control> {
   const all = [keys.apiKey, keys.otherApiKey, KEY_WITHOUT_CATALOG].map((key) => directory.of(key));
 
   function find({ reference, guid }: { reference?: string | undefined; guid?: string | undefined }): Found | null {
@@ -83,7 +81,7 @@ export function accountControls(
     });
   }
 
-  return new Map<string, AccountControl>([
+  return new Map<string, Control>([
     [
       '/_sandbox/grant',
       forUser(grant, ({ members, user }, { code_use: codeUse, part_of: partOf, ...rest }) => {
@@ -123,7 +121,7 @@ function done(body: object): Answer {
   return { status: 200, body: JSON.stringify(body) };
 }
 
-function taking<T>(schema: z.ZodType<T>, act: (asked: T) => Answer): AccountControl {
+function taking<T>(schema: z.ZodType<T>, act: (asked: T) => Answer): Control {
   return (body) => {
     const asked = schema.safeParse(body);
     if (asked.success) return act(asked.data);

@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import { itemRenderer } from './item.ts';
-import type { Shelf } from './operations/products.ts';
+import { itemsFor, type Shelf } from './operations/products.ts';
 
 /** What a license tells of the book it is for. */
 export interface Title {
@@ -10,19 +9,26 @@ export interface Title {
   readonly isbn: string;
 }
 
-/** Tells of a title of the catalog, withdrawn ones too; null where it has none of this vbid. */
+/** Tells of a product or an asset, on sale or not; null where there is none of this vbid. */
 export type TitleOf = (vbid: string) => Title | null;
 
-const DETAILS = { details: true, groups: new Set<never>(), currencies: new Set<never>() };
-const item = z.object({ title: z.string(), publisher: z.string(), kind: z.string() });
+/** Assets that were created need not have all of it. */
+const item = z.object({
+  title: z.string().default(''),
+  publisher: z.string().nullish(),
+  kind: z.string().default('book'),
+});
 
-export function createTitles({ catalog, numbering, seed }: Shelf): TitleOf {
-  const render = itemRenderer(seed, numbering, DETAILS);
+export function createTitles(shelf: Shelf): TitleOf {
+  const { catalog, assets } = shelf;
+  // No price is in this currency: the texts are shorter.
+  const render = itemsFor({ ...shelf, details: true }, new URLSearchParams({ currency: 'XXX' }));
   return (vbid) => {
-    const index = numbering.indexOf(vbid);
-    const product = index === null ? null : catalog.find(index);
-    if (product === null) return null;
-    const { title, publisher, kind } = item.parse(JSON.parse(render(product.index, product.version, false)));
-    return { name: title, publisher, kind, isbn: vbid };
+    const index = assets.indexOf(vbid);
+    if (index === null || typeof render !== 'function') return null;
+    const product = catalog.find(index);
+    if (product === null && !assets.written.has(index)) return null;
+    const { title, publisher, kind } = item.parse(JSON.parse(render(index, product?.version ?? 0, false)));
+    return { name: title, publisher: publisher ?? '', kind, isbn: /^\d{9}[\dX]$|^\d{13}$/.test(vbid) ? vbid : '' };
   };
 }

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { createNumbering } from '../../src/sandbox/numbering.ts';
 import type { Sandbox } from '../../src/sandbox/server.ts';
 import { get, sandboxFor } from './client.ts';
-import { callerHeaders, exchange } from './exchange.ts';
+import { callerHeaders, control, exchange } from './exchange.ts';
 
 const vbid = (index: number) => createNumbering(1).vbid(index);
 
@@ -46,7 +46,7 @@ describe('4.5 packages', () => {
       const { json } = await send(sandbox, 'POST /packages', { name, products: [] });
       expect(json).toMatchObject({ name, description: null, list_price: null, online_license: null, tags: [] });
       skus.add(json.sku);
-      expect((await send(sandbox, `GET /v4/packages/${json.sku}`)).json).toEqual(json);
+      expect((await send(sandbox, `GET /v4/packages/${String(json.sku)}`)).json).toEqual(json);
     }
     expect(skus.size).toBe(3);
   });
@@ -86,6 +86,17 @@ describe('4.5 packages', () => {
     for (const index of [0, 1]) expect((await get(sandbox, `/v4/products/${vbid(index)}`)).status).toBe(200);
     // Its SKU is free again.
     expect((await send(sandbox, 'POST /v4/packages', SHELF)).status).toBe(200);
+  });
+
+  it('take an asset that was just written, on sale or not; its license has its title', async () => {
+    const sandbox = await sandboxFor({ items: 10 });
+    const asset = { imprint_id: 1, title: 'A Book of My Own', on_sale_date: '2099-01-01' };
+    expect((await send(sandbox, 'PUT /v4/assets/MY-OWN-1', asset)).status).toBe(200);
+    const { status, json } = await send(sandbox, 'POST /v4/packages', { name: 'Mine', products: ['MY-OWN-1'] });
+    expect([status, json.products]).toEqual([200, ['MY-OWN-1']]);
+    await control(sandbox, 'grant', { reference: 'sandbox-reader', sku: 'MY-OWN-1', type: 'online' });
+    const { text } = await exchange(sandbox, 'GET /v3/licenses.xml?sku=MY-OWN-1');
+    expect(text).toMatch(/name="A Book of My Own" sku="MY-OWN-1" isbn=""/);
   });
 
   it('of another key are forbidden, unknown ones not found', async () => {
