@@ -1,5 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import type { Sandbox } from '../../src/sandbox/server.ts';
+import {
+  credentialsRequest,
+  credentialsResponse,
+  licensesResponse,
+  userResponse,
+} from '../../src/sandbox/xml-schemas.ts';
+import { readXml, type XmlElement } from '../../src/xml/read.ts';
 import { sandboxFor } from './client.ts';
 import { callerHeaders, control, exchange, golden } from './exchange.ts';
 
@@ -124,6 +131,36 @@ describe('the bytes of users (4.5)', () => {
     });
     const { text } = await exchange(sandbox, 'GET /v3/users.xml/pupil-7');
     expect(text).toBe(golden('user-reference-response'));
+  });
+});
+
+describe('the schemas of the OpenAPI document', () => {
+  /** As the schemas see it: attributes and texts by name, repeated elements as arrays. */
+  function plain(element: XmlElement, repeated: readonly string[]): Record<string, unknown> {
+    const members: Record<string, unknown> = Object.fromEntries(element.attributes);
+    for (const name of repeated) members[name] = [];
+    for (const child of element.children) {
+      const isText = child.attributes.size === 0;
+      const value = isText ? child.text : plain(child, []);
+      if (repeated.includes(child.name)) (members[child.name] as unknown[]).push(value);
+      else members[child.name] = value;
+    }
+    return members;
+  }
+
+  it.each([
+    ['credentials-request', credentialsRequest, ['credential']],
+    ['credentials-response', credentialsResponse, ['credential', 'error']],
+    ['licenses-none', licensesResponse, ['license']],
+    ['licenses-two', licensesResponse, ['license']],
+    ['user-full-response', userResponse, []],
+  ])('have all that is in %s', (name, schema, repeated) => {
+    const [root] = readXml(golden(name));
+    if (root === undefined) throw new Error('there is no root');
+    const document = plain(root, repeated);
+    // What a schema does not know would be left out here.
+    expect(schema.parse(document)).toEqual(document);
+    expect(schema.meta()?.xml).toEqual({ name: root.name });
   });
 });
 

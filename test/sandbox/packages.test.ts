@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { createNumbering } from '../../src/sandbox/numbering.ts';
+import { packageOperations } from '../../src/sandbox/operations/packages.ts';
 import type { Sandbox } from '../../src/sandbox/server.ts';
 import { get, sandboxFor } from './client.ts';
 import { callerHeaders, control, exchange } from './exchange.ts';
@@ -37,6 +38,15 @@ describe('4.5 packages', () => {
     expect(created.json.updated_on).toBe(created.json.created_on);
     expect(await send(sandbox, 'GET /v4/packages/SHELF-1')).toEqual(created);
     expect(await send(sandbox, 'GET /packages/SHELF-1')).toEqual(created);
+  });
+
+  it('are answered as the OpenAPI document says', async () => {
+    const sandbox = await sandboxFor({ items: 10 });
+    const [{ response } = {}] = packageOperations({ seed: 1, time: { now: () => 0 }, isProduct: () => true });
+    for (const body of [SHELF, { name: 'x', products: [], own_field: 1 }]) {
+      const { json } = await send(sandbox, 'POST /v4/packages', body);
+      expect(response?.parse(json)).toEqual(json);
+    }
   });
 
   it('have a SKU made where none is sent, and nulls where nothing is', async () => {

@@ -7,6 +7,7 @@ import { type Answer, xmlAnswer } from '../answer.ts';
 import { CODES, codeAnswer, MESSAGES } from '../custom-codes.ts';
 import type { Operation, OperationRequest } from '../operation.ts';
 import { readXmlBody } from '../xml-body.ts';
+import { credentialsRequest, credentialsResponse } from '../xml-schemas.ts';
 
 /** Records in one request (interface, section 8). */
 const MAX_CREDENTIALS = 10_000;
@@ -106,6 +107,8 @@ export function credentialOperations(directory: Directory): Operation[] {
       token: false,
       format: 'xml',
       changes: false,
+      request: credentialsRequest,
+      response: credentialsResponse,
       operate: (request) => verifyAll(directory.of(request.apiKey).accounts, request),
     },
   ];

@@ -5,6 +5,7 @@ import { type Answer, refusalAnswer, xmlAnswer } from '../answer.ts';
 import { CODES, codeAnswer } from '../custom-codes.ts';
 import type { Operation, OperationRequest } from '../operation.ts';
 import type { Timeline } from '../timeline.ts';
+import { licensesResponse } from '../xml-schemas.ts';
 
 const TYPES = [...LICENSE_TYPES, 'all'] as const;
 const query = z.object({
@@ -28,7 +29,7 @@ function listed(licenses: readonly License[], { sku, license_type: type = 'all' 
   return xmlAnswer(200, { name: 'licenses', content: [...found.map(licenseElement), ...summary] });
 }
 
-function readLicenses(directory: Directory, time: Timeline, request: OperationRequest): Answer {
+function readLicenses(directory: Directory, time: Pick<Timeline, 'now'>, request: OperationRequest): Answer {
   const asked = query.safeParse(Object.fromEntries(request.params));
   if (!asked.success) {
     const [issue] = asked.error.issues;
@@ -46,7 +47,7 @@ function readLicenses(directory: Directory, time: Timeline, request: OperationRe
 }
 
 /** Interface, 4.2. */
-export function licenseOperations(directory: Directory, time: Timeline): Operation[] {
+export function licenseOperations(directory: Directory, time: Pick<Timeline, 'now'>): Operation[] {
   return [
     {
       method: 'GET',
@@ -56,6 +57,7 @@ export function licenseOperations(directory: Directory, time: Timeline): Operati
       token: true,
       format: 'xml',
       query,
+      response: licensesResponse,
       operate: (request) => readLicenses(directory, time, request),
     },
   ];

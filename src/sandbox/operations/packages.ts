@@ -7,7 +7,7 @@ import type { Timeline } from '../timeline.ts';
 /** What the operations on packages need of the sandbox. */
 export interface Packaging {
   readonly seed: number;
-  readonly time: Timeline;
+  readonly time: Pick<Timeline, 'now'>;
   /** Whether there is a product of this vbid to put into a package. */
   readonly isProduct: (vbid: string) => boolean;
 }
@@ -66,8 +66,24 @@ interface Package {
   readonly updatedAt: number;
 }
 
+/** As answered; the fields beyond `sku` and `products` as they were sent. */
+const packageResponse = z.looseObject({
+  sku: z.string(),
+  name: z.string().nullable(),
+  description: z.string().nullable(),
+  publisher: z.string().nullable(),
+  list_price: z.number().nullable(),
+  library_id: z.int().nullable(),
+  products: z.array(z.string()),
+  tags: z.array(z.string()),
+  download_license: z.looseObject({ type: z.string() }).nullable(),
+  online_license: z.looseObject({ type: z.string() }).nullable(),
+  created_on: z.iso.datetime(),
+  updated_on: z.iso.datetime(),
+});
+
 const EMPTY = {
-  ...{ name: null, description: null, publisher: null, list_price: null, library_id: null, products: [], tags: [] },
+  ...{ name: null, description: null, publisher: null, list_price: null, library_id: null, tags: [] },
   ...{ download_license: null, online_license: null },
 };
 
@@ -172,7 +188,7 @@ function createPackages({ seed, time, isProduct }: Packaging) {
 /** Interface, 4.5; with the version in the path and without (section 9). */
 export function packageOperations(packaging: Packaging): Operation[] {
   const { create, read, update, remove } = createPackages(packaging);
-  const common = { section: '4.5', token: false, format: 'json' } as const;
+  const common = { section: '4.5', token: false, format: 'json', response: packageResponse } as const;
   return ['/v4/packages', '/packages'].flatMap((path): Operation[] => [
     { ...common, method: 'POST', path, summary: 'Create a package', request: creation, operate: create },
     { ...common, method: 'GET', path: `${path}/:sku`, summary: 'Read a package', operate: read },

@@ -8,6 +8,7 @@ import { type Answer, xmlAnswer } from '../answer.ts';
 import { CODES, codeAnswer } from '../custom-codes.ts';
 import type { Operation, OperationRequest } from '../operation.ts';
 import { readXmlBody } from '../xml-body.ts';
+import { userResponse } from '../xml-schemas.ts';
 
 /** Longer ones make no sense; for comfort. */
 const MAX_CHARS = 255;
@@ -34,7 +35,8 @@ const newUser = z
   .refine(({ reference, password }) => reference !== undefined || password !== undefined, {
     path: ['password'],
     error: 'is needed by a user without a reference',
-  });
+  })
+  .meta({ xml: { name: 'user' } });
 
 type NewUser = z.infer<typeof newUser>;
 
@@ -126,11 +128,14 @@ export function userOperations(directory: Directory): Operation[] {
   return ['.xml', ''].flatMap((suffix): Operation[] => [
     {
       ...{ ...common, method: 'POST', path: `/v3/users${suffix}`, summary: 'Create a user' },
+      request: newUser,
+      response: userResponse,
       kept: withoutPassword,
       operate: (request) => create(directory, request),
     },
     {
       ...{ ...common, method: 'GET', path: `/v3/users${suffix}/:id`, summary: 'Read a user' },
+      response: userResponse,
       operate: (request) => read(directory, request),
     },
     {
