@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { Command, Option } from 'commander';
 import { CatchwordError } from '../errors.ts';
+import { OTHER_READER } from '../sandbox/accounts-directory.ts';
 import type { ListOrder } from '../sandbox/catalog.ts';
 import { FAULT_KINDS } from '../sandbox/faults.ts';
 import { SANDBOX_DEFAULTS } from '../sandbox/options.ts';
@@ -19,6 +20,9 @@ interface Flags {
   readonly order: ListOrder;
   readonly maxPerPage: number;
   readonly faults: string;
+  readonly users: number;
+  readonly db?: string;
+  readonly allowPrivateCallbacks?: true;
   readonly json?: true;
 }
 
@@ -65,25 +69,37 @@ function introduction(sandbox: Sandbox, flags: Flags) {
     CATCHWORD_RATE_LIMIT:
       limit === undefined ? 'off' : `${limit.maxRequests}/${limit.windowMs === 1_000 ? 's' : 'min'}`,
   };
-  const headers = `-H '${apiKeyHeader}: ${apiKey}' -H '${accessTokenHeader}: ${accessToken}'`;
-  const curl = `curl -s ${headers} '${sandbox.url}/v4/products?per_page=2'`;
-  return { url: sandbox.url, port: sandbox.port, apiKey, accessToken, items: flags.items, environment, curl };
+  const key = `-H '${apiKeyHeader}: ${apiKey}'`;
+  const both = `${key} -H '${accessTokenHeader}: ${accessToken}'`;
+  const asset = JSON.stringify({ imprint_id: 1, title: 'Tides' });
+  const examples = {
+    catalog: `curl -s ${both} '${sandbox.url}/v4/products?per_page=2'`,
+    asset: `curl -s -X PUT ${key} -d '${asset}' '${sandbox.url}/v4/assets/L-999-70031'`,
+    licenses: `curl -s ${both} '${sandbox.url}/v3/licenses.xml'`,
+  };
+  const other = { apiKey: SANDBOX_DEFAULTS.otherApiKey, accessToken: OTHER_READER.accessToken };
+  const { url, port } = sandbox;
+  return { url, port, apiKey, accessToken, other, items: flags.items, environment, curl: examples.catalog, examples };
 }
 
-function inWords({ url, apiKey, accessToken, items, environment, curl }: ReturnType<typeof introduction>): string {
+function inWords({ url, apiKey, accessToken, other, items, environment, examples }: ReturnType<typeof introduction>) {
   const exports = Object.entries(environment).map(([name, value]) => `export ${name}=${value}`);
   return `The sandbox answers at ${url} with ${items} products, until Ctrl-C.
 API key ${apiKey}, access token ${accessToken}
+API key ${other.apiKey}, access token ${other.accessToken}: another caller, who owns nothing yet
+Description: ${url}/openapi.json
 
 ${exports.join('\n')}
 
-${curl}
+${examples.catalog}
+${examples.asset}
+${examples.licenses}
 `;
 }
 
 /** `catchword sandbox`: serves until the context's signal aborts. */
 export function sandboxCommand(context: CommandContext): Command {
-  const { items, seed, latencyMs, order, maxPerPage, faults } = SANDBOX_DEFAULTS;
+  const { items, seed, latencyMs, order, maxPerPage, faults, users } = SANDBOX_DEFAULTS;
   const option = <T>(flags: string, help: string, parse: (text: string) => T) =>
     new Option(flags, help).argParser(parse);
   return new Command('sandbox')
@@ -109,6 +125,9 @@ export function sandboxCommand(context: CommandContext): Command {
         `kind, kind:probability or kind@request, comma-separated: ${FAULT_KINDS.join(', ')}`,
       ).default(faults, 'none'),
     )
+    .addOption(option('--users <n>', 'reference users at the start', whole('--users', 10_000_000)).default(users))
+    .option('--db <file>', 'keep what is written, for the next start with the same seed, items and users')
+    .option('--allow-private-callbacks', 'call a callback_url in the own network too')
     .option('--json', 'print one JSON document')
     .action(async (flags: Flags) => {
       const sandbox = await startSandbox({
@@ -122,6 +141,9 @@ export function sandboxCommand(context: CommandContext): Command {
         order: flags.order,
         maxPerPage: flags.maxPerPage,
         faults: flags.faults,
+        users: flags.users,
+        db: flags.db ?? null,
+        allowPrivateCallbacks: flags.allowPrivateCallbacks ?? false,
         clock: context.clock,
       });
       const about = introduction(sandbox, flags);

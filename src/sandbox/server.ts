@@ -5,14 +5,13 @@ import { pipeline } from 'node:stream/promises';
 import { CatchwordError, messageOf } from '../errors.ts';
 import { type Answer, errorAnswer, refusalAnswer } from './answer.ts';
 import type { Catalog, Mutation } from './catalog.ts';
-import type { RecordChange } from './change.ts';
 import { churn } from './churn.ts';
 import { readControl, truth } from './control.ts';
-import { createHoldings, type Holdings } from './holdings.ts';
+import { type Keeping, keepHoldings } from './keeping.ts';
+import { openApiDocument } from './operations/openapi.ts';
 import { SANDBOX_DEFAULTS, type SandboxOptions } from './options.ts';
 import type { RequestEntry, RequestLog } from './request-log.ts';
 import { formatOf, type Handle, serviceHandler } from './service.ts';
-import { createTimeline } from './timeline.ts';
 
 /** A running stand-in of the service, at 127.0.0.1 only. */
 export interface Sandbox {
@@ -26,7 +25,7 @@ export interface Sandbox {
 }
 
 /** `/_sandbox/…`: not part of the interface; never limited, delayed, damaged or logged. */
-function controlHandler({ shelf, controls }: Holdings, record: RecordChange, log: RequestLog): Handle {
+function controlHandler({ holdings: { shelf, controls }, record }: Keeping, log: RequestLog): Handle {
   const send = (response: ServerResponse, { status, body }: Answer) => {
     response.writeHead(status, { 'Content-Type': 'application/json' }).end(body);
   };
@@ -64,17 +63,25 @@ export async function startSandbox(given: Partial<SandboxOptions> = {}): Promise
   // One listener for each request that waits.
   setMaxListeners(0, stopped.signal);
   const { signal } = stopped;
-  const time = createTimeline(clock);
-  const record: RecordChange = (_change, act) => time.during(time.now(), act);
-  const holdings = createHoldings(options, { clock, time, record, signal });
-  const { catalog } = holdings.shelf;
+  const keeping = keepHoldings(options, clock, signal);
+  const { holdings, record } = keeping;
   const { ingestions } = holdings;
+  const mutate = (body: Mutation) =>
+    record({ kind: 'control', path: '/_sandbox/mutate', body }, () => holdings.shelf.catalog.mutate(body));
+  // What tests change by hand is kept as well.
+  const catalog: Catalog = Object.create(holdings.shelf.catalog, { mutate: { value: mutate } });
   const service = serviceHandler({ ...holdings, record, signal }, options);
-  const control = controlHandler(holdings, record, service.log);
+  const control = controlHandler(keeping, service.log);
+  let url = '';
+  const description = () => JSON.stringify(openApiDocument(holdings.operations, { ...options, url }));
 
   const server = createServer((request, response) => {
     const [path = '/', query = ''] = (request.url ?? '/').split('?', 2);
     const handle = path.startsWith('/_sandbox/') ? control : service.handle;
+    if (request.method === 'GET' && path === '/openapi.json') {
+      response.writeHead(200, { 'Content-Type': 'application/json' }).end(description());
+      return;
+    }
     const target = { path, params: new URLSearchParams(query) };
     // A client that went away meanwhile is no concern of the sandbox.
     response.on('error', () => {});
@@ -92,6 +99,7 @@ export async function startSandbox(given: Partial<SandboxOptions> = {}): Promise
   try {
     await once(server, 'listening');
   } catch (cause) {
+    keeping.close();
     throw new CatchwordError('CONFIG_INVALID', `port ${options.port} cannot be used: ${messageOf(cause)}`, {
       hint: 'Choose another with --port; 0 takes any free one.',
       cause,
@@ -99,15 +107,14 @@ export async function startSandbox(given: Partial<SandboxOptions> = {}): Promise
   }
   const address = server.address();
   const port = typeof address === 'object' && address !== null ? address.port : options.port;
+  url = `http://127.0.0.1:${port}`;
   ingestions.start();
-  const mutate = (body: Mutation) =>
-    record({ kind: 'control', path: '/_sandbox/mutate', body }, () => catalog.mutate(body));
   const churning =
     churnPerSecond > 0 ? churn(mutate, { perSecond: churnPerSecond, seed, clock, signal }) : Promise.resolve();
   const closed = once(server, 'close');
 
   return {
-    url: `http://127.0.0.1:${port}`,
+    url,
     port,
     catalog,
     get requests() {
@@ -118,6 +125,7 @@ export async function startSandbox(given: Partial<SandboxOptions> = {}): Promise
       server.close();
       server.closeAllConnections();
       await Promise.all([closed, churning, ingestions.settled()]);
+      keeping.close();
     },
   };
 }

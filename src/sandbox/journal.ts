@@ -1,0 +1,158 @@
+import { isUtf8 } from 'node:buffer';
+import { appendFileSync, closeSync, fchmodSync, fstatSync, ftruncateSync, openSync, readFileSync } from 'node:fs';
+import { z } from 'zod';
+import { CatchwordError, messageOf } from '../errors.ts';
+import type { Change } from './change.ts';
+
+/*
+ * What outlives a sandbox: a file of lines of JSON, the first of which says what the sandbox began with, and each other
+ * one change with its time, written before the change is done. Done again in this order and at these times, on the same
+ * beginning, they come to the same state. A line that has no end was never done, so it is cut off. The file is for its
+ * owner alone (mode 0600): it holds what was sent, access tokens among it. A killed process loses nothing; that the
+ * machine loses power is not provided for.
+ */
+
+/** What the changes were done on. `at`: when it began, milliseconds since 1970. */
+export interface Beginning {
+  readonly seed: number;
+  readonly items: number;
+  readonly users: number;
+  readonly at: number;
+}
+
+export interface Entry {
+  readonly at: number;
+  readonly change: Change;
+}
+
+export interface Journal {
+  readonly beginning: Beginning;
+  /** Those that the file held when it was opened; to be read once. */
+  entries(): Iterable<Entry>;
+  /** @throws CatchwordError CONFIG_INVALID where the file cannot be written; it is as before then */
+  append(entry: Entry): void;
+  /** Idempotent. */
+  close(): void;
+}
+
+const time = z.number();
+const beginning = z.object({ sandbox: z.literal(1), seed: z.int(), items: z.int(), users: z.int(), at: time });
+const line = z.discriminatedUnion('kind', [
+  z.object({
+    at: time,
+    kind: z.literal('request'),
+    ...{ method: z.string(), path: z.string(), query: z.string(), apiKey: z.string() },
+    accessToken: z.string().nullable(),
+    ...{ body: z.string(), encoding: z.enum(['utf8', 'base64']) },
+  }),
+  z.object({ at: time, kind: z.literal('control'), path: z.string(), body: z.unknown() }),
+  z.object({ at: time, kind: z.literal('called'), call: z.object({ vbid: z.string(), endsAt: time }) }),
+]);
+
+function lineOf({ at, change }: Entry): string {
+  if (change.kind !== 'request') return `${JSON.stringify({ at, ...change })}\n`;
+  const encoding = isUtf8(change.body) ? 'utf8' : 'base64';
+  return `${JSON.stringify({ at, ...change, body: change.body.toString(encoding), encoding })}\n`;
+}
+
+function entryOf(text: string): Entry {
+  const { at, ...kept } = line.parse(JSON.parse(text));
+  if (kept.kind !== 'request') return { at, change: kept };
+  const { encoding, body, ...request } = kept;
+  return { at, change: { ...request, body: Buffer.from(body, encoding) } };
+}
+
+function unusable(path: string, problem: string, hint: string, cause?: unknown): CatchwordError {
+  return new CatchwordError('CONFIG_INVALID', `--db ${path}: ${problem}`, { hint, cause });
+}
+
+function open(path: string): { fd: number; held: Buffer } {
+  try {
+    const fd = openSync(path, 'a+', 0o600);
+    fchmodSync(fd, 0o600);
+    const held = readFileSync(path);
+    const whole = held.lastIndexOf(0x0a) + 1;
+    if (whole < held.length) ftruncateSync(fd, whole);
+    return { fd, held: held.subarray(0, whole) };
+  } catch (cause) {
+    throw unusable(path, messageOf(cause), 'Name a file in a folder that exists and can be written.', cause);
+  }
+}
+
+function* linesOf(held: Buffer): Iterable<string> {
+  for (let start = 0, end = 0; start < held.length; start = end + 1) {
+    end = held.indexOf(0x0a, start);
+    yield held.toString('utf8', start, end);
+  }
+}
+
+function firstLine(path: string, text: string, given: Omit<Beginning, 'at'>): Beginning {
+  const otherwise = 'Name another file, which is begun then.';
+  let read: Beginning;
+  try {
+    read = beginning.parse(JSON.parse(text));
+  } catch (cause) {
+    throw unusable(path, 'is no journal of a sandbox', otherwise, cause);
+  }
+  for (const name of ['seed', 'items', 'users'] as const) {
+    if (read[name] === given[name]) continue;
+    const problem = `was begun with ${name} ${read[name]}, not ${given[name]}`;
+    throw unusable(path, problem, `Use --${name} ${read[name]} again, or name another file.`);
+  }
+  return read;
+}
+
+/**
+ * @param given what the sandbox begins with, and when if the file is new
+ * @throws CatchwordError CONFIG_INVALID for a file that cannot be used, that is no journal, or that belongs to a sandbox
+ *   with another beginning
+ */
+export function openJournal(path: string, given: Beginning): Journal {
+  const { fd, held } = open(path);
+  const [head] = linesOf(held);
+  let size = fstatSync(fd).size;
+  let closed = false;
+
+  function write(text: string): void {
+    if (closed) throw unusable(path, 'is closed', 'The sandbox was stopped.');
+    try {
+      appendFileSync(fd, text);
+    } catch (cause) {
+      // Half a line would spoil the next one.
+      ftruncateSync(fd, size);
+      throw unusable(path, messageOf(cause), 'Make room, or name another file.', cause);
+    }
+    size += Buffer.byteLength(text);
+  }
+
+  function* entries(): Iterable<Entry> {
+    let number = 0;
+    for (const text of linesOf(held)) {
+      if (++number === 1) continue;
+      let entry: Entry;
+      try {
+        entry = entryOf(text);
+      } catch (cause) {
+        throw unusable(path, `line ${number} is damaged`, 'Remove it and all after it, or name another file.', cause);
+      }
+      yield entry;
+    }
+  }
+
+  try {
+    const begun = head === undefined ? given : firstLine(path, head, given);
+    if (head === undefined) write(`${JSON.stringify({ sandbox: 1, ...given })}\n`);
+    return {
+      beginning: begun,
+      entries,
+      append: (entry) => write(lineOf(entry)),
+      close: () => {
+        if (!closed) closeSync(fd);
+        closed = true;
+      },
+    };
+  } catch (error) {
+    closeSync(fd);
+    throw error;
+  }
+}

@@ -1,0 +1,104 @@
+import { z } from 'zod';
+import type { Operation } from '../operation.ts';
+import type { SandboxOptions } from '../options.ts';
+
+type Json = Readonly<Record<string, unknown>>;
+
+const TYPES = { json: 'application/json', xml: 'application/xml' } as const;
+const ERRORS = { json: 'Errors', xml: 'Error' } as const;
+
+/** As it is sent (`input`) or answered (`output`). What JSON Schema cannot say, such as a check digit, is left open. */
+function schemaOf(schema: z.ZodType, io: 'input' | 'output'): Json {
+  const { $schema: _dialect, ...rest } = z.toJSONSchema(schema, { io, unrepresentable: 'any' });
+  return rest;
+}
+
+function pathParameters(path: string): Json[] {
+  const names = [...path.matchAll(/:(\w+)/g)].map(([, name = '']) => name);
+  return names.map((name) => ({ name, in: 'path', required: true, schema: { type: 'string' } }));
+}
+
+function queryParameters(query: z.ZodType | undefined): Json[] {
+  if (query === undefined) return [];
+  const { properties = {}, required = [] } = schemaOf(query, 'input') as {
+    readonly properties?: Readonly<Record<string, Json>>;
+    readonly required?: readonly string[];
+  };
+  return Object.entries(properties).map(([name, schema]) => ({
+    ...{ name, in: 'query', required: required.includes(name), schema },
+    ...(typeof schema.description === 'string' && { description: schema.description }),
+  }));
+}
+
+function templateOf(path: string): string {
+  return path.replace(/:(\w+)/g, '{$1}');
+}
+
+function operationObject(operation: Operation): Json {
+  const { method, path, section, summary, token, format, query, request, response } = operation;
+  const type = TYPES[format];
+  const content = (schema: z.ZodType | undefined, io: 'input' | 'output') => ({
+    [type]: schema === undefined ? {} : { schema: schemaOf(schema, io) },
+  });
+  return {
+    operationId: `${method.toLowerCase()}${path.replace(/\W+/g, '_')}`,
+    summary,
+    tags: [`Section ${section}`],
+    security: [token === false ? { apiKey: [] } : { apiKey: [], accessToken: [] }],
+    parameters: [...pathParameters(path), ...queryParameters(query)],
+    // The schemas are of JSON; of a body in XML, the interface shows what there is.
+    ...((request !== undefined || (format === 'xml' && method !== 'GET')) && {
+      requestBody: { required: request !== undefined, content: content(request, 'input') },
+    }),
+    responses: {
+      200: { description: 'Done', content: content(response, 'output') },
+      default: { $ref: `#/components/responses/${ERRORS[format]}` },
+    },
+  };
+}
+
+function pathsOf(operations: readonly Operation[]): Json {
+  const paths: Record<string, Record<string, Json>> = {};
+  for (const operation of operations) {
+    const template = templateOf(operation.path);
+    paths[template] = { ...paths[template], [operation.method.toLowerCase()]: operationObject(operation) };
+  }
+  return paths;
+}
+
+/**
+ * OpenAPI 3.1 of what the sandbox serves: interface, section 4. Its schemas are those that requests are judged by.
+ * @param url where the sandbox answers
+ */
+export function openApiDocument(
+  operations: readonly Operation[],
+  {
+    url,
+    apiKeyHeader,
+    accessTokenHeader,
+  }: Pick<SandboxOptions, 'apiKeyHeader' | 'accessTokenHeader'> & { url: string },
+): Json {
+  const header = (name: string) => ({ type: 'apiKey', in: 'header', name });
+  const errors = z.object({ errors: z.array(z.string()) });
+  const error = {
+    type: 'object',
+    xml: { name: 'error' },
+    properties: Object.fromEntries(
+      ['code', 'message'].map((name) => [name, { type: 'string', xml: { attribute: true } }]),
+    ),
+  };
+  const refused = (type: string, schema: Json) => ({ description: 'Refused', content: { [type]: { schema } } });
+  return {
+    openapi: '3.1.0',
+    info: { title: 'Content distribution service, sandbox', version: '4' },
+    servers: [{ url }],
+    paths: pathsOf(operations),
+    components: {
+      securitySchemes: { apiKey: header(apiKeyHeader), accessToken: header(accessTokenHeader) },
+      responses: {
+        Errors: refused(TYPES.json, schemaOf(errors, 'output')),
+        Error: refused(TYPES.xml, error),
+      },
+    },
+  };
+}

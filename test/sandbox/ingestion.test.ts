@@ -1,0 +1,106 @@
+import { createServer, type IncomingMessage } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { systemClock } from '../../src/clock.ts';
+import { NEW, put, send } from './assets-client.ts';
+import { sandboxFor } from './client.ts';
+
+interface Called {
+  readonly method: string | undefined;
+  readonly type: string | undefined;
+  readonly body: unknown;
+}
+
+/** A server that answers its calls with these statuses, the last one for all further ones. */
+async function listener(...statuses: readonly number[]) {
+  const calls: Called[] = [];
+  const server = createServer((request: IncomingMessage, response) => {
+    void text(request).then((body) => {
+      calls.push({ method: request.method, type: request.headers['content-type'], body: JSON.parse(body) });
+      response.writeHead(statuses[calls.length - 1] ?? statuses.at(-1) ?? 204).end();
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/done`, calls };
+}
+
+const QUICK = { items: 0, ingestionMs: 1, callbackRetryMs: 1, allowPrivateCallbacks: true };
+const FILE = 'https://files.example.org/tides.epub';
+
+describe('4.1 rule 2, 6: ingestion', () => {
+  it('4.1 rule 2: url is taken in over time, and shows in build and asset_status', async () => {
+    const time = { now: Date.UTC(2030, 0, 1) };
+    const clock = { ...systemClock, now: () => time.now };
+    const sandbox = await sandboxFor({ items: 0, ingestionMs: 5000, clock });
+    const begun = await put(sandbox, 'L-1', { ...NEW, url: FILE });
+    expect(begun.body).toMatchObject({
+      build: { available: false, status: 'processing' },
+      asset_status: { vbk: 'processing' },
+    });
+    time.now += 5000;
+    expect((await send(sandbox, 'GET', '/vital_books/L-1')).body).toMatchObject({
+      build: { available: true, source: 'sandbox', status: 'approved' },
+      asset_status: { vbk: 'approved' },
+      book_format: { name: 'ePub', value: 'epub', dash2epub: false },
+    });
+    await put(sandbox, 'L-1', { url: 'https://files.example.org/tides.mobi' });
+    time.now += 5000;
+    expect((await send(sandbox, 'GET', '/vital_books/L-1')).body.build).toMatchObject({
+      available: false,
+      status: 'failed',
+    });
+  });
+
+  it('6: callback_url is told when it ended, with the state of the asset', async () => {
+    const sandbox = await sandboxFor(QUICK);
+    const { url, calls } = await listener(204);
+    await put(sandbox, 'L-1', { ...NEW, url: FILE, callback_url: url });
+    await expect
+      .poll(() => calls)
+      .toEqual([{ method: 'POST', type: 'application/json', body: { vbid: 'L-1', status: 'approved' } }]);
+    await put(sandbox, 'L-2', { ...NEW, url: 'https://files.example.org/a.doc', callback_url: url });
+    await expect.poll(() => calls[1]?.body).toEqual({ vbid: 'L-2', status: 'failed' });
+  });
+
+  it('6: an address that fails is called again, four times at most', async () => {
+    const sandbox = await sandboxFor(QUICK);
+    const recovering = await listener(500, 503, 200);
+    const broken = await listener(500);
+    await put(sandbox, 'L-1', { ...NEW, url: FILE, callback_url: recovering.url });
+    await put(sandbox, 'L-2', { ...NEW, url: FILE, callback_url: broken.url });
+    await expect.poll(() => [recovering.calls.length, broken.calls.length]).toEqual([3, 4]);
+    const last = await listener(200);
+    await put(sandbox, 'L-3', { ...NEW, url: FILE, callback_url: last.url });
+    await expect.poll(() => last.calls.length).toBe(1);
+    expect([recovering.calls.length, broken.calls.length]).toEqual([3, 4]);
+  });
+
+  it.each([
+    'http://127.0.0.1/x',
+    'http://localhost:8080/',
+    'http://a.localhost./',
+    'http://[::1]/',
+    'http://10.0.0.7/',
+    'http://169.254.169.254/latest',
+    'http://[::ffff:192.168.1.1]/',
+    'http://2130706433/',
+  ])('6: an address in the own network is refused: %s', async (address) => {
+    const sandbox = await sandboxFor({ items: 0 });
+    const told = await put(sandbox, 'L-1', { ...NEW, url: FILE, callback_url: address });
+    expect([told.status, told.errors]).toEqual([422, [expect.stringMatching(/^callback_url: .*own network/)]]);
+    expect((await send(sandbox, 'GET', '/vital_books/L-1')).status).toBe(404);
+  });
+
+  it('calls nobody after it was stopped', async () => {
+    const sandbox = await sandboxFor({ ...QUICK, ingestionMs: 3_600_000 });
+    const { url, calls } = await listener(200);
+    await put(sandbox, 'L-1', { ...NEW, url: FILE, callback_url: url });
+    await sandbox.stop();
+    expect(calls).toEqual([]);
+  });
+});
