@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import { appendFileSync, closeSync, fchmodSync, fstatSync, ftruncateSync, openSync, readFileSync } from 'node:fs';
+import { appendFileSync, closeSync, fchmodSync, ftruncateSync, openSync, readFileSync } from 'node:fs';
 import { z } from 'zod';
 import { CatchwordError, messageOf } from '../errors.ts';
 import type { Change } from './change.ts';
@@ -46,7 +46,7 @@ const line = z.discriminatedUnion('kind', [
     ...{ body: z.string(), encoding: z.enum(['utf8', 'base64']) },
   }),
   z.object({ at: time, kind: z.literal('control'), path: z.string(), body: z.unknown() }),
-  z.object({ at: time, kind: z.literal('called'), call: z.object({ vbid: z.string(), endsAt: time }) }),
+  z.object({ at: time, kind: z.literal('called'), call: z.object({ vbid: z.string(), startedAt: time }) }),
 ]);
 
 function lineOf({ at, change }: Entry): string {
@@ -66,14 +66,12 @@ function unusable(path: string, problem: string, hint: string, cause?: unknown):
   return new CatchwordError('CONFIG_INVALID', `--db ${path}: ${problem}`, { hint, cause });
 }
 
-function open(path: string): { fd: number; held: Buffer } {
+/** What every first line begins with. */
+const MARK = Buffer.from('{"sandbox":1,');
+
+function open(path: string): { fd: number; read: Buffer } {
   try {
-    const fd = openSync(path, 'a+', 0o600);
-    fchmodSync(fd, 0o600);
-    const held = readFileSync(path);
-    const whole = held.lastIndexOf(0x0a) + 1;
-    if (whole < held.length) ftruncateSync(fd, whole);
-    return { fd, held: held.subarray(0, whole) };
+    return { fd: openSync(path, 'a+', 0o600), read: readFileSync(path) };
   } catch (cause) {
     throw unusable(path, messageOf(cause), 'Name a file in a folder that exists and can be written.', cause);
   }
@@ -86,13 +84,16 @@ function* linesOf(held: Buffer): Iterable<string> {
   }
 }
 
+function foreign(path: string, cause?: unknown): CatchwordError {
+  return unusable(path, 'is no journal of a sandbox', 'Name another file, which is begun then.', cause);
+}
+
 function firstLine(path: string, text: string, given: Omit<Beginning, 'at'>): Beginning {
-  const otherwise = 'Name another file, which is begun then.';
   let read: Beginning;
   try {
     read = beginning.parse(JSON.parse(text));
   } catch (cause) {
-    throw unusable(path, 'is no journal of a sandbox', otherwise, cause);
+    throw foreign(path, cause);
   }
   for (const name of ['seed', 'items', 'users'] as const) {
     if (read[name] === given[name]) continue;
@@ -108,9 +109,10 @@ function firstLine(path: string, text: string, given: Omit<Beginning, 'at'>): Be
  *   with another beginning
  */
 export function openJournal(path: string, given: Beginning): Journal {
-  const { fd, held } = open(path);
+  const { fd, read } = open(path);
+  const held = read.subarray(0, read.lastIndexOf(0x0a) + 1);
   const [head] = linesOf(held);
-  let size = fstatSync(fd).size;
+  let size = held.length;
   let closed = false;
 
   function write(text: string): void {
@@ -140,7 +142,11 @@ export function openJournal(path: string, given: Beginning): Journal {
   }
 
   try {
+    // Another's file is found out before anything of it is changed.
+    if (!read.subarray(0, MARK.length).equals(MARK.subarray(0, read.length))) throw foreign(path);
     const begun = head === undefined ? given : firstLine(path, head, given);
+    fchmodSync(fd, 0o600);
+    ftruncateSync(fd, size);
     if (head === undefined) write(`${JSON.stringify({ sandbox: 1, ...given })}\n`);
     return {
       beginning: begun,

@@ -9,7 +9,7 @@ const CALLS = 4;
 export interface PlannedCall {
   readonly vbid: string;
   /** Milliseconds since 1970. */
-  readonly endsAt: number;
+  readonly startedAt: number;
 }
 
 export interface Ingestions {
@@ -33,28 +33,34 @@ export interface IngestionOptions {
   readonly done: (call: PlannedCall) => void;
 }
 
+interface Announced {
+  readonly url: string;
+  readonly planned: PlannedCall;
+  readonly asset: Asset;
+  readonly endsAt: number;
+}
+
 /**
  * Interface, section 6. Method, payload and retries are not shown there; here: POST of
  * `{"vbid":"…","status":"approved"}`, or `failed` for a file that is neither EPUB nor PDF.
  */
 export function createIngestions({ clock, signal, retryMs, allowPrivate, done }: IngestionOptions): Ingestions {
   const running = new Set<Promise<void>>();
-  const waiting = new Map<string, () => void>();
+  const waiting = new Map<string, Announced>();
   let started = false;
-  const keyOf = ({ vbid, endsAt }: PlannedCall) => `${endsAt} ${vbid}`;
+  const keyOf = ({ vbid, startedAt }: PlannedCall) => `${startedAt} ${vbid}`;
 
-  async function call(asset: Asset, url: string, endsAt: number): Promise<void> {
-    const { vbid } = asset;
-    const body = JSON.stringify({ vbid, status: buildStatusOf(asset, endsAt) });
+  async function call({ url, planned, asset, endsAt }: Announced): Promise<void> {
+    const body = JSON.stringify({ vbid: asset.vbid, status: buildStatusOf(asset, endsAt) });
     await clock.sleep(Math.max(0, endsAt - clock.now()), signal);
     for (let calls = 1; !(await callBack({ url, body, allowPrivate, signal })) && calls < CALLS; calls++) {
       await clock.sleep(retryMs * 2 ** (calls - 1), signal);
     }
-    if (!signal.aborted) done({ vbid, endsAt });
+    if (!signal.aborted) done(planned);
   }
 
-  function run(asset: Asset, url: string, endsAt: number): void {
-    const calling = call(asset, url, endsAt)
+  function run(announced: Announced): void {
+    const calling = call(announced)
       .catch((error: unknown) => {
         // Only the sandbox's end interrupts a wait.
         if (!signal.aborted) throw error;
@@ -65,17 +71,18 @@ export function createIngestions({ clock, signal, retryMs, allowPrivate, done }:
 
   return {
     announce: (asset) => {
-      const { callbackUrl = null, endsAt = 0 } = asset.ingestion ?? {};
-      if (callbackUrl === null) return;
-      if (started) run(asset, callbackUrl, endsAt);
-      else waiting.set(keyOf({ vbid: asset.vbid, endsAt }), () => run(asset, callbackUrl, endsAt));
+      const { callbackUrl: url = null, startedAt = 0, endsAt = 0 } = asset.ingestion ?? {};
+      if (url === null) return;
+      const announced = { url, planned: { vbid: asset.vbid, startedAt }, asset, endsAt };
+      if (started) run(announced);
+      else waiting.set(keyOf(announced.planned), announced);
     },
     forget: (planned) => {
       waiting.delete(keyOf(planned));
     },
     start: () => {
       started = true;
-      for (const begin of waiting.values()) begin();
+      for (const announced of waiting.values()) run(announced);
       waiting.clear();
     },
     settled: async () => {

@@ -79,7 +79,8 @@ export function createAssets({ catalog, numbering, time, apiKey, ingestionMs }: 
 
   function ingestionOf(request: AssetRequest, held: Ingestion | null): Ingestion | null {
     if (request.url === undefined) return held;
-    return { url: request.url, callbackUrl: request.callback_url ?? null, endsAt: time.now() + ingestionMs };
+    const startedAt = time.now();
+    return { url: request.url, callbackUrl: request.callback_url ?? null, startedAt, endsAt: startedAt + ingestionMs };
   }
 
   return {

@@ -1,0 +1,166 @@
+import { appendFileSync, readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { systemClock } from '../../src/clock.ts';
+import type { SandboxOptions } from '../../src/sandbox/options.ts';
+import { type Sandbox, startSandbox } from '../../src/sandbox/server.ts';
+import { temporaryDirectory } from '../support/mirror.ts';
+import { NEW, put, send } from './assets-client.ts';
+import { get, getPage, sandboxFor } from './client.ts';
+import { control, exchange } from './exchange.ts';
+
+const START = Date.UTC(2030, 0, 10, 12);
+const HOUR = 3_600_000;
+
+function setting(more: Partial<SandboxOptions> = {}) {
+  const time = { now: START };
+  const db = join(temporaryDirectory(), 'sandbox.ndjson');
+  const options = { items: 50, db, clock: { ...systemClock, now: () => time.now }, ...more };
+  return { time, db, options };
+}
+
+/** All that can be read. */
+async function all(sandbox: Sandbox, vbids: readonly string[]) {
+  const paths = [
+    '/v4/products?include_details=metadata,identifiers',
+    '/v4/products?from=2029-01-01',
+    '/_sandbox/truth',
+    '/v4/packages/SHELF-1',
+    '/v3/licenses.xml',
+    '/v3/users.xml/kiosk-1',
+    ...vbids.map((vbid) => `/vital_books/${vbid}`),
+  ];
+  return Promise.all(paths.map(async (path) => [path, (await get(sandbox, path)).bytes.toString()]));
+}
+
+describe('--db', () => {
+  it('holds after a restart what it held before: assets, packages, users, licenses, changes by control', async () => {
+    const { time, db, options } = setting();
+    const first = await sandboxFor(options);
+    const [own] = (await getPage(first)).items;
+    const vbids = ['L-1', own?.vbid ?? ''];
+    await put(first, 'L-1', { ...NEW, identifiers: { e_isbn_13: ['9780306406157'] }, on_sale_date: '2030-01-10' });
+    time.now += HOUR;
+    first.catalog.mutate({ update: 5, remove: 6, create: 7 });
+    vbids.push((await send(first, 'POST', '/vital_books', NEW)).body.vbid);
+    time.now += HOUR;
+    await put(first, own?.vbid ?? '', { title: 'Renamed “\u2028', off_sale_date: '2030-01-20' });
+    await exchange(first, 'POST /v4/packages', JSON.stringify({ sku: 'SHELF-1', name: 'All', products: ['L-1'] }));
+    const user = '<user><reference>kiosk-1</reference><first-name>K</first-name><last-name>One</last-name></user>';
+    expect((await exchange(first, 'POST /v3/users.xml', user)).text).toContain('kiosk-1');
+    await control(first, 'grant', { reference: 'sandbox-reader', sku: 'L-1' });
+    await control(first, 'mutate', { update: 3, remove: 2 });
+    await put(first, 'L-1', { edition: 'wrong' });
+    const before = await all(first, vbids);
+    expect(Object.fromEntries(before)['/v3/users.xml/kiosk-1']).toContain('<reference>kiosk-1');
+    expect(Object.fromEntries(before)['/v3/licenses.xml']).toContain('sku="L-1"');
+    await first.stop();
+
+    const second = await sandboxFor(options);
+    expect(await all(second, vbids)).toEqual(before);
+    expect(statSync(db).mode & 0o777).toBe(0o600);
+    // And goes on from there as it would have.
+    time.now = START + 30 * 24 * HOUR;
+    const [third] = [await sandboxFor({ ...options, db: copyOf(db) })];
+    for (const sandbox of [second, third]) sandbox.catalog.mutate({ create: 3, remove: 3 });
+    expect(await all(third, vbids)).toEqual(await all(second, vbids));
+    expect((await getPage(third)).items.map(({ vbid }) => vbid)).not.toContain(own?.vbid);
+  });
+
+  it('cuts off a line that has no end, and goes on', async () => {
+    const { db, options } = setting();
+    const first = await sandboxFor(options);
+    await put(first, 'L-1', NEW);
+    await put(first, 'L-2', NEW);
+    await first.stop();
+    truncateSync(db, statSync(db).size - 7);
+    const second = await sandboxFor(options);
+    expect((await send(second, 'GET', '/vital_books/L-2')).status).toBe(404);
+    await put(second, 'L-3', NEW);
+    await second.stop();
+    const third = await sandboxFor(options);
+    const found = await Promise.all(
+      ['L-1', 'L-2', 'L-3'].map(async (vbid) => (await send(third, 'GET', `/vital_books/${vbid}`)).status),
+    );
+    expect(found).toEqual([200, 404, 200]);
+  });
+
+  it.each([
+    [{ seed: 2 }, /begun with seed 1, not 2/],
+    [{ items: 51 }, /begun with items 50, not 51/],
+    [{ users: 7 }, /begun with users 1000, not 7/],
+  ])('refuses the journal of another beginning: %j', async (other, message) => {
+    const { options } = setting();
+    await (await startSandbox(options)).stop();
+    await expect(startSandbox({ ...options, ...other })).rejects.toMatchObject({
+      code: 'CONFIG_INVALID',
+      message: expect.stringMatching(message),
+      hint: expect.any(String),
+    });
+  });
+
+  it('refuses a file that is no journal, one that is damaged, and a folder that is not there; and changes none', async () => {
+    const { db, options } = setting();
+    const refused = { code: 'CONFIG_INVALID', hint: expect.any(String) };
+    writeFileSync(db, 'a letter\n');
+    await expect(startSandbox(options)).rejects.toMatchObject(refused);
+    expect(readFileSync(db, 'utf8')).toBe('a letter\n');
+    writeFileSync(db, 'a letter without an end');
+    await expect(startSandbox(options)).rejects.toMatchObject(refused);
+    expect(readFileSync(db, 'utf8')).toBe('a letter without an end');
+    const damaged = setting();
+    await (await startSandbox(damaged.options)).stop();
+    appendFileSync(damaged.db, '{"at":1,"kind":"what"}\n');
+    await expect(startSandbox(damaged.options)).rejects.toMatchObject({ ...refused, message: /line 2 is damaged/ });
+    await expect(startSandbox({ ...options, db: join(db, 'x') })).rejects.toMatchObject(refused);
+  });
+
+  it('does not keep what only reads, nor a password', async () => {
+    const { db, options } = setting();
+    const sandbox = await sandboxFor(options);
+    const begun = readFileSync(db, 'utf8');
+    await getPage(sandbox);
+    const asked = '<credentials><credential reference="user-1"/></credentials>';
+    await exchange(sandbox, 'POST /v3/credentials.xml', asked);
+    expect(readFileSync(db, 'utf8')).toBe(begun);
+    const user =
+      '<user><email>a@example.org</email><password>open-sesame</password><first-name>A</first-name><last-name>B</last-name></user>';
+    await exchange(sandbox, 'POST /v3/users.xml', user);
+    const kept = readFileSync(db, 'utf8');
+    expect(kept).toContain('a@example.org');
+    expect(kept).not.toContain('open-sesame');
+  });
+
+  it('6: a call that was not made before the end is made after the next start, and no other', async () => {
+    const called: string[] = [];
+    const server = createServer((request, response) => {
+      called.push(request.url ?? '');
+      request.resume();
+      response.end();
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    onTestFinished(() => void server.close());
+    const address = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const { time, db, options } = setting({ allowPrivateCallbacks: true, ingestionMs: 1 });
+    const wait = { callback_url: `${address}/made`, url: 'https://files.example.org/a.pdf' };
+    const first = await sandboxFor(options);
+    await put(first, 'L-1', { ...NEW, ...wait });
+    await expect.poll(() => readFileSync(db, 'utf8')).toContain('"called"');
+    await first.stop();
+    const slow = await sandboxFor({ ...options, ingestionMs: HOUR });
+    await put(slow, 'L-2', { ...NEW, ...wait, callback_url: `${address}/left` });
+    await slow.stop();
+    time.now += 2 * HOUR;
+    const last = await sandboxFor({ ...options, ingestionMs: HOUR });
+    await expect.poll(() => called).toEqual(['/made', '/left']);
+    expect((await send(last, 'GET', '/vital_books/L-2')).body.build).toMatchObject({ status: 'approved' });
+  });
+});
+
+function copyOf(db: string): string {
+  const copy = join(temporaryDirectory(), 'copy.ndjson');
+  writeFileSync(copy, readFileSync(db));
+  return copy;
+}
