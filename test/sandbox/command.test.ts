@@ -1,9 +1,11 @@
 import { once } from 'node:events';
+import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { request } from 'undici';
 import { describe, expect, it } from 'vitest';
 import { systemClock } from '../../src/clock.ts';
 import { sandboxCommand } from '../../src/commands/sandbox.ts';
+import { temporaryDirectory } from '../support/mirror.ts';
 
 function run(...flags: string[]) {
   const stdout = new PassThrough({ encoding: 'utf8' });
@@ -42,6 +44,58 @@ describe('catchword sandbox', () => {
     await expect(request(url)).rejects.toThrow();
   });
 
+  it('prints three curl lines that work: catalog, asset, licenses', async () => {
+    const { stdout, stop, done } = run('--items', '12', '--port', '0');
+    const lines = (await firstOutput(stdout)).split('\n').filter((line) => line.startsWith('curl '));
+    expect(lines).toHaveLength(3);
+    const answers = [];
+    for (const line of lines) {
+      const options = [...line.matchAll(/-(H|d|X) (?:'([^']*)'|(\S+))/g)].map(([, flag, quoted, bare]) => ({
+        flag,
+        value: quoted ?? bare ?? '',
+      }));
+      const given = (flag: string) => options.find((option) => option.flag === flag)?.value;
+      const headers = options.filter(({ flag }) => flag === 'H').map(({ value }) => value.split(': '));
+      const body = given('d');
+      const response = await request(/'(http[^']*)'$/.exec(line)?.[1] ?? '', {
+        method: (given('X') ?? 'GET') as 'GET',
+        headers: Object.fromEntries(headers) as Record<string, string>,
+        ...(body !== undefined && { body }),
+      });
+      answers.push([response.statusCode, await response.body.text()]);
+    }
+    expect(answers).toEqual([
+      [200, expect.stringMatching(/^\{"num_items":12,/)],
+      [200, expect.stringMatching(/^\{"vbid":"L-999-70031",.*"title":"Tides"/)],
+      [200, expect.stringContaining('<license ')],
+    ]);
+    stop.abort();
+    await done;
+  });
+
+  it('keeps what was written with --db, and calls back to the own network with --allow-private-callbacks', async () => {
+    const db = join(temporaryDirectory(), 'sandbox.ndjson');
+    const put = async (url: string) => {
+      const callback = { url: 'https://files.example.org/a.pdf', callback_url: url };
+      const body = JSON.stringify({ imprint_id: 1, title: 'Tides', ...callback });
+      const headers = { 'X-Service-API-Key': 'SANDBOXKEY' };
+      const response = await request(`${url}/v4/assets/L-1`, { method: 'PUT', headers, body });
+      return [response.statusCode, ((await response.body.json()) as { created?: string }).created];
+    };
+    const told: unknown[] = [];
+    for (const more of [['--allow-private-callbacks'], ['--allow-private-callbacks'], []]) {
+      const { stdout, stop, done } = run('--items', '12', '--port', '0', '--json', '--db', db, ...more);
+      told.push(await put(JSON.parse(await firstOutput(stdout)).url));
+      stop.abort();
+      await done;
+    }
+    expect(told).toEqual([[200, expect.any(String)], told[0], [422, undefined]]);
+    await expect(run('--items', '13', '--port', '0', '--db', db).done).rejects.toMatchObject({
+      code: 'CONFIG_INVALID',
+      message: expect.stringContaining('items 12, not 13'),
+    });
+  });
+
   it('prints one JSON document', async () => {
     const { stdout, stop, done } = run(
       '--port',
@@ -76,6 +130,7 @@ describe('catchword sandbox', () => {
     ['--churn', '5/min'],
     ['--order', 'title'],
     ['--faults', 'gremlins:0.1'],
+    ['--users', '10000001'],
   ])('refuses %s %s', async (flag, value) => {
     await expect(run('--port', '0', flag, value).done).rejects.toMatchObject({
       code: 'USAGE',
