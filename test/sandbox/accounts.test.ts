@@ -122,4 +122,11 @@ describe('tokens', () => {
     const made = createAccounts({ ...OPTIONS, reader: { reference: 'reader' } });
     expect(accounts.tokenState(must(made.byReference('reader')).accessToken)).toBe('unknown');
   });
+
+  it('nor is the guid that the sandbox would have made that of a user who has another', () => {
+    const reader = { reference: 'reader', guid: 'READERGUID' };
+    const accounts = createAccounts({ ...OPTIONS, reader });
+    const made = must(createAccounts(OPTIONS).byReference('reader')).guid;
+    expect([accounts.byGuid(made), accounts.byGuid('READERGUID')?.reference]).toEqual([null, 'reader']);
+  });
 });

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { type Clock, systemClock } from '../../src/clock.ts';
 import { createNumbering } from '../../src/sandbox/numbering.ts';
 import { SANDBOX_DEFAULTS } from '../../src/sandbox/options.ts';
 import type { Sandbox } from '../../src/sandbox/server.ts';
@@ -165,6 +166,22 @@ describe('3 the lifecycle of a license', () => {
       seen.push(found[0]?.expiration);
     }
     expect(seen).toEqual([expirations[0], expirations[1], expirations[1], 'never', 'never']);
+  });
+
+  it.each([
+    ['2030-01-31', '2030-01-31T23:59:59Z', '2030-02-01T00:00:00Z'],
+    ['Thu, 31 Jan 2030 10:00:00 GMT', '2030-01-31T09:59:59Z', '2030-01-31T10:00:00Z'],
+    ['2030-01-31T10:00:00+02:00', '2030-01-31T07:59:59Z', '2030-01-31T08:00:00Z'],
+  ])('%s ends at that time, a date at its end; then it is listed all the same', async (expiration, before, after) => {
+    for (const [now, usable] of [
+      [before, '1'],
+      [after, '0'],
+    ] as const) {
+      const clock: Clock = { ...systemClock, now: () => Date.parse(now) };
+      const sandbox = await sandboxFor({ items: 10, clock });
+      await control(sandbox, 'grant', { ...READER, sku: vbid(8), type: 'online', expiration });
+      expect(await countsOf(sandbox, `?sku=${vbid(8)}`)).toEqual([usable, '8']);
+    }
   });
 
   it('a license granted to another user is not in this account', async () => {
