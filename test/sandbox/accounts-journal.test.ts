@@ -1,0 +1,96 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { createNumbering } from '../../src/sandbox/numbering.ts';
+import { type Sandbox, startSandbox } from '../../src/sandbox/server.ts';
+import { callerHeaders, control, exchange, rootOf } from './exchange.ts';
+
+const vbid = (index: number) => createNumbering(1).vbid(index);
+const USER = { reference: 'chosen', guid: 'CHOSEN00', access_token: 'chosentoken' };
+
+function verify(sandbox: Sandbox, reference: string) {
+  const body = `<credentials><credential reference="${reference}"/></credentials>`;
+  return exchange(sandbox, 'POST /v3/credentials.xml', body, callerHeaders(null));
+}
+
+async function tokenOf(sandbox: Sandbox, reference: string): Promise<string> {
+  return rootOf(await verify(sandbox, reference)).children[0]?.attributes.get('access-token') ?? '';
+}
+
+/** Each kind of change to users, licenses and packages; some of them refused. */
+async function change(sandbox: Sandbox): Promise<void> {
+  const create = (elements: string) => exchange(sandbox, 'POST /v3/users.xml', `<user>${elements}</user>`);
+  await create('<reference>one</reference><redemption-code>SANDBOX-BOOK-1</redemption-code>');
+  await create('<reference>one</reference>');
+  await create('<email>ada@example.com</email><password>correct horse</password><last-name>A &amp; B</last-name>');
+  await control(sandbox, 'user', USER);
+  await control(sandbox, 'grant', { reference: 'chosen', sku: vbid(3), type: 'online', expiration: '2099-12-31' });
+  await exchange(sandbox, 'POST /v3/users/reset_access.xml', null, callerHeaders('chosentoken'));
+  await control(sandbox, 'expire', { reference: 'user-0000009' });
+  await control(sandbox, 'fail', { reference: 'one', code: 474 });
+  const json = (body: object) => JSON.stringify(body);
+  await exchange(sandbox, 'POST /v4/packages', json({ sku: 'SHELF', name: 'Shelf', products: [vbid(0)] }));
+  await exchange(sandbox, 'PUT /v4/packages/SHELF', json({ products: [vbid(1)] }));
+  await exchange(sandbox, 'POST /v4/packages', json({ sku: 'GONE', name: 'Gone', products: [] }));
+  await exchange(sandbox, 'DELETE /v4/packages/GONE/assets');
+}
+
+/** All that can be seen of what was changed. */
+async function seen(sandbox: Sandbox): Promise<string[]> {
+  const chosen = callerHeaders(await tokenOf(sandbox, 'chosen'));
+  const one = callerHeaders(await tokenOf(sandbox, 'one'));
+  const ninth = callerHeaders(await tokenOf(sandbox, 'user-0000009'));
+  const answers = [
+    await verify(sandbox, 'chosen'),
+    await exchange(sandbox, 'GET /v3/users.xml/one'),
+    await exchange(sandbox, 'GET /v3/users.xml/ada@example.com'),
+    await exchange(sandbox, 'GET /v3/licenses.xml', null, chosen),
+    await exchange(sandbox, 'GET /v3/licenses.xml', null, callerHeaders('chosentoken')),
+    await exchange(sandbox, 'GET /v3/licenses.xml', null, one),
+    await exchange(sandbox, 'GET /v3/licenses.xml', null, ninth),
+    await exchange(sandbox, 'GET /v4/packages/SHELF'),
+    await exchange(sandbox, 'GET /v4/packages/GONE'),
+  ];
+  return answers.map(({ status, text }) => `${status} ${text}`);
+}
+
+/** What a user created next would be: that the numbers go on where they were. */
+async function next(sandbox: Sandbox): Promise<string> {
+  return (await exchange(sandbox, 'POST /v3/users.xml', '<user><reference>next</reference></user>')).text;
+}
+
+describe('users, licenses and packages that are kept (--db)', () => {
+  it('are the same after a restart, down to the times, tokens and stale tokens', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'catchword-'));
+    onTestFinished(() => rmSync(folder, { recursive: true }));
+    const db = join(folder, 'sandbox.journal');
+    const start = () => startSandbox({ items: 10, db });
+
+    const first = await start();
+    await change(first);
+    const before = await seen(first);
+    await first.stop();
+
+    const second = await start();
+    onTestFinished(() => second.stop());
+    expect(await seen(second)).toEqual(before);
+    const fresh = await startSandbox({ items: 10 });
+    onTestFinished(() => fresh.stop());
+    expect(await seen(fresh)).not.toEqual(before);
+    await change(fresh);
+    expect(await next(second)).toBe(await next(fresh));
+  });
+
+  it('have no password in the file', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'catchword-'));
+    onTestFinished(() => rmSync(folder, { recursive: true }));
+    const db = join(folder, 'sandbox.journal');
+    const sandbox = await startSandbox({ items: 10, db });
+    await change(sandbox);
+    await sandbox.stop();
+    const kept = readFileSync(db, 'utf8');
+    expect(kept).toContain('ada@example.com');
+    expect(kept).not.toContain('correct horse');
+  });
+});
