@@ -1,6 +1,6 @@
-import { z } from 'zod';
 import { type Answer, errorAnswer } from '../answer.ts';
 import type { Operation, OperationRequest } from '../operation.ts';
+import { type PackageChanges, packageChanges, packageCreation, packageResponse } from '../package-schemas.ts';
 import { hash } from '../random.ts';
 import type { Timeline } from '../timeline.ts';
 
@@ -12,75 +12,17 @@ export interface Packaging {
   readonly isProduct: (vbid: string) => boolean;
 }
 
-/** The interface sends numbers inside quotes as well (2.1.2). */
-const quotedNumber = z.union([
-  z.number(),
-  z
-    .string()
-    .regex(/^\d+(\.\d+)?$/, 'is no number')
-    .transform(Number),
-]);
-
-/** `num_days` for `numdays`; for `absdate` its day in `details`, as an ISO 8601 date; nothing for `perpetual`. */
-const license = z
-  .looseObject({
-    type: z.enum(['numdays', 'absdate', 'perpetual']),
-    num_days: quotedNumber.pipe(z.int().min(1)).nullish(),
-    details: z.string().nullish(),
-  })
-  .refine(({ type, num_days }) => type !== 'numdays' || typeof num_days === 'number', {
-    path: ['num_days'],
-    error: 'is needed for numdays',
-  })
-  .refine(({ type, details }) => type !== 'absdate' || z.iso.date().safeParse(details).success, {
-    path: ['details'],
-    error: 'an ISO 8601 date is needed for absdate',
-  });
-
-/** Fields that services were seen to use. Others are kept and repeated: the shape is not shown (interface, 4.5). */
-const changes = z.looseObject({
-  sku: z.string().min(1).max(255).optional(),
-  name: z.string().min(1).optional(),
-  description: z.string().nullish(),
-  publisher: z.string().nullish(),
-  list_price: quotedNumber.pipe(z.number().min(0)).nullish(),
-  library_id: quotedNumber.pipe(z.int()).nullish(),
-  products: z.array(z.string()).optional(),
-  tags: z.array(z.string()).optional(),
-  download_license: license.nullish(),
-  online_license: license.nullish(),
-});
-const creation = changes.required({ name: true, products: true });
-
-type Changes = z.infer<typeof changes>;
-
 /** A package as it is kept. */
 interface Package {
   readonly owner: string;
   readonly sku: string;
   /** In the order in which they were added, each once. */
   readonly products: readonly string[];
-  readonly fields: Changes;
+  readonly fields: PackageChanges;
   /** Milliseconds since 1970. */
   readonly createdAt: number;
   readonly updatedAt: number;
 }
-
-/** As answered; the fields beyond `sku` and `products` as they were sent. */
-const packageResponse = z.looseObject({
-  sku: z.string(),
-  name: z.string().nullable(),
-  description: z.string().nullable(),
-  publisher: z.string().nullable(),
-  list_price: z.number().nullable(),
-  library_id: z.int().nullable(),
-  products: z.array(z.string()),
-  tags: z.array(z.string()),
-  download_license: z.looseObject({ type: z.string() }).nullable(),
-  online_license: z.looseObject({ type: z.string() }).nullable(),
-  created_on: z.iso.datetime(),
-  updated_on: z.iso.datetime(),
-});
 
 const EMPTY = {
   ...{ name: null, description: null, publisher: null, list_price: null, library_id: null, tags: [] },
@@ -92,10 +34,10 @@ function packageAnswer({ sku, fields, products, createdAt, updatedAt }: Package)
   return { status: 200, body: JSON.stringify({ ...EMPTY, ...fields, sku, products, ...times }) };
 }
 
-type Parsed = { readonly fields: Changes } | { readonly refused: Answer };
+type Parsed = { readonly fields: PackageChanges } | { readonly refused: Answer };
 
 /** @returns what is asked for, or the answer that names each field that is wrong */
-function parse(schema: typeof changes | typeof creation, body: Buffer): Parsed {
+function parse(schema: typeof packageChanges | typeof packageCreation, body: Buffer): Parsed {
   let json: unknown;
   try {
     json = JSON.parse(body.toString());
@@ -135,7 +77,7 @@ function createPackages({ seed, time, isProduct }: Packaging) {
   }
 
   function create({ body, apiKey }: OperationRequest): Answer {
-    const asked = parse(creation, body);
+    const asked = parse(packageCreation, body);
     if ('refused' in asked) return asked.refused;
     const { fields } = asked;
     if (fields.sku !== undefined && (packages.has(fields.sku) || isProduct(fields.sku))) {
@@ -158,7 +100,7 @@ function createPackages({ seed, time, isProduct }: Packaging) {
   function update(request: OperationRequest): Answer {
     const found = own(request);
     if ('status' in found) return found;
-    const asked = parse(changes, request.body);
+    const asked = parse(packageChanges, request.body);
     if ('refused' in asked) return asked.refused;
     const { fields } = asked;
     if (fields.sku !== undefined && fields.sku !== found.sku) return errorAnswer(422, 'sku: cannot be changed');
@@ -190,11 +132,11 @@ export function packageOperations(packaging: Packaging): Operation[] {
   const { create, read, update, remove } = createPackages(packaging);
   const common = { section: '4.5', token: false, format: 'json', response: packageResponse } as const;
   return ['/v4/packages', '/packages'].flatMap((path): Operation[] => [
-    { ...common, method: 'POST', path, summary: 'Create a package', request: creation, operate: create },
+    { ...common, method: 'POST', path, summary: 'Create a package', request: packageCreation, operate: create },
     { ...common, method: 'GET', path: `${path}/:sku`, summary: 'Read a package', operate: read },
     {
       ...{ ...common, method: 'PUT', path: `${path}/:sku`, summary: 'Update a package' },
-      ...{ request: changes, operate: update },
+      ...{ request: packageChanges, operate: update },
     },
     { ...common, method: 'DELETE', path: `${path}/:sku/assets`, summary: 'Delete a package', operate: remove },
   ]);
