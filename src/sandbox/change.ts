@@ -10,6 +10,8 @@ export type Change =
       readonly apiKey: string;
       readonly accessToken: string | null;
       readonly body: Buffer;
+      /** Whether addresses in the own network were taken then: what was refused stays so when it is done again. */
+      readonly privateCallbacks: boolean;
     }
   /** Not part of the interface. `body`: as parsed from JSON. */
   | { readonly kind: 'control'; readonly path: string; readonly body: unknown }

@@ -53,7 +53,9 @@ export function createHoldings(options: SandboxOptions, { clock, time, record, s
     done: (call) => record({ kind: 'called', call }, () => {}),
   });
   const renderFull = itemRenderer(seed, numbering, EVERY_MEMBER);
-  const library = { assets, catalog, ingestions, time, allowPrivateCallbacks, renderFull };
+  let privateCallbacks = allowPrivateCallbacks;
+  const mayCall = () => privateCallbacks;
+  const library = { assets, catalog, ingestions, time, allowPrivateCallbacks: mayCall, renderFull };
   const titleOf = createTitles(shelf);
   const directory = createDirectory(options, numbering, titleOf);
 
@@ -85,7 +87,9 @@ export function createHoldings(options: SandboxOptions, { clock, time, record, s
       const found = route(method, path);
       if ('status' in found) return;
       const params = new URLSearchParams(query);
+      privateCallbacks = change.privateCallbacks;
       found.operation.operate({ values: found.values, params, body, apiKey, accessToken, fault: null });
+      privateCallbacks = allowPrivateCallbacks;
     },
   };
 }

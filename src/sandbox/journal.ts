@@ -43,7 +43,7 @@ const line = z.discriminatedUnion('kind', [
     kind: z.literal('request'),
     ...{ method: z.string(), path: z.string(), query: z.string(), apiKey: z.string() },
     accessToken: z.string().nullable(),
-    ...{ body: z.string(), encoding: z.enum(['utf8', 'base64']) },
+    ...{ body: z.string(), encoding: z.enum(['utf8', 'base64']), privateCallbacks: z.boolean() },
   }),
   z.object({ at: time, kind: z.literal('control'), path: z.string(), body: z.unknown() }),
   z.object({ at: time, kind: z.literal('called'), call: z.object({ vbid: z.string(), startedAt: time }) }),

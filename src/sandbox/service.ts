@@ -75,7 +75,9 @@ export function serviceHandler(service: Service, options: SandboxOptions): { han
     const operate = () => operation.operate({ values, params, body, ...caller, fault });
     if (!(operation.changes ?? method !== 'GET')) return { fault, number, operate };
     const kept = operation.kept?.(body) ?? body;
-    const change = { kind: 'request', method, path, query: params.toString(), ...caller, body: kept } as const;
+    const target = { method, path, query: params.toString() };
+    const privateCallbacks = options.allowPrivateCallbacks;
+    const change = { kind: 'request', ...target, ...caller, body: kept, privateCallbacks } as const;
     return { fault, number, operate: () => record(change, operate) };
   }
 

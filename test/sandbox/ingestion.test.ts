@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { systemClock } from '../../src/clock.ts';
+import { callBack } from '../../src/sandbox/assets/callback.ts';
 import { NEW, put, send } from './assets-client.ts';
 import { sandboxFor } from './client.ts';
 
@@ -94,6 +95,16 @@ describe('4.1 rule 2, 6: ingestion', () => {
     const told = await put(sandbox, 'L-1', { ...NEW, url: FILE, callback_url: address });
     expect([told.status, told.errors]).toEqual([422, [expect.stringMatching(/^callback_url: .*own network/)]]);
     expect((await send(sandbox, 'GET', '/vital_books/L-1')).status).toBe(404);
+  });
+
+  it('6: a name that leads into the own network is not called', async () => {
+    const { url, calls } = await listener(200);
+    const { signal } = new AbortController();
+    for (const address of [url, url.replace('127.0.0.1', 'localhost')]) {
+      expect(await callBack({ url: address, body: '{}', allowPrivate: false, signal })).toBe(false);
+    }
+    expect(calls).toEqual([]);
+    expect(await callBack({ url, body: '{}', allowPrivate: true, signal })).toBe(true);
   });
 
   it('calls nobody after it was stopped', async () => {

@@ -133,6 +133,25 @@ describe('--db', () => {
     expect(kept).not.toContain('open-sesame');
   });
 
+  it('does again what was taken and nothing that was refused, whatever --allow-private-callbacks says now', async () => {
+    const { options } = setting({ ingestionMs: HOUR });
+    const wait = { ...NEW, url: 'https://files.example.org/a.pdf', callback_url: 'http://127.0.0.1:9/' };
+    for (const [vbid, allowPrivateCallbacks] of [
+      ['L-1', true],
+      ['L-2', false],
+    ] as const) {
+      const sandbox = await sandboxFor({ ...options, allowPrivateCallbacks });
+      expect((await put(sandbox, vbid, wait)).status).toBe(allowPrivateCallbacks ? 200 : 422);
+      await sandbox.stop();
+    }
+    for (const allowPrivateCallbacks of [true, false]) {
+      const sandbox = await sandboxFor({ ...options, allowPrivateCallbacks });
+      const found = ['L-1', 'L-2'].map(async (vbid) => (await send(sandbox, 'GET', `/vital_books/${vbid}`)).status);
+      expect(await Promise.all(found)).toEqual([200, 404]);
+      await sandbox.stop();
+    }
+  });
+
   it('6: a call that was not made before the end is made after the next start, and no other', async () => {
     const called: string[] = [];
     const server = createServer((request, response) => {

@@ -68,6 +68,20 @@ describe('5 authentication', () => {
   });
 });
 
+describe('bodies', () => {
+  it('are taken up to 16 MiB, and refused beyond in the language of the operation', async () => {
+    const sandbox = await sandboxFor({ items: 0 });
+    const at = async (method: 'PUT' | 'POST', path: string, bytes: number) => {
+      const body = Buffer.alloc(bytes, ' ');
+      const response = await request(sandbox.url + path, { method, headers: CREDENTIALS, body });
+      return [response.statusCode, response.headers['content-type']];
+    };
+    expect(await at('PUT', '/v4/assets', 16 * 2 ** 20)).toEqual([422, 'application/json']);
+    expect(await at('PUT', '/v4/assets', 16 * 2 ** 20 + 1)).toEqual([413, 'application/json']);
+    expect(await at('POST', '/v3/credentials.xml', 17 * 2 ** 20)).toEqual([413, 'application/xml; charset=utf-8']);
+  });
+});
+
 describe('9 the language of errors', () => {
   it('9 rule 2: XML for paths that end with .xml, JSON for all others', async () => {
     const sandbox = await sandboxFor({ items: 1 });

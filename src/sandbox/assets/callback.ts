@@ -1,7 +1,7 @@
 import { lookup } from 'node:dns';
 import { request as httpRequest } from 'node:http';
 import { request as httpsRequest } from 'node:https';
-import type { LookupFunction } from 'node:net';
+import { isIP, type LookupFunction } from 'node:net';
 import { isPublic } from '../../address.ts';
 
 const TIMEOUT_MS = 10_000;
@@ -28,6 +28,9 @@ export interface Call {
 
 /** POSTs JSON. @returns whether it was answered with 2xx; redirects are not followed */
 export function callBack({ url, body, allowPrivate, signal }: Call): Promise<boolean> {
+  // An address that is written as a number is never looked up.
+  const host = new URL(url).hostname.replace(/^\[|\]$/g, '');
+  if (!allowPrivate && isIP(host) !== 0 && !isPublic(host)) return Promise.resolve(false);
   return new Promise((resolve) => {
     const send = new URL(url).protocol === 'https:' ? httpsRequest : httpRequest;
     const call = send(url, {

@@ -16,7 +16,7 @@ export interface Library {
   readonly catalog: Catalog;
   readonly ingestions: Ingestions;
   readonly time: Timeline;
-  readonly allowPrivateCallbacks: boolean;
+  readonly allowPrivateCallbacks: () => boolean;
   /** A product of the catalog's own with all its members. */
   readonly renderFull: RenderItem;
 }
@@ -50,7 +50,7 @@ export function writeAsset(library: Library, vbid: string | null, { body, apiKey
   if (held !== null && held.owner !== apiKey) {
     return errorAnswer(403, `The caller is not the content owner of ${vbid}`);
   }
-  const request = readAssetRequest(body, { creates: held === null, allowPrivateCallbacks });
+  const request = readAssetRequest(body, { creates: held === null, allowPrivateCallbacks: allowPrivateCallbacks() });
   if (Array.isArray(request)) return errorAnswer(422, ...request);
   const asset = assets.put(vbid ?? assets.nextVbid(), apiKey, request);
   if (request.url !== undefined) ingestions.announce(asset);
