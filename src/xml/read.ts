@@ -18,7 +18,7 @@ export interface XmlElement {
 /** Characters. For safety: ten thousand credentials with long references are about 4 million. */
 export const MAX_XML_CHARS = 8 * 2 ** 20;
 /** Tags, closing ones included. For safety: each takes memory of its own. */
-const MAX_TAGS = 50_000;
+const MAX_TAGS = 30_000;
 /** Characters from one tag to the next. For safety: an attribute that does not end costs forty times its length. */
 const MAX_PIECE = 65_536;
 /** For safety: the interface nests two deep. */

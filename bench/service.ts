@@ -1,0 +1,89 @@
+/**
+ * What a million credentials and an attack on the XML parser cost. `npx tsx bench/service.ts [references]`
+ */
+import { createWriteStream, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { finished } from 'node:stream/promises';
+import { fileURLToPath } from 'node:url';
+import { count, table } from '../src/commands/format.ts';
+import { readXml } from '../src/xml/read.ts';
+import { measure, serve } from './process.ts';
+
+const CLI = fileURLToPath(new URL('../dist/cli.js', import.meta.url));
+const references = Number(process.argv[2] ?? 1_000_000);
+const MB = 2 ** 20;
+
+function print(text: string): void {
+  process.stdout.write(`${text}\n`);
+}
+
+async function credentials(directory: string): Promise<void> {
+  const input = join(directory, 'users.csv');
+  const file = createWriteStream(input);
+  file.write('reference\n');
+  for (let user = 1; user <= references; user++) file.write(`user-${String(user).padStart(7, '0')}\n`);
+  file.end();
+  await finished(file);
+  const sandbox = await serve(process.execPath, [
+    CLI,
+    ...['sandbox', '--json', '--port', '0', '--items', '1', '--users', String(references)],
+  ]);
+  try {
+    const { environment, url } = JSON.parse(sandbox.line) as { environment: Record<string, string>; url: string };
+    const out = join(directory, 'result.csv');
+    const { wallMs, peakBytes } = await measure([CLI, 'credentials', 'verify', input, '--out', out], environment);
+    const requests = (await (await fetch(`${url}/_sandbox/requests`)).json()) as unknown[];
+    const verified = readFileSync(out, 'utf8').split('\n').length - 2;
+    print(
+      `${count(verified)} of ${count(references)} references verified with ${requests.length} requests in ` +
+        `${(wallMs / 1_000).toFixed(1)} s, peak ${(peakBytes / 1e6).toFixed(0)} MB`,
+    );
+  } finally {
+    await sandbox.stop();
+  }
+}
+
+function entityBomb(): string {
+  const entities = Array.from({ length: 10 }, (_, n) => `<!ENTITY e${n + 1} "${`&e${n};`.repeat(10)}">`);
+  return `<!DOCTYPE a [<!ENTITY e0 "ha">${entities.join('')}]><a>&e10;</a>`;
+}
+
+const ATTACKS: [string, () => string][] = [
+  ['entity bomb', entityBomb],
+  ['external entity', () => '<!DOCTYPE a [<!ENTITY x SYSTEM "file:///etc/passwd">]><a>&x;</a>'],
+  ['nested 20,000 deep', () => '<a>'.repeat(20_000) + '</a>'.repeat(20_000)],
+  ['nested without end, 8 MB', () => '<a>'.repeat((8 * MB) / 3)],
+  ['100 MB attribute', () => `<a b="${'x'.repeat(100 * MB)}"/>`],
+  ['7 MB attribute', () => `<a b="${'x'.repeat(7 * MB)}"/>`],
+  ['a million elements', () => '<a/>'.repeat(MB)],
+  ['29,000 elements, cut off', () => '<a/>'.repeat(29_000).slice(0, -1)],
+];
+
+/** Each is refused cold, once: what an attacker gets. */
+function attacks(): void {
+  const rows = ATTACKS.map(([name, make]) => {
+    const text = make();
+    globalThis.gc?.();
+    const before = process.memoryUsage().heapUsed;
+    const startedAt = performance.now();
+    let refusal = 'TAKEN';
+    try {
+      readXml(text);
+    } catch (error) {
+      refusal = (error as Error).message.slice(0, 60);
+    }
+    const tookMs = performance.now() - startedAt;
+    const grown = Math.max(0, process.memoryUsage().heapUsed - before);
+    return [name, `${tookMs.toFixed(1)} ms`, `${(grown / 1e6).toFixed(1)} MB`, refusal];
+  });
+  print(table(['attack', 'refused in', 'memory', 'why'], rows));
+}
+
+const directory = mkdtempSync(join(tmpdir(), 'catchword-bench-'));
+try {
+  attacks();
+  await credentials(directory);
+} finally {
+  rmSync(directory, { recursive: true, force: true });
+}

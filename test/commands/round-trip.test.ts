@@ -1,0 +1,70 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, it, onTestFinished } from 'vitest';
+import { startSandbox } from '../../src/sandbox/server.ts';
+import { run, start } from '../support/cli.ts';
+import { catalogOf, settingsFor, temporaryDirectory, truthOf } from '../support/mirror.ts';
+
+interface Event {
+  readonly sequence: string;
+  readonly subject: string;
+  readonly data: {
+    readonly op: string;
+    readonly product: { readonly title?: string; readonly distributable?: boolean };
+  };
+}
+
+it('what is written through the service comes back through the catalog, the change log and a sink', async () => {
+  const sandbox = await startSandbox({ items: 50 });
+  onTestFinished(() => sandbox.stop());
+  const directory = temporaryDirectory();
+  const db = join(directory, 'catalog.db');
+  const out = join(directory, 'out.jsonl');
+  const env = settingsFor(sandbox.url, db, { CATCHWORD_SINK_FILE: `jsonl:${out}`, LOG_LEVEL: 'info' });
+
+  async function catchword(...args: string[]): Promise<string> {
+    const { code, stdout, stderr } = await run(args, env, directory);
+    expect({ args, code, stderr }).toMatchObject({ code: 0 });
+    return stdout;
+  }
+  async function newest(): Promise<Event> {
+    const lines = (await catchword('changes')).trimEnd().split('\n');
+    return JSON.parse(lines.at(-1) ?? '') as Event;
+  }
+
+  await catchword('sync');
+  const put = ['asset', 'put', '--json', '--set', 'title=Tides', '--set', 'imprint_id=1'];
+  const { vbid } = JSON.parse(await catchword(...put)) as { vbid: string };
+  await catchword('sync');
+  expect(catalogOf(db).get(vbid)).toBeDefined();
+  expect(await newest()).toMatchObject({ subject: vbid, data: { op: 'created', product: { title: 'Tides' } } });
+
+  await catchword('asset', 'put', vbid, '--set', 'title=Tides and Currents');
+  await catchword('sync');
+  expect(await newest()).toMatchObject({
+    subject: vbid,
+    data: { op: 'updated', product: { title: 'Tides and Currents' }, before: { title: 'Tides' } },
+  });
+
+  await catchword('asset', 'put', vbid, '--set', 'off_sale_date=2020-01-01');
+  await catchword('sync');
+  expect(await newest()).toMatchObject({ subject: vbid, data: { product: { distributable: false } } });
+
+  // The service announces it for ten days: so long it is in the mirror, and not among what can be had.
+  expect(catalogOf(db).size).toBe(51);
+  expect((await truthOf(sandbox.url)).size).toBe(50);
+
+  const relay = start(['relay'], env, directory);
+  await relay.shows('sink is open');
+  await expect
+    .poll(async () => JSON.parse(await catchword('sink', 'list', '--json')) as unknown, { timeout: 30_000 })
+    .toMatchObject([{ name: 'file', lag_records: 0 }]);
+  relay.child.kill('SIGTERM');
+  await relay.ended;
+  const told = readFileSync(out, 'utf8')
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line) as Event);
+  expect(told.filter(({ subject }) => subject === vbid).at(-1)).toEqual(await newest());
+  expect(told).toHaveLength(51);
+});
