@@ -224,6 +224,12 @@ function prepareParked(sqlite: Database) {
     stateOf: sqlite
       .prepare<[number, number], ParkedState>('SELECT state FROM parked WHERE sink_id = ? AND seq = ?')
       .pluck(),
+    ready: sqlite.prepare<{ id: number; events: number; chars: number }, RawParked>(
+      `SELECT seq, vbid, state, reason, at, freed, change FROM
+         (SELECT *, sum(length(change)) OVER (ORDER BY seq) AS size FROM parked
+          WHERE sink_id = :id AND state = 'ready' ORDER BY seq LIMIT :events)
+       WHERE size <= :chars OR size = length(change) ORDER BY seq`,
+    ),
     blocked: sqlite
       .prepare<[number], [string, number]>(
         "SELECT vbid, min(seq) FROM parked WHERE sink_id = ? AND state IN ('refused', 'waiting') GROUP BY vbid",
@@ -324,16 +330,7 @@ export function createSinkStore(sqlite: Database): SinkStore {
     skipped: (id) => new Set(parked.skipped.all(id)),
     parkedCount: (id) => parked.count.get(id) ?? 0,
     freed: (id, state) => parked.freed.all(id, state),
-    ready: (id, { events, chars }) => {
-      const found: ParkedEvent[] = [];
-      let size = 0;
-      for (const raw of parked.all.iterate({ id, state: 'ready', limit: events })) {
-        size += raw.change.length;
-        if (found.length > 0 && size > chars) break;
-        found.push(eventOf(raw));
-      }
-      return found;
-    },
+    ready: (id, { events, chars }) => parked.ready.all({ id, events, chars }).map(eventOf),
     setFreed: (id, seqs, state) => {
       for (const seq of seqs) parked.setFreed.run(state, id, seq);
     },

@@ -25,10 +25,13 @@ async function ticks(count: number, timezone = 'UTC'): Promise<string[]> {
 }
 
 it('names the same moment alike on two machines', async () => {
-  const [here, there] = await Promise.all([ticks(3), ticks(3, 'Asia/Kolkata')]);
+  const [here, there] = await Promise.all([ticks(4), ticks(4, 'Asia/Kolkata')]);
   expect(here[0]).toMatch(/^delta@\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.000Z$/);
-  expect(new Set(here).size).toBe(3);
-  expect(here).toEqual(there);
+  expect(new Set(here).size).toBe(4);
+  // A busy machine may start one of them in the second after the other.
+  const common = here.filter((tick) => there.includes(tick));
+  expect(common.length).toBeGreaterThan(1);
+  expect(there.filter((tick) => tick >= (common[0] ?? '') && tick <= (common.at(-1) ?? ''))).toEqual(common);
 });
 
 it('takes five fields, six fields and off, and nothing else', () => {
