@@ -17,6 +17,8 @@ const MAX_TEXT = 200;
 /** A 422 has a message for each field that is wrong; whoever has to correct them needs them all. */
 const MAX_ALL = 4_000;
 const MAX_DEPTH = 6;
+/** For safety: a field name is put before every text in it, so a small body could make a very large message. */
+const MAX_PARTS = 100;
 
 const CODE = /^(?:(?:error|custom|status)[-_]?)?code$/i;
 const TEXT = /^(?:error[-_]?)?(?:message|description|text|details?|reason)$/i;
@@ -31,29 +33,42 @@ interface Part {
 
 /** Codes of success are none of an error. */
 function codeFrom(value: unknown): number | undefined {
+  if (typeof value !== 'string' && typeof value !== 'number') return undefined;
   return /^\s*(?!2\d\d\s*$)[1-9]\d{2,4}\s*$/.test(String(value)) ? Number(value) : undefined;
 }
 
-function joined(parts: readonly Part[]): Part {
-  return { code: parts.find(({ code }) => code !== undefined)?.code, texts: parts.flatMap(({ texts }) => texts) };
+/** The first code, and the first texts. */
+function joined<Item>(items: Iterable<Item>, read: (item: Item) => Part): Part {
+  let code: number | undefined;
+  const texts: string[] = [];
+  for (const item of items) {
+    const part = read(item);
+    code ??= part.code;
+    texts.push(...part.texts.slice(0, MAX_PARTS - texts.length));
+    if (code !== undefined && texts.length >= MAX_PARTS) break;
+  }
+  return { code, texts };
+}
+
+/** White space goes when it is cleaned, so some more than is shown. */
+function cut(text: string): string {
+  return text.slice(0, 2 * MAX_TEXT);
 }
 
 /** @param told whether all that is found belongs to an error, field names among it */
 function fromJson(value: unknown, told: boolean, depth = 0): Part {
-  if (typeof value === 'string') return { texts: told ? [value] : [] };
+  if (typeof value === 'string') return { texts: told ? [cut(value)] : [] };
   if (typeof value === 'number') return { code: told ? codeFrom(value) : undefined, texts: [] };
   if (typeof value !== 'object' || value === null || depth > MAX_DEPTH) return { texts: [] };
-  if (Array.isArray(value)) return joined(value.map((one) => fromJson(one, told, depth + 1)));
-  return joined(
-    Object.entries(value).map(([name, one]: [string, unknown]) => {
-      if (CODE.test(name)) return { code: codeFrom(one), texts: [] };
-      if (TEXT.test(name)) return fromJson(one, true, depth + 1);
-      if (CONTAINER.test(name)) return fromJson(one, told || ERROR.test(name), depth + 1);
-      // `{"errors": {"title": ["is missing"]}}`: the field is half of what is said.
-      const { texts } = told ? fromJson(one, true, depth + 1) : { texts: [] };
-      return { texts: texts.map((text) => `${name}: ${text}`) };
-    }),
-  );
+  if (Array.isArray(value)) return joined(value, (one) => fromJson(one, told, depth + 1));
+  return joined(Object.entries(value), ([name, one]: [string, unknown]) => {
+    if (CODE.test(name)) return { code: codeFrom(one), texts: [] };
+    if (TEXT.test(name)) return fromJson(one, true, depth + 1);
+    if (CONTAINER.test(name)) return fromJson(one, told || ERROR.test(name), depth + 1);
+    // `{"errors": {"title": ["is missing"]}}`: the field is half of what is said.
+    const { texts } = told ? fromJson(one, true, depth + 1) : { texts: [] };
+    return { texts: texts.map((text) => cut(`${cut(name)}: ${text}`)) };
+  });
 }
 
 function codeOf({ attributes, children }: XmlElement): number | undefined {
@@ -67,12 +82,12 @@ function isError(element: XmlElement): boolean {
 
 function fromElement(element: XmlElement, told: boolean): Part {
   const own = told || isError(element);
-  const nested = element.children.map((child) => fromElement(child, own));
-  if (!own) return joined(nested);
+  const nested = joined(element.children, (child) => fromElement(child, own));
+  if (!own) return nested;
   const attributes = [...element.attributes].filter(([name]) => TEXT.test(name)).map(([, text]) => text);
   const isCode = CODE.test(element.name);
   const texts = [...attributes, ...(element.text === '' || isCode ? [] : [element.text])];
-  return joined([{ code: codeOf(element), texts }, ...nested]);
+  return joined([{ code: codeOf(element), texts: texts.map(cut) }, nested], (part) => part);
 }
 
 function cleaned({ code, texts }: Part): Said {
@@ -91,7 +106,7 @@ function cleaned({ code, texts }: Part): Said {
 
 /** What an element says went wrong, or undefined where it says nothing of an error. */
 export function saidByElements(elements: readonly XmlElement[]): Said | undefined {
-  const part = joined(elements.map((element) => fromElement(element, false)));
+  const part = joined(elements, (element) => fromElement(element, false));
   const said = part.code !== undefined || part.texts.length > 0 || elements.some(holdsError);
   return said ? cleaned(part) : undefined;
 }

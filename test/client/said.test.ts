@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { saidIn } from '../../src/client/said.ts';
+import { saidByJson, saidIn } from '../../src/client/said.ts';
 import { connectTo, failure, golden, hastyClock, NEVER, serve, TOKEN } from './connection.ts';
 
 const JSON_REPLY = { headers: { 'content-type': 'application/json' }, body: '{}' };
@@ -44,6 +44,16 @@ describe('what is said of an error', () => {
 
   it('has 200 characters at most', () => {
     expect(saidIn(JSON.stringify('x'.repeat(1_000))).text).toHaveLength(200);
+  });
+
+  it.each([
+    ['texts under a long name', { errors: { ['n'.repeat(300_000)]: Array.from({ length: 60_000 }, () => 'a') } }],
+    ['long texts', { errors: Array.from({ length: 200 }, () => 'x'.repeat(50_000)) }],
+    ['names inside of names', { errors: { ['n'.repeat(300_000)]: { ['m'.repeat(300_000)]: ['a', 'b'] } } }],
+  ])('is as short, and made as cheaply, of many %s', (_name, body) => {
+    const error = saidByJson(body);
+    expect(error?.text.length).toBeGreaterThan(100);
+    expect(error?.text.length).toBeLessThanOrEqual(4_000);
   });
 });
 
