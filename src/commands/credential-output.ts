@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { createReadStream } from 'node:fs';
-import { open } from 'node:fs/promises';
+import { type FileHandle, open, stat } from 'node:fs/promises';
 import { z } from 'zod';
 import { type CredentialResult, type CredentialSubmission, MAX_CREDENTIALS } from '../client/operations/credential.ts';
 import { CatchwordError, messageOf } from '../errors.ts';
@@ -121,6 +121,22 @@ function unwritable(path: string, error: unknown): CatchwordError {
   });
 }
 
+/** Opening a pipe would wait for its reader, and a mode set on a device, such as /dev/null, is everybody's. */
+async function openRegular(path: string): Promise<FileHandle> {
+  const refuse = (): CatchwordError =>
+    new CatchwordError('USAGE', `--out ${path} is no regular file`, {
+      hint: 'Name a file, or leave --out away to print the results.',
+    });
+  const found = await stat(path).catch(() => null);
+  if (found?.isFile() === false) throw refuse();
+  const file = await open(path, 'a', 0o600).catch((error: unknown) => {
+    throw unwritable(path, error);
+  });
+  if ((await file.stat()).isFile()) return file;
+  await file.close();
+  throw refuse();
+}
+
 /**
  * A file for this user alone (mode 0600), which goes on where an earlier run of the same input ended.
  * @throws CatchwordError USAGE
@@ -134,7 +150,7 @@ export async function toFile(
     await work.catch((error: unknown) => {
       throw unwritable(path, error);
     });
-  const file = await written(open(path, 'a', 0o600));
+  const file = await openRegular(path);
   try {
     const resumed = await resume(path, format, input);
     // It holds tokens, whoever made it.

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -142,6 +143,21 @@ describe('credentials verify', () => {
     expect(ended).toMatchObject({ code: 2, stdout: '' });
     expect(ended.stderr).toMatch(message);
     expect(readFileSync(join(directory, 'r.csv'), 'utf8')).toBe(there);
+    expect(server.asked).toEqual([]);
+  });
+
+  it('writes to regular files alone: the mode of a device or a pipe is not its to change', async () => {
+    const server = await serve(({ body }) => verify(body));
+    const directory = temporaryDirectory();
+    writeFileSync(join(directory, 'users.csv'), csvOf(1));
+    // Its own, so that nobody's device changes where this fails.
+    execFileSync('mkfifo', ['-m', '644', join(directory, 'pipe')]);
+    for (const out of ['pipe', '.']) {
+      const ended = await verified(server, directory, ['users.csv', '--out', out]);
+      expect(ended).toMatchObject({ code: 2, stdout: '' });
+      expect(ended.stderr).toContain(`--out ${out} is no regular file`);
+    }
+    expect(statSync(join(directory, 'pipe')).mode & 0o777).toBe(0o644);
     expect(server.asked).toEqual([]);
   });
 
