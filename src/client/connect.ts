@@ -6,6 +6,7 @@ import { verifyCredentials } from './operations/credentials.ts';
 import { postReset } from './operations/users.ts';
 import { createPacer, type Pacer, paceOf } from './rate.ts';
 import { createTokens, isTokenError, type Tokens } from './token.ts';
+import type { Account } from './token-account.ts';
 import { openTokenStore } from './token-store.ts';
 import { createTransport, type Transport } from './transport.ts';
 
@@ -32,30 +33,42 @@ export interface Connection {
   close(): Promise<void>;
 }
 
+/** The access token is no longer valid (interface, section 7). */
+const NOT_VALID = 601;
+
 function noToken(code: number | null, message: string): CatchwordError {
+  if (code === NOT_VALID || code === null) {
+    return new CatchwordError('SERVICE_TOKEN', `no access token for CATCHWORD_USER_REFERENCE: ${message}`, {
+      hint: 'Set CATCHWORD_ACCESS_TOKEN, even to the old one: a token is needed to reset it.',
+      serviceCode: code ?? undefined,
+    });
+  }
   return new CatchwordError('SERVICE_UNKNOWN_USER', `no access token for CATCHWORD_USER_REFERENCE: ${message}`, {
     hint: 'Check CATCHWORD_USER_REFERENCE; a reference is tied to the API key that created it.',
-    serviceCode: code ?? undefined,
+    serviceCode: code,
   });
 }
 
-/** The remedy for 601 (interface, sections 5 and 7): reset the token, then verify the user for the new one. */
-function fetchToken(caller: Caller, { usersSuffix }: ConnectionSettings, reference: string) {
+/** The user of the reference, asked without care for the token: that would wait for itself. */
+function accountOf(caller: Caller, { usersSuffix }: ConnectionSettings, reference: string): Account {
   // It serves whoever waits for it, so none of them can abort it; the transport's deadline ends it.
   const { signal } = new AbortController();
-  return async (old: string | undefined): Promise<string> => {
-    let refused: unknown;
-    try {
-      if (old !== undefined) await postReset(caller, usersSuffix, signal);
-    } catch (error) {
-      // Another process may have reset it first: then there is a newer one already.
-      if (!isTokenError(error)) throw error;
-      refused = error;
-    }
-    const [result] = await verifyCredentials(caller, [{ reference }], signal);
-    if (result === undefined || !result.ok) throw noToken(result?.code ?? null, result?.message ?? 'no answer');
-    if (refused !== undefined && result.accessToken === old) throw refused;
-    return result.accessToken;
+  return {
+    reset: () => postReset(caller, usersSuffix, signal),
+    verify: async () => {
+      try {
+        const [result] = await verifyCredentials(caller, [{ reference }], signal);
+        if (result?.ok === true) return result.accessToken;
+        const error = noToken(result?.code ?? null, result?.message ?? 'no answer');
+        if (isTokenError(error)) return error;
+        throw error;
+      } catch (error) {
+        // An answer that leaves the user out.
+        const isLeftOut = error instanceof CatchwordError && error.code === 'SERVICE_ERROR';
+        if (isLeftOut && error.serviceCode === undefined) return error;
+        throw error;
+      }
+    },
   };
 }
 
@@ -81,7 +94,7 @@ export function connect(settings: ConnectionSettings, rate: SourceConfig['rateLi
     configured: settings.accessToken,
     store: tokenStore === undefined ? null : openTokenStore(tokenStore, clock),
     clock,
-    fetch: userReference === undefined ? null : fetchToken(bare, settings, userReference),
+    account: userReference === undefined ? null : accountOf(bare, settings, userReference),
   });
   return {
     transport,

@@ -1,5 +1,6 @@
 import type { Clock } from '../clock.ts';
 import { CatchwordError } from '../errors.ts';
+import { type Account, renewedToken, resetToken } from './token-account.ts';
 import type { TokenStore } from './token-store.ts';
 
 /*
@@ -7,7 +8,8 @@ import type { TokenStore } from './token-store.ts';
  * many requests it fails for at the same time, and each of them is then asked once more:
  *
  *   refused ─ another process stored a newer one? ─ yes: that one
- *                                                 └ no: reset it, verify the user's reference, keep what comes back
+ *                                                 └ no: verify the user's reference ─ another one: that one
+ *                                                                                   └ the same, or 601: reset it, verify
  *
  * A token lives in memory and, where the user names a file for it, in that file.
  */
@@ -16,33 +18,35 @@ export interface Tokens {
   /** Whether a token can be had without one being configured: the user's reference is known. */
   readonly fetchable: boolean;
   /**
-   * Resets the token, whether it is valid or not.
-   * @throws CatchwordError as `renew`
+   * Resets the token, whether it is valid or not. Where none is known, it is fetched first, or there would be nothing to
+   * reset. Resets that are asked for while one is under way are that one.
+   * @throws CatchwordError as `renew`; what the reset was refused with
    */
   reset(signal: AbortSignal): Promise<void>;
   /**
    * Has another token than `failed` when it resolves.
    * @param failed the token that was refused; undefined where none was known
    * @param refusal what the service said of it
+   * @returns whether it came of a reset, so that nothing better can be had where it is refused too
    * @throws CatchwordError `refusal`, or SERVICE_TOKEN, where there is no reference to fetch one by; what the reset threw; INTERRUPTED
    */
-  renew(failed: string | undefined, signal: AbortSignal, refusal?: CatchwordError): Promise<void>;
+  renew(failed: string | undefined, signal: AbortSignal, refusal?: CatchwordError): Promise<boolean>;
 }
 
 export interface TokensOptions {
   /** As configured; what the store holds goes before it. */
   readonly configured: string | undefined;
   readonly store: TokenStore | null;
-  /**
-   * Fetches the token that is valid now, null where nobody told the user's reference.
-   * @param old the token that is reset first; undefined: none is reset
-   */
-  readonly fetch: ((old: string | undefined) => Promise<string>) | null;
+  /** Null where nobody told the user's reference. */
+  readonly account: Account | null;
   readonly clock: Clock;
 }
 
 /** A reset that cannot succeed is not tried for each page anew; a run that starts later tries again. */
 const HOPELESS_MS = 600_000;
+
+/** Of one request: to the token that others have, and to one of a reset. */
+const MAX_RENEWALS = 2;
 
 function noReference(): CatchwordError {
   return new CatchwordError('SERVICE_TOKEN', 'the access token is no longer valid (code 601)', {
@@ -66,54 +70,84 @@ async function orAborted(work: Promise<void>, signal: AbortSignal): Promise<void
   }
 }
 
-export function createTokens({ configured, store, fetch, clock }: TokensOptions): Tokens {
+export function createTokens({ configured, store, account, clock }: TokensOptions): Tokens {
   let token = store?.read() ?? configured;
+  let ofReset: string | undefined;
   let running: Promise<void> | undefined;
+  let resetting: Promise<void> | undefined;
   let hopeless:
     | { readonly failed: string | undefined; readonly error: CatchwordError; readonly untilMs: number }
     | undefined;
 
-  async function fetchNew(old: string | undefined, refusal?: CatchwordError): Promise<void> {
-    if (fetch === null) throw refusal ?? noReference();
-    token = await fetch(old);
+  async function fetchNew(failed: string | undefined, refusal?: CatchwordError): Promise<void> {
+    if (account === null) throw refusal ?? noReference();
+    if (hopeless !== undefined && hopeless.failed === failed && clock.now() < hopeless.untilMs) throw hopeless.error;
+    try {
+      const renewed = await renewedToken(account, failed);
+      token = renewed.token;
+      if (renewed.isReset) ofReset = token;
+    } catch (error) {
+      if (error instanceof CatchwordError && !error.retryable) {
+        hopeless = { failed, error, untilMs: clock.now() + HOPELESS_MS };
+      }
+      throw error;
+    }
     await store?.write(token);
   }
 
   async function replace(failed: string | undefined, refusal?: CatchwordError): Promise<void> {
     const newer = store?.read();
-    if (newer !== undefined && newer !== failed) {
-      token = newer;
-      return;
-    }
-    if (hopeless !== undefined && hopeless.failed === failed && clock.now() < hopeless.untilMs) throw hopeless.error;
-    await fetchNew(failed, refusal);
+    if (newer === undefined || newer === failed) await fetchNew(failed, refusal);
+    else token = newer;
   }
 
-  async function replaceOnce(work: () => Promise<void>, failed: string | undefined): Promise<void> {
-    try {
-      await (store === null ? work() : store.alone(work));
-    } catch (error) {
-      if (error instanceof CatchwordError && !error.retryable && error !== hopeless?.error) {
-        hopeless = { failed, error, untilMs: clock.now() + HOPELESS_MS };
-      }
-      throw error;
-    } finally {
-      running = undefined;
+  async function known(from: Account): Promise<string> {
+    const found = store?.read() ?? token ?? (await from.verify());
+    if (typeof found === 'string') return found;
+    throw found;
+  }
+
+  async function resetNow(): Promise<void> {
+    if (account === null) throw noReference();
+    // Requests are made with it, the reset among them.
+    token = await known(account);
+    let replaced = await resetToken(account, token);
+    token = replaced.token;
+    if (replaced.refused !== undefined) {
+      // Somebody else had replaced it: what is valid now was not reset yet.
+      replaced = await resetToken(account, token);
+      token = replaced.token;
     }
+    await store?.write(token);
+    if (replaced.refused !== undefined) throw replaced.refused;
+  }
+
+  /** One after the other, also of this process: a reset that was asked for is not done by a renewal that found another token. */
+  function start(work: () => Promise<void>): Promise<void> {
+    const before = running;
+    const started = (async () => {
+      await before?.catch(() => {});
+      await (store === null ? work() : store.alone(work));
+    })().finally(() => {
+      if (running === started) running = undefined;
+    });
+    running = started;
+    return started;
   }
 
   return {
     current: () => token,
     renew: async (failed, signal, refusal) => {
       // Somebody else replaced it while this request was under way.
-      if (token !== failed) return;
-      running ??= replaceOnce(() => replace(failed, refusal), failed);
-      await orAborted(running, signal);
+      if (token === failed) await orAborted(running ?? start(() => replace(failed, refusal)), signal);
+      return token !== undefined && token === ofReset;
     },
-    fetchable: fetch !== null,
+    fetchable: account !== null,
     reset: async (signal) => {
-      running ??= replaceOnce(() => fetchNew(token), token);
-      await orAborted(running, signal);
+      resetting ??= start(resetNow).finally(() => {
+        resetting = undefined;
+      });
+      await orAborted(resetting, signal);
     },
   };
 }
@@ -123,7 +157,8 @@ export function isTokenError(error: unknown): error is CatchwordError {
 }
 
 /**
- * Does what needs the access token, and once more with a new one where it was refused.
+ * Does what needs the access token, and once more with a new one where it was refused: the one that others have, and one
+ * of a reset where that is refused too.
  * @throws what `work` throws; what `renew` throws
  */
 export async function withToken<Result>(
@@ -132,12 +167,13 @@ export async function withToken<Result>(
   work: () => Promise<Result>,
 ): Promise<Result> {
   if (tokens.current() === undefined && tokens.fetchable) await tokens.renew(undefined, signal);
-  const used = tokens.current();
-  try {
-    return await work();
-  } catch (error) {
-    if (!isTokenError(error)) throw error;
-    await tokens.renew(used, signal, error);
-    return await work();
+  for (let renewals = 0, isLast = false; ; renewals++) {
+    const used = tokens.current();
+    try {
+      return await work();
+    } catch (error) {
+      if (!isTokenError(error) || isLast || renewals === MAX_RENEWALS) throw error;
+      isLast = await tokens.renew(used, signal, error);
+    }
   }
 }

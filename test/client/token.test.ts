@@ -20,19 +20,32 @@ import {
 } from './connection.ts';
 
 const FRESH = 'freshtokenthatmustnotshow';
-const VERIFIED = `<credentials><credential reference="me" guid="G" access-token="${FRESH}" email=""/></credentials>`;
+const VERIFIED = verified(FRESH);
 const STALE: Reply = { status: 401, body: '<error code="601" message="no longer valid"/>' };
 
-/** A service to which `valid` is the token, until it is reset. */
-function service(valid: string, stale = STALE) {
-  let token = valid;
+function verified(token: string): string {
+  return `<credentials><credential reference="me" guid="G" access-token="${token}" email=""/></credentials>`;
+}
+
+/** A service that says `before` of the user and takes no token, until it is reset. */
+function service({ stale = STALE, before = verified(TOKEN), reset = '' as Reply | string } = {}) {
+  let token: string | undefined;
   return (asked: Asked): Reply | string => {
     if (asked.url === '/v3/users/reset_access.xml') {
       token = FRESH;
-      return '';
+      return reset;
     }
-    if (asked.url === '/v3/credentials.xml') return VERIFIED;
+    if (asked.url === '/v3/credentials.xml') return token === undefined ? before : verified(token);
     return asked.headers['x-token'] === token ? golden('licenses-none.xml') : stale;
+  };
+}
+
+/** A service to which the token was reset by somebody else; it refuses to reset the old one, in some way. */
+function resetElsewhere(refused: Reply = STALE) {
+  return (one: Asked): Reply | string => {
+    if (one.url === '/v3/credentials.xml') return VERIFIED;
+    if (one.headers['x-token'] !== FRESH) return one.url.includes('reset') ? refused : STALE;
+    return one.url.includes('reset') ? '' : golden('licenses-none.xml');
   };
 }
 
@@ -47,55 +60,77 @@ describe('a token that is no longer valid', () => {
     ['601', { status: 601, body: '' }],
     ['403 and JSON', { status: 403, body: '{"errors":[{"code":601,"message":"stale"}]}' }],
   ])('with %s is reset and verified once, and the request repeated', async (_name, stale) => {
-    const { url, asked } = await serve(service('another', stale));
+    const { url, asked } = await serve(service({ stale }));
     const { caller, tokens } = connectTo(url, { userReference: 'me' });
     expect(await readLicenses(caller, {}, NEVER)).toEqual({ licenses: [] });
     expect(paths(asked)).toEqual([
-      ...[
-        'GET /v3/licenses.xml',
-        'POST /v3/users/reset_access.xml',
-        'POST /v3/credentials.xml',
-        'GET /v3/licenses.xml',
-      ],
+      ...['GET /v3/licenses.xml', 'POST /v3/credentials.xml', 'POST /v3/users/reset_access.xml'],
+      ...['POST /v3/credentials.xml', 'GET /v3/licenses.xml'],
     ]);
-    expect(asked[1]).toMatchObject({ body: '', headers: { 'x-key': KEY, 'x-token': TOKEN } });
-    expect(asked[2]?.body).toContain('<credential reference="me"/>');
-    expect(asked[3]?.headers['x-token']).toBe(FRESH);
+    expect(asked[2]).toMatchObject({ body: '', headers: { 'x-key': KEY, 'x-token': TOKEN } });
+    expect(asked[3]?.body).toContain('<credential reference="me"/>');
+    expect(asked[4]?.headers['x-token']).toBe(FRESH);
     await readLicenses(caller, {}, NEVER);
-    expect(asked).toHaveLength(5);
+    expect(asked).toHaveLength(6);
     expect(tokens.current()).toBe(FRESH);
   });
 
   it('fails many requests at once, and is reset once', async () => {
-    const { url, asked } = await serve(service('another'));
+    const { url, asked } = await serve(service());
     const { caller } = connectTo(url, { userReference: 'me', concurrency: 20 });
     await Promise.all(Array.from({ length: 20 }, () => readLicenses(caller, {}, NEVER)));
     expect(asked.filter((one) => one.url.includes('reset_access'))).toHaveLength(1);
-    expect(asked.filter((one) => one.url.includes('credentials'))).toHaveLength(1);
+    expect(asked.filter((one) => one.url.includes('credentials'))).toHaveLength(2);
   });
 
   it('is an error that names the variable where nobody knows whose it is', async () => {
-    const { url, asked } = await serve(service('another'));
+    const { url, asked } = await serve(service());
     const error = await failure(readLicenses(connectTo(url).caller, {}, NEVER));
     expect(error).toMatchObject({ code: 'SERVICE_TOKEN', serviceCode: 601, exitCode: 2, retryable: false });
     expect(error.hint).toContain('CATCHWORD_USER_REFERENCE');
     expect(asked).toHaveLength(1);
   });
 
-  it('is not reset again and again where the new one is refused too', async () => {
-    const { url, asked } = await serve((one) =>
-      one.url.includes('licenses') ? STALE : one.url.includes('reset') ? '' : VERIFIED,
-    );
-    const { caller } = connectTo(url, { userReference: 'me' });
-    expect(await failure(readLicenses(caller, {}, NEVER), FRESH)).toMatchObject({ code: 'SERVICE_TOKEN' });
-    expect(asked).toHaveLength(4);
+  it.each([
+    ['that the service says is valid', service(), [TOKEN, FRESH]],
+    ['of which the service says 601', service({ before: golden('error-601.xml') }), [TOKEN, FRESH]],
+    ['for which the service gives none', service({ before: '<credentials/>' }), [TOKEN, FRESH]],
+    ['that is older than another stale one', service({ before: verified('stale') }), [TOKEN, 'stale', FRESH]],
+  ])('%s is reset', async (_name, reply, used) => {
+    const { url, asked } = await serve(reply);
+    await readLicenses(connectTo(url, { userReference: 'me' }).caller, {}, NEVER);
+    expect(asked.flatMap((one) => (one.url.includes('licenses') ? one.headers['x-token'] : []))).toEqual(used);
+    expect(asked.filter((one) => one.url.includes('reset'))).toHaveLength(1);
   });
 
-  it('whose user is unknown is given up for a while', async () => {
-    const unknown = '<credentials><error code="603" message="unknown" reference="me"/></credentials>';
+  it.each(['another', TOKEN])('is not reset again and again where the new one is refused too (%s)', async (before) => {
+    let given = before;
+    const { url, asked } = await serve((one) => {
+      if (one.url.includes('licenses')) return STALE;
+      if (one.url.includes('credentials')) return verified(given);
+      given = `${given}x`;
+      return '';
+    });
+    const { caller } = connectTo(url, { userReference: 'me' });
+    expect(await failure(readLicenses(caller, {}, NEVER))).toMatchObject({ code: 'SERVICE_TOKEN' });
+    expect(asked.filter((one) => one.url.includes('reset'))).toHaveLength(1);
+  });
+
+  it('that stays the same after a reset is given up for a while', async () => {
     const { url, asked } = await serve((one) =>
-      one.url.includes('licenses') ? STALE : one.url.includes('reset') ? '' : unknown,
+      one.url.includes('licenses') ? STALE : one.url.includes('reset') ? '' : verified(TOKEN),
     );
+    const { caller } = connectTo(url, { userReference: 'me' });
+    for (let attempt = 0; attempt < 3; attempt++) {
+      const error = await failure(readLicenses(caller, {}, NEVER));
+      expect(error).toMatchObject({ code: 'SERVICE_TOKEN', message: expect.stringContaining('old one') as string });
+    }
+    expect(asked.filter((one) => one.url.includes('reset'))).toHaveLength(1);
+  });
+
+  it('whose user is unknown is never reset, and given up for a while', async () => {
+    const unknown = '<credentials><error code="603" message="unknown" reference="me"/></credentials>';
+    const { url, asked } = await serve((one) => (one.url.includes('licenses') ? STALE : unknown));
     const clock = hastyClock();
     const { caller } = connectTo(url, { userReference: 'me' }, clock);
     for (let attempt = 0; attempt < 3; attempt++) {
@@ -103,22 +138,41 @@ describe('a token that is no longer valid', () => {
       expect(error).toMatchObject({ code: 'SERVICE_UNKNOWN_USER', serviceCode: 603 });
       expect(error.message).toContain('CATCHWORD_USER_REFERENCE');
     }
-    expect(asked.filter((one) => one.url.includes('reset'))).toHaveLength(1);
+    expect(asked.filter((one) => one.url.includes('credentials'))).toHaveLength(1);
     await clock.sleep(600_000);
     await failure(readLicenses(caller, {}, NEVER));
-    expect(asked.filter((one) => one.url.includes('reset'))).toHaveLength(2);
+    expect(asked.filter((one) => one.url.includes('credentials'))).toHaveLength(2);
+    expect(asked.filter((one) => one.url.includes('reset'))).toEqual([]);
   });
 
-  it('that somebody else reset already is fetched, although the reset is refused', async () => {
-    const { url } = await serve((one) => {
-      if (one.headers['x-token'] === FRESH) return golden('licenses-none.xml');
-      return one.url === '/v3/credentials.xml' ? VERIFIED : STALE;
-    });
+  it('that somebody else reset already is fetched and not reset', async () => {
+    const { url, asked } = await serve(resetElsewhere());
     expect(await readLicenses(connectTo(url, { userReference: 'me' }).caller, {}, NEVER)).toEqual({ licenses: [] });
+    expect(paths(asked)).toEqual(['GET /v3/licenses.xml', 'POST /v3/credentials.xml', 'GET /v3/licenses.xml']);
+  });
+
+  it.each([
+    ['601', STALE],
+    ['404', { status: 404, body: golden('error-474.xml') }],
+    ['401', { status: 401, body: '' }],
+    ['403', { status: 403, body: '' }],
+  ])('that somebody else resets meanwhile is fetched, although the reset is refused with %s', async (_name, reset) => {
+    const { url, asked } = await serve(service({ reset }));
+    expect(await readLicenses(connectTo(url, { userReference: 'me' }).caller, {}, NEVER)).toEqual({ licenses: [] });
+    expect(asked.filter((one) => one.url.includes('reset'))).toHaveLength(1);
+  });
+
+  it('is an error where the reset is refused and nobody replaced it', async () => {
+    const { url } = await serve((one) => {
+      if (one.url.includes('credentials')) return verified(TOKEN);
+      return one.url.includes('reset') ? { status: 403, body: '<error message="not you"/>' } : STALE;
+    });
+    const error = await failure(readLicenses(connectTo(url, { userReference: 'me' }).caller, {}, NEVER));
+    expect(error).toMatchObject({ code: 'SERVICE_FORBIDDEN', status: 403 });
   });
 
   it('is fetched at first where only the reference is known', async () => {
-    const { url, asked } = await serve(service(FRESH));
+    const { url, asked } = await serve(resetElsewhere());
     await readLicenses(connectTo(url, { accessToken: undefined, userReference: 'me' }).caller, {}, NEVER);
     expect(paths(asked)).toEqual(['POST /v3/credentials.xml', 'GET /v3/licenses.xml']);
   });
@@ -136,10 +190,67 @@ describe('a token that is no longer valid', () => {
   });
 });
 
+describe('a reset that is asked for', () => {
+  it('fetches the token first where none is known', async () => {
+    const { url, asked } = await serve(service());
+    const { tokens } = connectTo(url, { accessToken: undefined, userReference: 'me' });
+    await tokens.reset(NEVER);
+    expect(paths(asked)).toEqual([
+      ...['POST /v3/credentials.xml', 'POST /v3/users/reset_access.xml', 'POST /v3/credentials.xml'],
+    ]);
+    expect(asked[1]?.headers['x-token']).toBe(TOKEN);
+    expect(tokens.current()).toBe(FRESH);
+  });
+
+  it('resets the token that is valid, where another process had replaced the one that is known', async () => {
+    let token = 'second';
+    const { url, asked } = await serve((one) => {
+      if (one.url.includes('credentials')) return verified(token);
+      if (one.headers['x-token'] !== token) return STALE;
+      token = FRESH;
+      return '';
+    });
+    const { tokens } = connectTo(url, { userReference: 'me' });
+    await tokens.reset(NEVER);
+    expect(tokens.current()).toBe(FRESH);
+    expect(asked.filter((one) => one.url.includes('reset'))).toHaveLength(2);
+  });
+
+  it('fails where the service gives the old token afterwards', async () => {
+    const { url } = await serve((one) => (one.url.includes('reset') ? '' : verified(TOKEN)));
+    const error = await failure(connectTo(url, { userReference: 'me' }).tokens.reset(NEVER));
+    expect(error).toMatchObject({ code: 'SERVICE_TOKEN', message: expect.stringContaining('old one') as string });
+  });
+
+  it('is not taken for done by a renewal under way, and is done once for all who ask', async () => {
+    let ask = (): void => {};
+    let token = 'second';
+    const { url, asked } = await serve((one) => {
+      if (one.url.includes('credentials')) {
+        ask();
+        return verified(token);
+      }
+      if (one.headers['x-token'] !== token) return STALE;
+      if (one.url.includes('reset')) token = FRESH;
+      return golden('licenses-none.xml');
+    });
+    const { caller, tokens } = connectTo(url, { userReference: 'me' });
+    const resets: Promise<void>[] = [];
+    ask = () => {
+      if (resets.length === 0) resets.push(tokens.reset(NEVER), tokens.reset(NEVER));
+    };
+    await readLicenses(caller, {}, NEVER);
+    expect(resets).toHaveLength(2);
+    await Promise.all(resets);
+    expect(tokens.current()).toBe(FRESH);
+    expect(asked.filter((one) => one.url.includes('reset'))).toHaveLength(1);
+  });
+});
+
 describe('a token store', () => {
   it('keeps the new token for this user alone, and is read before the environment', async () => {
     const tokenStore = join(temporaryDirectory(), 'token');
-    const { url, asked } = await serve(service('another'));
+    const { url, asked } = await serve(service());
     await readLicenses(connectTo(url, { userReference: 'me', tokenStore }).caller, {}, NEVER);
     expect(readFileSync(tokenStore, 'utf8')).toBe(`${FRESH}\n`);
     expect(statSync(tokenStore).mode & 0o777).toBe(0o600);
@@ -151,7 +262,7 @@ describe('a token store', () => {
 
   it('with a newer token than the one that failed makes a reset needless', async () => {
     const tokenStore = join(temporaryDirectory(), 'token');
-    const { url, asked } = await serve(service(FRESH));
+    const { url, asked } = await serve(resetElsewhere());
     const connections = [1, 2].map(() => connectTo(url, { userReference: 'me', tokenStore }));
     writeFileSync(tokenStore, `${FRESH}\n`);
     for (const { caller } of connections) await readLicenses(caller, {}, NEVER);
@@ -160,7 +271,7 @@ describe('a token store', () => {
 
   it('is shared: processes side by side reset once', async () => {
     const tokenStore = join(temporaryDirectory(), 'token');
-    const { url, asked } = await serve(service('another'));
+    const { url, asked } = await serve(service());
     const connections = Array.from({ length: 5 }, () =>
       connectTo(url, { userReference: 'me', tokenStore }, systemClock),
     );
@@ -187,8 +298,9 @@ describe('the catalog', () => {
     [403, '"601 Access token expired"'],
   ])('is read with a new token after %i %s', async (status, body) => {
     const json = { 'content-type': 'application/json' };
+    const ofUsers = service();
     const { url, asked } = await serve((one) => {
-      if (one.url.startsWith('/v3')) return service('another')(one);
+      if (one.url.startsWith('/v3')) return ofUsers(one);
       return one.headers['x-service-access-token'] === FRESH
         ? { headers: json, body: '{}' }
         : { status, headers: json, body };
