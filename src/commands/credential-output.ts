@@ -88,7 +88,7 @@ export async function resume(path: string, format: ResultFormat, input: AsyncIte
   let [done, count, bytes, headed] = [0, 0, 0, format === 'ndjson'];
   let last = 0;
   let pending: Submitted[] = [];
-  for await (const record of cutRecords(createReadStream(path), format === 'csv')) {
+  for await (const record of cutRecords(createReadStream(path), format === 'csv', true)) {
     if (!record.whole) break;
     if (!headed) {
       if (`${record.text}\n` !== HEADER) throw notOurs(path, 1, 'it is no result of this command');

@@ -21,8 +21,8 @@ function refuse(line: number, what: string, hint: string): CatchwordError {
   return new CatchwordError('USAGE', `line ${line}: ${what}`, { hint });
 }
 
-function textOf(bytes: Buffer, line: number): string {
-  if (!isUtf8(bytes)) throw refuse(line, 'it is not UTF-8', 'Save the file as UTF-8.');
+function textOf(bytes: Buffer, line: number, isTorn = false): string {
+  if (!isTorn && !isUtf8(bytes)) throw refuse(line, 'it is not UTF-8', 'Save the file as UTF-8.');
   const text = bytes.toString('utf8').replace(/\r?\n$/, '');
   return line === 1 ? text.replace(/^\ufeff/, '') : text;
 }
@@ -30,11 +30,13 @@ function textOf(bytes: Buffer, line: number): string {
 /**
  * Cuts a stream into records, in bounded memory.
  * @param quoted whether line breaks between quotes belong to the record (CSV), or none do (NDJSON)
+ * @param mayBeTorn whether the last record, where no line break ends it, may be cut short, inside a character even
  * @throws CatchwordError USAGE naming the line
  */
 export async function* cutRecords(
   stream: AsyncIterable<Uint8Array>,
   quoted: boolean,
+  mayBeTorn = false,
 ): AsyncGenerator<FileRecord, void, undefined> {
   let rest: Buffer = Buffer.alloc(0);
   let [line, lineBreaks, end, inQuotes] = [1, 0, 0, false];
@@ -58,7 +60,7 @@ export async function* cutRecords(
       throw refuse(line, `it is longer than ${MAX_RECORD} bytes`, 'Look for a quote that does not end.');
     }
   }
-  if (rest.length > 0) yield { text: textOf(rest, line), line, end: end + rest.length, whole: false };
+  if (rest.length > 0) yield { text: textOf(rest, line, mayBeTorn), line, end: end + rest.length, whole: false };
 }
 
 const FIELD = /("(?:[^"]|"")*"|[^",]*)(,|$)/y;
