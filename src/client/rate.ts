@@ -1,9 +1,15 @@
 import type { Clock } from '../clock.ts';
+import { CatchwordError } from '../errors.ts';
 
 /** Hands out the moments at which a request may be made. */
 export interface Pacer {
-  /** Resolves when the caller may make one request; first come, first served. Rejects when `signal` aborts. */
-  acquire(signal: AbortSignal): Promise<void>;
+  /**
+   * Resolves when the caller may make one request; first come, first served. Rejects as soon as `signal` aborts, and the
+   * place in the row is free again.
+   * @param patienceMs the longest block to wait for, in milliseconds; default: any
+   * @throws CatchwordError SOURCE_RATE_LIMITED with `retryAfterMs`, where the block lasts longer
+   */
+  acquire(signal: AbortSignal, patienceMs?: number): Promise<void>;
   /** No request before `timeMs` (milliseconds since 1970), for those that wait already as well. */
   blockUntil(timeMs: number): void;
 }
@@ -36,6 +42,34 @@ export function paceOf(rate: Rate | null): Pace | null {
   return { intervalMs: ((1 + MARGIN) * rate.windowMs) / rate.requests, slackMs: (MARGIN * rate.windowMs) / 2 };
 }
 
+function blocked(forMs: number): CatchwordError {
+  return new CatchwordError(
+    'SOURCE_RATE_LIMITED',
+    `the service asked for no request for another ${Math.ceil(forMs / 1_000)} s`,
+    { hint: 'Try again after that time; nothing was sent.', retryAfterMs: forMs },
+  );
+}
+
+/**
+ * Whoever waits behind others is told at once; its place rejects by itself when its turn comes.
+ * Made by hand: each step more between a turn and who waits for it lets the next one move the clock first.
+ */
+function unlessAborted(turn: Promise<void>, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    // What a caller aborts with is its own: an Error, unless it chose otherwise.
+    const onAbort = (): void => reject(signal.reason as Error);
+    const settled =
+      <Value>(settle: (value: Value) => void) =>
+      (value: Value): void => {
+        signal.removeEventListener('abort', onAbort);
+        settle(value);
+      };
+    turn.then(settled(resolve), settled(reject));
+    if (signal.aborted) onAbort();
+    else signal.addEventListener('abort', onAbort, { once: true });
+  });
+}
+
 /**
  * Requests evenly spaced on a grid, never in a burst: whatever window a source counts in, it sees no more than the rate.
  * A request that is late by no more than the slack does not move the grid, or every delay of a timer would add up.
@@ -45,10 +79,11 @@ export function createPacer({ pace, clock, notBefore = 0 }: PacerOptions): Pacer
   let nextSlot = 0;
   let queue: Promise<void> = Promise.resolve();
 
-  async function waitUntilFree(signal: AbortSignal): Promise<void> {
+  async function waitUntilFree(signal: AbortSignal, patienceMs: number): Promise<void> {
     for (;;) {
       signal.throwIfAborted();
       const now = clock.now();
+      if (blockedUntil - now > patienceMs) throw blocked(blockedUntil - now);
       const freeAt = Math.max(nextSlot, blockedUntil);
       if (freeAt <= now) break;
       // In steps: a block that was set in the meantime, or a clock that was put right, is noticed.
@@ -61,10 +96,11 @@ export function createPacer({ pace, clock, notBefore = 0 }: PacerOptions): Pacer
   }
 
   return {
-    acquire: (signal) => {
-      const turn = queue.then(() => waitUntilFree(signal));
+    acquire: (signal, patienceMs = Number.POSITIVE_INFINITY) => {
+      const turn = queue.then(() => waitUntilFree(signal, patienceMs));
+      const told = unlessAborted(turn, signal);
       queue = turn.catch(() => {});
-      return turn;
+      return told;
     },
     blockUntil: (timeMs) => {
       blockedUntil = Math.max(blockedUntil, timeMs);

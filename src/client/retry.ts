@@ -3,7 +3,7 @@ import type { CatchwordError } from '../errors.ts';
 const BASE_MS = 500;
 const CEILING_MS = 30_000;
 /** A source that asks for a longer pause is left alone; whoever started the run decides. */
-const PATIENCE_MS = 3_600_000;
+export const PATIENCE_MS = 3_600_000;
 
 /**
  * Exponential with full jitter.

@@ -91,4 +91,47 @@ describe('pace', () => {
     ]);
     expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled']);
   });
+
+  it('tells one that gives up behind others at once, and its place is free', async () => {
+    let wake = (): void => {};
+    const awake = new Promise<void>((resolve) => {
+      wake = resolve;
+    });
+    let now = 1_000_000;
+    const clock: Clock = {
+      now: () => now,
+      random: () => 0,
+      sleep: async (ms) => {
+        await awake;
+        now += ms;
+      },
+    };
+    const pacer = createPacer({ pace: { intervalMs: 100, slackMs: 0 }, clock });
+    const { signal } = new AbortController();
+    await pacer.acquire(signal);
+    const gone = new AbortController();
+    const [second, given, third] = [pacer.acquire(signal), pacer.acquire(gone.signal), pacer.acquire(signal)];
+    gone.abort(new Error('gave up'));
+    // The second is still asleep.
+    await expect(given).rejects.toThrow('gave up');
+    wake();
+    await Promise.all([second, third]);
+    expect(now).toBe(1_000_200);
+  });
+
+  it('does not wait for a block that is longer than the patience, whenever it begins', async () => {
+    const clock = lateClock(() => 0);
+    const pacer = createPacer({ pace: { intervalMs: 100, slackMs: 0 }, clock });
+    const { signal } = new AbortController();
+    const waiting = [1, 2, 3].map(() => pacer.acquire(signal, 60_000));
+    pacer.blockUntil(clock.now() + 3_600_000);
+    const late = pacer.acquire(signal, 60_000);
+    const results = await Promise.allSettled([...waiting, late]);
+    for (const result of results) {
+      expect(result).toMatchObject({ reason: { code: 'SOURCE_RATE_LIMITED', retryAfterMs: 3_600_000 } });
+    }
+    expect(clock.now()).toBe(1_000_000);
+    await pacer.acquire(signal);
+    expect(clock.now()).toBe(4_600_000);
+  });
 });
