@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { createUser, type NewUser, postReset, readUser } from '../../src/client/operations/users.ts';
-import { connectTo, failure, golden, KEY, NEVER, type Reply, serve, TOKEN } from './connection.ts';
+import { connectTo, failure, golden, KEY, NEVER, type Reply, serve, TOKEN, XML_TYPE } from './connection.ts';
 
 const FULL: NewUser = {
   ...{ email: 'ada@example.com', password: 'correct <horse>', firstName: 'Ada', lastName: 'Abernathy' },
@@ -71,10 +71,28 @@ describe('a user', () => {
     [200, '<user><error code="469" message="redeemed"/></user>', { serviceCode: 469 }],
     [200, golden('error-469.xml'), { serviceCode: 469 }],
     [200, '<nothing/>', { code: 'SERVICE_ERROR' }],
+    [200, '<user/>', { code: 'SERVICE_ERROR', message: expect.stringContaining('no user') as string }],
+    [200, '<user><first-name>Ada</first-name></user>', { code: 'SERVICE_ERROR' }],
+    [200, '<user code="601" message="bad" reference="x"/>', { code: 'SERVICE_TOKEN', serviceCode: 601 }],
+    [200, '<user><code>470</code><description>failed</description></user>', { serviceCode: 470 }],
+    [200, '<user><guid>G</guid><errors><error code="470"/></errors></user>', { serviceCode: 470 }],
+    [200, '<guid>G</guid><error code="470"/>', { serviceCode: 470 }],
     [404, golden('error-474.xml'), { code: 'SERVICE_UNKNOWN_USER', serviceCode: 474, status: 404 }],
   ])('that is answered with %i %s is an error', async (status, body, expected) => {
     const { url } = await serve(() => ({ status, body }));
     expect(await failure(readUser(connectTo(url).caller, '.xml', 'x', NEVER))).toMatchObject(expected);
+  });
+
+  it('is read from an answer without the root', async () => {
+    const { url } = await serve(() => '<guid>G</guid><reference>x</reference><role>pupil</role>');
+    const user = await readUser(connectTo(url).caller, '.xml', 'x', NEVER);
+    expect(user).toMatchObject({ guid: 'G', reference: 'x', others: { role: 'pupil' } });
+  });
+
+  it.each(['', ' ', '.', '..', 'x'.repeat(256)])('is not asked for by what would lead elsewhere: %j', async (id) => {
+    const { url, asked } = await serve(() => '');
+    expect(await failure(readUser(connectTo(url).caller, '.xml', id, NEVER))).toMatchObject({ code: 'USAGE' });
+    expect(asked).toEqual([]);
   });
 
   it('is read by guid, reference or email', async () => {
@@ -95,5 +113,25 @@ describe('a user', () => {
     await postReset(caller, '', NEVER);
     expect(asked.map((one) => one.url)).toEqual(['/v3/users/reset_access.xml', '/v3/users/reset_access']);
     expect(asked[0]).toMatchObject({ method: 'POST', body: '', headers: { 'x-key': KEY, 'x-token': TOKEN } });
+  });
+
+  it.each([
+    ['', XML_TYPE],
+    ['', 'text/html'],
+    ['OK', 'text/plain'],
+    ['<user><guid>G</guid></user>', XML_TYPE],
+  ])('has its access reset by an answer of %j', async (body, type) => {
+    const { url, asked } = await serve(() => ({ body, headers: { 'content-type': type } }));
+    await postReset(connectTo(url).caller, '.xml', NEVER);
+    expect(asked).toHaveLength(1);
+  });
+
+  it.each([
+    [200, golden('error-474.xml'), { serviceCode: 474 }],
+    [200, '{"errors":["no such user"]}', { code: 'SERVICE_ERROR' }],
+    [404, 'no such user', { code: 'NOT_FOUND', status: 404 }],
+  ])('does not have its access reset by an answer of %i %s', async (status, body, expected) => {
+    const { url } = await serve(() => ({ status, body }));
+    expect(await failure(postReset(connectTo(url).caller, '.xml', NEVER))).toMatchObject(expected);
   });
 });

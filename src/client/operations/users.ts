@@ -2,6 +2,7 @@ import { CatchwordError } from '../../errors.ts';
 import type { XmlElement } from '../../xml/read.ts';
 import { writeXml, type XmlTree } from '../../xml/write.ts';
 import type { Caller, XmlAnswer } from '../caller.ts';
+import { pathPart } from '../path-part.ts';
 import { errorIn, unexpected } from '../xml-answer.ts';
 
 /**
@@ -69,14 +70,22 @@ export function userXml(user: NewUser): string {
   });
 }
 
+function isAny(fields: ReadonlyMap<string, string>, names: readonly string[]): boolean {
+  return names.some((name) => Boolean(fields.get(name)));
+}
+
 function userFrom(answer: XmlAnswer, origin: string): User {
   const root = answer.elements.find(({ name }) => name === 'user');
-  const others = answer.elements.filter((element) => element !== root);
-  const error = errorIn([...others, ...(root?.children.filter(isErrorElement) ?? [])], answer, origin);
+  const beside = answer.elements.filter((element) => element !== root);
+  // Bodies without the root have been seen.
+  const members = root?.children ?? beside;
+  const fields = new Map([...(root?.attributes ?? []), ...members.map(({ name, text }) => [name, text] as const)]);
+  // An error may repeat which user was asked for, but not what the service alone knows.
+  const isUser = isAny(fields, ['guid', 'access-token']);
+  const errors = [...beside, ...(root?.children.filter(isErrorElement) ?? [])];
+  const error = errorIn(isUser ? errors : answer.elements, answer, origin);
   if (error !== undefined) throw error;
-  if (root === undefined) throw unexpected('user', answer, origin);
-  // Child elements as far as is known; attributes are read as well.
-  const fields = new Map([...root.attributes, ...root.children.map(({ name, text }) => [name, text] as const)]);
+  if (!isUser && !isAny(fields, ['reference', 'email'])) throw unexpected('user', answer, origin);
   const field = (name: string): string | null => fields.get(name) || null;
   return {
     email: field('email'),
@@ -118,23 +127,30 @@ export async function createUser(caller: Caller, suffix: string, user: NewUser, 
 /**
  * `GET /v3/users/:id` (as public clients ask it).
  * @param id guid, reference or email
- * @throws CatchwordError SERVICE_UNKNOWN_USER or NOT_FOUND where there is none; SOURCE_*, SERVICE_*, XML_INVALID, INTERRUPTED
+ * @throws CatchwordError USAGE where it is empty or would lead elsewhere; SERVICE_UNKNOWN_USER or NOT_FOUND where there
+ *   is no such user; SOURCE_*, SERVICE_*, XML_INVALID, INTERRUPTED
  */
 export async function readUser(caller: Caller, suffix: string, id: string, signal: AbortSignal): Promise<User> {
-  const path = `/v3/users${suffix}/${encodeURIComponent(id)}`;
+  const path = `/v3/users${suffix}/${pathPart('user id', id)}`;
   const call = { method: 'GET', path, token: false, repeatable: true, signal } as const;
   return await caller.xml(call, (answer) => userFrom(answer, caller.origin));
 }
 
 /**
  * `POST /v3/users/reset_access` (interface, section 5 rule 3): the access token of the request is no longer valid afterwards.
- * @throws CatchwordError SOURCE_*, SERVICE_*, XML_INVALID, INTERRUPTED
+ * The shape of the answer is not shown: with a good status, whatever is no error is a success.
+ * @throws CatchwordError SOURCE_*, SERVICE_*, INTERRUPTED
  */
 export async function postReset(caller: Caller, suffix: string, signal: AbortSignal): Promise<void> {
   const path = `/v3/users/reset_access${suffix}`;
   const call = { method: 'POST', path, token: true, repeatable: true, signal } as const;
-  await caller.xml(call, (answer) => {
-    const error = errorIn(answer.elements, answer, caller.origin);
-    if (error !== undefined) throw error;
-  });
+  try {
+    await caller.xml(call, (answer) => {
+      const error = errorIn(answer.elements, answer, caller.origin);
+      if (error !== undefined) throw error;
+    });
+  } catch (error) {
+    // The status was good, or the error would be that of the status; the text is no XML, such as "OK".
+    if (!(error instanceof CatchwordError && error.code === 'XML_INVALID')) throw error;
+  }
 }
