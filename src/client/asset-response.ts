@@ -72,6 +72,8 @@ const ASSET = z.object({
   variants,
 });
 
+export const ASSET_FIELDS: readonly string[] = Object.keys(ASSET.shape);
+
 /** An asset as the service shows it. */
 export type Asset = z.output<typeof ASSET> & {
   /** The answer as it was received, with the fields that the interface does not name. */

@@ -93,14 +93,21 @@ function toText(bytes: Buffer): string {
 export interface ContentTypes {
   readonly pattern: RegExp;
   readonly name: string;
+  /** Whether nothing is an answer as well; what such a one calls itself says nothing. */
+  readonly orEmpty: boolean;
 }
 
-export const JSON_ANSWER: ContentTypes = { pattern: /^(application|text)\/([\w.-]+\+)?json$/, name: 'JSON' };
+export const JSON_ANSWER: ContentTypes = {
+  pattern: /^(application|text)\/([\w.-]+\+)?json$/,
+  name: 'JSON',
+  orEmpty: false,
+};
 
 /** An operation that answers in one of them has been seen to report errors in the other, and as plain text. */
 export const ANY_ANSWER: ContentTypes = {
   pattern: /^(application|text)\/([\w.-]+\+)?(json|xml|plain)$/,
   name: 'JSON or XML',
+  orEmpty: true,
 };
 
 /**
@@ -123,6 +130,7 @@ export async function answerText(
   limits: BodyLimits,
   types: ContentTypes,
 ): Promise<string> {
+  if (types.orEmpty && bytes.length === 0) return '';
   const type = header(headers, 'content-type')?.split(';')[0]?.trim().toLowerCase() ?? '';
   if (type !== '' && !types.pattern.test(type)) {
     throw new CatchwordError('SOURCE_NOT_SERVICE', `the answer is ${type.slice(0, 40)} in place of ${types.name}`, {

@@ -4,8 +4,8 @@ import { readXml, type XmlElement } from '../xml/read.ts';
 import { type Headers, XML_LIMITS } from './body.ts';
 import type { Pacer } from './rate.ts';
 import { serviceError } from './refusal.ts';
-import { retryDelayMs } from './retry.ts';
-import { saidByJson } from './said.ts';
+import { PATIENCE_MS, retryDelayMs } from './retry.ts';
+import { readsAsFailure, saidByJson } from './said.ts';
 import type { Tokens } from './token.ts';
 import { withToken } from './token.ts';
 import type { Answer, Transport, TransportRequest } from './transport.ts';
@@ -15,6 +15,13 @@ export interface Call
   extends Pick<TransportRequest, 'method' | 'path' | 'query' | 'body' | 'token' | 'signal' | 'accepted' | 'secrets'> {
   /** Whether asking twice does no more than asking once, so that it may be asked again after a failure half-way. */
   readonly repeatable: boolean;
+  /**
+   * The interface does not show what is answered: plain text and a bare JSON string, such as `deleted`, are answers too,
+   * unless they read as a failure. Of JSON operations; default: they are errors.
+   */
+  readonly freeform?: boolean | undefined;
+  /** Fields of what is asked for; an answer that has one is no error for having a code and a text as well. */
+  readonly fields?: readonly string[] | undefined;
 }
 
 export interface JsonAnswer {
@@ -73,6 +80,19 @@ function withoutUndefined({ hint, retryable, retryAfterMs, status, serviceCode }
   };
 }
 
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** A number or a boolean alone is text as well. What begins as JSON or as a page, and is none, is broken. */
+function parsedOrText(text: string): unknown {
+  return /^\s*["[{<]|^\s*null\s*$/.test(text) ? parsed(text) : text.trim();
+}
+
 export function createCaller(options: CallerOptions): Caller {
   const { transport, tokens, pacer, clock, maxAttempts = MAX_ATTEMPTS } = options;
 
@@ -89,7 +109,7 @@ export function createCaller(options: CallerOptions): Caller {
   async function patiently<Result>(call: Call, ask: () => Promise<Result>): Promise<Result> {
     try {
       for (let attempt = 1; ; attempt++) {
-        await pacer.acquire(call.signal);
+        await pacer.acquire(call.signal, PATIENCE_MS);
         try {
           return await ask();
         } catch (error) {
@@ -120,16 +140,15 @@ export function createCaller(options: CallerOptions): Caller {
     }
   }
 
-  function jsonOf({ status, headers, text, refusal }: Answer): JsonAnswer {
+  function jsonOf({ status, headers, text, refusal }: Answer, { freeform, fields }: Partial<Call> = {}): JsonAnswer {
     const about = { status, headers, text, ...(refusal !== undefined && { refusal }) };
     if (text.trim() === '') return { ...about, value: undefined };
-    let value: unknown;
-    try {
-      value = JSON.parse(text);
-    } catch {
-      throw refusal ?? broken(status);
+    const value = freeform === true ? parsedOrText(text) : parsed(text);
+    if (value === undefined) throw refusal ?? broken(status);
+    if (freeform === true && refusal === undefined && typeof value === 'string' && !readsAsFailure(value)) {
+      return { ...about, value };
     }
-    const said = saidByJson(value);
+    const said = saidByJson(value, fields);
     if (said !== undefined) throw refusal ?? serviceError(said, status, transport.origin);
     return { ...about, value };
   }
@@ -161,7 +180,7 @@ export function createCaller(options: CallerOptions): Caller {
       ask(call, async () => {
         // Without a body as well: section 4.4 asks for it.
         const answer = await transport.send({ ...call, contentType: 'application/json' });
-        return reading(call, () => jsonOf(answer));
+        return reading(call, () => jsonOf(answer, call));
       }),
     xml: (call, read) =>
       ask(call, async () => {

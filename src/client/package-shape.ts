@@ -69,6 +69,8 @@ const PACKAGE = z.object({
   updated_on: textOf,
 });
 
+export const PACKAGE_FIELDS: readonly string[] = Object.keys(PACKAGE.shape);
+
 function productKey(product: unknown): string | undefined {
   const [own] = textsOf.parse(product) ?? [];
   const [object] = listOf({ sku: textOf, vbid: textOf }).parse([product]) ?? [];
@@ -77,7 +79,7 @@ function productKey(product: unknown): string | undefined {
 
 /** A package as the service shows it. Fields that are missing, or of another form, are undefined. */
 export type Package = z.output<typeof PACKAGE> & {
-  /** The answer as it was received. */
+  /** The answer as it was received; a text in place of an object is its `text`. */
   readonly raw: Readonly<Record<string, unknown>>;
 };
 

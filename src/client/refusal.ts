@@ -1,7 +1,7 @@
 import { CatchwordError, type ErrorCode, type ErrorDetails } from '../errors.ts';
 import { type Headers, header } from './body.ts';
 import { parseRetryAfter } from './retry.ts';
-import { type Said, saidIn } from './said.ts';
+import { type Said, saidInRefusal } from './said.ts';
 
 /** An answer that is a refusal. */
 export interface Refused {
@@ -118,7 +118,7 @@ export function refusal(refused: Refused): CatchwordError {
       retryable: false,
     });
   }
-  const said = saidIn(refused.body);
+  const said = saidInRefusal(refused.body);
   const own = said.code ?? (status >= 600 ? status : undefined);
   const custom = own !== undefined && own !== status ? own : status >= 600 ? status : undefined;
   const { code, ...verdict } = custom === undefined ? byStatus(refused, said) : verdictOf(custom);

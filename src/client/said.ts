@@ -115,11 +115,19 @@ function holdsError(element: XmlElement): boolean {
   return isError(element) || element.children.some(holdsError);
 }
 
+/** Whether a text that may be an answer tells of something that went wrong instead. */
+export function readsAsFailure(text: string): boolean {
+  return /^false$|\b(?:errors?|fail(?:ed|ure|s)?|invalid|denied|forbidden|unauthori[sz]ed|not|cannot|could)\b/i.test(
+    cut(text),
+  );
+}
+
 /**
  * What a JSON answer with a good status says went wrong: `errors` or `error` with something in it, or a code with a text.
  * Undefined where it reads as an answer.
+ * @param fields of what was asked for: an answer with one of them, other than a code or a text, is one
  */
-export function saidByJson(value: unknown): Said | undefined {
+export function saidByJson(value: unknown, fields: readonly string[] = []): Said | undefined {
   if (typeof value === 'string') return cleaned({ texts: [value] });
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined;
   const entries: [string, unknown][] = Object.entries(value);
@@ -127,7 +135,8 @@ export function saidByJson(value: unknown): Said | undefined {
   const part = fromJson(Object.fromEntries(errors), true);
   const coded = entries.some(([name, one]) => CODE.test(name) && codeFrom(one) !== undefined);
   const explained = entries.some(([name, one]) => TEXT.test(name) && typeof one === 'string');
-  if (coded && explained && entries.length <= 4) return cleaned(fromJson(value, false));
+  const isResource = entries.some(([name]) => fields.includes(name) && !CODE.test(name) && !TEXT.test(name));
+  if (coded && explained && !isResource && entries.length <= 4) return cleaned(fromJson(value, false));
   return part.code !== undefined || part.texts.length > 0 ? cleaned(part) : undefined;
 }
 
@@ -137,8 +146,7 @@ function codeInText({ code, text }: Said): Said {
 }
 
 /**
- * What the body of an error says, in any of its layouts.
- * @param body already known to belong to an error
+ * What a body says of an error, in any of its layouts.
  */
 export function saidIn(body: string): Said {
   const nothing = { code: undefined, text: '' };
@@ -157,6 +165,17 @@ export function saidIn(body: string): Said {
     // Broken JSON and plain text are shown as they are.
     return codeInText(cleaned({ texts: [body] }));
   }
+}
+
+/**
+ * What the body of a refusal says. Where it holds nothing that is known to tell of errors, all its fields do:
+ * `{"title": ["can't be blank"]}`.
+ * @param body of an answer whose status is an error; an answer like any other would be taken for one
+ */
+export function saidInRefusal(body: string): Said {
+  const said = saidIn(body);
+  if (said.code !== undefined || said.text !== '' || !/^\s*\{/.test(body)) return said;
+  return codeInText(cleaned(fromJson(JSON.parse(body), true)));
 }
 
 /** A bare string, or a list of them, is what `errors` holds elsewhere. */

@@ -11,7 +11,7 @@ export interface CallOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-export interface V4Call extends Pick<Call, 'method' | 'path' | 'repeatable'> {
+export interface V4Call extends Pick<Call, 'method' | 'path' | 'repeatable' | 'freeform' | 'fields'> {
   /** Written as JSON. */
   readonly body?: unknown;
   readonly signal: AbortSignal | undefined;
@@ -41,15 +41,16 @@ function explained(error: unknown, { subject, whoMayCall }: V4Call): unknown {
  * @throws CatchwordError SOURCE_*, SERVICE_*, NOT_FOUND, INTERRUPTED
  */
 export async function callV4(caller: Caller, call: V4Call): Promise<JsonAnswer> {
-  const { method, path, repeatable, signal = new AbortController().signal } = call;
+  const { method, path, repeatable, freeform, fields, signal = new AbortController().signal } = call;
   const body = call.body === undefined ? undefined : JSON.stringify(call.body);
   let answer: JsonAnswer;
   try {
-    answer = await caller.json({ method, path, repeatable, signal, body, token: false });
+    answer = await caller.json({ method, path, repeatable, freeform, fields, signal, body, token: false });
   } catch (error) {
     throw explained(error, call);
   }
-  if (answer.value === undefined || cutPage(answer.text, MAX_DEPTH) !== null) return answer;
+  // Depth is a matter of objects and arrays.
+  if (typeof answer.value !== 'object' || cutPage(answer.text, MAX_DEPTH) !== null) return answer;
   throw new CatchwordError('SOURCE_BODY', `${caller.origin} answered with JSON nested deeper than ${MAX_DEPTH}`, {
     retryable: false,
   });

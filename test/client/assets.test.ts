@@ -149,4 +149,14 @@ describe('assets', () => {
     const { client } = await talk(() => ({ body }));
     expect(await failure(client.assets.update('a', {}))).toMatchObject({ code: 'SOURCE_BODY', retryable: false });
   });
+
+  it.each([
+    ['text/html', ''],
+    ['text/plain', 'OK'],
+    ['application/json', '"saved"'],
+  ])('an update that is answered with %s %j is done, and sent once', async (type, body) => {
+    const { client, asked } = await talk(() => ({ headers: { 'content-type': type }, body }));
+    expect((await client.assets.update('a', { title: 'A' })).vbid).toBe('a');
+    expect(asked).toHaveLength(1);
+  });
 });

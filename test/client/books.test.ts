@@ -47,4 +47,16 @@ describe('books', () => {
     expect(await failure(client.books.read('a'))).toMatchObject({ code: 'SERVICE_ERROR' });
     expect(await failure(client.books.create([] as never))).toMatchObject({ code: 'USAGE' });
   });
+
+  it.each([
+    ['application/json', '"9781402894626"', '9781402894626'],
+    ['application/json', '0978140289462600000001', '0978140289462600000001'],
+    ['text/plain', 'L-999-70031\n', 'L-999-70031'],
+    ['text/plain', 'created', undefined],
+    ['text/html', '', undefined],
+  ])('4.5: a create may answer with less than an object: %s %j', async (type, body, vbid) => {
+    const { client, asked } = await talk(() => ({ status: 201, headers: { 'content-type': type }, body }));
+    expect((await client.books.create({ title: 'A' })).vbid).toBe(vbid);
+    expect(asked).toHaveLength(1);
+  });
 });

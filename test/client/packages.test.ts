@@ -67,4 +67,36 @@ describe('packages', () => {
     expect(missing).toMatchObject({ code: 'NOT_FOUND', status: 404 });
     expect(missing.message).toContain('package P-1');
   });
+
+  it.each([
+    ['application/json', '"deleted"'],
+    ['text/plain', 'OK'],
+    ['application/json', 'true'],
+    ['text/html', ''],
+  ])('4.5: what is answered to a write is not shown: %s %j is an answer', async (type, body) => {
+    const { client, asked } = await talk(() => ({ headers: { 'content-type': type }, body }));
+    await client.packages.delete('P-1');
+    const raw = body === '' ? {} : { text: body.replaceAll('"', '') };
+    expect((await client.packages.update('P-1', {})).raw).toEqual(raw);
+    expect(asked).toHaveLength(2);
+  });
+
+  it.each([
+    ['text/plain', 'Product P-1 not found'],
+    ['application/json', '"Error 12"'],
+    ['application/json', 'false'],
+    ['application/json', '{"code":470,"description":"no"}'],
+    ['application/json', '{"deleted":'],
+    ['text/html', '<html>OK</html>'],
+  ])('what reads as a failure is one: %s %s', async (type, body) => {
+    const { client, asked } = await talk(() => ({ headers: { 'content-type': type }, body }));
+    await failure(client.packages.delete('P-1'));
+    expect(asked).toHaveLength(1);
+  });
+
+  it('a package with a code and a description is no error', async () => {
+    const body = { sku: 'P-1', code: '12345', description: 'A package' };
+    const { client } = await talk(() => ({ body }));
+    expect(await client.packages.read('P-1')).toMatchObject({ sku: 'P-1', raw: body });
+  });
 });

@@ -67,6 +67,11 @@ describe('an error of the service', () => {
       '<error code="603" message="no such reference"/>',
       { code: 'SERVICE_UNKNOWN_USER', serviceCode: 603, exitCode: 1 },
     ],
+    [
+      422,
+      '{"title":["can\'t be blank"],"edition":"too large"}',
+      { message: expect.stringContaining("title: can't be blank; edition: too large") as string },
+    ],
     [422, '{"errors":["title is missing"]}', { code: 'SERVICE_INVALID', serviceCode: undefined, exitCode: 1 }],
     [400, '<error code="650" message="malformed"/>', { code: 'SERVICE_INVALID', serviceCode: 650 }],
     [403, '{"errors":["not yours"]}', { code: 'SERVICE_FORBIDDEN', exitCode: 1 }],
@@ -125,6 +130,20 @@ describe('asking again', () => {
     await connectTo(url, {}, clock).caller.json({ ...call, repeatable: false });
     expect(asked).toHaveLength(2);
     expect(clock.now() - startedAt).toBeGreaterThanOrEqual(1_000);
+  });
+
+  it('ends at once where the service asked for a pause of hours, for the calls after it as well', async () => {
+    const { url, asked } = await serve(() => ({ status: 429, headers: { 'retry-after': '86400' } }));
+    const clock = hastyClock();
+    const startedAt = clock.now();
+    const { caller } = connectTo(url, {}, clock);
+    for (let calls = 0; calls < 3; calls++) {
+      const error = await failure(caller.json({ ...call, repeatable: true }));
+      expect(error).toMatchObject({ code: 'SOURCE_RATE_LIMITED', retryAfterMs: expect.any(Number) as number });
+      expect(error.hint).toMatch(/\.$/);
+    }
+    expect(asked).toHaveLength(1);
+    expect(clock.now() - startedAt).toBeLessThan(3_600_000);
   });
 
   it('ends', async () => {

@@ -1,6 +1,6 @@
 import { CatchwordError } from '../../errors.ts';
 import { type AssetFields, checkAsset } from '../asset-request.ts';
-import { type Asset, assetOf } from '../asset-response.ts';
+import { ASSET_FIELDS, type Asset, assetOf } from '../asset-response.ts';
 import type { Caller } from '../caller.ts';
 import { pathPart } from '../path-part.ts';
 import { type CallOptions, callV4 } from '../v4-call.ts';
@@ -37,7 +37,9 @@ export const OWNERS_ONLY =
 
 /** An answer without an identifier is no use: what was created could not be found again. */
 function writtenAsset(value: unknown, vbid: string | null, origin: string): WrittenAsset {
-  const asset = value === undefined && vbid !== null ? assetOf({}) : assetOf(value);
+  // A word such as `saved` says that it is done, as an empty answer does.
+  const isDone = value === undefined || typeof value === 'string';
+  const asset = isDone && vbid !== null ? assetOf(value === undefined ? {} : { text: value }) : assetOf(value);
   const known = asset?.vbid ?? vbid;
   if (asset !== undefined && known !== null && known !== '') return { ...asset, vbid: known };
   throw new CatchwordError('SERVICE_ERROR', `${origin} took the asset, but its answer holds no vbid`, {
@@ -55,6 +57,7 @@ export function createAssets(caller: Caller): Assets {
     const body = checkAsset(fields, { create, allowInternal });
     const { value } = await callV4(caller, {
       ...{ method: 'PUT', path, body, signal, whoMayCall: OWNERS_ONLY },
+      ...{ freeform: true, fields: ASSET_FIELDS },
       subject: vbid === null ? 'new asset' : `asset ${vbid}`,
       // Without an identifier each try would create one more; with a file, ingest it once more.
       repeatable: vbid !== null && body.url === undefined,

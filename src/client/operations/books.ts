@@ -1,5 +1,5 @@
 import { CatchwordError } from '../../errors.ts';
-import { type Asset, assetOf } from '../asset-response.ts';
+import { ASSET_FIELDS, type Asset, assetOf } from '../asset-response.ts';
 import type { Caller } from '../caller.ts';
 import { pathPart } from '../path-part.ts';
 import { type CallOptions, callV4 } from '../v4-call.ts';
@@ -8,7 +8,10 @@ import { OWNERS_ONLY } from './assets.ts';
 /** The interface does not show what these operations take: what is given is sent as it is. */
 export type BookFields = Readonly<Record<string, unknown>>;
 
-/** Nor what they answer: it is read as an asset (section 2.2), with all of it in `raw`. */
+/**
+ * Nor what they answer: it is read as an asset (section 2.2), with all of it in `raw`. A text in place of an object is
+ * `raw.text`.
+ */
 export type Book = Asset;
 
 /**
@@ -23,9 +26,17 @@ export interface Books {
   update(vbid: string, fields: BookFields, options?: CallOptions): Promise<Book>;
 }
 
+/** An identifier alone: one word with a digit in it, so that `created` is none. */
+const VBID = /^(?=\D*\d)[\w.:-]{1,255}$/;
+
+function newBookOf(value: unknown, origin: string): Book {
+  const book = bookOf(value, origin);
+  return typeof value === 'string' && VBID.test(value.trim()) ? { ...book, vbid: value.trim() } : book;
+}
+
 function bookOf(value: unknown, origin: string): Book {
   // An empty answer says that it is done, and nothing else.
-  const book = assetOf(value ?? {});
+  const book = assetOf(typeof value === 'string' ? { text: value } : (value ?? {}));
   if (book !== undefined) return book;
   throw new CatchwordError('SERVICE_ERROR', `${origin} answered with JSON that is no object`, {
     hint: 'Check CATCHWORD_BOOKS_PATH.',
@@ -45,19 +56,14 @@ export function createBooks(caller: Caller, path: string): Books {
     create: async (fields, { signal } = {}) => {
       requireObject('the book', fields);
       const about = { subject: 'new book', whoMayCall: OWNERS_ONLY };
-      const { value } = await callV4(caller, {
-        method: 'POST',
-        path,
-        body: fields,
-        signal,
-        repeatable: false,
-        ...about,
-      });
-      return bookOf(value, caller.origin);
+      const call = { method: 'POST', path, body: fields, signal, repeatable: false, freeform: true } as const;
+      const { value } = await callV4(caller, { ...call, fields: ASSET_FIELDS, ...about });
+      return newBookOf(value, caller.origin);
     },
     read: async (vbid, { signal } = {}) => {
       const about = { subject: `book ${vbid}`, whoMayCall: 'This API key may not read this book.' };
-      const { value } = await callV4(caller, { method: 'GET', path: at(vbid), signal, repeatable: true, ...about });
+      const call = { method: 'GET', path: at(vbid), signal, repeatable: true, fields: ASSET_FIELDS } as const;
+      const { value } = await callV4(caller, { ...call, ...about });
       return bookOf(value, caller.origin);
     },
     update: async (vbid, fields, { signal } = {}) => {
@@ -65,6 +71,7 @@ export function createBooks(caller: Caller, path: string): Books {
       const about = { subject: `book ${vbid}`, whoMayCall: OWNERS_ONLY };
       const { value } = await callV4(caller, {
         ...{ method: 'PUT', path: at(vbid), body: fields, signal, ...about },
+        ...{ freeform: true, fields: ASSET_FIELDS },
         // As with assets: a file would be ingested once more.
         repeatable: fields.url === undefined,
       });

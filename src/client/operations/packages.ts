@@ -1,6 +1,6 @@
 import { CatchwordError } from '../../errors.ts';
 import type { Caller } from '../caller.ts';
-import { checkPackage, type Package, type PackageFields, packageOf } from '../package-shape.ts';
+import { checkPackage, PACKAGE_FIELDS, type Package, type PackageFields, packageOf } from '../package-shape.ts';
 import { pathPart } from '../path-part.ts';
 import { type CallOptions, callV4 } from '../v4-call.ts';
 
@@ -23,7 +23,8 @@ export interface Packages {
 const WHO_MAY = 'This API key lacks the permission for packages: ask the service for it.';
 
 function packageFrom(value: unknown, origin: string): Package {
-  const made = packageOf(value ?? {});
+  // A text in place of an object, such as `saved`, says that it is done, as an empty answer does.
+  const made = packageOf(typeof value === 'string' ? { text: value } : (value ?? {}));
   if (made !== undefined) return made;
   throw new CatchwordError('SERVICE_ERROR', `${origin} answered with JSON that is no object`, {
     hint: 'Check CATCHWORD_PACKAGES_PATH.',
@@ -33,11 +34,11 @@ function packageFrom(value: unknown, origin: string): Package {
 /** @param path such as `/v4/packages` */
 export function createPackages(caller: Caller, path: string): Packages {
   const at = (sku: string): string => `${path}/${pathPart('package SKU', sku)}`;
-  const about = (sku: string) => ({ subject: `package ${sku}`, whoMayCall: WHO_MAY });
+  const about = (sku: string) => ({ subject: `package ${sku}`, whoMayCall: WHO_MAY, fields: PACKAGE_FIELDS });
   return {
     create: async (fields, { signal } = {}) => {
       const body = checkPackage(fields);
-      const call = { method: 'POST', path, body, signal, repeatable: false } as const;
+      const call = { method: 'POST', path, body, signal, repeatable: false, freeform: true } as const;
       const { value } = await callV4(caller, { ...call, ...about('to create') });
       return packageFrom(value, caller.origin);
     },
@@ -47,13 +48,13 @@ export function createPackages(caller: Caller, path: string): Packages {
     },
     update: async (sku, fields, { signal } = {}) => {
       const body = checkPackage(fields);
-      const call = { method: 'PUT', path: at(sku), body, signal, repeatable: false } as const;
+      const call = { method: 'PUT', path: at(sku), body, signal, repeatable: false, freeform: true } as const;
       const { value } = await callV4(caller, { ...call, ...about(sku) });
       return packageFrom(value, caller.origin);
     },
     delete: async (sku, { signal } = {}) => {
       // Tried again, a deletion that arrived would answer that there is no such package.
-      const call = { method: 'DELETE', path: `${at(sku)}/assets`, signal, repeatable: false } as const;
+      const call = { method: 'DELETE', path: `${at(sku)}/assets`, signal, repeatable: false, freeform: true } as const;
       await callV4(caller, { ...call, ...about(sku) });
     },
   };
