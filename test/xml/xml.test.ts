@@ -44,6 +44,27 @@ describe('what is read', () => {
     expect(readXml(' \n')).toEqual([]);
   });
 
+  it('is the same with line breaks of any kind, and a reference to one stays what it is', () => {
+    const text = 'a\r\nb\rc\nd<![CDATA[\r\n]]>e&#13;f';
+    expect(readXml(`<r>${text}</r>`)[0]?.text).toBe('a\nb\nc\nd\ne\rf');
+  });
+
+  it('may have as many elements, attributes and references as ten thousand credentials', () => {
+    const one = '<credential reference="T &amp; &quot;J&quot;" guid="1" access-token="x=" email="a" status="b"/>';
+    expect(readXml(`<credentials>${one.repeat(10_000)}</credentials>`)[0]?.children).toHaveLength(10_000);
+  });
+
+  it.each([
+    [
+      'too many attributes',
+      `<r>${`<e ${Array.from({ length: 5_000 }, (_, i) => `a${i}=""`).join(' ')}/>`.repeat(50)}</r>`,
+    ],
+    ['too many references', `<r>${`${'&#9;'.repeat(10_000)}<e/>`.repeat(20)}</r>`],
+    ['too many characters', `<r>${`${'\r\n'.repeat(30_000)}<e/>`.repeat(120)}</r>`],
+  ])('is refused with %s', (_name, text) => {
+    expect(() => readXml(text)).toThrow(expect.objectContaining({ code: 'XML_INVALID' }));
+  });
+
   it('keeps names that JavaScript knows', () => {
     const [root] = readXml('<r __proto__="x" constructor="y"/>');
     expect([...(root?.attributes ?? [])]).toEqual([
