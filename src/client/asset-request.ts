@@ -107,11 +107,12 @@ const PUBLIC = {
     .regex(/^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*$/, 'a language code such as en or pt-BR is needed')
     .optional(),
   login_url: httpUrl.optional(),
-  off_sale_date: day.optional(),
-  on_sale_date: day.optional(),
+  // Not shown: null takes a date away, or what was withdrawn could never come back.
+  off_sale_date: day.nullable().optional(),
+  on_sale_date: day.nullable().optional(),
   parent_isbn: name.optional(),
   print_isbn: name.optional(),
-  publication_date: day.optional(),
+  publication_date: day.nullable().optional(),
   related_products: only(RELATED_PRODUCTS).optional(),
   sales_rights: only(SALES_RIGHTS).optional(),
   sampleable: flag.optional(),

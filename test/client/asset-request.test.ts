@@ -49,7 +49,7 @@ describe('asset request fields', () => {
       '2026-01-01T00:00:00Z',
       20260101,
     ];
-    bounds(field, ['2026-01-31', '2024-02-29'], refused, 'ISO 8601 date');
+    bounds(field, ['2026-01-31', '2024-02-29', null], refused, 'ISO 8601 date');
   });
 
   it.each(['fro', 'fulfillment_only', 'sampleable'])('2.1: %s is a boolean', (field) => {
