@@ -9,7 +9,7 @@ import { withToken } from './token.ts';
 import type { Transport } from './transport.ts';
 
 /**
- * The service's catalog. One call is one request, and one more where a new access token was needed; whoever calls decides
+ * The service's catalog. One call is one request, and one or two more where another access token was needed; whoever calls decides
  * about pace and about trying again.
  */
 export interface CatalogClient {

@@ -89,10 +89,11 @@ export function connect(settings: ConnectionSettings, rate: SourceConfig['rateLi
     connections: settings.concurrency,
     clock,
   });
+  const owner = { origin: transport.origin, apiKey: settings.apiKey, reference: userReference };
   const bare = createCaller({ transport, tokens: null, pacer, clock });
   const tokens = createTokens({
     configured: settings.accessToken,
-    store: tokenStore === undefined ? null : openTokenStore(tokenStore, clock),
+    store: tokenStore === undefined ? null : openTokenStore(tokenStore, owner, clock),
     clock,
     account: userReference === undefined ? null : accountOf(bare, settings, userReference),
   });

@@ -1,22 +1,35 @@
+import { createHash } from 'node:crypto';
 import { accessSync, constants, readFileSync } from 'node:fs';
-import { open, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { rename, rm, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { Clock } from '../clock.ts';
 import { CatchwordError } from '../errors.ts';
+import { acquireLock } from './token-lock.ts';
 
-/** Where a token outlives the process: a file of one line, for this user alone. */
+/** Where a token outlives the process: a file of two lines, the token and whose it is, for this user alone. */
 export interface TokenStore {
-  /** @throws CatchwordError CONFIG_INVALID where it is there and cannot be read */
+  /**
+   * @returns the token; undefined where there is none, or where it is that of another service, API key or user
+   * @throws CatchwordError CONFIG_INVALID where it is there and cannot be read
+   */
   read(): string | undefined;
   /** Replaces it as a whole, mode 0600. @throws CatchwordError CONFIG_INVALID */
   write(token: string): Promise<void>;
-  /** Does `work` while no other process with the same file does, so that two do not reset each other's token. */
+  /**
+   * Does `work` while no other process with the same file does, so that two do not reset each other's token.
+   * @throws CatchwordError CONFIG_INVALID where there can be no lock beside the file; what `work` throws
+   */
   alone(work: () => Promise<void>): Promise<void>;
 }
 
-/** A reset takes two requests; whoever holds the lock longer has died. */
-const LOCK_MAX_AGE_MS = 180_000;
-const LOOK_AGAIN_MS = 200;
+/** What a token is valid for. */
+export interface TokenOwner {
+  /** Scheme, host and port of the service. */
+  readonly origin: string;
+  readonly apiKey: string;
+  /** Of the user. */
+  readonly reference: string | undefined;
+}
 
 function codeOf(error: unknown): string {
   return error instanceof Error && 'code' in error ? String(error.code) : 'unknown';
@@ -29,44 +42,31 @@ function unusable(path: string, what: string, cause: unknown): CatchwordError {
   });
 }
 
-async function isAbandoned(lock: string, clock: Clock): Promise<boolean> {
-  const found = await stat(lock).catch((error: unknown) => {
-    if (codeOf(error) === 'ENOENT') return null;
-    throw unusable(lock, 'look at', error);
-  });
-  return found !== null && clock.now() - found.mtimeMs > LOCK_MAX_AGE_MS;
+/** Of all three, so that none of them can be read from the file. */
+function hashOf({ origin, apiKey, reference }: TokenOwner): string {
+  return createHash('sha256')
+    .update(JSON.stringify([origin, apiKey, reference ?? null]))
+    .digest('hex');
 }
 
 /**
  * @param path of the file; its directory must exist
+ * @param owner whose token is kept and read
  * @throws CatchwordError CONFIG_INVALID where its directory cannot be written to
  */
-export function openTokenStore(path: string, clock: Clock): TokenStore {
-  const lock = `${path}.lock`;
+export function openTokenStore(path: string, owner: TokenOwner, clock: Clock): TokenStore {
+  const ofOwner = `sha256:${hashOf(owner)}`;
   try {
     accessSync(dirname(path), constants.W_OK);
   } catch (error) {
     throw unusable(path, 'write', error);
   }
 
-  async function acquire(): Promise<void> {
-    for (;;) {
-      try {
-        await (await open(lock, 'wx', 0o600)).close();
-        return;
-      } catch (error) {
-        if (codeOf(error) !== 'EEXIST') throw unusable(lock, 'write', error);
-      }
-      if (await isAbandoned(lock, clock)) await rm(lock, { force: true });
-      else await clock.sleep(LOOK_AGAIN_MS);
-    }
-  }
-
   return {
     read: () => {
       try {
-        const text = readFileSync(path, 'utf8').trim();
-        return /^[\x21-\x7e]+$/.test(text) ? text : undefined;
+        const [token = '', ofWhom] = readFileSync(path, 'utf8').split('\n');
+        return /^[\x21-\x7e]+$/.test(token) && ofWhom === ofOwner ? token : undefined;
       } catch (error) {
         if (codeOf(error) === 'ENOENT') return undefined;
         throw unusable(path, 'read', error);
@@ -75,19 +75,23 @@ export function openTokenStore(path: string, clock: Clock): TokenStore {
     write: async (token) => {
       const next = `${path}.${process.pid}.new`;
       try {
-        await writeFile(next, `${token}\n`, { mode: 0o600, flush: true });
+        await writeFile(next, `${token}\n${ofOwner}\n`, { mode: 0o600, flush: true });
         await rename(next, path);
       } catch (error) {
-        await rm(next, { force: true });
+        // Where it cannot be removed either, the first error says why.
+        await rm(next, { force: true }).catch(() => {});
         throw unusable(path, 'write', error);
       }
     },
     alone: async (work) => {
-      await acquire();
+      const lock = `${path}.lock`;
+      const release = await acquireLock(lock, clock).catch((error: unknown) => {
+        throw unusable(lock, 'write', error);
+      });
       try {
         await work();
       } finally {
-        await rm(lock, { force: true });
+        await release();
       }
     },
   };

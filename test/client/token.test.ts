@@ -1,8 +1,9 @@
-import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { createCatalogClient } from '../../src/client/client.ts';
 import { readLicenses } from '../../src/client/operations/licenses.ts';
+import { openTokenStore } from '../../src/client/token-store.ts';
 import { systemClock } from '../../src/clock.ts';
 import { loadConfig, requireSource } from '../../src/config.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
@@ -252,7 +253,7 @@ describe('a token store', () => {
     const tokenStore = join(temporaryDirectory(), 'token');
     const { url, asked } = await serve(service());
     await readLicenses(connectTo(url, { userReference: 'me', tokenStore }).caller, {}, NEVER);
-    expect(readFileSync(tokenStore, 'utf8')).toBe(`${FRESH}\n`);
+    expect(readFileSync(tokenStore, 'utf8')).toMatch(new RegExp(`^${FRESH}\nsha256:[0-9a-f]{64}\n$`));
     expect(statSync(tokenStore).mode & 0o777).toBe(0o600);
     expect(existsSync(`${tokenStore}.lock`)).toBe(false);
     const before = asked.length;
@@ -264,7 +265,8 @@ describe('a token store', () => {
     const tokenStore = join(temporaryDirectory(), 'token');
     const { url, asked } = await serve(resetElsewhere());
     const connections = [1, 2].map(() => connectTo(url, { userReference: 'me', tokenStore }));
-    writeFileSync(tokenStore, `${FRESH}\n`);
+    const owner = { origin: url, apiKey: KEY, reference: 'me' };
+    await openTokenStore(tokenStore, owner, systemClock).write(FRESH);
     for (const { caller } of connections) await readLicenses(caller, {}, NEVER);
     expect(paths(asked)).toEqual(Array(4).fill('GET /v3/licenses.xml'));
   });

@@ -101,7 +101,7 @@ describe('user reset-access', () => {
     const more = { CATCHWORD_USER_REFERENCE: 'me', CATCHWORD_TOKEN_STORE: 'token', CATCHWORD_V3_SUFFIX: 'off' };
     const ended = await run(['user', 'reset-access'], { ...settings(server), ...more }, directory);
     expect(ended).toMatchObject({ code: 0, stdout: 'the new token is in token\n', stderr: '' });
-    expect(readFileSync(join(directory, 'token'), 'utf8')).toBe(`${FRESH}\n`);
+    expect(readFileSync(join(directory, 'token'), 'utf8').split('\n')[0]).toBe(FRESH);
     expect(server.asked.map(({ url }) => url)).toEqual(['/v3/users/reset_access', '/v3/credentials.xml']);
   });
 

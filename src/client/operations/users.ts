@@ -138,19 +138,15 @@ export async function readUser(caller: Caller, suffix: string, id: string, signa
 
 /**
  * `POST /v3/users/reset_access` (interface, section 5 rule 3): the access token of the request is no longer valid afterwards.
- * The shape of the answer is not shown: with a good status, whatever is no error is a success.
- * @throws CatchwordError SOURCE_*, SERVICE_*, INTERRUPTED
+ * The shape of the answer is not shown: with a good status, whatever is no error is a success,
+ * a text among it.
+ * @throws CatchwordError SOURCE_*, SERVICE_*, XML_INVALID, INTERRUPTED
  */
 export async function postReset(caller: Caller, suffix: string, signal: AbortSignal): Promise<void> {
   const path = `/v3/users/reset_access${suffix}`;
   const call = { method: 'POST', path, token: true, repeatable: true, signal } as const;
-  try {
-    await caller.xml(call, (answer) => {
-      const error = errorIn(answer.elements, answer, caller.origin);
-      if (error !== undefined) throw error;
-    });
-  } catch (error) {
-    // The status was good, or the error would be that of the status; the text is no XML, such as "OK".
-    if (!(error instanceof CatchwordError && error.code === 'XML_INVALID')) throw error;
-  }
+  await caller.xml(call, (answer) => {
+    const error = errorIn(answer.elements, answer, caller.origin);
+    if (error !== undefined) throw error;
+  });
 }

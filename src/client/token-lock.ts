@@ -1,0 +1,111 @@
+import { randomUUID } from 'node:crypto';
+import { readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { hostname } from 'node:os';
+import type { Clock } from '../clock.ts';
+
+/*
+ * A lock file between processes, on one machine or on a file system that several share. It names its holder, so that one
+ * whose holder was killed is taken over at once.
+ */
+
+/** A reset takes a few requests; a holder that cannot be looked for and holds the lock longer has died. */
+const LOCK_MAX_AGE_MS = 180_000;
+const LOOK_AGAIN_MS = 200;
+
+/** Null where it was released meanwhile. */
+interface Found {
+  readonly content: string;
+  readonly mtimeMs: number;
+}
+
+function isCode(error: unknown, code: string): boolean {
+  return error instanceof Error && 'code' in error && error.code === code;
+}
+
+/** @throws what the file system throws, but for a file that is not there */
+async function orGone<Value>(work: Promise<Value>): Promise<Value | null> {
+  try {
+    return await work;
+  } catch (error) {
+    if (isCode(error, 'ENOENT')) return null;
+    throw error;
+  }
+}
+
+async function look(lock: string): Promise<Found | null> {
+  const content = await orGone(readFile(lock, 'utf8'));
+  const found = await orGone(stat(lock));
+  return content === null || found === null ? null : { content, mtimeMs: found.mtimeMs };
+}
+
+function isAlive(pid: number, mtimeMs: number): boolean {
+  // A container starts again with the same name and the same ids: then the lock is older than this process.
+  if (pid === process.pid) return mtimeMs >= Date.now() - process.uptime() * 1_000;
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    // Somebody else's process may not be signalled, but it is there.
+    return !isCode(error, 'ESRCH');
+  }
+}
+
+function isAbandoned({ content, mtimeMs }: Found, clock: Clock): boolean {
+  const [host, pid] = content.split(' ');
+  const hasDied = host === hostname() && /^[1-9]\d*$/.test(pid ?? '') && !isAlive(Number(pid), mtimeMs);
+  return hasDied || clock.now() - mtimeMs > LOCK_MAX_AGE_MS;
+}
+
+/** @returns whether the file is there now because of this call */
+async function create(file: string, content: string): Promise<boolean> {
+  try {
+    await writeFile(file, content, { flag: 'wx', mode: 0o600 });
+    return true;
+  } catch (error) {
+    if (isCode(error, 'EEXIST')) return false;
+    throw error;
+  }
+}
+
+/**
+ * Takes an abandoned lock away. Of several that found it so one at a time, and only while it is abandoned still: it may be
+ * somebody's new one by then.
+ * @returns whether it was this one's turn
+ */
+async function clear(lock: string, clock: Clock): Promise<boolean> {
+  const turn = `${lock}.clear`;
+  if (!(await create(turn, ''))) {
+    const found = await look(turn);
+    if (found !== null && isAbandoned(found, clock)) await rm(turn, { force: true });
+    return false;
+  }
+  try {
+    const found = await look(lock);
+    if (found !== null && isAbandoned(found, clock)) await rm(lock, { force: true });
+    return true;
+  } finally {
+    await rm(turn, { force: true });
+  }
+}
+
+/** What cannot be released is abandoned to those who look at its age. */
+async function release(lock: string, mine: string): Promise<void> {
+  const content = await readFile(lock, 'utf8').catch(() => null);
+  if (content === mine) await rm(lock, { force: true }).catch(() => {});
+}
+
+/**
+ * Waits for the lock, however long its holder lives.
+ * @param lock path of the lock file
+ * @returns what releases it; a lock that somebody else took over is left alone. Never rejects.
+ * @throws what the file system throws
+ */
+export async function acquireLock(lock: string, clock: Clock): Promise<() => Promise<void>> {
+  const mine = `${hostname()} ${process.pid} ${randomUUID()}`;
+  while (!(await create(lock, mine))) {
+    const found = await look(lock);
+    const isFree = found === null || (isAbandoned(found, clock) && (await clear(lock, clock)));
+    if (!isFree) await clock.sleep(LOOK_AGAIN_MS);
+  }
+  return () => release(lock, mine);
+}

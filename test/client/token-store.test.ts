@@ -1,0 +1,134 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdirSync, readdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs';
+import { hostname } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, it, vi } from 'vitest';
+import { openTokenStore, type TokenOwner } from '../../src/client/token-store.ts';
+import { type Clock, systemClock } from '../../src/clock.ts';
+import { temporaryDirectory } from '../support/mirror.ts';
+
+const OWNER: TokenOwner = { origin: 'https://a.example', apiKey: 'KEY', reference: 'me' };
+const TOKEN = 'thetoken';
+
+/** A clock on which a wait for a lock is an error. */
+const IMPATIENT: Clock = {
+  ...systemClock,
+  sleep: async () => {
+    throw new Error('it waits');
+  },
+};
+
+/** The id of a process that has ended. */
+async function deadPid(): Promise<number> {
+  const child = spawn(process.execPath, ['-e', '']);
+  await once(child, 'exit');
+  if (child.pid === undefined) throw new Error('not started');
+  return child.pid;
+}
+
+function pathOf(): string {
+  return join(temporaryDirectory(), 'token');
+}
+
+describe('the file of a token', () => {
+  it('is read by those alone whose token it is', async () => {
+    const path = pathOf();
+    await openTokenStore(path, OWNER, systemClock).write(TOKEN);
+    expect(openTokenStore(path, { ...OWNER }, systemClock).read()).toBe(TOKEN);
+    const others = [
+      { origin: 'https://b.example' },
+      { apiKey: 'OTHER' },
+      { reference: 'you' },
+      { reference: undefined },
+    ];
+    for (const other of others) {
+      expect(openTokenStore(path, { ...OWNER, ...other }, systemClock).read()).toBeUndefined();
+    }
+    expect(readFileSync(path, 'utf8')).not.toMatch(/a\.example|KEY|me/);
+  });
+
+  it.each(['', TOKEN, `${TOKEN}\n`, `${TOKEN}\nsha256:0\n`])('that says not whose it is is not read: %j', (content) => {
+    const path = pathOf();
+    writeFileSync(path, content);
+    expect(openTokenStore(path, OWNER, systemClock).read()).toBeUndefined();
+  });
+
+  it('that cannot be written is an error that says so, whatever cannot be removed', async () => {
+    const path = pathOf();
+    const store = openTokenStore(path, OWNER, systemClock);
+    // Neither a file to write nor one that a plain removal removes.
+    mkdirSync(`${path}.${process.pid}.new`);
+    await expect(store.write(TOKEN)).rejects.toMatchObject({ code: 'CONFIG_INVALID' });
+  });
+});
+
+describe('the lock of a token', () => {
+  it('is taken over at once where its holder was killed', async () => {
+    const path = pathOf();
+    writeFileSync(`${path}.lock`, `${hostname()} ${await deadPid()} x`);
+    const work = vi.fn(async () => {});
+    await openTokenStore(path, OWNER, IMPATIENT).alone(work);
+    expect(work).toHaveBeenCalledOnce();
+    expect(readdirSync(join(path, '..'))).toEqual([]);
+  });
+
+  it('is taken over where an earlier process had the same id', async () => {
+    const path = pathOf();
+    writeFileSync(`${path}.lock`, `${hostname()} ${process.pid} x`);
+    const before = Date.now() / 1_000 - process.uptime() - 10;
+    utimesSync(`${path}.lock`, before, before);
+    await openTokenStore(path, OWNER, IMPATIENT).alone(async () => {});
+    expect(existsSync(`${path}.lock`)).toBe(false);
+  });
+
+  it.each([
+    ['lives', `${hostname()} ${process.pid} x`],
+    ['is on another machine', 'elsewhere.example 1 x'],
+    ['is not named yet', ''],
+  ])('is waited for where its holder %s, and taken over in the end', async (_name, content) => {
+    const path = pathOf();
+    writeFileSync(`${path}.lock`, content);
+    await expect(openTokenStore(path, OWNER, IMPATIENT).alone(async () => {})).rejects.toMatchObject({
+      cause: { message: 'it waits' },
+    });
+    let now = Date.now();
+    const sleep = async (ms: number): Promise<void> => {
+      now += ms;
+    };
+    await openTokenStore(path, OWNER, { ...systemClock, now: () => now, sleep }).alone(async () => {});
+    expect(now - Date.now()).toBeGreaterThan(150_000);
+  });
+
+  it('that is abandoned goes to one of those who wait for it at a time', async () => {
+    const path = pathOf();
+    writeFileSync(`${path}.lock`, `${hostname()} ${await deadPid()} x`);
+    let inside = 0;
+    const work = async (): Promise<void> => {
+      expect(++inside).toBe(1);
+      await systemClock.sleep(5);
+      inside--;
+    };
+    const stores = Array.from({ length: 8 }, () => openTokenStore(path, OWNER, systemClock));
+    await Promise.all(stores.map((store) => store.alone(work)));
+    expect(readdirSync(join(path, '..'))).toEqual([]);
+  });
+
+  it('that was taken from its holder is not removed by it', async () => {
+    const path = pathOf();
+    await openTokenStore(path, OWNER, systemClock).alone(async () => {
+      writeFileSync(`${path}.lock`, 'another holder');
+    });
+    expect(readFileSync(`${path}.lock`, 'utf8')).toBe('another holder');
+  });
+
+  it('that cannot be made is an error that names its file', async () => {
+    const path = pathOf();
+    mkdirSync(`${path}.lock`);
+    const error = openTokenStore(path, OWNER, IMPATIENT).alone(async () => {});
+    await expect(error).rejects.toMatchObject({
+      code: 'CONFIG_INVALID',
+      message: expect.stringContaining('.lock') as string,
+    });
+  });
+});
