@@ -19,6 +19,7 @@ export interface CredentialInput {
 
 type Columns = Readonly<Record<'reference' | 'guid' | 'accessToken', number>>;
 
+const COLUMN = /^(reference|guid|access[-_]token)$/i;
 const HINT = 'The columns reference, guid and access-token are read; one of them is needed.';
 
 function columnsOf(record: FileRecord): Columns {
@@ -42,7 +43,9 @@ function submissionOf(
     return checkSubmission(Object.fromEntries(given) as unknown as CredentialSubmission, line);
   } catch (error) {
     const message = messageOf(error).replace(/^credential \d+/, `line ${line}`);
-    throw new CatchwordError('USAGE', message, { hint: HINT });
+    throw new CatchwordError('USAGE', message, {
+      hint: given.length === 0 || !(error instanceof CatchwordError) ? HINT : (error.hint ?? HINT),
+    });
   }
 }
 
@@ -88,17 +91,34 @@ async function* fromNdjson(records: AsyncIterable<FileRecord>): AsyncGenerator<S
   }
 }
 
-/** Without an ending to go by: no CSV header begins with a brace. */
+/** Characters. A header line is shorter, and so is a text in JSON. */
+const MAX_HEAD = 1_000;
+
+/**
+ * Without an ending to go by: no CSV header begins with a brace, and none is one text in quotes that is no column's name,
+ * as a bare JSON string is.
+ */
+function looksLikeNdjson(head: string): boolean {
+  const [first = ''] = head.trimStart().split('\n');
+  if (first.startsWith('{')) return true;
+  const [, name] = /^"([^"\\]*(?:\\.[^"\\]*)*)"\s*$/.exec(first) ?? [];
+  return name !== undefined && !COLUMN.test(name.trim());
+}
+
 async function* sniffed(stream: AsyncIterable<Uint8Array>): AsyncGenerator<Submitted> {
   const chunks = stream[Symbol.asyncIterator]();
-  const first = await chunks.next();
-  if (first.done === true) return;
+  let head = Buffer.alloc(0);
+  let next = await chunks.next();
+  for (; next.done !== true; next = await chunks.next()) {
+    head = Buffer.concat([head, next.value]);
+    if (head.length > MAX_HEAD || head.toString('utf8').trimStart().includes('\n')) break;
+  }
   const again = (async function* () {
-    yield first.value;
+    yield head;
     yield* { [Symbol.asyncIterator]: () => chunks };
   })();
-  const isNdjson = Buffer.from(first.value).subarray(0, 1_000).toString('utf8').trimStart().startsWith('{');
-  yield* isNdjson ? fromNdjson(cutRecords(again, false)) : fromCsv(cutRecords(again, true));
+  const isJson = looksLikeNdjson(head.subarray(0, MAX_HEAD).toString('utf8'));
+  yield* isJson ? fromNdjson(cutRecords(again, false)) : fromCsv(cutRecords(again, true));
 }
 
 export function isNdjson(path: string): boolean {

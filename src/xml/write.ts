@@ -17,8 +17,13 @@ const ESCAPES: Readonly<Record<string, string>> = {
   ...{ '\t': '&#9;', '\n': '&#10;', '\r': '&#13;' },
 };
 
+/** Whether XML can hold a text, however it is written. */
+export function isWritable(text: string): boolean {
+  return !UNWRITABLE.test(text);
+}
+
 function escaped(where: string, text: string): string {
-  if (UNWRITABLE.test(text)) {
+  if (!isWritable(text)) {
     throw new CatchwordError('USAGE', `${where} holds a character that XML cannot hold`);
   }
   return text.replace(/[&<>"\t\n\r]/g, (character) => ESCAPES[character] ?? character);

@@ -155,16 +155,15 @@ describe('the submission matrix', () => {
     ['nothing', {}, 'it names no account'],
     ['an empty reference', { reference: ' ' }, 'its reference is empty'],
     ['an empty string', '', 'its reference is empty'],
+    ['a number', { reference: 123 }, 'its reference is no text'],
+    ['what XML cannot hold', 'a\u0000', 'its reference holds a character that XML cannot hold'],
+    ['half a character', { guid: '\ud800' }, 'its guid holds a character that XML cannot hold'],
   ])('%s is refused before anything is sent', async (_name, submission, message) => {
     const { url, asked } = await serve(() => '');
-    const submissions = ['a', submission as CredentialSubmission];
+    const submissions = ['a', submission as unknown as CredentialSubmission];
     const error = await failure(verifyCredentials(connectTo(url).caller, submissions, NEVER), 'a@example.com');
     expect(error).toMatchObject({ code: 'USAGE', message: `credential 2: ${message}` });
     expect(asked).toEqual([]);
-  });
-
-  it('what XML cannot hold is refused as well', async () => {
-    expect(await refused(['a\u0000'], '')).toMatchObject({ code: 'USAGE' });
   });
 });
 
@@ -180,6 +179,12 @@ describe('many credentials', () => {
     expect(askedThere).toHaveLength(1);
     expect(await verifyCredentials(connectTo(second).caller, [], NEVER)).toEqual([]);
     expect(askedThere).toHaveLength(1);
+  });
+
+  it('are counted from where an earlier run ended', async () => {
+    const { url } = await serve(() => inRoot(credential('z')));
+    const batches = verifyInBatches(connectTo(url).caller, ['a'], NEVER, 10_000);
+    expect((await failure(batches.next())).hint).toContain('credential 10001 ');
   });
 
   it('of a stream are read no further than the batch that is asked for', async () => {

@@ -1,5 +1,5 @@
 import { CatchwordError } from '../../errors.ts';
-import { writeXml } from '../../xml/write.ts';
+import { isWritable, writeXml } from '../../xml/write.ts';
 
 /**
  * One account to verify (interface, sections 2.4 and 4.3). A reference user is named by its reference, by its access token
@@ -44,10 +44,19 @@ export function nameOf({ reference, guid }: CredentialSubmission, position: numb
   return reference === undefined && guid === undefined ? `the access token at position ${position}` : name;
 }
 
-function wrong(position: number, what: string): CatchwordError {
-  return new CatchwordError('USAGE', `credential ${position}: ${what}`, {
-    hint: 'Submit a reference, a guid or an access token for each account; never an email or a password.',
-  });
+const HINT = 'Submit a reference, a guid or an access token for each account; never an email or a password.';
+
+function wrong(position: number, what: string, hint = HINT): CatchwordError {
+  return new CatchwordError('USAGE', `credential ${position}: ${what}`, { hint });
+}
+
+function checkValue(name: string, value: unknown, position: number): void {
+  if (!Object.hasOwn(ATTRIBUTES, name)) throw wrong(position, `${JSON.stringify(name)} is not submitted`);
+  if (typeof value !== 'string') throw wrong(position, `its ${name} is no text`, 'Put it in quotes, numbers as well.');
+  if (value.trim() === '') throw wrong(position, `its ${name} is empty`);
+  if (isWritable(value)) return;
+  const hint = 'Remove it: control characters, and halves of characters, cannot be sent.';
+  throw wrong(position, `its ${name} holds a character that XML cannot hold`, hint);
 }
 
 /**
@@ -59,10 +68,7 @@ function wrong(position: number, what: string): CatchwordError {
 export function checkSubmission(submitted: string | CredentialSubmission, position: number): CredentialSubmission {
   const submission = typeof submitted === 'string' ? { reference: submitted } : submitted;
   const given = Object.entries(submission).filter(([, value]) => value !== undefined);
-  for (const [name, value] of given) {
-    if (!Object.hasOwn(ATTRIBUTES, name)) throw wrong(position, `${JSON.stringify(name)} is not submitted`);
-    if (typeof value !== 'string' || value.trim() === '') throw wrong(position, `its ${name} is empty`);
-  }
+  for (const [name, value] of given) checkValue(name, value, position);
   if (given.length === 0) throw wrong(position, 'it names no account');
   return submission;
 }

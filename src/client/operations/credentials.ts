@@ -50,6 +50,7 @@ export type Submissions = Iterable<string | CredentialSubmission> | AsyncIterabl
  * accounts each, one after the other. Holds one batch at a time, whatever the length of the source.
  *
  * @param submissions a string is a reference
+ * @param before accounts that were verified earlier and are no part of `submissions`; errors count from there
  * @returns batches of results, each in the order of what was submitted; a 601 or 603 is a result and no exception
  * @throws CatchwordError USAGE naming the position of what may not be submitted, before its batch is sent; SOURCE_*;
  *   SERVICE_INVALID for a request that is refused as a whole (650); SERVICE_ERROR naming an account that was not answered
@@ -59,9 +60,10 @@ export async function* verifyInBatches(
   caller: Caller,
   submissions: Submissions,
   signal: AbortSignal,
+  before = 0,
 ): AsyncGenerator<CredentialResult[], void, undefined> {
   let batch: CredentialSubmission[] = [];
-  let position = 0;
+  let position = before;
   for await (const submitted of submissions) {
     batch.push(checkSubmission(submitted, ++position));
     if (batch.length < MAX_CREDENTIALS) continue;
