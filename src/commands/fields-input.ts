@@ -45,9 +45,12 @@ async function fromFile(file: string): Promise<Fields> {
   });
 }
 
-/** Structured fields are given as JSON; all else is text, which numbers and booleans may be sent as. */
+/**
+ * Structured fields are given as JSON; all else is text, which numbers and booleans may be sent as. Digits stay text in
+ * structured fields as well: an ISBN is no number.
+ */
 function readValue(given: string, structured: boolean): unknown {
-  if (!structured) return given;
+  if (!structured || !/^\s*(?:[[{"]|(?:null|true|false)\s*$)/.test(given)) return given;
   try {
     return JSON.parse(given);
   } catch {

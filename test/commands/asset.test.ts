@@ -91,6 +91,13 @@ describe('catchword asset', () => {
     expect(ended).toMatchObject({ code: 0, stdout: 'saved a\n' });
   });
 
+  it('put sends digits in parts of a field as text', async () => {
+    const set = ['--set', 'related_products.next_edition=9780306406157'];
+    const ended = await against({ body: {} }, ['asset', 'put', 'a', ...set]);
+    expect(ended.stderr).toBe('');
+    expect(ended.sent[0]?.body).toEqual({ related_products: { next_edition: '9780306406157' } });
+  });
+
   it('7: put tells what 403 and 422 mean', async () => {
     const put = ['asset', 'put', 'a', '--set', 'title=A'];
     const forbidden = await against({ status: 403, body: { errors: ['no rights'] } }, put);
