@@ -111,6 +111,21 @@ describe('user reset-access', () => {
     expect(ended).toMatchObject({ code: 0, stdout: `${FRESH}\n`, stderr: '' });
   });
 
+  it('resets the token of the reference where none is configured', async () => {
+    let valid = TOKEN;
+    const server = await serve(({ url }) => {
+      if (!url.includes('reset_access')) return VERIFIED.replace(FRESH, valid);
+      valid = FRESH;
+      return '';
+    });
+    const { CATCHWORD_ACCESS_TOKEN: _none, ...without } = settings(server);
+    const more = { CATCHWORD_USER_REFERENCE: 'me' };
+    const ended = await run(['user', 'reset-access'], { ...without, ...more }, temporaryDirectory());
+    expect(ended).toMatchObject({ code: 0, stdout: `${FRESH}\n`, stderr: '' });
+    expect(server.asked[1]).toMatchObject({ url: '/v3/users/reset_access.xml' });
+    expect(Object.values(server.asked[1]?.headers ?? {})).toContain(TOKEN);
+  });
+
   it('resets nothing where the new one could not be fetched', async () => {
     const server = await service();
     const ended = await run(['user', 'reset-access'], settings(server), temporaryDirectory());
