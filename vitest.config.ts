@@ -5,6 +5,7 @@ export default defineConfig({
     include: ['test/**/*.test.ts'],
     reporters: ['default', './test/support/closing-line.ts'],
     globalSetup: ['test/support/build.ts'],
+    setupFiles: ['test/support/keep-statements.ts'],
     testTimeout: 120_000,
     hookTimeout: 60_000,
     pool: 'forks',

@@ -1,0 +1,21 @@
+import Database from 'better-sqlite3';
+
+/**
+ * Tests open files past the store. On Node.js 24, neither these databases nor what they prepare must be
+ * garbage-collected: see src/store/statements.ts.
+ */
+const kept: unknown[] = [];
+const { prepare, close } = Database.prototype;
+const [major = 0] = process.versions.node.split('.').map(Number);
+
+if (major >= 24) {
+  Database.prototype.prepare = function prepareAndKeep(this: Database.Database, text: string) {
+    const statement = prepare.call(this, text);
+    kept.push(this, statement);
+    return statement;
+  };
+  Database.prototype.close = function closeAndKeep(this: Database.Database) {
+    kept.push(this);
+    return close.call(this);
+  };
+}
