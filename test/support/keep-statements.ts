@@ -9,13 +9,15 @@ const { prepare, close } = Database.prototype;
 const [major = 0] = process.versions.node.split('.').map(Number);
 
 if (major >= 24) {
-  Database.prototype.prepare = function prepareAndKeep(this: Database.Database, text: string) {
-    const statement = prepare.call(this, text);
-    kept.push(this, statement);
-    return statement;
-  };
-  Database.prototype.close = function closeAndKeep(this: Database.Database) {
-    kept.push(this);
-    return close.call(this);
-  };
+  Object.assign(Database.prototype, {
+    prepare(this: Database.Database, text: string) {
+      const statement = prepare.call(this, text);
+      kept.push(this, statement);
+      return statement;
+    },
+    close(this: Database.Database) {
+      kept.push(this);
+      return close.call(this);
+    },
+  });
 }
