@@ -31,7 +31,7 @@ export interface Holdings {
   readonly tokenState: (token: string) => TokenState;
   /** What changes it from outside the interface, by path. */
   readonly controls: ReadonlyMap<string, Control>;
-  /** Does a change again, as the journal holds it. */
+  /** Does a change again, as the journal holds it. Throws what it threw the first time. */
   repeat(change: Change): void;
 }
 
@@ -88,8 +88,11 @@ export function createHoldings(options: SandboxOptions, { clock, time, record, s
       if ('status' in found) return;
       const params = new URLSearchParams(query);
       privateCallbacks = change.privateCallbacks;
-      found.operation.operate({ values: found.values, params, body, apiKey, accessToken, fault: null });
-      privateCallbacks = allowPrivateCallbacks;
+      try {
+        found.operation.operate({ values: found.values, params, body, apiKey, accessToken, fault: null });
+      } finally {
+        privateCallbacks = allowPrivateCallbacks;
+      }
     },
   };
 }

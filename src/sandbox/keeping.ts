@@ -1,7 +1,7 @@
 import type { Clock } from '../clock.ts';
 import type { RecordChange } from './change.ts';
 import { createHoldings, type Holdings } from './holdings.ts';
-import { openJournal } from './journal.ts';
+import { type Entry, openJournal } from './journal.ts';
 import type { SandboxOptions } from './options.ts';
 import { createTimeline } from './timeline.ts';
 
@@ -11,6 +11,18 @@ export interface Keeping {
   readonly record: RecordChange;
   /** Nothing may be recorded after. */
   close(): void;
+}
+
+/**
+ * Does changes again, in order. What one of them throws stops nothing: whoever asked for it the first time was answered
+ * with that error, and the sandbox went on. What the reading of `entries` throws is thrown.
+ */
+export function repeatAll(entries: Iterable<Entry>, repeat: (entry: Entry) => void): void {
+  for (const entry of entries) {
+    try {
+      repeat(entry);
+    } catch {}
+  }
 }
 
 /**
@@ -29,7 +41,7 @@ export function keepHoldings(options: SandboxOptions, clock: Clock, signal: Abor
   };
   try {
     const holdings = createHoldings(options, { clock, time, record, signal });
-    for (const { at, change } of journal?.entries() ?? []) time.during(at, () => holdings.repeat(change));
+    repeatAll(journal?.entries() ?? [], ({ at, change }) => time.during(at, () => holdings.repeat(change)));
     time.run();
     return { holdings, record, close: () => journal?.close() };
   } catch (error) {

@@ -159,4 +159,15 @@ describe('4.5 packages', () => {
     expect((await send(sandbox, 'GET /v4/packages/SHELF-2')).status).toBe(404);
     expect((await exchange(sandbox, 'POST /v4/packages', '{"name":')).status).toBe(400);
   });
+
+  it.each(['[', '{"a":'])('are refused where they hold deep JSON of %s, and are not kept', async (open) => {
+    const sandbox = await sandboxFor({ items: 10 });
+    const deep = open.repeat(100_000) + (open === '[' ? ']'.repeat(100_000) : `1${'}'.repeat(100_000)}`);
+    const body = `{"sku":"DEEP","name":"Deep","products":[],"more":${deep}}`;
+    const answer = await exchange(sandbox, 'POST /v4/packages', body, callerHeaders(null));
+    expect(answer).toMatchObject({ status: 422, text: expect.stringContaining('levels') });
+    expect((await send(sandbox, 'GET /v4/packages/DEEP')).status).toBe(404);
+    const more = JSON.parse('['.repeat(60) + ']'.repeat(60)) as unknown;
+    expect(await send(sandbox, 'POST /v4/packages', { ...SHELF, more })).toMatchObject({ status: 200, json: { more } });
+  });
 });

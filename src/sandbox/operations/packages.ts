@@ -34,6 +34,14 @@ function packageAnswer({ sku, fields, products, createdAt, updatedAt }: Package)
   return { status: 200, body: JSON.stringify({ ...EMPTY, ...fields, sku, products, ...times }) };
 }
 
+/** Levels of a body; for safety: what is written as JSON again level by level must not exhaust the stack. */
+const MAX_DEPTH = 64;
+
+function isDeeper(value: unknown, limit: number): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  return limit === 0 || Object.values(value).some((member) => isDeeper(member, limit - 1));
+}
+
 type Parsed = { readonly fields: PackageChanges } | { readonly refused: Answer };
 
 /** @returns what is asked for, or the answer that names each field that is wrong */
@@ -44,6 +52,7 @@ function parse(schema: typeof packageChanges | typeof packageCreation, body: Buf
   } catch {
     return { refused: errorAnswer(400, 'The body is no JSON') };
   }
+  if (isDeeper(json, MAX_DEPTH)) return { refused: errorAnswer(422, `body: at most ${MAX_DEPTH} levels are taken`) };
   const parsed = schema.safeParse(json);
   if (parsed.success) return { fields: parsed.data };
   const wrong = parsed.error.issues.map(({ path, message }) => `${path.join('.') || 'body'}: ${message}`);
@@ -88,8 +97,9 @@ function createPackages({ seed, time, isProduct }: Packaging) {
     const now = time.now();
     const products = [...new Set(fields.products)];
     const made = { owner: apiKey, sku: fields.sku ?? newSku(), products, fields, createdAt: now, updatedAt: now };
+    const answer = packageAnswer(made);
     packages.set(made.sku, made);
-    return packageAnswer(made);
+    return answer;
   }
 
   function read(request: OperationRequest): Answer {
@@ -112,8 +122,9 @@ function createPackages({ seed, time, isProduct }: Packaging) {
       fields: { ...found.fields, ...fields },
       updatedAt: time.now(),
     };
+    const answer = packageAnswer(changed);
     packages.set(changed.sku, changed);
-    return packageAnswer(changed);
+    return answer;
   }
 
   /** The package alone: the assets in it cannot be deleted (interface, 4.5). */
