@@ -6,13 +6,14 @@ import { verifyInBatches } from '../client/operations/credentials.ts';
 import { CatchwordError } from '../errors.ts';
 import type { CommandContext } from './context.ts';
 import { type CredentialInput, isNdjson, readCredentials, type Submitted } from './credential-input.ts';
-import { type CredentialOutput, type Resumed, toFile, toStream } from './credential-output.ts';
+import { type CredentialOutput, type Resumed, stateOf, toFile, toStream } from './credential-output.ts';
 import { count, isTerminal, plural } from './format.ts';
 import { withService } from './service.ts';
 
 interface VerifyOptions {
   readonly out?: string;
   readonly json?: boolean;
+  readonly restart?: boolean;
 }
 
 /** What came of it, in numbers. */
@@ -59,16 +60,25 @@ async function outputFor(
   context: CommandContext,
   options: VerifyOptions,
   input: AsyncIterator<Submitted>,
-): Promise<CredentialOutput & Resumed> {
-  const { out, json } = options;
-  if (out !== undefined) return await toFile(out, isNdjson(out) ? 'ndjson' : 'csv', input);
-  return { ...toStream(context.stdout, json === true ? 'ndjson' : 'csv'), done: 0, bytes: 0, open: [] };
+): Promise<CredentialOutput & Pick<Resumed, 'done' | 'open'>> {
+  const { out, json, restart } = options;
+  if (out !== undefined) return await toFile(out, isNdjson(out) ? 'ndjson' : 'csv', input, restart);
+  return { ...toStream(context.stdout, json === true ? 'ndjson' : 'csv'), done: 0, open: [] };
+}
+
+function checkFiles(file: string, { out, restart }: VerifyOptions): void {
+  if (out === undefined && restart === true) {
+    throw new CatchwordError('USAGE', '--restart is about the file of --out', {
+      hint: 'Name it, or leave --restart away.',
+    });
+  }
+  if (out !== undefined && [out, stateOf(out)].some((path) => resolve(path) === resolve(file))) {
+    throw new CatchwordError('USAGE', '--out is the file that is read', { hint: 'Name another file.' });
+  }
 }
 
 async function verify(context: CommandContext, file: string, options: VerifyOptions): Promise<void> {
-  if (options.out !== undefined && resolve(options.out) === resolve(file)) {
-    throw new CatchwordError('USAGE', '--out is the file that is read', { hint: 'Name another file.' });
-  }
+  checkFiles(file, options);
   await withService(context, async ({ caller }) => {
     const input = await readCredentials(file, process.stdin);
     const iterator = input.submissions[Symbol.asyncIterator]();
@@ -78,14 +88,18 @@ async function verify(context: CommandContext, file: string, options: VerifyOpti
     let [end, accounts] = [0, output.done];
     async function* submissions() {
       const rest = { [Symbol.asyncIterator]: () => iterator };
-      for (const { submission } of output.open) yield submission;
+      for (const { submission } of output.open) {
+        output.submitted(submission);
+        yield submission;
+      }
       for await (const submitted of rest) {
         end = submitted.end;
+        output.submitted(submitted.submission);
         yield submitted.submission;
       }
     }
     try {
-      for await (const results of verifyInBatches(caller, submissions(), context.signal)) {
+      for await (const results of verifyInBatches(caller, submissions(), context.signal, output.done)) {
         await output.write(results);
         add(tally, results);
         accounts += results.length;
@@ -98,6 +112,8 @@ async function verify(context: CommandContext, file: string, options: VerifyOpti
       await output.close();
     }
     context.stderr.write(summary(tally, output.done));
+    if (tally.requests > 0 || output.done === 0) return;
+    context.stderr.write(`${options.out} is complete already: nothing was asked; --restart begins anew\n`);
   });
 }
 
@@ -112,6 +128,7 @@ export function credentialsCommand(context: CommandContext): Command {
     .description(`verify users and fetch their access tokens, ${count(MAX_CREDENTIALS)} a request`)
     .argument('<file>', 'CSV with a column reference, guid or access-token; NDJSON (.ndjson, .jsonl); - for stdin')
     .option('--out <file>', 'where results go, as CSV or NDJSON by its ending; an earlier run is continued')
+    .option('--restart', 'begin anew: throw the results of an earlier run in --out away')
     .option('--json', 'without --out: print NDJSON in place of CSV')
     .action((file: string, options: VerifyOptions) => verify(context, file, options));
   return new Command('credentials')

@@ -1,6 +1,7 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { appendFileSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import type { CredentialSubmission } from '../../src/client/operations/credential.ts';
 import { toFile } from '../../src/commands/credential-output.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
 
@@ -22,5 +23,73 @@ describe('results of an earlier run', () => {
     await output.close();
     expect(output.done).toBe(0);
     expect(readFileSync(path, 'utf8')).toBe(head);
+  });
+});
+
+function withTokens(...tokens: string[]) {
+  return tokens.map((accessToken) => ({ accessToken }));
+}
+
+async function* inputOf(submissions: readonly CredentialSubmission[]) {
+  for (const submission of submissions) yield { submission, end: 0 };
+}
+
+/** A run that ends, or is broken off before `until` accounts. @returns how many were known before */
+async function runOf(path: string, submissions: readonly CredentialSubmission[], until = 1e9, restart = false) {
+  const input = inputOf(submissions);
+  const output = await toFile(path, 'csv', input, restart);
+  const rest: CredentialSubmission[] = output.open.map(({ submission }) => submission);
+  for await (const { submission } of input) rest.push(submission);
+  for (let at = 0; at < rest.length && output.done + at < until; at += 10_000) {
+    const batch = rest.slice(at, at + 10_000);
+    for (const submission of batch) output.submitted(submission);
+    const about = { ok: true, reference: null, guid: null, email: null, others: {} } as const;
+    await output.write(batch.map(() => ({ ...about, accessToken: 'new' })));
+  }
+  await output.close();
+  return output.done;
+}
+
+describe('results of accounts that only tokens name', () => {
+  const many = withTokens(...Array.from({ length: 25_000 }, (_, index) => `t${index}`));
+
+  it('are gone on with for the same input, and for no other', async () => {
+    const path = join(temporaryDirectory(), 'out.csv');
+    expect(await runOf(path, many, 20_000)).toBe(0);
+    const before = readFileSync(path, 'utf8');
+    const changed = many.with(3, { accessToken: 'other' });
+    for (const other of [changed, many.toReversed()]) {
+      await expect(runOf(path, other)).rejects.toMatchObject({
+        ...{ code: 'USAGE', message: expect.stringContaining('another input') as string },
+        hint: expect.stringContaining('--restart') as string,
+      });
+    }
+    expect(readFileSync(path, 'utf8')).toBe(before);
+    expect(await runOf(path, many)).toBe(20_000);
+    expect(await runOf(path, many)).toBe(25_000);
+    expect(await runOf(path, [...many, ...withTokens('more')])).toBe(20_000);
+    expect(await runOf(path, many.with(24_999, { accessToken: 'other' }), 0, true)).toBe(0);
+    expect(readFileSync(path, 'utf8')).toBe(HEAD);
+    expect(readFileSync(`${path}.state`, 'utf8')).toBe('');
+    expect(statSync(`${path}.state`).mode & 0o777).toBe(0o600);
+  });
+
+  it('are gone on with where a crash came between what is noted and what is written', async () => {
+    const path = join(temporaryDirectory(), 'out.csv');
+    await runOf(path, many);
+    const lines = readFileSync(path, 'utf8').split('\n');
+    writeFileSync(path, lines.slice(0, 10_001).join('\n').concat('\n,'));
+    appendFileSync(`${path}.state`, '25000 ab');
+    expect(await runOf(path, many)).toBe(10_000);
+    expect(await runOf(path, many)).toBe(25_000);
+    expect(readFileSync(`${path}.state`, 'utf8').match(/^\d+/gm)).toEqual(['10000', '20000', '25000']);
+  });
+
+  it('are refused where nothing says which input they are about', async () => {
+    const path = join(temporaryDirectory(), 'out.csv');
+    await runOf(path, many);
+    rmSync(`${path}.state`);
+    await expect(runOf(path, many)).rejects.toThrow(/out.csv.state does not say which input/);
+    expect(await runOf(path, many, 1e9, true)).toBe(0);
   });
 });

@@ -108,7 +108,11 @@ describe('credentials verify', () => {
       .map((row) => row.split(',')[0]);
     expect(references).toEqual(Array.from({ length: 25_000 }, (_, index) => `r${index}`));
     const again = await verified(server, directory, ['users.csv', '--out', 'r.csv']);
-    expect(again).toMatchObject({ code: 0, stderr: '0 verified, 0 not, 25,000 known from before, 0 requests\n' });
+    expect(again.stderr).toBe(
+      '0 verified, 0 not, 25,000 known from before, 0 requests\n' +
+        'r.csv is complete already: nothing was asked; --restart begins anew\n',
+    );
+    expect(server.asked.length - before).toBe(2);
   });
 
   it('is interrupted cleanly, says where it stands, and goes on', async () => {
@@ -146,6 +150,17 @@ describe('credentials verify', () => {
     expect(server.asked).toEqual([]);
   });
 
+  it('begins anew when told to', async () => {
+    const server = await serve(({ body }) => verify(body));
+    const directory = temporaryDirectory();
+    writeFileSync(join(directory, 'users.csv'), csvOf(2));
+    const args = ['users.csv', '--out', 'r.csv'];
+    for (const more of [[], [], ['--restart']]) await verified(server, directory, [...args, ...more]);
+    expect(server.asked).toHaveLength(2);
+    expect(rows(directory, 'r.csv')).toHaveLength(3);
+    expect((await verified(server, directory, ['users.csv', '--restart'])).stderr).toContain('--restart is about');
+  });
+
   it('writes to regular files alone: the mode of a device or a pipe is not its to change', async () => {
     const server = await serve(({ body }) => verify(body));
     const directory = temporaryDirectory();
@@ -155,7 +170,7 @@ describe('credentials verify', () => {
     for (const out of ['pipe', '.']) {
       const ended = await verified(server, directory, ['users.csv', '--out', out]);
       expect(ended).toMatchObject({ code: 2, stdout: '' });
-      expect(ended.stderr).toContain(`--out ${out} is no regular file`);
+      expect(ended.stderr).toContain(`${out} is no regular file`);
     }
     expect(statSync(join(directory, 'pipe')).mode & 0o777).toBe(0o644);
     expect(server.asked).toEqual([]);
