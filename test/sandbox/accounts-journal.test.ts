@@ -4,6 +4,8 @@ import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { createNumbering } from '../../src/sandbox/numbering.ts';
 import { type Sandbox, startSandbox } from '../../src/sandbox/server.ts';
+import { temporaryDirectory } from '../support/mirror.ts';
+import { sandboxFor } from './client.ts';
 import { callerHeaders, control, exchange, rootOf } from './exchange.ts';
 
 const vbid = (index: number) => createNumbering(1).vbid(index);
@@ -92,5 +94,37 @@ describe('users, licenses and packages that are kept (--db)', () => {
     const kept = readFileSync(db, 'utf8');
     expect(kept).toContain('ada@example.com');
     expect(kept).not.toContain('correct horse');
+  });
+
+  it('hold whom an unusual password made, and nobody whom it did not', async () => {
+    const db = join(temporaryDirectory(), 'sandbox.journal');
+    const first = await sandboxFor({ items: 0, db });
+    const create = (elements: string) => exchange(first, 'POST /v3/users', `<user>${elements}</user>`);
+    const created = [
+      await create('<reference>empty</reference><password></password>'),
+      await create('<reference>both</reference><password>x</password>'),
+      await create(`<email>long@example.com</email><password>${'x'.repeat(256)}</password>`),
+      await create('<email>none@example.com</email><password/>'),
+      await create('<reference>twice</reference><other>1</other><other>2</other>'),
+      await create('<reference>last</reference>'),
+    ];
+    expect(created.map(({ status }) => status)).toEqual([200, 422, 422, 422, 400, 200]);
+    const names = ['empty', 'both', 'long@example.com', 'none@example.com', 'twice', 'last'];
+    const read = (sandbox: Sandbox) =>
+      Promise.all(names.map(async (name) => (await exchange(sandbox, `GET /v3/users/${name}`)).text));
+    const before = await read(first);
+    await first.stop();
+    expect(await read(await sandboxFor({ items: 0, db }))).toEqual(before);
+  });
+
+  it('have nothing in the file that has no meaning here, such as a password under another name', async () => {
+    const db = join(temporaryDirectory(), 'sandbox.journal');
+    const sandbox = await sandboxFor({ items: 0, db });
+    const secrets = ['password-confirmation', 'Password', 'password'].map((name) => `<${name}>open sesame</${name}>`);
+    const user = `<user><email>a@example.com</email>${secrets.join('')}</user>`;
+    expect((await exchange(sandbox, 'POST /v3/users', user)).status).toBe(200);
+    const kept = readFileSync(db, 'utf8');
+    expect(kept).toContain('a@example.com');
+    expect(kept).not.toContain('open sesame');
   });
 });

@@ -78,32 +78,35 @@ function createUser(directory: Directory, apiKey: string, asked: NewUser): Answe
   return userAnswer(user);
 }
 
-function create(directory: Directory, { body, apiKey }: OperationRequest): Answer {
+/** @returns what is asked for, or the answer that refuses it */
+function parse(body: Buffer): { readonly fields: NewUser } | { readonly refused: Answer } {
   let asked: ReturnType<typeof newUser.safeParse>;
   try {
     asked = newUser.safeParse(fieldsOf(readXmlBody(body, 'user')));
   } catch (error) {
     if (!(error instanceof CatchwordError)) throw error;
-    return codeAnswer(400, CODES.malformed, `Malformed user request: ${error.message}`);
+    return { refused: codeAnswer(400, CODES.malformed, `Malformed user request: ${error.message}`) };
   }
-  if (asked.success) return createUser(directory, apiKey, asked.data);
+  if (asked.success) return { fields: asked.data };
   const issues = asked.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`);
-  return codeAnswer(422, CODES.malformed, issues.join('; '));
+  return { refused: codeAnswer(422, CODES.malformed, issues.join('; ')) };
 }
 
-/** Creates the same user; nothing where the body creates none. */
+function create(directory: Directory, { body, apiKey }: OperationRequest): Answer {
+  const asked = parse(body);
+  return 'refused' in asked ? asked.refused : createUser(directory, apiKey, asked.fields);
+}
+
+/** Creates the same user, and holds nothing else that was sent; nothing where the body creates none. */
 function withoutPassword(body: Buffer): Buffer {
-  try {
-    const { name, children } = readXmlBody(body, 'user');
-    const content = children.map((child) => ({
-      name: child.name,
-      content: child.name === 'password' ? 'not kept' : child.text,
-    }));
-    return Buffer.from(writeXml({ name, content }));
-  } catch (error) {
-    if (error instanceof CatchwordError) return Buffer.alloc(0);
-    throw error;
-  }
+  const asked = parse(body);
+  if ('refused' in asked) return Buffer.alloc(0);
+  const { password, ...fields } = asked.fields;
+  const kept = { ...fields, password: password === undefined ? undefined : 'not kept' };
+  const content = Object.entries(kept).flatMap(([name, value]) =>
+    value === undefined ? [] : { name, content: value },
+  );
+  return Buffer.from(writeXml({ name: 'user', content }));
 }
 
 function read(directory: Directory, { values, apiKey }: OperationRequest): Answer {
