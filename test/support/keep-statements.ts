@@ -5,7 +5,8 @@ import Database from 'better-sqlite3';
  * garbage-collected: see src/store/statements.ts.
  */
 const kept: unknown[] = [];
-const { prepare, close } = Database.prototype;
+type Method = (this: Database.Database, ...values: readonly unknown[]) => unknown;
+const { prepare, close } = Database.prototype as unknown as { readonly prepare: Method; readonly close: Method };
 const [major = 0] = process.versions.node.split('.').map(Number);
 
 if (major >= 24) {
