@@ -1,9 +1,13 @@
+import { once } from 'node:events';
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { systemClock } from '../../src/clock.ts';
+import type { Asset } from '../../src/sandbox/assets/asset.ts';
 import { callBack } from '../../src/sandbox/assets/callback.ts';
+import { NO_IDENTIFIERS } from '../../src/sandbox/assets/identifiers.ts';
+import { createIngestions } from '../../src/sandbox/assets/ingestion.ts';
 import { NEW, put, send } from './assets-client.ts';
 import { sandboxFor } from './client.ts';
 
@@ -31,6 +35,10 @@ async function listener(...statuses: readonly number[]) {
 }
 
 const QUICK = { items: 0, ingestionMs: 1, callbackRetryMs: 1, allowPrivateCallbacks: true };
+const ASSET: Asset = {
+  ...{ vbid: 'L-1', index: 0, owner: 'key', createdAt: 0, updatedAt: 0, generated: false, fields: {} },
+  ...{ identifiers: NO_IDENTIFIERS, channelIds: new Map(), ingestion: null },
+};
 const FILE = 'https://files.example.org/tides.epub';
 
 describe('4.1 rule 2, 6: ingestion', () => {
@@ -105,6 +113,32 @@ describe('4.1 rule 2, 6: ingestion', () => {
     }
     expect(calls).toEqual([]);
     expect(await callBack({ url, body: '{}', allowPrivate: true, signal })).toBe(true);
+  });
+
+  it.each(['http://%ff@example.com/', 'http://a:%e0%a4%a@example.com/'])(
+    '6: an address whose user cannot be decoded is refused, and breaks nothing: %s',
+    async (url) => {
+      const sandbox = await sandboxFor(QUICK);
+      const told = await put(sandbox, 'L-1', { ...NEW, url: FILE, callback_url: url });
+      expect([told.status, told.errors]).toEqual([422, [expect.stringMatching(/^callback_url: /)]]);
+      const { signal } = new AbortController();
+      expect(await callBack({ url, body: '{}', allowPrivate: true, signal })).toBe(false);
+    },
+  );
+
+  it('6: a call whose end cannot be kept is a warning, not the end of the process', async () => {
+    const { url } = await listener(200);
+    const done = () => {
+      throw new Error('the disk is full');
+    };
+    const { signal } = new AbortController();
+    const ingestions = createIngestions({ clock: systemClock, signal, retryMs: 1, allowPrivate: true, done });
+    const ingestion = { url: FILE, callbackUrl: url, startedAt: 0, endsAt: 1 };
+    const warned = once(process, 'warning');
+    ingestions.start();
+    ingestions.announce({ ...ASSET, ingestion });
+    await ingestions.settled();
+    expect(await warned).toMatchObject([{ message: 'callback_url of L-1: the disk is full' }]);
   });
 
   it('calls nobody after it was stopped', async () => {

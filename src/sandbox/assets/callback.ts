@@ -26,28 +26,34 @@ export interface Call {
   readonly signal: AbortSignal;
 }
 
-/** POSTs JSON. @returns whether it was answered with 2xx; redirects are not followed */
+/** POSTs JSON. @returns whether it was answered with 2xx; redirects are not followed, and what cannot be called is false */
 export function callBack({ url, body, allowPrivate, signal }: Call): Promise<boolean> {
-  // An address that is written as a number is never looked up.
-  const host = new URL(url).hostname.replace(/^\[|\]$/g, '');
-  if (!allowPrivate && isIP(host) !== 0 && !isPublic(host)) return Promise.resolve(false);
   return new Promise((resolve) => {
-    const send = new URL(url).protocol === 'https:' ? httpsRequest : httpRequest;
-    const call = send(url, {
-      method: 'POST',
-      headers: { 'Content-Type': 'application/json', 'Content-Length': Buffer.byteLength(body) },
-      signal,
-      timeout: TIMEOUT_MS,
-      agent: false,
-      ...(!allowPrivate && { lookup: lookupPublic }),
-    });
-    call.on('timeout', () => call.destroy(new Error('no answer in time')));
-    call.on('error', () => resolve(false));
-    call.on('response', (response) => {
-      const { statusCode = 500 } = response;
-      response.resume();
-      resolve(statusCode >= 200 && statusCode < 300);
-    });
-    call.end(body);
+    // An address may look right and still be refused at the call, as one whose user is not encoded well.
+    try {
+      const { hostname, protocol } = new URL(url);
+      // An address that is written as a number is never looked up.
+      const host = hostname.replace(/^\[|\]$/g, '');
+      if (!allowPrivate && isIP(host) !== 0 && !isPublic(host)) return resolve(false);
+      const send = protocol === 'https:' ? httpsRequest : httpRequest;
+      const call = send(url, {
+        method: 'POST',
+        headers: { 'Content-Type': 'application/json', 'Content-Length': Buffer.byteLength(body) },
+        signal,
+        timeout: TIMEOUT_MS,
+        agent: false,
+        ...(!allowPrivate && { lookup: lookupPublic }),
+      });
+      call.on('timeout', () => call.destroy(new Error('no answer in time')));
+      call.on('error', () => resolve(false));
+      call.on('response', (response) => {
+        const { statusCode = 500 } = response;
+        response.resume();
+        resolve(statusCode >= 200 && statusCode < 300);
+      });
+      call.end(body);
+    } catch {
+      resolve(false);
+    }
   });
 }

@@ -118,7 +118,7 @@ export const assetRequest = z.object({
   subtitle: text,
   prices: z.array(price, { error: 'an array of prices is needed' }),
   variants: z.array(variant, { error: 'an array is needed' }),
-  callback_url: webAddress,
+  callback_url: webAddress.refine(isCallable, { error: 'user and password must be percent-encoded UTF-8' }),
   url: webAddress,
 });
 
@@ -142,6 +142,18 @@ function messagesOf(error: z.ZodError): string[] {
 function refusesCallback(address: string): boolean {
   const host = new URL(address).hostname.replace(/^\[|\]$/g, '').replace(/\.$/, '');
   return isIP(host) !== 0 ? !isPublic(host) : host === 'localhost' || host.endsWith('.localhost');
+}
+
+/** Whether user and password of an address, if any, are encoded well: a call decodes them. */
+function isCallable(address: string): boolean {
+  const { username, password } = new URL(address);
+  try {
+    decodeURIComponent(username);
+    decodeURIComponent(password);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 export interface Reading {

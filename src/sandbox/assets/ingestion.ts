@@ -1,4 +1,5 @@
 import type { Clock } from '../../clock.ts';
+import { messageOf } from '../../errors.ts';
 import { type Asset, buildStatusOf } from './asset.ts';
 import { callBack } from './callback.ts';
 
@@ -62,8 +63,8 @@ export function createIngestions({ clock, signal, retryMs, allowPrivate, done }:
   function run(announced: Announced): void {
     const calling = call(announced)
       .catch((error: unknown) => {
-        // Only the sandbox's end interrupts a wait.
-        if (!signal.aborted) throw error;
+        // The sandbox's end interrupts a wait. Whatever else failed, nobody waits here for the error.
+        if (!signal.aborted) process.emitWarning(`callback_url of ${announced.asset.vbid}: ${messageOf(error)}`);
       })
       .finally(() => running.delete(calling));
     running.add(calling);
