@@ -1,8 +1,18 @@
 import type { Clock } from '../clock.ts';
+import { CatchwordError } from '../errors.ts';
 import type { Mutation } from './catalog.ts';
 import { createRandom } from './random.ts';
 
 const MIN_TICK_MS = 20;
+
+/** A change that cannot be kept, as on a full disk, is not done; the next one may be. */
+function attempt(change: () => void): void {
+  try {
+    change();
+  } catch (error) {
+    if (!(error instanceof CatchwordError)) throw error;
+  }
+}
 
 /**
  * Changes the catalog at a steady pace until the signal aborts: 40% updates, 30% creations, 30% removals. Which products
@@ -24,7 +34,7 @@ export async function churn(
     }
     for (const due = ((clock.now() - startedAt) / 1000) * perSecond; done + 1 <= due; done++) {
       const chance = random();
-      mutate(chance < 0.4 ? { update: 1 } : chance < 0.7 ? { create: 1 } : { remove: 1 });
+      attempt(() => mutate(chance < 0.4 ? { update: 1 } : chance < 0.7 ? { create: 1 } : { remove: 1 }));
     }
   }
 }

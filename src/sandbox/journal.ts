@@ -1,12 +1,13 @@
 import { isUtf8 } from 'node:buffer';
-import { appendFileSync, closeSync, fchmodSync, ftruncateSync, openSync, readFileSync } from 'node:fs';
+import { appendFileSync, closeSync, fchmodSync, ftruncateSync, openSync, readFileSync, realpathSync } from 'node:fs';
 import { z } from 'zod';
 import { CatchwordError, messageOf } from '../errors.ts';
 import type { Change } from './change.ts';
+import { holdFile } from './lock.ts';
 
 /*
  * What outlives a sandbox: a file of lines of JSON, the first of which says what the sandbox began with, and each other
- * one change with its time, written before the change is done. Done again in this order and at these times, on the same
+ * one change with its time, written before the change is done; what was refused is taken out again. Done again in this order and at these times, on the same
  * beginning, they come to the same state. A line that has no end was never done, so it is cut off. The file is for its
  * owner alone (mode 0600): it holds what was sent, access tokens among it. A killed process loses nothing; that the
  * machine loses power is not provided for.
@@ -27,10 +28,13 @@ export interface Entry {
 
 export interface Journal {
   readonly beginning: Beginning;
-  /** Those that the file held when it was opened; to be read once. */
+  /** Those that the file held when it was opened. They can be read once: they are let go of then. */
   entries(): Iterable<Entry>;
-  /** @throws CatchwordError CONFIG_INVALID where the file cannot be written; it is as before then */
-  append(entry: Entry): void;
+  /**
+   * @returns takes the entry back, where it can and no other came since: for what turned out to change nothing
+   * @throws CatchwordError CONFIG_INVALID where the file cannot be written; nothing of the entry counts then
+   */
+  append(entry: Entry): () => void;
   /** Idempotent. */
   close(): void;
 }
@@ -69,11 +73,28 @@ function unusable(path: string, problem: string, hint: string, cause?: unknown):
 /** What every first line begins with. */
 const MARK = Buffer.from('{"sandbox":1,');
 
-function open(path: string): { fd: number; read: Buffer } {
+interface Opened {
+  readonly fd: number;
+  readonly read: Buffer;
+  /** Lets another sandbox have the file. */
+  readonly release: () => void;
+}
+
+function open(path: string): Opened {
+  let fd: number;
   try {
-    return { fd: openSync(path, 'a+', 0o600), read: readFileSync(path) };
+    fd = openSync(path, 'a+', 0o600);
   } catch (cause) {
     throw unusable(path, messageOf(cause), 'Name a file in a folder that exists and can be written.', cause);
+  }
+  let release = () => {};
+  try {
+    release = holdFile(realpathSync(path));
+    return { fd, read: readFileSync(path), release };
+  } catch (cause) {
+    closeSync(fd);
+    release();
+    throw unusable(path, messageOf(cause), 'Stop the sandbox that uses it, or name another file.', cause);
   }
 }
 
@@ -104,32 +125,64 @@ function firstLine(path: string, text: string, given: Omit<Beginning, 'at'>): Be
 }
 
 /**
+ * Holds the file until it is closed.
  * @param given what the sandbox begins with, and when if the file is new
- * @throws CatchwordError CONFIG_INVALID for a file that cannot be used, that is no journal, or that belongs to a sandbox
- *   with another beginning
+ * @throws CatchwordError CONFIG_INVALID for a file that cannot be used, that another sandbox uses, that is no journal, or
+ *   that belongs to a sandbox with another beginning
  */
 export function openJournal(path: string, given: Beginning): Journal {
-  const { fd, read } = open(path);
-  const held = read.subarray(0, read.lastIndexOf(0x0a) + 1);
+  const { fd, read, release } = open(path);
+  let held = read.subarray(0, read.lastIndexOf(0x0a) + 1);
   const [head] = linesOf(held);
   let size = held.length;
+  /** Whether there may be half a line after `size`: it would spoil the next one. */
+  let torn = false;
   let closed = false;
+
+  function cut(): void {
+    ftruncateSync(fd, size);
+    torn = false;
+  }
+
+  function tryCut(): void {
+    try {
+      cut();
+    } catch {
+      // Tried again before the next line is written; and what has no end is cut off at the next start.
+    }
+  }
 
   function write(text: string): void {
     if (closed) throw unusable(path, 'is closed', 'The sandbox was stopped.');
     try {
+      if (torn) cut();
+      torn = true;
       appendFileSync(fd, text);
+      torn = false;
     } catch (cause) {
-      // Half a line would spoil the next one.
-      ftruncateSync(fd, size);
+      tryCut();
       throw unusable(path, messageOf(cause), 'Make room, or name another file.', cause);
     }
     size += Buffer.byteLength(text);
   }
 
+  function append(entry: Entry): () => void {
+    const before = size;
+    write(lineOf(entry));
+    const after = size;
+    return () => {
+      if (closed || size !== after) return;
+      size = before;
+      torn = true;
+      tryCut();
+    };
+  }
+
   function* entries(): Iterable<Entry> {
     let number = 0;
-    for (const text of linesOf(held)) {
+    const lines = linesOf(held);
+    held = Buffer.alloc(0);
+    for (const text of lines) {
       if (++number === 1) continue;
       let entry: Entry;
       try {
@@ -151,14 +204,17 @@ export function openJournal(path: string, given: Beginning): Journal {
     return {
       beginning: begun,
       entries,
-      append: (entry) => write(lineOf(entry)),
+      append,
       close: () => {
-        if (!closed) closeSync(fd);
+        if (closed) return;
         closed = true;
+        closeSync(fd);
+        release();
       },
     };
   } catch (error) {
     closeSync(fd);
+    release();
     throw error;
   }
 }

@@ -13,6 +13,12 @@ export interface Keeping {
   close(): void;
 }
 
+/** An answer that says that nothing was changed. */
+function isRefusal(result: unknown): boolean {
+  if (typeof result !== 'object' || result === null || !('status' in result)) return false;
+  return typeof result.status === 'number' && result.status >= 400;
+}
+
 /**
  * Does changes again, in order. What one of them throws stops nothing: whoever asked for it the first time was answered
  * with that error, and the sandbox went on. What the reading of `entries` throws is thrown.
@@ -36,8 +42,10 @@ export function keepHoldings(options: SandboxOptions, clock: Clock, signal: Abor
   const time = createTimeline(clock, journal?.beginning.at ?? given.at);
   const record: RecordChange = (change, act) => {
     const at = time.now();
-    journal?.append({ at, change });
-    return time.during(at, act);
+    const takeBack = journal?.append({ at, change });
+    const result = time.during(at, act);
+    if (change.kind === 'request' && isRefusal(result)) takeBack?.();
+    return result;
   };
   try {
     const holdings = createHoldings(options, { clock, time, record, signal });

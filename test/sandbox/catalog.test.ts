@@ -177,4 +177,20 @@ describe('the catalog', () => {
     expect(count).toBeGreaterThan(200);
     expect(count).toBeLessThanOrEqual(300);
   });
+
+  it('churns on after a change that could not be kept, as on a full disk', async () => {
+    const stop = new AbortController();
+    let asked = 0;
+    const mutate = () => {
+      if (++asked === 3) stop.abort();
+      throw new CatchwordError('CONFIG_INVALID', 'ENOSPC: no space left on device');
+    };
+    const time = { now: START };
+    const sleep = async (ms: number) => {
+      time.now += ms;
+    };
+    const clock = { now: () => time.now, random: () => 0, sleep };
+    await churn(mutate, { perSecond: 10, seed: 1, clock, signal: stop.signal });
+    expect(asked).toBe(3);
+  });
 });

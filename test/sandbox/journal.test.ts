@@ -1,9 +1,14 @@
-import { appendFileSync, readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { appendFileSync, readdirSync, readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { systemClock } from '../../src/clock.ts';
+import { openJournal } from '../../src/sandbox/journal.ts';
 import type { SandboxOptions } from '../../src/sandbox/options.ts';
 import { type Sandbox, startSandbox } from '../../src/sandbox/server.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
@@ -175,6 +180,62 @@ describe('--db', () => {
     const last = await sandboxFor({ ...options, ingestionMs: HOUR });
     await expect.poll(() => called).toEqual(['/made', '/left']);
     expect((await send(last, 'GET', '/vital_books/L-2')).body.build).toMatchObject({ status: 'approved' });
+  });
+
+  it('keeps nothing of a request that was refused', async () => {
+    const { db, options } = setting();
+    const sandbox = await sandboxFor(options);
+    await put(sandbox, 'L-1', NEW);
+    const before = readFileSync(db, 'utf8');
+    expect((await put(sandbox, 'L-2', { edition: 'wrong' })).status).toBe(422);
+    expect((await exchange(sandbox, 'POST /v4/packages', 'no JSON')).status).toBe(400);
+    expect((await exchange(sandbox, 'POST /v3/users', '<user/>')).status).toBe(422);
+    expect(readFileSync(db, 'utf8')).toBe(before);
+    await put(sandbox, 'L-3', NEW);
+    expect(readFileSync(db, 'utf8').slice(before.length)).toMatch(/^\{[^\n]*L-3[^\n]*\}\n$/);
+  });
+
+  it('lets go of what it held once that was read', async () => {
+    const path = join(temporaryDirectory(), 'large.ndjson');
+    const given = { seed: 1, items: 1, users: 1, at: START };
+    const line = `${JSON.stringify({ at: START, kind: 'control', path: '/_sandbox/mutate', body: 'x'.repeat(1000) })}\n`;
+    writeFileSync(path, `${JSON.stringify({ sandbox: 1, ...given })}\n${line.repeat(30_000)}`);
+    setFlagsFromString('--expose-gc');
+    const collect = runInNewContext('gc') as () => void;
+    collect();
+    const before = process.memoryUsage().arrayBuffers;
+    const journal = openJournal(path, given);
+    onTestFinished(() => journal.close());
+    expect([...journal.entries()]).toHaveLength(30_000);
+    const held = () => {
+      collect();
+      return process.memoryUsage().arrayBuffers - before;
+    };
+    await expect.poll(held).toBeLessThan(5_000_000);
+    journal.append({ at: START, change: { kind: 'control', path: '/_sandbox/mutate', body: {} } });
+  });
+
+  it('is refused while another sandbox uses it, and had when that has ended, however it ended', async () => {
+    const { db, options } = setting();
+    const first = await sandboxFor(options);
+    const refused = { code: 'CONFIG_INVALID', message: expect.stringContaining(`in use by process ${process.pid}`) };
+    await expect(startSandbox(options)).rejects.toMatchObject(refused);
+    await put(first, 'L-1', NEW);
+    await first.stop();
+    expect(readdirSync(dirname(db))).toEqual([basename(db)]);
+    // 4194305 is above the highest number of a process.
+    for (const left of [String(process.pid), '4194305', '']) {
+      writeFileSync(`${db}.lock`, left);
+      const next = await startSandbox(options);
+      expect((await send(next, 'GET', '/vital_books/L-1')).status).toBe(200);
+      await next.stop();
+    }
+    const other = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1e6)']);
+    onTestFinished(() => void other.kill());
+    await once(other, 'spawn');
+    writeFileSync(`${db}.lock`, String(other.pid));
+    await expect(startSandbox(options)).rejects.toMatchObject({ code: 'CONFIG_INVALID' });
+    expect(readFileSync(`${db}.lock`, 'utf8')).toBe(String(other.pid));
   });
 });
 
