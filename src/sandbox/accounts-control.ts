@@ -53,7 +53,7 @@ interface Found {
 /**
  * What an integrator's tests need to bring about, by path:
  * - `/_sandbox/grant`: gives a user a license;
- * - `/_sandbox/expire`: makes a user's token stale, as if it had been reset elsewhere;
+ * - `/_sandbox/expire`: makes a user's token stale, as if it had been reset elsewhere: verified again, the user has another;
  * - `/_sandbox/fail`: answers a user's licenses with an error inside a 200 until `code` is null;
  * - `/_sandbox/user`: creates a user whose guid and token are chosen, full where it has no reference.
  *
@@ -92,7 +92,7 @@ export function accountControls(
     [
       '/_sandbox/expire',
       forUser(expiry, ({ members, user }) => {
-        members.accounts.expire(user);
+        members.accounts.reset(user);
         return done({ guid: user.guid });
       }),
     ],

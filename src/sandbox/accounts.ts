@@ -23,8 +23,6 @@ export interface Accounts {
   create(profile: Profile): User;
   /** Gives the user a new token and makes all former ones stale. */
   reset(user: User): User;
-  /** Makes the user's token stale without giving another. */
-  expire(user: User): void;
 }
 
 /** `reference` is null for full users, who have an email and a password of their own. */
@@ -35,7 +33,7 @@ export interface User {
   readonly firstName: string;
   readonly lastName: string;
   readonly guid: string;
-  /** The latest, valid or not. */
+  /** The latest, which alone is valid. */
   readonly accessToken: string;
 }
 
@@ -67,19 +65,13 @@ export interface AccountOptions {
   readonly reader: Profile | null;
 }
 
-/** How often the token was reset; and whether the latest is stale nevertheless. */
-interface TokenHistory {
-  readonly generation: number;
-  readonly expired: boolean;
-}
-
-const FIRST_TOKEN: TokenHistory = { generation: 0, expired: false };
 /** In references, so that `user-0000001` sorts before `user-0000010`. */
 const REFERENCE_DIGITS = 7;
 
 export function createAccounts({ seed, series, prefix, users, reader }: AccountOptions): Accounts {
   const identities = createIdentities(seed, series);
-  const histories = new Map<number, TokenHistory>();
+  /** How often the token was reset. */
+  const generations = new Map<number, number>();
   const profiles = new Map<number, Profile>();
   /** Of the users in `profiles`, what they are found by; emails in lower case. */
   const references = new Map<string, number>();
@@ -90,7 +82,7 @@ export function createAccounts({ seed, series, prefix, users, reader }: AccountO
 
   const isInitial = (number: number) => number >= 1 && number <= users;
   const exists = (number: number) => isInitial(number) || profiles.has(number);
-  const historyOf = (number: number) => histories.get(number) ?? FIRST_TOKEN;
+  const generationOf = (number: number) => generations.get(number) ?? 0;
   const initialReference = (number: number) => prefix + String(number).padStart(REFERENCE_DIGITS, '0');
   const word = (words: readonly string[], number: number, purpose: number) =>
     words[hash(seed ^ series, number, purpose) % words.length] ?? '';
@@ -115,7 +107,7 @@ export function createAccounts({ seed, series, prefix, users, reader }: AccountO
       firstName: profile.firstName ?? '',
       lastName: profile.lastName ?? '',
       guid,
-      accessToken: tokenOf(number, profile, historyOf(number).generation),
+      accessToken: tokenOf(number, profile, generationOf(number)),
     };
   }
 
@@ -146,11 +138,11 @@ export function createAccounts({ seed, series, prefix, users, reader }: AccountO
     const found = first === undefined ? identities.ofToken(token) : { number: first, generation: 0 };
     const holder = user(found?.number);
     if (found === null || holder === null) return null;
-    const { generation, expired } = historyOf(found.number);
+    const generation = generationOf(found.number);
     const profile = profiles.get(found.number) ?? {};
     const was = found.generation <= generation && tokenOf(found.number, profile, found.generation) === token;
     if (!was) return null;
-    return { user: holder, state: found.generation === generation && !expired ? 'valid' : 'stale' };
+    return { user: holder, state: found.generation === generation ? 'valid' : 'stale' };
   }
 
   function keep(number: number, profile: Profile): void {
@@ -181,11 +173,8 @@ export function createAccounts({ seed, series, prefix, users, reader }: AccountO
       return userOf(number);
     },
     reset: ({ number }) => {
-      histories.set(number, { generation: historyOf(number).generation + 1, expired: false });
+      generations.set(number, generationOf(number) + 1);
       return userOf(number);
-    },
-    expire: ({ number }) => {
-      histories.set(number, { generation: historyOf(number).generation, expired: true });
     },
   };
 }

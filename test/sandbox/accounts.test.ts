@@ -108,15 +108,6 @@ describe('tokens', () => {
     expect(now.tokenState(next)).toBe('unknown');
   });
 
-  it('one that expired is stale until a reset gives another', () => {
-    const accounts = createAccounts(OPTIONS);
-    const user = must(accounts.byReference('user-0000003'));
-    accounts.expire(user);
-    expect(accounts.tokenState(user.accessToken)).toBe('stale');
-    expect(must(accounts.byReference('user-0000003')).accessToken).toBe(user.accessToken);
-    expect(accounts.tokenState(accounts.reset(user).accessToken)).toBe('valid');
-  });
-
   it('the token that the sandbox would have made is not that of a user who has another', () => {
     const accounts = createAccounts(OPTIONS);
     const made = createAccounts({ ...OPTIONS, reader: { reference: 'reader' } });

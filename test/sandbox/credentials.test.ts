@@ -89,6 +89,9 @@ describe('4.3 verify credentials', () => {
     );
     expect(answer.status).toBe(200);
     expect(outcomes(answer)).toEqual(['601', 'user-0000004', '603', '601', '601']);
+    const current = (await attributesOf(sandbox, 'user-0000004')).token;
+    expect(current).not.toBe(token);
+    expect(outcomes(await verify(sandbox, `<credential access-token="${current}"/>`))).toEqual(['user-0000004']);
   });
 
   it('no error repeats the token that was sent', async () => {
