@@ -1,3 +1,4 @@
+import { isWritable } from '../xml/write.ts';
 import type { License } from './accounts-licenses.ts';
 import type { Numbering } from './numbering.ts';
 import type { TitleOf } from './titles.ts';
@@ -5,22 +6,31 @@ import type { TitleOf } from './titles.ts';
 /** What a license is made from; what is left out comes from the title, or is empty. */
 export type Grant = Pick<License, 'sku' | 'type'> & { readonly [Field in keyof License]?: License[Field] | undefined };
 
+/** Without what XML cannot hold, in which licenses are answered; the title of an asset, sent as JSON, may hold it. */
+function writable(text: string): string {
+  return isWritable(text)
+    ? text
+    : Array.from(text)
+        .filter((character) => isWritable(character))
+        .join('');
+}
+
 /** A license with all its attributes. Titles that the catalog does not have are licensed under their SKU as name. */
 export function licenseFor({ sku, type, ...given }: Grant, titleOf: TitleOf): License {
   const title = titleOf(sku);
-  const publisher = given.publisher ?? title?.publisher ?? '';
+  const publisher = writable(given.publisher ?? title?.publisher ?? '');
   return {
     sku,
     type,
     expiration: given.expiration ?? 'never',
     codeUse: given.codeUse ?? 'code-api',
-    name: given.name ?? title?.name ?? sku,
+    name: writable(given.name ?? title?.name ?? sku),
     publisher,
     imprint: given.imprint ?? publisher,
     isbn: given.isbn ?? title?.isbn ?? '',
     partOf: given.partOf ?? '',
     term: given.term ?? '',
-    kind: given.kind ?? title?.kind ?? 'book',
+    kind: writable(given.kind ?? title?.kind ?? 'book'),
   };
 }
 

@@ -3,6 +3,7 @@ import { type Clock, systemClock } from '../../src/clock.ts';
 import { createNumbering } from '../../src/sandbox/numbering.ts';
 import { SANDBOX_DEFAULTS } from '../../src/sandbox/options.ts';
 import type { Sandbox } from '../../src/sandbox/server.ts';
+import { NEW, put } from './assets-client.ts';
 import { get, getPage, sandboxFor } from './client.ts';
 import { callerHeaders, control, errorOf, exchange, rootOf } from './exchange.ts';
 
@@ -124,6 +125,15 @@ describe('4.2 read licenses', () => {
       const answer = await exchange(sandbox, 'GET /v3/licenses.xml', null, callerHeaders(token));
       expect(errorOf(answer)).toEqual([200, '601']);
     }
+  });
+
+  it('2.3: names an asset without what XML cannot hold', async () => {
+    const sandbox = await sandboxFor({ items: 10 });
+    const title = 'A \u0001title\ufffe of\u000b \u{1f4d6}';
+    expect((await put(sandbox, 'L-1', { ...NEW, title })).status).toBe(200);
+    await control(sandbox, 'grant', { ...READER, sku: 'L-1' });
+    const names = (await licensesOf(sandbox)).map(({ name }) => name);
+    expect(names).toContain('A title of \u{1f4d6}');
   });
 
   it('a token of another key is none of this one', async () => {
