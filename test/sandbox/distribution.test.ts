@@ -1,6 +1,7 @@
 import { request } from 'undici';
 import { describe, expect, it } from 'vitest';
 import { systemClock } from '../../src/clock.ts';
+import { isbn10 } from '../../src/sandbox/isbn.ts';
 import type { Sandbox } from '../../src/sandbox/server.ts';
 import { NEW, put, send } from './assets-client.ts';
 import { get, getJson, getPage, type Item, sandboxFor } from './client.ts';
@@ -73,8 +74,13 @@ describe('what is written comes back through the catalog', () => {
       const vbid = before?.vbid ?? '';
       time.now += 1000;
       await put(sandbox, vbid, { title: 'Renamed', identifiers: { e_isbn_13: ['9780198526636'] } });
-      const lists = details ? { e_isbn_10: ['0198526636'], e_isbn_13: ['9780198526636'] } : {};
-      const identifiers = { ...before?.identifiers, eisbn_canonical: '9780198526636', ...lists };
+      const { eisbn_canonical: own, print_isbn_canonical: print } = before?.identifiers ?? {};
+      const pair = (isbn: unknown) => ({ ten: isbn10(String(isbn)), thirteen: isbn });
+      const lists = {
+        ...{ e_isbn_10: [pair(own).ten, '0198526636'], e_isbn_13: [own, '9780198526636'] },
+        ...{ print_isbn_10: [pair(print).ten], print_isbn_13: [print] },
+      };
+      const identifiers = { ...before?.identifiers, ...(details && lists) };
       const [changed, ...others] = await since(time.now);
       expect(others).toEqual([]);
       expect(changed).toMatchObject({ ...before, title: 'Renamed', identifiers });
@@ -89,6 +95,57 @@ describe('what is written comes back through the catalog', () => {
     await put(sandbox, first?.vbid ?? '', { title: 'Renamed' });
     const [line = ''] = (await reading.body.text()).split('\n');
     expect(JSON.parse(line)).toEqual(first);
+  });
+});
+
+describe('2.1.1 rule 1: on a product of the catalog, identifiers are added to its own', () => {
+  const ADDED = '9780306406157';
+
+  it('adds to its ISBNs and aliases, and asset and catalog say the same', async () => {
+    const { sandbox } = await calendar(3, true);
+    const [before] = (await getPage(sandbox)).items;
+    const vbid = before?.vbid ?? '';
+    const own = String(before?.identifiers?.eisbn_canonical);
+    const { body } = await put(sandbox, vbid, { identifiers: { e_isbn_13: [ADDED], vbid13_alias: [ADDED] } });
+    expect(body).toMatchObject({
+      ...{ e_isbn: own },
+      identifiers: { e_isbn_13: [own, ADDED], e_isbn_10: [isbn10(own), '0306406152'], vbid13_alias: [vbid, ADDED] },
+    });
+    const { identifiers } = await getJson<Item>(sandbox, `/v4/products/${vbid}`);
+    expect(identifiers).toMatchObject({ ...body.identifiers, eisbn_canonical: own, e_isbn: own });
+  });
+
+  it('has them before anything was written', async () => {
+    const { sandbox } = await calendar(3, true);
+    const [first] = (await getPage(sandbox)).items;
+    const { vbid = '', identifiers } = first ?? {};
+    expect((await send(sandbox, 'GET', `/vital_books/${vbid}`)).body.identifiers).toMatchObject({
+      ...{ e_isbn_13: [identifiers?.eisbn_canonical], print_isbn_13: [identifiers?.print_isbn_canonical] },
+      vbid13_alias: [vbid],
+    });
+  });
+
+  it('2.1 print_isbn: all members of the print ISBN follow from the one that was written', async () => {
+    const { sandbox } = await calendar(3, true);
+    const [before] = (await getPage(sandbox)).items;
+    const own = String(before?.identifiers?.print_isbn_canonical);
+    const { body } = await put(sandbox, before?.vbid ?? '', { print_isbn: ADDED });
+    const { identifiers } = await getJson<Item>(sandbox, `/v4/products/${before?.vbid}`);
+    expect(identifiers).toMatchObject({
+      ...{ print_isbn_canonical: ADDED, print_isbn: ADDED, eisbn_canonical: before?.identifiers?.eisbn_canonical },
+      ...{ print_isbn_13: [own, ADDED], print_isbn_10: [isbn10(own), '0306406152'] },
+    });
+    expect(body).toMatchObject({ print_isbn: ADDED, identifiers: { print_isbn_13: [own, ADDED] } });
+  });
+
+  it('2.1.1 rule 4: what was cleared is gone from both', async () => {
+    const { sandbox } = await calendar(3, true);
+    const vbid = (await getPage(sandbox)).items[0]?.vbid ?? '';
+    const { body } = await put(sandbox, vbid, { identifiers: { e_isbn_10: null, e_isbn_13: null } });
+    expect([body.e_isbn, body.identifiers.e_isbn_13]).toEqual([null, []]);
+    const { identifiers } = await getJson<Item>(sandbox, `/v4/products/${vbid}`);
+    expect(identifiers?.eisbn_canonical).toBeNull();
+    for (const name of ['e_isbn', 'e_isbn_10', 'e_isbn_13']) expect(identifiers).not.toHaveProperty(name);
   });
 });
 

@@ -25,7 +25,8 @@ export interface Asset {
   /** Whether the catalog made it, so that what was not written to is as the catalog says. */
   readonly generated: boolean;
   readonly fields: AssetFields;
-  readonly identifiers: Identifiers;
+  /** Null: as the catalog has them, whatever its next version says. */
+  readonly identifiers: Identifiers | null;
   /** By SKU. */
   readonly channelIds: ReadonlyMap<string, string>;
   readonly ingestion: Ingestion | null;

@@ -146,6 +146,8 @@ function refusesCallback(address: string): boolean {
 
 /** Whether user and password of an address, if any, are encoded well: a call decodes them. */
 function isCallable(address: string): boolean {
+  // Told of as no URL already.
+  if (!URL.canParse(address)) return true;
   const { username, password } = new URL(address);
   try {
     decodeURIComponent(username);

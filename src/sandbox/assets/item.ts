@@ -1,6 +1,7 @@
 import type { ItemShape } from '../details.ts';
 import { canonicalIsbn, counterpartIsbn } from '../isbn.ts';
 import { type Asset, type AssetFields, fileTypeOf } from './asset.ts';
+import { IDENTIFIER_KEYS } from './fields.ts';
 import { publisherOf } from './response.ts';
 import { CHANNEL, variantsOf } from './variants.ts';
 
@@ -9,23 +10,33 @@ type BaseVariant = Members & { readonly sku?: string };
 
 const FORMATS = { epub: 'ePub', pdf: 'pdf' } as const;
 
-/** In 13 digits; undefined where there is none. */
-function canonical(plain: string | undefined, list: readonly string[]): string | undefined {
-  const [first = plain] = list;
-  if (first === undefined) return undefined;
-  const isbn = canonicalIsbn(plain ?? first);
+/** In 13 digits; null where there is none. The ISBN that was written by itself goes before the lists. */
+function canonical([first]: readonly string[], plain = first): string | null {
+  if (plain === undefined) return null;
+  const isbn = canonicalIsbn(plain);
   return isbn.length === 13 ? isbn : (counterpartIsbn(isbn) ?? isbn);
 }
 
-function identifiersOf(asset: Asset, base: Members, all: boolean): Members {
-  const print = canonical(asset.fields.print_isbn, asset.identifiers.print_isbn_13);
-  const electronic = canonical(asset.fields.e_isbn, asset.identifiers.e_isbn_13);
-  const none = { print_isbn_canonical: null, eisbn_canonical: null };
-  const lists = Object.entries(asset.identifiers).filter(([, isbns]) => isbns.length > 0);
+/** What the catalog says of the two ISBNs counts no more once identifiers were written. */
+export function canonicalFields({ identifiers, generated }: Asset): Pick<AssetFields, 'e_isbn' | 'print_isbn'> {
+  return identifiers === null || !generated
+    ? {}
+    : { e_isbn: identifiers.e_isbn_13[0], print_isbn: identifiers.print_isbn_13[0] };
+}
+
+/** The members that follow from those of interface, section 2.1.1; the others are the catalog's own. */
+const WRITTEN = new Set<string>(['e_isbn', 'print_isbn', ...IDENTIFIER_KEYS]);
+
+function identifiersOf({ identifiers, fields }: Asset, base: Members, all: boolean): Members {
+  if (identifiers === null) return base;
+  const print = canonical(identifiers.print_isbn_13, fields.print_isbn);
+  const electronic = canonical(identifiers.e_isbn_13, fields.e_isbn);
+  const lists = Object.entries(identifiers).filter(([, isbns]) => isbns.length > 0);
   return {
-    ...(asset.generated ? base : none),
-    ...(print !== undefined && { print_isbn_canonical: print }),
-    ...(electronic !== undefined && { eisbn_canonical: electronic }),
+    ...Object.fromEntries(Object.entries(base).filter(([name]) => !WRITTEN.has(name))),
+    ...{ print_isbn_canonical: print, eisbn_canonical: electronic },
+    ...(all && electronic !== null && { e_isbn: electronic }),
+    ...(all && print !== null && { print_isbn: print }),
     ...(all && Object.fromEntries(lists)),
   };
 }

@@ -4,12 +4,14 @@ import { hash } from '../random.ts';
 import { KINDS, PUBLISHERS } from '../words.ts';
 import { type Asset, type AssetFields, type BuildStatus, fileTypeOf } from './asset.ts';
 import { IDENTIFIER_KEYS } from './fields.ts';
+import type { Identifiers } from './identifiers.ts';
 import { CHANNEL, variantsOf } from './variants.ts';
 
 /** What is known of an asset besides what was written to it. */
 export interface Standing {
   /** Written members over those that the catalog made. */
   readonly fields: AssetFields;
+  readonly identifiers: Identifiers;
   readonly build: BuildStatus;
   readonly distribution: 'initialized' | 'distributed' | 'withdrawn';
 }
@@ -61,7 +63,7 @@ function flagsOf({ fro = false, fulfillment_only = false, sampleable = false }: 
 }
 
 /** Interface, section 2.2. What was not written is null; what only the service sets has a default. */
-export function assetResponse(asset: Asset, { fields, build, distribution }: Standing) {
+export function assetResponse(asset: Asset, { fields, identifiers, build, distribution }: Standing) {
   const {
     prices: _prices,
     imprint_id: imprintId = 1,
@@ -82,15 +84,16 @@ export function assetResponse(asset: Asset, { fields, build, distribution }: Sta
     created: iso(asset.createdAt),
     ...{ author_name: text, author_first_name: text, author_last_name: text, title: text, subtitle: text },
     ...{ description: text, copyright_date: text, publication_date: text, on_sale_date: text, off_sale_date: text },
-    ...{ e_isbn: text, print_isbn: text, edition: null, language: text, login_url: text },
+    ...{ edition: null, language: text, login_url: text },
     ...{ copy_drm_limit: -1, print_drm_limit: -1, related_products: {}, sales_rights: {} },
     ...echo,
+    ...{ e_isbn: fields.e_isbn ?? null, print_isbn: fields.print_isbn ?? null },
     ...flagsOf(fields),
     lifetime_print_limit: 100,
     discount_codes: [],
     cs_plus_discount: discountOf(cs_plus_discount_code),
     kind: kindOf(kind),
-    identifiers: Object.fromEntries(IDENTIFIER_KEYS.map((key) => [key, asset.identifiers[key]])),
+    identifiers,
     asset_status: { vbk: build, distribution },
     build: { available: build === 'approved', source: 'sandbox', status: build },
     book_format: { name: type === null ? null : FORMAT_NAMES[type], value: type, dash2epub: false },

@@ -3,7 +3,7 @@ import type { Numbering } from '../numbering.ts';
 import type { Timeline } from '../timeline.ts';
 import { type Asset, type AssetFields, type Ingestion, onSaleOf } from './asset.ts';
 import type { AssetRequest } from './fields.ts';
-import { NO_IDENTIFIERS, patchIdentifiers } from './identifiers.ts';
+import { type Identifiers, NO_IDENTIFIERS, patchIdentifiers } from './identifiers.ts';
 import { withChannelIds } from './variants.ts';
 
 /**
@@ -16,6 +16,8 @@ export interface Assets {
   find(vbid: string): Asset | null;
   /** Where the product with this vbid is in the catalog; null where none can be. */
   indexOf(vbid: string): number | null;
+  /** Those that were written, or those that its product has in the catalog. */
+  identifiersOf(asset: Asset): Identifiers;
   /** Those that were written to, by index. */
   readonly written: ReadonlyMap<number, Asset>;
   /** The identifier that a new asset gets where the caller gives none: an EAN with its check digit. */
@@ -65,8 +67,28 @@ export function createAssets({ catalog, numbering, time, apiKey, ingestionMs }: 
     const state = index === null ? null : catalog.find(index);
     if (state === null) return null;
     const { index: at, updatedAt } = state;
-    const empty = { fields: {}, identifiers: NO_IDENTIFIERS, channelIds: new Map<string, string>(), ingestion: null };
+    const empty = { fields: {}, identifiers: null, channelIds: new Map<string, string>(), ingestion: null };
     return { vbid, index: at, owner: apiKey, createdAt: updatedAt, updatedAt, generated: true, ...empty };
+  }
+
+  function identifiersOf({ index, identifiers }: Asset): Identifiers {
+    if (identifiers !== null) return identifiers;
+    const list = (isbn: string | null) => (isbn === null ? [] : [isbn]);
+    return patchIdentifiers(NO_IDENTIFIERS, {
+      e_isbn_13: list(numbering.eIsbn(index, catalog.find(index)?.version ?? 0)),
+      print_isbn_13: list(numbering.printIsbn(index)),
+      vbid13_alias: [numbering.vbid(index)],
+    });
+  }
+
+  /** What is added to (interface, 2.1.1 rule 1) is what is there, so that of the catalog's own nothing is lost. */
+  function identifiersWith(held: Asset, { identifiers, e_isbn, print_isbn }: AssetRequest): Identifiers | null {
+    if (identifiers === undefined && e_isbn === undefined && print_isbn === undefined) return held.identifiers;
+    const patched = identifiers === null ? NO_IDENTIFIERS : patchIdentifiers(identifiersOf(held), identifiers ?? {});
+    return patchIdentifiers(patched, {
+      ...(e_isbn !== undefined && { e_isbn_13: [e_isbn] }),
+      ...(print_isbn !== undefined && { print_isbn_13: [print_isbn] }),
+    });
   }
 
   /** The place of an asset that does not exist yet: its own where its number has one, else the next. */
@@ -86,6 +108,7 @@ export function createAssets({ catalog, numbering, time, apiKey, ingestionMs }: 
   return {
     find,
     indexOf,
+    identifiersOf,
     written,
     nextVbid: () => {
       // A number that an asset took ahead of its turn is passed over.
@@ -95,14 +118,21 @@ export function createAssets({ catalog, numbering, time, apiKey, ingestionMs }: 
     put: (vbid, owner, request) => {
       const now = time.now();
       const empty = { fields: {}, identifiers: NO_IDENTIFIERS, channelIds: new Map<string, string>(), ingestion: null };
-      const held = find(vbid) ?? { vbid, index: place(vbid), owner, createdAt: now, generated: false, ...empty };
+      const held: Asset = find(vbid) ?? {
+        vbid,
+        index: place(vbid),
+        owner,
+        createdAt: now,
+        updatedAt: now,
+        generated: false,
+        ...empty,
+      };
       const channelIds = (request.variants ?? []).flatMap(({ channel_ids = [] }) => channel_ids);
       const asset: Asset = {
         ...held,
         updatedAt: now,
         fields: merged(held.fields, request),
-        identifiers:
-          request.identifiers === null ? NO_IDENTIFIERS : patchIdentifiers(held.identifiers, request.identifiers ?? {}),
+        identifiers: identifiersWith(held, request),
         channelIds: withChannelIds(held.channelIds, channelIds),
         ingestion: ingestionOf(request, held.ingestion),
       };

@@ -3,6 +3,7 @@ import { type Asset, buildStatusOf, onSaleOf } from '../assets/asset.ts';
 import { assetUpdate, readAssetRequest } from '../assets/fields.ts';
 import { fieldsOfGenerated } from '../assets/generated.ts';
 import type { Ingestions } from '../assets/ingestion.ts';
+import { canonicalFields } from '../assets/item.ts';
 import { assetResponse, assetResponseSchema } from '../assets/response.ts';
 import type { Assets } from '../assets/store.ts';
 import type { Catalog } from '../catalog.ts';
@@ -26,14 +27,15 @@ const VBID = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 
 /** The asset as it stands now: interface, section 2.2. */
 export function answerAsset(library: Library, asset: Asset): Answer {
-  const { catalog, time, renderFull } = library;
+  const { assets, catalog, time, renderFull } = library;
   const state = catalog.find(asset.index);
   const own = asset.generated ? fieldsOfGenerated(renderFull(asset.index, state?.version ?? 0, false)) : {};
-  const fields = { ...own, ...asset.fields };
+  const identifiers = assets.identifiersOf(asset);
+  const fields = { ...own, ...canonicalFields(asset), ...asset.fields };
   const living = state !== null && !state.withdrawn;
   const soon = onSaleOf(asset.fields).from > time.now();
   const distribution = living ? 'distributed' : soon ? 'initialized' : 'withdrawn';
-  const standing = { fields, build: buildStatusOf(asset, time.now()), distribution } as const;
+  const standing = { fields, identifiers, build: buildStatusOf(asset, time.now()), distribution } as const;
   return { status: 200, body: JSON.stringify(assetResponse(asset, standing)) };
 }
 
