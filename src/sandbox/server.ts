@@ -76,7 +76,9 @@ export async function startSandbox(given: Partial<SandboxOptions> = {}): Promise
   const description = () => JSON.stringify(openApiDocument(holdings.operations, { ...options, url }));
 
   const server = createServer((request, response) => {
-    const [path = '/', query = ''] = (request.url ?? '/').split('?', 2);
+    const [path = '/', ...queries] = (request.url ?? '/').split('?');
+    // A question mark in the query is a part of it.
+    const query = queries.join('?');
     const handle = path.startsWith('/_sandbox/') ? control : service.handle;
     if (request.method === 'GET' && path === '/openapi.json') {
       response.writeHead(200, { 'Content-Type': 'application/json' }).end(description());

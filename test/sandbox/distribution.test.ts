@@ -98,6 +98,27 @@ describe('what is written comes back through the catalog', () => {
   });
 });
 
+it.each([false, true])(
+  '2.1.3: channel identifiers of a product of the catalog come back (details: %s)',
+  async (details) => {
+    const { sandbox } = await calendar(3, details);
+    const sku = (await getPage(sandbox)).items[0]?.vbid ?? '';
+    await put(sandbox, sku, { variants: [{ channel_ids: [{ sku, channel_id_inclusive_access: 'ia-1' }] }] });
+    const [item, other] = (await getPage(sandbox)).items;
+    expect(item?.variants).toMatchObject([
+      { sku, channel_ids: [{ channel: 'inclusive_access', identifier: 'ia-1' }] },
+      { sku: `${sku}R180` },
+    ]);
+    expect('variants' in (other ?? {})).toBe(details);
+  },
+);
+
+it('a question mark in the query is a part of it', async () => {
+  const { sandbox } = await calendar();
+  const { bytes } = await get(sandbox, '/v4/products?include_details=a?b');
+  expect(bytes.toString()).toContain('a?b');
+});
+
 describe('2.1.1 rule 1: on a product of the catalog, identifiers are added to its own', () => {
   const ADDED = '9780306406157';
 

@@ -97,12 +97,19 @@ function written(members: Members): Members {
   return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined));
 }
 
-/** @param text the product as the catalog made it; null where an asset made it */
-export function assetItem(asset: Asset, text: string | null, shape: ItemShape, withdrawn: boolean): string {
-  const base = text === null ? {} : (JSON.parse(text) as Record<string, unknown>);
+/** A product as the catalog made it; `full`, with its variants, where they are told of although the shape has none. */
+export interface MadeItem {
+  readonly text: string;
+  readonly full: string | null;
+}
+
+/** @param made null where an asset made the product */
+export function assetItem(asset: Asset, made: MadeItem | null, shape: ItemShape, withdrawn: boolean): string {
+  const base = JSON.parse(made?.text ?? '{}') as Record<string, unknown>;
+  const priced = JSON.parse(made?.full ?? made?.text ?? '{}') as Record<string, unknown>;
   const { groups } = shape;
   const all = shape.details || groups.has('identifiers');
-  const variants = variantItems(asset, base.variants as readonly BaseVariant[] | undefined, shape);
+  const variants = variantItems(asset, priced.variants as readonly BaseVariant[] | undefined, shape);
   return JSON.stringify({
     vbid: asset.vbid,
     ...base,

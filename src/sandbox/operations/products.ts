@@ -73,11 +73,15 @@ export function itemsFor(shelf: Shelf, params: URLSearchParams): RenderItem | An
   if ('error' in priced) return errorAnswer(422, priced.error);
   const shape: ItemShape = { details: shelf.details, groups: included.value, currencies: priced.value };
   const own = itemRenderer(shelf.seed, shelf.numbering, shape);
+  const withVariants = itemRenderer(shelf.seed, shelf.numbering, { ...shape, details: true });
   const { written } = shelf.assets;
   return (index, version, withdrawn) => {
     const asset = written.get(index);
     if (asset === undefined) return own(index, version, withdrawn);
-    return assetItem(asset, asset.generated ? own(index, version, false) : null, shape, withdrawn);
+    if (!asset.generated) return assetItem(asset, null, shape, withdrawn);
+    // Channel identifiers are told of in variants, which a lean item has not.
+    const full = asset.channelIds.size > 0 ? withVariants(index, version, false) : null;
+    return assetItem(asset, { text: own(index, version, false), full }, shape, withdrawn);
   };
 }
 
