@@ -28,8 +28,16 @@ function valuesOf(pattern: readonly string[], segments: readonly string[]): Reco
 /** The first operation that fits counts: fixed segments go before `:name` ones. */
 export function createRouter(operations: readonly Operation[]): (method: string, path: string) => Route {
   const entries = operations.map((operation) => ({ operation, pattern: operation.path.split('/') }));
+  // Of a PUT, a value that is empty is absent where the path without it is known: `/v4/assets/` is `/v4/assets`.
+  const absent = new Set(
+    operations.flatMap(({ method, path }) => {
+      const without = /^(.*)\/:\w+$/.exec(path)?.[1];
+      const known = method === 'PUT' && operations.some((other) => other.method === method && other.path === without);
+      return known ? [`${method} ${without}/`] : [];
+    }),
+  );
   return (method, path) => {
-    const segments = path.split('/');
+    const segments = (absent.has(`${method} ${path}`) ? path.slice(0, -1) : path).split('/');
     let status: 404 | 405 = 404;
     for (const { operation, pattern } of entries) {
       const values = valuesOf(pattern, segments);

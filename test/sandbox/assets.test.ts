@@ -1,5 +1,7 @@
+import { request } from 'undici';
 import { describe, expect, it } from 'vitest';
 import { canonicalIsbn, isIsbn } from '../../src/sandbox/isbn.ts';
+import { SANDBOX_DEFAULTS } from '../../src/sandbox/options.ts';
 import { NEW, put, send } from './assets-client.ts';
 import { getPage, sandboxFor } from './client.ts';
 
@@ -180,6 +182,23 @@ describe('2.1 asset request', () => {
     expect((await put(sandbox, 'L-1', { author_last_name: 'Suzuki' })).body.author_name).toBe('Mei Okonkwo');
     expect((await put(sandbox, 'L-1', { ...both, author_name: 'M. O.' })).body.author_name).toBe('M. O.');
   });
+});
+
+it('4.1: a vbid that is empty is absent, and one is generated', async () => {
+  const sandbox = await sandboxFor({ items: 0 });
+  const { status, body } = await put(sandbox, '', NEW);
+  expect([status, isIsbn(body.vbid)]).toEqual([200, true]);
+});
+
+it('7: a body that is not UTF-8 is refused, not kept damaged', async () => {
+  const sandbox = await sandboxFor({ items: 0 });
+  const { url } = sandbox;
+  const response = await request(`${url}/v4/assets/L-1`, {
+    method: 'PUT',
+    headers: { [SANDBOX_DEFAULTS.apiKeyHeader]: SANDBOX_DEFAULTS.apiKey, accept: 'application/json' },
+    body: Buffer.from('{"imprint_id":3,"title":"Caf\xe9"}', 'latin1'),
+  });
+  expect([response.statusCode, await response.body.text()]).toEqual([422, expect.stringContaining('no UTF-8')]);
 });
 
 describe('2.1.1 identifiers', () => {

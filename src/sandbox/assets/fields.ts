@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import { isIP } from 'node:net';
 import { z } from 'zod';
 import { isPublic } from '../../address.ts';
@@ -166,6 +167,8 @@ export interface Reading {
 
 /** @returns the members that were sent, or what is wrong with them (422) */
 export function readAssetRequest(body: Buffer, { creates, allowPrivateCallbacks }: Reading): AssetRequest | string[] {
+  // Else bytes that are no text would be kept as U+FFFD.
+  if (!isUtf8(body)) return ['body: no UTF-8'];
   let sent: unknown;
   try {
     sent = JSON.parse(body.toString());
