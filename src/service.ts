@@ -8,6 +8,16 @@ export interface Service {
   stop(): Promise<void>;
 }
 
+/** `failed` of a service whose work is `running`: never ends where that ends well. */
+export function failureOf(running: Promise<void>): Promise<never> {
+  const failed = new Promise<never>((_, reject) => {
+    running.catch(reject);
+  });
+  // Nobody may be watching; then a failure must not count as one that nobody looks at.
+  failed.catch(() => {});
+  return failed;
+}
+
 /** Stops services in the reverse order of their start: what feeds others goes first. All are stopped, whatever fails. */
 export async function stopAll(services: readonly Service[]): Promise<void> {
   const errors: unknown[] = [];

@@ -47,7 +47,7 @@ export function reconcile(store: Store, sink: SinkRow, mark: Mark | null, nowMs:
 }
 
 /** A mirror that was restored from a backup has fewer changes than the sink, or others under the same numbers. */
-function isOfAnotherFuture({ changes }: Store, { cursor, at }: Mark): boolean {
+export function isOfAnotherFuture({ changes }: Store, { cursor, at }: Mark): boolean {
   if (cursor > changes.lastSeq()) return true;
   const recordedAt = at === 0 ? undefined : changes.timeOf(cursor);
   return recordedAt !== undefined && recordedAt !== at;

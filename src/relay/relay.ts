@@ -2,7 +2,7 @@ import { setMaxListeners } from 'node:events';
 import type { Clock } from '../clock.ts';
 import { CatchwordError, messageOf } from '../errors.ts';
 import type { Logger } from '../log.ts';
-import type { Service } from '../service.ts';
+import { failureOf, type Service } from '../service.ts';
 import type { Store } from '../store/store.ts';
 import { holdLease } from '../sync/hold-lease.ts';
 import { feedSink } from './feed-sink.ts';
@@ -66,9 +66,13 @@ export function startRelay({ store, sinks, clock, log, source }: RelayOptions): 
 
   async function run(): Promise<void> {
     let standsBy = false;
+    const serve = (epoch: number): Promise<void> => {
+      standsBy = false;
+      return feedAll(epoch);
+    };
     while (!stopping.signal.aborted) {
       try {
-        await holdLease(store.relayLease, clock, log, feedAll);
+        await holdLease(store.relayLease, clock, log, serve);
         // Without sinks there is nothing to do but to be, once, the one that says so: another relay may have some.
         if (sinks.length === 0) return;
       } catch (error) {
@@ -84,13 +88,9 @@ export function startRelay({ store, sinks, clock, log, source }: RelayOptions): 
   }
 
   const running = run();
-  const failed = new Promise<never>((_, reject) => {
-    running.catch(reject);
-  });
-  failed.catch(() => {});
   return {
     name: 'relay',
-    failed,
+    failed: failureOf(running),
     stop: async () => {
       stopping.abort();
       const timer = setTimeout(() => giveUp.abort(), GRACE_MS);

@@ -2,7 +2,7 @@ import type { Run } from '../catalog/run.ts';
 import type { Clock } from '../clock.ts';
 import { CatchwordError, messageOf } from '../errors.ts';
 import type { Logger } from '../log.ts';
-import type { Service } from '../service.ts';
+import { failureOf, type Service } from '../service.ts';
 import type { Store } from '../store/store.ts';
 import type { Keeper } from '../sync/keeper.ts';
 import type { RunRequest } from '../sync/start-run.ts';
@@ -102,13 +102,9 @@ export function startRunDesk({ keeper, store, clock, log }: RunDeskOptions): Run
   }
 
   const running = loop();
-  const failed = new Promise<never>((_, reject) => {
-    running.catch(reject);
-  });
-  failed.catch(() => {});
   return {
     name: 'run desk',
-    failed,
+    failed: failureOf(running),
     submit,
     stop: async () => {
       stopping.abort();

@@ -92,6 +92,18 @@ it('a mirror that was restored from a backup, and has grown since, is not taken 
   expect(store.seqs()).toEqual([1, 2, 3, 4, 5]);
 });
 
+it('nor where all that the store misses is parked', async () => {
+  const { bench, store } = setUp();
+  store.poison.add(2);
+  await fed({ bench, store }, () => bench.change(books(2, 1)));
+  expect(parked(bench)).toEqual([[2, 'refused']]);
+  await bench.stop();
+  store.rows = store.rows.map((row) => ({ ...row, mark: { ...row.mark, at: row.mark.at - 60_000 } }));
+  bench.start(store.config());
+  await until('it stops', () => bench.sink().state === 'stopped');
+  expect(bench.sink().error).toContain('a later state of this mirror');
+});
+
 it('what is parked stays parked under another name, or at another address, of the same store', async () => {
   const { bench, store } = setUp();
   store.poison.add(2);
