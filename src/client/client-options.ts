@@ -8,7 +8,7 @@ export type ClientSettings = Pick<
   SourceConfig,
   | ('baseUrl' | 'apiKey' | 'accessToken' | 'apiKeyHeader' | 'accessTokenHeader' | 'userReference' | 'tokenStore')
   | ('requestTimeoutMs' | 'concurrency' | 'rateLimit' | 'usersSuffix' | 'booksPath' | 'packagesPath' | 'lookupPath')
-  | ('pageParam' | 'perPageParam' | 'currencyParam' | 'includeDetails' | 'currency')
+  | ('pageParam' | 'perPageParam' | 'untilParam' | 'currencyParam' | 'includeDetails' | 'currency')
 >;
 
 export interface ClientOptions {
@@ -39,9 +39,10 @@ export interface ClientOptions {
   readonly lookupPath?: string | undefined;
   /** Behind `/v3/users` and `/v3/users/reset_access`: default `.xml`; `off` for none. */
   readonly usersSuffix?: string | undefined;
-  /** Names of the catalog's parameters, which the interface does not show. Defaults `page`, `per_page`, `currency`. */
+  /** Names of the catalog's parameters, not shown by the interface: `page`, `per_page`, `until`, `currency` by default. */
   readonly pageParam?: string | undefined;
   readonly perPageParam?: string | undefined;
+  readonly untilParam?: string | undefined;
   readonly currencyParam?: string | undefined;
 }
 
@@ -65,6 +66,7 @@ const SHAPE = {
   usersSuffix: OPTIONS.usersSuffix.schema.prefault(OPTIONS.usersSuffix.fallback),
   pageParam: OPTIONS.pageParam.schema.default(OPTIONS.pageParam.fallback),
   perPageParam: OPTIONS.perPageParam.schema.default(OPTIONS.perPageParam.fallback),
+  untilParam: OPTIONS.untilParam.schema.default(OPTIONS.untilParam.fallback),
   currencyParam: OPTIONS.currencyParam.schema.default(OPTIONS.currencyParam.fallback),
 } satisfies Record<keyof ClientOptions, z.ZodType>;
 

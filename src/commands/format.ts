@@ -1,6 +1,7 @@
 import Table from 'cli-table3';
 import pc from 'picocolors';
 import { CatchwordError } from '../errors.ts';
+import { parseIsoTime } from '../iso-time.ts';
 import type { CommandContext } from './context.ts';
 
 const NUMBER = new Intl.NumberFormat('en-US');
@@ -86,13 +87,13 @@ export function wholeNumber(name: string, min: number, max = Number.MAX_SAFE_INT
 }
 
 /**
- * A moment given on the command line, as milliseconds since 1970.
+ * A moment given on the command line, UTC where it names no zone, as milliseconds since 1970.
  * @throws CatchwordError USAGE
  */
 export function isoMoment(name: string): (value: string) => number {
   return (value) => {
-    const ms = /^\d{4}-\d\d-\d\d/.test(value) ? Date.parse(value) : Number.NaN;
-    if (!Number.isNaN(ms)) return ms;
+    const ms = parseIsoTime(value);
+    if (ms !== null) return ms;
     throw new CatchwordError('USAGE', `${name}: ${JSON.stringify(value)} is not a time`, {
       hint: 'ISO 8601 is needed, such as 2026-11-20T02:00:00Z.',
     });

@@ -52,7 +52,7 @@ export function syncCommand(context: CommandContext): Command {
   return new Command('sync')
     .description('one run now, then exit: what changed since the last one, or everything where there was none')
     .option('--full', 'read the whole catalog')
-    .option('--from <time>', 'read what changed since this time (ISO 8601)', isoMoment('--from'))
+    .option('--from <time>', 'read what changed since this time (ISO 8601; UTC without a zone)', isoMoment('--from'))
     .option('--dry-run', 'print what the run would create, change and remove; write nothing')
     .option('--json', 'print the run as one JSON document')
     .action(async (options: { full?: boolean; from?: number; dryRun?: boolean; json?: boolean }) => {

@@ -10,7 +10,7 @@ import { withDeadline } from './deadline.ts';
 import { usableMark } from './mark.ts';
 import { createMeter } from './meter.ts';
 import { type Batch, type ReadOptions, readBatch, sinkEvent } from './read-log.ts';
-import { isOfAnotherFuture, reconcile } from './reconcile.ts';
+import { isOfThisHistory, reconcile } from './reconcile.ts';
 import { type SinkConfig, withoutSecrets } from './settings.ts';
 import { isSinkError, type Mark, type Sink, SinkError, type SinkEvent } from './sink.ts';
 
@@ -139,9 +139,8 @@ export async function feedSink(options: FeedOptions, stopping: AbortSignal, sign
 
   /** Whether all between what the sink knows of and what it has confirmed was not for it: parked, or given up. */
   function isUpTo(sink: SinkRow, target: Sink, mark: Mark): boolean {
-    const { incarnation, generation, cursor } = mark;
-    if (incarnation !== store.incarnation || generation < sink.beganGeneration || cursor >= sink.cursor) return false;
-    if (isOfAnotherFuture(store, mark)) return false;
+    const { cursor } = mark;
+    if (!isOfThisHistory(store, mark) || mark.generation < sink.beganGeneration || cursor >= sink.cursor) return false;
     // Those that were set free come by themselves.
     const apart = store.sinks.freed(sink.id, 'ready').map(({ seq }) => seq);
     for (let at = cursor; at < sink.cursor; ) {

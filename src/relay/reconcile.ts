@@ -20,9 +20,9 @@ export interface Reconciled {
 export function reconcile(store: Store, sink: SinkRow, mark: Mark | null, nowMs: number): Reconciled {
   const { generation, cursor } = sink;
   if (mark === null) return adopt(store, sink, generation, cursor);
-  const elsewhere = mark.incarnation !== store.incarnation;
-  if (elsewhere || isOfAnotherFuture(store, mark)) {
+  if (!isOfThisHistory(store, mark)) {
     if (!sink.takeOver) {
+      const elsewhere = mark.incarnation !== store.incarnation;
       const whose = elsewhere ? 'another mirror' : 'a later state of this mirror (it was restored from a backup?)';
       throw new CatchwordError('SINK_CONFLICT', `${sink.address} was fed by ${whose}`, {
         hint: `To replace what is there: npx catchword sink replay ${sink.name}, then: npx catchword sink resume ${sink.name}.`,
@@ -46,11 +46,11 @@ export function reconcile(store: Store, sink: SinkRow, mark: Mark | null, nowMs:
   return adopt(store, sink, Math.max(generation, mark.generation), mark.cursor);
 }
 
-/** A mirror that was restored from a backup has fewer changes than the sink, or others under the same numbers. */
-export function isOfAnotherFuture({ changes }: Store, { cursor, at }: Mark): boolean {
-  if (cursor > changes.lastSeq()) return true;
-  const recordedAt = at === 0 ? undefined : changes.timeOf(cursor);
-  return recordedAt !== undefined && recordedAt !== at;
+/** Another mirror's changes are not; one that was restored from a backup has fewer, or others under the same numbers. */
+export function isOfThisHistory({ changes, incarnation }: Store, mark: Mark): boolean {
+  if (mark.incarnation !== incarnation || mark.cursor > changes.lastSeq()) return false;
+  const recordedAt = mark.at === 0 ? undefined : changes.timeOf(mark.cursor);
+  return recordedAt === undefined || recordedAt === mark.at;
 }
 
 /** Of what was set free, what the sink has by its own word is delivered; what it has lost since is ready again. */

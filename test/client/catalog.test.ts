@@ -51,6 +51,15 @@ describe('catalog', () => {
     }
   });
 
+  it('4.4: until reads what changed up to a time, in the parameter that is configured', async () => {
+    const { client, asked } = await talk(() => ({ body: page(1, 1, ['a']) }), { untilParam: 'before' });
+    await client.catalog.products({ from: '2026-11-20', until: '2026-11-20T02:00:00Z', perPage: 2 }).next();
+    expect(asked[0]?.url).toBe(
+      '/v4/products?page=1&per_page=2&from=2026-11-20T00%3A00%3A00.000Z&before=2026-11-20T02%3A00%3A00.000Z',
+    );
+    expect((await failure(client.catalog.products({ until: 'today' }).next())).message).toBe('until is no time');
+  });
+
   it('an item that cannot be used is told of, and the others come', async () => {
     const body = { ...page(1, 1, ['a']), num_items: 2, items: [{ title: 'no vbid' }, { vbid: 'a' }] };
     const { client } = await talk(() => ({ body }));

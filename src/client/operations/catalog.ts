@@ -2,6 +2,7 @@ import type { Envelope, Page, Window } from '../../catalog/page.ts';
 import type { Product } from '../../catalog/product.ts';
 import { validateLookup, validatePage } from '../../catalog/validate-page.ts';
 import { CatchwordError } from '../../errors.ts';
+import { parseIsoTime } from '../../iso-time.ts';
 import type { Caller } from '../caller.ts';
 import { pathPart } from '../path-part.ts';
 import type { CallOptions } from '../v4-call.ts';
@@ -15,8 +16,10 @@ export interface CatalogOptions extends CallOptions {
 }
 
 export interface ProductsOptions extends CatalogOptions {
-  /** Only what changed since then: a Date, or an ISO 8601 time. Default: all of the catalog. */
+  /** Only what changed since then: a Date, or an ISO 8601 time, UTC without a zone. Default: all. */
   readonly from?: Date | string | undefined;
+  /** Only what changed until then, as `from`. Its parameter's name is not shown: `untilParam`. Default: until now. */
+  readonly until?: Date | string | undefined;
   /** Products a page, 1 to 1000; default 1000. */
   readonly perPage?: number | undefined;
 }
@@ -46,15 +49,21 @@ export interface Catalog {
 const PATH = '/v4/products';
 const MAX_PER_PAGE = 1_000;
 
+/** Milliseconds since 1970; null: no limit. */
+interface Range {
+  readonly from: number | null;
+  readonly until: number | null;
+}
+
 function usage(message: string, hint: string): CatchwordError {
   return new CatchwordError('USAGE', message, { hint });
 }
 
-function startOf(from: ProductsOptions['from']): number | null {
-  if (from === undefined) return null;
-  const ms = from instanceof Date ? from.getTime() : /^\d{4}-\d\d-\d\d/.test(from) ? Date.parse(from) : Number.NaN;
-  if (!Number.isNaN(ms)) return ms;
-  throw usage('from is no time', 'Give a Date, or an ISO 8601 time such as 2026-11-20T02:00:00Z.');
+function timeOf(name: 'from' | 'until', time: Date | string | undefined): number | null {
+  if (time === undefined) return null;
+  const ms = time instanceof Date ? time.getTime() : parseIsoTime(time);
+  if (ms !== null && !Number.isNaN(ms)) return ms;
+  throw usage(`${name} is no time`, 'Give a Date, or an ISO 8601 time such as 2026-11-20T02:00:00Z.');
 }
 
 function pageSize(perPage = MAX_PER_PAGE): number {
@@ -77,8 +86,9 @@ export function createCatalog(caller: Caller, defaults: CatalogSettings): Catalo
     return caller.json({ method: 'GET', path, query, signal, token: true, repeatable: true });
   }
 
-  async function readPage(window: Window, from: number | null, options: ProductsOptions): Promise<ProductsPage> {
-    const { text, headers } = await get(PATH, windowQuery(settingsFor(options), { window, from }), options.signal);
+  async function readPage(window: Window, range: Range, options: ProductsOptions): Promise<ProductsPage> {
+    const query = windowQuery(settingsFor(options), { window, ...range });
+    const { text, headers } = await get(PATH, query, options.signal);
     const { envelope, products, rejected } = validatePage(text, window);
     const sourceTime = sourceDate(headers);
     return { ...envelope, products: products.filter((product) => product !== null), rejected, sourceTime };
@@ -86,10 +96,10 @@ export function createCatalog(caller: Caller, defaults: CatalogSettings): Catalo
 
   return {
     products: async function* (options = {}) {
-      const from = startOf(options.from);
+      const range = { from: timeOf('from', options.from), until: timeOf('until', options.until) };
       const perPage = pageSize(options.perPage);
       for (let page = 1, pages = 1; page <= pages; page++) {
-        const read = await readPage({ page, perPage }, from, options);
+        const read = await readPage({ page, perPage }, range, options);
         yield read;
         // It may have grown, or shrunk, since the last page.
         pages = read.totalPages;

@@ -5,7 +5,7 @@ import type { Transport } from '../transport.ts';
 
 export type ProductSettings = Pick<
   SourceConfig,
-  'pageParam' | 'perPageParam' | 'currencyParam' | 'includeDetails' | 'currency' | 'lookupPath'
+  'pageParam' | 'perPageParam' | 'untilParam' | 'currencyParam' | 'includeDetails' | 'currency' | 'lookupPath'
 >;
 
 /** The answer's `Date`, milliseconds since 1970; null where it is absent or unreadable. */
@@ -26,13 +26,14 @@ export function detailQuery(
 /** Query of `GET /v4/products` (interface, section 4.4). */
 export function windowQuery(
   settings: Omit<ProductSettings, 'lookupPath'>,
-  { window, from }: Pick<FetchTask, 'window' | 'from'>,
+  { window, from, until = null }: Pick<FetchTask, 'window' | 'from'> & { readonly until?: number | null },
 ): URLSearchParams {
   const query = new URLSearchParams({
     [settings.pageParam]: String(window.page),
     [settings.perPageParam]: String(window.perPage),
   });
   if (from !== null) query.set('from', new Date(from).toISOString());
+  if (until !== null) query.set(settings.untilParam, new Date(until).toISOString());
   for (const [name, value] of detailQuery(settings)) query.set(name, value);
   return query;
 }
