@@ -124,6 +124,6 @@ describe('the page of the interface', () => {
 
   it('counts right', () => {
     const tests = new Set(RULES.flatMap((rule) => rule.tests));
-    expect(sectionOf('Count')).toContain(`\n${RULES.length} rules, ${tests.size} tests, ${GAPS.length} gaps.\n`);
+    expect(sectionOf('Count')).toContain(`\n${RULES.length} rules, ${tests.size} tests; gaps: ${GAPS.length}.\n`);
   });
 });

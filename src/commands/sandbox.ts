@@ -23,6 +23,7 @@ interface Flags {
   readonly users: number;
   readonly db?: string;
   readonly allowPrivateCallbacks?: true;
+  readonly strict?: true;
   readonly json?: true;
 }
 
@@ -128,6 +129,7 @@ export function sandboxCommand(context: CommandContext): Command {
     .addOption(option('--users <n>', 'reference users at the start', whole('--users', 10_000_000)).default(users))
     .option('--db <file>', 'keep what is written, for the next start with the same seed, items and users')
     .option('--allow-private-callbacks', 'call a callback_url in the own network too')
+    .option('--strict', 'refuse requests without the Accept and Content-Type that the interface names')
     .option('--json', 'print one JSON document')
     .action(async (flags: Flags) => {
       const sandbox = await startSandbox({
@@ -144,6 +146,7 @@ export function sandboxCommand(context: CommandContext): Command {
         users: flags.users,
         db: flags.db ?? null,
         allowPrivateCallbacks: flags.allowPrivateCallbacks ?? false,
+        strict: flags.strict ?? false,
         clock: context.clock,
       });
       const about = introduction(sandbox, flags);

@@ -4,10 +4,8 @@ import type { Directory, Members } from './accounts-directory.ts';
 import { CODE_USES, expiresAt, LICENSE_TYPES } from './accounts-licenses.ts';
 import { type Answer, errorAnswer } from './answer.ts';
 import { KEY_WITHOUT_CATALOG } from './authentication.ts';
-import type { Control } from './control.ts';
+import { type Control, taking, text } from './control.ts';
 
-/** No controls and no halves of surrogates: they could not be written in XML. */
-const text = z.string().regex(/^[^\p{Cc}\p{Cs}\ufffe\uffff]*$/u, 'holds a character that XML cannot hold');
 const name = text.min(1);
 const whose = { reference: name.optional(), guid: name.optional() };
 
@@ -119,15 +117,4 @@ export function accountControls(
 
 function done(body: object): Answer {
   return { status: 200, body: JSON.stringify(body) };
-}
-
-function taking<T>(schema: z.ZodType<T>, act: (asked: T) => Answer): Control {
-  return (body) => {
-    const asked = schema.safeParse(body);
-    if (asked.success) return act(asked.data);
-    return errorAnswer(
-      422,
-      ...asked.error.issues.map(({ path, message }) => `${path.join('.') || 'body'}: ${message}`),
-    );
-  };
 }

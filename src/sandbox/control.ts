@@ -6,6 +6,8 @@ import type { Catalog } from './catalog.ts';
 import { itemsFor, type Shelf } from './operations/products.ts';
 import { readBody } from './read-body.ts';
 
+/** No controls and no halves of surrogates: they could not be written in XML. */
+export const text = z.string().regex(/^[^\p{Cc}\p{Cs}\ufffe\uffff]*$/u, 'holds a character that XML cannot hold');
 const count = z.int().min(0).optional();
 const mutationBody = z.strictObject({ create: count, update: count, remove: count, seed: z.int().optional() });
 
@@ -16,18 +18,26 @@ const PIECE = 1000;
 /** Changes what the sandbox holds, as the body asks, which is parsed from JSON. Not part of the interface. */
 export type Control = (body: unknown) => Answer;
 
+/** A control whose body is judged first. */
+export function taking<T>(schema: z.ZodType<T>, act: (asked: T) => Answer): Control {
+  return (body) => {
+    const asked = schema.safeParse(body);
+    if (asked.success) return act(asked.data);
+    const issues = asked.error.issues.map(({ path, message }) => `${path.join('.') || 'body'}: ${message}`);
+    return errorAnswer(422, ...issues);
+  };
+}
+
 /** `POST /_sandbox/mutate` with `{"create":n,"update":n,"remove":n,"seed":s}`, each optional; answers the counts. */
 export function mutation(catalog: Catalog): Control {
-  return (body) => {
-    const asked = mutationBody.safeParse(body);
-    if (!asked.success) return errorAnswer(422, ...z.prettifyError(asked.error).split('\n'));
+  return taking(mutationBody, (asked) => {
     try {
-      return { status: 200, body: JSON.stringify(catalog.mutate(asked.data)) };
+      return { status: 200, body: JSON.stringify(catalog.mutate(asked)) };
     } catch (error) {
       if (error instanceof CatchwordError) return errorAnswer(422, messageOf(error));
       throw error;
     }
-  };
+  });
 }
 
 /** @returns the request's body as parsed from JSON, or the answer that refuses it */

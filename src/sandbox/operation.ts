@@ -27,6 +27,8 @@ export interface Operation {
   readonly token: boolean | 'any';
   /** In which language answers and errors are. */
   readonly format: 'json' | 'xml';
+  /** A header that the interface names besides those of section 5; its value: `application/json`. */
+  readonly names?: 'accept' | 'content-type';
   readonly query?: z.ZodType;
   readonly request?: z.ZodType;
   readonly response?: z.ZodType;

@@ -43,6 +43,8 @@ export interface SandboxOptions {
   readonly callbackRetryMs: number;
   /** Whether a `callback_url` may be an address in the own network. */
   readonly allowPrivateCallbacks: boolean;
+  /** Whether requests without the `Accept` and `Content-Type` that the interface names are refused. */
+  readonly strict: boolean;
   /** The journal that keeps what was written; null: nothing outlives the sandbox. */
   readonly db: string | null;
   readonly clock: Clock;
@@ -71,6 +73,7 @@ export const SANDBOX_DEFAULTS: SandboxOptions = {
   ingestionMs: 2000,
   callbackRetryMs: 1000,
   allowPrivateCallbacks: false,
+  strict: false,
   db: null,
   clock: systemClock,
 };

@@ -4,9 +4,10 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { CatchwordError, messageOf } from '../errors.ts';
 import { type Answer, errorAnswer, refusalAnswer } from './answer.ts';
+import { createArranged } from './arranged.ts';
 import type { Catalog, Mutation } from './catalog.ts';
 import { churn } from './churn.ts';
-import { readControl, truth } from './control.ts';
+import { type Control, readControl, truth } from './control.ts';
 import { type Keeping, keepHoldings } from './keeping.ts';
 import { openApiDocument } from './operations/openapi.ts';
 import { SANDBOX_DEFAULTS, type SandboxOptions } from './options.ts';
@@ -25,7 +26,7 @@ export interface Sandbox {
 }
 
 /** `/_sandbox/…`: not part of the interface; never limited, delayed, damaged or logged. */
-function controlHandler({ holdings: { shelf, controls }, record }: Keeping, log: RequestLog): Handle {
+function controlHandler({ holdings: { shelf, controls }, record }: Keeping, arrange: Control, log: RequestLog): Handle {
   const send = (response: ServerResponse, { status, body }: Answer) => {
     response.writeHead(status, { 'Content-Type': 'application/json' }).end(body);
   };
@@ -40,6 +41,9 @@ function controlHandler({ holdings: { shelf, controls }, record }: Keeping, log:
         response,
         record({ kind: 'control', path, body: read.body }, () => act(read.body)),
       );
+    } else if (operation === 'POST /_sandbox/answer') {
+      const read = await readControl(request);
+      send(response, 'status' in read ? read : arrange(read.body));
     } else if (operation === 'GET /_sandbox/requests') {
       send(response, { status: 200, body: JSON.stringify(log.entries()) });
     } else if (operation === 'GET /_sandbox/truth') {
@@ -70,8 +74,9 @@ export async function startSandbox(given: Partial<SandboxOptions> = {}): Promise
     record({ kind: 'control', path: '/_sandbox/mutate', body }, () => holdings.shelf.catalog.mutate(body));
   // What tests change by hand is kept as well.
   const catalog: Catalog = Object.create(holdings.shelf.catalog, { mutate: { value: mutate } });
-  const service = serviceHandler({ ...holdings, record, signal }, options);
-  const control = controlHandler(keeping, service.log);
+  const arranged = createArranged(holdings.operations);
+  const service = serviceHandler({ ...holdings, record, arranged, signal }, options);
+  const control = controlHandler(keeping, arranged.control, service.log);
   let url = '';
   const description = () => JSON.stringify(openApiDocument(holdings.operations, { ...options, url }));
 

@@ -1,8 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type Answer, errorAnswer, faultAnswer, refusalAnswer, sendAnswer } from './answer.ts';
+import type { Arranged } from './arranged.ts';
 import { authentication, type TokenState } from './authentication.ts';
 import type { RecordChange } from './change.ts';
 import { type FaultKind, parseFaults } from './faults.ts';
+import { headerRefusal } from './named-headers.ts';
 import type { Operation } from './operation.ts';
 import type { SandboxOptions } from './options.ts';
 import { createRateLimiter } from './rate-limit.ts';
@@ -31,6 +33,7 @@ export interface Service {
   readonly operations: readonly Operation[];
   readonly tokenState: (token: string) => TokenState;
   readonly record: RecordChange;
+  readonly arranged: Pick<Arranged, 'due'>;
   readonly signal: AbortSignal;
 }
 
@@ -41,11 +44,11 @@ type Pending =
 
 /**
  * The operations of the interface over HTTP. In this order: arrival is noted, then the rate limit, the route, the
- * headers, the body, the latency, the fault, the operation.
+ * headers, what was arranged, the body, the latency, the fault, the operation.
  */
 export function serviceHandler(service: Service, options: SandboxOptions): { handle: Handle; log: RequestLog } {
   const { clock, latencyMs, slowBodyMs } = options;
-  const { record, signal } = service;
+  const { record, arranged, signal } = service;
   const log = createRequestLog();
   const admit = options.rateLimit === null ? () => null : createRateLimiter(options.rateLimit);
   const route = createRouter(service.operations);
@@ -66,6 +69,8 @@ export function serviceHandler(service: Service, options: SandboxOptions): { han
     const { operation, values } = found;
     const caller = authenticate(request.headers, operation);
     if ('status' in caller) return { refusal: caller };
+    const refusal = (options.strict ? headerRefusal(request.headers, operation) : null) ?? arranged.due(operation);
+    if (refusal !== null) return { refusal };
     const number = operation.faults ? ++struck : 0;
     const fault = operation.faults ? chooseFault(number) : null;
     const body = await readBody(request, MAX_BODY_BYTES);

@@ -1,12 +1,14 @@
 import { request } from 'undici';
 import { describe, expect, it } from 'vitest';
+import { OTHER_READER } from '../../src/sandbox/accounts-directory.ts';
 import { xmlAnswer } from '../../src/sandbox/answer.ts';
-import { authentication, type TokenState } from '../../src/sandbox/authentication.ts';
+import { authentication, KEY_WITHOUT_CATALOG, type TokenState } from '../../src/sandbox/authentication.ts';
 import type { Operation } from '../../src/sandbox/operation.ts';
 import { SANDBOX_DEFAULTS } from '../../src/sandbox/options.ts';
 import { createRouter } from '../../src/sandbox/router.ts';
 import { readXml } from '../../src/xml/read.ts';
 import { CREDENTIALS, sandboxFor } from './client.ts';
+import { exchange, rootOf } from './exchange.ts';
 
 function operation(method: Operation['method'], path: string): Operation {
   const operate = () => xmlAnswer(200, { name: 'done' });
@@ -66,6 +68,17 @@ describe('5 authentication', () => {
     const unknown = authenticate({ [key]: 'SANDBOXKEY', [token]: 'never seen' }, json);
     expect(unknown).toMatchObject({ status: 403, body: expect.not.stringContaining('601') });
   });
+});
+
+it('5: its keys are of upper-case letters and digits, tokens of lower-case ones', async () => {
+  const { apiKey, otherApiKey, accessToken } = SANDBOX_DEFAULTS;
+  for (const key of [apiKey, otherApiKey, KEY_WITHOUT_CATALOG]) expect(key).toMatch(/^[0-9A-Z]+$/);
+  const sandbox = await sandboxFor({ items: 0, users: 1 });
+  const asked = '<credentials><credential reference="user-0000001"/></credentials>';
+  const verified = rootOf(await exchange(sandbox, 'POST /v3/credentials.xml', asked)).children[0];
+  for (const token of [accessToken, OTHER_READER.accessToken, verified?.attributes.get('access-token')]) {
+    expect(token).toMatch(/^[0-9a-z]+$/);
+  }
 });
 
 describe('bodies', () => {

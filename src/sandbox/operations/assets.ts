@@ -66,6 +66,7 @@ export function assetOperations(library: Library): Operation[] {
     section: '4.1',
     token: false,
     format: 'json',
+    names: 'accept',
     request: assetUpdate,
     response: assetResponseSchema,
   } as const;

@@ -168,6 +168,7 @@ export function productOperations(shelf: Shelf): Operation[] {
       summary: 'Read all products, or the updates since a time',
       query: pageQuery,
       response: envelope,
+      names: 'content-type',
       faults: true,
       operate: kept(({ params, fault }) => listProducts(shelf, params, fault)),
     },
