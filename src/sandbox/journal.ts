@@ -1,5 +1,14 @@
 import { isUtf8 } from 'node:buffer';
-import { appendFileSync, closeSync, fchmodSync, ftruncateSync, openSync, readFileSync, realpathSync } from 'node:fs';
+import {
+  appendFileSync,
+  closeSync,
+  fchmodSync,
+  fstatSync,
+  ftruncateSync,
+  openSync,
+  readFileSync,
+  realpathSync,
+} from 'node:fs';
 import { z } from 'zod';
 import { CatchwordError, messageOf } from '../errors.ts';
 import type { Change } from './change.ts';
@@ -86,6 +95,11 @@ function open(path: string): Opened {
     fd = openSync(path, 'a+', 0o600);
   } catch (cause) {
     throw unusable(path, messageOf(cause), 'Name a file in a folder that exists and can be written.', cause);
+  }
+  // Of a device, such as /dev/null, the mode that is set below would be everybody's.
+  if (!fstatSync(fd).isFile()) {
+    closeSync(fd);
+    throw unusable(path, 'is no regular file', 'Name another file, which is begun then.');
   }
   let release = () => {};
   try {

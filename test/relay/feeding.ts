@@ -17,6 +17,15 @@ export async function feeding<T extends SinkTarget>(
   return { bench, target, config };
 }
 
+/** The same, with a sink that has been sent `count` products. */
+export async function fed<T extends SinkTarget>(prepared: Promise<T>, count: number): ReturnType<typeof feeding<T>> {
+  const scene = await feeding(prepared);
+  scene.bench.start(scene.config);
+  scene.bench.change(books(count, 1));
+  await scene.bench.caughtUp();
+  return scene;
+}
+
 export function books(count: number, version: number): Version[] {
   return Array.from({ length: count }, (_, index) => {
     const vbid = `P${index}`;

@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { appendFileSync, readdirSync, readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -180,6 +180,15 @@ describe('--db', () => {
     const last = await sandboxFor({ ...options, ingestionMs: HOUR });
     await expect.poll(() => called).toEqual(['/made', '/left']);
     expect((await send(last, 'GET', '/vital_books/L-2')).body.build).toMatchObject({ status: 'approved' });
+  });
+
+  it("takes regular files alone: the mode of a device is everybody's", async () => {
+    const path = join(temporaryDirectory(), 'pipe');
+    execFileSync('mkfifo', ['-m', '644', path]);
+    const message = expect.stringContaining('is no regular file');
+    await expect(startSandbox({ db: path, items: 1 })).rejects.toMatchObject({ code: 'CONFIG_INVALID', message });
+    expect(statSync(path).mode & 0o777).toBe(0o644);
+    expect(readdirSync(dirname(path))).toEqual(['pipe']);
   });
 
   it('keeps nothing of a request that was refused', async () => {

@@ -1,0 +1,192 @@
+import pg from 'pg';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { until } from '../../src/relay/contract/workbench.ts';
+import { sinkConfig } from '../../src/relay/settings.ts';
+import { type PostgresServer, postgresAvailable, startPostgres } from '../support/postgres.ts';
+import { books, fed, feeding } from './feeding.ts';
+import { postgresTarget } from './targets.ts';
+
+describe.skipIf(!postgresAvailable)('postgres', () => {
+  let server: PostgresServer;
+  let client: pg.Client;
+  beforeAll(async () => {
+    server = await startPostgres({ settings: ['fsync=off'] });
+    client = new pg.Client({ connectionString: `postgres://postgres@127.0.0.1:${server.port}/postgres` });
+    await client.connect();
+  });
+  afterAll(async () => {
+    await client.end();
+    await server.stop();
+  });
+
+  it('keeps typed columns, the body as JSON, and the cursor beside the table', async () => {
+    const { bench, target, config } = await feeding(postgresTarget(server.port));
+    const body = JSON.stringify({
+      ...{
+        vbid: 'V1',
+        title: 'A "Title" \\ {1,2}',
+        kind: { name: 'book' },
+        format: 'epub',
+        publisher: { name: 'Ünï' },
+      },
+      identifiers: { print_isbn_canonical: 9780000000002, eisbn_canonical: '9780000000019' },
+      price: 10.5,
+    });
+    bench.change([{ vbid: 'V1', body }, ...books(2, 1)]);
+    bench.start(config);
+    await bench.caughtUp();
+    const { rows } = await client.query(`SELECT * FROM ${target.table} WHERE vbid = 'V1'`);
+    expect(rows).toEqual([
+      {
+        ...{ vbid: 'V1', title: 'A "Title" \\ {1,2}', kind: 'book', format: 'epub', publisher: 'Ünï' },
+        ...{ print_isbn: '9780000000002', e_isbn: '9780000000019', body: JSON.parse(body), seq: '1', removed_at: null },
+        changed_at: new Date(bench.events()[0]?.at ?? 0),
+      },
+    ]);
+    const { rows: cursors } = await client.query(`SELECT * FROM catchword_cursor WHERE table_name = $1`, [
+      `public.${target.table}`,
+    ]);
+    expect(cursors).toEqual([
+      {
+        table_name: `public.${target.table}`,
+        incarnation: bench.store.incarnation,
+        generation: '1',
+        cursor: '3',
+        at: String(bench.events()[2]?.at),
+        late: '0',
+      },
+    ]);
+  });
+
+  it('deletes what is removed, or keeps it as a tombstone', async () => {
+    for (const [options, left] of [
+      ['', []],
+      ['&removals=tombstone', [{ vbid: 'P0', seq: '2', gone: true }]],
+    ] as const) {
+      const { bench, target, config } = await feeding(postgresTarget(server.port, options));
+      bench.start(config);
+      bench.change(books(1, 1));
+      await bench.caughtUp();
+      bench.change([{ vbid: 'P0', body: null }]);
+      await bench.caughtUp();
+      const { rows } = await client.query(`SELECT vbid, seq, removed_at IS NOT NULL AS gone FROM ${target.table}`);
+      expect(rows).toEqual(left);
+      bench.change(books(1, 2));
+      await bench.caughtUp();
+      expect((await target.read()).products).toEqual(new Map([['P0', { vbid: 'P0', version: 2 }]]));
+    }
+  });
+
+  it('parks what PostgreSQL cannot hold, and nothing else', async () => {
+    const { bench, target, config } = await feeding(postgresTarget(server.port));
+    bench.change(books(40, 1));
+    bench.change([{ vbid: 'NUL', body: '{"vbid":"NUL","title":"a\\u0000b"}' }]);
+    bench.change(books(40, 2));
+    bench.start(config);
+    await bench.caughtUp();
+    expect(bench.store.sinks.parked(bench.sink().id)).toMatchObject([{ vbid: 'NUL', state: 'refused' }]);
+    expect([...(await target.read()).products]).toHaveLength(40);
+  });
+
+  it('fills a table anew that was dropped', async () => {
+    const { bench, target, config } = await fed(postgresTarget(server.port), 30);
+    await bench.stop();
+    await client.query(`DROP TABLE ${target.table}`);
+    bench.start(config);
+    bench.change(books(1, 2));
+    await until('all are there', async () => (await target.read().catch(() => null))?.products.size === 30);
+  });
+
+  it('fills a table anew that was emptied', async () => {
+    const { bench, target, config } = await fed(postgresTarget(server.port), 30);
+    await bench.stop();
+    await client.query(`TRUNCATE ${target.table}`);
+    bench.start(config);
+    bench.change(books(1, 2));
+    await until('all are there', async () => (await target.read()).products.size === 30);
+    await bench.caughtUp();
+    expect((await target.read()).products).toEqual(bench.living());
+  });
+
+  it('goes on with a table however the settings spell it', async () => {
+    const { bench, target, config } = await fed(postgresTarget(server.port), 5);
+    await bench.stop();
+    bench.change([{ vbid: 'P3', body: null }]);
+    const url = target.url.replace('table=', 'table=public.');
+    bench.start(sinkConfig({ env: 'SINK', name: config.name, url, secret: undefined }));
+    await bench.caughtUp();
+    expect((await target.read()).products).toEqual(bench.living());
+  });
+
+  it('does not mix with rows that nobody knows how old they are', async () => {
+    const { bench, target, config } = await fed(postgresTarget(server.port), 5);
+    await bench.stop();
+    // As a dump leaves it that was restored without the cursor.
+    await client.query('DELETE FROM catchword_cursor WHERE table_name = $1', [`public.${target.table}`]);
+    bench.change([{ vbid: 'P3', body: null }]);
+    bench.start(config);
+    await until('it stops', () => bench.sink().state === 'stopped');
+    expect((await target.read()).products.size).toBe(5);
+    bench.store.write(() => {
+      bench.store.sinks.replay(bench.sink().id, 0, true);
+      bench.store.sinks.setState(bench.sink().id, 'running');
+    });
+    await bench.caughtUp();
+    expect((await target.read()).products).toEqual(bench.living());
+  });
+
+  it('replaces what another mirror delivered, when it is told to', async () => {
+    const first = await feeding(postgresTarget(server.port));
+    first.bench.change(books(50, 1));
+    first.bench.start(first.config);
+    await first.bench.caughtUp();
+    await first.bench.stop();
+    const { bench, config } = await feeding(Promise.resolve({ ...first.target, remove: async () => {} }));
+    bench.change(books(3, 2));
+    bench.start(config);
+    await until('it stops', () => bench.store.sinks.get('contract')?.state === 'stopped');
+    expect((await first.target.read()).products.size).toBe(50);
+    bench.store.write(() => {
+      bench.store.sinks.replay(bench.sink().id, 0, true);
+      bench.store.sinks.setState(bench.sink().id, 'running');
+    });
+    await bench.caughtUp();
+    expect((await first.target.read()).products).toEqual(bench.living());
+  });
+
+  it('replaces what a later state of the mirror delivered, which was restored from a backup', async () => {
+    const first = await feeding(postgresTarget(server.port));
+    first.bench.start(first.config);
+    first.bench.change(books(5, 1));
+    await first.bench.caughtUp();
+    await first.bench.stop();
+    const { table } = first.target;
+    await client.query(`UPDATE catchword_cursor SET cursor = 90 WHERE table_name = 'public.${table}'`);
+    await client.query(`UPDATE ${table} SET seq = 90, body = '{"vbid":"P1","of":"a lost future"}' WHERE vbid = 'P1'`);
+    await client.query(`INSERT INTO ${table} (vbid, body, seq, changed_at) VALUES ('GHOST', '{}', 80, now())`);
+    first.bench.start(first.config);
+    await until('it stops', () => first.bench.sink().state === 'stopped');
+    expect(first.bench.sink().error).toContain('a later state of this mirror');
+    first.bench.store.write(() => {
+      first.bench.store.sinks.replay(first.bench.sink().id, 0, true);
+      first.bench.store.sinks.setState(first.bench.sink().id, 'running');
+    });
+    await first.bench.caughtUp();
+    expect((await first.target.read()).products).toEqual(first.bench.living());
+  });
+
+  it('says what is wrong with the settings, and goes on when it is mended', async () => {
+    const { bench, target, config } = await feeding(postgresTarget(server.port));
+    await client.query(`CREATE TABLE ${target.table} (vbid integer)`);
+    bench.change(books(3, 1));
+    bench.start(config);
+    await until('the failure is noted', () => bench.store.sinks.get('contract')?.error != null);
+    expect(bench.sink()).toMatchObject({
+      state: 'running',
+      error: expect.stringMatching(/^PostgreSQL: .*\(42\d+\)$/),
+    });
+    await client.query(`DROP TABLE ${target.table}`);
+    await bench.caughtUp();
+    expect((await target.read()).products).toEqual(bench.living());
+  });
+});
