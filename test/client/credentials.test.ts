@@ -94,11 +94,38 @@ describe('credentials', () => {
     }
   });
 
+  const byToken = (accessToken: string) => ({ accessToken });
+  const holder = (name: string) => `<credential guid="G-${name}" access-token="${name}"/>`;
+
+  it('come more than once without a reference: nobody is given what is another’s', async () => {
+    const error = '<error code="601" message="stale"/>';
+    for (const submissions of [['x', 'y', 'z'].map(byToken), ['G-x', 'G-y', 'G-z'].map((guid) => ({ guid }))]) {
+      for (const order of ['xxy', 'xyx', 'xyy', 'xxyy']) {
+        const left = await refused(submissions, inRoot(...order.split('').map(holder)));
+        expect(left, order).toMatchObject({
+          code: 'SERVICE_ERROR',
+          hint: expect.stringContaining('credential 3') as string,
+        });
+      }
+      const results = await verified(submissions, inRoot(holder('x'), holder('x'), holder('y'), error));
+      expect(results).toMatchObject([{ guid: 'G-x' }, { guid: 'G-y' }, { ok: false, code: 601 }]);
+    }
+    // Tokens that are new, so that no key of what was submitted is in the answer.
+    const fresh = inRoot(holder('n'), holder('n'), holder('m'));
+    expect(await refused(['x', 'y', 'z'].map(byToken), fresh)).toMatchObject({ code: 'SERVICE_ERROR' });
+  });
+
+  it('that carry an error are no success', async () => {
+    const element = '<credential reference="a" access-token="old" code="601" message="no longer valid"/>';
+    expect(await verified(['a'], inRoot(element))).toMatchObject([
+      { ok: false, code: 601, message: 'no longer valid' },
+    ]);
+  });
+
   it('without keys are taken in order, errors among them', async () => {
-    const token = (accessToken: string) => ({ accessToken });
     const fresh = '<credential guid="G" access-token="new" reference=""/>';
     const stale = '<error code="601" message="stale" reference="" guid="" email=""></error>';
-    const results = await verified([token('x'), token('y'), 'r'], inRoot(credential('r'), fresh, stale));
+    const results = await verified([byToken('x'), byToken('y'), 'r'], inRoot(credential('r'), fresh, stale));
     expect(results).toMatchObject([{ accessToken: 'new' }, { code: 601 }, { reference: 'r', guid: 'G-r' }]);
   });
 
@@ -128,6 +155,10 @@ describe('credentials', () => {
     });
     expect(await refused(['a'], { status: 400, body: golden('error-650.xml') })).toMatchObject({ serviceCode: 650 });
     expect(await refused(['a', 'b'], inRoot('<error code="470" message="x"/>'))).toMatchObject({ serviceCode: 470 });
+    for (const submissions of [['a'], ['a', 'b']]) {
+      const errors = submissions.map(() => '<error code="401" message="invalid api key"/>');
+      expect(await refused(submissions, inRoot(...errors))).toMatchObject({ code: 'SOURCE_AUTH', serviceCode: 401 });
+    }
     expect(await refused(['a'], { status: 403, body: '' })).toMatchObject({ code: 'SERVICE_FORBIDDEN', status: 403 });
     expect(await refused(['a'], '')).toMatchObject({ code: 'SERVICE_ERROR' });
   });
@@ -185,6 +216,15 @@ describe('many credentials', () => {
     const { url } = await serve(() => inRoot(credential('z')));
     const batches = verifyInBatches(connectTo(url).caller, ['a'], NEVER, 10_000);
     expect((await failure(batches.next())).hint).toContain('credential 10001 ');
+  });
+
+  it('are named where one of the requests is refused', async () => {
+    const { url, asked } = await serve(({ body }) => (asked.length === 2 ? golden('error-650.xml') : answerFor(body)));
+    const references = Array.from({ length: 10_003 }, (_, index) => `r${index}`);
+    const error = await failure(verifyCredentials(connectTo(url).caller, references, NEVER));
+    expect(error).toMatchObject({ code: 'SERVICE_INVALID', serviceCode: 650, status: 200 });
+    expect(error.message).toMatch(/^credentials 10001 to 10003: /);
+    expect(error.hint).toMatch(/\.$/);
   });
 
   it('of a stream are read no further than the batch that is asked for', async () => {

@@ -13,8 +13,10 @@ interface Element {
   readonly accessToken: string | null;
 }
 
-/** The code of a request that is malformed. */
-const MALFORMED = 650;
+/** Codes that are about the request: malformed, or HTTP's own. The service's codes from 468 to 474 are about a user. */
+function isOfRequest(code: number | undefined): boolean {
+  return code === 650 || (code !== undefined && code >= 400 && code < 600 && !(code >= 468 && code <= 474));
+}
 
 const KNOWN = ['reference', 'guid', 'access-token', 'email'];
 
@@ -36,11 +38,12 @@ function resultOf(
   submitted: CredentialSubmission,
 ): CredentialResult {
   const about = { reference: reference ?? submitted.reference ?? null, guid: guid ?? submitted.guid ?? null };
-  if (element.name === 'credential' && accessToken !== null) {
+  const said = saidByElements([element]);
+  // The token of one that carries an error is the one that is no longer valid.
+  if (element.name === 'credential' && accessToken !== null && said?.code === undefined) {
     const email = attribute(element, 'email');
     return { ok: true, ...about, accessToken, email, others: otherAttributes(element, KNOWN) };
   }
-  const said = saidByElements([element]);
   const text = said?.text || (element.name === 'error' ? '' : 'the service gave no access token');
   const message = submitted.accessToken === undefined ? text : text.replaceAll(submitted.accessToken, '[secret]');
   return { ok: false, code: said?.code ?? null, message, ...about };
@@ -74,9 +77,32 @@ function isOfAnother(found: Element, submission: CredentialSubmission, places: R
   });
 }
 
-/** Whether the elements can be taken one by one: as many as were submitted, none about another account. */
+/** An element that shares a key with one before it, and that one's place; an account may be answered more than once. */
+function doubles(elements: readonly Element[]): Map<number, number> {
+  const first = new Map(KEYS.map((key) => [key, new Map<string, number>()]));
+  const found = new Map<number, number>();
+  for (const [place, element] of elements.entries()) {
+    for (const key of KEYS) {
+      const value = element[key];
+      const before = value === null ? undefined : first.get(key)?.get(value);
+      if (before !== undefined) found.set(place, before);
+      else if (value !== null) first.get(key)?.set(value, place);
+    }
+  }
+  return found;
+}
+
+function isSame(one: CredentialSubmission | undefined, other: CredentialSubmission | undefined): boolean {
+  return KEYS.some((key) => one?.[key] !== undefined && one[key] === other?.[key]);
+}
+
+/**
+ * Whether the elements can be taken one by one: as many as were submitted, none about another account, and none twice
+ * unless it was submitted twice.
+ */
 function isInOrder(elements: readonly Element[], submissions: readonly CredentialSubmission[]): boolean {
   if (elements.length !== submissions.length) return false;
+  if ([...doubles(elements)].some(([place, before]) => !isSame(submissions[place], submissions[before]))) return false;
   const places = new Map(KEYS.map((key) => [key, new Set(submissions.flatMap((one) => one[key] ?? []))]));
   return submissions.every((submission, place) => {
     const found = elements[place];
@@ -84,7 +110,10 @@ function isInOrder(elements: readonly Element[], submissions: readonly Credentia
   });
 }
 
-/** Finds each submission's element by its keys; what is left on both sides is taken in order, if it is as many. */
+/**
+ * Finds each submission's element by its keys; what is left on both sides is taken in order, if it is as many. What comes
+ * again is never left, or one account would be given the credential of another.
+ */
 function byKeys(elements: readonly Element[], submissions: readonly CredentialSubmission[]): (Element | undefined)[] {
   const indexes = KEYS.map((key) => [key, indexed(elements, key)] as const);
   const found = submissions.map((submission) =>
@@ -92,21 +121,19 @@ function byKeys(elements: readonly Element[], submissions: readonly CredentialSu
       .map(([key, index]) => index.get(submission[key] ?? ''))
       .find((element) => element !== undefined && !contradicts(element, submission)),
   );
-  const references = new Set(found.map((element) => element?.reference ?? null));
   const taken = new Set(found);
-  const isAgain = ({ reference }: Element): boolean => reference !== null && references.has(reference);
-  const left = elements.filter((element) => !taken.has(element) && !isAgain(element));
+  const again = doubles(elements);
+  const left = elements.filter((element, place) => !taken.has(element) && !again.has(place));
   const open = submissions.flatMap((submission, place) => (found[place] === undefined ? [{ submission, place }] : []));
+  if (open.length !== left.length) return found;
   for (const [index, { submission, place }] of open.entries()) {
-    // As many are left as are wanted; or each account has its place, and this one is answered for twice.
-    const element = open.length === left.length ? left[index] : elements[place];
-    const isPlaced = open.length === left.length || elements.length === submissions.length;
-    if (isPlaced && element !== undefined && !contradicts(element, submission)) found[place] = element;
+    const element = left[index];
+    if (element !== undefined && !contradicts(element, submission)) found[place] = element;
   }
   return found;
 }
 
-/** The error of the request as a whole: 650, or errors about no account that are not one for each. */
+/** The error of the request as a whole: errors about no account whose code is about the request, or not one for each. */
 function requestError(
   elements: readonly Element[],
   others: readonly XmlElement[],
@@ -115,9 +142,9 @@ function requestError(
   origin: string,
 ): CatchwordError | undefined {
   const keyless = elements.filter((one) => one.element.name === 'error' && isKeyless(one));
-  const malformed = keyless.filter(({ element }) => saidByElements([element])?.code === MALFORMED);
+  const ofRequest = keyless.filter(({ element }) => isOfRequest(saidByElements([element])?.code));
   const isWhole = keyless.length === elements.length && elements.length !== submitted;
-  const whole = [...others, ...(isWhole ? keyless : malformed).map(({ element }) => element)];
+  const whole = [...others, ...(isWhole ? keyless : ofRequest).map(({ element }) => element)];
   const error = errorIn(whole, { ...answer, refusal: undefined }, origin);
   // The status says more than a text without a code.
   if (error !== undefined) return error.serviceCode === undefined ? (answer.refusal ?? error) : error;

@@ -15,11 +15,20 @@ const ACCEPTED = [400, 403, 404, 409, 410, 422, 468, 469, 470, 474, 601, 603, 65
 /** Codes that are about an account and not about the request. */
 const OF_ACCOUNTS = [474, 601, 603];
 
+/** Of many requests, which one was refused. */
+function placed(error: CatchwordError, first: number, last: number): CatchwordError {
+  const { code, hint = '', status, serviceCode } = error;
+  if (code !== 'SERVICE_INVALID' || first === last) return error;
+  return new CatchwordError(code, `credentials ${first} to ${last}: ${error.message}`, { hint, status, serviceCode });
+}
+
 /** A refusal of a request for one account is that account's result. */
-function asResult(error: unknown, submissions: readonly CredentialSubmission[]): CredentialResult[] {
+function asResult(error: unknown, submissions: readonly CredentialSubmission[], first: number): CredentialResult[] {
   const [only] = submissions;
-  const isResult = error instanceof CatchwordError && OF_ACCOUNTS.includes(error.serviceCode ?? 0);
-  if (!isResult || only === undefined || submissions.length > 1) throw error;
+  if (!(error instanceof CatchwordError)) throw error;
+  const isResult = OF_ACCOUNTS.includes(error.serviceCode ?? 0);
+  if (!isResult || only === undefined || submissions.length > 1)
+    throw placed(error, first, first + submissions.length - 1);
   const about = { reference: only.reference ?? null, guid: only.guid ?? null };
   return [{ ok: false, code: error.serviceCode ?? null, message: error.message, ...about }];
 }
@@ -39,7 +48,7 @@ async function verifyBatch(
   try {
     return await caller.xml(call, (answer) => credentialResults(answer, submissions, firstPosition, caller.origin));
   } catch (error) {
-    return asResult(error, submissions);
+    return asResult(error, submissions, firstPosition);
   }
 }
 
@@ -53,7 +62,7 @@ export type Submissions = Iterable<string | CredentialSubmission> | AsyncIterabl
  * @param before accounts that were verified earlier and are no part of `submissions`; errors count from there
  * @returns batches of results, each in the order of what was submitted; a 601 or 603 is a result and no exception
  * @throws CatchwordError USAGE naming the position of what may not be submitted, before its batch is sent; SOURCE_*;
- *   SERVICE_INVALID for a request that is refused as a whole (650); SERVICE_ERROR naming an account that was not answered
+ *   SERVICE_INVALID for a request that is refused as a whole (650), naming the accounts in it; SERVICE_ERROR naming an account that was not answered
  *   for; XML_INVALID; INTERRUPTED
  */
 export async function* verifyInBatches(
