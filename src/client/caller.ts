@@ -1,6 +1,7 @@
 import type { Clock } from '../clock.ts';
 import { CatchwordError, type ErrorDetails } from '../errors.ts';
 import { readXml, type XmlElement } from '../xml/read.ts';
+import { givenUp, untilEither, wasClosed } from './abort.ts';
 import { type Headers, XML_LIMITS } from './body.ts';
 import type { Pacer } from './rate.ts';
 import { serviceError } from './refusal.ts';
@@ -65,6 +66,8 @@ export interface CallerOptions {
   readonly tokens: Tokens | null;
   readonly pacer: Pacer;
   readonly clock: Clock;
+  /** Ends every call, wherever it waits; none is made afterwards. */
+  readonly closed: AbortSignal;
   /** Tries in all of what may be asked again; default 5. */
   readonly maxAttempts?: number;
 }
@@ -94,7 +97,7 @@ function parsedOrText(text: string): unknown {
 }
 
 export function createCaller(options: CallerOptions): Caller {
-  const { transport, tokens, pacer, clock, maxAttempts = MAX_ATTEMPTS } = options;
+  const { transport, tokens, pacer, clock, closed, maxAttempts = MAX_ATTEMPTS } = options;
 
   function pauseAfter(error: unknown, call: Call, attempt: number): number | null {
     if (!(error instanceof CatchwordError)) return null;
@@ -119,14 +122,21 @@ export function createCaller(options: CallerOptions): Caller {
         }
       }
     } catch (error) {
-      if (error instanceof CatchwordError || !call.signal.aborted) throw error;
-      throw new CatchwordError('INTERRUPTED', 'the request was given up');
+      throw error instanceof CatchwordError || !call.signal.aborted ? error : givenUp();
     }
   }
 
-  function ask<Result>(call: Call, once: () => Promise<Result>): Promise<Result> {
-    const work = (): Promise<Result> => patiently(call, once);
-    return call.token && tokens !== null ? withToken(tokens, call.signal, work) : work();
+  async function ask<Result>(asked: Call, once: (call: Call) => Promise<Result>): Promise<Result> {
+    try {
+      return await untilEither(asked.signal, closed, (signal) => {
+        const call = { ...asked, signal };
+        const work = (): Promise<Result> => patiently(call, () => once(call));
+        return call.token && tokens !== null ? withToken(tokens, signal, work) : work();
+      });
+    } catch (error) {
+      const isClosed = closed.aborted && error instanceof CatchwordError && error.code === 'INTERRUPTED';
+      throw isClosed ? wasClosed(transport.origin) : error;
+    }
   }
 
   /** What an answer with a good status says may repeat what was sent, as any other may. */
@@ -176,14 +186,14 @@ export function createCaller(options: CallerOptions): Caller {
 
   return {
     origin: transport.origin,
-    json: (call) =>
-      ask(call, async () => {
+    json: (asked) =>
+      ask(asked, async (call) => {
         // Without a body as well: section 4.4 asks for it.
         const answer = await transport.send({ ...call, contentType: 'application/json' });
         return reading(call, () => jsonOf(answer, call));
       }),
-    xml: (call, read) =>
-      ask(call, async () => {
+    xml: (asked, read) =>
+      ask(asked, async (call) => {
         const contentType = call.body === undefined ? undefined : XML;
         const answer = await transport.send({ ...call, contentType, accept: XML, limits: XML_LIMITS });
         return reading(call, () => read(xmlOf(answer)));

@@ -30,6 +30,7 @@ export interface Connection {
   readonly transport: Transport;
   readonly tokens: Tokens;
   readonly caller: Caller;
+  /** Ends at once what is under way, a renewal of the token among it, and takes no further calls. */
   close(): Promise<void>;
 }
 
@@ -50,9 +51,13 @@ function noToken(code: number | null, message: string): CatchwordError {
 }
 
 /** The user of the reference, asked without care for the token: that would wait for itself. */
-function accountOf(caller: Caller, { usersSuffix }: ConnectionSettings, reference: string): Account {
-  // It serves whoever waits for it, so none of them can abort it; the transport's deadline ends it.
-  const { signal } = new AbortController();
+function accountOf(
+  caller: Caller,
+  { usersSuffix }: ConnectionSettings,
+  reference: string,
+  // It serves whoever waits for it, so none of them can abort it; to close the connection does.
+  signal: AbortSignal,
+): Account {
   return {
     reset: () => postReset(caller, usersSuffix, signal),
     verify: async () => {
@@ -79,6 +84,8 @@ function accountOf(caller: Caller, { usersSuffix }: ConnectionSettings, referenc
 export function connect(settings: ConnectionSettings, rate: SourceConfig['rateLimit'], clock: Clock): Connection {
   const pacer: Pacer = createPacer({ pace: paceOf(rate), clock });
   const { userReference, tokenStore } = settings;
+  const closing = new AbortController();
+  const closed = closing.signal;
   const transport = createTransport({
     baseUrl: settings.baseUrl,
     apiKey: settings.apiKey,
@@ -90,17 +97,21 @@ export function connect(settings: ConnectionSettings, rate: SourceConfig['rateLi
     clock,
   });
   const owner = { origin: transport.origin, apiKey: settings.apiKey, reference: userReference };
-  const bare = createCaller({ transport, tokens: null, pacer, clock });
+  const bare = createCaller({ transport, tokens: null, pacer, clock, closed });
   const tokens = createTokens({
     configured: settings.accessToken,
     store: tokenStore === undefined ? null : openTokenStore(tokenStore, owner, clock),
     clock,
-    account: userReference === undefined ? null : accountOf(bare, settings, userReference),
+    closed,
+    account: userReference === undefined ? null : accountOf(bare, settings, userReference, closed),
   });
   return {
     transport,
     tokens,
-    caller: createCaller({ transport, tokens, pacer, clock }),
-    close: () => transport.close(),
+    caller: createCaller({ transport, tokens, pacer, clock, closed }),
+    close: async () => {
+      closing.abort();
+      await transport.close();
+    },
   };
 }

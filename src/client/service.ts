@@ -56,7 +56,7 @@ export interface Client {
   readonly licenses: LicenseOperations;
   readonly credentials: CredentialOperations;
   readonly users: UserOperations;
-  /** Ends its connections; requests under way fail. */
+  /** Ends at once what is under way: those calls, and later ones, fail with INTERRUPTED. The process can end then. */
   close(): Promise<void>;
 }
 

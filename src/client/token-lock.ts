@@ -95,17 +95,19 @@ async function release(lock: string, mine: string): Promise<void> {
 }
 
 /**
- * Waits for the lock, however long its holder lives.
+ * Waits for the lock, however long its holder lives, or until `signal` aborts.
  * @param lock path of the lock file
  * @returns what releases it; a lock that somebody else took over is left alone. Never rejects.
- * @throws what the file system throws
+ * @throws what the file system throws; the signal's reason
  */
-export async function acquireLock(lock: string, clock: Clock): Promise<() => Promise<void>> {
+export async function acquireLock(lock: string, clock: Clock, signal: AbortSignal): Promise<() => Promise<void>> {
   const mine = `${hostname()} ${process.pid} ${randomUUID()}`;
-  while (!(await create(lock, mine))) {
+  for (;;) {
+    signal.throwIfAborted();
+    if (await create(lock, mine)) break;
     const found = await look(lock);
     const isFree = found === null || (isAbandoned(found, clock) && (await clear(lock, clock)));
-    if (!isFree) await clock.sleep(LOOK_AGAIN_MS);
+    if (!isFree) await clock.sleep(LOOK_AGAIN_MS, signal);
   }
   return () => release(lock, mine);
 }

@@ -4,6 +4,7 @@ import { rename, rm, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { Clock } from '../clock.ts';
 import { CatchwordError } from '../errors.ts';
+import { givenUp } from './abort.ts';
 import { acquireLock } from './token-lock.ts';
 
 /** Where a token outlives the process: a file of two lines, the token and whose it is, for this user alone. */
@@ -17,9 +18,10 @@ export interface TokenStore {
   write(token: string): Promise<void>;
   /**
    * Does `work` while no other process with the same file does, so that two do not reset each other's token.
-   * @throws CatchwordError CONFIG_INVALID where there can be no lock beside the file; what `work` throws
+   * @throws CatchwordError CONFIG_INVALID where there can be no lock beside the file; INTERRUPTED when `signal` aborts before
+   *   it is this one's turn; what `work` throws
    */
-  alone(work: () => Promise<void>): Promise<void>;
+  alone(work: () => Promise<void>, signal: AbortSignal): Promise<void>;
 }
 
 /** What a token is valid for. */
@@ -83,10 +85,10 @@ export function openTokenStore(path: string, owner: TokenOwner, clock: Clock): T
         throw unusable(path, 'write', error);
       }
     },
-    alone: async (work) => {
+    alone: async (work, signal) => {
       const lock = `${path}.lock`;
-      const release = await acquireLock(lock, clock).catch((error: unknown) => {
-        throw unusable(lock, 'write', error);
+      const release = await acquireLock(lock, clock, signal).catch((error: unknown) => {
+        throw signal.aborted ? givenUp() : unusable(lock, 'write', error);
       });
       try {
         await work();

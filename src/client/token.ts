@@ -1,5 +1,6 @@
 import type { Clock } from '../clock.ts';
 import { CatchwordError } from '../errors.ts';
+import { givenUp } from './abort.ts';
 import { type Account, renewedToken, resetToken } from './token-account.ts';
 import type { TokenStore } from './token-store.ts';
 
@@ -40,6 +41,8 @@ export interface TokensOptions {
   /** Null where nobody told the user's reference. */
   readonly account: Account | null;
   readonly clock: Clock;
+  /** Ends what is waited for, a lock of another process among it; `account` has the same. */
+  readonly closed: AbortSignal;
 }
 
 /** A reset that cannot succeed is not tried for each page anew; a run that starts later tries again. */
@@ -59,7 +62,7 @@ function noReference(): CatchwordError {
 async function orAborted(work: Promise<void>, signal: AbortSignal): Promise<void> {
   let stop = (): void => {};
   const aborted = new Promise<never>((_resolve, reject) => {
-    stop = () => reject(new CatchwordError('INTERRUPTED', 'the request was given up'));
+    stop = () => reject(givenUp());
     if (signal.aborted) stop();
     signal.addEventListener('abort', stop, { once: true });
   });
@@ -70,7 +73,7 @@ async function orAborted(work: Promise<void>, signal: AbortSignal): Promise<void
   }
 }
 
-export function createTokens({ configured, store, account, clock }: TokensOptions): Tokens {
+export function createTokens({ configured, store, account, clock, closed }: TokensOptions): Tokens {
   let token = store?.read() ?? configured;
   let ofReset: string | undefined;
   let running: Promise<void> | undefined;
@@ -127,7 +130,7 @@ export function createTokens({ configured, store, account, clock }: TokensOption
     const before = running;
     const started = (async () => {
       await before?.catch(() => {});
-      await (store === null ? work() : store.alone(work));
+      await (store === null ? work() : store.alone(work, closed));
     })().finally(() => {
       if (running === started) running = undefined;
     });

@@ -130,7 +130,8 @@ describe('createClient', () => {
     const client = createClient({ baseUrl: server.url, apiKey: KEY, rateLimit: 'off' });
     await client.close();
     expect(await failure(client.assets.create({ imprint_id: 1, title: 'A' }))).toMatchObject({
-      code: 'SOURCE_UNAVAILABLE',
+      code: 'INTERRUPTED',
+      retryable: false,
     });
     expect(server.asked).toEqual([]);
   });

@@ -10,6 +10,7 @@ import { temporaryDirectory } from '../support/mirror.ts';
 
 const OWNER: TokenOwner = { origin: 'https://a.example', apiKey: 'KEY', reference: 'me' };
 const TOKEN = 'thetoken';
+const NEVER = new AbortController().signal;
 
 /** A clock on which a wait for a lock is an error. */
 const IMPATIENT: Clock = {
@@ -68,7 +69,7 @@ describe('the lock of a token', () => {
     const path = pathOf();
     writeFileSync(`${path}.lock`, `${hostname()} ${await deadPid()} x`);
     const work = vi.fn(async () => {});
-    await openTokenStore(path, OWNER, IMPATIENT).alone(work);
+    await openTokenStore(path, OWNER, IMPATIENT).alone(work, NEVER);
     expect(work).toHaveBeenCalledOnce();
     expect(readdirSync(join(path, '..'))).toEqual([]);
   });
@@ -78,7 +79,7 @@ describe('the lock of a token', () => {
     writeFileSync(`${path}.lock`, `${hostname()} ${process.pid} x`);
     const before = Date.now() / 1_000 - process.uptime() - 10;
     utimesSync(`${path}.lock`, before, before);
-    await openTokenStore(path, OWNER, IMPATIENT).alone(async () => {});
+    await openTokenStore(path, OWNER, IMPATIENT).alone(async () => {}, NEVER);
     expect(existsSync(`${path}.lock`)).toBe(false);
   });
 
@@ -89,14 +90,14 @@ describe('the lock of a token', () => {
   ])('is waited for where its holder %s, and taken over in the end', async (_name, content) => {
     const path = pathOf();
     writeFileSync(`${path}.lock`, content);
-    await expect(openTokenStore(path, OWNER, IMPATIENT).alone(async () => {})).rejects.toMatchObject({
+    await expect(openTokenStore(path, OWNER, IMPATIENT).alone(async () => {}, NEVER)).rejects.toMatchObject({
       cause: { message: 'it waits' },
     });
     let now = Date.now();
     const sleep = async (ms: number): Promise<void> => {
       now += ms;
     };
-    await openTokenStore(path, OWNER, { ...systemClock, now: () => now, sleep }).alone(async () => {});
+    await openTokenStore(path, OWNER, { ...systemClock, now: () => now, sleep }).alone(async () => {}, NEVER);
     expect(now - Date.now()).toBeGreaterThan(150_000);
   });
 
@@ -110,7 +111,7 @@ describe('the lock of a token', () => {
       inside--;
     };
     const stores = Array.from({ length: 8 }, () => openTokenStore(path, OWNER, systemClock));
-    await Promise.all(stores.map((store) => store.alone(work)));
+    await Promise.all(stores.map((store) => store.alone(work, NEVER)));
     expect(readdirSync(join(path, '..'))).toEqual([]);
   });
 
@@ -118,14 +119,14 @@ describe('the lock of a token', () => {
     const path = pathOf();
     await openTokenStore(path, OWNER, systemClock).alone(async () => {
       writeFileSync(`${path}.lock`, 'another holder');
-    });
+    }, NEVER);
     expect(readFileSync(`${path}.lock`, 'utf8')).toBe('another holder');
   });
 
   it('that cannot be made is an error that names its file', async () => {
     const path = pathOf();
     mkdirSync(`${path}.lock`);
-    const error = openTokenStore(path, OWNER, IMPATIENT).alone(async () => {});
+    const error = openTokenStore(path, OWNER, IMPATIENT).alone(async () => {}, NEVER);
     await expect(error).rejects.toMatchObject({
       code: 'CONFIG_INVALID',
       message: expect.stringContaining('.lock') as string,
