@@ -37,6 +37,9 @@ export interface Connection {
 /** The access token is no longer valid (interface, section 7). */
 const NOT_VALID = 601;
 
+/** In a header, and in the file of a token. */
+const SENDABLE = /^[\x21-\x7e]+$/;
+
 function noToken(code: number | null, message: string): CatchwordError {
   if (code === NOT_VALID || code === null) {
     return new CatchwordError('SERVICE_TOKEN', `no access token for CATCHWORD_USER_REFERENCE: ${message}`, {
@@ -58,21 +61,29 @@ function accountOf(
   // It serves whoever waits for it, so none of them can abort it; to close the connection does.
   signal: AbortSignal,
 ): Account {
+  async function answered(): Promise<string | CatchwordError> {
+    try {
+      const [result] = await verifyCredentials(caller, [{ reference }], signal);
+      if (result?.ok === true) return result.accessToken;
+      const error = noToken(result?.code ?? null, result?.message ?? 'no answer');
+      if (isTokenError(error)) return error;
+      throw error;
+    } catch (error) {
+      // An answer that leaves the user out.
+      const isLeftOut = error instanceof CatchwordError && error.code === 'SERVICE_ERROR';
+      if (isLeftOut && error.serviceCode === undefined) return error;
+      throw error;
+    }
+  }
+
   return {
     reset: () => postReset(caller, usersSuffix, signal),
     verify: async () => {
-      try {
-        const [result] = await verifyCredentials(caller, [{ reference }], signal);
-        if (result?.ok === true) return result.accessToken;
-        const error = noToken(result?.code ?? null, result?.message ?? 'no answer');
-        if (isTokenError(error)) return error;
-        throw error;
-      } catch (error) {
-        // An answer that leaves the user out.
-        const isLeftOut = error instanceof CatchwordError && error.code === 'SERVICE_ERROR';
-        if (isLeftOut && error.serviceCode === undefined) return error;
-        throw error;
-      }
+      const token = await answered();
+      if (typeof token !== 'string' || SENDABLE.test(token)) return token;
+      throw new CatchwordError('SERVICE_ERROR', `${caller.origin} gave an access token that no header can hold`, {
+        hint: 'Ask the service; a token is printable ASCII without spaces.',
+      });
     },
   };
 }

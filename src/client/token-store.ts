@@ -1,17 +1,16 @@
 import { createHash } from 'node:crypto';
-import { accessSync, constants, readFileSync } from 'node:fs';
-import { rename, rm, writeFile } from 'node:fs/promises';
+import { accessSync, constants } from 'node:fs';
 import { dirname } from 'node:path';
 import type { Clock } from '../clock.ts';
-import { CatchwordError } from '../errors.ts';
 import { givenUp } from './abort.ts';
+import { readTokenFile, targetOf, unusable, writeTokenFile } from './token-file.ts';
 import { acquireLock } from './token-lock.ts';
 
-/** Where a token outlives the process: a file of two lines, the token and whose it is, for this user alone. */
+/** Where a token outlives the process: a file for this user alone, see token-file.ts. */
 export interface TokenStore {
   /**
    * @returns the token; undefined where there is none, or where it is that of another service, API key or user
-   * @throws CatchwordError CONFIG_INVALID where it is there and cannot be read
+   * @throws CatchwordError CONFIG_INVALID where it is there and cannot be read, or holds something else
    */
   read(): string | undefined;
   /** Replaces it as a whole, mode 0600. @throws CatchwordError CONFIG_INVALID */
@@ -33,17 +32,6 @@ export interface TokenOwner {
   readonly reference: string | undefined;
 }
 
-function codeOf(error: unknown): string {
-  return error instanceof Error && 'code' in error ? String(error.code) : 'unknown';
-}
-
-function unusable(path: string, what: string, cause: unknown): CatchwordError {
-  return new CatchwordError('CONFIG_INVALID', `CATCHWORD_TOKEN_STORE: cannot ${what} ${path} (${codeOf(cause)})`, {
-    hint: 'Name a file in a directory that this user may write to.',
-    cause,
-  });
-}
-
 /** Of all three, so that none of them can be read from the file. */
 function hashOf({ origin, apiKey, reference }: TokenOwner): string {
   return createHash('sha256')
@@ -51,42 +39,34 @@ function hashOf({ origin, apiKey, reference }: TokenOwner): string {
     .digest('hex');
 }
 
-/**
- * @param path of the file; its directory must exist
- * @param owner whose token is kept and read
- * @throws CatchwordError CONFIG_INVALID where its directory cannot be written to
- */
-export function openTokenStore(path: string, owner: TokenOwner, clock: Clock): TokenStore {
-  const ofOwner = `sha256:${hashOf(owner)}`;
+function usableFile(path: string): string {
   try {
-    accessSync(dirname(path), constants.W_OK);
+    const file = targetOf(path);
+    accessSync(dirname(file), constants.W_OK);
+    return file;
   } catch (error) {
     throw unusable(path, 'write', error);
   }
+}
 
+/**
+ * @param path of the file; its directory must exist. A symbolic link stays, and what it leads to is replaced
+ * @param owner whose token is kept and read
+ * @throws CatchwordError CONFIG_INVALID where its directory cannot be written to, or where there is a file that holds
+ *   something else
+ */
+export function openTokenStore(path: string, owner: TokenOwner, clock: Clock): TokenStore {
+  const ofOwner = `sha256:${hashOf(owner)}`;
+  const file = usableFile(path);
+  readTokenFile(file);
   return {
     read: () => {
-      try {
-        const [token = '', ofWhom] = readFileSync(path, 'utf8').split('\n');
-        return /^[\x21-\x7e]+$/.test(token) && ofWhom === ofOwner ? token : undefined;
-      } catch (error) {
-        if (codeOf(error) === 'ENOENT') return undefined;
-        throw unusable(path, 'read', error);
-      }
+      const stored = readTokenFile(file);
+      return stored?.owner === ofOwner ? stored.token : undefined;
     },
-    write: async (token) => {
-      const next = `${path}.${process.pid}.new`;
-      try {
-        await writeFile(next, `${token}\n${ofOwner}\n`, { mode: 0o600, flush: true });
-        await rename(next, path);
-      } catch (error) {
-        // Where it cannot be removed either, the first error says why.
-        await rm(next, { force: true }).catch(() => {});
-        throw unusable(path, 'write', error);
-      }
-    },
+    write: (token) => writeTokenFile(file, { token, owner: ofOwner }),
     alone: async (work, signal) => {
-      const lock = `${path}.lock`;
+      const lock = `${file}.lock`;
       const release = await acquireLock(lock, clock, signal).catch((error: unknown) => {
         throw signal.aborted ? givenUp() : unusable(lock, 'write', error);
       });

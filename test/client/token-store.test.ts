@@ -1,7 +1,18 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdirSync, readdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs';
-import { hostname } from 'node:os';
+import {
+  chmodSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
+import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
 import { openTokenStore, type TokenOwner } from '../../src/client/token-store.ts';
@@ -32,6 +43,16 @@ function pathOf(): string {
   return join(temporaryDirectory(), 'token');
 }
 
+/** What is refused is left as it is. */
+const REFUSED = expect.objectContaining({
+  code: 'CONFIG_INVALID',
+  message: expect.stringContaining('CATCHWORD_TOKEN_STORE') as string,
+}) as Error;
+
+function modeOf(path: string): number {
+  return lstatSync(path).mode & 0o777;
+}
+
 describe('the file of a token', () => {
   it('is read by those alone whose token it is', async () => {
     const path = pathOf();
@@ -49,10 +70,67 @@ describe('the file of a token', () => {
     expect(readFileSync(path, 'utf8')).not.toMatch(/a\.example|KEY|me/);
   });
 
-  it.each(['', TOKEN, `${TOKEN}\n`, `${TOKEN}\nsha256:0\n`])('that says not whose it is is not read: %j', (content) => {
+  it('that is empty is not read, and replaced by one for its user alone', async () => {
     const path = pathOf();
-    writeFileSync(path, content);
-    expect(openTokenStore(path, OWNER, systemClock).read()).toBeUndefined();
+    writeFileSync(path, '', { mode: 0o644 });
+    const store = openTokenStore(path, OWNER, systemClock);
+    expect(store.read()).toBeUndefined();
+    await store.write(TOKEN);
+    expect(store.read()).toBe(TOKEN);
+    expect(modeOf(path)).toBe(0o600);
+  });
+
+  it.each([' ', '\n', `${TOKEN}\n`, `${TOKEN}\nsha256:0\n`, 'A=1\nB=2\n', `${TOKEN}\nsha256:${'0'.repeat(64)}\n#`])(
+    'that was somebody’s before, and no token’s, is refused and stays: %j',
+    async (content) => {
+      const path = pathOf();
+      const store = openTokenStore(path, OWNER, systemClock);
+      writeFileSync(path, content);
+      const before = readFileSync(path);
+      expect(() => openTokenStore(path, OWNER, systemClock)).toThrow(REFUSED);
+      expect(() => store.read()).toThrow(REFUSED);
+      await expect(store.write(TOKEN)).rejects.toThrow(REFUSED);
+      expect(readFileSync(path)).toEqual(before);
+    },
+  );
+
+  it.each(['/dev/null', tmpdir()])('that is no regular file is refused: %s', (path) => {
+    expect(() => openTokenStore(path, OWNER, systemClock)).toThrow(REFUSED);
+  });
+
+  it('that others could read is made private before it is used', async () => {
+    const path = pathOf();
+    await openTokenStore(path, OWNER, systemClock).write(TOKEN);
+    chmodSync(path, 0o644);
+    expect(openTokenStore(path, OWNER, systemClock).read()).toBe(TOKEN);
+    expect(modeOf(path)).toBe(0o600);
+  });
+
+  it.each(['that is there', 'that is not there yet'])('%s is reached through a link, which stays', async (which) => {
+    const path = pathOf();
+    const target = `${path}.target`;
+    if (which === 'that is there') writeFileSync(target, '');
+    symlinkSync('token.target', path);
+    const store = openTokenStore(path, OWNER, systemClock);
+    await store.write(TOKEN);
+    expect(readlinkSync(path)).toBe('token.target');
+    expect(lstatSync(target).isFile()).toBe(true);
+    expect(openTokenStore(target, OWNER, systemClock).read()).toBe(TOKEN);
+  });
+
+  it('is written past what lies in its way: no link is followed, and no mode is taken over', async () => {
+    const path = pathOf();
+    const next = `${path}.${process.pid}.new`;
+    const victim = `${path}.victim`;
+    writeFileSync(victim, 'important');
+    symlinkSync(victim, next);
+    const store = openTokenStore(path, OWNER, systemClock);
+    await store.write('first');
+    expect(readFileSync(victim, 'utf8')).toBe('important');
+    writeFileSync(next, 'left behind', { mode: 0o644 });
+    await store.write(TOKEN);
+    expect(store.read()).toBe(TOKEN);
+    expect(modeOf(path)).toBe(0o600);
   });
 
   it('that cannot be written is an error that says so, whatever cannot be removed', async () => {

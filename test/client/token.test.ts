@@ -172,6 +172,14 @@ describe('a token that is no longer valid', () => {
     expect(error).toMatchObject({ code: 'SERVICE_FORBIDDEN', status: 403 });
   });
 
+  it('is not taken from an answer whose token no header can hold', async () => {
+    const { url, asked } = await serve(service({ before: verified('two&#10;lines') }));
+    const error = await failure(readLicenses(connectTo(url, { userReference: 'me' }).caller, {}, NEVER));
+    expect(error).toMatchObject({ code: 'SERVICE_ERROR', message: expect.stringContaining('no header') as string });
+    expect(error.message).not.toContain('lines');
+    expect(paths(asked)).toEqual(['GET /v3/licenses.xml', 'POST /v3/credentials.xml']);
+  });
+
   it('is fetched at first where only the reference is known', async () => {
     const { url, asked } = await serve(resetElsewhere());
     await readLicenses(connectTo(url, { accessToken: undefined, userReference: 'me' }).caller, {}, NEVER);
