@@ -84,7 +84,12 @@ export function clientOf(settings: ClientSettings, clock: Clock): Client {
       verifyEach: (submissions, options) => verifyEach(caller, submissions, signalOf(options)),
     },
     users: {
-      create: (user, options) => createUser(caller, usersSuffix, user, signalOf(options)),
+      create: async (user, options) => {
+        const created = await createUser(caller, usersSuffix, user, signalOf(options));
+        // It may be the one whose reference this client has.
+        tokens.forget();
+        return created;
+      },
       read: (id, options) => readUser(caller, usersSuffix, id, signalOf(options)),
       resetAccess: async (options) => {
         if (settings.userReference === undefined) await postReset(caller, usersSuffix, signalOf(options));

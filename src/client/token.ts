@@ -1,5 +1,5 @@
 import type { Clock } from '../clock.ts';
-import { CatchwordError } from '../errors.ts';
+import { CatchwordError, type ErrorCode } from '../errors.ts';
 import { givenUp } from './abort.ts';
 import { type Account, renewedToken, resetToken } from './token-account.ts';
 import type { TokenStore } from './token-store.ts';
@@ -18,6 +18,8 @@ export interface Tokens {
   current(): string | undefined;
   /** Whether a token can be had without one being configured: the user's reference is known. */
   readonly fetchable: boolean;
+  /** The user may be another by now: what the service said of it is asked anew. */
+  forget(): void;
   /**
    * Resets the token, whether it is valid or not. Where none is known, it is fetched first, or there would be nothing to
    * reset. Resets that are asked for while one is under way are that one.
@@ -45,8 +47,22 @@ export interface TokensOptions {
   readonly closed: AbortSignal;
 }
 
-/** A reset that cannot succeed is not tried for each page anew; a run that starts later tries again. */
-const HOPELESS_MS = 600_000;
+/** For comfort: a renewal that the service says cannot succeed is not tried for each call anew. */
+const VERDICT_MS = 60_000;
+
+/**
+ * What the service says of the user, or that it gives no other token after a reset, which nobody wants done again and
+ * again. All else, such as an answer that was cut short, says nothing of the next try.
+ */
+const VERDICTS: readonly ErrorCode[] = ['SERVICE_TOKEN', 'SERVICE_UNKNOWN_USER', 'SERVICE_ERROR'];
+
+/** Why a token could not be renewed. */
+interface Verdict {
+  readonly failed: string | undefined;
+  readonly error: CatchwordError;
+  /** Milliseconds since 1970. */
+  readonly until: number;
+}
 
 /** Of one request: to the token that others have, and to one of a reset. */
 const MAX_RENEWALS = 2;
@@ -55,6 +71,15 @@ function noReference(): CatchwordError {
   return new CatchwordError('SERVICE_TOKEN', 'the access token is no longer valid (code 601)', {
     hint: 'Set CATCHWORD_USER_REFERENCE to the user’s reference, so that a new one is fetched, or set CATCHWORD_ACCESS_TOKEN.',
     serviceCode: 601,
+  });
+}
+
+function remembered({ error, until }: Verdict, now: number): CatchwordError {
+  const { code, message, hint = '', status, serviceCode } = error;
+  const forSeconds = Math.ceil((until - now) / 1_000);
+  return new CatchwordError(code, `${message} (remembered; the service is asked again in ${forSeconds} s)`, {
+    ...{ status, serviceCode },
+    hint: `${hint} What is started anew asks at once.`.trim(),
   });
 }
 
@@ -78,20 +103,19 @@ export function createTokens({ configured, store, account, clock, closed }: Toke
   let ofReset: string | undefined;
   let running: Promise<void> | undefined;
   let resetting: Promise<void> | undefined;
-  let hopeless:
-    | { readonly failed: string | undefined; readonly error: CatchwordError; readonly untilMs: number }
-    | undefined;
+  let verdict: Verdict | undefined;
 
   async function fetchNew(failed: string | undefined, refusal?: CatchwordError): Promise<void> {
     if (account === null) throw refusal ?? noReference();
-    if (hopeless !== undefined && hopeless.failed === failed && clock.now() < hopeless.untilMs) throw hopeless.error;
+    const now = clock.now();
+    if (verdict !== undefined && verdict.failed === failed && now < verdict.until) throw remembered(verdict, now);
     try {
       const renewed = await renewedToken(account, failed);
       token = renewed.token;
       if (renewed.isReset) ofReset = token;
     } catch (error) {
-      if (error instanceof CatchwordError && !error.retryable) {
-        hopeless = { failed, error, untilMs: clock.now() + HOPELESS_MS };
+      if (error instanceof CatchwordError && VERDICTS.includes(error.code)) {
+        verdict = { failed, error, until: clock.now() + VERDICT_MS };
       }
       throw error;
     }
@@ -146,6 +170,9 @@ export function createTokens({ configured, store, account, clock, closed }: Toke
       return token !== undefined && token === ofReset;
     },
     fetchable: account !== null,
+    forget: () => {
+      verdict = undefined;
+    },
     reset: async (signal) => {
       resetting ??= start(resetNow).finally(() => {
         resetting = undefined;

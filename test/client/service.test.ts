@@ -119,6 +119,30 @@ describe('createClient', () => {
     expect(asked.map(({ headers }) => headers['x-service-access-token'])).toEqual([TOKEN, undefined, 'fresh']);
   });
 
+  it('does not remember that its user is unknown, once it created one', async () => {
+    let isCreated = false;
+    const { client } = await talk(
+      ({ url, headers }) => {
+        if (url.includes('licenses')) {
+          return {
+            headers: XML,
+            body: headers['x-service-access-token'] === 'new' ? '<licenses/>' : '<error code="601"/>',
+          };
+        }
+        if (url.includes('users')) {
+          isCreated = true;
+          return { headers: XML, body: '<user><reference>me</reference><guid>G</guid></user>' };
+        }
+        const answer = isCreated ? 'credential reference="me" access-token="new"' : 'error code="603" reference="me"';
+        return { headers: XML, body: `<credentials><${answer}/></credentials>` };
+      },
+      { reference: 'me' },
+    );
+    expect(await failure(client.licenses.read())).toMatchObject({ code: 'SERVICE_UNKNOWN_USER' });
+    await client.users.create({ reference: 'me', firstName: 'A', lastName: 'B' });
+    expect(await client.licenses.read()).toEqual({ licenses: [] });
+  });
+
   it('keeps its rate, whatever is asked', async () => {
     const { client, waitedMs } = await talk(() => ({ body: { vbid: 'a' } }), { rateLimit: '60/min' });
     await Promise.all([client.books.read('a'), client.assets.update('a', {}), client.packages.read('a')]);

@@ -138,12 +138,30 @@ describe('a token that is no longer valid', () => {
       const error = await failure(readLicenses(caller, {}, NEVER));
       expect(error).toMatchObject({ code: 'SERVICE_UNKNOWN_USER', serviceCode: 603 });
       expect(error.message).toContain('CATCHWORD_USER_REFERENCE');
+      expect(error.message.includes('remembered; the service is asked again in 60 s')).toBe(attempt > 0);
     }
     expect(asked.filter((one) => one.url.includes('credentials'))).toHaveLength(1);
-    await clock.sleep(600_000);
+    await clock.sleep(60_000);
     await failure(readLicenses(caller, {}, NEVER));
     expect(asked.filter((one) => one.url.includes('credentials'))).toHaveLength(2);
     expect(asked.filter((one) => one.url.includes('reset'))).toEqual([]);
+  });
+
+  it.each<[string, Reply]>([
+    ['that is cut short', { body: '<credentials><credential ref' }],
+    ['with a passing 401', { status: 401, body: '' }],
+    ['with a passing 403', { status: 403, body: '' }],
+  ])('is renewed by the next call after an answer %s', async (_name, passing) => {
+    let isFirst = true;
+    const healthy = resetElsewhere();
+    const { url } = await serve((one) => {
+      if (!one.url.includes('credentials') || !isFirst) return healthy(one);
+      isFirst = false;
+      return passing;
+    });
+    const { caller } = connectTo(url, { userReference: 'me' });
+    await failure(readLicenses(caller, {}, NEVER));
+    expect(await readLicenses(caller, {}, NEVER)).toEqual({ licenses: [] });
   });
 
   it('that somebody else reset already is fetched and not reset', async () => {
