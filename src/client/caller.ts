@@ -109,10 +109,17 @@ export function createCaller(options: CallerOptions): Caller {
     return retryDelayMs(error, attempt, maxAttempts, () => clock.random());
   }
 
+  /** Waits for a turn; while the token is renewed for that instead, since with the old one it would be refused. */
+  async function turn({ token, signal }: Call): Promise<void> {
+    const cared = token ? tokens : null;
+    do await cared?.renewal(signal);
+    while (!(await pacer.acquire(signal, PATIENCE_MS, () => cared?.isRenewing() !== true)));
+  }
+
   async function patiently<Result>(call: Call, ask: () => Promise<Result>): Promise<Result> {
     try {
       for (let attempt = 1; ; attempt++) {
-        await pacer.acquire(call.signal, PATIENCE_MS);
+        await turn(call);
         try {
           return await ask();
         } catch (error) {

@@ -7,9 +7,11 @@ export interface Pacer {
    * Resolves when the caller may make one request; first come, first served. Rejects as soon as `signal` aborts, and the
    * place in the row is free again.
    * @param patienceMs the longest block to wait for, in milliseconds; default: any
+   * @param isWanted asked as long as it waits at the head of the row; default: it is
+   * @returns whether a request may be made; false where it was not wanted any longer, which leaves the turn to the next
    * @throws CatchwordError SOURCE_RATE_LIMITED with `retryAfterMs`, where the block lasts longer
    */
-  acquire(signal: AbortSignal, patienceMs?: number): Promise<void>;
+  acquire(signal: AbortSignal, patienceMs?: number, isWanted?: () => boolean): Promise<boolean>;
   /** No request before `timeMs` (milliseconds since 1970), for those that wait already as well. */
   blockUntil(timeMs: number): void;
 }
@@ -54,7 +56,7 @@ function blocked(forMs: number): CatchwordError {
  * Whoever waits behind others is told at once; its place rejects by itself when its turn comes.
  * Made by hand: each step more between a turn and who waits for it lets the next one move the clock first.
  */
-function unlessAborted(turn: Promise<void>, signal: AbortSignal): Promise<void> {
+function unlessAborted(turn: Promise<boolean>, signal: AbortSignal): Promise<boolean> {
   return new Promise((resolve, reject) => {
     // What a caller aborts with is its own: an Error, unless it chose otherwise.
     const onAbort = (): void => reject(signal.reason as Error);
@@ -77,11 +79,12 @@ function unlessAborted(turn: Promise<void>, signal: AbortSignal): Promise<void> 
 export function createPacer({ pace, clock, notBefore = 0 }: PacerOptions): Pacer {
   let blockedUntil = notBefore;
   let nextSlot = 0;
-  let queue: Promise<void> = Promise.resolve();
+  let queue: Promise<unknown> = Promise.resolve();
 
-  async function waitUntilFree(signal: AbortSignal, patienceMs: number): Promise<void> {
+  async function waitUntilFree(signal: AbortSignal, patienceMs: number, isWanted: () => boolean): Promise<boolean> {
     for (;;) {
       signal.throwIfAborted();
+      if (!isWanted()) return false;
       const now = clock.now();
       if (blockedUntil - now > patienceMs) throw blocked(blockedUntil - now);
       const freeAt = Math.max(nextSlot, blockedUntil);
@@ -89,15 +92,16 @@ export function createPacer({ pace, clock, notBefore = 0 }: PacerOptions): Pacer
       // In steps: a block that was set in the meantime, or a clock that was put right, is noticed.
       await clock.sleep(Math.min(freeAt - now, 1_000), signal);
     }
-    if (pace === null) return;
+    if (pace === null) return true;
     const now = clock.now();
     const slot = Math.max(nextSlot, blockedUntil);
     nextSlot = (now - slot <= pace.slackMs ? slot : now) + pace.intervalMs;
+    return true;
   }
 
   return {
-    acquire: (signal, patienceMs = Number.POSITIVE_INFINITY) => {
-      const turn = queue.then(() => waitUntilFree(signal, patienceMs));
+    acquire: (signal, patienceMs = Number.POSITIVE_INFINITY, isWanted = () => true) => {
+      const turn = queue.then(() => waitUntilFree(signal, patienceMs, isWanted));
       const told = unlessAborted(turn, signal);
       queue = turn.catch(() => {});
       return told;

@@ -18,6 +18,13 @@ export interface Tokens {
   current(): string | undefined;
   /** Whether a token can be had without one being configured: the user's reference is known. */
   readonly fetchable: boolean;
+  /** Whether a token that was refused is being replaced. */
+  isRenewing(): boolean;
+  /**
+   * Waits for the renewal under way, if there is one.
+   * @throws CatchwordError what the renewal threw; INTERRUPTED
+   */
+  renewal(signal: AbortSignal): Promise<void>;
   /** The user may be another by now: what the service said of it is asked anew. */
   forget(): void;
   /**
@@ -102,6 +109,7 @@ export function createTokens({ configured, store, account, clock, closed }: Toke
   let token = store?.read() ?? configured;
   let ofReset: string | undefined;
   let running: Promise<void> | undefined;
+  let renewing: Promise<void> | undefined;
   let resetting: Promise<void> | undefined;
   let verdict: Verdict | undefined;
 
@@ -162,11 +170,22 @@ export function createTokens({ configured, store, account, clock, closed }: Toke
     return started;
   }
 
+  function startRenewal(failed: string | undefined, refusal?: CatchwordError): Promise<void> {
+    renewing = start(() => replace(failed, refusal)).finally(() => {
+      renewing = undefined;
+    });
+    return renewing;
+  }
+
   return {
     current: () => token,
+    isRenewing: () => renewing !== undefined,
+    renewal: async (signal) => {
+      if (renewing !== undefined) await orAborted(renewing, signal);
+    },
     renew: async (failed, signal, refusal) => {
       // Somebody else replaced it while this request was under way.
-      if (token === failed) await orAborted(running ?? start(() => replace(failed, refusal)), signal);
+      if (token === failed) await orAborted(running ?? startRenewal(failed, refusal), signal);
       return token !== undefined && token === ofReset;
     },
     fetchable: account !== null,
@@ -197,6 +216,7 @@ export async function withToken<Result>(
   work: () => Promise<Result>,
 ): Promise<Result> {
   if (tokens.current() === undefined && tokens.fetchable) await tokens.renew(undefined, signal);
+  else await tokens.renewal(signal);
   for (let renewals = 0, isLast = false; ; renewals++) {
     const used = tokens.current();
     try {

@@ -92,6 +92,16 @@ describe('pace', () => {
     expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled']);
   });
 
+  it('leaves the turn of one that is not wanted any longer to the next', async () => {
+    const clock = lateClock(() => 0);
+    const pacer = createPacer({ pace: { intervalMs: 100, slackMs: 0 }, clock });
+    const { signal } = new AbortController();
+    await pacer.acquire(signal);
+    const turns = [pacer.acquire(signal, 60_000, () => clock.now() === 1_000_000), pacer.acquire(signal)];
+    expect(await Promise.all(turns)).toEqual([false, true]);
+    expect(clock.now()).toBe(1_000_100);
+  });
+
   it('tells one that gives up behind others at once, and its place is free', async () => {
     let wake = (): void => {};
     const awake = new Promise<void>((resolve) => {

@@ -1,7 +1,9 @@
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { setImmediate } from 'node:timers/promises';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { createCatalogClient } from '../../src/client/client.ts';
+import { type Connection, connect } from '../../src/client/connect.ts';
 import { readLicenses } from '../../src/client/operations/licenses.ts';
 import { openTokenStore } from '../../src/client/token-store.ts';
 import { systemClock } from '../../src/clock.ts';
@@ -17,9 +19,11 @@ import {
   NEVER,
   type Reply,
   serve,
+  settingsOf,
   TOKEN,
 } from './connection.ts';
 
+const RATE = { requests: 10, windowMs: 1_000 };
 const FRESH = 'freshtokenthatmustnotshow';
 const VERIFIED = verified(FRESH);
 const STALE: Reply = { status: 401, body: '<error code="601" message="no longer valid"/>' };
@@ -82,6 +86,42 @@ describe('a token that is no longer valid', () => {
     await Promise.all(Array.from({ length: 20 }, () => readLicenses(caller, {}, NEVER)));
     expect(asked.filter((one) => one.url.includes('reset_access'))).toHaveLength(1);
     expect(asked.filter((one) => one.url.includes('credentials'))).toHaveLength(2);
+  });
+
+  /** Time passes only when the first refusal is known: until then those that wait for their turn wait. */
+  async function queued(count: number, reply: (asked: Asked) => Reply | string) {
+    let hasBegun = false;
+    const { url, asked } = await serve(reply);
+    const clock = hastyClock();
+    const connection: Connection = connect(settingsOf(url, { userReference: 'me' }), RATE, {
+      ...clock,
+      sleep: async (ms) => {
+        while (!hasBegun) {
+          await setImmediate();
+          hasBegun = connection.tokens.isRenewing();
+        }
+        await clock.sleep(ms);
+      },
+    });
+    onTestFinished(() => connection.close());
+    const calls = Array.from({ length: count }, () => readLicenses(connection.caller, {}, NEVER));
+    return { asked, results: await Promise.allSettled(calls) };
+  }
+
+  it('is sent by none of those that wait for their turn, and its renewal does not wait behind them', async () => {
+    const { asked, results } = await queued(30, service());
+    expect(results.map(({ status }) => status)).toEqual(Array(30).fill('fulfilled'));
+    expect(paths(asked).slice(0, 4)).toEqual([
+      ...['GET /v3/licenses.xml', 'POST /v3/credentials.xml', 'POST /v3/users/reset_access.xml'],
+      'POST /v3/credentials.xml',
+    ]);
+    expect(asked).toHaveLength(4 + 30);
+  });
+
+  it('that cannot be renewed fails those that wait for it, and is not sent by them', async () => {
+    const { asked, results } = await queued(30, (one) => (one.url.includes('licenses') ? STALE : { status: 503 }));
+    for (const result of results) expect(result).toMatchObject({ reason: { code: 'SOURCE_UNAVAILABLE' } });
+    expect(asked.filter((one) => one.url.includes('licenses'))).toHaveLength(1);
   });
 
   it('is an error that names the variable where nobody knows whose it is', async () => {
