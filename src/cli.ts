@@ -116,11 +116,6 @@ async function main(): Promise<void> {
     stopping.abort();
   };
   for (const name of ['SIGINT', 'SIGTERM'] as const) process.on(name, onSignal);
-  // A reader that went away (`| head`) is no failure.
-  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code !== 'EPIPE') throw error;
-    stopping.abort();
-  });
   const context: CommandContext = {
     stdout: process.stdout,
     stderr: process.stderr,
@@ -131,10 +126,21 @@ async function main(): Promise<void> {
       exitCode = code;
     },
   };
+  let hasFailed = false;
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    stopping.abort();
+    // A reader that went away (`| head`) is no failure.
+    if (error.code === 'EPIPE' || hasFailed) return;
+    hasFailed = true;
+    report(context, `the output cannot be written: ${error.message}`, 'Send it to a disk with room.');
+    process.exitCode = 1;
+  });
   try {
     await program(context).parseAsync(process.argv);
-    process.exitCode = exitCode ?? 0;
+    process.exitCode = hasFailed ? 1 : (exitCode ?? 0);
   } catch (error) {
+    // What else goes wrong follows from that.
+    if (hasFailed) return;
     const interrupted = stopping.signal.aborted && exitCode !== undefined;
     if (interrupted && error instanceof CatchwordError && error.code === 'INTERRUPTED') {
       report(context, error.message);

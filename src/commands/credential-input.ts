@@ -1,5 +1,5 @@
-import { createReadStream } from 'node:fs';
-import { stat } from 'node:fs/promises';
+import { once } from 'node:events';
+import { type BigIntStats, createReadStream, fstatSync } from 'node:fs';
 import { type CredentialSubmission, checkSubmission } from '../client/operations/credential.ts';
 import { CatchwordError, messageOf } from '../errors.ts';
 import { csvFields, cutRecords, type FileRecord } from './csv.ts';
@@ -11,11 +11,20 @@ export interface Submitted {
   readonly end: number;
 }
 
+/** A file is the same by whatever path it is reached. */
+export type FileIdentity = Pick<BigIntStats, 'dev' | 'ino'>;
+
 export interface CredentialInput {
-  readonly submissions: AsyncIterable<Submitted>;
+  /** To be read once. */
+  readonly submissions: AsyncIterableIterator<Submitted>;
   /** Bytes; null where it is not known. */
   readonly size: number | null;
+  /** Null where it is no file. */
+  readonly identity: FileIdentity | null;
 }
+
+/** Where stdin is a file, its number says which. */
+export type Stdin = AsyncIterable<Uint8Array> & { readonly fd?: number };
 
 type Columns = Readonly<Record<'reference' | 'guid' | 'accessToken', number>>;
 
@@ -125,18 +134,57 @@ export function isNdjson(path: string): boolean {
   return /\.(ndjson|jsonl)$/i.test(path);
 }
 
+function unreadable(name: string, cause: unknown): CatchwordError {
+  return new CatchwordError('USAGE', `${name} cannot be read: ${messageOf(cause)}`, {
+    hint: 'Name a file that this user may read, or - for stdin.',
+    cause,
+  });
+}
+
+/** What goes wrong with reading is told of by name, and apart from what is wrong with the content. */
+async function* bytesOf(name: string, stream: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  try {
+    yield* stream;
+  } catch (cause) {
+    throw unreadable(name, cause);
+  }
+}
+
+/** Reads the header and the first account at once: what cannot be verified at all is refused before anything is written. */
+async function begun(submissions: AsyncGenerator<Submitted>): Promise<AsyncIterableIterator<Submitted>> {
+  const first = await submissions.next();
+  return (async function* () {
+    if (first.done === true) return;
+    yield first.value;
+    yield* submissions;
+  })();
+}
+
+async function openFile(path: string): Promise<Stdin> {
+  const stream = createReadStream(path);
+  try {
+    const [fd] = (await once(stream, 'open')) as [number];
+    return { fd, [Symbol.asyncIterator]: () => stream[Symbol.asyncIterator]() };
+  } catch (cause) {
+    throw unreadable(path, cause);
+  }
+}
+
+function formatOf(path: string, bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Submitted> {
+  if (path === '-') return sniffed(bytes);
+  return isNdjson(path) ? fromNdjson(cutRecords(bytes, false)) : fromCsv(cutRecords(bytes, true));
+}
+
 /**
  * What is to be verified: CSV with a header line, NDJSON where the file is called so, `-` for either from stdin.
  * Reading it throws CatchwordError USAGE naming the line.
- * @throws CatchwordError USAGE where there is no such file
+ * @throws CatchwordError USAGE where it cannot be read, or where its beginning is wrong
  */
-export async function readCredentials(path: string, stdin: AsyncIterable<Uint8Array>): Promise<CredentialInput> {
-  if (path === '-') return { submissions: sniffed(stdin), size: null };
-  const found = await stat(path).catch(() => null);
-  if (found === null || found.isDirectory()) {
-    throw new CatchwordError('USAGE', `${path} cannot be read`, { hint: 'Name a file, or - for stdin.' });
-  }
-  const stream: AsyncIterable<Uint8Array> = createReadStream(path);
-  const submissions = isNdjson(path) ? fromNdjson(cutRecords(stream, false)) : fromCsv(cutRecords(stream, true));
-  return { submissions, size: found.isFile() ? found.size : null };
+export async function readCredentials(path: string, stdin: Stdin): Promise<CredentialInput> {
+  const source = path === '-' ? stdin : await openFile(path);
+  // Before it is read: its end closes it.
+  const found = source.fd === undefined ? null : fstatSync(source.fd, { bigint: true });
+  const file = found?.isFile() === true ? found : null;
+  const submissions = await begun(formatOf(path, bytesOf(path === '-' ? 'stdin' : path, source)));
+  return { submissions, size: file === null ? null : Number(file.size), identity: file };
 }

@@ -1,6 +1,12 @@
 import { createHash } from 'node:crypto';
 import type { FileHandle } from 'node:fs/promises';
 import type { CredentialSubmission } from '../client/operations/credential.ts';
+import { CatchwordError } from '../errors.ts';
+
+/*
+ * What results are about, in digests: the accounts that were submitted, and where. Results name neither the service nor
+ * accounts that were submitted by token.
+ */
 
 /** What is submitted, as it grows. */
 export interface SubmittedDigest {
@@ -24,30 +30,58 @@ export function digestOfSubmitted(): SubmittedDigest {
   };
 }
 
-/** By how many accounts were submitted, the digest of these. */
-export type States = ReadonlyMap<number, string>;
+/** Who is asked: the same reference is another account at another service, or for another key. */
+export interface AskedService {
+  readonly baseUrl: string;
+  readonly apiKey: string;
+}
 
-const LINE = /^(\d+) ([0-9a-f]{64})$/;
+/** SHA-256 of both, in hexadecimal: neither can be read from it. */
+export function digestOfService({ baseUrl, apiKey }: AskedService): string {
+  return createHash('sha256')
+    .update(JSON.stringify([new URL(baseUrl).href, apiKey]))
+    .digest('hex');
+}
 
-/** A line that a crash cut short is none. */
-export async function readStates(file: FileHandle): Promise<States> {
-  const { size } = await file.stat();
-  const bytes = Buffer.alloc(size);
-  const { bytesRead } = await file.read(bytes, 0, size, 0);
-  const lines = bytes.toString('latin1', 0, bytesRead).split('\n').slice(0, -1);
+export interface State {
+  readonly submitted: string;
+  readonly service: string;
+}
+
+/** By how many accounts were submitted. */
+export type States = ReadonlyMap<number, State>;
+
+const LINE = /^(\d+) ([0-9a-f]{64}) ([0-9a-f]{64})$/;
+/** As a crash leaves the last. */
+const TORN = /^\d*( [0-9a-f]{0,64}){0,2}$/;
+
+/** @throws CatchwordError USAGE where the file was not written by this command */
+export async function readStates(path: string, file: FileHandle): Promise<States> {
+  const lines = (await file.readFile('latin1')).split('\n');
+  const torn = lines.pop() ?? '';
+  const read = lines.map((line) => LINE.exec(line));
+  if (read.includes(null) || !TORN.test(torn)) {
+    throw new CatchwordError('USAGE', `${path} is in the way: this command writes a file of that name`, {
+      hint: 'Move it away, or name another file with --out.',
+    });
+  }
   return new Map(
-    lines.flatMap((line): [number, string][] => {
-      const [, count, digest] = LINE.exec(line) ?? [];
-      return count === undefined || digest === undefined ? [] : [[Number(count), digest]];
+    read.map((found) => {
+      const [, count, submitted = '', service = ''] = found ?? [];
+      return [Number(count), { submitted, service }];
     }),
   );
 }
 
-export function stateLine({ count, digest }: SubmittedDigest): string {
-  return `${count()} ${digest()}\n`;
+function lineOf(count: number, { submitted, service }: State): string {
+  return `${count} ${submitted} ${service}\n`;
+}
+
+export function stateLine({ count, digest }: SubmittedDigest, service: string): string {
+  return lineOf(count(), { submitted: digest(), service });
 }
 
 /** Lines up to an account, in their order. */
 export function stateLines(states: States, done: number): string {
-  return [...states].flatMap(([count, digest]) => (count <= done ? [`${count} ${digest}\n`] : [])).join('');
+  return [...states].flatMap(([count, state]) => (count <= done ? [lineOf(count, state)] : [])).join('');
 }

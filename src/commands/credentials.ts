@@ -1,12 +1,14 @@
-import { resolve } from 'node:path';
 import { Presets, SingleBar } from 'cli-progress';
 import { Command } from 'commander';
 import { type CredentialResult, MAX_CREDENTIALS } from '../client/operations/credential.ts';
 import { verifyInBatches } from '../client/operations/credentials.ts';
 import { CatchwordError } from '../errors.ts';
 import type { CommandContext } from './context.ts';
-import { type CredentialInput, isNdjson, readCredentials, type Submitted } from './credential-input.ts';
-import { type CredentialOutput, type Resumed, stateOf, toFile, toStream } from './credential-output.ts';
+import { toFile } from './credential-file.ts';
+import { type CredentialInput, isNdjson, readCredentials } from './credential-input.ts';
+import { type CredentialOutput, toStream } from './credential-output.ts';
+import type { Resumed } from './credential-resume.ts';
+import type { AskedService } from './credential-state.ts';
 import { count, isTerminal, plural } from './format.ts';
 import { withService } from './service.ts';
 
@@ -58,41 +60,33 @@ function progressOf(context: CommandContext, { size }: CredentialInput) {
 
 async function outputFor(
   context: CommandContext,
-  options: VerifyOptions,
-  input: AsyncIterator<Submitted>,
+  { out, json, restart = false }: VerifyOptions,
+  { baseUrl, apiKey }: AskedService,
+  input: CredentialInput,
 ): Promise<CredentialOutput & Pick<Resumed, 'done' | 'open'>> {
-  const { out, json, restart } = options;
-  if (out !== undefined) return await toFile(out, isNdjson(out) ? 'ndjson' : 'csv', input, restart);
-  return { ...toStream(context.stdout, json === true ? 'ndjson' : 'csv'), done: 0, open: [] };
+  if (out === undefined) return { ...toStream(context.stdout, json === true ? 'ndjson' : 'csv'), done: 0, open: [] };
+  const format = isNdjson(out) ? 'ndjson' : 'csv';
+  return await toFile({ path: out, format, restart, baseUrl, apiKey }, input);
 }
 
-function checkFiles(file: string, { out, restart }: VerifyOptions): void {
-  if (out === undefined && restart === true) {
+async function verify(context: CommandContext, file: string, options: VerifyOptions): Promise<void> {
+  if (options.out === undefined && options.restart === true) {
     throw new CatchwordError('USAGE', '--restart is about the file of --out', {
       hint: 'Name it, or leave --restart away.',
     });
   }
-  if (out !== undefined && [out, stateOf(out)].some((path) => resolve(path) === resolve(file))) {
-    throw new CatchwordError('USAGE', '--out is the file that is read', { hint: 'Name another file.' });
-  }
-}
-
-async function verify(context: CommandContext, file: string, options: VerifyOptions): Promise<void> {
-  checkFiles(file, options);
-  await withService(context, async ({ caller }) => {
+  await withService(context, async ({ caller }, config) => {
     const input = await readCredentials(file, process.stdin);
-    const iterator = input.submissions[Symbol.asyncIterator]();
-    const output = await outputFor(context, options, iterator);
+    const output = await outputFor(context, options, config, input);
     const tally: Tally = { verified: 0, requests: 0, refused: new Map() };
     const progress = progressOf(context, input);
     let [end, accounts] = [0, output.done];
     async function* submissions() {
-      const rest = { [Symbol.asyncIterator]: () => iterator };
       for (const { submission } of output.open) {
         output.submitted(submission);
         yield submission;
       }
-      for await (const submitted of rest) {
+      for await (const submitted of input.submissions) {
         end = submitted.end;
         output.submitted(submitted.submission);
         yield submitted.submission;
@@ -105,6 +99,7 @@ async function verify(context: CommandContext, file: string, options: VerifyOpti
         accounts += results.length;
         progress.update(end, accounts, tally.requests);
       }
+      await output.finish();
     } catch (error) {
       throw interrupted(error, accounts, options);
     } finally {

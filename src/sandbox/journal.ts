@@ -11,8 +11,8 @@ import {
 } from 'node:fs';
 import { z } from 'zod';
 import { CatchwordError, messageOf } from '../errors.ts';
+import { holdFile } from '../hold-file.ts';
 import type { Change } from './change.ts';
-import { holdFile } from './lock.ts';
 
 /*
  * What outlives a sandbox: a file of lines of JSON, the first of which says what the sandbox began with, and each other

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Sandbox, startSandbox } from '../../src/sandbox/server.ts';
 import { keepStatements } from '../../src/store/statements.ts';
 import { openStore } from '../../src/store/store.ts';
-import { run } from '../support/cli.ts';
+import { run, runRedirected } from '../support/cli.ts';
 import { settingsFor, temporaryDirectory } from '../support/mirror.ts';
 
 let sandbox: Sandbox;
@@ -134,6 +134,20 @@ describe('bad input', () => {
       );
     }
     expect(existsSync(join(directory, 'locked', 'catalog.db'))).toBe(false);
+  });
+
+  it('a full disk behind stdout', async () => {
+    const directory = temporaryDirectory();
+    const settings = settingsFor(sandbox.url, join(directory, 'catalog.db'));
+    const references = Array.from({ length: 20_000 }, (_, index) => `r${index}\n`);
+    writeFileSync(join(directory, 'users.csv'), `reference\n${references.join('')}`);
+    for (const args of [['--help'], ['licenses', '--json'], ['credentials', 'verify', 'users.csv']]) {
+      const ended = await runRedirected(args, '> /dev/full', settings, directory);
+      expect(ended).toMatchObject({
+        ...{ code: 1, signal: null, stdout: '' },
+        stderr: expect.stringMatching(/^error the output cannot be written: ENOSPC[^\n]+\nhint {2}[^\n]+\n$/) as string,
+      });
+    }
   });
 
   it('no mirror to look at', async () => {

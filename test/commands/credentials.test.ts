@@ -2,43 +2,10 @@ import { execFileSync } from 'node:child_process';
 import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { readXml } from '../../src/xml/read.ts';
-import { writeXml } from '../../src/xml/write.ts';
-import { KEY, type Reply, type Server, serve } from '../client/connection.ts';
-import { type Ended, run, start } from '../support/cli.ts';
+import { KEY, type Reply, serve } from '../client/connection.ts';
+import { run, start } from '../support/cli.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
-
-const HEAD = 'reference,guid,access_token,email,code,message';
-
-/** Answers for what is submitted; a reference that begins with `no` does not exist. */
-function verify(body: string): string {
-  return writeXml({
-    name: 'credentials',
-    content: (readXml(body)[0]?.children ?? []).map(({ attributes }) => {
-      const reference = attributes.get('reference') ?? '';
-      if (reference.startsWith('no'))
-        return { name: 'error', attributes: { code: '603', message: 'none, sorry', reference } };
-      const token = attributes.get('access-token') ?? `t-${reference}`;
-      return { name: 'credential', attributes: { reference, guid: 'G', 'access-token': token, email: 'a@b.example' } };
-    }),
-  });
-}
-
-function settings(server: Server): Record<string, string> {
-  return { CATCHWORD_BASE_URL: server.url, CATCHWORD_API_KEY: KEY, CATCHWORD_RATE_LIMIT: 'off' };
-}
-
-async function verified(server: Server, directory: string, args: string[], more = {}): Promise<Ended> {
-  return await run(['credentials', 'verify', ...args], { ...settings(server), ...more }, directory);
-}
-
-function csvOf(count: number): string {
-  return `reference\n${Array.from({ length: count }, (_, index) => `r${index}\n`).join('')}`;
-}
-
-function rows(directory: string, name: string): string[] {
-  return readFileSync(join(directory, name), 'utf8').trimEnd().split('\n');
-}
+import { csvOf, HEAD, rows, settings, verified, verify } from './credential-service.ts';
 
 describe('credentials verify', () => {
   it('reads CSV and writes CSV, for this user alone', async () => {
@@ -191,15 +158,6 @@ describe('credentials verify', () => {
     expect(ended.stderr).toMatch(message);
     expect(ended.stderr).toMatch(/^error [^\n]+\nhint {2}[^\n]+\n$/);
     expect(server.asked).toEqual([]);
-  });
-
-  it('refuses a file that is not there, and its own input as output', async () => {
-    const server = await serve(() => '');
-    const directory = temporaryDirectory();
-    expect((await verified(server, directory, ['none.csv'])).stderr).toContain('none.csv cannot be read');
-    expect((await verified(server, directory, ['a.csv', '--out', './a.csv'])).stderr).toContain(
-      'the file that is read',
-    );
   });
 
   it('ends with the error of the service, which holds no secret', async () => {

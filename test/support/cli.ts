@@ -26,7 +26,16 @@ function environment(env: Record<string, string>): Record<string, string> {
 
 /** Starts `catchword` in a directory of its own, so that no .env is in play either. */
 export function start(args: readonly string[], env: Record<string, string>, cwd: string, stdin?: string): Running {
-  const child = spawn(process.execPath, [CLI, ...args], {
+  return startProcess([process.execPath, CLI, ...args], env, cwd, stdin);
+}
+
+function startProcess(
+  [file = '', ...args]: readonly string[],
+  env: Record<string, string>,
+  cwd: string,
+  stdin?: string,
+): Running {
+  const child = spawn(file, args, {
     cwd,
     env: environment(env),
     stdio: ['pipe', 'pipe', 'pipe'],
@@ -73,4 +82,15 @@ export async function run(
   stdin?: string,
 ): Promise<Ended> {
   return await start(args, env, cwd, stdin).ended;
+}
+
+/** As a shell runs it: `redirections` such as `< users.csv` come after the arguments. */
+export async function runRedirected(
+  args: readonly string[],
+  redirections: string,
+  env: Record<string, string>,
+  cwd: string,
+): Promise<Ended> {
+  const command = ['sh', '-c', `exec "$0" "$@" ${redirections}`, process.execPath, CLI, ...args];
+  return await startProcess(command, env, cwd).ended;
 }

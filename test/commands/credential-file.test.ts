@@ -2,13 +2,21 @@ import { appendFileSync, readFileSync, rmSync, statSync, writeFileSync } from 'n
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { CredentialSubmission } from '../../src/client/operations/credential.ts';
-import { toFile } from '../../src/commands/credential-output.ts';
+import { toFile } from '../../src/commands/credential-file.ts';
+import type { Submitted } from '../../src/commands/credential-input.ts';
+import type { ResultFormat } from '../../src/commands/credential-output.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
 
 const HEAD = 'reference,guid,access_token,email,code,message\n';
 
-async function* referring(...references: string[]) {
-  for (const reference of references) yield { submission: { reference }, end: 0 };
+const SERVICE = { baseUrl: 'https://books.example', apiKey: 'KEY' };
+
+async function opened(
+  path: string,
+  submissions: AsyncIterableIterator<Submitted>,
+  { format = 'csv' as ResultFormat, restart = false, service = SERVICE } = {},
+) {
+  return await toFile({ path, format, restart, ...service }, { submissions, identity: null });
 }
 
 describe('results of an earlier run', () => {
@@ -19,7 +27,7 @@ describe('results of an earlier run', () => {
     const torn = bytes.subarray(0, bytes.indexOf(Buffer.from('ë')) + 1);
     const head = format === 'csv' ? HEAD : '';
     writeFileSync(path, Buffer.concat([Buffer.from(head), torn]));
-    const output = await toFile(path, format, referring('Zoë'));
+    const output = await opened(path, inputOf([{ reference: 'Zoë' }]), { format });
     await output.close();
     expect(output.done).toBe(0);
     expect(readFileSync(path, 'utf8')).toBe(head);
@@ -35,9 +43,13 @@ async function* inputOf(submissions: readonly CredentialSubmission[]) {
 }
 
 /** A run that ends, or is broken off before `until` accounts. @returns how many were known before */
-async function runOf(path: string, submissions: readonly CredentialSubmission[], until = 1e9, restart = false) {
+async function runOf(
+  path: string,
+  submissions: readonly CredentialSubmission[],
+  { until = 1e9, restart = false, service = SERVICE } = {},
+) {
   const input = inputOf(submissions);
-  const output = await toFile(path, 'csv', input, restart);
+  const output = await opened(path, input, { restart, service });
   const rest: CredentialSubmission[] = output.open.map(({ submission }) => submission);
   for await (const { submission } of input) rest.push(submission);
   for (let at = 0; at < rest.length && output.done + at < until; at += 10_000) {
@@ -55,7 +67,7 @@ describe('results of accounts that only tokens name', () => {
 
   it('are gone on with for the same input, and for no other', async () => {
     const path = join(temporaryDirectory(), 'out.csv');
-    expect(await runOf(path, many, 20_000)).toBe(0);
+    expect(await runOf(path, many, { until: 20_000 })).toBe(0);
     const before = readFileSync(path, 'utf8');
     const changed = many.with(3, { accessToken: 'other' });
     for (const other of [changed, many.toReversed()]) {
@@ -68,7 +80,7 @@ describe('results of accounts that only tokens name', () => {
     expect(await runOf(path, many)).toBe(20_000);
     expect(await runOf(path, many)).toBe(25_000);
     expect(await runOf(path, [...many, ...withTokens('more')])).toBe(20_000);
-    expect(await runOf(path, many.with(24_999, { accessToken: 'other' }), 0, true)).toBe(0);
+    expect(await runOf(path, many.with(24_999, { accessToken: 'other' }), { until: 0, restart: true })).toBe(0);
     expect(readFileSync(path, 'utf8')).toBe(HEAD);
     expect(readFileSync(`${path}.state`, 'utf8')).toBe('');
     expect(statSync(`${path}.state`).mode & 0o777).toBe(0o600);
@@ -85,11 +97,44 @@ describe('results of accounts that only tokens name', () => {
     expect(readFileSync(`${path}.state`, 'utf8').match(/^\d+/gm)).toEqual(['10000', '20000', '25000']);
   });
 
+  it('are of one service and one key, neither of which can be read from what is noted', async () => {
+    const path = join(temporaryDirectory(), 'out.csv');
+    const few = withTokens('a', 'b');
+    await runOf(path, few);
+    const before = readFileSync(path, 'utf8');
+    for (const more of [{ baseUrl: 'https://other.example' }, { apiKey: 'OTHER' }]) {
+      const service = { ...SERVICE, ...more };
+      // Another input too: what is thrown away and asked again is results as well.
+      for (const accounts of [few, [...few, ...withTokens('c')]]) {
+        await expect(runOf(path, accounts, { service })).rejects.toMatchObject({
+          ...{ code: 'USAGE', message: expect.stringContaining('another service or another API key') as string },
+          hint: expect.stringContaining('--restart') as string,
+        });
+      }
+    }
+    expect(readFileSync(path, 'utf8')).toBe(before);
+    expect(await runOf(path, few, { service: { ...SERVICE, baseUrl: 'https://BOOKS.example:443/' } })).toBe(2);
+    expect(readFileSync(`${path}.state`, 'utf8')).toMatch(/^2 [0-9a-f]{64} [0-9a-f]{64}\n$/);
+    expect(await runOf(path, few, { service: { ...SERVICE, apiKey: 'OTHER' }, restart: true })).toBe(0);
+  });
+
+  it.each(['precious\n', 'precious', '25000 ab\n'])('are not begun over a file of that name: %j', async (there) => {
+    const path = join(temporaryDirectory(), 'out.csv');
+    writeFileSync(`${path}.state`, there, { mode: 0o640 });
+    for (const restart of [false, true]) {
+      await expect(runOf(path, withTokens('a'), { restart })).rejects.toMatchObject({
+        ...{ code: 'USAGE', message: expect.stringContaining('out.csv.state is in the way') as string },
+      });
+    }
+    expect(readFileSync(`${path}.state`, 'utf8')).toBe(there);
+    expect(statSync(`${path}.state`).mode & 0o777).toBe(0o640);
+  });
+
   it('are refused where nothing says which input they are about', async () => {
     const path = join(temporaryDirectory(), 'out.csv');
     await runOf(path, many);
     rmSync(`${path}.state`);
     await expect(runOf(path, many)).rejects.toThrow(/out.csv.state does not say which input/);
-    expect(await runOf(path, many, 1e9, true)).toBe(0);
+    expect(await runOf(path, many, { restart: true })).toBe(0);
   });
 });

@@ -1,0 +1,102 @@
+import { createReadStream } from 'node:fs';
+import { z } from 'zod';
+import { type CredentialResult, type CredentialSubmission, MAX_CREDENTIALS } from '../client/operations/credential.ts';
+import { CatchwordError } from '../errors.ts';
+import type { Submitted } from './credential-input.ts';
+import { HEADER, type ResultFormat } from './credential-output.ts';
+import { digestOfSubmitted, type States, type SubmittedDigest } from './credential-state.ts';
+import { csvFields, cutRecords, type FileRecord } from './csv.ts';
+
+/** What an earlier run wrote, and what of the input is still to do. */
+export interface Resumed {
+  /** Results that are kept. */
+  readonly done: number;
+  /** Bytes that are kept. */
+  readonly bytes: number;
+  /** Submissions read already whose results are not kept. */
+  readonly open: readonly Submitted[];
+  /** Of what the results that are kept are about. */
+  readonly kept: SubmittedDigest;
+}
+
+/** An earlier run's results. */
+export interface Earlier {
+  readonly path: string;
+  readonly format: ResultFormat;
+  /** What that run noted of its input. */
+  readonly states: States;
+  /** Path of these notes. */
+  readonly statePath: string;
+}
+
+function notOurs(path: string, line: number, what: string): CatchwordError {
+  return new CatchwordError('USAGE', `${path} line ${line}: ${what}`, {
+    hint: 'Results of something else are not overwritten: name another file with --out, or begin anew with --restart.',
+  });
+}
+
+const KEYS = z.object({ reference: z.string().nullable(), guid: z.string().nullable() });
+
+function keysOf(path: string, record: FileRecord, format: ResultFormat): Pick<CredentialResult, 'reference' | 'guid'> {
+  try {
+    if (format === 'ndjson') return KEYS.parse(JSON.parse(record.text));
+    const [reference = '', guid = ''] = csvFields(record);
+    return { reference: reference || null, guid: guid || null };
+  } catch {
+    throw notOurs(path, record.line, 'it is no result of this command');
+  }
+}
+
+function fits(kept: Pick<CredentialResult, 'reference' | 'guid'>, { reference, guid }: CredentialSubmission): boolean {
+  const isSame = (a: string | undefined, b: string | null): boolean => a === undefined || b === null || a === b;
+  return isSame(reference, kept.reference) && isSame(guid, kept.guid);
+}
+
+/** @throws CatchwordError USAGE where the results are about other accounts than the input's first */
+function checkState({ path, states, statePath }: Earlier, line: number, read: SubmittedDigest): void {
+  const state = states.get(read.count());
+  if (state === undefined) throw notOurs(path, line, `${statePath} does not say which input it is about`);
+  if (state.submitted !== read.digest()) {
+    throw notOurs(path, line, 'it is about another input, or the input was changed since');
+  }
+}
+
+function digestOf(submitted: readonly Submitted[], digest: SubmittedDigest): SubmittedDigest {
+  for (const { submission } of submitted) digest.add(submission);
+  return digest;
+}
+
+/**
+ * Reads an earlier run's file and the input side by side. What is kept ends with a whole batch, or with the input.
+ * @throws CatchwordError USAGE where the file is not the beginning of this input's results
+ */
+export async function resume(earlier: Earlier, input: AsyncIterator<Submitted>): Promise<Resumed> {
+  const { path, format } = earlier;
+  let [done, bytes, headed, last, line] = [0, 0, format === 'ndjson', 0, 1];
+  let pending: Submitted[] = [];
+  const kept = digestOfSubmitted();
+  for await (const record of cutRecords(createReadStream(path), format === 'csv', true)) {
+    if (!record.whole) break;
+    [last, line] = [record.end, record.line];
+    if (!headed) {
+      if (`${record.text}\n` !== HEADER) throw notOurs(path, 1, 'it is no result of this command');
+      [headed, bytes] = [true, record.end];
+      continue;
+    }
+    const next = await input.next();
+    if (next.done === true) throw notOurs(path, line, 'it goes on where the input ends');
+    if (!fits(keysOf(path, record, format), next.value.submission)) {
+      throw notOurs(path, line, 'it is about another account than the input at this place');
+    }
+    pending.push(next.value);
+    if (pending.length < MAX_CREDENTIALS) continue;
+    checkState(earlier, line, digestOf(pending, kept));
+    [done, bytes, pending] = [kept.count(), record.end, []];
+  }
+  if (pending.length === 0) return { done, bytes, open: [], kept };
+  const next = await input.next();
+  if (next.done !== true) return { done, bytes, open: [...pending, next.value], kept };
+  // All of the input has its result.
+  checkState(earlier, line, digestOf(pending, kept));
+  return { done: kept.count(), bytes: last, open: [], kept };
+}

@@ -1,0 +1,103 @@
+import { spawnSync } from 'node:child_process';
+import { linkSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { serve } from '../client/connection.ts';
+import { run, runRedirected, start } from '../support/cli.ts';
+import { temporaryDirectory } from '../support/mirror.ts';
+import { csvOf, HEAD, rows, settings, verified, verify } from './credential-service.ts';
+
+/** A process that is killed leaves the file of its socket. */
+function leaveSocket(path: string): void {
+  const leave = `require('net').createServer().listen(process.argv[1], () => process.kill(process.pid, 9))`;
+  spawnSync(process.execPath, ['-e', leave, path]);
+  expect(statSync(path).isSocket()).toBe(true);
+}
+
+describe('the files of credentials verify', () => {
+  it.each<[string, (path: string) => void]>([
+    ['a file that is not there', () => {}],
+    ['a directory', (path) => mkdirSync(path)],
+    // As a file of somebody else's: it is there, and cannot be opened. This holds for root too.
+    ['a file that cannot be opened', leaveSocket],
+    ['what cannot be read once it is open', (path) => symlinkSync('/proc/self/mem', path)],
+  ])('refuses %s, and leaves nothing behind', async (_name, prepare) => {
+    const server = await serve(() => '');
+    const directory = temporaryDirectory();
+    prepare(join(directory, 'none.csv'));
+    const before = readdirSync(directory);
+    for (const more of [[], ['--out', 'r.csv']]) {
+      const ended = await verified(server, directory, ['none.csv', ...more]);
+      expect(ended).toMatchObject({ code: 2, stdout: '' });
+      expect(ended.stderr).toMatch(/^error none.csv cannot be read: E[^\n]+\nhint {2}[^\n]+\n$/);
+    }
+    expect(readdirSync(directory)).toEqual(before);
+    expect(server.asked).toEqual([]);
+  });
+
+  it.each<[string, string, string, (from: string, to: string) => void, string]>([
+    ['the same path', 'users.csv', './users.csv', () => {}, ''],
+    ['a symbolic link', 'users.csv', 'r.csv', symlinkSync, ''],
+    ['a hard link', 'users.csv', 'r.csv', linkSync, ''],
+    ['a link that stands beside it', 'users.csv', 'r.csv', (from, to) => symlinkSync(from, `${to}.state`), ''],
+    ['stdin', '-', 'r.csv', linkSync, '< users.csv'],
+  ])('does not write over its input by %s', async (_name, path, out, link, redirection) => {
+    const server = await serve(({ body }) => verify(body));
+    const directory = temporaryDirectory();
+    writeFileSync(join(directory, 'users.csv'), csvOf(2), { mode: 0o644 });
+    link(join(directory, 'users.csv'), join(directory, out));
+    for (const more of [[], ['--restart']]) {
+      const args = ['credentials', 'verify', path, '--out', out, ...more];
+      const ended = await runRedirected(args, redirection, settings(server), directory);
+      expect(ended).toMatchObject({ code: 2, stdout: '' });
+      expect(ended.stderr).toContain('is the file that is read');
+    }
+    expect(readFileSync(join(directory, 'users.csv'), 'utf8')).toBe(csvOf(2));
+    expect(statSync(join(directory, 'users.csv')).mode & 0o777).toBe(0o644);
+    expect(server.asked).toEqual([]);
+  });
+
+  it('does not write where another run does, and names it', async () => {
+    const server = await serve(({ body }, index) => (index === 0 ? null : verify(body)));
+    const directory = temporaryDirectory();
+    writeFileSync(join(directory, 'users.csv'), csvOf(2));
+    symlinkSync('r.csv', join(directory, 'link.csv'));
+    const args = ['credentials', 'verify', 'users.csv', '--out'];
+    const first = start([...args, 'r.csv'], settings(server), directory);
+    await expect.poll(() => server.asked.length, { timeout: 30_000 }).toBe(1);
+    for (const more of [['r.csv'], ['r.csv', '--restart'], ['link.csv']]) {
+      const second = await run([...args, ...more], settings(server), directory);
+      expect(second).toMatchObject({ code: 2, stdout: '' });
+      expect(second.stderr).toContain(`${more[0]} is in use by process ${first.child.pid}`);
+    }
+    expect(server.asked).toHaveLength(1);
+    first.child.kill('SIGKILL');
+    await first.ended;
+    // What a killed one left holds nothing.
+    expect(await run([...args, 'r.csv'], settings(server), directory)).toMatchObject({ code: 0 });
+    expect(rows(directory, 'r.csv')).toHaveLength(3);
+    expect(readdirSync(directory).toSorted()).toEqual(['link.csv', 'r.csv', 'r.csv.state', 'users.csv']);
+  });
+
+  it('throws no results away for an input whose header is wrong', async () => {
+    const server = await serve(({ body }) => verify(body));
+    const directory = temporaryDirectory();
+    writeFileSync(join(directory, 'users.csv'), csvOf(2));
+    writeFileSync(join(directory, 'wrong.csv'), 'name\nAda\n');
+    await verified(server, directory, ['users.csv', '--out', 'r.csv']);
+    const ended = await verified(server, directory, ['wrong.csv', '--out', 'r.csv', '--restart']);
+    expect(ended).toMatchObject({ code: 2, stdout: '' });
+    expect(rows(directory, 'r.csv')).toHaveLength(3);
+  });
+
+  it.each(['', 'reference\n'])('has a header for no results as well: %j', async (input) => {
+    const server = await serve(() => '');
+    const directory = temporaryDirectory();
+    writeFileSync(join(directory, 'users.csv'), input);
+    expect(await verified(server, directory, ['users.csv'])).toMatchObject({ code: 0, stdout: `${HEAD}\n` });
+    expect(await verified(server, directory, ['users.csv', '--json'])).toMatchObject({ code: 0, stdout: '' });
+    await verified(server, directory, ['users.csv', '--out', 'r.csv']);
+    expect(readFileSync(join(directory, 'r.csv'), 'utf8')).toBe(`${HEAD}\n`);
+    expect(server.asked).toEqual([]);
+  });
+});
