@@ -1,19 +1,20 @@
 import type { Clock } from '../clock.ts';
 import { CatchwordError, type ErrorDetails } from '../errors.ts';
-import { readXml, type XmlElement } from '../xml/read.ts';
 import { givenUp, untilEither, wasClosed } from './abort.ts';
-import { type Headers, XML_LIMITS } from './body.ts';
+import { type JsonAnswer, jsonAnswer, type Reading, type XmlAnswer, xmlAnswer } from './answer.ts';
+import { XML_LIMITS } from './body.ts';
 import type { Pacer } from './rate.ts';
-import { serviceError } from './refusal.ts';
 import { PATIENCE_MS, retryDelayMs } from './retry.ts';
-import { readsAsFailure, saidByJson } from './said.ts';
 import type { Tokens } from './token.ts';
 import { withToken } from './token.ts';
-import type { Answer, Transport, TransportRequest } from './transport.ts';
+import type { Transport, TransportRequest } from './transport.ts';
 
 /** One operation of the interface as it is asked for. */
 export interface Call
-  extends Pick<TransportRequest, 'method' | 'path' | 'query' | 'body' | 'token' | 'signal' | 'accepted' | 'secrets'> {
+  extends Pick<
+    TransportRequest,
+    'method' | 'path' | 'query' | 'body' | 'token' | 'signal' | 'accepted' | 'secrets' | 'identified'
+  > {
   /** Whether asking twice does no more than asking once, so that it may be asked again after a failure half-way. */
   readonly repeatable: boolean;
   /**
@@ -23,24 +24,6 @@ export interface Call
   readonly freeform?: boolean | undefined;
   /** Fields of what is asked for; an answer that has one is no error for having a code and a text as well. */
   readonly fields?: readonly string[] | undefined;
-}
-
-export interface JsonAnswer {
-  readonly status: number;
-  readonly headers: Headers;
-  /** Undefined where the body is empty. */
-  readonly value: unknown;
-  readonly text: string;
-  /** The error that an accepted status stands for. */
-  readonly refusal?: CatchwordError;
-}
-
-export interface XmlAnswer {
-  readonly status: number;
-  /** The elements at the top; none where the body is empty. Errors in it are left to the operation. */
-  readonly elements: readonly XmlElement[];
-  /** The error that an accepted status stands for. */
-  readonly refusal?: CatchwordError | undefined;
 }
 
 /**
@@ -81,19 +64,6 @@ function withoutUndefined({ hint, retryable, retryAfterMs, status, serviceCode }
     ...(hint !== undefined && { hint }),
     ...(retryAfterMs !== undefined && { retryAfterMs }),
   };
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}
-
-/** A number or a boolean alone is text as well. What begins as JSON or as a page, and is none, is broken. */
-function parsedOrText(text: string): unknown {
-  return /^\s*["[{<]|^\s*null\s*$/.test(text) ? parsed(text) : text.trim();
 }
 
 export function createCaller(options: CallerOptions): Caller {
@@ -147,47 +117,14 @@ export function createCaller(options: CallerOptions): Caller {
   }
 
   /** What an answer with a good status says may repeat what was sent, as any other may. */
-  function reading<Result>({ secrets }: Call, read: () => Result): Result {
+  function reading<Result>({ secrets, freeform, fields }: Call, read: (how: Reading) => Result): Result {
+    const hide = transport.hiding(secrets);
     try {
-      return read();
+      return read({ origin: transport.origin, hide, freeform, fields });
     } catch (error) {
       if (!(error instanceof CatchwordError)) throw error;
-      const message = transport.withoutSecrets(error.message, secrets);
+      const message = hide(error.message);
       throw message === error.message ? error : new CatchwordError(error.code, message, withoutUndefined(error));
-    }
-  }
-
-  function jsonOf({ status, headers, text, refusal }: Answer, { freeform, fields }: Partial<Call> = {}): JsonAnswer {
-    const about = { status, headers, text, ...(refusal !== undefined && { refusal }) };
-    if (text.trim() === '') return { ...about, value: undefined };
-    const value = freeform === true ? parsedOrText(text) : parsed(text);
-    if (value === undefined) throw refusal ?? broken(status);
-    if (freeform === true && refusal === undefined && typeof value === 'string' && !readsAsFailure(value)) {
-      return { ...about, value };
-    }
-    const said = saidByJson(value, fields);
-    if (said !== undefined) throw refusal ?? serviceError(said, status, transport.origin);
-    return { ...about, value };
-  }
-
-  function broken(status: number): CatchwordError {
-    return new CatchwordError('SOURCE_BODY', `${transport.origin} answered ${status} with broken JSON`, {
-      hint: 'The service may have trouble; try again later.',
-      status,
-    });
-  }
-
-  function xmlOf(answer: Answer): XmlAnswer {
-    const { status, text, refusal } = answer;
-    // Some report errors of XML operations as JSON.
-    if (/^\s*["[{]/.test(text)) {
-      jsonOf(answer);
-      throw refusal ?? serviceError({ code: undefined, text: 'JSON in place of XML' }, status, transport.origin);
-    }
-    try {
-      return { status, elements: readXml(text), ...(refusal !== undefined && { refusal }) };
-    } catch (error) {
-      throw refusal ?? error;
     }
   }
 
@@ -197,13 +134,13 @@ export function createCaller(options: CallerOptions): Caller {
       ask(asked, async (call) => {
         // Without a body as well: section 4.4 asks for it.
         const answer = await transport.send({ ...call, contentType: 'application/json' });
-        return reading(call, () => jsonOf(answer, call));
+        return reading(call, (how) => jsonAnswer(answer, how));
       }),
     xml: (asked, read) =>
       ask(asked, async (call) => {
         const contentType = call.body === undefined ? undefined : XML;
         const answer = await transport.send({ ...call, contentType, accept: XML, limits: XML_LIMITS });
-        return reading(call, () => read(xmlOf(answer)));
+        return reading(call, (how) => read(xmlAnswer(answer, how)));
       }),
   };
 }

@@ -4,7 +4,7 @@ import type { SourceConfig } from '../config.ts';
 import { connect } from './connect.ts';
 import { readProduct, readProducts } from './operations/products.ts';
 import { serviceError } from './refusal.ts';
-import { saidIn } from './said.ts';
+import { saidInAnswer } from './said.ts';
 import { withToken } from './token.ts';
 import type { Transport } from './transport.ts';
 
@@ -26,10 +26,10 @@ export interface CatalogClient {
 const MAX_ERROR = 2_048;
 
 /** A 601 may come with any status (interface, section 7), a good one among them. */
-function refuseToken(text: string, { origin, withoutSecrets }: Transport): void {
-  if (!text.includes('601') || !/error|token/i.test(text)) return;
-  const said = saidIn(withoutSecrets(text));
-  if (said.code === 601) throw serviceError(said, 200, origin);
+function refuseToken(text: string, { origin, hiding }: Transport): void {
+  if (!text.includes('601')) return;
+  const said = saidInAnswer(text, ['items', 'vbid'], hiding());
+  if (said?.code === 601) throw serviceError(said, 200, origin);
 }
 
 export function createCatalogClient(config: SourceConfig, clock: Clock): CatalogClient {

@@ -1,20 +1,24 @@
 import { CatchwordError, type ErrorCode, type ErrorDetails } from '../errors.ts';
 import { type Headers, header } from './body.ts';
 import { parseRetryAfter } from './retry.ts';
-import { type Said, saidInRefusal } from './said.ts';
+import { isPage, type Said, saidInRefusal } from './said.ts';
+import type { Hide } from './secrets.ts';
 
 /** An answer that is a refusal. */
 export interface Refused {
   readonly status: number;
   readonly headers: Headers;
-  /** Its text, as far as it could be read; without secrets. */
+  /** Its text, as far as it could be read. */
   readonly body: string;
+  readonly hide: Hide;
   /** Scheme, host and port that was asked. */
   readonly origin: string;
   /** Milliseconds since 1970. */
   readonly nowMs: number;
   /** `catalog`: the hot path, where any 4xx means that the address or the settings are wrong. */
   readonly kind: 'catalog' | 'read' | 'write';
+  /** Whether the path ends in an identifier. */
+  readonly identified: boolean;
 }
 
 interface Verdict {
@@ -81,9 +85,13 @@ function redirectText({ headers, origin }: Refused): string {
   return `${origin} redirects${to}, and redirects are not followed`;
 }
 
-/** Of 404, 405 and 410: the catalog is there or it is not, but of other things the service says in words that one is missing. */
-function missing(status: number, kind: Refused['kind'], said: Said): Verdict {
-  if (kind !== 'catalog' && status !== 405 && said.text !== '') return verdictOf(404);
+/**
+ * Of 404, 405 and 410: the catalog is there or it is not, but of other things one may be missing. The service says so in
+ * words, or in none where the path names one thing; a page for people is not the service's.
+ */
+function missing({ status, kind, identified, body }: Refused, said: Said): Verdict {
+  const isMissing = said.text !== '' || (identified && !isPage(body));
+  if (kind !== 'catalog' && status !== 405 && isMissing) return verdictOf(404);
   return {
     code: 'SOURCE_NOT_SERVICE',
     hint: `Check CATCHWORD_BASE_URL: there is no ${kind === 'catalog' ? 'catalog' : 'such operation'} at this address.`,
@@ -91,7 +99,8 @@ function missing(status: number, kind: Refused['kind'], said: Said): Verdict {
   };
 }
 
-function byStatus({ status, kind }: Refused, said: Said): Verdict {
+function byStatus(refused: Refused, said: Said): Verdict {
+  const { status, kind } = refused;
   if (/catalog not found/i.test(said.text)) {
     return {
       code: 'SOURCE_AUTH',
@@ -102,7 +111,7 @@ function byStatus({ status, kind }: Refused, said: Said): Verdict {
   if (status === 401 || status === 403) return verdictOf(401);
   if (status === 429) return verdictOf(429);
   if (status >= 500 || status === 408) return verdictOf(500);
-  if (status === 404 || status === 405 || status === 410) return missing(status, kind, said);
+  if (status === 404 || status === 405 || status === 410) return missing(refused, said);
   if (kind !== 'catalog' && (status === 400 || status === 422)) return verdictOf(422);
   return { code: 'SOURCE_REFUSED', hint: 'The request was not to its liking; see npx catchword doctor.' };
 }
@@ -118,7 +127,7 @@ export function refusal(refused: Refused): CatchwordError {
       retryable: false,
     });
   }
-  const said = saidInRefusal(refused.body);
+  const said = saidInRefusal(refused.body, refused.hide);
   const own = said.code ?? (status >= 600 ? status : undefined);
   const custom = own !== undefined && own !== status ? own : status >= 600 ? status : undefined;
   const { code, ...verdict } = custom === undefined ? byStatus(refused, said) : verdictOf(custom);

@@ -14,6 +14,7 @@ import {
   readBytes,
 } from './body.ts';
 import { type Refused, refusal } from './refusal.ts';
+import { type Hide, hiding } from './secrets.ts';
 
 export interface TransportOptions {
   /** `{base_url}`; may have a path. */
@@ -62,13 +63,15 @@ export interface TransportRequest {
   readonly accepted?: readonly number[] | undefined;
   /** Parts of the body that no error may repeat, such as a password. */
   readonly secrets?: readonly string[] | undefined;
+  /** Whether the path ends in an identifier, so that a 404 without a word says that there is no such thing. */
+  readonly identified?: boolean | undefined;
 }
 
 export interface Transport {
   /** Scheme, host and port of the service. */
   readonly origin: string;
-  /** A text of the service's without the key, the tokens and what else is secret in it. */
-  readonly withoutSecrets: (text: string, more?: readonly string[]) => string;
+  /** Shows texts of the service's without the key, the tokens and what else is secret. */
+  readonly hiding: (more?: readonly string[]) => Hide;
   /**
    * Exactly one request; nothing is tried again, no redirect is followed. What a body with a good status says is left to
    * the caller.
@@ -84,8 +87,8 @@ export interface Transport {
   close(): Promise<void>;
 }
 
-/** Characters; explanations are short, and anything longer is not looked through. */
-const MAX_EXPLANATION = 65_536;
+/** Characters. For safety: an explanation is shorter, and anything longer is not looked through. */
+const MAX_EXPLANATION = 2 ** 20;
 
 const JSON_TYPE = 'application/json';
 
@@ -131,8 +134,8 @@ export function createTransport(options: TransportOptions): Transport {
   }
 
   /** A service may repeat what it was sent. */
-  function withoutSecrets(text: string, more: readonly string[] = []): string {
-    return [...secrets, ...more].reduce((clean, secret) => clean.replaceAll(secret, '[secret]'), text);
+  function hidingAll(more: readonly string[] = []): Hide {
+    return hiding(() => [...secrets, ...more]);
   }
 
   /** What the network did. The error itself is left behind: it may hold the request with its headers. */
@@ -158,6 +161,7 @@ export function createTransport(options: TransportOptions): Transport {
     readonly types: ContentTypes;
     readonly kind: Refused['kind'];
     readonly secrets?: readonly string[] | undefined;
+    readonly identified: boolean;
   }
 
   async function refused(exchange: Exchange, status: number, headers: Headers, bytes: Buffer): Promise<CatchwordError> {
@@ -167,8 +171,10 @@ export function createTransport(options: TransportOptions): Transport {
     } catch {
       // The status says enough.
     }
-    const body = text.length > MAX_EXPLANATION ? '' : withoutSecrets(text, exchange.secrets);
-    return refusal({ status, headers, body, origin: base.origin, nowMs: clock.now(), kind: exchange.kind });
+    const body = text.length > MAX_EXPLANATION ? '' : text;
+    const { kind, identified } = exchange;
+    const about = { status, headers, body, origin: base.origin, nowMs: clock.now(), kind, identified };
+    return refusal({ ...about, hide: hidingAll(exchange.secrets) });
   }
 
   async function send(url: URL, signal: AbortSignal, exchange: Exchange): Promise<Answer> {
@@ -178,11 +184,16 @@ export function createTransport(options: TransportOptions): Transport {
       ...{ method, headers, dispatcher: agent, signal },
       ...(body !== undefined && { body }),
     });
-    const bytes = await readBytes(response.body, response.headers, exchange.limits);
     const { statusCode: status } = response;
+    const isGood = status >= 200 && status <= 299;
+    const bytes = await readBytes(response.body, response.headers, exchange.limits).catch((error: unknown) => {
+      // Of a refusal that is too large, the status says enough.
+      if (isGood || !(error instanceof CatchwordError)) throw error;
+      return Buffer.alloc(0);
+    });
     const receivedAt = clock.now();
     const about = { status, headers: response.headers, bytes: bytes.length, requestedAt, receivedAt };
-    if (status >= 200 && status <= 299) {
+    if (isGood) {
       return { ...about, text: await answerText(bytes, response.headers, exchange.limits, exchange.types) };
     }
     const error = await refused(exchange, status, response.headers, bytes);
@@ -217,16 +228,16 @@ export function createTransport(options: TransportOptions): Transport {
   const ofCatalog = { accept: JSON_TYPE, 'content-type': JSON_TYPE };
   return {
     origin: base.origin,
-    withoutSecrets,
+    hiding: hidingAll,
     get: (path, query, signal, accepted = []) =>
       withinTime(path, query, signal, {
-        ...{ method: 'GET', accepted, limits, types: JSON_ANSWER, kind: 'catalog' },
+        ...{ method: 'GET', accepted, limits, types: JSON_ANSWER, kind: 'catalog', identified: false },
         headers: { ...ofCatalog, ...common, ...tokenHeader() },
       }),
     send: ({ method, path, query, body, contentType, accept = JSON_TYPE, token, signal, ...asked }) =>
       withinTime(path, query, signal, {
         ...{ method, body, types: ANY_ANSWER, kind: method === 'GET' ? 'read' : 'write', secrets: asked.secrets },
-        accepted: asked.accepted ?? [],
+        ...{ accepted: asked.accepted ?? [], identified: asked.identified ?? false },
         limits: asked.limits ?? limits,
         headers: {
           ...{ accept, ...common },

@@ -1,6 +1,7 @@
 import { cutPage } from '../catalog/json-text.ts';
 import { CatchwordError } from '../errors.ts';
-import type { Call, Caller, JsonAnswer } from './caller.ts';
+import type { JsonAnswer } from './answer.ts';
+import type { Call, Caller } from './caller.ts';
 
 /** Answers are nested a few levels deep; this is room for what nobody has thought of. */
 const MAX_DEPTH = 64;
@@ -11,7 +12,7 @@ export interface CallOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-export interface V4Call extends Pick<Call, 'method' | 'path' | 'repeatable' | 'freeform' | 'fields'> {
+export interface V4Call extends Pick<Call, 'method' | 'path' | 'repeatable' | 'freeform' | 'fields' | 'identified'> {
   /** Written as JSON. */
   readonly body?: unknown;
   readonly signal: AbortSignal | undefined;
@@ -19,6 +20,29 @@ export interface V4Call extends Pick<Call, 'method' | 'path' | 'repeatable' | 'f
   readonly subject: string;
   /** What a 403 means, and what to do: one sentence. */
   readonly whoMayCall: string;
+}
+
+/** Addresses of files and callbacks may hold a password or a signature, so no error repeats them, in any spelling. */
+function addressesIn(body: unknown): string[] {
+  if (typeof body !== 'object' || body === null) return [];
+  return Object.entries(body).flatMap(([name, value]: [string, unknown]) => {
+    if (!/url$/i.test(name) || typeof value !== 'string') return [];
+    if (!URL.canParse(value)) return [value];
+    const { href, search, searchParams, username, password } = new URL(value);
+    const parts = [search.slice(1), ...searchParams.values(), `${username}:${password}`, password, decoded(password)];
+    return [value, href, ...parts.filter((part) => part.length >= MIN_SECRET)];
+  });
+}
+
+/** Characters. What is shorter is a word that may stand anywhere. */
+const MIN_SECRET = 6;
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
 }
 
 function explained(error: unknown, { subject, whoMayCall }: V4Call): unknown {
@@ -41,11 +65,13 @@ function explained(error: unknown, { subject, whoMayCall }: V4Call): unknown {
  * @throws CatchwordError SOURCE_*, SERVICE_*, NOT_FOUND, INTERRUPTED
  */
 export async function callV4(caller: Caller, call: V4Call): Promise<JsonAnswer> {
-  const { method, path, repeatable, freeform, fields, signal = new AbortController().signal } = call;
+  const { method, path, repeatable, freeform, fields, identified, signal = new AbortController().signal } = call;
   const body = call.body === undefined ? undefined : JSON.stringify(call.body);
   let answer: JsonAnswer;
   try {
-    answer = await caller.json({ method, path, repeatable, freeform, fields, signal, body, token: false });
+    const secrets = addressesIn(call.body);
+    const how = { repeatable, freeform, fields, identified, secrets, signal };
+    answer = await caller.json({ method, path, body, token: false, ...how });
   } catch (error) {
     throw explained(error, call);
   }

@@ -1,30 +1,33 @@
 import type { CatchwordError } from '../errors.ts';
 import type { XmlElement } from '../xml/read.ts';
-import type { XmlAnswer } from './caller.ts';
+import type { XmlAnswer } from './answer.ts';
 import { serviceError } from './refusal.ts';
-import { type Said, saidByElements } from './said.ts';
+import { isErrorName, type Said, saidByElements } from './said.ts';
 
-/** A record of an answer and what stands beside it. */
+/** Records of an answer and what stands beside them. */
 export interface Records {
-  /** In the order of the answer. */
+  /** In the order of the answer, at whatever depth. */
   readonly records: readonly XmlElement[];
-  /** Everything else: counts, errors. */
+  /** Everything else, as it is nested: counts, errors, the root itself. */
   readonly others: readonly XmlElement[];
   /** Whether the root was there. Bodies without it have been seen. */
   readonly hasRoot: boolean;
 }
 
-/** Finds the elements called `names` in the root, or at the top where the root is missing. */
+/** Takes the elements called `names` out of the answer. What tells of an error is left whole. */
 export function recordsIn({ elements }: XmlAnswer, root: string, names: readonly string[]): Records {
-  const roots = elements.filter(({ name }) => name === root);
-  const all = [...roots.flatMap(({ children }) => children), ...elements.filter((one) => !roots.includes(one))];
-  // An error may stand on the root itself.
-  const bare = roots.map((one) => ({ ...one, children: [] }));
-  return {
-    records: all.filter(({ name }) => names.includes(name)),
-    others: [...bare, ...all.filter(({ name }) => !names.includes(name))],
-    hasRoot: roots.length > 0,
-  };
+  const records: XmlElement[] = [];
+  let hasRoot = false;
+  function without(element: XmlElement): XmlElement[] {
+    hasRoot ||= element.name === root;
+    if (names.includes(element.name)) {
+      records.push(element);
+      return [];
+    }
+    return [isErrorName(element) ? element : { ...element, children: element.children.flatMap(without) }];
+  }
+  const others = elements.flatMap(without);
+  return { records, others, hasRoot };
 }
 
 /** An attribute that is there and not empty. */
@@ -40,10 +43,10 @@ export function otherAttributes({ attributes }: XmlElement, known: readonly stri
 /** The error that elements hold, whatever the status was (interface, 4.2 rule 4), or undefined. */
 export function errorIn(
   elements: readonly XmlElement[],
-  { status, refusal }: XmlAnswer,
+  { status, hide, refusal }: XmlAnswer,
   origin: string,
 ): CatchwordError | undefined {
-  const said = saidByElements(elements);
+  const said = saidByElements(elements, hide);
   return refusal ?? (said === undefined ? undefined : serviceError(said, status, origin));
 }
 

@@ -67,7 +67,8 @@ function elementFrom(parsed: ParsedElement, depth: number): XmlElement {
  *
  * @throws CatchwordError XML_INVALID: not well-formed, with a DOCTYPE, too large or nested too deep
  */
-export function readXml(text: string): XmlElement[] {
+export function readXml(document: string): XmlElement[] {
+  const text = document.trim();
   if (text.length > MAX_XML_CHARS) throw refuse(`the XML is longer than ${MAX_XML_CHARS} characters`);
   if (/<!DOCTYPE/i.test(text)) throw refuse('the XML has a DOCTYPE, which is not taken');
   checkSizes(text);

@@ -65,6 +65,16 @@ describe('assets', () => {
     expect(error.message).toMatch(/title: is missing.*imprint_id: is unknown/);
   });
 
+  it('7: 422 repeats no address of a file with its password and signature', async () => {
+    const url = 'https://reader:pass%26word@files.example/a.epub?X-Signature=abcdef0123456789';
+    const parts = ['pass%26word', 'pass&word', 'abcdef0123456789'];
+    for (const told of [url, `<a href="${url}">`, ...parts.map((part) => `cannot fetch with ${part}`)]) {
+      const { client } = await talk(() => ({ status: 422, body: { errors: { url: [told] } } }));
+      const error = await failure(client.assets.update('a', { url }), ...parts);
+      expect(error.message).toContain('[secret]');
+    }
+  });
+
   it('7: 422 for every field there is gives every message', async () => {
     const errors = Array.from({ length: 40 }, (_, index) => `field_${index}: is not allowed`);
     const { client } = await talk(() => ({ status: 422, body: { errors } }));

@@ -75,6 +75,8 @@ describe('licenses', () => {
     [golden('error-650.xml'), { code: 'SERVICE_INVALID', serviceCode: 650 }],
     ['<licenses><error code="469" message="Already redeemed"/></licenses>', { serviceCode: 469 }],
     ['<licenses code="470" message="Failed"/>', { serviceCode: 470 }],
+    ['<licenses><code>470</code><message>Failed</message></licenses>', { serviceCode: 470 }],
+    ['<response><group><error code="469"/></group><licenses/></response>', { serviceCode: 469 }],
     ['<error>Something failed</error>', { code: 'SERVICE_ERROR', serviceCode: undefined }],
     ['{"errors":["Something failed"]}', { code: 'SERVICE_ERROR' }],
   ])('%s inside a 200 is an error', async (body, expected) => {
@@ -124,6 +126,30 @@ describe('a title is owned', () => {
     const both = await answered(golden('licenses-two.xml'));
     expect(isOwned(both, '9780000000026', NOW)).toBe(true);
     expect(isOwned({ licenses: both.licenses.slice(1) }, '9780000000026', NOW)).toBe(false);
+  });
+
+  const owned = async (body: string, sku: string) => isOwned(await answered(`<licenses>${body}</licenses>`), sku, NOW);
+
+  it('by its ISBN, under whatever identifiers it is listed, and as a rental', async () => {
+    const types = ['L-1" type="online', 'L-1R180" type="downloadable'];
+    const both = types.map((sku) => `<license sku="${sku}" isbn="9780306406157" expiration="never"/>`).join('');
+    const other = '<license sku="b" expiration="never"/>';
+    for (const sku of ['9780306406157', '0-306-40615-2', 'L-1', 'L-1R365']) {
+      expect(await owned(both, sku), sku).toBe(true);
+      expect(await owned(both + other, sku), sku).toBe(true);
+    }
+    expect(await owned(both + other, 'L-2')).toBe(false);
+    expect(await owned(`<license sku="9780306406157R30" expiration="never"/>${other}`, '9780306406157')).toBe(true);
+  });
+
+  it('wherever in the answer it is listed', async () => {
+    const license = '<license sku="L-1" expiration="never"/>';
+    for (const body of [`<group>${license}</group>`, `<a><b>${license}</b></a>`]) {
+      expect(await owned(body, 'L-1')).toBe(true);
+    }
+    const wrapped = `<response><licenses><summary total_products="4"/>${license}</licenses></response>`;
+    expect(await answered(wrapped)).toMatchObject({ licenses: [{ sku: 'L-1' }], total: 4 });
+    expect(await answered('<response><licenses/></response>')).toEqual({ licenses: [] });
   });
 
   it('by itself and by no other title, where a service answers with the whole account', async () => {

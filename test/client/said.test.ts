@@ -1,9 +1,15 @@
 import { describe, expect, it } from 'vitest';
-import { saidByJson, saidIn } from '../../src/client/said.ts';
+import { type Said, saidByJson, saidIn as saidInBody } from '../../src/client/said.ts';
+import { hiding } from '../../src/client/secrets.ts';
 import { connectTo, failure, golden, hastyClock, NEVER, serve, TOKEN } from './connection.ts';
 
 const JSON_REPLY = { headers: { 'content-type': 'application/json' }, body: '{}' };
 const TEXT = 'The access token is no longer valid';
+const hide = hiding(() => []);
+
+function saidIn(body: string): Said {
+  return saidInBody(body, hide);
+}
 
 describe('what is said of an error', () => {
   it.each([
@@ -51,7 +57,7 @@ describe('what is said of an error', () => {
     ['long texts', { errors: Array.from({ length: 200 }, () => 'x'.repeat(50_000)) }],
     ['names inside of names', { errors: { ['n'.repeat(300_000)]: { ['m'.repeat(300_000)]: ['a', 'b'] } } }],
   ])('is as short, and made as cheaply, of many %s', (_name, body) => {
-    const error = saidByJson(body);
+    const error = saidByJson(body, [], hide);
     expect(error?.text.length).toBeGreaterThan(100);
     expect(error?.text.length).toBeLessThanOrEqual(4_000);
   });

@@ -113,6 +113,8 @@ describe('an answer that is none', () => {
     [503, { 'retry-after': '3' }, '', { code: 'SOURCE_UNAVAILABLE', retryAfterMs: 3_000 }],
     [500, {}, `you sent ${KEY} and ${TOKEN}`, { code: 'SOURCE_UNAVAILABLE' }],
     [500, {}, 'x'.repeat(10_000_000), { code: 'SOURCE_UNAVAILABLE' }],
+    [503, {}, 'x'.repeat(40_000_000), { code: 'SOURCE_UNAVAILABLE', status: 503, retryable: true }],
+    [422, {}, `<error code="601"/>${' '.repeat(200_000)}`, { code: 'SERVICE_TOKEN', serviceCode: 601 }],
   ])('%i %j', async (status, headers, body, expected) => {
     const transport = await transportTo((_request, response) => response.writeHead(status, headers).end(body));
     const error = await failure(ask(transport));

@@ -63,7 +63,7 @@ export function createBooks(caller: Caller, path: string): Books {
     read: async (vbid, { signal } = {}) => {
       const about = { subject: `book ${vbid}`, whoMayCall: 'This API key may not read this book.' };
       const call = { method: 'GET', path: at(vbid), signal, repeatable: true, fields: ASSET_FIELDS } as const;
-      const { value } = await callV4(caller, { ...call, ...about });
+      const { value } = await callV4(caller, { ...call, ...about, identified: true });
       return bookOf(value, caller.origin);
     },
     update: async (vbid, fields, { signal } = {}) => {
@@ -71,7 +71,7 @@ export function createBooks(caller: Caller, path: string): Books {
       const about = { subject: `book ${vbid}`, whoMayCall: OWNERS_ONLY };
       const { value } = await callV4(caller, {
         ...{ method: 'PUT', path: at(vbid), body: fields, signal, ...about },
-        ...{ freeform: true, fields: ASSET_FIELDS },
+        ...{ freeform: true, fields: ASSET_FIELDS, identified: true },
         // As with assets: a file would be ingested once more.
         repeatable: fields.url === undefined,
       });

@@ -82,13 +82,14 @@ export function createCatalog(caller: Caller, defaults: CatalogSettings): Catalo
     };
   }
 
-  function get(path: string, query: URLSearchParams, signal = new AbortController().signal) {
-    return caller.json({ method: 'GET', path, query, signal, token: true, repeatable: true });
+  function get(path: string, query: URLSearchParams, { signal }: CatalogOptions, identified: boolean) {
+    const given = signal ?? new AbortController().signal;
+    return caller.json({ method: 'GET', path, query, signal: given, token: true, repeatable: true, identified });
   }
 
   async function readPage(window: Window, range: Range, options: ProductsOptions): Promise<ProductsPage> {
     const query = windowQuery(settingsFor(options), { window, ...range });
-    const { text, headers } = await get(PATH, query, options.signal);
+    const { text, headers } = await get(PATH, query, options, false);
     const { envelope, products, rejected } = validatePage(text, window);
     const sourceTime = sourceDate(headers);
     return { ...envelope, products: products.filter((product) => product !== null), rejected, sourceTime };
@@ -109,7 +110,7 @@ export function createCatalog(caller: Caller, defaults: CatalogSettings): Catalo
       const settings = settingsFor(options);
       const path = settings.lookupPath.replace(':vbid', () => pathPart('vbid', vbid));
       try {
-        const { text } = await get(path, detailQuery(settings), options.signal);
+        const { text } = await get(path, detailQuery(settings), options, true);
         const { products } = validateLookup(text, vbid, { page: 1, perPage: 1 });
         return products[0] ?? undefined;
       } catch (error) {

@@ -1,7 +1,8 @@
 import { CatchwordError } from '../../errors.ts';
 import type { XmlElement } from '../../xml/read.ts';
-import type { XmlAnswer } from '../caller.ts';
+import type { XmlAnswer } from '../answer.ts';
 import { saidByElements } from '../said.ts';
+import type { Hide } from '../secrets.ts';
 import { attribute, errorIn, otherAttributes, recordsIn, unexpected } from '../xml-answer.ts';
 import { type CredentialResult, type CredentialSubmission, nameOf } from './credential.ts';
 
@@ -36,16 +37,16 @@ function isKeyless({ reference, guid, accessToken }: Element): boolean {
 function resultOf(
   { element, reference, guid, accessToken }: Element,
   submitted: CredentialSubmission,
+  hide: Hide,
 ): CredentialResult {
   const about = { reference: reference ?? submitted.reference ?? null, guid: guid ?? submitted.guid ?? null };
-  const said = saidByElements([element]);
+  const said = saidByElements([element], hide);
   // The token of one that carries an error is the one that is no longer valid.
   if (element.name === 'credential' && accessToken !== null && said?.code === undefined) {
     const email = attribute(element, 'email');
     return { ok: true, ...about, accessToken, email, others: otherAttributes(element, KNOWN) };
   }
-  const text = said?.text || (element.name === 'error' ? '' : 'the service gave no access token');
-  const message = submitted.accessToken === undefined ? text : text.replaceAll(submitted.accessToken, '[secret]');
+  const message = said?.text || (element.name === 'error' ? '' : 'the service gave no access token');
   return { ok: false, code: said?.code ?? null, message, ...about };
 }
 
@@ -142,7 +143,7 @@ function requestError(
   origin: string,
 ): CatchwordError | undefined {
   const keyless = elements.filter((one) => one.element.name === 'error' && isKeyless(one));
-  const ofRequest = keyless.filter(({ element }) => isOfRequest(saidByElements([element])?.code));
+  const ofRequest = keyless.filter(({ element }) => isOfRequest(saidByElements([element], answer.hide)?.code));
   const isWhole = keyless.length === elements.length && elements.length !== submitted;
   const whole = [...others, ...(isWhole ? keyless : ofRequest).map(({ element }) => element)];
   const error = errorIn(whole, { ...answer, refusal: undefined }, origin);
@@ -174,7 +175,7 @@ export function credentialResults(
   const found = inOrder ? elements : byKeys(elements, submissions);
   return submissions.map((submission, index) => {
     const element = found[index];
-    if (element !== undefined) return resultOf(element, submission);
+    if (element !== undefined) return resultOf(element, submission, answer.hide);
     const position = firstPosition + index;
     throw new CatchwordError('SERVICE_ERROR', `${origin} did not answer for ${nameOf(submission, position)}`, {
       hint: `It is credential ${position} of what was submitted. Try again; if it stays so, leave it out.`,

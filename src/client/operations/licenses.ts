@@ -1,6 +1,7 @@
 import { parse } from 'isbn3';
 import type { XmlElement } from '../../xml/read.ts';
-import type { Caller, XmlAnswer } from '../caller.ts';
+import type { XmlAnswer } from '../answer.ts';
+import type { Caller } from '../caller.ts';
 import { attribute, errorIn, otherAttributes, recordsIn, unexpected } from '../xml-answer.ts';
 
 /** A license that a user holds (interface, section 2.3). What the service leaves out or leaves empty is null. */
@@ -87,8 +88,12 @@ function licenseFrom(element: XmlElement): License {
 
 /** The counts stand in an element of their own, or on the root. */
 function countIn(elements: readonly XmlElement[], name: string): number | undefined {
-  const text = elements.map((element) => attribute(element, name)).find((one) => one !== null);
-  return text !== undefined && text !== null && /^\d+$/.test(text) ? Number(text) : undefined;
+  for (const element of elements) {
+    const text = attribute(element, name);
+    const count = text !== null && /^\d+$/.test(text) ? Number(text) : countIn(element.children, name);
+    if (count !== undefined) return count;
+  }
+  return undefined;
 }
 
 function licensesFrom(answer: XmlAnswer, origin: string): Licenses {
@@ -118,9 +123,20 @@ export function readLicenses(caller: Caller, { sku, type }: LicenseQuery, signal
   return caller.xml(call, (answer) => licensesFrom(answer, caller.origin));
 }
 
-/** The same for all ways to write an identifier: with dashes or without, as ISBN-10 or ISBN-13. */
-function canonical(sku: string): string {
-  return parse(sku)?.isbn13 ?? sku.replace(/[\s-]/g, '').toUpperCase();
+/**
+ * The same for all ways to write an identifier: with dashes or without, as ISBN-10 or ISBN-13, with the marker of a
+ * rental (`R180`) or without.
+ */
+function canonical(identifier: string): string {
+  const title = identifier.trim().replace(/(.)R\d{2,4}$/, '$1');
+  return parse(title)?.isbn13 ?? title.replace(/[\s-]/g, '').toUpperCase();
+}
+
+/** Whether licenses are all of one title: called the same, or with the same ISBN. */
+function isOneTitle(licenses: readonly License[]): boolean {
+  const skus = new Set(licenses.map(({ sku }) => canonical(sku)));
+  const isbns = new Set(licenses.map(({ isbn }) => isbn && canonical(isbn)));
+  return skus.size === 1 || (isbns.size === 1 && !isbns.has(null));
 }
 
 /**
@@ -129,12 +145,15 @@ function canonical(sku: string): string {
  * A license counts that has not expired at `nowMs`: one that never expires, or whose expiration lies ahead. One whose
  * expiration is missing or cannot be read counts too, because a sale that is refused can be made later, and one made twice
  * is not undone. Its type does not matter. A service lists the title under whichever of its identifiers it prefers, so
- * the answer is believed where it names one title; where it names several, only those called `sku` count.
+ * the answer is believed where it names one title; where it names several, only those count whose `sku` or `isbn` is what
+ * was asked for.
  */
 export function isOwned({ licenses }: Licenses, sku: string, nowMs: number): boolean {
-  const titles = new Set(licenses.map((license) => canonical(license.sku)));
   const wanted = canonical(sku);
+  const isOne = isOneTitle(licenses);
   return licenses
-    .filter((license) => titles.size === 1 || canonical(license.sku) === wanted)
+    .filter(
+      (license) => isOne || [license.sku, license.isbn].some((name) => name !== null && canonical(name) === wanted),
+    )
     .some(({ expiresAt }) => expiresAt === null || expiresAt === undefined || expiresAt > nowMs);
 }

@@ -43,19 +43,20 @@ export function createPackages(caller: Caller, path: string): Packages {
       return packageFrom(value, caller.origin);
     },
     read: async (sku, { signal } = {}) => {
-      const { value } = await callV4(caller, { method: 'GET', path: at(sku), signal, repeatable: true, ...about(sku) });
+      const call = { method: 'GET', path: at(sku), signal, repeatable: true, identified: true } as const;
+      const { value } = await callV4(caller, { ...call, ...about(sku) });
       return packageFrom(value, caller.origin);
     },
     update: async (sku, fields, { signal } = {}) => {
       const body = checkPackage(fields);
       const call = { method: 'PUT', path: at(sku), body, signal, repeatable: false, freeform: true } as const;
-      const { value } = await callV4(caller, { ...call, ...about(sku) });
+      const { value } = await callV4(caller, { ...call, ...about(sku), identified: true });
       return packageFrom(value, caller.origin);
     },
     delete: async (sku, { signal } = {}) => {
       // Tried again, a deletion that arrived would answer that there is no such package.
       const call = { method: 'DELETE', path: `${at(sku)}/assets`, signal, repeatable: false, freeform: true } as const;
-      await callV4(caller, { ...call, ...about(sku) });
+      await callV4(caller, { ...call, ...about(sku), identified: true });
     },
   };
 }

@@ -1,8 +1,9 @@
 import { CatchwordError } from '../../errors.ts';
-import type { XmlElement } from '../../xml/read.ts';
 import { writeXml, type XmlTree } from '../../xml/write.ts';
-import type { Caller, XmlAnswer } from '../caller.ts';
+import type { XmlAnswer } from '../answer.ts';
+import type { Caller } from '../caller.ts';
 import { pathPart } from '../path-part.ts';
+import { isErrorName } from '../said.ts';
 import { errorIn, unexpected } from '../xml-answer.ts';
 
 /**
@@ -82,7 +83,7 @@ function userFrom(answer: XmlAnswer, origin: string): User {
   const fields = new Map([...(root?.attributes ?? []), ...members.map(({ name, text }) => [name, text] as const)]);
   // An error may repeat which user was asked for, but not what the service alone knows.
   const isUser = isAny(fields, ['guid', 'access-token']);
-  const errors = [...beside, ...(root?.children.filter(isErrorElement) ?? [])];
+  const errors = [...beside, ...(root?.children.filter(isErrorName) ?? [])];
   const error = errorIn(isUser ? errors : answer.elements, answer, origin);
   if (error !== undefined) throw error;
   if (!isUser && !isAny(fields, ['reference', 'email'])) throw unexpected('user', answer, origin);
@@ -98,18 +99,6 @@ function userFrom(answer: XmlAnswer, origin: string): User {
   };
 }
 
-function isErrorElement({ name }: XmlElement): boolean {
-  return /^(error|errors)$/i.test(name);
-}
-
-/** A secret in the forms in which a service could repeat it. */
-function asSent(secret: string | undefined): string[] {
-  if (secret === undefined) return [];
-  const json = JSON.stringify(secret).slice(1, -1);
-  const xml = /^<[^>]+>\n<s>(.*)<\/s>$/s.exec(writeXml({ name: 's', content: secret }))?.[1] ?? secret;
-  return [secret, xml, json];
-}
-
 /**
  * `POST /v3/users` (interface, section 4.5). Not asked again after a failure half-way: the user may exist by then.
  * @param suffix `.xml`, or empty
@@ -119,7 +108,7 @@ export async function createUser(caller: Caller, suffix: string, user: NewUser, 
   const call = {
     ...({ method: 'POST', path: `/v3/users${suffix}`, token: false, repeatable: false, signal } as const),
     body: userXml(user),
-    secrets: asSent(user.password),
+    secrets: user.password === undefined ? [] : [user.password],
   };
   return await caller.xml(call, (answer) => userFrom(answer, caller.origin));
 }
@@ -132,7 +121,7 @@ export async function createUser(caller: Caller, suffix: string, user: NewUser, 
  */
 export async function readUser(caller: Caller, suffix: string, id: string, signal: AbortSignal): Promise<User> {
   const path = `/v3/users${suffix}/${pathPart('user id', id)}`;
-  const call = { method: 'GET', path, token: false, repeatable: true, signal } as const;
+  const call = { method: 'GET', path, token: false, repeatable: true, identified: true, signal } as const;
   return await caller.xml(call, (answer) => userFrom(answer, caller.origin));
 }
 

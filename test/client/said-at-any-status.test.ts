@@ -1,0 +1,100 @@
+import { describe, expect, it } from 'vitest';
+import { createCatalog } from '../../src/client/operations/catalog.ts';
+import { readLicenses } from '../../src/client/operations/licenses.ts';
+import { postReset } from '../../src/client/operations/users.ts';
+import { connectTo, failure, NEVER, type Reply, serve } from './connection.ts';
+
+const TEXT = 'The access token is no longer valid';
+const LAYOUTS = [
+  `<error code="601" message="${TEXT}"/>`,
+  `<error>601: ${TEXT}</error>`,
+  `<errors><error>601 ${TEXT}</error></errors>`,
+  `<error message="601: ${TEXT}"/>`,
+  `<response status="601"><message>${TEXT}</message></response>`,
+  `<error><number>601</number><message>${TEXT}</message></error>`,
+  `<licenses><error>601: ${TEXT}</error></licenses>`,
+  `<licenses><code>601</code></licenses>`,
+  `{"errors":["601: ${TEXT}"]}`,
+  `["601: ${TEXT}"]`,
+  `"601: ${TEXT}"`,
+  '{"error":{"code":"601"}}',
+  '{"error":601}',
+  '{"code":601}',
+  `{"status":601,"message":"${TEXT}"}`,
+  `{"status":"601","message":"${TEXT}"}`,
+  '{"response":{"error":{"error_code":"601"}}}',
+  `601: ${TEXT}`,
+  '601',
+];
+
+function products(url: string) {
+  const settings = { includeDetails: [], currency: [], pageParam: 'page', perPageParam: 'per_page' };
+  const more = { untilParam: 'until', currencyParam: 'currency', lookupPath: '/v4/products/:vbid' };
+  return createCatalog(connectTo(url).caller, { ...settings, ...more });
+}
+
+async function operations(reply: Reply) {
+  const { url } = await serve(() => reply);
+  return {
+    page: () => products(url).products().next(),
+    product: () => products(url).product('x1'),
+    licenses: () => readLicenses(connectTo(url).caller, {}, NEVER),
+    reset: () => postReset(connectTo(url).caller, '.xml', NEVER),
+  };
+}
+
+function typeOf(body: string): Record<string, string> {
+  return { 'content-type': body.startsWith('<') ? 'application/xml' : 'text/plain' };
+}
+
+describe('a token that is no longer valid', () => {
+  it.each([200, 401, 403, 422, 500])('is known in every layout, by every operation, with status %i', async (status) => {
+    for (const body of LAYOUTS) {
+      for (const [name, ask] of Object.entries(await operations({ status, body, headers: typeOf(body) }))) {
+        expect(await failure(ask()), `${name} ${body}`).toMatchObject({
+          code: 'SERVICE_TOKEN',
+          serviceCode: 601,
+          status,
+        });
+      }
+    }
+  });
+
+  it('is none where a title, a license or a number of items looks like it', async () => {
+    const item = { vbid: 'x1', title: '601: The access token is no longer valid', code: '601', description: 'token' };
+    const page = JSON.stringify({ num_items: 601, page: 1, per_page: 1000, total_pages: 1, items: [item] });
+    expect((await (await operations({ body: page })).page()).value).toMatchObject({ products: [{ vbid: 'x1' }] });
+    const lookup = JSON.stringify({ ...item, status: 'token 601', kind: 'book' });
+    expect(await (await operations({ body: lookup })).product()).toMatchObject({ vbid: 'x1' });
+    const broken = page.slice(0, -20);
+    expect(await failure((await operations({ body: broken })).page())).toMatchObject({ code: 'SOURCE_BODY' });
+    const license = '<license name="601: The access token" code-use="601" status="601" sku="a"/>';
+    const { licenses } = await (await operations({ body: `<licenses>${license}</licenses>` })).licenses();
+    expect(licenses).toMatchObject([{ sku: 'a' }]);
+    for (const body of [
+      'OK',
+      'The token was reset',
+      '<message>601 tokens were reset</message>',
+      '<status>200</status>',
+    ]) {
+      await (await operations({ body })).reset();
+    }
+  });
+});
+
+describe('what is not there', () => {
+  const json = { 'content-type': 'application/json' };
+
+  it.each(['', '{}', '{"errors":[]}', '{"errors":["Product x1 not found"]}'])('is undefined: 404 %s', async (body) => {
+    expect(await (await operations({ status: 404, headers: json, body })).product()).toBeUndefined();
+  });
+
+  it('is another thing than an address where there is no service', async () => {
+    const page = await operations({ status: 404, body: '<!DOCTYPE html><html>Not found</html>' });
+    expect(await failure(page.product())).toMatchObject({ code: 'SOURCE_NOT_SERVICE' });
+    const empty = await operations({ status: 404, body: '' });
+    for (const ask of [empty.page, empty.licenses]) {
+      expect(await failure(ask())).toMatchObject({ code: 'SOURCE_NOT_SERVICE' });
+    }
+  });
+});

@@ -1,0 +1,88 @@
+import { describe, expect, it } from 'vitest';
+import { verifyCredentials } from '../../src/client/operations/credentials.ts';
+import { createUser } from '../../src/client/operations/users.ts';
+import { hiding } from '../../src/client/secrets.ts';
+import { connectTo, failure, KEY, NEVER, serve, TOKEN } from './connection.ts';
+
+const PASSWORD = 'p&ss"<1>é  word';
+
+function inXml(text: string): string {
+  return text
+    .split('')
+    .map((character) => `&#${character.charCodeAt(0)};`)
+    .join('');
+}
+
+function inJson(text: string): string {
+  return text
+    .split('')
+    .map((character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`)
+    .join('');
+}
+
+const ALL = [KEY, TOKEN, PASSWORD];
+const BODIES: [string, string][] = [
+  ['references in XML', `<error code="422" message="${ALL.map(inXml).join(' ')}"/>`],
+  ['escapes in JSON', `{"errors":["${ALL.map(inJson).join(' ')}"]}`],
+  ['names in JSON', `{"errors":{"${ALL.map(inJson).join(' ')}":"x"}}`],
+  [
+    'a comment between',
+    `<error code="422">${ALL.map((one) => `${inXml(one.slice(0, 5))}<!-- -->${inXml(one.slice(5))}`).join(' ')}</error>`,
+  ],
+  ['other escapes', `<error code="422">${KEY} ${TOKEN} p&amp;ss"&lt;1>é  word</error>`],
+  ['XML in JSON', JSON.stringify({ errors: [`<a>${KEY} ${TOKEN} p&amp;ss&quot;&lt;1&gt;é  word</a>`] })],
+  ['plain text', `${ALL.join(' ')} are wrong`],
+];
+
+describe('a secret', () => {
+  it.each(BODIES)('is in no error, whatever the status: %s', async (_name, body) => {
+    for (const status of [200, 403, 404, 422, 500]) {
+      const headers = { 'content-type': body.startsWith('<') ? 'application/xml' : 'text/plain' };
+      const { url } = await serve(() => ({ status, headers, body }));
+      const call = { method: 'PUT', path: '/v4/x', token: true, repeatable: false, signal: NEVER } as const;
+      const withToken = { ...call, secrets: [PASSWORD] };
+      const user = { email: 'a@b.c', password: PASSWORD, firstName: 'a', lastName: 'b' };
+      const { caller } = connectTo(url);
+      const asked = [() => caller.json(withToken), () => createUser(caller, '.xml', user, NEVER)];
+      const errors = [];
+      for (const ask of asked) errors.push(await failure(ask(), PASSWORD, 'p&ss', 'p&amp;ss'));
+      if (status !== 200) expect(errors[0]?.message).toContain('[secret]');
+    }
+  });
+
+  it('is not cut in two where a message ends', async () => {
+    for (const status of [200, 422]) {
+      for (let length = 170; length < 210; length++) {
+        const { url } = await serve(() => ({
+          status,
+          body: `<error code="422" message="${'x'.repeat(length)} ${KEY}"/>`,
+        }));
+        const user = { reference: 'r', firstName: 'a', lastName: 'b' };
+        await failure(createUser(connectTo(url).caller, '.xml', user, NEVER), KEY.slice(0, 4));
+      }
+    }
+  }, 30_000);
+
+  it('is in no result of a credential', async () => {
+    const message = `${'x'.repeat(150)} ${KEY} of-another-account submitted-token`;
+    const errors = ['a', 'b'].map((reference) => `<error code="601" message="${message}" reference="${reference}"/>`);
+    const { url } = await serve(() => `<credentials>${errors.join('')}</credentials>`);
+    const submissions = [
+      { reference: 'a', accessToken: 'submitted-token' },
+      { reference: 'b', accessToken: 'of-another-account' },
+    ];
+    const results = await verifyCredentials(connectTo(url).caller, submissions, NEVER);
+    expect(JSON.stringify(results)).toContain('[secret]');
+    for (const part of ['KEYT', 'of-an', 'subm']) expect(JSON.stringify(results)).not.toContain(part);
+  });
+
+  it('is found in a text of any length, the longest first, and never shown in part', () => {
+    const hide = hiding(() => ['abc', 'abcdef', '', 'x&y']);
+    expect(hide('1abcdef2abc3x&y4x&amp;y5')).toBe('1[secret]2[secret]3[secret]4[secret]5');
+    expect(hide('12abcdef', 4)).toBe('12[secret]');
+    expect(hide('1234abcdef', 4)).toBe('1234');
+    expect(hiding(() => [])('abc')).toBe('abc');
+    const many = Array.from({ length: 10_000 }, (_, index) => `token-${index}`);
+    expect(hiding(() => many)(`token-9999 ${'x'.repeat(1e6)}`)).toHaveLength(1_000_009);
+  });
+});
