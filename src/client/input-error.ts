@@ -1,3 +1,4 @@
+import { inspect } from 'node:util';
 import type { z } from 'zod';
 import { CatchwordError } from '../errors.ts';
 import { nearestName } from './nearest-name.ts';
@@ -16,10 +17,19 @@ function placeOf(path: readonly PropertyKey[]): string {
     .replace(/^\./, '');
 }
 
+/** Not everything can be written as JSON: no BigInt, no object that holds itself. */
+function written(value: unknown): string {
+  try {
+    return JSON.stringify(value) ?? inspect(value);
+  } catch {
+    return inspect(value, { depth: 1, breakLength: Number.POSITIVE_INFINITY });
+  }
+}
+
 /** Addresses may hold credentials, so like credentials they are not repeated. */
 function shown(value: unknown, place: string): string {
   if (/(url|key|token|password)$/i.test(place)) return 'what is given';
-  const text = JSON.stringify(value) ?? String(value);
+  const text = written(value);
   return text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN)}…` : text;
 }
 

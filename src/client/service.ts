@@ -1,5 +1,6 @@
 import { type Clock, systemClock } from '../clock.ts';
 import { CatchwordError } from '../errors.ts';
+import { optionsOf } from './call-options.ts';
 import { type ClientOptions, type ClientSettings, checkOptions } from './client-options.ts';
 import { connect } from './connect.ts';
 import { type Assets, createAssets } from './operations/assets.ts';
@@ -65,14 +66,14 @@ export function clientOf(settings: ClientSettings, clock: Clock): Client {
   const connection = connect(settings, settings.rateLimit, clock);
   const { caller, tokens } = connection;
   const { usersSuffix, lookupPath = '/v4/products/:vbid' } = settings;
-  const signalOf = ({ signal }: CallOptions = {}): AbortSignal => signal ?? new AbortController().signal;
+  const signalOf = (options: CallOptions | undefined): AbortSignal => optionsOf(options).signal;
   return {
     catalog: createCatalog(caller, { ...settings, lookupPath }),
     assets: createAssets(caller),
     books: createBooks(caller, settings.booksPath),
     packages: createPackages(caller, settings.packagesPath),
     licenses: {
-      read: (query = {}, options) => readLicenses(caller, query, signalOf(options)),
+      read: async (query = {}, options) => await readLicenses(caller, query, signalOf(options)),
       owns: async (sku, options) => {
         // Without a title, the answer would be about the whole account.
         pathPart('sku', sku);
@@ -80,8 +81,10 @@ export function clientOf(settings: ClientSettings, clock: Clock): Client {
       },
     },
     credentials: {
-      verify: (submissions, options) => verifyCredentials(caller, submissions, signalOf(options)),
-      verifyEach: (submissions, options) => verifyEach(caller, submissions, signalOf(options)),
+      verify: async (submissions, options) => await verifyCredentials(caller, submissions, signalOf(options)),
+      verifyEach: async function* (submissions, options) {
+        yield* verifyEach(caller, submissions, signalOf(options));
+      },
     },
     users: {
       create: async (user, options) => {
@@ -90,7 +93,7 @@ export function clientOf(settings: ClientSettings, clock: Clock): Client {
         tokens.forget();
         return created;
       },
-      read: (id, options) => readUser(caller, usersSuffix, id, signalOf(options)),
+      read: async (id, options) => await readUser(caller, usersSuffix, id, signalOf(options)),
       resetAccess: async (options) => {
         if (settings.userReference === undefined) await postReset(caller, usersSuffix, signalOf(options));
         else await tokens.reset(signalOf(options));

@@ -1,5 +1,5 @@
 import { cutPage } from '../catalog/json-text.ts';
-import { CatchwordError } from '../errors.ts';
+import { CatchwordError, messageOf } from '../errors.ts';
 import type { JsonAnswer } from './answer.ts';
 import type { Call, Caller } from './caller.ts';
 
@@ -60,13 +60,25 @@ function explained(error: unknown, { subject, whoMayCall }: V4Call): unknown {
   return new CatchwordError('SERVICE_INVALID', `${subject}: ${error.message}`, { ...details, hint: error.hint ?? '' });
 }
 
+function bodyOf({ body, subject }: V4Call): string | undefined {
+  if (body === undefined) return undefined;
+  try {
+    return JSON.stringify(body);
+  } catch (error) {
+    const [why] = messageOf(error).split('\n');
+    throw new CatchwordError('USAGE', `${subject}: its fields cannot be written as JSON (${why})`, {
+      hint: 'Nothing was sent. Give texts, numbers, booleans, null, arrays and objects, none of which holds itself.',
+    });
+  }
+}
+
 /**
  * One v4 operation in JSON, with the API key and without an access token (interface, section 5).
- * @throws CatchwordError SOURCE_*, SERVICE_*, NOT_FOUND, INTERRUPTED
+ * @throws CatchwordError USAGE where the body cannot be written; SOURCE_*, SERVICE_*, NOT_FOUND, INTERRUPTED
  */
 export async function callV4(caller: Caller, call: V4Call): Promise<JsonAnswer> {
   const { method, path, repeatable, freeform, fields, identified, signal = new AbortController().signal } = call;
-  const body = call.body === undefined ? undefined : JSON.stringify(call.body);
+  const body = bodyOf(call);
   let answer: JsonAnswer;
   try {
     const secrets = addressesIn(call.body);

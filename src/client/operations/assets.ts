@@ -1,6 +1,7 @@
 import { CatchwordError } from '../../errors.ts';
 import { type AssetFields, checkAsset } from '../asset-request.ts';
 import { ASSET_FIELDS, type Asset, assetOf } from '../asset-response.ts';
+import { optionsOf } from '../call-options.ts';
 import type { Caller } from '../caller.ts';
 import { pathPart } from '../path-part.ts';
 import { type CallOptions, callV4 } from '../v4-call.ts';
@@ -51,8 +52,9 @@ export function createAssets(caller: Caller): Assets {
   async function put(
     vbid: string | null,
     fields: AssetFields,
-    { allowInternal = false, create = vbid === null, signal }: PutAssetOptions = {},
+    options: PutAssetOptions | undefined,
   ): Promise<WrittenAsset> {
+    const { allowInternal = false, create = vbid === null, signal } = optionsOf(options);
     const path = vbid === null ? '/v4/assets' : `/v4/assets/${pathPart('vbid', vbid)}`;
     const body = checkAsset(fields, { create, allowInternal });
     const { value } = await callV4(caller, {
@@ -67,7 +69,7 @@ export function createAssets(caller: Caller): Assets {
 
   return {
     put,
-    create: (fields, options = {}) => put(null, fields, options),
-    update: (vbid, fields, options = {}) => put(vbid, fields, { ...options, create: false }),
+    create: async (fields, options) => await put(null, fields, { ...optionsOf(options), create: true }),
+    update: async (vbid, fields, options) => await put(vbid, fields, { ...optionsOf(options), create: false }),
   };
 }

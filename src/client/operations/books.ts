@@ -1,5 +1,6 @@
 import { CatchwordError } from '../../errors.ts';
 import { ASSET_FIELDS, type Asset, assetOf } from '../asset-response.ts';
+import { optionsOf, requireObject } from '../call-options.ts';
 import type { Caller } from '../caller.ts';
 import { pathPart } from '../path-part.ts';
 import { type CallOptions, callV4 } from '../v4-call.ts';
@@ -17,7 +18,7 @@ export type Book = Asset;
 /**
  * Books: `/vital_books` (interface, 4.5; shape not shown). The path can be configured: `CATCHWORD_BOOKS_PATH`.
  *
- * Each throws CatchwordError SERVICE_FORBIDDEN (403), SERVICE_INVALID (422), NOT_FOUND, SOURCE_*, INTERRUPTED.
+ * Each throws CatchwordError USAGE, SERVICE_FORBIDDEN (403), SERVICE_INVALID (422), NOT_FOUND, SOURCE_*, INTERRUPTED.
  */
 export interface Books {
   /** `POST`; the service makes the identifier, and the caller is to store it. Not tried again once it may have arrived. */
@@ -43,30 +44,27 @@ function bookOf(value: unknown, origin: string): Book {
   });
 }
 
-/** @throws CatchwordError USAGE */
-export function requireObject(what: string, fields: unknown): void {
-  if (typeof fields === 'object' && fields !== null && !Array.isArray(fields)) return;
-  throw new CatchwordError('USAGE', `${what} is no object`, { hint: 'Give its fields as one JSON object.' });
-}
-
 /** @param path such as `/vital_books` */
 export function createBooks(caller: Caller, path: string): Books {
   const at = (vbid: string): string => `${path}/${pathPart('vbid', vbid)}`;
   return {
-    create: async (fields, { signal } = {}) => {
+    create: async (fields, options) => {
+      const { signal } = optionsOf(options);
       requireObject('the book', fields);
       const about = { subject: 'new book', whoMayCall: OWNERS_ONLY };
       const call = { method: 'POST', path, body: fields, signal, repeatable: false, freeform: true } as const;
       const { value } = await callV4(caller, { ...call, fields: ASSET_FIELDS, ...about });
       return newBookOf(value, caller.origin);
     },
-    read: async (vbid, { signal } = {}) => {
+    read: async (vbid, options) => {
+      const { signal } = optionsOf(options);
       const about = { subject: `book ${vbid}`, whoMayCall: 'This API key may not read this book.' };
       const call = { method: 'GET', path: at(vbid), signal, repeatable: true, fields: ASSET_FIELDS } as const;
       const { value } = await callV4(caller, { ...call, ...about, identified: true });
       return bookOf(value, caller.origin);
     },
-    update: async (vbid, fields, { signal } = {}) => {
+    update: async (vbid, fields, options) => {
+      const { signal } = optionsOf(options);
       requireObject('the book', fields);
       const about = { subject: `book ${vbid}`, whoMayCall: OWNERS_ONLY };
       const { value } = await callV4(caller, {

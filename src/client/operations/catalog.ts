@@ -3,6 +3,7 @@ import type { Product } from '../../catalog/product.ts';
 import { validateLookup, validatePage } from '../../catalog/validate-page.ts';
 import { CatchwordError } from '../../errors.ts';
 import { parseIsoTime } from '../../iso-time.ts';
+import { optionsOf } from '../call-options.ts';
 import type { Caller } from '../caller.ts';
 import { pathPart } from '../path-part.ts';
 import type { CallOptions } from '../v4-call.ts';
@@ -61,7 +62,7 @@ function usage(message: string, hint: string): CatchwordError {
 
 function timeOf(name: 'from' | 'until', time: Date | string | undefined): number | null {
   if (time === undefined) return null;
-  const ms = time instanceof Date ? time.getTime() : parseIsoTime(time);
+  const ms = time instanceof Date ? time.getTime() : parseIsoTime(String(time));
   if (ms !== null && !Number.isNaN(ms)) return ms;
   throw usage(`${name} is no time`, 'Give a Date, or an ISO 8601 time such as 2026-11-20T02:00:00Z.');
 }
@@ -71,10 +72,18 @@ function pageSize(perPage = MAX_PER_PAGE): number {
   throw usage(`perPage: ${String(perPage)} cannot be used`, `A whole number from 1 to ${MAX_PER_PAGE} is needed.`);
 }
 
+/** A text would be taken apart into its letters. */
+function requireTexts(name: 'includeDetails' | 'currency', given: unknown): void {
+  if (Array.isArray(given) && given.every((one) => typeof one === 'string' && /\S/.test(one))) return;
+  throw usage(`${name} is no array of texts`, `Give an array, of one text where it is one: ${name}: ['…'].`);
+}
+
 export type CatalogSettings = ProductSettings & { readonly lookupPath: string };
 
 export function createCatalog(caller: Caller, defaults: CatalogSettings): Catalog {
   function settingsFor({ includeDetails, currency }: CatalogOptions): CatalogSettings {
+    if (includeDetails !== undefined) requireTexts('includeDetails', includeDetails);
+    if (currency !== undefined) requireTexts('currency', currency);
     return {
       ...defaults,
       ...(includeDetails !== undefined && { includeDetails: [...includeDetails] }),
@@ -82,35 +91,42 @@ export function createCatalog(caller: Caller, defaults: CatalogSettings): Catalo
     };
   }
 
-  function get(path: string, query: URLSearchParams, { signal }: CatalogOptions, identified: boolean) {
-    const given = signal ?? new AbortController().signal;
-    return caller.json({ method: 'GET', path, query, signal: given, token: true, repeatable: true, identified });
+  function get(path: string, query: URLSearchParams, signal: AbortSignal, identified: boolean) {
+    return caller.json({ method: 'GET', path, query, signal, token: true, repeatable: true, identified });
   }
 
-  async function readPage(window: Window, range: Range, options: ProductsOptions): Promise<ProductsPage> {
-    const query = windowQuery(settingsFor(options), { window, ...range });
-    const { text, headers } = await get(PATH, query, options, false);
+  async function readPage(
+    window: Window,
+    range: Range,
+    settings: CatalogSettings,
+    signal: AbortSignal,
+  ): Promise<ProductsPage> {
+    const query = windowQuery(settings, { window, ...range });
+    const { text, headers } = await get(PATH, query, signal, false);
     const { envelope, products, rejected } = validatePage(text, window);
     const sourceTime = sourceDate(headers);
     return { ...envelope, products: products.filter((product) => product !== null), rejected, sourceTime };
   }
 
   return {
-    products: async function* (options = {}) {
+    products: async function* (given) {
+      const { signal, ...options } = optionsOf(given);
       const range = { from: timeOf('from', options.from), until: timeOf('until', options.until) };
       const perPage = pageSize(options.perPage);
+      const settings = settingsFor(options);
       for (let page = 1, pages = 1; page <= pages; page++) {
-        const read = await readPage({ page, perPage }, range, options);
+        const read = await readPage({ page, perPage }, range, settings, signal);
         yield read;
         // It may have grown, or shrunk, since the last page.
         pages = read.totalPages;
       }
     },
-    product: async (vbid, options = {}) => {
+    product: async (vbid, given) => {
+      const { signal, ...options } = optionsOf(given);
       const settings = settingsFor(options);
       const path = settings.lookupPath.replace(':vbid', () => pathPart('vbid', vbid));
       try {
-        const { text } = await get(path, detailQuery(settings), options, true);
+        const { text } = await get(path, detailQuery(settings), signal, true);
         const { products } = validateLookup(text, vbid, { page: 1, perPage: 1 });
         return products[0] ?? undefined;
       } catch (error) {

@@ -60,12 +60,27 @@ function checkValue(name: string, value: unknown, position: number): void {
 }
 
 /**
+ * A text could be taken apart, too, but its letters are no references.
+ * @throws CatchwordError USAGE
+ */
+export function requireList(submissions: unknown): void {
+  const isObject = typeof submissions === 'object' && submissions !== null;
+  if (isObject && (Symbol.iterator in submissions || Symbol.asyncIterator in submissions)) return;
+  throw new CatchwordError('USAGE', 'the credentials are no list', {
+    hint: 'Give an array of references or of objects; for one account, an array of one.',
+  });
+}
+
+/**
  * Keeps the submission matrix of section 4.3 before anything is sent.
  * @param submitted a string is a reference
  * @param position from 1, for the error
  * @throws CatchwordError USAGE
  */
 export function checkSubmission(submitted: string | CredentialSubmission, position: number): CredentialSubmission {
+  if (typeof submitted !== 'string' && (typeof submitted !== 'object' || submitted === null)) {
+    throw wrong(position, 'it is neither a text nor an object');
+  }
   const submission = typeof submitted === 'string' ? { reference: submitted } : submitted;
   const given = Object.entries(submission).filter(([, value]) => value !== undefined);
   for (const [name, value] of given) checkValue(name, value, position);

@@ -6,6 +6,7 @@ import {
   checkSubmission,
   credentialsXml,
   MAX_CREDENTIALS,
+  requireList,
 } from './credential.ts';
 import { credentialResults } from './credential-answers.ts';
 
@@ -71,6 +72,7 @@ export async function* verifyInBatches(
   signal: AbortSignal,
   before = 0,
 ): AsyncGenerator<CredentialResult[], void, undefined> {
+  requireList(submissions);
   let batch: CredentialSubmission[] = [];
   let position = before;
   for await (const submitted of submissions) {
@@ -97,10 +99,12 @@ export async function* verifyEach(
  */
 export async function verifyCredentials(
   caller: Caller,
-  submissions: readonly (string | CredentialSubmission)[],
+  submissions: Submissions,
   signal: AbortSignal,
 ): Promise<CredentialResult[]> {
-  const checked = submissions.map((submitted, index) => checkSubmission(submitted, index + 1));
+  requireList(submissions);
+  const checked: CredentialSubmission[] = [];
+  for await (const submitted of submissions) checked.push(checkSubmission(submitted, checked.length + 1));
   const results: CredentialResult[] = [];
   for await (const batch of verifyInBatches(caller, checked, signal)) results.push(...batch);
   return results;

@@ -3,6 +3,7 @@ import type { XmlElement } from '../../xml/read.ts';
 import type { XmlAnswer } from '../answer.ts';
 import type { Caller } from '../caller.ts';
 import { attribute, errorIn, otherAttributes, recordsIn, unexpected } from '../xml-answer.ts';
+import { checkLicenseQuery } from './license-query.ts';
 
 /** A license that a user holds (interface, section 2.3). What the service leaves out or leaves empty is null. */
 export interface License {
@@ -113,14 +114,15 @@ function licensesFrom(answer: XmlAnswer, origin: string): Licenses {
 
 /**
  * `GET /v3/licenses.xml` (interface, section 4.2): what the user of the access token holds.
- * @throws CatchwordError SOURCE_*, SERVICE_*, XML_INVALID, INTERRUPTED; SERVICE_* for an error inside a 200 as well
+ * @throws CatchwordError USAGE, SOURCE_*, SERVICE_*, XML_INVALID, INTERRUPTED; SERVICE_* for an error inside a 200 as well
  */
-export function readLicenses(caller: Caller, { sku, type }: LicenseQuery, signal: AbortSignal): Promise<Licenses> {
+export async function readLicenses(caller: Caller, asked: LicenseQuery, signal: AbortSignal): Promise<Licenses> {
+  const { sku, type } = checkLicenseQuery(asked);
   const query = new URLSearchParams();
   if (sku !== undefined) query.set('sku', sku);
   if (type !== undefined) query.set('license_type', type);
   const call = { method: 'GET', path: '/v3/licenses.xml', token: true, repeatable: true, query, signal } as const;
-  return caller.xml(call, (answer) => licensesFrom(answer, caller.origin));
+  return await caller.xml(call, (answer) => licensesFrom(answer, caller.origin));
 }
 
 /**

@@ -1,4 +1,5 @@
 import { CatchwordError } from '../../errors.ts';
+import { optionsOf } from '../call-options.ts';
 import type { Caller } from '../caller.ts';
 import { checkPackage, PACKAGE_FIELDS, type Package, type PackageFields, packageOf } from '../package-shape.ts';
 import { pathPart } from '../path-part.ts';
@@ -36,24 +37,28 @@ export function createPackages(caller: Caller, path: string): Packages {
   const at = (sku: string): string => `${path}/${pathPart('package SKU', sku)}`;
   const about = (sku: string) => ({ subject: `package ${sku}`, whoMayCall: WHO_MAY, fields: PACKAGE_FIELDS });
   return {
-    create: async (fields, { signal } = {}) => {
+    create: async (fields, options) => {
+      const { signal } = optionsOf(options);
       const body = checkPackage(fields);
       const call = { method: 'POST', path, body, signal, repeatable: false, freeform: true } as const;
       const { value } = await callV4(caller, { ...call, ...about('to create') });
       return packageFrom(value, caller.origin);
     },
-    read: async (sku, { signal } = {}) => {
+    read: async (sku, options) => {
+      const { signal } = optionsOf(options);
       const call = { method: 'GET', path: at(sku), signal, repeatable: true, identified: true } as const;
       const { value } = await callV4(caller, { ...call, ...about(sku) });
       return packageFrom(value, caller.origin);
     },
-    update: async (sku, fields, { signal } = {}) => {
+    update: async (sku, fields, options) => {
+      const { signal } = optionsOf(options);
       const body = checkPackage(fields);
       const call = { method: 'PUT', path: at(sku), body, signal, repeatable: false, freeform: true } as const;
       const { value } = await callV4(caller, { ...call, ...about(sku), identified: true });
       return packageFrom(value, caller.origin);
     },
-    delete: async (sku, { signal } = {}) => {
+    delete: async (sku, options) => {
+      const { signal } = optionsOf(options);
       // Tried again, a deletion that arrived would answer that there is no such package.
       const call = { method: 'DELETE', path: `${at(sku)}/assets`, signal, repeatable: false, freeform: true } as const;
       await callV4(caller, { ...call, ...about(sku), identified: true });

@@ -5,6 +5,7 @@ import type { Caller } from '../caller.ts';
 import { pathPart } from '../path-part.ts';
 import { isErrorName } from '../said.ts';
 import { errorIn, unexpected } from '../xml-answer.ts';
+import { checkUserFields } from './user-fields.ts';
 
 /**
  * A user to create (interface, section 4.5; shape not shown, so as public clients send it). A reference user has a
@@ -49,6 +50,7 @@ function required(name: string, value: string | undefined): XmlTree {
  * @throws CatchwordError USAGE naming what is missing or too much
  */
 export function userXml(user: NewUser): string {
+  checkUserFields(user);
   if (user.reference !== undefined && (user.email !== undefined || user.password !== undefined)) {
     throw new CatchwordError('USAGE', 'a user has either a reference, or an email and a password', {
       hint: 'Leave one of them out.',

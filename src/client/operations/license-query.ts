@@ -1,0 +1,21 @@
+import { z } from 'zod';
+import { name } from '../field-types.ts';
+import { inputError } from '../input-error.ts';
+
+const QUERY = z.object(
+  {
+    sku: name.optional(),
+    type: z.enum(['online', 'downloadable', 'all'], 'online, downloadable or all is needed').optional(),
+  },
+  'an object is needed',
+);
+
+/**
+ * The query of `GET /v3/licenses.xml` (interface, section 4.2). An empty `sku` would list the whole account.
+ * @throws CatchwordError USAGE
+ */
+export function checkLicenseQuery(query: unknown): z.output<typeof QUERY> {
+  const parsed = QUERY.safeParse(query, { reportInput: true });
+  if (parsed.success) return parsed.data;
+  throw inputError('the query of licenses', parsed.error.issues);
+}

@@ -1,0 +1,72 @@
+import { describe, expect, it } from 'vitest';
+import type { Client } from '../../src/client/service.ts';
+import { failure } from './connection.ts';
+import { talk } from './support.ts';
+
+/** A client as JavaScript sees it: nothing holds what it is given to the types. */
+type Untyped = { readonly [group in keyof Client]: Readonly<Record<string, (...given: unknown[]) => Call>> };
+type Call = Promise<unknown> | AsyncGenerator<unknown>;
+
+const CYCLE: Record<string, unknown> = {};
+CYCLE.itself = CYCLE;
+
+const NAMES = { firstName: 'A', lastName: 'B' };
+
+const WRONG: readonly [string, string, (client: Untyped) => Call | undefined][] = [
+  ['no credentials', 'no list', ({ credentials }) => credentials.verify?.(undefined)],
+  ['no credentials, one by one', 'no list', ({ credentials }) => credentials.verifyEach?.(null)],
+  ['a text for credentials', 'no list', ({ credentials }) => credentials.verify?.('abc')],
+  ['a text for credentials, one by one', 'no list', ({ credentials }) => credentials.verifyEach?.('abc')],
+  ['a credential that is null', 'credential 2', ({ credentials }) => credentials.verify?.(['a', null])],
+  ['a credential that is a number', 'credential 1', ({ credentials }) => credentials.verifyEach?.([1])],
+  ['no user', 'the user', ({ users }) => users.create?.(null)],
+  ['a reference that is a number', 'reference: 7', ({ users }) => users.create?.({ reference: 7, ...NAMES })],
+  ['others that are none', 'others', ({ users }) => users.create?.({ reference: 'a', ...NAMES, others: 'x' })],
+  ['one of others', 'others.x: 1', ({ users }) => users.create?.({ reference: 'a', ...NAMES, others: { x: 1 } })],
+  ['no query', 'query', ({ licenses }) => licenses.read?.(null)],
+  ['an unknown type', 'type: "foo"', ({ licenses }) => licenses.read?.({ type: 'foo' })],
+  ['an empty sku', 'sku: ""', ({ licenses }) => licenses.read?.({ sku: '' })],
+  ['a sku that is a number', 'sku', ({ licenses }) => licenses.owns?.(978)],
+  ['a BigInt in a book', 'new book', ({ books }) => books.create?.({ pages: 10n })],
+  ['a book that holds itself', 'book a', ({ books }) => books.update?.('a', CYCLE)],
+  ['a book that is a text', 'the book', ({ books }) => books.create?.('a')],
+  ['a package that holds itself', 'package', ({ packages }) => packages.create?.({ more: CYCLE })],
+  ['a BigInt in an asset', 'edition: 1n', ({ assets }) => assets.update?.('a', { edition: 1n })],
+  ['an asset that holds itself', 'title', ({ assets }) => assets.update?.('a', { title: CYCLE })],
+  ['details as a text', 'includeDetails', ({ catalog }) => catalog.products?.({ includeDetails: 'metadata' })],
+  ['currencies that are none', 'currency', ({ catalog }) => catalog.product?.('a', { currency: [1] })],
+  ['a time that is a number', 'from', ({ catalog }) => catalog.products?.({ from: 5 })],
+  ['options that are null', 'options', ({ catalog }) => catalog.products?.(null)],
+  ['options that are a text', 'options', ({ assets }) => assets.create?.({ title: 'a', imprint_id: 1 }, 'now')],
+  ['options that are null to a read', 'options', ({ books }) => books.read?.('a', null)],
+  ['options that are null to a user', 'options', ({ users }) => users.read?.('a', null)],
+  ['options that are null to a reset', 'options', ({ users }) => users.resetAccess?.(null)],
+  ['a signal that is none', 'signal', ({ packages }) => packages.delete?.('a', { signal: {} })],
+  [
+    'a signal that is its controller',
+    'signal',
+    ({ licenses }) => licenses.owns?.('a', { signal: new AbortController() }),
+  ],
+];
+
+async function done(call: Call | undefined): Promise<unknown> {
+  if (call === undefined) throw new Error('there is no such operation');
+  return Symbol.asyncIterator in call ? await call.next() : await call;
+}
+
+describe('what a client is given', () => {
+  it.each(WRONG)('is refused before anything is sent, and named: %s', async (_name, named, call) => {
+    const { client, asked } = await talk(() => ({}));
+    const error = await failure(done(call(client as unknown as Untyped)));
+    expect(error).toMatchObject({ code: 'USAGE', message: expect.stringContaining(named) as string });
+    expect(error.hint).toBeDefined();
+    expect(asked).toEqual([]);
+  });
+
+  it('is refused without repeating a password', async () => {
+    const { client } = await talk(() => ({}));
+    const user = { email: 'a@example.com', password: 31_415_926, ...NAMES };
+    const error = await failure(client.users.create(user as never), '31415926');
+    expect(error).toMatchObject({ code: 'USAGE', message: expect.stringContaining('password') as string });
+  });
+});
