@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { User } from './accounts.ts';
+import type { Profile, User } from './accounts.ts';
 import type { Directory, Members } from './accounts-directory.ts';
 import { CODE_USES, expiresAt, LICENSE_TYPES } from './accounts-licenses.ts';
 import { type Answer, errorAnswer } from './answer.ts';
@@ -42,6 +42,9 @@ const newUser = z.strictObject({
     .regex(/^[0-9a-z]{8,64}$/, '8 to 64 lower-case letters and digits are needed')
     .optional(),
 });
+
+/** Members that the control calls by another name. */
+const SENT_AS: Partial<Record<keyof Profile, string>> = { accessToken: 'access_token' };
 
 interface Found {
   readonly members: Members;
@@ -108,7 +111,7 @@ export function accountControls(
         const { accounts } = directory.of(keys.apiKey);
         const profile = { ...rest, firstName, lastName, accessToken };
         const taken = accounts.taken(profile);
-        if (taken !== null) return errorAnswer(422, `${taken}: is already in use`);
+        if (taken !== null) return errorAnswer(422, `${SENT_AS[taken] ?? taken}: is already in use`);
         return done(accounts.create(profile));
       }),
     ],

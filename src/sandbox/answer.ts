@@ -15,8 +15,14 @@ export interface Answer {
   readonly retryAfter?: number;
 }
 
-export function errorAnswer(status: number, ...errors: string[]): Answer {
-  return { status, body: JSON.stringify({ errors }) };
+/** For comfort: nobody reads more. */
+const MAX_ERRORS = 100;
+
+/** In JSON. @param errors of many, the first hundred are told, and how many more there are */
+export function errorAnswer(status: number, errors: string | readonly string[]): Answer {
+  const all = typeof errors === 'string' ? [errors] : errors;
+  const more = all.length > MAX_ERRORS ? [`… and ${all.length - MAX_ERRORS} more`] : [];
+  return { status, body: JSON.stringify({ errors: [...all.slice(0, MAX_ERRORS), ...more] }) };
 }
 
 /** The content type of the v3 operations. */

@@ -3,6 +3,8 @@ import { z } from 'zod';
 import { CatchwordError, messageOf } from '../errors.ts';
 import { type Answer, errorAnswer } from './answer.ts';
 import type { Catalog } from './catalog.ts';
+import { readJsonBody } from './json-body.ts';
+import { judge } from './judge.ts';
 import { itemsFor, type Shelf } from './operations/products.ts';
 import { readBody } from './read-body.ts';
 
@@ -12,6 +14,7 @@ const count = z.int().min(0).optional();
 const mutationBody = z.strictObject({ create: count, update: count, remove: count, seed: z.int().optional() });
 
 const MAX_BODY_BYTES = 64 * 1024;
+const MAX_VALUES = 1000;
 /** Lines of truth written at once. */
 const PIECE = 1000;
 
@@ -21,10 +24,8 @@ export type Control = (body: unknown) => Answer;
 /** A control whose body is judged first. */
 export function taking<T>(schema: z.ZodType<T>, act: (asked: T) => Answer): Control {
   return (body) => {
-    const asked = schema.safeParse(body);
-    if (asked.success) return act(asked.data);
-    const issues = asked.error.issues.map(({ path, message }) => `${path.join('.') || 'body'}: ${message}`);
-    return errorAnswer(422, ...issues);
+    const judged = judge(schema, body, '.');
+    return 'wrong' in judged ? errorAnswer(422, judged.wrong) : act(judged.asked);
   };
 }
 
@@ -44,11 +45,8 @@ export function mutation(catalog: Catalog): Control {
 export async function readControl(request: IncomingMessage): Promise<{ readonly body: unknown } | Answer> {
   const body = await readBody(request, MAX_BODY_BYTES);
   if (body === null) return errorAnswer(413, `at most ${MAX_BODY_BYTES} bytes are taken`);
-  try {
-    return { body: JSON.parse(body.toString()) as unknown };
-  } catch (error) {
-    return errorAnswer(422, messageOf(error));
-  }
+  const read = readJsonBody(body, MAX_VALUES);
+  return 'wrong' in read ? errorAnswer(422, read.wrong) : { body: read.json };
 }
 
 /**

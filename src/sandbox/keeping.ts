@@ -13,7 +13,7 @@ export interface Keeping {
   close(): void;
 }
 
-/** An answer that says that nothing was changed. */
+/** An answer that says that nothing was changed, as what was thrown does. */
 function isRefusal(result: unknown): boolean {
   if (typeof result !== 'object' || result === null || !('status' in result)) return false;
   return typeof result.status === 'number' && result.status >= 400;
@@ -43,9 +43,14 @@ export function keepHoldings(options: SandboxOptions, clock: Clock, signal: Abor
   const record: RecordChange = (change, act) => {
     const at = time.now();
     const takeBack = journal?.append({ at, change });
-    const result = time.during(at, act);
-    if (change.kind === 'request' && isRefusal(result)) takeBack?.();
-    return result;
+    let changed = false;
+    try {
+      const result = time.during(at, act);
+      changed = !isRefusal(result);
+      return result;
+    } finally {
+      if (!changed) takeBack?.();
+    }
   };
   try {
     const holdings = createHoldings(options, { clock, time, record, signal });

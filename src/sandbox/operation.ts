@@ -29,6 +29,8 @@ export interface Operation {
   readonly format: 'json' | 'xml';
   /** A header that the interface names besides those of section 5; its value: `application/json`. */
   readonly names?: 'accept' | 'content-type';
+  /** Of what stands in the path, where more is asked of it than that it is there. */
+  readonly values?: z.ZodType;
   readonly query?: z.ZodType;
   readonly request?: z.ZodType;
   readonly response?: z.ZodType;

@@ -1,38 +1,51 @@
 import { z } from 'zod';
+import { EVEN_SO } from './judge.ts';
+import { fromOne, quotable } from './quotable.ts';
 
-/** The interface sends numbers inside quotes as well (2.1.2). */
-const quotedNumber = z.union([
-  z.number(),
-  z
-    .string()
-    .regex(/^\d+(\.\d+)?$/, 'is no number')
-    .transform(Number),
-]);
+const days = fromOne('a whole number of at least 1 is needed');
+const price = quotable('a number of at least 0 is needed', (words) => z.number(words).min(0, words), /^\d+(\.\d+)?$/);
+const id = quotable('a whole number is needed', (words) => z.int(words), /^\d{1,15}$/);
+
+const needs = (type: string, member: string, schema: object) => ({
+  if: { properties: { type: { const: type } } },
+  // biome-ignore lint/suspicious/noThenProperty: a word of JSON Schema
+  then: { required: [member], properties: { [member]: schema } },
+});
 
 /** `num_days` for `numdays`; for `absdate` its day in `details`, as an ISO 8601 date; nothing for `perpetual`. */
 const license = z
   .looseObject({
-    type: z.enum(['numdays', 'absdate', 'perpetual']),
-    num_days: quotedNumber.pipe(z.int().min(1)).nullish(),
+    type: z.enum(['numdays', 'absdate', 'perpetual'], { error: 'numdays, absdate or perpetual is needed' }),
+    num_days: days.nullish(),
     details: z.string().nullish(),
   })
-  .refine(({ type, num_days }) => type !== 'numdays' || typeof num_days === 'number', {
+  .refine(({ type, num_days }) => type !== 'numdays' || (num_days ?? null) !== null, {
+    ...EVEN_SO,
     path: ['num_days'],
     error: 'is needed for numdays',
   })
   .refine(({ type, details }) => type !== 'absdate' || z.iso.date().safeParse(details).success, {
+    ...EVEN_SO,
     path: ['details'],
     error: 'an ISO 8601 date is needed for absdate',
+  })
+  .meta({
+    allOf: [needs('numdays', 'num_days', { not: { type: 'null' } }), needs('absdate', 'details', { format: 'date' })],
   });
 
 /** Fields that services were seen to use. Others are kept and repeated: the shape is not shown (interface, 4.5). */
 export const packageChanges = z.looseObject({
-  sku: z.string().min(1).max(255).optional(),
+  // No path can hold the two of dots alone.
+  sku: z
+    .string()
+    .max(255, { error: 'at most 255 characters are taken' })
+    .regex(/^(?!\.{0,2}$)/, { error: 'neither nothing nor . or .. is taken' })
+    .optional(),
   name: z.string().min(1).optional(),
   description: z.string().nullish(),
   publisher: z.string().nullish(),
-  list_price: quotedNumber.pipe(z.number().min(0)).nullish(),
-  library_id: quotedNumber.pipe(z.int()).nullish(),
+  list_price: price.nullish(),
+  library_id: id.nullish(),
   products: z.array(z.string()).optional(),
   tags: z.array(z.string()).optional(),
   download_license: license.nullish(),

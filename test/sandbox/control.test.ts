@@ -41,6 +41,8 @@ describe('POST /_sandbox/mutate', () => {
       expect(await mutate(sandbox, body)).toEqual({ status: 422, body: { errors: expect.any(Array) } });
     }
     expect((await mutate(sandbox, ' '.repeat(100_000))).status).toBe(413);
+    expect((await mutate(sandbox, '{')).body).toEqual({ errors: ['body: no JSON'] });
+    expect((await mutate(sandbox, '[]')).body).toEqual({ errors: ['body: an object is needed'] });
   });
 });
 

@@ -105,6 +105,12 @@ describe('4.1 rule 2, 6: ingestion', () => {
     expect((await send(sandbox, 'GET', '/vital_books/L-1')).status).toBe(404);
   });
 
+  it('7: an address in the own network is named beside what else is wrong', async () => {
+    const sandbox = await sandboxFor({ items: 0 });
+    const told = await put(sandbox, 'L-1', { ...NEW, edition: 200, callback_url: 'http://10.0.0.1/' });
+    expect(told.errors.map((message) => message.split(':')[0])).toEqual(['edition', 'callback_url']);
+  });
+
   it('6: a name that leads into the own network is not called', async () => {
     const { url, calls } = await listener(200);
     const { signal } = new AbortController();

@@ -197,8 +197,10 @@ describe('--db', () => {
     await put(sandbox, 'L-1', NEW);
     const before = readFileSync(db, 'utf8');
     expect((await put(sandbox, 'L-2', { edition: 'wrong' })).status).toBe(422);
-    expect((await exchange(sandbox, 'POST /v4/packages', 'no JSON')).status).toBe(400);
+    expect((await exchange(sandbox, 'POST /v4/packages', 'no JSON')).status).toBe(422);
     expect((await exchange(sandbox, 'POST /v3/users', '<user/>')).status).toBe(422);
+    expect((await exchange(sandbox, 'POST /_sandbox/mutate', '{"create":-1}')).status).toBe(422);
+    expect((await exchange(sandbox, 'POST /_sandbox/expire', '{"reference":"nobody"}')).status).toBe(404);
     expect(readFileSync(db, 'utf8')).toBe(before);
     await put(sandbox, 'L-3', NEW);
     expect(readFileSync(db, 'utf8').slice(before.length)).toMatch(/^\{[^\n]*L-3[^\n]*\}\n$/);

@@ -157,7 +157,30 @@ describe('4.5 packages', () => {
     ]);
     expect(await fields({ ...other, download_license: { type: 'forever' } })).toEqual([422, 'download_license.type']);
     expect((await send(sandbox, 'GET /v4/packages/SHELF-2')).status).toBe(404);
-    expect((await exchange(sandbox, 'POST /v4/packages', '{"name":')).status).toBe(400);
+    for (const [body, why] of [
+      ['{"name":', 'no JSON'],
+      [Buffer.from('{"name":"Caf\xe9","products":[]}', 'latin1'), 'no UTF-8'],
+    ] as const) {
+      const { status, text } = await exchange(sandbox, 'POST /v4/packages', body);
+      expect([status, text]).toEqual([422, `{"errors":["body: ${why}"]}`]);
+    }
+  });
+
+  it('are told in plain words what is wrong with them', async () => {
+    const sandbox = await sandboxFor({ items: 1 });
+    const license = { type: 'numdays', details: 5 };
+    const wrong = { sku: '..', name: '', list_price: -1, library_id: 1.5, tags: [1], online_license: license };
+    const { json } = await send(sandbox, 'POST /v4/packages', { ...wrong, products: 'all' });
+    expect(json.errors).toEqual([
+      'sku: neither nothing nor . or .. is taken',
+      'name: must not be empty',
+      'list_price: a number of at least 0 is needed',
+      'library_id: a whole number is needed',
+      expect.stringMatching(/^products: /),
+      'tags.0: a text is needed',
+      'online_license.details: a text is needed',
+      'online_license.num_days: is needed for numdays',
+    ]);
   });
 
   it.each(['[', '{"a":'])('are refused where they hold deep JSON of %s, and are not kept', async (open) => {

@@ -89,8 +89,8 @@ describe('bodies', () => {
       const response = await request(sandbox.url + path, { method, headers: CREDENTIALS, body });
       return [response.statusCode, response.headers['content-type']];
     };
-    expect(await at('PUT', '/v4/assets', 16 * 2 ** 20)).toEqual([422, 'application/json']);
-    expect(await at('PUT', '/v4/assets', 16 * 2 ** 20 + 1)).toEqual([413, 'application/json']);
+    expect(await at('PUT', '/v4/assets', 4 * 2 ** 20)).toEqual([422, 'application/json']);
+    expect(await at('PUT', '/v4/assets', 4 * 2 ** 20 + 1)).toEqual([413, 'application/json']);
     expect(await at('POST', '/v3/credentials.xml', 17 * 2 ** 20)).toEqual([413, 'application/xml; charset=utf-8']);
   });
 });

@@ -1,8 +1,7 @@
-import { isUtf8 } from 'node:buffer';
-import { isIP } from 'node:net';
 import { z } from 'zod';
-import { isPublic } from '../../address.ts';
 import { isIsbn } from '../isbn.ts';
+import { EVEN_SO } from '../judge.ts';
+import { fromOne, quotable } from '../quotable.ts';
 
 /*
  * The request of an asset: interface, section 2.1. Numbers and booleans may stand in quotes. Members that are not listed
@@ -13,22 +12,27 @@ const text = z.string({ error: 'a text is needed' });
 const bool = z
   .union([z.boolean(), z.enum(['true', 'false'])], { error: 'true or false is needed' })
   .transform((value) => value === true || value === 'true');
-// A union tells the error of the one part that nearly fits, so that each part has it too.
-const WHOLE = { error: 'a whole number is needed' };
-const whole = z.union([z.int(), z.string().regex(/^-?\d{1,9}$/, WHOLE)], WHOLE).transform(Number);
-const DECIMAL = { error: 'a decimal number is needed' };
-const decimal = z
-  .union([z.number().min(0, DECIMAL), z.string().regex(/^\d{1,12}(\.\d+)?$/, DECIMAL)], DECIMAL)
-  .transform(Number);
-const drmLimit = whole.refine((value) => value === -1 || value >= 2, {
-  error: '-1 (unlimited) or at least 2 is needed',
-});
+const decimal = quotable('a decimal number is needed', (words) => z.number(words).min(0, words), /^\d{1,12}(\.\d+)?$/);
+const drmLimit = quotable(
+  '-1 (unlimited) or at least 2 is needed',
+  (words) => z.union([z.literal(-1, words), z.int(words).min(2, words)], words),
+  /^(-1|0*([2-9]|[1-9]\d{1,8}))$/,
+);
+const edition = quotable(
+  '0 to 127 is needed',
+  (words) => z.int(words).min(0, words).max(127, words),
+  /^0*(\d|[1-9]\d|1[01]\d|12[0-7])$/,
+);
 /** Null takes the date away. A day begins at midnight UTC. */
 const date = z
   .union([z.iso.date(), z.iso.datetime({ offset: true, local: true })], { error: 'an ISO 8601 date is needed' })
   .nullable();
 const isbn = text.refine(isIsbn, { error: 'an ISBN with a right check digit is needed' });
-const webAddress = z.url({ protocol: /^https?$/, error: 'an http or https URL is needed' });
+const WEB = { error: 'an http or https URL is needed' };
+const webAddress = z
+  .string(WEB)
+  .regex(/^[Hh][Tt][Tt][Pp][Ss]?:\/\//, WEB)
+  .refine((address) => URL.canParse(address), WEB);
 
 /** Interface, section 2.1.1. Null clears; an empty array changes nothing. */
 const isbns = z.array(isbn, { error: 'an array of ISBNs, or null, is needed' }).nullable().optional();
@@ -58,32 +62,43 @@ const price = z
       .regex(/^[A-Z]{3}$/, { error: 'an ISO 4217 code is needed' }),
     type: text.min(1, { error: 'a price type is needed' }),
     amount: decimal,
-    duration: whole.refine((value) => value >= 1, { error: 'at least 1 day is needed' }).optional(),
+    duration: fromOne('at least 1 day is needed').optional(),
     tax_inclusive: bool.optional(),
   })
-  .refine((value) => value.duration !== undefined || !/rental/i.test(value.type), {
+  .refine(({ duration, type }) => duration !== undefined || !/rental/i.test(String(type)), {
+    ...EVEN_SO,
     path: ['duration'],
     error: 'a rental price needs a duration',
+  })
+  .meta({
+    if: { properties: { type: { pattern: '[Rr][Ee][Nn][Tt][Aa][Ll]' } } },
+    // biome-ignore lint/suspicious/noThenProperty: a word of JSON Schema
+    then: { required: ['duration'] },
   });
 
+function refuseKeys(pattern: RegExp, message: string) {
+  return (value: object, context: z.core.$RefinementCtx) => {
+    for (const key of Object.keys(value)) {
+      if (pattern.test(key)) context.addIssue({ code: 'custom', path: [key], message });
+    }
+  };
+}
+
 /** Interface, section 2.1.3. */
+const OTHER_CHANNEL = /^channel_id_(?!inclusive_access$)/;
+const channelId = z
+  .looseObject({ sku: text, channel_id_inclusive_access: text })
+  .superRefine(refuseKeys(OTHER_CHANNEL, 'only channel_id_inclusive_access is supported'), EVEN_SO)
+  .meta({ patternProperties: { [OTHER_CHANNEL.source]: false } });
+const ANY_CHANNEL = /^channel_id_/;
 const variant = z
-  .object({
-    channel_ids: z.array(
-      z.looseObject({ sku: text, channel_id_inclusive_access: text.optional() }).superRefine((value, context) => {
-        for (const key of Object.keys(value)) {
-          if (!key.startsWith('channel_id_') || key === 'channel_id_inclusive_access') continue;
-          context.addIssue({ code: 'custom', path: [key], message: 'only channel_id_inclusive_access is supported' });
-        }
-      }),
-      { error: 'an array is needed' },
-    ),
-  })
-  .partial();
+  .looseObject({ channel_ids: z.array(channelId, { error: 'an array is needed' }).optional() })
+  .superRefine(refuseKeys(ANY_CHANNEL, 'belongs into an element of channel_ids'), EVEN_SO)
+  .meta({ patternProperties: { [ANY_CHANNEL.source]: false } });
 
 const rights = z.array(text, { error: 'an array of texts is needed' });
 
-export const assetRequest = z.object({
+const assetRequest = z.object({
   author_name: text,
   author_first_name: text,
   author_last_name: text,
@@ -95,11 +110,11 @@ export const assetRequest = z.object({
   description: text,
   cs_plus_discount_code: text,
   e_isbn: isbn,
-  edition: whole.refine((value) => value >= 0 && value <= 127, { error: '0 to 127 is needed' }),
+  edition,
   fro: bool,
   fulfillment_only: bool,
   identifiers: identifiers.nullable(),
-  imprint_id: whole.refine((value) => value >= 1, { error: 'at least 1 is needed' }),
+  imprint_id: fromOne('a whole number of at least 1 is needed'),
   kind: text.min(1, { error: 'a kind is needed' }),
   language: z
     .string({ error: 'a language code is needed' })
@@ -124,26 +139,20 @@ export const assetRequest = z.object({
 });
 
 export const assetUpdate = assetRequest.partial();
+const TO_CREATE = { error: 'is needed to create an asset' };
+/** Of an asset that does not exist yet: interface, section 4.1, rule 1. */
+export const assetCreation = assetUpdate.extend({
+  imprint_id: z.nonoptional(assetUpdate.shape.imprint_id, TO_CREATE),
+  title: z.nonoptional(assetUpdate.shape.title, TO_CREATE),
+});
+/** Letters too, and dashes: not every vbid is an ISBN. */
+export const assetId = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/, {
+  error: '1 to 64 letters, digits, dots, dashes and underscores are needed',
+});
 export type AssetRequest = z.output<typeof assetUpdate>;
 export type Price = z.output<typeof price>;
-type Variants = NonNullable<AssetRequest['variants']>;
+export type Variants = NonNullable<AssetRequest['variants']>;
 export type ChannelId = NonNullable<Variants[number]['channel_ids']>[number];
-
-/** One message for each member that is wrong, which names it. */
-function messagesOf(error: z.ZodError): string[] {
-  const messages = new Map<string, string>();
-  for (const { path, message } of error.issues) {
-    const where = path.length === 0 ? 'body' : path.join('/');
-    if (!messages.has(where)) messages.set(where, `${where}: ${message}`);
-  }
-  return [...messages.values()];
-}
-
-/** A name is judged when it is looked up for the call; what it shows by itself, at once. */
-function refusesCallback(address: string): boolean {
-  const host = new URL(address).hostname.replace(/^\[|\]$/g, '').replace(/\.$/, '');
-  return isIP(host) !== 0 ? !isPublic(host) : host === 'localhost' || host.endsWith('.localhost');
-}
 
 /** Whether user and password of an address, if any, are encoded well: a call decodes them. */
 function isCallable(address: string): boolean {
@@ -157,34 +166,4 @@ function isCallable(address: string): boolean {
   } catch {
     return false;
   }
-}
-
-export interface Reading {
-  /** Whether the asset does not exist yet, so that `imprint_id` and `title` are needed. */
-  readonly creates: boolean;
-  readonly allowPrivateCallbacks: boolean;
-}
-
-/** @returns the members that were sent, or what is wrong with them (422) */
-export function readAssetRequest(body: Buffer, { creates, allowPrivateCallbacks }: Reading): AssetRequest | string[] {
-  // Else bytes that are no text would be kept as U+FFFD.
-  if (!isUtf8(body)) return ['body: no UTF-8'];
-  let sent: unknown;
-  try {
-    sent = JSON.parse(body.toString());
-  } catch {
-    return ['body: no JSON'];
-  }
-  const parsed = assetUpdate.safeParse(sent);
-  const wrong = parsed.success ? [] : messagesOf(parsed.error);
-  for (const name of creates && typeof sent === 'object' ? (['imprint_id', 'title'] as const) : []) {
-    if ((sent as Partial<Record<typeof name, unknown>> | null)?.[name] === undefined) {
-      wrong.push(`${name}: is needed to create an asset`);
-    }
-  }
-  const callback = parsed.data?.callback_url;
-  if (callback !== undefined && !allowPrivateCallbacks && refusesCallback(callback)) {
-    wrong.push('callback_url: an address in the own network is not called');
-  }
-  return parsed.success && wrong.length === 0 ? parsed.data : wrong;
 }

@@ -1,4 +1,4 @@
-import type { ChannelId, Price } from './fields.ts';
+import type { ChannelId, Price, Variants } from './fields.ts';
 
 /** A product of the asset: interface, section 2.2. */
 export interface Variant {
@@ -31,4 +31,16 @@ export function withChannelIds(
   const all = new Map(held);
   for (const { sku, channel_id_inclusive_access: id } of set) if (id !== undefined) all.set(sku, id);
   return all;
+}
+
+/** What is wrong with channel identifiers that are set: a message for each SKU that the asset has not. */
+export function strangeSkus(vbid: string, prices: readonly Price[], set: Variants): string[] {
+  const own = new Set(variantsOf(vbid, prices).map(({ sku }) => sku));
+  return set.flatMap(({ channel_ids = [] }, at) =>
+    channel_ids.flatMap(({ sku }, place) =>
+      own.has(sku)
+        ? []
+        : [`variants/${at}/channel_ids/${place}/sku: ${vbid} is needed, or with R and the days of one of its rentals`],
+    ),
+  );
 }

@@ -1,13 +1,17 @@
+import { z } from 'zod';
 import { type Answer, errorAnswer } from '../answer.ts';
-import { type Asset, buildStatusOf, onSaleOf } from '../assets/asset.ts';
-import { assetUpdate, readAssetRequest } from '../assets/fields.ts';
+import { type Asset, type AssetFields, buildStatusOf, onSaleOf } from '../assets/asset.ts';
+import { assetCreation, assetId, assetUpdate } from '../assets/fields.ts';
 import { fieldsOfGenerated } from '../assets/generated.ts';
 import type { Ingestions } from '../assets/ingestion.ts';
 import { canonicalFields } from '../assets/item.ts';
+import { readAssetRequest } from '../assets/read-request.ts';
 import { assetResponse, assetResponseSchema } from '../assets/response.ts';
 import type { Assets } from '../assets/store.ts';
+import { strangeSkus } from '../assets/variants.ts';
 import type { Catalog } from '../catalog.ts';
 import type { RenderItem } from '../item.ts';
+import { judge } from '../judge.ts';
 import type { Operation, OperationRequest } from '../operation.ts';
 import type { Timeline } from '../timeline.ts';
 
@@ -22,16 +26,21 @@ export interface Library {
   readonly renderFull: RenderItem;
 }
 
-/** Letters too, and dashes: not every vbid is an ISBN. */
-const VBID = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
+const pathValues = z.object({ vbid: assetId });
+
+/** Written members over those that the catalog made. */
+function fieldsOf({ catalog, renderFull }: Library, asset: Asset): AssetFields {
+  const version = catalog.find(asset.index)?.version ?? 0;
+  const own = asset.generated ? fieldsOfGenerated(renderFull(asset.index, version, false)) : {};
+  return { ...own, ...canonicalFields(asset), ...asset.fields };
+}
 
 /** The asset as it stands now: interface, section 2.2. */
 export function answerAsset(library: Library, asset: Asset): Answer {
-  const { assets, catalog, time, renderFull } = library;
+  const { assets, catalog, time } = library;
   const state = catalog.find(asset.index);
-  const own = asset.generated ? fieldsOfGenerated(renderFull(asset.index, state?.version ?? 0, false)) : {};
   const identifiers = assets.identifiersOf(asset);
-  const fields = { ...own, ...canonicalFields(asset), ...asset.fields };
+  const fields = fieldsOf(library, asset);
   const living = state !== null && !state.withdrawn;
   const soon = onSaleOf(asset.fields).from > time.now();
   const distribution = living ? 'distributed' : soon ? 'initialized' : 'withdrawn';
@@ -45,16 +54,20 @@ export function answerAsset(library: Library, asset: Asset): Answer {
  */
 export function writeAsset(library: Library, vbid: string | null, { body, apiKey }: OperationRequest): Answer {
   const { assets, ingestions, allowPrivateCallbacks } = library;
-  if (vbid !== null && !VBID.test(vbid)) {
-    return errorAnswer(422, 'vbid: 1 to 64 letters, digits, dots, dashes and underscores are needed');
-  }
+  const named = vbid === null ? null : judge(pathValues, { vbid }, '/');
+  if (named !== null && 'wrong' in named) return errorAnswer(422, named.wrong);
   const held = vbid === null ? null : assets.find(vbid);
   if (held !== null && held.owner !== apiKey) {
     return errorAnswer(403, `The caller is not the content owner of ${vbid}`);
   }
-  const request = readAssetRequest(body, { creates: held === null, allowPrivateCallbacks: allowPrivateCallbacks() });
-  if (Array.isArray(request)) return errorAnswer(422, ...request);
-  const asset = assets.put(vbid ?? assets.nextVbid(), apiKey, request);
+  const read = readAssetRequest(body, { creates: held === null, allowPrivateCallbacks: allowPrivateCallbacks() });
+  if ('wrong' in read) return errorAnswer(422, read.wrong);
+  const request = read.asked;
+  const id = vbid ?? assets.nextVbid();
+  const { prices = [] } = request.prices === undefined && held !== null ? fieldsOf(library, held) : request;
+  const strange = strangeSkus(id, prices, request.variants ?? []);
+  if (strange.length > 0) return errorAnswer(422, strange);
+  const asset = assets.put(id, apiKey, request);
   if (request.url !== undefined) ingestions.announce(asset);
   return answerAsset(library, asset);
 }
@@ -67,7 +80,6 @@ export function assetOperations(library: Library): Operation[] {
     token: false,
     format: 'json',
     names: 'accept',
-    request: assetUpdate,
     response: assetResponseSchema,
   } as const;
   return [
@@ -75,12 +87,15 @@ export function assetOperations(library: Library): Operation[] {
       ...common,
       path: '/v4/assets',
       summary: 'Create an asset, with an identifier that is generated',
+      request: assetCreation,
       operate: (request) => writeAsset(library, null, request),
     },
     {
       ...common,
       path: '/v4/assets/:vbid',
       summary: 'Create or update an asset',
+      values: pathValues,
+      request: assetUpdate,
       operate: (request) => writeAsset(library, request.values.vbid ?? '', request),
     },
   ];

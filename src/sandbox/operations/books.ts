@@ -1,6 +1,6 @@
 import { type Answer, errorAnswer } from '../answer.ts';
 import type { Asset } from '../assets/asset.ts';
-import { assetUpdate } from '../assets/fields.ts';
+import { assetCreation, assetUpdate } from '../assets/fields.ts';
 import { assetResponseSchema } from '../assets/response.ts';
 import type { Operation, OperationRequest } from '../operation.ts';
 import { answerAsset, type Library, writeAsset } from './assets.ts';
@@ -23,7 +23,7 @@ export function bookOperations(library: Library): Operation[] {
       method: 'POST',
       path: `${prefix}/vital_books`,
       summary: 'Create a book, with an identifier that is generated',
-      request: assetUpdate,
+      request: assetCreation,
       operate: (request) => writeAsset(library, null, request),
     },
     {

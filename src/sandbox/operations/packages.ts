@@ -1,4 +1,6 @@
 import { type Answer, errorAnswer } from '../answer.ts';
+import { readJsonBody } from '../json-body.ts';
+import { type Judged, judge } from '../judge.ts';
 import type { Operation, OperationRequest } from '../operation.ts';
 import { type PackageChanges, packageChanges, packageCreation, packageResponse } from '../package-schemas.ts';
 import { hash } from '../random.ts';
@@ -34,29 +36,13 @@ function packageAnswer({ sku, fields, products, createdAt, updatedAt }: Package)
   return { status: 200, body: JSON.stringify({ ...EMPTY, ...fields, sku, products, ...times }) };
 }
 
-/** Levels of a body; for safety: what is written as JSON again level by level must not exhaust the stack. */
-const MAX_DEPTH = 64;
+/** Values in a body; generous: a package may hold some ten thousand products. For safety. */
+const MAX_VALUES = 50_000;
 
-function isDeeper(value: unknown, limit: number): boolean {
-  if (typeof value !== 'object' || value === null) return false;
-  return limit === 0 || Object.values(value).some((member) => isDeeper(member, limit - 1));
-}
-
-type Parsed = { readonly fields: PackageChanges } | { readonly refused: Answer };
-
-/** @returns what is asked for, or the answer that names each field that is wrong */
-function parse(schema: typeof packageChanges | typeof packageCreation, body: Buffer): Parsed {
-  let json: unknown;
-  try {
-    json = JSON.parse(body.toString());
-  } catch {
-    return { refused: errorAnswer(400, 'The body is no JSON') };
-  }
-  if (isDeeper(json, MAX_DEPTH)) return { refused: errorAnswer(422, `body: at most ${MAX_DEPTH} levels are taken`) };
-  const parsed = schema.safeParse(json);
-  if (parsed.success) return { fields: parsed.data };
-  const wrong = parsed.error.issues.map(({ path, message }) => `${path.join('.') || 'body'}: ${message}`);
-  return { refused: errorAnswer(422, ...wrong) };
+/** @returns what is asked for, or what is wrong with it */
+function parse(schema: typeof packageChanges | typeof packageCreation, body: Buffer): Judged<PackageChanges> {
+  const read = readJsonBody(body, MAX_VALUES);
+  return 'wrong' in read ? read : judge<PackageChanges>(schema, read.json, '.');
 }
 
 /** The packages there are. */
@@ -74,7 +60,7 @@ function createPackages({ seed, time, isProduct }: Packaging) {
   /** Null where all of them are products. */
   function unknown(products: readonly string[] = []): Answer | null {
     const wrong = products.flatMap((vbid, at) => (isProduct(vbid) ? [] : [`products.${at}: there is no ${vbid}`]));
-    return wrong.length === 0 ? null : errorAnswer(422, ...wrong);
+    return wrong.length === 0 ? null : errorAnswer(422, wrong);
   }
 
   /** The package, which is the caller's own, or the answer that refuses it. */
@@ -86,9 +72,9 @@ function createPackages({ seed, time, isProduct }: Packaging) {
   }
 
   function create({ body, apiKey }: OperationRequest): Answer {
-    const asked = parse(packageCreation, body);
-    if ('refused' in asked) return asked.refused;
-    const { fields } = asked;
+    const read = parse(packageCreation, body);
+    if ('wrong' in read) return errorAnswer(422, read.wrong);
+    const fields = read.asked;
     if (fields.sku !== undefined && (packages.has(fields.sku) || isProduct(fields.sku))) {
       return errorAnswer(422, `sku: ${fields.sku} is already in use`);
     }
@@ -110,9 +96,9 @@ function createPackages({ seed, time, isProduct }: Packaging) {
   function update(request: OperationRequest): Answer {
     const found = own(request);
     if ('status' in found) return found;
-    const asked = parse(packageChanges, request.body);
-    if ('refused' in asked) return asked.refused;
-    const { fields } = asked;
+    const read = parse(packageChanges, request.body);
+    if ('wrong' in read) return errorAnswer(422, read.wrong);
+    const fields = read.asked;
     if (fields.sku !== undefined && fields.sku !== found.sku) return errorAnswer(422, 'sku: cannot be changed');
     const refusal = unknown(fields.products);
     if (refusal !== null) return refusal;
