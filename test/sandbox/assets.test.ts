@@ -181,6 +181,8 @@ describe('2.1 asset request', () => {
     expect((await put(sandbox, 'L-1', { ...NEW, ...both })).body.author_name).toBe('Mei Okonkwo');
     expect((await put(sandbox, 'L-1', { author_last_name: 'Suzuki' })).body.author_name).toBe('Mei Okonkwo');
     expect((await put(sandbox, 'L-1', { ...both, author_name: 'M. O.' })).body.author_name).toBe('M. O.');
+    const alone = { author_first_name: '', author_last_name: 'Voltaire' };
+    expect((await put(sandbox, 'L-1', alone)).body.author_name).toBe('Voltaire');
   });
 });
 
@@ -257,6 +259,23 @@ describe('2.1.1 identifiers', () => {
     expect(await patched(added, { e_isbn_13: null, e_isbn_10: [] })).toMatchObject({ e_isbn_10: [E.ten, OTHER.ten] });
   });
 
+  it.each([
+    ['e_isbn', { e_isbn_13: null, e_isbn_10: null }],
+    ['print_isbn', { print_isbn_13: null, print_isbn_10: null }],
+    ['e_isbn', null],
+  ])('2.1.1 rule 4: %s goes when its lists are cleared, there and in the catalog', async (name, identifiers) => {
+    const sandbox = await sandboxFor({ items: 0 });
+    await put(sandbox, 'L-1', { ...NEW, [name]: '978-0-306-40615-7' });
+    const partly = await put(sandbox, 'L-1', { identifiers: { e_isbn_13: null, print_isbn_13: null } });
+    expect(partly.body[name]).toBe('978-0-306-40615-7');
+    expect((await put(sandbox, 'L-1', { identifiers })).body[name]).toBeNull();
+    expect((await getPage(sandbox)).items[0]?.identifiers).toEqual({
+      print_isbn_canonical: null,
+      eisbn_canonical: null,
+    });
+    expect((await put(sandbox, 'L-1', { identifiers, [name]: OTHER.ten })).body[name]).toBe(OTHER.ten);
+  });
+
   it('2.1.1: a value that is no ISBN is named with its place', async () => {
     const sandbox = await sandboxFor({ items: 0 });
     const told = await put(sandbox, 'L-1', { ...NEW, identifiers: { e_isbn_13: [E.thirteen, '12'] } });
@@ -295,14 +314,50 @@ describe('2.1.2 prices, 2.1.3 channel identifiers', () => {
     expect((await put(sandbox, 'L-1', { ...NEW, prices })).errors).toEqual([
       'prices/0/duration: a rental price needs a duration',
     ]);
+    expect((await put(sandbox, 'L-1', { ...NEW, prices: [{ type: 'rental' }] })).errors).toEqual([
+      'prices/0/currency: a currency code is needed',
+      'prices/0/amount: a decimal number is needed',
+      'prices/0/duration: a rental price needs a duration',
+    ]);
   });
 
   it('2.1.3, 8: channel_id_inclusive_access is the only key', async () => {
     const sandbox = await sandboxFor({ items: 0 });
     const variants = [{ channel_ids: [{ sku: 'L-1', channel_id_retail: 'x' }] }];
     expect((await put(sandbox, 'L-1', { ...NEW, variants })).errors).toEqual([
+      'variants/0/channel_ids/0/channel_id_inclusive_access: a text is needed',
       'variants/0/channel_ids/0/channel_id_retail: only channel_id_inclusive_access is supported',
     ]);
+  });
+
+  it.each([
+    [
+      [{ channel_ids: [{ sku: 5, channel_id_retail: 'x' }] }],
+      ['sku', 'channel_id_inclusive_access', 'channel_id_retail'],
+    ],
+    [[{ channel_ids: [{ sku: 'L-1' }] }], ['channel_id_inclusive_access']],
+    [[{ channel_ids: [{ sku: 'TYPO', channel_id_inclusive_access: 'x' }] }], ['sku']],
+    [[{ channel_ids: [{ sku: 'L-1R90', channel_id_inclusive_access: 'x' }] }], ['sku']],
+    [[{ channel_id_inclusive_access: 'x' }], ['channel_id_inclusive_access']],
+  ])('2.1.3: %j are refused, each wrong member named', async (variants, members) => {
+    const sandbox = await sandboxFor({ items: 0 });
+    const { status, errors } = await put(sandbox, 'L-1', { ...EVERY_FIELD, variants });
+    expect([status, errors.map((message) => message.split(':')[0]?.split('/').at(-1))]).toEqual([422, members]);
+  });
+
+  it('2.1.3: the SKUs are those that the asset has already, or gets', async () => {
+    const sandbox = await sandboxFor({ items: 1 });
+    const [item] = (await getPage(sandbox)).items;
+    const set = (sku: string) => [{ channel_ids: [{ sku, channel_id_inclusive_access: 'ia' }] }];
+    const rental = { currency: 'USD', type: 'digital_rental_price', amount: 1, duration: 90 };
+    const statuses = [
+      await put(sandbox, `${item?.vbid}`, { variants: set(`${item?.vbid}R180`) }),
+      await put(sandbox, `${item?.vbid}`, { variants: set(`${item?.vbid}R90`) }),
+      await put(sandbox, 'L-1', { ...NEW, prices: [rental] }),
+      await put(sandbox, 'L-1', { variants: set('L-1R90') }),
+      await put(sandbox, 'L-1', { variants: set('L-1R90'), prices: [] }),
+    ].map(({ status }) => status);
+    expect(statuses).toEqual([200, 422, 200, 200, 422]);
   });
 
   it('2.2: kind is an object, cs_plus_discount what the code gives, an imprint its publisher', async () => {
@@ -320,6 +375,17 @@ describe('2.1.2 prices, 2.1.3 channel identifiers', () => {
       created: expect.stringMatching(/^\d{4}-.*Z$/),
     });
   });
+});
+
+it.each([
+  ['CS20', '20'],
+  ['CS100', '100'],
+  ['CS150', '10'],
+  ['CSPLUS', '10'],
+])('2.1: the discount code %s gives %s percent', async (code, percent) => {
+  const sandbox = await sandboxFor({ items: 0 });
+  const { body } = await put(sandbox, 'L-1', { ...NEW, cs_plus_discount_code: code });
+  expect(body.cs_plus_discount).toBe(percent);
 });
 
 describe('4.5 books', () => {

@@ -24,9 +24,11 @@ function iso(time: number): string {
   return new Date(time).toISOString();
 }
 
-/** The sandbox's discounts are the number in the code: `CS20` is 20 percent. 10 where there is none. */
+/** The sandbox's discounts are the number in the code: `CS20` is 20 percent. 10 where there is none, or one above 100. */
 function discountOf(code: string | undefined): string | null {
-  return code === undefined ? null : (/\d{1,2}/.exec(code)?.[0] ?? '10');
+  if (code === undefined) return null;
+  const percent = Number(/\d+/.exec(code)?.[0] ?? '10');
+  return String(percent <= 100 ? percent : 10);
 }
 
 /** Names outside the sandbox's own list have a number that depends on the name alone. */

@@ -1,4 +1,5 @@
 import type { Catalog } from '../catalog.ts';
+import { canonicalIsbn } from '../isbn.ts';
 import type { Numbering } from '../numbering.ts';
 import type { Timeline } from '../timeline.ts';
 import { type Asset, type AssetFields, type Ingestion, onSaleOf } from './asset.ts';
@@ -35,6 +36,23 @@ export interface AssetsOptions {
   readonly ingestionMs: number;
 }
 
+function joined(...names: readonly string[]): string {
+  return names.filter((name) => name !== '').join(' ');
+}
+
+/** A written ISBN is one of its lists, and goes when they no longer hold it. */
+function withoutCleared(fields: AssetFields, identifiers: Identifiers | null): AssetFields {
+  const { e_isbn, print_isbn, ...rest } = fields;
+  const held = (isbn: string | undefined, ...lists: readonly (readonly string[])[]): isbn is string =>
+    isbn !== undefined && lists.some((list) => list.includes(canonicalIsbn(isbn)));
+  const lists = identifiers ?? NO_IDENTIFIERS;
+  return {
+    ...rest,
+    ...(held(e_isbn, lists.e_isbn_10, lists.e_isbn_13) && { e_isbn }),
+    ...(held(print_isbn, lists.print_isbn_10, lists.print_isbn_13) && { print_isbn }),
+  };
+}
+
 /** Objects inside are updated member by member, as the asset is. */
 function merged(held: AssetFields, request: AssetRequest): AssetFields {
   const { identifiers: _identifiers, variants: _variants, url: _url, callback_url: _callback, ...sent } = request;
@@ -42,7 +60,7 @@ function merged(held: AssetFields, request: AssetRequest): AssetFields {
   return {
     ...held,
     ...sent,
-    ...(author_name === undefined && first !== undefined && last !== undefined && { author_name: `${first} ${last}` }),
+    ...(author_name === undefined && first !== undefined && last !== undefined && { author_name: joined(first, last) }),
     ...(sent.related_products && { related_products: { ...held.related_products, ...sent.related_products } }),
     ...(sent.sales_rights && { sales_rights: { ...held.sales_rights, ...sent.sales_rights } }),
   };
@@ -128,11 +146,12 @@ export function createAssets({ catalog, numbering, time, apiKey, ingestionMs }: 
         ...empty,
       };
       const channelIds = (request.variants ?? []).flatMap(({ channel_ids = [] }) => channel_ids);
+      const identifiers = identifiersWith(held, request);
       const asset: Asset = {
         ...held,
         updatedAt: now,
-        fields: merged(held.fields, request),
-        identifiers: identifiersWith(held, request),
+        fields: withoutCleared(merged(held.fields, request), identifiers),
+        identifiers,
         channelIds: withChannelIds(held.channelIds, channelIds),
         ingestion: ingestionOf(request, held.ingestion),
       };
