@@ -52,8 +52,16 @@ it.each([
 it('4.1, 4.4: a strict sandbox asks for the headers that the interface names', async () => {
   const sandbox = await sandboxFor({ items: 1, strict: true });
   const put = (accept: string) => exchange(sandbox, 'PUT /v4/assets/TIDES', ASSET, { ...callerHeaders(null), accept });
-  expect(await put('*/*')).toMatchObject({ status: 406, text: '{"errors":["Accept: application/json is needed"]}' });
-  expect((await put('text/html, application/json;q=0.9')).status).toBe(200);
+  for (const accept of ['text/html', '', '*/*, application/json;q=0', 'application/*;q=0.0']) {
+    expect([accept, await put(accept)]).toMatchObject([
+      accept,
+      { status: 406, text: '{"errors":["Accept: application/json is needed"]}' },
+    ]);
+  }
+  for (const accept of ['*/*', 'Application/*', 'text/html, application/json;q=0.9', 'text/*;q=0, */*;q=0.1']) {
+    expect([accept, (await put(accept)).status]).toEqual([accept, 200]);
+  }
+  expect((await exchange(sandbox, 'PUT /v4/assets/TIDES', ASSET, callerHeaders(null))).status).toBe(406);
   const read = (headers: Record<string, string>) => exchange(sandbox, 'GET /v4/products', null, headers);
   expect((await read(CREDENTIALS)).status).toBe(415);
   expect((await read({ ...CREDENTIALS, 'content-type': 'application/json; charset=utf-8' })).status).toBe(200);
