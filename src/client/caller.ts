@@ -111,8 +111,8 @@ export function createCaller(options: CallerOptions): Caller {
         return call.token && tokens !== null ? withToken(tokens, signal, work) : work();
       });
     } catch (error) {
-      const isClosed = closed.aborted && error instanceof CatchwordError && error.code === 'INTERRUPTED';
-      throw isClosed ? wasClosed(transport.origin) : error;
+      if (!(error instanceof CatchwordError) || error.code !== 'INTERRUPTED') throw error;
+      throw closed.aborted ? wasClosed(transport.origin) : givenUp();
     }
   }
 

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { OPTIONS, type SourceConfig } from '../config.ts';
 import { only } from './field-types.ts';
 import { inputError } from './input-error.ts';
+import { inOptionNames } from './option-names.ts';
 
 /** What a client needs to know. The same rows of the option table that commands read from the environment. */
 export type ClientSettings = Pick<
@@ -75,7 +76,9 @@ const SCHEMA = only(SHAPE);
 /** @throws CatchwordError USAGE naming every wrong option; the value of a secret is not repeated */
 export function checkOptions(options: ClientOptions): ClientSettings {
   const parsed = SCHEMA.safeParse(options, { reportInput: true });
-  if (!parsed.success) throw inputError('createClient', parsed.error.issues, { '': Object.keys(SHAPE) });
+  if (!parsed.success) {
+    throw inOptionNames(inputError('createClient', parsed.error.issues, { '': Object.keys(SHAPE) }));
+  }
   const { reference, timeoutMs, connections, ...same } = parsed.data;
   return {
     ...same,

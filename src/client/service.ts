@@ -2,7 +2,7 @@ import { type Clock, systemClock } from '../clock.ts';
 import { CatchwordError } from '../errors.ts';
 import { optionsOf } from './call-options.ts';
 import { type ClientOptions, type ClientSettings, checkOptions } from './client-options.ts';
-import { connect } from './connect.ts';
+import { type Connection, connect } from './connect.ts';
 import { type Assets, createAssets } from './operations/assets.ts';
 import { type Books, createBooks } from './operations/books.ts';
 import { type Catalog, createCatalog } from './operations/catalog.ts';
@@ -11,6 +11,7 @@ import { type Submissions, verifyCredentials, verifyEach } from './operations/cr
 import { isOwned, type LicenseQuery, type Licenses, readLicenses } from './operations/licenses.ts';
 import { createPackages, type Packages } from './operations/packages.ts';
 import { createUser, type NewUser, postReset, readUser, type User } from './operations/users.ts';
+import { callerInOptionNames, inOptionNames, withOptionNames } from './option-names.ts';
 import { pathPart } from './path-part.ts';
 import type { CallOptions } from './v4-call.ts';
 
@@ -61,10 +62,18 @@ export interface Client {
   close(): Promise<void>;
 }
 
+function connectionOf(settings: ClientSettings, clock: Clock): Connection {
+  try {
+    return connect(settings, settings.rateLimit, clock);
+  } catch (error) {
+    throw inOptionNames(error);
+  }
+}
+
 /** A client for settings that are already checked. */
 export function clientOf(settings: ClientSettings, clock: Clock): Client {
-  const connection = connect(settings, settings.rateLimit, clock);
-  const { caller, tokens } = connection;
+  const { tokens, ...connection } = connectionOf(settings, clock);
+  const caller = callerInOptionNames(connection.caller);
   const { usersSuffix, lookupPath = '/v4/products/:vbid' } = settings;
   const signalOf = (options: CallOptions | undefined): AbortSignal => optionsOf(options).signal;
   return {
@@ -96,7 +105,7 @@ export function clientOf(settings: ClientSettings, clock: Clock): Client {
       read: async (id, options) => await readUser(caller, usersSuffix, id, signalOf(options)),
       resetAccess: async (options) => {
         if (settings.userReference === undefined) await postReset(caller, usersSuffix, signalOf(options));
-        else await tokens.reset(signalOf(options));
+        else await withOptionNames(() => tokens.reset(signalOf(options)));
       },
     },
     close: () => connection.close(),

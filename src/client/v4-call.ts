@@ -90,6 +90,7 @@ export async function callV4(caller: Caller, call: V4Call): Promise<JsonAnswer> 
   // Depth is a matter of objects and arrays.
   if (typeof answer.value !== 'object' || cutPage(answer.text, MAX_DEPTH) !== null) return answer;
   throw new CatchwordError('SOURCE_BODY', `${caller.origin} answered with JSON nested deeper than ${MAX_DEPTH}`, {
+    hint: 'Ask the service; an answer of this operation is a few levels deep.',
     retryable: false,
   });
 }

@@ -34,7 +34,7 @@ describe('createClient', () => {
 
   it.each([
     [{ baseUrl: 'ftp://a.example' }, 'http'],
-    [{ baseUrl: 'http://user:hidden@a.example' }, 'no user name'],
+    [{ baseUrl: 'http://user:hidden@a.example' }, 'use apiKey'],
     [{ apiKeyHeader: 'two words' }, 'header name'],
     [{ booksPath: 'vital_books' }, 'a path'],
     [{ packagesPath: '/v4/../packages' }, 'a path'],
@@ -141,6 +141,38 @@ describe('createClient', () => {
     expect(await failure(client.licenses.read())).toMatchObject({ code: 'SERVICE_UNKNOWN_USER' });
     await client.users.create({ reference: 'me', firstName: 'A', lastName: 'B' });
     expect(await client.licenses.read()).toEqual({ licenses: [] });
+  });
+
+  it('says what is wrong in the names of its options, where commands name variables', async () => {
+    const { client } = await talk(({ url }) => {
+      if (url.includes('licenses')) return { status: 401, headers: XML, body: '<error code="601" message="stale"/>' };
+      if (url.includes('credentials')) return { headers: XML, body: '<credentials><error code="603"/></credentials>' };
+      if (url.includes('users')) return { status: 404, headers: XML, body: '<error code="474" message="unknown"/>' };
+      return { status: 401 };
+    });
+    const { client: ofUser } = await talk(
+      ({ url }) =>
+        url.includes('licenses')
+          ? { headers: XML, body: '<error code="601" message="stale"/>' }
+          : { headers: XML, body: '<credentials><error code="603" message="unknown" reference="me"/></credentials>' },
+      { reference: 'me' },
+    );
+    const { client: slow } = await talk(() => ({ status: 429, headers: { 'retry-after': '9999' } }));
+    const errors = [
+      [await failure(client.licenses.read()), /^Set reference to /],
+      [await failure(client.books.read('a')), /^Check apiKey and accessToken\.$/],
+      [await failure(client.users.read('a')), /users\.create/],
+      [await failure(ofUser.licenses.read()), /^Check reference;/],
+      [await failure(ofUser.users.resetAccess()), /reference/],
+      [await failure(slow.catalog.product('a')), /^Lower rateLimit;/],
+      [refusal({ baseUrl: 'http://a.example', apiKey: KEY, tokenStore: '/nowhere/at/all/token' }), /^Name a file/],
+    ] as const;
+    for (const [error, hint] of errors) {
+      expect(error.hint).toMatch(hint);
+      expect(`${error.message} ${error.hint}`).not.toMatch(/CATCHWORD_|catchword user/);
+    }
+    expect(errors[6][0].message).toMatch(/^tokenStore: cannot write/);
+    expect(errors[5][0]).toMatchObject({ code: 'SOURCE_RATE_LIMITED', status: 429, retryAfterMs: 9_999_000 });
   });
 
   it('keeps its rate, whatever is asked', async () => {

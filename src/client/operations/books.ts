@@ -16,7 +16,7 @@ export type BookFields = Readonly<Record<string, unknown>>;
 export type Book = Asset;
 
 /**
- * Books: `/vital_books` (interface, 4.5; shape not shown). The path can be configured: `CATCHWORD_BOOKS_PATH`.
+ * Books: `/vital_books` (interface, 4.5; shape not shown). The path can be configured: `booksPath`, `CATCHWORD_BOOKS_PATH`.
  *
  * Each throws CatchwordError USAGE, SERVICE_FORBIDDEN (403), SERVICE_INVALID (422), NOT_FOUND, SOURCE_*, INTERRUPTED.
  */
@@ -30,17 +30,17 @@ export interface Books {
 /** An identifier alone: one word with a digit in it, so that `created` is none. */
 const VBID = /^(?=\D*\d)[\w.:-]{1,255}$/;
 
-function newBookOf(value: unknown, origin: string): Book {
-  const book = bookOf(value, origin);
+function newBookOf(value: unknown, origin: string, path: string): Book {
+  const book = bookOf(value, origin, path);
   return typeof value === 'string' && VBID.test(value.trim()) ? { ...book, vbid: value.trim() } : book;
 }
 
-function bookOf(value: unknown, origin: string): Book {
+function bookOf(value: unknown, origin: string, path: string): Book {
   // An empty answer says that it is done, and nothing else.
   const book = assetOf(typeof value === 'string' ? { text: value } : (value ?? {}));
   if (book !== undefined) return book;
   throw new CatchwordError('SERVICE_ERROR', `${origin} answered with JSON that is no object`, {
-    hint: 'Check CATCHWORD_BOOKS_PATH.',
+    hint: `Check whether ${path} is the path of its books.`,
   });
 }
 
@@ -54,14 +54,14 @@ export function createBooks(caller: Caller, path: string): Books {
       const about = { subject: 'new book', whoMayCall: OWNERS_ONLY };
       const call = { method: 'POST', path, body: fields, signal, repeatable: false, freeform: true } as const;
       const { value } = await callV4(caller, { ...call, fields: ASSET_FIELDS, ...about });
-      return newBookOf(value, caller.origin);
+      return newBookOf(value, caller.origin, path);
     },
     read: async (vbid, options) => {
       const { signal } = optionsOf(options);
       const about = { subject: `book ${vbid}`, whoMayCall: 'This API key may not read this book.' };
       const call = { method: 'GET', path: at(vbid), signal, repeatable: true, fields: ASSET_FIELDS } as const;
       const { value } = await callV4(caller, { ...call, ...about, identified: true });
-      return bookOf(value, caller.origin);
+      return bookOf(value, caller.origin, path);
     },
     update: async (vbid, fields, options) => {
       const { signal } = optionsOf(options);
@@ -73,7 +73,7 @@ export function createBooks(caller: Caller, path: string): Books {
         // As with assets: a file would be ingested once more.
         repeatable: fields.url === undefined,
       });
-      return bookOf(value, caller.origin);
+      return bookOf(value, caller.origin, path);
     },
   };
 }

@@ -7,7 +7,7 @@ import { type CallOptions, callV4 } from '../v4-call.ts';
 
 /**
  * Packages: existing books sold as one SKU (interface, 4.5; shape not shown, see package-shape.ts). The path can be
- * configured: `CATCHWORD_PACKAGES_PATH`.
+ * configured: `packagesPath`, `CATCHWORD_PACKAGES_PATH`.
  *
  * Each throws CatchwordError USAGE, SERVICE_FORBIDDEN (403), SERVICE_INVALID (422), NOT_FOUND, SOURCE_*, INTERRUPTED.
  */
@@ -23,12 +23,12 @@ export interface Packages {
 
 const WHO_MAY = 'This API key lacks the permission for packages: ask the service for it.';
 
-function packageFrom(value: unknown, origin: string): Package {
+function packageFrom(value: unknown, origin: string, path: string): Package {
   // A text in place of an object, such as `saved`, says that it is done, as an empty answer does.
   const made = packageOf(typeof value === 'string' ? { text: value } : (value ?? {}));
   if (made !== undefined) return made;
   throw new CatchwordError('SERVICE_ERROR', `${origin} answered with JSON that is no object`, {
-    hint: 'Check CATCHWORD_PACKAGES_PATH.',
+    hint: `Check whether ${path} is the path of its packages.`,
   });
 }
 
@@ -42,20 +42,20 @@ export function createPackages(caller: Caller, path: string): Packages {
       const body = checkPackage(fields);
       const call = { method: 'POST', path, body, signal, repeatable: false, freeform: true } as const;
       const { value } = await callV4(caller, { ...call, ...about('to create') });
-      return packageFrom(value, caller.origin);
+      return packageFrom(value, caller.origin, path);
     },
     read: async (sku, options) => {
       const { signal } = optionsOf(options);
       const call = { method: 'GET', path: at(sku), signal, repeatable: true, identified: true } as const;
       const { value } = await callV4(caller, { ...call, ...about(sku) });
-      return packageFrom(value, caller.origin);
+      return packageFrom(value, caller.origin, path);
     },
     update: async (sku, fields, options) => {
       const { signal } = optionsOf(options);
       const body = checkPackage(fields);
       const call = { method: 'PUT', path: at(sku), body, signal, repeatable: false, freeform: true } as const;
       const { value } = await callV4(caller, { ...call, ...about(sku), identified: true });
-      return packageFrom(value, caller.origin);
+      return packageFrom(value, caller.origin, path);
     },
     delete: async (sku, options) => {
       const { signal } = optionsOf(options);
