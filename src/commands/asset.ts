@@ -1,8 +1,8 @@
 import { Command } from 'commander';
-import type { AssetFields } from '../client/asset-request.ts';
+import type { AssetFields, checkAsset } from '../client/asset-request.ts';
 import type { CommandContext } from './context.ts';
 import { collected, type FieldsInput, readFields } from './fields-input.ts';
-import { colours, printJson, printLine } from './format.ts';
+import { colours, plain, printJson, printLine } from './format.ts';
 import { withService } from './service.ts';
 
 /** The schemas of all fields take a while to make, and every other command can do without. */
@@ -20,15 +20,27 @@ interface PutOptions extends FieldsInput {
 
 const PUT_HELP = `
 Without a vbid the asset is created, and the service makes its identifier: store it. Fields are checked before anything
-is sent. In --set, numbers and booleans are written as they are, objects and arrays as JSON:
+is sent. In --set, numbers and booleans are written as they are, objects and arrays as JSON; null takes a date away:
 
   catchword asset put --set imprint_id=5 --set title="A title" --set print_drm_limit=-1
   catchword asset put 9781402894626 --set off_sale_date=2026-12-31 --set identifiers.e_isbn_13='["9781402894626"]'
+  catchword asset put 9781402894626 --set off_sale_date=null
   catchword asset put 9781402894626 --file asset.json`;
 
-/** A service's text, without what a terminal would obey. */
-function plain(text: string | undefined): string {
-  return text === undefined ? '' : ` ${text.replace(/\p{Cc}+/gu, ' ')}`;
+/** On one line. */
+function named(context: CommandContext, vbid: string, title: string | undefined): string {
+  const shown = colours(context, context.stdout).bold(plain(vbid));
+  return title === undefined ? shown : `${shown} ${plain(title)}`;
+}
+
+/** Null takes such a field away. Elsewhere `null` is a text like any other. */
+function takesNull(name: string, check: typeof checkAsset): boolean {
+  try {
+    check({ [name]: null }, { create: false, allowInternal: true });
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 function putCommand(context: CommandContext): Command {
@@ -42,9 +54,10 @@ function putCommand(context: CommandContext): Command {
     .option('--json', 'print one JSON document')
     .addHelpText('after', PUT_HELP)
     .action(async (vbid: string | undefined, options: PutOptions) => {
-      const [{ STRUCTURED_FIELDS }, { createAssets }] = await Promise.all([parts.request(), parts.assets()]);
+      const [request, { createAssets }] = await Promise.all([parts.request(), parts.assets()]);
+      const isJson = (name: string) => request.STRUCTURED_FIELDS.has(name) || takesNull(name, request.checkAsset);
       // Read first: what is wrong with it does not depend on the service.
-      const fields = (await readFields(options, STRUCTURED_FIELDS)) as AssetFields;
+      const fields = (await readFields(options, isJson)) as AssetFields;
       await withService(context, async ({ caller }) => {
         const { create, allowInternal } = options;
         const asset = await createAssets(caller).put(vbid ?? null, fields, {
@@ -55,8 +68,7 @@ function putCommand(context: CommandContext): Command {
           printJson(context, { vbid: asset.vbid, asset: asset.raw });
           return;
         }
-        const c = colours(context, context.stdout);
-        printLine(context, `${vbid === undefined ? 'created' : 'saved'} ${c.bold(asset.vbid)}${plain(asset.title)}`);
+        printLine(context, `${vbid === undefined ? 'created' : 'saved'} ${named(context, asset.vbid, asset.title)}`);
         if (vbid === undefined) printLine(context, 'The service made this identifier: store it, it names the asset.');
         if (fields.url === undefined) return;
         const told = fields.callback_url === undefined ? '' : '; callback_url is told when that ends';
@@ -78,7 +90,7 @@ function getCommand(context: CommandContext): Command {
           printJson(context, asset.raw);
           return;
         }
-        printLine(context, `${colours(context, context.stdout).bold(asset.vbid ?? vbid)}${plain(asset.title)}`);
+        printLine(context, named(context, asset.vbid ?? vbid, asset.title));
         printLine(context, JSON.stringify(asset.raw, null, 2));
       }),
     );

@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
-import { text } from 'node:stream/consumers';
+import { buffer } from 'node:stream/consumers';
 import { CatchwordError, messageOf } from '../errors.ts';
+import { textOf } from './utf8.ts';
 
 /** Fields of a record to write, as a command is given them. */
 export interface FieldsInput {
@@ -16,9 +17,9 @@ function isObject(value: unknown): value is Fields {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-async function contents(file: string): Promise<string> {
+async function contents(file: string): Promise<Buffer> {
   try {
-    return file === '-' ? await text(process.stdin) : await readFile(file, 'utf8');
+    return file === '-' ? await buffer(process.stdin) : await readFile(file);
   } catch (cause) {
     const code = cause instanceof Error && 'code' in cause ? String(cause.code) : messageOf(cause);
     throw new CatchwordError('USAGE', `--file: cannot read ${file} (${code})`, {
@@ -30,7 +31,7 @@ async function contents(file: string): Promise<string> {
 
 async function fromFile(file: string): Promise<Fields> {
   const name = file === '-' ? 'stdin' : file;
-  const json = (await contents(file)).replace(/^\ufeff/, '');
+  const json = textOf(await contents(file), `--file ${name}`).replace(/^\ufeff/, '');
   let value: unknown;
   try {
     value = JSON.parse(json);
@@ -49,8 +50,8 @@ async function fromFile(file: string): Promise<Fields> {
  * Structured fields are given as JSON; all else is text, which numbers and booleans may be sent as. Digits stay text in
  * structured fields as well: an ISBN is no number.
  */
-function readValue(given: string, structured: boolean): unknown {
-  if (!structured || !/^\s*(?:[[{"]|(?:null|true|false)\s*$)/.test(given)) return given;
+function readValue(given: string, isJson: boolean): unknown {
+  if (!isJson || !/^\s*(?:[[{"]|(?:null|true|false)\s*$)/.test(given)) return given;
   try {
     return JSON.parse(given);
   } catch {
@@ -58,31 +59,31 @@ function readValue(given: string, structured: boolean): unknown {
   }
 }
 
-function withSet(fields: Fields, given: string, structured: ReadonlySet<string>): Fields {
+function withSet(fields: Fields, given: string, isJson: (name: string) => boolean): Fields {
   const [, name, part, value] = /^([\w-]+)(?:\.([\w-]+))?=(.*)$/s.exec(given) ?? [];
   if (name === undefined || value === undefined) {
     throw new CatchwordError('USAGE', `--set: ${JSON.stringify(given.slice(0, 40))} is not of the form name=value`, {
       hint: 'Such as --set title="A title" --set \'prices=[{"currency":"USD","type":"digital_list_price","amount":"9.90"}]\'.',
     });
   }
-  const read = readValue(value, structured.has(name));
+  const read = readValue(value, isJson(name));
   if (part === undefined) return { ...fields, [name]: read };
   const before = fields[name];
   return { ...fields, [name]: { ...(isObject(before) ? before : {}), [part]: read } };
 }
 
 /**
- * @param structured names of the fields that hold objects or arrays
+ * @param isJson whether a field of that name may be given as JSON: it holds an object or an array, or null takes it away
  * @throws CatchwordError USAGE where nothing is given, or what is given cannot be read
  */
-export async function readFields({ file, set = [] }: FieldsInput, structured: ReadonlySet<string>): Promise<Fields> {
+export async function readFields({ file, set = [] }: FieldsInput, isJson: (name: string) => boolean): Promise<Fields> {
   if (file === undefined && set.length === 0) {
     throw new CatchwordError('USAGE', 'there are no fields to write', {
       hint: 'Give them with --file fields.json, --file - for stdin, or --set name=value.',
     });
   }
   const start = file === undefined ? {} : await fromFile(file);
-  return set.reduce((fields, given) => withSet(fields, given, structured), start);
+  return set.reduce((fields, given) => withSet(fields, given, isJson), start);
 }
 
 /** For an option that may be repeated. */

@@ -68,6 +68,11 @@ export function printJson(context: CommandContext, value: unknown): void {
   context.stdout.write(`${JSON.stringify(value)}\n`);
 }
 
+/** A service's text, without what a terminal would obey. */
+export function plain(text: string): string {
+  return text.replace(/\p{Cc}+/gu, ' ');
+}
+
 export function printLine(context: CommandContext, text = ''): void {
   context.stdout.write(`${text}\n`);
 }

@@ -1,7 +1,7 @@
 import { Command, Option } from 'commander';
 import { type License, type LicenseQuery, readLicenses } from '../client/operations/licenses.ts';
 import type { CommandContext } from './context.ts';
-import { count, moment, plural, printJson, printLine, table } from './format.ts';
+import { count, moment, plain, plural, printJson, printLine, table } from './format.ts';
 import { withService } from './service.ts';
 
 function expiry({ expiresAt, expiration }: License, nowMs: number): string {
@@ -21,7 +21,11 @@ async function list(context: CommandContext, query: LicenseQuery & { readonly js
     if (held.licenses.length === 0) {
       printLine(context, query.sku === undefined ? 'the account holds no license' : `${query.sku} is not licensed`);
     } else {
-      const rows = held.licenses.map((one) => [one.sku, one.type, expiry(one, now), one.name, one.publisher]);
+      const rows = held.licenses.map((one) =>
+        [one.sku, one.type, expiry(one, now), one.name, one.publisher].map((cell) =>
+          cell == null ? null : plain(cell),
+        ),
+      );
       printLine(context, table(['sku', 'type', 'expires (UTC)', 'name', 'publisher'], rows));
     }
     if (held.total === undefined) return;

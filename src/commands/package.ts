@@ -4,7 +4,7 @@ import type { Package, PackageFields } from '../client/package-shape.ts';
 import { CatchwordError } from '../errors.ts';
 import type { CommandContext } from './context.ts';
 import { collected, type FieldsInput, readFields } from './fields-input.ts';
-import { printJson, printLine } from './format.ts';
+import { plain, printJson, printLine } from './format.ts';
 import { withService } from './service.ts';
 
 interface WriteOptions extends FieldsInput {
@@ -57,21 +57,21 @@ function writeCommand(context: CommandContext, verb: 'create' | 'update', descri
     .option('--json', 'print one JSON document')
     .addHelpText(
       'after',
-      `
+      `${verb === 'create' ? '\nServices need name and products, the books in it.' : ''}
 Fields seen at services: name, description, publisher, list_price, library_id, products, tags, download_license and
 online_license ({"type": "numdays", "num_days": 180}, absdate or perpetual). Others are sent as they are.
 
   catchword package ${verb} BUNDLE-1 --set name="A bundle" --set products='["9781402894626"]'`,
     )
     .action(async (sku: string, options: WriteOptions) => {
-      const fields = (await readFields(options, STRUCTURED)) as PackageFields;
+      const fields = (await readFields(options, (name) => STRUCTURED.has(name))) as PackageFields;
       const { signal } = context;
       await withPackages(context, async (packages) => {
         const made =
           verb === 'create'
             ? await packages.create(withSku(sku, fields), { signal })
             : await packages.update(sku, fields, { signal });
-        print(context, `${verb}d package ${made.sku ?? sku}`, made, options);
+        print(context, `${verb}d package ${plain(made.sku ?? sku)}`, made, options);
       });
     });
 }

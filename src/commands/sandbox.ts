@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { Command, Option } from 'commander';
 import { CatchwordError } from '../errors.ts';
-import { OTHER_READER } from '../sandbox/accounts-directory.ts';
+import { OTHER_READER, READER } from '../sandbox/accounts-directory.ts';
 import type { ListOrder } from '../sandbox/catalog.ts';
 import { FAULT_KINDS } from '../sandbox/faults.ts';
 import { SANDBOX_DEFAULTS } from '../sandbox/options.ts';
@@ -67,6 +67,7 @@ function introduction(sandbox: Sandbox, flags: Flags) {
     CATCHWORD_BASE_URL: sandbox.url,
     CATCHWORD_API_KEY: apiKey,
     CATCHWORD_ACCESS_TOKEN: accessToken,
+    CATCHWORD_USER_REFERENCE: READER,
     CATCHWORD_RATE_LIMIT:
       limit === undefined ? 'off' : `${limit.maxRequests}/${limit.windowMs === 1_000 ? 's' : 'min'}`,
   };
@@ -74,20 +75,25 @@ function introduction(sandbox: Sandbox, flags: Flags) {
   const both = `${key} -H '${accessTokenHeader}: ${accessToken}'`;
   const asset = JSON.stringify({ imprint_id: 1, title: 'Tides' });
   const examples = {
-    catalog: `curl -s ${both} '${sandbox.url}/v4/products?per_page=2'`,
-    asset: `curl -s -X PUT ${key} -d '${asset}' '${sandbox.url}/v4/assets/L-999-70031'`,
+    catalog: `curl -s ${both} -H 'Content-Type: application/json' '${sandbox.url}/v4/products?per_page=2'`,
+    asset: `curl -s -X PUT ${key} -H 'Accept: application/json' -d '${asset}' '${sandbox.url}/v4/assets/L-999-70031'`,
     licenses: `curl -s ${both} '${sandbox.url}/v3/licenses.xml'`,
   };
   const other = { apiKey: SANDBOX_DEFAULTS.otherApiKey, accessToken: OTHER_READER.accessToken };
   const { url, port } = sandbox;
-  return { url, port, apiKey, accessToken, other, items: flags.items, environment, curl: examples.catalog, examples };
+  const { items, users } = flags;
+  const about = { url, port, apiKey, accessToken, reference: READER, other, items, users };
+  return { ...about, environment, curl: examples.catalog, examples };
 }
 
-function inWords({ url, apiKey, accessToken, other, items, environment, examples }: ReturnType<typeof introduction>) {
+function inWords({ url, items, environment, examples, ...about }: ReturnType<typeof introduction>) {
+  const { apiKey, accessToken, reference, other, users } = about;
+  const others = users === 0 ? '' : `, and user-0000001 to user-${String(users).padStart(7, '0')}`;
   const exports = Object.entries(environment).map(([name, value]) => `export ${name}=${value}`);
   return `The sandbox answers at ${url} with ${items} products, until Ctrl-C.
 API key ${apiKey}, access token ${accessToken}
 API key ${other.apiKey}, access token ${other.accessToken}: another caller, who owns nothing yet
+Users of the first: ${reference}, whose token that is${others}
 Description: ${url}/openapi.json
 
 ${exports.join('\n')}

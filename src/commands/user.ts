@@ -1,10 +1,11 @@
-import { text } from 'node:stream/consumers';
+import { buffer } from 'node:stream/consumers';
 import { Command } from 'commander';
 import { createUser, type NewUser, type User } from '../client/operations/users.ts';
 import { CatchwordError } from '../errors.ts';
 import type { CommandContext } from './context.ts';
-import { printJson, printLine } from './format.ts';
+import { plain, printJson, printLine } from './format.ts';
 import { withService } from './service.ts';
+import { textOf } from './utf8.ts';
 
 interface CreateOptions {
   readonly reference?: string;
@@ -26,7 +27,10 @@ function field(given: string, before: Readonly<Record<string, string>>): Record<
 
 /** Never from the command line, where everybody who may list processes reads it. */
 async function passwordOf(options: CreateOptions, configured: string | undefined): Promise<string> {
-  const password = options.passwordStdin === true ? (await text(process.stdin)).replace(/\r?\n$/, '') : configured;
+  const password =
+    options.passwordStdin === true
+      ? textOf(await buffer(process.stdin), 'the password on stdin').replace(/\r?\n$/, '')
+      : configured;
   if (password !== undefined && password !== '') return password;
   throw new CatchwordError('USAGE', 'a user with an email needs a password', {
     hint: 'Set CATCHWORD_USER_PASSWORD, or pipe it in with --password-stdin.',
@@ -52,7 +56,7 @@ function print(context: CommandContext, user: User): void {
     ['email', user.email],
     ['access token', user.accessToken],
   ];
-  for (const [name, value] of rows) if (value != null) printLine(context, `${name}: ${value}`);
+  for (const [name, value] of rows) if (value != null) printLine(context, `${name}: ${plain(value)}`);
 }
 
 function createCommand(context: CommandContext): Command {

@@ -82,6 +82,24 @@ describe('user create', () => {
     expect(server.asked[0]?.body).toBe(golden('user-full-request.xml'));
   });
 
+  it('refuses a password that is not UTF-8', async () => {
+    const server = await serve(() => golden('user-full-response.xml'));
+    const args = ['user', 'create', '--email', 'ada@example.com', '--password-stdin', ...NAMES];
+    const password = Buffer.from('p\xe4ssword', 'latin1');
+    const ended = await run(args, settings(server), temporaryDirectory(), password);
+    expect(ended).toMatchObject({ code: 2, stdout: '' });
+    expect(ended.stderr).toContain('the password on stdin: it is not UTF-8');
+    expect(ended.stderr).not.toContain('ssword\n');
+    expect(server.asked).toEqual([]);
+  });
+
+  it('prints what the service says without what a terminal would obey', async () => {
+    const server = await serve(() => '<user><guid>G&#x9b;2J</guid><reference>me</reference></user>');
+    const args = ['user', 'create', '--reference', 'me', ...NAMES];
+    const ended = await run(args, settings(server), temporaryDirectory());
+    expect(ended.stdout).toContain('guid: G 2J\nreference: me\n');
+  });
+
   it('takes one of both', async () => {
     const server = await serve(() => '');
     for (const args of [[], ['--reference', 'a', '--email', 'b']]) {

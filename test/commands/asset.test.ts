@@ -7,7 +7,12 @@ import { type Ended, run } from '../support/cli.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
 
 /** Runs a command against a service that answers what the test says. */
-async function against(reply: JsonReply, args: readonly string[], file?: string, env: Record<string, string> = {}) {
+async function against(
+  reply: JsonReply,
+  args: readonly string[],
+  file?: string | Buffer,
+  env: Record<string, string> = {},
+) {
   const server = await serveJson(() => reply);
   const directory = temporaryDirectory();
   if (file !== undefined) writeFileSync(join(directory, 'fields.json'), file);
@@ -28,6 +33,8 @@ function expectRefusal({ code, stdout, stderr }: Ended, exitCode: number, said: 
   expect(stderr).toMatch(said);
   expect(code).toBe(exitCode);
 }
+
+const LATIN1 = Buffer.from('{"title":"\xe9t\xe9"}', 'latin1');
 
 describe('catchword asset', () => {
   it('put without a vbid creates, prints the identifier and says to store it', async () => {
@@ -75,7 +82,10 @@ describe('catchword asset', () => {
     [['asset', 'put', 'a', '--file', 'none.json'], undefined, /cannot read none.json \(ENOENT\)/],
     [['asset', 'put', 'a', '--file', 'fields.json'], '{"title":', /fields.json is not JSON/],
     [['asset', 'put', 'a', '--file', 'fields.json'], '["title"]', /holds no JSON object/],
+    [['asset', 'put', 'a', '--file', 'fields.json'], LATIN1, /fields.json: it is not UTF-8/],
+    [['package', 'update', 'P', '--file', 'fields.json'], LATIN1, /fields.json: it is not UTF-8/],
     [['asset', 'put', 'a', '--file', '-'], undefined, /stdin is not JSON/],
+    [['asset', 'put', 'a', '--set', 'edition=null'], undefined, /edition: "null"/],
     [['asset', 'put', '..', '--set', 'title=A'], undefined, /the vbid would lead to another address/],
     [['package', 'create', 'P', '--set', 'sku=Q'], undefined, /another SKU than P/],
     [['package', 'update', 'P', '--set', 'products=A'], undefined, /products: "A"/],
@@ -89,6 +99,15 @@ describe('catchword asset', () => {
     const ended = await against({ body: {} }, ['asset', 'put', 'a', '--set', 'custom=true', '--allow-internal']);
     expect(ended.sent).toEqual([{ method: 'PUT', url: '/v4/assets/a', body: { custom: true } }]);
     expect(ended).toMatchObject({ code: 0, stdout: 'saved a\n' });
+  });
+
+  it('put takes a date away with null, and leaves a text that says so', async () => {
+    const dates = ['off_sale_date', 'on_sale_date', 'publication_date'];
+    const set = [...dates, 'sales_rights.not_for_sale', 'title'].flatMap((name) => ['--set', `${name}=null`]);
+    const ended = await against({ body: {} }, ['asset', 'put', 'a', ...set]);
+    expect(ended.stderr).toBe('');
+    const none = Object.fromEntries(dates.map((name) => [name, null]));
+    expect(ended.sent[0]?.body).toEqual({ ...none, sales_rights: { not_for_sale: null }, title: 'null' });
   });
 
   it('put sends digits in parts of a field as text', async () => {
@@ -127,6 +146,9 @@ describe('catchword package', () => {
     const set = ['--set', 'name=Bundle', '--set', 'products=["A"]'];
     const created = await against({ body: { sku: 'P' } }, ['package', 'create', 'P', ...set]);
     expect(created.stdout).toMatch(/^created package P\n/);
+    const odd = await against({ body: { sku: 'P\u001b[2J' } }, ['package', 'create', 'P', ...set]);
+    expect(odd.stdout).toMatch(/^created package P \[2J\n/);
+    expect(odd.stdout).not.toContain('\u001b');
     expect(created.sent).toEqual([
       { method: 'POST', url: '/v4/packages', body: { name: 'Bundle', products: ['A'], sku: 'P' } },
     ]);

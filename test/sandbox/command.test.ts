@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { request } from 'undici';
 import { describe, expect, it } from 'vitest';
+import { createClient } from '../../src/client/service.ts';
 import { systemClock } from '../../src/clock.ts';
 import { sandboxCommand } from '../../src/commands/sandbox.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
@@ -34,8 +35,10 @@ describe('catchword sandbox', () => {
     expect(text).toContain('export CATCHWORD_RATE_LIMIT=off');
     const url = /export CATCHWORD_BASE_URL=(\S+)/.exec(text)?.[1] ?? '';
     expect(text).toContain(
-      `curl -s -H 'X-Service-API-Key: SANDBOXKEY' -H 'X-Service-Access-Token: sandboxtoken' '${url}/v4/products?per_page=2'`,
+      `curl -s -H 'X-Service-API-Key: SANDBOXKEY' -H 'X-Service-Access-Token: sandboxtoken' -H 'Content-Type: application/json' '${url}/v4/products?per_page=2'`,
     );
+    expect(text).toContain('sandbox-reader, whose token that is, and user-0000001 to user-0001000\n');
+    expect(text).toContain('export CATCHWORD_USER_REFERENCE=sandbox-reader\n');
     const headers = { 'X-Service-API-Key': 'SANDBOXKEY', 'X-Service-Access-Token': 'sandboxtoken' };
     const response = await request(`${url}/v4/products?per_page=2`, { headers });
     expect(await response.body.json()).toMatchObject({ num_items: 12, total_pages: 6 });
@@ -44,33 +47,53 @@ describe('catchword sandbox', () => {
     await expect(request(url)).rejects.toThrow();
   });
 
-  it('prints three curl lines that work: catalog, asset, licenses', async () => {
-    const { stdout, stop, done } = run('--items', '12', '--port', '0');
-    const lines = (await firstOutput(stdout)).split('\n').filter((line) => line.startsWith('curl '));
-    expect(lines).toHaveLength(3);
-    const answers = [];
-    for (const line of lines) {
-      const options = [...line.matchAll(/-(H|d|X) (?:'([^']*)'|(\S+))/g)].map(([, flag, quoted, bare]) => ({
-        flag,
-        value: quoted ?? bare ?? '',
-      }));
-      const given = (flag: string) => options.find((option) => option.flag === flag)?.value;
-      const headers = options.filter(({ flag }) => flag === 'H').map(({ value }) => value.split(': '));
-      const body = given('d');
-      const response = await request(/'(http[^']*)'$/.exec(line)?.[1] ?? '', {
-        method: (given('X') ?? 'GET') as 'GET',
-        headers: Object.fromEntries(headers) as Record<string, string>,
-        ...(body !== undefined && { body }),
-      });
-      answers.push([response.statusCode, await response.body.text()]);
-    }
-    expect(answers).toEqual([
-      [200, expect.stringMatching(/^\{"num_items":12,/)],
-      [200, expect.stringMatching(/^\{"vbid":"L-999-70031",.*"title":"Tides"/)],
-      [200, expect.stringContaining('<license ')],
-    ]);
+  it.each([['--details'], ['--strict']])(
+    'prints three curl lines that work: catalog, asset, licenses (%s)',
+    async (...flags) => {
+      const { stdout, stop, done } = run('--items', '12', '--port', '0', ...flags);
+      const lines = (await firstOutput(stdout)).split('\n').filter((line) => line.startsWith('curl '));
+      expect(lines).toHaveLength(3);
+      const answers = [];
+      for (const line of lines) {
+        const options = [...line.matchAll(/-(H|d|X) (?:'([^']*)'|(\S+))/g)].map(([, flag, quoted, bare]) => ({
+          flag,
+          value: quoted ?? bare ?? '',
+        }));
+        const given = (flag: string) => options.find((option) => option.flag === flag)?.value;
+        const headers = options.filter(({ flag }) => flag === 'H').map(({ value }) => value.split(': '));
+        const body = given('d');
+        const response = await request(/'(http[^']*)'$/.exec(line)?.[1] ?? '', {
+          method: (given('X') ?? 'GET') as 'GET',
+          headers: Object.fromEntries(headers) as Record<string, string>,
+          ...(body !== undefined && { body }),
+        });
+        answers.push([response.statusCode, await response.body.text()]);
+      }
+      expect(answers).toEqual([
+        [200, expect.stringMatching(/^\{"num_items":12,/)],
+        [200, expect.stringMatching(/^\{"vbid":"L-999-70031",.*"title":"Tides"/)],
+        [200, expect.stringContaining('<license ')],
+      ]);
+      stop.abort();
+      await done;
+    },
+  );
+
+  it('names users that there are', async () => {
+    const { stdout, stop, done } = run('--items', '12', '--port', '0', '--users', '3');
+    const text = await firstOutput(stdout);
+    const [, reader = '', last = ''] = /: (\S+), whose token that is, and user-0000001 to (\S+)\n/.exec(text) ?? [];
+    const url = /export CATCHWORD_BASE_URL=(\S+)/.exec(text)?.[1] ?? '';
+    const client = createClient({ baseUrl: url, apiKey: 'SANDBOXKEY' });
+    const results = await client.credentials.verify([reader, last, 'user-0000004']);
+    expect(results).toMatchObject([{ ok: true, accessToken: 'sandboxtoken' }, { ok: true }, { ok: false, code: 603 }]);
+    await client.close();
     stop.abort();
     await done;
+    const none = run('--port', '0', '--users', '0');
+    expect(await firstOutput(none.stdout)).toContain('sandbox-reader, whose token that is\n');
+    none.stop.abort();
+    await none.done;
   });
 
   it('keeps what was written with --db, and calls back to the own network with --allow-private-callbacks', async () => {

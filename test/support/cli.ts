@@ -25,7 +25,12 @@ function environment(env: Record<string, string>): Record<string, string> {
 }
 
 /** Starts `catchword` in a directory of its own, so that no .env is in play either. */
-export function start(args: readonly string[], env: Record<string, string>, cwd: string, stdin?: string): Running {
+export function start(
+  args: readonly string[],
+  env: Record<string, string>,
+  cwd: string,
+  stdin?: string | Buffer,
+): Running {
   return startProcess([process.execPath, CLI, ...args], env, cwd, stdin);
 }
 
@@ -33,7 +38,7 @@ function startProcess(
   [file = '', ...args]: readonly string[],
   env: Record<string, string>,
   cwd: string,
-  stdin?: string,
+  stdin?: string | Buffer,
 ): Running {
   const child = spawn(file, args, {
     cwd,
@@ -79,7 +84,7 @@ export async function run(
   args: readonly string[],
   env: Record<string, string>,
   cwd: string,
-  stdin?: string,
+  stdin?: string | Buffer,
 ): Promise<Ended> {
   return await start(args, env, cwd, stdin).ended;
 }
