@@ -27,8 +27,10 @@ export function header(headers: Headers, name: string): string | undefined {
   return Array.isArray(value) ? value.join(', ') : value;
 }
 
-function refuse(message: string, hint?: string, cause?: unknown): CatchwordError {
-  return new CatchwordError('SOURCE_BODY', message, { ...(hint !== undefined && { hint }), cause });
+const HINT = 'Try again; if it stays so, the service or something in between sends what cannot be read.';
+
+function refuse(message: string, hint = HINT, cause?: unknown): CatchwordError {
+  return new CatchwordError('SOURCE_BODY', message, { hint, cause });
 }
 
 /** Reads all of a body, and not a byte more than the limit. */

@@ -163,7 +163,9 @@ describe('the byte gate', () => {
   ])('refuses %s', async (_name, headers, sent, code) => {
     const limits = { maxWireBytes: 50_000, maxBytes: 20_000 };
     const transport = await transportTo((_request, response) => response.writeHead(200, headers).end(sent), { limits });
-    expect(await failure(ask(transport))).toMatchObject({ code, retryable: true });
+    const error = await failure(ask(transport));
+    expect(error).toMatchObject({ code, retryable: true });
+    expect(error.hint).toMatch(/\.$/);
   });
 
   it('refuses a body of too many bytes that does not say how many', async () => {
