@@ -1,3 +1,4 @@
+import { parseXml } from '@rgrove/parse-xml';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { readXml } from '../../src/xml/read.ts';
@@ -52,6 +53,44 @@ describe('what is read', () => {
   it('may have as many elements, attributes and references as ten thousand credentials', () => {
     const one = '<credential reference="T &amp; &quot;J&quot;" guid="1" access-token="x=" email="a" status="b"/>';
     expect(readXml(`<credentials>${one.repeat(10_000)}</credentials>`)[0]?.children).toHaveLength(10_000);
+    const twice = '<credential reference="r" guid="1" access-token="x" email="" email_verified="false"></credential>';
+    expect(readXml(`<credentials>${twice.repeat(20_000)}</credentials>`)[0]?.children).toHaveLength(20_000);
+  });
+
+  it('is what the parser takes, and nothing else', () => {
+    const tags =
+      '<a>|</a>|<b c="d"/>|<b c=\'>\' d = "\'" />|<a b="" b="">|<a b=""c="">|<a b>|<a b=c>|</ a>|</a >|</a b="">';
+    const odd =
+      '<é/>|<1/>|<a b="<"/>|<a b="&"/>|<a:b/>|<a é="é"/>|<a xml:space="x"/>|<a xml:space="default"/>|<a\u00a0b=""/>';
+    const references = '&|;|amp|&amp;|&x;|&#65;|&#0;|&#x1F600;|&#xD800;|&#x110000;|&#65|&#;';
+    const others = '<!-- <a> -->|<!-- -- -->|<![CDATA[ & <a> ]]>|<?x y?>|<?xml version="1.0"?>|<?x?>';
+    const parts = '<a|<a/|/>|>|<|"|=|<!--|-->|<![CDATA[|]]>|<?x|?>| |\n|text|\u0000|\ud800|\u00a0';
+    const pieces = [tags, odd, references, others, parts].flatMap((list) => list.split('|'));
+    const taken = (read: () => unknown): boolean => {
+      try {
+        read();
+        return true;
+      } catch {
+        return false;
+      }
+    };
+    const document = fc.array(fc.constantFrom(...pieces), { maxLength: 5 }).map((parts) => parts.join(''));
+    const wellFormed = (text: string) =>
+      taken(() => parseXml(`<top>${text.trim().replace(/^<\?xml\s[^<>]*\?>/, '')}</top>`));
+    fc.assert(
+      fc.property(document, (text) => {
+        const isTaken = taken(() => readXml(text));
+        expect(isTaken, text).toBe(wellFormed(text));
+      }),
+      { numRuns: 5_000 },
+    );
+  });
+
+  it('is refused by an error of sane length, whatever it holds', () => {
+    const name = 'N'.repeat(60_000);
+    for (const text of [`<a b="&${name};"/>`, `<a><${name}></a>`, `<a ${name}="" ${name}=""/>`, `<?${name}`]) {
+      expect(() => readXml(text)).toThrow(/^.{20,200}$/);
+    }
   });
 
   it.each([
