@@ -25,9 +25,11 @@ const IDENTIFIERS = {
   vbid13_alias: isbns,
 };
 
+const CURRENCY = 'a currency code of three capital letters, such as USD, is needed';
+
 /** 2.1.2 */
 const PRICE = {
-  currency: z.string().regex(/^[A-Z]{3}$/, 'a currency code of three capital letters, such as USD, is needed'),
+  currency: z.string(CURRENCY).regex(/^[A-Z]{3}$/, CURRENCY),
   type: name,
   amount: decimal,
   duration: whole('a whole number of days, 1 or more, is needed', (days) => days >= 1).optional(),
@@ -45,8 +47,10 @@ const variant = z.preprocess(
   only({ channel_ids: channelIds }),
 );
 
+const JURISDICTION = 'a two-letter country code, ROW or WORLD is needed';
+
 const jurisdictions = z.array(
-  z.string().regex(/^([A-Z]{2}|ROW|WORLD)$/, 'a two-letter country code, ROW or WORLD is needed'),
+  z.string(JURISDICTION).regex(/^([A-Z]{2}|ROW|WORLD)$/, JURISDICTION),
   'an array of two-letter country codes, ROW or WORLD is needed',
 );
 
@@ -140,16 +144,23 @@ const NEEDED = {
 const ALL_TO_CREATE = ALL.extend(NEEDED);
 const NO_INTERNAL_TO_CREATE = NO_INTERNAL.extend(NEEDED);
 
+/** What is only read may be read-only, at every depth. */
+type Given<T> = T extends readonly (infer One)[]
+  ? readonly Given<One>[]
+  : T extends object
+    ? { readonly [Key in keyof T]: Given<T[Key]> }
+    : T;
+
 /** The fields as a caller gives them: whole numbers and booleans in quotes or without. */
-export type AssetFields = Omit<z.input<typeof ALL>, 'variants'> & {
+export type AssetFields = Omit<Given<z.input<typeof ALL>>, 'variants'> & {
   readonly variants?: readonly (ChannelId | { readonly channel_ids: readonly ChannelId[] })[] | undefined;
 };
 
 /** An element of `variants/channel_ids` (2.1.3). */
-export type ChannelId = Readonly<z.input<typeof channelIds>[number]>;
+export type ChannelId = Given<z.input<typeof channelIds>[number]>;
 
 /** One price of `prices`. */
-export type AssetPrice = z.input<typeof price>;
+export type AssetPrice = Given<z.input<typeof price>>;
 
 /** The fields as they are sent. */
 export type AssetBody = z.output<typeof ALL>;

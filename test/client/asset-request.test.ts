@@ -142,6 +142,13 @@ describe('asset request fields', () => {
     const wrong = (more: object) => refusal({ prices: [price, { ...price, ...more }] }).message;
     expect(wrong({ type: 'digital_rental_price' })).toContain('prices[1].duration: missing; ');
     expect(wrong({ currency: 'dollars' })).toContain('prices[1].currency: "dollars" cannot be used');
+    for (const currency of [undefined, null, 5]) {
+      expect(wrong({ currency })).toMatch(/prices\[1\].currency: .*; a currency code of three capital letters/);
+    }
+    for (const right of [undefined, null, 5]) {
+      const { message } = refusal({ sales_rights: { exclusive_rights: [right] } });
+      expect(message).toContain('; a two-letter country code, ROW or WORLD is needed');
+    }
     expect(wrong({ amount: '19,90' })).toContain('prices[1].amount: "19,90"');
     expect(wrong({ amount: -1 })).toContain('prices[1].amount: -1');
     expect(wrong({ amount: undefined })).toContain('prices[1].amount: missing');

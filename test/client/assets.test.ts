@@ -25,6 +25,17 @@ describe('assets', () => {
     expect(asked.map(({ method, url }) => `${method} ${url}`)).toEqual(['PUT /v4/assets', 'PUT /v4/assets']);
   });
 
+  it('2.1: fields may be read-only', async () => {
+    const { client, asked } = await talk(() => ({ body: { vbid: 'a' } }));
+    const fields = {
+      ...{ prices: [{ currency: 'USD', type: 'list', amount: '9.90' }], identifiers: { e_isbn_13: ['9781402894626'] } },
+      ...{ sales_rights: { exclusive_rights: ['US'] }, discount_codes: ['A'] },
+      variants: [{ channel_ids: [{ sku: 'a', channel_id_inclusive_access: 'x' }] }],
+    } as const;
+    await client.assets.update('a', fields, { allowInternal: true });
+    expect(JSON.parse(asked[0]?.body ?? '')).toEqual(fields);
+  });
+
   it('4.1 rule 1: create needs imprint_id and title, update does not; nothing is sent that does not fit', async () => {
     const { client, asked } = await talk(() => ({ body: { vbid: 'a' } }));
     for (const wrong of [client.assets.create({}), client.assets.put('a', {}, { create: true })]) {
