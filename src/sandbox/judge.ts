@@ -3,9 +3,6 @@ import type { z } from 'zod';
 /** What is asked for; or one message for each member that is wrong, which names it. */
 export type Judged<T> = { readonly asked: T } | { readonly wrong: readonly string[] };
 
-/** For a check on several members of an object: made although one of them is wrong, since each wrong one is to be named. */
-export const EVEN_SO = { when: ({ value }: { value: unknown }) => typeof value === 'object' && value !== null };
-
 const EXPECTED: Readonly<Record<string, string>> = {
   string: 'a text',
   number: 'a number',

@@ -1,37 +1,21 @@
 import { z } from 'zod';
-import { EVEN_SO } from './judge.ts';
 import { fromOne, quotable } from './quotable.ts';
 
 const days = fromOne('a whole number of at least 1 is needed');
 const price = quotable('a number of at least 0 is needed', (words) => z.number(words).min(0, words), /^\d+(\.\d+)?$/);
 const id = quotable('a whole number is needed', (words) => z.int(words), /^\d{1,15}$/);
 
-const needs = (type: string, member: string, schema: object) => ({
-  if: { properties: { type: { const: type } } },
-  // biome-ignore lint/suspicious/noThenProperty: a word of JSON Schema
-  then: { required: [member], properties: { [member]: schema } },
-});
-
 /** `num_days` for `numdays`; for `absdate` its day in `details`, as an ISO 8601 date; nothing for `perpetual`. */
-const license = z
-  .looseObject({
-    type: z.enum(['numdays', 'absdate', 'perpetual'], { error: 'numdays, absdate or perpetual is needed' }),
-    num_days: days.nullish(),
-    details: z.string().nullish(),
-  })
-  .refine(({ type, num_days }) => type !== 'numdays' || (num_days ?? null) !== null, {
-    ...EVEN_SO,
-    path: ['num_days'],
-    error: 'is needed for numdays',
-  })
-  .refine(({ type, details }) => type !== 'absdate' || z.iso.date().safeParse(details).success, {
-    ...EVEN_SO,
-    path: ['details'],
-    error: 'an ISO 8601 date is needed for absdate',
-  })
-  .meta({
-    allOf: [needs('numdays', 'num_days', { not: { type: 'null' } }), needs('absdate', 'details', { format: 'date' })],
-  });
+const terms = { num_days: days.nullish(), details: z.string().nullish() };
+const license = z.discriminatedUnion(
+  'type',
+  [
+    z.looseObject({ ...terms, type: z.literal('numdays'), num_days: days }),
+    z.looseObject({ ...terms, type: z.literal('absdate'), details: z.iso.date('an ISO 8601 date is needed') }),
+    z.looseObject({ ...terms, type: z.literal('perpetual') }),
+  ],
+  { error: 'numdays, absdate or perpetual is needed' },
+);
 
 /** Fields that services were seen to use. Others are kept and repeated: the shape is not shown (interface, 4.5). */
 export const packageChanges = z.looseObject({

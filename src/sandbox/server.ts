@@ -78,14 +78,18 @@ export async function startSandbox(given: Partial<SandboxOptions> = {}): Promise
   const service = serviceHandler({ ...holdings, record, arranged, signal }, options);
   const control = controlHandler(keeping, arranged.control, service.log);
   let url = '';
-  const description = () => JSON.stringify(openApiDocument(holdings.operations, { ...options, url }));
+  let described: string | null = null;
+  const description = () => {
+    described ??= JSON.stringify(openApiDocument(holdings.operations, { ...options, url }));
+    return described;
+  };
 
   const server = createServer((request, response) => {
     const [path = '/', ...queries] = (request.url ?? '/').split('?');
     // A question mark in the query is a part of it.
     const query = queries.join('?');
     const handle = path.startsWith('/_sandbox/') ? control : service.handle;
-    if (request.method === 'GET' && path === '/openapi.json') {
+    if (path === '/openapi.json' && ['GET', 'HEAD'].includes(request.method ?? '')) {
       response.writeHead(200, { 'Content-Type': 'application/json' }).end(description());
       return;
     }

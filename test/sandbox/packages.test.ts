@@ -178,8 +178,8 @@ describe('4.5 packages', () => {
       'library_id: a whole number is needed',
       expect.stringMatching(/^products: /),
       'tags.0: a text is needed',
+      'online_license.num_days: a whole number of at least 1 is needed',
       'online_license.details: a text is needed',
-      'online_license.num_days: is needed for numdays',
     ]);
   });
 

@@ -38,7 +38,16 @@ describe('GET /v4/products', () => {
 
   it('refuses parameters it cannot use', async () => {
     const sandbox = await sandboxFor({ items: 1 });
-    const bad = ['page=0', 'page=x', 'per_page=0', 'per_page=1001', 'per_page=', 'from=yesterday', 'from=2026-13-01'];
+    const bad = [
+      'page=0',
+      'page=x',
+      'per_page=0',
+      'per_page=1001',
+      'per_page=',
+      'from=yesterday',
+      'from=2026-13-01',
+      'from=2026-02-30',
+    ];
     for (const query of [...bad, 'until=1', 'include_details=everything', 'currency=euro']) {
       const answer = await get(sandbox, `/v4/products?${query}`);
       const { errors } = JSON.parse(answer.bytes.toString());

@@ -1,6 +1,5 @@
 import { z } from 'zod';
 import { isIsbn } from '../isbn.ts';
-import { EVEN_SO } from '../judge.ts';
 import { fromOne, quotable } from '../quotable.ts';
 
 /*
@@ -53,6 +52,9 @@ const identifiers = z.object({
   vbid10_alias: isbns,
   vbid13_alias: isbns,
 });
+
+/** For a check on several members of an object: made although one of them is wrong, since each wrong one is to be named. */
+const EVEN_SO = { when: ({ value }: { value: unknown }) => typeof value === 'object' && value !== null };
 
 /** Interface, section 2.1.2. */
 const price = z

@@ -13,17 +13,23 @@ function schemaOf(schema: z.ZodType, io: 'input' | 'output'): Json {
   return rest;
 }
 
-function pathParameters(path: string): Json[] {
+interface Members {
+  readonly properties?: Readonly<Record<string, Json>>;
+  readonly required?: readonly string[];
+}
+
+function membersOf(schema: z.ZodType | undefined): Members {
+  return schema === undefined ? {} : schemaOf(schema, 'input');
+}
+
+function pathParameters(path: string, values: z.ZodType | undefined): Json[] {
+  const { properties = {} } = membersOf(values);
   const names = [...path.matchAll(/:(\w+)/g)].map(([, name = '']) => name);
-  return names.map((name) => ({ name, in: 'path', required: true, schema: { type: 'string' } }));
+  return names.map((name) => ({ name, in: 'path', required: true, schema: properties[name] ?? { type: 'string' } }));
 }
 
 function queryParameters(query: z.ZodType | undefined): Json[] {
-  if (query === undefined) return [];
-  const { properties = {}, required = [] } = schemaOf(query, 'input') as {
-    readonly properties?: Readonly<Record<string, Json>>;
-    readonly required?: readonly string[];
-  };
+  const { properties = {}, required = [] } = membersOf(query);
   return Object.entries(properties).map(([name, schema]) => ({
     ...{ name, in: 'query', required: required.includes(name), schema },
     ...(typeof schema.description === 'string' && { description: schema.description }),
@@ -35,7 +41,7 @@ function templateOf(path: string): string {
 }
 
 function operationObject(operation: Operation): Json {
-  const { method, path, section, summary, token, format, query, request, response } = operation;
+  const { method, path, section, summary, token, format, values, query, request, response } = operation;
   const type = TYPES[format];
   const content = (schema: z.ZodType | undefined, io: 'input' | 'output') => ({
     [type]: schema === undefined ? {} : { schema: schemaOf(schema, io) },
@@ -45,7 +51,7 @@ function operationObject(operation: Operation): Json {
     summary,
     tags: [`Section ${section}`],
     security: [token === false ? { apiKey: [] } : { apiKey: [], accessToken: [] }],
-    parameters: [...pathParameters(path), ...queryParameters(query)],
+    parameters: [...pathParameters(path, values), ...queryParameters(query)],
     // The schemas are of JSON; of a body in XML, the interface shows what there is.
     ...((request !== undefined || (format === 'xml' && method !== 'GET')) && {
       requestBody: { required: request !== undefined, content: content(request, 'input') },

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { parseIsoTime } from '../../iso-time.ts';
 import { type Answer, errorAnswer } from '../answer.ts';
 import { assetItem } from '../assets/item.ts';
 import type { Assets } from '../assets/store.ts';
@@ -39,10 +40,8 @@ function whole(params: URLSearchParams, name: string, fallback: number, max: num
 function time(params: URLSearchParams, name: string, fallback: number): Parsed<number> {
   const text = params.get(name);
   if (text === null) return { value: fallback };
-  const [, day, clock = 'T00:00', zone = 'Z'] =
-    /^(\d{4}-\d\d-\d\d)(T\d\d:\d\d(?::\d\d(?:\.\d+)?)?)?(Z|[+-]\d\d:?\d\d)?$/i.exec(text) ?? [];
-  const value = Date.parse(`${day}${clock}${zone}`);
-  return Number.isNaN(value) ? { error: `${name}: an ISO 8601 time is needed` } : { value };
+  const value = parseIsoTime(text);
+  return value === null ? { error: `${name}: an ISO 8601 time is needed` } : { value };
 }
 
 function list(params: URLSearchParams, name: string): string[] {
@@ -136,16 +135,20 @@ const shapeQuery = z.object({
     .describe(`comma-separated: ${DETAIL_GROUPS.join(', ')}`),
   currency: z.string().optional().describe('ISO 4217 codes, comma-separated'),
 });
+/** What `parseIsoTime` takes. */
+const moment = z.union([z.iso.date(), z.iso.datetime({ offset: true, local: true })]);
 const pageQuery = shapeQuery.extend({
   page: z.int().min(1).max(MAX_PAGE).default(1),
   per_page: z.int().min(1).max(MAX_PER_PAGE).default(MAX_PER_PAGE),
-  from: z.iso.datetime().optional().describe('updates since, ISO 8601'),
-  until: z.iso.datetime().optional().describe('updates until, ISO 8601'),
+  from: moment.optional().describe('updates since; without a zone it is UTC'),
+  until: moment.optional().describe('updates until; without a zone it is UTC'),
 });
 const isbn = z.string().nullable();
+/** An oddity of services: see `details.ts`. */
+const isbnOrNumber = z.union([isbn, z.int()]);
 const item = z.looseObject({
   vbid: z.string(),
-  identifiers: z.looseObject({ print_isbn_canonical: isbn, eisbn_canonical: isbn }),
+  identifiers: z.looseObject({ print_isbn_canonical: isbnOrNumber, eisbn_canonical: isbn }),
   distributable: z.boolean().optional(),
 });
 const envelope = z.object({

@@ -1,0 +1,148 @@
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import { request } from 'undici';
+import { expect, it } from 'vitest';
+import type { Sandbox } from '../../src/sandbox/server.ts';
+import { CREDENTIALS, getJson, getPage, sandboxFor } from './client.ts';
+
+interface Schemed {
+  readonly schema: object;
+}
+interface Described {
+  readonly parameters: readonly ({ readonly name: string } & Schemed)[];
+  readonly requestBody: { readonly content: { readonly 'application/json': Schemed } };
+  readonly responses: { readonly 200: { readonly content: { readonly 'application/json': Schemed } } };
+}
+type Document = { readonly paths: Readonly<Record<string, Readonly<Record<string, Described>>>> };
+
+// The patterns say more than the names of the formats.
+const ajv = new Ajv2020({ strict: false, validateFormats: false });
+
+async function described(sandbox: Sandbox, operation: string): Promise<Described> {
+  const [method = '', path = ''] = operation.split(' ');
+  const document = await getJson<Document>(sandbox, '/openapi.json');
+  const found = document.paths[path]?.[method.toLowerCase()];
+  if (found === undefined) throw new Error(`${operation} is not described`);
+  return found;
+}
+
+/** Whether the body fits what is said of requests; how it was answered; and whether the answer fits what is said of it. */
+async function tried(sandbox: Sandbox, operation: string, at: string, body: object) {
+  const { requestBody, responses } = await described(sandbox, operation);
+  const response = await request(sandbox.url + at, {
+    method: operation.split(' ')[0] as 'PUT',
+    headers: CREDENTIALS,
+    body: JSON.stringify(body),
+  });
+  const answer: unknown = await response.body.json();
+  const taken = response.statusCode === 200;
+  return {
+    described: ajv.validate(requestBody.content['application/json'].schema, body),
+    taken,
+    answered: !taken || ajv.validate(responses[200].content['application/json'].schema, answer),
+  };
+}
+
+const NEW = { title: 'Tides', imprint_id: 1 };
+const channel = (more: object) => ({ ...NEW, variants: [{ channel_ids: [{ sku: 'L-1', ...more }] }] });
+const price = (more: object) => ({ ...NEW, prices: [{ currency: 'USD', type: 'list', amount: '1.50', ...more }] });
+
+it.each([
+  ...[0, 127, 128, -1, 1.5, '0', '127', '0127', '128', '-1', 'x', null].map((edition) => ({ ...NEW, edition })),
+  ...[-1, 0, 1, 2, 99, '-1', '1', '2', '10', '-2', ''].map((limit) => ({ ...NEW, copy_drm_limit: limit })),
+  ...[0, 1, -1, '0', '1', '007', '1.0'].map((imprint_id) => ({ ...NEW, imprint_id })),
+  ...[0, 1, '0', '180'].map((duration) => price({ duration })),
+  ...[-1, 0, '-1', '1.', '.5'].map((amount) => price({ amount })),
+  ...['Rental', 'digital_rental_price'].map((type) => price({ type })),
+  ...['dollar', 'USD'].map((currency) => price({ currency })),
+  ...['ftp://a.example/', 'HTTPS://a.example/ä', 'a.example', 'mailto:a'].map((login_url) => ({ ...NEW, login_url })),
+  ...['2030-01-01', '2030-02-30', '2030-01-01T10:00', '2030-01-01T10:00:00+02:00', '2030', null].map(
+    (on_sale_date) => ({
+      ...NEW,
+      on_sale_date,
+    }),
+  ),
+  ...['2015', '15', 2015].map((copyright_date) => ({ ...NEW, copyright_date })),
+  ...[true, 'false', 'yes', 1].map((fro) => ({ ...NEW, fro })),
+  ...[{ channel_id_inclusive_access: 'x' }, {}, { channel_id_inclusive_access: 'x', channel_id_retail: 'y' }].map(
+    channel,
+  ),
+  { ...NEW, variants: [{ channel_id_inclusive_access: 'x' }] },
+  { ...NEW, variants: [{ sku: 'L-1' }], discount_codes: 7, identifiers: null, no_such_field: {} },
+  { ...NEW, identifiers: { e_isbn_13: null, e_isbn_10: [], print_isbn_13: ['9780306406157'] } },
+  { ...NEW, sales_rights: { not_for_sale: null, exclusive_rights: 'US' } },
+  { title: 'Tides' },
+  { imprint_id: 1 },
+  { ...NEW, title: '' },
+])('of the asset %j, the document says what the sandbox does', async (body) => {
+  const sandbox = await sandboxFor({ items: 0 });
+  const put = await tried(sandbox, 'PUT /v4/assets/{vbid}', '/v4/assets/L-1', body);
+  expect(put.answered).toBe(true);
+  // That creation needs two members more is said where every request creates.
+  if ('title' in body && 'imprint_id' in body) expect(put.described).toBe(put.taken);
+  if ('variants' in body) return;
+  const post = await tried(sandbox, 'POST /vital_books', '/vital_books', body);
+  expect(post).toEqual({ described: post.taken, taken: put.taken, answered: true });
+});
+
+const SHELF = { name: 'First year', products: [] };
+
+it.each([
+  ...[{ list_price: -1 }, { list_price: '-1' }, { list_price: '1.50' }, { list_price: null }],
+  ...[{ library_id: 1.5 }, { library_id: '1e3' }, { library_id: '7' }],
+  ...['.', '..', '...', '', 'a b/ü', 'x'.repeat(256)].map((sku) => ({ sku })),
+  ...[0, 1, '0', '30', null, undefined].map((num_days) => ({ online_license: { type: 'numdays', num_days } })),
+  ...['2030-01-31', '2030-02-30', null].map((details) => ({ download_license: { type: 'absdate', details } })),
+  ...[{ download_license: { type: 'perpetual' } }, { download_license: { type: 'forever' } }, { tags: [1] }],
+  ...[{ name: '' }, { name: undefined }, { own_field: { a: 1 } }],
+])('of a package with %j, the document says what the sandbox does', async (more) => {
+  const sandbox = await sandboxFor({ items: 0 });
+  const { described, taken, answered } = await tried(sandbox, 'POST /v4/packages', '/v4/packages', {
+    ...SHELF,
+    ...more,
+  });
+  expect([described, answered]).toEqual([taken, true]);
+});
+
+it.each(['', '?include_details=metadata,subjects,identifiers,accessibility', '?from=2020-01-01'])(
+  'the pages of products%s are as the document says',
+  async (query) => {
+    const sandbox = await sandboxFor({ items: 1000 });
+    sandbox.catalog.mutate({ remove: 3 });
+    const { responses } = await described(sandbox, 'GET /v4/products');
+    expect(ajv.validate(responses[200].content['application/json'].schema, await getPage(sandbox, query))).toBe(true);
+  },
+);
+
+it.each([
+  ['2030-01-01', 200],
+  ['2030-01-01T10:00', 200],
+  ['2030-01-01T10:00:00.5Z', 200],
+  ['2030-01-01T10:00:00+02:00', 200],
+  ['2030-02-30', 422],
+  ['tomorrow', 422],
+])('of the time %s, the document says that it is answered with %i', async (from, status) => {
+  const sandbox = await sandboxFor({ items: 1 });
+  const { parameters } = await described(sandbox, 'GET /v4/products');
+  const schema = parameters.find(({ name }) => name === 'from')?.schema ?? {};
+  const response = await request(`${sandbox.url}/v4/products?from=${encodeURIComponent(from)}`, {
+    headers: CREDENTIALS,
+  });
+  await response.body.dump();
+  expect([response.statusCode, ajv.validate(schema, from)]).toEqual([status, status === 200]);
+});
+
+it('the identifiers that an asset may be given are described', async () => {
+  const sandbox = await sandboxFor({ items: 0 });
+  const { parameters } = await described(sandbox, 'PUT /v4/assets/{vbid}');
+  const schema = parameters.find(({ name }) => name === 'vbid')?.schema ?? {};
+  for (const vbid of ['L-1', '9780306406157', '-1', 'a b', 'x'.repeat(65)]) {
+    const { taken } = await tried(sandbox, 'PUT /v4/assets/{vbid}', `/v4/assets/${encodeURIComponent(vbid)}`, NEW);
+    expect([vbid, ajv.validate(schema, vbid)]).toEqual([vbid, taken]);
+  }
+});
+
+it('HEAD says that the document is there', async () => {
+  const { url } = await sandboxFor({ items: 0 });
+  const response = await request(`${url}/openapi.json`, { method: 'HEAD' });
+  expect([response.statusCode, await response.body.text()]).toEqual([200, '']);
+});
