@@ -42,6 +42,19 @@ describe('licenses', () => {
     });
   });
 
+  it('2.3: have eleven attributes, each read by its own name', async () => {
+    const names = ['imprint', 'publisher', 'name', 'sku', 'isbn', 'part_of', 'term', 'code-use', 'kind', 'type'];
+    const attributes = names.map((name) => `${name}="the ${name}"`).join(' ');
+    const { licenses } = await answered(`<licenses><license ${attributes} expiration="never"/></licenses>`);
+    expect(licenses).toEqual([
+      {
+        ...{ imprint: 'the imprint', publisher: 'the publisher', name: 'the name', sku: 'the sku', isbn: 'the isbn' },
+        ...{ partOf: 'the part_of', term: 'the term', codeUse: 'the code-use', kind: 'the kind', type: 'the type' },
+        ...{ expiration: 'never', expiresAt: null, others: {} },
+      },
+    ]);
+  });
+
   it('are one for each type of a title, expired ones among them', async () => {
     const { licenses } = await answered(golden('licenses-two.xml'));
     expect(licenses).toMatchObject([

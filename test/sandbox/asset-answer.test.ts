@@ -30,6 +30,48 @@ it('2.1: fulfillment_only is kept as it is sent', async () => {
   expect((await put(sandbox, 'L-1', { fulfillment_only: false })).body).toMatchObject({ fulfillment_only: false });
 });
 
+it('2.2: isbn_canonical is the ISBN without its dashes', async () => {
+  const sandbox = await sandboxFor({ items: 0 });
+  const answers = [
+    await put(sandbox, 'L-1', { ...PRICED, e_isbn: '978-0-306-40615-7' }),
+    await put(sandbox, 'L-2', { ...PRICED, e_isbn: '0-306-40615-2' }),
+    await put(sandbox, '978-0-19-852663-6', PRICED),
+    await put(sandbox, 'L-3', PRICED),
+  ];
+  expect(answers.map(({ body }) => [body.isbn, body.isbn_canonical])).toEqual([
+    ['978-0-306-40615-7', '9780306406157'],
+    ['0-306-40615-2', '0306406152'],
+    ['978-0-19-852663-6', '9780198526636'],
+    [null, null],
+  ]);
+});
+
+it('2.1: parent_isbn is an ISBN, and answered as parent_id', async () => {
+  const sandbox = await sandboxFor({ items: 0 });
+  const parents = [];
+  for (const more of [{}, { parent_isbn: '0-306-40615-2' }, {}, { parent_isbn: '9780198526636' }]) {
+    parents.push((await put(sandbox, 'L-1', { ...PRICED, ...more })).body.parent_id);
+  }
+  expect(parents).toEqual([null, '0-306-40615-2', '0-306-40615-2', '9780198526636']);
+  for (const wrong of ['9780306406158', 'tides', 9780306406157, true]) {
+    const { status, errors } = await put(sandbox, 'L-1', { parent_isbn: wrong });
+    expect([wrong, status, errors]).toEqual([wrong, 422, [expect.stringMatching(/^parent_isbn: .*needed$/)]]);
+  }
+});
+
+it('2.1.2: tax_inclusive is true or false, in quotes or not', async () => {
+  const sandbox = await sandboxFor({ items: 0 });
+  const told = async (taxInclusive: unknown) => {
+    const prices = [{ currency: 'USD', type: 'digital_list_price', amount: 1, tax_inclusive: taxInclusive }];
+    const { status, errors } = await put(sandbox, 'L-1', { ...PRICED, prices });
+    return [status, ...errors];
+  };
+  for (const right of [true, false, 'true', 'false']) expect([right, ...(await told(right))]).toEqual([right, 200]);
+  for (const wrong of ['yes', '', 1, null, {}]) {
+    expect([wrong, ...(await told(wrong))]).toEqual([wrong, 422, 'prices/0/tax_inclusive: true or false is needed']);
+  }
+});
+
 it('2.5: each canonical ISBN may be null', async () => {
   const sandbox = await sandboxFor({ items: 400 });
   const { items } = await getPage(sandbox);
