@@ -6,13 +6,17 @@ const price = quotable('a number of at least 0 is needed', (words) => z.number(w
 const id = quotable('a whole number is needed', (words) => z.int(words), /^\d{1,15}$/);
 
 /** `num_days` for `numdays`; for `absdate` its day in `details`, as an ISO 8601 date; nothing for `perpetual`. */
-const terms = { num_days: days.nullish(), details: z.string().nullish() };
+const text = z.string().nullish();
 const license = z.discriminatedUnion(
   'type',
   [
-    z.looseObject({ ...terms, type: z.literal('numdays'), num_days: days }),
-    z.looseObject({ ...terms, type: z.literal('absdate'), details: z.iso.date('an ISO 8601 date is needed') }),
-    z.looseObject({ ...terms, type: z.literal('perpetual') }),
+    z.looseObject({ type: z.literal('numdays'), num_days: days, details: text }),
+    z.looseObject({
+      type: z.literal('absdate'),
+      num_days: days.nullish(),
+      details: z.iso.date('an ISO 8601 date is needed'),
+    }),
+    z.looseObject({ type: z.literal('perpetual'), num_days: days.nullish(), details: text }),
   ],
   { error: 'numdays, absdate or perpetual is needed' },
 );
@@ -26,8 +30,8 @@ export const packageChanges = z.looseObject({
     .regex(/^(?!\.{0,2}$)/, { error: 'neither nothing nor . or .. is taken' })
     .optional(),
   name: z.string().min(1).optional(),
-  description: z.string().nullish(),
-  publisher: z.string().nullish(),
+  description: text,
+  publisher: text,
   list_price: price.nullish(),
   library_id: id.nullish(),
   products: z.array(z.string()).optional(),
