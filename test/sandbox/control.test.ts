@@ -46,6 +46,17 @@ describe('POST /_sandbox/mutate', () => {
   });
 });
 
+it.each([
+  ['mutate', '[]', 'body: an object is needed'],
+  ['grant', '{"reference":"user-0000001"}', 'sku: is needed'],
+  ['grant', '{"reference":7,"sku":"x"}', 'reference: a text is needed'],
+  ['user', '{"access_token":"sandboxtoken"}', 'access_token: is already in use'],
+])('POST /_sandbox/%s says in plain words what is wrong with %s', async (path, body, why) => {
+  const { url } = await sandboxFor({ items: 1 });
+  const response = await request(`${url}/_sandbox/${path}`, { method: 'POST', body });
+  expect([response.statusCode, await response.body.json()]).toEqual([422, { errors: [why] }]);
+});
+
 describe('GET /_sandbox/truth', () => {
   it.each(['id', 'updated-asc', 'updated-desc'] as const)('holds what the pages hold, in order %s', async (order) => {
     const sandbox = await sandboxFor({ items: 3500, order, withdrawnInListing: true });
