@@ -54,13 +54,9 @@ function noToken(code: number | null, message: string): CatchwordError {
 }
 
 /** The user of the reference, asked without care for the token: that would wait for itself. */
-function accountOf(
-  caller: Caller,
-  { usersSuffix }: ConnectionSettings,
-  reference: string,
+function accountOf(caller: Caller, { usersSuffix }: ConnectionSettings, reference: string): Account {
   // It serves whoever waits for it, so none of them can abort it; to close the connection does.
-  signal: AbortSignal,
-): Account {
+  const { signal } = new AbortController();
   async function answered(): Promise<string | CatchwordError> {
     try {
       const [result] = await verifyCredentials(caller, [{ reference }], signal);
@@ -114,7 +110,7 @@ export function connect(settings: ConnectionSettings, rate: SourceConfig['rateLi
     store: tokenStore === undefined ? null : openTokenStore(tokenStore, owner, clock),
     clock,
     closed,
-    account: userReference === undefined ? null : accountOf(bare, settings, userReference, closed),
+    account: userReference === undefined ? null : accountOf(bare, settings, userReference),
   });
   return {
     transport,

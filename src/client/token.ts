@@ -50,7 +50,7 @@ export interface TokensOptions {
   /** Null where nobody told the user's reference. */
   readonly account: Account | null;
   readonly clock: Clock;
-  /** Ends what is waited for, a lock of another process among it; `account` has the same. */
+  /** Ends the wait for another process; what `account` asks ends by itself then. */
   readonly closed: AbortSignal;
 }
 
