@@ -13,13 +13,13 @@ const CONTENT = /^([\x21-\x7e]+)\r?\n(sha256:[0-9a-f]{64})(?:\r?\n)?$/;
 /** Bytes; room for any token that fits into a header. */
 const MAX_SIZE = 65_536;
 
-export interface StoredToken {
+interface StoredToken {
   readonly token: string;
   /** `sha256:` and 64 hexadecimal digits. */
   readonly owner: string;
 }
 
-export function codeOf(error: unknown): string {
+function codeOf(error: unknown): string {
   return error instanceof Error && 'code' in error ? String(error.code) : 'unknown';
 }
 
