@@ -15,8 +15,11 @@ const EXPECTED: Readonly<Record<string, string>> = {
 /** In plain words, where a schema has none of its own; undefined: as the library says it. */
 function plainly(issue: z.core.$ZodRawIssue): string | undefined {
   if (issue.input === undefined) return 'is needed';
-  if (issue.code === 'too_small' && issue.origin === 'string') return 'must not be empty';
-  return issue.code === 'invalid_type' ? `${EXPECTED[issue.expected] ?? issue.expected} is needed` : undefined;
+  if (issue.code === 'invalid_type') return `${EXPECTED[issue.expected] ?? issue.expected} is needed`;
+  const ofNumber = 'origin' in issue && (issue.origin === 'number' || issue.origin === 'int');
+  if (issue.code === 'too_small') return ofNumber ? `at least ${issue.minimum} is needed` : 'must not be empty';
+  if (issue.code === 'too_big' && ofNumber) return `at most ${issue.maximum} is needed`;
+  return undefined;
 }
 
 /** @param separator stands between the names of a path, as in `prices/0/amount` */

@@ -48,6 +48,9 @@ describe('POST /_sandbox/mutate', () => {
 
 it.each([
   ['mutate', '[]', 'body: an object is needed'],
+  ['mutate', '{"create":-1}', 'create: at least 0 is needed'],
+  ['answer', '{"operation":"x","status":500,"times":1000001}', 'times: at most 1000000 is needed'],
+  ['fail', '{"guid":"","code":100}', 'guid: must not be empty'],
   ['grant', '{"reference":"user-0000001"}', 'sku: is needed'],
   ['grant', '{"reference":7,"sku":"x"}', 'reference: a text is needed'],
   ['user', '{"access_token":"sandboxtoken"}', 'access_token: is already in use'],
