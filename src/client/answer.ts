@@ -2,7 +2,8 @@ import { CatchwordError } from '../errors.ts';
 import { readXml, type XmlElement } from '../xml/read.ts';
 import type { Headers } from './body.ts';
 import { serviceError } from './refusal.ts';
-import { readsAsFailure, type Said, saidByJson, saidInOther } from './said.ts';
+import { readsAsFailure, saidByJson, saidInOther } from './said.ts';
+import type { Said } from './said-part.ts';
 import type { Hide } from './secrets.ts';
 import type { Answer } from './transport.ts';
 

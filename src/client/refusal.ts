@@ -1,7 +1,8 @@
 import { CatchwordError, type ErrorCode, type ErrorDetails } from '../errors.ts';
 import { type Headers, header } from './body.ts';
 import { parseRetryAfter } from './retry.ts';
-import { isPage, type Said, saidInRefusal } from './said.ts';
+import { isPage, saidInRefusal } from './said.ts';
+import type { Said } from './said-part.ts';
 import type { Hide } from './secrets.ts';
 
 /** An answer that is a refusal. */

@@ -2,7 +2,8 @@ import type { CatchwordError } from '../errors.ts';
 import type { XmlElement } from '../xml/read.ts';
 import type { XmlAnswer } from './answer.ts';
 import { serviceError } from './refusal.ts';
-import { isErrorName, type Said, saidByElements } from './said.ts';
+import { saidByElements } from './said.ts';
+import { isErrorName, type Said } from './said-part.ts';
 
 /** Records of an answer and what stands beside them. */
 export interface Records {

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { type Said, saidByJson, saidIn as saidInBody } from '../../src/client/said.ts';
+import { saidByJson, saidIn as saidInBody } from '../../src/client/said.ts';
+import type { Said } from '../../src/client/said-part.ts';
 import { hiding } from '../../src/client/secrets.ts';
 import { connectTo, failure, golden, hastyClock, NEVER, serve, TOKEN } from './connection.ts';
 

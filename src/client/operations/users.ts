@@ -3,7 +3,7 @@ import { writeXml, type XmlTree } from '../../xml/write.ts';
 import type { XmlAnswer } from '../answer.ts';
 import type { Caller } from '../caller.ts';
 import { pathPart } from '../path-part.ts';
-import { isErrorName } from '../said.ts';
+import { isErrorName } from '../said-part.ts';
 import { errorIn, unexpected } from '../xml-answer.ts';
 import { checkUserFields } from './user-fields.ts';
 
