@@ -15,7 +15,7 @@ export interface Submitted {
 export type FileIdentity = Pick<BigIntStats, 'dev' | 'ino'>;
 
 export interface CredentialInput {
-  /** To be read once. */
+  /** To be read once; `return` lets go of the file, or of stdin, which keeps the process alive. */
   readonly submissions: AsyncIterableIterator<Submitted>;
   /** Bytes; null where it is not known. */
   readonly size: number | null;
@@ -58,7 +58,7 @@ function submissionOf(
   }
 }
 
-async function* fromCsv(records: AsyncIterable<FileRecord>): AsyncGenerator<Submitted> {
+async function* fromCsv(records: AsyncIterable<FileRecord>): AsyncGenerator<Submitted, void> {
   let columns: Columns | undefined;
   for await (const record of records) {
     if (record.text.trim() === '') continue;
@@ -85,7 +85,7 @@ function parsed({ text, line }: FileRecord): unknown {
   }
 }
 
-async function* fromNdjson(records: AsyncIterable<FileRecord>): AsyncGenerator<Submitted> {
+async function* fromNdjson(records: AsyncIterable<FileRecord>): AsyncGenerator<Submitted, void> {
   for await (const record of records) {
     if (record.text.trim() === '') continue;
     const value = parsed(record);
@@ -114,7 +114,7 @@ function looksLikeNdjson(head: string): boolean {
   return name !== undefined && !COLUMN.test(name.trim());
 }
 
-async function* sniffed(stream: AsyncIterable<Uint8Array>): AsyncGenerator<Submitted> {
+async function* sniffed(stream: AsyncIterable<Uint8Array>): AsyncGenerator<Submitted, void> {
   const chunks = stream[Symbol.asyncIterator]();
   let head = Buffer.alloc(0);
   let next = await chunks.next();
@@ -123,8 +123,13 @@ async function* sniffed(stream: AsyncIterable<Uint8Array>): AsyncGenerator<Submi
     if (head.length > MAX_HEAD || head.toString('utf8').trimStart().includes('\n')) break;
   }
   const again = (async function* () {
-    yield head;
-    yield* { [Symbol.asyncIterator]: () => chunks };
+    try {
+      yield head;
+      yield* { [Symbol.asyncIterator]: () => chunks };
+    } finally {
+      // Where reading ends with the head, nothing else lets go of the stream.
+      await chunks.return?.();
+    }
   })();
   const isJson = looksLikeNdjson(head.subarray(0, MAX_HEAD).toString('utf8'));
   yield* isJson ? fromNdjson(cutRecords(again, false)) : fromCsv(cutRecords(again, true));
@@ -151,13 +156,18 @@ async function* bytesOf(name: string, stream: AsyncIterable<Uint8Array>): AsyncG
 }
 
 /** Reads the header and the first account at once: what cannot be verified at all is refused before anything is written. */
-async function begun(submissions: AsyncGenerator<Submitted>): Promise<AsyncIterableIterator<Submitted>> {
-  const first = await submissions.next();
-  return (async function* () {
-    if (first.done === true) return;
-    yield first.value;
-    yield* submissions;
-  })();
+async function readAhead(submissions: AsyncGenerator<Submitted, void>): Promise<AsyncIterableIterator<Submitted>> {
+  let first: IteratorResult<Submitted, void> | null = await submissions.next();
+  const begun: AsyncIterableIterator<Submitted> = {
+    next: async () => {
+      const next = first ?? (await submissions.next());
+      first = null;
+      return next;
+    },
+    return: () => submissions.return(),
+    [Symbol.asyncIterator]: () => begun,
+  };
+  return begun;
 }
 
 async function openFile(path: string): Promise<Stdin> {
@@ -170,7 +180,7 @@ async function openFile(path: string): Promise<Stdin> {
   }
 }
 
-function formatOf(path: string, bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Submitted> {
+function formatOf(path: string, bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Submitted, void> {
   if (path === '-') return sniffed(bytes);
   return isNdjson(path) ? fromNdjson(cutRecords(bytes, false)) : fromCsv(cutRecords(bytes, true));
 }
@@ -185,6 +195,6 @@ export async function readCredentials(path: string, stdin: Stdin): Promise<Crede
   // Before it is read: its end closes it.
   const found = source.fd === undefined ? null : fstatSync(source.fd, { bigint: true });
   const file = found?.isFile() === true ? found : null;
-  const submissions = await begun(formatOf(path, bytesOf(path === '-' ? 'stdin' : path, source)));
+  const submissions = await readAhead(formatOf(path, bytesOf(path === '-' ? 'stdin' : path, source)));
   return { submissions, size: file === null ? null : Number(file.size), identity: file };
 }

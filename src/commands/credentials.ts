@@ -1,5 +1,6 @@
 import { Presets, SingleBar } from 'cli-progress';
 import { Command } from 'commander';
+import type { Caller } from '../client/caller.ts';
 import { type CredentialResult, MAX_CREDENTIALS } from '../client/operations/credential.ts';
 import { verifyInBatches } from '../client/operations/credentials.ts';
 import { CatchwordError } from '../errors.ts';
@@ -58,12 +59,14 @@ function progressOf(context: CommandContext, { size }: CredentialInput) {
   };
 }
 
+type Output = CredentialOutput & Pick<Resumed, 'done' | 'open'>;
+
 async function outputFor(
   context: CommandContext,
   { out, json, restart = false }: VerifyOptions,
   { baseUrl, apiKey }: AskedService,
   input: CredentialInput,
-): Promise<CredentialOutput & Pick<Resumed, 'done' | 'open'>> {
+): Promise<Output> {
   if (out === undefined) return { ...toStream(context.stdout, json === true ? 'ndjson' : 'csv'), done: 0, open: [] };
   const format = isNdjson(out) ? 'ndjson' : 'csv';
   return await toFile({ path: out, format, restart, baseUrl, apiKey }, input);
@@ -77,39 +80,53 @@ async function verify(context: CommandContext, file: string, options: VerifyOpti
   }
   await withService(context, async ({ caller }, config) => {
     const input = await readCredentials(file, process.stdin);
-    const output = await outputFor(context, options, config, input);
-    const tally: Tally = { verified: 0, requests: 0, refused: new Map() };
-    const progress = progressOf(context, input);
-    let [end, accounts] = [0, output.done];
-    async function* submissions() {
-      for (const { submission } of output.open) {
-        output.submitted(submission);
-        yield submission;
-      }
-      for await (const submitted of input.submissions) {
-        end = submitted.end;
-        output.submitted(submitted.submission);
-        yield submitted.submission;
-      }
-    }
     try {
-      for await (const results of verifyInBatches(caller, submissions(), context.signal, output.done)) {
-        await output.write(results);
-        add(tally, results);
-        accounts += results.length;
-        progress.update(end, accounts, tally.requests);
-      }
-      await output.finish();
-    } catch (error) {
-      throw interrupted(error, accounts, options);
+      const output = await outputFor(context, options, config, input);
+      await verifyInput(context, options, caller, input, output);
     } finally {
-      progress.stop();
-      await output.close();
+      await input.submissions.return?.();
     }
-    context.stderr.write(summary(tally, output.done));
-    if (tally.requests > 0 || output.done === 0) return;
-    context.stderr.write(`${options.out} is complete already: nothing was asked; --restart begins anew\n`);
   });
+}
+
+async function verifyInput(
+  context: CommandContext,
+  options: VerifyOptions,
+  caller: Caller,
+  input: CredentialInput,
+  output: Output,
+): Promise<void> {
+  const tally: Tally = { verified: 0, requests: 0, refused: new Map() };
+  const progress = progressOf(context, input);
+  let [end, accounts] = [0, output.done];
+  async function* submissions() {
+    for (const { submission } of output.open) {
+      output.submitted(submission);
+      yield submission;
+    }
+    for await (const submitted of input.submissions) {
+      end = submitted.end;
+      output.submitted(submitted.submission);
+      yield submitted.submission;
+    }
+  }
+  try {
+    for await (const results of verifyInBatches(caller, submissions(), context.signal, output.done)) {
+      await output.write(results);
+      add(tally, results);
+      accounts += results.length;
+      progress.update(end, accounts, tally.requests);
+    }
+    await output.finish();
+  } catch (error) {
+    throw interrupted(error, accounts, options);
+  } finally {
+    progress.stop();
+    await output.close();
+  }
+  context.stderr.write(summary(tally, output.done));
+  if (tally.requests > 0 || output.done === 0) return;
+  context.stderr.write(`${options.out} is complete already: nothing was asked; --restart begins anew\n`);
 }
 
 function interrupted(error: unknown, accounts: number, { out }: VerifyOptions): unknown {

@@ -1,7 +1,18 @@
-import { spawnSync } from 'node:child_process';
-import { linkSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { execFileSync, spawnSync } from 'node:child_process';
+import {
+  closeSync,
+  linkSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { serve } from '../client/connection.ts';
 import { run, runRedirected, start } from '../support/cli.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
@@ -77,6 +88,24 @@ describe('the files of credentials verify', () => {
     expect(await run([...args, 'r.csv'], settings(server), directory)).toMatchObject({ code: 0 });
     expect(rows(directory, 'r.csv')).toHaveLength(3);
     expect(readdirSync(directory).toSorted()).toEqual(['link.csv', 'r.csv', 'r.csv.state', 'users.csv']);
+  });
+
+  it.each([
+    ['it may not write', ['--out', '.'], 'reference\nr0\n', 'is no regular file'],
+    ['the header is wrong', [], 'name\nAda\n', 'names no column'],
+    ['a line is wrong', [], 'reference\nr0\n"\u0007"\n', 'line 3'],
+  ])('ends although stdin does not, where %s', async (_name, more, input, said) => {
+    const server = await serve(({ body }) => verify(body));
+    const directory = temporaryDirectory();
+    const pipe = join(directory, 'pipe');
+    execFileSync('mkfifo', [pipe]);
+    const writer = openSync(pipe, 'r+');
+    onTestFinished(() => closeSync(writer));
+    writeSync(writer, input);
+    const args = ['credentials', 'verify', '-', ...more];
+    const ended = await runRedirected(args, '< pipe', settings(server), directory);
+    expect(ended).toMatchObject({ code: 2, stdout: '' });
+    expect(ended.stderr).toContain(said);
   });
 
   it('throws no results away for an input whose header is wrong', async () => {
