@@ -13,7 +13,8 @@ import {
   JSON_ANSWER,
   readBytes,
 } from './body.ts';
-import { type Refused, refusal } from './refusal.ts';
+import { type Refused, refusal, serviceError } from './refusal.ts';
+import { saidInOther } from './said.ts';
 import { type Hide, hiding } from './secrets.ts';
 
 export interface TransportOptions {
@@ -177,6 +178,18 @@ export function createTransport(options: TransportOptions): Transport {
     return refusal({ ...about, hide: hidingAll(exchange.secrets) });
   }
 
+  /** The text of an answer with a good status; where it is of another type than asked for, it may tell of an error. */
+  async function goodText(exchange: Exchange, status: number, headers: Headers, bytes: Buffer): Promise<string> {
+    try {
+      return await answerText(bytes, headers, exchange.limits, exchange.types);
+    } catch (error) {
+      if (!(error instanceof CatchwordError) || error.code !== 'SOURCE_NOT_SERVICE') throw error;
+      const text = await decodedText(bytes, headers, exchange.limits);
+      const said = text.length > MAX_EXPLANATION ? undefined : saidInOther(text, hidingAll(exchange.secrets));
+      throw said === undefined ? error : serviceError(said, status, base.origin);
+    }
+  }
+
   async function send(url: URL, signal: AbortSignal, exchange: Exchange): Promise<Answer> {
     const requestedAt = clock.now();
     const { method, headers, body } = exchange;
@@ -194,7 +207,7 @@ export function createTransport(options: TransportOptions): Transport {
     const receivedAt = clock.now();
     const about = { status, headers: response.headers, bytes: bytes.length, requestedAt, receivedAt };
     if (isGood) {
-      return { ...about, text: await answerText(bytes, response.headers, exchange.limits, exchange.types) };
+      return { ...about, text: await goodText(exchange, status, response.headers, bytes) };
     }
     const error = await refused(exchange, status, response.headers, bytes);
     if (!exchange.accepted.includes(status)) throw error;

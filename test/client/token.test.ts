@@ -364,6 +364,9 @@ describe('the catalog', () => {
     [401, '{"code":601,"message":"stale"}'],
     [200, '{"errors":["601: the access token is no longer valid"]}'],
     [403, '"601 Access token expired"'],
+    [200, '<error code="601" message="stale"/>'],
+    [200, '601: the access token is no longer valid'],
+    [200, '{"code":601}'],
   ])('is read with a new token after %i %s', async (status, body) => {
     const json = { 'content-type': 'application/json' };
     const ofUsers = service();
@@ -371,7 +374,11 @@ describe('the catalog', () => {
       if (one.url.startsWith('/v3')) return ofUsers(one);
       return one.headers['x-service-access-token'] === FRESH
         ? { headers: json, body: '{}' }
-        : { status, headers: json, body };
+        : {
+            status,
+            headers: body.startsWith('<') ? {} : /^6/.test(body) ? { 'content-type': 'text/plain' } : json,
+            body,
+          };
     });
     const config = requireSource(
       loadConfig({
