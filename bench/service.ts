@@ -68,6 +68,9 @@ const ATTACKS: [string, () => string][] = [
   ['5.5 MB, an attribute twice', () => `${LARGE}<c a="" a=""/></l>`],
   ['5.5 MB, an unknown entity', () => `${LARGE}&xxe;</l>`],
   ['10,000 credentials twice, a tag too many', () => `${CREDENTIALS}<oops></credentials>`],
+  ['10,000 credentials twice, then &AMP;', () => `${CREDENTIALS}<a b="&AMP;"/></credentials>`],
+  ['10,000 credentials twice, then a space that is none', () => `${CREDENTIALS}<a b\u2028=""/></credentials>`],
+  ['10,000 credentials twice, an attribute twice', () => `${CREDENTIALS}<a b="" b=""/></credentials>`],
   ['a name of 60,000 characters', () => `<l><${'n'.repeat(60_000)}></l>`],
   ['an entity of 60,000 characters', () => `<l>&${'n'.repeat(60_000)};</l>`],
 ];
