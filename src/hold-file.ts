@@ -1,105 +1,49 @@
-import { linkSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { messageOf } from './errors.ts';
+import BetterSqlite, { type Database } from 'better-sqlite3';
+import { CatchwordError, messageOf } from './errors.ts';
 
 /*
- * A file is held by another beside it, `<path>.lock`, which names the process. It is made with its content in one step, so
- * that nobody finds it half-written. One whose process is no more is taken away, by one process at a time, which looks
- * again first: it may be somebody's new one by then. For that it makes `<path>.lock.turn` in the same way.
+ * A file is held by a lock of the system on another beside it, `<path>.lock`, which goes with its process, however that
+ * ends: there is no stale one to be told from a live one and taken over. Node has no such locks, SQLite has: the file is an
+ * empty database, in which a transaction is begun and never committed. It stays when it is given back, since a process could
+ * lock one that another had just removed. Nothing else may open it in the process that holds it: to close it would end the
+ * lock (POSIX).
  */
 
-/** The locks of this process: one with its number that is none of them was left by a process of the same number. */
-const own = new Set<string>();
+/** Without the second file of a journal. It writes, since on a file that can only be read no transaction is exclusive. */
+const BEGIN = 'PRAGMA journal_mode = MEMORY; BEGIN IMMEDIATE; PRAGMA user_version = 1';
 
-/** An empty one was left by a machine that lost its power. */
-const LOCK = /^\d{0,10}$/;
+/** To collect one would give its lock back; and on newer versions of Node it would abort the process (store/statements.ts). */
+const kept: Database[] = [];
 
-/** Null where it cannot be read. */
-function contentOf(lock: string): string | null {
+/** @returns false where another had begun one; the database is closed then, as after an error */
+function begun(database: Database): boolean {
   try {
-    return readFileSync(lock, 'utf8');
-  } catch {
-    return null;
-  }
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
+    database.exec(BEGIN);
     return true;
   } catch (error) {
-    // Another user's process may not be signalled, but it is there.
-    return error instanceof Error && 'code' in error && error.code === 'EPERM';
-  }
-}
-
-/** @throws Error where a process that is alive holds the lock, or where it is none */
-function refuseHeld(lock: string): void {
-  const content = contentOf(lock) ?? '';
-  if (!LOCK.test(content)) throw new Error(`${lock} is in the way, and was not made by catchword`);
-  const pid = Number(content);
-  const isHeld = pid === process.pid ? own.has(lock) : pid > 0 && isAlive(pid);
-  if (isHeld) throw new Error(`is in use by process ${pid}`);
-}
-
-/** @returns false where there is one */
-function made(lock: string): boolean {
-  const draft = `${lock}.${process.pid}`;
-  try {
-    writeFileSync(draft, String(process.pid), { mode: 0o600 });
-    linkSync(draft, lock);
-    return true;
-  } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'EEXIST') return false;
+    database.close();
+    if (error instanceof BetterSqlite.SqliteError && error.code === 'SQLITE_BUSY') return false;
     throw error;
-  } finally {
-    rmSync(draft, { force: true });
-  }
-}
-
-function remove(lock: string): void {
-  try {
-    rmSync(lock, { force: true });
-  } catch (cause) {
-    throw new Error(`${lock} cannot be removed: ${messageOf(cause)}`, { cause });
-  }
-}
-
-function clear(lock: string): void {
-  const turn = `${lock}.turn`;
-  if (!made(turn)) {
-    refuseHeld(turn);
-    // Left by a process that was killed in its turn.
-    remove(turn);
-    return;
-  }
-  try {
-    refuseHeld(lock);
-    remove(lock);
-  } finally {
-    remove(turn);
   }
 }
 
 /**
  * Holds a file for this process, until it is given back or the process ends, however it does. Processes of other machines
- * and containers are not seen.
+ * are seen where their file system says so.
  * @param path of a file in a directory that can be written to, without links: the same file has one path
- * @returns gives the file back; idempotent
- * @throws Error whose message says which process holds it, or why the lock cannot be written
+ * @returns gives the file back, idempotent; null where it is held already, by this process or another
+ * @throws CatchwordError CONFIG_INVALID where `<path>.lock` cannot be written, or is something else
  */
-export function holdFile(path: string): () => void {
+export function holdFile(path: string): (() => void) | null {
   const lock = `${path}.lock`;
-  for (let tries = 3; !made(lock); tries--) {
-    refuseHeld(lock);
-    if (tries === 0) throw new Error(`${lock} cannot be taken over`);
-    clear(lock);
+  try {
+    const database = new BetterSqlite(lock, { timeout: 0 });
+    kept.push(database);
+    return begun(database) ? () => void database.close() : null;
+  } catch (cause) {
+    throw new CatchwordError('CONFIG_INVALID', `${lock} cannot be locked: ${messageOf(cause)}`, {
+      hint: 'Its folder must be writable, and the file itself not there, or empty and writable; or name another file instead.',
+      cause,
+    });
   }
-  own.add(lock);
-  let isHeld = true;
-  return () => {
-    if (!isHeld) return;
-    isHeld = false;
-    own.delete(lock);
-    if (contentOf(lock) === String(process.pid)) rmSync(lock, { force: true });
-  };
 }

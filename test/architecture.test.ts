@@ -27,7 +27,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
 
 /** Packages that one folder alone may know. */
 const ONLY_IN: Record<string, readonly string[]> = {
-  'better-sqlite3': ['store'],
+  'better-sqlite3': ['store', 'hold-file'],
   'drizzle-orm': ['store'],
   undici: ['client', 'relay'],
   bullmq: ['queue'],

@@ -1,69 +1,101 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { text } from 'node:stream/consumers';
-import { describe, expect, it } from 'vitest';
+import type { Readable } from 'node:stream';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { holdFile } from '../src/hold-file.ts';
 import { temporaryDirectory } from './support/mirror.ts';
 
-/** Above the highest number of a process. */
-const GONE = '4194305';
-
-/** Says what came of it, and holds the file until stdin ends. */
+/** Says whether it holds the file, and does until stdin ends. */
 const HOLDER = `
 const { holdFile } = await import(process.argv[1]);
-try {
-  const release = holdFile(process.argv[2]);
-  console.log('held');
-  process.stdin.resume().on('end', release);
-} catch (error) {
-  console.log(error.message);
-}`;
+const release = holdFile(process.argv[2]);
+console.log(release === null ? 'refused' : 'held');
+process.stdin.resume().on('end', () => release?.());`;
 
 function fileIn(directory = temporaryDirectory()): string {
   return join(directory, 'file');
+}
+
+function startHolders(path: string, count: number) {
+  const script = new URL('../dist/hold-file.js', import.meta.url).href;
+  const args = ['--input-type=module', '-e', HOLDER, script, path];
+  return Array.from({ length: count }, () => {
+    const child = spawn(process.execPath, args, { stdio: ['pipe', 'pipe', 'inherit'] });
+    onTestFinished(() => void child.kill());
+    return child;
+  });
+}
+
+async function said({ stdout }: { readonly stdout: Readable }): Promise<string> {
+  return String((await once(stdout, 'data'))[0]).trim();
+}
+
+/** Root may write anywhere. */
+function thrownToNobody(directory: string, work: () => unknown): unknown {
+  const isRoot = process.geteuid?.() === 0;
+  if (isRoot) chmodSync(directory, statSync(directory).mode | 0o055);
+  if (isRoot) process.seteuid?.(65534);
+  try {
+    return work();
+  } catch (error) {
+    return error;
+  } finally {
+    if (isRoot) process.seteuid?.(0);
+  }
 }
 
 describe('a file', () => {
   it('is held until it is given back', () => {
     const path = fileIn();
     const release = holdFile(path);
-    expect(() => holdFile(path)).toThrow(`is in use by process ${process.pid}`);
-    release();
-    expect(readdirSync(dirname(path))).toEqual([]);
+    expect(release).not.toBeNull();
+    expect(holdFile(path)).toBeNull();
+    release?.();
     const again = holdFile(path);
-    release();
-    expect(readFileSync(`${path}.lock`, 'utf8')).toBe(String(process.pid));
-    again();
+    expect(again).not.toBeNull();
+    release?.();
+    expect(holdFile(path)).toBeNull();
+    again?.();
+    expect(readdirSync(dirname(path))).toEqual(['file.lock']);
+    expect(statSync(`${path}.lock`).size).toBe(0);
   });
 
-  it('is taken over by one of several processes that find its holder gone', async () => {
+  it('is held by one of several processes, and free when that was killed', async () => {
     const path = fileIn();
-    writeFileSync(`${path}.lock`, GONE);
-    // Left in the middle of an earlier take-over.
-    writeFileSync(`${path}.lock.turn`, GONE);
-    const script = new URL('../dist/hold-file.js', import.meta.url).href;
-    const args = ['--input-type=module', '-e', HOLDER, script, path];
-    const children = Array.from({ length: 6 }, () =>
-      spawn(process.execPath, args, { stdio: ['pipe', 'pipe', 'ignore'] }),
+    const children = startHolders(path, 6);
+    const first = await Promise.all(children.map(said));
+    expect(first.filter((line) => line === 'held')).toHaveLength(1);
+    expect(holdFile(path)).toBeNull();
+    await Promise.all(
+      children.map(async (child) => {
+        child.kill('SIGKILL');
+        await once(child, 'exit');
+      }),
     );
-    const said = children.map(({ stdout }) => text(stdout));
-    // The one that holds it says so, and stays; all others end.
-    const first = await Promise.all(children.map(async ({ stdout }) => String((await once(stdout, 'data'))[0])));
-    expect(first.filter((line) => line === 'held\n')).toHaveLength(1);
-    const holder = children[first.indexOf('held\n')];
-    expect(readFileSync(`${path}.lock`, 'utf8')).toBe(String(holder?.pid));
-    for (const { stdin } of children) stdin.end();
-    await Promise.all(said);
-    expect(readdirSync(dirname(path))).toEqual([]);
+    expect(readdirSync(dirname(path))).toEqual(['file.lock']);
+    const release = holdFile(path);
+    expect(release).not.toBeNull();
+    expect(await Promise.all(startHolders(path, 1).map(said))).toEqual(['refused']);
+    release?.();
   });
 
-  it.each(['my notes', '123\n', '-1'])('is not held over a lock that is none: %j', (there) => {
+  it.each(['my notes', '123\n', 'x'.repeat(5_000)])('is not held over a lock that is none: %j', (there) => {
     const path = fileIn();
     writeFileSync(`${path}.lock`, there);
-    expect(() => holdFile(path)).toThrow(`${path}.lock is in the way`);
+    expect(() => holdFile(path)).toThrow(`${path}.lock cannot be locked: file is not a database`);
     expect(readFileSync(`${path}.lock`, 'utf8')).toBe(there);
-    expect(existsSync(`${path}.lock.turn`)).toBe(false);
+  });
+
+  it.each([
+    ['a folder is in its place', (lock: string) => mkdirSync(lock)],
+    ['it can only be read', (lock: string) => writeFileSync(lock, '', { mode: 0o444 })],
+    ['its folder can only be read', (lock: string) => chmodSync(dirname(lock), 0o555)],
+  ])('is not held where its lock cannot be written: %s', (_name, prepare) => {
+    const path = fileIn();
+    prepare(`${path}.lock`);
+    const refused = { code: 'CONFIG_INVALID', message: expect.stringContaining(`${path}.lock cannot be locked`) };
+    expect(thrownToNobody(dirname(path), () => holdFile(path))).toMatchObject(refused);
   });
 });

@@ -52,13 +52,11 @@ async function refuseInput(path: string, file: FileHandle, input: FileIdentity |
 
 /** Two runs would write their results one between the other. */
 function hold(path: string): () => void {
-  try {
-    return holdFile(realpathSync(path));
-  } catch (error) {
-    throw new CatchwordError('USAGE', `${path} ${messageOf(error)}`, {
-      hint: `Wait until that has ended, or name another file with --out. What holds it is ${path}.lock.`,
-    });
-  }
+  const release = holdFile(realpathSync(path));
+  if (release !== null) return release;
+  throw new CatchwordError('USAGE', `${path} is in use by another run`, {
+    hint: 'Wait until that has ended, or name another file with --out.',
+  });
 }
 
 function refuseOtherService(path: string, states: States, service: string): void {

@@ -82,6 +82,8 @@ function unusable(path: string, problem: string, hint: string, cause?: unknown):
 /** What every first line begins with. */
 const MARK = Buffer.from('{"sandbox":1,');
 
+const IN_USE = 'Stop the sandbox that uses it, or name another file.';
+
 interface Opened {
   readonly fd: number;
   readonly read: Buffer;
@@ -101,14 +103,16 @@ function open(path: string): Opened {
     closeSync(fd);
     throw unusable(path, 'is no regular file', 'Name another file, which is begun then.');
   }
-  let release = () => {};
+  let release: (() => void) | null = null;
   try {
     release = holdFile(realpathSync(path));
+    if (release === null) throw unusable(path, 'is in use', IN_USE);
     return { fd, read: readFileSync(path), release };
   } catch (cause) {
     closeSync(fd);
-    release();
-    throw unusable(path, messageOf(cause), 'Stop the sandbox that uses it, or name another file.', cause);
+    release?.();
+    if (cause instanceof CatchwordError) throw cause;
+    throw unusable(path, messageOf(cause), 'Name another file.', cause);
   }
 }
 
