@@ -85,4 +85,13 @@ describe('a secret', () => {
     const many = Array.from({ length: 10_000 }, (_, index) => `token-${index}`);
     expect(hiding(() => many)(`token-9999 ${'x'.repeat(1e6)}`)).toHaveLength(1_000_009);
   });
+
+  it('is found as soon where ten thousand begin alike', () => {
+    const many = Array.from({ length: 10_000 }, (_, index) => `a-long-common-beginning-${index}`);
+    const hide = hiding(() => many);
+    expect(hide('a-long-common-beginning-9999 a-long-common-beginning-1x')).toBe('[secret] [secret]x');
+    const near = 'a-long-common-beginning '.repeat(100_000);
+    // Compared with each of them, it would take a minute or more.
+    expect(hide(near)).toBe(near);
+  }, 30_000);
 });
