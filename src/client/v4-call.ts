@@ -22,20 +22,36 @@ export interface V4Call extends Pick<Call, 'method' | 'path' | 'repeatable' | 'f
   readonly whoMayCall: string;
 }
 
+/** Characters. What is shorter is a word that may stand anywhere. */
+const MIN_SECRET = 6;
+/** What a service may say of a field or a file, such as `original`. */
+const WORD = /^[A-Za-z]?[a-z]{0,15}$/;
+const SECRET_NAME = /key|pass|secret|sig|token|auth|credential/i;
+
+/** Names and values, as they were written and what they stand for, and all of them together. */
+function parametersOf({ search, searchParams }: URL): [string, string][] {
+  const written = search.slice(1);
+  const pairs = written.split('&').map((pair): [string, string] => {
+    const [name = ''] = pair.split('=', 1);
+    return [name, pair.slice(name.length + 1)];
+  });
+  return [...searchParams, ...pairs, ['', written]];
+}
+
 /** Addresses of files and callbacks may hold a password or a signature, so no error repeats them, in any spelling. */
 function addressesIn(body: unknown): string[] {
   if (typeof body !== 'object' || body === null) return [];
-  return Object.entries(body).flatMap(([name, value]: [string, unknown]) => {
-    if (!/url$/i.test(name) || typeof value !== 'string') return [];
-    if (!URL.canParse(value)) return [value];
-    const { href, search, searchParams, username, password } = new URL(value);
-    const parts = [search.slice(1), ...searchParams.values(), `${username}:${password}`, password, decoded(password)];
-    return [value, href, ...parts.filter((part) => part.length >= MIN_SECRET)];
+  const secrets = Object.entries(body).flatMap(([field, value]: [string, unknown]) => {
+    if (!/url$/i.test(field) || typeof value !== 'string') return [];
+    if (!URL.canParse(value)) return WORD.test(value) ? [] : [value];
+    const url = new URL(value);
+    const { href, username, password } = url;
+    const parameters = parametersOf(url).filter(([name, one]) => SECRET_NAME.test(name) || !WORD.test(one));
+    const login = [`${username}:${password}`, password, decoded(password)];
+    return [value, href, ...login, ...parameters.map(([, one]) => one)];
   });
+  return secrets.filter((secret) => secret.length >= MIN_SECRET);
 }
-
-/** Characters. What is shorter is a word that may stand anywhere. */
-const MIN_SECRET = 6;
 
 function decoded(text: string): string {
   try {

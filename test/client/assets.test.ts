@@ -77,13 +77,24 @@ describe('assets', () => {
   });
 
   it('7: 422 repeats no address of a file with its password and signature', async () => {
-    const url = 'https://reader:pass%26word@files.example/a.epub?X-Signature=abcdef0123456789';
-    const parts = ['pass%26word', 'pass&word', 'abcdef0123456789'];
+    const url = 'https://reader:pass%26word@files.example/a.epub?X-Signature=abcdef%2F0123456789&key=sesame';
+    const parts = ['pass%26word', 'pass&word', 'abcdef%2F0123456789', 'abcdef/0123456789', 'sesame'];
     for (const told of [url, `<a href="${url}">`, ...parts.map((part) => `cannot fetch with ${part}`)]) {
       const { client } = await talk(() => ({ status: 422, body: { errors: { url: [told] } } }));
       const error = await failure(client.assets.update('a', { url }), ...parts);
       expect(error.message).toContain('[secret]');
     }
+  });
+
+  it.each([
+    ['https://files.example/a.epub?kind=original&x=missing', 'original'],
+    ['https://files.example/a.epub?original', 'original'],
+    ['i', 'i'],
+    ['title', 'title'],
+  ])('7: 422 repeats ordinary words that stand in the address of a file as well: %s', async (url, word) => {
+    const message = `the ${word} title is missing in this edition`;
+    const { client } = await talk(() => ({ status: 422, body: { errors: [message] } }));
+    expect((await failure(client.books.update('a', { cover_url: url }))).message).toContain(message);
   });
 
   it('7: 422 for every field there is gives every message', async () => {
