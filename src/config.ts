@@ -86,6 +86,7 @@ const baseUrl = z
   .string()
   .refine((value) => /^https?:$/.test(URL.canParse(value) ? new URL(value).protocol : ''), {
     error: 'an http or https address is needed',
+    abort: true,
   })
   .refine((value) => new URL(value).username === '' && new URL(value).password === '', {
     error: 'no user name or password may stand in the address; use CATCHWORD_API_KEY',
@@ -290,8 +291,14 @@ function readSinks(environment: Environment): SinkSetting[] {
   });
 }
 
+/** Without who asks: whatever stands before the last `@`, since an address may be refused for how it is written. */
+function shownValue(given: string): string {
+  return JSON.stringify(given.replace(/^(\w+:\/\/)?.*@/s, '$1…@'));
+}
+
 /**
- * @throws CatchwordError CONFIG_INVALID naming the variable; the value of a secret is not repeated
+ * @throws CatchwordError CONFIG_INVALID naming the variable; neither the value of a secret is repeated nor a password that
+ *   stands in an address
  */
 export function loadConfig(environment: Environment = readEnvironment()): Config {
   const values: Record<string, unknown> = {};
@@ -300,7 +307,7 @@ export function loadConfig(environment: Environment = readEnvironment()): Config
     if (given === undefined) continue;
     const parsed = schema.safeParse(given);
     if (!parsed.success) {
-      const shown = secret ? 'its value' : JSON.stringify(given);
+      const shown = secret ? 'its value' : shownValue(given);
       throw new CatchwordError('CONFIG_INVALID', `${env}: ${shown} cannot be used (${help})`, {
         hint: `${parsed.error.issues[0]?.message ?? 'another value is needed'}.`.replace(/^./, (c) => c.toUpperCase()),
       });

@@ -52,7 +52,7 @@ describe('bad input', () => {
   it.each([
     ['CATCHWORD_BASE_URL', ''],
     ['CATCHWORD_BASE_URL', 'ftp://x'],
-    ['CATCHWORD_BASE_URL', 'http://user:secret@127.0.0.1/'],
+    ['CATCHWORD_BASE_URL', 'nothing'],
     ['CATCHWORD_API_KEY', ''],
     ['CATCHWORD_PER_PAGE', '1001'],
     ['CATCHWORD_PER_PAGE', 'many'],
@@ -65,6 +65,19 @@ describe('bad input', () => {
   ])('%s=%s', async (name, value) => {
     const directory = await expectRefusal(['sync'], { [name]: value }, 2, new RegExp(name));
     expect(readdirSync(directory)).toEqual([]);
+  });
+
+  it.each([
+    ['CATCHWORD_BASE_URL', 'http://user:topsecret@127.0.0.1:9'],
+    ['CATCHWORD_BASE_URL', 'https://topsecret@127.0.0.1/'],
+    ['CATCHWORD_BASE_URL', 'http://user:half/topsecret@127.0.0.1'],
+    ['CATCHWORD_BASE_URL', 'user:topsecret@127.0.0.1'],
+    ['CATCHWORD_BASE_URL', 'ftp://user:p@topsecret@127.0.0.1'],
+    ['CATCHWORD_LOOKUP_PATH', 'http://user:topsecret@127.0.0.1/products'],
+    ['REDIS_URL', 'http://user:topsecret@127.0.0.1'],
+    ['CATCHWORD_SINK_X', 'topsecret://user:topsecret@127.0.0.1'],
+  ])('shows no password of an address: %s=%s', async (name, value) => {
+    await expectRefusal([name.includes('SINK') ? 'relay' : 'sync'], { [name]: value }, 2, /^(?!.*topsecret)/s);
   });
 
   it('a schedule that is none', async () => {
