@@ -14,13 +14,31 @@ const release = holdFile(process.argv[2]);
 console.log(release === null ? 'refused' : 'held');
 process.stdin.resume().on('end', () => release?.());`;
 
+/** Takes it and gives it back, over and over; says how often it did, and how often another had it as well. */
+const TAKER = `
+const { closeSync, openSync, rmSync } = await import('node:fs');
+const { holdFile } = await import(process.argv[1]);
+let [held, shared] = [0, 0];
+process.stdin.resume();
+console.log('here');
+await new Promise((resolve) => process.stdin.once('end', resolve));
+while (held < 1000) {
+  const release = holdFile(process.argv[2]);
+  if (release === null) continue;
+  held++;
+  try { closeSync(openSync(process.argv[2], 'wx')); } catch { shared++; }
+  rmSync(process.argv[2], { force: true });
+  release();
+}
+console.log(held, shared);`;
+
 function fileIn(directory = temporaryDirectory()): string {
   return join(directory, 'file');
 }
 
-function startHolders(path: string, count: number) {
+function startProcesses(source: string, path: string, count: number) {
   const script = new URL('../dist/hold-file.js', import.meta.url).href;
-  const args = ['--input-type=module', '-e', HOLDER, script, path];
+  const args = ['--input-type=module', '-e', source, script, path];
   return Array.from({ length: count }, () => {
     const child = spawn(process.execPath, args, { stdio: ['pipe', 'pipe', 'inherit'] });
     onTestFinished(() => void child.kill());
@@ -58,13 +76,12 @@ describe('a file', () => {
     release?.();
     expect(holdFile(path)).toBeNull();
     again?.();
-    expect(readdirSync(dirname(path))).toEqual(['file.lock']);
-    expect(statSync(`${path}.lock`).size).toBe(0);
+    expect(readdirSync(dirname(path))).toEqual([]);
   });
 
   it('is held by one of several processes, and free when that was killed', async () => {
     const path = fileIn();
-    const children = startHolders(path, 6);
+    const children = startProcesses(HOLDER, path, 6);
     const first = await Promise.all(children.map(said));
     expect(first.filter((line) => line === 'held')).toHaveLength(1);
     expect(holdFile(path)).toBeNull();
@@ -77,14 +94,25 @@ describe('a file', () => {
     expect(readdirSync(dirname(path))).toEqual(['file.lock']);
     const release = holdFile(path);
     expect(release).not.toBeNull();
-    expect(await Promise.all(startHolders(path, 1).map(said))).toEqual(['refused']);
+    expect(holdFile(path)).toBeNull();
+    expect(await Promise.all(startProcesses(HOLDER, path, 1).map(said))).toEqual(['refused']);
     release?.();
   });
 
-  it.each(['my notes', '123\n', 'x'.repeat(5_000)])('is not held over a lock that is none: %j', (there) => {
+  it('is never held by two of several processes that take it and give it back', async () => {
+    const path = fileIn();
+    const children = startProcesses(TAKER, path, 3);
+    await Promise.all(children.map(said));
+    const ends = children.map(said);
+    for (const { stdin } of children) stdin.end();
+    expect(await Promise.all(ends)).toEqual(children.map(() => '1000 0'));
+    expect(readdirSync(dirname(path))).toEqual([]);
+  });
+
+  it.each(['my notes', '1'])('is not held over a lock that is none: %j', (there) => {
     const path = fileIn();
     writeFileSync(`${path}.lock`, there);
-    expect(() => holdFile(path)).toThrow(`${path}.lock cannot be locked: file is not a database`);
+    expect(() => holdFile(path)).toThrow(`${path}.lock cannot be locked: it is not empty`);
     expect(readFileSync(`${path}.lock`, 'utf8')).toBe(there);
   });
 
