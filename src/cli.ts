@@ -141,8 +141,10 @@ async function main(): Promise<void> {
   } catch (error) {
     // What else goes wrong follows from that.
     if (hasFailed) return;
-    const interrupted = stopping.signal.aborted && exitCode !== undefined;
-    if (interrupted && error instanceof CatchwordError && error.code === 'INTERRUPTED') {
+    const interrupted = stopping.signal.aborted && error instanceof CatchwordError && error.code === 'INTERRUPTED';
+    // Without a signal it was the reader that went away.
+    if (interrupted && exitCode === undefined) return;
+    if (interrupted) {
       report(context, error.message);
       process.exitCode = exitCode;
     } else {

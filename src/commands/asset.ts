@@ -20,7 +20,8 @@ interface PutOptions extends FieldsInput {
 
 const PUT_HELP = `
 Without a vbid the asset is created, and the service makes its identifier: store it. Fields are checked before anything
-is sent. In --set, numbers and booleans are written as they are, objects and arrays as JSON; null takes a date away:
+is sent. In --set, numbers and booleans are written as they are, objects and arrays as JSON; null takes a date away, and
+in a field of text is a text like any other:
 
   catchword asset put --set imprint_id=5 --set title="A title" --set print_drm_limit=-1
   catchword asset put 9781402894626 --set off_sale_date=2026-12-31 --set identifiers.e_isbn_13='["9781402894626"]'
@@ -57,7 +58,7 @@ function putCommand(context: CommandContext): Command {
       const [request, { createAssets }] = await Promise.all([parts.request(), parts.assets()]);
       const isJson = (name: string) => request.STRUCTURED_FIELDS.has(name) || takesNull(name, request.checkAsset);
       // Read first: what is wrong with it does not depend on the service.
-      const fields = (await readFields(options, isJson)) as AssetFields;
+      const fields = (await readFields(options, isJson, context.signal)) as AssetFields;
       await withService(context, async ({ caller }) => {
         const { create, allowInternal } = options;
         const asset = await createAssets(caller).put(vbid ?? null, fields, {

@@ -3,6 +3,7 @@ import { type BigIntStats, createReadStream, fstatSync } from 'node:fs';
 import { type CredentialSubmission, checkSubmission } from '../client/operations/credential.ts';
 import { CatchwordError, messageOf } from '../errors.ts';
 import { csvFields, cutRecords, type FileRecord } from './csv.ts';
+import type { Stdin } from './stdin.ts';
 
 /** A submission and where it stands in its file. */
 export interface Submitted {
@@ -23,23 +24,31 @@ export interface CredentialInput {
   readonly identity: FileIdentity | null;
 }
 
-/** Where stdin is a file, its number says which. */
-export type Stdin = AsyncIterable<Uint8Array> & { readonly fd?: number };
-
 type Columns = Readonly<Record<'reference' | 'guid' | 'accessToken', number>>;
 
 const COLUMN = /^(reference|guid|access[-_]token)$/i;
 const HINT = 'The columns reference, guid and access-token are read; one of them is needed.';
+const HEADER_HINT =
+  'CSV begins with its columns, of which reference, guid or access-token is needed; NDJSON, one object or text a line, is read from files called .ndjson or .jsonl, and from stdin.';
+
+/** Of the header, where what is no CSV may well be NDJSON. */
+function namesOf(record: FileRecord): string[] {
+  try {
+    return csvFields(record);
+  } catch (cause) {
+    throw new CatchwordError('USAGE', messageOf(cause), { hint: HEADER_HINT, cause });
+  }
+}
 
 function columnsOf(record: FileRecord): Columns {
-  const names = csvFields(record).map((name) => name.trim().toLowerCase().replaceAll('_', '-'));
+  const names = namesOf(record).map((name) => name.trim().toLowerCase().replaceAll('_', '-'));
   const columns = {
     reference: names.indexOf('reference'),
     guid: names.indexOf('guid'),
     accessToken: names.indexOf('access-token'),
   };
   if (Object.values(columns).some((column) => column >= 0)) return columns;
-  throw new CatchwordError('USAGE', 'the first line names no column that can be verified', { hint: HINT });
+  throw new CatchwordError('USAGE', 'the first line names no column that can be verified', { hint: HEADER_HINT });
 }
 
 /** Fields that are empty are not submitted; neither is any other column, such as an email. */
@@ -151,7 +160,7 @@ async function* bytesOf(name: string, stream: AsyncIterable<Uint8Array>): AsyncG
   try {
     yield* stream;
   } catch (cause) {
-    throw unreadable(name, cause);
+    throw cause instanceof CatchwordError ? cause : unreadable(name, cause);
   }
 }
 

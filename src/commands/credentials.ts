@@ -12,6 +12,7 @@ import type { Resumed } from './credential-resume.ts';
 import type { AskedService } from './credential-state.ts';
 import { count, isTerminal, plural } from './format.ts';
 import { withService } from './service.ts';
+import { stdinUntil } from './stdin.ts';
 
 interface VerifyOptions {
   readonly out?: string;
@@ -78,8 +79,13 @@ async function verify(context: CommandContext, file: string, options: VerifyOpti
       hint: 'Name it, or leave --restart away.',
     });
   }
+  if (options.out !== undefined && options.json === true) {
+    throw new CatchwordError('USAGE', '--json is about what is printed, and --out prints nothing', {
+      hint: 'Leave --json away; a file called .ndjson or .jsonl is written as NDJSON.',
+    });
+  }
   await withService(context, async ({ caller }, config) => {
-    const input = await readCredentials(file, process.stdin);
+    const input = await readCredentials(file, stdinUntil(context.signal));
     try {
       const output = await outputFor(context, options, config, input);
       await verifyInput(context, options, caller, input, output);

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
-import { buffer } from 'node:stream/consumers';
 import { CatchwordError, messageOf } from '../errors.ts';
+import { readStdin } from './stdin.ts';
 import { textOf } from './utf8.ts';
 
 /** Fields of a record to write, as a command is given them. */
@@ -17,10 +17,11 @@ function isObject(value: unknown): value is Fields {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-async function contents(file: string): Promise<Buffer> {
+async function contents(file: string, signal: AbortSignal): Promise<Buffer> {
   try {
-    return file === '-' ? await buffer(process.stdin) : await readFile(file);
+    return file === '-' ? await readStdin(signal) : await readFile(file);
   } catch (cause) {
+    if (cause instanceof CatchwordError) throw cause;
     const code = cause instanceof Error && 'code' in cause ? String(cause.code) : messageOf(cause);
     throw new CatchwordError('USAGE', `--file: cannot read ${file} (${code})`, {
       hint: 'Name a file that this user may read, or - for stdin.',
@@ -29,9 +30,9 @@ async function contents(file: string): Promise<Buffer> {
   }
 }
 
-async function fromFile(file: string): Promise<Fields> {
+async function fromFile(file: string, signal: AbortSignal): Promise<Fields> {
   const name = file === '-' ? 'stdin' : file;
-  const json = textOf(await contents(file), `--file ${name}`).replace(/^\ufeff/, '');
+  const json = textOf(await contents(file, signal), `--file ${name}`).replace(/^\ufeff/, '');
   let value: unknown;
   try {
     value = JSON.parse(json);
@@ -74,15 +75,19 @@ function withSet(fields: Fields, given: string, isJson: (name: string) => boolea
 
 /**
  * @param isJson whether a field of that name may be given as JSON: it holds an object or an array, or null takes it away
- * @throws CatchwordError USAGE where nothing is given, or what is given cannot be read
+ * @throws CatchwordError USAGE where nothing is given, or what is given cannot be read; INTERRUPTED
  */
-export async function readFields({ file, set = [] }: FieldsInput, isJson: (name: string) => boolean): Promise<Fields> {
+export async function readFields(
+  { file, set = [] }: FieldsInput,
+  isJson: (name: string) => boolean,
+  signal: AbortSignal,
+): Promise<Fields> {
   if (file === undefined && set.length === 0) {
     throw new CatchwordError('USAGE', 'there are no fields to write', {
       hint: 'Give them with --file fields.json, --file - for stdin, or --set name=value.',
     });
   }
-  const start = file === undefined ? {} : await fromFile(file);
+  const start = file === undefined ? {} : await fromFile(file, signal);
   return set.reduce((fields, given) => withSet(fields, given, isJson), start);
 }
 

@@ -64,8 +64,8 @@ online_license ({"type": "numdays", "num_days": 180}, absdate or perpetual). Oth
   catchword package ${verb} BUNDLE-1 --set name="A bundle" --set products='["9781402894626"]'`,
     )
     .action(async (sku: string, options: WriteOptions) => {
-      const fields = (await readFields(options, (name) => STRUCTURED.has(name))) as PackageFields;
       const { signal } = context;
+      const fields = (await readFields(options, (name) => STRUCTURED.has(name), signal)) as PackageFields;
       await withPackages(context, async (packages) => {
         const made =
           verb === 'create'

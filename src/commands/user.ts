@@ -1,10 +1,10 @@
-import { buffer } from 'node:stream/consumers';
 import { Command } from 'commander';
 import { createUser, type NewUser, type User } from '../client/operations/users.ts';
 import { CatchwordError } from '../errors.ts';
 import type { CommandContext } from './context.ts';
 import { plain, printJson, printLine } from './format.ts';
 import { withService } from './service.ts';
+import { readStdin } from './stdin.ts';
 import { textOf } from './utf8.ts';
 
 interface CreateOptions {
@@ -17,8 +17,19 @@ interface CreateOptions {
   readonly json?: boolean;
 }
 
+const PASSWORD_HINT = 'Set CATCHWORD_USER_PASSWORD, or pipe it in with --password-stdin.';
+
+/** What is no further field, and what to do. */
+const OWN_FIELDS: ReadonlyMap<string, string> = new Map([
+  ['password', PASSWORD_HINT],
+  ...['reference', 'email', 'first-name', 'last-name'].map((name) => [name, `Give it with --${name}.`] as const),
+  ...['guid', 'access-token'].map((name) => [name, 'Leave it away: the service makes it.'] as const),
+]);
+
 function field(given: string, before: Readonly<Record<string, string>>): Record<string, string> {
   const [, name, value] = /^([A-Za-z_][\w.-]*)=(.*)$/s.exec(given) ?? [];
+  const hint = OWN_FIELDS.get(name ?? '');
+  if (hint !== undefined) throw new CatchwordError('USAGE', `--field: ${name} is no further field`, { hint });
   if (name !== undefined && value !== undefined) return { ...before, [name]: value };
   throw new CatchwordError('USAGE', '--field: a name and a value are needed', {
     hint: 'Such as --field survey-option=true.',
@@ -26,18 +37,22 @@ function field(given: string, before: Readonly<Record<string, string>>): Record<
 }
 
 /** Never from the command line, where everybody who may list processes reads it. */
-async function passwordOf(options: CreateOptions, configured: string | undefined): Promise<string> {
+async function passwordOf(
+  options: CreateOptions,
+  configured: string | undefined,
+  signal: AbortSignal,
+): Promise<string> {
   const password =
     options.passwordStdin === true
-      ? textOf(await buffer(process.stdin), 'the password on stdin').replace(/\r?\n$/, '')
+      ? textOf(await readStdin(signal), 'the password on stdin').replace(/\r?\n$/, '')
       : configured;
   if (password !== undefined && password !== '') return password;
   throw new CatchwordError('USAGE', 'a user with an email needs a password', {
-    hint: 'Set CATCHWORD_USER_PASSWORD, or pipe it in with --password-stdin.',
+    hint: PASSWORD_HINT,
   });
 }
 
-async function newUser(options: CreateOptions, configured: string | undefined): Promise<NewUser> {
+async function newUser(options: CreateOptions, configured: string | undefined, signal: AbortSignal): Promise<NewUser> {
   const { reference, email, firstName, lastName, field: others } = options;
   if ((reference === undefined) === (email === undefined)) {
     throw new CatchwordError('USAGE', 'a user has either a reference or an email', {
@@ -46,7 +61,7 @@ async function newUser(options: CreateOptions, configured: string | undefined): 
   }
   const names = { firstName, lastName, others };
   if (reference !== undefined) return { reference, ...names };
-  return { email: email ?? '', password: await passwordOf(options, configured), ...names };
+  return { email: email ?? '', password: await passwordOf(options, configured, signal), ...names };
 }
 
 function print(context: CommandContext, user: User): void {
@@ -71,7 +86,8 @@ function createCommand(context: CommandContext): Command {
     .option('--json', 'print one JSON document')
     .action((options: CreateOptions) =>
       withService(context, async ({ caller }, { usersSuffix, userPassword }) => {
-        const user = await createUser(caller, usersSuffix, await newUser(options, userPassword), context.signal);
+        const { signal } = context;
+        const user = await createUser(caller, usersSuffix, await newUser(options, userPassword, signal), signal);
         if (options.json === true) printJson(context, user);
         else print(context, user);
       }),

@@ -34,8 +34,11 @@ describe('what is to be verified', () => {
     ['a number', '{"reference":"a"}\n{"reference":123}\n', 'line 2: its reference is no text', /quotes/],
     ['a control character', '"a"\n"b\\u0007"\n', 'line 2: its reference holds a character', /Remove it/],
     ['nobody', '"a"\n{}\n', 'line 2: it names no account', /columns/],
-  ])('is refused with its line: %s', async (_name, text, message, hint) => {
-    const path = join(temporaryDirectory(), 'users.ndjson');
+    ['NDJSON under another name', '{"reference":"a"}\n', 'line 1: it is no CSV', /called \.ndjson/, 'users.json'],
+    ['an array', '[{"reference":"a"},\n{"reference":"b"}]\n', 'line 1: it is no CSV', /a line/, 'users.json'],
+    ['texts under another name', '"a"\n"b"\n', 'names no column', /called \.ndjson/, 'users.txt'],
+  ])('is refused with its line: %s', async (_name, text, message, hint, name = 'users.ndjson') => {
+    const path = join(temporaryDirectory(), name);
     writeFileSync(path, text);
     await expect(read(path)).rejects.toMatchObject({
       ...{ code: 'USAGE', message: expect.stringContaining(message) as string },

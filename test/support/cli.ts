@@ -31,21 +31,22 @@ export function start(
   cwd: string,
   stdin?: string | Buffer,
 ): Running {
-  return startProcess([process.execPath, CLI, ...args], env, cwd, stdin);
+  const running = startWaiting(args, env, cwd);
+  running.child.stdin?.end(stdin);
+  return running;
 }
 
-function startProcess(
-  [file = '', ...args]: readonly string[],
-  env: Record<string, string>,
-  cwd: string,
-  stdin?: string | Buffer,
-): Running {
+/** As `start`, with stdin left open. */
+export function startWaiting(args: readonly string[], env: Record<string, string>, cwd: string): Running {
+  return startProcess([process.execPath, CLI, ...args], env, cwd);
+}
+
+function startProcess([file = '', ...args]: readonly string[], env: Record<string, string>, cwd: string): Running {
   const child = spawn(file, args, {
     cwd,
     env: environment(env),
     stdio: ['pipe', 'pipe', 'pipe'],
   });
-  child.stdin.end(stdin);
   let stdout = '';
   let stderr = '';
   const watchers = new Set<() => void>();
@@ -97,5 +98,7 @@ export async function runRedirected(
   cwd: string,
 ): Promise<Ended> {
   const command = ['sh', '-c', `exec "$0" "$@" ${redirections}`, process.execPath, CLI, ...args];
-  return await startProcess(command, env, cwd).ended;
+  const { child, ended } = startProcess(command, env, cwd);
+  child.stdin?.end();
+  return await ended;
 }
