@@ -61,6 +61,11 @@ function checkState({ path, states, statePath }: Earlier, line: number, read: Su
   }
 }
 
+/** Where nothing of an earlier run is kept. */
+export function noneDone(): Resumed {
+  return { done: 0, bytes: 0, open: [], kept: digestOfSubmitted() };
+}
+
 function digestOf(submitted: readonly Submitted[], digest: SubmittedDigest): SubmittedDigest {
   for (const { submission } of submitted) digest.add(submission);
   return digest;
@@ -71,7 +76,7 @@ function digestOf(submitted: readonly Submitted[], digest: SubmittedDigest): Sub
  * @throws CatchwordError USAGE where the file is not the beginning of this input's results
  */
 export async function resume(earlier: Earlier, input: AsyncIterator<Submitted>): Promise<Resumed> {
-  const { path, format } = earlier;
+  const { path, format, states } = earlier;
   let [done, bytes, headed, last, line] = [0, 0, format === 'ndjson', 0, 1];
   let pending: Submitted[] = [];
   const kept = digestOfSubmitted();
@@ -95,8 +100,9 @@ export async function resume(earlier: Earlier, input: AsyncIterator<Submitted>):
   }
   if (pending.length === 0) return { done, bytes, open: [], kept };
   const next = await input.next();
+  const all = digestOf(pending, kept.copy());
+  // An earlier run that ended here noted it; a batch that a crash cut short has no note, and is done again.
+  if (next.done === true || states.has(all.count())) checkState(earlier, line, all);
   if (next.done !== true) return { done, bytes, open: [...pending, next.value], kept };
-  // All of the input has its result.
-  checkState(earlier, line, digestOf(pending, kept));
-  return { done: kept.count(), bytes: last, open: [], kept };
+  return { done: all.count(), bytes: last, open: [], kept: all };
 }

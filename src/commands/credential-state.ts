@@ -15,11 +15,12 @@ export interface SubmittedDigest {
   readonly count: () => number;
   /** SHA-256 of all so far, in hexadecimal: their number, order and content. */
   readonly digest: () => string;
+  /** One that grows apart from this one. */
+  readonly copy: () => SubmittedDigest;
 }
 
-export function digestOfSubmitted(): SubmittedDigest {
-  const hash = createHash('sha256');
-  let count = 0;
+export function digestOfSubmitted(hash = createHash('sha256'), before = 0): SubmittedDigest {
+  let count = before;
   return {
     add: ({ reference, guid, accessToken }) => {
       count++;
@@ -27,6 +28,7 @@ export function digestOfSubmitted(): SubmittedDigest {
     },
     count: () => count,
     digest: () => hash.copy().digest('hex'),
+    copy: () => digestOfSubmitted(hash.copy(), count),
   };
 }
 

@@ -1,4 +1,13 @@
-import { appendFileSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  appendFileSync,
+  existsSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { CredentialSubmission } from '../../src/client/operations/credential.ts';
@@ -28,6 +37,7 @@ describe('results of an earlier run', () => {
     const head = format === 'csv' ? HEAD : '';
     writeFileSync(path, Buffer.concat([Buffer.from(head), torn]));
     const output = await opened(path, inputOf([{ reference: 'Zoë' }]), { format });
+    await output.finish();
     await output.close();
     expect(output.done).toBe(0);
     expect(readFileSync(path, 'utf8')).toBe(head);
@@ -80,17 +90,46 @@ describe('results of accounts that only tokens name', () => {
     expect(await runOf(path, many)).toBe(20_000);
     expect(await runOf(path, many)).toBe(25_000);
     expect(await runOf(path, [...many, ...withTokens('more')])).toBe(20_000);
-    expect(await runOf(path, many.with(24_999, { accessToken: 'other' }), { until: 0, restart: true })).toBe(0);
-    expect(readFileSync(path, 'utf8')).toBe(HEAD);
-    expect(readFileSync(`${path}.state`, 'utf8')).toBe('');
+    expect(await runOf(path, withTokens('other'), { restart: true })).toBe(0);
+    expect(readFileSync(path, 'utf8')).toBe(`${HEAD},,new,,,\n`);
+    expect(readFileSync(`${path}.state`, 'utf8').match(/^\d+/gm)).toEqual(['1']);
     expect(statSync(`${path}.state`).mode & 0o777).toBe(0o600);
+  });
+
+  it.each([3, 10_003])('are not overwritten by those of a longer input that is another one: %i', async (accounts) => {
+    const path = join(temporaryDirectory(), 'out.csv');
+    await runOf(path, many.slice(0, accounts));
+    const before = readFileSync(path, 'utf8');
+    const other = [...many.slice(0, accounts - 3), ...withTokens('v', 'w', 'x', 'y', 'z')];
+    await expect(runOf(path, other)).rejects.toMatchObject({
+      ...{ code: 'USAGE', message: expect.stringContaining('another input') as string },
+      hint: expect.stringContaining('--restart') as string,
+    });
+    expect(readFileSync(path, 'utf8')).toBe(before);
+    const whole = accounts - (accounts % 10_000);
+    expect(await runOf(path, many.slice(0, accounts + 1))).toBe(whole);
+    expect(readFileSync(path, 'utf8').split('\n')).toHaveLength(accounts + 3);
+  });
+
+  it('stay as they are until there are others to write', async () => {
+    const path = join(temporaryDirectory(), 'out.csv');
+    const few = withTokens('a', 'b');
+    expect(await runOf(path, few, { until: 0 })).toBe(0);
+    expect([existsSync(path), existsSync(`${path}.state`)]).toEqual([false, false]);
+    await runOf(path, few);
+    const noted = (): string[] => [readFileSync(path, 'utf8'), readFileSync(`${path}.state`, 'utf8')];
+    const before = noted();
+    for (const restart of [false, true]) {
+      expect(await runOf(path, [...few, ...withTokens('c')], { until: 0, restart })).toBe(0);
+      expect(noted()).toEqual(before);
+    }
   });
 
   it('are gone on with where a crash came between what is noted and what is written', async () => {
     const path = join(temporaryDirectory(), 'out.csv');
     await runOf(path, many);
     const lines = readFileSync(path, 'utf8').split('\n');
-    writeFileSync(path, lines.slice(0, 10_001).join('\n').concat('\n,'));
+    writeFileSync(path, lines.slice(0, 10_004).join('\n').concat('\n,'));
     appendFileSync(`${path}.state`, '25000 ab');
     expect(await runOf(path, many)).toBe(10_000);
     expect(await runOf(path, many)).toBe(25_000);
@@ -126,8 +165,20 @@ describe('results of accounts that only tokens name', () => {
         ...{ code: 'USAGE', message: expect.stringContaining('out.csv.state is in the way') as string },
       });
     }
+    expect(existsSync(path)).toBe(false);
     expect(readFileSync(`${path}.state`, 'utf8')).toBe(there);
     expect(statSync(`${path}.state`).mode & 0o777).toBe(0o640);
+  });
+
+  it.each<[string, string, (path: string) => void]>([
+    ['a lock that is none', 'out.csv.lock', (path) => writeFileSync(path, 'my notes\n'.repeat(100))],
+    ['a link to nothing', 'out.csv', (path) => symlinkSync('nothing.csv', path)],
+  ])('have no file where they are refused for %s', async (_name, there, prepare) => {
+    const directory = temporaryDirectory();
+    prepare(join(directory, there));
+    const refused = runOf(join(directory, 'out.csv'), withTokens('a'));
+    await expect(refused).rejects.toMatchObject({ exitCode: 2, hint: expect.any(String) as string });
+    expect(readdirSync(directory)).toEqual([there]);
   });
 
   it('are refused where nothing says which input they are about', async () => {

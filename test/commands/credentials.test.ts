@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { readFileSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { KEY, type Reply, serve } from '../client/connection.ts';
@@ -117,6 +117,27 @@ describe('credentials verify', () => {
     expect(server.asked).toEqual([]);
   });
 
+  it('throws nothing away for what the service refuses', async () => {
+    let isRefused = false;
+    const server = await serve(({ body }): Reply | string => (isRefused ? { status: 422 } : verify(body)));
+    const directory = temporaryDirectory();
+    writeFileSync(join(directory, 'users.csv'), csvOf(9));
+    const args = ['users.csv', '--out', 'r.csv'];
+    await verified(server, directory, args);
+    const before = rows(directory, 'r.csv');
+    writeFileSync(join(directory, 'users.csv'), csvOf(10));
+    isRefused = true;
+    for (const more of [[], ['--restart']]) {
+      expect(await verified(server, directory, [...args, ...more])).toMatchObject({ code: 1, stdout: '' });
+      expect(rows(directory, 'r.csv')).toEqual(before);
+    }
+    await verified(server, directory, ['users.csv', '--out', 'new.csv']);
+    expect(existsSync(join(directory, 'new.csv'))).toBe(false);
+    isRefused = false;
+    expect(await verified(server, directory, args)).toMatchObject({ code: 0 });
+    expect(rows(directory, 'r.csv')).toEqual([...before, 'r9,G,t-r9,a@b.example,,']);
+  });
+
   it('begins anew when told to', async () => {
     const server = await serve(({ body }) => verify(body));
     const directory = temporaryDirectory();
@@ -126,6 +147,10 @@ describe('credentials verify', () => {
     expect(server.asked).toHaveLength(2);
     expect(rows(directory, 'r.csv')).toHaveLength(3);
     expect((await verified(server, directory, ['users.csv', '--restart'])).stderr).toContain('--restart is about');
+    const ended = await verified(server, directory, [...args, '--json']);
+    expect(ended).toMatchObject({ code: 2, stdout: '' });
+    expect(ended.stderr).toMatch(/--json is about[^\n]+\nhint[^\n]+\.ndjson/);
+    expect(server.asked).toHaveLength(2);
   });
 
   it('writes to regular files alone: the mode of a device or a pipe is not its to change', async () => {
