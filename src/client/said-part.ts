@@ -27,6 +27,8 @@ const STATUS = /^status$/i;
 export const TEXT = /^(?:error[-_]?)?(?:message|description|text|details?|reason)$/i;
 export const ERROR = /^(?:errors?|exceptions?|faults?)$/i;
 export const WRAPPER = /^(?:response|data|result)$/i;
+/** Empty, it says that there are none. */
+const LIST = /^(?:errors|exceptions|faults)$/i;
 
 /** A piece of what is said, before it is joined. */
 export interface Part {
@@ -53,6 +55,29 @@ export function codeAt(name: string, value: unknown): number | undefined {
   return isCommon(code) ? code : undefined;
 }
 
+/** `success: false`, which is said of no title, license or user. */
+export function deniesSuccess(name: string, value: unknown): boolean {
+  return /^success$/i.test(name) && /^\s*false\s*$/i.test(typeof value === 'boolean' ? `${value}` : textOf(value));
+}
+
+/** `status: "error"`. A title may be in such a state, too. */
+export function isFailedState(name: string, value: unknown): boolean {
+  return STATUS.test(name) && /^\s*(?:errors?|fail(?:ed|ure)?)\s*$/i.test(textOf(value));
+}
+
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : '';
+}
+
+/**
+ * `{"errors": {"title": ["is missing"]}}`: the field is half of what is said. What looks like a token in a field
+ * for tokens may be one that was never sent, so that nothing else knows it for a secret.
+ */
+function aboutField(name: string, { code, texts }: Part): Part {
+  const isSecret = (piece: string): boolean => /token/i.test(name) && /^\s*(?=\S*\d)\S{6,}\s*$/.test(piece);
+  return { code, texts: texts.map((pieces) => [name, ...pieces.map((one) => (isSecret(one) ? '[secret]' : one))]) };
+}
+
 /** The first code, and the first texts. */
 export function joined<Item>(items: Iterable<Item>, read: (item: Item) => Part): Part {
   let code: number | undefined;
@@ -77,15 +102,18 @@ export function fromJson(value: unknown, told: boolean, depth = 0): Part {
     if (code !== undefined || CODE.test(name)) return { code, texts: [] };
     if (TEXT.test(name)) return fromJson(one, true, depth + 1);
     if (ERROR.test(name) || WRAPPER.test(name)) return fromJson(one, told || ERROR.test(name), depth + 1);
-    // `{"errors": {"title": ["is missing"]}}`: the field is half of what is said.
     const { texts } = told ? fromJson(one, true, depth + 1) : { texts: [] };
-    return { texts: texts.map((text) => [name, ...text]) };
+    return aboutField(name, { texts });
   });
 }
 
-function codeOf({ attributes, children }: XmlElement): number | undefined {
-  const named = [...attributes, ...children.map(({ name, text }) => [name, text] as const)];
-  return joined(named, ([name, value]) => ({ code: codeAt(name, value), texts: [] })).code;
+/** What an element says by name: its attributes, and the texts of its children. */
+function named({ attributes, children }: XmlElement): (readonly [string, string])[] {
+  return [...attributes, ...children.map(({ name, text }) => [name, text] as const)];
+}
+
+function codeOf(element: XmlElement): number | undefined {
+  return joined(named(element), ([name, value]) => ({ code: codeAt(name, value), texts: [] })).code;
 }
 
 /** Whether an element tells of an error by its name alone. */
@@ -93,17 +121,33 @@ export function isErrorName({ name }: Pick<XmlElement, 'name'>): boolean {
   return ERROR.test(name);
 }
 
+/** `<errors/>`, as `errors: []` in JSON. */
+function isEmptyList({ name, text, attributes, children }: XmlElement): boolean {
+  return (
+    LIST.test(name) && text === '' && children.length === 0 && ![...attributes.keys()].some((one) => TEXT.test(one))
+  );
+}
+
 function isError(element: XmlElement): boolean {
-  return isErrorName(element) || codeOf(element) !== undefined;
+  return (
+    (isErrorName(element) && !isEmptyList(element)) ||
+    codeOf(element) !== undefined ||
+    named(element).some(([name, value]) => deniesSuccess(name, value) || isFailedState(name, value))
+  );
+}
+
+function fromChild(child: XmlElement, told: boolean): Part {
+  const part = fromElement(child, told);
+  return told && ![TEXT, ERROR, WRAPPER].some((known) => known.test(child.name)) ? aboutField(child.name, part) : part;
 }
 
 /** @param told as of `fromJson` */
 export function fromElement(element: XmlElement, told: boolean): Part {
   const own = told || isError(element);
-  const nested = joined(element.children, (child) => fromElement(child, own));
+  const nested = joined(element.children, (child) => fromChild(child, own));
   if (!own) return nested;
   const attributes = [...element.attributes].filter(([name]) => TEXT.test(name)).map(([, text]) => text);
-  const isCode = CODE.test(element.name);
+  const isCode = CODE.test(element.name) || codeAt(element.name, element.text) !== undefined;
   const texts = [...attributes, ...(element.text === '' || isCode ? [] : [element.text])];
   return joined([{ code: codeOf(element), texts: texts.map((text) => [text]) }, nested], (part) => part);
 }
@@ -123,9 +167,8 @@ function clean(text: string, hide: Hide): string {
     .slice(0, MAX_TEXT);
 }
 
-/** One line of all the pieces, without secrets; and the code, from the text if it stands nowhere else. */
-export function cleaned({ code, texts }: Part, hide: Hide): Said {
-  const text = texts
+function lineOf(texts: Part['texts'], hide: Hide): string {
+  return texts
     .map((pieces) =>
       pieces
         .map((piece) => clean(piece, hide))
@@ -135,7 +178,13 @@ export function cleaned({ code, texts }: Part, hide: Hide): Said {
     .filter((one) => one !== '')
     .join('; ')
     .slice(0, MAX_ALL);
-  return { code: code ?? codeInText(text), text };
+}
+
+/** One line of all the pieces, without secrets; and the code, from the text if it stands nowhere else. */
+export function cleaned({ code, texts }: Part, hide: Hide): Said {
+  // A secret may be a part of a word.
+  const asReceived: Hide = (text, maxLength) => text.slice(0, maxLength);
+  return { code: code ?? codeInText(lineOf(texts, asReceived)), text: lineOf(texts, hide) };
 }
 
 /** Whether an element tells of an error, itself or below it. */

@@ -6,11 +6,13 @@ import {
   codeAt,
   codeFrom,
   codeInText,
+  deniesSuccess,
   ERROR,
   fromElement,
   fromJson,
   holdsError,
   isCommon,
+  isFailedState,
   joined,
   MAX_DEPTH,
   MAX_TEXT,
@@ -28,22 +30,27 @@ import type { Hide } from './secrets.ts';
  * an error at all: of a refusal everything is, of an answer with a good status only what says so.
  */
 
-/** What an element says went wrong, or undefined where it says nothing of an error. */
-export function saidByElements(elements: readonly XmlElement[], hide: Hide): Said | undefined {
-  const part = joined(elements, (element) => fromElement(element, false));
+/**
+ * What elements say went wrong, or undefined where they say nothing of an error.
+ * @param told whether all that they say belongs to an error
+ */
+export function saidByElements(elements: readonly XmlElement[], hide: Hide, told = false): Said | undefined {
+  const part = joined(elements, (element) => fromElement(element, told));
   const said = part.code !== undefined || part.texts.length > 0 || elements.some(holdsError);
   return said ? cleaned(part, hide) : undefined;
 }
 
+const FAILURE = /\b(?:errors?|fail(?:ed|ure|s)?)\b/i;
+const REFUSAL = /^false$|\b(?:invalid|denied|forbidden|unauthori[sz]ed|not|cannot|could)\b/i;
+const DONE = /\b(?:ok|done|success|successful|created|updated|deleted|removed|saved|added|accepted|queued)$/i;
+
 /** Whether a text that may be an answer tells of something that went wrong instead. */
 export function readsAsFailure(text: string): boolean {
-  const shown = text.slice(0, 2 * MAX_TEXT);
-  return (
-    /^false$|\b(?:errors?|fail(?:ed|ure|s)?|invalid|denied|forbidden|unauthori[sz]ed|not|cannot|could)\b/i.test(
-      shown,
-    ) ||
-    (/\D/.test(shown) && codeInText(shown) !== undefined)
-  );
+  const shown = text.slice(0, 2 * MAX_TEXT).replaceAll(/\b(?:no|without|0) (?:errors?|failures?)\b/gi, '');
+  if (FAILURE.test(shown) || (/\D/.test(shown) && codeInText(shown) !== undefined)) return true;
+  // `Created, books are not affected`: what it begins with is what became of it.
+  const [first = ''] = shown.split(/[.,;:!\n]/, 1);
+  return REFUSAL.test(DONE.test(first.trim()) ? first : shown);
 }
 
 /** Whether an object says nothing but a code, and perhaps what it means. */
@@ -58,7 +65,9 @@ function errorIn(value: unknown, fields: readonly string[], depth = 0): Part | u
   if (typeof value !== 'object' || value === null || Array.isArray(value) || depth > MAX_DEPTH) return undefined;
   const entries: [string, unknown][] = Object.entries(value);
   const isResource = entries.some(([name]) => fields.includes(name) && !CODE.test(name) && !TEXT.test(name));
-  if (!isResource && isOnlyError(entries)) return fromJson(value, false);
+  const isFailed = entries.some(([name, one]) => isFailedState(name, one)) || isOnlyError(entries);
+  const isDenied = entries.some(([name, one]) => deniesSuccess(name, one));
+  if (isDenied || (isFailed && !isResource)) return fromJson(value, false);
   const part = fromJson(Object.fromEntries(entries.filter(([name]) => ERROR.test(name))), true);
   if (part.code !== undefined || part.texts.length > 0) return part;
   if (isResource) return undefined;
@@ -67,8 +76,8 @@ function errorIn(value: unknown, fields: readonly string[], depth = 0): Part | u
 }
 
 /**
- * What a JSON answer with a good status says went wrong: `errors` or `error` with something in it, or a code with a text;
- * a bare string, a list of them, a code alone. Undefined where it reads as an answer.
+ * What a JSON answer with a good status says went wrong: `errors` or `error` with something in it, `success: false`, or a code
+ * with a text; a bare string, a list of them, a code alone. Undefined where it reads as an answer.
  * @param fields of what was asked for: an answer with one of them, other than a code or a text, is one
  */
 export function saidByJson(value: unknown, fields: readonly string[], hide: Hide): Said | undefined {
@@ -82,13 +91,23 @@ function isList(value: unknown): boolean {
 }
 
 /**
- * What an answer with a good status says went wrong where another type of answer was asked for, such as plain text or XML
- * in place of JSON: an error only if it holds a code. Broken JSON is broken, whatever it holds.
+ * What an answer with a good status says went wrong where another type of answer was asked for: XML in place of JSON if it
+ * tells of an error, plain text only if it holds a code. Broken JSON is broken, whatever it holds.
  */
 export function saidInOther(text: string, hide: Hide): Said | undefined {
-  if (/^\s*["[{]/.test(text)) return undefined;
+  if (/^\s*["[{]/.test(text) || isPage(text)) return undefined;
+  if (/^\s*</.test(text)) return saidInXml(text, hide, false);
   const said = saidIn(text, hide);
   return said.code === undefined ? undefined : said;
+}
+
+function saidInXml(text: string, hide: Hide, told: boolean): Said | undefined {
+  try {
+    return saidByElements(readXml(text), hide, told);
+  } catch (error) {
+    if (error instanceof CatchwordError) return undefined;
+    throw error;
+  }
 }
 
 /** As `saidByJson`, of a text that may be no JSON. */
@@ -102,18 +121,12 @@ export function saidInAnswer(text: string, fields: readonly string[], hide: Hide
 
 /**
  * What a body says of an error, in any of its layouts.
+ * @param told whether all that it says belongs to an error
  */
-export function saidIn(body: string, hide: Hide): Said {
+export function saidIn(body: string, hide: Hide, told = false): Said {
   const nothing = { code: undefined, text: '' };
   if (isPage(body)) return nothing;
-  if (/^\s*</.test(body)) {
-    try {
-      return saidByElements(readXml(body), hide) ?? nothing;
-    } catch (error) {
-      if (error instanceof CatchwordError) return nothing;
-      throw error;
-    }
-  }
+  if (/^\s*</.test(body)) return saidInXml(body, hide, told) ?? nothing;
   let value: unknown;
   try {
     value = JSON.parse(body);
@@ -122,7 +135,7 @@ export function saidIn(body: string, hide: Hide): Said {
     return cleaned({ texts: [[body]] }, hide);
   }
   // What stands alone is what `errors` holds elsewhere.
-  return cleaned(fromJson(value, typeof value !== 'object' || Array.isArray(value)), hide);
+  return cleaned(fromJson(value, told || typeof value !== 'object' || Array.isArray(value)), hide);
 }
 
 /** A page for people, such as a proxy's own. */
@@ -132,11 +145,10 @@ export function isPage(body: string): boolean {
 
 /**
  * What the body of a refusal says. Where it holds nothing that is known to tell of errors, all its fields do:
- * `{"title": ["can't be blank"]}`.
+ * `{"title": ["can't be blank"]}`, `<user><email>is taken</email></user>`.
  * @param body of an answer whose status is an error; an answer like any other would be taken for one
  */
 export function saidInRefusal(body: string, hide: Hide): Said {
   const said = saidIn(body, hide);
-  if (said.code !== undefined || said.text !== '' || !/^\s*\{/.test(body)) return said;
-  return cleaned(fromJson(JSON.parse(body), true), hide);
+  return said.code === undefined && said.text === '' ? saidIn(body, hide, true) : said;
 }

@@ -11,24 +11,26 @@ export interface Records {
   readonly records: readonly XmlElement[];
   /** Everything else, as it is nested: counts, errors, the root itself. */
   readonly others: readonly XmlElement[];
-  /** Whether the root was there. Bodies without it have been seen. */
-  readonly hasRoot: boolean;
+  /** The root without its records; none where it was left out, which has been seen. */
+  readonly roots: readonly XmlElement[];
 }
 
 /** Takes the elements called `names` out of the answer. What tells of an error is left whole. */
 export function recordsIn({ elements }: XmlAnswer, root: string, names: readonly string[]): Records {
   const records: XmlElement[] = [];
-  let hasRoot = false;
+  const roots: XmlElement[] = [];
   function without(element: XmlElement): XmlElement[] {
-    hasRoot ||= element.name === root;
     if (names.includes(element.name)) {
       records.push(element);
       return [];
     }
-    return [isErrorName(element) ? element : { ...element, children: element.children.flatMap(without) }];
+    if (isErrorName(element)) return [element];
+    const left = { ...element, children: element.children.flatMap(without) };
+    if (element.name === root) roots.push(left);
+    return [left];
   }
   const others = elements.flatMap(without);
-  return { records, others, hasRoot };
+  return { records, others, roots };
 }
 
 /** An attribute that is there and not empty. */

@@ -115,6 +115,25 @@ describe('credentials', () => {
     expect(await refused(['x', 'y', 'z'].map(byToken), fresh)).toMatchObject({ code: 'SERVICE_ERROR' });
   });
 
+  it('of one user under two keys are both answered for, a stale token among them', async () => {
+    const good = credential('r');
+    const stale = '<error code="601" message="stale" reference="r" guid="G-r"/>';
+    const other = credential('s');
+    const isGood = { ok: true, accessToken: 't-r' };
+    const isStale = { ok: false, code: 601 };
+    expect(await verified(['r', byToken('x'), 's'], inRoot(good, stale, other))).toMatchObject([isGood, isStale, {}]);
+    expect(await verified([byToken('x'), 'r', 's'], inRoot(stale, good, other))).toMatchObject([isStale, isGood, {}]);
+    const both: Submitted[] = [byToken('x'), { reference: 'r', accessToken: 'x' }];
+    expect(await verified(both, inRoot(good, good))).toMatchObject([isGood, isGood]);
+    // One for each of the three, but whose the second is nobody can tell.
+    const left = await refused(['r', byToken('x'), 's'], inRoot(good, good, other));
+    expect(left.message).toContain('the access token at position 2');
+  });
+
+  it('beside an empty list of errors are what they are', async () => {
+    expect(await verified(['a'], inRoot(credential('a'), '<errors></errors>'))).toMatchObject([{ ok: true }]);
+  });
+
   it('that carry an error are no success', async () => {
     const element = '<credential reference="a" access-token="old" code="601" message="no longer valid"/>';
     expect(await verified(['a'], inRoot(element))).toMatchObject([

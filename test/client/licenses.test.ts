@@ -92,9 +92,38 @@ describe('licenses', () => {
     ['<response><group><error code="469"/></group><licenses/></response>', { serviceCode: 469 }],
     ['<error>Something failed</error>', { code: 'SERVICE_ERROR', serviceCode: undefined }],
     ['{"errors":["Something failed"]}', { code: 'SERVICE_ERROR' }],
+    ['<licenses>601: The access token is no longer valid</licenses>', { code: 'SERVICE_TOKEN', serviceCode: 601 }],
+    ['<licenses><message>The access token is no longer valid (601)</message></licenses>', { serviceCode: 601 }],
+    ['<response><message>601: Access token expired</message><licenses/></response>', { serviceCode: 601 }],
+    ['<hash><message>601: Access token expired</message></hash>', { serviceCode: 601 }],
+    ['<licenses><failure>boom</failure></licenses>', { message: expect.stringContaining('failure: boom') as string }],
+    ['<licenses>Try later</licenses>', { message: expect.stringContaining('Try later') as string }],
+    ['<licenses status="error"/>', { code: 'SERVICE_ERROR' }],
+    ['<licenses><error/></licenses>', { code: 'SERVICE_ERROR' }],
+    ['<licenses><product sku="9780000000019" expiration="never"/></licenses>', { code: 'SERVICE_ERROR' }],
+    ['<licenses xmlns:l="u"><l:license sku="a" expiration="never"/></licenses>', { code: 'SERVICE_ERROR' }],
+    ['<licenses><License sku="a" expiration="never"/></licenses>', { code: 'SERVICE_ERROR' }],
+    ['<summary total_products="1"/><failure/>', { code: 'SERVICE_ERROR' }],
+    ['<errors/>', { code: 'SERVICE_ERROR' }],
   ])('%s inside a 200 is an error', async (body, expected) => {
     const { url } = await serve(() => body);
     expect(await failure(readLicenses(connectTo(url).caller, {}, NEVER))).toMatchObject({ ...expected, status: 200 });
+  });
+});
+
+describe('an answer without licenses', () => {
+  it.each([
+    '<licenses><errors/></licenses>',
+    '<licenses><summary distributable_products="0" total_products="0"/></licenses>',
+    '<response status="200"><licenses/></response>',
+    '<response><code>200</code><message>OK</message><data><licenses></licenses></data></response>',
+  ])('%s says that there are none', async (body) => {
+    expect((await answered(body)).licenses).toEqual([]);
+  });
+
+  it('is none where a license stands beside an empty list of errors', async () => {
+    const { licenses } = await answered('<licenses><errors type="array"/><license sku="a" status="error"/></licenses>');
+    expect(licenses).toMatchObject([{ sku: 'a', others: { status: 'error' } }]);
   });
 });
 

@@ -71,6 +71,7 @@ describe('packages', () => {
   it.each([
     ['application/json', '"deleted"'],
     ['text/plain', 'OK'],
+    ['text/plain', 'Created, books are not affected'],
     ['application/json', 'true'],
     ['text/html', ''],
   ])('4.5: what is answered to a write is not shown: %s %j is an answer', async (type, body) => {
@@ -88,10 +89,18 @@ describe('packages', () => {
     ['application/json', '{"code":470,"description":"no"}'],
     ['application/json', '{"deleted":'],
     ['text/html', '<html>OK</html>'],
+    ['application/json', '{"success":false,"message":"no permission"}'],
   ])('what reads as a failure is one: %s %s', async (type, body) => {
     const { client, asked } = await talk(() => ({ headers: { 'content-type': type }, body }));
     await failure(client.packages.delete('P-1'));
     expect(asked).toHaveLength(1);
+  });
+
+  it('an error in XML without a code is shown', async () => {
+    const body = '<error message="bad name"/>';
+    const { client } = await talk(() => ({ headers: { 'content-type': 'application/xml' }, body }));
+    const error = await failure(client.packages.update('P-1', {}));
+    expect(error).toMatchObject({ code: 'SERVICE_ERROR', message: expect.stringContaining('bad name') as string });
   });
 
   it('a package with a code and a description is no error', async () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { saidByJson, saidIn as saidInBody } from '../../src/client/said.ts';
+import { readsAsFailure, saidByJson, saidIn as saidInBody, saidInRefusal } from '../../src/client/said.ts';
 import type { Said } from '../../src/client/said-part.ts';
 import { hiding } from '../../src/client/secrets.ts';
 import { connectTo, failure, golden, hastyClock, NEVER, serve, TOKEN } from './connection.ts';
@@ -47,6 +47,65 @@ describe('what is said of an error', () => {
     ['<response><code>200</code><message>OK</message></response>', { code: undefined, text: '' }],
   ])('%s', (body, expected) => {
     expect(saidIn(body)).toEqual(expected);
+  });
+
+  it.each([
+    ['<user><email>is already taken</email></user>', 'email: is already taken'],
+    [
+      '<errors><email>is already taken</email><title>is empty</title></errors>',
+      'email: is already taken; title: is empty',
+    ],
+    ['<message>the email is already taken</message>', 'the email is already taken'],
+    ['<response><description>is taken</description></response>', 'is taken'],
+    ['<response><user><email>is taken</email></user></response>', 'user: email: is taken'],
+    ['{"success":false,"email":"is taken"}', 'email: is taken'],
+    [
+      '<user><reference>r</reference><access-token>a1b2c3d4e5</access-token></user>',
+      'reference: r; access-token: [secret]',
+    ],
+    ['{"access_token":"a1b2c3d4e5"}', 'access_token: [secret]'],
+    ['<user><access-token>is not valid</access-token></user>', 'access-token: is not valid'],
+  ])('in a refusal is all of it: %s', (body, text) => {
+    expect(saidInRefusal(body, hide)).toEqual({ code: undefined, text });
+  });
+
+  it('is a 601 where the access token is a part of its words', () => {
+    const said = saidInBody(
+      JSON.stringify(`601: ${TEXT}`),
+      hiding(() => ['tok']),
+    );
+    expect(said).toEqual({ code: 601, text: '601: The access [secret]en is no longer valid' });
+  });
+
+  it.each([
+    [{ success: false, message: 'no permission', sku: 'S' }, 'no permission'],
+    [{ success: 'false' }, ''],
+    [{ response: { success: false, reason: 'no' } }, 'no'],
+    [{ status: 'error', message: 'no' }, 'no'],
+  ])('is said by %j', (value, text) => {
+    expect(saidByJson(value, ['sku'], hide)).toEqual({ code: undefined, text });
+  });
+
+  it.each([
+    { success: true, message: 'Created' },
+    { sku: 'S', status: 'failed', description: 'A package' },
+    { sku: 'S', errors: [] },
+    { status: 'ok', message: 'Created' },
+  ])('is not said by %j', (value) => {
+    expect(saidByJson(value, ['sku'], hide)).toBeUndefined();
+  });
+
+  it.each([
+    ['Created, books are not affected', false],
+    ['Package created. It could not be simpler', false],
+    ['Updated without errors', false],
+    ['Deleted, but with an error', true],
+    ['Package could not be created', true],
+    ['Created: 601, the token is stale', true],
+    ['Package not found', true],
+    ['Not created', true],
+  ])('or is not, in a text: %s', (text, isFailure) => {
+    expect(readsAsFailure(text)).toBe(isFailure);
   });
 
   it('has 200 characters at most', () => {

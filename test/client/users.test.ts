@@ -83,6 +83,19 @@ describe('a user', () => {
     expect(await failure(readUser(connectTo(url).caller, '.xml', 'x', NEVER))).toMatchObject(expected);
   });
 
+  it('beside an empty list of errors is what it is', async () => {
+    const { created } = await creating(REFERENCE, '<user><guid>G</guid><access-token>t</access-token><errors/></user>');
+    expect(await created).toMatchObject({ guid: 'G', accessToken: 't' });
+  });
+
+  it('that cannot be is refused with each wrong field named', async () => {
+    const body = '<user><email>is already taken</email></user>';
+    const { created } = await creating(FULL, { status: 422, body });
+    const error = await failure(created);
+    expect(error).toMatchObject({ code: 'SERVICE_INVALID', status: 422 });
+    expect(error.message).toContain('email: is already taken');
+  });
+
   it('is read from an answer without the root', async () => {
     const { url } = await serve(() => '<guid>G</guid><reference>x</reference><role>pupil</role>');
     const user = await readUser(connectTo(url).caller, '.xml', 'x', NEVER);

@@ -70,27 +70,9 @@ function indexed(elements: readonly Element[], key: Key): Map<string, Element> {
   return index;
 }
 
-/** Whether an element says that it is about a submission at another place. */
-function isOfAnother(found: Element, submission: CredentialSubmission, places: ReadonlyMap<Key, ReadonlySet<string>>) {
-  return KEYS.some((key) => {
-    const value = found[key];
-    return value !== null && value !== submission[key] && places.get(key)?.has(value) === true;
-  });
-}
-
-/** An element that shares a key with one before it, and that one's place; an account may be answered more than once. */
-function doubles(elements: readonly Element[]): Map<number, number> {
-  const first = new Map(KEYS.map((key) => [key, new Map<string, number>()]));
-  const found = new Map<number, number>();
-  for (const [place, element] of elements.entries()) {
-    for (const key of KEYS) {
-      const value = element[key];
-      const before = value === null ? undefined : first.get(key)?.get(value);
-      if (before !== undefined) found.set(place, before);
-      else if (value !== null) first.get(key)?.set(value, place);
-    }
-  }
-  return found;
+/** Whether an element is about a submission by one of its keys. */
+function isAbout(found: Element, submission: CredentialSubmission): boolean {
+  return KEYS.some((key) => found[key] !== null && found[key] === submission[key]) && !contradicts(found, submission);
 }
 
 function isSame(one: CredentialSubmission | undefined, other: CredentialSubmission | undefined): boolean {
@@ -98,33 +80,55 @@ function isSame(one: CredentialSubmission | undefined, other: CredentialSubmissi
 }
 
 /**
- * Whether the elements can be taken one by one: as many as were submitted, none about another account, and none twice
- * unless it was submitted twice.
+ * What no submission was found for, without what comes again, or one account would be given the credential of another.
+ * Where there is an element for each submission, two for an account that was submitted twice are no repetition, nor is an
+ * error one of a credential: its user was submitted under two keys.
  */
-function isInOrder(elements: readonly Element[], submissions: readonly CredentialSubmission[]): boolean {
-  if (elements.length !== submissions.length) return false;
-  if ([...doubles(elements)].some(([place, before]) => !isSame(submissions[place], submissions[before]))) return false;
-  const places = new Map(KEYS.map((key) => [key, new Set(submissions.flatMap((one) => one[key] ?? []))]));
-  return submissions.every((submission, place) => {
-    const found = elements[place];
-    return found !== undefined && !contradicts(found, submission) && !isOfAnother(found, submission, places);
+function leftOver(
+  elements: readonly Element[],
+  submissions: readonly CredentialSubmission[],
+  taken: ReadonlySet<Element | undefined>,
+): Element[] {
+  const isComplete = elements.length === submissions.length;
+  const first = new Map<string, number>();
+  const isError = (place: number): boolean => elements[place]?.element.name === 'error';
+  function isAgain(one: Element, place: number): boolean {
+    return KEYS.some((key) => {
+      const before = one[key] === null ? undefined : first.get(`${key} ${one[key]}`);
+      if (before === undefined) return false;
+      const isOwn = isSame(submissions[place], submissions[before]) || (isError(place) && !isError(before));
+      return !(isComplete && isOwn);
+    });
+  }
+  function note(one: Element, place: number): void {
+    for (const key of KEYS) {
+      const name = `${key} ${one[key]}`;
+      if (one[key] !== null && !first.has(name)) first.set(name, place);
+    }
+  }
+  for (const [place, one] of elements.entries()) if (taken.has(one)) note(one, place);
+  return elements.filter((one, place) => {
+    const isLeft = !taken.has(one) && !isAgain(one, place);
+    note(one, place);
+    return isLeft;
   });
 }
 
 /**
- * Finds each submission's element by its keys; what is left on both sides is taken in order, if it is as many. What comes
- * again is never left, or one account would be given the credential of another.
+ * The element of each submission: the one at its place where there are as many and its keys say so, or the first that its
+ * keys lead to. What is left on both sides is taken in order, if it is as many.
  */
-function byKeys(elements: readonly Element[], submissions: readonly CredentialSubmission[]): (Element | undefined)[] {
+function matched(elements: readonly Element[], submissions: readonly CredentialSubmission[]): (Element | undefined)[] {
+  const isComplete = elements.length === submissions.length;
   const indexes = KEYS.map((key) => [key, indexed(elements, key)] as const);
-  const found = submissions.map((submission) =>
-    indexes
+  const found = submissions.map((submission, place) => {
+    const there = isComplete ? elements[place] : undefined;
+    if (there !== undefined && isAbout(there, submission)) return there;
+    return indexes
       .map(([key, index]) => index.get(submission[key] ?? ''))
-      .find((element) => element !== undefined && !contradicts(element, submission)),
-  );
-  const taken = new Set(found);
-  const again = doubles(elements);
-  const left = elements.filter((element, place) => !taken.has(element) && !again.has(place));
+      .find((element) => element !== undefined && !contradicts(element, submission));
+  });
+  const left = leftOver(elements, submissions, new Set(found));
   const open = submissions.flatMap((submission, place) => (found[place] === undefined ? [{ submission, place }] : []));
   if (open.length !== left.length) return found;
   for (const [index, { submission, place }] of open.entries()) {
@@ -166,13 +170,12 @@ export function credentialResults(
   firstPosition: number,
   origin: string,
 ): CredentialResult[] {
-  const { records, others, hasRoot } = recordsIn(answer, 'credentials', ['credential', 'error']);
+  const { records, others, roots } = recordsIn(answer, 'credentials', ['credential', 'error']);
   const elements = records.map(elementFrom);
   const error = requestError(elements, others, submissions.length, answer, origin);
   if (error !== undefined) throw error;
-  if (!hasRoot && elements.length === 0) throw unexpected('credentials', answer, origin);
-  const inOrder = isInOrder(elements, submissions);
-  const found = inOrder ? elements : byKeys(elements, submissions);
+  if (roots.length === 0 && elements.length === 0) throw unexpected('credentials', answer, origin);
+  const found = matched(elements, submissions);
   return submissions.map((submission, index) => {
     const element = found[index];
     if (element !== undefined) return resultOf(element, submission, answer.hide);

@@ -1,8 +1,12 @@
 import { parse } from 'isbn3';
+import type { CatchwordError } from '../../errors.ts';
 import type { XmlElement } from '../../xml/read.ts';
 import type { XmlAnswer } from '../answer.ts';
 import type { Caller } from '../caller.ts';
-import { attribute, errorIn, otherAttributes, recordsIn, unexpected } from '../xml-answer.ts';
+import { serviceError } from '../refusal.ts';
+import { saidByElements } from '../said.ts';
+import { WRAPPER } from '../said-part.ts';
+import { attribute, errorIn, otherAttributes, type Records, recordsIn, unexpected } from '../xml-answer.ts';
 import { checkLicenseQuery } from './license-query.ts';
 
 /** A license that a user holds (interface, section 2.3). What the service leaves out or leaves empty is null. */
@@ -97,14 +101,27 @@ function countIn(elements: readonly XmlElement[], name: string): number | undefi
   return undefined;
 }
 
+/** Whether an element holds nothing that could be why there are no licenses. */
+function isSilent({ name, text, children }: XmlElement): boolean {
+  return (/^(?:licenses|summary|errors)$/.test(name) || WRAPPER.test(name)) && text === '' && children.every(isSilent);
+}
+
+/** The error where no license was found and something else was: taken for "not licensed", it would sell a title twice. */
+function whyNone({ others, roots }: Records, answer: XmlAnswer, origin: string): CatchwordError | undefined {
+  const said = saidByElements(others, answer.hide, true);
+  if (said?.code === undefined && (roots.length > 0 ? roots : others).every(isSilent)) return undefined;
+  return said === undefined ? unexpected('licenses', answer, origin) : serviceError(said, answer.status, origin);
+}
+
 function licensesFrom(answer: XmlAnswer, origin: string): Licenses {
-  const { records, others, hasRoot } = recordsIn(answer, 'licenses', ['license']);
-  const error = errorIn(others, answer, origin);
+  const found = recordsIn(answer, 'licenses', ['license']);
+  const { records, others, roots } = found;
+  const error = errorIn(others, answer, origin) ?? (records.length === 0 ? whyNone(found, answer, origin) : undefined);
   if (error !== undefined) throw error;
   const distributable = countIn(others, 'distributable_products');
   const total = countIn(others, 'total_products');
   // Nothing at all does not say that nothing is licensed.
-  if (!hasRoot && records.length === 0 && total === undefined) throw unexpected('licenses', answer, origin);
+  if (roots.length === 0 && records.length === 0 && total === undefined) throw unexpected('licenses', answer, origin);
   return {
     licenses: records.map(licenseFrom),
     ...(distributable !== undefined && { distributable }),
