@@ -13,7 +13,7 @@ import type { Transport, TransportRequest } from './transport.ts';
 export interface Call
   extends Pick<
     TransportRequest,
-    'method' | 'path' | 'query' | 'body' | 'token' | 'signal' | 'accepted' | 'secrets' | 'identified'
+    'method' | 'path' | 'query' | 'body' | 'token' | 'signal' | 'accepted' | 'secrets' | 'identified' | 'fields'
   > {
   /** Whether asking twice does no more than asking once, so that it may be asked again after a failure half-way. */
   readonly repeatable: boolean;
@@ -22,8 +22,6 @@ export interface Call
    * unless they read as a failure. Of JSON operations; default: they are errors.
    */
   readonly freeform?: boolean | undefined;
-  /** Fields of what is asked for; an answer that has one is no error for having a code and a text as well. */
-  readonly fields?: readonly string[] | undefined;
 }
 
 /**

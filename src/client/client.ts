@@ -6,7 +6,7 @@ import { readProduct, readProducts } from './operations/products.ts';
 import { serviceError } from './refusal.ts';
 import { saidInAnswer } from './said.ts';
 import { withToken } from './token.ts';
-import type { Transport } from './transport.ts';
+import { CATALOG_FIELDS, type Transport } from './transport.ts';
 
 /**
  * The service's catalog. One call is one request, and one or two more where another access token was needed; whoever calls decides
@@ -28,7 +28,7 @@ const MAX_ERROR = 2_048;
 /** A 601 may come with any status (interface, section 7), a good one among them. */
 function refuseToken(text: string, { origin, hiding }: Transport): void {
   if (!text.includes('601')) return;
-  const said = saidInAnswer(text, ['items', 'vbid'], hiding());
+  const said = saidInAnswer(text, CATALOG_FIELDS, hiding());
   if (said?.code === 601) throw serviceError(said, 200, origin);
 }
 

@@ -14,7 +14,7 @@ import {
   readBytes,
 } from './body.ts';
 import { type Refused, refusal, serviceError } from './refusal.ts';
-import { saidInOther } from './said.ts';
+import { saidInAnswer } from './said.ts';
 import { type Hide, hiding } from './secrets.ts';
 
 export interface TransportOptions {
@@ -66,6 +66,8 @@ export interface TransportRequest {
   readonly secrets?: readonly string[] | undefined;
   /** Whether the path ends in an identifier, so that a 404 without a word says that there is no such thing. */
   readonly identified?: boolean | undefined;
+  /** Fields of what is asked for; an answer that has one is no error for having a code and a text as well. */
+  readonly fields?: readonly string[] | undefined;
 }
 
 export interface Transport {
@@ -92,6 +94,9 @@ export interface Transport {
 const MAX_EXPLANATION = 2 ** 20;
 
 const JSON_TYPE = 'application/json';
+
+/** Fields of a page of the catalog, and of a product. */
+export const CATALOG_FIELDS: readonly string[] = ['items', 'vbid'];
 
 /** Certificates do not get better by asking again. */
 const CERTIFICATE = /CERT|SELF_SIGNED|UNABLE_TO_VERIFY|ERR_TLS/;
@@ -163,6 +168,7 @@ export function createTransport(options: TransportOptions): Transport {
     readonly kind: Refused['kind'];
     readonly secrets?: readonly string[] | undefined;
     readonly identified: boolean;
+    readonly fields: readonly string[];
   }
 
   async function refused(exchange: Exchange, status: number, headers: Headers, bytes: Buffer): Promise<CatchwordError> {
@@ -185,8 +191,11 @@ export function createTransport(options: TransportOptions): Transport {
     } catch (error) {
       if (!(error instanceof CatchwordError) || error.code !== 'SOURCE_NOT_SERVICE') throw error;
       const text = await decodedText(bytes, headers, exchange.limits);
-      const said = text.length > MAX_EXPLANATION ? undefined : saidInOther(text, hidingAll(exchange.secrets));
-      throw said === undefined ? error : serviceError(said, status, base.origin);
+      if (text.length > MAX_EXPLANATION) throw error;
+      const said = saidInAnswer(text, exchange.fields, hidingAll(exchange.secrets));
+      // Of the catalog, a text alone may be a proxy's, which is gone when it is asked again.
+      const isError = said !== undefined && (said.code !== undefined || exchange.kind !== 'catalog');
+      throw isError ? serviceError(said, status, base.origin) : error;
     }
   }
 
@@ -245,12 +254,14 @@ export function createTransport(options: TransportOptions): Transport {
     get: (path, query, signal, accepted = []) =>
       withinTime(path, query, signal, {
         ...{ method: 'GET', accepted, limits, types: JSON_ANSWER, kind: 'catalog', identified: false },
+        fields: CATALOG_FIELDS,
         headers: { ...ofCatalog, ...common, ...tokenHeader() },
       }),
     send: ({ method, path, query, body, contentType, accept = JSON_TYPE, token, signal, ...asked }) =>
       withinTime(path, query, signal, {
         ...{ method, body, types: ANY_ANSWER, kind: method === 'GET' ? 'read' : 'write', secrets: asked.secrets },
         ...{ accepted: asked.accepted ?? [], identified: asked.identified ?? false },
+        fields: asked.fields ?? [],
         limits: asked.limits ?? limits,
         headers: {
           ...{ accept, ...common },

@@ -1,8 +1,11 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { createCatalogClient } from '../../src/client/client.ts';
 import { createCatalog } from '../../src/client/operations/catalog.ts';
 import { readLicenses } from '../../src/client/operations/licenses.ts';
 import { postReset } from '../../src/client/operations/users.ts';
-import { connectTo, failure, NEVER, type Reply, serve } from './connection.ts';
+import { systemClock } from '../../src/clock.ts';
+import { loadConfig, requireSource } from '../../src/config.ts';
+import { connectTo, failure, KEY, NEVER, type Reply, serve, TOKEN } from './connection.ts';
 
 const TEXT = 'The access token is no longer valid';
 const LAYOUTS = [
@@ -33,6 +36,15 @@ function products(url: string) {
   return createCatalog(connectTo(url).caller, { ...settings, ...more });
 }
 
+/** The copy's own reader. */
+function readPage(url: string) {
+  const given = { CATCHWORD_BASE_URL: url, CATCHWORD_API_KEY: KEY, CATCHWORD_ACCESS_TOKEN: TOKEN };
+  const client = createCatalogClient(requireSource(loadConfig(given)), systemClock);
+  onTestFinished(() => client.close());
+  const window = { page: 1, perPage: 1000 };
+  return client.read({ mirror: '', runId: 0, pass: 0, window, from: null, maxAttempts: 1 }, NEVER);
+}
+
 async function operations(reply: Reply) {
   const { url } = await serve(() => reply);
   return {
@@ -60,12 +72,42 @@ describe('a token that is no longer valid', () => {
     }
   });
 
+  it.each([401, 403, 422])('is known with status %i in XML that names no error', async (status) => {
+    for (const body of [
+      `<message>601: ${TEXT}</message>`,
+      `<response><message>601: ${TEXT}</message></response>`,
+      `<response>601: ${TEXT}</response>`,
+    ]) {
+      for (const [name, ask] of Object.entries(await operations({ status, body }))) {
+        expect(await failure(ask()), `${name} ${body}`).toMatchObject({ code: 'SERVICE_TOKEN', serviceCode: 601 });
+      }
+    }
+  });
+
+  it.each(['text/plain', 'text/html', 'application/octet-stream'])('is known in JSON called %s', async (type) => {
+    const headers = { 'content-type': type };
+    for (const body of [`{"errors":["601: ${TEXT}"]}`, `"601: ${TEXT}"`, '{"error":{"code":601}}']) {
+      const { url } = await serve(() => ({ body, headers }));
+      const asked = { ...(await operations({ body, headers })), sync: () => readPage(url) };
+      for (const [name, ask] of Object.entries(asked)) {
+        expect(await failure(ask()), `${name} ${body}`).toMatchObject({ code: 'SERVICE_TOKEN', serviceCode: 601 });
+      }
+    }
+    const body = '{"errors":["busy"]}';
+    const { url } = await serve(() => ({ body, headers }));
+    expect(await failure(readPage(url))).toMatchObject({ code: 'SOURCE_NOT_SERVICE', retryable: true });
+    const { licenses } = await operations({ body, headers });
+    expect((await failure(licenses())).message).toContain('busy');
+  });
+
   it('is none where a title, a license or a number of items looks like it', async () => {
     const item = { vbid: 'x1', title: '601: The access token is no longer valid', code: '601', description: 'token' };
     const page = JSON.stringify({ num_items: 601, page: 1, per_page: 1000, total_pages: 1, items: [item] });
     expect((await (await operations({ body: page })).page()).value).toMatchObject({ products: [{ vbid: 'x1' }] });
     const lookup = JSON.stringify({ ...item, status: 'token 601', kind: 'book' });
     expect(await (await operations({ body: lookup })).product()).toMatchObject({ vbid: 'x1' });
+    const stateful = JSON.stringify({ vbid: 'x1', status: '601', message: 'token' });
+    expect(await (await operations({ body: stateful })).product()).toMatchObject({ vbid: 'x1' });
     const broken = page.slice(0, -20);
     expect(await failure((await operations({ body: broken })).page())).toMatchObject({ code: 'SOURCE_BODY' });
     const license = '<license name="601: The access token" code-use="601" status="601" sku="a"/>';

@@ -6,6 +6,7 @@ import { parseIsoTime } from '../../iso-time.ts';
 import { optionsOf } from '../call-options.ts';
 import type { Caller } from '../caller.ts';
 import { pathPart } from '../path-part.ts';
+import { CATALOG_FIELDS } from '../transport.ts';
 import type { CallOptions } from '../v4-call.ts';
 import { detailQuery, type ProductSettings, sourceDate, windowQuery } from './products.ts';
 
@@ -47,6 +48,7 @@ export interface Catalog {
   product(vbid: string, options?: CatalogOptions): Promise<Product | undefined>;
 }
 
+const OPTIONS = ['includeDetails', 'currency'] as const;
 const PATH = '/v4/products';
 const MAX_PER_PAGE = 1_000;
 
@@ -92,7 +94,8 @@ export function createCatalog(caller: Caller, defaults: CatalogSettings): Catalo
   }
 
   function get(path: string, query: URLSearchParams, signal: AbortSignal, identified: boolean) {
-    return caller.json({ method: 'GET', path, query, signal, token: true, repeatable: true, identified });
+    const how = { token: true, repeatable: true, fields: CATALOG_FIELDS };
+    return caller.json({ method: 'GET', path, query, signal, identified, ...how });
   }
 
   async function readPage(
@@ -110,7 +113,7 @@ export function createCatalog(caller: Caller, defaults: CatalogSettings): Catalo
 
   return {
     products: async function* (given) {
-      const { signal, ...options } = optionsOf(given);
+      const { signal, ...options } = optionsOf(given, [...OPTIONS, 'from', 'until', 'perPage']);
       const range = { from: timeOf('from', options.from), until: timeOf('until', options.until) };
       const perPage = pageSize(options.perPage);
       const settings = settingsFor(options);
@@ -122,7 +125,7 @@ export function createCatalog(caller: Caller, defaults: CatalogSettings): Catalo
       }
     },
     product: async (vbid, given) => {
-      const { signal, ...options } = optionsOf(given);
+      const { signal, ...options } = optionsOf(given, OPTIONS);
       const settings = settingsFor(options);
       const path = settings.lookupPath.replace(':vbid', () => pathPart('vbid', vbid));
       try {
