@@ -30,7 +30,7 @@ export function unusable(path: string, what: string, cause: unknown): CatchwordE
   });
 }
 
-function refused(path: string, what: string): CatchwordError {
+export function refused(path: string, what: string): CatchwordError {
   return new CatchwordError('CONFIG_INVALID', `CATCHWORD_TOKEN_STORE: ${path} ${what}`, {
     hint: 'It is left as it is. Name a file of its own for the token; it need not exist.',
   });

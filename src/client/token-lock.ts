@@ -1,15 +1,17 @@
 import { randomUUID } from 'node:crypto';
-import { readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { readFile, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import type { Clock } from '../clock.ts';
 
 /*
  * A lock file between processes, on one machine or on a file system that several share. It names its holder, so that one
- * whose holder was killed is taken over at once.
+ * whose holder was killed is taken over at once. Of a holder that cannot be looked for, or whose process id somebody else
+ * has by now, its age tells: a holder keeps it young for as long as it works.
  */
 
-/** A reset takes a few requests; a holder that cannot be looked for and holds the lock longer has died. */
-const LOCK_MAX_AGE_MS = 180_000;
+const RENEW_MS = 60_000;
+/** For safety: whoever did not renew it three times over has died. */
+const LOCK_MAX_AGE_MS = 3 * RENEW_MS;
 const LOOK_AGAIN_MS = 200;
 
 /** Null where it was released meanwhile. */
@@ -88,6 +90,14 @@ async function clear(lock: string, clock: Clock): Promise<boolean> {
   }
 }
 
+/** A lock that somebody else took over is left alone. */
+async function renew(lock: string, mine: string): Promise<void> {
+  const now = new Date();
+  const content = await readFile(lock, 'utf8').catch(() => null);
+  // Where it cannot be renewed, it is taken over in the end.
+  if (content === mine) await utimes(lock, now, now).catch(() => {});
+}
+
 /** What cannot be released is abandoned to those who look at its age. */
 async function release(lock: string, mine: string): Promise<void> {
   const content = await readFile(lock, 'utf8').catch(() => null);
@@ -95,7 +105,7 @@ async function release(lock: string, mine: string): Promise<void> {
 }
 
 /**
- * Waits for the lock, however long its holder lives, or until `signal` aborts.
+ * Waits for the lock, however long its holder works, or until `signal` aborts. It is held until it is released.
  * @param lock path of the lock file
  * @returns what releases it; a lock that somebody else took over is left alone. Never rejects.
  * @throws what the file system throws; the signal's reason
@@ -109,5 +119,10 @@ export async function acquireLock(lock: string, clock: Clock, signal: AbortSigna
     const isFree = found === null || (isAbandoned(found, clock) && (await clear(lock, clock)));
     if (!isFree) await clock.sleep(LOOK_AGAIN_MS, signal);
   }
-  return () => release(lock, mine);
+  // Not the clock's: the age of a file is by the machine's own time.
+  const renewal = setInterval(() => void renew(lock, mine), RENEW_MS).unref();
+  return async () => {
+    clearInterval(renewal);
+    await release(lock, mine);
+  };
 }

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import { accessSync, constants } from 'node:fs';
-import { dirname } from 'node:path';
+import { dirname, sep } from 'node:path';
 import type { Clock } from '../clock.ts';
 import { givenUp } from './abort.ts';
-import { readTokenFile, targetOf, unusable, writeTokenFile } from './token-file.ts';
+import { readTokenFile, refused, targetOf, unusable, writeTokenFile } from './token-file.ts';
 import { acquireLock } from './token-lock.ts';
 
 /** Where a token outlives the process: a file for this user alone, see token-file.ts. */
@@ -40,6 +40,7 @@ function hashOf({ origin, apiKey, reference }: TokenOwner): string {
 }
 
 function usableFile(path: string): string {
+  if (path === '' || path.endsWith('/') || path.endsWith(sep)) throw refused(path, 'names no file');
   try {
     const file = targetOf(path);
     accessSync(dirname(file), constants.W_OK);
@@ -52,7 +53,7 @@ function usableFile(path: string): string {
 /**
  * @param path of the file; its directory must exist. A symbolic link stays, and what it leads to is replaced
  * @param owner whose token is kept and read
- * @throws CatchwordError CONFIG_INVALID where its directory cannot be written to, or where there is a file that holds
+ * @throws CatchwordError CONFIG_INVALID where it names no file, where its directory cannot be written to, or where there is a file that holds
  *   something else
  */
 export function openTokenStore(path: string, owner: TokenOwner, clock: Clock): TokenStore {

@@ -8,13 +8,14 @@ import {
   readdirSync,
   readFileSync,
   readlinkSync,
+  statSync,
   symlinkSync,
   utimesSync,
   writeFileSync,
 } from 'node:fs';
 import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { openTokenStore, type TokenOwner } from '../../src/client/token-store.ts';
 import { type Clock, systemClock } from '../../src/clock.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
@@ -94,6 +95,13 @@ describe('the file of a token', () => {
     },
   );
 
+  it.each(['', `${tmpdir()}/not-there/`])(
+    'that is named by no file name is refused before it is needed: %j',
+    (path) => {
+      expect(() => openTokenStore(path, OWNER, systemClock)).toThrow(REFUSED);
+    },
+  );
+
   it.each(['/dev/null', tmpdir()])('that is no regular file is refused: %s', (path) => {
     expect(() => openTokenStore(path, OWNER, systemClock)).toThrow(REFUSED);
   });
@@ -162,7 +170,7 @@ describe('the lock of a token', () => {
   });
 
   it.each([
-    ['lives', `${hostname()} ${process.pid} x`],
+    ['seems to live', `${hostname()} ${process.pid} x`],
     ['is on another machine', 'elsewhere.example 1 x'],
     ['is not named yet', ''],
   ])('is waited for where its holder %s, and taken over in the end', async (_name, content) => {
@@ -177,6 +185,24 @@ describe('the lock of a token', () => {
     };
     await openTokenStore(path, OWNER, { ...systemClock, now: () => now, sleep }).alone(async () => {}, NEVER);
     expect(now - Date.now()).toBeGreaterThan(150_000);
+  });
+
+  it('is kept young by its holder, however long that works, and no longer', async () => {
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+    onTestFinished(() => {
+      vi.useRealTimers();
+    });
+    const path = pathOf();
+    await openTokenStore(path, OWNER, IMPATIENT).alone(async () => {
+      for (let minute = 1; minute <= 5; minute++) {
+        utimesSync(`${path}.lock`, 0, 0);
+        vi.advanceTimersByTime(60_000);
+        await vi.waitFor(() => expect(Date.now() - statSync(`${path}.lock`).mtimeMs).toBeLessThan(60_000));
+      }
+      const other = openTokenStore(path, OWNER, IMPATIENT).alone(async () => {}, NEVER);
+      await expect(other).rejects.toMatchObject({ cause: { message: 'it waits' } });
+    }, NEVER);
+    expect(vi.getTimerCount()).toBe(0);
   });
 
   it('that is abandoned goes to one of those who wait for it at a time', async () => {
