@@ -5,21 +5,27 @@ import type { Envelope, Page, RejectedItem, Window } from './page.ts';
 import { type Product, productOf } from './product.ts';
 
 /** Services write numbers as text here and there. */
-const total = z.union([
-  z.int().min(0),
-  z
-    .string()
-    .regex(/^\d{1,15}$/)
-    .transform(Number),
-]);
+const total = z.union(
+  [
+    z.int().min(0),
+    z
+      .string()
+      .regex(/^\d{1,15}$/)
+      .transform(Number),
+  ],
+  'a whole number of 0 or more is needed',
+);
 
-const ENVELOPE = z.looseObject({
-  num_items: total,
-  page: total,
-  per_page: total,
-  total_pages: total,
-  items: z.array(z.unknown()),
-});
+const ENVELOPE = z.looseObject(
+  {
+    num_items: total,
+    page: total,
+    per_page: total,
+    total_pages: total,
+    items: z.array(z.unknown(), 'an array is needed'),
+  },
+  'an object is needed',
+);
 
 const VBID = z
   .union([z.string(), z.number().transform(String)], 'a text is needed')

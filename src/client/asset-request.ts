@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { day, decimal, flag, httpUrl, name, only, text, texts, whole } from './field-types.ts';
-import { inputError } from './input-error.ts';
+import { inputError, PARSING } from './input-error.ts';
 
 /*
  * The request fields of an asset (interface, section 2.1, with the limits of section 8). Nothing is sent that does not fit:
@@ -195,7 +195,7 @@ export const STRUCTURED_FIELDS: ReadonlySet<string> = new Set([
  */
 export function checkAsset(fields: unknown, { create, allowInternal = false }: AssetRules): AssetBody {
   const schema = allowInternal ? (create ? ALL_TO_CREATE : ALL) : create ? NO_INTERNAL_TO_CREATE : NO_INTERNAL;
-  const parsed = schema.safeParse(fields, { reportInput: true });
+  const parsed = schema.safeParse(fields, PARSING);
   if (parsed.success) return parsed.data;
   throw inputError('the asset', parsed.error.issues, KNOWN);
 }

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { OPTIONS, type SourceConfig } from '../config.ts';
 import { only } from './field-types.ts';
-import { inputError } from './input-error.ts';
+import { inputError, PARSING } from './input-error.ts';
 import { inOptionNames } from './option-names.ts';
 
 /** What a client needs to know. The same rows of the option table that commands read from the environment. */
@@ -75,7 +75,7 @@ const SCHEMA = only(SHAPE);
 
 /** @throws CatchwordError USAGE naming every wrong option; the value of a secret is not repeated */
 export function checkOptions(options: ClientOptions): ClientSettings {
-  const parsed = SCHEMA.safeParse(options, { reportInput: true });
+  const parsed = SCHEMA.safeParse(options, PARSING);
   if (!parsed.success) {
     throw inOptionNames(inputError('createClient', parsed.error.issues, { '': Object.keys(SHAPE) }));
   }

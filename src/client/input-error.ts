@@ -6,6 +6,13 @@ import { nearestName } from './nearest-name.ts';
 /** Names that may stand at a place; places are written without indices: '' for the top, `prices`, `sales_rights`. */
 export type KnownNames = Readonly<Record<string, readonly string[]>>;
 
+/** How what a caller gave is parsed: with our words where a schema has none of its own. */
+export const PARSING = {
+  reportInput: true,
+  error: ({ code, expected }: z.core.$ZodRawIssue): string | undefined =>
+    code === 'invalid_type' && expected === 'string' ? 'a text is needed' : undefined,
+};
+
 const MAX_SHOWN = 40;
 /** One line a person can still read. */
 const MAX_ISSUES = 20;
@@ -61,7 +68,7 @@ function suggestions(issues: readonly z.core.$ZodIssue[], known: KnownNames): st
  * Everything that is wrong with what the caller gave, in one error: each field by its path, what is wrong with it, and
  * what is allowed; for names that do not exist the hint has the nearest that does.
  * @param what what was given, such as `the asset`
- * @param issues of a parse with `reportInput`
+ * @param issues of a parse with `PARSING`
  */
 export function inputError(what: string, issues: readonly z.core.$ZodIssue[], known: KnownNames = {}): CatchwordError {
   const listed = issues.slice(0, MAX_ISSUES).map(wrong).join('; ');

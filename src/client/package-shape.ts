@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { name, text, whole } from './field-types.ts';
-import { inputError } from './input-error.ts';
+import { inputError, PARSING } from './input-error.ts';
 import { decimalOf, listOf, objectOf, textOf, textsOf, wholeOf } from './lenient.ts';
 
 /*
@@ -42,7 +42,7 @@ export type PackageFields = z.input<typeof REQUEST>;
  * @throws CatchwordError USAGE naming every wrong field by its path
  */
 export function checkPackage(fields: unknown): z.output<typeof REQUEST> {
-  const parsed = REQUEST.safeParse(fields, { reportInput: true });
+  const parsed = REQUEST.safeParse(fields, PARSING);
   if (parsed.success) return parsed.data;
   throw inputError('the package', parsed.error.issues);
 }

@@ -1,6 +1,6 @@
 import { type Clock, systemClock } from '../clock.ts';
 import { CatchwordError } from '../errors.ts';
-import { optionsOf } from './call-options.ts';
+import { optionsOf, requireNames } from './call-options.ts';
 import { type ClientOptions, type ClientSettings, checkOptions } from './client-options.ts';
 import { type Connection, connect } from './connect.ts';
 import { type Assets, createAssets } from './operations/assets.ts';
@@ -82,7 +82,10 @@ export function clientOf(settings: ClientSettings, clock: Clock): Client {
     books: createBooks(caller, settings.booksPath),
     packages: createPackages(caller, settings.packagesPath),
     licenses: {
-      read: async (query = {}, options) => await readLicenses(caller, query, signalOf(options)),
+      read: async (query = {}, options) => {
+        requireNames('the query of licenses', query, ['sku', 'type']);
+        return await readLicenses(caller, query, signalOf(options));
+      },
       owns: async (sku, options) => {
         // Without a title, the answer would be about the whole account.
         pathPart('sku', sku);

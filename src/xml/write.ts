@@ -17,6 +17,11 @@ const ESCAPES: Readonly<Record<string, string>> = {
   ...{ '\t': '&#9;', '\n': '&#10;', '\r': '&#13;' },
 };
 
+/** Whether an element or an attribute may be called so. */
+export function isName(name: string): boolean {
+  return NAME.test(name);
+}
+
 /** Whether XML can hold a text, however it is written. */
 export function isWritable(text: string): boolean {
   return !UNWRITABLE.test(text);
@@ -30,11 +35,11 @@ function escaped(where: string, text: string): string {
 }
 
 function write({ name, attributes = {}, content = [] }: XmlTree): string {
-  if (!NAME.test(name)) throw new CatchwordError('USAGE', `${JSON.stringify(name)} is no name of an XML element`);
+  if (!isName(name)) throw new CatchwordError('USAGE', `${JSON.stringify(name)} is no name of an XML element`);
   let tag = `<${name}`;
   for (const [key, value] of Object.entries(attributes)) {
     if (value === undefined) continue;
-    if (!NAME.test(key)) throw new CatchwordError('USAGE', `${JSON.stringify(key)} is no name of an XML attribute`);
+    if (!isName(key)) throw new CatchwordError('USAGE', `${JSON.stringify(key)} is no name of an XML attribute`);
     tag += ` ${key}="${escaped(`${name} ${key}`, value)}"`;
   }
   const inner = typeof content === 'string' ? escaped(name, content) : content.map(write).join('');

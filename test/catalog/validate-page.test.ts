@@ -92,7 +92,8 @@ describe('a page', () => {
 
   it.each([
     ['no JSON', '{"items":[', /not JSON/],
-    ['no envelope', '[]', /no catalog envelope/],
+    ['no envelope', '[]', /no catalog envelope: body: an object is needed/],
+    ['no number of items', '{"num_items":"x"}', /: num_items: a whole number of 0 or more is needed/],
     ['no items', pageText(undefined), /items/],
     ['a negative total', pageText([], { num_items: -1 }), /num_items/],
     ['another page', pageText([], { page: 2 }), /asked for page 1, got page 2/],

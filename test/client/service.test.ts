@@ -32,6 +32,12 @@ describe('createClient', () => {
     expect(error.hint).toContain('baseUrl');
   });
 
+  it.each([{}, { apiKey: 5, baseUrl: 5, tokenStore: 5 }])('says what is needed, in its own words: %j', (options) => {
+    const { message } = refusal(options);
+    expect(message.match(/a text is needed/g)).toHaveLength('apiKey' in options ? 3 : 2);
+    expect(message).not.toContain('Invalid input');
+  });
+
   it.each([
     [{ baseUrl: 'ftp://a.example' }, 'http'],
     [{ baseUrl: 'http://user:hidden@a.example' }, 'use apiKey'],

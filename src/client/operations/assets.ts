@@ -54,7 +54,7 @@ export function createAssets(caller: Caller): Assets {
     fields: AssetFields,
     options: PutAssetOptions | undefined,
   ): Promise<WrittenAsset> {
-    const { allowInternal = false, create = vbid === null, signal } = optionsOf(options);
+    const { allowInternal = false, create = vbid === null, signal } = optionsOf(options, ['allowInternal', 'create']);
     const path = vbid === null ? '/v4/assets' : `/v4/assets/${pathPart('vbid', vbid)}`;
     const body = checkAsset(fields, { create, allowInternal });
     const { value } = await callV4(caller, {
@@ -67,9 +67,10 @@ export function createAssets(caller: Caller): Assets {
     return writtenAsset(value, vbid, caller.origin);
   }
 
+  const own = (options: AssetOptions | undefined) => optionsOf(options, ['allowInternal']);
   return {
     put,
-    create: async (fields, options) => await put(null, fields, { ...optionsOf(options), create: true }),
-    update: async (vbid, fields, options) => await put(vbid, fields, { ...optionsOf(options), create: false }),
+    create: async (fields, options) => await put(null, fields, { ...own(options), create: true }),
+    update: async (vbid, fields, options) => await put(vbid, fields, { ...own(options), create: false }),
   };
 }

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { name } from '../field-types.ts';
-import { inputError } from '../input-error.ts';
+import { inputError, PARSING } from '../input-error.ts';
 
 const QUERY = z.object(
   {
@@ -15,7 +15,7 @@ const QUERY = z.object(
  * @throws CatchwordError USAGE
  */
 export function checkLicenseQuery(query: unknown): z.output<typeof QUERY> {
-  const parsed = QUERY.safeParse(query, { reportInput: true });
+  const parsed = QUERY.safeParse(query, PARSING);
   if (parsed.success) return parsed.data;
   throw inputError('the query of licenses', parsed.error.issues);
 }

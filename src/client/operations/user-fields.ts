@@ -1,24 +1,33 @@
 import { z } from 'zod';
-import { text } from '../field-types.ts';
-import { inputError } from '../input-error.ts';
+import { isName } from '../../xml/write.ts';
+import { only, text } from '../field-types.ts';
+import { inputError, PARSING } from '../input-error.ts';
 
-const FIELDS = z.object(
-  {
-    reference: text.optional(),
-    email: text.optional(),
-    password: text.optional(),
-    firstName: text.optional(),
-    lastName: text.optional(),
-    others: z.record(z.string(), text, 'an object of texts is needed').optional(),
-  },
-  'an object is needed',
-);
+const NEEDS_NAME = 'it is no name of an XML element: letters, digits, -, _ and . are needed, a letter or _ first';
+
+const others = z.record(z.string(), text, 'an object of texts is needed').superRefine((fields, context) => {
+  for (const name of Object.keys(fields).filter((one) => !isName(one))) {
+    // Not the value, which may be a secret.
+    context.addIssue({ code: 'custom', message: NEEDS_NAME, input: name });
+  }
+});
+
+const FIELDS = {
+  reference: text.optional(),
+  email: text.optional(),
+  password: text.optional(),
+  firstName: text.optional(),
+  lastName: text.optional(),
+  others: others.optional(),
+};
+
+const SCHEMA = only(FIELDS);
 
 /**
  * The fields of a user are texts, numbers among them in quotes. Which of them are needed is not looked at here.
- * @throws CatchwordError USAGE naming every field that is none; a password is not repeated
+ * @throws CatchwordError USAGE naming every field that is none, or is not known; a password is not repeated
  */
 export function checkUserFields(user: unknown): void {
-  const parsed = FIELDS.safeParse(user, { reportInput: true });
-  if (!parsed.success) throw inputError('the user', parsed.error.issues);
+  const parsed = SCHEMA.safeParse(user, PARSING);
+  if (!parsed.success) throw inputError('the user', parsed.error.issues, { '': Object.keys(FIELDS) });
 }
