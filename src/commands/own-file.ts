@@ -30,6 +30,7 @@ function irregular(path: string): CatchwordError {
  * @throws CatchwordError USAGE where it can be no regular file
  */
 export async function targetOf(path: string): Promise<string> {
+  if (path === '') throw irregular('a file without a name');
   const found = await stat(path).catch(() => null);
   if (found?.isFile() === false) throw irregular(path);
   try {

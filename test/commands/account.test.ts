@@ -100,6 +100,20 @@ describe('user create', () => {
     expect(ended.stdout).toContain('guid: G 2J\nreference: me\n');
   });
 
+  it.each([
+    ['password', /CATCHWORD_USER_PASSWORD/],
+    ['reference', /--reference/],
+    ['guid', /Leave it away/],
+  ])('takes %s for no further field', async (name, hint) => {
+    const server = await serve(() => '');
+    const args = ['user', 'create', '--reference', 'me', ...NAMES, '--field', `${name}=topsecret`];
+    const ended = await run(args, settings(server), temporaryDirectory());
+    expect(ended).toMatchObject({ code: 2, stdout: '' });
+    expect(ended.stderr).toMatch(hint);
+    expect(ended.stderr).not.toContain('topsecret');
+    expect(server.asked).toEqual([]);
+  });
+
   it('takes one of both', async () => {
     const server = await serve(() => '');
     for (const args of [[], ['--reference', 'a', '--email', 'b']]) {

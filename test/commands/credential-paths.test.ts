@@ -91,6 +91,7 @@ describe('the files of credentials verify', () => {
   });
 
   it.each([
+    ['its file has no name', ['--out', ''], 'reference\nr0\n', 'without a name is no regular file'],
     ['it may not write', ['--out', '.'], 'reference\nr0\n', 'is no regular file'],
     ['the header is wrong', [], 'name\nAda\n', 'names no column'],
     ['a line is wrong', [], 'reference\nr0\n"\u0007"\n', 'line 3'],
