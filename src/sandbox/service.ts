@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { MAX_XML_CHARS } from '../xml/gate.ts';
 import { type Answer, errorAnswer, faultAnswer, refusalAnswer, sendAnswer } from './answer.ts';
 import type { Arranged } from './arranged.ts';
 import { authentication, type TokenState } from './authentication.ts';
@@ -26,7 +27,7 @@ export function formatOf(path: string): 'json' | 'xml' {
 }
 
 /** For safety: ten thousand credentials are about 2 MiB, a package of fifty thousand products 1 MiB. */
-const MAX_BODY_BYTES = { xml: 16 * 2 ** 20, json: 4 * 2 ** 20 } as const;
+const MAX_BODY_BYTES = { xml: MAX_XML_CHARS, json: 4 * 2 ** 20 } as const;
 
 /** What the interface's requests are served with, besides the options. */
 export interface Service {
