@@ -6,7 +6,7 @@ import type { Operation } from './operation.ts';
 
 /** Answers that were arranged for operations, in place of their own. */
 export interface Arranged {
-  /** `POST /_sandbox/answer`: arranges some; nothing of it is kept. */
+  /** `POST /_sandbox/answer`: arranges some, in place of those before; 0 `times` takes them back. Nothing of it is kept. */
   readonly control: Control;
   /** The answer that is due, used up by asking; null: the operation's own. */
   due(operation: Operation): Answer | null;
@@ -20,7 +20,7 @@ const asked = z.strictObject({
   message: text.max(1000).optional(),
   code: z.int().min(100).max(999).optional(),
   retry_after: z.int().min(0).max(86_400).optional(),
-  times: z.int().min(1).max(1_000_000).default(1),
+  times: z.int().min(0).max(1_000_000).default(1),
 });
 
 interface Waiting {
@@ -45,7 +45,12 @@ export function createArranged(operations: readonly Operation[]): Arranged {
       const why = message ?? (status === 200 ? undefined : STATUS_CODES[status]) ?? 'Failed';
       const said = code === undefined || operation.format === 'xml' ? why : `${why} (${code})`;
       const refusal = refusalAnswer(operation.format, status, said, code);
-      waiting.set(operation, { answer: { ...refusal, ...(retryAfter !== undefined && { retryAfter }) }, left: times });
+      if (times === 0) waiting.delete(operation);
+      else
+        waiting.set(operation, {
+          answer: { ...refusal, ...(retryAfter !== undefined && { retryAfter }) },
+          left: times,
+        });
       return { status: 200, body: JSON.stringify({ operation: name, status, times }) };
     }),
     due: (operation) => {

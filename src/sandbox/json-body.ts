@@ -55,9 +55,12 @@ function excessOf(json: Readonly<Record<string, unknown>>, maxValues: number): s
 export function readJsonBody(body: Buffer, maxValues: number): JsonBody {
   // Else bytes that are no text would be kept as U+FFFD.
   if (!isUtf8(body)) return { wrong: ['body: no UTF-8'] };
+  // As XML has it: a byte order mark is no part of the text.
+  const text = new TextDecoder().decode(body);
+  if (text.trim() === '') return { wrong: ['body: is empty'] };
   let json: unknown;
   try {
-    json = JSON.parse(body.toString());
+    json = JSON.parse(text);
   } catch {
     return { wrong: ['body: no JSON'] };
   }

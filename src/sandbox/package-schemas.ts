@@ -27,7 +27,7 @@ export const packageChanges = z.looseObject({
   sku: z
     .string()
     .max(255, { error: 'at most 255 characters are taken' })
-    .regex(/^(?!\.{0,2}$)/, { error: 'neither nothing nor . or .. is taken' })
+    .regex(/^(?!\.{0,2}$)/, { error: 'a text other than . and .. is needed, not an empty one' })
     .optional(),
   name: z.string().min(1).optional(),
   description: text,

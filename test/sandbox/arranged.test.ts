@@ -31,6 +31,15 @@ it('7: any custom code comes at any status, in the language of the operation', a
   });
 });
 
+it('what was arranged is taken back by 0 times', async () => {
+  const sandbox = await sandboxFor({ items: 1 });
+  const arrange = (times: number) => control(sandbox, 'answer', { operation: 'GET /v4/products', status: 500, times });
+  await arrange(1000);
+  expect((await exchange(sandbox, 'GET /v4/products')).status).toBe(500);
+  await arrange(0);
+  expect((await exchange(sandbox, 'GET /v4/products')).status).toBe(200);
+});
+
 it('a pause is asked for with it', async () => {
   const sandbox = await sandboxFor({ items: 1 });
   await control(sandbox, 'answer', { operation: 'GET /v4/products', status: 503, retry_after: 30 });
@@ -42,7 +51,7 @@ it('a pause is asked for with it', async () => {
 it.each([
   [{ operation: 'PUT /v4/asset', status: 500 }, 'operation: one of these is needed: GET /v4/products, '],
   [{ operation: 'GET /v4/products', status: 302 }, 'status: 200, or 400 to 599, is needed'],
-  [{ operation: 'GET /v4/products', status: 500, times: 0 }, 'times: '],
+  [{ operation: 'GET /v4/products', status: 500, times: -1 }, 'times: at least 0 is needed'],
 ])('%j is refused', async (body, why) => {
   const answer = await exchange(await sandboxFor({ items: 1 }), 'POST /_sandbox/answer', JSON.stringify(body));
   expect(answer.status).toBe(422);

@@ -345,6 +345,32 @@ describe('2.1.2 prices, 2.1.3 channel identifiers', () => {
     expect([status, errors.map((message) => message.split(':')[0]?.split('/').at(-1))]).toEqual([422, members]);
   });
 
+  it('2.1.2: a product for each duration among the prices, shortest first', async () => {
+    const sandbox = await sandboxFor({ items: 0 });
+    const prices = [180, 90, 180].map((duration) => ({
+      currency: 'USD',
+      type: 'digital_rental_price',
+      amount: 1,
+      duration,
+    }));
+    const { body } = await put(sandbox, 'L-1', { ...NEW, prices });
+    expect(body.variants.map(({ sku, prices: own }) => [sku, own.length])).toEqual([
+      ...[
+        ['L-1', 0],
+        ['L-1R90', 1],
+        ['L-1R180', 2],
+      ],
+    ]);
+  });
+
+  it('2.1.3: of an asset without an identifier there are no SKUs yet', async () => {
+    const sandbox = await sandboxFor({ items: 0 });
+    const variants = [{ channel_ids: [{ sku: 'L-1', channel_id_inclusive_access: 'x' }] }];
+    expect((await send(sandbox, 'POST', '/vital_books', { ...NEW, variants })).errors).toEqual([
+      'variants/0/channel_ids/0/sku: can be set once the asset has its identifier, with which its SKUs begin',
+    ]);
+  });
+
   it('2.1.3: the SKUs are those that the asset has already, or gets', async () => {
     const sandbox = await sandboxFor({ items: 1 });
     const [item] = (await getPage(sandbox)).items;

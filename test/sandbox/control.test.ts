@@ -35,6 +35,11 @@ describe('POST /_sandbox/mutate', () => {
     expect((await getPage(sandbox)).num_items).toBe(102);
   });
 
+  it('takes a body with a byte order mark', async () => {
+    const sandbox = await sandboxFor({ items: 1 });
+    expect(await mutate(sandbox, '\ufeff{"create":1}')).toMatchObject({ status: 200, body: { created: 1 } });
+  });
+
   it('refuses what it cannot read', async () => {
     const sandbox = await sandboxFor({ items: 1 });
     for (const body of ['', '{', '[]', '{"remove":-1}', '{"delete":1}', '{"create":99999999}']) {
@@ -42,6 +47,9 @@ describe('POST /_sandbox/mutate', () => {
     }
     expect((await mutate(sandbox, ' '.repeat(100_000))).status).toBe(413);
     expect((await mutate(sandbox, '{')).body).toEqual({ errors: ['body: no JSON'] });
+    for (const empty of ['', ' \n', '\ufeff']) {
+      expect((await mutate(sandbox, empty)).body).toEqual({ errors: ['body: is empty'] });
+    }
     expect((await mutate(sandbox, '[]')).body).toEqual({ errors: ['body: an object is needed'] });
   });
 });

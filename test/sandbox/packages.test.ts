@@ -172,7 +172,7 @@ describe('4.5 packages', () => {
     const wrong = { sku: '..', name: '', list_price: -1, library_id: 1.5, tags: [1], online_license: license };
     const { json } = await send(sandbox, 'POST /v4/packages', { ...wrong, products: 'all' });
     expect(json.errors).toEqual([
-      'sku: neither nothing nor . or .. is taken',
+      'sku: a text other than . and .. is needed, not an empty one',
       'name: must not be empty',
       'list_price: a number of at least 0 is needed',
       'library_id: a whole number is needed',

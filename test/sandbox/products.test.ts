@@ -56,6 +56,17 @@ describe('GET /v4/products', () => {
     }
   });
 
+  it('says how a plus is written where it arrived as a space', async () => {
+    const sandbox = await sandboxFor({ items: 1 });
+    const said = async (time: string) =>
+      JSON.parse((await get(sandbox, `/v4/products?from=${time}`)).bytes.toString()).errors as unknown;
+    expect(await said('2026-11-20T10:00:00+02:00')).toEqual([
+      'from: an ISO 8601 time is needed, in which a plus is written %2B',
+    ]);
+    expect(await said('2026-11-31T10:00:00+02:00')).toEqual(['from: an ISO 8601 time is needed']);
+    expect(await getPage(sandbox, '?from=2026-11-20T10:00:00%2B02:00')).toMatchObject({ page: 1 });
+  });
+
   it('asks for key and token', async () => {
     const sandbox = await sandboxFor({ items: 1 });
     const status = async (headers: Record<string, string>) => (await get(sandbox, '/v4/products', headers)).status;

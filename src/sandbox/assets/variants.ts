@@ -33,14 +33,18 @@ export function withChannelIds(
   return all;
 }
 
-/** What is wrong with channel identifiers that are set: a message for each SKU that the asset has not. */
-export function strangeSkus(vbid: string, prices: readonly Price[], set: Variants): string[] {
+/**
+ * What is wrong with channel identifiers that are set: a message for each SKU that the asset has not.
+ * @param isNamed whether the caller knows the vbid; else it is only now generated
+ */
+export function strangeSkus(vbid: string, isNamed: boolean, prices: readonly Price[], set: Variants): string[] {
   const own = new Set(variantsOf(vbid, prices).map(({ sku }) => sku));
+  const needed = isNamed
+    ? `${vbid} is needed, or with R and the days of one of its rentals`
+    : 'can be set once the asset has its identifier, with which its SKUs begin';
   return set.flatMap(({ channel_ids = [] }, at) =>
     channel_ids.flatMap(({ sku }, place) =>
-      own.has(sku)
-        ? []
-        : [`variants/${at}/channel_ids/${place}/sku: ${vbid} is needed, or with R and the days of one of its rentals`],
+      own.has(sku) ? [] : [`variants/${at}/channel_ids/${place}/sku: ${needed}`],
     ),
   );
 }

@@ -65,7 +65,7 @@ export function writeAsset(library: Library, vbid: string | null, { body, apiKey
   const request = read.asked;
   const id = vbid ?? assets.nextVbid();
   const { prices = [] } = request.prices === undefined && held !== null ? fieldsOf(library, held) : request;
-  const strange = strangeSkus(id, prices, request.variants ?? []);
+  const strange = strangeSkus(id, vbid !== null, prices, request.variants ?? []);
   if (strange.length > 0) return errorAnswer(422, strange);
   const asset = assets.put(id, apiKey, request);
   if (request.url !== undefined) ingestions.announce(asset);

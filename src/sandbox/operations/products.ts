@@ -41,7 +41,10 @@ function time(params: URLSearchParams, name: string, fallback: number): Parsed<n
   const text = params.get(name);
   if (text === null) return { value: fallback };
   const value = parseIsoTime(text);
-  return value === null ? { error: `${name}: an ISO 8601 time is needed` } : { value };
+  if (value !== null) return { value };
+  // An unencoded plus arrives as a space.
+  const isPlus = / \d\d:\d\d$/.test(text) && parseIsoTime(text.replace(/ (?=\d\d:\d\d$)/, '+')) !== null;
+  return { error: `${name}: an ISO 8601 time is needed${isPlus ? ', in which a plus is written %2B' : ''}` };
 }
 
 function list(params: URLSearchParams, name: string): string[] {
