@@ -192,6 +192,19 @@ describe('on_sale_date and off_sale_date govern distribution', () => {
     });
   });
 
+  it.each([
+    ['T18:30', '18:30'],
+    ['T18:30:00+02:00', '16:30'],
+    ['T18:30:00Z', '18:30'],
+  ])('2.1: a date with a time of day (%s) begins at %s UTC', async (time, utc) => {
+    const { sandbox, since, time: clock } = await calendar();
+    await put(sandbox, 'L-1', { ...NEW, on_sale_date: `${day(1)}${time}` });
+    clock.now = START + 2 * DAY;
+    const begins = Date.parse(`${day(1)}T${utc}:00Z`);
+    expect(await since(begins)).toMatchObject([{ vbid: 'L-1' }]);
+    expect(await since(begins + 1)).toEqual([]);
+  });
+
   it('2.1 off_sale_date: from its day on, the asset is withdrawn, told of for ten days, then gone', async () => {
     const { sandbox, time, listed, since, lookup } = await calendar();
     await put(sandbox, 'L-1', { ...NEW, off_sale_date: day(1) });

@@ -19,9 +19,9 @@ export interface Running {
   shows(text: string): Promise<void>;
 }
 
-/** Only these variables, so that nothing of the machine's own environment is in play. */
+/** Only these variables, so that nothing of the machine's own environment is in play; `TZ` is that of all tests. */
 function environment(env: Record<string, string>): Record<string, string> {
-  return { PATH: process.env.PATH ?? '', HOME: process.env.HOME ?? '', ...env };
+  return { PATH: process.env.PATH ?? '', HOME: process.env.HOME ?? '', TZ: process.env.TZ ?? '', ...env };
 }
 
 /** Starts `catchword` in a directory of its own, so that no .env is in play either. */

@@ -1,3 +1,4 @@
+import { parseIsoTime } from '../../iso-time.ts';
 import type { OnSale } from '../on-sale.ts';
 import type { AssetRequest } from './fields.ts';
 import type { Identifiers } from './identifiers.ts';
@@ -32,10 +33,9 @@ export interface Asset {
   readonly ingestion: Ingestion | null;
 }
 
+/** Without a zone it is UTC. */
 function timeOf(date: string | null | undefined, otherwise: number): number {
-  if (date === null || date === undefined) return otherwise;
-  // Without a zone, a day is taken as UTC by itself, a time of day is not.
-  return Date.parse(/T.*(Z|[+-]\d\d:?\d\d)$|^[^T]*$/i.test(date) ? date : `${date}Z`);
+  return parseIsoTime(date ?? '') ?? otherwise;
 }
 
 /** From the beginning of `on_sale_date`, before the beginning of `off_sale_date`. */
