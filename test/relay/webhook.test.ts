@@ -144,6 +144,8 @@ it.each([
   ['224.0.0.1', false],
   ['::1', false],
   ['::', false],
+  ['::10.0.0.1', false],
+  ['::a00:1', false],
   ['fe80::1', false],
   ['fd00::1', false],
   ['::ffff:127.0.0.1', false],
