@@ -50,6 +50,17 @@ function resultOf(
   return { ok: false, code: said?.code ?? null, message, ...about };
 }
 
+/**
+ * The result where the element at a submission's place is about an account that another element is about as well: its own,
+ * under another key, or only a repetition. Nobody can tell, so no credential is handed out; an error says what it says.
+ */
+function unclear({ element }: Element, submitted: CredentialSubmission, hide: Hide): CredentialResult {
+  const said = saidByElements([element], hide);
+  const message = said?.text || 'the service answered for another account twice, or for this one under another name';
+  const about = { reference: submitted.reference ?? null, guid: submitted.guid ?? null };
+  return { ok: false, code: said?.code ?? null, message, ...about };
+}
+
 /** Does what an element says it is about contradict what was submitted? Tokens do not: the answer holds the valid one. */
 function contradicts(found: Element, { reference, guid }: CredentialSubmission): boolean {
   const otherReference = reference !== undefined && found.reference !== null && found.reference !== reference;
@@ -114,11 +125,18 @@ function leftOver(
   });
 }
 
+interface Matched {
+  /** In the order of the submissions. */
+  readonly found: readonly (Element | undefined)[];
+  /** What comes again, and errors whose account is not known. */
+  readonly spare: ReadonlySet<Element>;
+}
+
 /**
  * The element of each submission: the one at its place where there are as many and its keys say so, or the first that its
  * keys lead to. What is left on both sides is taken in order, if it is as many.
  */
-function matched(elements: readonly Element[], submissions: readonly CredentialSubmission[]): (Element | undefined)[] {
+function matched(elements: readonly Element[], submissions: readonly CredentialSubmission[]): Matched {
   const isComplete = elements.length === submissions.length;
   const indexes = KEYS.map((key) => [key, indexed(elements, key)] as const);
   const found = submissions.map((submission, place) => {
@@ -130,12 +148,12 @@ function matched(elements: readonly Element[], submissions: readonly CredentialS
   });
   const left = leftOver(elements, submissions, new Set(found));
   const open = submissions.flatMap((submission, place) => (found[place] === undefined ? [{ submission, place }] : []));
-  if (open.length !== left.length) return found;
   for (const [index, { submission, place }] of open.entries()) {
-    const element = left[index];
+    const element = open.length === left.length ? left[index] : undefined;
     if (element !== undefined && !contradicts(element, submission)) found[place] = element;
   }
-  return found;
+  const used = new Set([...found, ...left.filter(({ element }) => element.name !== 'error')]);
+  return { found, spare: new Set(elements.filter((element) => !used.has(element))) };
 }
 
 /** The error of the request as a whole: errors about no account whose code is about the request, or not one for each. */
@@ -158,7 +176,8 @@ function requestError(
 
 /**
  * The results for what was submitted, in its order. Elements are matched by reference, guid and token; by position where
- * the service left these out.
+ * the service left these out. An account whose element cannot be told from a repetition of another is refused alone, with
+ * the code null.
  *
  * @param firstPosition of the first submission, from 1, for errors
  * @throws CatchwordError SERVICE_* where the whole request was refused; SERVICE_ERROR naming the first account that was
@@ -175,10 +194,15 @@ export function credentialResults(
   const error = requestError(elements, others, submissions.length, answer, origin);
   if (error !== undefined) throw error;
   if (roots.length === 0 && elements.length === 0) throw unexpected('credentials', answer, origin);
-  const found = matched(elements, submissions);
+  const { found, spare } = matched(elements, submissions);
+  const isComplete = elements.length === submissions.length;
   return submissions.map((submission, index) => {
     const element = found[index];
     if (element !== undefined) return resultOf(element, submission, answer.hide);
+    const there = isComplete ? elements[index] : undefined;
+    if (there !== undefined && spare.has(there) && !contradicts(there, submission)) {
+      return unclear(there, submission, answer.hide);
+    }
     const position = firstPosition + index;
     throw new CatchwordError('SERVICE_ERROR', `${origin} did not answer for ${nameOf(submission, position)}`, {
       hint: `It is credential ${position} of what was submitted. Try again; if it stays so, leave it out.`,

@@ -22,7 +22,10 @@ export interface VerifiedCredential {
   readonly others: Readonly<Record<string, string>>;
 }
 
-/** The account could not be verified: 601 the access token is no longer valid, 603 the reference does not exist, or another code. */
+/**
+ * The account could not be verified: 601 the access token is no longer valid, 603 the reference does not exist, or another
+ * code; null where the service gave none, or did not make clear which account it answered for.
+ */
 export interface RefusedCredential {
   readonly ok: false;
   readonly code: number | null;
