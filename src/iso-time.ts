@@ -1,16 +1,20 @@
 import { z } from 'zod';
 
-const DAY = z.iso.date();
-const MOMENT = z.iso.datetime({ offset: true, local: true });
+const ZONE = { offset: true, local: true } as const;
+
+/** An ISO 8601 day, or a time with or without seconds, and with or without a zone. */
+export const isoTime = z.union([z.iso.date(), z.iso.datetime(ZONE), z.iso.datetime({ ...ZONE, precision: -1 })], {
+  error: 'an ISO 8601 date is needed',
+});
 
 /**
- * An ISO 8601 day or time, `T` or a space between the two, in milliseconds since 1970; without a zone it is UTC, as the service's own times are
- * (interface, section 4.4).
+ * As `isoTime`, with `T` or a space between day and time, in milliseconds since 1970; without a zone it is UTC, as the
+ * service's own times are (interface, section 4.4).
  * @returns null where it is none, such as the 30th of February
  */
 export function parseIsoTime(text: string): number | null {
-  if (DAY.safeParse(text).success) return Date.parse(text);
   const time = text.replace(' ', 'T');
-  if (!MOMENT.safeParse(time).success) return null;
-  return Date.parse(/(Z|[+-]\d\d:\d\d)$/.test(time) ? time : `${time}Z`);
+  if (!isoTime.safeParse(time).success) return null;
+  const isLocal = time.includes('T') && !/(Z|[+-]\d\d:\d\d)$/.test(time);
+  return Date.parse(isLocal ? `${time}Z` : time);
 }

@@ -55,12 +55,18 @@ it.each([
   ...['Rental', 'digital_rental_price'].map((type) => price({ type })),
   ...['dollar', 'USD'].map((currency) => price({ currency })),
   ...['ftp://a.example/', 'HTTPS://a.example/ä', 'a.example', 'mailto:a'].map((login_url) => ({ ...NEW, login_url })),
-  ...['2030-01-01', '2030-02-30', '2030-01-01T10:00', '2030-01-01T10:00:00+02:00', '2030', null].map(
-    (on_sale_date) => ({
-      ...NEW,
-      on_sale_date,
-    }),
-  ),
+  ...[
+    '2030-01-01',
+    '2030-02-30',
+    '2030-01-01T10:00',
+    '2030-01-01T10:00Z',
+    '2030-01-01T10:00:00+02:00',
+    '2030',
+    null,
+  ].map((on_sale_date) => ({
+    ...NEW,
+    on_sale_date,
+  })),
   ...['2015', '15', 2015].map((copyright_date) => ({ ...NEW, copyright_date })),
   ...[true, 'false', 'yes', 1].map((fro) => ({ ...NEW, fro })),
   ...[{ channel_id_inclusive_access: 'x' }, {}, { channel_id_inclusive_access: 'x', channel_id_retail: 'y' }].map(
@@ -116,6 +122,7 @@ it.each(['', '?include_details=metadata,subjects,identifiers,accessibility', '?f
 it.each([
   ['2030-01-01', 200],
   ['2030-01-01T10:00', 200],
+  ['2030-01-01T10:00+02:00', 200],
   ['2030-01-01T10:00:00.5Z', 200],
   ['2030-01-01T10:00:00+02:00', 200],
   ['2030-02-30', 422],

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { isoTime } from '../../iso-time.ts';
 import { isIsbn } from '../isbn.ts';
 import { fromOne, quotable } from '../quotable.ts';
 
@@ -23,9 +24,7 @@ const edition = quotable(
   /^0*(\d|[1-9]\d|1[01]\d|12[0-7])$/,
 );
 /** Null takes the date away. A day begins at midnight UTC. */
-const date = z
-  .union([z.iso.date(), z.iso.datetime({ offset: true, local: true })], { error: 'an ISO 8601 date is needed' })
-  .nullable();
+const date = isoTime.nullable();
 const isbn = text.refine(isIsbn, { error: 'an ISBN with a right check digit is needed' });
 const WEB = { error: 'an http or https URL is needed' };
 const webAddress = z

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { parseIsoTime } from '../../iso-time.ts';
+import { isoTime, parseIsoTime } from '../../iso-time.ts';
 import { type Answer, errorAnswer } from '../answer.ts';
 import { assetItem } from '../assets/item.ts';
 import type { Assets } from '../assets/store.ts';
@@ -138,13 +138,11 @@ const shapeQuery = z.object({
     .describe(`comma-separated: ${DETAIL_GROUPS.join(', ')}`),
   currency: z.string().optional().describe('ISO 4217 codes, comma-separated'),
 });
-/** What `parseIsoTime` takes. */
-const moment = z.union([z.iso.date(), z.iso.datetime({ offset: true, local: true })]);
 const pageQuery = shapeQuery.extend({
   page: z.int().min(1).max(MAX_PAGE).default(1),
   per_page: z.int().min(1).max(MAX_PER_PAGE).default(MAX_PER_PAGE),
-  from: moment.optional().describe('updates since; without a zone it is UTC'),
-  until: moment.optional().describe('updates until; without a zone it is UTC'),
+  from: isoTime.optional().describe('updates since; without a zone it is UTC'),
+  until: isoTime.optional().describe('updates until; without a zone it is UTC'),
 });
 const isbn = z.string().nullable();
 /** An oddity of services: see `details.ts`. */
