@@ -14,6 +14,9 @@ import { CatchwordError, messageOf } from './errors.ts';
 /** Without a journal, which would be a second file. */
 const BEGIN = 'PRAGMA journal_mode = MEMORY; BEGIN IMMEDIATE';
 
+/** For a hint about a file that is said to be held, or that cannot be. */
+export const NO_LOCKS = 'If its file system has no locks: name a file on a local disk.';
+
 /** The locks of this process. To open one a second time and close it would end it (POSIX). */
 const own = new Set<string>();
 
@@ -38,12 +41,26 @@ function hasName(fd: number, lock: string): boolean {
   return found?.dev === dev && found.ino === ino;
 }
 
+/** Never another process's that has its name now: that one would go on unseen. */
+function tryRemove(fd: number, lock: string): void {
+  try {
+    if (hasName(fd, lock)) rmSync(lock, { force: true });
+  } catch {
+    // One that stays is in nobody's way.
+  }
+}
+
 function close(fd: number, database: Database | null): void {
   database?.close();
   closeSync(fd);
 }
 
-/** @returns what ends the lock; false where another process holds it; null where it was removed since it was opened */
+/** Then nobody else holds it either. Some file systems say busy instead, which nothing tells from a lock that is held. */
+function hasNoLocks(error: unknown): boolean {
+  return error instanceof BetterSqlite.SqliteError && /^SQLITE_IOERR_(RD)?LOCK$/.test(error.code);
+}
+
+/** @returns gives the lock back; false where another process holds it; null where it was removed since it was opened */
 function take(lock: string): (() => void) | false | null {
   const fd = openSync(lock, 'a+', 0o600);
   let database: Database | null = null;
@@ -52,10 +69,16 @@ function take(lock: string): (() => void) | false | null {
     database = new BetterSqlite(lock, { timeout: 0 });
     kept.push(database);
     const hasBegun = begun(database);
-    if (hasBegun && hasName(fd, lock)) return () => close(fd, database);
+    if (hasBegun && hasName(fd, lock)) {
+      return () => {
+        tryRemove(fd, lock);
+        close(fd, database);
+      };
+    }
     close(fd, database);
     return hasBegun ? null : false;
   } catch (error) {
+    if (hasNoLocks(error)) tryRemove(fd, lock);
     close(fd, database);
     throw error;
   }
@@ -70,17 +93,10 @@ function takeNamed(lock: string): (() => void) | false {
   throw new Error('it is removed again and again');
 }
 
-function tryRemove(lock: string): void {
-  try {
-    rmSync(lock, { force: true });
-  } catch {
-    // One that stays is in nobody's way.
-  }
-}
-
 /**
- * Holds a file for this process, until it is given back or the process ends, however it does. Processes of other machines
- * are seen where their file system says so.
+ * Holds a file for this process, until it is given back or the process ends, however it does. To be called by one thread
+ * of a process: what another does with the lock would end it (POSIX). Processes of other machines are seen where their
+ * file system says so.
  * @param path of a file in a directory that can be written to, without links: the same file has one path
  * @returns gives the file back, idempotent; null where it is held already, by this process or another
  * @throws CatchwordError CONFIG_INVALID where `<path>.lock` cannot be written, or is something else
@@ -88,22 +104,21 @@ function tryRemove(lock: string): void {
 export function holdFile(path: string): (() => void) | null {
   const lock = `${path}.lock`;
   if (own.has(lock)) return null;
-  let end: (() => void) | false;
+  let giveBack: (() => void) | false;
   try {
-    end = takeNamed(lock);
+    giveBack = takeNamed(lock);
   } catch (cause) {
     throw new CatchwordError('CONFIG_INVALID', `${lock} cannot be locked: ${messageOf(cause)}`, {
-      hint: 'Its folder must be writable, and the lock not there, or empty and writable; or name another file instead.',
+      hint: `Its folder must be writable, and the lock not there, or empty and writable: an empty one may be removed while no catchword runs. ${NO_LOCKS}`,
       cause,
     });
   }
-  if (end === false) return null;
+  if (giveBack === false) return null;
   own.add(lock);
   return () => {
-    if (end === false) return;
-    tryRemove(lock);
+    if (giveBack === false) return;
     own.delete(lock);
-    end();
-    end = false;
+    giveBack();
+    giveBack = false;
   };
 }

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -109,6 +109,16 @@ describe('a file', () => {
     expect(readdirSync(dirname(path))).toEqual([]);
   });
 
+  it('is given back without the lock of another process that has its name since', async () => {
+    const path = fileIn();
+    const release = holdFile(path);
+    rmSync(`${path}.lock`);
+    const [other] = startProcesses(HOLDER, path, 1);
+    expect(other && (await said(other))).toBe('held');
+    release?.();
+    expect(holdFile(path)).toBeNull();
+  });
+
   it.each(['my notes', '1'])('is not held over a lock that is none: %j', (there) => {
     const path = fileIn();
     writeFileSync(`${path}.lock`, there);
@@ -123,7 +133,10 @@ describe('a file', () => {
   ])('is not held where its lock cannot be written: %s', (_name, prepare) => {
     const path = fileIn();
     prepare(`${path}.lock`);
-    const refused = { code: 'CONFIG_INVALID', message: expect.stringContaining(`${path}.lock cannot be locked`) };
+    const refused = {
+      ...{ code: 'CONFIG_INVALID', message: expect.stringContaining(`${path}.lock cannot be locked`) },
+      hint: expect.stringMatching(/an empty one may be removed while no catchword runs.*name a file on a local disk/),
+    };
     expect(thrownToNobody(dirname(path), () => holdFile(path))).toMatchObject(refused);
   });
 });

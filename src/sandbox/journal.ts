@@ -11,7 +11,7 @@ import {
 } from 'node:fs';
 import { z } from 'zod';
 import { CatchwordError, messageOf } from '../errors.ts';
-import { holdFile } from '../hold-file.ts';
+import { holdFile, NO_LOCKS } from '../hold-file.ts';
 import type { Change } from './change.ts';
 
 /*
@@ -82,7 +82,7 @@ function unusable(path: string, problem: string, hint: string, cause?: unknown):
 /** What every first line begins with. */
 const MARK = Buffer.from('{"sandbox":1,');
 
-const IN_USE = 'Stop the sandbox that uses it, or name another file.';
+const IN_USE = `Stop the sandbox that uses it, or name another file. ${NO_LOCKS}`;
 
 interface Opened {
   readonly fd: number;
