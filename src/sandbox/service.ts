@@ -26,8 +26,11 @@ export function formatOf(path: string): 'json' | 'xml' {
   return path.endsWith('.xml') ? 'xml' : 'json';
 }
 
-/** For safety: ten thousand credentials are about 2 MiB, a package of fifty thousand products 1 MiB. */
-const MAX_BODY_BYTES = { xml: MAX_XML_CHARS, json: 4 * 2 ** 20 } as const;
+/** UTF-8 takes this much for a unit of UTF-16, which is what a text's length counts. */
+const MAX_BYTES_PER_CHAR = 3;
+
+/** For safety: what the gate takes of XML, whatever characters it holds; a package of fifty thousand products is 1 MiB. */
+const MAX_BODY_BYTES = { xml: MAX_BYTES_PER_CHAR * MAX_XML_CHARS, json: 4 * 2 ** 20 } as const;
 
 /** What the interface's requests are served with, besides the options. */
 export interface Service {

@@ -144,6 +144,18 @@ describe('4.3 verify credentials', () => {
     expect(rootOf(answer).attributes.get('message')).toMatch(/^Malformed credentials request: /);
   });
 
+  it('8: takes 10,000 long references of three bytes a character', async () => {
+    const sandbox = await sandboxFor({ items: 0 });
+    const many = Array.from(
+      { length: 10_000 },
+      (_, at) => `<credential reference="${String(at).padStart(244, '書')}"/>`,
+    );
+    const body = `<credentials>${many.join('')}</credentials>`;
+    expect(Buffer.byteLength(body)).toBeGreaterThan(6 * 2 ** 20);
+    const answer = await exchange(sandbox, 'POST /v3/credentials.xml', body);
+    expect([answer.status, answer.text.split('code="603"').length - 1]).toEqual([200, 10_000]);
+  });
+
   it('asks for the API key, and for no access token', async () => {
     const sandbox = await sandboxFor({ items: 0 });
     const body = '<credentials><credential reference="user-0000001"/></credentials>';
