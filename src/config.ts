@@ -291,14 +291,17 @@ function readSinks(environment: Environment): SinkSetting[] {
   });
 }
 
-/** Without who asks: whatever stands before the last `@`, since an address may be refused for how it is written. */
+/**
+ * Without who asks: whatever stands before the last `@`, since an address may be refused for how it is written; nor with
+ * what stands behind a path.
+ */
 function shownValue(given: string): string {
-  return JSON.stringify(given.replace(/^(\w+:\/\/)?.*@/s, '$1…@'));
+  return JSON.stringify(given.replace(/^(\w+:\/\/)?.*@/s, '$1…@').replace(/[?#].*/s, '…'));
 }
 
 /**
- * @throws CatchwordError CONFIG_INVALID naming the variable; neither the value of a secret is repeated nor a password that
- *   stands in an address
+ * @throws CatchwordError CONFIG_INVALID naming the variable; neither the value of a secret is repeated nor a password, a
+ *   query or a fragment that stands in an address
  */
 export function loadConfig(environment: Environment = readEnvironment()): Config {
   const values: Record<string, unknown> = {};

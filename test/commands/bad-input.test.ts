@@ -73,10 +73,12 @@ describe('bad input', () => {
     ['CATCHWORD_BASE_URL', 'http://user:half/topsecret@127.0.0.1'],
     ['CATCHWORD_BASE_URL', 'user:topsecret@127.0.0.1'],
     ['CATCHWORD_BASE_URL', 'ftp://user:p@topsecret@127.0.0.1'],
+    ['CATCHWORD_BASE_URL', 'ftp://127.0.0.1/#topsecret'],
+    ['CATCHWORD_LOOKUP_PATH', '/v4/products?key=topsecret'],
     ['CATCHWORD_LOOKUP_PATH', 'http://user:topsecret@127.0.0.1/products'],
     ['REDIS_URL', 'http://user:topsecret@127.0.0.1'],
     ['CATCHWORD_SINK_X', 'topsecret://user:topsecret@127.0.0.1'],
-  ])('shows no password of an address: %s=%s', async (name, value) => {
+  ])('shows no secret of an address: %s=%s', async (name, value) => {
     await expectRefusal([name.includes('SINK') ? 'relay' : 'sync'], { [name]: value }, 2, /^(?!.*topsecret)/s);
   });
 
