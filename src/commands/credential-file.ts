@@ -1,6 +1,6 @@
 import type { FileHandle } from 'node:fs/promises';
 import { CatchwordError } from '../errors.ts';
-import { holdFile } from '../hold-file.ts';
+import { holdFile, NO_LOCKS } from '../hold-file.ts';
 import type { CredentialInput } from './credential-input.ts';
 import { type CredentialOutput, HEADER, linesOf, type ResultFormat } from './credential-output.ts';
 import { noneDone, type Resumed, resume } from './credential-resume.ts';
@@ -12,7 +12,7 @@ import {
   stateLine,
   stateLines,
 } from './credential-state.ts';
-import { closeOwn, type OwnFile, openOwn, refuseInput, targetOf, unwritable } from './own-file.ts';
+import { closeOwn, makeOwn, type OwnFile, openOwn, refuseInput, targetOf, unwritable } from './own-file.ts';
 
 export interface ResultFile extends AskedService {
   readonly path: string;
@@ -26,7 +26,14 @@ function hold(path: string, target: string): () => void {
   const release = holdFile(target);
   if (release !== null) return release;
   throw new CatchwordError('USAGE', `${path} is in use by another run`, {
-    hint: 'Wait until that has ended, or name another file with --out.',
+    hint: `Wait until that has ended, or name another file with --out. ${NO_LOCKS}`,
+  });
+}
+
+/** Such as that of a program that failed: no reason to throw results away. */
+function namesNobody(): CatchwordError {
+  return new CatchwordError('USAGE', 'the input names no account, so --restart throws nothing away', {
+    hint: 'Look at what makes the input; results that are no longer needed are removed by hand.',
   });
 }
 
@@ -37,16 +44,10 @@ function refuseOtherService(path: string, states: States, service: string): void
   });
 }
 
-/** It holds tokens, or what is made of them: for this user alone, whoever made it. */
-async function keepBytes(file: FileHandle, bytes: number): Promise<void> {
-  await file.chmod(0o600);
-  await file.truncate(bytes);
-}
-
 /**
  * A file for this user and this process alone (mode 0600), which goes on where an earlier run of the same input at the
- * same service ended; and beside it `<path>.state`, by which that is known. Both stay as they are until there are results
- * to write: a run that gets none changes nothing.
+ * same service ended; and beside it `<path>.state`, by which that is known. What both hold stays as it is until there are results
+ * to write: a run that gets none throws nothing away.
  * @throws CatchwordError USAGE
  */
 export async function toFile(
@@ -79,12 +80,14 @@ export async function toFile(
     const service = digestOfService(asked);
     if (!restart && (await file.stat()).size > 0) refuseOtherService(path, states, service);
     const resumed = restart ? noneDone() : await resume({ path, format, states, statePath }, submissions);
+    // Before anything is asked, since it may be refused; and not of a file that is something else.
+    for (const own of opened) await makeOwn(own);
     const { bytes, done, kept } = resumed;
     const begin = async (): Promise<void> => {
       if (hasBegun) return;
       hasBegun = true;
-      await keepBytes(file, bytes);
-      await keepBytes(noted, stateLines(states, done).length);
+      await file.truncate(bytes);
+      await noted.truncate(stateLines(states, done).length);
       if (bytes === 0 && format === 'csv') await file.appendFile(HEADER);
     };
     return {
@@ -96,7 +99,10 @@ export async function toFile(
         await written(noted.appendFile(stateLine(kept, service)));
         await written(file.appendFile(linesOf(results, format)));
       },
-      finish: () => written(begin()),
+      finish: async () => {
+        if (restart && !hasBegun) throw namesNobody();
+        await written(begin());
+      },
       close,
     };
   } catch (error) {

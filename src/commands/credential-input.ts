@@ -1,9 +1,8 @@
-import { once } from 'node:events';
-import { type BigIntStats, createReadStream, fstatSync } from 'node:fs';
+import { type BigIntStats, fstatSync } from 'node:fs';
 import { type CredentialSubmission, checkSubmission } from '../client/operations/credential.ts';
 import { CatchwordError, messageOf } from '../errors.ts';
 import { csvFields, cutRecords, type FileRecord } from './csv.ts';
-import type { Stdin } from './stdin.ts';
+import type { Source } from './source.ts';
 
 /** A submission and where it stands in its file. */
 export interface Submitted {
@@ -179,13 +178,11 @@ async function readAhead(submissions: AsyncGenerator<Submitted, void>): Promise<
   return begun;
 }
 
-async function openFile(path: string): Promise<Stdin> {
-  const stream = createReadStream(path);
+function opened(name: string, open: () => Source): Source {
   try {
-    const [fd] = (await once(stream, 'open')) as [number];
-    return { fd, [Symbol.asyncIterator]: () => stream[Symbol.asyncIterator]() };
+    return open();
   } catch (cause) {
-    throw unreadable(path, cause);
+    throw unreadable(name, cause);
   }
 }
 
@@ -197,13 +194,15 @@ function formatOf(path: string, bytes: AsyncIterable<Uint8Array>): AsyncGenerato
 /**
  * What is to be verified: CSV with a header line, NDJSON where the file is called so, `-` for either from stdin.
  * Reading it throws CatchwordError USAGE naming the line.
+ * @param open opens either
  * @throws CatchwordError USAGE where it cannot be read, or where its beginning is wrong
  */
-export async function readCredentials(path: string, stdin: Stdin): Promise<CredentialInput> {
-  const source = path === '-' ? stdin : await openFile(path);
+export async function readCredentials(path: string, open: (path: string) => Source): Promise<CredentialInput> {
+  const name = path === '-' ? 'stdin' : path;
+  const source = opened(name, () => open(path));
   // Before it is read: its end closes it.
   const found = source.fd === undefined ? null : fstatSync(source.fd, { bigint: true });
   const file = found?.isFile() === true ? found : null;
-  const submissions = await readAhead(formatOf(path, bytesOf(path === '-' ? 'stdin' : path, source)));
+  const submissions = await readAhead(formatOf(path, bytesOf(name, source)));
   return { submissions, size: file === null ? null : Number(file.size), identity: file };
 }

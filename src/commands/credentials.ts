@@ -1,3 +1,4 @@
+import { setImmediate as turn } from 'node:timers/promises';
 import { Presets, SingleBar } from 'cli-progress';
 import { Command } from 'commander';
 import type { Caller } from '../client/caller.ts';
@@ -12,7 +13,7 @@ import type { Resumed } from './credential-resume.ts';
 import type { AskedService } from './credential-state.ts';
 import { count, isTerminal, plural } from './format.ts';
 import { withService } from './service.ts';
-import { stdinUntil } from './stdin.ts';
+import { sourceUntil } from './source.ts';
 
 interface VerifyOptions {
   readonly out?: string;
@@ -85,7 +86,7 @@ async function verify(context: CommandContext, file: string, options: VerifyOpti
     });
   }
   await withService(context, async ({ caller }, config) => {
-    const input = await readCredentials(file, stdinUntil(context.signal));
+    const input = await readCredentials(file, (path) => sourceUntil(context.signal, path));
     try {
       const output = await outputFor(context, options, config, input);
       await verifyInput(context, options, caller, input, output);
@@ -123,6 +124,9 @@ async function verifyInput(
       accounts += results.length;
       progress.update(end, accounts, tally.requests);
     }
+    // The end of a pipe whose writer the same signal ended may be seen before the signal.
+    await turn();
+    if (context.signal.aborted) throw new CatchwordError('INTERRUPTED', 'interrupted');
     await output.finish();
   } catch (error) {
     throw interrupted(error, accounts, options);
@@ -137,7 +141,7 @@ async function verifyInput(
 
 function interrupted(error: unknown, accounts: number, { out }: VerifyOptions): unknown {
   if (!(error instanceof CatchwordError) || error.code !== 'INTERRUPTED') return error;
-  const goOn = out === undefined ? '' : `; started again with --out ${out} it goes on there`;
+  const goOn = out === undefined || accounts === 0 ? '' : `; started again with --out ${out} it goes on there`;
   return new CatchwordError('INTERRUPTED', `interrupted after ${plural(accounts, 'account')}${goOn}`);
 }
 

@@ -1,6 +1,5 @@
-import { readFile } from 'node:fs/promises';
 import { CatchwordError, messageOf } from '../errors.ts';
-import { readStdin } from './stdin.ts';
+import { readAll } from './source.ts';
 import { textOf } from './utf8.ts';
 
 /** Fields of a record to write, as a command is given them. */
@@ -19,7 +18,7 @@ function isObject(value: unknown): value is Fields {
 
 async function contents(file: string, signal: AbortSignal): Promise<Buffer> {
   try {
-    return file === '-' ? await readStdin(signal) : await readFile(file);
+    return await readAll(signal, file);
   } catch (cause) {
     if (cause instanceof CatchwordError) throw cause;
     const code = cause instanceof Error && 'code' in cause ? String(cause.code) : messageOf(cause);

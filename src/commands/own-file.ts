@@ -18,6 +18,19 @@ export function unwritable(path: string, error: unknown): CatchwordError {
   });
 }
 
+/**
+ * It holds tokens, or what is made of them: for this user alone (mode 0600), whoever made it.
+ * @throws CatchwordError USAGE where it is somebody else's
+ */
+export async function makeOwn({ path, file }: OwnFile): Promise<void> {
+  await file.chmod(0o600).catch((cause: unknown) => {
+    throw new CatchwordError('USAGE', `${path} cannot be kept from other users: ${messageOf(cause)}`, {
+      hint: 'It belongs to another user, or its disk knows no owners: name another file with --out.',
+      cause,
+    });
+  });
+}
+
 /** Opening a pipe would wait for its reader, and a mode set on a device, such as /dev/null, is everybody's. */
 function irregular(path: string): CatchwordError {
   return new CatchwordError('USAGE', `${path} is no regular file`, {

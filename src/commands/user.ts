@@ -4,7 +4,7 @@ import { CatchwordError } from '../errors.ts';
 import type { CommandContext } from './context.ts';
 import { plain, printJson, printLine } from './format.ts';
 import { withService } from './service.ts';
-import { readStdin } from './stdin.ts';
+import { readAll } from './source.ts';
 import { textOf } from './utf8.ts';
 
 interface CreateOptions {
@@ -44,7 +44,7 @@ async function passwordOf(
 ): Promise<string> {
   const password =
     options.passwordStdin === true
-      ? textOf(await readStdin(signal), 'the password on stdin').replace(/\r?\n$/, '')
+      ? textOf(await readAll(signal, '-'), 'the password on stdin').replace(/\r?\n$/, '')
       : configured;
   if (password !== undefined && password !== '') return password;
   throw new CatchwordError('USAGE', 'a user with an email needs a password', {

@@ -1,5 +1,6 @@
 import {
   appendFileSync,
+  chmodSync,
   existsSync,
   readdirSync,
   readFileSync,
@@ -180,6 +181,33 @@ describe('results of accounts that only tokens name', () => {
     await expect(refused).rejects.toMatchObject({ exitCode: 2, hint: expect.any(String) as string });
     expect(readdirSync(directory)).toEqual([there]);
   });
+
+  // Nobody else can give a file away.
+  it.skipIf(process.geteuid?.() !== 0)(
+    'are refused over a file of another user, before anything is asked',
+    async () => {
+      const directory = temporaryDirectory();
+      chmodSync(directory, 0o777);
+      const path = join(directory, 'out.csv');
+      for (const there of ['', `${HEAD},,old,,,\n`]) {
+        writeFileSync(path, there);
+        chmodSync(path, 0o666);
+        process.seteuid?.(65534);
+        try {
+          await expect(opened(path, inputOf(withTokens('a')), { restart: true })).rejects.toMatchObject({
+            ...{
+              code: 'USAGE',
+              message: expect.stringContaining(`${path} cannot be kept from other users: EPERM`) as string,
+            },
+            hint: expect.stringContaining('another user') as string,
+          });
+        } finally {
+          process.seteuid?.(0);
+        }
+        expect([readdirSync(directory), readFileSync(path, 'utf8')]).toEqual([['out.csv'], there]);
+      }
+    },
+  );
 
   it('are refused where nothing says which input they are about', async () => {
     const path = join(temporaryDirectory(), 'out.csv');

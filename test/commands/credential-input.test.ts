@@ -2,6 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { readCredentials } from '../../src/commands/credential-input.ts';
+import { sourceUntil } from '../../src/commands/source.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
 
 async function* inPieces(text: string, length: number) {
@@ -9,7 +10,9 @@ async function* inPieces(text: string, length: number) {
 }
 
 async function read(path: string, stdin: AsyncIterable<Uint8Array> = inPieces('', 1)) {
-  const { submissions } = await readCredentials(path, stdin);
+  const { submissions } = await readCredentials(path, (from) =>
+    from === '-' ? stdin : sourceUntil(new AbortController().signal, from),
+  );
   const read: unknown[] = [];
   for await (const { submission } of submissions) read.push(submission);
   return read;

@@ -1,0 +1,87 @@
+import { execFileSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { open, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { serve } from '../client/connection.ts';
+import { type Running, startWaiting } from '../support/cli.ts';
+import { temporaryDirectory } from '../support/mirror.ts';
+import { csvOf, HEAD, settings, verify } from './credential-service.ts';
+
+/** Bytes that no pipe holds: where they are written, most of them are read. */
+const MORE = 2 ** 21;
+
+async function write({ child }: Running, text: string): Promise<void> {
+  const whole = text.padEnd(MORE, '\n');
+  await new Promise<void>((resolve, reject) => {
+    child.stdin?.write(whole, (error) => (error == null ? resolve() : reject(error)));
+  });
+}
+
+const NAMES = ['--first-name', 'Ada', '--last-name', 'Abernathy'];
+
+/** To a pipe, once it has a reader; it stays open. */
+async function writeTo(pipe: string, text: string): Promise<void> {
+  const writer = await open(pipe, 'w');
+  onTestFinished(() => writer.close());
+  await writer.write(text.padEnd(MORE, '\n'));
+}
+
+describe('a command that waits for a pipe', () => {
+  it.each<[string[], string, NodeJS.Signals, number]>([
+    [['credentials', 'verify', 'pipe', '--out', 'r.csv'], 'reference\nr0\n', 'SIGINT', 130],
+    [['credentials', 'verify', 'pipe'], '', 'SIGTERM', 143],
+    [['asset', 'put', 'A', '--file', 'pipe'], '{"title":', 'SIGTERM', 143],
+  ])('is interrupted: %j', async (args, input, signal, code) => {
+    const server = await serve(({ body }) => verify(body));
+    const directory = temporaryDirectory();
+    execFileSync('mkfifo', [join(directory, 'pipe')]);
+    const running = startWaiting(args, settings(server), directory);
+    await writeTo(join(directory, 'pipe'), input);
+    running.child.kill(signal);
+    const ended = await running.ended;
+    expect(ended).toMatchObject({ code, signal: null, stdout: '' });
+    expect(ended.stderr).toMatch(/^error interrupted [^\n]+\n$/);
+    expect(existsSync(join(directory, 'r.csv'))).toBe(false);
+    expect(server.asked).toEqual([]);
+  });
+
+  it('reads what a writer says that comes later', async () => {
+    const server = await serve(({ body }) => verify(body));
+    const directory = temporaryDirectory();
+    execFileSync('mkfifo', [join(directory, 'pipe')]);
+    const running = startWaiting(['credentials', 'verify', 'pipe'], settings(server), directory);
+    await writeFile(join(directory, 'pipe'), 'reference\nr0\n');
+    expect(await running.ended).toMatchObject({ code: 0, stdout: `${HEAD}\nr0,G,t-r0,a@b.example,,\n` });
+  });
+});
+
+describe('a command that waits for stdin', () => {
+  it.each<[string[], string, NodeJS.Signals, number]>([
+    [['credentials', 'verify', '-'], '', 'SIGINT', 130],
+    [['credentials', 'verify', '-', '--out', 'r.csv'], csvOf(1), 'SIGTERM', 143],
+    [['asset', 'put', 'A', '--file', '-'], '', 'SIGINT', 130],
+    [['package', 'create', 'A', '--file', '-'], '', 'SIGTERM', 143],
+    [['user', 'create', '--email', 'a@b.example', '--password-stdin', ...NAMES], '', 'SIGINT', 130],
+  ])('is interrupted: %j', async (args, input, signal, code) => {
+    const server = await serve(({ body }) => verify(body));
+    const directory = temporaryDirectory();
+    const running = startWaiting(args, settings(server), directory);
+    await write(running, input);
+    running.child.kill(signal);
+    const ended = await running.ended;
+    expect(ended).toMatchObject({ code, signal: null, stdout: '' });
+    expect(ended.stderr).toMatch(/^error interrupted [^\n]+\n$/);
+    expect(existsSync(join(directory, 'r.csv'))).toBe(false);
+    expect(server.asked).toEqual([]);
+  });
+
+  it('ends with the reader of its output', async () => {
+    const server = await serve(({ body }) => verify(body));
+    const running = startWaiting(['credentials', 'verify', '-'], settings(server), temporaryDirectory());
+    running.child.stdout?.destroy();
+    running.child.stdin?.write(csvOf(10_000));
+    expect(await running.ended).toMatchObject({ code: 0, signal: null, stderr: '' });
+    expect(server.asked).toHaveLength(1);
+  });
+});
