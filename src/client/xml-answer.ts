@@ -53,8 +53,15 @@ export function errorIn(
   return refusal ?? (said === undefined ? undefined : serviceError(said, status, origin));
 }
 
-/** An answer that is something else than was asked for. */
-export function unexpected(what: string, { status, refusal }: XmlAnswer, origin: string): CatchwordError {
-  const said: Said = { code: undefined, text: `no ${what}, and no error either` };
-  return refusal ?? serviceError(said, status, origin);
+/** An answer that holds nothing of what was asked for: all that it says is why. A page for people is not the service's. */
+export function unexpected(what: string, answer: XmlAnswer, origin: string): CatchwordError {
+  const { status, hide, refusal, elements } = answer;
+  const said = saidByElements(
+    elements.filter(({ name }) => !/^html$/i.test(name)),
+    hide,
+    true,
+  );
+  const isSaid = said !== undefined && (said.code !== undefined || said.text !== '');
+  const nothing: Said = { code: undefined, text: `no ${what}, and no error either` };
+  return refusal ?? serviceError(isSaid ? said : nothing, status, origin);
 }

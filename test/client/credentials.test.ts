@@ -100,13 +100,13 @@ describe('credentials', () => {
   it('come more than once without a reference: nobody is given what is another’s', async () => {
     const error = '<error code="601" message="stale"/>';
     const tokens = ['x', 'y', 'z'].map(byToken);
-    for (const order of ['xyx', 'xyy']) {
+    for (const order of ['xyx', 'xyy', 'xxy']) {
       const results = await verified(tokens, inRoot(...order.split('').map(holder)));
       expect(results, order).toMatchObject([{ guid: 'G-x' }, { guid: 'G-y' }, { ok: false, code: null, guid: null }]);
     }
     const guids = ['G-x', 'G-y', 'G-z'].map((guid) => ({ guid }));
     for (const [submissions, orders] of [
-      [tokens, ['xxy', 'xxyy']],
+      [tokens, ['xy', 'xxyy']],
       [guids, ['xxy', 'xyx', 'xyy', 'xxyy']],
     ] as const) {
       for (const order of orders) {
@@ -120,8 +120,11 @@ describe('credentials', () => {
       expect(results).toMatchObject([{ guid: 'G-x' }, { guid: 'G-y' }, { ok: false, code: 601 }]);
     }
     // Tokens that are new, so that no key of what was submitted is in the answer.
+    const unclear = { ok: false, code: null, guid: null };
     const fresh = inRoot(holder('n'), holder('n'), holder('m'));
-    expect(await refused(['x', 'y', 'z'].map(byToken), fresh)).toMatchObject({ code: 'SERVICE_ERROR' });
+    expect(await verified(tokens, fresh)).toMatchObject([unclear, unclear, unclear]);
+    const more = inRoot(holder('n'), holder('n'), holder('m'), holder('o'));
+    expect(await verified(tokens, more)).toMatchObject([{ guid: 'G-n' }, { guid: 'G-m' }, { guid: 'G-o' }]);
   });
 
   it('of one user under two keys are both answered for, a stale token among them', async () => {
@@ -155,8 +158,47 @@ describe('credentials', () => {
   it('without keys are taken in order, errors among them', async () => {
     const fresh = '<credential guid="G" access-token="new" reference=""/>';
     const stale = '<error code="601" message="stale" reference="" guid="" email=""></error>';
-    const results = await verified([byToken('x'), byToken('y'), 'r'], inRoot(credential('r'), fresh, stale));
+    const submissions = [byToken('x'), byToken('y'), 'r'];
+    const results = await verified(submissions, inRoot(fresh, stale, credential('r')));
     expect(results).toMatchObject([{ accessToken: 'new' }, { code: 601 }, { reference: 'r', guid: 'G-r' }]);
+    // One that is not at its place shows that places say nothing, though an error does no harm.
+    const moved = await verified(submissions, inRoot(credential('r'), fresh, stale));
+    expect(moved).toMatchObject([{ ok: false, code: null }, { ok: false, code: null }, { reference: 'r' }]);
+    const known = await verified([byToken('x'), byToken('y'), 'r'], inRoot(credential('r'), holder('y'), stale));
+    expect(known).toMatchObject([{ code: 601 }, { guid: 'G-y' }, { reference: 'r' }]);
+  });
+
+  it('of a user who was submitted twice by a stale token do not go to it from another', async () => {
+    const twice = inRoot(credential('r'), '<error code="601" message="stale"/>', credential('r'));
+    const results = await verified([byToken('x'), 'r', byToken('x')], twice);
+    expect(results).toMatchObject([{ ok: false }, { ok: true, reference: 'r' }, { ok: false }]);
+    const one = inRoot(credential('r'), credential('r'));
+    expect(await verified([byToken('x'), byToken('x')], one)).toMatchObject([{ guid: 'G-r' }, { guid: 'G-r' }]);
+  });
+
+  it('of one user under a guid and a token leave the others of the request alone', async () => {
+    const own = '<credential guid="G-0" access-token="new-0"/>';
+    const elements = inRoot(own, own, '<credential guid="G-2" access-token="new-2"/>');
+    const results = await verified([{ guid: 'G-0' }, byToken('x'), byToken('y')], elements);
+    expect(results).toMatchObject([
+      { ok: true, guid: 'G-0' },
+      { ok: false, code: null },
+      { ok: false, code: null },
+    ]);
+  });
+
+  it('are not hidden by an error for the same user', async () => {
+    const stale = '<error code="601" message="stale" reference="r" guid="G-r"/>';
+    for (const elements of [
+      [stale, credential('r'), credential('r')],
+      [stale, credential('r')],
+    ]) {
+      const results = await verified([byToken('x'), { guid: 'G-r' }], inRoot(...elements));
+      expect(results).toMatchObject([{ code: 601 }, { ok: true, guid: 'G-r' }]);
+    }
+    const moved = inRoot(stale, credential('s'), credential('r'));
+    const results = await verified([byToken('x'), { guid: 'G-r' }, 's'], moved);
+    expect(results).toMatchObject([{ code: 601 }, { ok: true, guid: 'G-r' }, { reference: 's' }]);
   });
 
   it('keep attributes that nobody has named', async () => {
@@ -191,6 +233,17 @@ describe('credentials', () => {
     }
     expect(await refused(['a'], { status: 403, body: '' })).toMatchObject({ code: 'SERVICE_FORBIDDEN', status: 403 });
     expect(await refused(['a'], '')).toMatchObject({ code: 'SERVICE_ERROR' });
+  });
+
+  it.each([
+    ['<message>The service is down</message>', { message: expect.stringContaining('The service is down') as string }],
+    ['650: malformed', { code: 'SERVICE_ERROR', message: expect.stringContaining('650: malformed') as string }],
+  ])('are an error with what was answered instead: %s', async (text, expected) => {
+    for (const submissions of [['a'], ['a', 'b']]) {
+      for (const body of [inRoot(text), text.replace(/^[^<]*$/, '<credentials message="$&"/>')]) {
+        expect(await refused(submissions, body), body).toMatchObject({ ...expected, status: 200 });
+      }
+    }
   });
 
   it('are an error where one is not answered for, and the error says which', async () => {
