@@ -146,7 +146,9 @@ export function fromElement(element: XmlElement, told: boolean): Part {
   const own = told || isError(element);
   const nested = joined(element.children, (child) => fromChild(child, own));
   if (!own) return nested;
-  const attributes = [...element.attributes].filter(([name]) => TEXT.test(name)).map(([, text]) => text);
+  const attributes = [...element.attributes]
+    .filter(([name]) => TEXT.test(name) || ERROR.test(name))
+    .map(([, one]) => one);
   const isCode = CODE.test(element.name) || codeAt(element.name, element.text) !== undefined;
   const texts = [...attributes, ...(element.text === '' || isCode ? [] : [element.text])];
   return joined([{ code: codeOf(element), texts: texts.map((text) => [text]) }, nested], (part) => part);

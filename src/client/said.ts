@@ -40,17 +40,31 @@ export function saidByElements(elements: readonly XmlElement[], hide: Hide, told
   return said ? cleaned(part, hide) : undefined;
 }
 
-const FAILURE = /\b(?:errors?|fail(?:ed|ure|s)?)\b/i;
-const REFUSAL = /^false$|\b(?:invalid|denied|forbidden|unauthori[sz]ed|not|cannot|could)\b/i;
-const DONE = /\b(?:ok|done|success|successful|created|updated|deleted|removed|saved|added|accepted|queued)$/i;
+const FAILURE =
+  /\b(?:errors?|fail(?:ed|ure|s)?|invalid|denied|forbidden|unauthori[sz]ed|rejected|refused|unable|unsuccessful(?:ly)?|could not|can ?not|(?:could|ca)n['’]t)\b|\bsuccess\W+false\b/i;
+/** Of something else, perhaps, once it is said what was done. */
+const REFUSAL = /^false$|\b(?:not|nothing)\b/i;
+const DONE =
+  /\b(?:ok|done|success|successful|successfully|completed?|created|updated|deleted|removed|saved|added|accepted|queued)$/i;
+
+/** What a text begins with is what became of it: `Created, books are not affected`. */
+function beginningOf(text: string): string {
+  const [first = ''] = text.split(/[.,;:!\n]/, 1);
+  return first.trim();
+}
 
 /** Whether a text that may be an answer tells of something that went wrong instead. */
 export function readsAsFailure(text: string): boolean {
   const shown = text.slice(0, 2 * MAX_TEXT).replaceAll(/\b(?:no|without|0) (?:errors?|failures?)\b/gi, '');
   if (FAILURE.test(shown) || (/\D/.test(shown) && codeInText(shown) !== undefined)) return true;
-  // `Created, books are not affected`: what it begins with is what became of it.
-  const [first = ''] = shown.split(/[.,;:!\n]/, 1);
-  return REFUSAL.test(DONE.test(first.trim()) ? first : shown);
+  const first = beginningOf(shown);
+  return REFUSAL.test(DONE.test(first) ? first : shown);
+}
+
+/** Whether a text says no more than that all is well: `OK`, a code of success, that there are no errors. */
+export function readsAsSuccess(text: string): boolean {
+  if (/^\s*(?:2\d\d|true|none|no errors?)\s*$/i.test(text)) return true;
+  return DONE.test(beginningOf(text)) && !readsAsFailure(text);
 }
 
 /** Whether an object says nothing but a code, and perhaps what it means. */

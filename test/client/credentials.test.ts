@@ -187,6 +187,19 @@ describe('credentials', () => {
     ]);
   });
 
+  it('of one user under two keys do not keep others from being known by their places', async () => {
+    const stale = '<error code="601" message="stale" reference="r" guid="G-r"/>';
+    const user = [credential('r'), stale, credential('r')];
+    const submissions = ['r', byToken('x'), { guid: 'G-r' }, byToken('y')];
+    const results = await verified(submissions, inRoot(...user, '<credential access-token="new"/>'));
+    expect(results).toMatchObject([
+      { ok: true, reference: 'r' },
+      { ok: false, code: 601 },
+      { ok: true, reference: 'r' },
+      { ok: true, accessToken: 'new' },
+    ]);
+  });
+
   it('are not hidden by an error for the same user', async () => {
     const stale = '<error code="601" message="stale" reference="r" guid="G-r"/>';
     for (const elements of [

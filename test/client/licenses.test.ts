@@ -98,6 +98,20 @@ describe('licenses', () => {
     ['<hash><message>601: Access token expired</message></hash>', { serviceCode: 601 }],
     ['<licenses><failure>boom</failure></licenses>', { message: expect.stringContaining('failure: boom') as string }],
     ['<licenses>Try later</licenses>', { message: expect.stringContaining('Try later') as string }],
+    ...[
+      '<licenses message="try later"/>',
+      '<licenses error="try later"/>',
+      '<licenses><summary message="try later" total_products="3"/></licenses>',
+      '<licenses><total_products>try later</total_products></licenses>',
+      '<licenses><status>try later</status></licenses>',
+      '<licenses>\n<message>OK</message> try later</licenses>',
+      '<licenses><message>Done, but try later: the lookup failed</message></licenses>',
+      '<response><message>try later</message><licenses/></response>',
+      '<response>try later<licenses/></response>',
+      '<meta message="try later"/><licenses/>',
+      '<message>try later</message><licenses/>',
+    ].map((body): [string, object] => [body, { message: expect.stringContaining('try later') as string }]),
+    ['<licenses><message>false</message></licenses>', { code: 'SERVICE_ERROR' }],
     ['<licenses status="error"/>', { code: 'SERVICE_ERROR' }],
     ['<licenses><error/></licenses>', { code: 'SERVICE_ERROR' }],
     ['<licenses><product sku="9780000000019" expiration="never"/></licenses>', { code: 'SERVICE_ERROR' }],
@@ -115,10 +129,28 @@ describe('an answer without licenses', () => {
   it.each([
     '<licenses><errors/></licenses>',
     '<licenses><summary distributable_products="0" total_products="0"/></licenses>',
+    '<licenses><distributable_products>0</distributable_products><total_products>0</total_products></licenses>',
+    '<licenses><summary><total_products>0</total_products></summary></licenses>',
+    '<licenses><counts distributable_products="0" total_products="0"/></licenses>',
+    '<licenses error="false"/>',
+    '<licenses><status>OK</status><code>200</code><success>true</success></licenses>',
+    '<licenses><message>Request completed, nothing is held</message></licenses>',
+    '<licenses><user guid="g"/></licenses>',
+    '<licenses><user><guid>g</guid></user></licenses>',
+    '<licenses>none</licenses>',
+    '<message>OK</message><licenses/>',
+    '<hash><request-id>a 1</request-id><licenses/></hash>',
     '<response status="200"><licenses/></response>',
     '<response><code>200</code><message>OK</message><data><licenses></licenses></data></response>',
   ])('%s says that there are none', async (body) => {
     expect((await answered(body)).licenses).toEqual([]);
+  });
+
+  it('may hold the counts as elements', async () => {
+    const counts = '<distributable_products>0</distributable_products><total_products>3</total_products>';
+    const none = { licenses: [], distributable: 0, total: 3 };
+    expect(await answered(`<licenses>${counts}</licenses>`)).toEqual(none);
+    expect(await answered(`<licenses><summary>${counts}</summary></licenses>`)).toEqual(none);
   });
 
   it('is none where a license stands beside an empty list of errors', async () => {

@@ -97,7 +97,15 @@ describe('what is said of an error', () => {
 
   it.each([
     ['Created, books are not affected', false],
-    ['Package created. It could not be simpler', false],
+    ['Asset updated, but the prices could not be saved', true],
+    ['Updated; the token is invalid', true],
+    ['Created, sending the mail was denied', true],
+    ['Updated, the cover can’t be read', true],
+    ['Rejected', true],
+    ['Nothing was saved', true],
+    ['success: false', true],
+    ['success: true', false],
+    ['Updated, nothing else was changed', false],
     ['Updated without errors', false],
     ['Deleted, but with an error', true],
     ['Package could not be created', true],

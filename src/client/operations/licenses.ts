@@ -3,9 +3,8 @@ import type { CatchwordError } from '../../errors.ts';
 import type { XmlElement } from '../../xml/read.ts';
 import type { XmlAnswer } from '../answer.ts';
 import type { Caller } from '../caller.ts';
-import { serviceError } from '../refusal.ts';
-import { saidByElements } from '../said.ts';
-import { WRAPPER } from '../said-part.ts';
+import { readsAsSuccess, saidByElements } from '../said.ts';
+import { CODE, ERROR, TEXT, WRAPPER } from '../said-part.ts';
 import { attribute, errorIn, otherAttributes, type Records, recordsIn, unexpected } from '../xml-answer.ts';
 import { checkLicenseQuery } from './license-query.ts';
 
@@ -91,26 +90,55 @@ function licenseFrom(element: XmlElement): License {
   };
 }
 
-/** The counts stand in an element of their own, or on the root. */
+const COUNT = /^(?:distributable|total)_products$/;
+
+/** The counts are attributes of an element of their own or of the root, or elements. */
 function countIn(elements: readonly XmlElement[], name: string): number | undefined {
   for (const element of elements) {
-    const text = attribute(element, name);
+    const text = element.name === name ? element.text : attribute(element, name);
     const count = text !== null && /^\d+$/.test(text) ? Number(text) : countIn(element.children, name);
     if (count !== undefined) return count;
   }
   return undefined;
 }
 
-/** Whether an element holds nothing that could be why there are no licenses. */
-function isSilent({ name, text, children }: XmlElement): boolean {
-  return (/^(?:licenses|summary|errors)$/.test(name) || WRAPPER.test(name)) && text === '' && children.every(isSilent);
+/** What may stand in place of licenses: how many there are, or that all is well. */
+function isKnown({ name, attributes }: XmlElement): boolean {
+  const names = [/^(?:licenses|summary|errors|success|status)$/i, WRAPPER, COUNT, CODE, TEXT];
+  return names.some((known) => known.test(name)) || [...attributes.keys()].some((one) => COUNT.test(one));
+}
+
+/** What it says of an error by attributes, and in words. `error="false"` says that there is none. */
+function textsIn({ attributes }: XmlElement): string[] {
+  const errors = [...attributes].filter(([name, text]) => ERROR.test(name) && !/^(?:0|false|no|null)$/i.test(text));
+  const texts = [...attributes].filter(([name]) => TEXT.test(name));
+  return [...errors, ...texts].map(([, text]) => text);
+}
+
+function isCount({ name, text }: XmlElement): boolean {
+  return COUNT.test(name) && /^\d*$/.test(text);
+}
+
+/**
+ * Whether an element holds nothing that could be why there are no licenses: no text but counts and words of success, and
+ * in the root nothing unknown, for that may be licenses of another form.
+ */
+function isSilent(element: XmlElement, isInRoot: boolean): boolean {
+  const { name, text, children } = element;
+  // Who was asked for.
+  if (name === 'user') return true;
+  const isInside = isInRoot || name === 'licenses';
+  const texts = textsIn(element);
+  if (isInside || isKnown(element)) texts.push(isCount(element) ? '' : text);
+  const isWell = texts.every((one) => one === '' || readsAsSuccess(one));
+  return isWell && (!isInside || isKnown(element)) && children.every((child) => isSilent(child, isInside));
 }
 
 /** The error where no license was found and something else was: taken for "not licensed", it would sell a title twice. */
 function whyNone({ others, roots }: Records, answer: XmlAnswer, origin: string): CatchwordError | undefined {
-  const said = saidByElements(others, answer.hide, true);
-  if (said?.code === undefined && (roots.length > 0 ? roots : others).every(isSilent)) return undefined;
-  return said === undefined ? unexpected('licenses', answer, origin) : serviceError(said, answer.status, origin);
+  const isNone = others.every((one) => isSilent(one, roots.length === 0));
+  const hasCode = saidByElements(others, answer.hide, true)?.code !== undefined;
+  return isNone && !hasCode ? undefined : unexpected('licenses', answer, origin);
 }
 
 function licensesFrom(answer: XmlAnswer, origin: string): Licenses {
