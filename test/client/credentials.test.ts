@@ -209,6 +209,12 @@ describe('credentials', () => {
       const results = await verified([byToken('x'), { guid: 'G-r' }], inRoot(...elements));
       expect(results).toMatchObject([{ code: 601 }, { ok: true, guid: 'G-r' }]);
     }
+    const repeated = inRoot(stale, credential('r'), credential('r'), '<credential access-token="new"/>');
+    expect(await verified([byToken('x'), { guid: 'G-r' }, byToken('y')], repeated)).toMatchObject([
+      { code: 601 },
+      { ok: true, guid: 'G-r' },
+      { accessToken: 'new' },
+    ]);
     const moved = inRoot(stale, credential('s'), credential('r'));
     const results = await verified([byToken('x'), { guid: 'G-r' }, 's'], moved);
     expect(results).toMatchObject([{ code: 601 }, { ok: true, guid: 'G-r' }, { reference: 's' }]);
@@ -270,6 +276,13 @@ describe('credentials', () => {
     expect(nobody.message).toContain('the access token at position 2');
     expect(nobody.message).not.toContain('secrettoken');
     expect((await refused(['a'], inRoot(credential('b')))).message).toContain('reference "a"');
+    const other = { reference: 'a', guid: 'G-other' };
+    for (const more of [[], [credential('c')]]) {
+      const answered = inRoot(credential('b'), credential('a'), ...more);
+      expect((await refused([other, 'b'], answered)).message).toContain('reference "a"');
+    }
+    const stray = inRoot(credential('b'), '<error code="603" message="no" reference="c"/>');
+    expect((await refused(['a', 'b'], stray)).message).toContain('reference "a"');
     expect((await refused(['a'], inRoot())).message).toContain('reference "a"');
   });
 });

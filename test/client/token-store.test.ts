@@ -219,6 +219,27 @@ describe('the lock of a token', () => {
     expect(readdirSync(join(path, '..'))).toEqual([]);
   });
 
+  it('that was taken from its holder is not kept young by it', async () => {
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+    onTestFinished(() => {
+      vi.useRealTimers();
+    });
+    const [taken, kept] = [pathOf(), pathOf()];
+    await openTokenStore(taken, OWNER, IMPATIENT).alone(async () => {
+      writeFileSync(`${taken}.lock`, 'another holder');
+      utimesSync(`${taken}.lock`, 0, 0);
+      await openTokenStore(kept, OWNER, IMPATIENT).alone(async () => {
+        // The second lock shows that the renewals have run.
+        for (let minute = 1; minute <= 5; minute++) {
+          utimesSync(`${kept}.lock`, 0, 0);
+          vi.advanceTimersByTime(60_000);
+          await vi.waitFor(() => expect(Date.now() - statSync(`${kept}.lock`).mtimeMs).toBeLessThan(60_000));
+        }
+      }, NEVER);
+    }, NEVER);
+    expect(statSync(`${taken}.lock`).mtimeMs).toBe(0);
+  });
+
   it('that was taken from its holder is not removed by it', async () => {
     const path = pathOf();
     await openTokenStore(path, OWNER, systemClock).alone(async () => {

@@ -83,6 +83,19 @@ describe('a user', () => {
     expect(await failure(readUser(connectTo(url).caller, '.xml', 'x', NEVER))).toMatchObject(expected);
   });
 
+  it.each([
+    '<user><message>email is already taken</message></user>',
+    '<message>email is already taken</message>',
+    '<response><message>email is already taken</message></response>',
+    '<user message="email is already taken"/>',
+    '<user>email is already taken</user>',
+  ])('is not made of what says why there is none: %s', async (body) => {
+    const { created } = await creating(REFERENCE, body);
+    const error = await failure(created);
+    expect(error).toMatchObject({ code: 'SERVICE_ERROR', status: 200 });
+    expect(error.message).toContain('email is already taken');
+  });
+
   it('beside an empty list of errors is what it is', async () => {
     const { created } = await creating(REFERENCE, '<user><guid>G</guid><access-token>t</access-token><errors/></user>');
     expect(await created).toMatchObject({ guid: 'G', accessToken: 't' });
