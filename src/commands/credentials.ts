@@ -1,4 +1,3 @@
-import { setImmediate as turn } from 'node:timers/promises';
 import { Presets, SingleBar } from 'cli-progress';
 import { Command } from 'commander';
 import type { Caller } from '../client/caller.ts';
@@ -124,8 +123,6 @@ async function verifyInput(
       accounts += results.length;
       progress.update(end, accounts, tally.requests);
     }
-    // The end of a pipe whose writer the same signal ended may be seen before the signal.
-    await turn();
     if (context.signal.aborted) throw new CatchwordError('INTERRUPTED', 'interrupted');
     await output.finish();
   } catch (error) {

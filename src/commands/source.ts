@@ -2,11 +2,15 @@ import { constants, createReadStream, fstatSync, openSync } from 'node:fs';
 import { Socket } from 'node:net';
 import type { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { isatty, ReadStream } from 'node:tty';
 import { CatchwordError } from '../errors.ts';
 
 /** Bytes to be read once; where they come from a file, its number says which. */
 export type Source = AsyncIterable<Uint8Array> & { readonly fd?: number };
+
+/** The end of a pipe whose writer a signal ended may be seen this much before the same signal to this process. */
+const SIGNAL_MS = 20;
 
 async function* readUntil(signal: AbortSignal, name: string, stream: Readable): AsyncGenerator<Uint8Array> {
   const interrupted = new CatchwordError('INTERRUPTED', `interrupted while ${name} was read`);
@@ -19,6 +23,8 @@ async function* readUntil(signal: AbortSignal, name: string, stream: Readable): 
   signal.addEventListener('abort', stop, { once: true });
   try {
     yield* stream as AsyncIterable<Uint8Array>;
+    await sleep(SIGNAL_MS);
+    if (signal.aborted) throw interrupted;
   } finally {
     signal.removeEventListener('abort', stop);
   }

@@ -14,7 +14,7 @@ import {
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { serve } from '../client/connection.ts';
-import { run, runRedirected, start, startWaiting } from '../support/cli.ts';
+import { run, runRedirected, start } from '../support/cli.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
 import { csvOf, HEAD, rows, settings, verified, verify } from './credential-service.ts';
 
@@ -122,22 +122,6 @@ describe('the files of credentials verify', () => {
       expect(rows(directory, 'r.csv')).toHaveLength(3);
     }
     expect(server.asked).toHaveLength(1);
-  });
-
-  it('are interrupted although the same signal ends the input', async () => {
-    const server = await serve(({ body }) => verify(body));
-    const directory = temporaryDirectory();
-    for (const more of [[], ['--out', 'r.csv']]) {
-      const running = startWaiting(['credentials', 'verify', '-', ...more], settings(server), directory);
-      // Reading has begun when this is written: no pipe holds it.
-      await new Promise((resolve) => running.child.stdin?.write(`reference\n${'\n'.repeat(2 ** 21)}`, resolve));
-      running.child.kill('SIGINT');
-      running.child.stdin?.end();
-      const ended = await running.ended;
-      expect(ended).toMatchObject({ code: 130, stdout: '' });
-      expect(ended.stderr).toBe('error interrupted after 0 accounts\n');
-    }
-    expect(readdirSync(directory)).toEqual([]);
   });
 
   it('throws no results away for an input whose header is wrong', async () => {

@@ -76,6 +76,23 @@ describe('a command that waits for stdin', () => {
     expect(server.asked).toEqual([]);
   });
 
+  it.each<string[]>([
+    ['credentials', 'verify', '-'],
+    ['credentials', 'verify', '-', '--out', 'r.csv'],
+    ['asset', 'put', 'A', '--file', '-'],
+  ])('is interrupted although the same signal ends the input: %s %s %s %s', async (...args) => {
+    const server = await serve(({ body }) => verify(body));
+    const directory = temporaryDirectory();
+    const running = startWaiting(args, settings(server), directory);
+    await write(running, 'reference\n');
+    running.child.kill('SIGINT');
+    running.child.stdin?.end();
+    const ended = await running.ended;
+    expect(ended).toMatchObject({ code: 130, stdout: '' });
+    expect(ended.stderr).toMatch(/^error interrupted [^\n]+\n$/);
+    expect(existsSync(join(directory, 'r.csv'))).toBe(false);
+  });
+
   it('ends with the reader of its output', async () => {
     const server = await serve(({ body }) => verify(body));
     const running = startWaiting(['credentials', 'verify', '-'], settings(server), temporaryDirectory());
