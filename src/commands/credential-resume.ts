@@ -35,6 +35,15 @@ function notOurs(path: string, line: number, what: string): CatchwordError {
   });
 }
 
+/** Of every result. */
+const BEGINNING = { csv: '', ndjson: '{"ok":' } as const;
+
+/** What a crash left of a line may be thrown away, and nothing else. */
+function checkTorn(path: string, { line, text }: FileRecord, whole: string): void {
+  if (whole.startsWith(text) || text.startsWith(whole)) return;
+  throw notOurs(path, line, 'it is no result of this command');
+}
+
 const KEYS = z.object({ reference: z.string().nullable(), guid: z.string().nullable() });
 
 function keysOf(path: string, record: FileRecord, format: ResultFormat): Pick<CredentialResult, 'reference' | 'guid'> {
@@ -81,7 +90,10 @@ export async function resume(earlier: Earlier, input: AsyncIterator<Submitted>):
   let pending: Submitted[] = [];
   const kept = digestOfSubmitted();
   for await (const record of cutRecords(createReadStream(path), format === 'csv', true)) {
-    if (!record.whole) break;
+    if (!record.whole) {
+      checkTorn(path, record, headed ? BEGINNING[format] : HEADER);
+      break;
+    }
     [last, line] = [record.end, record.line];
     if (!headed) {
       if (`${record.text}\n` !== HEADER) throw notOurs(path, 1, 'it is no result of this command');

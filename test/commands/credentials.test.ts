@@ -105,6 +105,7 @@ describe('credentials verify', () => {
     ['other accounts', `${HEAD}\nx,G,t,,,\n`, /line 2: it is about another account/],
     ['more accounts', `${HEAD}\nr0,G,t,,,\nr1,G,t,,,\nr2,G,t,,,\n`, /line 4: it goes on where the input ends/],
     ['something else', 'my notes\n', /line 1: it is no result of this command/],
+    ['something else without an end', 'my notes', /line 1: it is no result of this command/],
   ])('does not overwrite results of %s', async (_name, there, message) => {
     const server = await serve(({ body }) => verify(body));
     const directory = temporaryDirectory();
