@@ -296,7 +296,7 @@ function readSinks(environment: Environment): SinkSetting[] {
  * what stands behind a path.
  */
 function shownValue(given: string): string {
-  return JSON.stringify(given.replace(/^(\w+:\/\/)?.*@/s, '$1…@').replace(/[?#].*/s, '…'));
+  return JSON.stringify(given.replace(/^(\w+:\/\/)?.*@/s, '$1…@').replace(/([?#]).+/s, '$1…'));
 }
 
 /**
