@@ -61,10 +61,12 @@ export function readsAsFailure(text: string): boolean {
   return REFUSAL.test(DONE.test(first) ? first : shown);
 }
 
-/** Whether a text says no more than that all is well: `OK`, a code of success, that there are no errors. */
+const SUCCESS =
+  /^(?:2\d\d)?\s*(?:ok|done|true|none|no errors?|success(?:ful(?:ly)?)?|(?:request )?(?:completed|successful)(?: successfully)?)?[.!]?$/i;
+
+/** Whether a text says no more than that all is well: nothing, `OK`, a code of success. What is being updated is not well. */
 export function readsAsSuccess(text: string): boolean {
-  if (/^\s*(?:2\d\d|true|none|no errors?)\s*$/i.test(text)) return true;
-  return DONE.test(beginningOf(text)) && !readsAsFailure(text);
+  return SUCCESS.test(text.trim());
 }
 
 /** Whether an object says nothing but a code, and perhaps what it means. */

@@ -130,7 +130,7 @@ function isSilent(element: XmlElement, isInRoot: boolean): boolean {
   const isInside = isInRoot || name === 'licenses';
   const texts = textsIn(element);
   if (isInside || isKnown(element)) texts.push(isCount(element) ? '' : text);
-  const isWell = texts.every((one) => one === '' || readsAsSuccess(one));
+  const isWell = texts.every(readsAsSuccess);
   return isWell && (!isInside || isKnown(element)) && children.every((child) => isSilent(child, isInside));
 }
 
