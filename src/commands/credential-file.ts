@@ -46,8 +46,9 @@ function refuseOtherService(path: string, states: States, service: string): void
 
 /**
  * A file for this user and this process alone (mode 0600), which goes on where an earlier run of the same input at the
- * same service ended; and beside it `<path>.state`, by which that is known. What both hold stays as it is until there are results
- * to write: a run that gets none throws nothing away.
+ * same service ended; and beside it `<path>.state`, by which that is known. What both hold stays as it is until there
+ * are results to write: a run that gets none throws nothing away. `finish` throws CatchwordError USAGE where such a run
+ * was to begin anew.
  * @throws CatchwordError USAGE
  */
 export async function toFile(
