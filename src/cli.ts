@@ -24,7 +24,7 @@ import { syncCommand } from './commands/sync.ts';
 import { userCommand } from './commands/user.ts';
 import { verifyCommand } from './commands/verify.ts';
 import { readEnvironment } from './config.ts';
-import { CatchwordError, messageOf } from './errors.ts';
+import { CatchwordError, messageOf, systemCodeOf } from './errors.ts';
 import { VERSION } from './version.ts';
 
 function program(context: CommandContext): Command {
@@ -82,7 +82,7 @@ function exitCodeOf(context: CommandContext, error: unknown): number {
     return 2;
   }
   // The reader went away (`| head`), and has what it wanted.
-  if (error instanceof Error && 'code' in error && error.code === 'EPIPE') return 0;
+  if (systemCodeOf(error) === 'EPIPE') return 0;
   if (error instanceof CatchwordError) {
     report(context, `${error.message} [${error.code}]`, error.hint);
     return error.exitCode;

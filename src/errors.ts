@@ -125,6 +125,11 @@ export function fromErrorRecord(record: ErrorRecord): CatchwordError {
   return new CatchwordError(record.code, record.message, record);
 }
 
+/** What Node.js or a driver calls it, such as `ENOENT`; undefined where it has no such name. */
+export function systemCodeOf(error: unknown): string | undefined {
+  return error instanceof Error && 'code' in error ? String(error.code) : undefined;
+}
+
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }

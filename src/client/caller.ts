@@ -1,5 +1,5 @@
 import type { Clock } from '../clock.ts';
-import { CatchwordError, type ErrorDetails } from '../errors.ts';
+import { CatchwordError, toErrorRecord } from '../errors.ts';
 import { givenUp, untilEither, wasClosed } from './abort.ts';
 import { type JsonAnswer, jsonAnswer, type Reading, type XmlAnswer, xmlAnswer } from './answer.ts';
 import { XML_LIMITS } from './body.ts';
@@ -55,14 +55,6 @@ export interface CallerOptions {
 
 const XML = 'application/xml; charset=utf-8';
 const MAX_ATTEMPTS = 5;
-
-function withoutUndefined({ hint, retryable, retryAfterMs, status, serviceCode }: CatchwordError): ErrorDetails {
-  return {
-    ...{ retryable, status, serviceCode },
-    ...(hint !== undefined && { hint }),
-    ...(retryAfterMs !== undefined && { retryAfterMs }),
-  };
-}
 
 export function createCaller(options: CallerOptions): Caller {
   const { transport, tokens, pacer, clock, closed, maxAttempts = MAX_ATTEMPTS } = options;
@@ -122,7 +114,7 @@ export function createCaller(options: CallerOptions): Caller {
     } catch (error) {
       if (!(error instanceof CatchwordError)) throw error;
       const message = hide(error.message);
-      throw message === error.message ? error : new CatchwordError(error.code, message, withoutUndefined(error));
+      throw message === error.message ? error : new CatchwordError(error.code, message, toErrorRecord(error));
     }
   }
 

@@ -1,7 +1,7 @@
 import { chmodSync, readFileSync, readlinkSync, realpathSync, statSync } from 'node:fs';
 import { rename, rm, writeFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
-import { CatchwordError } from '../errors.ts';
+import { CatchwordError, systemCodeOf } from '../errors.ts';
 
 /*
  * The file of an access token: two lines, the token and a hash that says whose it is, for its user alone (mode 0600). It
@@ -19,15 +19,15 @@ interface StoredToken {
   readonly owner: string;
 }
 
-function codeOf(error: unknown): string {
-  return error instanceof Error && 'code' in error ? String(error.code) : 'unknown';
-}
-
 export function unusable(path: string, what: string, cause: unknown): CatchwordError {
-  return new CatchwordError('CONFIG_INVALID', `CATCHWORD_TOKEN_STORE: cannot ${what} ${path} (${codeOf(cause)})`, {
-    hint: 'Name a file in a directory that this user may write to.',
-    cause,
-  });
+  return new CatchwordError(
+    'CONFIG_INVALID',
+    `CATCHWORD_TOKEN_STORE: cannot ${what} ${path} (${systemCodeOf(cause) ?? 'unknown'})`,
+    {
+      hint: 'Name a file in a directory that this user may write to.',
+      cause,
+    },
+  );
 }
 
 export function refused(path: string, what: string): CatchwordError {
@@ -44,13 +44,13 @@ export function targetOf(path: string): string {
   try {
     return realpathSync(path);
   } catch (error) {
-    if (codeOf(error) !== 'ENOENT') throw error;
+    if (systemCodeOf(error) !== 'ENOENT') throw error;
   }
   try {
     return targetOf(resolve(dirname(path), readlinkSync(path)));
   } catch (error) {
     // No link: it is not there, or its directory is not, which to write says.
-    if (codeOf(error) === 'EINVAL' || codeOf(error) === 'ENOENT') return path;
+    if (systemCodeOf(error) === 'EINVAL' || systemCodeOf(error) === 'ENOENT') return path;
     throw error;
   }
 }
@@ -85,7 +85,7 @@ export function readTokenFile(path: string): StoredToken | undefined {
   try {
     content = contentOf(path);
   } catch (error) {
-    if (codeOf(error) === 'ENOENT') return undefined;
+    if (systemCodeOf(error) === 'ENOENT') return undefined;
     throw error instanceof CatchwordError ? error : unusable(path, 'read', error);
   }
   if (content === undefined || content === '') return undefined;

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { readFile, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import type { Clock } from '../clock.ts';
+import { systemCodeOf } from '../errors.ts';
 
 /*
  * A lock file between processes, on one machine or on a file system that several share. It names its holder, so that one
@@ -20,16 +21,12 @@ interface Found {
   readonly mtimeMs: number;
 }
 
-function isCode(error: unknown, code: string): boolean {
-  return error instanceof Error && 'code' in error && error.code === code;
-}
-
 /** @throws what the file system throws, but for a file that is not there */
 async function orGone<Value>(work: Promise<Value>): Promise<Value | null> {
   try {
     return await work;
   } catch (error) {
-    if (isCode(error, 'ENOENT')) return null;
+    if (systemCodeOf(error) === 'ENOENT') return null;
     throw error;
   }
 }
@@ -48,7 +45,7 @@ function isAlive(pid: number, mtimeMs: number): boolean {
     return true;
   } catch (error) {
     // Somebody else's process may not be signalled, but it is there.
-    return !isCode(error, 'ESRCH');
+    return systemCodeOf(error) !== 'ESRCH';
   }
 }
 
@@ -64,7 +61,7 @@ async function create(file: string, content: string): Promise<boolean> {
     await writeFile(file, content, { flag: 'wx', mode: 0o600 });
     return true;
   } catch (error) {
-    if (isCode(error, 'EEXIST')) return false;
+    if (systemCodeOf(error) === 'EEXIST') return false;
     throw error;
   }
 }

@@ -1,7 +1,8 @@
 import { Agent, request } from 'undici';
 import type { Clock } from '../clock.ts';
-import { CatchwordError, messageOf } from '../errors.ts';
+import { CatchwordError, messageOf, systemCodeOf } from '../errors.ts';
 import { VERSION } from '../version.ts';
+import { givenUp } from './abort.ts';
 import {
   ANY_ANSWER,
   answerText,
@@ -108,7 +109,7 @@ function isLoopback(hostname: string): boolean {
 /** The innermost code: undici wraps what the socket said. */
 function codeOf(error: unknown): string {
   const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
-  return cause instanceof Error && 'code' in cause ? String(cause.code) : messageOf(error).slice(0, 80);
+  return systemCodeOf(cause) ?? messageOf(error).slice(0, 80);
 }
 
 export function createTransport(options: TransportOptions): Transport {
@@ -242,7 +243,7 @@ export function createTransport(options: TransportOptions): Transport {
       return await send(url, AbortSignal.any([signal, deadline]), exchange);
     } catch (error) {
       if (error instanceof CatchwordError) throw error;
-      if (signal.aborted) throw new CatchwordError('INTERRUPTED', 'the request was given up');
+      if (signal.aborted) throw givenUp();
       throw connectionError(error, deadline);
     }
   }

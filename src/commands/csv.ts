@@ -1,5 +1,5 @@
-import { isUtf8 } from 'node:buffer';
 import { CatchwordError } from '../errors.ts';
+import { textOf } from './utf8.ts';
 
 /** A record of a file as it is cut out, before it is taken apart. */
 export interface FileRecord {
@@ -21,9 +21,8 @@ function refuse(line: number, what: string, hint: string): CatchwordError {
   return new CatchwordError('USAGE', `line ${line}: ${what}`, { hint });
 }
 
-function textOf(bytes: Buffer, line: number, isTorn = false): string {
-  if (!isTorn && !isUtf8(bytes)) throw refuse(line, 'it is not UTF-8', 'Save the file as UTF-8.');
-  const text = bytes.toString('utf8').replace(/\r?\n$/, '');
+function lineOf(bytes: Buffer, line: number, isTorn = false): string {
+  const text = (isTorn ? bytes.toString('utf8') : textOf(bytes, `line ${line}`)).replace(/\r?\n$/, '');
   return line === 1 ? text.replace(/^\ufeff/, '') : text;
 }
 
@@ -52,7 +51,7 @@ export async function* cutRecords(
       if (inQuotes) continue;
       const piece = bytes.subarray(start, at + 1);
       end += piece.length;
-      yield { text: textOf(piece, line), line, end, whole: true };
+      yield { text: lineOf(piece, line), line, end, whole: true };
       [start, line] = [at + 1, lineBreaks + 1];
     }
     rest = bytes.subarray(start);
@@ -60,7 +59,7 @@ export async function* cutRecords(
       throw refuse(line, `it is longer than ${MAX_RECORD} bytes`, 'Look for a quote that does not end.');
     }
   }
-  if (rest.length > 0) yield { text: textOf(rest, line, mayBeTorn), line, end: end + rest.length, whole: false };
+  if (rest.length > 0) yield { text: lineOf(rest, line, mayBeTorn), line, end: end + rest.length, whole: false };
 }
 
 const FIELD = /("(?:[^"]|"")*"|[^",]*)(,|$)/y;

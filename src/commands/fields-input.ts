@@ -1,4 +1,4 @@
-import { CatchwordError, messageOf } from '../errors.ts';
+import { CatchwordError, messageOf, systemCodeOf } from '../errors.ts';
 import { readAll } from './source.ts';
 import { textOf } from './utf8.ts';
 
@@ -21,7 +21,7 @@ async function contents(file: string, signal: AbortSignal): Promise<Buffer> {
     return await readAll(signal, file);
   } catch (cause) {
     if (cause instanceof CatchwordError) throw cause;
-    const code = cause instanceof Error && 'code' in cause ? String(cause.code) : messageOf(cause);
+    const code = systemCodeOf(cause) ?? messageOf(cause);
     throw new CatchwordError('USAGE', `--file: cannot read ${file} (${code})`, {
       hint: 'Name a file that this user may read, or - for stdin.',
       cause,

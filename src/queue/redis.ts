@@ -1,6 +1,6 @@
 import { Redis } from 'ioredis';
 import type { Clock } from '../clock.ts';
-import { CatchwordError, messageOf } from '../errors.ts';
+import { CatchwordError, messageOf, systemCodeOf } from '../errors.ts';
 import type { Logger } from '../log.ts';
 
 /** What BullMQ needs: blocking commands with fractions of a second, and `GETDEL`. */
@@ -20,8 +20,7 @@ export function redisAddress(url: string): string {
 
 /** A failed connection to a name with several addresses has a code, and an empty message. */
 function reasonOf(error: unknown): string {
-  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
-  return messageOf(error) || code || 'no answer';
+  return messageOf(error) || systemCodeOf(error) || 'no answer';
 }
 
 /**

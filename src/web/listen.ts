@@ -1,6 +1,6 @@
 import type { AddressInfo } from 'node:net';
 import type { FastifyInstance } from 'fastify';
-import { CatchwordError, messageOf } from '../errors.ts';
+import { CatchwordError, messageOf, systemCodeOf } from '../errors.ts';
 import { isLoopback } from './loopback.ts';
 
 /** @throws CatchwordError CONFIG_INVALID where others than this machine could read without a token */
@@ -14,7 +14,7 @@ export function checkExposure(host: string, token: string | undefined): void {
 }
 
 function explain(host: string, port: number, error: unknown): CatchwordError {
-  const code = error instanceof Error && 'code' in error ? error.code : undefined;
+  const code = systemCodeOf(error);
   if (code === 'EADDRINUSE' || code === 'EACCES') {
     const why = code === 'EACCES' ? 'this user may not listen there' : 'another process listens there';
     return new CatchwordError('CONFIG_INVALID', `CATCHWORD_HTTP_PORT: ${port} cannot be used: ${why}`, {

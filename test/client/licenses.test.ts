@@ -175,6 +175,9 @@ describe('an expiration', () => {
     ['2016-03-10T22:14:54', Date.UTC(2016, 2, 10, 22, 14, 54)],
     ['10/03/2016', undefined],
     ['2016-13-40', undefined],
+    ['2016-02-30', undefined],
+    ['2016-03-10T22:14:54+0200', Date.UTC(2016, 2, 10, 20, 14, 54)],
+    ['Thu, 40 Mar 2016 22:14:54 GMT', undefined],
     ['', undefined],
     [null, undefined],
   ])('%s', (text, expected) => {

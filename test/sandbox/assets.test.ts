@@ -1,6 +1,6 @@
 import { request } from 'undici';
 import { describe, expect, it } from 'vitest';
-import { canonicalIsbn, isIsbn } from '../../src/sandbox/isbn.ts';
+import { isIsbn } from '../../src/sandbox/isbn.ts';
 import { SANDBOX_DEFAULTS } from '../../src/sandbox/options.ts';
 import { NEW, put, send } from './assets-client.ts';
 import { getPage, sandboxFor } from './client.ts';
@@ -201,87 +201,6 @@ it('7: a body that is not UTF-8 is refused, not kept damaged', async () => {
     body: Buffer.from('{"imprint_id":3,"title":"Caf\xe9"}', 'latin1'),
   });
   expect([response.statusCode, await response.body.text()]).toEqual([422, expect.stringContaining('no UTF-8')]);
-});
-
-describe('2.1.1 identifiers', () => {
-  const E = { ten: '0306406152', thirteen: '9780306406157' };
-  const OTHER = { ten: '0198526636', thirteen: '9780198526636' };
-
-  async function patched(...patches: readonly unknown[]) {
-    const sandbox = await sandboxFor({ items: 0 });
-    await put(sandbox, 'L-1', NEW);
-    let { identifiers } = (await put(sandbox, 'L-1', {})).body;
-    for (const identifiersSent of patches) {
-      const told = await put(sandbox, 'L-1', { identifiers: identifiersSent });
-      expect(told.errors).toEqual([]);
-      identifiers = told.body.identifiers;
-    }
-    return identifiers;
-  }
-
-  it('2.1.1 rule 1: arrays are added to what is there', async () => {
-    const told = await patched({ e_isbn_13: [E.thirteen] }, { e_isbn_13: [OTHER.thirteen, E.thirteen] });
-    expect(told.e_isbn_13).toEqual([E.thirteen, OTHER.thirteen]);
-    expect(told.print_isbn_13).toEqual([]);
-  });
-
-  it.each([
-    ['e_isbn_13', 'e_isbn_10'],
-    ['print_isbn_13', 'print_isbn_10'],
-    ['vbid13_alias', 'vbid10_alias'],
-  ])('2.1.1 rule 2: the form of 10 is made of %s, and that of it', async (long, short) => {
-    const both = { [long]: [E.thirteen], [short]: [E.ten] };
-    expect(await patched({ [long]: ['978-0-306-40615-7'] })).toMatchObject(both);
-    expect(await patched({ [short]: [E.ten] })).toMatchObject(both);
-  });
-
-  it('2.1.1 rule 2: an ISBN with 979 has no form of 10', async () => {
-    expect(await patched({ e_isbn_13: ['9791090636071'] })).toMatchObject({
-      e_isbn_13: ['9791090636071'],
-      e_isbn_10: [],
-    });
-  });
-
-  it('2.1.1 rule 3: an empty array changes nothing', async () => {
-    expect(await patched({ e_isbn_13: [E.thirteen] }, { e_isbn_13: [], e_isbn_10: [] })).toMatchObject({
-      e_isbn_13: [E.thirteen],
-      e_isbn_10: [E.ten],
-    });
-  });
-
-  it('2.1.1 rule 4: null clears, and what the other form has is filled in again', async () => {
-    const added = { e_isbn_10: [E.ten], e_isbn_13: [OTHER.thirteen, '9791090636071'] };
-    expect(await patched(added, { e_isbn_13: null })).toMatchObject({
-      e_isbn_13: [E.thirteen, OTHER.thirteen],
-      e_isbn_10: [E.ten, OTHER.ten],
-    });
-    expect(await patched(added, { e_isbn_13: null, e_isbn_10: null })).toMatchObject({ e_isbn_13: [], e_isbn_10: [] });
-    expect(await patched(added, { e_isbn_13: null, e_isbn_10: [] })).toMatchObject({ e_isbn_10: [E.ten, OTHER.ten] });
-  });
-
-  it.each([
-    ['e_isbn', { e_isbn_13: null, e_isbn_10: null }],
-    ['print_isbn', { print_isbn_13: null, print_isbn_10: null }],
-    ['e_isbn', null],
-  ])('2.1.1 rule 4: %s goes when its lists are cleared, there and in the catalog', async (name, identifiers) => {
-    const sandbox = await sandboxFor({ items: 0 });
-    await put(sandbox, 'L-1', { ...NEW, [name]: '978-0-306-40615-7' });
-    const partly = await put(sandbox, 'L-1', { identifiers: { e_isbn_13: null, print_isbn_13: null } });
-    expect(partly.body[name]).toBe('978-0-306-40615-7');
-    expect((await put(sandbox, 'L-1', { identifiers })).body[name]).toBeNull();
-    expect((await getPage(sandbox)).items[0]?.identifiers).toEqual({
-      print_isbn_canonical: null,
-      eisbn_canonical: null,
-    });
-    expect((await put(sandbox, 'L-1', { identifiers, [name]: OTHER.ten })).body[name]).toBe(OTHER.ten);
-  });
-
-  it('2.1.1: a value that is no ISBN is named with its place', async () => {
-    const sandbox = await sandboxFor({ items: 0 });
-    const told = await put(sandbox, 'L-1', { ...NEW, identifiers: { e_isbn_13: [E.thirteen, '12'] } });
-    expect(told.errors).toEqual([expect.stringMatching(/^identifiers\/e_isbn_13\/1: /)]);
-    expect(canonicalIsbn('978-0-306-40615-7')).toBe(E.thirteen);
-  });
 });
 
 describe('2.1.2 prices, 2.1.3 channel identifiers', () => {

@@ -1,5 +1,6 @@
 import { parse } from 'isbn3';
 import type { CatchwordError } from '../../errors.ts';
+import { parseIsoTime } from '../../iso-time.ts';
 import type { XmlElement } from '../../xml/read.ts';
 import type { XmlAnswer } from '../answer.ts';
 import type { Caller } from '../caller.ts';
@@ -54,17 +55,15 @@ const DAY_MS = 86_400_000;
 
 /** `never`, an RFC 1123 date or an ISO date; one without a time zone is UTC. */
 export function expirationMs(text: string | null): number | null | undefined {
-  if (text === null) return undefined;
-  if (/^never$/i.test(text.trim())) return null;
-  const value = text.trim();
-  const isDay = /^\d{4}-\d\d-\d\d$/.test(value);
-  const isIso = /^\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?: ?UTC|Z|[+-]\d\d:?\d\d)?)?$/.test(value);
-  const isRfc = /^[A-Z][a-z]{2}, \d{1,2} [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d (?:GMT|UTC|[+-]\d{4})$/.test(value);
-  if (!isIso && !isRfc) return undefined;
-  const zoned = isDay || isRfc || /(?:Z|UTC|[+-]\d\d:?\d\d)$/.test(value) ? value : `${value}Z`;
-  const ms = Date.parse(zoned.replace(/^(\S{10}) (\d)/, '$1T$2').replace(/ ?UTC$/, isRfc ? ' GMT' : 'Z'));
-  if (Number.isNaN(ms)) return undefined;
-  return isDay ? ms + DAY_MS : ms;
+  const value = text?.trim() ?? '';
+  if (/^never$/i.test(value)) return null;
+  if (/^[A-Z][a-z]{2}, \d{1,2} [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d (?:GMT|UTC|[+-]\d{4})$/.test(value)) {
+    const ms = Date.parse(value.replace(/UTC$/, 'GMT'));
+    return Number.isNaN(ms) ? undefined : ms;
+  }
+  const ms = parseIsoTime(value.replace(/ ?UTC$/, 'Z').replace(/([+-]\d\d)(\d\d)$/, '$1:$2'));
+  if (ms === null) return undefined;
+  return /^\d{4}-\d\d-\d\d$/.test(value) ? ms + DAY_MS : ms;
 }
 
 function typeOf(text: string | null): License['type'] {

@@ -2,7 +2,7 @@ import { access, constants, type FileHandle, mkdir, open, readFile, rename, stat
 import { dirname, join, parse } from 'node:path';
 import { z } from 'zod';
 import { sequenceText } from '../../catalog/event.ts';
-import { messageOf } from '../../errors.ts';
+import { messageOf, systemCodeOf } from '../../errors.ts';
 import { pathOf, readOptions, sizeOption } from '../options.ts';
 import { type Mark, type Sink, SinkError, type SinkFactory } from '../sink.ts';
 import { createLineWriter } from './lines.ts';
@@ -57,7 +57,7 @@ async function nearestDirectory(path: string): Promise<string> {
 
 function failure(error: unknown): SinkError {
   if (error instanceof SinkError) return error;
-  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+  const code = systemCodeOf(error) ?? '';
   const kind = ['EACCES', 'EPERM', 'EROFS', 'ENOTDIR', 'EISDIR'].includes(code) ? 'misconfigured' : 'unavailable';
   return new SinkError(kind, messageOf(error), { cause: error });
 }

@@ -1,6 +1,6 @@
 import { Redis } from 'ioredis';
 import { z } from 'zod';
-import { messageOf } from '../../errors.ts';
+import { messageOf, systemCodeOf } from '../../errors.ts';
 import { isSameMark, markSchema } from '../mark.ts';
 import { decoded, readOptions, wholeOption } from '../options.ts';
 import { type Mark, type Sink, SinkError, type SinkEvent, type SinkFactory } from '../sink.ts';
@@ -22,7 +22,7 @@ const CONNECT_TIMEOUT_MS = 10_000;
 
 function failure(error: unknown): SinkError {
   if (error instanceof SinkError) return error;
-  const message = messageOf(error) || (error instanceof Error && 'code' in error ? String(error.code) : 'no answer');
+  const message = messageOf(error) || systemCodeOf(error) || 'no answer';
   const isSetting = /^(NOAUTH|WRONGPASS|NOPERM|WRONGTYPE|ERR unknown command|ERR DB index)/.test(message);
   return new SinkError(isSetting ? 'misconfigured' : 'unavailable', `Redis: ${message}`, { cause: error });
 }

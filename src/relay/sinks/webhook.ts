@@ -3,7 +3,7 @@ import { Webhook } from 'standardwebhooks';
 import { Agent, type Dispatcher, request } from 'undici';
 import { z } from 'zod';
 import { parseRetryAfter } from '../../client/retry.ts';
-import { CatchwordError, messageOf } from '../../errors.ts';
+import { CatchwordError, messageOf, systemCodeOf } from '../../errors.ts';
 import { VERSION } from '../../version.ts';
 import { withDeadline } from '../deadline.ts';
 import { readOptions, wholeOption } from '../options.ts';
@@ -63,7 +63,7 @@ function networkFailure(error: unknown): SinkError {
   if (error instanceof SinkError) return error;
   const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
   if (cause instanceof SinkError) return cause;
-  const code = cause instanceof Error && 'code' in cause ? String(cause.code) : messageOf(cause);
+  const code = systemCodeOf(cause) ?? messageOf(cause);
   return new SinkError('unavailable', `the receiver cannot be reached or broke off (${code})`);
 }
 
