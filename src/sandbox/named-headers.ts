@@ -24,8 +24,8 @@ function takesJson(accept: string | undefined): boolean {
 
 /**
  * What is said to a caller who leaves out a header that the interface names, besides those of section 5, or sends it
- * with a value that JSON is not in. Services are not
- * known to refuse such requests, so it is asked of those alone who want to know.
+ * with a value that JSON is not in. Services are not known to refuse such requests, so it is asked of those alone who
+ * want to know.
  */
 export function headerRefusal(headers: IncomingHttpHeaders, { names, format }: Operation): Answer | null {
   if (names === undefined) return null;

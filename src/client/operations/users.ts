@@ -57,7 +57,11 @@ export function userXml(user: NewUser): string {
     });
   }
   const taken = Object.keys(user.others ?? {}).find((name) => KNOWN.includes(name));
-  if (taken !== undefined) throw new CatchwordError('USAGE', `${taken} has a field of its own`);
+  if (taken !== undefined) {
+    throw new CatchwordError('USAGE', `${taken} has a field of its own`, {
+      hint: 'Give it beside others, by the name of that field.',
+    });
+  }
   const identity =
     user.reference === undefined
       ? [required('email', user.email), required('password', user.password)]
@@ -129,8 +133,7 @@ export async function readUser(caller: Caller, suffix: string, id: string, signa
 
 /**
  * `POST /v3/users/reset_access` (interface, section 5 rule 3): the access token of the request is no longer valid afterwards.
- * The shape of the answer is not shown: with a good status, whatever is no error is a success,
- * a text among it.
+ * The shape of the answer is not shown: with a good status, whatever is no error is a success, a text among it.
  * @throws CatchwordError SOURCE_*, SERVICE_*, XML_INVALID, INTERRUPTED
  */
 export async function postReset(caller: Caller, suffix: string, signal: AbortSignal): Promise<void> {

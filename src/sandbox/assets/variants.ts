@@ -28,9 +28,7 @@ export function withChannelIds(
   held: ReadonlyMap<string, string>,
   set: readonly ChannelId[],
 ): ReadonlyMap<string, string> {
-  const all = new Map(held);
-  for (const { sku, channel_id_inclusive_access: id } of set) if (id !== undefined) all.set(sku, id);
-  return all;
+  return new Map([...held, ...set.map(({ sku, channel_id_inclusive_access: id }) => [sku, id] as const)]);
 }
 
 /**
