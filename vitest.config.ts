@@ -5,7 +5,7 @@ export default defineConfig({
     include: ['test/**/*.test.ts'],
     reporters: ['default', './test/support/closing-line.ts'],
     globalSetup: ['test/support/build.ts'],
-    setupFiles: ['test/support/keep-statements.ts'],
+    setupFiles: ['test/support/keep-statements.ts', 'test/support/property-seed.ts'],
     // Half an hour off from all others, and never UTC: what a machine's zone changes shows.
     env: { TZ: 'Asia/Kolkata' },
     testTimeout: 120_000,

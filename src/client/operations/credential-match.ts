@@ -7,7 +7,8 @@ import type { CredentialSubmission } from './credential.ts';
  *
  * - A key leads to an element: the reference, the guid or the token that was submitted.
  * - The place alone leads to a credential only where the answer is in order: there is an element for each submission, and
- *   none of them is about an account that was submitted at another place.
+ *   none of them is about an account that was submitted at another place. That relies on a service which verifies or
+ *   refuses alike what it is asked under the same key.
  * - Errors hold nothing that could fall into the wrong hands. Where only they are left, and as many as there are
  *   submissions without an element, they are taken in order.
  *
