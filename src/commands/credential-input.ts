@@ -23,7 +23,20 @@ export interface CredentialInput {
   readonly identity: FileIdentity | null;
 }
 
-type Columns = Readonly<Record<'reference' | 'guid' | 'accessToken', number>>;
+type Key = 'reference' | 'guid' | 'accessToken';
+
+interface Header {
+  /** Of each key, its place; -1 where it is not there. */
+  readonly columns: Readonly<Record<Key, number>>;
+  /** Columns, those without a name too. */
+  readonly width: number;
+}
+
+/**
+ * Characters. The columns of services hold no longer ones, and ten thousand of them are answered with less than
+ * src/xml/gate.ts takes.
+ */
+const MAX_KEY = 255;
 
 const COLUMN = /^(reference|guid|access[-_]token)$/i;
 const HINT = 'The columns reference, guid and access-token are read; one of them is needed.';
@@ -39,23 +52,44 @@ function namesOf(record: FileRecord): string[] {
   }
 }
 
-function columnsOf(record: FileRecord): Columns {
+function headerOf(record: FileRecord): Header {
   const names = namesOf(record).map((name) => name.trim().toLowerCase().replaceAll('_', '-'));
   const columns = {
     reference: names.indexOf('reference'),
     guid: names.indexOf('guid'),
     accessToken: names.indexOf('access-token'),
   };
-  if (Object.values(columns).some((column) => column >= 0)) return columns;
-  throw new CatchwordError('USAGE', 'the first line names no column that can be verified', { hint: HEADER_HINT });
+  const read = Object.values(columns).filter((column) => column >= 0);
+  if (read.length === 0) {
+    throw new CatchwordError('USAGE', 'the first line names no column that can be verified', { hint: HEADER_HINT });
+  }
+  const twice = read.map((column) => names[column] ?? '').find((name, at) => names.lastIndexOf(name) !== read[at]);
+  if (twice === undefined) return { columns, width: names.length };
+  throw new CatchwordError('USAGE', `line ${record.line}: it names the column ${twice} twice`, {
+    hint: 'Leave the column away that is not to be verified.',
+  });
+}
+
+/** With a field too many, nobody can tell which of them names the account. Empty ones at the end are of a spreadsheet. */
+function checkWidth(fields: readonly string[], width: number, line: number): void {
+  const found = fields.findLastIndex((field) => field.trim() !== '') + 1;
+  if (found <= width) return;
+  throw new CatchwordError('USAGE', `line ${line}: ${found} fields, and the header has ${width}`, {
+    hint: 'A field with a comma in it stands in quotes.',
+  });
+}
+
+function checkLength(line: number, name: string, value: unknown): void {
+  if (typeof value !== 'string' || value.length <= MAX_KEY) return;
+  throw new CatchwordError('USAGE', `line ${line}: its ${name} has ${value.length} characters`, {
+    hint: `At most ${MAX_KEY} are taken: look for a quote at a wrong place, or leave this account out.`,
+  });
 }
 
 /** Fields that are empty are not submitted; neither is any other column, such as an email. */
-function submissionOf(
-  line: number,
-  fields: Readonly<Record<'reference' | 'guid' | 'accessToken', unknown>>,
-): CredentialSubmission {
+function submissionOf(line: number, fields: Readonly<Record<Key, unknown>>): CredentialSubmission {
   const given = Object.entries(fields).filter(([, value]) => value !== undefined && value !== null && value !== '');
+  for (const [name, value] of given) checkLength(line, name, value);
   try {
     return checkSubmission(Object.fromEntries(given) as unknown as CredentialSubmission, line);
   } catch (error) {
@@ -67,15 +101,16 @@ function submissionOf(
 }
 
 async function* fromCsv(records: AsyncIterable<FileRecord>): AsyncGenerator<Submitted, void> {
-  let columns: Columns | undefined;
+  let header: Header | undefined;
   for await (const record of records) {
     if (record.text.trim() === '') continue;
-    if (columns === undefined) {
-      columns = columnsOf(record);
+    if (header === undefined) {
+      header = headerOf(record);
       continue;
     }
     const fields = csvFields(record);
-    const { reference, guid, accessToken } = columns;
+    checkWidth(fields, header.width, record.line);
+    const { reference, guid, accessToken } = header.columns;
     const submission = submissionOf(record.line, {
       ...{ reference: fields[reference], guid: fields[guid], accessToken: fields[accessToken] },
     });
