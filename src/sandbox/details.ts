@@ -94,6 +94,12 @@ function edition(draw: Draw): string {
   return oddity === 0 ? '"null"' : oddity <= 4 ? `"${number}"` : String(number);
 }
 
+/** Pages, in the bounds that an asset's limit has (interface, section 8); -1: no limit. */
+function printLimit(draw: Draw): number {
+  const pages = draw(19, 50);
+  return pages < 2 ? -1 : pages;
+}
+
 function baseMembers(subject: Subject, draw: Draw): string {
   const { vbid } = subject;
   const title = `${pick(OPENINGS, draw, 1)} ${pick(QUALITIES, draw, 2)} ${pick(FIELDS, draw, 3)}`;
@@ -106,7 +112,7 @@ function baseMembers(subject: Subject, draw: Draw): string {
     `"format":"${pick(FORMATS, draw, 6)}","publisher":"${pick(PUBLISHERS, draw, 7)}","edition":${edition(draw)},` +
     `"contributors":[{"name":"${person(8)}","type":"author"},{"name":"${person(10)}","type":"editor"}],` +
     `"language":"${pick(LANGUAGES, draw, 12)}","created":"${date(draw, 13)}T08:00:00Z",` +
-    `"on_sale_date":"${date(draw, 16)}","off_sale_date":null,"print_restrictions":${draw(19, 50)},` +
+    `"on_sale_date":"${date(draw, 16)}","off_sale_date":null,"print_restrictions":${printLimit(draw)},` +
     `"copy_restrictions":-1,"resource_links":{${link('metadata', 'metadata')},${link('cover_image', 'cover.jpg')},` +
     `${link('table_of_contents', 'contents')},${link('store_url', 'store')}},` +
     `"sales_rights":[${rights.map((code) => `"${code}"`).join(',')}],"exclude_sales_rights":[]`

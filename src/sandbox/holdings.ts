@@ -46,16 +46,16 @@ export function createHoldings(options: SandboxOptions, { clock, time, record, s
   const { seed, details, maxPerPage, allowPrivateCallbacks } = options;
   const catalog = createCatalog({ ...options, clock: time });
   const numbering = createNumbering(seed);
-  const assets = createAssets({ ...options, catalog, numbering, time });
+  const renderFull = itemRenderer(seed, numbering, EVERY_MEMBER);
+  const assets = createAssets({ ...options, catalog, numbering, time, renderFull });
   const shelf: Shelf = { catalog, numbering, assets, seed, details, maxPerPage };
   const ingestions = createIngestions({
     ...{ clock, signal, retryMs: options.callbackRetryMs, allowPrivate: allowPrivateCallbacks },
     done: (call) => record({ kind: 'called', call }, () => {}),
   });
-  const renderFull = itemRenderer(seed, numbering, EVERY_MEMBER);
   let privateCallbacks = allowPrivateCallbacks;
   const mayCall = () => privateCallbacks;
-  const library = { assets, catalog, ingestions, time, allowPrivateCallbacks: mayCall, renderFull };
+  const library = { assets, catalog, ingestions, time, allowPrivateCallbacks: mayCall };
   const titleOf = createTitles(shelf);
   const directory = createDirectory(options, numbering, titleOf);
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { canonicalIsbn } from '../../src/sandbox/isbn.ts';
 import { NEW, put } from './assets-client.ts';
-import { getPage, sandboxFor } from './client.ts';
+import { getJson, getPage, type Item, sandboxFor } from './client.ts';
 
 describe('2.1.1 identifiers', () => {
   const E = { ten: '0306406152', thirteen: '9780306406157' };
@@ -75,6 +75,25 @@ describe('2.1.1 identifiers', () => {
     });
     expect((await put(sandbox, 'L-1', { identifiers, [name]: OTHER.ten })).body[name]).toBe(OTHER.ten);
   });
+
+  it.each([
+    ['e_isbn', 'eisbn_canonical', { e_isbn_13: [E.thirteen, OTHER.thirteen] }],
+    ['e_isbn', 'eisbn_canonical', { e_isbn_10: ['0-306-40615-2'] }],
+    ['print_isbn', 'print_isbn_canonical', { print_isbn_13: [E.thirteen] }],
+    ['print_isbn', 'print_isbn_canonical', { print_isbn_10: ['0-306-40615-2'] }],
+  ])(
+    '2.1.1: %s and %s are the first of the list where none was written by itself: %j',
+    async (name, inCatalog, sent) => {
+      const sandbox = await sandboxFor({ items: 0 });
+      const { body } = await put(sandbox, 'L-1', { ...NEW, identifiers: sent });
+      expect(body[name]).toBe(E.thirteen);
+      const isbn = name === 'e_isbn' ? E.thirteen : null;
+      expect([body.isbn, body.isbn_canonical]).toEqual([isbn, isbn]);
+      expect((await getJson<Item>(sandbox, '/v4/products/L-1')).identifiers[inCatalog]).toBe(E.thirteen);
+      expect((await put(sandbox, 'L-1', { [name]: OTHER.ten })).body[name]).toBe(OTHER.ten);
+      expect((await getJson<Item>(sandbox, '/v4/products/L-1')).identifiers[inCatalog]).toBe(OTHER.thirteen);
+    },
+  );
 
   it('2.1.1: a value that is no ISBN is named with its place', async () => {
     const sandbox = await sandboxFor({ items: 0 });

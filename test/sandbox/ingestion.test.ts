@@ -37,7 +37,7 @@ async function listener(...statuses: readonly number[]) {
 const QUICK = { items: 0, ingestionMs: 1, callbackRetryMs: 1, allowPrivateCallbacks: true };
 const ASSET: Asset = {
   ...{ vbid: 'L-1', index: 0, owner: 'key', createdAt: 0, updatedAt: 0, generated: false, fields: {} },
-  ...{ identifiers: NO_IDENTIFIERS, channelIds: new Map(), ingestion: null },
+  ...{ identifiers: NO_IDENTIFIERS, channelIds: new Map(), ingestion: null, format: null },
 };
 const FILE = 'https://files.example.org/tides.epub';
 
@@ -74,6 +74,24 @@ describe('4.1 rule 2, 6: ingestion', () => {
       .toEqual([{ method: 'POST', type: 'application/json', body: { vbid: 'L-1', status: 'approved' } }]);
     await put(sandbox, 'L-2', { ...NEW, url: 'https://files.example.org/a.doc', callback_url: url });
     await expect.poll(() => calls[1]?.body).toEqual({ vbid: 'L-2', status: 'failed' });
+  });
+
+  it('6: no other event is sent: an update without url makes no call', async () => {
+    const sandbox = await sandboxFor(QUICK);
+    const { url, calls } = await listener(204);
+    await put(sandbox, 'L-1', { ...NEW, url: FILE, callback_url: url });
+    await expect.poll(() => calls.length).toBe(1);
+    for (const update of [{ title: 'Renamed' }, { callback_url: url }]) {
+      expect((await put(sandbox, 'L-1', update)).status).toBe(200);
+    }
+    expect((await put(sandbox, 'L-2', { ...NEW, callback_url: url })).status).toBe(200);
+    // What was announced before these would have been called before them.
+    for (const vbid of ['L-3', 'L-4']) {
+      const count = calls.length;
+      await put(sandbox, vbid, { ...NEW, url: FILE, callback_url: url });
+      await expect.poll(() => calls.length).toBeGreaterThan(count);
+    }
+    expect(calls.map(({ body }) => body)).toEqual(['L-1', 'L-3', 'L-4'].map((vbid) => ({ vbid, status: 'approved' })));
   });
 
   it('6: an address that fails is called again, four times at most', async () => {

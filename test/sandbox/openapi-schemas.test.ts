@@ -2,6 +2,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import { request } from 'undici';
 import { expect, it } from 'vitest';
 import type { Sandbox } from '../../src/sandbox/server.ts';
+import { put, send } from './assets-client.ts';
 import { CREDENTIALS, getJson, getPage, sandboxFor } from './client.ts';
 
 interface Schemed {
@@ -145,6 +146,21 @@ it('the identifiers that an asset may be given are described', async () => {
   for (const vbid of ['L-1', '9780306406157', '-1', 'a b', 'x'.repeat(65)]) {
     const { taken } = await tried(sandbox, 'PUT /v4/assets/{vbid}', `/v4/assets/${encodeURIComponent(vbid)}`, NEW);
     expect([vbid, ajv.validate(schema, vbid)]).toEqual([vbid, taken]);
+  }
+});
+
+it.each([
+  ['PUT /v4/assets/{vbid}', 'PUT'],
+  ['GET /vital_books/{vbid}', 'GET'],
+] as const)('of an asset, %s describes every member that is answered', async (operation, method) => {
+  const sandbox = await sandboxFor({ items: 1 });
+  const { responses } = await described(sandbox, operation);
+  const { schema } = responses[200].content['application/json'];
+  const own = (await getPage(sandbox)).items[0]?.vbid ?? '';
+  for (const vbid of ['L-1', own]) {
+    const written = await put(sandbox, vbid, NEW);
+    const { body } = method === 'PUT' ? written : await send(sandbox, 'GET', `/vital_books/${vbid}`);
+    expect(Object.keys((schema as { properties: object }).properties).sort()).toEqual(Object.keys(body).sort());
   }
 });
 

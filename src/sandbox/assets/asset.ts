@@ -25,6 +25,8 @@ export interface Asset {
   readonly updatedAt: number;
   /** Whether the catalog made it, so that what was not written to is as the catalog says. */
   readonly generated: boolean;
+  /** Of the file that the catalog says it has, such as `epub`; null where the catalog did not make it. */
+  readonly format: string | null;
   readonly fields: AssetFields;
   /** Null: as the catalog has them, whatever its next version says. */
   readonly identifiers: Identifiers | null;

@@ -10,12 +10,11 @@ interface GeneratedItem {
   readonly publisher: string;
   readonly edition: number | string;
   readonly format: string;
+  readonly created: string;
   readonly contributors: readonly { readonly name: string }[];
   readonly on_sale_date: string;
-  readonly identifiers: {
-    readonly print_isbn_canonical: string | number | null;
-    readonly eisbn_canonical: string | null;
-  };
+  readonly print_restrictions: number;
+  readonly copy_restrictions: number;
   readonly sales_rights: readonly string[];
   readonly metadata: {
     readonly description: string;
@@ -28,10 +27,23 @@ interface GeneratedItem {
   }[];
 }
 
+/** A product of the catalog's own as an asset. */
+export interface GeneratedAsset {
+  /** Without the ISBNs, which follow from its identifiers. */
+  readonly fields: AssetFields;
+  /** Milliseconds since 1970. */
+  readonly createdAt: number;
+  /** Of its file, as `book_format` has it. */
+  readonly format: string;
+}
+
 /** @param text a product with all its members, as the catalog renders it */
-export function fieldsOfGenerated(text: string): AssetFields {
+export function generatedAsset(text: string): GeneratedAsset {
   const item = JSON.parse(text) as GeneratedItem;
-  const { print_isbn_canonical: print, eisbn_canonical: electronic } = item.identifiers;
+  return { fields: fieldsOf(item), createdAt: Date.parse(item.created), format: item.format.toLowerCase() };
+}
+
+function fieldsOf(item: GeneratedItem): AssetFields {
   const edition = Number(item.edition);
   const prices = item.variants.flatMap(({ duration, prices }) =>
     prices.map(({ type, value, currency }) => ({
@@ -48,8 +60,7 @@ export function fieldsOfGenerated(text: string): AssetFields {
     on_sale_date: item.on_sale_date,
     publication_date: item.metadata.publication_date,
     copyright_date: item.metadata.copyright_date,
-    ...(print !== null && { print_isbn: String(print) }),
-    ...(electronic !== null && { e_isbn: electronic }),
+    ...{ print_drm_limit: item.print_restrictions, copy_drm_limit: item.copy_restrictions },
     sales_rights: { exclusive_rights: [], non_exclusive_rights: [...item.sales_rights], not_for_sale: null },
   };
 }

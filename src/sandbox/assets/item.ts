@@ -17,13 +17,6 @@ function canonical([first]: readonly string[], plain = first): string | null {
   return isbn.length === 13 ? isbn : (counterpartIsbn(isbn) ?? isbn);
 }
 
-/** What the catalog says of the two ISBNs counts no more once identifiers were written. */
-export function canonicalFields({ identifiers, generated }: Asset): Pick<AssetFields, 'e_isbn' | 'print_isbn'> {
-  return identifiers === null || !generated
-    ? {}
-    : { e_isbn: identifiers.e_isbn_13[0], print_isbn: identifiers.print_isbn_13[0] };
-}
-
 /** The members that follow from those of interface, section 2.1.1; the others are the catalog's own. */
 const WRITTEN = new Set<string>(['e_isbn', 'print_isbn', ...IDENTIFIER_KEYS]);
 

@@ -1,9 +1,7 @@
-import { z } from 'zod';
 import { canonicalIsbn, isIsbn } from '../isbn.ts';
 import { hash } from '../random.ts';
 import { KINDS, PUBLISHERS } from '../words.ts';
 import { type Asset, type AssetFields, type BuildStatus, fileTypeOf } from './asset.ts';
-import { IDENTIFIER_KEYS } from './fields.ts';
 import type { Identifiers } from './identifiers.ts';
 import { CHANNEL, variantsOf } from './variants.ts';
 
@@ -16,7 +14,10 @@ export interface Standing {
   readonly distribution: 'initialized' | 'distributed' | 'withdrawn';
 }
 
-const FORMAT_NAMES = { epub: 'ePub', pdf: 'PDF' } as const;
+const FORMAT_NAMES = new Map([
+  ['epub', 'ePub'],
+  ['pdf', 'PDF'],
+]);
 /** Products and kinds have numbers of their own, apart from those of assets. */
 const FIRST_ID = 1_000_000;
 
@@ -58,6 +59,13 @@ function isbnOf({ vbid }: Asset, { e_isbn }: AssetFields): string | null {
   return isIsbn(vbid) ? vbid : (e_isbn ?? null);
 }
 
+/** Of the file that was sent, where it is one that is taken in; else as the catalog has it. */
+function bookFormatOf({ ingestion, format }: Asset) {
+  const type = ingestion === null ? null : fileTypeOf(ingestion);
+  const value = type ?? format;
+  return { name: value === null ? null : (FORMAT_NAMES.get(value) ?? value), value, dash2epub: false };
+}
+
 /** Members that only the service sets, and those that a request sets to true or false: interface, section 2.1. */
 function flagsOf({ fro = false, fulfillment_only = false, sampleable = false }: AssetFields) {
   const internal = { block_search: false, custom: false, epub_page_labels: false, floe: false, vcs_authored: false };
@@ -74,7 +82,6 @@ export function assetResponse(asset: Asset, { fields, identifiers, build, distri
     kind = 'book',
     ...echo
   } = fields;
-  const type = asset.ingestion === null ? null : fileTypeOf(asset.ingestion);
   const isbn = isbnOf(asset, fields);
   const [publisher, text] = [publisherOf(imprintId), null];
   return {
@@ -98,43 +105,9 @@ export function assetResponse(asset: Asset, { fields, identifiers, build, distri
     identifiers,
     asset_status: { vbk: build, distribution },
     build: { available: build === 'approved', source: 'sandbox', status: build },
-    book_format: { name: type === null ? null : FORMAT_NAMES[type], value: type, dash2epub: false },
+    book_format: bookFormatOf(asset),
     imprint: { id: imprintId, name: publisher, resource_url: `https://resources.example.org/v4/imprints/${imprintId}` },
     publisher: { id: 1 + ((imprintId - 1) % PUBLISHERS.length), name: publisher, city: 'Springfield' },
     variants: variantElements(asset, fields),
   };
 }
-
-const named = z.looseObject({ id: z.int(), name: z.string() });
-
-/** For the OpenAPI document. */
-export const assetResponseSchema = z.looseObject({
-  vbid: z.string(),
-  id: z.int(),
-  isbn: z.string().nullable(),
-  isbn_canonical: z.string().nullable(),
-  created: z.iso.datetime(),
-  title: z.string().nullable(),
-  kind: z.object({ id: z.int(), value: z.string() }),
-  copy_drm_limit: z.int(),
-  print_drm_limit: z.int(),
-  lifetime_print_limit: z.int().min(10).max(100),
-  cs_plus_discount: z.string().nullable(),
-  identifiers: z.record(z.enum(IDENTIFIER_KEYS), z.array(z.string())),
-  asset_status: z.object({ vbk: z.string(), distribution: z.string() }),
-  build: z.object({ available: z.boolean(), source: z.string(), status: z.string() }),
-  book_format: z.object({ name: z.string().nullable(), value: z.string().nullable(), dash2epub: z.boolean() }),
-  imprint: named.extend({ resource_url: z.string() }),
-  publisher: named.extend({ city: z.string() }),
-  variants: z.array(
-    z.object({
-      product_id: z.int(),
-      sku: z.string(),
-      channel_ids: z.array(z.object({ channel: z.string(), identifier: z.string() })),
-      duration: z.string(),
-      online_duration: z.string(),
-      updated: z.iso.datetime(),
-      prices: z.array(z.object({ price: z.number(), currency: z.string(), type: z.string(), company_id: z.string() })),
-    }),
-  ),
-});

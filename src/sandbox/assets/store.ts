@@ -1,9 +1,11 @@
 import type { Catalog } from '../catalog.ts';
 import { canonicalIsbn } from '../isbn.ts';
+import type { RenderItem } from '../item.ts';
 import type { Numbering } from '../numbering.ts';
 import type { Timeline } from '../timeline.ts';
 import { type Asset, type AssetFields, type Ingestion, onSaleOf } from './asset.ts';
 import type { AssetRequest } from './fields.ts';
+import { type GeneratedAsset, generatedAsset } from './generated.ts';
 import { type Identifiers, NO_IDENTIFIERS, patchIdentifiers } from './identifiers.ts';
 import { withChannelIds } from './variants.ts';
 
@@ -19,6 +21,8 @@ export interface Assets {
   indexOf(vbid: string): number | null;
   /** Those that were written, or those that its product has in the catalog. */
   identifiersOf(asset: Asset): Identifiers;
+  /** Those that were written, over those that its product has in the catalog. */
+  fieldsOf(asset: Asset): AssetFields;
   /** Those that were written to, by index. */
   readonly written: ReadonlyMap<number, Asset>;
   /** The identifier that a new asset gets where the caller gives none: an EAN with its check digit. */
@@ -34,6 +38,8 @@ export interface AssetsOptions {
   /** Owner of the products that the catalog made. */
   readonly apiKey: string;
   readonly ingestionMs: number;
+  /** A product of the catalog's own with all its members. */
+  readonly renderFull: RenderItem;
 }
 
 function joined(...names: readonly string[]): string {
@@ -53,20 +59,24 @@ function withoutCleared(fields: AssetFields, identifiers: Identifiers | null): A
   };
 }
 
-/** Objects inside are updated member by member, as the asset is. */
-function merged(held: AssetFields, request: AssetRequest): AssetFields {
+/**
+ * Objects inside are updated member by member, as the asset is.
+ * @param whole what was written, over what the catalog made
+ */
+function merged(written: AssetFields, whole: AssetFields, request: AssetRequest): AssetFields {
   const { identifiers: _identifiers, variants: _variants, url: _url, callback_url: _callback, ...sent } = request;
   const { author_name, author_first_name: first, author_last_name: last } = sent;
   return {
-    ...held,
+    ...written,
     ...sent,
     ...(author_name === undefined && first !== undefined && last !== undefined && { author_name: joined(first, last) }),
-    ...(sent.related_products && { related_products: { ...held.related_products, ...sent.related_products } }),
-    ...(sent.sales_rights && { sales_rights: { ...held.sales_rights, ...sent.sales_rights } }),
+    ...(sent.related_products && { related_products: { ...whole.related_products, ...sent.related_products } }),
+    ...(sent.sales_rights && { sales_rights: { ...whole.sales_rights, ...sent.sales_rights } }),
   };
 }
 
-export function createAssets({ catalog, numbering, time, apiKey, ingestionMs }: AssetsOptions): Assets {
+export function createAssets(options: AssetsOptions): Assets {
+  const { catalog, numbering, time, apiKey, ingestionMs, renderFull } = options;
   const byVbid = new Map<string, Asset>();
   const written = new Map<number, Asset>();
 
@@ -85,18 +95,34 @@ export function createAssets({ catalog, numbering, time, apiKey, ingestionMs }: 
     const state = index === null ? null : catalog.find(index);
     if (state === null) return null;
     const { index: at, updatedAt } = state;
+    const { createdAt, format } = generatedAt(at);
     const empty = { fields: {}, identifiers: null, channelIds: new Map<string, string>(), ingestion: null };
-    return { vbid, index: at, owner: apiKey, createdAt: updatedAt, updatedAt, generated: true, ...empty };
+    return { vbid, index: at, owner: apiKey, createdAt, updatedAt, generated: true, format, ...empty };
+  }
+
+  function versionOf(index: number): number {
+    return catalog.find(index)?.version ?? 0;
+  }
+
+  function generatedAt(index: number): GeneratedAsset {
+    return generatedAsset(renderFull(index, versionOf(index), false));
   }
 
   function identifiersOf({ index, identifiers }: Asset): Identifiers {
     if (identifiers !== null) return identifiers;
     const list = (isbn: string | null) => (isbn === null ? [] : [isbn]);
     return patchIdentifiers(NO_IDENTIFIERS, {
-      e_isbn_13: list(numbering.eIsbn(index, catalog.find(index)?.version ?? 0)),
+      e_isbn_13: list(numbering.eIsbn(index, versionOf(index))),
       print_isbn_13: list(numbering.printIsbn(index)),
       vbid13_alias: [numbering.vbid(index)],
     });
+  }
+
+  /** An ISBN that was written by itself goes before those of the lists. */
+  function fieldsOf(asset: Asset): AssetFields {
+    const own = asset.generated ? generatedAt(asset.index).fields : {};
+    const { e_isbn_13, print_isbn_13 } = identifiersOf(asset);
+    return { ...own, e_isbn: e_isbn_13[0], print_isbn: print_isbn_13[0], ...asset.fields };
   }
 
   /** What is added to (interface, 2.1.1 rule 1) is what is there, so that of the catalog's own nothing is lost. */
@@ -127,6 +153,7 @@ export function createAssets({ catalog, numbering, time, apiKey, ingestionMs }: 
     find,
     indexOf,
     identifiersOf,
+    fieldsOf,
     written,
     nextVbid: () => {
       // A number that an asset took ahead of its turn is passed over.
@@ -143,6 +170,7 @@ export function createAssets({ catalog, numbering, time, apiKey, ingestionMs }: 
         createdAt: now,
         updatedAt: now,
         generated: false,
+        format: null,
         ...empty,
       };
       const channelIds = (request.variants ?? []).flatMap(({ channel_ids = [] }) => channel_ids);
@@ -150,7 +178,7 @@ export function createAssets({ catalog, numbering, time, apiKey, ingestionMs }: 
       const asset: Asset = {
         ...held,
         updatedAt: now,
-        fields: withoutCleared(merged(held.fields, request), identifiers),
+        fields: withoutCleared(merged(held.fields, fieldsOf(held), request), identifiers),
         identifiers,
         channelIds: withChannelIds(held.channelIds, channelIds),
         ingestion: ingestionOf(request, held.ingestion),

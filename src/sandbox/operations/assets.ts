@@ -1,16 +1,14 @@
 import { z } from 'zod';
 import { type Answer, errorAnswer } from '../answer.ts';
-import { type Asset, type AssetFields, buildStatusOf, onSaleOf } from '../assets/asset.ts';
+import { type Asset, buildStatusOf, onSaleOf } from '../assets/asset.ts';
 import { assetCreation, assetId, assetUpdate } from '../assets/fields.ts';
-import { fieldsOfGenerated } from '../assets/generated.ts';
 import type { Ingestions } from '../assets/ingestion.ts';
-import { canonicalFields } from '../assets/item.ts';
 import { readAssetRequest } from '../assets/read-request.ts';
-import { assetResponse, assetResponseSchema } from '../assets/response.ts';
+import { assetResponse } from '../assets/response.ts';
+import { assetResponseSchema } from '../assets/response-schema.ts';
 import type { Assets } from '../assets/store.ts';
 import { strangeSkus } from '../assets/variants.ts';
 import type { Catalog } from '../catalog.ts';
-import type { RenderItem } from '../item.ts';
 import { judge } from '../judge.ts';
 import type { Operation, OperationRequest } from '../operation.ts';
 import type { Timeline } from '../timeline.ts';
@@ -22,25 +20,16 @@ export interface Library {
   readonly ingestions: Ingestions;
   readonly time: Timeline;
   readonly allowPrivateCallbacks: () => boolean;
-  /** A product of the catalog's own with all its members. */
-  readonly renderFull: RenderItem;
 }
 
 const pathValues = z.object({ vbid: assetId });
-
-/** Written members over those that the catalog made. */
-function fieldsOf({ catalog, renderFull }: Library, asset: Asset): AssetFields {
-  const version = catalog.find(asset.index)?.version ?? 0;
-  const own = asset.generated ? fieldsOfGenerated(renderFull(asset.index, version, false)) : {};
-  return { ...own, ...canonicalFields(asset), ...asset.fields };
-}
 
 /** The asset as it stands now: interface, section 2.2. */
 export function answerAsset(library: Library, asset: Asset): Answer {
   const { assets, catalog, time } = library;
   const state = catalog.find(asset.index);
   const identifiers = assets.identifiersOf(asset);
-  const fields = fieldsOf(library, asset);
+  const fields = assets.fieldsOf(asset);
   const living = state !== null && !state.withdrawn;
   const soon = onSaleOf(asset.fields).from > time.now();
   const distribution = living ? 'distributed' : soon ? 'initialized' : 'withdrawn';
@@ -64,7 +53,7 @@ export function writeAsset(library: Library, vbid: string | null, { body, apiKey
   if ('wrong' in read) return errorAnswer(422, read.wrong);
   const request = read.asked;
   const id = vbid ?? assets.nextVbid();
-  const { prices = [] } = request.prices === undefined && held !== null ? fieldsOf(library, held) : request;
+  const { prices = [] } = request.prices === undefined && held !== null ? assets.fieldsOf(held) : request;
   const strange = strangeSkus(id, vbid !== null, prices, request.variants ?? []);
   if (strange.length > 0) return errorAnswer(422, strange);
   const asset = assets.put(id, apiKey, request);

@@ -1,7 +1,7 @@
 import { type Answer, errorAnswer } from '../answer.ts';
 import type { Asset } from '../assets/asset.ts';
 import { assetCreation, assetUpdate } from '../assets/fields.ts';
-import { assetResponseSchema } from '../assets/response.ts';
+import { assetResponseSchema } from '../assets/response-schema.ts';
 import type { Operation, OperationRequest } from '../operation.ts';
 import { answerAsset, type Library, writeAsset } from './assets.ts';
 
