@@ -50,6 +50,9 @@ export const licensesResponse = z
   .object({ license: z.array(license), summary: summary.optional() })
   .meta({ xml: { name: 'licenses' } });
 
+/** Interface, section 7: in place of any answer, with any status. */
+export const errorResponse = z.object({ code: text(), message: text() }).meta({ xml: { name: 'error' } });
+
 /** Interface, 4.5; as live services answer. */
 export const userResponse = z
   .object({

@@ -1,11 +1,17 @@
 import { z } from 'zod';
 import type { Operation } from '../operation.ts';
 import type { SandboxOptions } from '../options.ts';
+import { errorResponse } from '../xml-schemas.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 
 const TYPES = { json: 'application/json', xml: 'application/xml' } as const;
 const ERRORS = { json: 'Errors', xml: 'Error' } as const;
+const errors = z.object({ errors: z.array(z.string()) });
+
+function refTo(part: 'schemas' | 'responses', format: Operation['format']): Json {
+  return { $ref: `#/components/${part}/${ERRORS[format]}` };
+}
 
 /** As it is sent (`input`) or answered (`output`). What JSON Schema cannot say, such as a check digit, is left open. */
 function schemaOf(schema: z.ZodType, io: 'input' | 'output'): Json {
@@ -40,12 +46,16 @@ function templateOf(path: string): string {
   return path.replace(/:(\w+)/g, '{$1}');
 }
 
+/** In XML, an error comes with 200 as well (interface, 4.2 rule 4). */
+function answered({ format, response }: Operation): Json {
+  if (response === undefined) return {};
+  const good = schemaOf(response, 'output');
+  return { schema: format === 'xml' ? { oneOf: [good, refTo('schemas', format)] } : good };
+}
+
 function operationObject(operation: Operation): Json {
-  const { method, path, section, summary, token, format, values, query, request, response } = operation;
+  const { method, path, section, summary, token, format, values, query, request } = operation;
   const type = TYPES[format];
-  const content = (schema: z.ZodType | undefined, io: 'input' | 'output') => ({
-    [type]: schema === undefined ? {} : { schema: schemaOf(schema, io) },
-  });
   return {
     operationId: `${method.toLowerCase()}${path.replace(/\W+/g, '_')}`,
     summary,
@@ -54,11 +64,17 @@ function operationObject(operation: Operation): Json {
     parameters: [...pathParameters(path, values), ...queryParameters(query)],
     // The schemas are of JSON; of a body in XML, the interface shows what there is.
     ...((request !== undefined || (format === 'xml' && method !== 'GET')) && {
-      requestBody: { required: request !== undefined, content: content(request, 'input') },
+      requestBody: {
+        required: request !== undefined,
+        content: { [type]: request === undefined ? {} : { schema: schemaOf(request, 'input') } },
+      },
     }),
     responses: {
-      200: { description: 'Done', content: content(response, 'output') },
-      default: { $ref: `#/components/responses/${ERRORS[format]}` },
+      200: {
+        description: format === 'xml' ? 'Done, or an error: the body tells' : 'Done',
+        content: { [type]: answered(operation) },
+      },
+      default: refTo('responses', format),
     },
   };
 }
@@ -85,15 +101,10 @@ export function openApiDocument(
   }: Pick<SandboxOptions, 'apiKeyHeader' | 'accessTokenHeader'> & { url: string },
 ): Json {
   const header = (name: string) => ({ type: 'apiKey', in: 'header', name });
-  const errors = z.object({ errors: z.array(z.string()) });
-  const error = {
-    type: 'object',
-    xml: { name: 'error' },
-    properties: Object.fromEntries(
-      ['code', 'message'].map((name) => [name, { type: 'string', xml: { attribute: true } }]),
-    ),
-  };
-  const refused = (type: string, schema: Json) => ({ description: 'Refused', content: { [type]: { schema } } });
+  const refused = (format: Operation['format']) => ({
+    description: 'Refused',
+    content: { [TYPES[format]]: { schema: refTo('schemas', format) } },
+  });
   return {
     openapi: '3.1.0',
     info: { title: 'Content distribution service, sandbox', version: '4' },
@@ -101,10 +112,8 @@ export function openApiDocument(
     paths: pathsOf(operations),
     components: {
       securitySchemes: { apiKey: header(apiKeyHeader), accessToken: header(accessTokenHeader) },
-      responses: {
-        Errors: refused(TYPES.json, schemaOf(errors, 'output')),
-        Error: refused(TYPES.xml, error),
-      },
+      schemas: { [ERRORS.json]: schemaOf(errors, 'output'), [ERRORS.xml]: schemaOf(errorResponse, 'output') },
+      responses: { [ERRORS.json]: refused('json'), [ERRORS.xml]: refused('xml') },
     },
   };
 }

@@ -1,0 +1,67 @@
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import { expect, it } from 'vitest';
+import type { Sandbox } from '../../src/sandbox/server.ts';
+import type { XmlElement } from '../../src/xml/read.ts';
+import { getJson, sandboxFor } from './client.ts';
+import { callerHeaders, control, type Exchange, exchange, rootOf } from './exchange.ts';
+
+/** Elements of which there may be any number, by the element that holds them. */
+const LISTS: Readonly<Record<string, readonly string[]>> = {
+  licenses: ['license'],
+  credentials: ['credential', 'error'],
+};
+
+/** As the schemas have it: attributes and elements are members. */
+function membersOf({ name, attributes, children, text }: XmlElement): unknown {
+  const names = LISTS[name] ?? [];
+  const lists = names.map((list) => [list, children.filter((child) => child.name === list).map(membersOf)] as const);
+  const others = children.filter((child) => !names.includes(child.name));
+  const members = [...attributes, ...lists, ...others.map((child) => [child.name, membersOf(child)] as const)];
+  return members.length === 0 ? text : Object.fromEntries(members);
+}
+
+/** Whether something is what the document says of an operation's answers with 200. */
+async function judgeOf(sandbox: Sandbox, operation: string): Promise<(answer: unknown) => boolean> {
+  const [method = '', path = ''] = operation.split(' ');
+  const at = [path, method.toLowerCase(), 'responses', '200', 'content', 'application/xml', 'schema'];
+  const pointer = at.map((part) => part.replaceAll('/', '~1')).join('/');
+  const ajv = new Ajv2020({ strict: false }).addSchema(await getJson<object>(sandbox, '/openapi.json'), 'document');
+  return (answer) => ajv.validate({ $ref: `document#/paths/${pointer}` }, answer);
+}
+
+const READER = '<user><reference>kiosk-1</reference><first-name>K</first-name><last-name>One</last-name></user>';
+const USED = READER.replace('</user>', '<redemption-code>SANDBOX-USED</redemption-code></user>');
+const MIXED = '<credentials><credential reference="user-0000001"/><credential reference="nobody"/></credentials>';
+
+it.each([
+  ['GET /v3/licenses.xml', 'licenses', null],
+  ['POST /v3/credentials.xml', 'credentials', MIXED],
+  ['POST /v3/users.xml', 'user', READER],
+  ['POST /v3/users.xml', 'error', USED],
+] as const)('%s: what comes with 200 is as the document says: %s', async (operation, root, body) => {
+  const sandbox = await sandboxFor({ items: 1 });
+  const fits = await judgeOf(sandbox, operation);
+  const answer = await exchange(sandbox, operation, body);
+  expect([answer.status, rootOf(answer).name]).toEqual([200, root]);
+  expect([answer.text, fits(membersOf(rootOf(answer)))]).toEqual([answer.text, true]);
+  for (const other of [{}, { code: '601' }, { message: 'x' }, { code: '601', message: 'x', license: [] }]) {
+    expect([other, fits(other)]).toEqual([other, false]);
+  }
+});
+
+it('4.2 rule 4: an error in place of licenses is as the document says', async () => {
+  const sandbox = await sandboxFor({ items: 1 });
+  const fits = await judgeOf(sandbox, 'GET /v3/licenses.xml');
+  const told = ({ status, text }: Exchange) => [
+    status,
+    text,
+    fits(membersOf(rootOf({ status, text, contentType: '' }))),
+  ];
+  const stale = await exchange(sandbox, 'GET /v3/licenses.xml', null, callerHeaders('nobodystoken'));
+  await control(sandbox, 'fail', { reference: 'sandbox-reader', code: 469 });
+  const failed = await exchange(sandbox, 'GET /v3/licenses.xml');
+  expect([told(stale), told(failed)]).toEqual([
+    [200, expect.stringContaining('<error code="601"'), true],
+    [200, expect.stringContaining('<error code="469"'), true],
+  ]);
+});
