@@ -2,6 +2,7 @@ import { STATUS_CODES } from 'node:http';
 import { z } from 'zod';
 import { type Answer, errorAnswer, refusalAnswer } from './answer.ts';
 import { type Control, taking, text } from './control.ts';
+import { MESSAGES } from './custom-codes.ts';
 import type { Operation } from './operation.ts';
 
 /** Answers that were arranged for operations, in place of their own. */
@@ -33,6 +34,13 @@ function nameOf({ method, path }: Operation): string {
   return `${method} ${path}`;
 }
 
+/** What is said where nothing was asked to be: of the code, else of the status. */
+function usualMessage(status: number, code: number | undefined): string {
+  const ofCode = code === undefined ? undefined : MESSAGES[code];
+  const ofStatus = status === 200 ? undefined : STATUS_CODES[status];
+  return ofCode ?? ofStatus ?? 'Failed';
+}
+
 /** Any operation may fail at a service, with any code at any status (interface, section 7); here it does when told to. */
 export function createArranged(operations: readonly Operation[]): Arranged {
   const waiting = new Map<Operation, Waiting>();
@@ -42,7 +50,7 @@ export function createArranged(operations: readonly Operation[]): Arranged {
       if (operation === undefined) {
         return errorAnswer(422, `operation: one of these is needed: ${operations.map(nameOf).join(', ')}`);
       }
-      const why = message ?? (status === 200 ? undefined : STATUS_CODES[status]) ?? 'Failed';
+      const why = message ?? usualMessage(status, code);
       const said = code === undefined || operation.format === 'xml' ? why : `${why} (${code})`;
       const refusal = refusalAnswer(operation.format, status, said, code);
       if (times === 0) waiting.delete(operation);

@@ -24,6 +24,9 @@ it('7: any custom code comes at any status, in the language of the operation', a
   await arrange('GET /v3/licenses.xml', { status: 200 });
   expect(errorOf(await exchange(sandbox, 'GET /v3/licenses.xml'))).toEqual([200, '601']);
   expect(errorOf(await exchange(sandbox, 'GET /v3/licenses.xml'))).toBeNull();
+  await arrange('GET /v3/licenses.xml', { status: 200 });
+  const { text } = await exchange(sandbox, 'GET /v3/licenses.xml');
+  expect(text).toContain('message="The access token is no longer valid for the user"');
   await arrange('GET /v4/products', { status: 200, message: 'Token' });
   expect(await exchange(sandbox, 'GET /v4/products')).toMatchObject({
     status: 200,

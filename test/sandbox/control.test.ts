@@ -56,6 +56,7 @@ describe('POST /_sandbox/mutate', () => {
 
 it.each([
   ['mutate', '[]', 'body: an object is needed'],
+  ['mutate', '{"delete":1}', 'delete: is none of create, update, remove, seed'],
   ['mutate', '{"create":-1}', 'create: at least 0 is needed'],
   ['answer', '{"operation":"x","status":500,"times":1000001}', 'times: at most 1000000 is needed'],
   ['fail', '{"guid":"","code":100}', 'guid: must not be empty'],
