@@ -3,7 +3,7 @@ import { CatchwordError } from '../errors.ts';
 import { holdFile, NO_LOCKS } from '../hold-file.ts';
 import type { CredentialInput } from './credential-input.ts';
 import { type CredentialOutput, HEADER, linesOf, type ResultFormat } from './credential-output.ts';
-import { noneDone, type Resumed, resume } from './credential-resume.ts';
+import { checkBeginning, noneDone, type Resumed, resume } from './credential-resume.ts';
 import {
   type AskedService,
   digestOfService,
@@ -75,6 +75,7 @@ export async function toFile(
   };
   try {
     const file = await opening(path);
+    await checkBeginning(path, file);
     const statePath = `${path}.state`;
     const noted = await opening(statePath);
     const states = await readStates(statePath, noted);

@@ -1,4 +1,5 @@
 import { createReadStream } from 'node:fs';
+import type { FileHandle } from 'node:fs/promises';
 import { z } from 'zod';
 import { type CredentialResult, type CredentialSubmission, MAX_CREDENTIALS } from '../client/operations/credential.ts';
 import { CatchwordError } from '../errors.ts';
@@ -37,6 +38,25 @@ function notOurs(path: string, line: number, what: string): CatchwordError {
 
 /** Of every result. */
 const BEGINNING = { csv: '', ndjson: '{"ok":' } as const;
+
+/** More than what any results begin with, and the byte order mark that another program may have put before it. */
+const HEAD_BYTES = 2 * HEADER.length;
+
+/**
+ * Results begin as this command begins them, in either format; a crash may have cut that short.
+ * @throws CatchwordError USAGE where the file begins with something else, which is not thrown away by --restart either
+ */
+export async function checkBeginning(path: string, file: FileHandle): Promise<void> {
+  const { buffer, bytesRead } = await file.read(Buffer.alloc(HEAD_BYTES), 0, HEAD_BYTES, 0);
+  const text = buffer.toString('utf8', 0, bytesRead).replace(/^\ufeff/, '');
+  const [first = '', ...more] = text.split(/\r?\n/);
+  const head = HEADER.trimEnd();
+  const isTorn = more.length === 0 && [head, BEGINNING.ndjson].some((beginning) => beginning.startsWith(first));
+  if (isTorn || first === head || first.startsWith(BEGINNING.ndjson)) return;
+  throw new CatchwordError('USAGE', `${path} line 1: it is no result of this command`, {
+    hint: 'What is something else is not overwritten: name another file with --out.',
+  });
+}
 
 /** What a crash left of a line may be thrown away, and nothing else. */
 function checkTorn(path: string, { line, text }: FileRecord, whole: string): void {

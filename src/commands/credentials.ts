@@ -3,7 +3,7 @@ import { Command } from 'commander';
 import type { Caller } from '../client/caller.ts';
 import { type CredentialResult, MAX_CREDENTIALS } from '../client/operations/credential.ts';
 import { verifyInBatches } from '../client/operations/credentials.ts';
-import { CatchwordError } from '../errors.ts';
+import { CatchwordError, fromErrorRecord, toErrorRecord } from '../errors.ts';
 import type { CommandContext } from './context.ts';
 import { toFile } from './credential-file.ts';
 import { type CredentialInput, isNdjson, readCredentials } from './credential-input.ts';
@@ -126,7 +126,7 @@ async function verifyInput(
     if (context.signal.aborted) throw new CatchwordError('INTERRUPTED', 'interrupted');
     await output.finish();
   } catch (error) {
-    throw interrupted(error, accounts, options);
+    throw brokenOff(error, accounts, options);
   } finally {
     progress.stop();
     await output.close();
@@ -136,10 +136,18 @@ async function verifyInput(
   context.stderr.write(`${options.out} is complete already: nothing was asked; --restart begins anew\n`);
 }
 
-function interrupted(error: unknown, accounts: number, { out }: VerifyOptions): unknown {
-  if (!(error instanceof CatchwordError) || error.code !== 'INTERRUPTED') return error;
-  const goOn = out === undefined || accounts === 0 ? '' : `; started again with --out ${out} it goes on there`;
-  return new CatchwordError('INTERRUPTED', `interrupted after ${plural(accounts, 'account')}${goOn}`);
+/** Says what is kept, and how to go on with it. */
+function brokenOff(error: unknown, accounts: number, { out, restart }: VerifyOptions): unknown {
+  if (!(error instanceof CatchwordError)) return error;
+  const isKept = out !== undefined && accounts > 0;
+  const again = `started again with --out ${out}${restart === true ? ', without --restart,' : ''} it goes on there`;
+  if (error.code === 'INTERRUPTED') {
+    const goOn = isKept ? `; ${again}` : '';
+    return new CatchwordError('INTERRUPTED', `interrupted after ${plural(accounts, 'account')}${goOn}`);
+  }
+  if (!isKept) return error;
+  const hint = `${error.hint ?? ''} What came of ${plural(accounts, 'account')} is kept: ${again}.`.trim();
+  return fromErrorRecord({ ...toErrorRecord(error), hint });
 }
 
 export function credentialsCommand(context: CommandContext): Command {

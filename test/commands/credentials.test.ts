@@ -60,7 +60,12 @@ describe('credentials verify', () => {
     const server = await serve(({ body }): Reply | string => (answers-- > 0 ? verify(body) : { status: 400 }));
     const directory = temporaryDirectory();
     writeFileSync(join(directory, 'users.csv'), csvOf(25_000));
-    expect(await verified(server, directory, ['users.csv', '--out', 'r.csv'])).toMatchObject({ code: 1 });
+    expect(await verified(server, directory, ['users.csv', '--out', 'r.csv'])).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(
+        /\nhint [^\n]*What came of 20,000 accounts is kept: started again with --out r\.csv it goes on there\.\n$/,
+      ) as string,
+    });
     expect(rows(directory, 'r.csv')).toHaveLength(20_001);
     // As a crash leaves it: half a batch, and half a line.
     const torn = `${rows(directory, 'r.csv').slice(0, 15_001).join('\n')}\nr1499`;
@@ -101,11 +106,59 @@ describe('credentials verify', () => {
     expect(server.asked).toHaveLength(3);
   });
 
+  it('says how to go on with what was begun anew', async () => {
+    const server = await serve(({ body }, index): Reply | string => (index === 0 ? verify(body) : { status: 400 }));
+    const directory = temporaryDirectory();
+    writeFileSync(join(directory, 'users.csv'), csvOf(10_001));
+    const ended = await verified(server, directory, ['users.csv', '--out', 'r.csv', '--restart']);
+    expect(ended.stderr).toContain('10,000 accounts is kept: started again with --out r.csv, without --restart, it');
+    writeFileSync(join(directory, 'users.csv'), 'reference\nr0\n');
+    const none = await verified(server, directory, ['users.csv', '--out', 'new.csv']);
+    expect(none).toMatchObject({ code: 1, stderr: expect.not.stringContaining('is kept') as string });
+  });
+
+  it.each([
+    ['text', 'some,other\n1,2\n'],
+    ['text without an end', 'my notes'],
+    ['references', 'reference\nr0\n'],
+    ['other results', `${HEAD},more\nr0,G,t,,,,\n`],
+    ['JSON', '{"okay":1}\n'],
+  ])('throws nothing away that is no result, not even when told to: %s', async (_name, there) => {
+    const server = await serve(({ body }) => verify(body));
+    const directory = temporaryDirectory();
+    writeFileSync(join(directory, 'users.csv'), csvOf(2));
+    writeFileSync(join(directory, 'r.csv'), there, { mode: 0o644 });
+    for (const more of [[], ['--restart']]) {
+      const ended = await verified(server, directory, ['users.csv', '--out', 'r.csv', ...more]);
+      expect(ended).toMatchObject({ code: 2, stdout: '' });
+      expect(ended.stderr).toMatch(/^error r\.csv line 1: it is no result[^\n]+\nhint {2}(?!.*--restart)[^\n]+\n$/);
+    }
+    expect(readFileSync(join(directory, 'r.csv'), 'utf8')).toBe(there);
+    expect(statSync(join(directory, 'r.csv')).mode & 0o777).toBe(0o644);
+    expect(server.asked).toEqual([]);
+  });
+
+  it.each([
+    ['its first line cut short', HEAD.slice(0, 9)],
+    ['nothing in it', ''],
+    ['its line breaks changed', `\ufeff${HEAD}\r\nr7,G,t,,,\r\n`],
+    ['the other format', '{"ok":true,"reference":"r7","guid":"G","access_token":"t","email":null}\n'],
+    ['the other format, cut short', '{"o'],
+  ])('begins a file of its own anew that has %s', async (_name, there) => {
+    const server = await serve(({ body }) => verify(body));
+    const directory = temporaryDirectory();
+    writeFileSync(join(directory, 'users.csv'), csvOf(2));
+    writeFileSync(join(directory, 'r.csv'), there);
+    const ended = await verified(server, directory, ['users.csv', '--out', 'r.csv', '--restart']);
+    expect(ended).toMatchObject({ code: 0 });
+    expect(rows(directory, 'r.csv')).toEqual([HEAD, 'r0,G,t-r0,a@b.example,,', 'r1,G,t-r1,a@b.example,,']);
+  });
+
   it.each([
     ['other accounts', `${HEAD}\nx,G,t,,,\n`, /line 2: it is about another account/],
     ['more accounts', `${HEAD}\nr0,G,t,,,\nr1,G,t,,,\nr2,G,t,,,\n`, /line 4: it goes on where the input ends/],
-    ['something else', 'my notes\n', /line 1: it is no result of this command/],
-    ['something else without an end', 'my notes', /line 1: it is no result of this command/],
+    ['the other format', '{"ok":true,"reference":"r0","guid":"G"}\n', /line 1: it is no result[^\n]+\n.*--restart/],
+    ['the other format, cut short', '{"ok":tr', /line 1: it is no result[^\n]+\n.*--restart/],
   ])('does not overwrite results of %s', async (_name, there, message) => {
     const server = await serve(({ body }) => verify(body));
     const directory = temporaryDirectory();
