@@ -69,16 +69,17 @@ function createApp(log: Logger): FastifyInstance {
 
 /**
  * Stops listening and ends the streams. A reader that was sent away comes back elsewhere; one that takes its answer, or
- * sends its request, a little at a time is not waited for.
+ * sends its request, too slowly is cut off: a process manager waits for a few seconds only, and other parts stop after
+ * this one.
  */
-async function close(app: FastifyInstance, streams: Streams, clock: Clock, graceMs: number): Promise<void> {
+async function close(app: FastifyInstance, streams: Streams, clock: Clock, stopMs: number): Promise<void> {
   const closed = new AbortController();
   const closing = app.close().finally(() => closed.abort());
-  await streams.stop();
-  clock.sleep(graceMs, closed.signal).then(
+  clock.sleep(stopMs, closed.signal).then(
     () => app.server.closeAllConnections(),
     () => {},
   );
+  await streams.stop();
   await closing;
 }
 
@@ -101,7 +102,7 @@ export async function startWeb(options: WebOptions): Promise<WebService> {
     const url = await listen(app, options.host, options.port);
     log.info({ address: url }, 'listening');
     const stop = async (): Promise<void> => {
-      await close(app, streams, clock, limits.graceMs);
+      await close(app, streams, clock, limits.stopMs);
       store.close();
     };
     let stopped: Promise<void> | undefined;

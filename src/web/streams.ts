@@ -22,7 +22,7 @@ export interface StreamLimits extends StreamTimes {
   readonly maxStreams: number;
   /** How often the mirror is looked at for all streams that wait. */
   readonly pollMs: number;
-  /** How long the last words may take where catchword itself stops. */
+  /** How long an answer, or the last words of a stream, may take where catchword itself stops; default 5 s. */
   readonly stopMs: number;
 }
 
@@ -32,7 +32,7 @@ export const STREAM_LIMITS: StreamLimits = {
   heartbeatMs: 15_000,
   slowReaderMs: 30_000,
   graceMs: 30_000,
-  stopMs: 1_000,
+  stopMs: 5_000,
 };
 
 export interface StreamsOptions {
@@ -43,12 +43,11 @@ export interface StreamsOptions {
 }
 
 export interface Streams {
-  /** Ends every stream with SHUTDOWN, and takes no more. */
+  /** Ends every stream with SHUTDOWN, and takes no more. Resolves when the last words were taken, or cut off. */
   stop(): Promise<void>;
 }
 
 interface Open {
-  readonly response: ServerResponse;
   readonly ending: AbortController;
   readonly done: Promise<void>;
 }
@@ -91,7 +90,7 @@ export function addStreams(app: FastifyInstance, { changes, clock, log, limits }
       streams.delete(stream);
       log.info({ code, from, streams: streams.size }, 'stream ended');
     });
-    const stream: Open = { response, ending, done };
+    const stream: Open = { ending, done };
     streams.add(stream);
     log.info({ from, streams: streams.size }, 'stream started');
   }
@@ -113,12 +112,7 @@ export function addStreams(app: FastifyInstance, { changes, clock, log, limits }
     stop: async () => {
       stopping = true;
       for (const { ending } of streams) ending.abort('SHUTDOWN' satisfies EndCode);
-      const ended = Promise.all([...streams].map(({ done }) => done));
-      const patience = new AbortController();
-      await Promise.race([ended, clock.sleep(limits.stopMs, patience.signal).catch(() => {})]);
-      patience.abort();
-      for (const { response } of streams) response.destroy();
-      await ended;
+      await Promise.all([...streams].map(({ done }) => done));
     },
   };
 }

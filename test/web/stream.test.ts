@@ -8,6 +8,7 @@ import { load } from '../support/load.ts';
 import { expectExactLog } from '../support/mirror.ts';
 import { filled, place, serve } from './place.ts';
 import { type Block, get, getJson, isEvent, openReader } from './reader.ts';
+import { watchResponses } from './watch.ts';
 
 function numbersOf(events: readonly Block[]): number[] {
   return events.map(({ id }) => Number(id));
@@ -148,7 +149,7 @@ describe('the number of streams', () => {
 describe('at the end of the process', () => {
   it('every stream is told, whatever it is doing, and can go on elsewhere', async () => {
     const { db } = await filled({ items: 8_000, details: true });
-    const { web, log } = await serve(db, { limits: { graceMs: 60_000 } });
+    const { web, log } = await serve(db, { limits: { graceMs: 60_000, stopMs: 60_000 } });
     const stream = `${web.url}/api/changes/stream`;
     const [idle, busy, stalled] = await Promise.all([
       openReader(`${stream}?after=latest`),
@@ -193,7 +194,8 @@ describe('at the end of the process', () => {
 
   it('nobody who takes nothing holds it up', async () => {
     const { db } = await filled({ items: 20_000, details: true });
-    const { web } = await serve(db, { limits: { graceMs: 3_600_000, stopMs: 20 } });
+    const watched = watchResponses();
+    const { web } = await serve(db, { limits: { graceMs: 3_600_000, slowReaderMs: 3_600_000, stopMs: 20 } });
     const [events, page] = await Promise.all([
       openReader(`${web.url}/api/changes/stream`),
       openReader(`${web.url}/api/changes?limit=10000`),
@@ -212,7 +214,9 @@ describe('at the end of the process', () => {
     await once(halting, 'data');
     await web.stop();
     await closed;
-    // It was not the server's patience that came to an end: that answers 408.
+    // It was not the server's patience with a silent connection that came to an end, which is longer by far.
+    expect(watched.map(({ timedOut }) => timedOut)).toEqual([false, false, false]);
+    // Nor that with a request: it answers 408.
     expect(told).toMatch(/^HTTP\/1.1 200 /);
     expect(told.match(/HTTP\/1.1/g)).toHaveLength(1);
     const store = openStore(db);

@@ -8,6 +8,8 @@ export interface Watched {
   readonly response: ServerResponse;
   /** The most bytes that ever waited in this process to be taken. */
   readonly mostWaiting: number;
+  /** Whether nothing moved on its connection for so long that the server gave it up. */
+  readonly timedOut: boolean;
 }
 
 /** Watches every response that is begun from now on, from the server's side. */
@@ -16,7 +18,10 @@ export function watchResponses(): readonly Watched[] {
   const onStart = (message: unknown): void => {
     const { request, response } = message as { request: IncomingMessage; response: ServerResponse };
     const { socket } = request;
-    const seen = { url: request.url ?? '', response, mostWaiting: 0 };
+    const seen = { url: request.url ?? '', response, mostWaiting: 0, timedOut: false };
+    socket.on('timeout', () => {
+      seen.timedOut = true;
+    });
     const write = response.write.bind(response) as (...args: unknown[]) => boolean;
     Object.defineProperty(response, 'write', {
       value: (...args: unknown[]): boolean => {
