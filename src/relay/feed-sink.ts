@@ -333,8 +333,8 @@ export async function feedSink(options: FeedOptions, stopping: AbortSignal, sign
       askedMs,
       backoffMs(failures, () => clock.random(), CEILING_MS),
     );
-    const retryAt = clock.now() + Math.round(pauseMs);
-    guarded(() => store.sinks.fail(sink.id, reason, clock.now(), retryAt));
+    const now = clock.now();
+    guarded(() => store.sinks.fail(sink.id, reason, now, now + Math.round(pauseMs)));
     log.warn({ sink: config.name, reason, failures, pauseMs: Math.round(pauseMs) }, 'sink failed, trying again');
     await untilRetry();
   }
