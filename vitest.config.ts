@@ -10,6 +10,8 @@ export default defineConfig({
     env: { TZ: 'Asia/Kolkata' },
     testTimeout: 120_000,
     hookTimeout: 60_000,
+    // A busy machine may take longer than the second that is the default.
+    expect: { poll: { timeout: 30_000 } },
     pool: 'forks',
     maxWorkers: 2,
   },
