@@ -34,6 +34,11 @@ function nameOf({ method, path }: Operation): string {
   return `${method} ${path}`;
 }
 
+/** `POST /v3/users.xml` and `POST /v3/users` are one operation, whichever of them is called. */
+function spelledShort(name: string): string {
+  return name.replace(/\.xml(?=\/|$)/, '');
+}
+
 /** What is said where nothing was asked to be: of the code, else of the status. */
 function usualMessage(status: number, code: number | undefined): string {
   const ofCode = code === undefined ? undefined : MESSAGES[code];
@@ -43,29 +48,31 @@ function usualMessage(status: number, code: number | undefined): string {
 
 /** Any operation may fail at a service, with any code at any status (interface, section 7); here it does when told to. */
 export function createArranged(operations: readonly Operation[]): Arranged {
-  const waiting = new Map<Operation, Waiting>();
+  const waiting = new Map<string, Waiting>();
   return {
     control: taking(asked, ({ operation: name, status, message, code, retry_after: retryAfter, times }) => {
-      const operation = operations.find((known) => nameOf(known) === name);
+      const short = spelledShort(name);
+      const operation = operations.find((known) => spelledShort(nameOf(known)) === short);
       if (operation === undefined) {
         return errorAnswer(422, `operation: one of these is needed: ${operations.map(nameOf).join(', ')}`);
       }
       const why = message ?? usualMessage(status, code);
       const said = code === undefined || operation.format === 'xml' ? why : `${why} (${code})`;
       const refusal = refusalAnswer(operation.format, status, said, code);
-      if (times === 0) waiting.delete(operation);
+      if (times === 0) waiting.delete(short);
       else
-        waiting.set(operation, {
+        waiting.set(short, {
           answer: { ...refusal, ...(retryAfter !== undefined && { retryAfter }) },
           left: times,
         });
       return { status: 200, body: JSON.stringify({ operation: name, status, times }) };
     }),
     due: (operation) => {
-      const next = waiting.get(operation);
+      const short = spelledShort(nameOf(operation));
+      const next = waiting.get(short);
       if (next === undefined) return null;
       next.left--;
-      if (next.left === 0) waiting.delete(operation);
+      if (next.left === 0) waiting.delete(short);
       return next.answer;
     },
   };

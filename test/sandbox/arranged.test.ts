@@ -34,6 +34,17 @@ it('7: any custom code comes at any status, in the language of the operation', a
   });
 });
 
+it.each([
+  ['POST /v3/users', 'POST /v3/users.xml'],
+  ['POST /v3/users.xml', 'POST /v3/users'],
+  ['GET /v3/users/:id', 'GET /v3/users.xml/user-0000001'],
+])('%s is one operation with its other form, %s', async (operation, called) => {
+  const sandbox = await sandboxFor({ items: 1 });
+  await control(sandbox, 'answer', { operation, status: 503 });
+  expect((await exchange(sandbox, called)).status).toBe(503);
+  expect((await exchange(sandbox, called)).status).not.toBe(503);
+});
+
 it('what was arranged is taken back by 0 times', async () => {
   const sandbox = await sandboxFor({ items: 1 });
   const arrange = (times: number) => control(sandbox, 'answer', { operation: 'GET /v4/products', status: 500, times });
