@@ -116,12 +116,18 @@ async function main(): Promise<void> {
     stopping.abort();
   };
   for (const name of ['SIGINT', 'SIGTERM'] as const) process.on(name, onSignal);
+  // Nobody can be told, and the exit code says how it ended.
+  process.stderr.on('error', () => {});
+  let written = '';
   const context: CommandContext = {
     stdout: process.stdout,
     stderr: process.stderr,
     environment: readEnvironment(),
     signal: stopping.signal,
     clock: systemClock,
+    wrote: (what) => {
+      written = `${what}, but `;
+    },
     setExitCode: (code) => {
       exitCode = code;
     },
@@ -132,7 +138,7 @@ async function main(): Promise<void> {
     // A reader that went away (`| head`) is no failure.
     if (error.code === 'EPIPE' || hasFailed) return;
     hasFailed = true;
-    report(context, `the output cannot be written: ${error.message}`, 'Send it to a disk with room.');
+    report(context, `${written}the output cannot be written: ${error.message}`, 'Send it to a disk with room.');
     process.exitCode = 1;
   });
   try {
@@ -145,7 +151,7 @@ async function main(): Promise<void> {
     // Without a signal it was the reader that went away.
     if (interrupted && exitCode === undefined) return;
     if (interrupted) {
-      report(context, error.message);
+      report(context, error.message, error.hint);
       process.exitCode = exitCode;
     } else {
       process.exitCode = exitCodeOf(context, error);

@@ -65,11 +65,13 @@ function putCommand(context: CommandContext): Command {
           ...{ allowInternal, signal: context.signal },
           ...(create === true && { create }),
         });
+        const verb = vbid === undefined ? 'created' : 'saved';
+        context.wrote(`${verb} ${plain(asset.vbid)}`);
         if (options.json === true) {
           printJson(context, { vbid: asset.vbid, asset: asset.raw });
           return;
         }
-        printLine(context, `${vbid === undefined ? 'created' : 'saved'} ${named(context, asset.vbid, asset.title)}`);
+        printLine(context, `${verb} ${named(context, asset.vbid, asset.title)}`);
         if (vbid === undefined) printLine(context, 'The service made this identifier: store it, it names the asset.');
         if (fields.url === undefined) return;
         const told = fields.callback_url === undefined ? '' : '; callback_url is told when that ends';

@@ -11,6 +11,11 @@ export interface CommandContext {
   /** Aborted by the first SIGINT or SIGTERM: the command is to stop cleanly and return. */
   readonly signal: AbortSignal;
   readonly clock: Clock;
+  /**
+   * Notes what was written through the service, for the error that says that it cannot be printed.
+   * @param what was done, with the identifier and without a secret: `created 9781402894626`
+   */
+  wrote(what: string): void;
   /** Exit code of a command that ends without an error; 0 where it is not called. */
   setExitCode(code: number): void;
 }

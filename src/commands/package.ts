@@ -71,7 +71,9 @@ online_license ({"type": "numdays", "num_days": 180}, absdate or perpetual). Oth
           verb === 'create'
             ? await packages.create(withSku(sku, fields), { signal })
             : await packages.update(sku, fields, { signal });
-        print(context, `${verb}d package ${plain(made.sku ?? sku)}`, made, options);
+        const done = `${verb}d package ${plain(made.sku ?? sku)}`;
+        context.wrote(done);
+        print(context, done, made, options);
       });
     });
 }
@@ -84,6 +86,7 @@ function deleteCommand(context: CommandContext): Command {
     .action((sku: string, options: { readonly json?: boolean }) =>
       withPackages(context, async (packages) => {
         await packages.delete(sku, { signal: context.signal });
+        context.wrote(`deleted package ${sku}`);
         if (options.json === true) printJson(context, { deleted: sku });
         else printLine(context, `deleted package ${sku}; the books in it stay`);
       }),

@@ -28,7 +28,8 @@ const OWN_FIELDS: ReadonlyMap<string, string> = new Map([
 
 function field(given: string, before: Readonly<Record<string, string>>): Record<string, string> {
   const [, name, value] = /^([A-Za-z_][\w.-]*)=(.*)$/s.exec(given) ?? [];
-  const hint = OWN_FIELDS.get(name ?? '');
+  // Services may take another spelling for the same.
+  const hint = OWN_FIELDS.get(name?.toLowerCase().replaceAll('_', '-') ?? '');
   if (hint !== undefined) throw new CatchwordError('USAGE', `--field: ${name} is no further field`, { hint });
   if (name !== undefined && value !== undefined) return { ...before, [name]: value };
   throw new CatchwordError('USAGE', '--field: a name and a value are needed', {
@@ -88,6 +89,7 @@ function createCommand(context: CommandContext): Command {
       withService(context, async ({ caller }, { usersSuffix, userPassword }) => {
         const { signal } = context;
         const user = await createUser(caller, usersSuffix, await newUser(options, userPassword, signal), signal);
+        context.wrote(`created the user ${plain(user.guid ?? user.reference ?? user.email ?? '')}`.trim());
         if (options.json === true) printJson(context, user);
         else print(context, user);
       }),
@@ -106,6 +108,7 @@ function resetCommand(context: CommandContext): Command {
           });
         }
         await tokens.reset(context.signal);
+        context.wrote(`reset the access token of ${userReference}`);
         const shown = tokenStore === undefined ? { accessToken: tokens.current() } : { tokenStore };
         if (options.json === true) printJson(context, { reference: userReference, ...shown });
         else printLine(context, tokenStore === undefined ? `${tokens.current()}` : `the new token is in ${tokenStore}`);

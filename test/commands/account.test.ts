@@ -32,6 +32,16 @@ describe('licenses', () => {
     });
   });
 
+  it('are those of the title, whatever space stands around it', async () => {
+    const server = await serve(() => golden('licenses-none.xml'));
+    const ended = await run(['licenses', '--sku', ' 9788074089008\t'], settings(server), temporaryDirectory());
+    expect(ended).toMatchObject({ code: 0, stdout: '9788074089008 is not licensed\n' });
+    expect(server.asked[0]?.url).toBe('/v3/licenses.xml?sku=9788074089008');
+    const empty = await run(['licenses', '--sku', ' '], settings(server), temporaryDirectory());
+    expect(empty).toMatchObject({ code: 2, stdout: '' });
+    expect(server.asked).toHaveLength(1);
+  });
+
   it('that are none are an answer', async () => {
     const server = await serve(() => golden('licenses-none.xml'));
     const directory = temporaryDirectory();
@@ -102,8 +112,10 @@ describe('user create', () => {
 
   it.each([
     ['password', /CATCHWORD_USER_PASSWORD/],
+    ['Password', /CATCHWORD_USER_PASSWORD/],
     ['reference', /--reference/],
     ['guid', /Leave it away/],
+    ['ACCESS_TOKEN', /Leave it away/],
   ])('takes %s for no further field', async (name, hint) => {
     const server = await serve(() => '');
     const args = ['user', 'create', '--reference', 'me', ...NAMES, '--field', `${name}=topsecret`];

@@ -26,6 +26,7 @@ it('changes stop when they are told to, though nobody takes them', async () => {
   const ended = changesCommand({
     ...{ stdout, stderr: stdout, environment, signal: stopping.signal, clock: systemClock },
     setExitCode: () => {},
+    wrote: () => {},
   }).parseAsync(['--follow'], { from: 'user' });
   if (written === 0) await once(stdout, 'taken');
   expect(stdout.writableNeedDrain).toBe(true);

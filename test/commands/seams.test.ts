@@ -11,6 +11,7 @@ const context: CommandContext = {
   signal: new AbortController().signal,
   clock: systemClock,
   setExitCode: () => {},
+  wrote: () => {},
 };
 
 describe('the picture of seams', () => {

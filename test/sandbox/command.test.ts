@@ -18,6 +18,7 @@ function run(...flags: string[]) {
     signal: stop.signal,
     clock: systemClock,
     setExitCode: () => {},
+    wrote: () => {},
   });
   return { stdout, stop, done: command.parseAsync(flags, { from: 'user' }) };
 }

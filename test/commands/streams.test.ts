@@ -1,0 +1,97 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { closeSync, openSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { golden, type Reply, serve } from '../client/connection.ts';
+import { runRedirected, start } from '../support/cli.ts';
+import { temporaryDirectory } from '../support/mirror.ts';
+import { csvOf, HEAD, rows, settings, verify } from './credential-service.ts';
+
+const CLI = fileURLToPath(new URL('../../dist/cli.js', import.meta.url));
+const NAMES = ['--first-name', 'Ada', '--last-name', 'Abernathy'];
+const FRESH = 'freshtokenthatmustnotshow';
+
+function json(body: object): Reply {
+  return { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) };
+}
+
+describe('a full disk behind stderr', () => {
+  it('does not change what a command does, nor how it ends', async () => {
+    const server = await serve(({ body }) => verify(body));
+    const directory = temporaryDirectory();
+    writeFileSync(join(directory, 'users.csv'), csvOf(1));
+    const args = ['credentials', 'verify', 'users.csv', '--out', 'r.csv'];
+    const ended = await runRedirected(args, '2> /dev/full', settings(server), directory);
+    expect(ended).toMatchObject({ code: 0, signal: null });
+    expect(rows(directory, 'r.csv')).toEqual([HEAD, 'r0,G,t-r0,a@b.example,,']);
+    const wrong = await runRedirected(['asset'], '2> /dev/full', settings(server), directory);
+    expect(wrong).toMatchObject({ code: 2, signal: null });
+  });
+
+  it('does not end a daemon', async () => {
+    const server = await serve(() => ({ status: 503 }));
+    const cwd = temporaryDirectory();
+    const full = openSync('/dev/full', 'w');
+    onTestFinished(() => closeSync(full));
+    const env = { ...settings(server), PATH: process.env.PATH ?? '', CATCHWORD_DB: 'catalog.db', LOG_LEVEL: 'info' };
+    const child = spawn(process.execPath, [CLI, 'daemon'], {
+      ...{ cwd, env: { ...env, CATCHWORD_HTTP_PORT: '0' }, stdio: ['ignore', 'ignore', full, 'ipc'] },
+    });
+    onTestFinished(() => void child.kill('SIGKILL'));
+    const ended = once(child, 'exit');
+    // It has logged that it started; where it fails, it ends.
+    await Promise.race([once(child, 'message'), ended]);
+    child.kill('SIGTERM');
+    expect(await ended).toEqual([0, null]);
+  });
+});
+
+describe('a full disk behind stdout', () => {
+  it.each<[string, string[], () => Reply | string]>([
+    [
+      'created 9781402894626',
+      ['asset', 'put', '--set', 'imprint_id=5', '--set', 'title=A'],
+      () => json({ vbid: '9781402894626', title: 'A' }),
+    ],
+    ['saved A-1', ['asset', 'put', 'A-1', '--set', 'title=A', '--json'], () => json({ vbid: 'A-1', title: 'A' })],
+    [
+      'created the user 5N8C3DGK7Q2M9XW4TZ1B',
+      ['user', 'create', '--reference', 'pupil-7', ...NAMES],
+      () => golden('user-reference-response.xml'),
+    ],
+    ['created package B-1', ['package', 'create', 'B-1', '--set', 'name=B'], () => json({ sku: 'B-1' })],
+    ['deleted package B-1', ['package', 'delete', 'B-1'], () => ''],
+  ])('hides nothing that was done: %s', async (done, args, answer) => {
+    const server = await serve(answer);
+    const ended = await runRedirected(args, '> /dev/full', settings(server), temporaryDirectory());
+    expect(ended).toMatchObject({ code: 1, signal: null });
+    expect(ended.stderr).toMatch(/^error [^\n]+\nhint {2}[^\n]+\n$/);
+    expect(ended.stderr).toContain(`error ${done}, but the output cannot be written: ENOSPC`);
+  });
+
+  it('shows no token', async () => {
+    const credential = { reference: 'me', guid: 'G', 'access-token': FRESH };
+    const attributes = Object.entries(credential).map(([name, value]) => `${name}="${value}"`);
+    const server = await serve(() => `<credentials><credential ${attributes.join(' ')}/></credentials>`);
+    const more = { CATCHWORD_ACCESS_TOKEN: 'stale', CATCHWORD_USER_REFERENCE: 'me' };
+    const args = ['user', 'reset-access'];
+    const ended = await runRedirected(args, '> /dev/full', { ...settings(server), ...more }, temporaryDirectory());
+    expect(ended.code).toBe(1);
+    expect(ended.stderr).toContain('error reset the access token of me, but the output cannot be written: ENOSPC');
+    expect(ended.stderr).not.toContain(FRESH);
+  });
+});
+
+describe('Ctrl-C during a write', () => {
+  it('says that what was to be written may have arrived', async () => {
+    const server = await serve(() => null);
+    const running = start(['asset', 'put', 'A-1', '--set', 'title=A'], settings(server), temporaryDirectory());
+    await expect.poll(() => server.asked.length, { timeout: 30_000 }).toBe(1);
+    running.child.kill('SIGINT');
+    const ended = await running.ended;
+    expect(ended).toMatchObject({ code: 130, signal: null, stdout: '' });
+    expect(ended.stderr).toMatch(/^error the request was given up\nhint {2}[^\n]*may have arrived[^\n]*\n$/);
+  });
+});
