@@ -1,9 +1,11 @@
-import { CatchwordError } from '../errors.ts';
+import { CatchwordError, toErrorRecord } from '../errors.ts';
 import { readXml, type XmlElement } from '../xml/read.ts';
 import type { Headers } from './body.ts';
 import { serviceError } from './refusal.ts';
-import { readsAsFailure, saidByJson, saidInOther } from './said.ts';
+import { saidByJson, saidIn, saidInOther } from './said.ts';
+import { WRAPPER } from './said-names.ts';
 import type { Said } from './said-part.ts';
+import { readsAsDone } from './said-success.ts';
 import type { Hide } from './secrets.ts';
 import type { Answer } from './transport.ts';
 
@@ -38,7 +40,11 @@ export interface Reading {
   readonly hide: Hide;
   readonly freeform?: boolean | undefined;
   readonly fields?: readonly string[] | undefined;
+  readonly creates?: string | undefined;
 }
+
+/** Characters. */
+const MAX_IDENTIFIER = 255;
 
 function parsed(text: string): unknown {
   try {
@@ -60,8 +66,38 @@ function broken(status: number, origin: string): CatchwordError {
   });
 }
 
+/** A text for people, which is neither broken JSON nor a page. */
+function isPlain(text: string): boolean {
+  return !/^\s*["[{<]/.test(text);
+}
+
+/** What was made although something else went wrong: whoever does not know of it makes it twice. */
+function madeIn(value: unknown, field: string): string | undefined {
+  if (typeof value !== 'object' || value === null) return undefined;
+  const entries: [string, unknown][] = Object.entries(value);
+  const [, made] = entries.find(([name]) => name === field) ?? [];
+  if (typeof made === 'number' || (typeof made === 'string' && made.trim() !== '')) return String(made);
+  const wrapped = entries.filter(([name]) => WRAPPER.test(name));
+  return wrapped.map(([, one]) => madeIn(one, field)).find((one) => one !== undefined);
+}
+
+function withMade(error: CatchwordError, value: unknown, { creates, hide }: Reading): CatchwordError {
+  const made = creates === undefined ? undefined : madeIn(value, creates);
+  if (made === undefined) return error;
+  const name = `${creates} ${hide(made, MAX_IDENTIFIER)}`;
+  return new CatchwordError(error.code, `${error.message}, together with ${name}, which may exist now`, {
+    ...toErrorRecord(error),
+    hint: `Look for ${name} before trying again: it may have been created all the same. ${error.hint ?? ''}`.trim(),
+    retryable: false,
+  });
+}
+
 function refuse({ status, refusal }: Answer, said: Said, { origin }: Reading): CatchwordError {
   return refusal ?? serviceError(said, status, origin);
+}
+
+function saidInNoJson(text: string, hide: Hide): Said | undefined {
+  return isPlain(text) ? saidIn(text, hide) : saidInOther(text, hide);
 }
 
 /** @throws CatchwordError SERVICE_* for an error in it, SOURCE_BODY for broken JSON; the refusal of an accepted status */
@@ -71,11 +107,11 @@ export function jsonAnswer(answer: Answer, reading: Reading): JsonAnswer {
   const about = { status, headers, text, ...(refusal !== undefined && { refusal }) };
   if (text.trim() === '') return { ...about, value: undefined };
   const value = freeform ? parsedOrText(text) : parsed(text);
-  if (freeform && refusal === undefined && typeof value === 'string' && !readsAsFailure(value)) {
+  if (freeform && refusal === undefined && typeof value === 'string' && readsAsDone(value)) {
     return { ...about, value };
   }
-  const said = value === undefined ? saidInOther(text, hide) : saidByJson(value, fields, hide);
-  if (said !== undefined) throw refuse(answer, said, reading);
+  const said = value === undefined ? saidInNoJson(text, hide) : saidByJson(value, fields, hide);
+  if (said !== undefined) throw withMade(refuse(answer, said, reading), value, reading);
   if (value === undefined) throw refusal ?? broken(status, origin);
   return { ...about, value };
 }

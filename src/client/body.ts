@@ -95,21 +95,21 @@ function toText(bytes: Buffer): string {
 export interface ContentTypes {
   readonly pattern: RegExp;
   readonly name: string;
-  /** Whether nothing is an answer as well; what such a one calls itself says nothing. */
-  readonly orEmpty: boolean;
+  /** Whether nothing, or a text that is no page, is an answer as well; what such a one calls itself says nothing. */
+  readonly lenient: boolean;
 }
 
 export const JSON_ANSWER: ContentTypes = {
   pattern: /^(application|text)\/([\w.-]+\+)?json$/,
   name: 'JSON',
-  orEmpty: false,
+  lenient: false,
 };
 
 /** An operation that answers in one of them has been seen to report errors in the other, and as plain text. */
 export const ANY_ANSWER: ContentTypes = {
   pattern: /^(application|text)\/([\w.-]+\+)?(json|xml|plain)$/,
   name: 'JSON or XML',
-  orEmpty: true,
+  lenient: true,
 };
 
 /**
@@ -122,6 +122,12 @@ export async function decodedText(bytes: Buffer, headers: Headers, limits: BodyL
   return toText(decoded);
 }
 
+/** What frameworks call `text/html` unless told otherwise: nothing, JSON, or a text without a single tag. */
+function isNoPage(text: string, type: string): boolean {
+  if (text.trim() === '') return true;
+  return type === 'text/html' && (/^\s*["[{]/.test(text) || !/<[a-z!?/]/i.test(text));
+}
+
 /**
  * The text of an answer, ready for a parser.
  * @throws CatchwordError SOURCE_NOT_SERVICE for another content type, SOURCE_BODY
@@ -132,12 +138,14 @@ export async function answerText(
   limits: BodyLimits,
   types: ContentTypes,
 ): Promise<string> {
-  if (types.orEmpty && bytes.length === 0) return '';
+  if (types.lenient && bytes.length === 0) return '';
   const type = header(headers, 'content-type')?.split(';')[0]?.trim().toLowerCase() ?? '';
-  if (type !== '' && !types.pattern.test(type)) {
+  const isExpected = type === '' || types.pattern.test(type);
+  const text = isExpected || types.lenient ? await decodedText(bytes, headers, limits) : '';
+  if (!isExpected && !(types.lenient && isNoPage(text, type))) {
     throw new CatchwordError('SOURCE_NOT_SERVICE', `the answer is ${type.slice(0, 40)} in place of ${types.name}`, {
       hint: 'Check CATCHWORD_BASE_URL; a proxy or a maintenance page may stand in between.',
     });
   }
-  return await decodedText(bytes, headers, limits);
+  return text;
 }

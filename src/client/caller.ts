@@ -13,15 +13,27 @@ import type { Transport, TransportRequest } from './transport.ts';
 export interface Call
   extends Pick<
     TransportRequest,
-    'method' | 'path' | 'query' | 'body' | 'token' | 'signal' | 'accepted' | 'secrets' | 'identified' | 'fields'
+    | 'method'
+    | 'path'
+    | 'query'
+    | 'body'
+    | 'token'
+    | 'signal'
+    | 'accepted'
+    | 'secrets'
+    | 'identified'
+    | 'fields'
+    | 'onceAnswered'
   > {
   /** Whether asking twice does no more than asking once, so that it may be asked again after a failure half-way. */
   readonly repeatable: boolean;
   /**
-   * The interface does not show what is answered: plain text and a bare JSON string, such as `deleted`, are answers too,
-   * unless they read as a failure. Of JSON operations; default: they are errors.
+   * The interface does not show what is answered: plain text and a bare JSON string, such as `deleted`, are answers too
+   * where they say that it was done. Of JSON operations; default: they are errors.
    */
   readonly freeform?: boolean | undefined;
+  /** The field of the answer that holds the identifier of what is created; an error beside one names it. */
+  readonly creates?: string | undefined;
 }
 
 /**
@@ -107,10 +119,10 @@ export function createCaller(options: CallerOptions): Caller {
   }
 
   /** What an answer with a good status says may repeat what was sent, as any other may. */
-  function reading<Result>({ secrets, freeform, fields }: Call, read: (how: Reading) => Result): Result {
+  function reading<Result>({ secrets, freeform, fields, creates }: Call, read: (how: Reading) => Result): Result {
     const hide = transport.hiding(secrets);
     try {
-      return read({ origin: transport.origin, hide, freeform, fields });
+      return read({ origin: transport.origin, hide, freeform, fields, creates });
     } catch (error) {
       if (!(error instanceof CatchwordError)) throw error;
       const message = hide(error.message);

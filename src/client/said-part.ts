@@ -1,9 +1,11 @@
 import type { XmlElement } from '../xml/read.ts';
+import { CODE, codeAt, codeFrom, codeInText, ERROR, MAX_DEPTH, STATUS, TEXT, WRAPPER } from './said-names.ts';
+import { isNoError } from './said-success.ts';
 import type { Hide } from './secrets.ts';
 
 /*
- * The pieces of what the service says went wrong, as they stand in JSON and XML (see said.ts): by which names codes and
- * texts go, and how pieces become one line that can be shown.
+ * The pieces of what the service says went wrong, as they stand in JSON and XML (see said.ts): what tells of an
+ * error, and how pieces become one line that can be shown.
  */
 
 /** What the service says went wrong. */
@@ -17,42 +19,20 @@ export interface Said {
 export const MAX_TEXT = 200;
 /** A 422 has a message for each field that is wrong; whoever has to correct them needs them all. */
 const MAX_ALL = 4_000;
-export const MAX_DEPTH = 6;
 /** For safety: a field name is put before every text in it, so a small body could make a very large message. */
 const MAX_PARTS = 100;
 
-export const CODE = /^(?:(?:error|custom|status)[-_]?)?code$/i;
-/** Of success and of states as well: only numbers from 400 to 699 are codes. */
-const STATUS = /^status$/i;
-export const TEXT = /^(?:error[-_]?)?(?:message|description|text|details?|reason)$/i;
-export const ERROR = /^(?:errors?|exceptions?|faults?)$/i;
-export const WRAPPER = /^(?:response|data|result)$/i;
 /** Empty, it says that there are none. */
-const LIST = /^(?:errors|exceptions|faults)$/i;
+const LIST = /^(?:errors|exceptions|faults|failures)$/i;
+
+/** That there is an error, and nothing of it. */
+const FLAG = /^\s*true\s*$/i;
 
 /** A piece of what is said, before it is joined. */
 export interface Part {
   readonly code?: number | undefined;
   /** Each with the fields that it is about before it. As received: cut when they are joined, at the end. */
   readonly texts: readonly (readonly string[])[];
-}
-
-/** Codes of success are none of an error. */
-export function codeFrom(value: unknown): number | undefined {
-  if (typeof value !== 'string' && typeof value !== 'number') return undefined;
-  return /^\s*(?!2\d\d\s*$)[1-9]\d{2,4}\s*$/.test(String(value)) ? Number(value) : undefined;
-}
-
-/** HTTP's codes of errors, and most of the service's own. */
-export function isCommon(code: number | undefined): code is number {
-  return code !== undefined && code >= 400 && code < 700;
-}
-
-/** The code that a field or an attribute holds, going by its name. */
-export function codeAt(name: string, value: unknown): number | undefined {
-  if (CODE.test(name)) return codeFrom(value);
-  const code = STATUS.test(name) ? codeFrom(value) : undefined;
-  return isCommon(code) ? code : undefined;
 }
 
 /** `success: false`, which is said of no title, license or user. */
@@ -74,7 +54,8 @@ function textOf(value: unknown): string {
  * for tokens may be one that was never sent, so that nothing else knows it for a secret.
  */
 function aboutField(name: string, { code, texts }: Part): Part {
-  const isSecret = (piece: string): boolean => /token/i.test(name) && /^\s*(?=\S*\d)\S{6,}\s*$/.test(piece);
+  const isSecret = (piece: string): boolean =>
+    /token|password/i.test(name) && /^\s*(?:(?=\S*\d)\S{6,}|\S{16,})\s*$/.test(piece);
   return { code, texts: texts.map((pieces) => [name, ...pieces.map((one) => (isSecret(one) ? '[secret]' : one))]) };
 }
 
@@ -93,7 +74,7 @@ export function joined<Item>(items: Iterable<Item>, read: (item: Item) => Part):
 
 /** @param told whether all that is found belongs to an error, field names among it */
 export function fromJson(value: unknown, told: boolean, depth = 0): Part {
-  if (typeof value === 'string') return { texts: told ? [[value]] : [] };
+  if (typeof value === 'string') return { texts: told && !FLAG.test(value) ? [[value]] : [] };
   if (typeof value === 'number') return { code: told ? codeFrom(value) : undefined, texts: [] };
   if (typeof value !== 'object' || value === null || depth > MAX_DEPTH) return { texts: [] };
   if (Array.isArray(value)) return joined(value, (one) => fromJson(one, told, depth + 1));
@@ -101,6 +82,7 @@ export function fromJson(value: unknown, told: boolean, depth = 0): Part {
     const code = codeAt(name, one);
     if (code !== undefined || CODE.test(name)) return { code, texts: [] };
     if (TEXT.test(name)) return fromJson(one, true, depth + 1);
+    if (ERROR.test(name) && isNoError(one)) return { texts: [] };
     if (ERROR.test(name) || WRAPPER.test(name)) return fromJson(one, told || ERROR.test(name), depth + 1);
     const { texts } = told ? fromJson(one, true, depth + 1) : { texts: [] };
     return aboutField(name, { texts });
@@ -121,17 +103,25 @@ export function isErrorName({ name }: Pick<XmlElement, 'name'>): boolean {
   return ERROR.test(name);
 }
 
-/** `<errors/>`, as `errors: []` in JSON. */
-function isEmptyList({ name, text, attributes, children }: XmlElement): boolean {
-  return (
-    LIST.test(name) && text === '' && children.length === 0 && ![...attributes.keys()].some((one) => TEXT.test(one))
-  );
+/** `<errors/>`, as `errors: []` in JSON, or what `isNoError` takes; but `<error/>` is one. */
+function isSilent(element: XmlElement): boolean {
+  const isTold = (name: string): boolean => CODE.test(name) || TEXT.test(name);
+  if (element.children.some(({ name }) => !isTold(name))) return false;
+  const told = named(element).filter(([name]) => isTold(name));
+  if (element.text === '' && told.length === 0) return LIST.test(element.name);
+  return isNoError(element.text) && isNoError(Object.fromEntries(told));
+}
+
+/** `error="true"`, which is said of no title, license or user. */
+function flagsError(name: string, value: string): boolean {
+  return ERROR.test(name) && !isNoError(value);
 }
 
 function isError(element: XmlElement): boolean {
   return (
-    (isErrorName(element) && !isEmptyList(element)) ||
+    (isErrorName(element) && !isSilent(element)) ||
     codeOf(element) !== undefined ||
+    [...element.attributes].some(([name, value]) => flagsError(name, value)) ||
     named(element).some(([name, value]) => deniesSuccess(name, value) || isFailedState(name, value))
   );
 }
@@ -147,18 +137,11 @@ export function fromElement(element: XmlElement, told: boolean): Part {
   const nested = joined(element.children, (child) => fromChild(child, own));
   if (!own) return nested;
   const attributes = [...element.attributes]
-    .filter(([name]) => TEXT.test(name) || ERROR.test(name))
+    .filter(([name, one]) => TEXT.test(name) || (flagsError(name, one) && !FLAG.test(one)))
     .map(([, one]) => one);
   const isCode = CODE.test(element.name) || codeAt(element.name, element.text) !== undefined;
   const texts = [...attributes, ...(element.text === '' || isCode ? [] : [element.text])];
   return joined([{ code: codeOf(element), texts: texts.map((text) => [text]) }, nested], (part) => part);
-}
-
-/** A code that stands in the text alone: `601`, or `601: The access token is no longer valid`. */
-export function codeInText(text: string): number | undefined {
-  const code = codeFrom(text);
-  if (isCommon(code)) return code;
-  return /\b601\b/.test(text) && /token/i.test(text) ? 601 : undefined;
 }
 
 /** One piece of what is shown. White space goes, so some more than is shown is looked at. */

@@ -1,26 +1,18 @@
 import { CatchwordError } from '../errors.ts';
 import { readXml, type XmlElement } from '../xml/read.ts';
+import { CODE, codeAt, codeFrom, ERROR, isCommon, MAX_DEPTH, TEXT, WRAPPER } from './said-names.ts';
 import {
-  CODE,
   cleaned,
-  codeAt,
-  codeFrom,
-  codeInText,
   deniesSuccess,
-  ERROR,
   fromElement,
   fromJson,
   holdsError,
-  isCommon,
   isFailedState,
   joined,
-  MAX_DEPTH,
-  MAX_TEXT,
   type Part,
   type Said,
-  TEXT,
-  WRAPPER,
 } from './said-part.ts';
+import { isNoError } from './said-success.ts';
 import type { Hide } from './secrets.ts';
 
 /*
@@ -40,35 +32,6 @@ export function saidByElements(elements: readonly XmlElement[], hide: Hide, told
   return said ? cleaned(part, hide) : undefined;
 }
 
-const FAILURE =
-  /\b(?:errors?|fail(?:ed|ure|s)?|invalid|denied|forbidden|unauthori[sz]ed|rejected|refused|unable|unsuccessful(?:ly)?|could not|can ?not|(?:could|ca)n['’]t)\b|\bsuccess\W+false\b/i;
-/** Of something else, perhaps, once it is said what was done. */
-const REFUSAL = /^false$|\b(?:not|nothing)\b/i;
-const DONE =
-  /\b(?:ok|done|success|successful|successfully|completed?|created|updated|deleted|removed|saved|added|accepted|queued)$/i;
-
-/** What a text begins with is what became of it: `Created, books are not affected`. */
-function beginningOf(text: string): string {
-  const [first = ''] = text.split(/[.,;:!\n]/, 1);
-  return first.trim();
-}
-
-/** Whether a text that may be an answer tells of something that went wrong instead. */
-export function readsAsFailure(text: string): boolean {
-  const shown = text.slice(0, 2 * MAX_TEXT).replaceAll(/\b(?:no|without|0) (?:errors?|failures?)\b/gi, '');
-  if (FAILURE.test(shown) || (/\D/.test(shown) && codeInText(shown) !== undefined)) return true;
-  const first = beginningOf(shown);
-  return REFUSAL.test(DONE.test(first) ? first : shown);
-}
-
-const SUCCESS =
-  /^(?:2\d\d)?\s*(?:ok|done|true|none|no errors?|success(?:ful(?:ly)?)?|(?:request )?(?:completed|successful)(?: successfully)?)?[.!]?$/i;
-
-/** Whether a text says no more than that all is well: nothing, `OK`, a code of success. What is being updated is not well. */
-export function readsAsSuccess(text: string): boolean {
-  return SUCCESS.test(text.trim());
-}
-
 /** Whether an object says nothing but a code, and perhaps what it means. */
 function isOnlyError(entries: readonly [string, unknown][]): boolean {
   const codes = entries.map(([name, one]) => codeAt(name, one)).filter((code) => code !== undefined);
@@ -84,8 +47,13 @@ function errorIn(value: unknown, fields: readonly string[], depth = 0): Part | u
   const isFailed = entries.some(([name, one]) => isFailedState(name, one)) || isOnlyError(entries);
   const isDenied = entries.some(([name, one]) => deniesSuccess(name, one));
   if (isDenied || (isFailed && !isResource)) return fromJson(value, false);
-  const part = fromJson(Object.fromEntries(entries.filter(([name]) => ERROR.test(name))), true);
-  if (part.code !== undefined || part.texts.length > 0) return part;
+  const errors = entries.filter(([name, one]) => ERROR.test(name) && !isNoError(one));
+  if (errors.length > 0) {
+    const part = fromJson(Object.fromEntries(errors), true);
+    // `error: true` is explained beside it, if anywhere; of what was asked for, that may be a description.
+    const isFlag = part.code === undefined && part.texts.length === 0 && !isResource;
+    return isFlag ? fromJson(value, false) : part;
+  }
   if (isResource) return undefined;
   const wrapped = entries.filter(([name]) => WRAPPER.test(name));
   return wrapped.map(([, one]) => errorIn(one, fields, depth + 1)).find((one) => one !== undefined);

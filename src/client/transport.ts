@@ -1,6 +1,6 @@
 import { Agent, request } from 'undici';
 import type { Clock } from '../clock.ts';
-import { CatchwordError, messageOf, systemCodeOf } from '../errors.ts';
+import { CatchwordError, messageOf, systemCodeOf, toErrorRecord } from '../errors.ts';
 import { VERSION } from '../version.ts';
 import { givenUp } from './abort.ts';
 import {
@@ -69,6 +69,11 @@ export interface TransportRequest {
   readonly identified?: boolean | undefined;
   /** Fields of what is asked for; an answer that has one is no error for having a code and a text as well. */
   readonly fields?: readonly string[] | undefined;
+  /**
+   * Whether it may have been done once it was answered with a good status, even where nobody understands the answer: such
+   * an error is final then.
+   */
+  readonly onceAnswered?: boolean | undefined;
 }
 
 export interface Transport {
@@ -170,6 +175,7 @@ export function createTransport(options: TransportOptions): Transport {
     readonly secrets?: readonly string[] | undefined;
     readonly identified: boolean;
     readonly fields: readonly string[];
+    readonly onceAnswered: boolean;
   }
 
   async function refused(exchange: Exchange, status: number, headers: Headers, bytes: Buffer): Promise<CatchwordError> {
@@ -192,11 +198,14 @@ export function createTransport(options: TransportOptions): Transport {
     } catch (error) {
       if (!(error instanceof CatchwordError) || error.code !== 'SOURCE_NOT_SERVICE') throw error;
       const text = await decodedText(bytes, headers, exchange.limits);
-      if (text.length > MAX_EXPLANATION) throw error;
+      const notUnderstood = exchange.onceAnswered
+        ? new CatchwordError(error.code, error.message, { ...toErrorRecord(error), status, retryable: false })
+        : error;
+      if (text.length > MAX_EXPLANATION) throw notUnderstood;
       const said = saidInAnswer(text, exchange.fields, hidingAll(exchange.secrets));
       // Of the catalog, a text alone may be a proxy's, which is gone when it is asked again.
       const isError = said !== undefined && (said.code !== undefined || exchange.kind !== 'catalog');
-      throw isError ? serviceError(said, status, base.origin) : error;
+      throw isError ? serviceError(said, status, base.origin) : notUnderstood;
     }
   }
 
@@ -255,14 +264,14 @@ export function createTransport(options: TransportOptions): Transport {
     get: (path, query, signal, accepted = []) =>
       withinTime(path, query, signal, {
         ...{ method: 'GET', accepted, limits, types: JSON_ANSWER, kind: 'catalog', identified: false },
-        fields: CATALOG_FIELDS,
+        ...{ fields: CATALOG_FIELDS, onceAnswered: false },
         headers: { ...ofCatalog, ...common, ...tokenHeader() },
       }),
     send: ({ method, path, query, body, contentType, accept = JSON_TYPE, token, signal, ...asked }) =>
       withinTime(path, query, signal, {
         ...{ method, body, types: ANY_ANSWER, kind: method === 'GET' ? 'read' : 'write', secrets: asked.secrets },
         ...{ accepted: asked.accepted ?? [], identified: asked.identified ?? false },
-        fields: asked.fields ?? [],
+        ...{ fields: asked.fields ?? [], onceAnswered: asked.onceAnswered ?? false },
         limits: asked.limits ?? limits,
         headers: {
           ...{ accept, ...common },

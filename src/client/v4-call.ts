@@ -12,7 +12,8 @@ export interface CallOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-export interface V4Call extends Pick<Call, 'method' | 'path' | 'repeatable' | 'freeform' | 'fields' | 'identified'> {
+export interface V4Call
+  extends Pick<Call, 'method' | 'path' | 'repeatable' | 'freeform' | 'fields' | 'identified' | 'creates'> {
   /** Written as JSON. */
   readonly body?: unknown;
   readonly signal: AbortSignal | undefined;
@@ -93,12 +94,21 @@ function bodyOf({ body, subject }: V4Call): string | undefined {
  * @throws CatchwordError USAGE where the body cannot be written; SOURCE_*, SERVICE_*, NOT_FOUND, INTERRUPTED
  */
 export async function callV4(caller: Caller, call: V4Call): Promise<JsonAnswer> {
-  const { method, path, repeatable, freeform, fields, identified, signal = new AbortController().signal } = call;
+  const {
+    method,
+    path,
+    repeatable,
+    freeform,
+    fields,
+    identified,
+    creates,
+    signal = new AbortController().signal,
+  } = call;
   const body = bodyOf(call);
   let answer: JsonAnswer;
   try {
     const secrets = addressesIn(call.body);
-    const how = { repeatable, freeform, fields, identified, secrets, signal };
+    const how = { repeatable, freeform, fields, identified, creates, secrets, signal };
     answer = await caller.json({ method, path, body, token: false, ...how });
   } catch (error) {
     throw explained(error, call);

@@ -3,7 +3,8 @@ import type { XmlElement } from '../xml/read.ts';
 import type { XmlAnswer } from './answer.ts';
 import { serviceError } from './refusal.ts';
 import { saidByElements } from './said.ts';
-import { isErrorName, type Said } from './said-part.ts';
+import { CODE, ERROR, STATUS, TEXT, WRAPPER } from './said-names.ts';
+import { isErrorName, MAX_TEXT, type Said } from './said-part.ts';
 
 /** Records of an answer and what stands beside them. */
 export interface Records {
@@ -38,6 +39,15 @@ export function attribute({ attributes }: XmlElement, name: string): string | nu
   return attributes.get(name) || null;
 }
 
+/**
+ * What an element says by name: its attributes, and the texts of its children where there is no such attribute. What is
+ * empty is left out.
+ */
+export function fieldsOf({ attributes, children }: XmlElement): ReadonlyMap<string, string> {
+  const pairs = [...children.map(({ name, text }) => [name, text] as const), ...attributes];
+  return new Map(pairs.filter(([, text]) => text !== ''));
+}
+
 /** Attributes besides those that have a field of their own. */
 export function otherAttributes({ attributes }: XmlElement, known: readonly string[]): Record<string, string> {
   return Object.fromEntries([...attributes].filter(([name]) => !known.includes(name)));
@@ -53,15 +63,46 @@ export function errorIn(
   return refusal ?? (said === undefined ? undefined : serviceError(said, status, origin));
 }
 
-/** An answer that holds nothing of what was asked for: all that it says is why. A page for people is not the service's. */
+/** What is said in words under this name is for people; anything else may be a token, a password or an email address. */
+function isForPeople(name: string): boolean {
+  return [TEXT, ERROR, WRAPPER, CODE, STATUS].some((known) => known.test(name));
+}
+
+function attributesAsChildren(attributes: XmlElement['attributes']): XmlElement[] {
+  return [...attributes].map(([name, text]) => ({ name, text, attributes: new Map(), children: [] }));
+}
+
+/** What an element says to people, all of it in elements. */
+function wordsOf({ name, text, attributes, children }: XmlElement, root: string): XmlElement {
+  return {
+    name,
+    text: name === root || isForPeople(name) ? text : '',
+    attributes: new Map(),
+    children: [...attributesAsChildren(attributes), ...children].map((child) => wordsOf(child, root)),
+  };
+}
+
+function namesIn({ name, attributes, children }: XmlElement): string[] {
+  return [name, ...attributes.keys(), ...children.flatMap(namesIn)];
+}
+
+/** For comfort. */
+const MAX_NAMES = 10;
+
+/**
+ * An answer that holds nothing of what was asked for: what it says in words is why. Of anything else, the names alone are
+ * shown. A page for people is not the service's.
+ * @param what was asked for, in one word; the root where there is one
+ */
 export function unexpected(what: string, answer: XmlAnswer, origin: string): CatchwordError {
-  const { status, hide, refusal, elements } = answer;
-  const said = saidByElements(
-    elements.filter(({ name }) => !/^html$/i.test(name)),
-    hide,
-    true,
-  );
-  const isSaid = said !== undefined && (said.code !== undefined || said.text !== '');
-  const nothing: Said = { code: undefined, text: `no ${what}, and no error either` };
-  return refusal ?? serviceError(isSaid ? said : nothing, status, origin);
+  const { status, hide, refusal } = answer;
+  const elements = answer.elements.filter(({ name }) => !/^html$/i.test(name));
+  const code = saidByElements(elements, hide, true)?.code;
+  const words = elements.map((element) => wordsOf(element, what));
+  const text = saidByElements(words, hide, true)?.text ?? '';
+  const names = [...new Set(elements.flatMap(namesIn))].filter((name) => name !== what).slice(0, MAX_NAMES);
+  const only = names.length === 0 ? '' : `, but ${hide(names.join(', '), MAX_TEXT)}`;
+  const isSaid = code !== undefined || text !== '';
+  const said: Said = { code, text: isSaid ? text : `no ${what}, and no error either${only}` };
+  return refusal ?? serviceError(said, status, origin);
 }

@@ -111,6 +111,31 @@ describe('assets', () => {
     expect(error.message).toContain('title: is missing');
   });
 
+  it('7: an error beside the identifier of a new asset names it, so that it is not created twice', async () => {
+    const { client } = await talk(() => ({ body: { vbid: 'NEW-1', title: 'A', errors: ['price 2 ignored'] } }));
+    for (const created of [client.assets.create(FIELDS), client.assets.put('NEW-1', FIELDS, { create: true })]) {
+      const error = await failure(created);
+      expect(error).toMatchObject({ code: 'SERVICE_ERROR', status: 200, retryable: false });
+      expect(error.message).toMatch(/price 2 ignored.*NEW-1, which may exist/);
+      expect(error.hint).toMatch(/^Look for vbid NEW-1 before trying again/);
+    }
+    const error = await failure(client.assets.update('NEW-1', {}));
+    expect(error.message).not.toContain('may exist');
+  });
+
+  it.each(['', 'null', 'No error', false, 0, [''], { code: 0, message: 'Success' }])(
+    '7: an asset beside an error that is %j was created',
+    async (error) => {
+      const { client } = await talk(() => ({ body: { vbid: 'NEW-1', error, errors: error } }));
+      expect((await client.assets.create(FIELDS)).vbid).toBe('NEW-1');
+    },
+  );
+
+  it('4.1: a create may answer with the identifier alone', async () => {
+    const { client } = await talk(() => ({ body: '"9781402894626"' }));
+    expect((await client.assets.create(FIELDS)).vbid).toBe('9781402894626');
+  });
+
   it('7: 404 names the asset', async () => {
     const { client } = await talk(() => ({ status: 404, body: { errors: ['Book not found'] } }));
     const error = await failure(client.assets.update('a', {}));
@@ -186,9 +211,23 @@ describe('assets', () => {
     ['text/html', ''],
     ['text/plain', 'OK'],
     ['application/json', '"saved"'],
+    ['text/html', ' '],
+    ['text/html', '{"vbid":"a","title":"A"}'],
   ])('an update that is answered with %s %j is done, and sent once', async (type, body) => {
     const { client, asked } = await talk(() => ({ headers: { 'content-type': type }, body }));
     expect((await client.assets.update('a', { title: 'A' })).vbid).toBe('a');
     expect(asked).toHaveLength(1);
   });
+
+  it.each(['Service down for maintenance', 'Title is required', 'Too many requests'])(
+    'an update that is answered with %j is not taken for done',
+    async (body) => {
+      for (const text of [body, JSON.stringify(body)]) {
+        const { client } = await talk(() => ({ headers: { 'content-type': 'text/plain' }, body: text }));
+        const error = await failure(client.assets.update('a', { title: 'A' }));
+        expect(error).toMatchObject({ code: 'SERVICE_ERROR', status: 200 });
+        expect(error.message).toContain(body);
+      }
+    },
+  );
 });

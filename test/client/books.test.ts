@@ -23,7 +23,7 @@ describe('books', () => {
   });
 
   it('9: the path has no version, and can be configured', async () => {
-    const { client, asked } = await talk(() => ({ body: {} }), { booksPath: '/v4/books' });
+    const { client, asked } = await talk(() => ({ body: { vbid: 'a' } }), { booksPath: '/v4/books' });
     await client.books.read('a');
     expect(asked[0]?.url).toBe('/v4/books/a');
   });
@@ -54,9 +54,28 @@ describe('books', () => {
     ['text/plain', 'L-999-70031\n', 'L-999-70031'],
     ['text/plain', 'created', undefined],
     ['text/html', '', undefined],
+    ['text/html', ' \n', undefined],
+    ['text/html; charset=utf-8', 'L-999-70031', 'L-999-70031'],
+    ['text/html', '{"vbid":"L-1","description":"<p>A</p>"}', 'L-1'],
+    ['text/plain', 'Created "The Comedy of Errors"', undefined],
   ])('4.5: a create may answer with less than an object: %s %j', async (type, body, vbid) => {
     const { client, asked } = await talk(() => ({ status: 201, headers: { 'content-type': type }, body }));
     expect((await client.books.create({ title: 'A' })).vbid).toBe(vbid);
     expect(asked).toHaveLength(1);
+  });
+
+  it.each(['', ' ', 'null', '{}', '{"vbid":null}'])('a read that is answered with %j found nothing', async (body) => {
+    const { client, asked } = await talk(() => ({ body }));
+    const error = await failure(client.books.read('a'));
+    expect(error).toMatchObject({ code: 'SERVICE_ERROR', message: expect.stringContaining('nothing') as string });
+    expect(error.hint).toContain('/vital_books');
+    expect(asked).toHaveLength(1);
+  });
+
+  it.each(['text/plain', 'text/html', 'application/json'])('a read shows a text called %s', async (type) => {
+    const { client } = await talk(() => ({ headers: { 'content-type': type }, body: 'Book not found' }));
+    const error = await failure(client.books.read('a'));
+    expect(error).toMatchObject({ code: 'SERVICE_ERROR', retryable: false });
+    expect(error.message).toContain('Book not found');
   });
 });

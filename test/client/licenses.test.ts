@@ -68,6 +68,18 @@ describe('licenses', () => {
     expect(licenses).toMatchObject([{ type: 'downloadable', others: { seats: '4' }, name: null }]);
   });
 
+  it('may have child elements in place of attributes', async () => {
+    const members = '<sku>a</sku><type>download</type><expiration>2016-03-10</expiration><part_of/><seats>4</seats>';
+    const { licenses } = await answered(`<licenses><license>${members}</license></licenses>`);
+    expect(licenses).toMatchObject([
+      { sku: 'a', type: 'downloadable', expiresAt: Date.UTC(2016, 2, 11), partOf: null, others: { seats: '4' } },
+    ]);
+    const both = await answered(
+      '<licenses><license sku="a" kind=""><sku>b</sku><kind>book</kind></license></licenses>',
+    );
+    expect(both.licenses).toMatchObject([{ sku: 'a', kind: 'book' }]);
+  });
+
   it('may come without their root, and then say something', async () => {
     expect((await answered('<license sku="a"/><license sku="b"/>')).licenses).toMatchObject([
       { sku: 'a' },
@@ -97,13 +109,12 @@ describe('licenses', () => {
     ['<response><message>601: Access token expired</message><licenses/></response>', { serviceCode: 601 }],
     ['<hash>601: Access token expired<licenses/></hash>', { serviceCode: 601 }],
     ['<hash><message>601: Access token expired</message></hash>', { serviceCode: 601 }],
-    ['<licenses><failure>boom</failure></licenses>', { message: expect.stringContaining('failure: boom') as string }],
+    ['<licenses><failure>boom</failure></licenses>', { message: expect.stringContaining('“boom”') as string }],
     ['<licenses>Try later</licenses>', { message: expect.stringContaining('Try later') as string }],
     ...[
       '<licenses message="try later"/>',
       '<licenses error="try later"/>',
       '<licenses><summary message="try later" total_products="3"/></licenses>',
-      '<licenses><total_products>try later</total_products></licenses>',
       '<licenses><status>try later</status></licenses>',
       '<licenses>\n<message>OK</message> try later</licenses>',
       '<licenses><message>Done, but try later: the lookup failed</message></licenses>',
@@ -113,6 +124,16 @@ describe('licenses', () => {
       '<message>try later</message><licenses/>',
       '<licenses><message>Licenses are being updated: try later, when it is done</message></licenses>',
     ].map((body): [string, object] => [body, { message: expect.stringContaining('try later') as string }]),
+    ...[
+      ...['<licenses error="true"/>', '<response error="true"><licenses/></response>', '<licenses error="done"/>'],
+      ...['<licenses><summary error="true"/></licenses>', '<licenses exception="true"/>', '<licenses error="200"/>'],
+      ...['<licenses failure="true"/>', '<licenses faults="1"/>', '<licenses><error>true</error></licenses>'],
+      ...['<licenses status="unavailable"/>', '<licenses status="pending"/>', '<licenses result="failed"/>'],
+      ...['<response result="failure"><licenses/></response>', '<licenses><summary status="down"/></licenses>'],
+      ...['<response><warning>The service is down</warning><licenses/></response>', '<licenses warning="down"/>'],
+      ...['<warning>down</warning><licenses/>', '<licenses valid="false"/>', '<licenses truncated="true"/>'],
+      ...['<licenses total_products="many"/>', '<licenses><total_products>try later</total_products></licenses>'],
+    ].map((body): [string, object] => [body, { code: 'SERVICE_ERROR' }]),
     ['<licenses><message>false</message></licenses>', { code: 'SERVICE_ERROR' }],
     ['<licenses status="error"/>', { code: 'SERVICE_ERROR' }],
     ['<licenses><error/></licenses>', { code: 'SERVICE_ERROR' }],
@@ -134,7 +155,9 @@ describe('an answer without licenses', () => {
     '<licenses><distributable_products>0</distributable_products><total_products>0</total_products></licenses>',
     '<licenses><summary><total_products>0</total_products></summary></licenses>',
     '<licenses><counts distributable_products="0" total_products="0"/></licenses>',
-    '<licenses error="false"/>',
+    ...['false', '', 'none', 'no', '0', 'null', 'No error'].map((flag) => `<licenses error="${flag}" errors="0"/>`),
+    '<licenses><error>none</error></licenses>',
+    '<licenses xmlns="urn:a" type="array" sku="BOOKSHELF-TUTORIAL" request-id="a1" at="2016-03-10T22:14:54Z"/>',
     '<licenses><status>OK</status><code>200</code><success>true</success></licenses>',
     '<licenses><message>Request completed.</message></licenses>',
     '<licenses><user guid="g"/></licenses>',
@@ -142,7 +165,7 @@ describe('an answer without licenses', () => {
     '<licenses>none</licenses>',
     '<licenses><message>200 OK</message></licenses>',
     '<message>OK</message><licenses/>',
-    '<hash><request-id>a 1</request-id><licenses/></hash>',
+    '<hash><request-id>a-1</request-id><licenses/></hash>',
     '<response status="200"><licenses/></response>',
     '<response><code>200</code><message>OK</message><data><licenses></licenses></data></response>',
   ])('%s says that there are none', async (body) => {
@@ -173,6 +196,12 @@ describe('an expiration', () => {
     ['2016-03-10T22:14:54+02:00', Date.UTC(2016, 2, 10, 20, 14, 54)],
     ['2016-03-10 22:14:54 UTC', Date.UTC(2016, 2, 10, 22, 14, 54)],
     ['2016-03-10T22:14:54', Date.UTC(2016, 2, 10, 22, 14, 54)],
+    ['2016-03-10 22:14:54 +0000', Date.UTC(2016, 2, 10, 22, 14, 54)],
+    ['2016-03-10 22:14:54 -0500', Date.UTC(2016, 2, 11, 3, 14, 54)],
+    ['2016-03-10 22:14:54 +05:30', Date.UTC(2016, 2, 10, 16, 44, 54)],
+    ['Tue, 1 Mar 2016 00:00:00 UTC', Date.UTC(2016, 2, 1)],
+    ['Thu, 31 Feb 2016 22:14:54 GMT', undefined],
+    ['Thu, 10 Mai 2016 22:14:54 GMT', undefined],
     ['10/03/2016', undefined],
     ['2016-13-40', undefined],
     ['2016-02-30', undefined],
@@ -238,5 +267,24 @@ describe('a title is owned', () => {
     );
     expect(isOwned(held, '0-306-40615-2', NOW)).toBe(true);
     expect(isOwned(held, '9780000000019', NOW)).toBe(false);
+  });
+
+  it('by a license in child elements, until it expires', async () => {
+    const license = (day: string) => `<license><sku>L-1</sku><expiration>${day}</expiration></license>`;
+    expect(await owned(license('2010-01-01'), 'L-1')).toBe(false);
+    expect(await owned(license('2099-01-01'), 'L-1')).toBe(true);
+    expect(await owned(`${license('2099-01-01')}<license sku="b"/>`, 'L-2')).toBe(false);
+  });
+
+  it('or not, which nobody knows, where a license names no title and no other answers it', async () => {
+    const named = '<license sku="L-1" expiration="never"/>';
+    for (const nameless of ['<license/>', '<license type="online" expiration="never"/>', '<license sku="" isbn=""/>']) {
+      const held = await answered(`<licenses>${nameless}</licenses>`);
+      expect(() => isOwned(held, 'L-1', NOW)).toThrow('neither sku nor isbn');
+      expect(await owned(nameless + named, 'L-1')).toBe(true);
+      const other = await answered(`<licenses>${nameless}${named}<license sku="b"/></licenses>`);
+      expect(() => isOwned(other, 'L-2', NOW)).toThrow('neither sku nor isbn');
+    }
+    expect(await owned('<license expiration="2010-01-01"/>', 'L-1')).toBe(false);
   });
 });

@@ -74,6 +74,7 @@ describe('packages', () => {
     ['text/plain', 'Created, books are not affected'],
     ['application/json', 'true'],
     ['text/html', ''],
+    ['text/html', 'Package deleted'],
   ])('4.5: what is answered to a write is not shown: %s %j is an answer', async (type, body) => {
     const { client, asked } = await talk(() => ({ headers: { 'content-type': type }, body }));
     await client.packages.delete('P-1');
@@ -89,6 +90,10 @@ describe('packages', () => {
     ['application/json', '{"code":470,"description":"no"}'],
     ['application/json', '{"deleted":'],
     ['text/html', '<html>OK</html>'],
+    ['text/html', '<p>OK</p>'],
+    ['text/plain', 'Service down for maintenance'],
+    ['application/json', '"Title is required"'],
+    ['text/html', 'Too many requests'],
     ['application/json', '{"success":false,"message":"no permission"}'],
   ])('what reads as a failure is one: %s %s', async (type, body) => {
     const { client, asked } = await talk(() => ({ headers: { 'content-type': type }, body }));
@@ -101,6 +106,21 @@ describe('packages', () => {
     const { client } = await talk(() => ({ headers: { 'content-type': 'application/xml' }, body }));
     const error = await failure(client.packages.update('P-1', {}));
     expect(error).toMatchObject({ code: 'SERVICE_ERROR', message: expect.stringContaining('bad name') as string });
+  });
+
+  it('a read that is answered with nothing found none', async () => {
+    for (const body of ['', 'null', '{}']) {
+      const { client } = await talk(() => ({ body }));
+      expect(await failure(client.packages.read('P-1'))).toMatchObject({ code: 'SERVICE_ERROR' });
+    }
+  });
+
+  it('a create that is answered with an error and a sku names it', async () => {
+    const { client } = await talk(() => ({ body: { response: { sku: 'P-9', error: 'the price is ignored' } } }));
+    const error = await failure(client.packages.create({ name: 'A' }));
+    expect(error).toMatchObject({ code: 'SERVICE_ERROR', retryable: false });
+    expect(error.message).toMatch(/the price is ignored.*P-9/);
+    expect(error.hint).toContain('P-9');
   });
 
   it('a package with a code and a description is no error', async () => {

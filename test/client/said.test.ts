@@ -1,7 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { readsAsFailure, saidByJson, saidIn as saidInBody, saidInRefusal } from '../../src/client/said.ts';
+import { saidByElements, saidByJson, saidIn as saidInBody, saidInRefusal } from '../../src/client/said.ts';
 import type { Said } from '../../src/client/said-part.ts';
+import { readsAsDone } from '../../src/client/said-success.ts';
 import { hiding } from '../../src/client/secrets.ts';
+import { readXml } from '../../src/xml/read.ts';
 import { connectTo, failure, golden, hastyClock, NEVER, serve, TOKEN } from './connection.ts';
 
 const JSON_REPLY = { headers: { 'content-type': 'application/json' }, body: '{}' };
@@ -96,24 +98,37 @@ describe('what is said of an error', () => {
   });
 
   it.each([
-    ['Created, books are not affected', false],
-    ['Asset updated, but the prices could not be saved', true],
-    ['Updated; the token is invalid', true],
-    ['Created, sending the mail was denied', true],
-    ['Updated, the cover can’t be read', true],
-    ['Rejected', true],
-    ['Nothing was saved', true],
-    ['success: false', true],
-    ['success: true', false],
-    ['Updated, nothing else was changed', false],
-    ['Updated without errors', false],
-    ['Deleted, but with an error', true],
-    ['Package could not be created', true],
-    ['Created: 601, the token is stale', true],
-    ['Package not found', true],
-    ['Not created', true],
-  ])('or is not, in a text: %s', (text, isFailure) => {
-    expect(readsAsFailure(text)).toBe(isFailure);
+    ...['', ' ', '""', '"null"', '"none"', '"false"', '"No error"', '"0"', '[""]', '[null]', '{"title":[]}'],
+    ...['{"code":0,"message":"Success"}', '{"code":"200","message":""}', '{"count":0}', 'null', 'false', '0'],
+  ])('is not said by a field that holds %s', (held) => {
+    for (const name of ['error', 'errors', 'fault', 'failure', 'exceptions']) {
+      const value: unknown = JSON.parse(`{"vbid":"A","${name}":${held.trim() || '" "'}}`);
+      expect(saidByJson(value, ['vbid'], hide)).toBeUndefined();
+    }
+  });
+
+  it.each([
+    ['{"error":true,"message":"no permission"}', 'no permission'],
+    ['{"error":"true","message":"no permission"}', 'no permission'],
+    ['{"vbid":"A","error":true,"description":"A book"}', ''],
+    ['{"vbid":"A","error":"Yes"}', 'Yes'],
+    ['{"failure":"disk full"}', 'disk full'],
+    ['{"error":{"code":0,"message":"Not saved"}}', 'Not saved'],
+    ['{"errors":["","price 2 ignored"]}', 'price 2 ignored'],
+  ])('is said by %s', (body, text) => {
+    expect(saidByJson(JSON.parse(body), ['vbid'], hide)?.text.replace(/^; /, '')).toBe(text);
+  });
+
+  it('is said by an attribute, unless that says that there is none', () => {
+    for (const flag of ['true', 'Yes', '1', 'done', '200', 'down']) {
+      expect(saidByElements(readXml(`<user error="${flag}"/>`), hide), flag).toBeDefined();
+    }
+    for (const body of [
+      ...['', 'none', 'no', 'false', '0', 'null', 'no error', 'No errors.'].map((flag) => `<user error="${flag}"/>`),
+      ...['<error>none</error>', '<errors/>', '<error code="0" message="Success"/>', '<error><code>200</code></error>'],
+    ]) {
+      expect(saidByElements(readXml(body), hide), body).toBeUndefined();
+    }
   });
 
   it('has 200 characters at most', () => {
@@ -128,6 +143,33 @@ describe('what is said of an error', () => {
     const error = saidByJson(body, [], hide);
     expect(error?.text.length).toBeGreaterThan(100);
     expect(error?.text.length).toBeLessThanOrEqual(4_000);
+  });
+});
+
+describe('a text that answers a write', () => {
+  it.each([
+    ...['Created, books are not affected', 'Created asset "The Comedy of Errors"', 'Created The Comedy of Errors'],
+    ...['Created without any errors', 'Updated, nothing else was changed', 'Updated; the token is not changed'],
+    ...['OK', 'done', 'true', '200 OK', 'Saved!', 'Package deleted', 'Asset A-1 was successfully updated', 'queued'],
+    ...[
+      'Completed: 2 errors were mended',
+      'Asset updated without errors',
+      'success: true',
+      '9781402894626',
+      'L-999-70031',
+    ],
+  ])('says that it was done: %s', (text) => {
+    expect(readsAsDone(text)).toBe(true);
+  });
+
+  it.each([
+    ...['Service down for maintenance', 'Title is required', 'Too many requests', 'Bad request', 'Timeout', 'Oops'],
+    ...['Internal trouble, try later', 'Rejected', 'Nothing was saved', 'Nothing changed', 'success: false', 'false'],
+    ...['Package could not be created', 'Package not found', 'Not created', 'Must be completed', 'Couldn’t be saved'],
+    ...['Updated title is required', 'Deleted assets cannot be updated', 'Failed, not saved', 'Update failed'],
+    ...['601', '422', 'Error 12', 'error-12', 'maintenance', 'No asset was updated', 'Error: created twice'],
+  ])('does not: %s', (text) => {
+    expect(readsAsDone(text)).toBe(false);
   });
 });
 

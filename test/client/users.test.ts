@@ -101,6 +101,31 @@ describe('a user', () => {
     expect(await created).toMatchObject({ guid: 'G', accessToken: 't' });
   });
 
+  it.each(['response', 'users', 'data'])('is found in <%s>', async (wrapper) => {
+    const body = `<${wrapper}><status>200</status><user><guid>G</guid><access-token>t</access-token></user></${wrapper}>`;
+    const { created } = await creating(REFERENCE, body);
+    expect(await created).toMatchObject({ guid: 'G', accessToken: 't' });
+    const failed = `<${wrapper}><user><guid>G</guid></user><error code="470"/></${wrapper}>`;
+    expect(await failure((await creating(REFERENCE, failed)).created)).toMatchObject({ serviceCode: 470 });
+  });
+
+  it.each([
+    '<response><account><guid>g1</guid><access-token>abcdefghij</access-token><email>ada@x.org</email></account></response>',
+    '<User><token>abcdefghij</token><value>abcdefghij</value><login>ada@x.org</login></User>',
+    '<user><first-name>Ada</first-name><session token="abcdefghij">abcdefghij</session></user>',
+    '<token>abcdefghij</token><login email="ada@x.org"/>',
+  ])('that is not understood shows names, and neither token nor email: %s', async (body) => {
+    const { created } = await creating(REFERENCE, body);
+    const error = await failure(created, 'abcdefghij', 'ada@x.org');
+    expect(error).toMatchObject({ code: 'SERVICE_ERROR', status: 200 });
+    expect(error.message).toMatch(/no user, and no error either, but .*(?:token|session)/);
+  });
+
+  it('that is not understood shows what it says in words', async () => {
+    const { created } = await creating(REFERENCE, '<a status="pending"><b><message>later</message><c>x</c></b></a>');
+    expect((await failure(created)).message).toContain('“status: pending; b: later”');
+  });
+
   it('that cannot be is refused with each wrong field named', async () => {
     const body = '<user><email>is already taken</email></user>';
     const { created } = await creating(FULL, { status: 422, body });
@@ -144,11 +169,21 @@ describe('a user', () => {
   it.each([
     ['', XML_TYPE],
     ['', 'text/html'],
+    [' ', 'text/html; charset=utf-8'],
+    ['OK', 'text/html; charset=utf-8'],
+    ['\n', 'image/png'],
     ['OK', 'text/plain'],
     ['<user><guid>G</guid></user>', XML_TYPE],
   ])('has its access reset by an answer of %j', async (body, type) => {
     const { url, asked } = await serve(() => ({ body, headers: { 'content-type': type } }));
     await postReset(connectTo(url).caller, '.xml', NEVER);
+    expect(asked).toHaveLength(1);
+  });
+
+  it('has its access reset once by an answer that nobody understands', async () => {
+    const { url, asked } = await serve(() => ({ body: '<html>OK</html>', headers: { 'content-type': 'text/html' } }));
+    const error = await failure(postReset(connectTo(url).caller, '.xml', NEVER));
+    expect(error).toMatchObject({ code: 'SOURCE_NOT_SERVICE', status: 200, retryable: false });
     expect(asked).toHaveLength(1);
   });
 

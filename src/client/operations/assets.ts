@@ -4,6 +4,7 @@ import { ASSET_FIELDS, type Asset, assetOf } from '../asset-response.ts';
 import { optionsOf } from '../call-options.ts';
 import type { Caller } from '../caller.ts';
 import { pathPart } from '../path-part.ts';
+import { identifierIn } from '../said-success.ts';
 import { type CallOptions, callV4 } from '../v4-call.ts';
 
 export interface AssetOptions extends CallOptions {
@@ -40,8 +41,8 @@ export const OWNERS_ONLY =
 function writtenAsset(value: unknown, vbid: string | null, origin: string): WrittenAsset {
   // A word such as `saved` says that it is done, as an empty answer does.
   const isDone = value === undefined || typeof value === 'string';
-  const asset = isDone && vbid !== null ? assetOf(value === undefined ? {} : { text: value }) : assetOf(value);
-  const known = asset?.vbid ?? vbid;
+  const asset = isDone ? assetOf(value === undefined ? {} : { text: value }) : assetOf(value);
+  const known = asset?.vbid ?? vbid ?? identifierIn(value) ?? null;
   if (asset !== undefined && known !== null && known !== '') return { ...asset, vbid: known };
   throw new CatchwordError('SERVICE_ERROR', `${origin} took the asset, but its answer holds no vbid`, {
     hint: 'The asset may exist now: look for it in the catalog before trying again.',
@@ -59,7 +60,7 @@ export function createAssets(caller: Caller): Assets {
     const body = checkAsset(fields, { create, allowInternal });
     const { value } = await callV4(caller, {
       ...{ method: 'PUT', path, body, signal, whoMayCall: OWNERS_ONLY },
-      ...{ freeform: true, fields: ASSET_FIELDS },
+      ...{ freeform: true, fields: ASSET_FIELDS, creates: create ? 'vbid' : undefined },
       subject: vbid === null ? 'new asset' : `asset ${vbid}`,
       // Without an identifier each try would create one more; with a file, ingest it once more.
       repeatable: vbid !== null && body.url === undefined,

@@ -1,8 +1,9 @@
-import { CatchwordError } from '../../errors.ts';
 import { ASSET_FIELDS, type Asset, assetOf } from '../asset-response.ts';
 import { optionsOf, requireObject } from '../call-options.ts';
 import type { Caller } from '../caller.ts';
+import { foundObject, writtenObject } from '../object-answer.ts';
 import { pathPart } from '../path-part.ts';
+import { identifierIn } from '../said-success.ts';
 import { type CallOptions, callV4 } from '../v4-call.ts';
 import { OWNERS_ONLY } from './assets.ts';
 
@@ -27,41 +28,27 @@ export interface Books {
   update(vbid: string, fields: BookFields, options?: CallOptions): Promise<Book>;
 }
 
-/** An identifier alone: one word with a digit in it, so that `created` is none. */
-const VBID = /^(?=\D*\d)[\w.:-]{1,255}$/;
-
-function newBookOf(value: unknown, origin: string, path: string): Book {
-  const book = bookOf(value, origin, path);
-  return typeof value === 'string' && VBID.test(value.trim()) ? { ...book, vbid: value.trim() } : book;
-}
-
-function bookOf(value: unknown, origin: string, path: string): Book {
-  // An empty answer says that it is done, and nothing else.
-  const book = assetOf(typeof value === 'string' ? { text: value } : (value ?? {}));
-  if (book !== undefined) return book;
-  throw new CatchwordError('SERVICE_ERROR', `${origin} answered with JSON that is no object`, {
-    hint: `Check whether ${path} is the path of its books.`,
-  });
-}
-
 /** @param path such as `/vital_books` */
 export function createBooks(caller: Caller, path: string): Books {
   const at = (vbid: string): string => `${path}/${pathPart('vbid', vbid)}`;
+  const answer = { read: assetOf, origin: caller.origin, path, name: 'books' };
   return {
     create: async (fields, options) => {
       const { signal } = optionsOf(options);
       requireObject('the book', fields);
       const about = { subject: 'new book', whoMayCall: OWNERS_ONLY };
       const call = { method: 'POST', path, body: fields, signal, repeatable: false, freeform: true } as const;
-      const { value } = await callV4(caller, { ...call, fields: ASSET_FIELDS, ...about });
-      return newBookOf(value, caller.origin, path);
+      const how = { fields: ASSET_FIELDS, creates: 'vbid' };
+      const { value } = await callV4(caller, { ...call, ...how, ...about });
+      const vbid = identifierIn(value);
+      return { ...writtenObject(value, answer), ...(vbid !== undefined && { vbid }) };
     },
     read: async (vbid, options) => {
       const { signal } = optionsOf(options);
       const about = { subject: `book ${vbid}`, whoMayCall: 'This API key may not read this book.' };
       const call = { method: 'GET', path: at(vbid), signal, repeatable: true, fields: ASSET_FIELDS } as const;
       const { value } = await callV4(caller, { ...call, ...about, identified: true });
-      return bookOf(value, caller.origin, path);
+      return foundObject(value, answer);
     },
     update: async (vbid, fields, options) => {
       const { signal } = optionsOf(options);
@@ -73,7 +60,7 @@ export function createBooks(caller: Caller, path: string): Books {
         // As with assets: a file would be ingested once more.
         repeatable: fields.url === undefined,
       });
-      return bookOf(value, caller.origin, path);
+      return writtenObject(value, answer);
     },
   };
 }

@@ -1,17 +1,17 @@
 import { parse } from 'isbn3';
-import type { CatchwordError } from '../../errors.ts';
+import { CatchwordError } from '../../errors.ts';
 import { parseIsoTime } from '../../iso-time.ts';
 import type { XmlElement } from '../../xml/read.ts';
 import type { XmlAnswer } from '../answer.ts';
 import type { Caller } from '../caller.ts';
-import { readsAsSuccess, saidByElements } from '../said.ts';
-import { CODE, ERROR, TEXT, WRAPPER } from '../said-part.ts';
-import { attribute, errorIn, otherAttributes, type Records, recordsIn, unexpected } from '../xml-answer.ts';
+import { saidByElements } from '../said.ts';
+import { errorIn, fieldsOf, type Records, recordsIn, unexpected } from '../xml-answer.ts';
+import { countIn, saysNothing } from './license-counts.ts';
 import { checkLicenseQuery } from './license-query.ts';
 
 /** A license that a user holds (interface, section 2.3). What the service leaves out or leaves empty is null. */
 export interface License {
-  /** The book identifier. */
+  /** The book identifier; empty where the service left it out. */
   readonly sku: string;
   /** `download`, which some services write, is read as `downloadable`. Others are kept as they are. */
   readonly type: 'online' | 'downloadable' | (string & {}) | null;
@@ -31,7 +31,7 @@ export interface License {
   /** `code-api`, `add-drop`, `promotional`, `p+e`; others have been seen. */
   readonly codeUse: string | null;
   readonly kind: string | null;
-  /** Attributes that the interface does not name. */
+  /** Attributes, and child elements, that the interface does not name. */
   readonly others: Readonly<Record<string, string>>;
 }
 
@@ -50,18 +50,31 @@ export interface LicenseQuery {
   readonly type?: 'online' | 'downloadable' | 'all' | undefined;
 }
 
-const KNOWN = ['imprint', 'publisher', 'name', 'sku', 'isbn', 'part_of', 'term', 'code-use', 'kind', 'type'];
+const KNOWN: readonly string[] = [
+  ...['imprint', 'publisher', 'name', 'sku', 'isbn', 'part_of', 'term', 'code-use', 'kind', 'type', 'expiration'],
+];
 const DAY_MS = 86_400_000;
 
-/** `never`, an RFC 1123 date or an ISO date; one without a time zone is UTC. */
+const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
+const RFC_1123 = /^[A-Z][a-z]{2}, (\d{1,2}) ([A-Z][a-z]{2}) (\d{4}) (\d\d:\d\d:\d\d) (GMT|UTC|[+-]\d{4})$/;
+
+/** An RFC 1123 date as ISO 8601 has it; anything else as it is. */
+function asIso(text: string): string {
+  const [, day = '', month = '', year, time, zone] = RFC_1123.exec(text) ?? [];
+  if (year === undefined) return text;
+  const number = String(MONTHS.indexOf(month) + 1);
+  return `${year}-${number.padStart(2, '0')}-${day.padStart(2, '0')} ${time} ${zone}`;
+}
+
+/** `never`, an RFC 1123 date or an ISO date, also as Ruby writes it; one without a time zone is UTC. */
 export function expirationMs(text: string | null): number | null | undefined {
   const value = text?.trim() ?? '';
   if (/^never$/i.test(value)) return null;
-  if (/^[A-Z][a-z]{2}, \d{1,2} [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d (?:GMT|UTC|[+-]\d{4})$/.test(value)) {
-    const ms = Date.parse(value.replace(/UTC$/, 'GMT'));
-    return Number.isNaN(ms) ? undefined : ms;
-  }
-  const ms = parseIsoTime(value.replace(/ ?UTC$/, 'Z').replace(/([+-]\d\d)(\d\d)$/, '$1:$2'));
+  const ms = parseIsoTime(
+    asIso(value)
+      .replace(/ ?(?:UTC|GMT)$/, 'Z')
+      .replace(/ ?([+-]\d\d):?(\d\d)$/, '$1:$2'),
+  );
   if (ms === null) return undefined;
   return /^\d{4}-\d\d-\d\d$/.test(value) ? ms + DAY_MS : ms;
 }
@@ -71,73 +84,31 @@ function typeOf(text: string | null): License['type'] {
 }
 
 function licenseFrom(element: XmlElement): License {
-  const expiration = attribute(element, 'expiration');
+  const fields = fieldsOf(element);
+  const field = (name: string): string | null => fields.get(name) ?? null;
+  const expiration = field('expiration');
   return {
-    sku: attribute(element, 'sku') ?? '',
-    type: typeOf(attribute(element, 'type')),
+    sku: field('sku') ?? '',
+    type: typeOf(field('type')),
     expiration,
     expiresAt: expirationMs(expiration),
-    imprint: attribute(element, 'imprint'),
-    publisher: attribute(element, 'publisher'),
-    name: attribute(element, 'name'),
-    isbn: attribute(element, 'isbn'),
-    partOf: attribute(element, 'part_of'),
-    term: attribute(element, 'term'),
-    codeUse: attribute(element, 'code-use'),
-    kind: attribute(element, 'kind'),
-    others: otherAttributes(element, [...KNOWN, 'expiration']),
+    imprint: field('imprint'),
+    publisher: field('publisher'),
+    name: field('name'),
+    isbn: field('isbn'),
+    partOf: field('part_of'),
+    term: field('term'),
+    codeUse: field('code-use'),
+    kind: field('kind'),
+    others: Object.fromEntries([...fields].filter(([name]) => !KNOWN.includes(name))),
   };
-}
-
-const COUNT = /^(?:distributable|total)_products$/;
-
-/** The counts are attributes of an element of their own or of the root, or elements. */
-function countIn(elements: readonly XmlElement[], name: string): number | undefined {
-  for (const element of elements) {
-    const text = element.name === name ? element.text : attribute(element, name);
-    const count = text !== null && /^\d+$/.test(text) ? Number(text) : countIn(element.children, name);
-    if (count !== undefined) return count;
-  }
-  return undefined;
-}
-
-/** What may stand in place of licenses: how many there are, or that all is well. */
-function isKnown({ name, attributes }: XmlElement): boolean {
-  const names = [/^(?:licenses|summary|errors|success|status)$/i, WRAPPER, COUNT, CODE, TEXT];
-  return names.some((known) => known.test(name)) || [...attributes.keys()].some((one) => COUNT.test(one));
-}
-
-/** What it says of an error by attributes, and in words. `error="false"` says that there is none. */
-function textsIn({ attributes }: XmlElement): string[] {
-  const errors = [...attributes].filter(([name, text]) => ERROR.test(name) && !/^(?:0|false|no|null)$/i.test(text));
-  const texts = [...attributes].filter(([name]) => TEXT.test(name));
-  return [...errors, ...texts].map(([, text]) => text);
-}
-
-function isCount({ name, text }: XmlElement): boolean {
-  return COUNT.test(name) && /^\d*$/.test(text);
-}
-
-/**
- * Whether an element holds nothing that could be why there are no licenses: no text but counts and words of success, and
- * in the root nothing unknown, for that may be licenses of another form.
- */
-function isSilent(element: XmlElement, isInRoot: boolean): boolean {
-  const { name, text, children } = element;
-  // Who was asked for.
-  if (name === 'user') return true;
-  const isInside = isInRoot || name === 'licenses';
-  const texts = textsIn(element);
-  if (isInside || isKnown(element)) texts.push(isCount(element) ? '' : text);
-  const isWell = texts.every(readsAsSuccess);
-  return isWell && (!isInside || isKnown(element)) && children.every((child) => isSilent(child, isInside));
 }
 
 /** The error where no license was found and something else was: taken for "not licensed", it would sell a title twice. */
 function whyNone({ others, roots }: Records, answer: XmlAnswer, origin: string): CatchwordError | undefined {
-  const isNone = others.every((one) => isSilent(one, roots.length === 0));
   const hasCode = saidByElements(others, answer.hide, true)?.code !== undefined;
-  return isNone && !hasCode ? undefined : unexpected('licenses', answer, origin);
+  const isNone = !hasCode && saysNothing(others, roots.length === 0);
+  return isNone ? undefined : unexpected('licenses', answer, origin);
 }
 
 function licensesFrom(answer: XmlAnswer, origin: string): Licenses {
@@ -185,6 +156,17 @@ function isOneTitle(licenses: readonly License[]): boolean {
   return skus.size === 1 || (isbns.size === 1 && !isbns.has(null));
 }
 
+/** What is left out in a license may be the very title that was asked for. */
+function nameless(): CatchwordError {
+  return new CatchwordError('SERVICE_ERROR', 'the service listed a license with neither sku nor isbn', {
+    hint: 'Whether the title is owned is not known: look at what licenses.read gives, and ask the service.',
+  });
+}
+
+function isCurrent({ expiresAt }: License, nowMs: number): boolean {
+  return expiresAt === null || expiresAt === undefined || expiresAt > nowMs;
+}
+
 /**
  * Whether licenses that were asked for by `sku` mean that the title is owned (interface, 4.2 rule 2).
  *
@@ -193,13 +175,16 @@ function isOneTitle(licenses: readonly License[]): boolean {
  * is not undone. Its type does not matter. A service lists the title under whichever of its identifiers it prefers, so
  * the answer is believed where it names one title; where it names several, only those count whose `sku` or `isbn` is what
  * was asked for.
+ *
+ * @throws CatchwordError SERVICE_ERROR where that depends on a license that names no title
  */
 export function isOwned({ licenses }: Licenses, sku: string, nowMs: number): boolean {
   const wanted = canonical(sku);
-  const isOne = isOneTitle(licenses);
-  return licenses
-    .filter(
-      (license) => isOne || [license.sku, license.isbn].some((name) => name !== null && canonical(name) === wanted),
-    )
-    .some(({ expiresAt }) => expiresAt === null || expiresAt === undefined || expiresAt > nowMs);
+  const named = licenses.filter((license) => license.sku !== '' || license.isbn !== null);
+  const isOne = isOneTitle(named);
+  const isWanted = (license: License): boolean =>
+    isOne || [license.sku, license.isbn].some((name) => name !== null && canonical(name) === wanted);
+  if (named.some((license) => isWanted(license) && isCurrent(license, nowMs))) return true;
+  if (licenses.some((license) => !named.includes(license) && isCurrent(license, nowMs))) throw nameless();
+  return false;
 }

@@ -1,6 +1,6 @@
-import { CatchwordError } from '../../errors.ts';
 import { optionsOf } from '../call-options.ts';
 import type { Caller } from '../caller.ts';
+import { foundObject, writtenObject } from '../object-answer.ts';
 import { checkPackage, PACKAGE_FIELDS, type Package, type PackageFields, packageOf } from '../package-shape.ts';
 import { pathPart } from '../path-part.ts';
 import { type CallOptions, callV4 } from '../v4-call.ts';
@@ -23,39 +23,31 @@ export interface Packages {
 
 const WHO_MAY = 'This API key lacks the permission for packages: ask the service for it.';
 
-function packageFrom(value: unknown, origin: string, path: string): Package {
-  // A text in place of an object, such as `saved`, says that it is done, as an empty answer does.
-  const made = packageOf(typeof value === 'string' ? { text: value } : (value ?? {}));
-  if (made !== undefined) return made;
-  throw new CatchwordError('SERVICE_ERROR', `${origin} answered with JSON that is no object`, {
-    hint: `Check whether ${path} is the path of its packages.`,
-  });
-}
-
 /** @param path such as `/v4/packages` */
 export function createPackages(caller: Caller, path: string): Packages {
   const at = (sku: string): string => `${path}/${pathPart('package SKU', sku)}`;
+  const answer = { read: packageOf, origin: caller.origin, path, name: 'packages' };
   const about = (sku: string) => ({ subject: `package ${sku}`, whoMayCall: WHO_MAY, fields: PACKAGE_FIELDS });
   return {
     create: async (fields, options) => {
       const { signal } = optionsOf(options);
       const body = checkPackage(fields);
       const call = { method: 'POST', path, body, signal, repeatable: false, freeform: true } as const;
-      const { value } = await callV4(caller, { ...call, ...about('to create') });
-      return packageFrom(value, caller.origin, path);
+      const { value } = await callV4(caller, { ...call, ...about('to create'), creates: 'sku' });
+      return writtenObject(value, answer);
     },
     read: async (sku, options) => {
       const { signal } = optionsOf(options);
       const call = { method: 'GET', path: at(sku), signal, repeatable: true, identified: true } as const;
       const { value } = await callV4(caller, { ...call, ...about(sku) });
-      return packageFrom(value, caller.origin, path);
+      return foundObject(value, answer);
     },
     update: async (sku, fields, options) => {
       const { signal } = optionsOf(options);
       const body = checkPackage(fields);
       const call = { method: 'PUT', path: at(sku), body, signal, repeatable: false, freeform: true } as const;
       const { value } = await callV4(caller, { ...call, ...about(sku), identified: true });
-      return packageFrom(value, caller.origin, path);
+      return writtenObject(value, answer);
     },
     delete: async (sku, options) => {
       const { signal } = optionsOf(options);

@@ -4,7 +4,7 @@ import type { XmlAnswer } from '../answer.ts';
 import type { Caller } from '../caller.ts';
 import { pathPart } from '../path-part.ts';
 import { isErrorName } from '../said-part.ts';
-import { errorIn, unexpected } from '../xml-answer.ts';
+import { errorIn, recordsIn, unexpected } from '../xml-answer.ts';
 import { checkUserFields } from './user-fields.ts';
 
 /**
@@ -81,15 +81,16 @@ function isAny(fields: ReadonlyMap<string, string>, names: readonly string[]): b
   return names.some((name) => Boolean(fields.get(name)));
 }
 
+/** @throws CatchwordError SERVICE_* where there is an error in its place, or nothing */
 function userFrom(answer: XmlAnswer, origin: string): User {
-  const root = answer.elements.find(({ name }) => name === 'user');
-  const beside = answer.elements.filter((element) => element !== root);
+  const { records, others } = recordsIn(answer, 'user', ['user']);
+  const [root] = records;
   // Bodies without the root have been seen.
-  const members = root?.children ?? beside;
+  const members = root?.children ?? others;
   const fields = new Map([...(root?.attributes ?? []), ...members.map(({ name, text }) => [name, text] as const)]);
   // An error may repeat which user was asked for, but not what the service alone knows.
   const isUser = isAny(fields, ['guid', 'access-token']);
-  const errors = [...beside, ...(root?.children.filter(isErrorName) ?? [])];
+  const errors = [...others, ...(root?.children.filter(isErrorName) ?? [])];
   const error = errorIn(isUser ? errors : answer.elements, answer, origin);
   if (error !== undefined) throw error;
   if (!isUser && !isAny(fields, ['reference', 'email'])) throw unexpected('user', answer, origin);
@@ -134,11 +135,12 @@ export async function readUser(caller: Caller, suffix: string, id: string, signa
 /**
  * `POST /v3/users/reset_access` (interface, section 5 rule 3): the access token of the request is no longer valid afterwards.
  * The shape of the answer is not shown: with a good status, whatever is no error is a success, a text among it.
+ * What nobody understands, such as a page for people, is not asked for again: the token may have been reset by then.
  * @throws CatchwordError SOURCE_*, SERVICE_*, XML_INVALID, INTERRUPTED
  */
 export async function postReset(caller: Caller, suffix: string, signal: AbortSignal): Promise<void> {
   const path = `/v3/users/reset_access${suffix}`;
-  const call = { method: 'POST', path, token: true, repeatable: true, signal } as const;
+  const call = { method: 'POST', path, token: true, repeatable: true, onceAnswered: true, signal } as const;
   await caller.xml(call, (answer) => {
     const error = errorIn(answer.elements, answer, caller.origin);
     if (error !== undefined) throw error;
