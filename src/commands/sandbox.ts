@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { Command, Option } from 'commander';
 import { CatchwordError } from '../errors.ts';
-import { OTHER_READER, READER } from '../sandbox/accounts-directory.ts';
+import { READER } from '../sandbox/accounts-directory.ts';
 import type { ListOrder } from '../sandbox/catalog.ts';
 import { FAULT_KINDS } from '../sandbox/faults.ts';
 import { SANDBOX_DEFAULTS } from '../sandbox/options.ts';
@@ -61,7 +61,8 @@ function listOrder(text: string): ListOrder {
 
 /** What a person or a program needs to talk to the sandbox. */
 function introduction(sandbox: Sandbox, flags: Flags) {
-  const { apiKey, accessToken, apiKeyHeader, accessTokenHeader } = SANDBOX_DEFAULTS;
+  const { apiKey, otherApiKey, apiKeyHeader, accessTokenHeader } = SANDBOX_DEFAULTS;
+  const { accessToken, otherAccessToken } = sandbox.readerTokens();
   const limit = flags.rateLimit;
   const environment = {
     CATCHWORD_BASE_URL: sandbox.url,
@@ -79,7 +80,7 @@ function introduction(sandbox: Sandbox, flags: Flags) {
     asset: `curl -s -X PUT ${key} -H 'Accept: application/json' -d '${asset}' '${sandbox.url}/v4/assets/L-999-70031'`,
     licenses: `curl -s ${both} '${sandbox.url}/v3/licenses.xml'`,
   };
-  const other = { apiKey: SANDBOX_DEFAULTS.otherApiKey, accessToken: OTHER_READER.accessToken };
+  const other = { apiKey: otherApiKey, accessToken: otherAccessToken };
   const { url, port } = sandbox;
   const { items, users } = flags;
   const about = { url, port, apiKey, accessToken, reference: READER, other, items, users };

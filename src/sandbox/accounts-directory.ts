@@ -15,9 +15,16 @@ export interface Members {
   readonly failures: Map<number, number>;
 }
 
+export interface ReaderTokens {
+  readonly accessToken: string;
+  readonly otherAccessToken: string;
+}
+
 /** All users. Each API key has its own, unknown to the others. */
 export interface Directory {
   of(apiKey: string): Members;
+  /** The latest tokens of the keys' own readers, which a reset or a journal replaces. */
+  readerTokens(): ReaderTokens;
   /** Of the token under any key. */
   tokenState(token: string): TokenState;
   readonly redemption: Redemption;
@@ -42,10 +49,16 @@ export function createDirectory(options: Options, numbering: Numbering, titleOf:
     createAccounts({ seed, series: 2, prefix: 'other-user-', users: OTHER_USERS, reader: otherReader }),
   );
   const rest = members(createAccounts({ seed, series: 3, prefix: 'user-', users: 0, reader: null }));
+  const tokenOf = ({ accounts }: Members, reference: string): string =>
+    accounts.byReference(reference)?.accessToken ?? '';
   for (const grant of readerGrants(numbering)) main.licenses.grant(0, licenseFor(grant, titleOf));
 
   return {
     of: (key) => (key === apiKey ? main : key === otherApiKey ? other : rest),
+    readerTokens: () => ({
+      accessToken: tokenOf(main, READER),
+      otherAccessToken: tokenOf(other, OTHER_READER.reference),
+    }),
     tokenState: (token) => {
       const states = [main, other, rest].map(({ accounts }) => accounts.tokenState(token));
       return states.find((state) => state !== 'unknown') ?? 'unknown';

@@ -1,6 +1,6 @@
 import type { Clock } from '../clock.ts';
 import { accountControls } from './accounts-control.ts';
-import { createDirectory } from './accounts-directory.ts';
+import { createDirectory, type ReaderTokens } from './accounts-directory.ts';
 import { createIngestions, type Ingestions } from './assets/ingestion.ts';
 import { createAssets } from './assets/store.ts';
 import type { TokenState } from './authentication.ts';
@@ -29,6 +29,7 @@ export interface Holdings {
   readonly operations: readonly Operation[];
   readonly ingestions: Ingestions;
   readonly tokenState: (token: string) => TokenState;
+  readonly readerTokens: () => ReaderTokens;
   /** What changes it from outside the interface, by path. */
   readonly controls: ReadonlyMap<string, Control>;
   /** Does a change again, as the journal holds it. Throws what it threw the first time. */
@@ -79,6 +80,7 @@ export function createHoldings(options: SandboxOptions, { clock, time, record, s
     operations,
     ingestions,
     tokenState: (token) => directory.tokenState(token),
+    readerTokens: () => directory.readerTokens(),
     controls,
     repeat: (change) => {
       if (change.kind === 'called') return ingestions.forget(change.call);

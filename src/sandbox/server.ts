@@ -3,6 +3,7 @@ import { createServer, type ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { CatchwordError, messageOf } from '../errors.ts';
+import type { ReaderTokens } from './accounts-directory.ts';
 import { type Answer, errorAnswer, refusalAnswer } from './answer.ts';
 import { createArranged } from './arranged.ts';
 import type { Catalog, Mutation } from './catalog.ts';
@@ -21,6 +22,8 @@ export interface Sandbox {
   readonly catalog: Catalog;
   /** Requests of the interface so far, the latest 100,000 at most, in order of arrival. */
   readonly requests: readonly Readonly<RequestEntry>[];
+  /** What a journal holds, and a reset, replaces the tokens of the options. */
+  readerTokens(): ReaderTokens;
   /** Breaks all connections. Idempotent. */
   stop(): Promise<void>;
 }
@@ -131,6 +134,7 @@ export async function startSandbox(given: Partial<SandboxOptions> = {}): Promise
     get requests() {
       return service.log.entries();
     },
+    readerTokens: () => holdings.readerTokens(),
     stop: async () => {
       stopped.abort();
       server.close();

@@ -28,6 +28,29 @@ async function firstOutput(stream: PassThrough): Promise<string> {
   return text;
 }
 
+/** Sends what the printed curl lines would. */
+async function answersOf(text: string): Promise<[number, string][]> {
+  const lines = text.split('\n').filter((line) => line.startsWith('curl '));
+  expect(lines).toHaveLength(3);
+  const answers: [number, string][] = [];
+  for (const line of lines) {
+    const options = [...line.matchAll(/-(H|d|X) (?:'([^']*)'|(\S+))/g)].map(([, flag, quoted, bare]) => ({
+      flag,
+      value: quoted ?? bare ?? '',
+    }));
+    const given = (flag: string) => options.find((option) => option.flag === flag)?.value;
+    const headers = options.filter(({ flag }) => flag === 'H').map(({ value }) => value.split(': '));
+    const body = given('d');
+    const response = await request(/'(http[^']*)'$/.exec(line)?.[1] ?? '', {
+      method: (given('X') ?? 'GET') as 'GET',
+      headers: Object.fromEntries(headers) as Record<string, string>,
+      ...(body !== undefined && { body }),
+    });
+    answers.push([response.statusCode, await response.body.text()]);
+  }
+  return answers;
+}
+
 describe('catchword sandbox', () => {
   it('prints how to use it, serves, and stops with the signal', async () => {
     const { stdout, stop, done } = run('--items', '12', '--port', '0');
@@ -52,24 +75,7 @@ describe('catchword sandbox', () => {
     'prints three curl lines that work: catalog, asset, licenses (%s)',
     async (...flags) => {
       const { stdout, stop, done } = run('--items', '12', '--port', '0', ...flags);
-      const lines = (await firstOutput(stdout)).split('\n').filter((line) => line.startsWith('curl '));
-      expect(lines).toHaveLength(3);
-      const answers = [];
-      for (const line of lines) {
-        const options = [...line.matchAll(/-(H|d|X) (?:'([^']*)'|(\S+))/g)].map(([, flag, quoted, bare]) => ({
-          flag,
-          value: quoted ?? bare ?? '',
-        }));
-        const given = (flag: string) => options.find((option) => option.flag === flag)?.value;
-        const headers = options.filter(({ flag }) => flag === 'H').map(({ value }) => value.split(': '));
-        const body = given('d');
-        const response = await request(/'(http[^']*)'$/.exec(line)?.[1] ?? '', {
-          method: (given('X') ?? 'GET') as 'GET',
-          headers: Object.fromEntries(headers) as Record<string, string>,
-          ...(body !== undefined && { body }),
-        });
-        answers.push([response.statusCode, await response.body.text()]);
-      }
+      const answers = await answersOf(await firstOutput(stdout));
       expect(answers).toEqual([
         [200, expect.stringMatching(/^\{"num_items":12,/)],
         [200, expect.stringMatching(/^\{"vbid":"L-999-70031",.*"title":"Tides"/)],
@@ -95,6 +101,47 @@ describe('catchword sandbox', () => {
     expect(await firstOutput(none.stdout)).toContain('sandbox-reader, whose token that is\n');
     none.stop.abort();
     await none.done;
+  });
+
+  it('prints the tokens of today where one was reset before', async () => {
+    const db = join(temporaryDirectory(), 'sandbox.ndjson');
+    const flags = ['--items', '12', '--port', '0', '--db', db];
+    const first = run(...flags, '--json');
+    const { url, apiKey, accessToken, other } = JSON.parse(await firstOutput(first.stdout));
+    for (const [key, token] of [
+      [apiKey, accessToken],
+      [other.apiKey, other.accessToken],
+    ]) {
+      const headers = { 'X-Service-API-Key': key, 'X-Service-Access-Token': token };
+      const reset = await request(`${url}/v3/users/reset_access.xml`, { method: 'POST', headers });
+      expect(reset.statusCode).toBe(200);
+      await reset.body.dump();
+    }
+    first.stop.abort();
+    await first.done;
+
+    const second = run(...flags, '--json');
+    const about = JSON.parse(await firstOutput(second.stdout));
+    const client = createClient({ baseUrl: about.url, apiKey });
+    const otherClient = createClient({ baseUrl: about.url, apiKey: other.apiKey });
+    const verified = [
+      ...(await client.credentials.verify(['sandbox-reader'])),
+      ...(await otherClient.credentials.verify(['other-reader'])),
+    ];
+    await Promise.all([client.close(), otherClient.close()]);
+    expect(verified).toMatchObject([{ accessToken: about.accessToken }, { accessToken: about.other.accessToken }]);
+    expect([about.accessToken, about.other.accessToken]).not.toContain(accessToken);
+    expect(about.other.accessToken).not.toBe(other.accessToken);
+    expect(about.environment.CATCHWORD_ACCESS_TOKEN).toBe(about.accessToken);
+    second.stop.abort();
+    await second.done;
+
+    const third = run(...flags);
+    const answers = await answersOf(await firstOutput(third.stdout));
+    expect(answers.map(([status]) => status)).toEqual([200, 200, 200]);
+    expect(answers[2]?.[1]).toContain('<license ');
+    third.stop.abort();
+    await third.done;
   });
 
   it('keeps what was written with --db, and calls back to the own network with --allow-private-callbacks', async () => {
