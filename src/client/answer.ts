@@ -1,6 +1,7 @@
-import { CatchwordError, toErrorRecord } from '../errors.ts';
+import { CatchwordError } from '../errors.ts';
 import { readXml, type XmlElement } from '../xml/read.ts';
 import type { Headers } from './body.ts';
+import { mayExist } from './may-exist.ts';
 import { serviceError } from './refusal.ts';
 import { saidByJson, saidIn, saidInOther } from './said.ts';
 import { WRAPPER } from './said-names.ts';
@@ -84,12 +85,7 @@ function madeIn(value: unknown, field: string): string | undefined {
 function withMade(error: CatchwordError, value: unknown, { creates, hide }: Reading): CatchwordError {
   const made = creates === undefined ? undefined : madeIn(value, creates);
   if (made === undefined) return error;
-  const name = `${creates} ${hide(made, MAX_IDENTIFIER)}`;
-  return new CatchwordError(error.code, `${error.message}, together with ${name}, which may exist now`, {
-    ...toErrorRecord(error),
-    hint: `Look for ${name} before trying again: it may have been created all the same. ${error.hint ?? ''}`.trim(),
-    retryable: false,
-  });
+  return mayExist(error, `${creates} ${hide(made, MAX_IDENTIFIER)}`);
 }
 
 function refuse({ status, refusal }: Answer, said: Said, { origin }: Reading): CatchwordError {

@@ -47,7 +47,8 @@ const BEGINS_DONE = new RegExp(
 const ENDS_DONE = new RegExp(`\\b${DONE}$`, 'i');
 /** `Nothing was saved`, `could not be updated`. */
 const NOT_DONE = /\b(?:no|not|nothing|never|to|be|errors?|fail(?:ed|ure|s)?|invalid|denied|unable)\b|n['’]t\b/i;
-const DENIED = /^success\W+false\b/i;
+/** `success: false`, `deleted: 0`. */
+const DENIED = /\bsuccess\W+false\b|[=:]\s*(?:false|0)\s*$/i;
 
 /** An identifier alone: one word with a digit in it, so that `created` is none. */
 const IDENTIFIER = /^(?=\D*\d)[\w.:-]{1,255}$/;
@@ -66,6 +67,7 @@ export function readsAsDone(text: string): boolean {
   if (readsAsSuccess(text) || identifierIn(text) !== undefined) return true;
   const [first = ''] = text.trim().split(/[.,;:!\n"“]/, 1);
   const beginning = first.replace(/\b(?:with )?(?:no|without|0) (?:any )?errors?\b/i, '').trim();
-  if (BEGINS_DONE.test(beginning)) return !DENIED.test(text.trim());
+  if (DENIED.test(text)) return false;
+  if (BEGINS_DONE.test(beginning)) return true;
   return ENDS_DONE.test(beginning) && !NOT_DONE.test(beginning);
 }

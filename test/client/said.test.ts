@@ -167,7 +167,17 @@ describe('a text that answers a write', () => {
     ...['Internal trouble, try later', 'Rejected', 'Nothing was saved', 'Nothing changed', 'success: false', 'false'],
     ...['Package could not be created', 'Package not found', 'Not created', 'Must be completed', 'Couldn’t be saved'],
     ...['Updated title is required', 'Deleted assets cannot be updated', 'Failed, not saved', 'Update failed'],
-    ...['601', '422', 'Error 12', 'error-12', 'maintenance', 'No asset was updated', 'Error: created twice'],
+    ...[
+      '601',
+      '422',
+      'Error 12',
+      'error-12',
+      'maintenance',
+      'No asset was updated',
+      'Error: created twice',
+      'Update success: false',
+      'deleted: 0',
+    ],
   ])('does not: %s', (text) => {
     expect(readsAsDone(text)).toBe(false);
   });

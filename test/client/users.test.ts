@@ -121,6 +121,17 @@ describe('a user', () => {
     expect(error.message).toMatch(/no user, and no error either, but .*(?:token|session)/);
   });
 
+  it('that may exist is named by an error beside it, without its token', async () => {
+    const beside = '<error code="469" message="redeemed"/>';
+    const body = `<response><user><guid>G7</guid><access-token>abcdefghij</access-token></user>${beside}</response>`;
+    const error = await failure((await creating(REFERENCE, body)).created, 'abcdefghij');
+    expect(error).toMatchObject({ code: 'SERVICE_ERROR', serviceCode: 469, retryable: false });
+    expect(error.message).toContain('guid G7, which may exist');
+    expect(error.hint).toContain('G7');
+    const { url } = await serve(() => body);
+    expect((await failure(readUser(connectTo(url).caller, '.xml', 'x', NEVER))).message).not.toContain('G7');
+  });
+
   it('that is not understood shows what it says in words', async () => {
     const { created } = await creating(REFERENCE, '<a status="pending"><b><message>later</message><c>x</c></b></a>');
     expect((await failure(created)).message).toContain('“status: pending; b: later”');

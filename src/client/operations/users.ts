@@ -2,6 +2,7 @@ import { CatchwordError } from '../../errors.ts';
 import { writeXml, type XmlTree } from '../../xml/write.ts';
 import type { XmlAnswer } from '../answer.ts';
 import type { Caller } from '../caller.ts';
+import { mayExist } from '../may-exist.ts';
 import { pathPart } from '../path-part.ts';
 import { isErrorName } from '../said-part.ts';
 import { errorIn, recordsIn, unexpected } from '../xml-answer.ts';
@@ -35,6 +36,9 @@ export interface User {
   /** Whatever else it says, by its own names. */
   readonly others: Readonly<Record<string, string>>;
 }
+
+/** Characters that are shown of one. */
+const MAX_GUID = 64;
 
 const KNOWN = ['email', 'password', 'first-name', 'last-name', 'guid', 'access-token', 'reference'];
 
@@ -81,8 +85,11 @@ function isAny(fields: ReadonlyMap<string, string>, names: readonly string[]): b
   return names.some((name) => Boolean(fields.get(name)));
 }
 
-/** @throws CatchwordError SERVICE_* where there is an error in its place, or nothing */
-function userFrom(answer: XmlAnswer, origin: string): User {
+/**
+ * @param isNew whether it was to be created, so that an error beside it names it
+ * @throws CatchwordError SERVICE_* where there is an error in its place or beside it, or nothing
+ */
+function userFrom(answer: XmlAnswer, origin: string, isNew: boolean): User {
   const { records, others } = recordsIn(answer, 'user', ['user']);
   const [root] = records;
   // Bodies without the root have been seen.
@@ -92,7 +99,10 @@ function userFrom(answer: XmlAnswer, origin: string): User {
   const isUser = isAny(fields, ['guid', 'access-token']);
   const errors = [...others, ...(root?.children.filter(isErrorName) ?? [])];
   const error = errorIn(isUser ? errors : answer.elements, answer, origin);
-  if (error !== undefined) throw error;
+  if (error !== undefined) {
+    const guid = isNew ? fields.get('guid') : undefined;
+    throw guid ? mayExist(error, `the user with the guid ${answer.hide(guid, MAX_GUID)}`) : error;
+  }
   if (!isUser && !isAny(fields, ['reference', 'email'])) throw unexpected('user', answer, origin);
   const field = (name: string): string | null => fields.get(name) || null;
   return {
@@ -117,7 +127,7 @@ export async function createUser(caller: Caller, suffix: string, user: NewUser, 
     body: userXml(user),
     secrets: user.password === undefined ? [] : [user.password],
   };
-  return await caller.xml(call, (answer) => userFrom(answer, caller.origin));
+  return await caller.xml(call, (answer) => userFrom(answer, caller.origin, true));
 }
 
 /**
@@ -129,7 +139,7 @@ export async function createUser(caller: Caller, suffix: string, user: NewUser, 
 export async function readUser(caller: Caller, suffix: string, id: string, signal: AbortSignal): Promise<User> {
   const path = `/v3/users${suffix}/${pathPart('user id', id)}`;
   const call = { method: 'GET', path, token: false, repeatable: true, identified: true, signal } as const;
-  return await caller.xml(call, (answer) => userFrom(answer, caller.origin));
+  return await caller.xml(call, (answer) => userFrom(answer, caller.origin, false));
 }
 
 /**
