@@ -10,25 +10,32 @@ import { catalogOf, expectExactLog, settingsFor, temporaryDirectory, truthOf } f
 const KILLS = 50;
 const WINDOWS = 200;
 
-it('goes on after 50 kills at random moments, and ends in the same state', async () => {
+it('goes on after 50 kills at random moments, and ends in the same state', { timeout: 900_000 }, async () => {
   const sandbox = await startSandbox({ items: 20_000, latencyMs: 20 });
   onTestFinished(() => sandbox.stop());
   const directory = temporaryDirectory();
   const db = join(directory, 'catalog.db');
   const settings = settingsFor(sandbox.url, db, { CATCHWORD_PER_PAGE: '100', CATCHWORD_CONCURRENCY: '4' });
   const random = createRandom(11);
+  let killedAtWork = 0;
   for (let killed = 0; killed < KILLS; ) {
-    const running = start(['sync', '--full'], settings, directory);
+    const before = sandbox.requests.length;
+    const running = start(['sync', '--full'], { ...settings, LOG_LEVEL: 'info' }, directory);
     // Some die while the program is loaded or the schema is made, most while pages are read and written.
-    const timer = setTimeout(() => running.child.kill('SIGKILL'), 150 + random() * 450);
+    if (random() > 0.2) await running.shows('"msg":"run ');
+    const timer = setTimeout(() => running.child.kill('SIGKILL'), random() * 450);
     const { signal, code } = await running.ended;
     clearTimeout(timer);
-    if (signal === 'SIGKILL') killed++;
-    else {
+    if (signal === 'SIGKILL') {
+      killed++;
+      if (sandbox.requests.length > before) killedAtWork++;
+    } else {
       expect(code).toBe(0);
       sandbox.catalog.mutate({ create: 20, update: 300, seed: killed });
     }
   }
+  // Otherwise this would have shown nothing.
+  expect(killedAtWork).toBeGreaterThan(KILLS / 5);
   const last = await run(['sync', '--full', '--json'], settings, directory);
   expect(last.stderr).toBe('');
   expect(last.code).toBe(0);

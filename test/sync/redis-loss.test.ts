@@ -6,15 +6,13 @@ import { run, start } from '../support/cli.ts';
 import { catalogOf, expectExactLog, settingsFor, temporaryDirectory, truthOf } from '../support/mirror.ts';
 import { redisAvailable, startRedis } from '../support/redis.ts';
 
-/** Resolves when the sandbox was asked so often. */
-async function requests(sandbox: { readonly requests: readonly unknown[] }, count: number): Promise<void> {
-  while (sandbox.requests.length < count) await new Promise((resolve) => setImmediate(resolve));
-}
+/** The least a full load asks for. */
+const WINDOWS = 200;
 
 async function place() {
   const server = await startRedis();
   onTestFinished(() => server.stop());
-  const sandbox = await startSandbox({ items: 20_000, latencyMs: 30 });
+  const sandbox = await startSandbox({ items: WINDOWS * 100, latencyMs: 50 });
   onTestFinished(() => sandbox.stop());
   const directory = temporaryDirectory();
   const db = join(directory, 'catalog.db');
@@ -26,15 +24,17 @@ describe.skipIf(!redisAvailable)('a load through Redis', () => {
   it.each(['flushed', 'killed'])('is complete and exact when Redis is %s meanwhile', async (what) => {
     const { server, sandbox, directory, db, settings } = await place();
     const loading = start(['sync', '--full', '--json'], settings, directory);
-    await requests(sandbox, 60);
+    await expect.poll(() => sandbox.requests.length, { timeout: 30_000, interval: 5 }).toBeGreaterThan(WINDOWS / 4);
     if (what === 'flushed') {
       const admin = new Redis(server.url);
       await admin.flushall();
       await admin.quit();
     } else {
       await server.kill('SIGKILL');
-      await server.restart();
     }
+    // It was at work.
+    expect(sandbox.requests.length).toBeLessThan(WINDOWS);
+    if (what === 'killed') await server.restart();
     const { code, stdout } = await loading.ended;
     expect(code).toBe(0);
     expect(JSON.parse(stdout)).toMatchObject({ state: 'complete', created: 20_000 });

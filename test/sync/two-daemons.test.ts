@@ -75,7 +75,8 @@ it('a daemon that is told to stop finishes what it has in hand, and the next one
 it('of two loads at once one works, and the other says who does', async () => {
   const { sandbox, directory, db, settings } = await place(
     { items: 20_000, latencyMs: 100 },
-    { CATCHWORD_PER_PAGE: '100', LOG_LEVEL: '' },
+    // So that the first is still at work when the second has started.
+    { CATCHWORD_PER_PAGE: '100', CATCHWORD_CONCURRENCY: '2', LOG_LEVEL: '' },
   );
   const first = start(['sync', '--full', '--json'], settings, directory);
   await expect.poll(() => sandbox.requests.length, { timeout: 20_000 }).toBeGreaterThan(2);
@@ -106,8 +107,9 @@ it('SIGTERM stops a load cleanly with 143, and the next one goes on', async () =
 
 it('a load that is cancelled from elsewhere stops', async () => {
   const { sandbox, directory, db, settings } = await place(
-    { items: 20_000, latencyMs: 50 },
-    { CATCHWORD_PER_PAGE: '100', LOG_LEVEL: '' },
+    { items: 20_000, latencyMs: 200 },
+    // Twenty seconds, in which another process can surely be started.
+    { CATCHWORD_PER_PAGE: '100', CATCHWORD_CONCURRENCY: '2', LOG_LEVEL: '' },
   );
   const loading = start(['sync'], settings, directory);
   await expect.poll(() => sandbox.requests.length, { timeout: 20_000 }).toBeGreaterThan(20);
