@@ -1,12 +1,11 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { freePort, isInstalled, type ServerProcess, startServer } from './server.ts';
+import { isInstalled, type ServerProcess, startServer } from './server.ts';
 
 export const natsAvailable = isInstalled('nats-server', 'nats-server');
 
 export interface NatsServer extends ServerProcess {
-  readonly port: number;
   /** Where JetStream keeps its streams. */
   readonly directory: string;
   stop(): Promise<void>;
@@ -14,12 +13,13 @@ export interface NatsServer extends ServerProcess {
 
 export async function startNats(): Promise<NatsServer> {
   const directory = mkdtempSync(join(tmpdir(), 'catchword-nats-'));
-  const port = await freePort();
-  const args = ['-a', '127.0.0.1', '-p', String(port), '-js', '-sd', directory];
-  const server = await startServer({ command: 'nats-server', args, port });
+  const server = await startServer({
+    command: 'nats-server',
+    args: (port) => ['-a', '127.0.0.1', '-p', String(port), '-js', '-sd', directory],
+    ready: 'Server is ready',
+  });
   return {
     ...server,
-    port,
     directory,
     stop: async () => {
       await server.kill('SIGKILL');

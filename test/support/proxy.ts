@@ -1,6 +1,5 @@
 import { once } from 'node:events';
-import { connect, createServer, type Server, type Socket } from 'node:net';
-import { freePort } from './server.ts';
+import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 
 /** A port in front of another one, at which the connection can be cut. */
 export interface Proxy {
@@ -11,9 +10,7 @@ export interface Proxy {
 }
 
 export async function startProxy(target: number): Promise<Proxy> {
-  const port = await freePort();
   const sockets = new Set<Socket>();
-  let server: Server;
 
   function join(client: Socket): void {
     const upstream = connect(target, '127.0.0.1');
@@ -31,15 +28,19 @@ export async function startProxy(target: number): Promise<Proxy> {
     }
   }
 
-  async function mend(): Promise<void> {
-    server = createServer(join).listen(port, '127.0.0.1');
-    await once(server, 'listening');
+  async function listen(port: number): Promise<Server> {
+    const listening = createServer(join).listen(port, '127.0.0.1');
+    await once(listening, 'listening');
+    return listening;
   }
 
-  await mend();
+  let server = await listen(0);
+  const { port } = server.address() as AddressInfo;
   return {
     port,
-    mend,
+    mend: async () => {
+      server = await listen(port);
+    },
     cut: async () => {
       const closed = once(server, 'close');
       server.close();

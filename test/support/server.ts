@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { connect, createServer } from 'node:net';
+import { createServer } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 
 /** Whether a server is installed. On CI its absence is an error, elsewhere tests that need it are left out. */
@@ -11,7 +11,7 @@ export function isInstalled(command: string, name: string): boolean {
   return found;
 }
 
-export async function freePort(): Promise<number> {
+async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
   const address = server.address();
@@ -21,59 +21,81 @@ export async function freePort(): Promise<number> {
   return address.port;
 }
 
-async function answers(port: number): Promise<boolean> {
-  const socket = connect(port, '127.0.0.1');
-  try {
-    await once(socket, 'connect');
-    return true;
-  } catch {
-    return false;
-  } finally {
-    socket.destroy();
-  }
-}
-
 export interface ServerProcess {
-  kill(signal: NodeJS.Signals): Promise<void>;
-  /** The same command again, after it was killed. */
+  readonly port: number;
+  /** Sends the signal, and waits for the end of the process where the signal ends it. */
+  kill(signal: 'SIGKILL' | 'SIGTERM' | 'SIGINT' | 'SIGSTOP' | 'SIGCONT'): Promise<void>;
+  /** The same command again at the same port, after it was killed. */
   restart(): Promise<void>;
 }
 
 interface Command {
   readonly command: string;
-  readonly args: readonly string[];
-  readonly port: number;
+  readonly args: (port: number) => readonly string[];
+  /** What it prints when it serves. That its port answers says nothing: another process may have taken it. */
+  readonly ready: string;
   readonly user?: { readonly uid: number; readonly gid: number };
 }
 
-/** Starts a server of the tests' own and waits until its port answers. It is ended by its process id, at the latest when this process ends. */
-export async function startServer({ command, args, port, user }: Command): Promise<ServerProcess> {
-  let child: ChildProcess;
-  let ended: Promise<unknown>;
+interface Launched {
+  readonly child: ChildProcess;
+  readonly ended: Promise<unknown>;
+}
 
-  async function start(): Promise<void> {
-    child = spawn(command, args, { stdio: 'ignore', ...user });
-    ended = once(child, 'exit');
-    while (!(await answers(port))) {
-      if (child.exitCode !== null) throw new Error(`${command} ended with ${child.exitCode}`);
-      await delay(10);
-    }
-  }
+/** A free port may be taken between its choice and its use. */
+const TRIES = 5;
 
+/** @returns null where another process has the port */
+async function launch({ command, args, ready, user }: Command, port: number): Promise<Launched | null> {
+  const child = spawn(command, args(port), { stdio: ['ignore', 'pipe', 'pipe'], ...user });
   const onExit = (): void => {
     child.kill('SIGKILL');
   };
-  await start();
   process.on('exit', onExit);
+  child.once('exit', () => process.off('exit', onExit));
+  const ended = once(child, 'exit');
+  let output = '';
+  const serves = await new Promise<boolean>((resolve, reject) => {
+    for (const stream of [child.stdout, child.stderr]) {
+      stream.setEncoding('utf8').on('data', (text: string) => {
+        output += text;
+        if (output.includes(ready)) resolve(true);
+      });
+    }
+    child.once('close', () => resolve(false));
+    ended.catch(reject);
+  });
+  if (serves) {
+    // What it prints from now on is read, so that it never waits, and not kept.
+    for (const stream of [child.stdout, child.stderr]) stream.removeAllListeners('data').resume();
+    return { child, ended };
+  }
+  if (/address already in use/i.test(output)) return null;
+  throw new Error(`${command} did not start:\n${output}`);
+}
+
+/** Starts a server of the tests' own, and waits until it serves. It is ended by its process id, at the latest when this process ends. */
+export async function startServer(command: Command): Promise<ServerProcess> {
+  async function launchAt(choose: () => Promise<number>): Promise<Launched & { readonly port: number }> {
+    for (let tried = 0; tried < TRIES; tried++) {
+      const port = await choose();
+      const launched = await launch(command, port);
+      if (launched !== null) return { ...launched, port };
+      await delay(50);
+    }
+    throw new Error(`${command.command} found no port that is free`);
+  }
+
+  let current = await launchAt(freePort);
+  const { port } = current;
   return {
+    port,
     kill: async (signal) => {
-      child.kill(signal);
-      await ended;
-      process.off('exit', onExit);
+      current.child.kill(signal);
+      if (signal !== 'SIGSTOP' && signal !== 'SIGCONT') await current.ended;
     },
     restart: async () => {
-      process.on('exit', onExit);
-      await start();
+      current = await launchAt(async () => port);
     },
   };
 }
