@@ -23,6 +23,8 @@ import { temporaryDirectory } from '../support/mirror.ts';
 const OWNER: TokenOwner = { origin: 'https://a.example', apiKey: 'KEY', reference: 'me' };
 const TOKEN = 'thetoken';
 const NEVER = new AbortController().signal;
+/** For `vi.waitFor`: a busy machine may take longer than its default of one second. */
+const WAIT = { timeout: 30_000 };
 
 /** A clock on which a wait for a lock is an error. */
 const IMPATIENT: Clock = {
@@ -197,7 +199,7 @@ describe('the lock of a token', () => {
       for (let minute = 1; minute <= 5; minute++) {
         utimesSync(`${path}.lock`, 0, 0);
         vi.advanceTimersByTime(60_000);
-        await vi.waitFor(() => expect(Date.now() - statSync(`${path}.lock`).mtimeMs).toBeLessThan(60_000));
+        await vi.waitFor(() => expect(Date.now() - statSync(`${path}.lock`).mtimeMs).toBeLessThan(60_000), WAIT);
       }
       const other = openTokenStore(path, OWNER, IMPATIENT).alone(async () => {}, NEVER);
       await expect(other).rejects.toMatchObject({ cause: { message: 'it waits' } });
@@ -233,7 +235,7 @@ describe('the lock of a token', () => {
         for (let minute = 1; minute <= 5; minute++) {
           utimesSync(`${kept}.lock`, 0, 0);
           vi.advanceTimersByTime(60_000);
-          await vi.waitFor(() => expect(Date.now() - statSync(`${kept}.lock`).mtimeMs).toBeLessThan(60_000));
+          await vi.waitFor(() => expect(Date.now() - statSync(`${kept}.lock`).mtimeMs).toBeLessThan(60_000), WAIT);
         }
       }, NEVER);
     }, NEVER);
