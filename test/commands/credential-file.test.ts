@@ -160,7 +160,8 @@ describe('results of accounts that only tokens name', () => {
 
   it.each(['precious\n', 'precious', '25000 ab\n'])('are not begun over a file of that name: %j', async (there) => {
     const path = join(temporaryDirectory(), 'out.csv');
-    writeFileSync(`${path}.state`, there, { mode: 0o640 });
+    writeFileSync(`${path}.state`, there);
+    chmodSync(`${path}.state`, 0o640);
     for (const restart of [false, true]) {
       await expect(runOf(path, withTokens('a'), { restart })).rejects.toMatchObject({
         ...{ code: 'USAGE', message: expect.stringContaining('out.csv.state is in the way') as string },

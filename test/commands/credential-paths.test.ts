@@ -1,5 +1,6 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import {
+  chmodSync,
   closeSync,
   linkSync,
   mkdirSync,
@@ -11,17 +12,17 @@ import {
   writeFileSync,
   writeSync,
 } from 'node:fs';
-import { join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { serve } from '../client/connection.ts';
 import { run, runRedirected, start } from '../support/cli.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
 import { csvOf, HEAD, rows, settings, verified, verify } from './credential-service.ts';
 
-/** A process that is killed leaves the file of its socket. */
+/** A process that is killed leaves the file of its socket, whose path must be short: it is told from where it stands. */
 function leaveSocket(path: string): void {
   const leave = `require('net').createServer().listen(process.argv[1], () => process.kill(process.pid, 9))`;
-  spawnSync(process.execPath, ['-e', leave, path]);
+  spawnSync(process.execPath, ['-e', leave, basename(path)], { cwd: dirname(path) });
   expect(statSync(path).isSocket()).toBe(true);
 }
 
@@ -55,7 +56,8 @@ describe('the files of credentials verify', () => {
   ])('does not write over its input by %s', async (_name, path, out, link, redirection) => {
     const server = await serve(({ body }) => verify(body));
     const directory = temporaryDirectory();
-    writeFileSync(join(directory, 'users.csv'), csvOf(2), { mode: 0o644 });
+    writeFileSync(join(directory, 'users.csv'), csvOf(2));
+    chmodSync(join(directory, 'users.csv'), 0o644);
     link(join(directory, 'users.csv'), join(directory, out));
     for (const more of [[], ['--restart']]) {
       const args = ['credentials', 'verify', path, '--out', out, ...more];
