@@ -41,15 +41,22 @@ const NOT_VALID = 601;
 const SENDABLE = /^[\x21-\x7e]+$/;
 
 function noToken(code: number | null, message: string): CatchwordError {
-  if (code === NOT_VALID || code === null) {
-    return new CatchwordError('SERVICE_TOKEN', `no access token for CATCHWORD_USER_REFERENCE: ${message}`, {
-      hint: 'Set CATCHWORD_ACCESS_TOKEN, even to the old one: a token is needed to reset it.',
-      serviceCode: code ?? undefined,
+  const said = `no access token for CATCHWORD_USER_REFERENCE: ${message}`;
+  if (code === null) {
+    return new CatchwordError('SERVICE_ERROR', said, {
+      hint: 'Check CATCHWORD_USER_REFERENCE, and ask the service: its answer could not be told to be about this user.',
     });
   }
-  return new CatchwordError('SERVICE_UNKNOWN_USER', `no access token for CATCHWORD_USER_REFERENCE: ${message}`, {
+  const serviceCode = code;
+  if (code === NOT_VALID) {
+    return new CatchwordError('SERVICE_TOKEN', said, {
+      hint: 'Set CATCHWORD_ACCESS_TOKEN, even to the old one: a token is needed to reset it.',
+      serviceCode,
+    });
+  }
+  return new CatchwordError('SERVICE_UNKNOWN_USER', said, {
     hint: 'Check CATCHWORD_USER_REFERENCE; a reference is tied to the API key that created it.',
-    serviceCode: code,
+    serviceCode,
   });
 }
 
@@ -57,19 +64,13 @@ function noToken(code: number | null, message: string): CatchwordError {
 function accountOf(caller: Caller, { usersSuffix }: ConnectionSettings, reference: string): Account {
   // It serves whoever waits for it, so none of them can abort it; to close the connection does.
   const { signal } = new AbortController();
+  /** Only a 601 leads to a reset: after an answer that was not understood, the new token would not be found either. */
   async function answered(): Promise<string | CatchwordError> {
-    try {
-      const [result] = await verifyCredentials(caller, [{ reference }], signal);
-      if (result?.ok === true) return result.accessToken;
-      const error = noToken(result?.code ?? null, result?.message ?? 'no answer');
-      if (isTokenError(error)) return error;
-      throw error;
-    } catch (error) {
-      // An answer that leaves the user out.
-      const isLeftOut = error instanceof CatchwordError && error.code === 'SERVICE_ERROR';
-      if (isLeftOut && error.serviceCode === undefined) return error;
-      throw error;
-    }
+    const [result] = await verifyCredentials(caller, [{ reference }], signal);
+    if (result?.ok === true) return result.accessToken;
+    const error = noToken(result?.code ?? null, result?.message ?? 'no answer');
+    if (isTokenError(error)) return error;
+    throw error;
   }
 
   return {

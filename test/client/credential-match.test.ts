@@ -1,3 +1,4 @@
+import { env } from 'node:process';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import type { CredentialResult, CredentialSubmission } from '../../src/client/operations/credential.ts';
@@ -6,18 +7,31 @@ import { CatchwordError } from '../../src/errors.ts';
 import type { XmlElement } from '../../src/xml/read.ts';
 
 /*
- * No account is given another account's credential, whatever the service leaves out, doubles or reorders. Its keys are
- * true. A credential that holds none of the keys that were submitted can be known by its place alone, so such answers come
- * in order, repetitions next to each other, and submissions that share a key are either all verified or all refused:
- * a repetition in the place of one of them could not be told from its own answer.
+ * No account is given another account's credential, code or message, whatever the service leaves out, doubles or
+ * reorders. Three things are relied on, since an answer without them reads the same as one that has them:
+ *
+ * - The keys of an element are keys of its account.
+ * - An element that has none of the keys that were submitted for it is not moved; or all errors are, and have the keys that
+ *   were submitted for them; or nothing was left out, and there is but one such element. An error without any key comes once.
+ * - Submissions that share a key are answered alike: verified or refused, with the same keys. So are those whose keys stand
+ *   in one credential.
+ *
+ * What cannot be told: `t0, t1` answered with the new tokens of 1 and 0; `t0, t1` answered with the error of 0 twice, the one
+ * of 1 left out, and no key in any of them; `r0, g0, t1` answered with the credential of `r0` twice, the first of them for
+ * `r0` with `g0` in it, and then the error of `g0` without a key, and nothing for `t1`.
  */
+
+type Key = 'reference' | 'guid' | 'accessToken';
 
 interface Asked {
   readonly account: number;
-  readonly keys: readonly ('reference' | 'guid' | 'accessToken')[];
-  readonly isStale: boolean;
-  /** Keys that the answer repeats though they were not submitted, or leaves out though they were. */
-  readonly says: { readonly reference: boolean; readonly guid: boolean };
+  readonly keys: readonly Key[];
+  /** The token that is submitted is another than the one that is valid. */
+  readonly isOld: boolean;
+  readonly isRefused: boolean;
+  readonly code: string;
+  /** Keys that the answer has though they were not submitted, or lacks though they were; the token is that of an error. */
+  readonly says: Readonly<Record<Key, boolean>>;
   readonly isLeftOut: boolean;
   readonly copies: number;
   readonly rank: number;
@@ -27,42 +41,78 @@ const KEYS = [['reference'], ['guid'], ['accessToken'], ['reference', 'accessTok
 const asked: fc.Arbitrary<Asked> = fc.record({
   account: fc.nat({ max: 3 }),
   keys: fc.constantFrom(...KEYS),
-  isStale: fc.boolean(),
-  says: fc.record({ reference: fc.boolean(), guid: fc.boolean() }),
-  isLeftOut: fc.boolean(),
+  isOld: fc.boolean(),
+  isRefused: fc.boolean(),
+  code: fc.constantFrom('601', '603', '474'),
+  says: fc.record({ reference: fc.boolean(), guid: fc.boolean(), accessToken: fc.boolean() }),
+  isLeftOut: fc.constantFrom(false, false, true),
   copies: fc.constantFrom(1, 1, 1, 2, 3),
-  rank: fc.nat(),
+  rank: fc.nat({ max: 100 }),
 });
 
-function keyOf(key: string, account: number): string {
-  return `${key}-${account}`;
+function says(one: Asked): string {
+  return JSON.stringify([one.isRefused, one.says]);
 }
 
-function submissionOf({ account, keys }: Asked): CredentialSubmission {
-  return Object.fromEntries(keys.map((key) => [key, keyOf(key, account)])) as unknown as CredentialSubmission;
-}
-
-/** Are submissions that share a key either all verified or all refused? */
+/** Submissions with a key in common are answered alike, and what is verified has no key of something that is refused. */
 function isAnsweredAlike(all: readonly Asked[]): boolean {
   return all.every((one) =>
-    all.every(
-      (other) =>
-        one.isStale === other.isStale ||
-        one.account !== other.account ||
-        !one.keys.some((key) => other.keys.includes(key)),
-    ),
+    all.every((other) => {
+      const keys = valuesOf(other);
+      if (valuesOf(one).some((key) => keys.includes(key)) && says(one) !== says(other)) return false;
+      return one.isRefused || !other.isRefused || !valuesIn(elementOf(one, false)).some((key) => keys.includes(key));
+    }),
   );
 }
 
-function elementOf({ account, keys, says, isStale }: Asked, isRepeated: boolean, isNew: boolean): XmlElement {
-  const attributes = new Map<string, string>();
-  for (const key of ['reference', 'guid'] as const) {
-    if (says[key] || (isRepeated && !isStale && keys.includes(key))) attributes.set(key, keyOf(key, account));
-  }
-  if (isStale) attributes.set('code', '601');
-  else attributes.set('access-token', isNew ? `new-${account}` : keyOf('accessToken', account));
-  attributes.set('email', `${account}`);
-  return { name: isStale ? 'error' : 'credential', attributes, children: [], text: '' };
+const batch = fc.array(asked, { minLength: 1, maxLength: 6 }).filter(isAnsweredAlike);
+
+function keyValue(key: Key, { account, isOld }: Asked): string {
+  return key === 'accessToken' && isOld ? `old-${account}` : `${key}-${account}`;
+}
+
+function submissionOf(one: Asked): CredentialSubmission {
+  return Object.fromEntries(one.keys.map((key) => [key, keyValue(key, one)])) as unknown as CredentialSubmission;
+}
+
+function valuesOf(one: Asked): string[] {
+  return one.keys.map((key) => keyValue(key, one));
+}
+
+const NAMES = { reference: 'reference', guid: 'guid', accessToken: 'access-token' } as const;
+
+/** @param isKeyed whether it has all that was submitted, whatever it says else */
+function elementOf(one: Asked, isKeyed: boolean): XmlElement {
+  const { account, isRefused, keys, says, code } = one;
+  const said = (['reference', 'guid', 'accessToken'] as const).filter(
+    (key) => says[key] || (isKeyed && keys.includes(key)),
+  );
+  const attributes = new Map<string, string>(said.map((key) => [NAMES[key], keyValue(key, one)]));
+  if (!isRefused) attributes.set('access-token', `accessToken-${account}`);
+  // The token of an error is the one that was submitted.
+  else if (!keys.includes('accessToken')) attributes.delete('access-token');
+  if (isRefused) attributes.set('code', code);
+  attributes.set(isRefused ? 'message' : 'email', `${account}`);
+  return { name: isRefused ? 'error' : 'credential', attributes, children: [], text: '' };
+}
+
+function valuesIn({ attributes }: XmlElement): string[] {
+  return Object.values(NAMES).flatMap((name) => attributes.get(name) ?? []);
+}
+
+interface Answered {
+  readonly one: Asked;
+  readonly element: XmlElement;
+  /** Whether it has a key that was submitted for it. */
+  readonly isOwn: boolean;
+}
+
+function answered(one: Asked, isKeyed: boolean): Answered[] {
+  const element = elementOf(one, isKeyed);
+  const values = valuesIn(element);
+  const isOwn = valuesOf(one).some((key) => values.includes(key));
+  if (one.isLeftOut) return [];
+  return Array.from({ length: values.length === 0 ? 1 : one.copies }, () => ({ one, element, isOwn }));
 }
 
 /** The results, or none where the request is refused as a whole. */
@@ -77,66 +127,88 @@ function resultsOf(elements: readonly XmlElement[], all: readonly Asked[]): read
   }
 }
 
-function expectOwn(results: readonly CredentialResult[], all: readonly Asked[]): void {
+function expectOwn(list: readonly Answered[], all: readonly Asked[]): void {
+  const results = resultsOf(
+    list.map(({ element }) => element),
+    all,
+  );
   for (const [place, result] of results.entries()) {
-    if (result.ok) expect(result.email).toBe(`${all[place]?.account}`);
+    const own = `${all[place]?.account}`;
+    if (result.ok) expect(result.email).toBe(own);
+    else if (result.code !== null) expect(result.message).toBe(own);
+    else expect(result.message).toContain('did not make clear');
   }
 }
 
-/** Each element with its copies; an error has one, for nothing tells two of them apart. */
-function copied(all: readonly Asked[], elementFor: (one: Asked) => XmlElement): [XmlElement, number, boolean][] {
-  return all
-    .filter(({ isLeftOut }) => !isLeftOut)
-    .flatMap((one) => {
-      const copies = one.isStale ? 1 : one.copies;
-      const element = elementFor(one);
-      return Array.from({ length: copies }, (_, index): [XmlElement, number, boolean] => [
-        element,
-        one.rank,
-        index > 0,
-      ]);
-    });
+function byRank(one: Answered, other: Answered): number {
+  return one.one.rank - other.one.rank;
 }
 
-it('no account is given the credential of another: by what was submitted, in any order', () => {
+const RUNS = { numRuns: Number(env.CATCHWORD_TEST_RUNS ?? 3_000) };
+
+it('no account is given what is another’s: in any order of elements with a key that was submitted', () => {
   fc.assert(
-    fc.property(fc.array(asked, { minLength: 1, maxLength: 6 }), fc.boolean(), (all, isNew) => {
-      const keyed = (one: Asked) => elementOf(one, true, isNew && !one.keys.every((key) => key === 'accessToken'));
-      const elements = copied(all, keyed).toSorted(([, one], [, other]) => one - other);
+    fc.property(batch, (all) => {
+      const list = all.flatMap((one) => answered(one, false));
+      const moved = list.filter(({ isOwn }) => isOwn).toSorted(byRank);
       expectOwn(
-        resultsOf(
-          elements.map(([element]) => element),
-          all,
-        ),
+        list.map((one) => (one.isOwn ? (moved.shift() ?? one) : one)),
         all,
       );
     }),
-    { numRuns: 5_000 },
+    RUNS,
   );
 });
 
-it('no account is given the credential of another: by what else the service says, in order', () => {
+it('no account is given what is another’s: with errors first or last', () => {
   fc.assert(
-    fc.property(fc.array(asked, { minLength: 1, maxLength: 6 }).filter(isAnsweredAlike), (all) => {
-      const elements = copied(all, (one) => elementOf(one, false, true));
-      expectOwn(
-        resultsOf(
-          elements.map(([element]) => element),
-          all,
-        ),
-        all,
-      );
+    fc.property(batch, fc.boolean(), (all, isFirst) => {
+      // With what was submitted: an error without it could not be seen to have been moved.
+      const list = all.flatMap((one) => answered(one, one.isRefused));
+      const groups = [true, false].map((isRefused) => list.filter(({ one }) => one.isRefused === isRefused));
+      expectOwn((isFirst ? groups : groups.toReversed()).flat(), all);
     }),
-    { numRuns: 5_000 },
+    RUNS,
+  );
+});
+
+it('no account is given what is another’s: in any order, if nothing is left out and one element has no key of its own', () => {
+  fc.assert(
+    fc.property(batch, fc.nat(), (all, free) => {
+      const list = all.flatMap((one, place) => answered({ ...one, isLeftOut: false }, place !== free % all.length));
+      fc.pre(list.filter(({ isOwn }) => !isOwn).length <= 1);
+      expectOwn(list.toSorted(byRank), all);
+    }),
+    RUNS,
   );
 });
 
 it('each account that is answered for once and in order is given its own', () => {
   fc.assert(
     fc.property(fc.uniqueArray(asked, { minLength: 1, maxLength: 4, selector: ({ account }) => account }), (all) => {
-      const elements = all.map((one) => elementOf(one, false, true));
-      expect(resultsOf(elements, all).map(({ ok }) => ok)).toEqual(all.map(({ isStale }) => !isStale));
+      const elements = all.map((one) => elementOf(one, false));
+      const results = resultsOf(elements, all).map((one) => (one.ok ? 'ok' : `${one.code}`));
+      expect(results).toEqual(all.map(({ isRefused, code }) => (isRefused ? code : 'ok')));
     }),
-    { numRuns: 2_000 },
+    RUNS,
+  );
+});
+
+it('users who were submitted by a reference and by a token are given both results, in order and by any keys', () => {
+  fc.assert(
+    fc.property(fc.uniqueArray(asked, { minLength: 1, maxLength: 3, selector: ({ account }) => account }), (users) => {
+      const all = users.flatMap((one): Asked[] => [
+        { ...one, keys: ['reference'], isRefused: false },
+        { ...one, keys: ['accessToken'], isOld: true, isRefused: true },
+      ]);
+      const results = resultsOf(
+        all.map((one) => elementOf(one, false)),
+        all,
+      );
+      expect(results.map((one) => (one.ok ? 'ok' : one.code === null ? 'unclear' : `${one.code}`))).toEqual(
+        all.map(({ isRefused, code }) => (isRefused ? code : 'ok')),
+      );
+    }),
+    RUNS,
   );
 });

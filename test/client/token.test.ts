@@ -135,13 +135,32 @@ describe('a token that is no longer valid', () => {
   it.each([
     ['that the service says is valid', service(), [TOKEN, FRESH]],
     ['of which the service says 601', service({ before: golden('error-601.xml') }), [TOKEN, FRESH]],
-    ['for which the service gives none', service({ before: '<credentials/>' }), [TOKEN, FRESH]],
     ['that is older than another stale one', service({ before: verified('stale') }), [TOKEN, 'stale', FRESH]],
   ])('%s is reset', async (_name, reply, used) => {
     const { url, asked } = await serve(reply);
     await readLicenses(connectTo(url, { userReference: 'me' }).caller, {}, NEVER);
     expect(asked.flatMap((one) => (one.url.includes('licenses') ? one.headers['x-token'] : []))).toEqual(used);
     expect(asked.filter((one) => one.url.includes('reset'))).toHaveLength(1);
+  });
+
+  it.each([
+    ['for nobody', '<credentials/>'],
+    ['for another user', VERIFIED.replace('"me"', '"you"')],
+    ['without a token', '<credentials><credential reference="me" guid="G"/></credentials>'],
+  ])('is not reset where the service answers %s', async (_name, before) => {
+    const { url, asked } = await serve(service({ before }));
+    const error = await failure(readLicenses(connectTo(url, { userReference: 'me' }).caller, {}, NEVER));
+    expect(error).toMatchObject({ code: 'SERVICE_ERROR' });
+    expect(paths(asked)).toEqual(['GET /v3/licenses.xml', 'POST /v3/credentials.xml']);
+  });
+
+  it('is known by the reference that the service gives in capitals', async () => {
+    const { url, asked } = await serve((one) => {
+      const answer = resetElsewhere()(one);
+      return typeof answer === 'string' ? answer.replace('"me"', '"ME"') : answer;
+    });
+    await readLicenses(connectTo(url, { userReference: 'me' }).caller, {}, NEVER);
+    expect(paths(asked)).toEqual(['GET /v3/licenses.xml', 'POST /v3/credentials.xml', 'GET /v3/licenses.xml']);
   });
 
   it.each(['another', TOKEN])('is not reset again and again where the new one is refused too (%s)', async (before) => {

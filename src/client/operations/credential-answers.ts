@@ -3,9 +3,10 @@ import type { XmlElement } from '../../xml/read.ts';
 import type { XmlAnswer } from '../answer.ts';
 import { saidByElements } from '../said.ts';
 import type { Hide } from '../secrets.ts';
-import { attribute, errorIn, otherAttributes, recordsIn, unexpected } from '../xml-answer.ts';
+import { errorIn, recordsIn, unexpected } from '../xml-answer.ts';
 import { type CredentialResult, type CredentialSubmission, nameOf } from './credential.ts';
-import { contradicts, type Element, elementFrom, matched } from './credential-match.ts';
+import { asSubmitted, type Element, elementFrom } from './credential-keys.ts';
+import { matched } from './credential-match.ts';
 
 /** Codes that are about the request: malformed, or HTTP's own. The service's codes from 468 to 474 are about a user. */
 function isOfRequest(code: number | undefined): boolean {
@@ -19,7 +20,7 @@ function isKeyless({ reference, guid, accessToken }: Element): boolean {
 }
 
 function resultOf(
-  { element, reference, guid, accessToken }: Element,
+  { element, fields, reference, guid, accessToken }: Element,
   submitted: CredentialSubmission,
   hide: Hide,
 ): CredentialResult {
@@ -27,23 +28,33 @@ function resultOf(
   const said = saidByElements([element], hide);
   // The token of one that carries an error is the one that is no longer valid.
   if (element.name === 'credential' && accessToken !== null && said?.code === undefined) {
-    const email = attribute(element, 'email');
-    return { ok: true, ...about, accessToken, email, others: otherAttributes(element, KNOWN) };
+    const others = Object.fromEntries([...fields].filter(([name]) => !KNOWN.includes(name)));
+    return { ok: true, ...about, accessToken, email: fields.get('email') || null, others };
   }
   const message = said?.text || (element.name === 'error' ? '' : 'the service gave no access token');
   return { ok: false, code: said?.code ?? null, message, ...about };
 }
 
-/**
- * The result where there is an element for each submission and none of them is known to be this one's: nobody can tell, so
- * no credential is handed out.
- * @param there the element at its place, unless it is another's; an error says what it says
- */
-function unclear(there: Element | undefined, submitted: CredentialSubmission, hide: Hide): CredentialResult {
-  const said = there === undefined ? undefined : saidByElements([there.element], hide);
-  const message = said?.text || 'the service did not make clear which of its answers is about this account';
-  const about = { reference: submitted.reference ?? null, guid: submitted.guid ?? null };
-  return { ok: false, code: said?.code ?? null, message, ...about };
+/** Nobody can tell which element is this one's, so nothing of any is handed out, not even a code. */
+function unclear({ reference, guid }: CredentialSubmission): CredentialResult {
+  const message = 'the service did not make clear which of its answers, if any, is about this account';
+  return { ok: false, code: null, message, reference: reference ?? null, guid: guid ?? null };
+}
+
+/** `<errors>` around failures holds elements of the list as any other; with a code or a text of its own it is an error. */
+function withoutWrappers(element: XmlElement): XmlElement {
+  const { name, attributes, text, children } = element;
+  const isWrapper = name === 'errors' && attributes.size === 0 && text === '' && children.length > 0;
+  const isOfErrors = isWrapper && children.every((child) => child.name === 'error');
+  return { ...element, name: isOfErrors ? 'list' : name, children: children.map(withoutWrappers) };
+}
+
+/** Whether elements are neighbours: grouped by what they are, they are in no order. */
+function inOneList(elements: readonly XmlElement[], records: ReadonlySet<XmlElement>): boolean {
+  return (
+    elements.filter((one) => records.has(one)).length === records.size ||
+    elements.some(({ children }) => inOneList(children, records))
+  );
 }
 
 /** The error of the request as a whole: errors about no account whose code is about the request, or not one for each. */
@@ -64,13 +75,27 @@ function requestError(
   return elements.length === 0 ? answer.refusal : undefined;
 }
 
+function unanswered(
+  [first, ...more]: readonly CredentialSubmission[],
+  firstPosition: number,
+  status: number,
+  origin: string,
+): CatchwordError {
+  const name = first === undefined ? 'anything' : nameOf(first, firstPosition);
+  const others = more.length === 0 ? '' : `, nor for the ${more.length} after it`;
+  return new CatchwordError('SERVICE_ERROR', `${origin} did not answer for ${name}${others}`, {
+    hint: `It is credential ${firstPosition} of what was submitted. Try again; if it stays so, leave it out.`,
+    status,
+  });
+}
+
 /**
  * The results for what was submitted, in its order; see credential-match.ts. An account whose element cannot be told from
- * those of others is refused alone, with the code null.
+ * those of others, or that was left out, is refused alone, with the code null.
  *
  * @param firstPosition of the first submission, from 1, for errors
- * @throws CatchwordError SERVICE_* where the whole request was refused; SERVICE_ERROR naming the first account that was
- *   not answered for, or with what was answered instead
+ * @throws CatchwordError SERVICE_* where the whole request was refused; SERVICE_ERROR where no account was answered for, or
+ *   with what was answered instead
  */
 export function credentialResults(
   answer: XmlAnswer,
@@ -78,25 +103,18 @@ export function credentialResults(
   firstPosition: number,
   origin: string,
 ): CredentialResult[] {
-  const { records, others, roots } = recordsIn(answer, 'credentials', ['credential', 'error']);
+  const unwrapped = { ...answer, elements: answer.elements.map(withoutWrappers) };
+  const { records, others, roots } = recordsIn(unwrapped, 'credentials', ['credential', 'error']);
   const elements = records.map(elementFrom);
   const error = requestError(elements, others, submissions.length, answer, origin);
   if (error !== undefined) throw error;
   const isEmpty = roots.length > 0 && saidByElements(others, answer.hide, true) === undefined;
   if (elements.length === 0 && !isEmpty) throw unexpected('credentials', answer, origin);
-  const { found, placed } = matched(elements, submissions);
-  const used = new Set(found);
-  return submissions.map((submission, index) => {
-    const element = found[index];
-    if (element !== undefined) return resultOf(element, submission, answer.hide);
-    const there = placed[index];
-    if (there !== undefined && !contradicts(there, submission)) {
-      return unclear(used.has(there) ? undefined : there, submission, answer.hide);
-    }
-    const position = firstPosition + index;
-    throw new CatchwordError('SERVICE_ERROR', `${origin} did not answer for ${nameOf(submission, position)}`, {
-      hint: `It is credential ${position} of what was submitted. Try again; if it stays so, leave it out.`,
-      status: answer.status,
-    });
+  if (elements.length === 0) throw unanswered(submissions, firstPosition, answer.status, origin);
+  const hasPlaces = inOneList(unwrapped.elements, new Set(records));
+  const found = matched(asSubmitted(elements, submissions), submissions, hasPlaces);
+  return submissions.map((submission, place) => {
+    const element = found[place];
+    return element === undefined ? unclear(submission) : resultOf(element, submission, answer.hide);
   });
 }

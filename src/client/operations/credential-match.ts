@@ -1,61 +1,27 @@
 import type { XmlElement } from '../../xml/read.ts';
-import { attribute } from '../xml-answer.ts';
 import type { CredentialSubmission } from './credential.ts';
+import { contradicts, type Element, isAbout, keysOf, sharesKey } from './credential-keys.ts';
 
 /*
- * Which element of an answer is about which submission. No account may be given the credential of another, so:
+ * Which element of an answer is about which submission. No account may be given the credential of another, nor its error:
+ * after a wrong 603 a user is created again, after a wrong 601 a token is reset. So, in this order:
  *
- * - A key leads to an element: the reference, the guid or the token that was submitted.
- * - The place alone leads to a credential only where the answer is in order: there is an element for each submission, and
- *   none of them is about an account that was submitted at another place. That relies on a service which verifies or
- *   refuses alike what it is asked under the same key.
- * - Errors hold nothing that could fall into the wrong hands. Where only they are left, and as many as there are
- *   submissions without an element, they are taken in order.
+ * 1. By key: the reference, the guid or the token that was submitted.
+ * 2. By what is left, where nothing was left out: there is an element for each submission and none is a repetition. If one
+ *    element and one submission are left they belong together, and so do more of them if the elements are all alike.
+ * 3. By place, where the answer is in order: there is an element for each submission, whoever is named in the answer is named
+ *    at his own place, and no repetition stands at the place of somebody else.
+ *
+ * Whoever has none after that is not known to be answered for. Relied on is that keys are true; that an element with none of
+ * the keys that were submitted for it is in order; and that submissions which share a key, or which one credential has the
+ * keys of, are answered alike. See test/client/credential-match.test.ts.
  *
  * Credentials of one account have the same token, whatever else the service leaves out: that tells a repetition.
  */
 
-/** An element of the answer, and which account it says it is about. */
-export interface Element {
-  readonly element: XmlElement;
-  readonly reference: string | null;
-  readonly guid: string | null;
-  readonly accessToken: string | null;
-}
-
-export function elementFrom(element: XmlElement): Element {
-  return {
-    element,
-    reference: attribute(element, 'reference'),
-    guid: attribute(element, 'guid'),
-    accessToken: attribute(element, 'access-token'),
-  };
-}
-
-const KEYS = ['reference', 'guid', 'accessToken'] as const;
-
-function isError({ element }: Element): boolean {
-  return element.name === 'error';
-}
-
-/** Each key that is there, with its name, so that a guid is no reference. */
-function keysOf(one: Element | CredentialSubmission): string[] {
-  return KEYS.flatMap((key) => (one[key] == null ? [] : [`${key} ${one[key]}`]));
-}
-
-/** Does what an element says it is about contradict what was submitted? Tokens do not: the answer holds the valid one. */
-export function contradicts(found: Element, { reference, guid }: CredentialSubmission): boolean {
-  const otherReference = reference !== undefined && found.reference !== null && found.reference !== reference;
-  const otherGuid = guid !== undefined && found.guid !== null && found.guid !== guid;
-  return otherReference || otherGuid;
-}
-
-function sharesKey(one: Element | CredentialSubmission, other: Element | CredentialSubmission): boolean {
-  return KEYS.some((key) => one[key] != null && one[key] === other[key]);
-}
-
-function isAbout(found: Element, submission: CredentialSubmission): boolean {
-  return sharesKey(found, submission) && !contradicts(found, submission);
+/** Each key with the kind of the element: an error for a user is no repetition of his credential. */
+function kindsOf(one: Element): string[] {
+  return keysOf(one).map((key) => `${one.element.name} ${key}`);
 }
 
 /** By each key, the first that has it. */
@@ -69,63 +35,83 @@ function indexed<One extends Element | CredentialSubmission>(all: readonly One[]
 function withoutRepetitions(elements: readonly Element[]): Element[] {
   const seen = new Set<string>();
   return elements.filter((one) => {
-    const keys = keysOf(one).map((key) => `${one.element.name} ${key}`);
-    const isAgain = keys.some((key) => seen.has(key));
-    for (const key of keys) seen.add(key);
+    const isAgain = kindsOf(one).some((key) => seen.has(key));
+    for (const key of kindsOf(one)) seen.add(key);
     return !isAgain;
   });
 }
 
-/**
- * Whether the place of an element tells whose it is. The keys of an error prove nothing: its user may have been submitted
- * under another key as well.
- */
-function isInOrder(placed: readonly Element[], submissions: readonly CredentialSubmission[]): boolean {
-  const submitted = indexed(submissions);
-  const answered = new Map<string, CredentialSubmission>();
-  return submissions.every((submission, place) => {
-    const there = placed[place];
-    if (there === undefined || contradicts(there, submission)) return false;
-    if (isError(there)) return true;
-    const isOwn = isAbout(there, submission);
-    return keysOf(there).every((key) => {
-      const asked = submitted.get(key);
-      if (asked !== undefined && !isOwn && !sharesKey(asked, submission)) return false;
-      const before = answered.get(key);
-      answered.set(key, before ?? submission);
-      return before === undefined || sharesKey(before, submission) || (isOwn && isAbout(there, before));
-    });
-  });
-}
+type Found = readonly (Element | undefined)[];
 
-export interface Matched {
-  /** In the order of the submissions. */
-  readonly found: readonly (Element | undefined)[];
-  /** The element at the place of each submission; empty where there is not one for each. */
-  readonly placed: readonly Element[];
-}
-
-/** Finds the element of each submission. An account that was submitted twice may have the same one twice. */
-export function matched(elements: readonly Element[], submissions: readonly CredentialSubmission[]): Matched {
-  const distinct = withoutRepetitions(elements);
-  const placed = [elements, distinct].find(({ length }) => length === submissions.length) ?? [];
-  const credentials = indexed(elements.filter((one) => !isError(one)));
-  const errors = indexed(elements.filter(isError));
-  const byKey = submissions.map((submission, place) => {
+/** A credential goes before an error: a user may be verified by one key while the token that is submitted beside it is stale. */
+function byKey(elements: readonly Element[], placed: readonly Element[], submissions: readonly CredentialSubmission[]) {
+  const credentials = indexed(elements.filter(({ element }) => element.name !== 'error'));
+  const errors = indexed(elements.filter(({ element }) => element.name === 'error'));
+  return submissions.map((submission, place) => {
     const there = placed[place];
     if (there !== undefined && isAbout(there, submission)) return there;
     return [credentials, errors]
       .flatMap((index) => keysOf(submission).map((key) => index.get(key)))
-      .find((element) => element !== undefined && !contradicts(element, submission));
+      .find((one) => one !== undefined && !contradicts(one, submission));
   });
-  if (isInOrder(placed, submissions)) return { placed, found: byKey.map((one, place) => one ?? placed[place]) };
-  const used = new Set(byKey);
+}
+
+function written({ name, attributes, text, children }: XmlElement): string {
+  return JSON.stringify([name, [...attributes], text, children.map(written)]);
+}
+
+/** Gives what is left to those that are left, if it makes no difference to whom. */
+function byRest(found: Found, distinct: readonly Element[], submissions: readonly CredentialSubmission[]) {
+  const used = new Set(found);
   const left = distinct.filter((one) => !used.has(one));
-  const open = submissions.filter((_, place) => byKey[place] === undefined);
-  if (left.length !== open.length || !left.every(isError)) return { placed, found: byKey };
-  const found = submissions.map((submission, place) => {
-    const error = byKey[place] ?? left.shift();
-    return error === undefined || contradicts(error, submission) ? undefined : error;
+  const isOne = new Set(left.map(({ element }) => written(element))).size === 1;
+  if (!isOne || left.length !== found.filter((one) => one === undefined).length) return undefined;
+  return submissions.map((submission, place) => {
+    const one = found[place] ?? left.shift();
+    return one === undefined || contradicts(one, submission) ? undefined : one;
   });
-  return { placed, found };
+}
+
+/** Whether nothing in the answer shows that places say nothing. */
+function isInOrder(placed: readonly Element[], submissions: readonly CredentialSubmission[]): boolean {
+  const named = indexed(placed);
+  const first = new Map<string, number>();
+  const isOwn = submissions.map((submission, place) => {
+    const there = placed[place];
+    return there !== undefined && isAbout(there, submission);
+  });
+  return submissions.every((submission, place) => {
+    const there = placed[place];
+    if (there === undefined || contradicts(there, submission)) return false;
+    if (isOwn[place] !== true && keysOf(submission).some((key) => named.has(key))) return false;
+    return kindsOf(there).every((key) => {
+      const before = first.get(key) ?? place;
+      first.set(key, before);
+      const other = submissions[before];
+      const isSame = other !== undefined && sharesKey(other, submission);
+      const isOfBoth = isOwn[place] === true && isOwn[before] === true;
+      const isCredential = there.element.name !== 'error';
+      return before === place || (isCredential ? isSame || isOfBoth : isSame && isOfBoth);
+    });
+  });
+}
+
+/**
+ * The element of each submission, in their order; undefined where nobody can tell. An account that was submitted twice may
+ * have the same one twice.
+ * @param hasPlaces whether the elements stand in one list
+ */
+export function matched(
+  elements: readonly Element[],
+  submissions: readonly CredentialSubmission[],
+  hasPlaces: boolean,
+): Found {
+  const distinct = withoutRepetitions(elements);
+  const isWhole = distinct.length === submissions.length;
+  const lists = hasPlaces ? [elements, distinct] : [];
+  const placed = lists.find(({ length }) => length === submissions.length) ?? [];
+  const found = byKey(elements, placed, submissions);
+  const rest = isWhole ? byRest(found, distinct, submissions) : undefined;
+  if (rest !== undefined || !isInOrder(placed, submissions)) return rest ?? found;
+  return found.map((one, place) => one ?? placed[place]);
 }
