@@ -13,7 +13,7 @@ export type CredentialSubmission =
 /** The account is there, and this is its valid access token. What the service leaves empty is null. */
 export interface VerifiedCredential {
   readonly ok: true;
-  /** As answered; where that is empty, as submitted. */
+  /** As answered; as submitted where that is empty, or where it was found by another spelling. */
   readonly reference: string | null;
   readonly guid: string | null;
   readonly accessToken: string;
@@ -24,7 +24,7 @@ export interface VerifiedCredential {
 
 /**
  * The account could not be verified: 601 the access token is no longer valid, 603 the reference does not exist, or another
- * code; null where the service gave none, or did not make clear which account it answered for.
+ * code; null where the service gave none, or did not make clear which account it answered for, if for this one at all.
  */
 export interface RefusedCredential {
   readonly ok: false;

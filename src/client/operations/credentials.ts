@@ -61,10 +61,11 @@ export type Submissions = Iterable<string | CredentialSubmission> | AsyncIterabl
  *
  * @param submissions a string is a reference
  * @param before accounts that were verified earlier and are no part of `submissions`; errors count from there
- * @returns batches of results, each in the order of what was submitted; a 601 or 603 is a result and no exception
+ * @returns batches of results, each in the order of what was submitted; a 601 or 603 is a result and no
+ *   exception, and so is an account that cannot be told to be answered for
  * @throws CatchwordError USAGE naming the position of what may not be submitted, before its batch is sent; SOURCE_*;
- *   SERVICE_INVALID for a request that is refused as a whole (650), naming the accounts in it; SERVICE_ERROR naming an account that was not answered
- *   for; XML_INVALID; INTERRUPTED
+ *   SERVICE_INVALID for a request that is refused as a whole (650), naming the accounts in it; SERVICE_ERROR for one that is
+ *   answered with nothing; XML_INVALID; INTERRUPTED
  */
 export async function* verifyInBatches(
   caller: Caller,
