@@ -36,7 +36,7 @@ it('two daemons on one mirror start one run for each moment, and the one that is
   first.child.kill('SIGKILL');
   await first.ended;
   const before = ticksOf(db).length;
-  await expect.poll(() => ticksOf(db).length, { timeout: 20_000 }).toBeGreaterThan(before + 1);
+  await expect.poll(() => ticksOf(db).length).toBeGreaterThan(before + 1);
   second.child.kill('SIGTERM');
   expect((await second.ended).code).toBe(0);
   const ticks = ticksOf(db);
@@ -54,7 +54,7 @@ it('a daemon that is told to stop finishes what it has in hand, and the next one
     },
   );
   const first = start(['daemon'], settings, directory);
-  await expect.poll(() => sandbox.requests.length, { timeout: 20_000 }).toBeGreaterThan(40);
+  await expect.poll(() => sandbox.requests.length).toBeGreaterThan(40);
   first.child.kill('SIGTERM');
   const ended = await first.ended;
   expect(ended.code).toBe(0);
@@ -79,7 +79,7 @@ it('of two loads at once one works, and the other says who does', async () => {
     { CATCHWORD_PER_PAGE: '100', CATCHWORD_CONCURRENCY: '2', LOG_LEVEL: '' },
   );
   const first = start(['sync', '--full', '--json'], settings, directory);
-  await expect.poll(() => sandbox.requests.length, { timeout: 20_000 }).toBeGreaterThan(2);
+  await expect.poll(() => sandbox.requests.length).toBeGreaterThan(2);
   const second = await run(['sync', '--full'], settings, directory);
   expect(second).toMatchObject({ code: 1, stdout: '' });
   expect(second.stderr).toMatch(new RegExp(`^error process ${first.child.pid} on .* \\[MIRROR_BUSY\\]\nhint {2}.*\n$`));
@@ -95,7 +95,7 @@ it('SIGTERM stops a load cleanly with 143, and the next one goes on', async () =
     { CATCHWORD_PER_PAGE: '100', LOG_LEVEL: '' },
   );
   const first = start(['sync'], settings, directory);
-  await expect.poll(() => sandbox.requests.length, { timeout: 20_000 }).toBeGreaterThan(20);
+  await expect.poll(() => sandbox.requests.length).toBeGreaterThan(20);
   first.child.kill('SIGTERM');
   const ended = await first.ended;
   expect(ended).toMatchObject({ code: 143, stdout: '' });
@@ -112,7 +112,7 @@ it('a load that is cancelled from elsewhere stops', async () => {
     { CATCHWORD_PER_PAGE: '100', CATCHWORD_CONCURRENCY: '2', LOG_LEVEL: '' },
   );
   const loading = start(['sync'], settings, directory);
-  await expect.poll(() => sandbox.requests.length, { timeout: 20_000 }).toBeGreaterThan(20);
+  await expect.poll(() => sandbox.requests.length).toBeGreaterThan(20);
   expect((await run(['cancel', '1'], settings, directory)).code).toBe(0);
   const ended = await loading.ended;
   expect(ended).toMatchObject({ code: 1, stdout: '' });

@@ -26,7 +26,7 @@ describe('a reader that takes nothing', () => {
     const hasty = await serve(db, { limits: { slowReaderMs: 100, graceMs: 60_000 } });
     const reader = await openReader(`${hasty.web.url}/api/changes/stream`);
     // The server has said its last word, and waits for somebody to take it.
-    await expect.poll(() => watched[0]?.response.writableEnded, { timeout: 30_000 }).toBe(true);
+    await expect.poll(() => watched[0]?.response.writableEnded).toBe(true);
     expect(watched[0]?.mostWaiting).toBeGreaterThan(0);
     expect(watched[0]?.mostWaiting).toBeLessThan(FEW_BYTES);
     const blocks = await blocksOf(reader.blocks());
@@ -106,7 +106,7 @@ describe('what is read ahead', () => {
     const log = await endless(JSON.stringify('x'.repeat(200_000)), 100);
     const watched = watchResponses();
     const reader = await openReader(log.url);
-    await expect.poll(() => watched[0]?.response.writableEnded, { timeout: 30_000 }).toBe(true);
+    await expect.poll(() => watched[0]?.response.writableEnded).toBe(true);
     expect(log.batches()).toBe(1);
     // The event in hand is finished, and no other is begun.
     expect(watched[0]?.mostWaiting).toBeLessThan(2 * 200_000 + 100_000);
@@ -135,7 +135,7 @@ describe('what is read ahead', () => {
     const watched = watchResponses();
     const reader = await openReader(log.url);
     // Somewhere in the middle of an event nothing more is taken.
-    await expect.poll(() => watched[0]?.response.writableNeedDrain, { timeout: 30_000 }).toBe(true);
+    await expect.poll(() => watched[0]?.response.writableNeedDrain).toBe(true);
     log.ending.abort('SHUTDOWN');
     const blocks = await blocksOf(reader.blocks());
     const end = blocks.pop() ?? {};
