@@ -3,7 +3,7 @@
  *
  * `retryable` says whether the same call may succeed later without anybody changing anything. `exit` is the process
  * exit code of a command that ends with this error (0 done, 1 failed, 2 usage or configuration, 3 differences,
- * 4 incomplete, 5 held, 75 source unavailable).
+ * 4 incomplete, 5 held, 75 source unavailable: try later).
  */
 const CODES = {
   USAGE: { exit: 2, retryable: false },
@@ -92,9 +92,10 @@ export class CatchwordError extends Error {
     this.serviceCode = details.serviceCode;
   }
 
-  /** Process exit code of a command that ends with this error. */
+  /** Process exit code of a command that ends with this error. What is final is not to be tried later, as 75 would say. */
   get exitCode(): number {
-    return CODES[this.code].exit;
+    const { exit } = CODES[this.code];
+    return exit === 75 && !this.retryable ? 1 : exit;
   }
 }
 

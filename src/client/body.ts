@@ -38,7 +38,7 @@ export async function readBytes(
   stream: AsyncIterable<Uint8Array>,
   headers: Headers,
   { maxWireBytes }: BodyLimits,
-): Promise<Buffer> {
+): Promise<Uint8Array> {
   const announced = Number(header(headers, 'content-length') ?? Number.NaN);
   if (announced > maxWireBytes) throw refuse(`the answer announces ${announced} bytes, more than ${maxWireBytes}`);
   const chunks: Uint8Array[] = [];
@@ -66,7 +66,7 @@ const unzip = promisify<InputType, ZlibOptions, Unzipped>(
 );
 
 /** @throws CatchwordError SOURCE_BODY */
-async function decode(bytes: Buffer, headers: Headers, { maxBytes }: BodyLimits): Promise<Buffer> {
+async function decode(bytes: Uint8Array, headers: Headers, { maxBytes }: BodyLimits): Promise<Uint8Array> {
   const encoding = (header(headers, 'content-encoding') ?? 'identity').trim().toLowerCase();
   if (encoding === 'identity' || encoding === '') return bytes;
   if (encoding !== 'gzip' && encoding !== 'x-gzip') {
@@ -85,9 +85,9 @@ async function decode(bytes: Buffer, headers: Headers, { maxBytes }: BodyLimits)
 }
 
 /** @throws CatchwordError SOURCE_BODY where it is not UTF-8 */
-function toText(bytes: Buffer): string {
+function toText(bytes: Uint8Array): string {
   if (!isUtf8(bytes)) throw refuse('the answer is not UTF-8');
-  const text = bytes.toString('utf8');
+  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8');
   return text.startsWith('\ufeff') ? text.slice(1) : text;
 }
 
@@ -116,7 +116,7 @@ export const ANY_ANSWER: ContentTypes = {
  * The text of an answer after decompression, whatever type it says it has.
  * @throws CatchwordError SOURCE_BODY
  */
-export async function decodedText(bytes: Buffer, headers: Headers, limits: BodyLimits): Promise<string> {
+export async function decodedText(bytes: Uint8Array, headers: Headers, limits: BodyLimits): Promise<string> {
   const decoded = await decode(bytes, headers, limits);
   if (decoded.length > limits.maxBytes) throw refuse(`the answer is larger than ${limits.maxBytes} bytes`);
   return toText(decoded);
@@ -133,7 +133,7 @@ function isNoPage(text: string, type: string): boolean {
  * @throws CatchwordError SOURCE_NOT_SERVICE for another content type, SOURCE_BODY
  */
 export async function answerText(
-  bytes: Buffer,
+  bytes: Uint8Array,
   headers: Headers,
   limits: BodyLimits,
   types: ContentTypes,

@@ -3,6 +3,7 @@ import { CatchwordError, toErrorRecord } from '../errors.ts';
 import { givenUp, untilEither, wasClosed } from './abort.ts';
 import { type JsonAnswer, jsonAnswer, type Reading, type XmlAnswer, xmlAnswer } from './answer.ts';
 import { XML_LIMITS } from './body.ts';
+import { maybeDone } from './may-exist.ts';
 import type { Pacer } from './rate.ts';
 import { PATIENCE_MS, retryDelayMs } from './retry.ts';
 import type { Tokens } from './token.ts';
@@ -24,6 +25,7 @@ export interface Call
     | 'identified'
     | 'fields'
     | 'onceAnswered'
+    | 'onSent'
   > {
   /** Whether asking twice does no more than asking once, so that it may be asked again after a failure half-way. */
   readonly repeatable: boolean;
@@ -105,16 +107,30 @@ export function createCaller(options: CallerOptions): Caller {
     }
   }
 
-  async function ask<Result>(asked: Call, once: (call: Call) => Promise<Result>): Promise<Result> {
+  async function ask<Result>(asked: Call, tryOnce: (call: Call) => Promise<Result>): Promise<Result> {
     try {
       return await untilEither(asked.signal, closed, (signal) => {
         const call = { ...asked, signal };
-        const work = (): Promise<Result> => patiently(call, () => once(call));
+        const work = (): Promise<Result> => patiently(call, () => tryOnce(call));
         return call.token && tokens !== null ? withToken(tokens, signal, work) : work();
       });
     } catch (error) {
       if (!(error instanceof CatchwordError) || error.code !== 'INTERRUPTED') throw error;
       throw closed.aborted ? wasClosed(transport.origin) : givenUp();
+    }
+  }
+
+  /** One request. Of one that must not be made twice, an error that leaves open whether it was done says so. */
+  async function once<Result>(call: Call, exchange: (request: Call) => Promise<Result>): Promise<Result> {
+    if (call.repeatable) return await exchange(call);
+    let isSent = false;
+    const onSent = (): void => {
+      isSent = true;
+    };
+    try {
+      return await exchange({ ...call, onSent, onceAnswered: true });
+    } catch (error) {
+      throw isSent ? maybeDone(error, call.creates !== undefined) : error;
     }
   }
 
@@ -133,16 +149,20 @@ export function createCaller(options: CallerOptions): Caller {
   return {
     origin: transport.origin,
     json: (asked) =>
-      ask(asked, async (call) => {
-        // Without a body as well: section 4.4 asks for it.
-        const answer = await transport.send({ ...call, contentType: 'application/json' });
-        return reading(call, (how) => jsonAnswer(answer, how));
-      }),
+      ask(asked, (each) =>
+        once(each, async (call) => {
+          // Without a body as well: section 4.4 asks for it.
+          const answer = await transport.send({ ...call, contentType: 'application/json' });
+          return reading(call, (how) => jsonAnswer(answer, how));
+        }),
+      ),
     xml: (asked, read) =>
-      ask(asked, async (call) => {
-        const contentType = call.body === undefined ? undefined : XML;
-        const answer = await transport.send({ ...call, contentType, accept: XML, limits: XML_LIMITS });
-        return reading(call, (how) => read(xmlAnswer(answer, how)));
-      }),
+      ask(asked, (each) =>
+        once(each, async (call) => {
+          const contentType = call.body === undefined ? undefined : XML;
+          const answer = await transport.send({ ...call, contentType, accept: XML, limits: XML_LIMITS });
+          return reading(call, (how) => read(xmlAnswer(answer, how)));
+        }),
+      ),
   };
 }

@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream';
 import { Agent, request } from 'undici';
 import type { Clock } from '../clock.ts';
 import { CatchwordError, messageOf, systemCodeOf, toErrorRecord } from '../errors.ts';
@@ -74,6 +75,8 @@ export interface TransportRequest {
    * an error is final then.
    */
   readonly onceAnswered?: boolean | undefined;
+  /** Told when the body begins to be sent: until then, nothing can have been done. Of requests with a body. */
+  readonly onSent?: (() => void) | undefined;
 }
 
 export interface Transport {
@@ -106,6 +109,15 @@ export const CATALOG_FIELDS: readonly string[] = ['items', 'vbid'];
 
 /** Certificates do not get better by asking again. */
 const CERTIFICATE = /CERT|SELF_SIGNED|UNABLE_TO_VERIFY|ERR_TLS/;
+
+/** Asked for only once there is a connection to send it by. */
+function reported(body: string, onSent: () => void): Readable {
+  const pieces = (function* () {
+    onSent();
+    yield Buffer.from(body);
+  })();
+  return Readable.from(pieces, { objectMode: false });
+}
 
 function isLoopback(hostname: string): boolean {
   return hostname === 'localhost' || hostname === '[::1]' || /^127\./.test(hostname);
@@ -151,10 +163,11 @@ export function createTransport(options: TransportOptions): Transport {
   }
 
   /** What the network did. The error itself is left behind: it may hold the request with its headers. */
-  function connectionError(error: unknown, deadline: AbortSignal): CatchwordError {
+  function connectionError(error: unknown, deadline: AbortSignal, kind: Refused['kind']): CatchwordError {
     if (deadline.aborted) {
+      const orPages = kind === 'catalog' ? ', or read smaller pages with CATCHWORD_PER_PAGE' : '';
       return new CatchwordError('SOURCE_TIMEOUT', `${base.origin} did not answer within ${timeoutMs / 1000} s`, {
-        hint: 'Raise CATCHWORD_REQUEST_TIMEOUT, or read smaller pages with CATCHWORD_PER_PAGE.',
+        hint: `Raise CATCHWORD_REQUEST_TIMEOUT${orPages}.`,
       });
     }
     const code = codeOf(error);
@@ -176,9 +189,15 @@ export function createTransport(options: TransportOptions): Transport {
     readonly identified: boolean;
     readonly fields: readonly string[];
     readonly onceAnswered: boolean;
+    readonly onSent?: (() => void) | undefined;
   }
 
-  async function refused(exchange: Exchange, status: number, headers: Headers, bytes: Buffer): Promise<CatchwordError> {
+  async function refused(
+    exchange: Exchange,
+    status: number,
+    headers: Headers,
+    bytes: Uint8Array,
+  ): Promise<CatchwordError> {
     let text = '';
     try {
       text = await decodedText(bytes, headers, exchange.limits);
@@ -192,7 +211,7 @@ export function createTransport(options: TransportOptions): Transport {
   }
 
   /** The text of an answer with a good status; where it is of another type than asked for, it may tell of an error. */
-  async function goodText(exchange: Exchange, status: number, headers: Headers, bytes: Buffer): Promise<string> {
+  async function goodText(exchange: Exchange, status: number, headers: Headers, bytes: Uint8Array): Promise<string> {
     try {
       return await answerText(bytes, headers, exchange.limits, exchange.types);
     } catch (error) {
@@ -211,17 +230,17 @@ export function createTransport(options: TransportOptions): Transport {
 
   async function send(url: URL, signal: AbortSignal, exchange: Exchange): Promise<Answer> {
     const requestedAt = clock.now();
-    const { method, headers, body } = exchange;
+    const { method, headers, body, onSent } = exchange;
     const response = await request(url, {
       ...{ method, headers, dispatcher: agent, signal },
-      ...(body !== undefined && { body }),
+      ...(body !== undefined && { body: onSent === undefined ? body : reported(body, onSent) }),
     });
     const { statusCode: status } = response;
     const isGood = status >= 200 && status <= 299;
     const bytes = await readBytes(response.body, response.headers, exchange.limits).catch((error: unknown) => {
       // Of a refusal that is too large, the status says enough.
       if (isGood || !(error instanceof CatchwordError)) throw error;
-      return Buffer.alloc(0);
+      return new Uint8Array();
     });
     const receivedAt = clock.now();
     const about = { status, headers: response.headers, bytes: bytes.length, requestedAt, receivedAt };
@@ -253,7 +272,7 @@ export function createTransport(options: TransportOptions): Transport {
     } catch (error) {
       if (error instanceof CatchwordError) throw error;
       if (signal.aborted) throw givenUp();
-      throw connectionError(error, deadline);
+      throw connectionError(error, deadline, exchange.kind);
     }
   }
 
@@ -271,11 +290,13 @@ export function createTransport(options: TransportOptions): Transport {
       withinTime(path, query, signal, {
         ...{ method, body, types: ANY_ANSWER, kind: method === 'GET' ? 'read' : 'write', secrets: asked.secrets },
         ...{ accepted: asked.accepted ?? [], identified: asked.identified ?? false },
-        ...{ fields: asked.fields ?? [], onceAnswered: asked.onceAnswered ?? false },
+        ...{ fields: asked.fields ?? [], onceAnswered: asked.onceAnswered ?? false, onSent: asked.onSent },
         limits: asked.limits ?? limits,
         headers: {
           ...{ accept, ...common },
           ...(contentType !== undefined && { 'content-type': contentType }),
+          // What is sent piece by piece would go without.
+          ...(body !== undefined && { 'content-length': `${Buffer.byteLength(body)}` }),
           ...(token ? tokenHeader() : {}),
         },
       }),

@@ -125,6 +125,7 @@ export async function createUser(caller: Caller, suffix: string, user: NewUser, 
   const call = {
     ...({ method: 'POST', path: `/v3/users${suffix}`, token: false, repeatable: false, signal } as const),
     body: userXml(user),
+    creates: 'guid',
     secrets: user.password === undefined ? [] : [user.password],
   };
   return await caller.xml(call, (answer) => userFrom(answer, caller.origin, true));
