@@ -28,7 +28,7 @@ beforeAll(async () => {
   mkdirSync(installed, { recursive: true });
   await run('tar', ['-xzf', join(project, stdout.trim()), '--strip-components=1', '-C', installed]);
   const { dependencies } = JSON.parse(readFileSync(join(installed, 'package.json'), 'utf8')) as Manifest;
-  for (const name of [...Object.keys(dependencies), '@types/node']) {
+  for (const name of Object.keys(dependencies)) {
     const link = join(project, 'node_modules', name);
     mkdirSync(dirname(link), { recursive: true });
     symlinkSync(join(ROOT, 'node_modules', name), link);
@@ -92,12 +92,17 @@ describe('the published package', () => {
     expect(JSON.parse(stdout)).toEqual(EXPECTED);
   });
 
-  it('is used from TypeScript: strict, with all declarations checked', async () => {
-    const script = `import { type Asset, type AssetFields, CatchwordError, type Client, type ClientOptions, createClient } from 'catchword';
+  it('is used from TypeScript: strict, with all declarations checked and without those of Node.js', async () => {
+    const script = `import type { Sink, SinkEvent } from 'catchword/sink';
+      import type { SinkCheck, SinkSubject } from 'catchword/sink-contract';
+      import { type Asset, type AssetFields, CatchwordError, type Client, type ClientOptions, createClient } from 'catchword';
+      declare const process: { readonly argv: readonly string[]; readonly stdout: { write(text: string): void } };
       const options: ClientOptions = { baseUrl: process.argv[2] ?? '', apiKey: 'KEY', accessToken: 'token', rateLimit: 'off' };
       const client: Client = createClient(options);${BODY.replace('const out = []', 'const out: unknown[] = []')}
       export const fields: AssetFields = { copy_drm_limit: '-1', edition: 3, identifiers: { e_isbn_10: null } };
       export const title = (one: Asset): string | undefined => one.variants?.[0]?.prices?.[0]?.price;
+      export const isLarge = ({ text }: SinkEvent, { batch }: Sink): boolean => text.length > batch.chars;
+      export const isOnce = ({ effectivelyOnce }: SinkSubject, { name }: SinkCheck): boolean => effectivelyOnce && name !== '';
       // @ts-expect-error a misspelt field
       export const wrong: AssetFields = { titel: 'A' };
       // @ts-expect-error a text is needed
@@ -105,7 +110,7 @@ describe('the published package', () => {
     `;
     writeFileSync(join(project, 'use-typed.ts'), script);
     const compilerOptions = {
-      ...{ target: 'es2023', module: 'nodenext', types: ['node'], strict: true, skipLibCheck: false, outDir: 'out' },
+      ...{ target: 'es2022', module: 'nodenext', types: [], strict: true, skipLibCheck: false, outDir: 'out' },
       ...{ exactOptionalPropertyTypes: true, noUncheckedIndexedAccess: true },
     };
     writeFileSync(join(project, 'tsconfig.json'), JSON.stringify({ compilerOptions, files: ['use-typed.ts'] }));
