@@ -38,7 +38,7 @@ it.each([
   ['POST /v3/users', 'POST /v3/users.xml'],
   ['POST /v3/users.xml', 'POST /v3/users'],
   ['GET /v3/users/:id', 'GET /v3/users.xml/user-0000001'],
-])('%s is one operation with its other form, %s', async (operation, called) => {
+] as const)('%s is one operation with its other form, %s', async (operation, called) => {
   const sandbox = await sandboxFor({ items: 1 });
   await control(sandbox, 'answer', { operation, status: 503 });
   expect((await exchange(sandbox, called)).status).toBe(503);
