@@ -32,12 +32,6 @@ interface Header {
   readonly width: number;
 }
 
-/**
- * Characters. The columns of services hold no longer ones, and ten thousand of them are answered with less than
- * src/xml/gate.ts takes.
- */
-const MAX_KEY = 255;
-
 const COLUMN = /^(reference|guid|access[-_]token)$/i;
 const HINT = 'The columns reference, guid and access-token are read; one of them is needed.';
 const HEADER_HINT =
@@ -79,17 +73,9 @@ function checkWidth(fields: readonly string[], width: number, line: number): voi
   });
 }
 
-function checkLength(line: number, name: string, value: unknown): void {
-  if (typeof value !== 'string' || value.length <= MAX_KEY) return;
-  throw new CatchwordError('USAGE', `line ${line}: its ${name} has ${value.length} characters`, {
-    hint: `At most ${MAX_KEY} are taken: look for a quote at a wrong place, or leave this account out.`,
-  });
-}
-
 /** Fields that are empty are not submitted; neither is any other column, such as an email. */
 function submissionOf(line: number, fields: Readonly<Record<Key, unknown>>): CredentialSubmission {
   const given = Object.entries(fields).filter(([, value]) => value !== undefined && value !== null && value !== '');
-  for (const [name, value] of given) checkLength(line, name, value);
   try {
     return checkSubmission(Object.fromEntries(given) as unknown as CredentialSubmission, line);
   } catch (error) {

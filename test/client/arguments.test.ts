@@ -19,6 +19,11 @@ const WRONG: readonly [string, string, (client: Untyped) => Call | undefined][] 
   ['a text for credentials, one by one', 'no list', ({ credentials }) => credentials.verifyEach?.('abc')],
   ['a credential that is null', 'credential 2', ({ credentials }) => credentials.verify?.(['a', null])],
   ['a credential that is a number', 'credential 1', ({ credentials }) => credentials.verifyEach?.([1])],
+  [
+    'a key that is too long',
+    'credential 2: its guid has 256 characters',
+    ({ credentials }) => credentials.verify?.(['a', { guid: 'x'.repeat(256) }]),
+  ],
   ['no user', 'the user', ({ users }) => users.create?.(null)],
   ['a reference that is a number', 'reference: 7', ({ users }) => users.create?.({ reference: 7, ...NAMES })],
   ['others that are none', 'others', ({ users }) => users.create?.({ reference: 'a', ...NAMES, others: 'x' })],

@@ -47,6 +47,12 @@ export function nameOf({ reference, guid }: CredentialSubmission, position: numb
   return reference === undefined && guid === undefined ? `the access token at position ${position}` : name;
 }
 
+/**
+ * Characters of a reference, guid or access token. The columns of services hold no longer ones, and ten thousand of them are
+ * answered with less than src/xml/gate.ts takes.
+ */
+const MAX_KEY = 255;
+
 const HINT = 'Submit a reference, a guid or an access token for each account; never an email or a password.';
 
 function wrong(position: number, what: string, hint = HINT): CatchwordError {
@@ -57,6 +63,10 @@ function checkValue(name: string, value: unknown, position: number): void {
   if (!Object.hasOwn(ATTRIBUTES, name)) throw wrong(position, `${JSON.stringify(name)} is not submitted`);
   if (typeof value !== 'string') throw wrong(position, `its ${name} is no text`, 'Put it in quotes, numbers as well.');
   if (value.trim() === '') throw wrong(position, `its ${name} is empty`);
+  if (value.length > MAX_KEY) {
+    const hint = `At most ${MAX_KEY} are taken: leave this account out; in a file, look for a quote at a wrong place.`;
+    throw wrong(position, `its ${name} has ${value.length} characters`, hint);
+  }
   if (isWritable(value)) return;
   const hint = 'Remove it: control characters, and halves of characters, cannot be sent.';
   throw wrong(position, `its ${name} holds a character that XML cannot hold`, hint);
