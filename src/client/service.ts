@@ -88,7 +88,7 @@ export function clientOf(settings: ClientSettings, clock: Clock): Client {
       },
       owns: async (sku, options) => {
         // Without a title, the answer would be about the whole account.
-        pathPart('sku', sku);
+        pathPart('sku', typeof sku === 'string' ? sku.trim() : sku);
         return isOwned(await readLicenses(caller, { sku }, signalOf(options)), sku, clock.now());
       },
     },

@@ -89,6 +89,16 @@ describe('createClient', () => {
     expect(asked).toHaveLength(2);
   });
 
+  it('a title is asked for without the spaces around it', async () => {
+    const { client, asked } = await talk(({ url }) => ({
+      headers: XML,
+      body: url.endsWith('?sku=A') ? '<licenses><license sku="A" expiration="never"/></licenses>' : '<licenses/>',
+    }));
+    expect(await client.licenses.owns(' A\t')).toBe(true);
+    expect((await client.licenses.read({ sku: '\u00a0A\n' })).licenses).toHaveLength(1);
+    expect(asked).toHaveLength(2);
+  });
+
   it('credentials and users go through the same client', async () => {
     const { client } = await talk(({ url }) => ({
       headers: XML,

@@ -4,7 +4,8 @@ import { inputError, PARSING } from '../input-error.ts';
 
 const QUERY = z.object(
   {
-    sku: name.optional(),
+    // A spreadsheet’s spaces are no part of it.
+    sku: name.transform((sku) => sku.trim()).optional(),
     type: z.enum(['online', 'downloadable', 'all'], 'online, downloadable or all is needed').optional(),
   },
   'an object is needed',
