@@ -32,8 +32,12 @@ interface Verdict {
 const BY_CODE: Readonly<Record<number, Verdict>> = {
   400: { code: 'SERVICE_INVALID', hint: 'Correct what was sent; the message says what is wrong.' },
   401: { code: 'SOURCE_AUTH', hint: 'Check CATCHWORD_API_KEY and CATCHWORD_ACCESS_TOKEN.' },
-  403: { code: 'SERVICE_FORBIDDEN', hint: 'This API key may not do it: it does not own what it asks for.' },
+  403: {
+    code: 'SERVICE_FORBIDDEN',
+    hint: 'Check CATCHWORD_API_KEY: it is not valid, or does not own what it asks for.',
+  },
   404: { code: 'NOT_FOUND', hint: 'Check the identifier; the service does not know it.' },
+  413: { code: 'SOURCE_REFUSED', hint: 'The body is larger than the service takes: send less at once.' },
   422: { code: 'SERVICE_INVALID', hint: 'Correct what was sent; the message says what is wrong.' },
   429: { code: 'SOURCE_RATE_LIMITED', hint: 'Lower CATCHWORD_RATE_LIMIT; another program may use the same key.' },
   474: { code: 'SERVICE_UNKNOWN_USER', hint: 'Check the reference, or create the user: catchword user create.' },
@@ -88,11 +92,15 @@ function redirectText({ headers, origin }: Refused): string {
 
 /**
  * Of 404, 405 and 410: the catalog is there or it is not, but of other things one may be missing. The service says so in
- * words, or in none where the path names one thing; a page for people is not the service's.
+ * words, or in none where the path names one thing; a page for people is not the service's. Where the path names none, it
+ * may be the path that is missing.
  */
 function missing({ status, kind, identified, body }: Refused, said: Said): Verdict {
   const isMissing = said.text !== '' || (identified && !isPage(body));
-  if (kind !== 'catalog' && status !== 405 && isMissing) return verdictOf(404);
+  if (kind !== 'catalog' && status !== 405 && isMissing) {
+    if (identified) return verdictOf(404);
+    return { code: 'NOT_FOUND', hint: 'Check CATCHWORD_BASE_URL: there may be no such operation at this address.' };
+  }
   return {
     code: 'SOURCE_NOT_SERVICE',
     hint: `Check CATCHWORD_BASE_URL: there is no ${kind === 'catalog' ? 'catalog' : 'such operation'} at this address.`,
@@ -110,11 +118,14 @@ function byStatus(refused: Refused, said: Said): Verdict {
   }
   if (status === 403 && kind === 'write') return verdictOf(403);
   if (status === 401 || status === 403) return verdictOf(401);
-  if (status === 429) return verdictOf(429);
+  if (status === 413 || status === 429) return verdictOf(status);
   if (status >= 500 || status === 408) return verdictOf(500);
   if (status === 404 || status === 405 || status === 410) return missing(refused, said);
-  if (kind !== 'catalog' && (status === 400 || status === 422)) return verdictOf(422);
-  return { code: 'SOURCE_REFUSED', hint: 'The request was not to its liking; see npx catchword doctor.' };
+  if (kind === 'catalog') {
+    return { code: 'SOURCE_REFUSED', hint: 'The request was not to its liking; see npx catchword doctor.' };
+  }
+  if (status === 400 || status === 422) return verdictOf(422);
+  return { code: 'SOURCE_REFUSED', hint: `Look up status ${status} in the service’s documentation.` };
 }
 
 /** The error that an answer other than 2xx stands for (interface, section 7). */

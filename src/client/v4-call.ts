@@ -62,19 +62,21 @@ function decoded(text: string): string {
   }
 }
 
-function explained(error: unknown, { subject, whoMayCall }: V4Call): unknown {
+function explained(error: unknown, { subject, whoMayCall, identified }: V4Call): unknown {
   if (!(error instanceof CatchwordError)) return error;
-  const { status, serviceCode } = error;
+  const { status, serviceCode, hint = '' } = error;
   const details = { status, serviceCode };
   if (error.code === 'SERVICE_FORBIDDEN' || (error.code === 'SOURCE_AUTH' && status === 403)) {
     return new CatchwordError('SERVICE_FORBIDDEN', `${subject}: ${error.message}`, { ...details, hint: whoMayCall });
   }
-  if (error.code === 'NOT_FOUND') {
-    const hint = 'Check the identifier, and whether this API key may see it.';
-    return new CatchwordError('NOT_FOUND', `${subject} is not known: ${error.message}`, { ...details, hint });
+  if (error.code === 'NOT_FOUND' && identified === true) {
+    return new CatchwordError('NOT_FOUND', `${subject} is not known: ${error.message}`, {
+      ...details,
+      hint: 'Check the identifier, and whether this API key may see it.',
+    });
   }
-  if (error.code !== 'SERVICE_INVALID') return error;
-  return new CatchwordError('SERVICE_INVALID', `${subject}: ${error.message}`, { ...details, hint: error.hint ?? '' });
+  if (error.code !== 'SERVICE_INVALID' && error.code !== 'NOT_FOUND') return error;
+  return new CatchwordError(error.code, `${subject}: ${error.message}`, { ...details, hint });
 }
 
 function bodyOf({ body, subject }: V4Call): string | undefined {
