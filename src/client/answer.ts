@@ -1,10 +1,9 @@
 import { CatchwordError } from '../errors.ts';
 import { readXml, type XmlElement } from '../xml/read.ts';
 import type { Headers } from './body.ts';
-import { mayExist } from './may-exist.ts';
+import { namingMade } from './may-exist.ts';
 import { serviceError } from './refusal.ts';
 import { saidByJson, saidIn, saidInOther } from './said.ts';
-import { WRAPPER } from './said-names.ts';
 import type { Said } from './said-part.ts';
 import { readsAsDone } from './said-success.ts';
 import type { Hide } from './secrets.ts';
@@ -21,6 +20,8 @@ export interface JsonAnswer {
   /** Undefined where the body is empty. */
   readonly value: unknown;
   readonly text: string;
+  /** Shows what it says without secrets. */
+  readonly hide: Hide;
   /** The error that an accepted status stands for. */
   readonly refusal?: CatchwordError;
 }
@@ -29,6 +30,8 @@ export interface XmlAnswer {
   readonly status: number;
   /** The elements at the top; none where the body is empty or plain text. Errors in it are left to the operation. */
   readonly elements: readonly XmlElement[];
+  /** As received, where it is no XML. */
+  readonly plain?: string | undefined;
   /** Shows what it says without secrets. */
   readonly hide: Hide;
   /** The error that an accepted status stands for. */
@@ -42,10 +45,9 @@ export interface Reading {
   readonly freeform?: boolean | undefined;
   readonly fields?: readonly string[] | undefined;
   readonly creates?: string | undefined;
+  /** Of the operation: may hold the identifier of what is written. */
+  readonly path: string;
 }
-
-/** Characters. */
-const MAX_IDENTIFIER = 255;
 
 function parsed(text: string): unknown {
   try {
@@ -72,22 +74,6 @@ function isPlain(text: string): boolean {
   return !/^\s*["[{<]/.test(text);
 }
 
-/** What was made although something else went wrong: whoever does not know of it makes it twice. */
-function madeIn(value: unknown, field: string): string | undefined {
-  if (typeof value !== 'object' || value === null) return undefined;
-  const entries: [string, unknown][] = Object.entries(value);
-  const [, made] = entries.find(([name]) => name === field) ?? [];
-  if (typeof made === 'number' || (typeof made === 'string' && made.trim() !== '')) return String(made);
-  const wrapped = entries.filter(([name]) => WRAPPER.test(name));
-  return wrapped.map(([, one]) => madeIn(one, field)).find((one) => one !== undefined);
-}
-
-function withMade(error: CatchwordError, value: unknown, { creates, hide }: Reading): CatchwordError {
-  const made = creates === undefined ? undefined : madeIn(value, creates);
-  if (made === undefined) return error;
-  return mayExist(error, `${creates} ${hide(made, MAX_IDENTIFIER)}`);
-}
-
 function refuse({ status, refusal }: Answer, said: Said, { origin }: Reading): CatchwordError {
   return refusal ?? serviceError(said, status, origin);
 }
@@ -99,15 +85,16 @@ function saidInNoJson(text: string, hide: Hide): Said | undefined {
 /** @throws CatchwordError SERVICE_* for an error in it, SOURCE_BODY for broken JSON; the refusal of an accepted status */
 export function jsonAnswer(answer: Answer, reading: Reading): JsonAnswer {
   const { status, headers, text, refusal } = answer;
-  const { freeform = false, fields = [], hide, origin } = reading;
-  const about = { status, headers, text, ...(refusal !== undefined && { refusal }) };
+  const { freeform = false, fields = [], hide, origin, creates, path } = reading;
+  const about = { status, headers, text, hide, ...(refusal !== undefined && { refusal }) };
   if (text.trim() === '') return { ...about, value: undefined };
   const value = freeform ? parsedOrText(text) : parsed(text);
-  if (freeform && refusal === undefined && typeof value === 'string' && readsAsDone(value)) {
+  const isOwn = (one: string): boolean => creates !== undefined || path.split('/').includes(encodeURIComponent(one));
+  if (freeform && refusal === undefined && typeof value === 'string' && readsAsDone(value, isOwn)) {
     return { ...about, value };
   }
   const said = value === undefined ? saidInNoJson(text, hide) : saidByJson(value, fields, hide);
-  if (said !== undefined) throw withMade(refuse(answer, said, reading), value, reading);
+  if (said !== undefined) throw namingMade(refuse(answer, said, reading), value, creates, hide);
   if (value === undefined) throw refusal ?? broken(status, origin);
   return { ...about, value };
 }
@@ -121,10 +108,11 @@ export function xmlAnswer(answer: Answer, reading: Reading): XmlAnswer {
     jsonAnswer(answer, { ...reading, freeform: false });
     throw refuse(answer, { code: undefined, text: 'JSON in place of XML' }, reading);
   }
-  const said = /^\s*</.test(text) ? undefined : saidInOther(text, hide);
+  const plain = /^\s*</.test(text) ? undefined : text.trim();
+  const said = plain === undefined ? undefined : saidInOther(text, hide);
   if (said !== undefined) throw refuse(answer, said, reading);
   try {
-    return { status, hide, elements: readXml(text), ...(refusal !== undefined && { refusal }) };
+    return { status, hide, elements: readXml(text), plain, ...(refusal !== undefined && { refusal }) };
   } catch (error) {
     throw refusal ?? error;
   }

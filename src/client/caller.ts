@@ -135,10 +135,10 @@ export function createCaller(options: CallerOptions): Caller {
   }
 
   /** What an answer with a good status says may repeat what was sent, as any other may. */
-  function reading<Result>({ secrets, freeform, fields, creates }: Call, read: (how: Reading) => Result): Result {
+  function reading<Result>({ secrets, freeform, fields, creates, path }: Call, read: (how: Reading) => Result): Result {
     const hide = transport.hiding(secrets);
     try {
-      return read({ origin: transport.origin, hide, freeform, fields, creates });
+      return read({ origin: transport.origin, hide, freeform, fields, creates, path });
     } catch (error) {
       if (!(error instanceof CatchwordError)) throw error;
       const message = hide(error.message);

@@ -60,11 +60,14 @@ export function identifierIn(value: unknown): string | undefined {
 }
 
 /**
- * Whether a text that answers a write says that it was done: by what it begins with, or as an identifier. What follows may
- * be about something else, or be a title: `Created, books are not affected`.
+ * Whether a text that answers a write says that it was done: by what it begins with, or as an identifier that it can be. What
+ * follows may be about something else, or be a title: `Created, books are not affected`.
+ * @param isOwn whether an identifier may be what was written; any other word with a digit, such as `HTTP-502`, is none
  */
-export function readsAsDone(text: string): boolean {
-  if (readsAsSuccess(text) || identifierIn(text) !== undefined) return true;
+export function readsAsDone(text: string, isOwn: (identifier: string) => boolean): boolean {
+  if (readsAsSuccess(text)) return true;
+  const identifier = identifierIn(text);
+  if (identifier !== undefined) return isOwn(identifier);
   const [first = ''] = text.trim().split(/[.,;:!\n"“]/, 1);
   const beginning = first.replace(/\b(?:with )?(?:no|without|0) (?:any )?errors?\b/i, '').trim();
   if (DENIED.test(text)) return false;

@@ -2,9 +2,10 @@ import type { CatchwordError } from '../errors.ts';
 import type { XmlElement } from '../xml/read.ts';
 import type { XmlAnswer } from './answer.ts';
 import { serviceError } from './refusal.ts';
-import { saidByElements } from './said.ts';
+import { isPage, saidByElements } from './said.ts';
 import { CODE, ERROR, STATUS, TEXT, WRAPPER } from './said-names.ts';
-import { isErrorName, MAX_TEXT, type Said } from './said-part.ts';
+import { cleaned, isErrorName, MAX_TEXT, type Said } from './said-part.ts';
+import type { Hide } from './secrets.ts';
 
 /** Records of an answer and what stands beside them. */
 export interface Records {
@@ -82,6 +83,16 @@ function wordsOf({ name, text, attributes, children }: XmlElement, root: string)
   };
 }
 
+/** Long, or with a digit in it. */
+const LIKE_TOKEN = /(?=\S*\d)\S{6,}|\S{16,}/g;
+
+/** What plain text says to people: a word alone that has a digit may be an identifier or a token, and goes unsaid. */
+function plainWords(plain: string, hide: Hide): string {
+  if (isPage(plain) || /^\S*\d\S*$/.test(plain)) return '';
+  const words = /token|password/i.test(plain) ? plain.replace(LIKE_TOKEN, '[secret]') : plain;
+  return cleaned({ texts: [[words]] }, hide).text;
+}
+
 function namesIn({ name, attributes, children }: XmlElement): string[] {
   return [name, ...attributes.keys(), ...children.flatMap(namesIn)];
 }
@@ -91,15 +102,15 @@ const MAX_NAMES = 10;
 
 /**
  * An answer that holds nothing of what was asked for: what it says in words is why. Of anything else, the names alone are
- * shown. A page for people is not the service's.
+ * shown; of plain text, all of it. A page for people is not the service's.
  * @param what was asked for, in one word; the root where there is one
  */
 export function unexpected(what: string, answer: XmlAnswer, origin: string): CatchwordError {
-  const { status, hide, refusal } = answer;
+  const { status, hide, refusal, plain = '' } = answer;
   const elements = answer.elements.filter(({ name }) => !/^html$/i.test(name));
   const code = saidByElements(elements, hide, true)?.code;
   const words = elements.map((element) => wordsOf(element, what));
-  const text = saidByElements(words, hide, true)?.text ?? '';
+  const text = saidByElements(words, hide, true)?.text || plainWords(plain, hide);
   const names = [...new Set(elements.flatMap(namesIn))].filter((name) => name !== what).slice(0, MAX_NAMES);
   const only = names.length === 0 ? '' : `, but ${hide(names.join(', '), MAX_TEXT)}`;
   const isSaid = code !== undefined || text !== '';

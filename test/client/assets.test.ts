@@ -131,6 +131,29 @@ describe('assets', () => {
     },
   );
 
+  it.each([
+    [{ asset: { vbid: 'NEW-1', title: 'A' } }],
+    [[{ vbid: 'NEW-1' }]],
+    [{ data: [{ asset: { vbid: 'NEW-1' } }] }],
+  ])('7: a create whose answer holds the identifier elsewhere names it: %j', async (body) => {
+    const { client } = await talk(() => ({ body }));
+    const error = await failure(client.assets.create(FIELDS));
+    expect(error).toMatchObject({ code: 'SERVICE_ERROR', retryable: false });
+    expect(error.message).toContain('vbid NEW-1, which may exist now');
+    expect(error.hint).toMatch(/^Look for vbid NEW-1 before trying again/);
+  });
+
+  it('7: an update is not done by a word that is not its own identifier', async () => {
+    for (const body of ['HTTP-502', '"ERR-12"', '12']) {
+      const { client } = await talk(() => ({ headers: { 'content-type': 'text/plain' }, body }));
+      const error = await failure(client.assets.update('9781402894626', {}));
+      expect(error).toMatchObject({ code: 'SERVICE_ERROR', status: 200 });
+      expect(error.message).toContain(body.replaceAll('"', ''));
+    }
+    const { client } = await talk(() => ({ body: '"9781402894626"' }));
+    expect((await client.assets.update('9781402894626', {})).vbid).toBe('9781402894626');
+  });
+
   it('4.1: a create may answer with the identifier alone', async () => {
     const { client } = await talk(() => ({ body: '"9781402894626"' }));
     expect((await client.assets.create(FIELDS)).vbid).toBe('9781402894626');

@@ -172,6 +172,20 @@ describe('an answer without licenses', () => {
     expect((await answered(body)).licenses).toEqual([]);
   });
 
+  it('in plain text shows it, and no token', async () => {
+    for (const [body, shown] of [
+      ['Service busy', '“Service busy”'],
+      ['Unavailable', '“Unavailable”'],
+      ['New token: 9f8e7d6c5b4a for you', '“New token: [secret] for you”'],
+      ['9f8e7d6c5b4a', 'no licenses, and no error either'],
+    ] as const) {
+      const error = await failure(answered({ headers: { 'content-type': 'text/plain' }, body }));
+      expect(error).toMatchObject({ code: 'SERVICE_ERROR', status: 200 });
+      expect(error.message).toContain(shown);
+      expect(error.message).not.toContain('9f8e');
+    }
+  });
+
   it('may hold the counts as elements', async () => {
     const counts = '<distributable_products>0</distributable_products><total_products>3</total_products>';
     const none = { licenses: [], distributable: 0, total: 3 };

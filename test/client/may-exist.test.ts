@@ -57,7 +57,7 @@ describe('what was to be created', () => {
     const { url, asked } = await serve(() => null);
     const { client } = await talk(() => ({}), { baseUrl: url, timeoutMs: 1_000 });
     const error = await failure(client.assets.create(ASSET));
-    expect(error).toMatchObject({ ...FINAL, code: 'SOURCE_TIMEOUT', hint: HINT });
+    expect(error).toMatchObject({ ...FINAL, code: 'SOURCE_TIMEOUT', hint: `${HINT} Raise timeoutMs.` });
     expect(error.message).toContain('did not answer within 1 s; what was to be created may exist now');
     expect(asked).toHaveLength(1);
   });

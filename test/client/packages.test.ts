@@ -123,6 +123,20 @@ describe('packages', () => {
     expect(error.hint).toContain('P-9');
   });
 
+  it('a create that is answered with a list of one names it', async () => {
+    const { client } = await talk(() => ({ body: [{ sku: 'P-9' }] }));
+    const error = await failure(client.packages.create({ name: 'A' }));
+    expect(error).toMatchObject({ code: 'SERVICE_ERROR', retryable: false });
+    expect(error.message).toContain('sku P-9, which may exist now');
+    expect((await failure(client.packages.update('P-9', {}))).message).not.toContain('may exist');
+  });
+
+  it('a delete is not done by a word that is no success', async () => {
+    const { client } = await talk(() => ({ headers: { 'content-type': 'text/plain' }, body: 'ERR-12' }));
+    const error = await failure(client.packages.delete('P-1'));
+    expect(error).toMatchObject({ code: 'SERVICE_ERROR', message: expect.stringContaining('ERR-12') as string });
+  });
+
   it('a package with a code and a description is no error', async () => {
     const body = { sku: 'P-1', code: '12345', description: 'A package' };
     const { client } = await talk(() => ({ body }));

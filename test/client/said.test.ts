@@ -159,7 +159,7 @@ describe('a text that answers a write', () => {
       'L-999-70031',
     ],
   ])('says that it was done: %s', (text) => {
-    expect(readsAsDone(text)).toBe(true);
+    expect(readsAsDone(text, () => true)).toBe(true);
   });
 
   it.each([
@@ -179,7 +179,11 @@ describe('a text that answers a write', () => {
       'deleted: 0',
     ],
   ])('does not: %s', (text) => {
-    expect(readsAsDone(text)).toBe(false);
+    expect(readsAsDone(text, () => true)).toBe(false);
+  });
+
+  it.each(['HTTP-502', 'ERR-12', '12', 'L-999-70031'])('is no identifier where none is made: %s', (text) => {
+    expect(readsAsDone(text, () => false)).toBe(false);
   });
 });
 

@@ -137,6 +137,11 @@ describe('a user', () => {
     expect((await failure(created)).message).toContain('“status: pending; b: later”');
   });
 
+  it('that is answered in plain text shows it', async () => {
+    const { created } = await creating(FULL, { headers: { 'content-type': 'text/plain' }, body: 'Service busy' });
+    expect((await failure(created)).message).toContain('“Service busy”');
+  });
+
   it('that cannot be is refused with each wrong field named', async () => {
     const body = '<user><email>is already taken</email></user>';
     const { created } = await creating(FULL, { status: 422, body });

@@ -1,8 +1,10 @@
 import { CatchwordError } from '../../errors.ts';
+import type { JsonAnswer } from '../answer.ts';
 import { type AssetFields, checkAsset } from '../asset-request.ts';
 import { ASSET_FIELDS, type Asset, assetOf } from '../asset-response.ts';
 import { optionsOf } from '../call-options.ts';
 import type { Caller } from '../caller.ts';
+import { namingMade } from '../may-exist.ts';
 import { pathPart } from '../path-part.ts';
 import { identifierIn } from '../said-success.ts';
 import { type CallOptions, callV4 } from '../v4-call.ts';
@@ -38,15 +40,16 @@ export const OWNERS_ONLY =
   'Content owners only: use an API key that owns the asset, or that has access by set or manual rights.';
 
 /** An answer without an identifier is no use: what was created could not be found again. */
-function writtenAsset(value: unknown, vbid: string | null, origin: string): WrittenAsset {
+function writtenAsset({ value, hide }: JsonAnswer, vbid: string | null, origin: string): WrittenAsset {
   // A word such as `saved` says that it is done, as an empty answer does.
   const isDone = value === undefined || typeof value === 'string';
   const asset = isDone ? assetOf(value === undefined ? {} : { text: value }) : assetOf(value);
   const known = asset?.vbid ?? vbid ?? identifierIn(value) ?? null;
   if (asset !== undefined && known !== null && known !== '') return { ...asset, vbid: known };
-  throw new CatchwordError('SERVICE_ERROR', `${origin} took the asset, but its answer holds no vbid`, {
+  const unknown = new CatchwordError('SERVICE_ERROR', `${origin} took the asset, but its answer is none with a vbid`, {
     hint: 'The asset may exist now: look for it in the catalog before trying again.',
   });
+  throw namingMade(unknown, value, vbid === null ? 'vbid' : undefined, hide);
 }
 
 export function createAssets(caller: Caller): Assets {
@@ -58,14 +61,14 @@ export function createAssets(caller: Caller): Assets {
     const { allowInternal = false, create = vbid === null, signal } = optionsOf(options, ['allowInternal', 'create']);
     const path = vbid === null ? '/v4/assets' : `/v4/assets/${pathPart('vbid', vbid)}`;
     const body = checkAsset(fields, { create, allowInternal });
-    const { value } = await callV4(caller, {
+    const answer = await callV4(caller, {
       ...{ method: 'PUT', path, body, signal, whoMayCall: OWNERS_ONLY },
       ...{ freeform: true, fields: ASSET_FIELDS, creates: create ? 'vbid' : undefined },
-      subject: vbid === null ? 'new asset' : `asset ${vbid}`,
+      ...{ subject: vbid === null ? 'new asset' : `asset ${vbid}`, identified: !create },
       // Without an identifier each try would create one more; with a file, ingest it once more.
       repeatable: vbid !== null && body.url === undefined,
     });
-    return writtenAsset(value, vbid, caller.origin);
+    return writtenAsset(answer, vbid, caller.origin);
   }
 
   const own = (options: AssetOptions | undefined) => optionsOf(options, ['allowInternal']);

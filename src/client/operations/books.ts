@@ -39,28 +39,27 @@ export function createBooks(caller: Caller, path: string): Books {
       const about = { subject: 'new book', whoMayCall: OWNERS_ONLY };
       const call = { method: 'POST', path, body: fields, signal, repeatable: false, freeform: true } as const;
       const how = { fields: ASSET_FIELDS, creates: 'vbid' };
-      const { value } = await callV4(caller, { ...call, ...how, ...about });
-      const vbid = identifierIn(value);
-      return { ...writtenObject(value, answer), ...(vbid !== undefined && { vbid }) };
+      const answered = await callV4(caller, { ...call, ...how, ...about });
+      const vbid = identifierIn(answered.value);
+      return { ...writtenObject(answered, { ...answer, creates: 'vbid' }), ...(vbid !== undefined && { vbid }) };
     },
     read: async (vbid, options) => {
       const { signal } = optionsOf(options);
       const about = { subject: `book ${vbid}`, whoMayCall: 'This API key may not read this book.' };
       const call = { method: 'GET', path: at(vbid), signal, repeatable: true, fields: ASSET_FIELDS } as const;
-      const { value } = await callV4(caller, { ...call, ...about, identified: true });
-      return foundObject(value, answer);
+      return foundObject(await callV4(caller, { ...call, ...about, identified: true }), answer);
     },
     update: async (vbid, fields, options) => {
       const { signal } = optionsOf(options);
       requireObject('the book', fields);
       const about = { subject: `book ${vbid}`, whoMayCall: OWNERS_ONLY };
-      const { value } = await callV4(caller, {
+      const answered = await callV4(caller, {
         ...{ method: 'PUT', path: at(vbid), body: fields, signal, ...about },
         ...{ freeform: true, fields: ASSET_FIELDS, identified: true },
         // As with assets: a file would be ingested once more.
         repeatable: fields.url === undefined,
       });
-      return writtenObject(value, answer);
+      return writtenObject(answered, answer);
     },
   };
 }

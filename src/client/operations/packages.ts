@@ -33,21 +33,21 @@ export function createPackages(caller: Caller, path: string): Packages {
       const { signal } = optionsOf(options);
       const body = checkPackage(fields);
       const call = { method: 'POST', path, body, signal, repeatable: false, freeform: true } as const;
-      const { value } = await callV4(caller, { ...call, ...about('to create'), creates: 'sku' });
-      return writtenObject(value, answer);
+      const answered = await callV4(caller, { ...call, ...about('to create'), creates: 'sku' });
+      return writtenObject(answered, { ...answer, creates: 'sku' });
     },
     read: async (sku, options) => {
       const { signal } = optionsOf(options);
       const call = { method: 'GET', path: at(sku), signal, repeatable: true, identified: true } as const;
-      const { value } = await callV4(caller, { ...call, ...about(sku) });
-      return foundObject(value, answer);
+      const answered = await callV4(caller, { ...call, ...about(sku) });
+      return foundObject(answered, answer);
     },
     update: async (sku, fields, options) => {
       const { signal } = optionsOf(options);
       const body = checkPackage(fields);
       const call = { method: 'PUT', path: at(sku), body, signal, repeatable: false, freeform: true } as const;
-      const { value } = await callV4(caller, { ...call, ...about(sku), identified: true });
-      return writtenObject(value, answer);
+      const answered = await callV4(caller, { ...call, ...about(sku), identified: true });
+      return writtenObject(answered, answer);
     },
     delete: async (sku, options) => {
       const { signal } = optionsOf(options);
