@@ -9,6 +9,15 @@ const SECRET_KEYS = ['apiKey', 'accessToken', 'secret', 'password', 'authorizati
 const MAX_WAITING = 2 ** 20;
 
 /**
+ * A log that cannot be written stops nothing; of what waits for a disk with room, no more than that is kept. Lines beyond
+ * it are dropped without a try to write, so an empty one, which never is, tries what waits in their place.
+ */
+function standardError() {
+  const destination = pino.destination({ dest: 2, sync: true, maxLength: MAX_WAITING });
+  return destination.on('error', () => {}).on('drop', () => void destination.write(''));
+}
+
+/**
  * The program's logger: JSON lines on stderr (stdout is data).
  * @param level a pino level, or `silent`
  */
@@ -20,7 +29,6 @@ export function createLog(level: string): Logger {
       timestamp: pino.stdTimeFunctions.isoTime,
       redact: { paths: SECRET_KEYS.flatMap((key) => [key, `*.${key}`]), censor: '[secret]' },
     },
-    // A log that cannot be written stops nothing; of what waits for a disk with room, no more than that is kept.
-    pino.destination({ dest: 2, sync: true, maxLength: MAX_WAITING }).on('error', () => {}),
+    standardError(),
   );
 }
