@@ -27,6 +27,17 @@ describe("a write to a product of the catalog's own changes what was written and
     });
   });
 
+  it('author_name is that of the first contributor', async () => {
+    const sandbox = await sandboxFor({ items: 3, details: true });
+    const vbid = (await getPage(sandbox)).items[0]?.vbid ?? '';
+    const before = await lookUp(sandbox, vbid);
+    const [author, editor] = before.contributors as object[];
+    expect([author, editor]).toMatchObject([{ type: 'author' }, { type: 'editor' }]);
+    await put(sandbox, vbid, { author_name: 'Renamed' });
+    const contributors = [{ name: 'Renamed', type: 'author' }, editor];
+    expect(await lookUp(sandbox, vbid)).toEqual({ ...before, contributors });
+  });
+
   it('of a lean one, nothing but what was written is told', async () => {
     const sandbox = await sandboxFor({ items: 3 });
     const [before] = (await getPage(sandbox)).items;

@@ -60,8 +60,14 @@ function variantItems(asset: Asset, base: readonly BaseVariant[] | undefined, { 
   }));
 }
 
+/** The author comes first in the catalog; who follows is not told of by `author_name`. */
+function contributorsOf(author: string, base: Members): readonly unknown[] {
+  const [, ...others] = (base.contributors ?? []) as readonly unknown[];
+  return [{ name: author, type: 'author' }, ...others];
+}
+
 /** The catalog's name of a member, and its value; undefined where it was not written. */
-function plainMembers({ fields, createdAt, generated, ingestion }: Asset): Members {
+function plainMembers({ fields, createdAt, generated, ingestion }: Asset, base: Members): Members {
   const type = ingestion === null ? null : fileTypeOf(ingestion);
   const { author_name: author, sales_rights: rights } = fields;
   const granted = [...(rights?.exclusive_rights ?? []), ...(rights?.non_exclusive_rights ?? [])];
@@ -71,7 +77,7 @@ function plainMembers({ fields, createdAt, generated, ingestion }: Asset): Membe
     format: type === null ? undefined : FORMATS[type],
     publisher: fields.imprint_id === undefined ? undefined : publisherOf(fields.imprint_id),
     edition: fields.edition,
-    contributors: author === undefined ? undefined : [{ name: author, type: 'author' }],
+    contributors: author === undefined ? undefined : contributorsOf(author, base),
     language: fields.language,
     created: generated ? undefined : new Date(createdAt).toISOString(),
     ...{ on_sale_date: fields.on_sale_date, off_sale_date: fields.off_sale_date },
@@ -107,7 +113,7 @@ export function assetItem(asset: Asset, made: MadeItem | null, shape: ItemShape,
     vbid: asset.vbid,
     ...base,
     identifiers: identifiersOf(asset, (base.identifiers ?? {}) as Members, all),
-    ...written(plainMembers(asset)),
+    ...written(plainMembers(asset, base)),
     ...(variants !== undefined && { variants }),
     ...(groups.has('subjects') && { subjects: base.subjects ?? [] }),
     ...(groups.has('metadata') && {
