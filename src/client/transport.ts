@@ -75,7 +75,7 @@ export interface TransportRequest {
    * an error is final then.
    */
   readonly onceAnswered?: boolean | undefined;
-  /** Told when the body begins to be sent: until then, nothing can have been done. Of requests with a body. */
+  /** Told when the request begins to be sent: until then, nothing can have been done. */
   readonly onSent?: (() => void) | undefined;
 }
 
@@ -110,7 +110,7 @@ export const CATALOG_FIELDS: readonly string[] = ['items', 'vbid'];
 /** Certificates do not get better by asking again. */
 const CERTIFICATE = /CERT|SELF_SIGNED|UNABLE_TO_VERIFY|ERR_TLS/;
 
-/** Asked for only once there is a connection to send it by. */
+/** Asked for only once there is a connection to send it by, though it be empty. */
 function reported(body: string, onSent: () => void): Readable {
   const pieces = (function* () {
     onSent();
@@ -231,9 +231,10 @@ export function createTransport(options: TransportOptions): Transport {
   async function send(url: URL, signal: AbortSignal, exchange: Exchange): Promise<Answer> {
     const requestedAt = clock.now();
     const { method, headers, body, onSent } = exchange;
+    const sent = onSent === undefined ? body : reported(body ?? '', onSent);
     const response = await request(url, {
       ...{ method, headers, dispatcher: agent, signal },
-      ...(body !== undefined && { body: onSent === undefined ? body : reported(body, onSent) }),
+      ...(sent !== undefined && { body: sent }),
     });
     const { statusCode: status } = response;
     const isGood = status >= 200 && status <= 299;

@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http';
 import { createServer } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { failure, serve } from './connection.ts';
@@ -102,11 +103,37 @@ describe('what must not be done twice', () => {
     for (const asking of [
       () => client.packages.update('P', { name: 'N' }),
       () => client.assets.update('a', { url: 'https://files.example/a.epub' }),
+      () => client.packages.delete('P'),
     ]) {
       const error = await failure(asking());
       expect(error).toMatchObject({ ...FINAL, hint: 'Look before trying again.' });
       expect(error.message).toMatch(/; it may have been done all the same$/);
     }
+  });
+
+  it.each([
+    ['is not answered in time', () => null, 'SOURCE_TIMEOUT'],
+    ['is broken off', (response: ServerResponse) => response.destroy(), 'SOURCE_UNAVAILABLE'],
+    [
+      'is answered with a page',
+      (response: ServerResponse) => response.writeHead(200, PAGE.headers).end(PAGE.body),
+      'SOURCE_NOT_SERVICE',
+    ],
+  ])('may have been done without a body as well, where it %s', async (_name, act, code) => {
+    const { url, asked } = await serve((_asked, _before, response) => {
+      act(response);
+      return null;
+    });
+    const { client } = await talk(() => ({}), { baseUrl: url, timeoutMs: 1_000 });
+    const error = await failure(client.packages.delete('P'));
+    expect(error).toMatchObject({
+      code,
+      retryable: false,
+      hint: expect.stringMatching(/^Look before trying/) as string,
+    });
+    expect(asked).toMatchObject([{ method: 'DELETE', body: '' }]);
+    const unreachable = await talk(() => ({}), { baseUrl: 'http://127.0.0.1:1' });
+    expect(await failure(unreachable.client.packages.delete('P'))).toMatchObject({ retryable: true, exitCode: 75 });
   });
 
   it('is all that this is said of: what can be asked for again may be', async () => {

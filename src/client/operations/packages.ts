@@ -17,7 +17,7 @@ export interface Packages {
   read(sku: string, options?: CallOptions): Promise<Package>;
   /** `PUT`; services append the products given, so it is not tried again once it may have arrived. */
   update(sku: string, fields: PackageFields, options?: CallOptions): Promise<Package>;
-  /** `DELETE /:pkg_sku/assets`; the books in it stay. */
+  /** `DELETE /:pkg_sku/assets`; the books in it stay. Not tried again once it may have arrived. */
   delete(sku: string, options?: CallOptions): Promise<void>;
 }
 
