@@ -1,7 +1,7 @@
 import { CatchwordError } from '../errors.ts';
 import { readXml, type XmlElement } from '../xml/read.ts';
 import type { Headers } from './body.ts';
-import { namingMade } from './may-exist.ts';
+import { lookFirst, namingMade } from './may-exist.ts';
 import { serviceError } from './refusal.ts';
 import { saidByJson, saidIn, saidInOther } from './said.ts';
 import type { Said } from './said-part.ts';
@@ -102,11 +102,13 @@ export function jsonAnswer(answer: Answer, reading: Reading): JsonAnswer {
 /** @throws CatchwordError XML_INVALID, and SERVICE_* for an error in another layout than XML; as `jsonAnswer` */
 export function xmlAnswer(answer: Answer, reading: Reading): XmlAnswer {
   const { status, text, refusal } = answer;
-  const { hide } = reading;
+  const { hide, creates } = reading;
   // Some report errors of XML operations as JSON, or as plain text.
   if (/^\s*["[{]/.test(text)) {
-    jsonAnswer(answer, { ...reading, freeform: false });
-    throw refuse(answer, { code: undefined, text: 'JSON in place of XML' }, reading);
+    const { value } = jsonAnswer(answer, { ...reading, freeform: false });
+    const error = refuse(answer, { code: undefined, text: 'JSON in place of XML' }, reading);
+    const named = namingMade(error, value, creates, hide);
+    throw named === error && creates !== undefined ? lookFirst(error) : named;
   }
   const plain = /^\s*</.test(text) ? undefined : text.trim();
   const said = plain === undefined ? undefined : saidInOther(text, hide);

@@ -56,6 +56,15 @@ function isUnsure({ code, status = 0, retryable }: CatchwordError): boolean {
   return NOT_UNDERSTOOD.includes(code) || (code === 'SOURCE_NOT_SERVICE' && status >= 200 && status < 300);
 }
 
+const LOOK_FOR_IT = 'Look for it before trying again: it may have been created.';
+
+/** The error of an answer with a good status that shows neither what was to be created, nor by a code why it was not. */
+export function lookFirst(error: CatchwordError): CatchwordError {
+  if (error.serviceCode !== undefined) return error;
+  const about = { ...toErrorRecord(error), hint: LOOK_FOR_IT, retryable: false };
+  return new CatchwordError(error.code, error.message, about);
+}
+
 /**
  * What goes wrong with a request that was sent and must not be made twice: where nobody knows whether it was done, the error
  * is final and says to look first.
@@ -64,7 +73,7 @@ function isUnsure({ code, status = 0, retryable }: CatchwordError): boolean {
 export function maybeDone(error: unknown, creates: boolean): unknown {
   if (!(error instanceof CatchwordError) || !isUnsure(error)) return error;
   const what = creates ? 'what was to be created may exist now' : 'it may have been done all the same';
-  const first = creates ? 'Look for it before trying again: it may have been created.' : 'Look before trying again.';
+  const first = creates ? LOOK_FOR_IT : 'Look before trying again.';
   // Of the others, the hint is to try again.
   const also = error.code === 'SOURCE_TIMEOUT' ? ` ${error.hint ?? ''}` : '';
   return new CatchwordError(error.code, `${error.message}; ${what}`, {

@@ -132,6 +132,27 @@ describe('a user', () => {
     expect((await failure(readUser(connectTo(url).caller, '.xml', 'x', NEVER))).message).not.toContain('G7');
   });
 
+  it.each([
+    ['', XML_TYPE],
+    ['Created', 'text/plain'],
+    ['<response><status>success</status></response>', XML_TYPE],
+    ['{"user":{"reference":"x"}}', 'application/json'],
+  ])('may exist where none is in the answer: %s', async (body, type) => {
+    const reply = { status: 201, headers: { 'content-type': type }, body };
+    const error = await failure((await creating(REFERENCE, reply)).created);
+    expect(error).toMatchObject({ code: 'SERVICE_ERROR', retryable: false });
+    expect(error.hint).toBe('Look for it before trying again: it may have been created.');
+    const { url } = await serve(() => reply);
+    expect((await failure(readUser(connectTo(url).caller, '.xml', 'x', NEVER))).hint).not.toContain('created');
+  });
+
+  it('that is answered in JSON is named', async () => {
+    const body = '{"user":{"guid":"G7","access_token":"abcdefghij"}}';
+    const error = await failure((await creating(REFERENCE, body)).created, 'abcdefghij');
+    expect(error.message).toContain('JSON in place of XML');
+    expect(error.message).toContain('guid G7, which may exist now');
+  });
+
   it('that is not understood shows what it says in words', async () => {
     const { created } = await creating(REFERENCE, '<a status="pending"><b><message>later</message><c>x</c></b></a>');
     expect((await failure(created)).message).toContain('“status: pending; b: later”');

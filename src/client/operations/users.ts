@@ -2,7 +2,7 @@ import { CatchwordError } from '../../errors.ts';
 import { writeXml, type XmlTree } from '../../xml/write.ts';
 import type { XmlAnswer } from '../answer.ts';
 import type { Caller } from '../caller.ts';
-import { mayExist } from '../may-exist.ts';
+import { lookFirst, mayExist } from '../may-exist.ts';
 import { pathPart } from '../path-part.ts';
 import { isErrorName } from '../said-part.ts';
 import { errorIn, recordsIn, unexpected } from '../xml-answer.ts';
@@ -103,7 +103,10 @@ function userFrom(answer: XmlAnswer, origin: string, isNew: boolean): User {
     const guid = isNew ? fields.get('guid') : undefined;
     throw guid ? mayExist(error, `the user with the guid ${answer.hide(guid, MAX_GUID)}`) : error;
   }
-  if (!isUser && !isAny(fields, ['reference', 'email'])) throw unexpected('user', answer, origin);
+  if (!isUser && !isAny(fields, ['reference', 'email'])) {
+    const none = unexpected('user', answer, origin);
+    throw isNew ? lookFirst(none) : none;
+  }
   const field = (name: string): string | null => fields.get(name) || null;
   return {
     email: field('email'),
