@@ -53,10 +53,14 @@ const DENIED = /\bsuccess\W+false\b|[=:]\s*(?:false|0)\s*$/i;
 /** An identifier alone: one word with a digit in it, so that `created` is none. */
 const IDENTIFIER = /^(?=\D*\d)[\w.:-]{1,255}$/;
 
-/** The identifier that a value is, if it is no more than that. A code of an error is none. */
+/** `HTTP-502`, `ERR-12`. */
+const LIKE_CODE = /^(?:http|err(?:or)?|code|status)[-_.:]?\d+$/i;
+
+/** The identifier that a value is, if it is no more than that. A code is none. */
 export function identifierIn(value: unknown): string | undefined {
   const text = typeof value === 'string' ? value.trim() : '';
-  return IDENTIFIER.test(text) && codeInText(text) === undefined && !NOT_DONE.test(text) ? text : undefined;
+  const isCode = readsAsSuccess(text) || LIKE_CODE.test(text) || codeInText(text) !== undefined;
+  return IDENTIFIER.test(text) && !isCode && !NOT_DONE.test(text) ? text : undefined;
 }
 
 /**

@@ -159,6 +159,14 @@ describe('assets', () => {
     expect((await client.assets.create(FIELDS)).vbid).toBe('9781402894626');
   });
 
+  it.each(['200', 'HTTP-502', 'ERR_12', 'Error12'])(
+    'a create is not done by a code in place of an identifier: %s',
+    async (body) => {
+      const { client } = await talk(() => ({ headers: { 'content-type': 'text/plain' }, body }));
+      expect(await failure(client.assets.create(FIELDS))).toMatchObject({ code: 'SERVICE_ERROR', retryable: false });
+    },
+  );
+
   it('7: 404 names the asset', async () => {
     const { client } = await talk(() => ({ status: 404, body: { errors: ['Book not found'] } }));
     const error = await failure(client.assets.update('a', {}));
