@@ -49,11 +49,6 @@ export function fieldsOf({ attributes, children }: XmlElement): ReadonlyMap<stri
   return new Map(pairs.filter(([, text]) => text !== ''));
 }
 
-/** Attributes besides those that have a field of their own. */
-export function otherAttributes({ attributes }: XmlElement, known: readonly string[]): Record<string, string> {
-  return Object.fromEntries([...attributes].filter(([name]) => !known.includes(name)));
-}
-
 /** The error that elements hold, whatever the status was (interface, 4.2 rule 4), or undefined. */
 export function errorIn(
   elements: readonly XmlElement[],
