@@ -3,6 +3,7 @@ import type { Clock } from '../clock.ts';
 import type { Logger } from '../log.ts';
 import type { Service } from '../service.ts';
 import { openStore, type Store } from '../store/store.ts';
+import { type Answers, addAnswers } from './answers.ts';
 import { addApi } from './api.ts';
 import { createChangeLog } from './change-log.ts';
 import { addGuard } from './guard.ts';
@@ -46,6 +47,8 @@ function createApp(log: Logger): FastifyInstance {
   const app = Fastify({
     connectionTimeout: CONNECTION_TIMEOUT_MS,
     requestTimeout: REQUEST_TIMEOUT_MS,
+    // Closing it breaks what is still connected: nobody who is silent, or slow with a request, holds it up.
+    forceCloseConnections: true,
     routerOptions: { maxParamLength: MAX_KEY },
     // What cannot be read as an address reaches no hook and no route.
     frameworkErrors: (error, _request, reply) => {
@@ -67,20 +70,24 @@ function createApp(log: Logger): FastifyInstance {
   return app;
 }
 
+interface Parts {
+  readonly app: FastifyInstance;
+  readonly answers: Answers;
+  readonly streams: Streams;
+}
+
 /**
- * Stops listening and ends the streams. A reader that was sent away comes back elsewhere; one that takes its answer, or
- * sends its request, too slowly is cut off: a process manager waits for a few seconds only, and other parts stop after
- * this one.
+ * Refuses new requests, ends the streams, waits for what is under way, and stops listening. A reader that was sent away
+ * comes back elsewhere; one that takes its answer too slowly is cut off: a process manager waits for a few seconds only,
+ * and other parts stop after this one.
  */
-async function close(app: FastifyInstance, streams: Streams, clock: Clock, stopMs: number): Promise<void> {
-  const closed = new AbortController();
-  const closing = app.close().finally(() => closed.abort());
-  clock.sleep(stopMs, closed.signal).then(
-    () => app.server.closeAllConnections(),
-    () => {},
-  );
-  await streams.stop();
-  await closing;
+async function close({ app, answers, streams }: Parts, clock: Clock, stopMs: number): Promise<void> {
+  const taken = new AbortController();
+  const ended = streams.stop();
+  await Promise.race([answers.stop(), clock.sleep(stopMs, taken.signal)]);
+  taken.abort();
+  await app.close();
+  await ended;
 }
 
 /**
@@ -95,6 +102,7 @@ export async function startWeb(options: WebOptions): Promise<WebService> {
   try {
     const app = createApp(log);
     addGuard(app, token);
+    const answers = addAnswers(app);
     addHealth(app, { store, clock, maxAgeMs: options.readyMaxAgeMs, unready: options.unready }, log);
     const changes = createChangeLog(store, options.source);
     addApi(app, store, changes, clock);
@@ -102,7 +110,7 @@ export async function startWeb(options: WebOptions): Promise<WebService> {
     const url = await listen(app, options.host, options.port);
     log.info({ address: url }, 'listening');
     const stop = async (): Promise<void> => {
-      await close(app, streams, clock, limits.stopMs);
+      await close({ app, answers, streams }, clock, limits.stopMs);
       store.close();
     };
     let stopped: Promise<void> | undefined;

@@ -43,7 +43,7 @@ export interface StreamsOptions {
 }
 
 export interface Streams {
-  /** Ends every stream with SHUTDOWN, and takes no more. Resolves when the last words were taken, or cut off. */
+  /** Ends every stream with SHUTDOWN. Resolves when the last words were taken, or cut off. */
   stop(): Promise<void>;
 }
 
@@ -65,15 +65,13 @@ function placeOf(request: FastifyRequest, lastSeq: number): number {
 export function addStreams(app: FastifyInstance, { changes, clock, log, limits }: StreamsOptions): Streams {
   const news = createNews({ lastSeq: () => changes.lastSeq(), clock, pollMs: limits.pollMs });
   const streams = new Set<Open>();
-  let stopping = false;
 
   function obstacle(): Refusal | null {
-    const headers = { 'retry-after': '10' };
-    if (stopping) return { code: 'STOPPING', message: 'catchword stops', hint: 'Come back later.', headers };
     if (streams.size < limits.maxStreams) return null;
     return {
-      ...{ code: 'TOO_MANY_STREAMS', message: `there are ${limits.maxStreams} streams already`, headers },
+      ...{ code: 'TOO_MANY_STREAMS', message: `there are ${limits.maxStreams} streams already` },
       hint: 'Come back later, close streams that nobody reads, or page through /api/changes.',
+      headers: { 'retry-after': '10' },
     };
   }
 
@@ -110,7 +108,6 @@ export function addStreams(app: FastifyInstance, { changes, clock, log, limits }
 
   return {
     stop: async () => {
-      stopping = true;
       for (const { ending } of streams) ending.abort('SHUTDOWN' satisfies EndCode);
       await Promise.all([...streams].map(({ done }) => done));
     },

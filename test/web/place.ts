@@ -63,6 +63,11 @@ export interface Place {
   readonly settings: Record<string, string>;
 }
 
+/** Where no mirror is yet. */
+export function emptyMirror(): string {
+  return join(temporaryDirectory(), 'catalog.db');
+}
+
 /** A source and where its mirror will be. */
 export async function place(options: Partial<SandboxOptions>, more: Record<string, string> = {}): Promise<Place> {
   const sandbox = await startSandbox(options);

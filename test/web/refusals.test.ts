@@ -1,10 +1,8 @@
-import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { openStore } from '../../src/store/store.ts';
-import { temporaryDirectory } from '../support/mirror.ts';
-import { filled, serve } from './place.ts';
+import { emptyMirror, filled, serve } from './place.ts';
 import { get, openReader } from './reader.ts';
 
 const REFUSAL = z.strictObject({
@@ -17,10 +15,6 @@ async function refusal(url: string, asking: Parameters<typeof get>[1] = {}) {
   expect(headers['content-type']).toMatch(/^application\/json/);
   expect(headers['access-control-allow-origin']).toBeUndefined();
   return { status, headers, ...REFUSAL.parse(JSON.parse(text)).error };
-}
-
-function emptyMirror(): string {
-  return join(temporaryDirectory(), 'catalog.db');
 }
 
 describe('what cannot be asked', () => {

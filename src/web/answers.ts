@@ -1,0 +1,44 @@
+import type { ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import type { FastifyInstance } from 'fastify';
+import { type Refusal, refuse } from './refusal.ts';
+
+const STOPPING: Refusal = {
+  code: 'STOPPING',
+  message: 'catchword stops',
+  hint: 'Come back later.',
+  headers: { 'retry-after': '10', connection: 'close' },
+};
+
+export interface Answers {
+  /** Refuses every request from now on. Resolves when each answer under way was taken, or its connection is gone. */
+  stop(): Promise<void>;
+}
+
+function taken(socket: Socket, response: ServerResponse): Promise<void> {
+  return new Promise((resolve) => {
+    response.once('close', resolve);
+    socket.once('close', resolve);
+  });
+}
+
+/**
+ * Watches what is answered: Node counts an answer as finished that was handed over, although nobody has taken it, and
+ * breaks its connection where the server closes.
+ */
+export function addAnswers(app: FastifyInstance): Answers {
+  // The newest of a connection, which is taken last: one that waits behind another hears nothing of a broken connection.
+  const newest = new Map<Socket, ServerResponse>();
+  let stopping = false;
+  app.server.on('connection', (socket) => socket.once('close', () => newest.delete(socket)));
+  app.server.on('request', ({ socket }, response) => newest.set(socket, response));
+  app.addHook('onRequest', async (_request, reply) => (stopping ? refuse(reply, STOPPING) : undefined));
+
+  return {
+    stop: async () => {
+      stopping = true;
+      const underWay = [...newest].filter(([, response]) => !response.closed);
+      await Promise.all(underWay.map(([socket, response]) => taken(socket, response)));
+    },
+  };
+}

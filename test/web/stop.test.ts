@@ -1,0 +1,87 @@
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { expect, it, onTestFinished } from 'vitest';
+import { emptyMirror, filled, serve } from './place.ts';
+import { type Block, get, isEvent, openReader } from './reader.ts';
+import { watchResponses } from './watch.ts';
+
+/** So long that a test which waits for it does not pass. */
+const HOURS = 3_600_000;
+const PATIENT = { limits: { stopMs: HOURS, graceMs: HOURS, slowReaderMs: HOURS } };
+/** The largest answer there is: more than the sockets of both sides hold. */
+const PAGE = '/api/changes?limit=10000';
+
+async function connected(url: string): Promise<Socket> {
+  const socket = connect(Number(new URL(url).port), '127.0.0.1');
+  onTestFinished(() => void socket.destroy());
+  // Broken by the server, which may be with an error.
+  socket.on('error', () => {});
+  await once(socket, 'connect');
+  return socket;
+}
+
+/** Asks for three pages at once, and takes nothing of them. Node tells the third nothing of a broken connection. */
+async function askThrice(url: string): Promise<Socket> {
+  const socket = await connected(url);
+  socket.write(`GET ${PAGE} HTTP/1.1\r\nHost: localhost\r\n\r\n`.repeat(3));
+  return socket;
+}
+
+async function textOf(stream: AsyncIterable<Buffer>): Promise<string> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of stream) chunks.push(chunk);
+  return Buffer.concat(chunks).toString();
+}
+
+it('what is under way is taken to its end, however late, and nothing new is begun', async () => {
+  const { db } = await filled({ items: 20_000, details: true });
+  const { web } = await serve(db, PATIENT);
+  const page = (await get(`${web.url}${PAGE}`)).text;
+  const watched = watchResponses();
+  const stream = await openReader(`${web.url}/api/changes/stream`);
+  const pages = await askThrice(web.url);
+  const responses = () => watched.map(({ response }) => response);
+  await expect.poll(() => responses().map((response) => response.writableEnded)).toEqual([false, true, true, true]);
+  await expect.poll(() => responses()[0]?.writableNeedDrain).toBe(true);
+  const stopped = web.stop();
+
+  for (const path of ['/api/status', '/api/changes/stream', '/healthz', '/nothing']) {
+    const refused = await get(`${web.url}${path}`);
+    expect(refused).toMatchObject({ status: 503, headers: { connection: 'close', 'cache-control': 'no-store' } });
+    expect(Number(refused.headers['retry-after'])).toBeGreaterThan(0);
+    expect(JSON.parse(refused.text)).toMatchObject({ error: { code: 'STOPPING' } });
+  }
+  // The pages were handed over, and not all of them are taken.
+  expect(responses()[3]?.closed).toBe(false);
+
+  const blocks: Block[] = [];
+  for await (const block of stream.blocks()) blocks.push(block);
+  expect(JSON.parse(blocks.at(-1)?.data ?? '')).toMatchObject({ code: 'SHUTDOWN' });
+  const seen = blocks.filter(isEvent).map(({ id }) => Number(id));
+  expect(seen).toEqual(Array.from(seen, (_, index) => index + 1));
+  expect(seen.length).toBeLessThan(20_000);
+  const answers = (await textOf(pages)).split(page);
+  expect(answers.map((head) => head.slice(0, 15))).toEqual([...Array<string>(3).fill('HTTP/1.1 200 OK'), '']);
+  await stopped;
+  await expect(get(`${web.url}/healthz`)).rejects.toThrow(/ECONNREFUSED/);
+});
+
+it('nobody is waited for who has asked nothing, or not yet to the end', async () => {
+  const { web } = await serve(emptyMirror(), PATIENT);
+  await connected(web.url);
+  const halting = await connected(web.url);
+  halting.write('GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\nGET /heal');
+  await once(halting, 'data');
+  // Connections are taken in their order: the silent one was, when the other was answered.
+  await web.stop();
+});
+
+it('nobody is waited for who went away before the answers were taken', async () => {
+  const { db } = await filled({ items: 20_000, details: true });
+  const { web } = await serve(db, PATIENT);
+  const watched = watchResponses();
+  const pages = await askThrice(web.url);
+  await expect.poll(() => watched.map(({ response }) => response.writableEnded)).toEqual([true, true, true]);
+  pages.destroy();
+  await web.stop();
+});
