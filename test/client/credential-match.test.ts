@@ -15,6 +15,7 @@ import type { XmlElement } from '../../src/xml/read.ts';
  *   were submitted for them; or nothing was left out, and there is but one such element. An error without any key comes once.
  * - Submissions that share a key are answered alike: verified or refused, with the same keys. So are those whose keys stand
  *   in one credential.
+ * - Two answers, a credential and an error, are for a submission of two keys, and both have a key that was submitted.
  *
  * What cannot be told: `t0, t1` answered with the new tokens of 1 and 0; `t0, t1` answered with the error of 0 twice, the one
  * of 1 left out, and no key in any of them; `r0, g0, t1` answered with the credential of `r0` twice, the first of them for
@@ -32,6 +33,8 @@ interface Asked {
   readonly code: string;
   /** Keys that the answer has though they were not submitted, or lacks though they were; the token is that of an error. */
   readonly says: Readonly<Record<Key, boolean>>;
+  /** Verified by one of two keys, it has an error as well: the token beside a reference may be stale. */
+  readonly hasErrorToo: boolean;
   readonly isLeftOut: boolean;
   readonly copies: number;
   readonly rank: number;
@@ -45,6 +48,7 @@ const asked: fc.Arbitrary<Asked> = fc.record({
   isRefused: fc.boolean(),
   code: fc.constantFrom('601', '603', '474'),
   says: fc.record({ reference: fc.boolean(), guid: fc.boolean(), accessToken: fc.boolean() }),
+  hasErrorToo: fc.constantFrom(false, false, true),
   isLeftOut: fc.constantFrom(false, false, true),
   copies: fc.constantFrom(1, 1, 1, 2, 3),
   rank: fc.nat({ max: 100 }),
@@ -96,6 +100,15 @@ function elementOf(one: Asked, isKeyed: boolean): XmlElement {
   return { name: isRefused ? 'error' : 'credential', attributes, children: [], text: '' };
 }
 
+function secondOf({ account }: Asked): XmlElement {
+  const attributes = new Map([
+    ['reference', `reference-${account}`],
+    ['code', '601'],
+    ['message', `${account}`],
+  ] as const);
+  return { name: 'error', attributes, children: [], text: '' };
+}
+
 function valuesIn({ attributes }: XmlElement): string[] {
   return Object.values(NAMES).flatMap((name) => attributes.get(name) ?? []);
 }
@@ -112,7 +125,9 @@ function answered(one: Asked, isKeyed: boolean): Answered[] {
   const values = valuesIn(element);
   const isOwn = valuesOf(one).some((key) => values.includes(key));
   if (one.isLeftOut) return [];
-  return Array.from({ length: values.length === 0 ? 1 : one.copies }, () => ({ one, element, isOwn }));
+  const copies = Array.from({ length: values.length === 0 ? 1 : one.copies }, () => ({ one, element, isOwn }));
+  const hasErrorToo = one.hasErrorToo && isOwn && !one.isRefused && one.keys.length > 1;
+  return hasErrorToo ? [...copies, { one, element: secondOf(one), isOwn: true }] : copies;
 }
 
 /** The results, or none where the request is refused as a whole. */
@@ -183,9 +198,13 @@ it('no account is given what is another’s: in any order, if nothing is left ou
   );
 });
 
-it('each account that is answered for once and in order is given its own', () => {
+const users = fc.uniqueArray(asked, { minLength: 1, maxLength: 4, selector: ({ account }) => account });
+/** The same submission may come again. */
+const rows = users.chain((all) => fc.array(fc.constantFrom(...all), { minLength: 1, maxLength: 6 }));
+
+it('each submission that is answered for once and in order is given its own, though it comes again', () => {
   fc.assert(
-    fc.property(fc.uniqueArray(asked, { minLength: 1, maxLength: 4, selector: ({ account }) => account }), (all) => {
+    fc.property(rows, (all) => {
       const elements = all.map((one) => elementOf(one, false));
       const results = resultsOf(elements, all).map((one) => (one.ok ? 'ok' : `${one.code}`));
       expect(results).toEqual(all.map(({ isRefused, code }) => (isRefused ? code : 'ok')));
@@ -211,4 +230,39 @@ it('users who were submitted by a reference and by a token are given both result
     }),
     RUNS,
   );
+});
+
+/**
+ * A credential or an error in few words: `+0` is the credential of account 0, `-0` its error, `-` one without a key, and
+ * `-:o0` one with a token alone.
+ */
+function inShort(text: string): XmlElement {
+  const isRefused = text.startsWith('-');
+  const [account = '', token = ''] = text.slice(1).split(':');
+  const attributes = new Map([['reference', account && `r${account}`]]);
+  attributes.set('access-token', isRefused ? token : `t${account}`);
+  if (isRefused) attributes.set('code', '601');
+  return { name: isRefused ? 'error' : 'credential', attributes, children: [], text: '' };
+}
+
+/** Submissions in few words: `r0` is a reference, `t0` and `o0` are tokens, `r0 o0` are both. */
+function shortly(submissions: readonly string[], elements: readonly string[]): string[] {
+  const all = submissions.map((one) =>
+    Object.fromEntries(one.split(' ').map((key) => [key.startsWith('r') ? 'reference' : 'accessToken', key])),
+  ) as unknown as CredentialSubmission[];
+  const root = { name: 'credentials', attributes: new Map(), children: elements.map(inShort), text: '' };
+  const answer = { status: 200, elements: [root], hide: (text: string) => text };
+  const results = credentialResults(answer, all, 1, 'http://service.example');
+  return results.map((one) => (one.ok ? one.accessToken : one.code === null ? 'unclear' : `${one.code}`));
+}
+
+it.each([
+  ['a stale token twice, by the reference of its account', 'o0, o1, o0', '-0, -1, -0', '601, 601, 601'],
+  ['a user by a stale token and by a reference', 'o0, r0, o1', '-0, +0, -1', '601, t0, 601'],
+  ['the error of another, and one with a token twice', 'r0, r1, r1 o1', '-, -:o1, -:o1', 'unclear, unclear, 601'],
+  // The error of `o0` stands where `r0` was submitted, and the credential of `r0` where `o1` was.
+  ['the same, errors last', 't1, o1, o0, r0, o2', '+1, +0, -, -0, -2', 't1, unclear, unclear, t0, unclear'],
+  ['a stale token beside a reference, and nothing for another', 'r0 o0, t1', '+0, -0', 't0, unclear'],
+])('%s', (_name, submissions, elements, expected) => {
+  expect(shortly(submissions.split(', '), elements.split(', '))).toEqual(expected.split(', '));
 });

@@ -5,7 +5,7 @@ import { saidByElements } from '../said.ts';
 import type { Hide } from '../secrets.ts';
 import { errorIn, recordsIn, unexpected } from '../xml-answer.ts';
 import { type CredentialResult, type CredentialSubmission, nameOf } from './credential.ts';
-import { asSubmitted, type Element, elementFrom } from './credential-keys.ts';
+import { type Element, elementFrom } from './credential-keys.ts';
 import { matched } from './credential-match.ts';
 
 /** Codes that are about the request: malformed, or HTTP's own. The service's codes from 468 to 474 are about a user. */
@@ -112,7 +112,7 @@ export function credentialResults(
   if (elements.length === 0 && !isEmpty) throw unexpected('credentials', answer, origin);
   if (elements.length === 0) throw unanswered(submissions, firstPosition, answer.status, origin);
   const hasPlaces = inOneList(unwrapped.elements, new Set(records));
-  const found = matched(asSubmitted(elements, submissions), submissions, hasPlaces);
+  const found = matched(elements, submissions, hasPlaces);
   return submissions.map((submission, place) => {
     const element = found[place];
     return element === undefined ? unclear(submission) : resultOf(element, submission, answer.hide);

@@ -13,9 +13,16 @@ export interface Element {
 
 type Keyed = Element | CredentialSubmission;
 
+function allFields({ attributes, children }: XmlElement): ReadonlyMap<string, string> {
+  // A copy for each of ten thousand elements would take memory.
+  if (children.length === 0) return attributes;
+  const fields = new Map(children.map(({ name, text }) => [name, text]));
+  for (const [name, value] of attributes) if (value !== '' || !fields.has(name)) fields.set(name, value);
+  return fields;
+}
+
 export function elementFrom(element: XmlElement): Element {
-  const fields = new Map(element.children.map(({ name, text }) => [name, text]));
-  for (const [name, value] of element.attributes) if (value !== '' || !fields.has(name)) fields.set(name, value);
+  const fields = allFields(element);
   const field = (name: string): string | null => fields.get(name) || null;
   return {
     ...{ element, fields, reference: field('reference'), guid: field('guid') },
