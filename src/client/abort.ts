@@ -1,10 +1,13 @@
 import { setMaxListeners } from 'node:events';
 import { CatchwordError } from '../errors.ts';
 
-/** The error of a call whose signal aborted. */
-export function givenUp(): CatchwordError {
+/**
+ * The error of a call whose signal aborted.
+ * @param mayBeDone whether the call was to do what must not be done twice
+ */
+export function givenUp(mayBeDone = false): CatchwordError {
   return new CatchwordError('INTERRUPTED', 'the request was given up', {
-    hint: 'Ask again; what was to be written may have arrived, so look first.',
+    hint: mayBeDone ? 'Ask again; what was to be written may have arrived, so look first.' : 'Ask again.',
   });
 }
 

@@ -116,7 +116,7 @@ export function createCaller(options: CallerOptions): Caller {
       });
     } catch (error) {
       if (!(error instanceof CatchwordError) || error.code !== 'INTERRUPTED') throw error;
-      throw closed.aborted ? wasClosed(transport.origin) : givenUp();
+      throw closed.aborted ? wasClosed(transport.origin) : givenUp(!asked.repeatable);
     }
   }
 

@@ -76,7 +76,9 @@ export function maybeDone(error: unknown, creates: boolean): unknown {
   const first = creates ? LOOK_FOR_IT : 'Look before trying again.';
   // Of the others, the hint is to try again.
   const also = error.code === 'SOURCE_TIMEOUT' ? ` ${error.hint ?? ''}` : '';
-  return new CatchwordError(error.code, `${error.message}; ${what}`, {
+  // It would end a command as a wrong address does, where nothing can have been done.
+  const code = error.code === 'SOURCE_NOT_SERVICE' ? 'SERVICE_ERROR' : error.code;
+  return new CatchwordError(code, `${error.message}; ${what}`, {
     ...toErrorRecord(error),
     hint: `${first}${also}`,
     retryable: false,

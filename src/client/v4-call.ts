@@ -67,7 +67,10 @@ function explained(error: unknown, { subject, whoMayCall, identified }: V4Call):
   const { status, serviceCode, hint = '' } = error;
   const details = { status, serviceCode };
   if (error.code === 'SERVICE_FORBIDDEN' || (error.code === 'SOURCE_AUTH' && status === 403)) {
-    return new CatchwordError('SERVICE_FORBIDDEN', `${subject}: ${error.message}`, { ...details, hint: whoMayCall });
+    return new CatchwordError('SERVICE_FORBIDDEN', `${subject}: ${error.message}`, {
+      ...details,
+      hint: `Check CATCHWORD_API_KEY. ${whoMayCall}`,
+    });
   }
   if (error.code === 'NOT_FOUND' && identified === true) {
     return new CatchwordError('NOT_FOUND', `${subject} is not known: ${error.message}`, {

@@ -61,7 +61,7 @@ describe('assets', () => {
     const error = await failure(client.assets.update('a', {}));
     expect(error).toMatchObject({ code: 'SERVICE_FORBIDDEN', status: 403, exitCode: 1, retryable: false });
     expect(error.message).toContain('asset a');
-    expect(error.hint).toContain('Content owners only');
+    expect(error.hint).toMatch(/^Check CATCHWORD_API_KEY\. Content owners only/);
     expect(asked).toHaveLength(1);
   });
 

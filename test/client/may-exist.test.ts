@@ -42,7 +42,7 @@ describe('what was to be created', () => {
 
   it.each([
     ['broken JSON', { body: '{"vbid":' }, 'SOURCE_BODY', 1],
-    ['a page', PAGE, 'SOURCE_NOT_SERVICE', 2],
+    ['a page', PAGE, 'SERVICE_ERROR', 1],
     ['a code 500 in a 200', { body: { error: { code: 500, message: 'oops' } } }, 'SOURCE_UNAVAILABLE', 1],
   ])('may exist after an answer that is %s', async (_name, reply, code, exitCode) => {
     const { error } = await creating('asset', reply);
@@ -117,7 +117,7 @@ describe('what must not be done twice', () => {
     [
       'is answered with a page',
       (response: ServerResponse) => response.writeHead(200, PAGE.headers).end(PAGE.body),
-      'SOURCE_NOT_SERVICE',
+      'SERVICE_ERROR',
     ],
   ])('may have been done without a body as well, where it %s', async (_name, act, code) => {
     const { url, asked } = await serve((_asked, _before, response) => {
