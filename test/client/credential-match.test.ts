@@ -15,7 +15,8 @@ import type { XmlElement } from '../../src/xml/read.ts';
  *   were submitted for them; or nothing was left out, and there is but one such element. An error without any key comes once.
  * - Submissions that share a key are answered alike: verified or refused, with the same keys. So are those whose keys stand
  *   in one credential.
- * - Two answers, a credential and an error, are for a submission of two keys, and both have a key that was submitted.
+ * - Two answers, a credential and an error, are for a submission of two keys, none of them a valid token, and both have a
+ *   key that was submitted.
  *
  * What cannot be told: `t0, t1` answered with the new tokens of 1 and 0; `t0, t1` answered with the error of 0 twice, the one
  * of 1 left out, and no key in any of them; `r0, g0, t1` answered with the credential of `r0` twice, the first of them for
@@ -126,7 +127,8 @@ function answered(one: Asked, isKeyed: boolean): Answered[] {
   const isOwn = valuesOf(one).some((key) => values.includes(key));
   if (one.isLeftOut) return [];
   const copies = Array.from({ length: values.length === 0 ? 1 : one.copies }, () => ({ one, element, isOwn }));
-  const hasErrorToo = one.hasErrorToo && isOwn && !one.isRefused && one.keys.length > 1;
+  const mayHaveTwo = one.keys.length > 1 && (one.isOld || !one.keys.includes('accessToken'));
+  const hasErrorToo = one.hasErrorToo && isOwn && !one.isRefused && mayHaveTwo;
   return hasErrorToo ? [...copies, { one, element: secondOf(one), isOwn: true }] : copies;
 }
 
@@ -262,6 +264,7 @@ it.each([
   ['the error of another, and one with a token twice', 'r0, r1, r1 o1', '-, -:o1, -:o1', 'unclear, unclear, 601'],
   // The error of `o0` stands where `r0` was submitted, and the credential of `r0` where `o1` was.
   ['the same, errors last', 't1, o1, o0, r0, o2', '+1, +0, -, -0, -2', 't1, unclear, unclear, t0, unclear'],
+  ['a user by a valid token and a reference, and by a stale token', 'r1 t1, o1, o2', '+1, -1, -2', 't1, 601, 601'],
   ['a stale token beside a reference, and nothing for another', 'r0 o0, t1', '+0, -0', 't0, unclear'],
 ])('%s', (_name, submissions, elements, expected) => {
   expect(shortly(submissions.split(', '), elements.split(', '))).toEqual(expected.split(', '));

@@ -83,10 +83,13 @@ type IsUnfit = (one: Element, submission: CredentialSubmission) => boolean;
 
 /**
  * Which elements cannot be given to a submission by no key: what contradicts it, and an error that may be the second answer
- * to another submission, which has two keys and whose token may be stale.
+ * to another submission, which has two keys and whose token may be stale: no credential has it.
  */
-function unfitFor(submissions: readonly CredentialSubmission[]): IsUnfit {
-  const ofTwoKeys = indexed(submissions.filter((one) => keysOf(one).length > 1));
+function unfitFor(elements: readonly Element[], submissions: readonly CredentialSubmission[]): IsUnfit {
+  const valid = new Set(elements.filter((one) => !isError(one)).map(({ accessToken }) => accessToken));
+  const isVerified = ({ accessToken }: CredentialSubmission): boolean =>
+    accessToken !== undefined && valid.has(accessToken);
+  const ofTwoKeys = indexed(submissions.filter((one) => keysOf(one).length > 1 && !isVerified(one)));
   return (one, submission) => {
     if (contradicts(one, submission)) return true;
     const others = isError(one) ? keysOf(one).map((key) => ofTwoKeys.get(key)) : [];
@@ -161,7 +164,7 @@ export function matched(
   const isWhole = distinct.length === submissions.length;
   const lists = hasPlaces ? [elements, distinct] : [];
   const inOrder = lists.find(({ length }) => length === submissions.length) ?? [];
-  const isUnfit = unfitFor(submissions);
+  const isUnfit = unfitFor(elements, submissions);
   const placed = isInOrder(inOrder, submissions, isUnfit) ? inOrder : [];
   const found = byKey(elements, placed, submissions);
   const rest = isWhole ? byRest(found, distinct, submissions, isUnfit) : undefined;
