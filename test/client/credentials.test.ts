@@ -1,8 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { CredentialResult, CredentialSubmission } from '../../src/client/operations/credential.ts';
-import { verifyCredentials, verifyEach, verifyInBatches } from '../../src/client/operations/credentials.ts';
-import { readXml } from '../../src/xml/read.ts';
-import { writeXml } from '../../src/xml/write.ts';
+import { verifyCredentials } from '../../src/client/operations/credentials.ts';
 import { connectTo, failure, golden, KEY, NEVER, type Reply, serve } from './connection.ts';
 
 type Submitted = string | CredentialSubmission;
@@ -23,21 +21,6 @@ function inRoot(...elements: string[]): string {
 
 function credential(reference: string, more = ''): string {
   return `<credential reference="${reference}" guid="G-${reference}" access-token="t-${reference}" email="" ${more}/>`;
-}
-
-/** Answers for each reference that is submitted, as a service does. */
-function answerFor(body: string): string {
-  const submitted = readXml(body)[0]?.children ?? [];
-  return writeXml({
-    name: 'credentials',
-    content: submitted.map(({ attributes }) => {
-      const reference = attributes.get('reference') ?? '';
-      return {
-        name: 'credential',
-        attributes: { reference, guid: `G-${reference}`, 'access-token': `t-${reference}` },
-      };
-    }),
-  });
 }
 
 describe('credentials', () => {
@@ -368,51 +351,5 @@ describe('the submission matrix', () => {
     const error = await failure(verifyCredentials(connectTo(url).caller, submissions, NEVER), 'a@example.com');
     expect(error).toMatchObject({ code: 'USAGE', message: `credential 2: ${message}` });
     expect(asked).toEqual([]);
-  });
-});
-
-describe('many credentials', () => {
-  it('are split into as few requests as may be, and joined in order', async () => {
-    const { url, asked } = await serve(({ body }) => answerFor(body));
-    const references = Array.from({ length: 20_001 }, (_, index) => `r${index}`);
-    const results = await verifyCredentials(connectTo(url).caller, references, NEVER);
-    expect(results.map(({ reference }) => reference)).toEqual(references);
-    expect(asked.map(({ body }) => readXml(body)[0]?.children.length)).toEqual([10_000, 10_000, 1]);
-    const { url: second, asked: askedThere } = await serve(({ body }) => answerFor(body));
-    await verifyCredentials(connectTo(second).caller, references.slice(0, 10_000), NEVER);
-    expect(askedThere).toHaveLength(1);
-    expect(await verifyCredentials(connectTo(second).caller, [], NEVER)).toEqual([]);
-    expect(askedThere).toHaveLength(1);
-  });
-
-  it('are counted from where an earlier run ended', async () => {
-    const { url } = await serve(() => inRoot());
-    const batches = verifyInBatches(connectTo(url).caller, ['a'], NEVER, 10_000);
-    expect((await failure(batches.next())).hint).toContain('credential 10001 ');
-  });
-
-  it('are named where one of the requests is refused', async () => {
-    const { url, asked } = await serve(({ body }) => (asked.length === 2 ? golden('error-650.xml') : answerFor(body)));
-    const references = Array.from({ length: 10_003 }, (_, index) => `r${index}`);
-    const error = await failure(verifyCredentials(connectTo(url).caller, references, NEVER));
-    expect(error).toMatchObject({ code: 'SERVICE_INVALID', serviceCode: 650, status: 200 });
-    expect(error.message).toMatch(/^credentials 10001 to 10003: /);
-    expect(error.hint).toMatch(/\.$/);
-  });
-
-  it('of a stream are read no further than the batch that is asked for', async () => {
-    const { url, asked } = await serve(({ body }) => answerFor(body));
-    let read = 0;
-    async function* source() {
-      for (; ; read++) yield `r${read}`;
-    }
-    for await (const batch of verifyInBatches(connectTo(url).caller, source(), NEVER)) {
-      expect(batch).toHaveLength(10_000);
-      if (asked.length === 2) break;
-    }
-    expect(read).toBe(19_999);
-    const seen: (string | null)[] = [];
-    for await (const { reference } of verifyEach(connectTo(url).caller, ['a', 'b'], NEVER)) seen.push(reference);
-    expect(seen).toEqual(['a', 'b']);
   });
 });

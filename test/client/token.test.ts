@@ -2,12 +2,10 @@ import { existsSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { createCatalogClient } from '../../src/client/client.ts';
 import { type Connection, connect } from '../../src/client/connect.ts';
 import { readLicenses } from '../../src/client/operations/licenses.ts';
 import { openTokenStore } from '../../src/client/token-store.ts';
 import { systemClock } from '../../src/clock.ts';
-import { loadConfig, requireSource } from '../../src/config.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
 import {
   type Asked,
@@ -22,29 +20,9 @@ import {
   settingsOf,
   TOKEN,
 } from './connection.ts';
+import { FRESH, STALE, service, VERIFIED, verified } from './stale-token.ts';
 
 const RATE = { requests: 10, windowMs: 1_000 };
-const FRESH = 'freshtokenthatmustnotshow';
-const VERIFIED = verified(FRESH);
-const STALE: Reply = { status: 401, body: '<error code="601" message="no longer valid"/>' };
-
-function verified(token: string): string {
-  return `<credentials><credential reference="me" guid="G" access-token="${token}" email=""/></credentials>`;
-}
-
-/** A service that says `before` of the user and takes no token, until it is reset. */
-function service({ stale = STALE, before = verified(TOKEN), reset = '' as Reply | string } = {}) {
-  let token: string | undefined;
-  return (asked: Asked): Reply | string => {
-    if (asked.url === '/v3/users/reset_access.xml') {
-      token = FRESH;
-      return reset;
-    }
-    if (asked.url === '/v3/credentials.xml') return token === undefined ? before : verified(token);
-    return asked.headers['x-token'] === token ? golden('licenses-none.xml') : stale;
-  };
-}
-
 /** A service to which the token was reset by somebody else; it refuses to reset the old one, in some way. */
 function resetElsewhere(refused: Reply = STALE) {
   return (one: Asked): Reply | string => {
@@ -373,45 +351,5 @@ describe('a token store', () => {
         message: expect.stringContaining('CATCHWORD_TOKEN_STORE') as string,
       }),
     );
-  });
-});
-
-describe('the catalog', () => {
-  const task = { mirror: '', runId: 0, pass: 0, window: { page: 1, perPage: 1 }, from: null, maxAttempts: 1 };
-
-  it.each([
-    [401, '{"code":601,"message":"stale"}'],
-    [200, '{"errors":["601: the access token is no longer valid"]}'],
-    [403, '"601 Access token expired"'],
-    [200, '<error code="601" message="stale"/>'],
-    [200, '601: the access token is no longer valid'],
-    [200, '{"code":601}'],
-  ])('is read with a new token after %i %s', async (status, body) => {
-    const json = { 'content-type': 'application/json' };
-    const ofUsers = service();
-    const { url, asked } = await serve((one) => {
-      if (one.url.startsWith('/v3')) return ofUsers(one);
-      return one.headers['x-service-access-token'] === FRESH
-        ? { headers: json, body: '{}' }
-        : {
-            status,
-            headers: body.startsWith('<') ? {} : /^6/.test(body) ? { 'content-type': 'text/plain' } : json,
-            body,
-          };
-    });
-    const config = requireSource(
-      loadConfig({
-        ...{ CATCHWORD_BASE_URL: url, CATCHWORD_API_KEY: KEY, CATCHWORD_ACCESS_TOKEN: TOKEN },
-        CATCHWORD_USER_REFERENCE: 'me',
-      }),
-    );
-    const client = createCatalogClient(config, systemClock);
-    try {
-      const pages = await Promise.all([client.read(task, NEVER), client.read(task, NEVER)]);
-      expect(pages.map(({ text }) => text)).toEqual(['{}', '{}']);
-      expect(asked.filter((one) => one.url.includes('reset'))).toHaveLength(1);
-    } finally {
-      await client.close();
-    }
   });
 });

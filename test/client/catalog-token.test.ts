@@ -1,0 +1,44 @@
+import { expect, it } from 'vitest';
+import { createCatalogClient } from '../../src/client/client.ts';
+import { systemClock } from '../../src/clock.ts';
+import { loadConfig, requireSource } from '../../src/config.ts';
+import { KEY, NEVER, serve, TOKEN } from './connection.ts';
+import { FRESH, service } from './stale-token.ts';
+
+const task = { mirror: '', runId: 0, pass: 0, window: { page: 1, perPage: 1 }, from: null, maxAttempts: 1 };
+
+it.each([
+  [401, '{"code":601,"message":"stale"}'],
+  [200, '{"errors":["601: the access token is no longer valid"]}'],
+  [403, '"601 Access token expired"'],
+  [200, '<error code="601" message="stale"/>'],
+  [200, '601: the access token is no longer valid'],
+  [200, '{"code":601}'],
+])('the catalog is read with a new token after %i %s', async (status, body) => {
+  const json = { 'content-type': 'application/json' };
+  const ofUsers = service();
+  const { url, asked } = await serve((one) => {
+    if (one.url.startsWith('/v3')) return ofUsers(one);
+    return one.headers['x-service-access-token'] === FRESH
+      ? { headers: json, body: '{}' }
+      : {
+          status,
+          headers: body.startsWith('<') ? {} : /^6/.test(body) ? { 'content-type': 'text/plain' } : json,
+          body,
+        };
+  });
+  const config = requireSource(
+    loadConfig({
+      ...{ CATCHWORD_BASE_URL: url, CATCHWORD_API_KEY: KEY, CATCHWORD_ACCESS_TOKEN: TOKEN },
+      CATCHWORD_USER_REFERENCE: 'me',
+    }),
+  );
+  const client = createCatalogClient(config, systemClock);
+  try {
+    const pages = await Promise.all([client.read(task, NEVER), client.read(task, NEVER)]);
+    expect(pages.map(({ text }) => text)).toEqual(['{}', '{}']);
+    expect(asked.filter((one) => one.url.includes('reset'))).toHaveLength(1);
+  } finally {
+    await client.close();
+  }
+});
