@@ -40,13 +40,18 @@ export function attribute({ attributes }: XmlElement, name: string): string | nu
   return attributes.get(name) || null;
 }
 
-/**
- * What an element says by name: its attributes, and the texts of its children where there is no such attribute. What is
- * empty is left out.
- */
+/** What an element says by name: its attributes, and the texts of its children where there is no such attribute. */
 export function fieldsOf({ attributes, children }: XmlElement): ReadonlyMap<string, string> {
-  const pairs = [...children.map(({ name, text }) => [name, text] as const), ...attributes];
-  return new Map(pairs.filter(([, text]) => text !== ''));
+  // A copy for each of ten thousand elements would take memory.
+  if (children.length === 0) return attributes;
+  const fields = new Map(children.map(({ name, text }) => [name, text]));
+  for (const [name, value] of attributes) if (value !== '' || !fields.has(name)) fields.set(name, value);
+  return fields;
+}
+
+/** Fields besides those that have a place of their own. */
+export function othersIn(fields: ReadonlyMap<string, string>, known: readonly string[]): Record<string, string> {
+  return Object.fromEntries([...fields].filter(([name]) => !known.includes(name)));
 }
 
 /** The error that elements hold, whatever the status was (interface, 4.2 rule 4), or undefined. */

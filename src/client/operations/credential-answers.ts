@@ -3,7 +3,7 @@ import type { XmlElement } from '../../xml/read.ts';
 import type { XmlAnswer } from '../answer.ts';
 import { saidByElements } from '../said.ts';
 import type { Hide } from '../secrets.ts';
-import { errorIn, recordsIn, unexpected } from '../xml-answer.ts';
+import { errorIn, othersIn, recordsIn, unexpected } from '../xml-answer.ts';
 import { type CredentialResult, type CredentialSubmission, nameOf } from './credential.ts';
 import { type Element, elementFrom } from './credential-keys.ts';
 import { matched } from './credential-match.ts';
@@ -28,8 +28,7 @@ function resultOf(
   const said = saidByElements([element], hide);
   // The token of one that carries an error is the one that is no longer valid.
   if (element.name === 'credential' && accessToken !== null && said?.code === undefined) {
-    const others = Object.fromEntries([...fields].filter(([name]) => !KNOWN.includes(name)));
-    return { ok: true, ...about, accessToken, email: fields.get('email') || null, others };
+    return { ok: true, ...about, accessToken, email: fields.get('email') || null, others: othersIn(fields, KNOWN) };
   }
   const message = said?.text || (element.name === 'error' ? '' : 'the service gave no access token');
   return { ok: false, code: said?.code ?? null, message, ...about };

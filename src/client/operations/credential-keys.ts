@@ -1,4 +1,5 @@
 import type { XmlElement } from '../../xml/read.ts';
+import { fieldsOf } from '../xml-answer.ts';
 import type { CredentialSubmission } from './credential.ts';
 
 /** An element of the answer, and which account it says it is about. */
@@ -13,16 +14,8 @@ export interface Element {
 
 type Keyed = Element | CredentialSubmission;
 
-function allFields({ attributes, children }: XmlElement): ReadonlyMap<string, string> {
-  // A copy for each of ten thousand elements would take memory.
-  if (children.length === 0) return attributes;
-  const fields = new Map(children.map(({ name, text }) => [name, text]));
-  for (const [name, value] of attributes) if (value !== '' || !fields.has(name)) fields.set(name, value);
-  return fields;
-}
-
 export function elementFrom(element: XmlElement): Element {
-  const fields = allFields(element);
+  const fields = fieldsOf(element);
   const field = (name: string): string | null => fields.get(name) || null;
   return {
     ...{ element, fields, reference: field('reference'), guid: field('guid') },

@@ -5,7 +5,7 @@ import type { XmlElement } from '../../xml/read.ts';
 import type { XmlAnswer } from '../answer.ts';
 import type { Caller } from '../caller.ts';
 import { saidByElements } from '../said.ts';
-import { errorIn, fieldsOf, type Records, recordsIn, unexpected } from '../xml-answer.ts';
+import { errorIn, fieldsOf, othersIn, type Records, recordsIn, unexpected } from '../xml-answer.ts';
 import { countIn, saysNothing } from './license-counts.ts';
 import { checkLicenseQuery } from './license-query.ts';
 
@@ -85,7 +85,7 @@ function typeOf(text: string | null): License['type'] {
 
 function licenseFrom(element: XmlElement): License {
   const fields = fieldsOf(element);
-  const field = (name: string): string | null => fields.get(name) ?? null;
+  const field = (name: string): string | null => fields.get(name) || null;
   const expiration = field('expiration');
   return {
     sku: field('sku') ?? '',
@@ -100,7 +100,7 @@ function licenseFrom(element: XmlElement): License {
     term: field('term'),
     codeUse: field('code-use'),
     kind: field('kind'),
-    others: Object.fromEntries([...fields].filter(([name]) => !KNOWN.includes(name))),
+    others: othersIn(fields, KNOWN),
   };
 }
 

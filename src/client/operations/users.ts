@@ -5,7 +5,7 @@ import type { Caller } from '../caller.ts';
 import { lookFirst, mayExist } from '../may-exist.ts';
 import { pathPart } from '../path-part.ts';
 import { isErrorName } from '../said-part.ts';
-import { errorIn, recordsIn, unexpected } from '../xml-answer.ts';
+import { errorIn, othersIn, recordsIn, unexpected } from '../xml-answer.ts';
 import { checkUserFields } from './user-fields.ts';
 
 /**
@@ -115,7 +115,7 @@ function userFrom(answer: XmlAnswer, origin: string, isNew: boolean): User {
     guid: field('guid'),
     accessToken: field('access-token'),
     reference: field('reference'),
-    others: Object.fromEntries([...fields].filter(([name]) => !KNOWN.includes(name))),
+    others: othersIn(fields, KNOWN),
   };
 }
 
