@@ -171,9 +171,12 @@ export function createTransport(options: TransportOptions): Transport {
       });
     }
     const code = codeOf(error);
+    const isDistrusted = CERTIFICATE.test(code);
     return new CatchwordError('SOURCE_UNAVAILABLE', `${base.origin} cannot be reached or broke off (${code})`, {
-      hint: 'Check CATCHWORD_BASE_URL and the network; the service may be down.',
-      retryable: !CERTIFICATE.test(code),
+      hint: isDistrusted
+        ? 'Its certificate is not accepted: check CATCHWORD_BASE_URL; NODE_EXTRA_CA_CERTS names a file of authorities to trust.'
+        : 'Check CATCHWORD_BASE_URL and the network; the service may be down.',
+      retryable: !isDistrusted,
     });
   }
 
