@@ -27,6 +27,14 @@ async function writeTo(pipe: string, text: string): Promise<void> {
   await writer.write(text.padEnd(MORE, '\n'));
 }
 
+/** It ended by itself with the code of the signal, and left nothing behind. */
+async function expectInterrupted(running: Running, directory: string, code: number): Promise<void> {
+  const ended = await running.ended;
+  expect(ended).toMatchObject({ code, signal: null, stdout: '' });
+  expect(ended.stderr).toMatch(/^error interrupted [^\n]+\n$/);
+  expect(existsSync(join(directory, 'r.csv'))).toBe(false);
+}
+
 describe('a command that waits for a pipe', () => {
   it.each<[string[], string, NodeJS.Signals, number]>([
     [['credentials', 'verify', 'pipe', '--out', 'r.csv'], 'reference\nr0\n', 'SIGINT', 130],
@@ -39,10 +47,7 @@ describe('a command that waits for a pipe', () => {
     const running = startWaiting(args, settings(server), directory);
     await writeTo(join(directory, 'pipe'), input);
     running.child.kill(signal);
-    const ended = await running.ended;
-    expect(ended).toMatchObject({ code, signal: null, stdout: '' });
-    expect(ended.stderr).toMatch(/^error interrupted [^\n]+\n$/);
-    expect(existsSync(join(directory, 'r.csv'))).toBe(false);
+    await expectInterrupted(running, directory, code);
     expect(server.asked).toEqual([]);
   });
 
@@ -69,10 +74,7 @@ describe('a command that waits for stdin', () => {
     const running = startWaiting(args, settings(server), directory);
     await write(running, input);
     running.child.kill(signal);
-    const ended = await running.ended;
-    expect(ended).toMatchObject({ code, signal: null, stdout: '' });
-    expect(ended.stderr).toMatch(/^error interrupted [^\n]+\n$/);
-    expect(existsSync(join(directory, 'r.csv'))).toBe(false);
+    await expectInterrupted(running, directory, code);
     expect(server.asked).toEqual([]);
   });
 
@@ -87,10 +89,7 @@ describe('a command that waits for stdin', () => {
     await write(running, 'reference\n');
     running.child.kill('SIGINT');
     running.child.stdin?.end();
-    const ended = await running.ended;
-    expect(ended).toMatchObject({ code: 130, stdout: '' });
-    expect(ended.stderr).toMatch(/^error interrupted [^\n]+\n$/);
-    expect(existsSync(join(directory, 'r.csv'))).toBe(false);
+    await expectInterrupted(running, directory, 130);
   });
 
   it('ends with the reader of its output', async () => {

@@ -43,7 +43,8 @@ function unclear({ reference, guid }: CredentialSubmission): CredentialResult {
 /** `<errors>` around failures holds elements of the list as any other; with a code or a text of its own it is an error. */
 function withoutWrappers(element: XmlElement): XmlElement {
   const { name, attributes, text, children } = element;
-  const isWrapper = name === 'errors' && attributes.size === 0 && text === '' && children.length > 0;
+  if (children.length === 0) return element;
+  const isWrapper = name === 'errors' && attributes.size === 0 && text === '';
   const isOfErrors = isWrapper && children.every((child) => child.name === 'error');
   return { ...element, name: isOfErrors ? 'list' : name, children: children.map(withoutWrappers) };
 }
