@@ -15,6 +15,10 @@ import type { Evidence } from '../catalog/run.ts';
  * - blocked_until: the source asked for no request before this moment
  * - source_seen, local_seen: the source's clock and this machine's at the same moment, when the watermark was last set
  * - pruned_to: up to here the change log holds only each product's newest change as of then
+ * - source_address: the service that is mirrored, without credentials; null before the first run
+ * - source_selection: JSON of the settings that select what the catalog shows (details, currency); null as above
+ * - next_request_at: the earliest moment of the next request under the rate limit, for all processes of this mirror;
+ *   null where none was reserved
  */
 export const mirror = sqliteTable('mirror', {
   id: integer('id').primaryKey(),
@@ -25,6 +29,17 @@ export const mirror = sqliteTable('mirror', {
   sourceSeen: integer('source_seen'),
   localSeen: integer('local_seen'),
   prunedTo: integer('pruned_to').notNull().default(0),
+  sourceAddress: text('source_address'),
+  sourceSelection: text('source_selection'),
+  nextRequestAt: real('next_request_at'),
+});
+
+/**
+ * The newest scheduled moment of each kind of run that was served, so that what fell due while nothing ran is made up for.
+ */
+export const scheduleTicks = sqliteTable('schedule_ticks', {
+  kind: text('kind', { enum: ['full', 'delta'] }).primaryKey(),
+  servedAt: integer('served_at').notNull(),
 });
 
 /**
@@ -95,6 +110,7 @@ export const changes = sqliteTable('changes', {
 /**
  * - tick: the schedule's moment that started it, e.g. `full@2026-11-20T02:00:00.000Z`; null when started by hand
  * - from_time, source_time: see Run in catalog/run.ts
+ * - settles_at: until when the run waits before it reads its last delta (local clock); null while it does not wait
  * - counts are filled in when the run ends; until then they are the sums of its checkpoints
  * - evidence: JSON, how the proof was obtained (Evidence in catalog/run.ts)
  */
@@ -111,6 +127,7 @@ export const runs = sqliteTable(
     sourceTime: integer('source_time'),
     startedAt: integer('started_at').notNull(),
     finishedAt: integer('finished_at'),
+    settlesAt: integer('settles_at'),
     proof: text('proof', { enum: ['sealed', 'open'] }),
     reasons: text('reasons', { mode: 'json' }).$type<string[]>().notNull().default([]),
     pages: integer('pages').notNull().default(0),
