@@ -155,6 +155,8 @@ async function main(): Promise<void> {
       process.exitCode = exitCode;
     } else {
       process.exitCode = exitCodeOf(context, error);
+      // Node would close the mirror on its way out, and that would write to the files that are there now.
+      if (error instanceof CatchwordError && error.code === 'MIRROR_REPLACED') process.exit();
     }
   }
 }

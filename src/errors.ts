@@ -12,6 +12,8 @@ const CODES = {
   MIRROR_UNUSABLE: { exit: 2, retryable: false },
   /** A write failed half-way (disk full, I/O error); the transaction is rolled back and the writer stopped. */
   MIRROR_WRITE_FAILED: { exit: 1, retryable: false },
+  /** The file that this process has open is no longer the one at its path: it was deleted, moved, replaced or restored. */
+  MIRROR_REPLACED: { exit: 1, retryable: false },
   /** Another live process holds the lease. */
   MIRROR_BUSY: { exit: 1, retryable: true },
   /** This process's epoch is old: another keeper took over. Nothing was written. */
@@ -124,6 +126,11 @@ export function toErrorRecord(error: CatchwordError): ErrorRecord {
 
 export function fromErrorRecord(record: ErrorRecord): CatchwordError {
   return new CatchwordError(record.code, record.message, record);
+}
+
+/** Whether this process can no longer use the mirror, and has to be started again. */
+export function isMirrorLost(error: unknown): boolean {
+  return error instanceof CatchwordError && ['MIRROR_WRITE_FAILED', 'MIRROR_REPLACED'].includes(error.code);
 }
 
 /** What Node.js or a driver calls it, such as `ENOENT`; undefined where it has no such name. */

@@ -56,6 +56,7 @@ async function print(
       left -= changes.length;
       if (changes.length > 0) continue;
       if (!follow) return;
+      store.check();
       await context.clock.sleep(FOLLOW_MS, context.signal).catch(() => {});
     }
   } finally {

@@ -9,6 +9,7 @@ import { startRunDesk } from '../schedule/run-desk.ts';
 import { checkCron, startScheduler } from '../schedule/scheduler.ts';
 import { type Service, serveUntil, stopAll } from '../service.ts';
 import { openStore, type Store } from '../store/store.ts';
+import { watchMirror } from '../store/watch.ts';
 import { eventSource } from './changes.ts';
 import type { CommandContext } from './context.ts';
 import { startFetcherService, startKeeper } from './pipeline.ts';
@@ -119,7 +120,7 @@ const startRelayRole: Start<NamedConfig> = async (options) => {
   return startInOrder([
     async (services) => {
       const store = openStore(config.db);
-      services.push({ name: 'mirror', stop: async () => store.close() });
+      services.push({ name: 'mirror', stop: async () => store.close() }, watchMirror(store, options.context.clock));
       return await startRelayOf(store, options);
     },
   ]);
@@ -134,6 +135,7 @@ const startDaemon: Start = async (options) => {
     async () => kept,
     // Before any run is started: a port that is taken is told at once.
     ...(httpPort === null ? [] : [() => startWebService(options, httpPort)]),
+    async () => watchMirror(kept.store, clock),
     async () => startRelayOf(kept.store, options),
     async (services) => {
       const desk = startRunDesk({ keeper: kept.keeper, store: kept.store, clock, log });
@@ -151,6 +153,7 @@ const startKeeperRole: Start = async ({ config, context, log }) => {
   const kept = await startKeeper({ config, clock, log, fetching: false });
   return startInOrder([
     async () => kept,
+    async () => watchMirror(kept.store, clock),
     async (services) => {
       const desk = startRunDesk({ keeper: kept.keeper, store: kept.store, clock, log });
       services.push(desk);

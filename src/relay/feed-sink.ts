@@ -1,7 +1,7 @@
 import type { RecordedChange } from '../catalog/event.ts';
 import { backoffMs } from '../client/retry.ts';
 import type { Clock } from '../clock.ts';
-import { CatchwordError, type ErrorCode, messageOf } from '../errors.ts';
+import { CatchwordError, isMirrorLost, messageOf } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import { createHistory } from '../store/history.ts';
 import type { SinkRow } from '../store/sinks.ts';
@@ -40,8 +40,10 @@ const NOTE_MS = 100;
 /** One refusal after another, and nothing accepted in between: then it is not the events. */
 const MAX_REFUSALS = 20;
 
-/** Another relay has taken over; or the mirror cannot be written any more, until it is opened anew. */
-const FATAL = new Set<ErrorCode>(['LEASE_LOST', 'MIRROR_WRITE_FAILED']);
+/** Another relay has taken over, or this process has lost the mirror: no sink can be fed from here. */
+function isFatal(error: unknown): boolean {
+  return isMirrorLost(error) || (error instanceof CatchwordError && error.code === 'LEASE_LOST');
+}
 
 /** An open sink, and what has been read for it ahead of its ack. */
 interface Session {
@@ -307,7 +309,7 @@ export async function feedSink(options: FeedOptions, stopping: AbortSignal, sign
 
   /** Returns when it is time to go on. */
   async function failed(error: unknown): Promise<void> {
-    if (error instanceof CatchwordError && FATAL.has(error.code)) throw error;
+    if (isFatal(error)) throw error;
     note();
     if (signal.aborted) return;
     const reason = shown(error);
@@ -373,7 +375,7 @@ export async function feedSink(options: FeedOptions, stopping: AbortSignal, sign
     try {
       await failed(error);
     } catch (secondary) {
-      if (secondary instanceof CatchwordError && FATAL.has(secondary.code)) throw secondary;
+      if (isFatal(secondary)) throw secondary;
       log.error({ sink: config.name, reason: shown(secondary) }, 'sink failed, and so did noting it');
       // What it confirmed and could not be noted, it tells when it is opened again.
       pending = null;

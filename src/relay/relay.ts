@@ -1,6 +1,6 @@
 import { setMaxListeners } from 'node:events';
 import type { Clock } from '../clock.ts';
-import { CatchwordError, messageOf } from '../errors.ts';
+import { CatchwordError, isMirrorLost, messageOf } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import { failureOf, type Service } from '../service.ts';
 import type { Store } from '../store/store.ts';
@@ -77,7 +77,7 @@ export function startRelay({ store, sinks, clock, log, source }: RelayOptions): 
         if (sinks.length === 0) return;
       } catch (error) {
         if (stopping.signal.aborted) return;
-        if (error instanceof CatchwordError && error.code === 'MIRROR_WRITE_FAILED') throw error;
+        if (isMirrorLost(error)) throw error;
         const known = error instanceof CatchwordError && ['MIRROR_BUSY', 'LEASE_LOST'].includes(error.code);
         const level = !known ? 'error' : standsBy || sinks.length === 0 ? 'debug' : 'warn';
         log[level]({ reason: messageOf(error) }, 'the relay is not running, trying again');

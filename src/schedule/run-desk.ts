@@ -1,6 +1,6 @@
 import type { Run } from '../catalog/run.ts';
 import type { Clock } from '../clock.ts';
-import { CatchwordError, messageOf } from '../errors.ts';
+import { CatchwordError, isMirrorLost, messageOf } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import { failureOf, type Service } from '../service.ts';
 import type { Store } from '../store/store.ts';
@@ -64,7 +64,7 @@ export function startRunDesk({ keeper, store, clock, log }: RunDeskOptions): Run
         log.info({ reason: known.message }, 'skipped: another process runs on this mirror');
         return;
       }
-      if (known?.code === 'MIRROR_WRITE_FAILED') throw known;
+      if (isMirrorLost(error)) throw error;
       failures++;
       const backoffMs = Math.min(RETRY_MAX_MS, RETRY_MIN_MS * 2 ** (failures - 1));
       const pauseMs = Math.max(known?.retryAfterMs ?? 0, backoffMs * (0.5 + clock.random() / 2));

@@ -1,4 +1,4 @@
-import { closeSync, existsSync, mkdirSync, openSync, readSync, statSync } from 'node:fs';
+import { readlinkSync, realpathSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import BetterSqlite, { type Database } from 'better-sqlite3';
@@ -6,77 +6,52 @@ import { type BetterSQLite3Database, drizzle } from 'drizzle-orm/better-sqlite3'
 import { migrate } from 'drizzle-orm/better-sqlite3/migrator';
 import { readMigrationFiles } from 'drizzle-orm/migrator';
 import { CatchwordError, messageOf } from '../errors.ts';
+import { COMPANIONS, lookAt, preparePlace, unusable } from './place.ts';
+import { createSameFile, nameOf, pause, type SameFile } from './same-file.ts';
 import { keepStatements } from './statements.ts';
 
 /** Older ones can corrupt a database in WAL mode while the WAL is reset. */
 const MIN_SQLITE = '3.51.3';
 /** "ctwd": tells a mirror from another program's database. */
 const APPLICATION_ID = 0x63747764;
-const BUSY_PAUSE_MS = 20;
 const MIGRATIONS = fileURLToPath(new URL('../../drizzle', import.meta.url));
 
 export interface MirrorFile {
   readonly path: string;
   readonly sqlite: Database;
   readonly orm: BetterSQLite3Database;
+  /** This user may read the file and not write it: nothing was set up or migrated. */
+  readonly isReadonly: boolean;
+  readonly sameFile: SameFile;
+  /**
+   * Closes the file. Where other users may read it, its -wal and -shm stay: whoever may not create them could not open it.
+   * @throws CatchwordError MIRROR_REPLACED; then it stays open, because closing it would write to what is there now
+   */
+  readonly close: () => void;
 }
 
 export interface OpenOptions {
   /** Fail with NOT_FOUND instead of creating the file. */
   readonly mustExist?: boolean;
+  /** Nothing will be written: a file that this user may only read is opened as well. */
+  readonly forReading?: boolean;
+  /** Permission bits of the mirror's files, such as 0o640. Default: 0o600 for a new file; an existing one keeps its own. */
+  readonly mode?: number | undefined;
   /** Milliseconds to wait for another process's write; default 10,000. */
   readonly busyTimeoutMs?: number;
 }
 
-function unusable(path: string, what: string, hint: string, cause?: unknown): CatchwordError {
-  return new CatchwordError('MIRROR_UNUSABLE', `${path} ${what}`, { hint, cause });
-}
-
-/** One level at a time: in a place such as /proc, Node's own recursive form tries for ever. */
-function makeDirectory(path: string): void {
-  if (existsSync(path)) return;
-  makeDirectory(dirname(path));
-  mkdirSync(path, { mode: 0o700 });
-}
-
-/** Creates the file, readable by its owner only, or checks that what is there is an SQLite database. */
-function prepareFile(path: string, mustExist: boolean): void {
-  if (!existsSync(path)) {
-    if (mustExist) {
-      throw new CatchwordError('NOT_FOUND', `there is no mirror at ${path}`, {
-        hint: 'Make one with: npx catchword sync. Or set CATCHWORD_DB to where it is.',
-      });
-    }
-    try {
-      makeDirectory(dirname(path));
-      closeSync(openSync(path, 'a', 0o600));
-    } catch (cause) {
-      throw unusable(
-        path,
-        `cannot be created (${messageOf(cause)})`,
-        'Set CATCHWORD_DB to a place this user may write.',
-        cause,
-      );
-    }
-    return;
-  }
-  if (!statSync(path).isFile()) throw unusable(path, 'is not a file', 'Set CATCHWORD_DB to a file.');
-  const head = Buffer.alloc(16);
-  let read: number;
+/** Where SQLite finds the file: it follows links, to a file that does not exist yet as well. */
+function withoutLinks(path: string): string {
   try {
-    const file = openSync(path, 'r+');
-    read = readSync(file, head, 0, 16, 0);
-    closeSync(file);
-  } catch (cause) {
-    throw unusable(
-      path,
-      `cannot be written (${messageOf(cause)})`,
-      'Give this user the right to write it, or set CATCHWORD_DB.',
-      cause,
-    );
+    return realpathSync(path);
+  } catch {
+    // There is nothing, or what is there says so when it is looked at.
   }
-  if (read > 0 && head.toString('latin1') !== 'SQLite format 3\0') {
-    throw unusable(path, 'is not an SQLite database', 'Set CATCHWORD_DB to another file; this one was left as it is.');
+  try {
+    return resolve(dirname(path), readlinkSync(path));
+  } catch {
+    return path;
   }
 }
 
@@ -132,14 +107,29 @@ function isBusy(error: unknown): boolean {
   return inner instanceof BetterSqlite.SqliteError && inner.code.startsWith('SQLITE_BUSY');
 }
 
-function configure(path: string, sqlite: Database): BetterSQLite3Database {
-  const forOrm = keepStatements(sqlite);
+function checkVersion(path: string, sqlite: Database): void {
   const version = String(sqlite.prepare('SELECT sqlite_version()').pluck().get());
-  if (!atLeast(version, MIN_SQLITE)) {
-    throw unusable(path, `needs SQLite ${MIN_SQLITE}, this is ${version}`, 'Reinstall with: npm ci.');
-  }
-  const newest = Math.max(...readMigrationFiles({ migrationsFolder: MIGRATIONS }).map((file) => file.folderMillis));
+  if (atLeast(version, MIN_SQLITE)) return;
+  throw unusable(path, `needs SQLite ${MIN_SQLITE}, this is ${version}`, 'Reinstall with: npm ci.');
+}
+
+function newestSchema(): number {
+  return Math.max(...readMigrationFiles({ migrationsFolder: MIGRATIONS }).map((file) => file.folderMillis));
+}
+
+function configure(path: string, sqlite: Database, isReadonly: boolean): BetterSQLite3Database {
+  const forOrm = keepStatements(sqlite);
+  checkVersion(path, sqlite);
+  const newest = newestSchema();
   const schema = checkOwnSchema(path, sqlite, newest);
+  // 32 MiB: holds the inner pages of every index at several million products, and no more (memory stays flat).
+  sqlite.exec('PRAGMA cache_size = -32768');
+  const orm = drizzle(forOrm);
+  if (isReadonly) {
+    if (schema === newest) return orm;
+    const hint = 'Run npx catchword status as the owner of the file: that upgrades it.';
+    throw unusable(path, 'was written by an older catchword, and this user may not upgrade it', hint);
+  }
   // Effective only while the file is empty. 2-KB bodies would waste half of a 4-KB page.
   sqlite.exec('PRAGMA page_size = 16384');
   sqlite.exec('PRAGMA journal_mode = WAL');
@@ -148,11 +138,44 @@ function configure(path: string, sqlite: Database): BetterSQLite3Database {
   // 64 MiB of WAL before it is moved into the file: a page that changes often is moved once.
   sqlite.exec('PRAGMA wal_autocheckpoint = 4096');
   sqlite.exec('PRAGMA journal_size_limit = 67108864');
-  // 32 MiB: holds the inner pages of every index at several million products, and no more (memory stays flat).
-  sqlite.exec('PRAGMA cache_size = -32768');
-  const orm = drizzle(forOrm);
   if (schema !== newest) migrateToNewest(sqlite, orm, newest);
   return orm;
+}
+
+/** A reader without write permission keeps the -wal and -shm in place when it is the last to close the file. */
+function keepCompanions(path: string, sqlite: Database, hasWritten: boolean): void {
+  // Does not wait for others: whoever is last does it.
+  if (hasWritten) sqlite.exec('PRAGMA busy_timeout = 0; PRAGMA wal_checkpoint(TRUNCATE)');
+  const reader = new BetterSqlite(path, { readonly: true });
+  keepStatements(reader).prepare('SELECT count(*) FROM sqlite_schema').get();
+  sqlite.close();
+  reader.close();
+}
+
+function closeFile(path: string, sqlite: Database, sameFile: SameFile, isReadonly: boolean): void {
+  if (!sqlite.open) return;
+  if (!isReadonly) sameFile.check();
+  const readByOthers = ((lookAt(path)?.mode ?? 0n) & 0o044n) !== 0n;
+  if (readByOthers && !isReadonly) keepCompanions(path, sqlite, sameFile.hasWritten());
+  else sqlite.close();
+}
+
+/** What SQLite says of a file that it cannot open or read. */
+function explain(path: string, isReadonly: boolean, error: unknown): CatchwordError {
+  const code = error instanceof BetterSqlite.SqliteError ? error.code : '';
+  if (code === 'SQLITE_NOTADB') {
+    const hint = 'Set CATCHWORD_DB to another file; this one was left as it is.';
+    return unusable(path, 'is not an SQLite database', hint, error);
+  }
+  const noCompanions = COMPANIONS.some((end) => lookAt(`${path}${end}`) === undefined);
+  if (isReadonly && noCompanions) {
+    const what = `cannot be read now: its -wal and -shm are missing, and this user may not create them`;
+    const hint =
+      'They are there while catchword runs, and stay if its owner sets CATCHWORD_DB_MODE (0640, for example).';
+    return unusable(path, what, hint, error);
+  }
+  const hint = 'Check the file and its directory: owner, rights, free space, another program that holds it.';
+  return unusable(path, `cannot be opened (${messageOf(error)})`, hint, error);
 }
 
 /**
@@ -161,23 +184,27 @@ function configure(path: string, sqlite: Database): BetterSQLite3Database {
  */
 export function openMirrorFile(file: string, options: OpenOptions = {}): MirrorFile {
   const path = resolve(file);
-  prepareFile(path, options.mustExist ?? false);
-  const busyTimeoutMs = options.busyTimeoutMs ?? 10_000;
+  const real = withoutLinks(path);
+  const { mustExist = false, forReading = false, mode, busyTimeoutMs = 10_000 } = options;
+  const { readonly: isReadonly } = preparePlace(real, { mustExist, mode, forReading });
   const giveUpAt = performance.now() + busyTimeoutMs;
   for (;;) {
     let sqlite: Database | undefined;
     try {
-      sqlite = new BetterSqlite(path, { timeout: busyTimeoutMs });
-      return { path, sqlite, orm: configure(path, sqlite) };
+      const opened = nameOf(path);
+      const open = new BetterSqlite(real, { timeout: busyTimeoutMs, readonly: isReadonly });
+      sqlite = open;
+      const orm = configure(path, open, isReadonly);
+      if (nameOf(path) !== opened) throw unusable(path, 'was replaced while it was opened', 'Try again.');
+      const sameFile = createSameFile(open, { path, real }, opened, isReadonly);
+      const close = (): void => closeFile(real, open, sameFile, isReadonly);
+      return { path, sqlite, orm, isReadonly, sameFile, close };
     } catch (error) {
       sqlite?.close();
       if (error instanceof CatchwordError) throw error;
-      if (!isBusy(error) || performance.now() > giveUpAt) {
-        const hint = 'Check the file and its directory: owner, rights, free space, another program that holds it.';
-        throw unusable(path, `cannot be opened (${messageOf(error)})`, hint, error);
-      }
+      if (!isBusy(error) || performance.now() > giveUpAt) throw explain(real, isReadonly, error);
       // Changing the journal mode and migrating do not wait for another process by themselves.
-      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, BUSY_PAUSE_MS);
+      pause();
     }
   }
 }

@@ -1,13 +1,14 @@
 import { randomUUID } from 'node:crypto';
-import type { Database } from 'better-sqlite3';
 import type { Clocks } from '../catalog/watermark.ts';
 import { CatchwordError } from '../errors.ts';
 import { type ChangeStore, createChangeStore } from './changes.ts';
 import { createLeaseStore, type Holder, LEASES, type LeaseStore, thisProcess } from './lease.ts';
-import { type OpenOptions, openMirrorFile } from './open.ts';
+import { type MirrorFile, type OpenOptions, openMirrorFile } from './open.ts';
+import { unusable } from './place.ts';
 import { createProductStore, type ProductStore } from './products.ts';
 import { createRemovalStore, type RemovalStore } from './removals.ts';
 import { createRunStore, type RunStore } from './runs.ts';
+import { createSameHistory } from './same-history.ts';
 import { createSearch, type Search } from './search.ts';
 import { createSinkStore, type SinkStore } from './sinks.ts';
 import {
@@ -56,6 +57,12 @@ export interface Store {
   quickCheck(): string[];
   /** Moves the WAL into the file. */
   walCheckpoint(): void;
+  /**
+   * Looks whether the file that is open is still the mirror at its path; costs microseconds. Every write does so by itself.
+   * @throws CatchwordError MIRROR_REPLACED: the process has to end, and to be started again
+   */
+  check(): void;
+  /** @throws CatchwordError MIRROR_REPLACED: then the file stays open, because closing it would write to the new one */
   close(): void;
 }
 
@@ -64,21 +71,53 @@ export interface StoreOptions extends OpenOptions {
   readonly self?: Holder;
 }
 
-function incarnationOf(sqlite: Database, write: WriteTransaction): string {
+/** Reads the mirror's row, which is written once. */
+function incarnationOf({ path, sqlite, isReadonly, sameFile }: MirrorFile): string {
   const read = sqlite.prepare<[], string>('SELECT incarnation FROM mirror WHERE id = 1').pluck();
   const found = read.get();
   if (found !== undefined) return found;
-  write(() => {
+  if (isReadonly) throw unusable(path, 'is empty', 'Run npx catchword sync as its owner.');
+  const create = sqlite.transaction(() => {
     sqlite.prepare('INSERT OR IGNORE INTO mirror (id, incarnation) VALUES (1, ?)').run(randomUUID());
     sqlite.prepare('INSERT OR IGNORE INTO lease (id) VALUES (1)').run();
   });
+  create.immediate();
+  sameFile.note();
   return read.get() as string;
 }
 
 /** @throws CatchwordError MIRROR_UNUSABLE, NOT_FOUND (with `mustExist`) */
 export function openStore(file: string, options: StoreOptions = {}): Store {
-  const { path, sqlite, orm } = openMirrorFile(file, options);
-  const write = createWriteTransaction(sqlite);
+  const mirror = openMirrorFile(file, options);
+  try {
+    return storeOf(mirror, options);
+  } catch (error) {
+    mirror.close();
+    throw error instanceof CatchwordError
+      ? error
+      : unusable(
+          mirror.path,
+          `cannot be used (${String(error)})`,
+          'Check the file with: npx catchword doctor. Or set CATCHWORD_DB to another file.',
+          error,
+        );
+  }
+}
+
+function storeOf(mirror: MirrorFile, options: StoreOptions): Store {
+  const { path, sqlite, orm, isReadonly, sameFile } = mirror;
+  const incarnation = incarnationOf(mirror);
+  const sameHistory = createSameHistory(sqlite, path, incarnation);
+  const write = createWriteTransaction(sqlite, {
+    isReadonly,
+    before: sameFile.check,
+    begun: sameHistory.check,
+    ending: sameHistory.ending,
+    committed: () => {
+      sameFile.note();
+      sameHistory.committed();
+    },
+  });
   const watermark = sqlite.prepare<[], number | null>('SELECT watermark FROM mirror WHERE id = 1').pluck();
   const advance = sqlite.prepare(
     `UPDATE mirror SET watermark = max(coalesce(watermark, 0), :to), source_seen = :to, local_seen = :local WHERE id = 1`,
@@ -91,54 +130,48 @@ export function openStore(file: string, options: StoreOptions = {}): Store {
   const pageCount = sqlite.prepare<[], number>('PRAGMA page_count').pluck();
   const pageSize = sqlite.prepare<[], number>('PRAGMA page_size').pluck();
   const quickCheck = sqlite.prepare<[], string>('PRAGMA quick_check').pluck();
-  try {
-    const products = createProductStore(sqlite);
-    const changes = createChangeStore(sqlite);
-    return {
-      path,
-      incarnation: incarnationOf(sqlite, write),
-      products,
-      changes,
-      runs: createRunStore(sqlite, orm),
-      removals: createRemovalStore(sqlite, products, changes),
-      sinks: createSinkStore(sqlite),
-      lease: createLeaseStore(sqlite, write, LEASES.runs, options.self ?? thisProcess()),
-      relayLease: createLeaseStore(sqlite, write, LEASES.relay, options.self ?? thisProcess()),
-      search: createSearch(sqlite),
-      read: createReadTransaction(sqlite),
-      write,
-      watermark: () => watermark.get() ?? null,
-      advanceWatermark: (toMs, localMs) => {
-        advance.run({ to: toMs, local: localMs });
-      },
-      readUpTo: () => {
-        const at = watermark.get() ?? null;
-        return at === null ? null : Math.min(at, clockSeen.get()?.source ?? at);
-      },
-      clockSeen: () => {
-        const { source, local } = clockSeen.get() ?? { source: null, local: null };
-        return source === null || local === null ? null : { source, local };
-      },
-      blockedUntil: () => blocked.get() ?? 0,
-      setBlockedUntil: (untilMs) => {
-        write(() => block.run(untilMs));
-      },
-      sizeBytes: () => (pageCount.get() ?? 0) * (pageSize.get() ?? 0),
-      quickCheck: () => quickCheck.all().filter((line) => line !== 'ok'),
-      walCheckpoint: () => {
-        sqlite.exec('PRAGMA wal_checkpoint(PASSIVE)');
-      },
-      close: () => {
-        sqlite.close();
-      },
-    };
-  } catch (error) {
-    sqlite.close();
-    throw error instanceof CatchwordError
-      ? error
-      : new CatchwordError('MIRROR_UNUSABLE', `${path} cannot be used (${String(error)})`, {
-          hint: 'Check the file with: npx catchword doctor. Or set CATCHWORD_DB to another file.',
-          cause: error,
-        });
-  }
+  const products = createProductStore(sqlite);
+  const changes = createChangeStore(sqlite);
+  return {
+    path,
+    incarnation,
+    products,
+    changes,
+    runs: createRunStore(sqlite, orm),
+    removals: createRemovalStore(sqlite, products, changes),
+    sinks: createSinkStore(sqlite),
+    lease: createLeaseStore(sqlite, write, LEASES.runs, options.self ?? thisProcess()),
+    relayLease: createLeaseStore(sqlite, write, LEASES.relay, options.self ?? thisProcess()),
+    search: createSearch(sqlite),
+    read: createReadTransaction(sqlite),
+    write,
+    watermark: () => watermark.get() ?? null,
+    advanceWatermark: (toMs, localMs) => {
+      advance.run({ to: toMs, local: localMs });
+    },
+    readUpTo: () => {
+      const at = watermark.get() ?? null;
+      return at === null ? null : Math.min(at, clockSeen.get()?.source ?? at);
+    },
+    clockSeen: () => {
+      const { source, local } = clockSeen.get() ?? { source: null, local: null };
+      return source === null || local === null ? null : { source, local };
+    },
+    blockedUntil: () => blocked.get() ?? 0,
+    setBlockedUntil: (untilMs) => {
+      write(() => block.run(untilMs));
+    },
+    sizeBytes: () => (pageCount.get() ?? 0) * (pageSize.get() ?? 0),
+    quickCheck: () => quickCheck.all().filter((line) => line !== 'ok'),
+    walCheckpoint: () => {
+      sameFile.check();
+      sqlite.exec('PRAGMA wal_checkpoint(PASSIVE)');
+      sameFile.note();
+    },
+    check: () => {
+      sameFile.check();
+      sameHistory.check();
+    },
+    close: mirror.close,
+  };
 }

@@ -11,23 +11,51 @@ export function createReadTransaction(sqlite: Database): ReadTransaction {
 
 export type WriteTransaction = <T>(work: () => T) => T;
 
+export interface WriteGuard {
+  /** This user may only read the file. */
+  readonly isReadonly: boolean;
+  /** Throws if the open file is not, or no longer, the mirror. Called before and right after a transaction has begun. */
+  before(): void;
+  begun(): void;
+  /** Called at the end of the transaction, and after it was committed. */
+  ending(): void;
+  committed(): void;
+}
+
 /**
  * Runs `work` in one immediate transaction: all of it is durable when this returns, or nothing of it happened.
  *
  * After SQLITE_FULL or an I/O error SQLite has rolled back by itself, and a further statement would run alone, outside
- * any transaction. So the first failed write ends the writer: later calls fail at once, until the file is opened anew.
+ * any transaction. So the first failed write ends the writer: later calls fail at once, until the file is opened again.
  *
  * @throws CatchwordError MIRROR_BUSY when another process writes for longer than the busy timeout;
- *   MIRROR_WRITE_FAILED when the file cannot be written; or what `work` throws, rolled back
+ *   MIRROR_WRITE_FAILED when the file cannot be written; MIRROR_REPLACED when it is no longer the file at its path;
+ *   MIRROR_UNUSABLE when this user may only read it; or what `work` throws, rolled back
  */
-export function createWriteTransaction(sqlite: Database): WriteTransaction {
+export function createWriteTransaction(sqlite: Database, guard: WriteGuard): WriteTransaction {
   let broken: CatchwordError | undefined;
-  const run = sqlite.transaction((work: () => unknown) => work());
+  const run = sqlite.transaction((work: () => unknown) => {
+    guard.begun();
+    const result = work();
+    guard.ending();
+    return result;
+  });
+  const runWithin = sqlite.transaction((work: () => unknown) => work());
   return <T>(work: () => T): T => {
     if (broken !== undefined) throw broken;
+    if (sqlite.inTransaction) return runWithin(work) as T;
+    if (guard.isReadonly) {
+      throw new CatchwordError('MIRROR_UNUSABLE', 'this user may not write the mirror', {
+        hint: 'Run this as the owner of the file.',
+      });
+    }
     try {
-      return run.immediate(work) as T;
+      guard.before();
+      const result = run.immediate(work) as T;
+      guard.committed();
+      return result;
     } catch (error) {
+      if (error instanceof CatchwordError && error.code === 'MIRROR_REPLACED') broken = error;
       if (!(error instanceof BetterSqlite.SqliteError)) throw error;
       if (error.code.startsWith('SQLITE_BUSY')) {
         throw new CatchwordError('MIRROR_BUSY', 'another process keeps the mirror locked', {

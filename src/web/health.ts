@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import { iso } from '../catalog/run-json.ts';
 import type { Clock } from '../clock.ts';
-import { messageOf } from '../errors.ts';
+import { CatchwordError, messageOf } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import type { Store } from '../store/store.ts';
 import { HEALTH_PATH } from './guard.ts';
@@ -35,10 +35,12 @@ export function addHealth(app: FastifyInstance, options: ReadinessOptions, log: 
   app.get('/readyz', async (_request, reply) => {
     let reason: string | null;
     try {
+      options.store.check();
       reason = options.store.read(() => unreadyReason(options));
     } catch (error) {
       log.error({ err: error }, 'readiness could not be found out');
-      reason = `the mirror cannot be read (${messageOf(error)})`;
+      const known = error instanceof CatchwordError;
+      reason = known ? `${error.message} [${error.code}]` : `the mirror cannot be read (${messageOf(error)})`;
     }
     return reply.code(reason === null ? 200 : 503).send({ ready: reason === null, reason });
   });

@@ -3,6 +3,7 @@ import type { Clock } from '../clock.ts';
 import type { Logger } from '../log.ts';
 import type { Service } from '../service.ts';
 import { openStore, type Store } from '../store/store.ts';
+import { watchMirror } from '../store/watch.ts';
 import { type Answers, addAnswers } from './answers.ts';
 import { addApi } from './api.ts';
 import { createChangeLog } from './change-log.ts';
@@ -109,7 +110,9 @@ export async function startWeb(options: WebOptions): Promise<WebService> {
     const streams = addStreams(app, { changes, clock, log, limits });
     const url = await listen(app, options.host, options.port);
     log.info({ address: url }, 'listening');
+    const watching = watchMirror(store, clock);
     const stop = async (): Promise<void> => {
+      await watching.stop();
       await close({ app, answers, streams }, clock, limits.stopMs);
       store.close();
     };
@@ -117,6 +120,7 @@ export async function startWeb(options: WebOptions): Promise<WebService> {
     return {
       name: 'web',
       url,
+      failed: watching.failed,
       stop: () => {
         stopped ??= stop();
         return stopped;

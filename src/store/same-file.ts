@@ -1,0 +1,138 @@
+import { renameSync, rmSync } from 'node:fs';
+import type { Database } from 'better-sqlite3';
+import { CatchwordError } from '../errors.ts';
+import { COMPANIONS, lookAt } from './place.ts';
+
+/**
+ * Compares the files that are open with what is at their paths. A mirror that was deleted, moved, replaced, restored or
+ * written over while it is open would otherwise be written to where nobody sees it, and be lost with the process.
+ *
+ * A file of its own is told by device and inode. One that was copied over in place keeps both, and is told by its size:
+ * only a WAL checkpoint changes that, and SQLite counts those.
+ */
+export interface SameFile {
+  /** @throws CatchwordError MIRROR_REPLACED. To be called outside transactions, as it may ask SQLite for its count. */
+  check(): void;
+  /** Notes what this process has just written, so that it is not taken for another's doing. */
+  note(): void;
+  hasWritten(): boolean;
+}
+
+/** Where a mirror's files are. */
+export interface FilePaths {
+  /** As the settings name it. */
+  readonly path: string;
+  /** The file itself, without links: SQLite keeps the WAL next to that. */
+  readonly real: string;
+}
+
+/**
+ * How long another process's WAL checkpoint may have changed the file without SQLite counting it: it counts after the disk
+ * has confirmed. Milliseconds.
+ */
+const CHECKPOINT_MS = 10_000;
+const PAUSE_MS = 20;
+
+/** Device and inode of what is at a path; null for nothing. */
+export function nameOf(path: string): string | null {
+  const found = lookAt(path);
+  return found === undefined ? null : `${found.dev}:${found.ino}`;
+}
+
+export function pause(): void {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, PAUSE_MS);
+}
+
+/**
+ * Takes the WAL of the file that was here away from the one that is here now: SQLite would replay it into that. It is
+ * renamed, not deleted: whoever moved the mirror elsewhere may need it.
+ */
+function setWalAside(real: string, own: readonly (string | null)[]): void {
+  const [wal, shm] = COMPANIONS.map((end, index) => (nameOf(`${real}${end}`) === own[index] ? `${real}${end}` : null));
+  if (wal != null) renameSync(wal, `${wal}.replaced`);
+  if (shm != null) rmSync(shm, { force: true });
+}
+
+/**
+ * @param opened device and inode of the file when it was opened
+ * @param isReadonly without the right to write, there may be no WAL, and nothing is set aside
+ */
+export function createSameFile(
+  sqlite: Database,
+  { path, real }: FilePaths,
+  opened: string | null,
+  isReadonly: boolean,
+): SameFile {
+  const companions = COMPANIONS.map((end) => nameOf(`${real}${end}`));
+  const [wal = null] = companions;
+  const readCount = sqlite.prepare<[], [number, number, number]>('PRAGMA wal_checkpoint(NOOP)').raw();
+  let count = '';
+  let size = -1n;
+  let hasWritten = false;
+  let lost: CatchwordError | undefined;
+
+  function sizeNow(): bigint {
+    return lookAt(path)?.size ?? -1n;
+  }
+
+  /** Frames in the WAL, and how many of them are in the file. */
+  function countNow(): string {
+    return String(readCount.get());
+  }
+
+  /** The count first: a checkpoint that ends in between is then seen as one, and not as somebody's copy. */
+  function note(): void {
+    count = countNow();
+    size = sizeNow();
+  }
+
+  function fail(what: string, hint: string): never {
+    lost = new CatchwordError('MIRROR_REPLACED', `${path} ${what} while it was open; nothing more is written`, {
+      hint,
+    });
+    throw lost;
+  }
+
+  function replaced(what: string): never {
+    if (!isReadonly) setWalAside(real, companions);
+    fail(
+      what,
+      'Start catchword again to go on with the file that is there now. To replace a mirror, stop catchword first.',
+    );
+  }
+
+  function checkNames(): void {
+    if (lost !== undefined) throw lost;
+    const found = nameOf(path);
+    const hint = 'Put the file back with its -wal, or start catchword again to load everything into a new one.';
+    if (found === null) fail('was deleted or moved away', hint);
+    if (found !== opened) replaced('was replaced by another file');
+    if (wal === null || nameOf(`${real}-wal`) === wal) return;
+    fail('lost its write-ahead log (-wal)', 'Start catchword again. Delete no file of a mirror that is in use.');
+  }
+
+  function check(): void {
+    checkNames();
+    if (isReadonly) return;
+    const giveUpAt = performance.now() + CHECKPOINT_MS;
+    while (sizeNow() !== size) {
+      const counted = countNow();
+      if (counted !== count) {
+        note();
+        return;
+      }
+      if (performance.now() > giveUpAt) replaced('was written over');
+      pause();
+    }
+  }
+
+  note();
+  return {
+    check,
+    note: () => {
+      hasWritten = true;
+      note();
+    },
+    hasWritten: () => hasWritten,
+  };
+}
