@@ -1,4 +1,4 @@
-import { renameSync, rmSync } from 'node:fs';
+import { type BigIntStats, renameSync, rmSync } from 'node:fs';
 import type { Database } from 'better-sqlite3';
 import { CatchwordError } from '../errors.ts';
 import { COMPANIONS, lookAt } from './place.ts';
@@ -7,8 +7,8 @@ import { COMPANIONS, lookAt } from './place.ts';
  * Compares the files that are open with what is at their paths. A mirror that was deleted, moved, replaced, restored or
  * written over while it is open would otherwise be written to where nobody sees it, and be lost with the process.
  *
- * A file of its own is told by device and inode. One that was copied over in place keeps both, and is told by its size:
- * only a WAL checkpoint changes that, and SQLite counts those.
+ * Another file is told by device and inode. One that was copied over in place keeps both, and is told by its size and
+ * time: only a WAL checkpoint changes these, and SQLite counts those.
  */
 export interface SameFile {
   /** @throws CatchwordError MIRROR_REPLACED. To be called outside transactions, as it may ask SQLite for its count. */
@@ -32,6 +32,15 @@ export interface FilePaths {
  */
 const CHECKPOINT_MS = 10_000;
 const PAUSE_MS = 20;
+/** The coarsest clock of a file system, in nanoseconds: it may round a time when it stores it. */
+const CLOCK_STEP_NS = 2_000_000_000n;
+const NOTHING = { size: -1n, mtimeNs: 0n };
+
+/** Whether a file was written between two looks at it. */
+function isWritten(before: typeof NOTHING, now: typeof NOTHING): boolean {
+  const passed = now.mtimeNs - before.mtimeNs;
+  return now.size !== before.size || passed > CLOCK_STEP_NS || passed < -CLOCK_STEP_NS;
+}
 
 /** Device and inode of what is at a path; null for nothing. */
 export function nameOf(path: string): string | null {
@@ -65,25 +74,27 @@ export function createSameFile(
 ): SameFile {
   const companions = COMPANIONS.map((end) => nameOf(`${real}${end}`));
   const [wal = null] = companions;
-  const readCount = sqlite.prepare<[], [number, number, number]>('PRAGMA wal_checkpoint(NOOP)').raw();
-  let count = '';
-  let size = -1n;
+  const readCount = sqlite
+    .prepare<[], [busy: number, frames: number, moved: number]>('PRAGMA wal_checkpoint(NOOP)')
+    .raw();
+  let progress = '';
+  let file = NOTHING;
   let hasWritten = false;
   let lost: CatchwordError | undefined;
 
-  function sizeNow(): bigint {
-    return lookAt(path)?.size ?? -1n;
+  function fileNow(): Pick<BigIntStats, 'size' | 'mtimeNs'> {
+    return lookAt(path) ?? NOTHING;
   }
 
-  /** Frames in the WAL, and how many of them are in the file. */
-  function countNow(): string {
-    return String(readCount.get());
+  /** Frames in the WAL, how many of them are in the file, and when the WAL was last written. */
+  function progressNow(): string {
+    return `${readCount.get()} ${lookAt(`${real}-wal`)?.mtimeNs}`;
   }
 
-  /** The count first: a checkpoint that ends in between is then seen as one, and not as somebody's copy. */
+  /** The progress first: a checkpoint that ends in between is then seen as one, and not as somebody's copy. */
   function note(): void {
-    count = countNow();
-    size = sizeNow();
+    progress = progressNow();
+    file = fileNow();
   }
 
   function fail(what: string, hint: string): never {
@@ -115,9 +126,8 @@ export function createSameFile(
     checkNames();
     if (isReadonly) return;
     const giveUpAt = performance.now() + CHECKPOINT_MS;
-    while (sizeNow() !== size) {
-      const counted = countNow();
-      if (counted !== count) {
+    while (isWritten(file, fileNow())) {
+      if (progressNow() !== progress) {
         note();
         return;
       }

@@ -1,0 +1,212 @@
+import {
+  copyFileSync,
+  existsSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  renameSync,
+  rmSync,
+  statSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { type Running, run, start } from '../support/cli.ts';
+import { load } from '../support/load.ts';
+import { expectExactLog } from '../support/mirror.ts';
+import { python, sqlite3, sqliteToolsAvailable } from '../support/sqlite-tools.ts';
+import { filled, type Place, place } from '../web/place.ts';
+import { get } from '../web/reader.ts';
+
+const SERVING = { CATCHWORD_HTTP_PORT: '0', LOG_LEVEL: 'info' };
+const EVERY_SECOND = { CATCHWORD_DELTA_CRON: '* * * * * *', CATCHWORD_FULL_CRON: 'off' };
+const IDLE = { CATCHWORD_DELTA_CRON: 'off', CATCHWORD_FULL_CRON: 'off' };
+const LAST = 'SELECT max(seq) FROM change_log';
+const isLinux = process.platform === 'linux';
+
+/** Does not outlive the test, whatever happens. */
+function begin(args: readonly string[], { settings, directory }: Place, more: Record<string, string> = {}): Running {
+  const running = start(args, { ...settings, ...more }, directory);
+  onTestFinished(() => {
+    running.child.kill('SIGKILL');
+  });
+  return running;
+}
+
+async function addressOf(web: Running): Promise<string> {
+  let log = '';
+  web.child.stderr?.on('data', (text: string) => {
+    log += text;
+  });
+  await web.shows('"msg":"listening"');
+  return /"address":"([^"]+)"/.exec(log)?.[1] ?? '';
+}
+
+/** Files that a process has open although they were deleted. */
+function deletedFilesOf({ child }: Running): string[] {
+  const directory = `/proc/${child.pid}/fd`;
+  return readdirSync(directory)
+    .map((fd) => readlinkSync(join(directory, fd)))
+    .filter((path) => path.endsWith('(deleted)'));
+}
+
+/** The kinds of lock that a process holds on a file. */
+function locksOf({ child }: Running, path: string): string[] {
+  const { ino } = statSync(path);
+  return readFileSync('/proc/locks', 'utf8')
+    .split('\n')
+    .map((line) => line.split(/\s+/))
+    .filter((words) => words[4] === String(child.pid) && words[5]?.endsWith(`:${ino}`))
+    .map((words) => words[3] ?? '');
+}
+
+describe.skipIf(!sqliteToolsAvailable || !isLinux)('a mirror that sqlite3 and Python read', () => {
+  it('stays the daemon’s own: it keeps its locks, others see what is new, and a kill loses nothing', async () => {
+    const source = await place({ items: 500, churnPerSecond: 20 }, { ...SERVING, ...EVERY_SECOND });
+    const daemon = begin(['daemon'], source);
+    await daemon.shows('run complete');
+    let seen = 0;
+    const first = Number((await sqlite3(source.db, LAST))[0]);
+    for (let reading = 0; reading < 30 || seen < first + 20; reading++) {
+      const read = reading % 2 === 0 ? sqlite3 : python;
+      const last = Number((await read(source.db, LAST))[0]);
+      expect(last).toBeGreaterThanOrEqual(seen);
+      seen = last;
+    }
+    expect(locksOf(daemon, source.db)).toContain('READ');
+    expect(deletedFilesOf(daemon)).toEqual([]);
+    daemon.child.kill('SIGKILL');
+    await daemon.ended;
+    expect(expectExactLog(source.db)).toBeGreaterThanOrEqual(seen);
+  });
+
+  it('stays guarded by the lease: a second load is refused while the daemon loads', async () => {
+    const source = await place(
+      { items: 20_000, latencyMs: 200 },
+      { ...SERVING, ...IDLE, CATCHWORD_PER_PAGE: '100', CATCHWORD_CONCURRENCY: '2' },
+    );
+    const daemon = begin(['daemon'], source);
+    await expect.poll(() => source.sandbox.requests.length).toBeGreaterThan(20);
+    for (let reading = 0; reading < 4; reading++) await sqlite3(source.db, LAST);
+    const second = await run(['sync'], source.settings, source.directory);
+    expect(second).toMatchObject({ code: 1, stdout: '' });
+    expect(second.stderr).toContain('MIRROR_BUSY');
+    expect(deletedFilesOf(daemon)).toEqual([]);
+  });
+});
+
+/** What an operator may do to the file under a daemon, and what is at its path then. */
+const ACCIDENTS: Record<string, (place: Place, backup: string) => unknown> = {
+  deleted: ({ db }) => rmSync(db),
+  'deleted with its WAL': ({ db }) => {
+    for (const end of ['', '-wal', '-shm']) rmSync(`${db}${end}`);
+  },
+  'moved away': ({ db }) => renameSync(db, `${db}.old`),
+  'left without its WAL': ({ db }) => rmSync(`${db}-wal`),
+};
+
+const RESTORES: Record<string, (place: Place, backup: string) => unknown> = {
+  'moved over it': ({ db }, backup) => renameSync(backup, db),
+  'copied over it': ({ db }, backup) => copyFileSync(backup, db),
+  'copied over it, after the WAL was deleted': ({ db }, backup) => {
+    for (const end of ['-wal', '-shm']) rmSync(`${db}${end}`);
+    copyFileSync(backup, db);
+  },
+  'copied to its path, after everything was deleted': ({ db }, backup) => {
+    for (const end of ['', '-wal', '-shm']) rmSync(`${db}${end}`);
+    copyFileSync(backup, db);
+  },
+};
+
+async function expectReplaced(running: Running): Promise<void> {
+  const { code, stderr } = await running.ended;
+  expect(stderr).toContain('MIRROR_REPLACED');
+  expect(code).toBe(1);
+}
+
+describe.skipIf(!sqliteToolsAvailable)('a daemon whose mirror', () => {
+  it('is compacted or checkpointed by sqlite3 goes on', async () => {
+    const source = await filled({ items: 2_000, churnPerSecond: 20 });
+    const daemon = begin(['daemon'], source, { ...SERVING, ...EVERY_SECOND });
+    await daemon.shows('run complete');
+    for (const sql of ['PRAGMA wal_checkpoint(TRUNCATE)', 'VACUUM', 'PRAGMA wal_checkpoint(TRUNCATE)']) {
+      const before = Number((await sqlite3(source.db, LAST))[0]);
+      await sqlite3(source.db, `PRAGMA busy_timeout = 10000; ${sql}`);
+      await expect.poll(async () => Number((await sqlite3(source.db, LAST))[0])).toBeGreaterThan(before);
+    }
+    daemon.child.kill('SIGTERM');
+    expect((await daemon.ended).code).toBe(0);
+    expectExactLog(source.db);
+  });
+
+  it.each(Object.entries(ACCIDENTS))('is %s ends with an error', async (_name, happen) => {
+    const source = await filled({ items: 50 });
+    const daemon = begin(['daemon'], source, { ...SERVING, ...IDLE });
+    await daemon.shows('"msg":"started"');
+    happen(source, '');
+    await expectReplaced(daemon);
+  });
+
+  it.each(Object.entries(RESTORES))('is restored, a backup %s, ends and leaves it intact', async (_name, happen) => {
+    const source = await filled({ items: 50, churnPerSecond: 20 });
+    const backup = join(source.directory, 'backup.db');
+    await sqlite3(source.db, `.backup ${backup}`);
+    const content = 'SELECT count(*), sum(seq), sum(length(before)) FROM change_log';
+    const expected = [...(await sqlite3(backup, content)), 'ok'];
+    // Changes that are in the WAL alone, and a file that has grown.
+    const daemon = begin(['daemon'], source, { ...SERVING, ...EVERY_SECOND });
+    await expect.poll(async () => Number((await sqlite3(source.db, LAST))[0])).toBeGreaterThan(100);
+    happen(source, backup);
+    await expectReplaced(daemon);
+    expect([...(await sqlite3(source.db, content)), ...(await sqlite3(source.db, 'PRAGMA integrity_check'))]).toEqual(
+      expected,
+    );
+    // The next one goes on from what the backup holds.
+    const next = await run(['sync', '--json'], source.settings, source.directory);
+    expect(next.code).toBe(0);
+    expectExactLog(source.db);
+  });
+
+  it('is restored by sqlite3 itself ends, and gives no number to two changes', async () => {
+    const source = await filled({ items: 50, churnPerSecond: 20 });
+    const backup = join(source.directory, 'backup.db');
+    await sqlite3(source.db, `.backup ${backup}`);
+    const daemon = begin(['daemon'], source, { ...SERVING, ...EVERY_SECOND });
+    await expect.poll(async () => Number((await sqlite3(source.db, LAST))[0])).toBeGreaterThan(100);
+    await sqlite3(source.db, `.restore ${backup}`);
+    await expectReplaced(daemon);
+    expect(await sqlite3(source.db, LAST)).toEqual(await sqlite3(backup, LAST));
+  });
+
+  it('is replaced is not ready, and ends the roles that only read it or feed sinks', async () => {
+    const source = await filled({ items: 50 });
+    const web = begin(['web'], source, SERVING);
+    const relay = begin(['relay'], source, { ...SERVING, CATCHWORD_SINK_FILE: 'jsonl:changes.jsonl' });
+    const url = await addressOf(web);
+    await relay.shows('sink is open');
+    expect((await get(`${url}/readyz`)).status).toBe(200);
+    renameSync(source.db, `${source.db}.old`);
+    const { status, text } = await get(`${url}/readyz`);
+    expect(status).toBe(503);
+    expect(JSON.parse(text)).toMatchObject({
+      ready: false,
+      reason: expect.stringContaining('MIRROR_REPLACED') as string,
+    });
+    await expectReplaced(web);
+    await expectReplaced(relay);
+  });
+});
+
+describe('a load', () => {
+  it('ends when its mirror is deleted, before it writes another page', async () => {
+    const source = await place(
+      { items: 20_000, latencyMs: 200 },
+      { CATCHWORD_PER_PAGE: '100', CATCHWORD_CONCURRENCY: '2', LOG_LEVEL: '' },
+    );
+    const sync = begin(['sync'], source);
+    await expect.poll(() => source.sandbox.requests.length).toBeGreaterThan(10);
+    for (const end of ['', '-wal', '-shm']) rmSync(`${source.db}${end}`, { force: true });
+    await expectReplaced(sync);
+    expect(existsSync(source.db)).toBe(false);
+    await load({ ...source.settings, CATCHWORD_PER_PAGE: '1000' }, 'full');
+  });
+});
