@@ -1,46 +1,16 @@
+import { canonicalJson, type Pointer } from './canonical-json.ts';
 import { objectMembers, objectText } from './json-text.ts';
 
-/** Numbers that `JSON.parse` may round: two of them can be different and yet parse to the same value. */
-const LONG_NUMBER = /[:,[]\s*-?\d[\d.eE+-]{15,}/;
-
-/** A JSON pointer (RFC 6901) as its unescaped parts. */
-export type Pointer = readonly string[];
-
-/** The same value for the same content, whatever the order of keys. */
-function canonical(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(canonical);
-  if (typeof value !== 'object' || value === null) return value;
-  const sorted = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1));
-  // Pairs inside an object: as a bare list they would be the same as an array of pairs.
-  return { pairs: sorted.map(([key, member]) => [key, canonical(member)]) };
-}
-
-function without(value: unknown, pointer: Pointer): void {
-  const [head, ...rest] = pointer;
-  if (typeof value !== 'object' || value === null || head === undefined) return;
-  const holder = value as Record<string, unknown>;
-  if (rest.length === 0) delete holder[head];
-  else without(holder[head], rest);
-}
-
-function comparable(body: string, ignored: readonly Pointer[]): string {
-  const value: unknown = JSON.parse(body);
-  for (const pointer of ignored) without(value, pointer);
-  return JSON.stringify(canonical(value));
-}
+export type { Pointer } from './canonical-json.ts';
 
 /**
- * Whether two bodies say the same. Text first, as nearly all are equal; then with keys sorted, so that a source that
- * reorders keys causes no change.
+ * Whether two bodies say the same. Compares the texts first, because nearly all are equal; then with keys sorted, so that
+ * a source that reorders keys causes no change. Numbers are compared by their digits, never by what `JSON.parse` rounds
+ * them to.
  * @param ignored fields left out of the comparison
  */
 export function sameContent(a: string, b: string, ignored: readonly Pointer[] = []): boolean {
-  if (a === b) return true;
-  if (ignored.length === 0 && (LONG_NUMBER.test(a) || LONG_NUMBER.test(b))) {
-    // Whitespace apart, text that cannot be compared by value without rounding counts as changed.
-    return false;
-  }
-  return comparable(a, ignored) === comparable(b, ignored);
+  return a === b || canonicalJson(a, ignored) === canonicalJson(b, ignored);
 }
 
 /** What changed between two versions, enough to go back from the newer to the older. */

@@ -15,7 +15,7 @@ const COMMA = 44;
 const COLON = 58;
 
 /** Index of the quote that ends the string which begins at `start`. */
-function endOfString(text: string, start: number): number {
+export function endOfString(text: string, start: number): number {
   for (let at = text.indexOf('"', start + 1); at !== -1; at = text.indexOf('"', at + 1)) {
     let backslashes = 0;
     while (text.charCodeAt(at - 1 - backslashes) === BACKSLASH) backslashes++;
