@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { CatchwordError, messageOf } from '../errors.ts';
-import { cutPage } from './json-text.ts';
+import { badByteIn } from './byte-text.ts';
+import { cutPage, objectMembers } from './json-text.ts';
 import type { Envelope, Page, RejectedItem, Window } from './page.ts';
 import { type Product, productOf } from './product.ts';
 
@@ -28,10 +29,15 @@ const ENVELOPE = z.looseObject(
 );
 
 const VBID = z
-  .union([z.string(), z.number().transform(String)], 'a text is needed')
+  .string('a text is needed')
   .refine((vbid) => vbid.trim() !== '', 'it is empty')
   .refine((vbid) => vbid.length <= 255, 'it is longer than 255 characters')
-  .refine((vbid) => !/\p{Cc}/u.test(vbid), 'it holds a control character');
+  .refine((vbid) => !/\p{Cc}/u.test(vbid), 'it holds a control character')
+  // SQLite would keep U+FFFD for each, and two products would become one.
+  .refine((vbid) => vbid.isWellFormed(), 'it holds half of a surrogate pair');
+
+/** Characters of a number that a reason repeats. */
+const MAX_SHOWN = 40;
 
 /** A catalog item is nested five deep; this is room for what nobody has thought of. */
 const MAX_DEPTH = 64;
@@ -68,18 +74,34 @@ function checkEnvelope({ page, perPage, numItems, totalPages }: Envelope, items:
   return null;
 }
 
-/** @returns the product, or the reason why it is none */
+const WHOLE_NUMBER = /^\d+$/;
+
+/** Of a number the digits as they were sent: parsed, two long ones could become the same. */
+function keyOf(vbid: unknown, body: string): unknown {
+  return typeof vbid === 'number' ? objectMembers(body).get('vbid') : vbid;
+}
+
+/** @returns the product, or the reason why the item is not one */
 function readItem(item: unknown, body: string): Product | string {
-  if (typeof item !== 'object' || item === null || Array.isArray(item)) return 'the item is no object';
+  const bad = body.isWellFormed() ? null : badByteIn(body);
+  if (bad !== null) {
+    const byte = `0x${bad.byte.toString(16).padStart(2, '0')}`;
+    return `it is not UTF-8: byte ${byte} after ${bad.at} characters`;
+  }
+  if (typeof item !== 'object' || item === null || Array.isArray(item)) return 'the item is not an object';
   const fields = item as Readonly<Record<string, unknown>>;
+  const key = keyOf(fields.vbid, body);
+  if (typeof fields.vbid === 'number' && !WHOLE_NUMBER.test(String(key))) {
+    return `vbid: ${String(key).slice(0, MAX_SHOWN)} is not a whole number of 0 or more`;
+  }
   // Only what is relied on is checked; a schema for the whole item would copy it, a million times a night.
-  const vbid = VBID.safeParse(fields.vbid);
+  const vbid = VBID.safeParse(key);
   return vbid.success ? productOf(vbid.data, fields, body) : `vbid: ${vbid.error.issues[0]?.message}`;
 }
 
 /**
  * Reads a catalog page (interface, section 2.5). An item that cannot be used becomes a rejected item; the page goes on.
- * @param text the response body
+ * @param text the response body; it may hold bytes that are not UTF-8 (see `textOfBytes`), whose items are rejected
  * @param window what was asked
  * @throws CatchwordError PAGE_INVALID where the page as a whole cannot be what was asked
  */
@@ -99,7 +121,8 @@ export function validatePage(text: string, window: Window): Page {
   const products = bodies.map((body, position) => {
     const product = readItem(items[position], body);
     if (typeof product !== 'string') return product;
-    rejected.push({ position, reason: product, body });
+    // What stands for bytes that are not UTF-8 is shown as U+FFFD.
+    rejected.push({ position, reason: product, body: body.toWellFormed() });
     return null;
   });
   return { envelope, products, rejected, doubt };
@@ -114,9 +137,10 @@ export function validatePage(text: string, window: Window): Page {
 export function validateLookup(text: string, vbid: string, window: Window): Page {
   const envelope = { numItems: 1, page: window.page, perPage: window.perPage, totalPages: window.page };
   if (text === '') return { envelope: { ...envelope, numItems: 0 }, products: [], rejected: [], doubt: null };
+  if (cutPage(text, MAX_DEPTH) === null) throw invalid(`the product is nested deeper than ${MAX_DEPTH}`);
   const item = parseJson(text);
   const product = readItem(item, text.trim());
-  if (typeof product === 'string') throw invalid(`the answer to a lookup of ${vbid} is no product (${product})`);
+  if (typeof product === 'string') throw invalid(`the answer to a lookup of ${vbid} is not a product (${product})`);
   if (product.vbid !== vbid) throw invalid(`asked for product ${vbid}, got ${product.vbid}`);
   return { envelope, products: [product], rejected: [], doubt: null };
 }

@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { promisify } from 'node:util';
 import { gunzip, type InputType, type ZlibOptions } from 'node:zlib';
+import { textOfBytes } from '../catalog/byte-text.ts';
 import { CatchwordError, messageOf } from '../errors.ts';
 
 /**
@@ -31,6 +32,11 @@ const HINT = 'Try again; if it stays so, the service or something in between sen
 
 function refuse(message: string, hint = HINT, cause?: unknown): CatchwordError {
   return new CatchwordError('SOURCE_BODY', message, { hint, cause });
+}
+
+/** The error of an answer that is not UTF-8. */
+export function notUtf8(): CatchwordError {
+  return refuse('the answer is not UTF-8');
 }
 
 /** Reads all of a body, and not a byte more than the limit. */
@@ -84,10 +90,13 @@ async function decode(bytes: Uint8Array, headers: Headers, { maxBytes }: BodyLim
   throw refuse("something follows the end of the answer's gzip");
 }
 
-/** @throws CatchwordError SOURCE_BODY where it is not UTF-8 */
-function toText(bytes: Uint8Array): string {
-  if (!isUtf8(bytes)) throw refuse('the answer is not UTF-8');
-  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8');
+/** @throws CatchwordError SOURCE_BODY where it is not UTF-8, unless `keepsBytes` */
+function toText(bytes: Uint8Array, keepsBytes: boolean): string {
+  const isText = isUtf8(bytes);
+  if (!isText && !keepsBytes) throw notUtf8();
+  const text = isText
+    ? Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8')
+    : textOfBytes(bytes);
   return text.startsWith('\ufeff') ? text.slice(1) : text;
 }
 
@@ -97,6 +106,8 @@ export interface ContentTypes {
   readonly name: string;
   /** Whether nothing, or a text that is no page, is an answer as well; what such a one calls itself says nothing. */
   readonly lenient: boolean;
+  /** Whether bytes that are not UTF-8 are kept (see `textOfBytes`); default: the answer is rejected. */
+  readonly keepsBytes?: boolean;
 }
 
 export const JSON_ANSWER: ContentTypes = {
@@ -104,6 +115,9 @@ export const JSON_ANSWER: ContentTypes = {
   name: 'JSON',
   lenient: false,
 };
+
+/** A page of the catalog: one item that is not UTF-8 must not make all the others unreadable. */
+export const PAGE_ANSWER: ContentTypes = { ...JSON_ANSWER, keepsBytes: true };
 
 /** An operation that answers in one of them has been seen to report errors in the other, and as plain text. */
 export const ANY_ANSWER: ContentTypes = {
@@ -116,10 +130,15 @@ export const ANY_ANSWER: ContentTypes = {
  * The text of an answer after decompression, whatever type it says it has.
  * @throws CatchwordError SOURCE_BODY
  */
-export async function decodedText(bytes: Uint8Array, headers: Headers, limits: BodyLimits): Promise<string> {
+export async function decodedText(
+  bytes: Uint8Array,
+  headers: Headers,
+  limits: BodyLimits,
+  keepsBytes = false,
+): Promise<string> {
   const decoded = await decode(bytes, headers, limits);
   if (decoded.length > limits.maxBytes) throw refuse(`the answer is larger than ${limits.maxBytes} bytes`);
-  return toText(decoded);
+  return toText(decoded, keepsBytes);
 }
 
 /** What frameworks call `text/html` unless told otherwise: nothing, JSON, or a text without a single tag. */
@@ -141,7 +160,7 @@ export async function answerText(
   if (types.lenient && bytes.length === 0) return '';
   const type = header(headers, 'content-type')?.split(';')[0]?.trim().toLowerCase() ?? '';
   const isExpected = type === '' || types.pattern.test(type);
-  const text = isExpected || types.lenient ? await decodedText(bytes, headers, limits) : '';
+  const text = isExpected || types.lenient ? await decodedText(bytes, headers, limits, types.keepsBytes) : '';
   if (!isExpected && !(types.lenient && isNoPage(text, type))) {
     throw new CatchwordError('SOURCE_NOT_SERVICE', `the answer is ${type.slice(0, 40)} in place of ${types.name}`, {
       hint: 'Check CATCHWORD_BASE_URL; a proxy or a maintenance page may stand in between.',

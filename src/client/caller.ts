@@ -25,6 +25,7 @@ export interface Call
     | 'identified'
     | 'fields'
     | 'onceAnswered'
+    | 'keepsBytes'
     | 'onSent'
   > {
   /** Whether asking twice does no more than asking once, so that it may be asked again after a failure half-way. */

@@ -13,6 +13,7 @@ import {
   decodedText,
   type Headers,
   JSON_ANSWER,
+  PAGE_ANSWER,
   readBytes,
 } from './body.ts';
 import { type Refused, refusal, serviceError } from './refusal.ts';
@@ -75,6 +76,8 @@ export interface TransportRequest {
    * an error is final then.
    */
   readonly onceAnswered?: boolean | undefined;
+  /** Whether bytes that are not UTF-8 are kept in the answer's text (see `textOfBytes`); default: SOURCE_BODY. */
+  readonly keepsBytes?: boolean | undefined;
   /** Told when the request begins to be sent: until then, nothing can have been done. */
   readonly onSent?: (() => void) | undefined;
 }
@@ -93,9 +96,16 @@ export interface Transport {
   /**
    * Exactly one GET request; nothing is tried again, no redirect is followed.
    * @param accepted statuses besides 2xx that are an answer and no error
+   * @param keepsBytes whether bytes that are not UTF-8 are kept in the text (see `textOfBytes`); default: SOURCE_BODY
    * @throws CatchwordError SOURCE_*; INTERRUPTED when `signal` aborts
    */
-  get(path: string, query: URLSearchParams, signal: AbortSignal, accepted?: readonly number[]): Promise<Answer>;
+  get(
+    path: string,
+    query: URLSearchParams,
+    signal: AbortSignal,
+    accepted?: readonly number[],
+    keepsBytes?: boolean,
+  ): Promise<Answer>;
   close(): Promise<void>;
 }
 
@@ -284,15 +294,27 @@ export function createTransport(options: TransportOptions): Transport {
   return {
     origin: base.origin,
     hiding: hidingAll,
-    get: (path, query, signal, accepted = []) =>
+    get: (path, query, signal, accepted = [], keepsBytes = false) =>
       withinTime(path, query, signal, {
-        ...{ method: 'GET', accepted, limits, types: JSON_ANSWER, kind: 'catalog', identified: false },
-        ...{ fields: CATALOG_FIELDS, onceAnswered: false },
+        method: 'GET',
+        accepted,
+        limits,
+        types: keepsBytes ? PAGE_ANSWER : JSON_ANSWER,
+        kind: 'catalog',
+        identified: false,
+        fields: CATALOG_FIELDS,
+        onceAnswered: false,
         headers: { ...ofCatalog, ...common, ...tokenHeader() },
       }),
     send: ({ method, path, query, body, contentType, accept = JSON_TYPE, token, signal, ...asked }) =>
       withinTime(path, query, signal, {
-        ...{ method, body, types: ANY_ANSWER, kind: method === 'GET' ? 'read' : 'write', secrets: asked.secrets },
+        ...{
+          method,
+          body,
+          types: { ...ANY_ANSWER, keepsBytes: asked.keepsBytes ?? false },
+          kind: method === 'GET' ? 'read' : 'write',
+          secrets: asked.secrets,
+        },
         ...{ accepted: asked.accepted ?? [], identified: asked.identified ?? false },
         ...{ fields: asked.fields ?? [], onceAnswered: asked.onceAnswered ?? false, onSent: asked.onSent },
         limits: asked.limits ?? limits,

@@ -1,6 +1,8 @@
+import { isUtf8 } from 'node:buffer';
 import { promisify } from 'node:util';
 import { constants, gunzip, gzip } from 'node:zlib';
 import { z } from 'zod';
+import { bytesOfText, textOfBytes } from '../catalog/byte-text.ts';
 import type { FetchOutcome, FetchTask } from '../catalog/page.ts';
 import { CatchwordError, type ErrorCode, isErrorCode, messageOf } from '../errors.ts';
 import { pageOf } from '../sync/fetch-page.ts';
@@ -47,7 +49,7 @@ const ENCODED = z.discriminatedUnion('kind', [
     requestedAt: time,
     receivedAt: time,
     bytes: count,
-    /** The response's text: UTF-8, gzip, base64. */
+    /** The bytes of the response's text: gzip, base64. */
     body: z.base64(),
   }),
   z.object({ kind: z.literal('failed'), task: TASK, requests: count, error: ERROR }),
@@ -77,7 +79,7 @@ export async function encodeOutcome(outcome: FetchOutcome): Promise<EncodedOutco
   if (outcome.kind === 'failed') return outcome;
   const { task, requests, response } = outcome.captured;
   const { text, ...about } = response;
-  const body = await compress(text, { level: constants.Z_BEST_SPEED });
+  const body = await compress(bytesOfText(text), { level: constants.Z_BEST_SPEED });
   return { kind: 'captured', task, requests, ...about, body: body.toString('base64') };
 }
 
@@ -92,6 +94,6 @@ export async function decodeOutcome(data: unknown): Promise<FetchOutcome> {
   const text = await decompress(Buffer.from(body, 'base64')).catch((error: unknown) => {
     throw unreadable(messageOf(error), error);
   });
-  const response = { text: text.toString('utf8'), ...about };
+  const response = { text: isUtf8(text) ? text.toString('utf8') : textOfBytes(text), ...about };
   return { kind, captured: { task, page: pageOf(response.text, task), response, requests } };
 }

@@ -1,10 +1,11 @@
 import type { FetchTask, Page } from '../catalog/page.ts';
 import { validateLookup, validatePage } from '../catalog/validate-page.ts';
+import { notUtf8 } from '../client/body.ts';
 import type { CatalogClient } from '../client/client.ts';
 import { CatchwordError } from '../errors.ts';
 import type { ReadWindow } from '../queue/queue.ts';
 
-/** A page that contradicts its own totals is read so often; then it is taken, with its doubt. */
+/** A page that contradicts its own totals, or is not UTF-8, is read this often; then it is taken for what it holds. */
 const DOUBTED_READS = 3;
 
 /** What the answer to `task` holds, wherever it comes from. */
@@ -16,8 +17,10 @@ export function pageOf(text: string, { window, vbid }: Pick<FetchTask, 'window' 
 export function createReadWindow(client: CatalogClient): ReadWindow {
   return async (task, signal, attempt) => {
     const response = await client.read(task, signal);
+    const isLastRead = attempt >= Math.min(DOUBTED_READS, task.maxAttempts);
+    if (!isLastRead && !response.text.isWellFormed()) throw notUtf8();
     const page = pageOf(response.text, task);
-    if (page.doubt !== null && attempt < Math.min(DOUBTED_READS, task.maxAttempts)) {
+    if (page.doubt !== null && !isLastRead) {
       throw new CatchwordError('PAGE_INVALID', page.doubt, { hint: 'The page is read again.' });
     }
     return { page, response };

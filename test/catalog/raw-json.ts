@@ -39,13 +39,18 @@ export function rawValue(depth: number): fc.Arbitrary<string> {
   return fc.oneof({ weight: 3, arbitrary: scalar }, array, rawObject(depth - 1));
 }
 
-const key = fc.oneof(fc.constantFrom('"a"', '"\\u0061"', '"b"', '"d/e"', '"~f"', '"__proto__"', '"\\ud800"'), rawString);
+const key = fc.oneof(
+  fc.constantFrom('"a"', '"\\u0061"', '"b"', '"d/e"', '"~f"', '"__proto__"', '"\\ud800"'),
+  rawString,
+);
 
 /** An object whose members have at most `depth` levels. */
 export function rawObject(depth: number): fc.Arbitrary<string> {
   return fc
     .tuple(space, fc.array(fc.tuple(key, rawValue(depth)), { maxLength: 5 }))
-    .map(([gap, members]) => `{${gap}${members.map(([name, value]) => `${name}${gap}:${gap}${value}`).join(`,${gap}`)}}`);
+    .map(
+      ([gap, members]) => `{${gap}${members.map(([name, value]) => `${name}${gap}:${gap}${value}`).join(`,${gap}`)}}`,
+    );
 }
 
 /** Exact value of a number, as digits and a power of ten that is the same for all. */

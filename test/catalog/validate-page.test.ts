@@ -83,9 +83,9 @@ describe('a page', () => {
       [3, 'vbid: it holds a control character'],
       [4, 'vbid: it is longer than 255 characters'],
       [5, 'vbid: a text is needed'],
-      [6, 'the item is no object'],
-      [7, 'the item is no object'],
-      [8, 'the item is no object'],
+      [6, 'the item is not an object'],
+      [7, 'the item is not an object'],
+      [8, 'the item is not an object'],
     ]);
     expect(rejected[7]?.body).toBe('"text"');
   });

@@ -1,5 +1,6 @@
-import { describe, expect, it } from 'vitest';
-import { failure, KEY, TOKEN } from './connection.ts';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { createClient } from '../../src/client/service.ts';
+import { failure, KEY, serve, TOKEN } from './connection.ts';
 import { talk } from './support.ts';
 
 const DATE = 'Fri, 20 Nov 2026 02:00:00 GMT';
@@ -68,6 +69,23 @@ describe('catalog', () => {
       products: [{ vbid: 'a' }],
       rejected: [{ position: 0, body: '{"title":"no vbid"}' }],
     });
+  });
+
+  it('an item that is not UTF-8 is rejected, and the others come', async () => {
+    const body = Buffer.from(
+      JSON.stringify({ ...page(1, 1, ['a', 'b']), num_items: 2 }).replace('Title a', 'Caf\xe9'),
+      'latin1',
+    );
+    const { url } = await serve(() => ({ headers: { 'content-type': 'application/json' }, body }));
+    const client = createClient({ baseUrl: url, apiKey: KEY, accessToken: TOKEN, rateLimit: 'off' });
+    onTestFinished(() => client.close());
+    const { value } = await client.catalog.products({ perPage: 2 }).next();
+    expect(value).toMatchObject({
+      products: [{ vbid: 'b' }],
+      rejected: [{ position: 0, reason: 'it is not UTF-8: byte 0xe9 after 24 characters' }],
+    });
+    // Where nothing else would be lost, the answer is an error.
+    expect(await failure(client.catalog.product('a'))).toMatchObject({ code: 'SOURCE_BODY' });
   });
 
   it('one product is looked up by its vbid; undefined where it is not known', async () => {

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { textOfBytes } from '../../src/catalog/byte-text.ts';
 import type { FetchOutcome } from '../../src/catalog/page.ts';
 import { validateLookup, validatePage } from '../../src/catalog/validate-page.ts';
 import { decodeOutcome, encodeOutcome } from '../../src/queue/captured-codec.ts';
@@ -90,6 +91,18 @@ describe('captured codec', () => {
     expect(await travel(outcome)).toEqual(outcome);
     expect(outcome.captured.page.products).toHaveLength(text === '' ? 0 : 1);
     expect(() => validateLookup(text || '{"vbid":"B"}', 'A', asked.window)).toThrow(/asked for product A, got/);
+  });
+
+  it('carries bytes that are not UTF-8 as they are', async () => {
+    const asked = task(3);
+    const bytes = Buffer.from(pageText(asked.window).replace('"V25"', '"V25","title":"Caf\xe9"'), 'latin1');
+    const text = textOfBytes(bytes);
+    const page = validatePage(text, asked.window);
+    const response = { text, sourceTime: null, requestedAt: 1, receivedAt: 2, bytes: bytes.length };
+    const outcome: FetchOutcome = { kind: 'captured', captured: { task: asked, page, response, requests: 1 } };
+    expect(await travel(outcome)).toEqual(outcome);
+    expect(page.rejected.map(({ position }) => position)).toEqual([5]);
+    expect(page.products.filter((product) => product !== null)).toHaveLength(9);
   });
 
   it('makes a page smaller', async () => {

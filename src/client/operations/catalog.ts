@@ -94,7 +94,8 @@ export function createCatalog(caller: Caller, defaults: CatalogSettings): Catalo
   }
 
   function get(path: string, query: URLSearchParams, signal: AbortSignal, identified: boolean) {
-    const how = { token: true, repeatable: true, fields: CATALOG_FIELDS };
+    // Of a page, one item that is not UTF-8 is rejected, and the others are read.
+    const how = { token: true, repeatable: true, fields: CATALOG_FIELDS, keepsBytes: !identified };
     return caller.json({ method: 'GET', path, query, signal, identified, ...how });
   }
 

@@ -38,7 +38,10 @@ export function windowQuery(
   return query;
 }
 
-/** `GET /v4/products` (interface, section 4.4): one window of the catalog, or of what changed since `task.from`. */
+/**
+ * `GET /v4/products` (interface, section 4.4): one window of the catalog, or of what changed since `task.from`. Bytes that are
+ * not UTF-8 are kept in its text (see `textOfBytes`).
+ */
 export async function readProducts(
   transport: Transport,
   settings: ProductSettings,
@@ -46,7 +49,13 @@ export async function readProducts(
   signal: AbortSignal,
 ): Promise<PageResponse> {
   const query = windowQuery(settings, task);
-  const { text, headers, bytes, requestedAt, receivedAt } = await transport.get('/v4/products', query, signal);
+  const { text, headers, bytes, requestedAt, receivedAt } = await transport.get(
+    '/v4/products',
+    query,
+    signal,
+    [],
+    true,
+  );
   return { text, sourceTime: sourceDate(headers), bytes, requestedAt, receivedAt };
 }
 

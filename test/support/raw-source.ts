@@ -1,0 +1,41 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { gzipSync } from 'node:zlib';
+import { onTestFinished } from 'vitest';
+
+export interface RawSource {
+  readonly url: string;
+  /** What `GET /v4/products` lists; an item's bytes are sent as they are. */
+  items: readonly Buffer[];
+  /** Requests that were made so far. */
+  readonly requests: readonly URL[];
+}
+
+const POSITIVE = (value: string | null): number => Math.max(1, Number(value ?? 1));
+
+/** A catalog whose items are any bytes, which no sandbox would send. A delta of it is empty. */
+export async function startRawSource(items: readonly Buffer[], { gzip = false } = {}): Promise<RawSource> {
+  const requests: URL[] = [];
+  const source = { url: '', items, requests };
+  const server = createServer((request, response) => {
+    const url = new URL(request.url ?? '/', 'http://localhost');
+    requests.push(url);
+    const [page, perPage] = [POSITIVE(url.searchParams.get('page')), POSITIVE(url.searchParams.get('per_page'))];
+    const listed = url.searchParams.has('from') ? [] : source.items;
+    const shown = listed.slice((page - 1) * perPage, page * perPage);
+    const pages = Math.ceil(listed.length / perPage);
+    const head = `{"num_items":${listed.length},"page":${page},"per_page":${perPage},"total_pages":${pages},"items":[`;
+    const parts = shown.flatMap((item, index) => (index === 0 ? [item] : [Buffer.from(','), item]));
+    const body = Buffer.concat([Buffer.from(head), ...parts, Buffer.from(']}')]);
+    response.writeHead(200, { 'content-type': 'application/json', ...(gzip && { 'content-encoding': 'gzip' }) });
+    response.end(gzip ? gzipSync(body) : body);
+  }).listen(0, '127.0.0.1');
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  await once(server, 'listening');
+  source.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return source;
+}

@@ -1,0 +1,150 @@
+import { join } from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { systemClock } from '../../src/clock.ts';
+import { startFetcherService } from '../../src/commands/pipeline.ts';
+import { loadConfig, requireSource } from '../../src/config.ts';
+import { createLog } from '../../src/log.ts';
+import { createHistory } from '../../src/store/history.ts';
+import { openStore } from '../../src/store/store.ts';
+import { load } from '../support/load.ts';
+import { catalogOf, expectExactLog, settingsFor, temporaryDirectory } from '../support/mirror.ts';
+import { startRawSource } from '../support/raw-source.ts';
+import { redisAvailable, startRedis } from '../support/redis.ts';
+
+function book(vbid: string, title: string, encoding: BufferEncoding = 'utf8'): Buffer {
+  return Buffer.from(`{"vbid":"${vbid}","title":"${title}"}`, encoding);
+}
+
+function rejectedOf(db: string, runId: number) {
+  const store = openStore(db, { mustExist: true });
+  try {
+    return store.runs.rejected(runId, 100);
+  } finally {
+    store.close();
+  }
+}
+
+/** Settings of a load through this queue, with a fetcher where it needs one. */
+async function throughQueue(name: string, url: string, db: string): Promise<Record<string, string>> {
+  const settings = settingsFor(url, db, { LOG_LEVEL: 'silent' });
+  if (name === 'embedded') return settings;
+  const redis = await startRedis();
+  onTestFinished(() => redis.stop());
+  const shared = { ...settings, REDIS_URL: redis.url };
+  const config = requireSource(loadConfig(shared));
+  const fetcher = await startFetcherService({ config, clock: systemClock, log: createLog('silent') }, redis.url);
+  onTestFinished(() => fetcher.stop());
+  return shared;
+}
+
+describe.each(['embedded', ...(redisAvailable ? ['BullMQ'] : [])])('through the queue %s', (queue) => {
+  it.each([false, true])('rejects the one item that is not UTF-8, and reads all others (gzip: %s)', async (gzip) => {
+    const items = [book('A', 'Café'), book('B', 'Café', 'latin1'), book('C', 'Über \ufffd 😀')];
+    const source = await startRawSource(items, { gzip });
+    const db = join(temporaryDirectory(), 'catalog.db');
+    const settings = await throughQueue(queue, source.url, db);
+    const run = await load(settings, 'full');
+    expect(run).toMatchObject({ state: 'complete', proof: 'open', created: 2, rejected: 1 });
+    expect(catalogOf(db)).toEqual(
+      new Map([
+        ['A', '{"vbid":"A","title":"Café"}'],
+        ['C', '{"vbid":"C","title":"Über \ufffd 😀"}'],
+      ]),
+    );
+    expect(rejectedOf(db, run.id)).toMatchObject([
+      {
+        position: 1,
+        reason: 'it is not UTF-8: byte 0xe9 after 24 characters',
+        body: '{"vbid":"B","title":"Caf\ufffd"}',
+      },
+    ]);
+    // It was read again before it was rejected: bytes may be damaged on the way.
+    expect(source.requests.filter((url) => !url.searchParams.has('from'))).toHaveLength(3);
+
+    source.items = [book('A', 'Café'), book('B', 'Café'), book('C', 'Über \ufffd 😀')];
+    expect(await load(settings, 'full')).toMatchObject({ state: 'complete', created: 1, rejected: 0 });
+    expect(catalogOf(db).get('B')).toBe('{"vbid":"B","title":"Café"}');
+    expectExactLog(db);
+  });
+});
+
+it('never removes a product because its title is no longer UTF-8', async () => {
+  const source = await startRawSource([book('A', 'Café'), book('B', 'Café')]);
+  const db = join(temporaryDirectory(), 'catalog.db');
+  const settings = settingsFor(source.url, db, { LOG_LEVEL: 'silent' });
+  await load(settings, 'full');
+  source.items = [book('A', 'Café'), book('B', 'Café', 'latin1')];
+  for (let night = 1; night <= 4; night++) {
+    expect(await load(settings, 'full')).toMatchObject({ proof: 'open', removed: 0 });
+  }
+  expect([...catalogOf(db).keys()]).toEqual(['A', 'B']);
+});
+
+it('keeps products apart whose numeric keys a double cannot tell apart', async () => {
+  const items = ['9007199254740993', '9007199254740992', '0', '"1.50"'].map((vbid) =>
+    Buffer.from(`{"vbid":${vbid},"title":"T"}`),
+  );
+  const unusable = ['1.50', '1.5', '1e3', '-1', '-0', '1e400'].map((vbid) => Buffer.from(`{"vbid":${vbid}}`));
+  const source = await startRawSource([...items, ...unusable]);
+  const db = join(temporaryDirectory(), 'catalog.db');
+  const run = await load(settingsFor(source.url, db, { LOG_LEVEL: 'silent' }), 'full');
+  expect(run).toMatchObject({ state: 'complete', proof: 'open', created: 4, rejected: 6 });
+  expect([...catalogOf(db).keys()].sort()).toEqual(['0', '1.50', '9007199254740992', '9007199254740993']);
+  expect(rejectedOf(db, run.id).map(({ position, reason }) => [position, reason])).toEqual(
+    ['1.50', '1.5', '1e3', '-1', '-0', '1e400'].map((vbid, index) => [
+      index + 4,
+      `vbid: ${vbid} is not a whole number of 0 or more`,
+    ]),
+  );
+});
+
+it('rejects keys with half of a surrogate pair, and keeps such texts elsewhere as they are', async () => {
+  const kept = '{"vbid":"A","title":"\\ud800","\\udfff":["\\ud83d", "\\ud83d\\ude00"]}';
+  const source = await startRawSource(
+    [kept, '{"vbid":"\\ud800"}', '{"vbid":"\\udc00"}', '{"vbid":"\\ud83d\\ude00"}'].map((item) => Buffer.from(item)),
+  );
+  const db = join(temporaryDirectory(), 'catalog.db');
+  const settings = settingsFor(source.url, db, { LOG_LEVEL: 'silent' });
+  const run = await load(settings, 'full');
+  expect(run).toMatchObject({ state: 'complete', created: 2, rejected: 2 });
+  expect([...catalogOf(db)]).toEqual([
+    ['A', kept],
+    ['😀', '{"vbid":"\\ud83d\\ude00"}'],
+  ]);
+  expect(rejectedOf(db, run.id)).toMatchObject([
+    { position: 1, reason: 'vbid: it holds half of a surrogate pair', body: '{"vbid":"\\ud800"}' },
+    { position: 2, reason: 'vbid: it holds half of a surrogate pair', body: '{"vbid":"\\udc00"}' },
+  ]);
+  // What such a field was before is kept as exactly.
+  source.items = [Buffer.from('{"vbid":"A","title":"\\ud801"}'), Buffer.from('{"vbid":"\\ud83d\\ude00"}')];
+  expect(await load(settings, 'full')).toMatchObject({ updated: 1 });
+  const store = openStore(db, { mustExist: true });
+  onTestFinished(() => store.close());
+  expect(createHistory(store).of('A')).toMatchObject([
+    { op: 'updated', before: '{"title":"\\ud800","\\udfff":["\\ud83d", "\\ud83d\\ude00"]}' },
+    { op: 'created', body: kept },
+  ]);
+});
+
+it('finds a change in the digits of a number, whatever a double makes of it', async () => {
+  const numbers = ['1', '12345678901234567890', '12345678901234567891', '1e400', 'null', '0.10000000000000000001'];
+  const bodyOf = (number: string, seen: number): string => `{"vbid":"A","id":${number},"seen":${seen}}`;
+  const source = await startRawSource([Buffer.from(bodyOf('0', 0))]);
+  const db = join(temporaryDirectory(), 'catalog.db');
+  const settings = settingsFor(source.url, db, { LOG_LEVEL: 'silent', CATCHWORD_IGNORE_FIELDS: '/seen' });
+  await load(settings, 'full');
+  for (const [index, number] of numbers.entries()) {
+    source.items = [Buffer.from(bodyOf(number, index))];
+    expect(await load(settings, 'full'), number).toMatchObject({ updated: 1 });
+    // Only what is ignored differs, and the order of keys.
+    source.items = [Buffer.from(`{"seen":-1,"id":${number},"vbid":"A"}`)];
+    expect(await load(settings, 'full'), number).toMatchObject({ updated: 0 });
+  }
+  expect(expectExactLog(db)).toBe(numbers.length + 1);
+  const store = openStore(db, { mustExist: true });
+  onTestFinished(() => store.close());
+  const history = createHistory(store);
+  for (const [index, number] of ['0', ...numbers].entries()) {
+    expect(history.bodyAt('A', index + 1)).toContain(`"id":${number}`);
+  }
+});
