@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest';
 const SRC = fileURLToPath(new URL('../src', import.meta.url));
 
 /** Known by all. */
-const COMMON = ['errors', 'log', 'clock', 'service', 'version', 'address', 'iso-time', 'hold-file'];
+const COMMON = ['abort', 'errors', 'log', 'clock', 'service', 'version', 'address', 'iso-time', 'hold-file'];
 
 /** Which folders a folder may import from, besides itself and what all know. */
 const MAY_IMPORT: Record<string, readonly string[]> = {

@@ -1,6 +1,7 @@
+import { withAbort } from '../abort.ts';
 import type { Clock } from '../clock.ts';
 import { CatchwordError, toErrorRecord } from '../errors.ts';
-import { givenUp, untilEither, wasClosed } from './abort.ts';
+import { givenUp, wasClosed } from './abort.ts';
 import { type JsonAnswer, jsonAnswer, type Reading, type XmlAnswer, xmlAnswer } from './answer.ts';
 import { XML_LIMITS } from './body.ts';
 import { maybeDone } from './may-exist.ts';
@@ -110,7 +111,7 @@ export function createCaller(options: CallerOptions): Caller {
 
   async function ask<Result>(asked: Call, tryOnce: (call: Call) => Promise<Result>): Promise<Result> {
     try {
-      return await untilEither(asked.signal, closed, (signal) => {
+      return await withAbort([asked.signal, closed], (signal) => {
         const call = { ...asked, signal };
         const work = (): Promise<Result> => patiently(call, () => tryOnce(call));
         return call.token && tokens !== null ? withToken(tokens, signal, work) : work();

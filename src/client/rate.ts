@@ -1,3 +1,4 @@
+import { unlessAborted } from '../abort.ts';
 import type { Clock } from '../clock.ts';
 import { CatchwordError } from '../errors.ts';
 
@@ -53,26 +54,6 @@ function blocked(forMs: number): CatchwordError {
 }
 
 /**
- * Whoever waits behind others is told at once; its place rejects by itself when its turn comes.
- * Made by hand: each step more between a turn and who waits for it lets the next one move the clock first.
- */
-function unlessAborted(turn: Promise<boolean>, signal: AbortSignal): Promise<boolean> {
-  return new Promise((resolve, reject) => {
-    // What a caller aborts with is its own: an Error, unless it chose otherwise.
-    const onAbort = (): void => reject(signal.reason as Error);
-    const settled =
-      <Value>(settle: (value: Value) => void) =>
-      (value: Value): void => {
-        signal.removeEventListener('abort', onAbort);
-        settle(value);
-      };
-    turn.then(settled(resolve), settled(reject));
-    if (signal.aborted) onAbort();
-    else signal.addEventListener('abort', onAbort, { once: true });
-  });
-}
-
-/**
  * Requests evenly spaced on a grid, never in a burst: whatever window a source counts in, it sees no more than the rate.
  * A request that is late by no more than the slack does not move the grid, or every delay of a timer would add up.
  */
@@ -102,9 +83,10 @@ export function createPacer({ pace, clock, notBefore = 0 }: PacerOptions): Pacer
   return {
     acquire: (signal, patienceMs = Number.POSITIVE_INFINITY, isWanted = () => true) => {
       const turn = queue.then(() => waitUntilFree(signal, patienceMs, isWanted));
-      const told = unlessAborted(turn, signal);
+      // Who waits behind others hears of it at once; its place rejects by itself when its turn comes.
+      const granted = unlessAborted(turn, signal);
       queue = turn.catch(() => {});
-      return told;
+      return granted;
     },
     blockUntil: (timeMs) => {
       blockedUntil = Math.max(blockedUntil, timeMs);

@@ -1,3 +1,4 @@
+import { unlessAborted } from '../abort.ts';
 import type { Clock } from '../clock.ts';
 import { CatchwordError, type ErrorCode } from '../errors.ts';
 import { givenUp } from './abort.ts';
@@ -92,16 +93,10 @@ function remembered({ error, until }: Verdict, now: number): CatchwordError {
 
 /** Waits, but no longer than the one who asks: what is waited for goes on for the others. */
 async function orAborted(work: Promise<void>, signal: AbortSignal): Promise<void> {
-  let stop = (): void => {};
-  const aborted = new Promise<never>((_resolve, reject) => {
-    stop = () => reject(givenUp());
-    if (signal.aborted) stop();
-    signal.addEventListener('abort', stop, { once: true });
-  });
   try {
-    await Promise.race([work, aborted]);
-  } finally {
-    signal.removeEventListener('abort', stop);
+    await unlessAborted(work, signal);
+  } catch (error) {
+    throw signal.aborted ? givenUp() : error;
   }
 }
 

@@ -1,5 +1,6 @@
 import { Readable } from 'node:stream';
 import { Agent, request } from 'undici';
+import { withAbort } from '../abort.ts';
 import type { Clock } from '../clock.ts';
 import { CatchwordError, messageOf, systemCodeOf, toErrorRecord } from '../errors.ts';
 import { VERSION } from '../version.ts';
@@ -172,14 +173,15 @@ export function createTransport(options: TransportOptions): Transport {
     return hiding(() => [...secrets, ...more]);
   }
 
+  function timeoutError(kind: Refused['kind']): CatchwordError {
+    const orPages = kind === 'catalog' ? ', or read smaller pages with CATCHWORD_PER_PAGE' : '';
+    return new CatchwordError('SOURCE_TIMEOUT', `${base.origin} did not answer within ${timeoutMs / 1000} s`, {
+      hint: `Raise CATCHWORD_REQUEST_TIMEOUT${orPages}.`,
+    });
+  }
+
   /** What the network did. The error itself is left behind: it may hold the request with its headers. */
-  function connectionError(error: unknown, deadline: AbortSignal, kind: Refused['kind']): CatchwordError {
-    if (deadline.aborted) {
-      const orPages = kind === 'catalog' ? ', or read smaller pages with CATCHWORD_PER_PAGE' : '';
-      return new CatchwordError('SOURCE_TIMEOUT', `${base.origin} did not answer within ${timeoutMs / 1000} s`, {
-        hint: `Raise CATCHWORD_REQUEST_TIMEOUT${orPages}.`,
-      });
-    }
+  function connectionError(error: unknown): CatchwordError {
     const code = codeOf(error);
     const isDistrusted = CERTIFICATE.test(code);
     return new CatchwordError('SOURCE_UNAVAILABLE', `${base.origin} cannot be reached or broke off (${code})`, {
@@ -280,13 +282,17 @@ export function createTransport(options: TransportOptions): Transport {
   ): Promise<Answer> {
     const url = new URL(`${base.pathname.replace(/\/$/, '')}${path}`, base);
     if (query !== undefined) url.search = query.toString();
-    const deadline = AbortSignal.timeout(timeoutMs);
+    let isLate = false;
+    const reason = (): Error => {
+      isLate = true;
+      return new Error('the time is over');
+    };
     try {
-      return await send(url, AbortSignal.any([signal, deadline]), exchange);
+      return await withAbort([signal], (either) => send(url, either, exchange), { timeoutMs, reason });
     } catch (error) {
       if (error instanceof CatchwordError) throw error;
       if (signal.aborted) throw givenUp();
-      throw connectionError(error, deadline, exchange.kind);
+      throw isLate ? timeoutError(exchange.kind) : connectionError(error);
     }
   }
 

@@ -1,7 +1,8 @@
+import { unlessAborted, withAbort } from '../abort.ts';
 import { SinkError } from './sink.ts';
 
 /**
- * Does `work`, which is told by its signal when to give up, and waits for no longer than it was told.
+ * Does `work` with a signal that says when to give up, and waits no longer than that, even for work that does not listen.
  * @param timeoutMs milliseconds
  * @throws SinkError unavailable when the time is over; the reason of `signal` when that aborts; or what `work` throws
  */
@@ -11,24 +12,17 @@ export async function withDeadline<T>(
   work: (deadline: AbortSignal) => Promise<T>,
 ): Promise<T> {
   signal.throwIfAborted();
-  // Not AbortSignal.any: what it makes stays linked to a signal that lives as long as the process.
-  const deadline = new AbortController();
-  const onAbort = (): void => deadline.abort(signal.reason);
-  signal.addEventListener('abort', onAbort, { once: true });
-  const timer = setTimeout(
-    () => deadline.abort(new SinkError('unavailable', `no answer within ${timeoutMs / 1000} s`)),
-    timeoutMs,
+  const reason = (): SinkError => new SinkError('unavailable', `no answer within ${timeoutMs / 1000} s`);
+  return await withAbort(
+    [signal],
+    async (deadline) => {
+      try {
+        return await unlessAborted(work(deadline), deadline);
+      } catch (error) {
+        // Not what a driver makes of an abort, but why it was aborted.
+        throw deadline.aborted ? deadline.reason : error;
+      }
+    },
+    { timeoutMs, reason },
   );
-  const over = new Promise<never>((_, reject) => {
-    deadline.signal.addEventListener('abort', () => reject(deadline.signal.reason), { once: true });
-  });
-  try {
-    return await Promise.race([work(deadline.signal), over]);
-  } catch (error) {
-    // Not what a driver makes of being told to give up, but why it was told.
-    throw deadline.signal.aborted ? deadline.signal.reason : error;
-  } finally {
-    clearTimeout(timer);
-    signal.removeEventListener('abort', onAbort);
-  }
 }

@@ -1,0 +1,74 @@
+import { getEventListeners } from 'node:events';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { unlessAborted, withAbort } from '../src/abort.ts';
+import { createCatalogClient } from '../src/client/client.ts';
+import { systemClock } from '../src/clock.ts';
+import { loadConfig, requireSource } from '../src/config.ts';
+import { withDeadline } from '../src/relay/deadline.ts';
+import { SinkError } from '../src/relay/sink.ts';
+import { settingsFor } from './support/mirror.ts';
+import { startRawSource } from './support/raw-source.ts';
+
+/** Listeners, and signals made of it by `AbortSignal.any`, which Node.js keeps in a set under a symbol. */
+function hangingOn(signal: AbortSignal): number {
+  const held = Object.getOwnPropertySymbols(signal)
+    .filter(({ description }) => description === 'kDependantSignals')
+    .map((symbol) => (signal as unknown as Record<symbol, Set<unknown> | undefined>)[symbol]?.size ?? 0);
+  return getEventListeners(signal, 'abort').length + held.reduce((sum, size) => sum + size, 0);
+}
+
+function collectGarbage(): void {
+  setFlagsFromString('--expose-gc');
+  (runInNewContext('gc') as () => void)();
+}
+
+describe('a signal that lives as long as the process', () => {
+  it('keeps nothing of 10,000 requests', async () => {
+    const source = await startRawSource([Buffer.from('{"vbid":"A"}')]);
+    const config = requireSource(loadConfig(settingsFor(source.url, 'unused.db')));
+    const client = createCatalogClient(config, systemClock);
+    onTestFinished(() => client.close());
+    const { signal } = new AbortController();
+    const window = { page: 1, perPage: 10 };
+    const task = { mirror: 'm', runId: 1, pass: 0, window, from: null, maxAttempts: 1 };
+    async function ask(count: number): Promise<number> {
+      for (let asked = 0; asked < count; asked += 8) {
+        await Promise.all(Array.from({ length: 8 }, () => client.read(task, signal)));
+      }
+      (source.requests as URL[]).length = 0;
+      collectGarbage();
+      return process.memoryUsage().heapUsed;
+    }
+    const before = await ask(1_000);
+    const after = await ask(10_000);
+    expect(hangingOn(signal)).toBe(0);
+    // A timer alone would be more than 200 bytes a request.
+    expect(after - before).toBeLessThan(1_500_000);
+  }, 120_000);
+
+  it('keeps nothing of work that ended, failed, was late or was given up', async () => {
+    const long = new AbortController();
+    const other = new AbortController();
+    const limit = { timeoutMs: 1, reason: () => new Error('late') };
+    const untilAborted = (signal: AbortSignal) => unlessAborted(new Promise<never>(() => {}), signal);
+    expect(await withAbort([long.signal, other.signal], async () => 'done', limit)).toBe('done');
+    await expect(withAbort([long.signal], () => Promise.reject(new Error('failed')))).rejects.toThrow('failed');
+    await expect(withAbort([long.signal], untilAborted, limit)).rejects.toThrow('late');
+    await expect(withDeadline(long.signal, 1, untilAborted)).rejects.toBeInstanceOf(SinkError);
+    const givenUp = withAbort([long.signal, other.signal], untilAborted);
+    other.abort(new Error('given up'));
+    await expect(givenUp).rejects.toThrow('given up');
+    await expect(withAbort([long.signal, other.signal], untilAborted)).rejects.toThrow('given up');
+    expect(hangingOn(long.signal)).toBe(0);
+    expect(hangingOn(other.signal)).toBe(0);
+  });
+
+  it('is noticed as held where a signal is made of it', () => {
+    const { signal } = new AbortController();
+    const made = AbortSignal.any([signal]);
+    expect(hangingOn(signal)).toBe(1);
+    expect(made.aborted).toBe(false);
+  });
+});
