@@ -2,16 +2,21 @@ import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import { type Refusal, refuse } from './refusal.ts';
+import { STREAM_PATH } from './streams.ts';
 
 const STOPPING: Refusal = {
   code: 'STOPPING',
-  message: 'catchword stops',
-  hint: 'Come back later.',
+  message: 'catchword is stopping',
+  hint: 'Retry in a few seconds.',
   headers: { 'retry-after': '10', connection: 'close' },
 };
 
 export interface Answers {
-  /** Refuses every request from now on. Resolves when each answer under way was taken, or its connection is gone. */
+  /**
+   * Refuses every request from now on that comes over an open connection, but those for a stream: that ends by itself, and
+   * a standard EventSource does not survive a refusal. Resolves when each answer under way was taken, or its connection
+   * is gone.
+   */
   stop(): Promise<void>;
 }
 
@@ -32,7 +37,9 @@ export function addAnswers(app: FastifyInstance): Answers {
   let stopping = false;
   app.server.on('connection', (socket) => socket.once('close', () => newest.delete(socket)));
   app.server.on('request', ({ socket }, response) => newest.set(socket, response));
-  app.addHook('onRequest', async (_request, reply) => (stopping ? refuse(reply, STOPPING) : undefined));
+  app.addHook('onRequest', async (request, reply) =>
+    stopping && request.routeOptions.url !== STREAM_PATH ? refuse(reply, STOPPING) : undefined,
+  );
 
   return {
     stop: async () => {

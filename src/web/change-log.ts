@@ -1,6 +1,7 @@
 import { eventText } from '../catalog/event.ts';
 import { createHistory } from '../store/history.ts';
 import type { Store } from '../store/store.ts';
+import { type Beginning, beginningOf, placeText } from './beginning.ts';
 import { checkPlace } from './parameters.ts';
 
 /** Events of one read. For safety: more would hold up everything else in the process, and the memory of its readers. */
@@ -10,6 +11,8 @@ const MAX_CHARACTERS = 8_000_000;
 
 export interface SequencedEvent {
   readonly seq: number;
+  /** Its place in the log, as a stream's id. */
+  readonly id: string;
   /** A CloudEvent as `catchword changes` prints it: JSON without a line break. */
   readonly text: string;
 }
@@ -17,6 +20,8 @@ export interface SequencedEvent {
 /** The change log as events. */
 export interface ChangeLog {
   lastSeq(): number;
+  /** Where a stream begins; see `beginningOf`. */
+  begin(asked: string, wantsPast: boolean): Beginning;
   /** Events after `seq`, oldest first, at most BATCH. */
   batch(seq: number): SequencedEvent[];
   /**
@@ -32,7 +37,11 @@ export function createChangeLog(store: Store, source: string): ChangeLog {
 
   function eventsAfter(seq: number, limit: number): SequencedEvent[] {
     const changes = history.after(seq, Math.min(limit, BATCH));
-    return changes.map((change) => ({ seq: change.seq, text: eventText(change, store.incarnation, source) }));
+    return changes.map((change) => ({
+      seq: change.seq,
+      id: placeText(store.incarnation, change.seq, change.at),
+      text: eventText(change, store.incarnation, source),
+    }));
   }
 
   function answer(after: number, limit: number): string {
@@ -54,6 +63,7 @@ export function createChangeLog(store: Store, source: string): ChangeLog {
 
   return {
     lastSeq: () => store.changes.lastSeq(),
+    begin: (asked, wantsPast) => store.read(() => beginningOf(store, asked, wantsPast)),
     batch: (seq) => store.read(() => eventsAfter(seq, BATCH)),
     answer: (after, limit) => store.read(() => answer(after, limit)),
   };

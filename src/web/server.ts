@@ -1,3 +1,4 @@
+import { Server } from 'node:net';
 import Fastify, { type FastifyInstance } from 'fastify';
 import type { Clock } from '../clock.ts';
 import type { Logger } from '../log.ts';
@@ -78,11 +79,13 @@ interface Parts {
 }
 
 /**
- * Refuses new requests, ends the streams, waits for what is under way, and stops listening. A reader that was sent away
- * comes back elsewhere; one that takes its answer too slowly is cut off: a process manager waits for a few seconds only,
- * and other parts stop after this one.
+ * Stops listening, ends the streams, and waits for what is under way. Whoever comes now finds nothing that listens, which
+ * a standard EventSource survives, other than an error. A reader that takes its answer too slowly is cut off: a process
+ * manager waits for a few seconds only, and other parts stop after this one.
  */
 async function close({ app, answers, streams }: Parts, clock: Clock, stopMs: number): Promise<void> {
+  // Not the HTTP server's own `close`, which breaks connections whose answers were handed over and are not taken yet.
+  Server.prototype.close.call(app.server);
   const taken = new AbortController();
   const ended = streams.stop();
   await Promise.race([answers.stop(), clock.sleep(stopMs, taken.signal)]);

@@ -1,12 +1,15 @@
 import type { ServerResponse } from 'node:http';
 import { setImmediate as othersTurn } from 'node:timers/promises';
 import type { Clock } from '../clock.ts';
+import type { Beginning } from './beginning.ts';
 import type { ChangeLog } from './change-log.ts';
 import type { News } from './news.ts';
 
 /*
  * One reader of the change log, from a place on, for as long as it likes:
  *
+ *     say where it begins
+ *          │
  *     read a batch ──► write it, event by event ──► read the next …
  *          │ nothing new          │ the socket is full
  *     wait for news,          wait until it is empty; where one piece
@@ -75,17 +78,18 @@ async function write(response: ServerResponse, text: string, ending: AbortContro
 }
 
 /** Writes until `ending`. */
-async function pump(response: ServerResponse, from: number, ending: AbortController, parts: StreamParts) {
+async function pump(response: ServerResponse, begin: () => Beginning, ending: AbortController, parts: StreamParts) {
   const { changes, news, clock, times } = parts;
   const { signal } = ending;
+  if (signal.aborted) return;
+  const { from, block } = begin();
   let seq = from;
-  // A reader that is cut off before its first event comes back to where it began, not to what is newest then.
-  await write(response, `id: ${from}\n\n`, ending, parts);
+  await write(response, block, ending, parts);
   while (!signal.aborted) {
     const batch = changes.batch(seq);
     for (const event of batch) {
       if (signal.aborted) return;
-      await write(response, `id: ${event.seq}\ndata: ${event.text}\n\n`, ending, parts);
+      await write(response, `id: ${event.id}\ndata: ${event.text}\n\n`, ending, parts);
       seq = event.seq;
     }
     // A reader that takes everything at once would otherwise let nobody else have a turn.
@@ -107,14 +111,15 @@ async function farewell(response: ServerResponse, code: EndCode, { clock, times 
 }
 
 /**
- * Streams events after `from` into a response whose head was sent.
+ * Streams events into a response whose head was sent.
+ * @param begin says where; what it throws ends the stream
  * @param ending aborted with an EndCode to end the stream; aborted by the stream itself where it ends on its own account
  * @param onError told of what reading the mirror threw
  * @returns when the connection is finished with
  */
 export async function streamChanges(
   response: ServerResponse,
-  from: number,
+  begin: () => Beginning,
   ending: AbortController,
   parts: StreamParts,
   onError: (error: unknown) => void,
@@ -123,7 +128,7 @@ export async function streamChanges(
   response.on('error', () => {});
   response.once('close', () => ending.abort('GONE' satisfies EndCode));
   try {
-    await pump(response, from, ending, parts);
+    await pump(response, begin, ending, parts);
   } catch (error) {
     onError(error);
     ending.abort('INTERNAL' satisfies EndCode);

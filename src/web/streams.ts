@@ -2,13 +2,14 @@ import type { ServerResponse } from 'node:http';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Clock } from '../clock.ts';
 import type { Logger } from '../log.ts';
+import { type Beginning, parsePlace } from './beginning.ts';
 import type { ChangeLog } from './change-log.ts';
 import { createNews } from './news.ts';
 import { checkPlace, parametersOf, wholeNumber } from './parameters.ts';
 import { type Refusal, refuse } from './refusal.ts';
 import { type EndCode, type StreamTimes, streamChanges } from './stream.ts';
 
-const PATH = '/api/changes/stream';
+export const STREAM_PATH = '/api/changes/stream';
 
 const HEADERS = {
   'content-type': 'text/event-stream; charset=utf-8',
@@ -43,7 +44,7 @@ export interface StreamsOptions {
 }
 
 export interface Streams {
-  /** Ends every stream with SHUTDOWN. Resolves when the last words were taken, or cut off. */
+  /** Ends every stream with SHUTDOWN, also those that are asked for from now on. Resolves when the last words were taken, or cut off. */
   stop(): Promise<void>;
 }
 
@@ -52,19 +53,20 @@ interface Open {
   readonly done: Promise<void>;
 }
 
-/** Where to begin. The header of a reader that comes back goes before the address that it first asked. */
-function placeOf(request: FastifyRequest, lastSeq: number): number {
-  const { after = '0' } = parametersOf(request.query, ['after']);
-  const asked = after === 'latest' ? lastSeq : wholeNumber('after', after, 0);
-  const header = request.headers['last-event-id'];
-  // An empty one means none.
-  if (header === undefined || header === '') return checkPlace('after', asked, lastSeq);
-  return checkPlace('Last-Event-ID', wholeNumber('Last-Event-ID', String(header), 0), lastSeq);
+/** What a log line repeats of what was asked. */
+const MAX_SHOWN = 80;
+
+interface Asked {
+  /** A place in the log, or `latest`. */
+  readonly place: string;
+  /** Whether a reader whose place is not in this log is sent all of it. */
+  readonly wantsPast: boolean;
 }
 
 export function addStreams(app: FastifyInstance, { changes, clock, log, limits }: StreamsOptions): Streams {
   const news = createNews({ lastSeq: () => changes.lastSeq(), clock, pollMs: limits.pollMs });
   const streams = new Set<Open>();
+  let stopping = false;
 
   function obstacle(): Refusal | null {
     if (streams.size < limits.maxStreams) return null;
@@ -75,16 +77,42 @@ export function addStreams(app: FastifyInstance, { changes, clock, log, limits }
     };
   }
 
-  async function serve(response: ServerResponse, from: number, ending: AbortController): Promise<EndCode> {
-    const onError = (error: unknown) => log.error({ err: error }, 'a stream could not read the mirror');
-    return await streamChanges(response, from, ending, { changes, news, clock, times: limits }, onError);
+  /**
+   * Where to begin. The header of a reader that comes back goes before the address that it first asked.
+   * @throws CatchwordError USAGE for an address that says something else, or a place beyond the newest change. A standard
+   *   EventSource is told of such a place in the stream: it has come back to the address it once began with.
+   */
+  function askedBy({ query, headers }: FastifyRequest): Asked {
+    const { after = '0' } = parametersOf(query, ['after']);
+    const place = parsePlace(after);
+    if (after !== 'latest' && place === null) wholeNumber('after', after, 0);
+    const wantsPast = after !== 'latest';
+    const known = headers['last-event-id'];
+    // An empty one means none.
+    if (known !== undefined && known !== '') return { place: String(known), wantsPast };
+    const isEventSource = headers.accept?.includes('text/event-stream') === true;
+    if (place !== null && !isEventSource) checkPlace('after', place.seq, changes.lastSeq());
+    return { place: after, wantsPast };
   }
 
-  function open(response: ServerResponse, from: number): void {
+  async function serve(response: ServerResponse, { place, wantsPast }: Asked, ending: AbortController) {
+    const onError = (error: unknown) => log.error({ err: error }, 'a stream could not read the mirror');
+    const begin = (): Beginning => {
+      const beginning = changes.begin(place, wantsPast);
+      const { from, reset } = beginning;
+      if (reset !== null) log.warn({ code: reset, asked: place.slice(0, MAX_SHOWN), from }, 'stream reset');
+      return beginning;
+    };
+    return await streamChanges(response, begin, ending, { changes, news, clock, times: limits }, onError);
+  }
+
+  function open(response: ServerResponse, asked: Asked): void {
     // Its readers are watched by what they take, not by silence.
     response.socket?.setTimeout(0);
     const ending = new AbortController();
-    const done = serve(response, from, ending).then((code) => {
+    if (stopping) ending.abort('SHUTDOWN' satisfies EndCode);
+    const from = asked.place.slice(0, MAX_SHOWN);
+    const done = serve(response, asked, ending).then((code) => {
       streams.delete(stream);
       log.info({ code, from, streams: streams.size }, 'stream ended');
     });
@@ -94,20 +122,26 @@ export function addStreams(app: FastifyInstance, { changes, clock, log, limits }
   }
 
   function handle(request: FastifyRequest, reply: FastifyReply): FastifyReply {
-    const from = placeOf(request, changes.lastSeq());
+    const asked = askedBy(request);
     const refusal = obstacle();
     if (refusal !== null) return refuse(reply, refusal);
     if (request.method === 'HEAD') return reply.headers(HEADERS).send();
     reply.headers(HEADERS).hijack();
     reply.raw.writeHead(200, reply.getHeaders() as Record<string, string>);
-    open(reply.raw, from);
+    open(reply.raw, asked);
     return reply;
   }
 
-  app.route({ method: ['GET', 'HEAD'], url: PATH, exposeHeadRoute: false, handler: async (q, r) => handle(q, r) });
+  app.route({
+    method: ['GET', 'HEAD'],
+    url: STREAM_PATH,
+    exposeHeadRoute: false,
+    handler: async (q, r) => handle(q, r),
+  });
 
   return {
     stop: async () => {
+      stopping = true;
       for (const { ending } of streams) ending.abort('SHUTDOWN' satisfies EndCode);
       await Promise.all([...streams].map(({ done }) => done));
     },

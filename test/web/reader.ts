@@ -87,8 +87,14 @@ export async function openReader(url: string, headers: Readonly<Record<string, s
   };
 }
 
+/** Whether it is an event of the change log, and none of the stream's own. */
 export function isEvent(block: Block): boolean {
-  return block.id !== undefined && block.data !== undefined;
+  return block.id !== undefined && block.data !== undefined && block.event === undefined;
+}
+
+/** The number of the change that a block's id names. */
+export function seqOf({ id = '' }: Block): number {
+  return Number(/^[0-9a-f-]{36}:(\d+):\d+$/.exec(id)?.[1]);
 }
 
 async function* read(response: IncomingMessage): AsyncGenerator<Block, void> {

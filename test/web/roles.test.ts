@@ -7,7 +7,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { type Running, run, start } from '../support/cli.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
 import { filled, place } from './place.ts';
-import { get, getJson, openReader } from './reader.ts';
+import { get, getJson, openReader, seqOf } from './reader.ts';
 
 const LISTENING = { CATCHWORD_HTTP_PORT: '0', LOG_LEVEL: 'info' };
 
@@ -96,7 +96,7 @@ describe('catchword daemon', () => {
     const reader = await openReader(`${url}/api/changes/stream`, headers);
     await reader.events(500);
     sandbox.catalog.mutate({ create: 2, seed: 1 });
-    expect((await reader.events(2)).map(({ id }) => id)).toEqual(['501', '502']);
+    expect((await reader.events(2)).map(seqOf)).toEqual([501, 502]);
     expect(await getJson(`${url}/api/status`, { headers })).toMatchObject({ last_seq: 502 });
     await expect.poll(async () => (await get(`${url}/readyz`, { headers })).status).toBe(200);
     await stop(daemon);

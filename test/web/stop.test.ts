@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { expect, it, onTestFinished } from 'vitest';
 import { emptyMirror, filled, serve } from './place.ts';
-import { type Block, get, isEvent, openReader } from './reader.ts';
+import { type Block, get, isEvent, openReader, seqOf } from './reader.ts';
 import { watchResponses } from './watch.ts';
 
 /** So long that a test which waits for it does not pass. */
@@ -20,6 +20,12 @@ async function connected(url: string): Promise<Socket> {
   return socket;
 }
 
+/** Asks over a connection that is open already, and reads the answers to its end. */
+async function askOn(socket: Socket, path: string): Promise<string> {
+  socket.write(`GET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`);
+  return await textOf(socket);
+}
+
 /** Asks for three pages at once, and takes nothing of them. Node tells the third nothing of a broken connection. */
 async function askThrice(url: string): Promise<Socket> {
   const socket = await connected(url);
@@ -33,7 +39,7 @@ async function textOf(stream: AsyncIterable<Buffer>): Promise<string> {
   return Buffer.concat(chunks).toString();
 }
 
-it('what is under way is taken to its end, however late, and nothing new is begun', async () => {
+it('stops listening at once, and waits until what is under way is taken', async () => {
   const { db } = await filled({ items: 20_000, details: true });
   const { web } = await serve(db, PATIENT);
   const page = (await get(`${web.url}${PAGE}`)).text;
@@ -43,27 +49,35 @@ it('what is under way is taken to its end, however late, and nothing new is begu
   const responses = () => watched.map(({ response }) => response);
   await expect.poll(() => responses().map((response) => response.writableEnded)).toEqual([false, true, true, true]);
   await expect.poll(() => responses()[0]?.writableNeedDrain).toBe(true);
+  const [idle, idleToo] = [await connected(web.url), await connected(web.url)];
+  for (const socket of [idle, idleToo]) {
+    socket.write('GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n');
+    await once(socket, 'data');
+  }
   const stopped = web.stop();
 
-  for (const path of ['/api/status', '/api/changes/stream', '/healthz', '/nothing']) {
-    const refused = await get(`${web.url}${path}`);
-    expect(refused).toMatchObject({ status: 503, headers: { connection: 'close', 'cache-control': 'no-store' } });
-    expect(Number(refused.headers['retry-after'])).toBeGreaterThan(0);
-    expect(JSON.parse(refused.text)).toMatchObject({ error: { code: 'STOPPING' } });
-  }
+  await expect(get(`${web.url}/healthz`)).rejects.toThrow(/ECONNREFUSED/);
+  const refused = await askOn(idle, '/api/status');
+  expect(refused).toMatch(/^HTTP\/1\.1 503 /);
+  expect(refused).toMatch(/^connection: close\r$/im);
+  expect(refused).toMatch(/^retry-after: 10\r$/im);
+  expect(refused).toContain('"code":"STOPPING"');
+  // Any other answer would end a standard EventSource for good.
+  const ended = await askOn(idleToo, '/api/changes/stream');
+  expect(ended).toMatch(/^HTTP\/1\.1 200 /);
+  expect(ended).toMatch(/\nretry: \d+\nevent: end\ndata: \{"code":"SHUTDOWN"/);
   // The pages were handed over, and not all of them are taken.
   expect(responses()[3]?.closed).toBe(false);
 
   const blocks: Block[] = [];
   for await (const block of stream.blocks()) blocks.push(block);
   expect(JSON.parse(blocks.at(-1)?.data ?? '')).toMatchObject({ code: 'SHUTDOWN' });
-  const seen = blocks.filter(isEvent).map(({ id }) => Number(id));
+  const seen = blocks.filter(isEvent).map(seqOf);
   expect(seen).toEqual(Array.from(seen, (_, index) => index + 1));
   expect(seen.length).toBeLessThan(20_000);
   const answers = (await textOf(pages)).split(page);
   expect(answers.map((head) => head.slice(0, 15))).toEqual([...Array<string>(3).fill('HTTP/1.1 200 OK'), '']);
   await stopped;
-  await expect(get(`${web.url}/healthz`)).rejects.toThrow(/ECONNREFUSED/);
 });
 
 it('nobody is waited for who has asked nothing, or not yet to the end', async () => {

@@ -7,15 +7,20 @@ import { openStore } from '../../src/store/store.ts';
 import { load } from '../support/load.ts';
 import { expectExactLog } from '../support/mirror.ts';
 import { filled, place, serve } from './place.ts';
-import { type Block, get, getJson, isEvent, openReader } from './reader.ts';
+import { type Block, get, getJson, isEvent, openReader, seqOf } from './reader.ts';
 import { watchResponses } from './watch.ts';
 
 function numbersOf(events: readonly Block[]): number[] {
-  return events.map(({ id }) => Number(id));
+  return events.map(seqOf);
 }
 
 function upTo(last: number, first = 1): number[] {
   return Array.from({ length: last - first + 1 }, (_, index) => first + index);
+}
+
+async function eventIdOf(url: string, seq: number): Promise<string> {
+  const { events } = await getJson<{ events: { id: string }[] }>(`${url}/api/changes?after=${seq - 1}&limit=1`);
+  return events[0]?.id ?? '';
 }
 
 describe('the stream of changes', () => {
@@ -37,8 +42,12 @@ describe('the stream of changes', () => {
     await load(settings, 'delta');
     const newer = await reader.events(7);
     expect(numbersOf(newer)).toEqual(upTo(1_507, 1_501));
-    for (const { id, data } of newer)
-      expect(JSON.parse(data ?? '')).toMatchObject({ sequence: id?.padStart(20, '0'), data: { cause: 'delta' } });
+    for (const { id, data } of newer) {
+      const event = JSON.parse(data ?? '') as Record<string, unknown>;
+      expect(event).toMatchObject({ data: { cause: 'delta' } });
+      // The event's own id, and when it was recorded.
+      expect(id).toBe(`${String(event.id)}:${Date.parse(String(event.time))}`);
+    }
   });
 
   it('goes on exactly where a reader was cut off, while a load writes', async () => {
@@ -69,24 +78,29 @@ describe('the stream of changes', () => {
     const { db, settings, sandbox } = await filled({ items: 50 });
     const { web } = await serve(db, { limits: { pollMs: 5 } });
     const stream = `${web.url}/api/changes/stream`;
-    const [tail, latest, first, resumed, unnamed] = await Promise.all([
+    const [tail, latest, first, resumed, unnamed, named] = await Promise.all([
       openReader(`${stream}?after=48`),
       openReader(`${stream}?after=latest`),
       openReader(stream),
       openReader(`${stream}?after=latest`, { 'Last-Event-ID': '47' }),
       // None, by the standard.
       openReader(`${stream}?after=49`, { 'Last-Event-ID': '' }),
+      // The id of an event, as the event itself has it.
+      openReader(stream, { 'Last-Event-ID': await eventIdOf(web.url, 48) }),
     ]);
     expect(numbersOf(await tail.events(2))).toEqual([49, 50]);
     expect(numbersOf(await first.events(50))).toEqual(upTo(50));
     expect(numbersOf(await resumed.events(3))).toEqual([48, 49, 50]);
     expect(numbersOf(await unnamed.events(1))).toEqual([50]);
+    expect(numbersOf(await named.events(2))).toEqual([49, 50]);
     // A reader that is cut off before the first event must know where it was.
-    expect(await latest.until(() => true)).toEqual({ id: '50' });
+    const started = await latest.until(() => true);
+    expect(started).toMatchObject({ event: 'start', data: '{"after":50}' });
+    expect(seqOf(started)).toBe(50);
     sandbox.catalog.mutate({ create: 2, seed: 1 });
     await load(settings, 'delta');
     expect(numbersOf(await latest.events(2))).toEqual([51, 52]);
-    const back = await openReader(`${stream}?after=latest`, { 'Last-Event-ID': '50' });
+    const back = await openReader(`${stream}?after=latest`, { 'Last-Event-ID': started.id ?? '' });
     expect(numbersOf(await back.events(2))).toEqual([51, 52]);
   });
 
@@ -96,7 +110,8 @@ describe('the stream of changes', () => {
     const reader = await openReader(`${web.url}/api/changes/stream?after=3`);
     const blocks = [];
     for await (const block of reader.blocks()) if (blocks.push(block) === 4) break;
-    expect(blocks).toEqual([{ id: '3' }, ...Array<Block>(3).fill({ '': 'still here' })]);
+    expect(seqOf(blocks.shift() ?? {})).toBe(3);
+    expect(blocks).toEqual(Array<Block>(3).fill({ '': 'still here' }));
   });
 
   it('ends with a reason where the mirror cannot be read', async () => {

@@ -1,0 +1,207 @@
+import { once } from 'node:events';
+import { copyFileSync, rmSync } from 'node:fs';
+import { connect, createServer } from 'node:net';
+import { EventSource } from 'eventsource';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { openStore } from '../../src/store/store.ts';
+import { start } from '../support/cli.ts';
+import { load } from '../support/load.ts';
+import { catalogOf } from '../support/mirror.ts';
+import { filled, type Place, serve } from './place.ts';
+
+/*
+ * The standard client: while it reconnects, it takes any answer but 200 for the end, for good, and goes on after anything
+ * that the network does. It comes back 3 seconds after a stream ended.
+ */
+
+const PATIENCE = { timeout: 30_000, interval: 20 };
+
+interface Event {
+  readonly sequence: string;
+  readonly data: { readonly vbid: string; readonly product: unknown };
+}
+
+interface Reset {
+  readonly code: string;
+  readonly after: number;
+}
+
+interface Follower {
+  readonly source: EventSource;
+  /** By vbid. */
+  readonly products: ReadonlyMap<string, unknown>;
+  /** Of the events since the last reset, in their order. */
+  readonly seqs: readonly number[];
+  readonly resets: readonly Reset[];
+  /** How often a connection ended or failed. */
+  readonly failures: () => number;
+}
+
+/** A reader as docs/sinks.md describes it. */
+function follow(url: string): Follower {
+  const source = new EventSource(url);
+  onTestFinished(() => source.close());
+  const products = new Map<string, unknown>();
+  const seqs: number[] = [];
+  const resets: Reset[] = [];
+  let failures = 0;
+  source.addEventListener('error', () => failures++);
+  source.addEventListener('reset', ({ data }) => {
+    resets.push(JSON.parse(String(data)) as Reset);
+    products.clear();
+    seqs.length = 0;
+  });
+  source.addEventListener('message', ({ data }) => {
+    const event = JSON.parse(String(data)) as Event;
+    seqs.push(Number(event.sequence));
+    if (event.data.product === null) products.delete(event.data.vbid);
+    else products.set(event.data.vbid, event.data.product);
+  });
+  return { source, products, seqs, resets, failures: () => failures };
+}
+
+function mirrorOf(db: string): Map<string, unknown> {
+  return new Map([...catalogOf(db)].map(([vbid, body]) => [vbid, JSON.parse(body) as unknown]));
+}
+
+function lastSeq(db: string): number {
+  const store = openStore(db, { mustExist: true });
+  try {
+    return store.changes.lastSeq();
+  } finally {
+    store.close();
+  }
+}
+
+async function expectInStep({ seqs, products }: Follower, db: string): Promise<void> {
+  const last = lastSeq(db);
+  await expect.poll(() => seqs.at(-1), PATIENCE).toBe(last);
+  expect(products).toEqual(mirrorOf(db));
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  server.close();
+  await once(server, 'close');
+  if (address === null || typeof address === 'string') throw new Error('no port');
+  return address.port;
+}
+
+/** A reader that asks for everything and takes nothing. */
+async function stall(port: number): Promise<void> {
+  const socket = connect(port, '127.0.0.1');
+  onTestFinished(() => void socket.destroy());
+  socket.on('error', () => {});
+  await once(socket, 'connect');
+  socket.write('GET /api/changes/stream HTTP/1.1\r\nHost: localhost\r\n\r\n');
+  socket.pause();
+}
+
+it('survives a restart of the daemon that another reader holds up', async () => {
+  const { directory, db, settings, sandbox } = await filled({ items: 6_000, details: true });
+  const port = await freePort();
+  const more = { CATCHWORD_HTTP_PORT: `${port}`, CATCHWORD_FULL_CRON: 'off', LOG_LEVEL: 'info' };
+  const daemonSettings = { ...settings, ...more, CATCHWORD_DELTA_CRON: '* * * * * *' };
+  const begin = async () => {
+    const daemon = start(['daemon'], daemonSettings, directory);
+    onTestFinished(() => void daemon.child.kill('SIGKILL'));
+    await daemon.shows('"msg":"listening"');
+    return daemon;
+  };
+  const first = await begin();
+  await stall(port);
+  const follower = follow(`http://127.0.0.1:${port}/api/changes/stream`);
+  await expect.poll(() => follower.seqs.length, PATIENCE).toBe(6_000);
+
+  first.child.kill('SIGTERM');
+  // Its stream has ended, and it has come back in vain.
+  await expect.poll(follower.failures, PATIENCE).toBeGreaterThanOrEqual(2);
+  expect(follower.source.readyState).toBe(EventSource.CONNECTING);
+  expect(await first.ended).toMatchObject({ code: 0 });
+  sandbox.catalog.mutate({ create: 20, update: 30, remove: 10, seed: 4 });
+  const second = await begin();
+  await second.shows('run complete');
+  await expectInStep(follower, db);
+  expect(follower.resets).toEqual([]);
+  expect(follower.seqs).toEqual(Array.from(follower.seqs, (_, index) => index + 1));
+});
+
+it('comes back to where it began, where it was cut off before its first event', async () => {
+  const { db, settings, sandbox } = await filled({ items: 30 });
+  const { web, logged } = await serve(db);
+  const port = Number(new URL(web.url).port);
+  const follower = follow(`${web.url}/api/changes/stream?after=latest`);
+  await logged('stream started');
+  await expect.poll(() => follower.source.readyState, PATIENCE).toBe(EventSource.OPEN);
+  await web.stop();
+  await expect.poll(follower.failures, PATIENCE).toBeGreaterThanOrEqual(1);
+  sandbox.catalog.mutate({ create: 3, seed: 1 });
+  await load(settings, 'delta');
+  await serve(db, { port });
+  await expect.poll(() => [...follower.seqs], PATIENCE).toEqual([31, 32, 33]);
+});
+
+/** The files of a mirror, when nothing has it open. */
+function keepCopy(db: string): string {
+  const store = openStore(db);
+  store.walCheckpoint();
+  store.close();
+  copyFileSync(db, `${db}.kept`);
+  return `${db}.kept`;
+}
+
+function putBack(copy: string, db: string): void {
+  for (const file of [db, `${db}-wal`, `${db}-shm`]) rmSync(file, { force: true });
+  copyFileSync(copy, db);
+}
+
+const RESTORED: [string, string, (made: Place, copy: string) => Promise<void>][] = [
+  ['older', 'RESTORED', async ({ db }, copy) => putBack(copy, db)],
+  [
+    'older, and has grown beyond the last id since,',
+    'RESTORED',
+    async ({ db, settings, sandbox }, copy) => {
+      putBack(copy, db);
+      sandbox.catalog.mutate({ create: 40, update: 20, remove: 3, seed: 9 });
+      await load(settings, 'full');
+    },
+  ],
+  [
+    'another one',
+    'OTHER_MIRROR',
+    async ({ db, settings }) => {
+      for (const file of [db, `${db}-wal`, `${db}-shm`]) rmSync(file, { force: true });
+      await load(settings, 'full');
+    },
+  ],
+];
+
+describe('where the mirror that comes back is', () => {
+  it.each(RESTORED)('%s it is told %s, and ends with what the mirror has', async (_name, code, restore) => {
+    const made = await filled({ items: 50 });
+    const { db, settings, sandbox } = made;
+    const copy = keepCopy(db);
+    sandbox.catalog.mutate({ create: 10, update: 5, seed: 2 });
+    await load(settings, 'delta');
+    const first = await serve(db);
+    const port = Number(new URL(first.web.url).port);
+    const follower = follow(`${first.web.url}/api/changes/stream`);
+    await expectInStep(follower, db);
+    await first.web.stop();
+    await restore(made, copy);
+
+    const second = await serve(db, { port });
+    await expect.poll(() => follower.resets, PATIENCE).toMatchObject([{ code, after: 0 }]);
+    await expectInStep(follower, db);
+    expect(await second.logged('stream reset')).toMatchObject({ code });
+    // From then on, it goes on as any other.
+    await second.web.stop();
+    sandbox.catalog.mutate({ create: 2, seed: 5 });
+    await load(settings, 'delta');
+    await serve(db, { port });
+    await expectInStep(follower, db);
+    expect(follower.resets).toHaveLength(1);
+  });
+});
