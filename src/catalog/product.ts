@@ -26,22 +26,23 @@ export interface Product {
   readonly search: SearchText | null;
 }
 
-type Fields = Readonly<Record<string, unknown>>;
+/** A parsed JSON object. */
+export type Fields = Readonly<Record<string, unknown>>;
 
 /** Text of a scalar. Services in the wild send numbers for identifiers, and the word "null" for null. */
-function text(value: unknown): string | null {
+export function text(value: unknown): string | null {
   if (typeof value === 'number') return String(value);
   return typeof value === 'string' && value !== '' && value !== 'null' ? value : null;
 }
 
 /** `kind` and `publisher` come as a name or as an object that holds one (interface, section 2.2). */
-function name(value: unknown): string | null {
+export function name(value: unknown): string | null {
   if (typeof value !== 'object' || value === null) return text(value);
   const fields = value as Fields;
   return text(fields.name) ?? text(fields.value);
 }
 
-function fieldsOf(value: unknown): Fields {
+export function fieldsOf(value: unknown): Fields {
   return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Fields) : {};
 }
 
@@ -59,8 +60,8 @@ function contributorNames(value: unknown): string {
     : '';
 }
 
-/** A product that is no longer distributed is still told of for some days, with `distributable: false`. */
-function isWithdrawn(fields: Fields): boolean {
+/** A product that is no longer distributed stays in the list for some days, with `distributable: false`. */
+export function isWithdrawn(fields: Fields): boolean {
   return fields.distributable === false || fields.distributable === 'false';
 }
 
