@@ -1,35 +1,16 @@
 import type { RecordedChange } from '../catalog/event.ts';
 import { backoffMs } from '../client/retry.ts';
-import type { Clock } from '../clock.ts';
-import { CatchwordError, isMirrorLost, messageOf } from '../errors.ts';
-import type { Logger } from '../log.ts';
-import { createHistory } from '../store/history.ts';
+import { CatchwordError, isMirrorLost } from '../errors.ts';
 import type { SinkRow } from '../store/sinks.ts';
-import type { Store } from '../store/store.ts';
 import { withDeadline } from './deadline.ts';
-import { usableMark } from './mark.ts';
+import { createFeedContext, type FeedOptions } from './feed-context.ts';
 import { createMeter } from './meter.ts';
-import { type Batch, type ReadOptions, readBatch, sinkEvent } from './read-log.ts';
-import { isOfThisHistory, reconcile } from './reconcile.ts';
-import { type SinkConfig, withoutSecrets } from './settings.ts';
-import { isSinkError, type Mark, type Sink, SinkError, type SinkEvent } from './sink.ts';
-
-export interface FeedOptions {
-  readonly store: Store;
-  readonly config: SinkConfig;
-  readonly clock: Clock;
-  readonly log: Logger;
-  /** The `source` of events. */
-  readonly source: string;
-  /** Of the relay's lease: what an older relay is told is not noted. */
-  readonly epoch: number;
-}
+import { type Batch, sinkEvent } from './read-log.ts';
+import { isSinkError, type Mark, type Sink, type SinkEvent } from './sink.ts';
+import { CALL_TIMEOUT_MS, openSession, recheck, type Session, settle } from './sink-session.ts';
 
 /** How often a sink that has everything, or is not running, looks for news. */
 const POLL_MS = 200;
-/** One call of a sink; safety only, as sinks have deadlines of their own. */
-const CALL_TIMEOUT_MS = 120_000;
-const CLOSE_TIMEOUT_MS = 5_000;
 const CEILING_MS = 60_000;
 /** So long a store is believed to be able to lose its tail. */
 const KEEP_DELIVERED_MS = 7 * 86_400_000;
@@ -43,15 +24,6 @@ const MAX_REFUSALS = 20;
 /** Another relay has taken over, or this process has lost the mirror: no sink can be fed from here. */
 function isFatal(error: unknown): boolean {
   return isMirrorLost(error) || (error instanceof CatchwordError && error.code === 'LEASE_LOST');
-}
-
-/** An open sink, and what has been read for it ahead of its ack. */
-interface Session {
-  readonly sink: Sink;
-  readonly generation: number;
-  /** It knows by itself how far it is, so that the mirror need not be told at every batch. */
-  readonly keepsMark: boolean;
-  ahead: { readonly after: number; readonly batch: Batch | null } | null;
 }
 
 /**
@@ -68,8 +40,8 @@ interface Session {
  */
 export async function feedSink(options: FeedOptions, stopping: AbortSignal, signal: AbortSignal): Promise<void> {
   const { store, config, clock, log, epoch } = options;
-  const history = createHistory(store);
-  const reading: ReadOptions = { history, incarnation: store.incarnation, source: options.source };
+  const context = createFeedContext(options);
+  const { history, reading, row, guarded, markOf, shown } = context;
   const meter = createMeter(clock);
   let session: Session | undefined;
   /** Confirmed, and not noted yet. */
@@ -82,28 +54,11 @@ export async function feedSink(options: FeedOptions, stopping: AbortSignal, sign
   /** While an event that is refused is looked for, up to `until`, batches are smaller. */
   let search = { limit: Number.POSITIVE_INFINITY, until: 0 };
 
-  function row(): SinkRow {
-    const found = store.sinks.get(config.name);
-    if (found === undefined) throw new Error(`sink ${config.name} is not known to the mirror`);
-    return found;
-  }
-
-  function guarded<T>(work: () => T): T {
-    return store.write(() => {
-      store.relayLease.check(epoch);
-      return work();
-    });
-  }
-
   async function deliver(sink: Sink, events: readonly SinkEvent[], mark: Mark): Promise<void> {
     inHand = events;
     await withDeadline(signal, CALL_TIMEOUT_MS, (deadline) => sink.deliver(events, mark, deadline));
     inHand = [];
     refusals = 0;
-  }
-
-  function markOf({ generation }: SinkRow, cursor: number, late = 0): Mark {
-    return { incarnation: store.incarnation, generation, cursor, at: store.changes.timeOf(cursor) ?? 0, late };
   }
 
   /** @returns false where delivery has begun anew meanwhile */
@@ -117,80 +72,16 @@ export async function feedSink(options: FeedOptions, stopping: AbortSignal, sign
     return noted;
   }
 
-  /** Some drivers wait for a server to say goodbye that says nothing any more. */
-  async function closeSink(sink: Sink): Promise<void> {
-    try {
-      await withDeadline(new AbortController().signal, CLOSE_TIMEOUT_MS, () => sink.close());
-    } catch (error) {
-      log.debug({ sink: config.name, reason: shown(error) }, 'sink did not close');
-    }
-  }
-
   async function close(): Promise<void> {
     const open = session;
     session = undefined;
     inHand = [];
-    if (open !== undefined) await closeSink(open.sink);
+    if (open !== undefined) await context.closeSink(open.sink);
     note();
   }
 
-  function shown(error: unknown): string {
-    const hint = error instanceof CatchwordError && error.hint !== undefined ? `. ${error.hint}` : '';
-    return withoutSecrets(config, `${messageOf(error)}${hint}`);
-  }
-
-  /** Whether all between what the sink knows of and what it has confirmed was not for it: parked, or given up. */
-  function isUpTo(sink: SinkRow, target: Sink, mark: Mark): boolean {
-    const { cursor } = mark;
-    if (!isOfThisHistory(store, mark) || mark.generation < sink.beganGeneration || cursor >= sink.cursor) return false;
-    // Those that were set free come by themselves.
-    const apart = store.sinks.freed(sink.id, 'ready').map(({ seq }) => seq);
-    for (let at = cursor; at < sink.cursor; ) {
-      const batch = read(sink, target, at, apart);
-      const [first] = batch?.events ?? [];
-      if (batch === null || first !== undefined) return first === undefined || first.seq > sink.cursor;
-      at = batch.to;
-    }
-    return true;
-  }
-
-  async function open(): Promise<Session> {
-    const sink = await config.make();
-    const before = row();
-    try {
-      const newest = store.changes.lastSeq();
-      const asked = markOf(before, before.cursor);
-      const mark = usableMark(
-        await withDeadline(signal, CALL_TIMEOUT_MS, (deadline) => sink.open(asked, newest, deadline)),
-      );
-      const known = mark !== null && isUpTo(before, sink, mark) ? { ...mark, cursor: before.cursor, at: 0 } : mark;
-      const told = guarded(() => {
-        const now = row();
-        // What the sink was told, and what was looked at since, is not true any more.
-        if (now.generation !== before.generation || now.cursor !== before.cursor) {
-          throw new SinkError('unavailable', 'it was to begin anew while it was opened');
-        }
-        if (mark !== null) store.sinks.clearError(now.id);
-        return reconcile(store, now, known, clock.now());
-      });
-      if (told.cursor < before.cursor) {
-        log.warn(
-          { sink: config.name, confirmed: before.cursor, has: told.cursor },
-          'sink lost events, which it is sent again',
-        );
-      }
-      log.info({ sink: config.name, kind: config.kind, cursor: told.cursor }, 'sink is open');
-      return { sink, generation: told.generation, keepsMark: mark !== null, ahead: null };
-    } catch (error) {
-      await closeSink(sink);
-      throw error;
-    }
-  }
-
-  function read(sink: SinkRow, { batch }: Sink, cursor: number, apart: readonly number[] = []): Batch | null {
-    const most = { events: Math.min(batch.events, search.limit), chars: batch.chars };
-    const skipped = new Set([...store.sinks.skipped(sink.id), ...apart]);
-    return readBatch(reading, sink, cursor, most, store.sinks.blocked(sink.id), skipped);
+  function read(sink: SinkRow, target: Sink, cursor: number): Batch | null {
+    return context.read(sink, target, cursor, search.limit);
   }
 
   /** What cannot be read is met again by the next turn, when nothing is on its way any more. */
@@ -360,13 +251,15 @@ export async function feedSink(options: FeedOptions, stopping: AbortSignal, sign
       return false;
     }
     if (session !== undefined && session.generation !== sink.generation) await close();
-    session ??= await open();
+    session ??= await openSession(context, signal);
     const current = session;
+    await recheck(context, current, signal);
     const now = row();
     if (now.generation !== current.generation) return true;
     const at = pending === null ? now : { ...now, cursor: pending.cursor };
     if ((await deliverReady(at, current)) || (await deliverNext(at, current))) return true;
     if (now.error !== null) guarded(() => store.sinks.clearError(now.id));
+    await settle(context, current, signal);
     return false;
   }
 

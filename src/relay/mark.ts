@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { type Mark, SinkError } from './sink.ts';
+import { type Mark, type Opened, SinkError } from './sink.ts';
 
 /** A mark as a store gives it back: many have only text. */
 export const markSchema = z.object({
@@ -16,10 +16,15 @@ export function isSameMark(a: Mark | null, b: Mark | null): boolean {
   return isSamePlace && a.incarnation === b.incarnation;
 }
 
-/** @throws SinkError misconfigured: what a module tells may be anything */
-export function usableMark(mark: Mark | null): Mark | null {
+const openedSchema = markSchema.extend({ refill: z.string().optional() });
+
+/** @throws SinkError misconfigured: a module may return anything */
+export function usableMark(mark: Opened | null): Opened | null {
   if (mark === null) return null;
-  const parsed = markSchema.safeParse(mark);
-  if (parsed.success) return parsed.data;
+  const parsed = openedSchema.safeParse(mark);
+  if (parsed.success) {
+    const { refill, ...rest } = parsed.data;
+    return refill === undefined ? rest : { ...rest, refill };
+  }
   throw new SinkError('misconfigured', 'the sink told no usable mark when it was opened');
 }

@@ -1,7 +1,7 @@
 import { CatchwordError } from '../errors.ts';
 import type { SinkRow } from '../store/sinks.ts';
 import type { Store } from '../store/store.ts';
-import type { Mark } from './sink.ts';
+import type { Mark, Opened } from './sink.ts';
 
 export interface Reconciled {
   readonly generation: number;
@@ -17,7 +17,7 @@ export interface Reconciled {
  * @param mark what the sink told; null where it does not know
  * @throws CatchwordError SINK_CONFLICT where the sink was fed from another history: numbers there mean other changes
  */
-export function reconcile(store: Store, sink: SinkRow, mark: Mark | null, nowMs: number): Reconciled {
+export function reconcile(store: Store, sink: SinkRow, mark: Opened | null, nowMs: number): Reconciled {
   const { generation, cursor } = sink;
   if (mark === null) return adopt(store, sink, generation, cursor);
   if (!isOfThisHistory(store, mark)) {
@@ -40,6 +40,10 @@ export function reconcile(store: Store, sink: SinkRow, mark: Mark | null, nowMs:
   // Delivery was to begin anew. It has not, or the sink has lost that it did.
   if (mark.generation < sink.beganGeneration) {
     return adopt(store, sink, generation, Math.min(sink.beganCursor, mark.cursor));
+  }
+  if (mark.refill !== undefined && cursor > 0) {
+    store.sinks.refill(sink.id);
+    return { generation, cursor: 0 };
   }
   reconcileFreed(store, sink, mark);
   noteGap(store, sink, mark.cursor, nowMs);

@@ -7,7 +7,7 @@ import type { ChangeOp } from '../catalog/run.ts';
  *
  * The relay calls, for each sink, one at a time:
  *
- *   open ─► deliver ─► deliver ─► … ─► close        (after an error: close, a pause, open again)
+ *   open ─► (fillBegins) ─► deliver ─► deliver ─► … (fillEnds) … ─► close     (after an error: close, a pause, open again)
  *
  * Events come in the order of their `seq`, without a hole. An event may come again after a crash: a sink that stores the
  * `Mark` together with the events, in one atomic step, and tells it in `open`, is fed effectively once.
@@ -45,17 +45,55 @@ export interface Mark {
   readonly late: number;
 }
 
+/** How far a sink is when it is opened. */
+export interface Opened extends Mark {
+  /**
+   * Why everything has to be delivered again although the mirror believes that it was: for the log. The sink is then
+   * filled with the products as of now. `cursor` is 0.
+   */
+  readonly refill?: string;
+}
+
+/** How much a store of events keeps. */
+export interface StoredSize {
+  /** For people, such as `1,200 entries`. */
+  readonly text: string;
+  /** What limits it, such as `maxlen=100000`; null where it grows without end. */
+  readonly limit: string | null;
+  /** The option that would limit it. */
+  readonly option: string;
+}
+
 export interface Sink {
   /** The most that one call of `deliver` is given: events, and characters of their text together (one event may exceed it). */
   readonly batch: { readonly events: number; readonly chars: number };
   /**
-   * Connects, makes what is missing, mends what a crash left.
+   * Connects, makes what is missing, repairs what a crash left.
    * @param mark how far the mirror believes that this sink is
    * @param newest the mirror's newest change: a sink that has more was fed by a later state of a mirror that was restored
-   * @returns how far the sink itself knows that it is; null when it does not know: then the mirror's word counts
+   * @returns how far the sink itself knows that it is; null when it does not know: then the mirror's mark counts
    * @throws SinkError, or anything: it is tried again later
    */
-  open(mark: Mark, newest: number, signal: AbortSignal): Promise<Mark | null>;
+  open(mark: Mark, newest: number, signal: AbortSignal): Promise<Opened | null>;
+  /**
+   * Optional. Called after `open`, before the first delivery of a fill: every living product is about to be delivered,
+   * each once. The store may hold rows of an earlier fill or of another mirror; they stay until `fillEnds`.
+   * @param mark with the cursor 0: what is true before the first delivery
+   */
+  fillBegins?(mark: Mark, signal: AbortSignal): Promise<void>;
+  /**
+   * Optional. Called once a session, when everything is delivered and the mirror is complete: rows that were not delivered
+   * since `fillBegins` are not of the catalog any more. Without a fill since the last call there is nothing to do.
+   * @param kept keys of products whose events are parked or were skipped: their rows stay as they are
+   */
+  fillEnds?(kept: readonly string[], mark: Mark, signal: AbortSignal): Promise<void>;
+  /**
+   * Optional. Looks every few minutes whether the store still holds what it confirmed, without changing anything.
+   * @throws SinkError `unavailable` when it does not: the sink is opened again, and tells how far it is
+   */
+  recheck?(signal: AbortSignal): Promise<void>;
+  /** Optional. How much the store keeps, for `catchword sink list`; changes nothing. */
+  size?(signal: AbortSignal): Promise<StoredSize>;
   /**
    * Stores the events. Resolving is the confirmation: they will never be sent again.
    * @param events at least one, in order

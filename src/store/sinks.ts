@@ -99,6 +99,8 @@ export interface SinkStore {
    *   before this one do not count
    */
   reconcile(id: number, generation: number, cursor: number, more?: { filledTo?: number; began?: number }): void;
+  /** Fills the sink again with the products as of now: its store lost what it had confirmed. */
+  refill(id: number): void;
   /** The sink answers again. */
   clearError(id: number): void;
   fail(id: number, error: string, atMs: number, retryAtMs: number | null): void;
@@ -198,6 +200,9 @@ function prepareSinks(sqlite: Database) {
          cursor = :cursor, take_over = :backfill, retry_at = NULL,
          backfill_to = CASE :backfill WHEN 1 THEN ${LAST_SEQ} ELSE min(backfill_to, :cursor) END,
          backfill_removed = :backfill WHERE id = :id`,
+    ),
+    refill: sqlite.prepare(
+      `UPDATE sinks SET cursor = 0, backfill_to = ${LAST_SEQ}, backfill_removed = 0, opened = 1 WHERE id = ?`,
     ),
     renew: sqlite.prepare('UPDATE sinks SET generation = generation + 1, retry_at = NULL WHERE id = ?'),
   };
@@ -306,6 +311,11 @@ export function createSinkStore(sqlite: Database): SinkStore {
       const forget = sinks.opened.get(id) === 1 ? parked.forgetAfter : parked.removeAll;
       sinks.reconcile.run({ id, generation, cursor, filled: filledTo, began });
       forget.run(id, cursor);
+    },
+    refill: (id) => {
+      sinks.refill.run(id);
+      // What is delivered again is judged again.
+      parked.forgetAfter.run(id, 0);
     },
     clearError: (id) => {
       sinks.fail.run(null, null, null, id);

@@ -12,7 +12,7 @@ import type { Service } from '../../service.ts';
 import { createHistory } from '../../store/history.ts';
 import type { SinkRow } from '../../store/sinks.ts';
 import { openStore, type Store } from '../../store/store.ts';
-import { startRelay } from '../relay.ts';
+import { type RelayOptions, startRelay } from '../relay.ts';
 import type { SinkConfig } from '../settings.ts';
 import type { Sink } from '../sink.ts';
 
@@ -22,7 +22,7 @@ export interface Workbench {
   /** Creates, changes or (with null) removes products, in one transaction. */
   change(versions: readonly Version[]): void;
   /** Starts a relay; only one at a time. */
-  start(sink: SinkConfig): void;
+  start(sink: SinkConfig, more?: Partial<Pick<RelayOptions, 'clock' | 'log'>>): void;
   stop(): Promise<void>;
   /** Ends the relay after its next delivery, before that is noted: as a crash would. */
   crash(sink: SinkConfig): Promise<void>;
@@ -107,9 +107,11 @@ export function limited(events: number): (sink: Sink) => Pick<Sink, 'batch'> {
   return ({ batch }) => ({ batch: { ...batch, events } });
 }
 
-export function openWorkbench(): Workbench {
+/** @param options.isComplete false: a mirror whose first full load has not ended */
+export function openWorkbench({ isComplete = true } = {}): Workbench {
   const directory = mkdtempSync(join(tmpdir(), 'catchword-contract-'));
   const store = openStore(join(directory, 'catalog.db'));
+  if (isComplete) store.write(() => store.advanceWatermark(1, 1));
   const history = createHistory(store);
   let relay: Service | undefined;
 
@@ -119,9 +121,9 @@ export function openWorkbench(): Workbench {
     return row;
   }
 
-  function run(over: Store, config: SinkConfig): Service {
+  function run(over: Store, config: SinkConfig, more: Parameters<Workbench['start']>[1] = {}): Service {
     const source = 'http://service.example/v4/products';
-    return startRelay({ store: over, sinks: [config], clock, log: createLog('silent'), source });
+    return startRelay({ store: over, sinks: [config], clock, log: createLog('silent'), source, ...more });
   }
 
   async function stop(): Promise<void> {
@@ -136,8 +138,8 @@ export function openWorkbench(): Workbench {
         for (const version of versions) writeVersion(store, version, Date.now());
       });
     },
-    start: (config) => {
-      relay = run(store, config);
+    start: (config, more) => {
+      relay = run(store, config, more);
     },
     stop,
     crash: async (config) => {

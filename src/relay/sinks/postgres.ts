@@ -1,16 +1,20 @@
 import pg from 'pg';
 import { z } from 'zod';
-import { columnsOf } from '../../catalog/product.ts';
 import { messageOf } from '../../errors.ts';
-import { markSchema } from '../mark.ts';
+import { isSameMark, markSchema } from '../mark.ts';
 import { readOptions } from '../options.ts';
-import { type Mark, type Sink, SinkError, type SinkEvent, type SinkFactory } from '../sink.ts';
+import { type Mark, type Opened, type Sink, SinkError, type SinkEvent, type SinkFactory } from '../sink.ts';
+import { ensureLayout, LAYOUT, namesOf } from './postgres-layout.ts';
+import { eventParameters, markParameters, statementsOf } from './postgres-statements.ts';
 
 /**
- * A table with one row a product. Events of a batch are written set-based, and how far the table is stands beside it in
- * `catchword_cursor`, written in the same transaction: effectively once.
+ * A table with one row a product, and one with its prices. Events of a batch are written set-based. How far the table is
+ * stands in `catchword_cursor`, written in the same transaction: effectively once. A row is never overwritten by an older
+ * version.
  *
- * A row is never overwritten by an older version, so a replay mends what is missing and leaves the rest alone.
+ * A fill begins when the table has to be read again from the beginning: a new sink, a replay, a table that was emptied or
+ * that another mirror filled. It empties nothing. Each fill has a number, which its rows carry: rows of an earlier fill are
+ * overwritten whatever their `seq`, and those that are left when the fill ends are removed.
  */
 
 const IDENTIFIER = /^[A-Za-z_][A-Za-z0-9_$]{0,62}$/;
@@ -22,7 +26,7 @@ const OPTIONS = {
       error: 'a name such as products or shop.products is needed',
     })
     .default('products'),
-  removals: z.enum(['delete', 'tombstone']).default('delete'),
+  removals: z.enum(['delete', 'tombstone']).default('tombstone'),
 };
 
 /** Options of ours. */
@@ -35,13 +39,8 @@ const DRIVER = [
 ];
 const CONNECT_TIMEOUT_MS = 10_000;
 const QUERY_TIMEOUT_MS = 60_000;
-
-function quoted(name: string): string {
-  return name
-    .split('.')
-    .map((part) => pg.escapeIdentifier(part))
-    .join('.');
-}
+/** Rows that are looked at in one transaction when a fill ends. */
+const STEP = 20_000;
 
 /** By class of SQLSTATE: what is wrong with the data, with the settings, or with the moment. */
 function failure(error: unknown): SinkError {
@@ -52,84 +51,34 @@ function failure(error: unknown): SinkError {
   return new SinkError(kind, message, { cause: error });
 }
 
-/** Whose rows they are that no cursor stands beside. */
-const NOBODY: Mark = { incarnation: '', generation: 1, cursor: 0, at: 0, late: 0 };
-
-interface Statements {
-  readonly create: readonly string[];
-  readonly readMark: string;
-  readonly deliver: string;
-  readonly clear: readonly string[];
-}
-
-/** How many parameters the mark takes: before, and after. */
-const MARK_PARAMETERS = 9;
-
-/**
- * A batch is one statement, and so one transaction and one answer to wait for: it moves the cursor, and where that was
- * not where it should be (no row of `moved`), it does nothing else.
- */
-function statements(table: string, removals: 'delete' | 'tombstone'): Statements {
-  const name = quoted(table);
-  const [schema] = table.includes('.') ? table.split('.') : [];
-  const cursor = quoted(schema === undefined ? 'catchword_cursor' : `${schema}.catchword_cursor`);
-  const columns = ['title', 'kind', 'format', 'publisher', 'print_isbn', 'e_isbn', 'body', 'seq', 'changed_at'];
-  const next = (offset: number): string => `$${MARK_PARAMETERS + offset}`;
-  const gone = `unnest(${next(11)}::text[], ${next(12)}::bigint[], ${next(13)}::double precision[]) AS gone (vbid, seq, at)
-    WHERE EXISTS (SELECT FROM moved) AND ${name}.vbid = gone.vbid AND ${name}.seq <= gone.seq`;
-  const remove =
-    removals === 'delete'
-      ? `DELETE FROM ${name} USING ${gone}`
-      : `UPDATE ${name} SET removed_at = to_timestamp(gone.at), changed_at = to_timestamp(gone.at), seq = gone.seq
-           FROM ${gone}`;
-  return {
-    create: [
-      `CREATE TABLE IF NOT EXISTS ${name} (vbid text PRIMARY KEY, title text, kind text, format text, publisher text,
-         print_isbn text, e_isbn text, body jsonb NOT NULL, seq bigint NOT NULL, changed_at timestamptz NOT NULL,
-         removed_at timestamptz)`,
-      `CREATE TABLE IF NOT EXISTS ${cursor} (table_name text PRIMARY KEY, incarnation text NOT NULL,
-         generation bigint NOT NULL, cursor bigint NOT NULL, at bigint NOT NULL, late bigint NOT NULL)`,
-    ],
-    readMark: `SELECT incarnation, generation, cursor, at, late FROM ${cursor} WHERE table_name = $1`,
-    deliver: `WITH moved AS (
-        INSERT INTO ${cursor} AS c (table_name, incarnation, generation, cursor, at, late) VALUES ($1, $2, $3, $4, $5, $6)
-        ON CONFLICT (table_name) DO UPDATE SET generation = excluded.generation, cursor = excluded.cursor,
-          at = excluded.at, late = excluded.late
-        WHERE c.incarnation = excluded.incarnation AND c.generation = $7 AND c.cursor = $8 AND c.late = $9
-        RETURNING 1
-      ), removed AS (${remove}), written AS (
-        INSERT INTO ${name} (vbid, ${columns.join(', ')})
-        SELECT vbid, title, kind, format, publisher, print_isbn, e_isbn, body, seq, to_timestamp(at)
-        FROM ROWS FROM (jsonb_array_elements(${next(1)}::jsonb), unnest(${next(2)}::text[]), unnest(${next(3)}::text[]),
-          unnest(${next(4)}::text[]), unnest(${next(5)}::text[]), unnest(${next(6)}::text[]), unnest(${next(7)}::text[]),
-          unnest(${next(8)}::text[]), unnest(${next(9)}::bigint[]), unnest(${next(10)}::double precision[]))
-          AS new (body, vbid, title, kind, format, publisher, print_isbn, e_isbn, seq, at)
-        WHERE EXISTS (SELECT FROM moved)
-        ON CONFLICT (vbid) DO UPDATE SET ${columns.map((column) => `${column} = excluded.${column}`).join(', ')},
-          removed_at = NULL WHERE ${name}.seq <= excluded.seq
-      ) SELECT count(*)::int AS moved FROM moved`,
-    clear: [`DELETE FROM ${name}`, `DELETE FROM ${cursor} WHERE table_name = $1`],
-  };
-}
-
-/**
- * Bodies as one array of JSON, which PostgreSQL parses once; everything else column by column. As an array of texts,
- * bodies are escaped here, and there parsed twice: measured half as fast.
- */
-function parametersOf(events: readonly SinkEvent[]): unknown[] {
-  const columns: unknown[][] = Array.from({ length: 9 }, () => []);
-  for (const { vbid, body, seq, at } of events) {
-    const product = columnsOf(JSON.parse(body ?? '{}') as Record<string, unknown>);
-    const { title, kind, format, publisher, printIsbn, eIsbn } = product;
-    const values = [vbid, title, kind, format, publisher, printIsbn, eIsbn, seq, at / 1000];
-    for (let index = 0; index < values.length; index++) columns[index]?.push(values[index]);
+async function orFailure<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    throw failure(error);
   }
-  return [`[${events.map(({ body }) => body).join(',')}]`, ...columns];
+}
+
+/** The owner of rows in a table without a cursor row. */
+const UNKNOWN_OWNER: Mark = { incarnation: '', generation: 1, cursor: 0, at: 0, late: 0 };
+
+const cursorSchema = markSchema.extend({
+  hasRows: z.boolean(),
+  fillEnded: z.boolean(),
+  layout: z.number(),
+  /** Of the table, at this moment. */
+  isFilled: z.boolean(),
+});
+type Cursor = z.output<typeof cursorSchema>;
+
+function markOf({ incarnation, generation, cursor, at, late }: Cursor): Mark {
+  return { incarnation, generation, cursor, at, late };
 }
 
 export const createPostgresSink: SinkFactory = ({ url }): Sink => {
   const { table, removals } = readOptions(url, OPTIONS, DRIVER);
-  const sql = statements(table, removals);
+  const names = namesOf(table);
+  const sql = statementsOf(names, removals);
   const address = new URL(url);
   for (const option of OWN) address.searchParams.delete(option);
   let client: pg.Client | undefined;
@@ -137,8 +86,7 @@ export const createPostgresSink: SinkFactory = ({ url }): Sink => {
   let key = table;
   /** What the table's cursor is, as this process left it. */
   let written: Mark | null = null;
-  /** The rows are of another history: another mirror, or a later state of this one, which was restored from a backup. */
-  let isForeign = false;
+  let hasFillEnded = true;
 
   async function connect(): Promise<pg.Client> {
     const connecting = new pg.Client({
@@ -157,100 +105,143 @@ export const createPostgresSink: SinkFactory = ({ url }): Sink => {
     return connecting;
   }
 
-  async function readMark(db: pg.Client, text: string): Promise<Mark | null> {
-    const { rows } = await db.query({ text, values: [key] });
-    return rows.length === 0 ? null : markSchema.parse(rows[0]);
+  function connected(): pg.Client {
+    if (client === undefined) throw new SinkError('unavailable', 'PostgreSQL: not connected');
+    return client;
   }
 
-  /** @returns schema and name of the table; null where there is none */
+  async function readCursor(db: pg.Client): Promise<Cursor | null> {
+    const { rows } = await db.query({ text: sql.readCursor, values: [key] });
+    return rows.length === 0 ? null : cursorSchema.parse(rows[0]);
+  }
+
+  /** @returns schema and name of the table; null where there is no such table */
   async function find(db: pg.Client): Promise<string | null> {
     const { rows } = await db.query<{ found: string }>({
       text: `SELECT nspname || '.' || relname AS found FROM pg_class JOIN pg_namespace n ON n.oid = relnamespace
              WHERE pg_class.oid = to_regclass($1)`,
-      values: [quoted(table)],
+      values: [names.table],
     });
     return rows[0]?.found ?? null;
   }
 
   async function hasRows(db: pg.Client): Promise<boolean> {
-    const { rows } = await db.query<{ found: boolean }>(`SELECT EXISTS (SELECT FROM ${quoted(table)}) AS found`);
+    const { rows } = await db.query<{ found: boolean }>(`SELECT EXISTS (SELECT FROM ${names.table}) AS found`);
     return rows[0]?.found ?? false;
   }
 
-  /** Rows of another history cannot be told by their numbers; the operator has said that they may go. */
-  async function clear(db: pg.Client): Promise<void> {
-    const [rows = '', cursor = ''] = sql.clear;
-    await db.query('BEGIN');
-    await db.query(rows);
-    await db.query({ text: cursor, values: [key] });
-    await db.query('COMMIT');
-    written = null;
-    isForeign = false;
+  /** Why the table does not hold what it confirmed; null where it does, as far as a cheap look tells. */
+  function lossOf(cursor: Cursor | null): string | null {
+    if (cursor === null) return `the cursor of ${table} is gone`;
+    if (cursor.hasRows && !cursor.isFilled) return `table ${table} is empty, and had rows`;
+    return null;
+  }
+
+  /** What moved the cursor away from what this process left there. */
+  async function conflict(db: pg.Client): Promise<SinkError> {
+    const loss = lossOf(await readCursor(db));
+    return new SinkError('unavailable', `PostgreSQL: ${loss ?? `another process moved the cursor of ${table}`}`);
+  }
+
+  /** How far the table is, of which the mirror believes that it is at `mark`. */
+  async function openTable(db: pg.Client, mark: Mark): Promise<Opened> {
+    const cursor = await readCursor(db);
+    const nothing: Mark = { ...mark, cursor: 0, at: 0, late: 0 };
+    const again = (reason: string): Opened => (mark.cursor > 0 ? { ...nothing, refill: reason } : nothing);
+    written = cursor === null ? null : markOf(cursor);
+    hasFillEnded = cursor?.fillEnded ?? true;
+    const loss = lossOf(cursor);
+    // Whoever filled it before: an empty table begins with this mirror.
+    if (!(cursor?.isFilled ?? (await hasRows(db))) && (loss !== null || cursor?.incarnation !== mark.incarnation)) {
+      await beginFill(db, nothing);
+      return again(loss ?? `table ${table} is empty`);
+    }
+    if (cursor === null) {
+      // Rows of an unknown owner, which this mirror has never written: that is for the operator to decide.
+      return mark.cursor === 0 ? UNKNOWN_OWNER : again(`the cursor of ${table} is gone`);
+    }
+    if (cursor.incarnation !== mark.incarnation) return markOf(cursor);
+    if (cursor.layout < LAYOUT) return again(`table ${table} has new columns`);
+    return cursor.cursor === 0 ? again(`nothing was delivered to ${table} yet`) : markOf(cursor);
+  }
+
+  async function beginFill(db: pg.Client, mark: Mark): Promise<void> {
+    const values = markParameters(key, mark, written);
+    const { rows } = await db.query<{ fillEnded: boolean }>(
+      written === null
+        ? { text: sql.beginFirstFill, values: values.slice(0, 6) }
+        : { text: sql.beginFill, values: [...values, written.incarnation] },
+    );
+    const [begun] = rows;
+    if (begun === undefined) throw await conflict(db);
+    written = mark;
+    hasFillEnded = begun.fillEnded;
+  }
+
+  async function endFill(db: pg.Client, kept: readonly string[], mark: Mark): Promise<void> {
+    for (let after = ''; !hasFillEnded; ) {
+      const { incarnation, generation, cursor, late } = written ?? mark;
+      const values = [key, incarnation, generation, cursor, late, after, STEP, kept];
+      const { rows } = await db.query<{ last: string | null }>({ text: sql.endFillStep, values });
+      const last = rows[0]?.last ?? null;
+      if (last === null) break;
+      after = last;
+    }
+    const { rows } = await db.query<{ moved: number }>({
+      text: sql.endFill,
+      values: markParameters(key, mark, written),
+    });
+    if (rows[0]?.moved !== 1) throw await conflict(db);
+    written = mark;
+    hasFillEnded = true;
   }
 
   /** Of a product that changed twice in one batch only what it is in the end is written. */
   async function write(db: pg.Client, events: readonly SinkEvent[], mark: Mark): Promise<void> {
     const last = new Map(events.map((event) => [event.vbid, event]));
-    const living = [...last.values()].filter(({ body }) => body !== null);
-    const gone = [...last.values()].filter(({ body }) => body === null);
-    const { incarnation, generation, cursor, at, late } = mark;
-    const values = [
-      ...[key, incarnation, generation, cursor, at, late],
-      ...[written?.generation ?? 0, written?.cursor ?? 0, written?.late ?? 0],
-      ...parametersOf(living),
-      ...[gone.map(({ vbid }) => vbid), gone.map(({ seq }) => seq), gone.map(({ at }) => at / 1000)],
-    ];
+    const values = [...markParameters(key, mark, written), ...eventParameters([...last.values()])];
     const { rows } = await db.query<{ moved: number }>({ name: 'deliver', text: sql.deliver, values });
-    if (rows[0]?.moved !== 1) {
-      throw new SinkError('unavailable', `PostgreSQL: somebody else moved the cursor of ${table}`);
-    }
+    if (rows[0]?.moved !== 1) throw await conflict(db);
     written = mark;
   }
 
   return {
     batch: { events: 2_000, chars: 8_000_000 },
-    open: async (mark, newest) => {
-      try {
+    open: (mark) =>
+      orFailure(async () => {
         client = await connect();
-        for (const text of sql.create) await client.query(text);
+        await ensureLayout(client, table, names);
         key = (await find(client)) ?? table;
-        written = await readMark(client, sql.readMark);
-        isForeign = written !== null && (written.incarnation !== mark.incarnation || written.cursor > newest);
-        // What was confirmed is not there any more, if it ever was.
-        if (!(await hasRows(client))) return { ...mark, cursor: 0, at: 0, late: 0 };
-        if (written !== null) return written;
-        isForeign = true;
-        return NOBODY;
-      } catch (error) {
-        throw failure(error);
-      }
-    },
-    deliver: async (events, mark) => {
-      if (client === undefined) throw new SinkError('unavailable', 'PostgreSQL: not connected');
-      try {
-        if (isForeign) await clear(client);
-        await write(client, events, mark);
-      } catch (error) {
-        throw failure(error);
-      }
-    },
+        return await openTable(client, mark);
+      }),
+    fillBegins: (mark) => orFailure(() => beginFill(connected(), mark)),
+    fillEnds: (kept, mark) =>
+      orFailure(async () => {
+        if (hasFillEnded && isSameMark(written, mark)) return;
+        await endFill(connected(), kept, mark);
+      }),
+    deliver: (events, mark) => orFailure(() => write(connected(), events, mark)),
+    recheck: () =>
+      orFailure(async () => {
+        const db = connected();
+        const cursor = await readCursor(db);
+        const isOurs = cursor !== null && isSameMark(markOf(cursor), written);
+        if (!isOurs || lossOf(cursor) !== null) throw await conflict(db);
+      }),
     close: async () => {
       const closing = client;
       client = undefined;
       await closing?.end();
     },
-    check: async () => {
-      const probe = await connect().catch((error: unknown) => {
-        throw failure(error);
-      });
-      try {
-        const found = await find(probe);
-        return found !== null ? `table ${table} is there` : `can be reached; table ${table} will be made`;
-      } catch (error) {
-        throw failure(error);
-      } finally {
-        await probe.end();
-      }
-    },
+    check: () =>
+      orFailure(async () => {
+        const probe = await connect();
+        try {
+          const found = await find(probe);
+          return found !== null ? `table ${table} is there` : `can be reached; table ${table} will be made`;
+        } finally {
+          await probe.end();
+        }
+      }),
   };
 };

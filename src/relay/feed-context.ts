@@ -1,0 +1,84 @@
+import type { Clock } from '../clock.ts';
+import { CatchwordError, messageOf } from '../errors.ts';
+import type { Logger } from '../log.ts';
+import { createHistory, type History } from '../store/history.ts';
+import type { SinkRow } from '../store/sinks.ts';
+import type { Store } from '../store/store.ts';
+import { withDeadline } from './deadline.ts';
+import { type Batch, type ReadOptions, readBatch } from './read-log.ts';
+import { type SinkConfig, withoutSecrets } from './settings.ts';
+import type { Mark, Sink } from './sink.ts';
+
+export interface FeedOptions {
+  readonly store: Store;
+  readonly config: SinkConfig;
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** The `source` of events. */
+  readonly source: string;
+  /** Of the relay's lease: what an older relay reports is not noted. */
+  readonly epoch: number;
+}
+
+/** What the parts of feeding one sink share: the mirror's side of it. */
+export interface FeedContext extends FeedOptions {
+  readonly history: History;
+  readonly reading: ReadOptions;
+  /** The sink as the mirror knows it now. */
+  row(): SinkRow;
+  /** Writes to the mirror while this relay holds the lease. @throws CatchwordError LEASE_LOST */
+  guarded<T>(work: () => T): T;
+  markOf(sink: SinkRow, cursor: number, late?: number): Mark;
+  /** What is next after `cursor`. @param limit at most so many events; @param apart events to leave out */
+  read(sink: SinkRow, target: Sink, cursor: number, limit?: number, apart?: readonly number[]): Batch | null;
+  /** An error in words, with its hint and without secrets. */
+  shown(error: unknown): string;
+  closeSink(sink: Sink): Promise<void>;
+}
+
+const CLOSE_TIMEOUT_MS = 5_000;
+
+export function createFeedContext(options: FeedOptions): FeedContext {
+  const { store, config, log, epoch } = options;
+  const history = createHistory(store);
+  const reading: ReadOptions = { history, incarnation: store.incarnation, source: options.source };
+
+  function shown(error: unknown): string {
+    const hint = error instanceof CatchwordError && error.hint !== undefined ? `. ${error.hint}` : '';
+    return withoutSecrets(config, `${messageOf(error)}${hint}`);
+  }
+
+  return {
+    ...options,
+    history,
+    reading,
+    shown,
+    row: () => {
+      const found = store.sinks.get(config.name);
+      if (found === undefined) throw new Error(`sink ${config.name} is not known to the mirror`);
+      return found;
+    },
+    guarded: (work) =>
+      store.write(() => {
+        store.relayLease.check(epoch);
+        return work();
+      }),
+    markOf: ({ generation }, cursor, late = 0) => {
+      const at = store.changes.timeOf(cursor) ?? 0;
+      return { incarnation: store.incarnation, generation, cursor, at, late };
+    },
+    read: (sink, { batch }, cursor, limit = Number.POSITIVE_INFINITY, apart = []) => {
+      const most = { events: Math.min(batch.events, limit), chars: batch.chars };
+      const skipped = new Set([...store.sinks.skipped(sink.id), ...apart]);
+      return readBatch(reading, sink, cursor, most, store.sinks.blocked(sink.id), skipped);
+    },
+    // Some drivers wait for a goodbye from a server that no longer answers.
+    closeSink: async (sink) => {
+      try {
+        await withDeadline(new AbortController().signal, CLOSE_TIMEOUT_MS, () => sink.close());
+      } catch (error) {
+        log.debug({ sink: config.name, reason: shown(error) }, 'sink did not close');
+      }
+    },
+  };
+}

@@ -1,0 +1,169 @@
+import { Writable } from 'node:stream';
+import pg from 'pg';
+import { pino } from 'pino';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { systemClock } from '../../src/clock.ts';
+import { until, type Workbench } from '../../src/relay/contract/workbench.ts';
+import { type PostgresServer, postgresAvailable, startPostgres } from '../support/postgres.ts';
+import { books, fed, feeding } from './feeding.ts';
+import { postgresTarget } from './targets.ts';
+
+const CURSOR = 'catchword_cursor';
+
+/** A log whose lines a test reads. */
+function listening() {
+  const lines: Record<string, unknown>[] = [];
+  const stream = new Writable({
+    write: (line, _encoding, done) => {
+      lines.push(JSON.parse(String(line)) as Record<string, unknown>);
+      done();
+    },
+  });
+  return { lines, log: pino({ level: 'info' }, stream) };
+}
+
+/** Real time, that can be moved on. */
+function movable() {
+  let aheadMs = 0;
+  return {
+    clock: { ...systemClock, now: () => Date.now() + aheadMs, random: () => 0.02 },
+    advance: (ms: number) => {
+      aheadMs += ms;
+    },
+  };
+}
+
+describe.skipIf(!postgresAvailable)('a table of PostgreSQL that lost its rows', () => {
+  let server: PostgresServer;
+  let client: pg.Client;
+  beforeAll(async () => {
+    server = await startPostgres({ settings: ['fsync=off'] });
+    client = new pg.Client({ connectionString: `postgres://postgres@127.0.0.1:${server.port}/postgres` });
+    await client.connect();
+  });
+  afterAll(async () => {
+    await client.end();
+    await server.stop();
+  });
+
+  function rowsOf(table: string): Promise<number> {
+    return client.query(`SELECT FROM ${table}`).then(
+      ({ rowCount }) => rowCount ?? 0,
+      () => 0,
+    );
+  }
+
+  async function isWhole(bench: Workbench, table: string): Promise<void> {
+    const { size } = bench.living();
+    await until('all rows are there', async () => (await rowsOf(table)) === size);
+    await bench.caughtUp();
+    const { rows } = await client.query<{ vbid: string; body: unknown }>(`SELECT vbid, body FROM ${table}`);
+    expect(new Map(rows.map(({ vbid, body }) => [vbid, body]))).toEqual(bench.living());
+    expect(bench.sink().state).toBe('running');
+  }
+
+  const where = (table: string): string => `WHERE table_name = 'public.${table}'`;
+  const losses: [string, (table: string) => string][] = [
+    ['truncated', (table) => `TRUNCATE ${table}`],
+    ['dropped', (table) => `DROP TABLE ${table}`],
+    ['deleted from, row by row', (table) => `DELETE FROM ${table}`],
+    ['dropped together with its cursor', (table) => `DROP TABLE ${table}; DELETE FROM ${CURSOR} ${where(table)}`],
+    ['robbed of its cursor', (table) => `DELETE FROM ${CURSOR} ${where(table)}`],
+    [
+      'put back to an earlier state with its cursor',
+      (table) => `DELETE FROM ${table} WHERE seq > 10; UPDATE ${CURSOR} SET cursor = 10, at = 0 ${where(table)}`,
+    ],
+  ];
+  it.each(losses)('is filled again when it is %s while it is fed', async (_, sql) => {
+    const { bench, target } = await fed(postgresTarget(server.port), 30);
+    await client.query(sql(target.table));
+    bench.change(books(1, 2));
+    await isWhole(bench, target.table);
+  });
+
+  it.each(losses)('is filled again when it is %s while nothing changes', async (_, sql) => {
+    const { bench, target, config } = await feeding(postgresTarget(server.port));
+    const { clock, advance } = movable();
+    bench.change(books(30, 1));
+    bench.start(config, { clock });
+    await bench.caughtUp();
+    await client.query(sql(target.table));
+    const seen = bench.sink().delivered;
+    advance(299_000);
+    advance(2_000);
+    await until('it is sent again', () => bench.sink().delivered > seen);
+    await isWhole(bench, target.table);
+  });
+
+  it.each(losses)('is filled again when it is %s while nothing feeds it', async (_, sql) => {
+    const { bench, target, config } = await fed(postgresTarget(server.port), 30);
+    await bench.stop();
+    await client.query(sql(target.table));
+    bench.start(config);
+    await until('it is sent again', () => bench.sink().delivered > 30);
+    await isWhole(bench, target.table);
+  });
+
+  it('says so in the log, with the reason', async () => {
+    const { bench, target, config } = await feeding(postgresTarget(server.port));
+    const { lines, log } = listening();
+    bench.change(books(5, 1));
+    bench.start(config, { log });
+    await bench.caughtUp();
+    await client.query(`TRUNCATE ${target.table}`);
+    bench.change(books(1, 2));
+    await isWhole(bench, target.table);
+    expect(lines).toContainEqual(
+      expect.objectContaining({
+        ...{ level: 50, sink: 'contract', confirmed: 5, reason: `table ${target.table} is empty, and had rows` },
+        msg: 'the store does not hold what it confirmed: every product is sent again',
+      }),
+    );
+  });
+
+  it('gets each product once, as it is now', async () => {
+    const { bench, target } = await fed(postgresTarget(server.port), 10);
+    for (let version = 2; version <= 5; version++) bench.change(books(10, version));
+    await bench.caughtUp();
+    await client.query(`TRUNCATE ${target.table}`);
+    bench.change(books(1, 6));
+    await isWhole(bench, target.table);
+    expect(bench.sink().delivered).toBe(50 + 10);
+  });
+
+  it('is left alone when all its products were removed, at each opening', async () => {
+    const { bench, target, config } = await fed(postgresTarget(server.port, '&removals=delete'), 5);
+    bench.change(books(5, 1).map(({ vbid }) => ({ vbid, body: null })));
+    await bench.caughtUp();
+    expect(await rowsOf(target.table)).toBe(0);
+    const { lines, log } = listening();
+    for (let round = 0; round < 2; round++) {
+      await bench.stop();
+      bench.start(config, { log });
+      await until('it is open', () => lines.filter(({ msg }) => msg === 'sink is open').length > round);
+    }
+    bench.change([{ vbid: 'P9', body: '{"vbid":"P9"}' }]);
+    await bench.caughtUp();
+    expect(bench.sink().delivered).toBe(11);
+    expect(lines.filter(({ level }) => Number(level) > 30)).toEqual([]);
+  });
+
+  it('is left alone when a fill had nothing to deliver, at each opening', async () => {
+    const { bench, target, config } = await fed(postgresTarget(server.port), 5);
+    bench.change(books(5, 1).map(({ vbid }) => ({ vbid, body: null })));
+    await bench.caughtUp();
+    await client.query(`TRUNCATE ${target.table}`);
+    await bench.stop();
+    const { lines, log } = listening();
+    const opened = (count: number) =>
+      until('it is open', () => lines.filter(({ msg }) => msg === 'sink is open').length === count);
+    bench.start(config, { log });
+    await opened(1);
+    const at = `SELECT cursor FROM ${CURSOR} ${where(target.table)}`;
+    await until('the fill has ended', async () => (await client.query(at)).rows[0]?.cursor === '10');
+    await bench.stop();
+    bench.start(config, { log });
+    await opened(2);
+    expect(lines.filter(({ level }) => level === 50)).toHaveLength(1);
+  });
+});
