@@ -113,7 +113,7 @@ async function compare(size: Size, redisUrl: string | undefined): Promise<void> 
       '0',
       '--items',
       String(size.items),
-      ...(size.details ? ['--details'] : []),
+      size.details ? '--details' : '--no-details',
     ];
     const sandbox = await serve(process.execPath, [CLI, ...args]);
     try {

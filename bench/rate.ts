@@ -25,6 +25,7 @@ export async function measureRate(cli: string): Promise<string> {
   const sandbox = await serve(process.execPath, [
     cli,
     'sandbox',
+    '--no-details',
     '--json',
     '--port',
     '0',

@@ -56,7 +56,7 @@ async function timed(work: () => Promise<void> | void): Promise<number> {
 }
 
 async function fill(db: string): Promise<void> {
-  const args = ['sandbox', '--json', '--port', '0', '--items', String(records)];
+  const args = ['sandbox', '--no-details', '--json', '--port', '0', '--items', String(records)];
   const sandbox = await serve(process.execPath, [CLI, ...args]);
   const { url } = JSON.parse(sandbox.line) as { url: string };
   const env = {

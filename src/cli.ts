@@ -13,6 +13,7 @@ import { decideCommands } from './commands/decide.ts';
 import { demoCommand } from './commands/demo.ts';
 import { doctorCommand } from './commands/doctor.ts';
 import { colours } from './commands/format.ts';
+import { helpCommand } from './commands/help.ts';
 import { licensesCommand } from './commands/licenses.ts';
 import { packageCommand } from './commands/package.ts';
 import { productCommands } from './commands/products.ts';
@@ -57,18 +58,36 @@ function program(context: CommandContext): Command {
     sandboxCommand(context),
     demoCommand(context),
   ];
-  for (const command of [root, ...commands, ...commands.flatMap((one) => one.commands)]) {
-    command.exitOverride().configureOutput({
-      writeOut: (text) => context.stdout.write(text),
-      // Usage errors are reported once, below, with everything else.
-      outputError: () => {},
-    });
-  }
   for (const command of commands) root.addCommand(command);
+  root.addCommand(helpCommand(root));
+  for (const command of [root, ...commands, ...commands.flatMap((one) => one.commands)]) {
+    command
+      .exitOverride((error) => {
+        throw usageError(command, error);
+      })
+      .configureOutput({
+        writeOut: (text) => context.stdout.write(text),
+        writeErr: (text) => context.stderr.write(text),
+        // Usage errors are reported once, below, with everything else.
+        outputError: () => {},
+      });
+  }
   return root;
 }
 
-/** One line that says what is wrong, one that says what to do. */
+/** Help that was asked for, or that is the answer to an incomplete command, has been written; all else is an error. */
+function usageError(command: Command, error: CommanderError): Error {
+  if (error.exitCode === 0 || error.code === 'commander.help') return error;
+  const message = error.message.replace(/^error: /, '').replaceAll('\n', ' ');
+  return new CatchwordError('USAGE', message, { hint: `See: npx ${pathOf(command)} --help.`, cause: error });
+}
+
+/** `catchword sink list`. */
+function pathOf(command: Command): string {
+  return command.parent === null ? command.name() : `${pathOf(command.parent)} ${command.name()}`;
+}
+
+/** What is wrong, in one line or in one line each, and a line that says what to do. */
 function report(context: CommandContext, message: string, hint?: string): void {
   const c = colours(context, context.stderr);
   context.stderr.write(`${c.red('error')} ${message}\n`);
@@ -76,15 +95,13 @@ function report(context: CommandContext, message: string, hint?: string): void {
 }
 
 function exitCodeOf(context: CommandContext, error: unknown): number {
-  if (error instanceof CommanderError) {
-    if (error.exitCode === 0) return 0;
-    report(context, error.message.replace(/^error: /, '').replaceAll('\n', ' '), 'See npx catchword --help.');
-    return 2;
-  }
+  // An incomplete command, such as a bare `catchword sink`, was answered with its help, on stderr.
+  if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
   // The reader went away (`| head`), and has what it wanted.
   if (systemCodeOf(error) === 'EPIPE') return 0;
   if (error instanceof CatchwordError) {
-    report(context, `${error.message} [${error.code}]`, error.hint);
+    const [first = '', ...lines] = error.message.split('\n');
+    report(context, [`${first} [${error.code}]`, ...lines].join('\n'), error.hint);
     return error.exitCode;
   }
   report(context, messageOf(error), 'This is a defect of catchword; please report it with what you did.');

@@ -2,6 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { parseEnv } from 'node:util';
 import { z } from 'zod';
 import { CatchwordError } from './errors.ts';
+import { baseUrl, lookupPath, redisUrl, servicePath } from './setting-addresses.ts';
 
 const UNITS_MS = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
 
@@ -69,33 +70,6 @@ const removalLimit = z
     (value) => (value.percent === undefined ? Number.isInteger(value.products) : value.percent <= 100),
     'a share up to 100%, or a whole number of products, is needed',
   );
-
-const lookupPath = z
-  .string()
-  .refine(
-    (value) => /^\/[^?#]*:vbid[^?#]*$/.test(value),
-    'a path that holds :vbid is needed, such as /v4/products/:vbid',
-  );
-
-const servicePath = z
-  .string()
-  .regex(/^(\/[\w.~-]+)+$/, 'a path such as /v4/packages is needed')
-  .refine((value) => !/\/\.\.?(\/|$)/.test(value), 'a path without . and .. is needed');
-
-const baseUrl = z
-  .string()
-  .refine((value) => /^https?:$/.test(URL.canParse(value) ? new URL(value).protocol : ''), {
-    error: 'an http or https address is needed',
-    abort: true,
-  })
-  .refine((value) => new URL(value).username === '' && new URL(value).password === '', {
-    error: 'no user name or password may stand in the address; use CATCHWORD_API_KEY',
-  })
-  .transform((value) => value.replace(/[/?#]+$/, ''));
-
-const redisUrl = z.string().refine((value) => /^rediss?:$/.test(URL.canParse(value) ? new URL(value).protocol : ''), {
-  error: 'an address such as redis://127.0.0.1:6379 is needed',
-});
 
 /** Where to listen; 0 takes any free port, null none. */
 const port = z
@@ -280,13 +254,17 @@ export function isSinkVariable(name: string): boolean {
   return SINK.test(name);
 }
 
-function readSinks(environment: Environment): SinkSetting[] {
+/** Runs `work`; what is wrong with a setting is collected instead of thrown. */
+type Attempt = <T>(work: () => T) => T | undefined;
+
+function readSinks(environment: Environment, attempt: Attempt): SinkSetting[] {
   const names = Object.keys(environment).flatMap((name) => SINK.exec(name)?.[1] ?? []);
   return [...new Set(names)].sort().flatMap((name) => {
     const env = `CATCHWORD_SINK_${name}`;
-    const url = environment[env] || secretFromFile(env, environment);
-    if (name.endsWith('_SECRET') || url === undefined || url === '') return [];
-    const secret = environment[`${env}_SECRET`] || secretFromFile(`${env}_SECRET`, environment);
+    if (name.endsWith('_SECRET')) return [];
+    const url = environment[env] || attempt(() => secretFromFile(env, environment));
+    const secret = environment[`${env}_SECRET`] || attempt(() => secretFromFile(`${env}_SECRET`, environment));
+    if (url === undefined || url === '') return [];
     return [{ env, name: name.toLowerCase(), url, secret: secret || undefined }];
   });
 }
@@ -299,25 +277,78 @@ function shownValue(given: string): string {
   return JSON.stringify(given.replace(/^(\w+:\/\/)?.*@/s, '$1…@').replace(/([?#]).+/s, '$1…'));
 }
 
+type Need = 'baseUrl' | 'apiKey';
+
+function isNeeded(key: string, needs: readonly Need[]): key is Need {
+  return needs.some((need) => need === key);
+}
+
+function notSet(key: Need): CatchwordError {
+  return new CatchwordError('CONFIG_INVALID', `${OPTIONS[key].env} is not set (${OPTIONS[key].help})`, {
+    hint: 'Set it in the environment or in .env. To try without an account: npx catchword demo.',
+  });
+}
+
+function parseSetting({ env, help, schema, secret }: Option, given: string): unknown {
+  const parsed = schema.safeParse(given);
+  if (parsed.success) return parsed.data;
+  const shown = secret ? 'its value' : shownValue(given);
+  throw new CatchwordError('CONFIG_INVALID', `${env}: ${shown} cannot be used (${help})`, {
+    hint: `${parsed.error.issues[0]?.message ?? 'another value is needed'}.`.replace(/^./, (c) => c.toUpperCase()),
+  });
+}
+
+/** Settings as far as they are valid, and an error for each of the others, which names its variable. */
+export interface ReadSettings {
+  readonly values: Partial<Config> & Pick<Config, 'sinks'>;
+  readonly problems: readonly CatchwordError[];
+}
+
 /**
- * @throws CatchwordError CONFIG_INVALID naming the variable; neither the value of a secret is repeated nor a password, a
- *   query or a fragment that stands in an address
+ * Reads every setting, whatever is wrong with others. No error repeats the value of a secret, nor a password, a query or
+ * a fragment that stands in an address.
+ * @param needs settings that must be set
  */
-export function loadConfig(environment: Environment = readEnvironment()): Config {
-  const values: Record<string, unknown> = {};
-  for (const [key, { env, fallback, schema, help, secret }] of Object.entries<Option>(OPTIONS)) {
-    const given = environment[env] || (secret ? secretFromFile(env, environment) : undefined) || fallback;
-    if (given === undefined) continue;
-    const parsed = schema.safeParse(given);
-    if (!parsed.success) {
-      const shown = secret ? 'its value' : shownValue(given);
-      throw new CatchwordError('CONFIG_INVALID', `${env}: ${shown} cannot be used (${help})`, {
-        hint: `${parsed.error.issues[0]?.message ?? 'another value is needed'}.`.replace(/^./, (c) => c.toUpperCase()),
-      });
+export function readSettings(environment: Environment, needs: readonly Need[] = []): ReadSettings {
+  const problems: CatchwordError[] = [];
+  const attempt: Attempt = (work) => {
+    try {
+      return work();
+    } catch (error) {
+      if (!(error instanceof CatchwordError)) throw error;
+      problems.push(error);
+      return undefined;
     }
-    values[key] = parsed.data;
+  };
+  const values: Record<string, unknown> = {};
+  for (const [key, option] of Object.entries<Option>(OPTIONS)) {
+    const { env, fallback, secret } = option;
+    const value = attempt(() => {
+      const given = environment[env] || (secret ? secretFromFile(env, environment) : undefined) || fallback;
+      if (given !== undefined) return parseSetting(option, given);
+      if (isNeeded(key, needs)) throw notSet(key);
+      return undefined;
+    });
+    if (value !== undefined) values[key] = value;
   }
-  return { ...values, sinks: readSinks(environment) } as unknown as Config;
+  return { values: { ...values, sinks: readSinks(environment, attempt) }, problems };
+}
+
+/** Everything that is wrong with the settings as one error: a line that counts, then a line for each. */
+export function settingsError(problems: readonly CatchwordError[]): CatchwordError {
+  const [first] = problems;
+  if (problems.length === 1 && first !== undefined) return first;
+  const lines = problems.map(({ message, hint }) => `  ${message}${hint === undefined ? '' : `. ${hint}`}`);
+  return new CatchwordError('CONFIG_INVALID', [`${problems.length} settings are wrong`, ...lines].join('\n'), {
+    hint: 'Correct them in the environment or in .env.',
+  });
+}
+
+/** @throws CatchwordError CONFIG_INVALID naming every variable that is wrong; see `readSettings` */
+export function loadConfig(environment: Environment = readEnvironment()): Config {
+  const { values, problems } = readSettings(environment);
+  if (problems.length > 0) throw settingsError(problems);
+  return values as Config;
 }
 
 /** What a command needs that talks to the service. */
@@ -331,13 +362,9 @@ export interface NamedConfig extends Config {
   readonly baseUrl: string;
 }
 
-function requireSet(config: Config, keys: readonly ('baseUrl' | 'apiKey')[]): void {
-  for (const key of keys) {
-    if (config[key] !== undefined) continue;
-    throw new CatchwordError('CONFIG_INVALID', `${OPTIONS[key].env} is not set (${OPTIONS[key].help})`, {
-      hint: 'Set it in the environment or in .env. To try without an account: npx catchword demo.',
-    });
-  }
+function requireSet(config: Config, needs: readonly Need[]): void {
+  const problems = needs.filter((key) => config[key] === undefined).map(notSet);
+  if (problems.length > 0) throw settingsError(problems);
 }
 
 /** @throws CatchwordError CONFIG_INVALID naming what is missing */

@@ -22,7 +22,8 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   sandbox: ['catalog', 'xml'],
   commands: ['*'],
   cli: ['*'],
-  config: [],
+  config: ['setting-addresses'],
+  'setting-addresses': [],
 };
 
 /** Packages that one folder alone may know. */

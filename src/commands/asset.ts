@@ -101,7 +101,7 @@ function getCommand(context: CommandContext): Command {
 
 export function assetCommand(context: CommandContext): Command {
   return new Command('asset')
-    .description('assets of the service: create, change, look at')
+    .description('create, change and read assets of the service')
     .enablePositionalOptions()
     .addCommand(putCommand(context))
     .addCommand(getCommand(context));

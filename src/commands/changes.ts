@@ -1,12 +1,15 @@
 import { once } from 'node:events';
+import { fstatSync } from 'node:fs';
 import { Command } from 'commander';
 import { eventText } from '../catalog/event.ts';
-import { type Config, loadConfig } from '../config.ts';
+import type { Config } from '../config.ts';
 import { createHistory } from '../store/history.ts';
 import { openStore } from '../store/store.ts';
 import { checkPlace } from '../web/parameters.ts';
 import type { CommandContext } from './context.ts';
 import { wholeNumber } from './format.ts';
+import { watchReader } from './reader.ts';
+import { loadSettings } from './settings.ts';
 
 /** Records read at once: a slow reader of stdout holds up the next read, so memory stays flat. */
 const BATCH = 500;
@@ -27,6 +30,14 @@ async function drained({ stdout, signal }: CommandContext): Promise<void> {
   }
 }
 
+/** Whether the reader of stdout went away; a file or a terminal has none that could. */
+async function readerOf(stdout: NodeJS.WritableStream): Promise<() => boolean> {
+  const fd = 'fd' in stdout && typeof stdout.fd === 'number' ? stdout.fd : null;
+  if (fd === null) return () => false;
+  const kind = fstatSync(fd);
+  return kind.isFIFO() || kind.isSocket() ? await watchReader(fd) : () => false;
+}
+
 interface Options {
   readonly after: number;
   readonly limit?: number;
@@ -37,12 +48,13 @@ async function print(
   context: CommandContext,
   { after, limit = Number.POSITIVE_INFINITY, follow }: Options,
 ): Promise<void> {
-  const config = loadConfig(context.environment);
+  const config = loadSettings(context, 'nothing');
   const store = openStore(config.db, { mustExist: true });
   try {
     checkPlace('--after', after, store.changes.lastSeq());
     const history = createHistory(store);
     const source = eventSource(config);
+    const readerIsGone = follow ? await readerOf(context.stdout) : () => false;
     let cursor = after;
     let left = limit;
     while (left > 0 && !context.signal.aborted) {
@@ -55,7 +67,7 @@ async function print(
       }
       left -= changes.length;
       if (changes.length > 0) continue;
-      if (!follow) return;
+      if (!follow || readerIsGone()) return;
       store.check();
       await context.clock.sleep(FOLLOW_MS, context.signal).catch(() => {});
     }
@@ -66,10 +78,10 @@ async function print(
 
 export function changesCommand(context: CommandContext): Command {
   return new Command('changes')
-    .description('the change log as CloudEvents, one JSON document a line, oldest first')
-    .option('--after <seq>', 'only changes after this one', wholeNumber('--after', 0), 0)
-    .option('--limit <n>', 'at most so many', wholeNumber('--limit', 1))
-    .option('--follow', 'go on with new changes until interrupted')
-    .option('--json', 'the output is NDJSON in any case')
+    .description('print the change log as CloudEvents, one a line, oldest first')
+    .option('--after <seq>', 'print only changes after this one', wholeNumber('--after', 0), 0)
+    .option('--limit <n>', 'print at most so many', wholeNumber('--limit', 1))
+    .option('--follow', 'keep printing new changes until interrupted')
+    .option('--json', 'accepted; the output is always NDJSON')
     .action((options: Options) => print(context, options));
 }

@@ -159,7 +159,7 @@ export function credentialsCommand(context: CommandContext): Command {
     .option('--json', 'without --out: print NDJSON in place of CSV')
     .action((file: string, options: VerifyOptions) => verify(context, file, options));
   return new Command('credentials')
-    .description('credentials of users that this API key created')
+    .description('verify users that this API key created')
     .enablePositionalOptions()
     .addCommand(verifyCommand);
 }

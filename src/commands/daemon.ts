@@ -1,18 +1,20 @@
 import { Command } from 'commander';
-import { type Config, loadConfig, type NamedConfig, requireName, requireSource, type SourceConfig } from '../config.ts';
+import { type Config, type NamedConfig, readSettings, type SourceConfig } from '../config.ts';
 import { CatchwordError } from '../errors.ts';
 import { createLog, type Logger } from '../log.ts';
 import { startRelay } from '../relay/relay.ts';
 import { sinkConfig } from '../relay/settings.ts';
 import { haltedSinks } from '../relay/summary.ts';
+import { showPresence } from '../schedule/presence.ts';
 import { startRunDesk } from '../schedule/run-desk.ts';
-import { checkCron, startScheduler } from '../schedule/scheduler.ts';
+import { startScheduler } from '../schedule/scheduler.ts';
 import { type Service, serveUntil, stopAll } from '../service.ts';
 import { openStore, type Store } from '../store/store.ts';
 import { watchMirror } from '../store/watch.ts';
 import { eventSource } from './changes.ts';
 import type { CommandContext } from './context.ts';
 import { startFetcherService, startKeeper } from './pipeline.ts';
+import { type ConfigFor, checkedSettings, type Need, unknownSettings } from './settings.ts';
 
 interface StartOptions<C extends Config> {
   readonly config: C;
@@ -37,26 +39,18 @@ async function requestParts() {
   return { checkRedis, sourceId, connectRunRequests, serveRunRequests };
 }
 
-/** The settings of roles that talk to the source. */
-function sourceSettings(config: Config): SourceConfig {
-  for (const sink of config.sinks) sinkConfig(sink);
-  const source = requireSource(config);
-  checkCron('CATCHWORD_FULL_CRON', config.fullCron);
-  checkCron('CATCHWORD_DELTA_CRON', config.deltaCron);
-  return source;
-}
-
 /** Serves until the first signal, or until a part cannot go on; then stops what was started, in reverse. */
-function role<C extends Config>(
+function role<N extends Need>(
   context: CommandContext,
   name: string,
   description: string,
-  settings: (config: Config) => C,
-  start: Start<C>,
+  need: N,
+  start: Start<ConfigFor[N]>,
 ): Command {
   return new Command(name).description(description).action(async () => {
-    const config = settings(loadConfig(context.environment));
-    const log = createLog(config.logLevel);
+    const log = createLog(readSettings(context.environment).values.logLevel ?? 'info');
+    for (const reason of unknownSettings(context.environment)) log.warn({ reason }, 'a variable is not a setting');
+    const config = checkedSettings(context.environment, need);
     const services = await start({ config, context, log });
     log.info({ role: name, services: services.map((service) => service.name) }, 'started');
     // For a process manager that waits for readiness (pm2's wait_ready).
@@ -101,12 +95,6 @@ const startWebRole: Start<NamedConfig> = async (options) => {
   });
 };
 
-/** The settings of `relay`: sinks are looked at before anything is started. */
-function relaySettings(config: Config): NamedConfig {
-  for (const sink of config.sinks) sinkConfig(sink);
-  return requireName(config);
-}
-
 async function startRelayOf(store: Store, { config, context, log }: StartOptions<NamedConfig>): Promise<Service> {
   const sinks = config.sinks.map((sink) => sinkConfig(sink));
   // Made once for its options: what is wrong with them is told now, not tried again for ever.
@@ -133,6 +121,7 @@ const startDaemon: Start = async (options) => {
   const kept = await startKeeper({ config, clock, log, fetching: true });
   return startInOrder([
     async () => kept,
+    async () => showPresence({ store: kept.store, clock, log }),
     // Before any run is started: a port that is taken is told at once.
     ...(httpPort === null ? [] : [() => startWebService(options, httpPort)]),
     async () => watchMirror(kept.store, clock),
@@ -153,6 +142,7 @@ const startKeeperRole: Start = async ({ config, context, log }) => {
   const kept = await startKeeper({ config, clock, log, fetching: false });
   return startInOrder([
     async () => kept,
+    async () => showPresence({ store: kept.store, clock, log }),
     async () => watchMirror(kept.store, clock),
     async (services) => {
       const desk = startRunDesk({ keeper: kept.keeper, store: kept.store, clock, log });
@@ -185,13 +175,13 @@ const startFetcherRole: Start = async ({ config, context, log }) => {
 
 export function daemonCommands(context: CommandContext): Command[] {
   const serving = (name: string, description: string, start: Start): Command =>
-    role(context, name, description, sourceSettings, start);
+    role(context, name, description, 'source', start);
   return [
-    serving('daemon', 'everything in one process: scheduler, keeper, fetchers, relay, web', startDaemon),
-    serving('scheduler', 'says when a run is due (needs REDIS_URL)', startSchedulerRole),
-    serving('keeper', 'owns the mirror and writes it (needs REDIS_URL)', startKeeperRole),
-    serving('fetcher', 'reads pages; any number, on any machine (needs REDIS_URL)', startFetcherRole),
-    role(context, 'relay', 'feeds the sinks, beside who writes the mirror', relaySettings, startRelayRole),
-    role(context, 'web', 'serves the mirror over HTTP, for reading, beside who writes it', requireName, startWebRole),
+    serving('daemon', 'run everything in one process, until it is stopped', startDaemon),
+    serving('scheduler', 'start runs when they are due (needs REDIS_URL)', startSchedulerRole),
+    serving('keeper', 'own the mirror and write it (needs REDIS_URL)', startKeeperRole),
+    serving('fetcher', 'read pages, in any number, on any machine (needs REDIS_URL)', startFetcherRole),
+    role(context, 'relay', 'deliver changes to the sinks; run it where the mirror is', 'name', startRelayRole),
+    role(context, 'web', 'serve the mirror over HTTP, read-only; run it where the mirror is', 'name', startWebRole),
   ];
 }

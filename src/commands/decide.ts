@@ -1,7 +1,7 @@
 import { Command } from 'commander';
 import type { Run } from '../catalog/run.ts';
 import { runJson } from '../catalog/run-json.ts';
-import { loadConfig, requireSource } from '../config.ts';
+import { type Config, requireSource } from '../config.ts';
 import { createLog } from '../log.ts';
 import { openStore, type Store } from '../store/store.ts';
 import { approveRun, rejectRun, requireHeld, undoRun } from '../sync/decide.ts';
@@ -10,6 +10,7 @@ import { recheck } from '../sync/recheck.ts';
 import type { CommandContext } from './context.ts';
 import { count as number, plural, printJson, printLine, table, wholeNumber } from './format.ts';
 import { startLookups } from './pipeline.ts';
+import { loadSettings } from './settings.ts';
 
 /** How many products are listed for a person; `--json` lists all. */
 const LISTED = 50;
@@ -33,18 +34,26 @@ export function heldJson(store: Store, runId: number): Record<string, unknown>[]
 }
 
 /** Opens the mirror and takes the lease, so that no run writes meanwhile. */
-async function withLease<T>(context: CommandContext, work: (store: Store, epoch: number) => Promise<T>): Promise<T> {
-  const store = openStore(loadConfig(context.environment).db, { mustExist: true });
+async function withLease<T>(
+  context: CommandContext,
+  work: (store: Store, epoch: number, config: Config) => Promise<T>,
+): Promise<T> {
+  const config = loadSettings(context, 'nothing');
+  const store = openStore(config.db, { mustExist: true });
   try {
-    return await holdLease(store.lease, context.clock, createLog('error'), (epoch) => work(store, epoch));
+    return await holdLease(store.lease, context.clock, createLog('error'), (epoch) => work(store, epoch, config));
   } finally {
     store.close();
   }
 }
 
 /** Ids of products that the source, asked one by one, still has. Empty where it cannot be asked. */
-async function stillThere(context: CommandContext, store: Store, runId: number): Promise<readonly number[]> {
-  const config = loadConfig(context.environment);
+async function stillThere(
+  context: CommandContext,
+  config: Config,
+  store: Store,
+  runId: number,
+): Promise<readonly number[]> {
   if (config.lookupPath === undefined) return [];
   const source = requireSource(config);
   const lookups = startLookups({ config: source, clock: context.clock, log: createLog('error') }, store);
@@ -62,14 +71,14 @@ function printRun(context: CommandContext, run: Run, json: boolean | undefined, 
 
 function approveCommand(context: CommandContext): Command {
   return new Command('approve')
-    .description('make the removals that a run holds; what was found alive since stays')
+    .description('apply the removals that a run holds (products seen since are kept)')
     .argument('<run>', 'number of the run', wholeNumber('<run>', 1))
     .option('--json', 'print one JSON document')
     .action((id: number, options: { json?: boolean }) =>
-      withLease(context, async (store, epoch) => {
+      withLease(context, async (store, epoch, config) => {
         const before = requireHeld(store, id);
         const listed = store.removals.heldCount(id);
-        const alive = await stillThere(context, store, id);
+        const alive = await stillThere(context, config, store, id);
         const run = approveRun(store, epoch, id, context.clock.now(), alive);
         const removed = run.removed - before.removed;
         const stay = listed - removed;
@@ -95,7 +104,7 @@ function rejectCommand(context: CommandContext): Command {
 /** `runs undo <id>`. */
 export function undoCommand(context: CommandContext): Command {
   return new Command('undo')
-    .description('bring back what a run removed, as restored changes')
+    .description('restore what a run removed, as restored changes')
     .argument('<id>', 'number of the run', wholeNumber('<id>', 1))
     .option('--json', 'print one JSON document')
     .action((id: number, options: { json?: boolean }) =>

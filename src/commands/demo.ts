@@ -108,7 +108,7 @@ async function demo(context: CommandContext, json: boolean): Promise<void> {
         : c.red(`${plural(differences.different, 'product')} differ from the service`);
     say(c.bold(`7. compared one by one: ${verdict}`));
     say(
-      `   and ${differences.onlyHere} withdrawn ones, which the service announces for ten days; ${size(store.sizeBytes())} on disk`,
+      `   and ${plural(differences.onlyHere, 'withdrawn product')}, announced by the service for ten days; ${size(store.sizeBytes())} on disk`,
     );
     if (json) printJson(context, { full, delta, changes: changes.length, ...differences });
     context.setExitCode(differences.different === 0 ? 0 : 3);
@@ -122,7 +122,7 @@ async function demo(context: CommandContext, json: boolean): Promise<void> {
 
 export function demoCommand(context: CommandContext): Command {
   return new Command('demo')
-    .description('the whole of it on this machine: a sandbox, a full load, changes, a delta, what came out')
+    .description('try it on this machine: a sandbox, a full load, changes, a delta load')
     .option('--json', 'print one JSON document')
     .action((options: { json?: boolean }) => demo(context, options.json ?? false));
 }

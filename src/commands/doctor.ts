@@ -1,13 +1,13 @@
 import { existsSync } from 'node:fs';
 import { Command } from 'commander';
-import { type Config, isSinkVariable, loadConfig, OPTIONS, requireSource, type SinkSetting } from '../config.ts';
+import { type Config, requireSource, type SinkSetting } from '../config.ts';
 import { CatchwordError, messageOf } from '../errors.ts';
 import { sinkConfig, withoutSecrets } from '../relay/settings.ts';
-import { checkCron } from '../schedule/scheduler.ts';
 import { openStore } from '../store/store.ts';
 import type { CommandContext } from './context.ts';
 import { colours, moment, plural, printJson, printLine, size } from './format.ts';
 import { type Finding, probeSource } from './probe.ts';
+import { checkedSettings, settingProblems, unknownSettings } from './settings.ts';
 
 const SINK_TIMEOUT_MS = 10_000;
 
@@ -22,20 +22,14 @@ async function examine(check: string, work: Check): Promise<Finding> {
   }
 }
 
-function settings(context: CommandContext, config: Config): Omit<Finding, 'check'> {
-  requireSource(config);
-  checkCron(OPTIONS.fullCron.env, config.fullCron);
-  checkCron(OPTIONS.deltaCron.env, config.deltaCron);
-  const known = Object.values(OPTIONS).flatMap(({ env }) => [env, `${env}_FILE`]);
-  const unknown = Object.keys(context.environment).filter(
-    (name) => name.startsWith('CATCHWORD_') && !known.includes(name) && !isSinkVariable(name),
+/** A finding for each setting that is wrong, and for each variable that is not a setting. */
+function settings({ environment }: CommandContext): Finding[] {
+  const check = 'settings';
+  const wrong = settingProblems(environment, 'source').map(
+    ({ message: text, hint }): Finding => ({ check, level: 'failed', text, ...(hint !== undefined && { hint }) }),
   );
-  if (unknown.length === 0) return { level: 'ok', text: 'complete' };
-  return {
-    level: 'note',
-    text: `not known: ${unknown.join(', ')}`,
-    hint: 'Look for a slip of the pen; what is not known has no effect.',
-  };
+  const unknown = unknownSettings(environment).map((text): Finding => ({ check, level: 'note', text }));
+  return wrong.length + unknown.length === 0 ? [{ check, level: 'ok', text: 'complete' }] : [...wrong, ...unknown];
 }
 
 function mirror(config: Config): Omit<Finding, 'check'> {
@@ -88,18 +82,10 @@ function printFinding(context: CommandContext, { check, level, text, hint }: Fin
 
 async function examineAll(context: CommandContext): Promise<Finding[]> {
   const findings = [await examine('Node.js', () => ({ level: 'ok', text: process.version }))];
-  let config: Config;
-  try {
-    config = loadConfig(context.environment);
-  } catch (error) {
-    return [
-      ...findings,
-      await examine('settings', () => {
-        throw error;
-      }),
-    ];
-  }
-  findings.push(await examine('settings', () => settings(context, config)));
+  findings.push(...settings(context));
+  // What is missing keeps the rest from nothing; with wrong values, the wrong things would be looked at.
+  if (settingProblems(context.environment, 'nothing').length > 0) return findings;
+  const config = checkedSettings(context.environment, 'nothing');
   findings.push(await examine('mirror', () => mirror(config)));
   const { redisUrl } = config;
   findings.push(
@@ -119,7 +105,7 @@ async function examineAll(context: CommandContext): Promise<Finding[]> {
 
 export function doctorCommand(context: CommandContext): Command {
   return new Command('doctor')
-    .description('checks settings, mirror, Redis, and how the source behaves, and says what to do')
+    .description('check settings, mirror, Redis, sinks and source, and say what to do')
     .option('--json', 'print one JSON document')
     .action(async (options: { json?: boolean }) => {
       const findings = await examineAll(context);

@@ -15,13 +15,22 @@ export function plural(value: number, noun: string): string {
   return `${count(value)} ${noun}${value === 1 ? '' : 's'}`;
 }
 
-/** @param ms milliseconds, 0 or more */
+/** @param ms milliseconds; less than 0, which a clock that was put back makes, counts as 0 */
 export function duration(ms: number): string {
-  if (ms < 10_000) return `${(ms / 1000).toFixed(1)} s`;
+  if (ms < 10_000) return `${(Math.max(0, ms) / 1000).toFixed(1)} s`;
   const seconds = Math.round(ms / 1000);
   if (seconds < 120) return `${seconds} s`;
   const minutes = Math.floor(seconds / 60);
   return minutes < 120 ? `${minutes} min ${seconds % 60} s` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+}
+
+/** Clocks of two machines differ by less than this on an ordinary day. */
+export const SKEW_MS = 60_000;
+
+/** How long ago a moment is: `5.0 s ago`. One in the future shows that a clock is wrong. */
+export function ago(thenMs: number, nowMs: number): string {
+  const ms = nowMs - thenMs;
+  return ms > -SKEW_MS ? `${duration(ms)} ago` : `${duration(-ms)} in the future: check the clock of this machine`;
 }
 
 export function size(bytes: number): string {

@@ -36,7 +36,7 @@ async function list(context: CommandContext, query: LicenseQuery & { readonly js
 
 export function licensesCommand(context: CommandContext): Command {
   return new Command('licenses')
-    .description('what the user of the access token holds')
+    .description('list what the user of the access token holds')
     .option('--sku <sku>', 'this title alone', (sku) => sku.trim())
     .addOption(new Option('--type <type>', 'of these licenses alone').choices(['online', 'downloadable', 'all']))
     .option('--json', 'print one JSON document')

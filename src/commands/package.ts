@@ -95,7 +95,7 @@ function deleteCommand(context: CommandContext): Command {
 
 export function packageCommand(context: CommandContext): Command {
   return new Command('package')
-    .description('packages of the service: books sold as one SKU')
+    .description('create, change, read and delete packages: books sold as one SKU')
     .enablePositionalOptions()
     .addCommand(getCommand(context))
     .addCommand(writeCommand(context, 'create', 'create a package'))

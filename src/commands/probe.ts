@@ -5,7 +5,7 @@ import { createPacer, paceOf } from '../client/rate.ts';
 import type { SourceConfig } from '../config.ts';
 import { createReadWindow } from '../sync/fetch-page.ts';
 import type { CommandContext } from './context.ts';
-import { count, duration } from './format.ts';
+import { duration, plural, SKEW_MS } from './format.ts';
 
 export type Level = 'ok' | 'note' | 'failed';
 
@@ -16,8 +16,6 @@ export interface Finding {
   readonly hint?: string;
 }
 
-/** Clocks that differ by more are worth a word; the watermark follows the source's, so nothing is lost. */
-const SKEW_MS = 60_000;
 /** Products of one probe. */
 const PROBE = 14;
 /** Between two readings of the same page: an order that is made up for each answer shows. */
@@ -36,7 +34,7 @@ async function answers(ask: Ask): Promise<Finding> {
   const check = 'source';
   const { page, response } = await ask({ page: 1, perPage: 1 });
   const tookMs = response.receivedAt - response.requestedAt;
-  const answer = `${count(page.envelope.numItems)} products, answered in ${duration(tookMs)}`;
+  const answer = `${plural(page.envelope.numItems, 'product')}, answered in ${duration(tookMs)}`;
   if (response.sourceTime === null) {
     return {
       ...{ check, level: 'note', text: `${answer}, without a Date` },
@@ -44,6 +42,7 @@ async function answers(ask: Ask): Promise<Finding> {
     };
   }
   const skewMs = sourceTimeOf(response) - response.requestedAt;
+  // The watermark follows the source's clock, so nothing is lost either way.
   if (Math.abs(skewMs) < SKEW_MS) return { check, level: 'ok', text: answer };
   const off = `${duration(Math.abs(skewMs))} ${skewMs < 0 ? 'behind' : 'ahead of'} this machine's`;
   return {

@@ -1,35 +1,66 @@
 import { Command } from 'commander';
 import { eventText } from '../catalog/event.ts';
-import { loadConfig } from '../config.ts';
+import { columnsOf } from '../catalog/product.ts';
 import { CatchwordError } from '../errors.ts';
 import { createHistory } from '../store/history.ts';
 import { hitJson, productJson } from '../store/product-json.ts';
+import type { ProductRow } from '../store/products.ts';
+import type { Store } from '../store/store.ts';
 import { eventSource } from './changes.ts';
 import type { CommandContext } from './context.ts';
 import { colours, moment, plural, printJson, printLine, table, wholeNumber } from './format.ts';
 import { withMirror } from './status.ts';
 
+/**
+ * The product as it was right after a change, whatever happened to it since.
+ * @throws CatchwordError USAGE for a change that the log does not have yet; NOT_FOUND where the product did not exist
+ *   then, or where the log no longer holds what it was
+ */
+function rowAsOf(store: Store, row: ProductRow, at: number): ProductRow {
+  const last = store.changes.lastSeq();
+  if (at > last) {
+    throw new CatchwordError('USAGE', `--at: ${at} is beyond the newest change, which is ${last}`, {
+      hint: `List the changes of this product with: npx catchword product ${row.vbid} --history.`,
+    });
+  }
+  const history = createHistory(store);
+  const past = history.asOf(row.vbid, at);
+  if (past === null) {
+    const first = history.of(row.vbid).at(-1);
+    throw new CatchwordError('NOT_FOUND', `${row.vbid} did not exist at change ${at}`, {
+      hint: `It was created with change ${first?.seq ?? row.changedSeq}.`,
+    });
+  }
+  const { seq: changedSeq, at: changedAt, op } = past.change;
+  const columns = columnsOf(JSON.parse(past.body) as Record<string, unknown>);
+  const removedAt = op === 'removed' ? changedAt : null;
+  return { ...row, ...columns, body: past.body, changedSeq, changedAt, removedAt };
+}
+
 function productCommand(context: CommandContext): Command {
   return new Command('product')
-    .description('one product, its changes, or as it was')
+    .description('show one product, its changes, or what it was')
     .argument('<vbid>')
-    .option('--history', 'its changes, newest first')
-    .option('--at <seq>', 'as it was right after this change', wholeNumber('--at', 1))
+    .option('--history', 'print its changes, newest first')
+    .option('--at <seq>', 'what it was right after this change', wholeNumber('--at', 1))
     .option('--json', 'print one JSON document')
     .action((vbid: string, options: { history?: boolean; at?: number; json?: boolean }) =>
-      withMirror(context, (store) => {
-        const row = store.products.get(vbid);
-        if (row === undefined) {
+      withMirror(context, (store, config) => {
+        const found = store.products.get(vbid);
+        if (found === undefined) {
           throw new CatchwordError('NOT_FOUND', `the mirror has no product ${vbid}`, {
             hint: 'Look for it with: npx catchword search <words>.',
           });
         }
-        const history = createHistory(store);
-        const body =
-          options.at === undefined ? (row.removedAt === null ? row.body : null) : history.bodyAt(vbid, options.at);
-        const changes = options.history ? history.of(vbid) : undefined;
+        const row = options.at === undefined ? found : rowAsOf(store, found, options.at);
+        const body = row.removedAt === null ? row.body : null;
+        const changes = options.history
+          ? createHistory(store)
+              .of(vbid)
+              .filter(({ seq }) => seq <= row.changedSeq)
+          : undefined;
         if (options.json) {
-          const source = eventSource(loadConfig(context.environment));
+          const source = eventSource(config);
           const events = changes?.map((change) => eventText(change, store.incarnation, source));
           printLine(context, productJson(row, body, events));
           return;
@@ -41,12 +72,8 @@ function productCommand(context: CommandContext): Command {
           context,
           `first seen ${moment(row.firstSeenAt)} UTC, changed ${moment(row.changedAt)} UTC, seq ${row.changedSeq}`,
         );
-        printLine(
-          context,
-          body === null
-            ? `it did not exist at ${options.at ?? 'this time'}`
-            : JSON.stringify(JSON.parse(body), null, 2),
-        );
+        if (options.at !== undefined) printLine(context, `as of change ${options.at}`);
+        printLine(context, body === null ? 'it is removed' : JSON.stringify(JSON.parse(body), null, 2));
         if (changes === undefined) return;
         printLine(context);
         printLine(
@@ -62,7 +89,7 @@ function productCommand(context: CommandContext): Command {
 
 function searchCommand(context: CommandContext): Command {
   return new Command('search')
-    .description('full-text search in title, contributors, publisher and identifiers; word* for beginnings')
+    .description('search titles, contributors, publishers, identifiers; word* for beginnings')
     .argument('<words...>')
     .option('--limit <n>', 'how many', wholeNumber('--limit', 1), 20)
     .option('--json', 'print one JSON document')

@@ -4,7 +4,7 @@ import { runJson } from '../catalog/run-json.ts';
 import { cancelRun, requireRun } from '../sync/finish-run.ts';
 import type { CommandContext } from './context.ts';
 import { heldJson, heldLines, undoCommand } from './decide.ts';
-import { duration, moment, printJson, printLine, table, wholeNumber } from './format.ts';
+import { duration, moment, plural, printJson, printLine, table, wholeNumber } from './format.ts';
 import { seamPicture } from './seams.ts';
 import { withMirror } from './status.ts';
 import { runSummary } from './sync.ts';
@@ -25,7 +25,7 @@ const HEAD = ['run', 'kind', 'state', 'proof', 'started (UTC)', 'took', 'pages',
 
 function runsCommand(context: CommandContext): Command {
   return new Command('runs')
-    .description('the newest runs; `runs undo <id>` brings back what one removed')
+    .description('list the newest runs; `runs undo <id>` restores what one removed')
     .enablePositionalOptions()
     .addCommand(undoCommand(context))
     .option('--limit <n>', 'how many', wholeNumber('--limit', 1), 20)
@@ -49,7 +49,7 @@ function runsCommand(context: CommandContext): Command {
 
 function runCommand(context: CommandContext): Command {
   return new Command('run')
-    .description('one run: what it read, changed and rejected')
+    .description('show one run: what it read, changed, proved and rejected')
     .argument('<id>', 'number of the run', wholeNumber('<id>', 1))
     .option('--json', 'print one JSON document')
     .action((id: number, options: { json?: boolean }) =>
@@ -79,14 +79,14 @@ function runCommand(context: CommandContext): Command {
 
 function cancelCommand(context: CommandContext): Command {
   return new Command('cancel')
-    .description('stop a run; what it applied stays')
+    .description('cancel a run (applied pages are kept)')
     .argument('<id>', 'number of the run', wholeNumber('<id>', 1))
     .option('--json', 'print one JSON document')
     .action((id: number, options: { json?: boolean }) =>
       withMirror(context, (store) => {
         const run = cancelRun(store, id, context.clock.now());
         if (options.json) printJson(context, runJson(run));
-        else printLine(context, `run ${id} is cancelled; its ${run.pages} applied pages stay`);
+        else printLine(context, `run ${id} is cancelled; what its ${plural(run.pages, 'page')} changed is kept`);
       }),
     );
 }

@@ -8,6 +8,7 @@ import { SANDBOX_DEFAULTS } from '../sandbox/options.ts';
 import type { RateLimit } from '../sandbox/rate-limit.ts';
 import { type Sandbox, startSandbox } from '../sandbox/server.ts';
 import type { CommandContext } from './context.ts';
+import { plural } from './format.ts';
 
 interface Flags {
   readonly items: number;
@@ -16,7 +17,8 @@ interface Flags {
   readonly latency: number;
   readonly rateLimit?: RateLimit;
   readonly churn?: number;
-  readonly details?: true;
+  readonly details?: boolean;
+  readonly lean?: true;
   readonly order: ListOrder;
   readonly maxPerPage: number;
   readonly faults: string;
@@ -91,7 +93,7 @@ function inWords({ url, items, environment, examples, ...about }: ReturnType<typ
   const { apiKey, accessToken, reference, other, users } = about;
   const others = users === 0 ? '' : `, and user-0000001 to user-${String(users).padStart(7, '0')}`;
   const exports = Object.entries(environment).map(([name, value]) => `export ${name}=${value}`);
-  return `The sandbox answers at ${url} with ${items} products, until Ctrl-C.
+  return `The sandbox answers at ${url} with ${plural(items, 'product')}, until Ctrl-C.
 API key ${apiKey}, access token ${accessToken}
 API key ${other.apiKey}, access token ${other.accessToken}: another caller, who owns nothing yet
 Users of the first: ${reference}, whose token that is${others}
@@ -111,21 +113,27 @@ export function sandboxCommand(context: CommandContext): Command {
   const option = <T>(flags: string, help: string, parse: (text: string) => T) =>
     new Option(flags, help).argParser(parse);
   return new Command('sandbox')
-    .description('A stand-in of the service, on this machine')
-    .addOption(option('--items <n>', 'products at the start', whole('--items', 10_000_000)).default(items))
-    .addOption(option('--seed <n>', 'the same seed, the same catalog', whole('--seed', 2 ** 32 - 1)).default(seed))
-    .addOption(option('--port <n>', 'port on 127.0.0.1; 0: any free one', whole('--port', 65_535)).default(4010))
-    .addOption(option('--latency <ms>', 'wait before each answer', whole('--latency', 3_600_000)).default(latencyMs))
-    .addOption(option('--rate-limit <n/min>', 'refuse more requests: N/min or N/s', rateLimit))
-    .addOption(option('--churn <n/s>', 'change products all the time', churnPerSecond))
-    .option('--details', 'products of 2 KB in place of 110 bytes')
-    .addOption(option('--order <order>', `of the list: ${ORDERS.join(', ')}`, listOrder).default(order))
+    .description('run a stand-in for the service on this machine')
+    .addOption(option('--items <n>', 'number of products at the start', whole('--items', 10_000_000)).default(items))
     .addOption(
       option(
-        '--max-per-page <n>',
-        'answer no larger page, whatever is asked',
-        whole('--max-per-page', 1000, 1),
-      ).default(maxPerPage),
+        '--seed <n>',
+        'seed of the catalog: the same seed gives the same catalog',
+        whole('--seed', 2 ** 32 - 1),
+      ).default(seed),
+    )
+    .addOption(option('--port <n>', 'port on 127.0.0.1; 0: any free one', whole('--port', 65_535)).default(4010))
+    .addOption(option('--latency <ms>', 'wait before each answer', whole('--latency', 3_600_000)).default(latencyMs))
+    .addOption(option('--rate-limit <n/min>', 'reject more requests than this: N/min or N/s', rateLimit))
+    .addOption(option('--churn <n/s>', 'change products all the time', churnPerSecond))
+    .option('--details', 'answer products of 2 KB, with titles to search for (the default)')
+    .option('--no-details', 'answer products of 110 bytes: only vbid and identifiers')
+    .option('--lean', 'the same as --no-details')
+    .addOption(option('--order <order>', `of the list: ${ORDERS.join(', ')}`, listOrder).default(order))
+    .addOption(
+      option('--max-per-page <n>', 'answer no larger page than this', whole('--max-per-page', 1000, 1)).default(
+        maxPerPage,
+      ),
     )
     .addOption(
       new Option(
@@ -133,10 +141,12 @@ export function sandboxCommand(context: CommandContext): Command {
         `kind, kind:probability or kind@request, comma-separated: ${FAULT_KINDS.join(', ')}`,
       ).default(faults, 'none'),
     )
-    .addOption(option('--users <n>', 'reference users at the start', whole('--users', 10_000_000)).default(users))
+    .addOption(
+      option('--users <n>', 'number of reference users at the start', whole('--users', 10_000_000)).default(users),
+    )
     .option('--db <file>', 'keep what is written, for the next start with the same seed, items and users')
-    .option('--allow-private-callbacks', 'call a callback_url in the own network too')
-    .option('--strict', 'refuse requests without the Accept and Content-Type that the interface names')
+    .option('--allow-private-callbacks', 'also call a callback_url that is a private address')
+    .option('--strict', 'enforce the documented Accept and Content-Type headers')
     .option('--json', 'print one JSON document')
     .action(async (flags: Flags) => {
       const sandbox = await startSandbox({
@@ -146,7 +156,7 @@ export function sandboxCommand(context: CommandContext): Command {
         latencyMs: flags.latency,
         rateLimit: flags.rateLimit ?? null,
         churnPerSecond: flags.churn ?? 0,
-        details: flags.details ?? false,
+        details: flags.lean !== true && (flags.details ?? true),
         order: flags.order,
         maxPerPage: flags.maxPerPage,
         faults: flags.faults,

@@ -1,16 +1,18 @@
+import { existsSync } from 'node:fs';
 import { Command } from 'commander';
 import type { Run } from '../catalog/run.ts';
 import { runJson } from '../catalog/run-json.ts';
-import { loadConfig, requireSource } from '../config.ts';
 import { CatchwordError } from '../errors.ts';
 import { createLog } from '../log.ts';
+import { openStore } from '../store/store.ts';
 import type { RunRequest } from '../sync/start-run.ts';
 import type { CommandContext } from './context.ts';
 import { heldJson, heldLines } from './decide.ts';
 import { dryRun } from './dry-run.ts';
-import { colours, count, duration, isoMoment, moment, plural, printJson, printLine } from './format.ts';
+import { colours, count, duration, isoMoment, moment, plural, printJson, printLine, SKEW_MS } from './format.ts';
 import { type KeeperService, startKeeper } from './pipeline.ts';
 import { showProgress } from './progress.ts';
+import { loadSettings } from './settings.ts';
 
 /** Longer than this nobody waits before the first request. */
 const PATIENCE_MS = 3_600_000;
@@ -48,11 +50,40 @@ function refuseWhileBlocked(service: KeeperService, nowMs: number): void {
   });
 }
 
+/**
+ * Of a mirror that was never filled a delta would create withdrawn products, too, which the next full load removes; and
+ * nothing has changed after now.
+ * @throws CatchwordError USAGE
+ */
+function checkFrom(db: string, from: number, nowMs: number): void {
+  const store = existsSync(db) ? openStore(db, { mustExist: true }) : null;
+  try {
+    const watermark = store?.watermark() ?? null;
+    if (watermark === null) {
+      throw new CatchwordError('USAGE', '--from: the mirror was never filled, so there is nothing to add changes to', {
+        hint: 'Run this first: npx catchword sync.',
+      });
+    }
+    // The source's clock may be ahead of this one.
+    if (from > Math.max(nowMs, watermark) + SKEW_MS) {
+      throw new CatchwordError('USAGE', `--from: ${moment(from)} UTC is in the future`, {
+        hint: `It is ${moment(nowMs)} UTC by the clock of this machine.`,
+      });
+    }
+  } finally {
+    store?.close();
+  }
+}
+
 export function syncCommand(context: CommandContext): Command {
   return new Command('sync')
-    .description('one run now, then exit: what changed since the last one, or everything where there was none')
+    .description('read what changed since the last run, or everything the first time')
     .option('--full', 'read the whole catalog')
-    .option('--from <time>', 'read what changed since this time (ISO 8601; UTC without a zone)', isoMoment('--from'))
+    .option(
+      '--from <time>',
+      'read what changed since this time (ISO 8601, UTC unless it names a zone)',
+      isoMoment('--from'),
+    )
     .option('--dry-run', 'print what the run would create, change and remove; write nothing')
     .option('--json', 'print the run as one JSON document')
     .action(async (options: { full?: boolean; from?: number; dryRun?: boolean; json?: boolean }) => {
@@ -61,7 +92,8 @@ export function syncCommand(context: CommandContext): Command {
           hint: '--full reads everything, --from only what changed since.',
         });
       }
-      const config = requireSource(loadConfig(context.environment));
+      const config = loadSettings(context, 'source');
+      if (options.from !== undefined) checkFrom(config.db, options.from, context.clock.now());
       const request: RunRequest = {
         kind: options.full ? 'full' : 'delta',
         ...(options.from !== undefined && { from: options.from }),

@@ -118,7 +118,7 @@ function resetCommand(context: CommandContext): Command {
 
 export function userCommand(context: CommandContext): Command {
   return new Command('user')
-    .description('users of the service')
+    .description('create users, and reset access tokens')
     .enablePositionalOptions()
     .addCommand(createCommand(context))
     .addCommand(resetCommand(context));

@@ -2,13 +2,13 @@ import { Command } from 'commander';
 import { isWithdrawnBody } from '../catalog/product.ts';
 import type { Run } from '../catalog/run.ts';
 import { deltaFrom } from '../catalog/watermark.ts';
-import { loadConfig, requireSource } from '../config.ts';
 import { CatchwordError } from '../errors.ts';
 import { openStore, type Store } from '../store/store.ts';
 import { compareMirrors, type Disagreement } from '../sync/compare.ts';
 import { readAside } from './aside.ts';
 import type { CommandContext } from './context.ts';
 import { count, moment, plural, printJson, printLine } from './format.ts';
+import { loadSettings } from './settings.ts';
 
 /** Drift is what the next run would bring anyway; a difference is what should not be. */
 interface Verdict {
@@ -50,7 +50,7 @@ export function verifyCommand(context: CommandContext): Command {
     .description('read the source again without writing, and print every difference')
     .option('--json', 'print NDJSON: one line for each difference, then the summary')
     .action(async (options: { json?: boolean }) => {
-      const config = requireSource(loadConfig(context.environment));
+      const config = loadSettings(context, 'source');
       const here = openStore(config.db, { mustExist: true });
       try {
         const readUpTo = here.readUpTo();

@@ -5,6 +5,12 @@ import { CatchwordError } from '../errors.ts';
 import type { ChangeRow, HeadedChange } from './changes.ts';
 import type { Store } from './store.ts';
 
+/** A product as it was right after one of its changes. */
+export interface PastProduct {
+  readonly change: Pick<RecordedChange, 'seq' | 'at' | 'op'>;
+  readonly body: string;
+}
+
 /** Reads the log with the products as they were. */
 export interface History {
   /** Changes after `seq`, oldest first, at most `limit`. */
@@ -18,10 +24,11 @@ export interface History {
   /** A product's changes that are still kept, newest first. */
   of(vbid: string): RecordedChange[];
   /**
-   * The item's text as of `seq`; null where it did not exist or was removed then.
+   * The product's newest change as of `seq`, and its text right after it: of a removed product, the last one known. Null
+   * where it did not exist yet.
    * @throws CatchwordError NOT_FOUND where the log no longer reaches back so far
    */
-  bodyAt(vbid: string, seq: number): string | null;
+  asOf(vbid: string, seq: number): PastProduct | null;
 }
 
 /** Bodies on the way back from a product's present one that are kept, because the next to be asked for are among them. */
@@ -103,17 +110,17 @@ export function createHistory(store: Store): History {
           recorded(change, change.op === 'removed' ? null : body),
         );
       }),
-    bodyAt: (vbid, seq) =>
+    asOf: (vbid, seq) =>
       store.read(() => {
         const product = store.products.get(vbid);
         if (product === undefined) return null;
         const chain = store.changes.chain(product.changedSeq);
         for (const [change, body] of bodiesBack(chain, product.body)) {
-          if (change.seq <= seq) return change.op === 'removed' ? null : body;
+          if (change.seq <= seq) return { change, body };
         }
         if (chain.at(-1)?.prevSeq != null) {
-          throw new CatchwordError('NOT_FOUND', `the change log no longer tells what ${vbid} was at ${seq}`, {
-            hint: `It was pruned up to ${store.changes.prunedTo()} (CATCHWORD_LOG_RETENTION).`,
+          throw new CatchwordError('NOT_FOUND', `the change log no longer holds what ${vbid} was at change ${seq}`, {
+            hint: `Changes up to ${store.changes.prunedTo()} were pruned (CATCHWORD_LOG_RETENTION); ask for a later one.`,
           });
         }
         return null;

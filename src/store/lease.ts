@@ -38,6 +38,7 @@ export interface Holder {
 export const LEASES = {
   runs: { id: 1, doing: 'is running a run on this mirror' },
   relay: { id: 2, doing: 'feeds the sinks of this mirror' },
+  daemon: { id: 3, doing: 'is the daemon of this mirror' },
 } as const;
 
 /** How long a holder may be silent, in milliseconds. */

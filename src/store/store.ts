@@ -31,6 +31,8 @@ export interface Store {
   readonly lease: LeaseStore;
   /** Who feeds the sinks. */
   readonly relayLease: LeaseStore;
+  /** Which process serves the mirror, between runs too. Guards nothing: it only shows that a daemon lives. */
+  readonly daemonLease: LeaseStore;
   readonly search: Search;
   readonly read: ReadTransaction;
   /** All or nothing; see transaction.ts. */
@@ -142,6 +144,7 @@ function storeOf(mirror: MirrorFile, options: StoreOptions): Store {
     sinks: createSinkStore(sqlite),
     lease: createLeaseStore(sqlite, write, LEASES.runs, options.self ?? thisProcess()),
     relayLease: createLeaseStore(sqlite, write, LEASES.relay, options.self ?? thisProcess()),
+    daemonLease: createLeaseStore(sqlite, write, LEASES.daemon, options.self ?? thisProcess()),
     search: createSearch(sqlite),
     read: createReadTransaction(sqlite),
     write,

@@ -52,14 +52,23 @@ function lookedUpInVain(store: Store, run: Run): ReadonlySet<number> {
   return gone;
 }
 
-function whyHeld(store: Store, unexpected: number, assessment: Assessment, settings: SweepSettings): string | null {
+function whyHeld(
+  store: Store,
+  { all, unexpected }: { readonly all: number; readonly unexpected: number },
+  assessment: Assessment,
+  settings: SweepSettings,
+): string | null {
   const living = store.products.living();
   const limit = removalLimitOf(settings, living);
   const list = newestList(assessment);
   const total = list === undefined ? 0 : newestTotal(list.windows);
   if (unexpected === 0) return null;
   if (total === 0) return 'the source lists no product at all';
-  if (unexpected > limit) return `${unexpected} removals are more than the limit of ${limit}`;
+  if (unexpected > limit) {
+    // What the source announced does not count against the limit, and is held with the rest.
+    const announced = all === unexpected ? '' : `; the source announced ${all - unexpected} more, ${all} in all`;
+    return `${unexpected} removals are more than the limit of ${limit}${announced}`;
+  }
   const listed = assessment.listed.size;
   if (Math.abs(listed - total) > limit) return `the source says that it has ${total} products, and ${listed} were read`;
   return null;
@@ -79,7 +88,7 @@ export function sweep(
     conclusion.countAgrees && store.removals.missingRuns(id) + 1 >= settings.confirmations;
   const remove = unseen.filter((id) => gone.has(id) || confirmed(id));
   const unexpected = remove.filter((id) => !expected(store, id)).length;
-  const holdReason = whyHeld(store, unexpected, assessment, settings);
+  const holdReason = whyHeld(store, { all: remove.length, unexpected }, assessment, settings);
   const removed = new Set(remove);
   return { missing: unseen.filter((id) => !removed.has(id)), remove, holdReason };
 }

@@ -50,8 +50,9 @@ it('tells of every change what the product was then, however often it changed si
             expect(change.seq).toBe(++seq);
             const body = states[seq]?.get(change.vbid);
             expect(change.body === null ? undefined : JSON.parse(change.body)).toEqual(body);
-            const at = history.bodyAt(change.vbid, seq);
-            expect(at === null ? undefined : JSON.parse(at)).toEqual(body);
+            const at = history.asOf(change.vbid, seq);
+            expect(at?.change).toMatchObject({ seq, op: change.op });
+            if (change.op !== 'removed') expect(JSON.parse(at?.body ?? 'null')).toEqual(body);
           }
         }
         expect(seq).toBe(states.length - 1);

@@ -145,6 +145,6 @@ it('finds a change in the digits of a number, whatever a double makes of it', as
   onTestFinished(() => store.close());
   const history = createHistory(store);
   for (const [index, number] of ['0', ...numbers].entries()) {
-    expect(history.bodyAt('A', index + 1)).toContain(`"id":${number}`);
+    expect(history.asOf('A', index + 1)?.body).toContain(`"id":${number}`);
   }
 });

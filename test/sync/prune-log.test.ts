@@ -120,6 +120,6 @@ it('says so when an old state is asked for that is not kept', () => {
   const bench = open();
   thirty(bench);
   prune(bench);
-  expect(() => createHistory(bench.store).bodyAt('P0', 5)).toThrow(expect.objectContaining({ code: 'NOT_FOUND' }));
-  expect(createHistory(bench.store).bodyAt('P0', 21)).toBe('{"vbid":"P0","v":3}');
+  expect(() => createHistory(bench.store).asOf('P0', 5)).toThrow(expect.objectContaining({ code: 'NOT_FOUND' }));
+  expect(createHistory(bench.store).asOf('P0', 21)?.body).toBe('{"vbid":"P0","v":3}');
 });

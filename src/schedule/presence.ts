@@ -1,0 +1,56 @@
+import type { Clock } from '../clock.ts';
+import { messageOf } from '../errors.ts';
+import type { Logger } from '../log.ts';
+import type { Service } from '../service.ts';
+import type { Store } from '../store/store.ts';
+
+/** A third of the time after which a silent daemon counts as gone. */
+const BEAT_MS = 10_000;
+
+export interface PresenceOptions {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+/**
+ * Shows in the mirror that a daemon lives, between runs and without sinks too. Of several daemons one is shown; another
+ * takes its place when it is gone.
+ */
+export function showPresence({ store, clock, log }: PresenceOptions): Service {
+  const { daemonLease: lease } = store;
+  const stopping = new AbortController();
+  let epoch: number | null = null;
+
+  function beat(): void {
+    try {
+      if (epoch === null || !lease.renew(epoch, clock.now())) epoch = lease.acquire(clock.now());
+    } catch (error) {
+      epoch = null;
+      log.debug({ reason: messageOf(error) }, 'another daemon is shown as the one of this mirror');
+    }
+  }
+
+  async function run(): Promise<void> {
+    while (!stopping.signal.aborted) {
+      beat();
+      await clock.sleep(BEAT_MS, stopping.signal).catch(() => {});
+    }
+  }
+
+  const running = run();
+  return {
+    name: 'presence',
+    stop: async () => {
+      stopping.abort();
+      await running;
+      if (epoch === null) return;
+      try {
+        lease.release(epoch);
+      } catch (error) {
+        log.debug({ reason: messageOf(error) }, 'the daemon is shown until its lease expires');
+      }
+      epoch = null;
+    },
+  };
+}

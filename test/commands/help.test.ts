@@ -1,0 +1,46 @@
+import { describe, expect, it } from 'vitest';
+import { run } from '../support/cli.ts';
+import { temporaryDirectory } from '../support/mirror.ts';
+
+const catchword = (...args: string[]) => run(args, {}, temporaryDirectory());
+
+describe('an incomplete command', () => {
+  it.each([[], ['sink'], ['credentials'], ['asset'], ['package'], ['user']])(
+    'prints its help on stderr and exits 2: catchword %s',
+    async (...args) => {
+      const ended = await catchword(...args);
+      expect(ended).toMatchObject({ code: 2, stdout: '' });
+      expect(ended.stderr).toContain(`Usage: ${['catchword', ...args].join(' ')} [options] [command]`);
+      expect(ended.stderr).not.toMatch(/outputHelp|^error/m);
+    },
+  );
+});
+
+describe('help', () => {
+  it.each([
+    [['help'], 'Usage: catchword [options] [command]'],
+    [['--help'], 'Usage: catchword [options] [command]'],
+    [['help', 'sync'], 'Usage: catchword sync [options]'],
+    [['help', 'sink'], 'Usage: catchword sink [options] [command]'],
+    [['help', 'sink', 'list'], 'Usage: catchword sink list [options]'],
+    [['sink', 'help', 'list'], 'Usage: catchword sink list [options]'],
+  ])('is printed on stdout, with exit 0: %j', async (args, usage) => {
+    expect(await catchword(...args)).toMatchObject({ code: 0, stderr: '', stdout: expect.stringContaining(usage) });
+  });
+
+  it.each([
+    [['help', 'snyc'], 'unknown command "snyc" [USAGE]\nhint  Did you mean sync?'],
+    [['help', 'sink', 'lst'], 'unknown command "lst" [USAGE]\nhint  Did you mean list?'],
+    [['sink', 'lst'], "unknown command 'lst' (Did you mean list?) [USAGE]\nhint  See: npx catchword sink --help."],
+    [['sync', '--fool'], '[USAGE]\nhint  See: npx catchword sync --help.'],
+  ])('suggests the command that was probably meant: %j', async (args, message) => {
+    expect(await catchword(...args)).toMatchObject({ code: 2, stdout: '', stderr: expect.stringContaining(message) });
+  });
+
+  it('describes every command in lower case', async () => {
+    const { stdout } = await catchword('--help');
+    const described = [...stdout.matchAll(/^ {2}([a-z]+)(?: [[<].*?)? {2,}(\S.*)$/gm)];
+    expect(described.length).toBeGreaterThan(25);
+    for (const [, verb, description] of described) expect(description, verb).toMatch(/^[a-z]/);
+  });
+});
