@@ -63,7 +63,8 @@ function listOrder(text: string): ListOrder {
 
 /** What a person or a program needs to talk to the sandbox. */
 function introduction(sandbox: Sandbox, flags: Flags) {
-  const { apiKey, otherApiKey, apiKeyHeader, accessTokenHeader } = SANDBOX_DEFAULTS;
+  const { otherApiKey, apiKeyHeader, accessTokenHeader } = SANDBOX_DEFAULTS;
+  const apiKey = sandbox.apiKey();
   const { accessToken, otherAccessToken } = sandbox.readerTokens();
   const limit = flags.rateLimit;
   const environment = {

@@ -3,8 +3,8 @@ import type { Profile, User } from './accounts.ts';
 import type { Directory, Members } from './accounts-directory.ts';
 import { CODE_USES, expiresAt, LICENSE_TYPES } from './accounts-licenses.ts';
 import { type Answer, errorAnswer } from './answer.ts';
-import { KEY_WITHOUT_CATALOG } from './authentication.ts';
 import { type Control, taking, text } from './control.ts';
+import { KEY_WITHOUT_CATALOG } from './options.ts';
 
 const name = text.min(1);
 const whose = { reference: name.optional(), guid: name.optional() };

@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { type Answer, refusalAnswer } from './answer.ts';
+import type { Keys } from './keys.ts';
 import type { Operation } from './operation.ts';
 import type { SandboxOptions } from './options.ts';
 
@@ -12,8 +13,6 @@ export interface Caller {
   readonly accessToken: string | null;
 }
 
-/** The key that the service knows but that has no catalog. */
-export const KEY_WITHOUT_CATALOG = 'NOCATALOG';
 /** Interface, section 7: the access token is no longer valid. The HTTP status that carries it is not shown. */
 const TOKEN_NOT_VALID = 601;
 
@@ -26,15 +25,18 @@ function tokenRefusal(format: Operation['format'], state: 'stale' | 'unknown'): 
 type Authenticate = (headers: IncomingHttpHeaders, operation: Pick<Operation, 'token' | 'format'>) => Caller | Answer;
 
 /** Interface, section 5. @returns the caller, or the answer that refuses it in the operation's language */
-export function authentication(options: SandboxOptions, tokenState: (token: string) => TokenState): Authenticate {
-  const { apiKeyHeader, accessTokenHeader } = options;
-  const keys = new Set([options.apiKey, options.otherApiKey, KEY_WITHOUT_CATALOG]);
+export function authentication(
+  { apiKeyHeader, accessTokenHeader }: Pick<SandboxOptions, 'apiKeyHeader' | 'accessTokenHeader'>,
+  keys: Pick<Keys, 'ownerOf'>,
+  tokenState: (token: string) => TokenState,
+): Authenticate {
   return (headers, { token, format }) => {
-    const apiKey = headers[apiKeyHeader.toLowerCase()];
+    const given = headers[apiKeyHeader.toLowerCase()];
     const accessToken = headers[accessTokenHeader.toLowerCase()] ?? null;
-    if (typeof apiKey !== 'string') return refusalAnswer(format, 401, `${apiKeyHeader} is missing`);
+    if (typeof given !== 'string') return refusalAnswer(format, 401, `${apiKeyHeader} is missing`);
     if (token && accessToken === null) return refusalAnswer(format, 401, `${accessTokenHeader} is missing`);
-    if (!keys.has(apiKey)) return refusalAnswer(format, 403, 'API key is not valid');
+    const apiKey = keys.ownerOf(given);
+    if (apiKey === null) return refusalAnswer(format, 403, 'API key is not valid');
     if (token !== true) return { apiKey, accessToken: accessToken === null ? null : String(accessToken) };
     const state = tokenState(String(accessToken));
     return state === 'valid' ? { apiKey, accessToken: String(accessToken) } : tokenRefusal(format, state);

@@ -9,6 +9,7 @@ import type { Change, RecordChange } from './change.ts';
 import { type Control, mutation } from './control.ts';
 import { EVERY_MEMBER } from './details.ts';
 import { itemRenderer } from './item.ts';
+import { createKeys, type Keys } from './keys.ts';
 import { createNumbering } from './numbering.ts';
 import type { Operation } from './operation.ts';
 import { assetOperations } from './operations/assets.ts';
@@ -28,6 +29,7 @@ export interface Holdings {
   readonly shelf: Shelf;
   readonly operations: readonly Operation[];
   readonly ingestions: Ingestions;
+  readonly keys: Keys;
   readonly tokenState: (token: string) => TokenState;
   readonly readerTokens: () => ReaderTokens;
   /** What changes it from outside the interface, by path. */
@@ -69,8 +71,10 @@ export function createHoldings(options: SandboxOptions, { clock, time, record, s
     ...userOperations(directory),
     ...packageOperations({ seed, time, isProduct: (vbid) => titleOf(vbid) !== null }),
   ];
+  const keys = createKeys(options);
   const controls = new Map<string, Control>([
     ['/_sandbox/mutate', mutation(catalog)],
+    ['/_sandbox/key', keys.renew],
     ...accountControls(directory, options),
   ]);
   const route = createRouter(operations);
@@ -79,6 +83,7 @@ export function createHoldings(options: SandboxOptions, { clock, time, record, s
     shelf,
     operations,
     ingestions,
+    keys,
     tokenState: (token) => directory.tokenState(token),
     readerTokens: () => directory.readerTokens(),
     controls,

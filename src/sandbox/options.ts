@@ -2,6 +2,9 @@ import { type Clock, systemClock } from '../clock.ts';
 import type { ListOrder } from './catalog.ts';
 import type { RateLimit } from './rate-limit.ts';
 
+/** The key that the service knows but that has no catalog. */
+export const KEY_WITHOUT_CATALOG = 'NOCATALOG';
+
 export interface SandboxOptions {
   /** Products at the start, 0 to 20 million. */
   readonly items: number;

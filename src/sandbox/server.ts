@@ -22,6 +22,8 @@ export interface Sandbox {
   readonly catalog: Catalog;
   /** Requests of the interface so far, the latest 100,000 at most, in order of arrival. */
   readonly requests: readonly Readonly<RequestEntry>[];
+  /** The main key: that of the options, or the one that a control or the journal replaced it with. */
+  apiKey(): string;
   /** What a journal holds, and a reset, replaces the tokens of the options. */
   readerTokens(): ReaderTokens;
   /** Breaks all connections. Idempotent. */
@@ -134,6 +136,7 @@ export async function startSandbox(given: Partial<SandboxOptions> = {}): Promise
     get requests() {
       return service.log.entries();
     },
+    apiKey: () => holdings.keys.main(),
     readerTokens: () => holdings.readerTokens(),
     stop: async () => {
       stopped.abort();

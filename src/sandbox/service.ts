@@ -5,6 +5,7 @@ import type { Arranged } from './arranged.ts';
 import { authentication, type TokenState } from './authentication.ts';
 import type { RecordChange } from './change.ts';
 import { type FaultKind, parseFaults } from './faults.ts';
+import type { Keys } from './keys.ts';
 import { headerRefusal } from './named-headers.ts';
 import type { Operation } from './operation.ts';
 import type { SandboxOptions } from './options.ts';
@@ -35,6 +36,7 @@ const MAX_BODY_BYTES = { xml: MAX_BYTES_PER_CHAR * MAX_XML_CHARS, json: 4 * 2 **
 /** What the interface's requests are served with, besides the options. */
 export interface Service {
   readonly operations: readonly Operation[];
+  readonly keys: Pick<Keys, 'ownerOf'>;
   readonly tokenState: (token: string) => TokenState;
   readonly record: RecordChange;
   readonly arranged: Pick<Arranged, 'due'>;
@@ -56,7 +58,7 @@ export function serviceHandler(service: Service, options: SandboxOptions): { han
   const log = createRequestLog();
   const admit = options.rateLimit === null ? () => null : createRateLimiter(options.rateLimit);
   const route = createRouter(service.operations);
-  const authenticate = authentication(options, service.tokenState);
+  const authenticate = authentication(options, service.keys, service.tokenState);
   const chooseFault = parseFaults(options.faults, options.seed);
   let struck = 0;
 

@@ -62,6 +62,8 @@ it.each([
   ['fail', '{"guid":"","code":100}', 'guid: must not be empty'],
   ['grant', '{"reference":"user-0000001"}', 'sku: is needed'],
   ['grant', '{"reference":7,"sku":"x"}', 'reference: a text is needed'],
+  ['key', '{"api_key":""}', 'api_key: 1 to 255 printable characters without spaces are needed'],
+  ['key', '{"api_key":"OTHERKEY"}', 'api_key: is already in use'],
   ['user', '{"access_token":"sandboxtoken"}', 'access_token: is already in use'],
 ])('POST /_sandbox/%s says in plain words what is wrong with %s', async (path, body, why) => {
   const { url } = await sandboxFor({ items: 1 });

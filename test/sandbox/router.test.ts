@@ -2,9 +2,10 @@ import { request } from 'undici';
 import { describe, expect, it } from 'vitest';
 import { OTHER_READER } from '../../src/sandbox/accounts-directory.ts';
 import { xmlAnswer } from '../../src/sandbox/answer.ts';
-import { authentication, KEY_WITHOUT_CATALOG, type TokenState } from '../../src/sandbox/authentication.ts';
+import { authentication, type TokenState } from '../../src/sandbox/authentication.ts';
+import { createKeys } from '../../src/sandbox/keys.ts';
 import type { Operation } from '../../src/sandbox/operation.ts';
-import { SANDBOX_DEFAULTS } from '../../src/sandbox/options.ts';
+import { KEY_WITHOUT_CATALOG, SANDBOX_DEFAULTS } from '../../src/sandbox/options.ts';
 import { createRouter } from '../../src/sandbox/router.ts';
 import { readXml } from '../../src/xml/read.ts';
 import { CREDENTIALS, sandboxFor } from './client.ts';
@@ -39,7 +40,11 @@ describe('the router', () => {
 describe('5 authentication', () => {
   const [key, token] = Object.keys(CREDENTIALS).map((name) => name.toLowerCase()) as [string, string];
   const states: Record<string, TokenState> = { good: 'valid', old: 'stale' };
-  const authenticate = authentication(SANDBOX_DEFAULTS, (given) => states[given] ?? 'unknown');
+  const authenticate = authentication(
+    SANDBOX_DEFAULTS,
+    createKeys(SANDBOX_DEFAULTS),
+    (given) => states[given] ?? 'unknown',
+  );
   const xml = { token: true, format: 'xml' } as const;
   const json = { token: true, format: 'json' } as const;
 
