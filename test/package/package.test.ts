@@ -1,39 +1,24 @@
 import { execFile } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { installPackage } from '../support/package.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const TSC = join(ROOT, 'node_modules/.bin/tsc');
 const run = promisify(execFile);
-
-interface Manifest {
-  readonly dependencies: Readonly<Record<string, string>>;
-}
 
 /** A project of somebody else's: the packed package in its node_modules, its dependencies beside it. */
 let project: string;
 
 beforeAll(async () => {
   project = mkdtempSync(join(tmpdir(), 'catchword-package-'));
-  // dist is built already; the build would be made anew under the feet of other tests.
-  const pack = ['pack', '--ignore-scripts', '--silent', '--pack-destination', project];
-  const { stdout } = await run('npm', pack, { cwd: ROOT });
-  const installed = join(project, 'node_modules/catchword');
-  mkdirSync(installed, { recursive: true });
-  await run('tar', ['-xzf', join(project, stdout.trim()), '--strip-components=1', '-C', installed]);
-  const { dependencies } = JSON.parse(readFileSync(join(installed, 'package.json'), 'utf8')) as Manifest;
-  for (const name of Object.keys(dependencies)) {
-    const link = join(project, 'node_modules', name);
-    mkdirSync(dirname(link), { recursive: true });
-    symlinkSync(join(ROOT, 'node_modules', name), link);
-  }
-  writeFileSync(join(project, 'package.json'), '{"name":"fresh","private":true,"type":"module"}');
+  await installPackage(project);
 });
 
 afterAll(() => rmSync(project, { recursive: true, force: true }));

@@ -41,7 +41,12 @@ export function startWaiting(args: readonly string[], env: Record<string, string
   return startProcess([process.execPath, CLI, ...args], env, cwd);
 }
 
-function startProcess([file = '', ...args]: readonly string[], env: Record<string, string>, cwd: string): Running {
+/** As `start`, with any program, and stdin left open. */
+export function startProcess(
+  [file = '', ...args]: readonly string[],
+  env: Record<string, string>,
+  cwd: string,
+): Running {
   const child = spawn(file, args, {
     cwd,
     env: environment(env),

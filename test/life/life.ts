@@ -1,0 +1,155 @@
+import pg from 'pg';
+import { vi } from 'vitest';
+import { z } from 'zod';
+import type { Ended } from '../support/cli.ts';
+import { type PostgresServer, startPostgres } from '../support/postgres.ts';
+import { freePort } from '../support/server.ts';
+import { failuresIn, lastLines } from './log-lines.ts';
+import { createProcessManager, type ProcessManager } from './pm2.ts';
+import { createProject, type Project } from './project.ts';
+import { type Readers, startReaders } from './readers.ts';
+import { type Receiver, startReceiver } from './receiver.ts';
+import { createSource, type Source } from './source.ts';
+import { differences, differencesToSource, mirrorOf, query, tableOf } from './stores.ts';
+
+const ITEMS = 3000;
+export const TABLE = 'books';
+const EQUAL_WITHIN = { timeout: 90_000, interval: 250 };
+const READY_WITHIN = { timeout: 60_000, interval: 100 };
+
+const readiness = z.object({ ready: z.boolean(), reason: z.string().nullable() });
+const sinks = z.array(z.object({ name: z.string(), state: z.string(), parked: z.number().default(0) }));
+
+export type Readiness = z.infer<typeof readiness>;
+
+/** One installation of catchword with everybody around it: the service, two shops, people who read the mirror, pm2. */
+export interface Life {
+  readonly project: Project;
+  readonly source: Source;
+  readonly database: PostgresServer;
+  readonly client: pg.Client;
+  readonly receiver: Receiver;
+  readonly pm2: ProcessManager;
+  readonly readers: Readers;
+  catchword(...args: readonly string[]): Promise<Ended>;
+  /** Null while the daemon does not answer. */
+  readiness(): Promise<Readiness | null>;
+  /** Starts the daemon where it does not live, and waits until it says that its mirror may be relied on. */
+  up(): Promise<void>;
+  /** Waits until the source, the mirror and both shops hold the same products; the source changes nothing meanwhile. */
+  allEqual(): Promise<void>;
+  lastSeq(): number;
+  sinkStates(): Promise<Record<string, string>>;
+  /** Codes of what the daemon has failed with since this was last asked. */
+  takeFailures(): string[];
+  /** What a person would look at first. */
+  evidence(): string;
+  end(): Promise<void>;
+}
+
+/** Daily, half a day from now: no such moment comes unless a clock is put forward. */
+function farFromNow(): string {
+  const now = new Date();
+  return `${now.getUTCMinutes()} ${(now.getUTCHours() + 12) % 24} * * *`;
+}
+
+export async function beginLife(): Promise<Life> {
+  const project = await createProject();
+  const database = await startPostgres({ settings: ['fsync=off'] });
+  const postgresUrl = `postgres://postgres@127.0.0.1:${database.port}/postgres`;
+  const client = new pg.Client({ connectionString: postgresUrl });
+  await client.connect();
+  const source = await createSource(project, ITEMS);
+  const receiver = await startReceiver();
+  const pm2 = createProcessManager(project);
+  const httpPort = await freePort();
+  const catchword = (...args: readonly string[]): Promise<Ended> => project.run('catchword', ...args);
+  let readers: Readers | undefined;
+  let failuresTaken = 0;
+
+  project.configure({
+    CATCHWORD_BASE_URL: source.url,
+    CATCHWORD_API_KEY: 'SANDBOXKEY',
+    CATCHWORD_ACCESS_TOKEN: 'sandboxtoken',
+    CATCHWORD_USER_REFERENCE: 'sandbox-reader',
+    CATCHWORD_RATE_LIMIT: '100/s',
+    CATCHWORD_PER_PAGE: '200',
+    CATCHWORD_FULL_CRON: farFromNow(),
+    CATCHWORD_DELTA_CRON: '*/2 * * * * *',
+    CATCHWORD_DELTA_OVERLAP: '1s',
+    CATCHWORD_HTTP_PORT: String(httpPort),
+    CATCHWORD_READY_MAX_AGE: '10s',
+    CATCHWORD_SINK_SHOP: `${postgresUrl}?table=${TABLE}`,
+    CATCHWORD_SINK_HOOK: receiver.url,
+    CATCHWORD_SINK_HOOK_SECRET: receiver.secret,
+  });
+
+  async function askReadiness(): Promise<Readiness | null> {
+    try {
+      const response = await fetch(`http://127.0.0.1:${httpPort}/readyz`, { signal: AbortSignal.timeout(5_000) });
+      return readiness.parse(await response.json());
+    } catch {
+      return null;
+    }
+  }
+
+  async function differencesNow(): Promise<string[]> {
+    const mirror = mirrorOf(project.db);
+    return [
+      ...differencesToSource(mirror, await source.truth()).map((one) => `mirror and source: ${one}`),
+      ...differences(mirror, await tableOf(client, TABLE)).map((one) => `mirror and PostgreSQL: ${one}`),
+      ...differences(mirror, receiver.products).map((one) => `mirror and webhook: ${one}`),
+    ];
+  }
+
+  return {
+    ...{ project, source, database, client, receiver, pm2, catchword },
+    get readers() {
+      readers ??= startReaders(project, () => pm2.pid());
+      return readers;
+    },
+    readiness: askReadiness,
+    up: async () => {
+      if (pm2.pid() === null) await pm2.start();
+      await vi.waitFor(async () => {
+        const answer = await askReadiness();
+        if (answer?.ready !== true) throw new Error(`the daemon is not ready: ${answer?.reason ?? 'no answer'}`);
+      }, READY_WITHIN);
+    },
+    allEqual: async () => {
+      await source.quiet();
+      await vi.waitFor(async () => {
+        const found = await differencesNow();
+        if (found.length > 0) throw new Error(found.join('\n'));
+      }, EQUAL_WITHIN);
+    },
+    lastSeq: () => query<{ seq: number }>(project.db, 'SELECT max(seq) AS seq FROM change_log')[0]?.seq ?? 0,
+    sinkStates: async () => {
+      const { stdout } = await catchword('sink', 'list', '--json');
+      return Object.fromEntries(sinks.parse(JSON.parse(stdout)).map(({ name, state }) => [name, state]));
+    },
+    takeFailures: () => {
+      const failures = failuresIn(pm2.printed());
+      const taken = failures.slice(failuresTaken).map(({ code }) => code);
+      failuresTaken = failures.length;
+      return [...new Set(taken)].sort();
+    },
+    evidence: () =>
+      [
+        `the daemon (pid ${pm2.pid() ?? 'none'}) printed last:\n${lastLines(pm2.printed(), 25)}`,
+        `its failures:\n${failuresIn(pm2.printed())
+          .map(({ text }) => text)
+          .slice(-10)
+          .join('\n')}`,
+        `pm2 noted last:\n${lastLines(pm2.log(), 10)}`,
+      ].join('\n\n'),
+    end: async () => {
+      await readers?.stop();
+      await pm2.close();
+      await source.stop();
+      await receiver.close();
+      await client.end();
+      await database.stop();
+    },
+  };
+}

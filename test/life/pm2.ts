@@ -1,0 +1,121 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { vi } from 'vitest';
+import { z } from 'zod';
+import { type Ended, startProcess } from '../support/cli.ts';
+import type { Project } from './project.ts';
+
+const PATIENCE = { timeout: 45_000, interval: 50 };
+
+const list = z.array(
+  z.object({
+    name: z.string(),
+    pm2_env: z.object({
+      pm_pid_path: z.string(),
+      pm_out_log_path: z.string(),
+      pm_err_log_path: z.string(),
+      restart_time: z.number(),
+      status: z.string(),
+    }),
+  }),
+);
+
+/** What pm2 knows of the one process that the shipped configuration starts. */
+type Managed = z.infer<typeof list>[number];
+
+/** pm2 with a home of its own, which keeps the project's daemon running by the configuration that is shipped. */
+export interface ProcessManager {
+  /** Starts the daemon, or restarts it, and waits until it says that it is ready. */
+  start(): Promise<void>;
+  /** Waits until the daemon has ended. */
+  stop(): Promise<void>;
+  /** The daemon's process id; null while it does not live. */
+  pid(): number | null;
+  /** Waits for a living daemon other than `before`. */
+  pidAfter(before: number | null): Promise<number>;
+  /** What the daemon has printed so far, both streams, one after the other. */
+  printed(): string;
+  /** What pm2 itself has noted. */
+  log(): string;
+  close(): Promise<void>;
+}
+
+function textOf(path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    return '';
+  }
+}
+
+export function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+export function createProcessManager(project: Project): ProcessManager {
+  const home = join(project.directory, 'pm2');
+  const env = {
+    PM2_HOME: home,
+    PM2_DISABLE_VERSION_CHECK: 'true',
+    // A daemon that came back is trusted at once: else the pause before each restart grows, up to 15 seconds.
+    PM2_WORKER_INTERVAL: '300',
+    EXP_BACKOFF_RESET_TIMER: '1',
+  };
+  let managed: Managed | undefined;
+
+  async function pm2(...args: readonly string[]): Promise<Ended> {
+    // The daemon has the environment of the command that starts it, and so the machine's clock.
+    const running = startProcess(['pm2', ...args], { ...env, ...project.clock.env }, project.directory);
+    running.child.stdin?.end();
+    const ended = await running.ended;
+    if (ended.code !== 0) throw new Error(`pm2 ${args.join(' ')}: ${ended.stdout}${ended.stderr}`);
+    return ended;
+  }
+
+  async function look(): Promise<Managed | undefined> {
+    const { stdout } = await pm2('jlist');
+    [managed] = list.parse(JSON.parse(stdout.slice(stdout.lastIndexOf('\n[') + 1)));
+    return managed;
+  }
+
+  function pid(): number | null {
+    const found = Number(textOf(managed?.pm2_env.pm_pid_path ?? ''));
+    return found > 0 && isAlive(found) ? found : null;
+  }
+
+  return {
+    start: async () => {
+      if (managed === undefined) await pm2('start', 'node_modules/catchword/ecosystem.config.cjs');
+      else await pm2('restart', managed.name);
+      const now = await look();
+      if (now?.pm2_env.status !== 'online') throw new Error(`pm2 started nothing: ${JSON.stringify(now)}`);
+    },
+    stop: async () => {
+      const last = pid();
+      if (managed !== undefined) await pm2('stop', managed.name);
+      await vi.waitFor(() => {
+        if (last !== null && isAlive(last)) throw new Error(`process ${last} did not end after pm2 stop`);
+      }, PATIENCE);
+    },
+    pid,
+    pidAfter: async (before) =>
+      await vi.waitFor(() => {
+        const found = pid();
+        if (found !== null && found !== before) return found;
+        throw new Error(`pm2 did not start the daemon again after process ${before} had ended`);
+      }, PATIENCE),
+    printed: () => textOf(managed?.pm2_env.pm_out_log_path ?? '') + textOf(managed?.pm2_env.pm_err_log_path ?? ''),
+    log: () => textOf(join(home, 'pm2.log')),
+    close: async () => {
+      const own = Number(textOf(join(home, 'pm2.pid')));
+      const last = pid();
+      await pm2('kill').catch(() => {});
+      for (const left of [last, own]) if (left !== null && left > 0 && isAlive(left)) process.kill(left, 'SIGKILL');
+    },
+  };
+}

@@ -1,0 +1,173 @@
+import { once } from 'node:events';
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import { createInterface } from 'node:readline';
+import { setTimeout as delay } from 'node:timers/promises';
+import { vi } from 'vitest';
+import { z } from 'zod';
+import { startProcess } from '../support/cli.ts';
+import type { Project } from './project.ts';
+
+/** As the README says it, to the letter. */
+const README = readFileSync(new URL('../../README.md', import.meta.url), 'utf8');
+const README_LINE = /^sqlite3 data\/catalog\.db "SELECT [^"]+"$/m.exec(README)?.[0] ?? '';
+
+const PAUSE_MS = 1000;
+
+/** One statement, and so one state of the mirror. Nothing is pruned in such a short life. */
+const QUERY = `SELECT json_object(
+  'living', (SELECT count(*) FROM catalog),
+  'logged', (SELECT coalesce(sum(CASE op WHEN 'updated' THEN 0 WHEN 'removed' THEN -1 ELSE 1 END), 0) FROM change_log),
+  'newest', (SELECT coalesce(max(changed_seq), 0) FROM catalog),
+  'seq', (SELECT coalesce(max(seq), 0) FROM change_log),
+  'records', (SELECT count(*) FROM change_log))`.replaceAll('\n', ' ');
+
+const answer = z.strictObject({
+  living: z.number(),
+  logged: z.number(),
+  newest: z.number(),
+  seq: z.number(),
+  records: z.number(),
+});
+type Answer = z.infer<typeof answer>;
+
+/** Opens the mirror for each line that comes in, and answers with a line. */
+const PYTHON = `
+import sqlite3, sys
+for line in sys.stdin:
+    try:
+        db = sqlite3.connect('file:data/catalog.db?mode=ro', uri=True)
+        print(db.execute(line).fetchone()[0], flush=True)
+        db.close()
+    except Exception as error:
+        print('failed:', repr(error), flush=True)
+`;
+
+/** People who look into the mirror every second, with Debian's \`sqlite3\` and with Python, whatever happens to it. */
+export interface Readers {
+  /** Waits until both have seen a change with this number or a later one. */
+  saw(seq: number): Promise<void>;
+  /** What was wrong with a read, or with the daemon after it; emptied by reading. */
+  takeProblems(): string[];
+  /** Reads so far. */
+  count(): number;
+  /** Does something while none of them reads. */
+  without<T>(work: () => Promise<T>): Promise<T>;
+  /** From now on the log may end earlier than it was seen to: a backup was restored. */
+  forget(): void;
+  stop(): Promise<void>;
+}
+
+/** Files of the mirror that the process has open although they have been deleted: what it writes there is lost. */
+function deletedFiles(pid: number | null, db: string): string[] {
+  if (pid === null) return [];
+  const directory = `/proc/${pid}/fd`;
+  try {
+    const links = readdirSync(directory).map((name) => {
+      try {
+        return readlinkSync(`${directory}/${name}`);
+      } catch {
+        return '';
+      }
+    });
+    return links.filter((link) => link.startsWith(db) && link.endsWith(' (deleted)'));
+  } catch {
+    // It has ended.
+    return [];
+  }
+}
+
+function wrongWith({ living, logged, newest, seq, records }: Answer, atLeast: number): string[] {
+  const wrong: string[] = [];
+  if (living !== logged) wrong.push(`the catalog has ${living} products, its log comes to ${logged}`);
+  if (newest > seq) wrong.push(`a product is as of change ${newest}, the log ends at ${seq}`);
+  if (records !== seq) wrong.push(`the log has ${records} records up to ${seq}`);
+  if (seq < atLeast) wrong.push(`the log ends at ${seq}, and had ended at ${atLeast}`);
+  return wrong;
+}
+
+export function startReaders(project: Project, daemon: () => number | null): Readers {
+  const python = startProcess(['python3', '-u', '-c', PYTHON], {}, project.directory);
+  const { stdin, stdout } = python.child;
+  if (stdin === null || stdout === null) throw new Error('python3 has no pipes');
+  const lines = createInterface({ input: stdout });
+  const stopping = new AbortController();
+  let problems: string[] = [];
+  let count = 0;
+  const highest = { sqlite3: 0, python: 0 };
+
+  function judge(reader: keyof typeof highest, text: string): void {
+    count++;
+    try {
+      const read = answer.parse(JSON.parse(text));
+      problems.push(...wrongWith(read, highest[reader]).map((wrong) => `${reader}: ${wrong}`));
+      highest[reader] = read.seq;
+    } catch {
+      problems.push(`${reader} could not read: ${text.trim()}`);
+    }
+    const deleted = deletedFiles(daemon(), project.db);
+    if (deleted.length > 0) problems.push(`after ${reader} had read, the daemon has ${deleted.join(', ')}`);
+  }
+
+  async function shell(command: string): Promise<{ text: string; isDone: boolean }> {
+    const running = startProcess(['sh', '-c', command], {}, project.directory);
+    running.child.stdin?.end();
+    const { code, stdout: out, stderr } = await running.ended;
+    return { text: `${out}${stderr}`, isDone: code === 0 && stderr === '' };
+  }
+
+  async function askPython(): Promise<string> {
+    const answered = once(lines, 'line') as Promise<[string]>;
+    stdin?.write(`${QUERY}\n`);
+    const ended = python.ended.then(({ stderr }): [string] => [`python3 ended: ${stderr}`]);
+    return (await Promise.race([answered, ended]))[0];
+  }
+
+  async function round(): Promise<void> {
+    count++;
+    const readme = await shell(README_LINE);
+    if (!readme.isDone) problems.push(`the README's line ${README_LINE}: ${readme.text.trim()}`);
+    judge('sqlite3', (await shell(`sqlite3 data/catalog.db "${QUERY}"`)).text);
+    judge('python', await askPython());
+  }
+
+  let turn: Promise<unknown> = Promise.resolve();
+  function exclusively<T>(work: () => Promise<T>): Promise<T> {
+    const result = turn.then(work);
+    turn = result.catch(() => {});
+    return result;
+  }
+
+  async function loop(): Promise<void> {
+    while (!stopping.signal.aborted) {
+      await exclusively(round);
+      await delay(PAUSE_MS, undefined, { signal: stopping.signal }).catch(() => {});
+    }
+  }
+  const running = loop();
+
+  return {
+    saw: async (seq) =>
+      await vi.waitFor(
+        () => {
+          if (Math.min(...Object.values(highest)) < seq) {
+            throw new Error(`readers do not see change ${seq}: they are at ${JSON.stringify(highest)}`);
+          }
+        },
+        { timeout: 20_000, interval: 100 },
+      ),
+    takeProblems: () => {
+      const taken = [...new Set(problems)];
+      problems = [];
+      return taken;
+    },
+    count: () => count,
+    without: exclusively,
+    forget: () => Object.assign(highest, { sqlite3: 0, python: 0 }),
+    stop: async () => {
+      stopping.abort();
+      await running;
+      stdin.end();
+      await python.ended;
+    },
+  };
+}

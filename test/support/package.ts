@@ -1,0 +1,34 @@
+import { execFile } from 'node:child_process';
+import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+const run = promisify(execFile);
+
+interface Manifest {
+  readonly dependencies: Readonly<Record<string, string>>;
+}
+
+/**
+ * Makes `project` a project that has installed the package as npm packs it, with its command. The dependencies are links
+ * to those of the checkout, because to compile SQLite takes a minute.
+ */
+export async function installPackage(project: string): Promise<void> {
+  // dist is built already; to build it again would disturb other tests.
+  const pack = ['pack', '--ignore-scripts', '--silent', '--pack-destination', project];
+  const { stdout } = await run('npm', pack, { cwd: ROOT });
+  const installed = join(project, 'node_modules/catchword');
+  mkdirSync(installed, { recursive: true });
+  await run('tar', ['-xzf', join(project, stdout.trim()), '--strip-components=1', '-C', installed]);
+  const { dependencies } = JSON.parse(readFileSync(join(installed, 'package.json'), 'utf8')) as Manifest;
+  for (const name of Object.keys(dependencies)) {
+    const link = join(project, 'node_modules', name);
+    mkdirSync(dirname(link), { recursive: true });
+    symlinkSync(join(ROOT, 'node_modules', name), link);
+  }
+  mkdirSync(join(project, 'node_modules/.bin'), { recursive: true });
+  symlinkSync('../catchword/dist/cli.js', join(project, 'node_modules/.bin/catchword'));
+  writeFileSync(join(project, 'package.json'), '{"name":"fresh","private":true,"type":"module"}');
+}
