@@ -1,6 +1,28 @@
+import { copyFileSync, renameSync, rmSync } from 'node:fs';
+import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { beginLife, type Life } from './life.ts';
+import { createRandom } from '../../src/sandbox/random.ts';
+import { startProcess } from '../support/cli.ts';
+import { expectExactLog } from '../support/mirror.ts';
+import { beginLife, type Life, TABLE } from './life.ts';
+import { query } from './stores.ts';
 import { toolsAvailable } from './tools.ts';
+
+const KILLS = 20;
+const SEED = 7;
+/** So that kills meet starts, runs, and the pauses between them. */
+const WITHIN_MS = 700;
+const HOUR_MS = 3_600_000;
+const WEEK_MS = 7 * 24 * HOUR_MS;
+/** A clock that was put right may cost pauses of seconds; what is stored of the other clock must not be waited for. */
+const SOON = { timeout: 60_000, interval: 250 };
+
+interface LoggedRun {
+  readonly id: number;
+  readonly kind: string;
+  readonly state: string;
+  readonly error: string | null;
+}
 
 describe.skipIf(!toolsAvailable).sequential('the life of an installation', () => {
   let life: Life;
@@ -15,6 +37,33 @@ describe.skipIf(!toolsAvailable).sequential('the life of an installation', () =>
     if (task.result?.state === 'fail') process.stderr.write(`\n"${task.name}" failed.\n${life.evidence()}\n`);
   });
 
+  const lastRun = (): number =>
+    query<LoggedRun>(life.project.db, 'SELECT * FROM run_log ORDER BY id DESC LIMIT 1')[0]?.id ?? 0;
+  const runsAfter = (id: number): LoggedRun[] =>
+    query<LoggedRun>(life.project.db, 'SELECT * FROM run_log WHERE id > ? ORDER BY id', id);
+
+  /** The mirror, complete in one file, as Debian's tool copies it while the daemon writes. */
+  async function backUp(name: string): Promise<string> {
+    const running = startProcess(['sqlite3', life.project.db, `.backup ${name}`], {}, life.project.directory);
+    running.child.stdin?.end();
+    expect(await running.ended).toMatchObject({ code: 0, stderr: '' });
+    return `${life.project.directory}/${name}`;
+  }
+
+  /** What was written since the backup goes, the files of the WAL included. */
+  function putBack(backup: string): void {
+    copyFileSync(backup, `${life.project.db}.new`);
+    for (const suffix of ['-wal', '-shm']) rmSync(`${life.project.db}${suffix}`, { force: true });
+    renameSync(`${life.project.db}.new`, life.project.db);
+  }
+
+  /** Nobody has noticed anything wrong since this was last asked, and the daemon has failed in these ways only. */
+  function expectNoProblems(failures: readonly string[] = []): void {
+    expect(life.readers.takeProblems()).toEqual([]);
+    expect(life.receiver.takeProblems()).toEqual([]);
+    expect(life.takeFailures().filter((code) => !failures.includes(code))).toEqual([]);
+  }
+
   it('installs from the packed tarball, and the demo finds every product the same', async () => {
     const { code, stdout, stderr } = await life.catchword('demo');
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
@@ -22,23 +71,223 @@ describe.skipIf(!toolsAvailable).sequential('the life of an installation', () =>
   });
 
   it('fills the mirror and both shops as soon as pm2 has started the daemon', async () => {
-    await life.source.busy();
+    await life.source.start();
+    life.source.busy();
     await life.pm2.start();
     await life.up();
     await life.allEqual();
     expect(await life.sinkStates()).toEqual({ shop: 'live', hook: 'live' });
+    expect(life.receiver.takeProblems()).toEqual([]);
     expect(life.takeFailures()).toEqual([]);
-    await life.source.busy();
   });
 
   it('is read by sqlite3 and Python, and goes on writing into the files that they see', async () => {
+    life.source.busy();
     await life.up();
     for (let round = 0; round < 3; round++) {
       const before = life.lastSeq();
       await life.source.mutate({ update: 5 });
       await life.readers.saw(before + 1);
     }
-    expect(life.readers.takeProblems()).toEqual([]);
     await life.allEqual();
+    expectNoProblems();
+  });
+
+  it('loses nothing when the daemon is killed twenty times at its work', { timeout: 240_000 }, async () => {
+    life.source.busy();
+    life.project.configure({ CATCHWORD_FULL_CRON: '*/3 * * * * *' });
+    await life.pm2.start();
+    const random = createRandom(SEED);
+    let killedAtWork = 0;
+    let pid: number | null = null;
+    for (let killed = 0; killed < KILLS; killed++) {
+      const requests = await life.source.requests();
+      const hasAsked = async (): Promise<boolean> => (await life.source.requests()) > requests;
+      pid = await life.pm2.pidAfter(pid);
+      // Some die while they start, most while they read and write.
+      if (random() > 0.25) await expect.poll(hasAsked, SOON).toBe(true);
+      await delay(random() * WITHIN_MS);
+      await life.source.mutate({ create: 2, update: 20, remove: 1, seed: killed });
+      if (await hasAsked()) killedAtWork++;
+      if (killed === KILLS - 1) life.project.configure({ CATCHWORD_FULL_CRON: life.dailyCron });
+      process.kill(pid, 'SIGKILL');
+    }
+    await life.pm2.pidAfter(pid);
+    // Otherwise this would have shown nothing.
+    expect(killedAtWork).toBeGreaterThan(KILLS / 2);
+    await life.up();
+    await life.allEqual();
+    await life.readers.saw(life.lastSeq());
+    expectNoProblems();
+  });
+
+  it('goes on from a backup, once the shops are delivered again as docs/sinks.md says', async () => {
+    life.source.busy();
+    await life.up();
+    const backup = await backUp('backup.db');
+    const seq = life.lastSeq();
+    await life.source.mutate({ create: 5, update: 50, remove: 5 });
+    await life.readers.saw(seq + 60);
+    await life.allEqual();
+    await life.pm2.stop();
+    await life.readers.without(async () => putBack(backup));
+    life.readers.forget();
+    await life.source.mutate({ create: 5, update: 50 });
+    await life.pm2.start();
+
+    await expect.poll(() => life.sinkStates(), SOON).toMatchObject({ shop: 'stopped' });
+    expect(await life.readiness()).toMatchObject({ ready: false, reason: expect.stringContaining('shop') });
+    for (const [verb, name] of [
+      ['replay', 'shop'],
+      ['resume', 'shop'],
+      ['replay', 'hook'],
+    ] as const) {
+      expect(await life.catchword('sink', verb, name)).toMatchObject({ code: 0, stderr: '' });
+    }
+    await life.up();
+    await life.allEqual();
+    expectNoProblems(['SINK_CONFLICT']);
+  });
+
+  it('ends with a clear error when the mirror is replaced under it, and goes on with the new file', async () => {
+    await life.up();
+    await life.allEqual();
+    const backup = await backUp('same.db');
+    const pid = life.pm2.pid();
+    expect(pid).not.toBeNull();
+    await life.readers.without(async () => {
+      putBack(backup);
+      await life.pm2.pidAfter(pid);
+    });
+    expect(life.takeFailures()).toEqual(['MIRROR_REPLACED']);
+    await life.source.mutate({ create: 3, update: 10 });
+    await life.up();
+    await life.allEqual();
+    expectNoProblems();
+  });
+
+  it('goes on within seconds while its clock is put two hours ahead and back', { timeout: 240_000 }, async () => {
+    await life.up();
+    const change = async (): Promise<void> => {
+      const seq = life.lastSeq();
+      await life.source.mutate({ update: 10 });
+      await expect.poll(() => life.lastSeq(), SOON).toBeGreaterThanOrEqual(seq + 10);
+    };
+    // Put forward and back while it runs.
+    life.project.clock.set(2 * HOUR_MS);
+    await change();
+    await change();
+    life.project.clock.set(0);
+    await change();
+    // Started with the wrong clock, and again with the right one.
+    life.project.clock.set(2 * HOUR_MS);
+    await life.pm2.start();
+    await change();
+    await life.pm2.stop();
+    life.project.clock.set(0);
+    await life.pm2.start();
+    await change();
+    // Killed with the wrong clock, so that nothing is given back.
+    life.project.clock.set(2 * HOUR_MS);
+    await change();
+    const pid = life.pm2.pid();
+    life.project.clock.set(0);
+    process.kill(pid ?? 0, 'SIGKILL');
+    await life.pm2.pidAfter(pid);
+    await change();
+    await life.up();
+    await life.allEqual();
+    // A receiver whose clock is right refuses what was signed two hours ahead.
+    expectNoProblems();
+  });
+
+  it('fills a table again that was truncated', async () => {
+    life.source.busy();
+    await life.up();
+    await life.client.query(`TRUNCATE ${TABLE}`);
+    await life.source.mutate({ update: 10 });
+    await life.allEqual();
+    expectNoProblems();
+  });
+
+  it('makes up for a week of downtime with one full load', async () => {
+    await life.up();
+    await life.pm2.stop();
+    await life.source.stop();
+    for (const clock of [life.project.clock, life.source.clock]) clock.set(WEEK_MS);
+    life.receiver.setClock(WEEK_MS);
+    await life.source.start();
+    await life.source.mutate({ create: 30, update: 300, remove: 20 });
+    const before = lastRun();
+    life.source.busy();
+    await life.pm2.start();
+    await expect
+      .poll(() => runsAfter(before).filter(({ kind, state }) => kind === 'full' && state === 'complete'), SOON)
+      .toHaveLength(1);
+    await life.up();
+    await expect
+      .poll(() => runsAfter(before).filter(({ kind, state }) => kind === 'delta' && state === 'complete').length, SOON)
+      .toBeGreaterThan(3);
+    await life.allEqual();
+    expect(runsAfter(before).filter(({ kind }) => kind === 'full')).toHaveLength(1);
+    expectNoProblems();
+  });
+
+  it('renews an access token that is no longer valid by itself', async () => {
+    await life.up();
+    await life.source.control('expire', { reference: 'sandbox-reader' });
+    await life.source.mutate({ create: 3, update: 10 });
+    await life.allEqual();
+    expectNoProblems();
+  });
+
+  it('says that nothing is well while its key is revoked, and catches up with the new one', {
+    timeout: 240_000,
+  }, async () => {
+    life.source.busy();
+    await life.up();
+    const before = lastRun();
+    await life.source.control('key', { api_key: 'RENEWEDKEY' });
+    await life.source.mutate({ create: 3, update: 10, remove: 2 });
+    await expect.poll(() => life.readiness(), SOON).toMatchObject({ ready: false });
+    const status = await life.catchword('status');
+    expect(status.stdout).toMatch(/API key/i);
+    const doctor = await life.catchword('doctor');
+    expect(doctor.code).not.toBe(0);
+    expect(doctor.stdout).toMatch(/^failed .*(API key|403|refused)/im);
+    for (const verb of ['sync', 'verify']) expect((await life.catchword(verb)).code).not.toBe(0);
+    expect(runsAfter(before).filter(({ state }) => state === 'complete').length).toBeLessThanOrEqual(1);
+    expect(life.takeFailures()).toEqual(['SOURCE_AUTH']);
+
+    life.project.configure({ CATCHWORD_API_KEY: 'RENEWEDKEY' });
+    await life.pm2.start();
+    await life.up();
+    await life.allEqual();
+    expectNoProblems();
+  });
+
+  it('ends with a mirror that equals the source, stores that equal the mirror, and everything said to be well', {
+    timeout: 240_000,
+  }, async () => {
+    await life.source.quiet();
+    await life.pm2.stop();
+    const sync = await life.catchword('sync', '--full', '--json');
+    expect(sync).toMatchObject({ code: 0 });
+    expect(JSON.parse(sync.stdout)).toMatchObject({ kind: 'full', state: 'complete', proof: 'sealed' });
+    await life.pm2.start();
+    await life.up();
+    await life.allEqual();
+    await life.readers.saw(life.lastSeq());
+    expect(await life.catchword('verify')).toMatchObject({ code: 0 });
+    const doctor = await life.catchword('doctor');
+    expect(doctor.stdout).not.toMatch(/^failed/m);
+    expect(doctor.code).toBe(0);
+    expect(await life.sinkStates()).toEqual({ shop: 'live', hook: 'live' });
+    expect(await life.readiness()).toEqual({ ready: true, reason: null });
+    expectNoProblems();
+    expect(life.readers.count()).toBeGreaterThan(100);
+    await life.readers.stop();
+    await life.pm2.stop();
+    expectExactLog(life.project.db);
   });
 });

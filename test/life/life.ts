@@ -31,12 +31,14 @@ export interface Life {
   readonly receiver: Receiver;
   readonly pm2: ProcessManager;
   readonly readers: Readers;
+  /** When a full load starts, as `CATCHWORD_FULL_CRON` says it. */
+  readonly dailyCron: string;
   catchword(...args: readonly string[]): Promise<Ended>;
   /** Null while the daemon does not answer. */
   readiness(): Promise<Readiness | null>;
   /** Starts the daemon where it does not live, and waits until it says that its mirror may be relied on. */
   up(): Promise<void>;
-  /** Waits until the source, the mirror and both shops hold the same products; the source changes nothing meanwhile. */
+  /** Waits until the source, the mirror and both shops hold the same products; from now on the source is quiet. */
   allEqual(): Promise<void>;
   lastSeq(): number;
   sinkStates(): Promise<Record<string, string>>;
@@ -63,6 +65,7 @@ export async function beginLife(): Promise<Life> {
   const receiver = await startReceiver();
   const pm2 = createProcessManager(project);
   const httpPort = await freePort();
+  const dailyCron = farFromNow();
   const catchword = (...args: readonly string[]): Promise<Ended> => project.run('catchword', ...args);
   let readers: Readers | undefined;
   let failuresTaken = 0;
@@ -74,7 +77,7 @@ export async function beginLife(): Promise<Life> {
     CATCHWORD_USER_REFERENCE: 'sandbox-reader',
     CATCHWORD_RATE_LIMIT: '100/s',
     CATCHWORD_PER_PAGE: '200',
-    CATCHWORD_FULL_CRON: farFromNow(),
+    CATCHWORD_FULL_CRON: dailyCron,
     CATCHWORD_DELTA_CRON: '*/2 * * * * *',
     CATCHWORD_DELTA_OVERLAP: '1s',
     CATCHWORD_HTTP_PORT: String(httpPort),
@@ -103,7 +106,7 @@ export async function beginLife(): Promise<Life> {
   }
 
   return {
-    ...{ project, source, database, client, receiver, pm2, catchword },
+    ...{ project, source, database, client, receiver, pm2, dailyCron, catchword },
     get readers() {
       readers ??= startReaders(project, () => pm2.pid());
       return readers;

@@ -9,9 +9,11 @@ import type { Project } from './project.ts';
 
 /** As the README says it, to the letter. */
 const README = readFileSync(new URL('../../README.md', import.meta.url), 'utf8');
-const README_LINE = /^sqlite3 data\/catalog\.db "SELECT [^"]+"$/m.exec(README)?.[0] ?? '';
+const README_LINE = /^sqlite3 data\/catalog\.db "SELECT [^"]+"$/m.exec(README)?.[0] ?? 'false';
 
 const PAUSE_MS = 1000;
+/** Within this a process that ends has ended. */
+const RESTART_MS = 500;
 
 /** One statement, and so one state of the mirror. Nothing is pruned in such a short life. */
 const QUERY = `SELECT json_object(
@@ -108,11 +110,19 @@ export function startReaders(project: Project, daemon: () => number | null): Rea
     if (deleted.length > 0) problems.push(`after ${reader} had read, the daemon has ${deleted.join(', ')}`);
   }
 
-  async function shell(command: string): Promise<{ text: string; isDone: boolean }> {
-    const running = startProcess(['sh', '-c', command], {}, project.directory);
-    running.child.stdin?.end();
-    const { code, stdout: out, stderr } = await running.ended;
-    return { text: `${out}${stderr}`, isDone: code === 0 && stderr === '' };
+  /** Without a timeout, `sqlite3` fails at once while the daemon starts or ends; only then it may. */
+  async function shell(command: string): Promise<string> {
+    for (;;) {
+      const before = daemon();
+      const running = startProcess(['sh', '-c', command], {}, project.directory);
+      running.child.stdin?.end();
+      const { code, stdout: out, stderr } = await running.ended;
+      if (code === 0 && stderr === '') return out;
+      const isLocked = stderr.includes('database is locked');
+      await delay(RESTART_MS);
+      if (!isLocked || (before !== null && before === daemon())) problems.push(`${command}: ${out}${stderr}`.trim());
+      if (!isLocked) return '';
+    }
   }
 
   async function askPython(): Promise<string> {
@@ -124,9 +134,8 @@ export function startReaders(project: Project, daemon: () => number | null): Rea
 
   async function round(): Promise<void> {
     count++;
-    const readme = await shell(README_LINE);
-    if (!readme.isDone) problems.push(`the README's line ${README_LINE}: ${readme.text.trim()}`);
-    judge('sqlite3', (await shell(`sqlite3 data/catalog.db "${QUERY}"`)).text);
+    await shell(README_LINE);
+    judge('sqlite3', await shell(`sqlite3 data/catalog.db "${QUERY}"`));
     judge('python', await askPython());
   }
 

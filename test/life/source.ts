@@ -1,19 +1,23 @@
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { type Running, startProcess } from '../support/cli.ts';
 import { mutate, truthOf } from '../support/mirror.ts';
 import { freePort } from '../support/server.ts';
 import { createMachineClock, type MachineClock } from './clock.ts';
 import type { Project } from './project.ts';
 
-const CHURN = '2/s';
+/** Two changes a second, as `--churn 2/s` makes them; from here, so that they can be paused. */
+const CHURN_MS = 500;
+const CHURN = [{ update: 1 }, { create: 1 }, { update: 1 }, { remove: 1 }] as const;
 
-/** The service: `catchword sandbox` as a process of its own, on a machine of its own, at one address for the whole life. */
+/** The service: `catchword sandbox` as a process of its own, with a clock of its own, at one address for the whole life. */
 export interface Source {
   readonly url: string;
   readonly clock: MachineClock;
-  /** Starts it where it does not run; products change all the time. */
-  busy(): Promise<void>;
-  /** Starts it again without changes of its own. What it held it holds. */
+  start(): Promise<void>;
+  /** From now on products change all the time. */
+  busy(): void;
+  /** Waits for the change in hand; from then on nothing changes but by `mutate`. */
   quiet(): Promise<void>;
   stop(): Promise<void>;
   mutate(mutation: Record<string, number>): Promise<void>;
@@ -29,29 +33,45 @@ export async function createSource(project: Project, items: number): Promise<Sou
   const url = `http://127.0.0.1:${port}`;
   const clock = createMachineClock(project.directory, 'service');
   let running: Running | undefined;
+  let churning: { readonly stop: AbortController; readonly ended: Promise<void> } | undefined;
 
-  async function stop(): Promise<void> {
-    if (running === undefined) return;
-    running.child.kill('SIGTERM');
-    await running.ended;
-    running = undefined;
+  async function churn(signal: AbortSignal): Promise<void> {
+    for (let done = 0; !signal.aborted; done++) {
+      await mutate(url, CHURN[done % CHURN.length] ?? {});
+      await delay(CHURN_MS, undefined, { signal }).catch(() => {});
+    }
   }
 
-  async function start(...more: readonly string[]): Promise<void> {
-    await stop();
-    const program = join(project.directory, 'node_modules/.bin/catchword');
-    const args = ['sandbox', '--items', String(items), '--port', String(port), '--db', 'sandbox.journal'];
-    running = startProcess([program, ...args, '--latency', '15', ...more], clock.env, project.directory);
-    running.child.stdin?.end();
-    await running.shows('The sandbox answers');
+  async function quiet(): Promise<void> {
+    churning?.stop.abort();
+    await churning?.ended;
+    churning = undefined;
   }
 
   return {
     url,
     clock,
-    busy: () => start('--churn', CHURN),
-    quiet: () => start(),
-    stop,
+    start: async () => {
+      const program = join(project.directory, 'node_modules/.bin/catchword');
+      const args = ['sandbox', '--items', String(items), '--port', String(port), '--db', 'sandbox.journal'];
+      running = startProcess([program, ...args, '--latency', '15'], clock.env, project.directory);
+      running.child.stdin?.end();
+      await running.shows('The sandbox answers');
+    },
+    busy: () => {
+      if (churning !== undefined) return;
+      const stop = new AbortController();
+      churning = { stop, ended: churn(stop.signal) };
+      // Reported by whoever waits for quiet.
+      churning.ended.catch(() => {});
+    },
+    quiet,
+    stop: async () => {
+      await quiet();
+      running?.child.kill('SIGTERM');
+      await running?.ended;
+      running = undefined;
+    },
     mutate: (mutation) => mutate(url, mutation),
     control: async (control, body) => {
       const response = await fetch(`${url}/_sandbox/${control}`, { method: 'POST', body: JSON.stringify(body) });
