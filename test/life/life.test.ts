@@ -1,6 +1,6 @@
 import { copyFileSync, renameSync, rmSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createRandom } from '../../src/sandbox/random.ts';
 import { startProcess } from '../support/cli.ts';
 import { expectExactLog } from '../support/mirror.ts';
@@ -16,6 +16,9 @@ const HOUR_MS = 3_600_000;
 const WEEK_MS = 7 * 24 * HOUR_MS;
 /** A clock that was put right may cost pauses of seconds; what is stored of the other clock must not be waited for. */
 const SOON = { timeout: 60_000, interval: 250 };
+
+/** What the daemon logs when a sink was fed by the lost end of a history. */
+const STOPPED = 'sink is stopped; see npx catchword sink list';
 
 interface LoggedRun {
   readonly id: number;
@@ -33,6 +36,7 @@ describe.skipIf(!toolsAvailable).sequential('the life of an installation', () =>
     await life.end();
     life.project.remove();
   });
+  beforeEach(() => life.forgetProblems());
   afterEach(({ task }) => {
     if (task.result?.state === 'fail') process.stderr.write(`\n"${task.name}" failed.\n${life.evidence()}\n`);
   });
@@ -137,6 +141,9 @@ describe.skipIf(!toolsAvailable).sequential('the life of an installation', () =>
 
     await expect.poll(() => life.sinkStates(), SOON).toMatchObject({ shop: 'stopped' });
     expect(await life.readiness()).toMatchObject({ ready: false, reason: expect.stringContaining('shop') });
+    // As docs/sinks.md says: a shop that knows events by their id forgets what came after the backup.
+    life.receiver.takeProblems();
+    life.receiver.forget();
     for (const [verb, name] of [
       ['replay', 'shop'],
       ['resume', 'shop'],
@@ -146,7 +153,7 @@ describe.skipIf(!toolsAvailable).sequential('the life of an installation', () =>
     }
     await life.up();
     await life.allEqual();
-    expectNoProblems(['SINK_CONFLICT']);
+    expectNoProblems([STOPPED]);
   });
 
   it('ends with a clear error when the mirror is replaced under it, and goes on with the new file', async () => {

@@ -44,6 +44,8 @@ export interface Life {
   sinkStates(): Promise<Record<string, string>>;
   /** Codes of what the daemon has failed with since this was last asked. */
   takeFailures(): string[];
+  /** What went wrong in an earlier step counts there. */
+  forgetProblems(): void;
   /** What a person would look at first. */
   evidence(): string;
   end(): Promise<void>;
@@ -105,6 +107,13 @@ export async function beginLife(): Promise<Life> {
     ];
   }
 
+  function takeFailures(): string[] {
+    const failures = failuresIn(pm2.printed());
+    const taken = failures.slice(failuresTaken).map(({ code }) => code);
+    failuresTaken = failures.length;
+    return [...new Set(taken)].sort();
+  }
+
   return {
     ...{ project, source, database, client, receiver, pm2, dailyCron, catchword },
     get readers() {
@@ -131,11 +140,11 @@ export async function beginLife(): Promise<Life> {
       const { stdout } = await catchword('sink', 'list', '--json');
       return Object.fromEntries(sinks.parse(JSON.parse(stdout)).map(({ name, state }) => [name, state]));
     },
-    takeFailures: () => {
-      const failures = failuresIn(pm2.printed());
-      const taken = failures.slice(failuresTaken).map(({ code }) => code);
-      failuresTaken = failures.length;
-      return [...new Set(taken)].sort();
+    takeFailures,
+    forgetProblems: () => {
+      readers?.takeProblems();
+      receiver.takeProblems();
+      takeFailures();
     },
     evidence: () =>
       [

@@ -26,6 +26,8 @@ export interface Receiver {
   readonly products: ReadonlyMap<string, Kept>;
   /** What a sender must never do, as far as it was seen; emptied by reading. */
   takeProblems(): string[];
+  /** Forgets the ids that it has had, and in which order: the mirror was restored, and gives its numbers again. */
+  forget(): void;
   /** From the real time, milliseconds: signatures of another day are refused. */
   setClock(offsetMs: number): void;
   close(): Promise<void>;
@@ -70,9 +72,11 @@ export async function startReceiver(): Promise<Receiver> {
         .update(JSON.stringify([subject, sequence, data]))
         .digest('base64');
       const before = known.get(id);
-      if (before === hash) continue;
-      if (before !== undefined) problems.push(`${id} names two contents, the later of ${subject}`);
-      else if ((applied.get(subject) ?? '') > sequence) problems.push(`${id} of ${subject} came after a later change`);
+      if (before !== undefined) {
+        if (before !== hash) problems.push(`${id} names two contents, the later of ${subject}`);
+        continue;
+      }
+      if ((applied.get(subject) ?? '') > sequence) problems.push(`${id} of ${subject} came after a later change`);
       known.set(id, hash);
       applied.set(subject, sequence);
       if (data.product === null) products.delete(subject);
@@ -107,6 +111,10 @@ export async function startReceiver(): Promise<Receiver> {
       const taken = problems;
       problems = [];
       return taken;
+    },
+    forget: () => {
+      known.clear();
+      applied.clear();
     },
     setClock: (ms) => {
       offsetMs = ms;
