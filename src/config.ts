@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { parseEnv } from 'node:util';
 import { z } from 'zod';
-import { CatchwordError } from './errors.ts';
+import { CatchwordError, systemCodeOf } from './errors.ts';
 import { baseUrl, lookupPath, redisUrl, servicePath } from './setting-addresses.ts';
 
 const UNITS_MS = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
@@ -238,13 +238,16 @@ function secretFromFile(env: string, environment: Environment): string | undefin
     const text = readFileSync(path, 'utf8').trim();
     if (text !== '') return text;
   } catch (cause) {
-    throw new CatchwordError('CONFIG_INVALID', `${env}_FILE: cannot read ${path}`, {
-      hint: 'Name a file that this user may read.',
-      cause,
+    // Not by its name: the secret itself is set there by mistake.
+    const code = systemCodeOf(cause) ?? 'unknown error';
+    throw new CatchwordError('CONFIG_INVALID', `${env}_FILE: cannot read the file that it names (${code})`, {
+      hint: 'Set it to the path of a file that this user may read.',
     });
   }
   // Taken for unset, it would switch off what it was to protect.
-  throw new CatchwordError('CONFIG_INVALID', `${env}_FILE: ${path} is empty`, { hint: 'Write the secret into it.' });
+  throw new CatchwordError('CONFIG_INVALID', `${env}_FILE: the file that it names is empty`, {
+    hint: 'Write the secret into it.',
+  });
 }
 
 const SINK = /^CATCHWORD_SINK_([A-Z0-9][A-Z0-9_]*?)(?:_FILE)?$/;

@@ -16,11 +16,21 @@ export const servicePath = z
   .regex(/^(\/[\w.~-]+)+$/, 'a path such as /v4/packages is needed')
   .refine((value) => !/\/\.\.?(\/|$)/.test(value), 'a path without . and .. is needed');
 
+/** Whether an `@` or a `#` stands behind the host: then a part of a password is read as a host or a port. */
+function isTornApart(value: string): boolean {
+  const { pathname, search, hash } = new URL(value);
+  return hash !== '' || `${pathname}${search}`.includes('@');
+}
+
 /** Address of the service, without credentials and without what stands behind the path. */
 export const baseUrl = z
   .string()
   .refine((value) => /^https?:$/.test(URL.canParse(value) ? new URL(value).protocol : ''), {
     error: 'an http or https address is needed',
+    abort: true,
+  })
+  .refine((value) => new URL(value).port === '' || !isTornApart(value), {
+    error: 'no user name or password may stand in the address; use CATCHWORD_API_KEY',
     abort: true,
   })
   .refine((value) => new URL(value).username === '' && new URL(value).password === '', {
@@ -32,5 +42,9 @@ export const baseUrl = z
 export const redisUrl = z
   .string()
   .refine((value) => /^rediss?:$/.test(URL.canParse(value) ? new URL(value).protocol : ''), {
-    error: 'an address such as redis://127.0.0.1:6379 is needed',
+    error: 'an address such as redis://127.0.0.1:6379 is needed; percent-encode /, #, ? and @ in a password',
+    abort: true,
+  })
+  .refine((value) => !isTornApart(value), {
+    error: 'write /, #, ? and @ in a password as %2F, %23, %3F and %40',
   });

@@ -2,6 +2,10 @@ import { resolve } from 'node:path';
 import { z } from 'zod';
 import { CatchwordError } from '../errors.ts';
 
+/** The likely cause of an address that is not what it was meant to be. */
+export const ENCODE =
+  'A password that holds /, #, ?, @, & or % has to be percent-encoded: %2F, %23, %3F, %40, %26, %25.';
+
 /** Options of every sink. */
 export const COMMON_OPTIONS = { refused: z.enum(['park', 'stop']).default('park') };
 
@@ -56,16 +60,17 @@ export function readOptions<S extends z.ZodRawShape>(
   const known = { ...shape, ...COMMON_OPTIONS };
   const given = Object.fromEntries(optionsIn(url));
   const unknown = Object.keys(given).filter((name) => !Object.hasOwn(known, name) && !others.includes(name));
+  // Neither names nor values are repeated: a password that is not percent-encoded ends up among them.
   if (unknown.length > 0) {
-    throw new CatchwordError('CONFIG_INVALID', `there is no option ${unknown.join(', ')}`, {
-      hint: `Options are: ${Object.keys(known).join(', ')}.`,
+    throw new CatchwordError('CONFIG_INVALID', 'its address has an option that is not known', {
+      hint: `Options are: ${Object.keys(known).join(', ')}. ${ENCODE}`,
     });
   }
   const parsed = z.object(shape).safeParse(given);
   if (parsed.success) return parsed.data;
   const [issue] = parsed.error.issues;
   const name = String(issue?.path[0] ?? 'options');
-  throw new CatchwordError('CONFIG_INVALID', `${name}=${given[name] ?? ''} cannot be used`, {
-    hint: `${issue?.message ?? 'another value is needed'}.`,
+  throw new CatchwordError('CONFIG_INVALID', `${name} has a value that cannot be used`, {
+    hint: `${issue?.message ?? 'another value is needed'}.`.replace(/^./, (first) => first.toUpperCase()),
   });
 }

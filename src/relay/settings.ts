@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { pathToFileURL } from 'node:url';
 import type { SinkSetting } from '../config.ts';
 import { CatchwordError, messageOf } from '../errors.ts';
-import { COMMON_OPTIONS, decoded, optionsIn, pathOf } from './options.ts';
+import { COMMON_OPTIONS, decoded, ENCODE, optionsIn, pathOf } from './options.ts';
 import type { Sink, SinkFactory, SinkSettings } from './sink.ts';
 
 /** What to do with an event that a sink refuses for good: set it aside, or stop the sink. */
@@ -100,15 +100,30 @@ function parseUrl(text: string): { url: URL; kind: Kind } | null {
 /** Options that are secret wherever they stand; a receiver's own query always is. */
 const SECRET_NAME = /pass|secret|token|key|auth|credential/i;
 
+/**
+ * What follows the first secret option of a query: a secret that is not percent-encoded may go on behind an `&`.
+ * @returns each text as it is written and as it is read
+ */
+function secretQuery({ protocol, search }: URL): string[] {
+  const parts = search.slice(1).split('&');
+  const first = /^https?:$/.test(protocol) ? 0 : parts.findIndex((part) => SECRET_NAME.test(part.split('=')[0] ?? ''));
+  if (first === -1) return [];
+  const [, ...values] = parts.slice(first).join('&').split('=');
+  const texts = [values.join('='), ...parts.slice(first).flatMap((part) => part.split('=').slice(1))];
+  // Without a value, it is not a name.
+  texts.push(...parts.slice(first + 1).filter((part) => !part.includes('=')));
+  return texts.flatMap((text) => [text, decoded(text), decoded(text.replaceAll('+', ' '))]);
+}
+
 function secretsOf(url: URL, secret: string | undefined): string[] {
   const found = [secret, url.password, decoded(url.password)];
   // Without a password, it is a token.
   if (url.password === '') found.push(url.username, decoded(url.username));
   if (/^https?:$/.test(url.protocol)) found.push(url.pathname, decoded(url.pathname));
-  const values = [...url.searchParams].filter(([name]) => /^https?:$/.test(url.protocol) || SECRET_NAME.test(name));
-  for (const [, value] of values) found.push(value, encodeURIComponent(value));
-  // What is shorter stands in other words, too.
-  return found.filter((text): text is string => text !== undefined && text.length >= 4);
+  found.push(...secretQuery(url));
+  // What is shorter stands in other words, too. The longest first: it may hold another one.
+  const long = new Set(found.filter((text): text is string => text !== undefined && text.length >= 4));
+  return [...long].sort((a, b) => b.length - a.length);
 }
 
 /** Messages of drivers may repeat what they were given. */
@@ -120,12 +135,20 @@ function invalid(env: string, message: string, hint: string | undefined): Catchw
   return new CatchwordError('CONFIG_INVALID', `${env}: ${message}`, hint === undefined ? {} : { hint });
 }
 
-/** @throws CatchwordError CONFIG_INVALID naming the variable, never its value */
+/** Whether an `@` stands behind the host: then what was meant as a password is read as a host, a port or a path. */
+function isTornApart({ url, kind }: { url: URL; kind: Kind }): boolean {
+  const rest = `${url.pathname}${url.search}${url.hash}`;
+  // A receiver's path and query may hold an `@`. With a port before it, it is the end of a password.
+  if (kind === webhook) return url.port !== '' && rest.includes('@');
+  return url.hash !== '' || rest.includes('@');
+}
+
+/** @throws CatchwordError CONFIG_INVALID naming the variable, never a part of its value */
 export function sinkConfig({ env, name, url: text, secret }: SinkSetting): SinkConfig {
   const parsed = parseUrl(text);
   if (parsed === null) {
-    const hint = 'Use jsonl:PATH, webhook+https://…, postgres://…, redis://…, nats://… or module:PATH.';
-    throw invalid(env, 'its value is not the address of a sink', hint);
+    const kinds = 'Use jsonl:PATH, webhook+https://…, postgres://…, redis://…, nats://… or module:PATH.';
+    throw invalid(env, 'its value is not the address of a sink', text.includes('@') ? `${kinds} ${ENCODE}` : kinds);
   }
   const { url, kind } = parsed;
   const isPath = kind === jsonl || kind === module;
@@ -133,13 +156,7 @@ export function sinkConfig({ env, name, url: text, secret }: SinkSetting): SinkC
   if (isPath && (url.host !== '' || url.hash !== '')) {
     throw invalid(env, 'its path has a host or a #', `Use ${kind.kind}:PATH or ${kind.kind}:/PATH, and %23 for #.`);
   }
-  if (kind !== webhook && (url.hash !== '' || /@/.test(isPath ? '' : `${url.pathname}${url.search}`))) {
-    throw invalid(
-      env,
-      'its address cannot be taken apart',
-      'Write /, #, ? and @ in a password as %2F, %23, %3F and %40.',
-    );
-  }
+  if (!isPath && isTornApart(parsed)) throw invalid(env, 'its address cannot be taken apart', ENCODE);
   if (kind === redis && !/^\/?\d*$/.test(url.pathname)) {
     throw invalid(env, 'its path is not the number of a database', 'Use redis://HOST:PORT/NUMBER?stream=NAME.');
   }

@@ -117,7 +117,7 @@ it('says what is wrong with what it is asked', async () => {
   for (const [url, message] of [
     ['ftp://host/', 'its value is not the address of a sink'],
     ['jsonl:x?refused=maybe', 'refused is neither park nor stop'],
-    ['jsonl:x?rotate=big', 'rotate=big cannot be used'],
+    ['jsonl:x?rotate=big', 'rotate has a value that cannot be used'],
   ] as const) {
     const wrong = await run(['relay'], { ...env, CATCHWORD_SINK_BAD: url }, directory);
     expect(wrong).toMatchObject({ code: 2, stderr: expect.stringContaining(`CATCHWORD_SINK_BAD: ${message}`) });

@@ -1,0 +1,152 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import fc from 'fast-check';
+import { expect, it } from 'vitest';
+import { loadConfig } from '../../src/config.ts';
+import { CatchwordError, messageOf } from '../../src/errors.ts';
+import { sinkConfig, withoutSecrets } from '../../src/relay/settings.ts';
+import { run } from '../support/cli.ts';
+import { temporaryDirectory } from '../support/mirror.ts';
+
+/** Characters that end a part of an address, or mean something in one. */
+const HOSTILE = [
+  '/',
+  '?',
+  '#',
+  '@',
+  ':',
+  '&',
+  '=',
+  '%',
+  '+',
+  '\\',
+  '[',
+  ']',
+  ' ',
+  '%2',
+  ';',
+  '|',
+  '%40',
+  '?table=',
+  '#b=',
+];
+
+/** A password of pieces that occur nowhere else, so that any of them in a message is a leak. */
+const passwords = fc
+  .tuple(
+    fc.constantFrom('', '4711', 'Qzx'),
+    fc.array(fc.tuple(fc.constantFrom(...HOSTILE), fc.constantFrom('Wkv', 'Jqh', 'Zpw', '8642', 'Xgq')), {
+      minLength: 1,
+      maxLength: 5,
+    }),
+  )
+  .map(([first, rest]) => ({
+    text: `${first}${rest.map(([hostile, piece]) => `${hostile}${piece}`).join('')}`,
+    pieces: [first, ...rest.map(([, piece]) => piece)].filter((piece) => piece !== ''),
+  }));
+
+/** Nothing listens at port 1: a sink that is made fails when it is asked for anything. */
+const AT = '127.0.0.1:1';
+const ADDRESSES: Readonly<Record<string, (password: string) => string>> = {
+  postgres: (password) => `postgres://shop:${password}@${AT}/db?table=books`,
+  'postgres by option': (password) => `postgres://shop@${AT}/db?table=books&password=${password}`,
+  redis: (password) => `redis://shop:${password}@${AT}/0?stream=s`,
+  'redis without a user': (password) => `redis://:${password}@${AT}`,
+  rediss: (password) => `rediss://shop:${password}@${AT}`,
+  nats: (password) => `nats://shop:${password}@${AT}?subject=a.b`,
+  'nats with a token': (password) => `nats://${password}@${AT}`,
+  webhook: (password) => `webhook+http://${AT}/hook?key=${password}#allow=private`,
+  'webhook with a user': (password) => `webhook+http://shop:${password}@${AT}/hook#allow=private`,
+  jsonl: (password) => `jsonl:out.jsonl?key=${password}`,
+  module: (password) => `module:examples/files-sink.mjs?token=${password}`,
+};
+
+/** All that a person may get to read of a sink with this address. */
+async function shown(url: string): Promise<string> {
+  const texts: string[] = [];
+  const note = (error: unknown): void => {
+    texts.push(messageOf(error), error instanceof CatchwordError ? (error.hint ?? '') : '');
+  };
+  try {
+    const config = sinkConfig({ env: 'CATCHWORD_SINK_SHOP', name: 'shop', url, secret: undefined });
+    texts.push(config.address, config.identity);
+    try {
+      const sink = await config.make();
+      await sink.check(AbortSignal.timeout(5_000)).then(
+        (text) => texts.push(text),
+        (error: unknown) => texts.push(withoutSecrets(config, messageOf(error))),
+      );
+      await sink.close();
+    } catch (error) {
+      note(error);
+    }
+  } catch (error) {
+    note(error);
+  }
+  return texts.join('\n');
+}
+
+it.each(Object.entries(ADDRESSES))(
+  'shows no piece of a hostile password: %s',
+  { timeout: 60_000 },
+  async (_, address) => {
+    await fc.assert(
+      fc.asyncProperty(passwords, async ({ text, pieces }) => {
+        const read = await shown(address(text));
+        for (const piece of pieces) expect(read, address(text)).not.toContain(piece);
+      }),
+      { numRuns: 150 },
+    );
+  },
+);
+
+it.each([
+  ['postgres://shop:Wkv/Jqh@db.example/shop', 'postgres://shop:4711/Jqh@db.example/shop'],
+  ['redis://shop:Wkv?Jqh@db.example', 'redis://shop:4711?Jqh@db.example'],
+  ['nats://shop:Wkv#Jqh@db.example', 'nats://shop:4711#Jqh@db.example'],
+])('names the likely cause: %s', (...addresses) => {
+  for (const url of addresses) {
+    expect(() => sinkConfig({ env: 'CATCHWORD_SINK_SHOP', name: 'shop', url, secret: undefined })).toThrow(
+      expect.objectContaining({ hint: expect.stringContaining('percent-encoded: %2F') }),
+    );
+  }
+});
+
+it.each([
+  ['REDIS_URL', 'redis://shop:4711/Jqh@cache.example'],
+  ['REDIS_URL', 'redis://shop:4711?Jqh@cache.example'],
+  ['CATCHWORD_BASE_URL', 'https://shop:4711/Jqh@service.example'],
+  ['CATCHWORD_BASE_URL', 'https://shop:4711#Jqh@service.example'],
+  ['CATCHWORD_API_KEY_FILE', '4711-Jqh'],
+  ['CATCHWORD_SINK_SHOP_FILE', 'postgres://shop:4711Jqh@db.example'],
+])('shows nothing of %s where a secret is set in a wrong way: %s', (name, value) => {
+  expect(() => loadConfig({ [name]: value })).toThrow(
+    expect.objectContaining({ code: 'CONFIG_INVALID', message: expect.not.stringMatching(/4711|Jqh/) }),
+  );
+});
+
+it('shows no piece of a password in the output of any verb', { timeout: 60_000 }, async () => {
+  const directory = temporaryDirectory();
+  writeFileSync(
+    join(directory, 'talkative.mjs'),
+    'export const createSink = ({ url }) => { throw new Error(url.href); };',
+  );
+  const addresses = [
+    'postgres://shop:4711?Wkv@127.0.0.1:1/shop',
+    'redis://shop:4711#Wkv@127.0.0.1:1',
+    'nats://shop:Jqh/Wkv@127.0.0.1:1',
+    'webhook+https://hooks.example/hook?key=Jqh#Wkv',
+    'module:talkative.mjs?token=Jqh&Wkv',
+  ];
+  for (const url of addresses) {
+    const env = {
+      ...{ CATCHWORD_BASE_URL: 'http://127.0.0.1:1', CATCHWORD_API_KEY: 'K', CATCHWORD_DB: join(directory, 'c.db') },
+      ...{ CATCHWORD_SINK_SHOP: url, LOG_LEVEL: 'trace', CATCHWORD_HTTP_PORT: 'off' },
+    };
+    for (const args of [['relay'], ['doctor'], ['sink', 'list']]) {
+      const { stdout, stderr } = await run(args, env, directory);
+      expect(`${stdout}${stderr}`, `${args.join(' ')} ${url}`).not.toMatch(/4711|Jqh|Wkv/);
+      expect(`${stdout}${stderr}`).toMatch(/SHOP|shop|no mirror|there is/);
+    }
+  }
+});
