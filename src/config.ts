@@ -78,6 +78,12 @@ const port = z
   .transform((value) => (value === 'off' ? null : Number(value)))
   .refine((value) => value === null || value <= 65_535, 'a port from 0 to 65535, or off, is needed');
 
+/** Permission bits of files; their owner can always read and write them. */
+const fileMode = z
+  .string()
+  .regex(/^0?6[0246]{2}$/, 'an octal mode such as 0600, 0640 or 0644 is needed')
+  .transform((value) => Number.parseInt(value, 8));
+
 /** Behind a path; empty for none. */
 const suffix = z
   .string()
@@ -139,6 +145,12 @@ export const OPTIONS = {
   includeDetails: option('CATCHWORD_INCLUDE_DETAILS', '', list, 'groups to include, comma-separated'),
   currency: option('CATCHWORD_CURRENCY', '', list, 'ISO 4217 codes, comma-separated'),
   db: option('CATCHWORD_DB', 'data/catalog.db', text, 'the mirror, an SQLite file'),
+  dbMode: option(
+    'CATCHWORD_DB_MODE',
+    undefined,
+    fileMode,
+    "mode of the mirror's files, such as 0640; a new one is 0600",
+  ),
   redisUrl: option('REDIS_URL', undefined, redisUrl, 'Redis for BullMQ; unset: everything in one process', true),
   concurrency: option('CATCHWORD_CONCURRENCY', '8', whole(1, 256), 'pages in flight per process'),
   rateLimit: option('CATCHWORD_RATE_LIMIT', '50/min', rate, 'requests: N/s, N/min or off'),

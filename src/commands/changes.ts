@@ -49,7 +49,7 @@ async function print(
   { after, limit = Number.POSITIVE_INFINITY, follow }: Options,
 ): Promise<void> {
   const config = loadSettings(context, 'nothing');
-  const store = openStore(config.db, { mustExist: true });
+  const store = openStore(config.db, { mustExist: true, forReading: true, mode: config.dbMode });
   try {
     checkPlace('--after', after, store.changes.lastSeq());
     const history = createHistory(store);

@@ -82,7 +82,14 @@ async function startInOrder(starts: readonly ((started: Service[]) => Promise<Se
 async function startWebService({ config, context, log }: StartOptions<NamedConfig>, port: number): Promise<Service> {
   const { startWeb } = await import('../web/server.ts');
   return await startWeb({
-    ...{ db: config.db, host: config.httpHost, port, token: config.httpToken, readyMaxAgeMs: config.readyMaxAgeMs },
+    ...{
+      db: config.db,
+      dbMode: config.dbMode,
+      host: config.httpHost,
+      port,
+      token: config.httpToken,
+      readyMaxAgeMs: config.readyMaxAgeMs,
+    },
     ...{ source: eventSource(config), unready: haltedSinks, clock: context.clock, log },
   });
 }
@@ -107,7 +114,7 @@ const startRelayRole: Start<NamedConfig> = async (options) => {
   if (config.sinks.length === 0) log.warn({}, 'no sink is set: there is nothing to feed');
   return startInOrder([
     async (services) => {
-      const store = openStore(config.db);
+      const store = openStore(config.db, { mode: config.dbMode });
       services.push({ name: 'mirror', stop: async () => store.close() }, watchMirror(store, options.context.clock));
       return await startRelayOf(store, options);
     },

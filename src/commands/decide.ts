@@ -39,7 +39,7 @@ async function withLease<T>(
   work: (store: Store, epoch: number, config: Config) => Promise<T>,
 ): Promise<T> {
   const config = loadSettings(context, 'nothing');
-  const store = openStore(config.db, { mustExist: true });
+  const store = openStore(config.db, { mustExist: true, mode: config.dbMode });
   try {
     return await holdLease(store.lease, context.clock, createLog('error'), (epoch) => work(store, epoch, config));
   } finally {

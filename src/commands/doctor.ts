@@ -1,8 +1,8 @@
-import { existsSync } from 'node:fs';
 import { Command } from 'commander';
 import { type Config, requireSource, type SinkSetting } from '../config.ts';
 import { CatchwordError, messageOf } from '../errors.ts';
 import { sinkConfig, withoutSecrets } from '../relay/settings.ts';
+import { mirrorExists } from '../store/place.ts';
 import { openStore } from '../store/store.ts';
 import type { CommandContext } from './context.ts';
 import { colours, moment, plural, printJson, printLine, size } from './format.ts';
@@ -33,9 +33,9 @@ function settings({ environment }: CommandContext): Finding[] {
 }
 
 function mirror(config: Config): Omit<Finding, 'check'> {
-  if (!existsSync(config.db))
+  if (!mirrorExists(config.db))
     return { level: 'note', text: `${config.db} does not exist yet`, hint: 'The first sync makes it.' };
-  const store = openStore(config.db);
+  const store = openStore(config.db, { forReading: true, mode: config.dbMode });
   try {
     const problems = store.quickCheck();
     if (problems.length > 0) {

@@ -1,10 +1,10 @@
-import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { sameContent } from '../catalog/content.ts';
 import { isWithdrawnBody } from '../catalog/product.ts';
 import type { Run } from '../catalog/run.ts';
 import { deltaFrom } from '../catalog/watermark.ts';
 import type { SourceConfig } from '../config.ts';
+import { mirrorExists } from '../store/place.ts';
 import { openStore, type Store } from '../store/store.ts';
 import { compareMirrors } from '../sync/compare.ts';
 import type { RunRequest } from '../sync/start-run.ts';
@@ -78,7 +78,7 @@ export async function dryRun(
   request: RunRequest,
   asJson: boolean | undefined,
 ): Promise<void> {
-  const here = existsSync(config.db) ? openStore(config.db, { mustExist: true }) : null;
+  const here = mirrorExists(config.db) ? openStore(config.db, { mustExist: true, mode: config.dbMode }) : null;
   try {
     const readUpTo = here?.readUpTo() ?? null;
     const from = request.from ?? (readUpTo === null ? undefined : deltaFrom(readUpTo, config.deltaOverlapMs));

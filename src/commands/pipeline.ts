@@ -116,7 +116,7 @@ export function startLookups(options: RoleOptions, store: Store): { queue: PageQ
 export async function startKeeper(options: KeeperOptions): Promise<KeeperService> {
   const { config, clock, log, onProgress } = options;
   if (config.redisUrl !== undefined) await (await redisParts.redis()).checkRedis(config.redisUrl);
-  const store = openStore(config.db);
+  const store = openStore(config.db, { mode: config.dbMode });
   const services: Service[] = [{ name: 'mirror', stop: async () => store.close() }];
   try {
     let queue: PageQueue;

@@ -9,7 +9,7 @@ import type { Store } from '../store/store.ts';
 import { eventSource } from './changes.ts';
 import type { CommandContext } from './context.ts';
 import { colours, moment, plural, printJson, printLine, table, wholeNumber } from './format.ts';
-import { withMirror } from './status.ts';
+import { readMirror } from './status.ts';
 
 /**
  * The product as it was right after a change, whatever happened to it since.
@@ -45,7 +45,7 @@ function productCommand(context: CommandContext): Command {
     .option('--at <seq>', 'what it was right after this change', wholeNumber('--at', 1))
     .option('--json', 'print one JSON document')
     .action((vbid: string, options: { history?: boolean; at?: number; json?: boolean }) =>
-      withMirror(context, (store, config) => {
+      readMirror(context, (store, config) => {
         const found = store.products.get(vbid);
         if (found === undefined) {
           throw new CatchwordError('NOT_FOUND', `the mirror has no product ${vbid}`, {
@@ -94,7 +94,7 @@ function searchCommand(context: CommandContext): Command {
     .option('--limit <n>', 'how many', wholeNumber('--limit', 1), 20)
     .option('--json', 'print one JSON document')
     .action((words: string[], options: { limit: number; json?: boolean }) =>
-      withMirror(context, (store) => {
+      readMirror(context, (store) => {
         const hits = store.search(words.join(' '), options.limit);
         if (options.json) {
           printJson(context, hits.map(hitJson));

@@ -6,7 +6,7 @@ import type { CommandContext } from './context.ts';
 import { heldJson, heldLines, undoCommand } from './decide.ts';
 import { duration, moment, plural, printJson, printLine, table, wholeNumber } from './format.ts';
 import { seamPicture } from './seams.ts';
-import { withMirror } from './status.ts';
+import { readMirror, withMirror } from './status.ts';
 import { runSummary } from './sync.ts';
 
 function row(run: Run, nowMs: number): (string | number)[] {
@@ -31,7 +31,7 @@ function runsCommand(context: CommandContext): Command {
     .option('--limit <n>', 'how many', wholeNumber('--limit', 1), 20)
     .option('--json', 'print one JSON document')
     .action((options: { limit: number; json?: boolean }) =>
-      withMirror(context, (store) => {
+      readMirror(context, (store) => {
         const runs = store.runs.list(options.limit);
         if (options.json) printJson(context, runs.map(runJson));
         else if (runs.length === 0) printLine(context, 'no run yet; start one with: npx catchword sync');
@@ -53,7 +53,7 @@ function runCommand(context: CommandContext): Command {
     .argument('<id>', 'number of the run', wholeNumber('<id>', 1))
     .option('--json', 'print one JSON document')
     .action((id: number, options: { json?: boolean }) =>
-      withMirror(context, (store) => {
+      readMirror(context, (store) => {
         const run = requireRun(store, id);
         const rejected = store.runs.rejected(id, 100);
         if (options.json) {

@@ -8,7 +8,7 @@ import type { ParkedState, SinkRow } from '../store/sinks.ts';
 import type { Store } from '../store/store.ts';
 import type { CommandContext } from './context.ts';
 import { colours, count, duration, moment, printJson, printLine, table, wholeNumber } from './format.ts';
-import { withMirror } from './status.ts';
+import { readMirror, withMirror } from './status.ts';
 
 function requireSink(store: Store, name: string): SinkRow {
   const sink = store.sinks.get(name);
@@ -37,7 +37,7 @@ function listCommand(context: CommandContext): Command {
     .description('every sink: how far it is, its state, its last error')
     .option('--json', 'print one JSON document')
     .action((options: { json?: boolean }) =>
-      withMirror(context, (store) => {
+      readMirror(context, (store) => {
         const sinks = store.read(() => store.sinks.list().map((sink) => sinkSummary(store, sink, context.clock.now())));
         const known = sinks.map(({ name }) => name);
         const settings = loadConfig(context.environment).sinks.filter(({ name }) => !known.includes(name));
@@ -153,7 +153,7 @@ function parkedCommand(context: CommandContext): Command {
     .argument('<name>')
     .option('--json', 'print one JSON document')
     .action((name: string, options: { json?: boolean }) =>
-      withMirror(context, (store) => {
+      readMirror(context, (store) => {
         const events = store.sinks.parked(requireSink(store, name).id).filter(({ state }) => SHOWN.has(state));
         if (options.json) {
           printJson(

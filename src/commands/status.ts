@@ -8,10 +8,19 @@ import type { CommandContext } from './context.ts';
 import { ago, colours, count, duration, moment, plural, printJson, printLine, size } from './format.ts';
 import { loadSettings } from './settings.ts';
 
-/** Opens an existing mirror for the time of `work`. */
+/** Opens an existing mirror for the time of `work`, which may write. */
 export function withMirror<T>(context: CommandContext, work: (store: Store, config: Config) => T): T {
+  return withOpened(context, false, work);
+}
+
+/** Opens an existing mirror for the time of `work`; this user may have no right to write it. */
+export function readMirror<T>(context: CommandContext, work: (store: Store, config: Config) => T): T {
+  return withOpened(context, true, work);
+}
+
+function withOpened<T>(context: CommandContext, forReading: boolean, work: (store: Store, config: Config) => T): T {
   const config = loadSettings(context, 'nothing');
-  const store = openStore(config.db, { mustExist: true });
+  const store = openStore(config.db, { mustExist: true, forReading, mode: config.dbMode });
   try {
     return work(store, config);
   } finally {
@@ -115,7 +124,7 @@ export function statusCommand(context: CommandContext): Command {
     .description('show the mirror, how fresh it is, the last run, the daemon and the sinks')
     .option('--json', 'print one JSON document')
     .action((options: { json?: boolean }) =>
-      withMirror(context, (store, config) => {
+      readMirror(context, (store, config) => {
         const nowMs = context.clock.now();
         store.read(() => {
           const status = statusOf(store, nowMs);

@@ -1,9 +1,10 @@
-import { existsSync } from 'node:fs';
 import { Command } from 'commander';
 import type { Run } from '../catalog/run.ts';
 import { runJson } from '../catalog/run-json.ts';
+import type { Config } from '../config.ts';
 import { CatchwordError } from '../errors.ts';
 import { createLog } from '../log.ts';
+import { mirrorExists } from '../store/place.ts';
 import { openStore } from '../store/store.ts';
 import type { RunRequest } from '../sync/start-run.ts';
 import type { CommandContext } from './context.ts';
@@ -55,8 +56,8 @@ function refuseWhileBlocked(service: KeeperService, nowMs: number): void {
  * nothing has changed after now.
  * @throws CatchwordError USAGE
  */
-function checkFrom(db: string, from: number, nowMs: number): void {
-  const store = existsSync(db) ? openStore(db, { mustExist: true }) : null;
+function checkFrom({ db, dbMode: mode }: Config, from: number, nowMs: number): void {
+  const store = mirrorExists(db) ? openStore(db, { mustExist: true, forReading: true, mode }) : null;
   try {
     const watermark = store?.watermark() ?? null;
     if (watermark === null) {
@@ -93,7 +94,7 @@ export function syncCommand(context: CommandContext): Command {
         });
       }
       const config = loadSettings(context, 'source');
-      if (options.from !== undefined) checkFrom(config.db, options.from, context.clock.now());
+      if (options.from !== undefined) checkFrom(config, options.from, context.clock.now());
       const request: RunRequest = {
         kind: options.full ? 'full' : 'delta',
         ...(options.from !== undefined && { from: options.from }),

@@ -51,7 +51,7 @@ export function verifyCommand(context: CommandContext): Command {
     .option('--json', 'print NDJSON: one line for each difference, then the summary')
     .action(async (options: { json?: boolean }) => {
       const config = loadSettings(context, 'source');
-      const here = openStore(config.db, { mustExist: true });
+      const here = openStore(config.db, { mustExist: true, mode: config.dbMode });
       try {
         const readUpTo = here.readUpTo();
         if (readUpTo === null) {

@@ -22,9 +22,8 @@ const NOTE_MS = 100;
 const MAX_REFUSALS = 20;
 
 /** Another relay has taken over, or this process has lost the mirror: no sink can be fed from here. */
-function isFatal(error: unknown): boolean {
-  return isMirrorLost(error) || (error instanceof CatchwordError && error.code === 'LEASE_LOST');
-}
+const isFatal = (error: unknown): boolean =>
+  isMirrorLost(error) || (error instanceof CatchwordError && error.code === 'LEASE_LOST');
 
 /**
  * Feeds one sink until `signal` aborts. Sinks know nothing of each other: each has a loop of its own.

@@ -43,6 +43,14 @@ export function lookAt(path: string) {
   }
 }
 
+/**
+ * Whether there is something at a path; asked without opening it.
+ * @throws CatchwordError MIRROR_UNUSABLE if this user may not even look
+ */
+export function mirrorExists(path: string): boolean {
+  return lookAt(path) !== undefined;
+}
+
 /** A folder is searched by whoever may read the files in it. */
 function directoryMode(mode: number): number {
   return mode | ((mode & 0o444) >> 2);

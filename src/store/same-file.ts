@@ -93,6 +93,8 @@ export function createSameFile(
 
   /** The progress first: a checkpoint that ends in between is then seen as one, and not as somebody's copy. */
   function note(): void {
+    // A reader does no harm to a file that was written over, and SQLite does not count for readers.
+    if (isReadonly) return;
     progress = progressNow();
     file = fileNow();
   }

@@ -17,6 +17,8 @@ import { addStreams, STREAM_LIMITS, type StreamLimits, type Streams } from './st
 export interface WebOptions {
   /** The mirror; created where there is none. */
   readonly db: string;
+  /** Permission bits of the mirror's files; undefined: as they are, or 0600 for new ones. */
+  readonly dbMode?: number | undefined;
   readonly host: string;
   /** 0: any free one. */
   readonly port: number;
@@ -102,7 +104,7 @@ export async function startWeb(options: WebOptions): Promise<WebService> {
   const { clock, log, token } = options;
   checkExposure(options.host, token);
   const limits = { ...STREAM_LIMITS, ...options.limits };
-  const store = openStore(options.db, { mustExist: false });
+  const store = openStore(options.db, { forReading: true, mode: options.dbMode });
   try {
     const app = createApp(log);
     addGuard(app, token);

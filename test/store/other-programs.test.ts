@@ -33,12 +33,7 @@ function begin(args: readonly string[], { settings, directory }: Place, more: Re
 }
 
 async function addressOf(web: Running): Promise<string> {
-  let log = '';
-  web.child.stderr?.on('data', (text: string) => {
-    log += text;
-  });
-  await web.shows('"msg":"listening"');
-  return /"address":"([^"]+)"/.exec(log)?.[1] ?? '';
+  return /"address":"([^"]+)"/.exec(await web.shows('"msg":"listening"'))?.[1] ?? '';
 }
 
 /** Files that a process has open although they were deleted. */

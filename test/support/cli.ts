@@ -15,8 +15,14 @@ export interface Ended {
 export interface Running {
   readonly child: ChildProcess;
   readonly ended: Promise<Ended>;
-  /** Resolves when stderr or stdout has shown `text`; rejects when the process ends without. */
-  shows(text: string): Promise<void>;
+  /** Resolves with all of stderr so far when it, or stdout, has shown `text`; rejects when the process ends without. */
+  shows(text: string): Promise<string>;
+}
+
+/** The user to run a program as. */
+interface As {
+  readonly uid?: number;
+  readonly gid?: number;
 }
 
 /** Only these variables, so that nothing of the machine's own environment is in play; `TZ` is that of all tests. */
@@ -30,15 +36,16 @@ export function start(
   env: Record<string, string>,
   cwd: string,
   stdin?: string | Buffer,
+  as?: As,
 ): Running {
-  const running = startWaiting(args, env, cwd);
+  const running = startWaiting(args, env, cwd, as);
   running.child.stdin?.end(stdin);
   return running;
 }
 
 /** As `start`, with stdin left open. */
-export function startWaiting(args: readonly string[], env: Record<string, string>, cwd: string): Running {
-  return startProcess([process.execPath, CLI, ...args], env, cwd);
+export function startWaiting(args: readonly string[], env: Record<string, string>, cwd: string, as?: As): Running {
+  return startProcess([process.execPath, CLI, ...args], env, cwd, as);
 }
 
 /** As `start`, with any program, and stdin left open. */
@@ -46,8 +53,10 @@ export function startProcess(
   [file = '', ...args]: readonly string[],
   env: Record<string, string>,
   cwd: string,
+  as?: As,
 ): Running {
   const child = spawn(file, args, {
+    ...as,
     cwd,
     env: environment(env),
     stdio: ['pipe', 'pipe', 'pipe'],
@@ -72,12 +81,12 @@ export function startProcess(
     stdout,
     stderr,
   }));
-  const shows = (text: string): Promise<void> =>
+  const shows = (text: string): Promise<string> =>
     new Promise((resolve, reject) => {
       const watch = (): void => {
         if (!stdout.includes(text) && !stderr.includes(text)) return;
         watchers.delete(watch);
-        resolve();
+        resolve(stderr);
       };
       watchers.add(watch);
       watch();

@@ -1,0 +1,197 @@
+import { spawnSync } from 'node:child_process';
+import { chmodSync, existsSync, mkdirSync, statSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import Database from 'better-sqlite3';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { openMirrorFile } from '../../src/store/open.ts';
+import { keepStatements } from '../../src/store/statements.ts';
+import { openStore } from '../../src/store/store.ts';
+import { run, start } from '../support/cli.ts';
+import { load } from '../support/load.ts';
+import { temporaryDirectory } from '../support/mirror.ts';
+import { NOBODY, python, sqlite3, sqliteToolsAvailable } from '../support/sqlite-tools.ts';
+import { type Place, place } from '../web/place.ts';
+import { getJson } from '../web/reader.ts';
+
+const CLI = fileURLToPath(new URL('../../dist/cli.js', import.meta.url));
+const OTHER = { uid: NOBODY, gid: NOBODY };
+/** Another user has to be able to run the program from this checkout. */
+const canBeAnother =
+  process.geteuid?.() === 0 && spawnSync(process.execPath, [CLI, '--version'], { ...OTHER, cwd: '/' }).status === 0;
+if (!canBeAnother) process.stderr.write('not root: tests as another user are left out\n');
+
+const SHARED = { CATCHWORD_DB_MODE: '0644' };
+const COUNT = 'SELECT count(*) FROM catalog';
+
+function modeOf(path: string): number {
+  return statSync(path).mode & 0o777;
+}
+
+/** A filled mirror in a folder that everybody may enter. */
+async function shared(items: number, more: Record<string, string> = SHARED): Promise<Place> {
+  const made = await place({ items, details: true }, more);
+  chmodSync(made.directory, 0o755);
+  await load(made.settings, 'full');
+  return made;
+}
+
+/** Runs the program as a user who owns nothing; reads only what the owner lets everybody read. */
+function asOther({ db }: Pick<Place, 'db'>, ...args: string[]) {
+  const env = { PATH: process.env.PATH ?? '', CATCHWORD_DB: db, CATCHWORD_BASE_URL: 'http://127.0.0.1:9' };
+  const { status, stdout, stderr } = spawnSync(process.execPath, [CLI, ...args], {
+    ...OTHER,
+    env,
+    cwd: '/',
+    encoding: 'utf8',
+  });
+  return { code: status, stdout, stderr };
+}
+
+describe('CATCHWORD_DB_MODE', () => {
+  it('gives the mirror, its WAL, its shared memory and new folders their modes', () => {
+    const path = join(temporaryDirectory(), 'deep', 'er', 'catalog.db');
+    const { sqlite, close } = openMirrorFile(path, { mode: 0o640 });
+    sqlite.exec('CREATE TABLE more (a)');
+    for (const end of ['', '-wal', '-shm']) expect(modeOf(`${path}${end}`)).toBe(0o640);
+    expect(modeOf(dirname(path))).toBe(0o750);
+    expect(modeOf(dirname(dirname(path)))).toBe(0o750);
+    close();
+  });
+
+  it('does not depend on the umask', () => {
+    const path = join(temporaryDirectory(), 'new', 'catalog.db');
+    const umask = process.umask(0o077);
+    onTestFinished(() => {
+      process.umask(umask);
+    });
+    openMirrorFile(path, { mode: 0o664 }).close();
+    expect([modeOf(path), modeOf(dirname(path))]).toEqual([0o664, 0o775]);
+  });
+
+  it('changes an existing mirror that is open elsewhere; without it the mode stays', () => {
+    const path = join(temporaryDirectory(), 'catalog.db');
+    const first = openStore(path);
+    openStore(path, { mode: 0o640 }).close();
+    for (const end of ['', '-wal', '-shm']) expect(modeOf(`${path}${end}`)).toBe(0o640);
+    openStore(path).close();
+    expect(modeOf(path)).toBe(0o640);
+    first.close();
+  });
+
+  it('rejects what is not the mode of a file that its owner can use', async () => {
+    for (const value of ['0400', '640x', '777', '8', '0o640']) {
+      const { code, stderr } = await run(['status'], { CATCHWORD_DB_MODE: value }, temporaryDirectory());
+      expect(code).toBe(2);
+      expect(stderr).toContain(`CATCHWORD_DB_MODE: "${value}" cannot be used`);
+    }
+  });
+});
+
+describe.skipIf(!sqliteToolsAvailable || !canBeAnother)('another user of the machine', () => {
+  it('reads a shared mirror with sqlite3 and Python, while the daemon runs and after it has stopped', async () => {
+    const source = await shared(30);
+    const uri = `file:${source.db}?mode=ro`;
+    const daemon = start(['daemon'], { ...source.settings, LOG_LEVEL: 'info' }, source.directory);
+    onTestFinished(() => {
+      daemon.child.kill('SIGKILL');
+    });
+    await daemon.shows('"msg":"started"');
+    for (const read of [sqlite3, python]) expect(await read(uri, COUNT, OTHER)).toEqual(['30']);
+    daemon.child.kill('SIGTERM');
+    expect((await daemon.ended).code).toBe(0);
+    for (const read of [sqlite3, python]) expect(await read(uri, COUNT, OTHER)).toEqual(['30']);
+    // Views alone: the full-text index needs a newer SQLite than Debian has, and is not in the way.
+    expect(await python(uri, 'SELECT count(*) FROM change_log', OTHER)).toEqual(['30']);
+  });
+
+  it('reads a shared mirror with every verb that only reads', async () => {
+    const source = await shared(30);
+    const [vbid = ''] = await sqlite3(`file:${source.db}?mode=ro`, 'SELECT vbid FROM catalog LIMIT 1');
+    for (const args of [
+      ['status'],
+      ['runs'],
+      ['run', '1'],
+      ['product', vbid, '--history'],
+      ['search', 'history'],
+      ['changes', '--limit', '1'],
+      ['sink', 'list'],
+    ]) {
+      expect(asOther(source, ...args)).toMatchObject({ code: 0, stderr: '' });
+    }
+    expect(asOther(source, 'doctor').stdout).toMatch(/ok +mirror +30 products/);
+    const web = start(
+      ['web'],
+      { ...source.settings, CATCHWORD_HTTP_PORT: '0', LOG_LEVEL: 'info' },
+      '/',
+      undefined,
+      OTHER,
+    );
+    const log = await web.shows('"msg":"listening"');
+    const url = /"address":"([^"]+)"/.exec(log)?.[1] ?? '';
+    expect(await getJson(`${url}/api/status`)).toMatchObject({ products: 30 });
+    web.child.kill('SIGTERM');
+    expect((await web.ended).code).toBe(0);
+  });
+
+  it('is told that it may not write, and nothing is changed', async () => {
+    const source = await shared(5);
+    for (const args of [
+      ['cancel', '1'],
+      ['sink', 'pause', 'x'],
+    ]) {
+      const { code, stderr } = asOther(source, ...args);
+      expect(code).toBe(2);
+      expect(stderr).toMatch(/cannot be written by this user.*MIRROR_UNUSABLE/);
+    }
+    expect(statSync(source.db).uid).toBe(0);
+  });
+
+  it('is told that it may not read, not that there is no mirror', async () => {
+    const source = await shared(5, {});
+    const unread = asOther(source, 'status');
+    expect(unread.code).toBe(2);
+    expect(unread.stderr).toMatch(/cannot be read by this user.*MIRROR_UNUSABLE/);
+    expect(unread.stderr).toContain('CATCHWORD_DB_MODE');
+    chmodSync(source.directory, 0o700);
+    const unreached = asOther(source, 'status');
+    expect(unreached.code).toBe(2);
+    expect(unreached.stderr).toMatch(/cannot be reached .*EACCES.*MIRROR_UNUSABLE/);
+    expect(asOther(source, 'doctor').stdout).toMatch(/failed mirror .*cannot be reached/);
+    chmodSync(source.directory, 0o755);
+    const absent = asOther({ db: join(source.directory, 'absent.db') }, 'status');
+    expect(absent).toMatchObject({ code: 1 });
+    expect(absent.stderr).toContain('NOT_FOUND');
+  });
+
+  it('is told what is missing where nobody has the mirror open', async () => {
+    const source = await shared(5);
+    // As a program leaves it that deletes the WAL when it is the last to close the mirror.
+    await sqlite3(source.db, 'CREATE TABLE IF NOT EXISTS gone (a); DROP TABLE gone');
+    expect(existsSync(`${source.db}-wal`)).toBe(false);
+    const { code, stderr } = asOther(source, 'status');
+    expect(code).toBe(2);
+    expect(stderr).toMatch(/-wal and -shm are missing.*MIRROR_UNUSABLE/);
+    // Its owner opens it once.
+    expect((await run(['status'], source.settings, source.directory)).code).toBe(0);
+    expect(asOther(source, 'status')).toMatchObject({ code: 0 });
+  });
+
+  it('is told that an older schema has to be upgraded by the owner', async () => {
+    const directory = join(temporaryDirectory(), 'shared');
+    mkdirSync(directory);
+    const db = join(directory, 'catalog.db');
+    const store = openStore(db, { mode: 0o644 });
+    const sqlite = new Database(db);
+    keepStatements(sqlite);
+    sqlite.exec(
+      'DELETE FROM __drizzle_migrations WHERE created_at = (SELECT max(created_at) FROM __drizzle_migrations)',
+    );
+    for (const path of [dirname(directory), directory]) chmodSync(path, 0o755);
+    const { code, stderr } = asOther({ db }, 'status');
+    expect(code).toBe(2);
+    expect(stderr).toMatch(/was written by an older catchword, and this user may not upgrade it/);
+    sqlite.close();
+    store.close();
+  });
+});
