@@ -26,6 +26,7 @@ import { userCommand } from './commands/user.ts';
 import { verifyCommand } from './commands/verify.ts';
 import { readEnvironment } from './config.ts';
 import { CatchwordError, messageOf, systemCodeOf } from './errors.ts';
+import { printableLines } from './printable.ts';
 import { VERSION } from './version.ts';
 
 function program(context: CommandContext): Command {
@@ -90,8 +91,8 @@ function pathOf(command: Command): string {
 /** What is wrong, in one line or in one line each, and a line that says what to do. */
 function report(context: CommandContext, message: string, hint?: string): void {
   const c = colours(context, context.stderr);
-  context.stderr.write(`${c.red('error')} ${message}\n`);
-  if (hint !== undefined) context.stderr.write(`${c.dim('hint')}  ${hint}\n`);
+  context.stderr.write(`${c.red('error')} ${printableLines(message)}\n`);
+  if (hint !== undefined) context.stderr.write(`${c.dim('hint')}  ${printableLines(hint)}\n`);
 }
 
 function exitCodeOf(context: CommandContext, error: unknown): number {

@@ -1,3 +1,5 @@
+import { printableLines } from './printable.ts';
+
 /**
  * The one error class. Callers match on `code`, never on the message.
  *
@@ -75,6 +77,7 @@ export interface ErrorDetails {
   readonly retryable?: boolean;
 }
 
+/** Its message and hint may hold what a source sent: they are made printable, wherever they end up. */
 export class CatchwordError extends Error {
   readonly code: ErrorCode;
   readonly retryable: boolean;
@@ -84,11 +87,11 @@ export class CatchwordError extends Error {
   readonly serviceCode: number | undefined;
 
   constructor(code: ErrorCode, message: string, details: ErrorDetails = {}) {
-    super(message, details.cause === undefined ? undefined : { cause: details.cause });
+    super(printableLines(message), details.cause === undefined ? undefined : { cause: details.cause });
     this.name = 'CatchwordError';
     this.code = code;
     this.retryable = details.retryable ?? CODES[code].retryable;
-    this.hint = details.hint;
+    this.hint = details.hint === undefined ? undefined : printableLines(details.hint);
     this.retryAfterMs = details.retryAfterMs;
     this.status = details.status;
     this.serviceCode = details.serviceCode;

@@ -1,4 +1,5 @@
 import { type Logger, pino } from 'pino';
+import { printableLines } from './printable.ts';
 
 export type { Logger };
 
@@ -14,7 +15,9 @@ const MAX_WAITING = 2 ** 20;
  */
 function standardError() {
   const destination = pino.destination({ dest: 2, sync: true, maxLength: MAX_WAITING });
-  return destination.on('error', () => {}).on('drop', () => void destination.write(''));
+  destination.on('error', () => {}).on('drop', () => void destination.write(''));
+  // JSON escapes only a part of what a terminal obeys; such characters stand inside of strings alone.
+  return { write: (line: string) => void destination.write(printableLines(line)) };
 }
 
 /**

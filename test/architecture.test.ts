@@ -6,7 +6,18 @@ import { describe, expect, it } from 'vitest';
 const SRC = fileURLToPath(new URL('../src', import.meta.url));
 
 /** Known by all. */
-const COMMON = ['abort', 'errors', 'log', 'clock', 'service', 'version', 'address', 'iso-time', 'hold-file'];
+const COMMON = [
+  'abort',
+  'errors',
+  'log',
+  'clock',
+  'service',
+  'version',
+  'address',
+  'iso-time',
+  'hold-file',
+  'printable',
+];
 
 /** Which folders a folder may import from, besides itself and what all know. */
 const MAY_IMPORT: Record<string, readonly string[]> = {

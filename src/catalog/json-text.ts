@@ -14,6 +14,9 @@ const CLOSE_BRACKET = 93;
 const COMMA = 44;
 const COLON = 58;
 
+/** Characters of white space that an empty array or object is looked for in. */
+const MAX_GAP = 1_000;
+
 /** Index of the quote that ends the string which begins at `start`. */
 export function endOfString(text: string, start: number): number {
   for (let at = text.indexOf('"', start + 1); at !== -1; at = text.indexOf('"', at + 1)) {
@@ -63,6 +66,32 @@ export function objectMembers(text: string): Map<string, string> {
 /** The text of an object with these members. */
 export function objectText(members: ReadonlyMap<string, string>): string {
   return `{${[...members].map(([key, value]) => `${JSON.stringify(key)}:${value}`).join(',')}}`;
+}
+
+/** The same JSON for a person: one member or element a line, every number and string as it was written. */
+export function indentedJson(text: string): string {
+  let out = '';
+  let depth = 0;
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    const next = `\n${'  '.repeat(depth)}`;
+    if (code === QUOTE) {
+      const end = endOfString(text, at);
+      out += text.slice(at, end + 1);
+      at = end;
+    } else if (code === OPEN_BRACE || code === OPEN_BRACKET) {
+      const close = /^\s*[}\]]/.exec(text.slice(at + 1, at + 1 + MAX_GAP))?.[0];
+      out += close === undefined ? `${text[at]}${next}  ` : `${text[at]}${close.trim()}`;
+      if (close === undefined) depth++;
+      else at += close.length;
+    } else if (code === CLOSE_BRACE || code === CLOSE_BRACKET) {
+      depth = Math.max(0, depth - 1);
+      out += `\n${'  '.repeat(depth)}${text[at]}`;
+    } else if (code === COMMA) out += `,${next}`;
+    else if (code === COLON) out += ': ';
+    else if (code > 32) out += text[at];
+  }
+  return out;
 }
 
 /**

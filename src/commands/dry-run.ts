@@ -4,6 +4,7 @@ import { isWithdrawnBody } from '../catalog/product.ts';
 import type { Run } from '../catalog/run.ts';
 import { deltaFrom } from '../catalog/watermark.ts';
 import type { SourceConfig } from '../config.ts';
+import { printable } from '../printable.ts';
 import { mirrorExists } from '../store/place.ts';
 import { openStore, type Store } from '../store/store.ts';
 import { compareMirrors } from '../sync/compare.ts';
@@ -124,7 +125,7 @@ function print(
     if (fate === 'missing' && number === 0) continue;
     printLine(context, `  ${fate.padEnd(9)}${count(number)}${fate === 'removed' && held ? ', held for approval' : ''}`);
     for (const { vbid, title } of examples.filter((one) => one.fate === fate)) {
-      printLine(context, `           ${vbid}  ${title ?? ''}`);
+      printLine(context, `           ${vbid}  ${printable(title ?? '')}`);
     }
     if (number > EXAMPLES) printLine(context, `           … and ${count(number - EXAMPLES)} more`);
   }

@@ -2,6 +2,7 @@ import Table from 'cli-table3';
 import pc from 'picocolors';
 import { CatchwordError } from '../errors.ts';
 import { parseIsoTime } from '../iso-time.ts';
+import { printable, printableLines } from '../printable.ts';
 import type { CommandContext } from './context.ts';
 
 const NUMBER = new Intl.NumberFormat('en-US');
@@ -55,7 +56,7 @@ export function colours(context: CommandContext, stream: NodeJS.WritableStream) 
   return pc.createColors(isTerminal(stream) && !context.environment.NO_COLOR);
 }
 
-/** Columns without lines. A number is set to the right. */
+/** Columns without lines. A number is set to the right; a text is made printable. */
 export function table(head: readonly string[], rows: readonly (readonly (string | number | null)[])[]): string {
   const none = { top: '', 'top-mid': '', 'top-left': '', 'top-right': '', bottom: '', 'bottom-mid': '' };
   const sides = { 'bottom-left': '', 'bottom-right': '', left: '', 'left-mid': '', mid: '', 'mid-mid': '' };
@@ -65,7 +66,7 @@ export function table(head: readonly string[], rows: readonly (readonly (string 
     style: { head: [], border: [], 'padding-left': 0, 'padding-right': 0 },
     colAligns: head.map((_, column) => (typeof rows[0]?.[column] === 'number' ? 'right' : 'left')),
   });
-  made.push(...rows.map((row) => row.map((cell) => (typeof cell === 'number' ? count(cell) : (cell ?? '–')))));
+  made.push(...rows.map((row) => row.map((cell) => (typeof cell === 'number' ? count(cell) : printable(cell ?? '–')))));
   return made
     .toString()
     .split('\n')
@@ -77,13 +78,19 @@ export function printJson(context: CommandContext, value: unknown): void {
   context.stdout.write(`${JSON.stringify(value)}\n`);
 }
 
-/** A service's text, without what a terminal would obey. */
+/** A service's text on one line: control characters as spaces, and what else is unprintable escaped. */
 export function plain(text: string): string {
-  return text.replace(/\p{Cc}+/gu, ' ');
+  return printable(text.replace(/\p{Cc}+/gu, ' '));
 }
 
+/** The sequences that `colours` makes. */
+const COLOUR = new RegExp(`(${String.fromCharCode(27)}\\[\\d+(?:;\\d+)*m)`);
+
+/** Prints text for a person. What a terminal would obey is escaped, other than colours where there are any. */
 export function printLine(context: CommandContext, text = ''): void {
-  context.stdout.write(`${text}\n`);
+  const parts = colours(context, context.stdout).isColorSupported ? text.split(COLOUR) : [text];
+  const shown = parts.map((part, index) => (index % 2 === 1 ? part : printableLines(part)));
+  context.stdout.write(`${shown.join('')}\n`);
 }
 
 /**

@@ -1,7 +1,9 @@
 import { Command } from 'commander';
 import { eventText } from '../catalog/event.ts';
+import { indentedJson } from '../catalog/json-text.ts';
 import { columnsOf } from '../catalog/product.ts';
 import { CatchwordError } from '../errors.ts';
+import { printable } from '../printable.ts';
 import { createHistory } from '../store/history.ts';
 import { hitJson, productJson } from '../store/product-json.ts';
 import type { ProductRow } from '../store/products.ts';
@@ -62,18 +64,19 @@ function productCommand(context: CommandContext): Command {
         if (options.json) {
           const source = eventSource(config);
           const events = changes?.map((change) => eventText(change, store.incarnation, source));
-          printLine(context, productJson(row, body, events));
+          // Not by printLine: the document holds the body as it was sent.
+          context.stdout.write(`${productJson(row, body, events)}\n`);
           return;
         }
         const c = colours(context, context.stdout);
         const state = row.removedAt === null ? '' : c.yellow(` (removed ${moment(row.removedAt)} UTC)`);
-        printLine(context, `${c.bold(vbid)}${row.title === null ? '' : ` ${row.title}`}${state}`);
+        printLine(context, `${c.bold(vbid)}${row.title === null ? '' : ` ${printable(row.title)}`}${state}`);
         printLine(
           context,
           `first seen ${moment(row.firstSeenAt)} UTC, changed ${moment(row.changedAt)} UTC, seq ${row.changedSeq}`,
         );
         if (options.at !== undefined) printLine(context, `as of change ${options.at}`);
-        printLine(context, body === null ? 'it is removed' : JSON.stringify(JSON.parse(body), null, 2));
+        printLine(context, body === null ? 'it is removed' : indentedJson(body));
         if (changes === undefined) return;
         printLine(context);
         printLine(

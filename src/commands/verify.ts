@@ -3,6 +3,7 @@ import { isWithdrawnBody } from '../catalog/product.ts';
 import type { Run } from '../catalog/run.ts';
 import { deltaFrom } from '../catalog/watermark.ts';
 import { CatchwordError } from '../errors.ts';
+import { printable } from '../printable.ts';
 import { openStore, type Store } from '../store/store.ts';
 import { compareMirrors, type Disagreement } from '../sync/compare.ts';
 import { readAside } from './aside.ts';
@@ -22,7 +23,7 @@ const WORDS = { 'only-here': 'only here', 'only-there': 'only there', differs: '
 
 function line(found: Disagreement, drift: boolean): string {
   const fields = found.kind === 'differs' ? `  ${found.fields.join(', ')}` : '';
-  return `${drift ? 'drift' : 'DIFF '}  ${WORDS[found.kind].padEnd(10)}  ${found.vbid}  ${found.title ?? ''}${fields}`;
+  return `${drift ? 'drift' : 'DIFF '}  ${WORDS[found.kind].padEnd(10)}  ${found.vbid}  ${printable(found.title ?? '')}${printable(fields)}`;
 }
 
 function json(found: Disagreement, drift: boolean): Record<string, unknown> {

@@ -1,0 +1,68 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { expect, it, onTestFinished } from 'vitest';
+import { type Ended, run } from '../support/cli.ts';
+import { settingsFor, temporaryDirectory } from '../support/mirror.ts';
+import { startRawSource } from '../support/raw-source.ts';
+
+/** What a terminal obeys, and what shows a text as another one. */
+const UNPRINTABLE = /[\p{Cc}\p{Bidi_Control}\u2028\u2029]/u;
+const CLEAR = '\u001b[2J';
+/** As JSON has to write some of it, and may write the rest. */
+const TITLE = '\\u001b[2JBook\\u009b \u202eof\u009d \u007fodd titles';
+const SHOWN = '\\u001b[2JBook\\u009b \\u202eof\\u009d \\u007fodd titles';
+
+function expectPrintable({ stdout, stderr }: Ended): void {
+  expect(`${stdout}${stderr}`.replaceAll('\n', '')).not.toMatch(UNPRINTABLE);
+}
+
+it('no title and no reason reaches a terminal with what it would obey', async () => {
+  const odd = `{"vbid":"A","title":"${TITLE}"}`;
+  const unusable = `{"vbid":"","title":"${TITLE}"}`;
+  const source = await startRawSource([odd, unusable].map((item) => Buffer.from(item)));
+  const directory = temporaryDirectory();
+  const settings = settingsFor(source.url, join(directory, 'catalog.db'), { LOG_LEVEL: 'debug' });
+  const sync = await run(['sync'], settings, directory);
+  expect(sync.code).toBe(0);
+  expectPrintable(sync);
+
+  for (const args of [
+    ['run', '1'],
+    ['search', 'titles'],
+    ['product', 'A', '--history'],
+  ]) {
+    const ended = await run(args, settings, directory);
+    expect(ended.code, args.join(' ')).toBe(0);
+    expectPrintable(ended);
+    expect(ended.stdout, args.join(' ')).toContain(args[0] === 'run' ? '\\u001b[2J' : SHOWN);
+  }
+  source.items = [Buffer.from(`{"vbid":"A","title":"${TITLE}!"}`)];
+  const verified = await run(['verify'], settings, directory);
+  expect(verified).toMatchObject({ code: 3, stdout: expect.stringContaining(`${SHOWN}!`) as string });
+  expectPrintable(verified);
+  // Data is not touched.
+  const json = await run(['product', 'A', '--json'], settings, directory);
+  expect(json.stdout).toContain(odd);
+  expect(JSON.parse(json.stdout)).toMatchObject({ title: JSON.parse(`"${TITLE}"`) });
+}, 60_000);
+
+it('neither does a part of a page that is not JSON', async () => {
+  const server = createServer((_request, response) => {
+    response.writeHead(200, { 'content-type': 'application/json' }).end(`${CLEAR}\u009d\u202e oops`);
+  }).listen(0, '127.0.0.1');
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  await new Promise((resolve) => server.once('listening', resolve));
+  const directory = temporaryDirectory();
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const settings = settingsFor(url, join(directory, 'catalog.db'), { LOG_LEVEL: 'debug' });
+  const ended = await run(['sync'], settings, directory);
+  expect(ended.code).toBe(1);
+  expectPrintable(ended);
+  expect(ended.stderr).toContain('\\u001b[2J\\u009d\\u202e oops');
+  const runs = await run(['runs'], settings, directory);
+  expectPrintable(runs);
+}, 60_000);

@@ -1,0 +1,105 @@
+import { Writable } from 'node:stream';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { indentedJson } from '../src/catalog/json-text.ts';
+import { systemClock } from '../src/clock.ts';
+import { printLine, table } from '../src/commands/format.ts';
+import { CatchwordError } from '../src/errors.ts';
+import { printable, printableLines } from '../src/printable.ts';
+import { rawValue } from './catalog/raw-json.ts';
+
+/** What a terminal obeys, and what shows a text as another one. */
+const UNPRINTABLE = /[\p{Cc}\p{Bidi_Control}\u2028\u2029]/u;
+const CLEAR = '\u001b[2J';
+const odd = fc.string({
+  unit: fc.constantFrom(
+    'a',
+    '\n',
+    '\r',
+    '\t',
+    '\0',
+    '\u001b[2J',
+    '\u007f',
+    '\u009b',
+    '\u202e',
+    '\u2066',
+    '\u2028',
+    'é',
+  ),
+});
+
+/** What a person sees on a terminal or in a file. */
+function printed(text: string, isTTY: boolean): string {
+  let out = '';
+  const stdout = Object.assign(
+    new Writable({
+      write: (chunk: Buffer, _encoding, done) => {
+        out += chunk.toString();
+        done();
+      },
+    }),
+    { isTTY },
+  );
+  const rest = { stderr: stdout, environment: {}, signal: new AbortController().signal, clock: systemClock };
+  printLine({ stdout, ...rest, wrote: () => {}, setExitCode: () => {} }, text);
+  return out;
+}
+
+describe('what a source sent', () => {
+  it('is printed without a character that a terminal obeys', () => {
+    fc.assert(
+      fc.property(odd, (text) => {
+        expect(printable(text)).not.toMatch(UNPRINTABLE);
+        expect(printableLines(text).replaceAll('\n', '')).not.toMatch(UNPRINTABLE);
+        expect(table(['title'], [[text]]).replaceAll('\n', '')).not.toMatch(UNPRINTABLE);
+        const error = new CatchwordError('PAGE_INVALID', text, { hint: text });
+        expect(`${error.message}${error.hint}`.replaceAll('\n', '')).not.toMatch(UNPRINTABLE);
+        expect(printed(text, false).replaceAll('\n', '')).not.toMatch(UNPRINTABLE);
+      }),
+    );
+  });
+
+  it('is shown as what it is', () => {
+    expect(printable(`a${CLEAR}\u009b\u202e\u007f\n\tb é😀`)).toBe('a\\u001b[2J\\u009b\\u202e\\u007f b é😀');
+    expect(printable(printable(CLEAR))).toBe(printable(CLEAR));
+  });
+
+  it('leaves colours on a terminal, and there alone', () => {
+    const red = '\u001b[31mred\u001b[39m';
+    expect(printed(`${red}${CLEAR}`, true)).toBe(`${red}\\u001b[2J\n`);
+    expect(printed(red, false)).toBe('\\u001b[31mred\\u001b[39m\n');
+  });
+
+  it('of JSON, stays JSON that says the same', () => {
+    fc.assert(
+      fc.property(fc.jsonValue({ stringUnit: odd }), fc.constantFrom(undefined, 2), (value, indent) => {
+        const text = JSON.stringify(value, null, indent);
+        expect(JSON.parse(printableLines(text))).toEqual(JSON.parse(text));
+      }),
+    );
+  });
+});
+
+describe('JSON for a person', () => {
+  it('says the same, and keeps every digit', () => {
+    fc.assert(
+      fc.property(rawValue(3), (text) => {
+        const shown = indentedJson(text);
+        expect(JSON.parse(shown)).toEqual(JSON.parse(text));
+        expect(indentedJson(shown)).toBe(shown);
+      }),
+    );
+    expect(indentedJson('{"a":[ ],"b":{},"c":[1.50,{"d":12345678901234567890}]}')).toBe(
+      '{\n  "a": [],\n  "b": {},\n  "c": [\n    1.50,\n    {\n      "d": 12345678901234567890\n    }\n  ]\n}',
+    );
+  });
+
+  it('is what JSON.stringify makes, where that loses nothing', () => {
+    fc.assert(
+      fc.property(fc.jsonValue(), (value) => {
+        const text = JSON.stringify(value);
+        expect(indentedJson(text)).toBe(JSON.stringify(JSON.parse(text), null, 2));
+      }),
+    );
+  });
+});
