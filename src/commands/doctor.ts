@@ -1,11 +1,14 @@
+import { accessSync, constants, existsSync, statSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
 import { Command } from 'commander';
 import { type Config, requireSource, type SinkSetting } from '../config.ts';
-import { CatchwordError, messageOf } from '../errors.ts';
+import { CatchwordError, messageOf, systemCodeOf } from '../errors.ts';
 import { sinkConfig, withoutSecrets } from '../relay/settings.ts';
 import { mirrorExists } from '../store/place.ts';
+import { completeAt } from '../store/status.ts';
 import { openStore } from '../store/store.ts';
 import type { CommandContext } from './context.ts';
-import { colours, moment, plural, printJson, printLine, size } from './format.ts';
+import { ago, colours, moment, plural, printJson, printLine, size } from './format.ts';
 import { type Finding, probeSource } from './probe.ts';
 import { checkedSettings, settingProblems, unknownSettings } from './settings.ts';
 
@@ -32,7 +35,29 @@ function settings({ environment }: CommandContext): Finding[] {
   return wrong.length + unknown.length === 0 ? [{ check, level: 'ok', text: 'complete' }] : [...wrong, ...unknown];
 }
 
-function mirror(config: Config): Omit<Finding, 'check'> {
+/** The directory that is there of those that lead to `path`. */
+function nearestDirectory(path: string): string {
+  const directory = dirname(path);
+  return existsSync(directory) || directory === path ? directory : nearestDirectory(directory);
+}
+
+/** SQLite makes files beside the mirror, so its directory has to be writable, too. */
+function checkDirectory(db: string): void {
+  const directory = nearestDirectory(resolve(db));
+  const failure = (what: string) =>
+    new CatchwordError('MIRROR_UNUSABLE', `${db}: ${directory} ${what}`, {
+      hint: 'Set CATCHWORD_DB to a place that this user may write, or give this user the right to write it.',
+    });
+  if (!statSync(directory).isDirectory()) throw failure('is not a directory');
+  try {
+    accessSync(directory, constants.W_OK | constants.X_OK);
+  } catch (error) {
+    throw failure(`cannot be written (${systemCodeOf(error) ?? messageOf(error)})`);
+  }
+}
+
+function mirror(config: Config, nowMs: number): Omit<Finding, 'check'> {
+  checkDirectory(config.db);
   if (!mirrorExists(config.db))
     return { level: 'note', text: `${config.db} does not exist yet`, hint: 'The first sync makes it.' };
   const store = openStore(config.db, { forReading: true, mode: config.dbMode });
@@ -45,8 +70,11 @@ function mirror(config: Config): Omit<Finding, 'check'> {
         hint: 'Move it away and run: npx catchword sync.',
       };
     }
-    const watermark = store.watermark();
-    const fresh = watermark === null ? 'never filled' : `complete up to ${moment(watermark)} UTC`;
+    const completedAt = completeAt(store);
+    const fresh =
+      completedAt === null
+        ? 'never complete: the first full load has not finished'
+        : `complete up to ${moment(store.watermark())} UTC, ${ago(completedAt, nowMs)}`;
     return {
       level: 'ok',
       text: `${plural(store.products.living(), 'product')}, ${size(store.sizeBytes())}, sound, ${fresh}`,
@@ -66,7 +94,7 @@ async function checkSink(setting: SinkSetting): Promise<Omit<Finding, 'check'>> 
     return {
       level: 'failed',
       text: `${about}: ${withoutSecrets(config, messageOf(error))}`,
-      hint: `Look at ${setting.env}, and at what it names.`,
+      hint: `Check ${setting.env}, and the store that it names.`,
     };
   } finally {
     await sink.close();
@@ -83,10 +111,10 @@ function printFinding(context: CommandContext, { check, level, text, hint }: Fin
 async function examineAll(context: CommandContext): Promise<Finding[]> {
   const findings = [await examine('Node.js', () => ({ level: 'ok', text: process.version }))];
   findings.push(...settings(context));
-  // What is missing keeps the rest from nothing; with wrong values, the wrong things would be looked at.
+  // The checks below can do without settings that are missing; with wrong ones they would look at the wrong things.
   if (settingProblems(context.environment, 'nothing').length > 0) return findings;
   const config = checkedSettings(context.environment, 'nothing');
-  findings.push(await examine('mirror', () => mirror(config)));
+  findings.push(await examine('mirror', () => mirror(config, context.clock.now())));
   const { redisUrl } = config;
   findings.push(
     await examine('Redis', async () => {

@@ -105,8 +105,10 @@ export interface Sink {
   /** Lets go of everything; also called after errors. Never called during another call, unless that ignores its signal. */
   close(): Promise<void>;
   /**
-   * For `catchword doctor`: whether the store can be reached, without changing anything there.
-   * @returns one line about it
+   * For `catchword doctor`: whether the store can be reached and whether deliveries would succeed, without changing
+   * anything there and without sending what a receiver could take for an event.
+   * @returns one line that says what was found, and what was not checked
+   * @throws SinkError, or anything: what would keep deliveries from succeeding
    */
   check(signal: AbortSignal): Promise<string>;
 }

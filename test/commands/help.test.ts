@@ -5,9 +5,9 @@ import { temporaryDirectory } from '../support/mirror.ts';
 const catchword = (...args: string[]) => run(args, {}, temporaryDirectory());
 
 describe('an incomplete command', () => {
-  it.each([[], ['sink'], ['credentials'], ['asset'], ['package'], ['user']])(
-    'prints its help on stderr and exits 2: catchword %s',
-    async (...args) => {
+  it.each([[[]], [['sink']], [['credentials']], [['asset']], [['package']], [['user']]])(
+    'prints its help on stderr and exits 2: %j',
+    async (args: string[]) => {
       const ended = await catchword(...args);
       expect(ended).toMatchObject({ code: 2, stdout: '' });
       expect(ended.stderr).toContain(`Usage: ${['catchword', ...args].join(' ')} [options] [command]`);

@@ -86,6 +86,23 @@ describe('catchword sandbox', () => {
     },
   );
 
+  it.each([
+    [[], true],
+    [['--details'], true],
+    [['--no-details'], false],
+    [['--lean'], false],
+  ])('answers products with a title, or lean ones: %j', async (flags, detailed) => {
+    const { stdout, stop, done } = run('--items', '12', '--port', '0', '--json', ...flags);
+    const { url } = JSON.parse(await firstOutput(stdout)) as { url: string };
+    const headers = { 'X-Service-API-Key': 'SANDBOXKEY', 'X-Service-Access-Token': 'sandboxtoken' };
+    const response = await request(`${url}/v4/products?per_page=1`, { headers });
+    const { items } = (await response.body.json()) as { items: Record<string, unknown>[] };
+    expect(Object.keys(items[0] ?? {}).includes('title')).toBe(detailed);
+    expect(items[0]).toHaveProperty('identifiers');
+    stop.abort();
+    await done;
+  });
+
   it('names users that there are', async () => {
     const { stdout, stop, done } = run('--items', '12', '--port', '0', '--users', '3');
     const text = await firstOutput(stdout);

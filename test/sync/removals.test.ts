@@ -125,6 +125,28 @@ describe('more removals than the limit', () => {
     return here;
   }
 
+  it('are counted apart from those that the source announced', async () => {
+    const here = await held();
+    const store = openStore(here.db);
+    store.write(() => {
+      const [id, seq] = [store.products.lastId() + 1, store.changes.lastSeq() + 1];
+      const rows = Array.from({ length: 20 }, (_, at) => {
+        const fields = { vbid: `WITHDRAWN-${at}`, distributable: false };
+        return { id: id + at, seq: seq + at, product: productOf(fields.vbid, fields, JSON.stringify(fields)) };
+      });
+      store.products.insert(rows, 1);
+      store.changes.appendCreated(seq, id, rows.length, 1, 1);
+      store.products.addLiving(rows.length);
+    });
+    store.close();
+    const run = await cli(['sync', '--full'], here.settings, here.directory);
+    expect(run.code).toBe(5);
+    expect(run.stdout).toContain(
+      'held: 150 removals are more than the limit of 100; the source announced 20 more, 170 in all\n',
+    );
+    expect(run.stdout).toContain('would remove 170 products:');
+  });
+
   it('are held, listed with titles, and made when approved', async () => {
     const here = await held();
     const run = await cli(['sync', '--full'], here.settings, here.directory);

@@ -48,11 +48,33 @@ async function syncDirectory(path: string): Promise<void> {
   }
 }
 
-/** The directory that is there of those that lead to `path`. */
+/** What is there of the directories that lead to `path`. */
 async function nearestDirectory(path: string): Promise<string> {
   const directory = dirname(path);
   const found = await stat(directory).catch(() => null);
-  return found === null && directory !== path ? nearestDirectory(directory) : directory;
+  if (found === null && directory !== path) return nearestDirectory(directory);
+  if (found?.isDirectory() !== true) throw new SinkError('misconfigured', `${directory} is not a directory`);
+  return directory;
+}
+
+/** Looks whether delivery could write `path`, and its state beside it; makes neither. */
+async function checkPlace(path: string): Promise<string> {
+  const directory = await nearestDirectory(path);
+  await access(directory, constants.W_OK | constants.X_OK);
+  const found = await stat(path).catch(() => null);
+  if (found === null) {
+    return directory === dirname(path) ? 'can be made' : `can be made, and so can its directory in ${directory}`;
+  }
+  if (!found.isFile()) throw new SinkError('misconfigured', `${path} is not a file`);
+  await access(path, constants.R_OK | constants.W_OK);
+  const file = await open(path, 'r');
+  try {
+    const { line } = await lastLine(file);
+    if (line !== null) eventAt(path, line);
+  } finally {
+    await file.close();
+  }
+  return `${(found.size / 1e6).toFixed(1)} MB, can be written`;
 }
 
 function failure(error: unknown): SinkError {
@@ -229,14 +251,7 @@ export const createJsonlSink: SinkFactory = ({ url }): Sink => {
     },
     check: async () => {
       try {
-        const found = await stat(path).catch(() => null);
-        if (found === null) {
-          await access(await nearestDirectory(path), constants.W_OK);
-          return 'can be made';
-        }
-        if (!found.isFile()) throw new SinkError('misconfigured', `${path} is not a file`);
-        await access(path, constants.W_OK);
-        return `${(found.size / 1e6).toFixed(1)} MB, can be written`;
+        return await checkPlace(path);
       } catch (error) {
         throw failure(error);
       }

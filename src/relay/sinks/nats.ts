@@ -45,6 +45,10 @@ function failure(error: unknown): SinkError {
   return new SinkError(isSetting ? 'misconfigured' : 'unavailable', `NATS: ${messageOf(error)}`, { cause: error });
 }
 
+function isMissing(error: unknown): boolean {
+  return error instanceof JetStreamApiError && error.code === JetStreamApiCodes.StreamNotFound;
+}
+
 function markText({ incarnation, generation, cursor, at, late }: Mark): string {
   return `${incarnation} ${generation} ${cursor} ${at} ${late}`;
 }
@@ -88,21 +92,45 @@ export const createNatsSink: SinkFactory = ({ url }): Sink => {
     }
   }
 
+  function refuseOtherSubjects(subjects: readonly string[]): void {
+    if (subjects.length === 1 && subjects[0] === subject) return;
+    const message = `NATS: stream ${stream} holds ${subjects.join(', ')}; it must be for ${subject} alone`;
+    throw new SinkError('misconfigured', message);
+  }
+
+  /** What is there, or would be made. */
+  async function describeStream(manager: JetStreamManager): Promise<string> {
+    try {
+      const { config, state } = await manager.streams.info(stream);
+      refuseOtherSubjects(config.subjects);
+      await lastMark(manager);
+      return `stream ${stream} is there, with ${state.messages} ${state.messages === 1 ? 'message' : 'messages'}`;
+    } catch (error) {
+      if (!isMissing(error)) throw error;
+    }
+    // Fails where JetStream is switched off, or not for this account.
+    const { limits, streams } = await manager.getAccountInfo();
+    if (limits.max_streams >= 0 && streams >= limits.max_streams) {
+      throw new SinkError('misconfigured', `NATS: stream ${stream} is missing, and this account may make no more`);
+    }
+    const other = await manager.streams.find(subject).catch(() => null);
+    if (other !== null) {
+      throw new SinkError('misconfigured', `NATS: subject ${subject} belongs to stream ${other}, not to ${stream}`);
+    }
+    return `stream ${stream} is missing; the first delivery makes it`;
+  }
+
   /** @returns false where nothing was ever in it: it may have had to be made */
   async function findStream(manager: JetStreamManager): Promise<boolean> {
     try {
       const { config, state } = await manager.streams.info(stream);
-      if (config.subjects.length !== 1 || config.subjects[0] !== subject) {
-        const message = `NATS: stream ${stream} holds ${config.subjects.join(', ')}; it must be for ${subject} alone`;
-        throw new SinkError('misconfigured', message);
-      }
+      refuseOtherSubjects(config.subjects);
       lastSequence = state.last_seq;
       if (config.max_msg_size > 0) mostBytes = Math.min(mostBytes, config.max_msg_size);
       // Made by somebody else, or made anew: nothing was ever in it.
       return state.last_seq > 0;
     } catch (error) {
-      const isMissing = error instanceof JetStreamApiError && error.code === JetStreamApiCodes.StreamNotFound;
-      if (!isMissing) throw error;
+      if (!isMissing(error)) throw error;
       await manager.streams.add({ name: stream, subjects: [subject], storage: StorageType.File });
       lastSequence = 0;
       return false;
@@ -194,8 +222,7 @@ export const createNatsSink: SinkFactory = ({ url }): Sink => {
       const probe = await connect();
       try {
         const manager = await jetstreamManager(probe);
-        const { streams } = await manager.getAccountInfo();
-        return `JetStream is there, with ${streams} streams`;
+        return `${await describeStream(manager)}; the right to publish was not checked`;
       } catch (error) {
         throw failure(error);
       } finally {

@@ -103,6 +103,25 @@ export const createRedisSink: SinkFactory = ({ url }): Sink => {
     isThere = true;
   }
 
+  /** By a command that delivery needs, too: a user may have the right to no others. */
+  async function lengthOf(db: Redis): Promise<number> {
+    if ((await db.exists(stream)) === 0) return 0;
+    const info = (await db.xinfo('STREAM', stream)) as unknown[];
+    return Number(info[info.indexOf('length') + 1]);
+  }
+
+  /** Redis looks at rights, memory and role when a command is queued: queued and discarded, it changes nothing. */
+  async function tryToAppend(db: Redis): Promise<void> {
+    await db.watch(fence, stream);
+    await db.multi({ pipeline: false });
+    try {
+      await db.xadd(stream, '*', 'event', '');
+      await db.hset(fence, 'cursor', '0');
+    } finally {
+      await db.discard();
+    }
+  }
+
   return {
     batch: { events: 1_000, chars: 2_000_000 },
     open: async (mark) => {
@@ -131,7 +150,12 @@ export const createRedisSink: SinkFactory = ({ url }): Sink => {
     check: async () => {
       const probe = await connect();
       try {
-        return `stream ${stream} has ${await probe.xlen(stream)} entries`;
+        const fenced = await readFence(probe);
+        // Entries without a fence are somebody else's: what is delivered must come after them.
+        await refuseOthers(probe, fenced?.generation ?? 1, fenced?.cursor ?? 0);
+        await tryToAppend(probe);
+        const entries = await lengthOf(probe);
+        return `stream ${stream} can be written (nothing was); it has ${entries} ${entries === 1 ? 'entry' : 'entries'}`;
       } catch (error) {
         throw failure(error);
       } finally {

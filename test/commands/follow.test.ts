@@ -1,0 +1,48 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { text } from 'node:stream/consumers';
+import { fileURLToPath } from 'node:url';
+import { expect, it, onTestFinished } from 'vitest';
+import { openWorkbench } from '../../src/relay/contract/workbench.ts';
+import { books } from '../relay/feeding.ts';
+import { temporaryDirectory } from '../support/mirror.ts';
+
+const CLI = fileURLToPath(new URL('../../dist/cli.js', import.meta.url));
+
+/** A pipeline of the shell, with the exit code of `changes` on stderr. */
+async function pipeline(db: string, reader: string): Promise<{ stdout: string; stderr: string }> {
+  const script = `( "$0" "$1" changes --follow; echo "exit $?" >&2 ) | ${reader}`;
+  const child = spawn('sh', ['-c', script, process.execPath, CLI], {
+    cwd: temporaryDirectory(),
+    env: { PATH: process.env.PATH ?? '', CATCHWORD_DB: db },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')]);
+  return { stdout, stderr };
+}
+
+it.each([['head -1'], ['(head -1; sleep 1)'], ['(read -r line; echo "$line"; exec <&-; sleep 1)']])(
+  'changes --follow ends when its reader went away, without a new change: %s',
+  async (reader) => {
+    const bench = openWorkbench();
+    onTestFinished(() => bench.close());
+    bench.change(books(3, 1));
+    const { stdout, stderr } = await pipeline(bench.store.path, reader);
+    expect(stdout.trimEnd().split('\n')).toHaveLength(1);
+    expect(JSON.parse(stdout)).toMatchObject({ type: 'catchword.product.created' });
+    expect(stderr).toBe('exit 0\n');
+  },
+);
+
+it('changes --follow goes on while its reader takes its time', async () => {
+  const bench = openWorkbench();
+  onTestFinished(() => bench.close());
+  bench.change(books(1, 1));
+  const ended = pipeline(bench.store.path, '(read -r first; echo ready; read -r second; echo "$second")');
+  // Longer than the follower looks for its reader: it comes back only for the change below.
+  const timer = setTimeout(() => bench.change(books(1, 2)), 3_000);
+  onTestFinished(() => clearTimeout(timer));
+  const { stdout, stderr } = await ended;
+  expect(stdout).toMatch(/^ready\n\{.*"op":"updated".*\}\n$/);
+  expect(stderr).toBe('exit 0\n');
+});

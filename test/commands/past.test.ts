@@ -1,0 +1,118 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { changesCommand } from '../../src/commands/changes.ts';
+import type { CommandContext } from '../../src/commands/context.ts';
+import { productCommands } from '../../src/commands/products.ts';
+import { syncCommand } from '../../src/commands/sync.ts';
+import { openWorkbench, type Workbench } from '../../src/relay/contract/workbench.ts';
+import { startSandbox } from '../../src/sandbox/server.ts';
+import { load } from '../support/load.ts';
+import { settingsFor, temporaryDirectory } from '../support/mirror.ts';
+import { runHere } from './in-process.ts';
+
+function productCommand(context: CommandContext) {
+  const [command] = productCommands(context);
+  if (command === undefined) throw new Error('no product command');
+  return command;
+}
+
+const version = (title: string) => JSON.stringify({ vbid: 'A', title, publisher: `${title} Press` });
+
+describe('product --at', () => {
+  let bench: Workbench;
+  const product = (...args: string[]) => runHere(productCommand, ['A', ...args], { CATCHWORD_DB: bench.store.path });
+  const productJson = async (...args: string[]) =>
+    JSON.parse((await product(...args, '--json')).stdout) as Record<string, unknown>;
+
+  /** 1: another one; 2: created; 3: updated; 4: removed; 5: restored, with another title. */
+  beforeAll(() => {
+    bench = openWorkbench();
+    bench.change([{ vbid: 'B', body: '{"vbid":"B"}' }]);
+    bench.change([{ vbid: 'A', body: version('Old') }]);
+    bench.change([{ vbid: 'A', body: version('New') }]);
+    bench.change([{ vbid: 'A', body: null }]);
+    bench.change([{ vbid: 'A', body: version('Back') }]);
+    return () => bench.close();
+  });
+
+  it.each([
+    [2, 2, 'Old'],
+    [3, 3, 'New'],
+    [5, 5, 'Back'],
+  ])('prints all of the product as of change %i', async (at, seq, title) => {
+    expect(await productJson('--at', String(at))).toMatchObject({
+      ...{ vbid: 'A', title, publisher: `${title} Press`, changed_seq: seq, removed_at: null, body: { title } },
+    });
+    const { stdout } = await product('--at', String(at));
+    expect(stdout).toMatch(new RegExp(`^A ${title}\\nfirst seen .*, seq ${seq}\\nas of change ${at}\\n`));
+    for (const other of ['Old', 'New', 'Back'].filter((one) => one !== title)) expect(stdout).not.toContain(other);
+  });
+
+  it('prints a product that was removed then', async () => {
+    expect(await productJson('--at', '4')).toMatchObject({
+      ...{ title: 'New', changed_seq: 4, removed_at: expect.any(String), body: null },
+    });
+    expect((await product('--at', '4')).stdout).toMatch(
+      /^A New \(removed .* UTC\)\n.*seq 4\nas of change 4\nit is removed\n$/,
+    );
+  });
+
+  it('lists only the changes up to then', async () => {
+    const { history } = (await productJson('--at', '3', '--history')) as { history: { sequence: string }[] };
+    expect(history.map(({ sequence }) => Number(sequence))).toEqual([3, 2]);
+  });
+
+  it.each([
+    ['99999', 'USAGE', '--at: 99999 is beyond the newest change, which is 5'],
+    ['1', 'NOT_FOUND', 'A did not exist at change 1'],
+  ])('rejects change %s', async (at, code, message) => {
+    await expect(product('--at', at)).rejects.toMatchObject({ code, message, hint: expect.any(String) });
+  });
+
+  it('rejects a change that the log no longer holds', async () => {
+    const pruned = openWorkbench();
+    onTestFinished(() => pruned.close());
+    for (const title of ['One', 'Two', 'Three']) pruned.change([{ vbid: 'A', body: version(title) }]);
+    pruned.store.write(() => pruned.store.changes.prune(2));
+    const ask = (at: string) => runHere(productCommand, ['A', '--at', at], { CATCHWORD_DB: pruned.store.path });
+    await expect(ask('1')).rejects.toMatchObject({
+      code: 'NOT_FOUND',
+      message: expect.stringContaining('no longer holds'),
+    });
+    expect((await ask('2')).stdout).toMatch(/^A Two\n/);
+  });
+
+  it('has its like in changes --after', async () => {
+    const ask = runHere(changesCommand, ['--after', '6'], { CATCHWORD_DB: bench.store.path });
+    await expect(ask).rejects.toMatchObject({
+      code: 'USAGE',
+      message: expect.stringContaining('newest change, which is 5'),
+    });
+  });
+});
+
+describe('sync --from', () => {
+  it('is refused for a mirror that was never filled, and makes none', async () => {
+    const sandbox = await startSandbox({ items: 20 });
+    onTestFinished(() => sandbox.stop());
+    sandbox.catalog.mutate({ remove: 5, seed: 1 });
+    const db = join(temporaryDirectory(), 'data', 'catalog.db');
+    const settings = settingsFor(sandbox.url, db);
+    for (const more of [[], ['--dry-run']]) {
+      const ended = runHere(syncCommand, ['--from', '2020-01-01', ...more], settings);
+      await expect(ended).rejects.toMatchObject({ code: 'USAGE', hint: 'Run this first: npx catchword sync.' });
+    }
+    expect(existsSync(db)).toBe(false);
+    await load(settings, 'full');
+    const { stdout } = await runHere(syncCommand, ['--from', '2020-01-01', '--json'], settings);
+    expect(JSON.parse(stdout)).toMatchObject({
+      kind: 'delta',
+      state: 'complete',
+      from_time: '2020-01-01T00:00:00.000Z',
+    });
+    await expect(runHere(syncCommand, ['--from', '2099-01-01'], settings)).rejects.toMatchObject({
+      ...{ code: 'USAGE', message: '--from: 2099-01-01 00:00:00 UTC is in the future' },
+    });
+  });
+});

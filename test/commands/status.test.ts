@@ -1,0 +1,138 @@
+import { hostname } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { statusCommand } from '../../src/commands/status.ts';
+import { createLog } from '../../src/log.ts';
+import { openWorkbench } from '../../src/relay/contract/workbench.ts';
+import { type Sandbox, startSandbox } from '../../src/sandbox/server.ts';
+import { showPresence } from '../../src/schedule/presence.ts';
+import { openStore } from '../../src/store/store.ts';
+import { books } from '../relay/feeding.ts';
+import { start } from '../support/cli.ts';
+import { load } from '../support/load.ts';
+import { settingsFor, temporaryDirectory } from '../support/mirror.ts';
+import { runHere, shiftedClock } from './in-process.ts';
+
+async function place(items = 50): Promise<{ sandbox: Sandbox; settings: Record<string, string>; db: string }> {
+  const sandbox = await startSandbox({ items });
+  onTestFinished(() => sandbox.stop());
+  const db = join(temporaryDirectory(), 'catalog.db');
+  return { sandbox, db, settings: settingsFor(sandbox.url, db) };
+}
+
+async function statusJson(settings: Record<string, string>): Promise<Record<string, unknown>> {
+  return JSON.parse((await runHere(statusCommand, ['--json'], settings)).stdout) as Record<string, unknown>;
+}
+
+describe('status', () => {
+  it('says why the last run failed, and that the first full load has not finished', async () => {
+    const { settings, db } = await place();
+    await expect(load({ ...settings, CATCHWORD_BASE_URL: 'http://127.0.0.1:1' }, 'full')).rejects.toThrow();
+    const { stdout } = await runHere(statusCommand, [], settings);
+    expect(stdout).toContain('complete   never (the first full load has not finished)\n');
+    expect(stdout).toMatch(
+      /last run {3}1, full, failed, .* UTC, 0 pages\n {11}it failed: SOURCE_UNAVAILABLE: .*ECONNREFUSED/,
+    );
+    expect(await statusJson(settings)).toMatchObject({
+      mirror: db,
+      watermark: null,
+      age_seconds: null,
+      last_run: { state: 'failed', error: expect.stringContaining('ECONNREFUSED') },
+    });
+  });
+
+  it('counts one page as one page', async () => {
+    const { settings } = await place();
+    await load(settings, 'full');
+    expect((await runHere(statusCommand, [], settings)).stdout).toMatch(
+      /last run {3}1, full, complete, .* UTC, \d+ pages?\n/,
+    );
+    expect((await runHere(statusCommand, [], settings)).stdout).not.toMatch(/\b1 pages/);
+  });
+
+  it('shows no negative age where the clock was put back, and says that it is wrong', async () => {
+    const { settings } = await place();
+    await load(settings, 'full');
+    const { stdout } = await runHere(statusCommand, [], settings, shiftedClock(-777_100));
+    expect(stdout).toMatch(/complete .* UTC, 12 min 5\d s in the future: check the clock of this machine\n/);
+    const { stdout: json } = await runHere(statusCommand, ['--json'], settings, shiftedClock(-777_100));
+    expect(JSON.parse(json)).toMatchObject({ age_seconds: 0 });
+    // What two machines differ by on any day is not worth a word.
+    const { stdout: slightly } = await runHere(statusCommand, [], settings, shiftedClock(-5_000));
+    expect(slightly).toContain('UTC, 0.0 s ago\n');
+  });
+
+  it('tells how many removals are held, and why', async () => {
+    const { settings } = await place();
+    await load(settings, 'full');
+    const store = openStore(settings.CATCHWORD_DB ?? '');
+    store.write(() => {
+      store.runs.create({ kind: 'full', from: null, startedAt: Date.now(), tick: null });
+      store.removals.hold(2, [1, 2, 3]);
+      const reasons = ['held: 2 removals are more than the limit of 1; the source announced 1 more, 3 in all'];
+      const counts = store.runs.counts(2);
+      store.runs.end(2, { state: 'held', finishedAt: Date.now(), counts, proof: 'sealed', reasons, error: null });
+    });
+    store.close();
+    const reason = '2 removals are more than the limit of 1; the source announced 1 more, 3 in all';
+    const { stdout } = await runHere(statusCommand, [], settings);
+    expect(stdout).toContain(`held       run 2: 3 removals to decide on (${reason}): npx catchword run 2\n`);
+    expect(await statusJson(settings)).toMatchObject({ held: [2], held_runs: [{ run: 2, removals: 3, reason }] });
+  });
+
+  it('shows every sink: how far it is, and its last error', async () => {
+    const bench = openWorkbench();
+    onTestFinished(() => bench.close());
+    bench.change(books(4, 1));
+    bench.store.write(() => {
+      bench.store.sinks.configure({ name: 'shop', kind: 'postgres', address: 'a', identity: 'a' });
+      bench.store.sinks.fail(1, 'PostgreSQL: permission denied (42501)', 0, Date.now() + 60_000);
+    });
+    const settings = { CATCHWORD_DB: bench.store.path, CATCHWORD_SINK_FILE: 'jsonl:out.jsonl' };
+    const { stdout } = await runHere(statusCommand, [], settings);
+    expect(stdout).toMatch(
+      /sink {7}shop: retrying, 4 changes behind for .*: PostgreSQL: permission denied \(42501\) \(1970-01-01 00:00:00 UTC\)\n/,
+    );
+    expect(stdout).toContain('sink       file: new, nothing is delivered before the daemon (or relay) starts\n');
+    expect(await statusJson(settings)).toMatchObject({
+      sinks: [
+        { name: 'shop', state: 'retrying', lag_records: 4, error: 'PostgreSQL: permission denied (42501)' },
+        { name: 'file', state: 'new', lag_records: null, error: null },
+      ],
+    });
+  });
+});
+
+describe('a daemon', () => {
+  it('is shown while it lives, without sinks and between runs too', async () => {
+    const { settings } = await place();
+    await load(settings, 'full');
+    expect((await runHere(statusCommand, [], settings)).stdout).toContain('daemon     no daemon is running\n');
+    const never = { CATCHWORD_FULL_CRON: 'off', CATCHWORD_DELTA_CRON: 'off', LOG_LEVEL: 'info' };
+    const daemon = start(['daemon'], { ...settings, ...never }, temporaryDirectory());
+    await daemon.shows('"started"');
+    const shown = `process ${daemon.child.pid} on ${hostname()}`;
+    expect((await runHere(statusCommand, [], settings)).stdout).toContain(`daemon     ${shown}\n`);
+    expect(await statusJson(settings)).toMatchObject({
+      daemon: { pid: daemon.child.pid, host: hostname() },
+      running: null,
+    });
+    daemon.child.kill('SIGKILL');
+    await daemon.ended;
+    expect(await statusJson(settings)).toMatchObject({ daemon: null });
+  });
+
+  it('that stops is no longer shown, and another one takes its place', async () => {
+    const bench = openWorkbench();
+    onTestFinished(() => bench.close());
+    const { store, clock } = { store: bench.store, clock: shiftedClock(0) };
+    const options = { store, clock, log: createLog('silent') };
+    const first = showPresence(options);
+    expect(store.daemonLease.holder(clock.now())).toMatchObject({ pid: process.pid });
+    await first.stop();
+    expect(store.daemonLease.holder(clock.now())).toBeNull();
+    const second = showPresence(options);
+    expect(store.daemonLease.holder(clock.now())).toMatchObject({ pid: process.pid });
+    await second.stop();
+  });
+});
