@@ -1,4 +1,5 @@
 import { Command } from 'commander';
+import type { RunKind } from '../catalog/run.ts';
 import { type Config, type NamedConfig, readSettings, type SourceConfig } from '../config.ts';
 import { CatchwordError } from '../errors.ts';
 import { createLog, type Logger } from '../log.ts';
@@ -6,15 +7,16 @@ import { startRelay } from '../relay/relay.ts';
 import { sinkConfig } from '../relay/settings.ts';
 import { haltedSinks } from '../relay/summary.ts';
 import { showPresence } from '../schedule/presence.ts';
-import { startRunDesk } from '../schedule/run-desk.ts';
-import { startScheduler } from '../schedule/scheduler.ts';
+import { type RunDesk, startRunDesk } from '../schedule/run-desk.ts';
+import { createAskedTicks, lookWhatIsDue, startScheduler } from '../schedule/scheduler.ts';
 import { type Service, serveUntil, stopAll } from '../service.ts';
 import { openStore, type Store } from '../store/store.ts';
 import { watchMirror } from '../store/watch.ts';
 import { eventSource } from './changes.ts';
 import type { CommandContext } from './context.ts';
-import { startFetcherService, startKeeper } from './pipeline.ts';
+import { type KeeperService, startFetcherService, startKeeper } from './pipeline.ts';
 import { type ConfigFor, checkedSettings, type Need, unknownSettings } from './settings.ts';
+import { startAlone, startWhenPortIsFree } from './standby.ts';
 
 interface StartOptions<C extends Config> {
   readonly config: C;
@@ -121,29 +123,53 @@ const startRelayRole: Start<NamedConfig> = async (options) => {
   ]);
 };
 
-const startDaemon: Start = async (options) => {
+/** Makes runs of the mirror, beginning with one that fills it where none did. */
+function startDesk(kept: KeeperService, { context, log }: StartOptions<SourceConfig>): RunDesk {
+  const desk = startRunDesk({ keeper: kept.keeper, store: kept.store, clock: context.clock, log });
+  // A mirror that was never filled does not wait for the night.
+  if (kept.store.watermark() === null) desk.submit({ kind: 'full' });
+  return desk;
+}
+
+async function startActiveDaemon(options: StartOptions<SourceConfig>, waited: boolean): Promise<Service[]> {
   const { config, context, log } = options;
   const { clock } = context;
   const { httpPort } = config;
   const kept = await startKeeper({ config, clock, log, fetching: true });
+  const startHttp = async (port: number): Promise<Service> => {
+    const start = (): Promise<Service> => startWebService(options, port);
+    return waited ? await startWhenPortIsFree(start, { clock, log }) : await start();
+  };
   return startInOrder([
     async () => kept,
-    async () => showPresence({ store: kept.store, clock, log }),
     // Before any run is started: a port that is taken is told at once.
-    ...(httpPort === null ? [] : [() => startWebService(options, httpPort)]),
+    ...(httpPort === null ? [] : [() => startHttp(httpPort)]),
     async () => watchMirror(kept.store, clock),
     async () => startRelayOf(kept.store, options),
     async (services) => {
-      const desk = startRunDesk({ keeper: kept.keeper, store: kept.store, clock, log });
+      const desk = startDesk(kept, options);
       services.push(desk);
-      // A mirror that was never filled does not wait for the night.
-      if (kept.store.watermark() === null) desk.submit({ kind: 'full' });
-      return startScheduler({ ...config, log, onTick: async (kind, tick) => desk.submit({ kind, tick }) });
+      return startScheduler({
+        ...config,
+        ticks: kept.store.schedule,
+        clock,
+        log,
+        onDue: async (kind, tick) => desk.submit({ kind, tick }),
+      });
     },
   ]);
+}
+
+/** One daemon is active for a mirror; another stands by, and needs neither the port nor the source until it takes over. */
+const startDaemon: Start = async (options) => {
+  const { config, context, log } = options;
+  const { clock } = context;
+  const start = (waited: boolean): Promise<Service[]> => startActiveDaemon(options, waited);
+  return [await startAlone({ role: 'daemon', db: config.db, mode: config.dbMode, clock, log, start })];
 };
 
-const startKeeperRole: Start = async ({ config, context, log }) => {
+const startKeeperRole: Start = async (options) => {
+  const { config, context, log } = options;
   const { clock } = context;
   const redisUrl = requireRedis(config, 'keeper');
   const kept = await startKeeper({ config, clock, log, fetching: false });
@@ -152,9 +178,16 @@ const startKeeperRole: Start = async ({ config, context, log }) => {
     async () => showPresence({ store: kept.store, clock, log }),
     async () => watchMirror(kept.store, clock),
     async (services) => {
-      const desk = startRunDesk({ keeper: kept.keeper, store: kept.store, clock, log });
+      const desk = startDesk(kept, options);
       services.push(desk);
-      if (kept.store.watermark() === null) desk.submit({ kind: 'full' });
+      // What fell due while no keeper ran; from now on the scheduler asks.
+      await lookWhatIsDue({
+        ...config,
+        ticks: kept.store.schedule,
+        clock,
+        log,
+        onDue: async (kind, tick) => desk.submit({ kind, tick }),
+      });
       const { sourceId, serveRunRequests } = await requestParts();
       return serveRunRequests({
         ...{ redisUrl, log, clock, source: sourceId(config.baseUrl) },
@@ -164,14 +197,19 @@ const startKeeperRole: Start = async ({ config, context, log }) => {
   ]);
 };
 
-const startSchedulerRole: Start = async ({ config, log }) => {
+const startSchedulerRole: Start = async ({ config, context, log }) => {
   const redisUrl = requireRedis(config, 'scheduler');
   const { checkRedis, connectRunRequests, sourceId } = await requestParts();
   await checkRedis(redisUrl);
   const requests = connectRunRequests({ redisUrl, log, source: sourceId(config.baseUrl) });
+  const ticks = createAskedTicks();
+  const onDue = async (kind: RunKind, tick: string): Promise<void> => {
+    await requests.ask({ kind, tick });
+    ticks.asked(kind, tick);
+  };
   return startInOrder([
     async () => requests,
-    async () => startScheduler({ ...config, log, onTick: (kind, tick) => requests.ask({ kind, tick }) }),
+    async () => startScheduler({ ...config, ticks, clock: context.clock, log, onDue }),
   ]);
 };
 

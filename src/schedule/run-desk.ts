@@ -1,4 +1,6 @@
-import type { Run } from '../catalog/run.ts';
+import type { Run, RunKind } from '../catalog/run.ts';
+import { iso } from '../catalog/run-json.ts';
+import { tickTime } from '../catalog/tick.ts';
 import type { Clock } from '../clock.ts';
 import { CatchwordError, isMirrorLost, messageOf } from '../errors.ts';
 import type { Logger } from '../log.ts';
@@ -6,6 +8,8 @@ import { failureOf, type Service } from '../service.ts';
 import type { Store } from '../store/store.ts';
 import type { Keeper } from '../sync/keeper.ts';
 import type { RunRequest } from '../sync/start-run.ts';
+import { createPause, type Pause } from './pause.ts';
+import { judgeTicks } from './scheduler.ts';
 
 /** Takes requests for runs and carries them out one at a time. */
 export interface RunDesk extends Service {
@@ -20,83 +24,166 @@ export interface RunDeskOptions {
   readonly log: Logger;
 }
 
+/** A run that is to be made, and why: what was due, a mirror that was never filled, or a run that failed. */
+interface Wanted {
+  readonly request: RunRequest;
+  readonly because: 'schedule' | 'empty' | 'retry';
+}
+
 /** How often an unfinished run without a living holder is looked for. Comfort: a restart finds its own at once. */
 const LOOK_MS = 15_000;
-/** Pauses after a run that the source, the network or Redis stopped, in milliseconds. */
-const RETRY_MIN_MS = 15_000;
-const RETRY_MAX_MS = 15 * 60_000;
+
+/** A full run covers a delta; a delta does not cover a full run. */
+function covers(made: RunKind, wanted: RunKind): boolean {
+  return made === 'full' || made === wanted;
+}
+
+/** What a run did, for the log: `run` there is always its number. */
+function resultOf({ id: _id, kind: _kind, evidence: _evidence, ...run }: Run): Record<string, unknown> {
+  const { from, sourceTime, startedAt, finishedAt, ...rest } = run;
+  return {
+    ...rest,
+    from: iso(from),
+    sourceTime: iso(sourceTime),
+    startedAt: iso(startedAt),
+    finishedAt: iso(finishedAt),
+  };
+}
+
+/** Why no run need be made for a moment; null where one must. What covers it outlives a crash of this process. */
+function coverOf(store: Store, current: RunKind | null, wanted: RunKind, nowMs: number): string | null {
+  if (current !== null && covers(current, wanted)) return 'the run that is under way covers it';
+  const unfinished = store.runs.unfinished();
+  const isElsewhere = current === null && store.lease.holder(nowMs) !== null;
+  if (unfinished !== undefined && isElsewhere && covers(unfinished.kind, wanted)) {
+    return 'the run that another process is making covers it';
+  }
+  const owed = store.retry();
+  return owed !== null && covers(owed.kind, wanted) ? 'the retry of the run that failed covers it' : null;
+}
 
 export function startRunDesk({ keeper, store, clock, log }: RunDeskOptions): RunDesk {
   const stopping = new AbortController();
-  const waiting: RunRequest[] = [];
-  let current: RunRequest | 'resumed' | undefined;
-  let failures = 0;
-  let notBefore = 0;
+  const pause: Pause = createPause(clock);
+  let waiting: Wanted[] = [];
+  let current: RunKind | null = null;
+  let saidBusy = false;
   let wake = (): void => {};
 
-  /** A full run covers a delta; a delta that has begun does not cover a full run. */
   function submit(request: RunRequest): void {
-    const kinds = [current, ...waiting].map((run) => (typeof run === 'object' ? run.kind : undefined));
-    const unfinished = current === 'resumed' ? store.runs.unfinished()?.kind : undefined;
-    const busyWith = [...kinds, unfinished];
-    if (busyWith.includes('full') || (request.kind === 'delta' && busyWith.includes('delta'))) {
-      log.info({ kind: request.kind, tick: request.tick }, 'skipped: the run that is under way covers it');
+    const { kind, tick } = request;
+    const at = tick === undefined ? null : tickTime(tick);
+    if (at !== null) {
+      judgeTicks(store.schedule, kind, clock.now(), log);
+      if ((store.schedule.served(kind) ?? 0) >= at) return;
+    }
+    const cover = coverOf(store, current, kind, clock.now());
+    if (cover !== null) {
+      if (at === null) return;
+      store.schedule.serve(kind, at);
+      log.info({ kind, tick, reason: cover, ...pause.fields() }, 'skipped');
       return;
     }
-    waiting.push(request);
+    // What waits is not noted yet: a moment is asked for again until it is, and takes the place of the one before.
+    waiting = waiting.filter((wanted) => !(covers(kind, wanted.request.kind) && wanted.because === 'schedule'));
+    waiting.push({ request, because: at === null ? 'empty' : 'schedule' });
     wake();
   }
 
-  function report({ evidence: _evidence, ...run }: Run): void {
-    if (run.state !== 'held') log.info({ run }, 'run complete');
-    else log.warn({ run, hint: `npx catchword run ${run.id}` }, 'removals are held and wait for a decision');
+  function report(run: Run): void {
+    const fields = { run: run.id, kind: run.kind, result: resultOf(run) };
+    if (run.state !== 'held') log.info(fields, 'run complete');
+    else log.warn({ ...fields, hint: `npx catchword run ${run.id}` }, 'removals are held and wait for a decision');
   }
 
-  async function attempt(work: () => Promise<Run | null>): Promise<void> {
+  function noteFailure(kind: RunKind, error: unknown): void {
+    const known = error instanceof CatchwordError ? error : undefined;
+    const pauseMs = pause.begin(known);
+    const reason = messageOf(error);
+    const at = clock.now() + pauseMs;
+    store.schedule.setRetry({ kind, at, reason });
+    if (!waiting.some(({ because }) => because === 'retry')) {
+      waiting.unshift({ request: { kind: store.retry()?.kind ?? kind }, because: 'retry' });
+    }
+    const run = store.runs.unfinished()?.id;
+    const fields = { run, kind, code: known?.code, reason, hint: known?.hint, pauseMs, nextTryAt: iso(at) };
+    log.error(fields, 'run stopped');
+  }
+
+  /** What came due while the run was made, or before it was resumed, is covered by it. */
+  function serveWaiting(run: Run): void {
+    const covered = waiting.filter(({ request, because }) => because === 'schedule' && covers(run.kind, request.kind));
+    waiting = waiting.filter((wanted) => !covered.includes(wanted));
+    for (const { request } of covered) {
+      const at = tickTime(request.tick ?? '');
+      if (at !== null) store.schedule.serve(request.kind, at);
+    }
+  }
+
+  /** @returns false where another process works on the mirror: then nothing was tried */
+  async function attempt(kind: RunKind, work: () => Promise<Run | null>): Promise<boolean> {
+    current = kind;
     try {
       const run = await work();
-      failures = 0;
-      if (run !== null) report(run);
+      pause.end();
+      saidBusy = false;
+      if (run !== null) {
+        serveWaiting(run);
+        report(run);
+      }
     } catch (error) {
-      if (stopping.signal.aborted) return;
-      const known = error instanceof CatchwordError ? error : undefined;
-      if (known?.code === 'MIRROR_BUSY') {
-        log.info({ reason: known.message }, 'skipped: another process runs on this mirror');
-        return;
+      if (stopping.signal.aborted) return true;
+      const code = error instanceof CatchwordError ? error.code : undefined;
+      if (code === 'MIRROR_BUSY') {
+        if (!saidBusy) log.info({ kind, reason: messageOf(error) }, 'waiting: another process works on this mirror');
+        saidBusy = true;
+        return false;
       }
       if (isMirrorLost(error)) throw error;
-      failures++;
-      const backoffMs = Math.min(RETRY_MAX_MS, RETRY_MIN_MS * 2 ** (failures - 1));
-      const pauseMs = Math.max(known?.retryAfterMs ?? 0, backoffMs * (0.5 + clock.random() / 2));
-      notBefore = clock.now() + pauseMs;
-      log.error({ code: known?.code, reason: messageOf(error), hint: known?.hint, pauseMs }, 'run stopped');
+      if (code === 'RUN_CANCELLED') log.warn({ kind, code, reason: messageOf(error) }, 'run was cancelled');
+      else noteFailure(kind, error);
+    } finally {
+      current = null;
     }
+    return true;
+  }
+
+  /** Whether it is still to be made: another process may have made it meanwhile. */
+  function isWanted({ because }: Wanted): boolean {
+    if (because === 'empty') return store.watermark() === null;
+    return because === 'schedule' || store.retry() !== null;
   }
 
   async function step(): Promise<void> {
-    if (clock.now() < notBefore) return;
-    const left = store.runs.unfinished();
-    if (left !== undefined && store.lease.holder(clock.now()) === null) {
-      current = 'resumed';
-      await attempt(() => keeper.resume(stopping.signal));
-    } else {
-      const request = waiting.shift();
-      if (request === undefined) return;
-      current = request;
-      await attempt(() => keeper.run(request, stopping.signal));
+    for (;;) {
+      if (stopping.signal.aborted || pause.leftMs() > 0) return;
+      const left = store.runs.unfinished();
+      if (left !== undefined && store.lease.holder(clock.now()) === null) {
+        if (await attempt(left.kind, () => keeper.resume(stopping.signal))) continue;
+        return;
+      }
+      const wanted = waiting.shift();
+      if (wanted === undefined) return;
+      if (!isWanted(wanted)) continue;
+      const { request } = wanted;
+      if (await attempt(request.kind, () => keeper.run(request, stopping.signal))) continue;
+      waiting.unshift(wanted);
+      return;
     }
-    current = undefined;
-    if (waiting.length > 0) await step();
   }
 
   async function loop(): Promise<void> {
+    const owed = store.retry();
+    // What stopped it may have been put right: the first try of a process does not wait.
+    if (owed !== null) waiting.push({ request: { kind: owed.kind }, because: 'retry' });
     while (!stopping.signal.aborted) {
       const woken = new Promise<void>((resolve) => {
         wake = resolve;
       });
       await step();
       if (stopping.signal.aborted) return;
-      const pauseMs = Math.max(0, Math.min(LOOK_MS, notBefore > clock.now() ? notBefore - clock.now() : LOOK_MS));
+      const leftMs = pause.leftMs();
+      const pauseMs = leftMs > 0 ? Math.min(LOOK_MS, leftMs) : LOOK_MS;
       await Promise.race([woken, clock.sleep(pauseMs, stopping.signal).catch(() => {})]);
     }
   }

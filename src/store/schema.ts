@@ -19,6 +19,8 @@ import type { Evidence } from '../catalog/run.ts';
  * - source_selection: JSON of the settings that select what the catalog shows (details, currency); null as above
  * - next_request_at: the earliest moment of the next request under the rate limit, for all processes of this mirror;
  *   null where none was reserved
+ * - retry_at, retry_kind, retry_reason: when a run that failed is tried again, which kind it is and why it failed; null
+ *   while no run is owed
  */
 export const mirror = sqliteTable('mirror', {
   id: integer('id').primaryKey(),
@@ -32,6 +34,9 @@ export const mirror = sqliteTable('mirror', {
   sourceAddress: text('source_address'),
   sourceSelection: text('source_selection'),
   nextRequestAt: real('next_request_at'),
+  retryAt: integer('retry_at'),
+  retryKind: text('retry_kind', { enum: ['full', 'delta'] }),
+  retryReason: text('retry_reason'),
 });
 
 /**
@@ -43,7 +48,7 @@ export const scheduleTicks = sqliteTable('schedule_ticks', {
 });
 
 /**
- * Who may write runs (id 1), and who delivers to sinks (id 2).
+ * Who may write runs (id 1), who delivers to sinks (id 2), and which daemon is active (id 3).
  * - epoch: grows by one with every holder; a write that carries an older one changes nothing
  * - holder: JSON of the holding process, null when free
  * - expires_at: when a holder that no longer renews loses it

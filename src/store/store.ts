@@ -9,6 +9,7 @@ import { createProductStore, type ProductStore } from './products.ts';
 import { createRemovalStore, type RemovalStore } from './removals.ts';
 import { createRunStore, type RunStore } from './runs.ts';
 import { createSameHistory } from './same-history.ts';
+import { createScheduleStore, type Retry, type ScheduleStore } from './schedule.ts';
 import { createSearch, type Search } from './search.ts';
 import { createSinkStore, type SinkStore } from './sinks.ts';
 import {
@@ -28,11 +29,12 @@ export interface Store {
   readonly runs: RunStore;
   readonly removals: RemovalStore;
   readonly sinks: SinkStore;
+  readonly schedule: ScheduleStore;
   readonly lease: LeaseStore;
+  /** Which daemon is active; others stand by. */
+  readonly daemonLease: LeaseStore;
   /** Who feeds the sinks. */
   readonly relayLease: LeaseStore;
-  /** Which process serves the mirror, between runs too. Guards nothing: it only shows that a daemon lives. */
-  readonly daemonLease: LeaseStore;
   readonly search: Search;
   readonly read: ReadTransaction;
   /** All or nothing; see transaction.ts. */
@@ -53,6 +55,8 @@ export interface Store {
   /** Until when the source asked for no request; 0 for none. */
   blockedUntil(): number;
   setBlockedUntil(untilMs: number): void;
+  /** When a run that failed is tried again, and why it failed; null while no run is owed. */
+  retry(): Retry | null;
   /** Size of the file with its WAL, in bytes. */
   sizeBytes(): number;
   /** Checks the whole file's structure; an empty list means that it is sound. Takes seconds per gigabyte. */
@@ -134,6 +138,7 @@ function storeOf(mirror: MirrorFile, options: StoreOptions): Store {
   const quickCheck = sqlite.prepare<[], string>('PRAGMA quick_check').pluck();
   const products = createProductStore(sqlite);
   const changes = createChangeStore(sqlite);
+  const schedule = createScheduleStore(sqlite, write);
   return {
     path,
     incarnation,
@@ -142,6 +147,7 @@ function storeOf(mirror: MirrorFile, options: StoreOptions): Store {
     runs: createRunStore(sqlite, orm),
     removals: createRemovalStore(sqlite, products, changes),
     sinks: createSinkStore(sqlite),
+    schedule,
     lease: createLeaseStore(sqlite, write, LEASES.runs, options.self ?? thisProcess()),
     relayLease: createLeaseStore(sqlite, write, LEASES.relay, options.self ?? thisProcess()),
     daemonLease: createLeaseStore(sqlite, write, LEASES.daemon, options.self ?? thisProcess()),
@@ -164,6 +170,7 @@ function storeOf(mirror: MirrorFile, options: StoreOptions): Store {
     setBlockedUntil: (untilMs) => {
       write(() => block.run(untilMs));
     },
+    retry: schedule.retry,
     sizeBytes: () => (pageCount.get() ?? 0) * (pageSize.get() ?? 0),
     quickCheck: () => quickCheck.all().filter((line) => line !== 'ok'),
     walCheckpoint: () => {

@@ -90,6 +90,7 @@ export function finishRun(
       error: null,
       evidence: conclusion.evidence,
     });
+    store.schedule.clearRetry(run.kind);
     moveWatermark(store, run, conclusion, held, settings);
     store.runs.prune(runId, nowMs - KEEP_REJECTED_MS);
     return requireRun(store, runId);
@@ -132,6 +133,7 @@ export function cancelRun(store: Store, runId: number, nowMs: number): Run {
     store.products.ensureLookups();
     const counts = store.runs.counts(runId);
     store.runs.end(runId, { state: 'cancelled', finishedAt: nowMs, counts, proof: null, reasons: [], error: null });
+    store.schedule.clearRetry(run.kind);
     return requireRun(store, runId);
   });
 }

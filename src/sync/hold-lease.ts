@@ -9,7 +9,8 @@ const RENEW_MS = 10_000;
 /**
  * Does `work` while this process holds the mirror's lease, and renews it meanwhile.
  *
- * A lease that was lost is not noticed here but where it matters: every write checks the epoch in its own transaction.
+ * A lease that was lost is noticed where it matters: every write checks the epoch in its own transaction. Work that writes
+ * nothing by itself listens to `lost`, which aborts when the lease cannot be renewed because another process has it.
  *
  * @throws CatchwordError MIRROR_BUSY, or what `work` throws
  */
@@ -17,10 +18,11 @@ export async function holdLease<T>(
   lease: LeaseStore,
   clock: Clock,
   log: Logger,
-  work: (epoch: number) => Promise<T>,
+  work: (epoch: number, lost: AbortSignal) => Promise<T>,
 ): Promise<T> {
   const epoch = lease.acquire(clock.now());
   const over = new AbortController();
+  const lost = new AbortController();
 
   /** @returns false when there is nothing to renew any more */
   function renewOnce(): boolean {
@@ -37,6 +39,7 @@ export async function holdLease<T>(
     try {
       do await clock.sleep(RENEW_MS, over.signal);
       while (renewOnce());
+      lost.abort();
     } catch (error) {
       // Nobody awaits this while the work goes on: what is thrown here would end the process.
       if (!over.signal.aborted) log.warn({ reason: messageOf(error) }, 'the lease is not renewed any more');
@@ -45,7 +48,7 @@ export async function holdLease<T>(
 
   const renewing = renew();
   try {
-    return await work(epoch);
+    return await work(epoch, lost.signal);
   } finally {
     over.abort();
     await renewing;

@@ -1,4 +1,5 @@
 import type { Run, RunKind } from '../catalog/run.ts';
+import { tickTime } from '../catalog/tick.ts';
 import { deltaFrom } from '../catalog/watermark.ts';
 import { CatchwordError } from '../errors.ts';
 import type { Store } from '../store/store.ts';
@@ -33,6 +34,8 @@ export function startRun(
 ): Run | null {
   return store.write(() => {
     store.lease.check(epoch);
+    const moment = request.tick === undefined ? null : tickTime(request.tick);
+    if (moment !== null) store.schedule.serve(request.kind, moment);
     if (request.tick !== undefined && store.runs.hasTick(request.tick)) return null;
     const readUpTo = store.readUpTo();
     const since = request.from ?? (readUpTo === null ? null : deltaFrom(readUpTo, settings.overlapMs));

@@ -1,17 +1,21 @@
 import { expect, it, onTestFinished } from 'vitest';
+import { systemClock } from '../../src/clock.ts';
 import { createLog } from '../../src/log.ts';
-import { checkCron, startScheduler } from '../../src/schedule/scheduler.ts';
+import { checkCron, createAskedTicks, startScheduler } from '../../src/schedule/scheduler.ts';
+import { createHandClock } from './hand-clock.ts';
 
 const log = createLog('silent');
 
 /** What a schedule names that fires every second. */
 function ticksIn(timezone: string): readonly string[] {
   const seen: string[] = [];
+  const ticks = createAskedTicks();
   const scheduler = startScheduler({
-    ...{ fullCron: 'off', deltaCron: '* * * * * *', timezone, log },
-    onTick: async (kind, tick) => {
+    ...{ fullCron: 'off', deltaCron: '* * * * * *', timezone, log, ticks, clock: systemClock },
+    onDue: async (kind, tick) => {
       expect(kind).toBe('delta');
       seen.push(tick);
+      ticks.asked(kind, tick);
     },
   });
   onTestFinished(() => scheduler.stop());
@@ -29,9 +33,67 @@ it('names the same moment alike on two machines', async () => {
   }
 });
 
-it('takes five fields, six fields and off, and nothing else', () => {
+it('accepts five fields, six fields and off, and nothing else', () => {
   for (const good of ['0 2 * * *', '*/5 * * * * *', 'off']) expect(() => checkCron('X', good)).not.toThrow();
-  for (const bad of ['', 'hourly', '0 25 * * *', '* * *']) {
+  for (const bad of ['', 'hourly', '0 25 * * *', '* * *', '0 2 30 2 *', '0 22-2 * * *']) {
     expect(() => checkCron('CATCHWORD_FULL_CRON', bad)).toThrow(expect.objectContaining({ code: 'CONFIG_INVALID' }));
   }
+});
+
+/** A schedule whose clock the test moves, and what it asked for. */
+function scheduleAt(start: string, timezone: string) {
+  const clock = createHandClock(Date.parse(start));
+  const ticks = createAskedTicks();
+  const asked: string[] = [];
+  let isDown = false;
+  const scheduler = startScheduler({
+    ...{ fullCron: '0 2 * * *', deltaCron: '0 * * * *', timezone, log, ticks, clock },
+    onDue: async (kind, tick) => {
+      if (isDown) throw new Error('the keeper cannot be asked');
+      asked.push(tick);
+      ticks.asked(kind, tick);
+    },
+  });
+  onTestFinished(() => scheduler.stop());
+  const setDown = (down: boolean): void => {
+    isDown = down;
+  };
+  return { clock, asked, setDown };
+}
+
+const HOUR = 3_600_000;
+
+it('runs the night in which the time of the full run does not exist', async () => {
+  const { clock, asked } = scheduleAt('2026-03-08T05:10:00Z', 'America/New_York');
+  await clock.pass(3 * HOUR);
+  expect(asked).toEqual([
+    // At its start, the newest moment of each kind: the keeper decides whether it was served.
+    'full@2026-03-07T07:00:00.000Z',
+    'delta@2026-03-08T05:00:00.000Z',
+    'delta@2026-03-08T06:00:00.000Z',
+    'full@2026-03-08T07:00:00.000Z',
+    'delta@2026-03-08T07:00:00.000Z',
+    'delta@2026-03-08T08:00:00.000Z',
+  ]);
+});
+
+it('goes on at once when a clock that was ahead is put right', async () => {
+  const { clock, asked } = scheduleAt('2026-11-20T10:10:00Z', 'UTC');
+  await clock.pass(HOUR);
+  clock.set(5 * HOUR);
+  await clock.pass(HOUR);
+  expect(asked.at(-1)).toBe('delta@2026-11-20T17:00:00.000Z');
+  clock.set(-5 * HOUR);
+  await clock.pass(HOUR);
+  expect(asked.at(-1)).toBe('delta@2026-11-20T13:00:00.000Z');
+});
+
+it('asks again for what could not be asked for', async () => {
+  const { clock, asked, setDown } = scheduleAt('2026-11-20T01:10:00Z', 'UTC');
+  await clock.pass(1000);
+  setDown(true);
+  await clock.pass(2 * HOUR);
+  setDown(false);
+  await clock.pass(60_000);
+  expect(asked.slice(2)).toEqual(['full@2026-11-20T02:00:00.000Z', 'delta@2026-11-20T03:00:00.000Z']);
 });

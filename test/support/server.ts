@@ -11,6 +11,7 @@ export function isInstalled(command: string, name: string): boolean {
   return found;
 }
 
+/** A port that was free a moment ago. */
 export async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');

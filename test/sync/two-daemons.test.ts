@@ -6,6 +6,7 @@ import { startSandbox } from '../../src/sandbox/server.ts';
 import { keepStatements } from '../../src/store/statements.ts';
 import { run, start } from '../support/cli.ts';
 import { catalogOf, expectExactLog, settingsFor, temporaryDirectory, truthOf } from '../support/mirror.ts';
+import { freePort } from '../support/server.ts';
 
 const EVERY_SECOND = { CATCHWORD_DELTA_CRON: '* * * * * *', CATCHWORD_FULL_CRON: 'off', LOG_LEVEL: 'info' };
 
@@ -25,24 +26,92 @@ function ticksOf(db: string): string[] {
   return ticks;
 }
 
-it('two daemons on one mirror start one run for each moment, and the one that is left goes on', async () => {
-  const { sandbox, directory, db, settings } = await place({ items: 3_000, churnPerSecond: 5 }, EVERY_SECOND);
+it('of two daemons on one mirror one works, the other stands by without a port and takes over', async () => {
+  const { sandbox, directory, db, settings } = await place(
+    { items: 3_000, churnPerSecond: 5 },
+    { ...EVERY_SECOND, CATCHWORD_HTTP_PORT: String(await freePort()) },
+  );
+  const url = `http://127.0.0.1:${settings.CATCHWORD_HTTP_PORT}`;
   const first = start(['daemon'], settings, directory);
   await first.shows('run complete');
   const second = start(['daemon'], settings, directory);
-  await second.shows('"role":"daemon"');
-  // Both have fired for several moments.
-  await second.shows('skipped');
+  await second.shows('"msg":"standing by"');
+  expect((await fetch(`${url}/healthz`)).status).toBe(200);
   first.child.kill('SIGKILL');
   await first.ended;
   const before = ticksOf(db).length;
+  await second.shows('"msg":"took over"');
   await expect.poll(() => ticksOf(db).length).toBeGreaterThan(before + 1);
+  expect((await fetch(`${url}/healthz`)).status).toBe(200);
+
+  // One that was stopped as it should be makes room at once, too; and a third is told who works.
+  const third = start(['daemon'], settings, directory);
+  await third.shows(`process ${second.child.pid} on`);
   second.child.kill('SIGTERM');
-  expect((await second.ended).code).toBe(0);
+  const ended = await second.ended;
+  expect(ended.code).toBe(0);
+  expect(ended.stderr.match(/standing by/g)).toHaveLength(1);
+  await third.shows('"msg":"took over"');
+  await third.shows('run complete');
+  third.child.kill('SIGTERM');
+  expect((await third.ended).code).toBe(0);
   const ticks = ticksOf(db);
   expect(new Set(ticks).size).toBe(ticks.length);
   expectExactLog(db);
   expect(sandbox.requests.every(({ status }) => status === 200)).toBe(true);
+});
+
+it('a daemon that was suspended stands by when it wakes, and the one that took over keeps on', async () => {
+  const { directory, db, settings } = await place(
+    { items: 100 },
+    { ...EVERY_SECOND, CATCHWORD_HTTP_PORT: String(await freePort()) },
+  );
+  const url = `http://127.0.0.1:${settings.CATCHWORD_HTTP_PORT}`;
+  const first = start(['daemon'], settings, directory);
+  await first.shows('run complete');
+  const second = start(['daemon'], settings, directory);
+  await second.shows('"msg":"standing by"');
+  first.child.kill('SIGSTOP');
+  // Until its lease has expired.
+  await second.shows('the port is not free yet');
+  await second.shows('"msg":"took over"');
+  await second.shows('run complete');
+  first.child.kill('SIGCONT');
+  await first.shows('another process has taken over');
+  await first.shows('"msg":"standing by"');
+  await second.shows('"msg":"listening"');
+  expect((await fetch(`${url}/healthz`)).status).toBe(200);
+  for (const { child, ended } of [first, second]) {
+    child.kill('SIGTERM');
+    expect((await ended).code).toBe(0);
+  }
+  const ticks = ticksOf(db);
+  expect(new Set(ticks).size).toBe(ticks.length);
+  expectExactLog(db);
+});
+
+it('makes up for a week of downtime with one full run, and not with a pile of deltas', async () => {
+  const minute = (new Date().getUTCMinutes() + 30) % 60;
+  const { directory, db, settings } = await place(
+    { items: 500 },
+    { CATCHWORD_FULL_CRON: '0 2 * * *', CATCHWORD_DELTA_CRON: `${minute} * * * *`, LOG_LEVEL: 'info' },
+  );
+  expect((await run(['sync', '--full'], settings, directory)).code).toBe(0);
+  const week = Date.now() - 7 * 86_400_000;
+  const sqlite = new Database(db);
+  keepStatements(sqlite);
+  sqlite.prepare('UPDATE runs SET started_at = ?').run(week);
+  sqlite.close();
+  const daemon = start(['daemon'], settings, directory);
+  await daemon.shows('run complete');
+  daemon.child.kill('SIGTERM');
+  expect((await daemon.ended).code).toBe(0);
+  expect(ticksOf(db)).toEqual([expect.stringMatching(/^full@.*T02:00:00\.000Z$/)]);
+  // Started again, it has nothing to make up for.
+  const next = start(['daemon'], settings, directory);
+  await next.shows('"msg":"started"');
+  next.child.kill('SIGTERM');
+  expect((await next.ended).stderr).not.toContain('run started');
 });
 
 it('a daemon that is told to stop finishes what it has in hand, and the next one goes on', async () => {
