@@ -112,8 +112,12 @@ async function startRelayOf(store: Store, { config, context, log }: StartOptions
 }
 
 const startRelayRole: Start<NamedConfig> = async (options) => {
-  const { config, log } = options;
-  if (config.sinks.length === 0) log.warn({}, 'no sink is set: there is nothing to feed');
+  const { config } = options;
+  if (config.sinks.length === 0) {
+    throw new CatchwordError('CONFIG_INVALID', 'CATCHWORD_SINK_<NAME> is not set, and relay delivers to sinks only', {
+      hint: 'Set one, such as CATCHWORD_SINK_FILE=jsonl:data/changes.jsonl, or do not start relay.',
+    });
+  }
   return startInOrder([
     async (services) => {
       const store = openStore(config.db, { mode: config.dbMode });

@@ -1,14 +1,19 @@
 import { Command } from 'commander';
 import { loadConfig } from '../config.ts';
 import { CatchwordError } from '../errors.ts';
-import { sinkConfig } from '../relay/settings.ts';
+import { withDeadline } from '../relay/deadline.ts';
+import { type SinkConfig, sinkConfig } from '../relay/settings.ts';
+import type { StoredSize } from '../relay/sink.ts';
 import { sinkSummary } from '../relay/summary.ts';
 import { createHistory } from '../store/history.ts';
 import type { ParkedState, SinkRow } from '../store/sinks.ts';
 import type { Store } from '../store/store.ts';
 import type { CommandContext } from './context.ts';
-import { colours, count, duration, moment, printJson, printLine, table, wholeNumber } from './format.ts';
+import { colours, count, duration, moment, plural, printJson, printLine, table, wholeNumber } from './format.ts';
 import { readMirror, withMirror } from './status.ts';
+
+/** `sink list` does not wait longer for a store to say how much it keeps. */
+const SIZE_TIMEOUT_MS = 2_000;
 
 function requireSink(store: Store, name: string): SinkRow {
   const sink = store.sinks.get(name);
@@ -32,63 +37,87 @@ function decide(context: CommandContext, name: string, work: (store: Store, sink
   });
 }
 
+/** How much stores of events keep, by the names of their sinks; null for one that cannot be asked. */
+async function sizesOf(configs: readonly SinkConfig[]): Promise<Map<string, StoredSize | null>> {
+  const never = new AbortController().signal;
+  const asked = configs.map(async (config) => {
+    try {
+      const sink = await config.make();
+      const size = sink.size?.bind(sink);
+      if (size === undefined) return [];
+      return [[config.name, await withDeadline(never, SIZE_TIMEOUT_MS, size).catch(() => null)] as const];
+    } catch {
+      // What is wrong with its settings is the relay's to say, and doctor's.
+      return [];
+    }
+  });
+  return new Map((await Promise.all(asked)).flat());
+}
+
+type Listed = ReturnType<typeof sinkSummary>;
+
+function printList(
+  context: CommandContext,
+  sinks: readonly Listed[],
+  fresh: readonly SinkConfig[],
+  sizes: ReadonlyMap<string, StoredSize | null>,
+): void {
+  if (sinks.length + fresh.length === 0) {
+    printLine(context, 'no sinks: set CATCHWORD_SINK_<NAME>, such as CATCHWORD_SINK_FILE=jsonl:data/changes.jsonl');
+    return;
+  }
+  const c = colours(context, context.stdout);
+  const rows = sinks.map((sink) => [
+    ...[sink.name, sink.kind, sink.address, sink.cursor, sink.lag_records],
+    sink.lag_seconds === null ? '–' : duration(sink.lag_seconds * 1000),
+    ...[sink.state, `${count(Math.round(sink.rate))}/s`, sink.parked],
+  ]);
+  const news = fresh.map(({ name, kind, address }) => [name, kind, address, 0, '–', '–', 'new', '–', 0]);
+  const head = ['name', 'kind', 'where', 'cursor', 'behind', 'for', 'state', 'rate', 'parked'];
+  printLine(context, table(head, [...rows, ...news]));
+  for (const { name, error, error_at: at } of sinks) {
+    if (error !== null) printLine(context, c.yellow(`${name}: ${error} (${moment(Date.parse(at ?? ''))} UTC)`));
+  }
+  for (const { name, gaps } of sinks) {
+    for (const gap of gaps) {
+      printLine(context, c.yellow(`${name}: was not told of superseded changes after ${gap.after} up to ${gap.up_to}`));
+    }
+  }
+  for (const [name, size] of sizes) {
+    if (size === null || size.limit !== null) continue;
+    printLine(context, c.yellow(`${name}: keeps every event (${size.text} now); to limit it, add ${size.option}`));
+  }
+}
+
 function listCommand(context: CommandContext): Command {
   return new Command('list')
-    .description('every sink: how far it is, its state, its last error')
+    .description('list sinks: position, state, last error, and stores that grow without a limit')
     .option('--json', 'print one JSON document')
-    .action((options: { json?: boolean }) =>
-      readMirror(context, (store) => {
-        const sinks = store.read(() => store.sinks.list().map((sink) => sinkSummary(store, sink, context.clock.now())));
-        const known = sinks.map(({ name }) => name);
-        const settings = loadConfig(context.environment).sinks.filter(({ name }) => !known.includes(name));
-        const fresh = settings.map((setting) => sinkConfig(setting));
-        if (options.json) {
-          printJson(context, [
-            ...sinks,
-            ...fresh.map(({ name, kind, address }) => ({ name, kind, address, state: 'new' })),
-          ]);
-          return;
-        }
-        if (sinks.length + fresh.length === 0) {
-          printLine(
-            context,
-            'no sinks: set CATCHWORD_SINK_<NAME>, such as CATCHWORD_SINK_FILE=jsonl:data/changes.jsonl',
-          );
-          return;
-        }
-        const c = colours(context, context.stdout);
-        const rows = sinks.map((sink) => [
-          sink.name,
-          sink.kind,
-          sink.address,
-          sink.cursor,
-          sink.lag_records,
-          sink.lag_seconds === null ? '–' : duration(sink.lag_seconds * 1000),
-          sink.state,
-          `${count(Math.round(sink.rate))}/s`,
-          sink.parked,
-        ]);
-        const news = fresh.map(({ name, kind, address }) => [name, kind, address, 0, '–', '–', 'new', '–', 0]);
-        const head = ['name', 'kind', 'where', 'cursor', 'behind', 'for', 'state', 'rate', 'parked'];
-        printLine(context, table(head, [...rows, ...news]));
-        for (const { name, error, error_at: at } of sinks) {
-          if (error !== null) printLine(context, c.yellow(`${name}: ${error} (${moment(Date.parse(at ?? ''))} UTC)`));
-        }
-        for (const { name, gaps } of sinks) {
-          for (const gap of gaps) {
-            printLine(
-              context,
-              c.yellow(`${name}: was not told of superseded changes after ${gap.after} up to ${gap.up_to}`),
-            );
-          }
-        }
-      }),
-    );
+    .action(async (options: { json?: boolean }) => {
+      const nowMs = context.clock.now();
+      const sinks = readMirror(context, (store) =>
+        store.read(() => store.sinks.list().map((sink) => sinkSummary(store, sink, nowMs))),
+      );
+      const configs = loadConfig(context.environment).sinks.map((setting) => sinkConfig(setting));
+      const fresh = configs.filter(({ name }) => !sinks.some((sink) => sink.name === name));
+      const sizes = await sizesOf(configs.filter((config) => !fresh.includes(config)));
+      if (!options.json) {
+        printList(context, sinks, fresh, sizes);
+        return;
+      }
+      printJson(context, [
+        ...sinks.map((sink) => {
+          const size = sizes.get(sink.name);
+          return { ...sink, size: size?.text ?? null, limit: size?.limit ?? null };
+        }),
+        ...fresh.map(({ name, kind, address, identity }) => ({ name, kind, address, identity, state: 'new' })),
+      ]);
+    });
 }
 
 function pauseCommand(context: CommandContext): Command {
   return new Command('pause')
-    .description('delivers nothing more to a sink; the log keeps what it needs')
+    .description('stop delivering to a sink; the change log keeps what it needs')
     .argument('<name>')
     .action((name: string) =>
       decide(context, name, (store, { id, state }) => {
@@ -101,7 +130,7 @@ function pauseCommand(context: CommandContext): Command {
 
 function resumeCommand(context: CommandContext): Command {
   return new Command('resume')
-    .description('goes on with a sink that was paused, stopped or disabled, or tries a failing one at once')
+    .description('resume a sink that was paused, stopped or disabled, or try a failing one at once')
     .argument('<name>')
     .action((name: string) =>
       decide(context, name, (store, { id, cursor }) => {
@@ -118,7 +147,7 @@ function replayStart(value: string): number {
 
 function replayCommand(context: CommandContext): Command {
   return new Command('replay')
-    .description('delivers again: from a change on, or the products as they are now and then what follows')
+    .description('deliver again: from a change on, or the products as they are now and then what follows')
     .argument('<name>')
     .option('--from <seq>', 'a change, or: beginning', replayStart, 0)
     .action((name: string, options: { from: number }) =>
@@ -149,7 +178,7 @@ const SHOWN: ReadonlySet<ParkedState> = new Set(['refused', 'waiting', 'ready'])
 
 function parkedCommand(context: CommandContext): Command {
   return new Command('parked')
-    .description('events that a sink refused, and later ones of the same products, which wait')
+    .description('list events that a sink refused, and later ones of the same products, which wait')
     .argument('<name>')
     .option('--json', 'print one JSON document')
     .action((name: string, options: { json?: boolean }) =>
@@ -171,7 +200,10 @@ function parkedCommand(context: CommandContext): Command {
           reason,
         ]);
         printLine(context, table(['seq', 'vbid', 'op', 'state', 'since (UTC)', 'why'], rows));
-        printLine(context, `give one up with: npx catchword sink skip ${name} SEQ`);
+        printLine(
+          context,
+          `deliver them again: npx catchword sink retry ${name}; skip one: npx catchword sink skip ${name} SEQ (or --all)`,
+        );
       }),
     );
 }
@@ -179,7 +211,7 @@ function parkedCommand(context: CommandContext): Command {
 function skip(store: Store, sink: SinkRow, seq: number, nowMs: number): string {
   if (store.sinks.stateOf(sink.id, seq) === 'refused') {
     store.sinks.skip(sink.id, seq, nowMs);
-    return `event ${seq} is given up; later ones of its product are delivered now`;
+    return `event ${seq} is skipped; later ones of its product are delivered now`;
   }
   const [change] = createHistory(store).after(seq - 1, 1);
   if (sink.stoppedAt !== seq || change?.seq !== seq) {
@@ -189,22 +221,82 @@ function skip(store: Store, sink: SinkRow, seq: number, nowMs: number): string {
   }
   store.sinks.park(sink.id, { seq, reason: 'skipped by the operator', at: nowMs, change }, 'skipped');
   store.sinks.setState(sink.id, 'running');
-  return `event ${seq} is given up; ${sink.name} goes on`;
+  return `event ${seq} is skipped; ${sink.name} continues`;
+}
+
+function skipAll(store: Store, sink: SinkRow, nowMs: number): string {
+  const refused = store.sinks.parked(sink.id, 'refused').map(({ seq }) => seq);
+  const seqs = sink.stoppedAt === null ? refused : [...refused, sink.stoppedAt];
+  for (const seq of seqs) skip(store, sink, seq, nowMs);
+  if (seqs.length === 0) return `${sink.name} has not refused any event`;
+  return `${plural(seqs.length, 'event')} skipped; later ones of their products are delivered now`;
 }
 
 function skipCommand(context: CommandContext): Command {
   return new Command('skip')
-    .description('gives up an event that a sink refused: it will never be delivered there')
+    .description('skip an event that a sink refused: it is never delivered there')
     .argument('<name>')
-    .argument('<seq>', 'number of the event', wholeNumber('<seq>', 1))
-    .action((name: string, seq: number) =>
-      decide(context, name, (store, sink) => skip(store, sink, seq, context.clock.now())),
+    .argument('[seq]', 'number of the event', wholeNumber('<seq>', 1))
+    .option('--all', 'skip every event that the sink refused')
+    .action((name: string, seq: number | undefined, { all }: { all?: boolean }) => {
+      if ((seq === undefined) === (all === undefined)) {
+        throw new CatchwordError('USAGE', 'sink skip needs either the number of an event or --all', {
+          hint: `See: npx catchword sink parked ${name}.`,
+        });
+      }
+      decide(context, name, (store, sink) =>
+        seq === undefined ? skipAll(store, sink, context.clock.now()) : skip(store, sink, seq, context.clock.now()),
+      );
+    });
+}
+
+function retryCommand(context: CommandContext): Command {
+  return new Command('retry')
+    .description('deliver the events again that a sink refused, and resume it')
+    .argument('<name>')
+    .action((name: string) =>
+      decide(context, name, (store, { id }) => {
+        const freed = store.sinks.retry(id);
+        store.sinks.setState(id, 'running');
+        return freed === 0
+          ? `${name} is resumed; nothing is parked`
+          : `${name} is sent ${plural(freed, 'event')} again`;
+      }),
     );
 }
 
+/** Whether a relay that lives may be feeding it: one reads its settings only when it starts. */
+function isFed(store: Store, { configured }: SinkRow, nowMs: number): boolean {
+  return configured && store.relayLease.holder(nowMs) !== null;
+}
+
+function forgetCommand(context: CommandContext): Command {
+  return new Command('forget')
+    .description('remove a sink that is no longer configured, with its position and parked events')
+    .argument('<name>')
+    .action((name: string) => {
+      const setting = loadConfig(context.environment).sinks.find((one) => one.name === name);
+      decide(context, name, (store, sink) => {
+        if (setting !== undefined) {
+          throw new CatchwordError('USAGE', `${name} is configured by ${setting.env}`, {
+            hint: 'Remove that setting and restart the daemon (or relay) first. To fill a sink again: sink replay.',
+          });
+        }
+        if (isFed(store, sink, context.clock.now())) {
+          throw new CatchwordError('USAGE', `a running daemon (or relay) still feeds ${name}`, {
+            hint: 'Restart it without the setting of this sink first.',
+          });
+        }
+        store.sinks.forget(sink.id);
+        return `${name} is forgotten; what it stored stays there`;
+      });
+    });
+}
+
 export function sinkCommand(context: CommandContext): Command {
-  const sink = new Command('sink').description('downstream stores that the change log feeds');
-  const commands = [listCommand, pauseCommand, resumeCommand, replayCommand, parkedCommand, skipCommand];
-  for (const command of commands) sink.addCommand(command(context));
+  const sink = new Command('sink').description('look after the downstream stores that the change log feeds');
+  const looking = [listCommand, parkedCommand];
+  const deciding = [pauseCommand, resumeCommand, retryCommand, replayCommand, skipCommand, forgetCommand];
+  for (const command of [...looking, ...deciding]) sink.addCommand(command(context));
   return sink;
 }

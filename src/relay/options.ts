@@ -39,6 +39,20 @@ export const sizeOption = z
     return Math.round(Number.parseFloat(value) * unit);
   });
 
+/** Bytes, for people. */
+export function sizeText(bytes: number): string {
+  return bytes < 1e9 ? `${(bytes / 1e6).toFixed(1)} MB` : `${(bytes / 1e9).toFixed(1)} GB`;
+}
+
+const HOURS = { h: 1, d: 24 } as const;
+
+/** `30d` or `72h`, as milliseconds: at least an hour, at most ten years. */
+export const ageOption = z
+  .string()
+  .regex(/^\d{1,5}[hd]$/, 'a time such as 30d or 72h is needed')
+  .transform((value) => Number.parseInt(value, 10) * HOURS[value.slice(-1) as 'h' | 'd'] * 3_600_000)
+  .refine((ms) => ms > 0 && ms <= 3_650 * 86_400_000, 'a time from 1h to 3650d is needed');
+
 /**
  * catchword's own options of a sink. They stand in the query; a webhook's query belongs to the receiver, so there they
  * stand behind `#`, which is never sent.

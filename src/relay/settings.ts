@@ -14,8 +14,10 @@ export interface SinkConfig {
   readonly kind: string;
   /** Where it is, without credentials: for people. */
   readonly address: string;
-  /** Another one is another store. */
+  /** What tells one store from another: a sink with another one is filled from the beginning. */
   readonly identity: string;
+  /** The same store as an earlier version named it. */
+  readonly formerIdentity?: string;
   readonly refused: RefusedPolicy;
   /** Texts that no message may show. */
   readonly secrets: readonly string[];
@@ -86,8 +88,19 @@ const KINDS: Readonly<Record<string, Kind>> = {
 };
 
 /** Of what is not shown: it may be a secret, and tells one receiver from another. */
-function digestOf({ pathname, search }: URL): string {
-  return createHash('sha256').update(`${pathname}${search}`).digest('base64url');
+function digestOf(text: string): string {
+  return createHash('sha256').update(text).digest('base64url');
+}
+
+/** A receiver is its scheme, host, port and path: a query often holds a key that is renewed. */
+function identityOf(
+  kind: Kind,
+  { pathname, search }: URL,
+  address: string,
+): Pick<SinkConfig, 'identity' | 'formerIdentity'> {
+  const whole = `${address} ${digestOf(`${pathname}${search}`)}`;
+  if (kind === webhook) return { identity: `${address} ${digestOf(pathname)}`, formerIdentity: whole };
+  return { identity: kind === module ? whole : address };
 }
 
 function parseUrl(text: string): { url: URL; kind: Kind } | null {
@@ -170,7 +183,7 @@ export function sinkConfig({ env, name, url: text, secret }: SinkSetting): SinkC
     name,
     kind: kind.kind,
     address,
-    identity: kind === webhook || kind === module ? `${address} ${digestOf(url)}` : address,
+    ...identityOf(kind, url, address),
     refused: refused.data,
     secrets,
     make: async () => {

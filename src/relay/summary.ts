@@ -14,13 +14,15 @@ function stateOf({ configured, state, retryAt, cursor, backfillTo }: SinkRow): s
 
 /** How a sink stands, for people and programs. */
 export function sinkSummary(store: Store, sink: SinkRow, nowMs: number) {
-  const { id, name, kind, address, cursor, delivered, error } = sink;
+  const { id, name, kind, address, identity, cursor, delivered, error } = sink;
   const lag = store.changes.lastSeq() - cursor;
   const [oldest] = lag > 0 ? store.changes.after(cursor, 1) : [];
   return {
     name,
     kind,
     address,
+    /** What tells one store from another: a sink with another one is filled from the beginning. */
+    identity,
     state: stateOf(sink),
     cursor,
     lag_records: lag,

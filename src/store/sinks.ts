@@ -88,7 +88,7 @@ export interface SinkStore {
    * Notes that the settings name this sink. One that is new, or that is another store than before, begins with the
    * products as of now. What the same store refused under a name that is not configured any more is kept.
    */
-  configure(sink: Pick<SinkRow, 'name' | 'kind' | 'address' | 'identity'>): void;
+  configure(sink: Pick<SinkRow, 'name' | 'kind' | 'address' | 'identity'> & { readonly formerIdentity?: string }): void;
   /** Notes which sinks the settings do not name any more: they no longer hold the log. */
   configureOnly(names: readonly string[]): void;
   /** @returns false where delivery has begun anew meanwhile: then nothing is written */
@@ -131,8 +131,12 @@ export interface SinkStore {
   setFreed(id: number, seqs: readonly number[], state: 'ready' | 'delivered'): void;
   /** What was delivered after it had been parked before `beforeMs` is not kept any longer. */
   forgetFreed(id: number, beforeMs: number): void;
-  /** Gives up one event; those of its product that waited for it are free. */
+  /** Skips one event; those of its product that waited for it are free. */
   skip(id: number, seq: number, atMs: number): void;
+  /** Frees every refused event and those that wait for it, so that they are delivered again. @returns how many */
+  retry(id: number): number;
+  /** Removes a sink with all that is parked for it. */
+  forget(id: number): void;
 
   gaps(id: number): SinkGap[];
   addGap(id: number, gap: SinkGap): void;
@@ -176,6 +180,7 @@ function prepareSinks(sqlite: Database) {
          take_over = CASE WHEN identity = :identity THEN take_over ELSE 0 END,
          opened = CASE WHEN identity = :identity THEN opened ELSE 0 END`,
     ),
+    rename: sqlite.prepare('UPDATE sinks SET identity = ? WHERE identity = ?'),
     former: sqlite
       .prepare<{ identity: string; name: string }, number>(
         `SELECT id FROM sinks WHERE identity = :identity AND name <> :name AND configured = 0
@@ -204,6 +209,7 @@ function prepareSinks(sqlite: Database) {
     refill: sqlite.prepare(
       `UPDATE sinks SET cursor = 0, backfill_to = ${LAST_SEQ}, backfill_removed = 0, opened = 1 WHERE id = ?`,
     ),
+    remove: sqlite.prepare('DELETE FROM sinks WHERE id = ?'),
     renew: sqlite.prepare('UPDATE sinks SET generation = generation + 1, retry_at = NULL WHERE id = ?'),
   };
 }
@@ -255,6 +261,10 @@ function prepareParked(sqlite: Database) {
     forgetFreed: sqlite.prepare("DELETE FROM parked WHERE sink_id = ? AND at < ? AND state = 'delivered'"),
     setFreed: sqlite.prepare('UPDATE parked SET state = ? WHERE sink_id = ? AND seq = ?'),
     setState: sqlite.prepare('UPDATE parked SET state = ?, reason = ?, at = ? WHERE sink_id = ? AND seq = ?'),
+    free: sqlite.prepare(
+      `UPDATE parked SET state = 'ready', freed = (SELECT generation FROM sinks WHERE id = :sink)
+         WHERE sink_id = :sink AND state IN ('refused', 'waiting')`,
+    ),
     /** Later events of the product of `seq`. */
     later: sqlite.prepare(
       `UPDATE parked SET state = :to, freed = (SELECT generation FROM sinks WHERE id = :sink)
@@ -274,6 +284,7 @@ export function createSinkStore(sqlite: Database): SinkStore {
   const gaps = sqlite.prepare<[number], SinkGap>(
     'SELECT after, up_to AS upTo, at FROM sink_gaps WHERE sink_id = ? ORDER BY after',
   );
+  const removeGaps = sqlite.prepare('DELETE FROM sink_gaps WHERE sink_id = ?');
   const addGap = sqlite.prepare(
     `INSERT INTO sink_gaps (sink_id, after, up_to, at) VALUES (?, ?, ?, ?)
      ON CONFLICT (sink_id, after) DO UPDATE SET up_to = excluded.up_to, at = excluded.at`,
@@ -293,7 +304,8 @@ export function createSinkStore(sqlite: Database): SinkStore {
       const raw = sinks.get.get(name);
       return raw === undefined ? undefined : rowOf(raw);
     },
-    configure: ({ name, kind, address, identity }) => {
+    configure: ({ name, kind, address, identity, formerIdentity }) => {
+      if (formerIdentity !== undefined) sinks.rename.run(identity, formerIdentity);
       const known = sinks.get.get(name);
       sinks.configure.run({ name, kind, address, identity });
       const former = known === undefined ? sinks.former.get({ identity, name }) : undefined;
@@ -366,6 +378,15 @@ export function createSinkStore(sqlite: Database): SinkStore {
       sinks.renew.run(id);
       parked.later.run({ sink: id, seq, from: 'waiting', to: 'ready' });
       parked.setState.run('skipped', 'skipped by the operator', atMs, id, seq);
+    },
+    retry: (id) => {
+      sinks.renew.run(id);
+      return parked.free.run({ sink: id }).changes;
+    },
+    forget: (id) => {
+      parked.removeAll.run(id, -1);
+      removeGaps.run(id);
+      sinks.remove.run(id);
     },
     gaps: (id) => gaps.all(id),
     addGap: (id, { after, upTo, at }) => {

@@ -35,7 +35,8 @@ async function relay(bench: Workbench, env: Record<string, string>, directory: s
 it('lists, pauses, resumes and replays', async () => {
   const { bench, directory, env, sink, list } = open();
   bench.change(books(5, 1));
-  expect(await list()).toEqual([{ name: 'file', kind: 'jsonl', address: join(directory, 'out.jsonl'), state: 'new' }]);
+  const address = join(directory, 'out.jsonl');
+  expect(await list()).toEqual([{ name: 'file', kind: 'jsonl', address, identity: address, state: 'new' }]);
   await relay(bench, env, directory);
   bench.change(books(3, 2));
   expect(await list()).toMatchObject([
@@ -93,8 +94,97 @@ it('shows what is parked, and skips it', async () => {
     code: 2,
     stderr: expect.stringContaining('has not refused event 2'),
   });
-  expect(await sink('skip', 'file', '1')).toMatchObject({ code: 0, stdout: expect.stringContaining('is given up') });
+  expect(await sink('skip', 'file', '1')).toMatchObject({ code: 0, stdout: expect.stringContaining('is skipped') });
   expect(JSON.parse((await sink('parked', 'file', '--json')).stdout)).toMatchObject([{ seq: 2, state: 'ready' }]);
+});
+
+it('delivers refused events again, and resumes the sink', async () => {
+  const { bench, directory, env, sink, list } = open();
+  const hook = { refuses: true };
+  const target = await webhookTarget(() => ({ status: hook.refuses ? 422 : 204 }), '&batch=1');
+  onTestFinished(target.remove);
+  const settings = { ...env, CATCHWORD_SINK_FILE: target.url, CATCHWORD_SINK_FILE_SECRET: target.secret ?? '' };
+  bench.change(books(30, 1));
+  const running = start(['relay'], settings, directory);
+  await until('it is stopped', () => bench.store.sinks.get('file')?.state === 'stopped');
+  expect(await list()).toMatchObject([{ parked: 19 }]);
+  hook.refuses = false;
+  expect(await sink('retry', 'file')).toMatchObject({ code: 0, stdout: 'file is sent 19 events again\n' });
+  await until('all are there', () => new Set(target.events.map(({ subject }) => subject)).size === 30);
+  await until('none is parked', async () => bench.store.sinks.parkedCount(1) === 0);
+  expect(await list()).toMatchObject([{ state: 'live', parked: 0 }]);
+  expect(await sink('retry', 'file')).toMatchObject({ code: 0, stdout: 'file is resumed; nothing is parked\n' });
+  running.child.kill('SIGTERM');
+  expect(await running.ended).toMatchObject({ code: 0 });
+});
+
+it('skips every refused event', async () => {
+  const { bench, sink } = open();
+  bench.change(books(4, 1));
+  bench.store.write(() => {
+    bench.store.sinks.configure({ name: 'file', kind: 'jsonl', address: 'out.jsonl', identity: 'out.jsonl' });
+    for (const change of bench.events().slice(0, 3)) {
+      bench.store.sinks.park(1, { seq: change.seq, reason: 'it is poison', at: 0, change }, 'refused');
+    }
+    bench.store.sinks.stop(1, 'it refuses', 0, 4);
+  });
+  expect(await sink('skip', 'file')).toMatchObject({ code: 2, stderr: expect.stringContaining('or --all') });
+  expect(await sink('skip', 'file', '1', '--all')).toMatchObject({ code: 2 });
+  expect(await sink('skip', 'file', '--all')).toMatchObject({
+    code: 0,
+    stdout: '4 events skipped; later ones of their products are delivered now\n',
+  });
+  expect(bench.store.sinks.parkedCount(1)).toBe(0);
+  expect(bench.store.sinks.get('file')?.state).toBe('running');
+  expect(await sink('skip', 'file', '--all')).toMatchObject({ code: 0, stdout: 'file has not refused any event\n' });
+});
+
+it('forgets a sink that is no longer configured', async () => {
+  const { bench, directory, env, sink, list } = open();
+  bench.change(books(2, 1));
+  await relay(bench, env, directory);
+  expect(await sink('forget', 'file')).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('file is configured by CATCHWORD_SINK_FILE'),
+  });
+  const { CATCHWORD_SINK_FILE: _, ...without } = env;
+  const running = start(['relay'], env, directory);
+  await running.shows('sink is open');
+  expect(await run(['sink', 'forget', 'file'], without, directory)).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('still feeds file'),
+  });
+  running.child.kill('SIGTERM');
+  await running.ended;
+  expect(await run(['sink', 'forget', 'file'], without, directory)).toMatchObject({ code: 0 });
+  expect(bench.store.sinks.list()).toEqual([]);
+  // Named again, it continues where the file ends.
+  bench.change(books(1, 2));
+  await relay(bench, env, directory);
+  const lines = readFileSync(join(directory, 'out.jsonl'), 'utf8').trimEnd().split('\n');
+  expect(lines).toHaveLength(3);
+  expect(await list()).toMatchObject([{ name: 'file', cursor: 3 }]);
+});
+
+it('names stores that keep every event, with their size', async () => {
+  const { bench, directory, env, sink, list } = open();
+  bench.change(books(2, 1));
+  await relay(bench, env, directory);
+  expect((await sink('list')).stdout).toContain(
+    'file: keeps every event (0.0 MB now); to limit it, add rotate=100MB&keep=N',
+  );
+  expect(await list()).toMatchObject([{ size: '0.0 MB', limit: null, identity: join(directory, 'out.jsonl') }]);
+  const limited = { ...env, CATCHWORD_SINK_FILE: `${env.CATCHWORD_SINK_FILE}?rotate=1MB&keep=3` };
+  expect((await run(['sink', 'list'], limited, directory)).stdout).not.toContain('keeps every event');
+});
+
+it('does not start a relay without sinks', async () => {
+  const { directory, env } = open();
+  const { CATCHWORD_SINK_FILE: _, ...without } = env;
+  expect(await run(['relay'], without, directory)).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('CATCHWORD_SINK_<NAME> is not set'),
+  });
 });
 
 it('says what is wrong with what it is asked', async () => {

@@ -235,3 +235,21 @@ it('takes the end of a file whose line is longer than what is read at once', asy
   await bench.caughtUp();
   expect((await target.read()).seqs).toEqual([1, 2]);
 });
+
+it('keeps so many rotated files, the newest', async () => {
+  const { bench, target, config } = await feeding(jsonlTarget('?rotate=1kB&keep=2'));
+  bench.start(config);
+  for (let round = 1; round <= 6; round++) {
+    bench.change(books(10, round));
+    await bench.caughtUp();
+  }
+  const rotated = () => readdirSync(target.directory).filter((file) => /-\d{20}\./.test(file));
+  await until('all are compressed', () => rotated().every((file) => file.endsWith('.gz')));
+  expect(rotated().sort()).toEqual([40, 50].map((seq) => `changes-${String(seq).padStart(20, '0')}.jsonl.gz`));
+  expect((await target.read()).seqs).toEqual(numbers(30, 31));
+});
+
+it('needs rotated files to keep some of them', async () => {
+  const { config } = await feeding(jsonlTarget('?keep=2'));
+  await expect(config.make()).rejects.toThrow('keep needs rotate');
+});

@@ -79,14 +79,17 @@ it('what is secret in the address of any sink is shown in no error', async () =>
   );
 });
 
-it('another path or query of a receiver is another receiver; another option of catchword is not', () => {
+it('another path of a receiver is another receiver; another query or option of catchword is not', () => {
   const { identity, address } = config('webhook+https://h.example/a?key=1#batch=3');
   expect(config('webhook+https://h.example/a?key=1#batch=5')).toMatchObject({ identity, address });
   expect(config('webhook+https://h.example/b?key=1')).toMatchObject({
     identity: expect.not.stringMatching(identity),
     address,
   });
-  expect(config('webhook+https://h.example/a?key=2').identity).not.toBe(identity);
+  expect(config('webhook+https://h.example/a?key=2')).toMatchObject({ identity, address });
+  for (const other of ['http://h.example/a#allow=private', 'https://h.example:8443/a', 'https://g.example/a']) {
+    expect(config(`webhook+${other}`).identity).not.toBe(identity);
+  }
   expect(config('module:a.mjs?directory=x').identity).not.toBe(config('module:a.mjs?directory=y').identity);
   expect(config('postgres://u:old@h/d').identity).toBe(config('postgres://u:new@h/d').identity);
 });
@@ -111,4 +114,19 @@ it('a sink that moves to another address begins anew there, and what the old one
   // It turns out, when it is opened, that it is not the same store.
   bench.store.write(() => sinks.reconcile(1, 1, 0));
   expect(sinks.parked(1)).toEqual([]);
+});
+
+it('a receiver that an earlier version knew by its query as well is not filled again', () => {
+  const bench = openWorkbench();
+  onTestFinished(() => bench.close());
+  const { sinks } = bench.store;
+  const known = config('webhook+https://h.example/a?key=1');
+  bench.change(books(3, 1));
+  bench.store.write(() => {
+    sinks.configure({ ...known, identity: known.formerIdentity ?? '' });
+    sinks.reconcile(1, 1, 3);
+    sinks.configure(known);
+    sinks.configure(config('webhook+https://h.example/a?key=2'));
+  });
+  expect(sinks.get('x')).toMatchObject({ cursor: 3, identity: known.identity });
 });

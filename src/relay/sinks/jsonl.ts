@@ -2,11 +2,11 @@ import { access, constants, type FileHandle, mkdir, open, readFile, rename, stat
 import { dirname, join, parse } from 'node:path';
 import { z } from 'zod';
 import { sequenceText } from '../../catalog/event.ts';
-import { messageOf, systemCodeOf } from '../../errors.ts';
-import { pathOf, readOptions, sizeOption } from '../options.ts';
+import { CatchwordError, messageOf, systemCodeOf } from '../../errors.ts';
+import { pathOf, readOptions, sizeOption, sizeText, wholeOption } from '../options.ts';
 import { type Mark, type Sink, SinkError, type SinkFactory } from '../sink.ts';
 import { createLineWriter } from './lines.ts';
-import { type Compressing, compressRotated } from './rotated.ts';
+import { type Compressing, compressRotated, dropOldest, rotatedSize } from './rotated.ts';
 import { lastLine } from './tail.ts';
 
 /**
@@ -30,7 +30,12 @@ type State = z.output<typeof stateSchema>;
 
 const lineSchema = z.object({ id: z.string(), sequence: z.string().regex(/^\d+$/), time: z.iso.datetime() });
 
-const OPTIONS = { rotate: sizeOption.optional(), gzip: z.enum(['on', 'off']).default('on') };
+const OPTIONS = {
+  rotate: sizeOption.optional(),
+  gzip: z.enum(['on', 'off']).default('on'),
+  /** Rotated files that are kept; the oldest are removed. */
+  keep: wholeOption(1, 1_000_000).optional(),
+};
 
 interface FileEnd {
   readonly incarnation: string;
@@ -74,7 +79,7 @@ async function checkPlace(path: string): Promise<string> {
   } finally {
     await file.close();
   }
-  return `${(found.size / 1e6).toFixed(1)} MB, can be written`;
+  return `${sizeText(found.size)}, can be written`;
 }
 
 function failure(error: unknown): SinkError {
@@ -102,6 +107,12 @@ export const createJsonlSink: SinkFactory = ({ url }): Sink => {
   const path = pathOf(url);
   const statePath = `${path}.state`;
   const options = readOptions(url, OPTIONS);
+  const { keep } = options;
+  if (keep !== undefined && options.rotate === undefined) {
+    throw new CatchwordError('CONFIG_INVALID', 'keep needs rotate', {
+      hint: 'Add rotate=100MB: keep counts rotated files.',
+    });
+  }
   let file: FileHandle | undefined;
   let size = 0;
   /** All changes up to here are in this file, or in earlier ones. */
@@ -186,6 +197,7 @@ export const createJsonlSink: SinkFactory = ({ url }): Sink => {
     size = 0;
     await begin(mark, cursor, 0);
     await openFile();
+    if (keep !== undefined) await dropOldest(path, keep);
     compressing?.look();
   }
 
@@ -242,6 +254,18 @@ export const createJsonlSink: SinkFactory = ({ url }): Sink => {
       } catch (error) {
         throw failure(error);
       }
+    },
+    recheck: async () => {
+      try {
+        if (file !== undefined) await refuseOthers(file);
+      } catch (error) {
+        throw failure(error);
+      }
+    },
+    size: async () => {
+      const bytes = (await rotatedSize(path)) + ((await stat(path).catch(() => null))?.size ?? 0);
+      const option = options.rotate === undefined ? 'rotate=100MB&keep=N' : 'keep=N';
+      return { text: sizeText(bytes), limit: keep === undefined ? null : `keep=${keep}`, option };
     },
     close: async () => {
       await compressing?.stop();

@@ -12,7 +12,7 @@ import { connect as connectNats, headers, type NatsConnection } from '@nats-io/t
 import { z } from 'zod';
 import { messageOf } from '../../errors.ts';
 import { markSchema } from '../mark.ts';
-import { decoded, readOptions } from '../options.ts';
+import { ageOption, decoded, readOptions, sizeText } from '../options.ts';
 import { type Mark, type Sink, SinkError, type SinkEvent, type SinkFactory } from '../sink.ts';
 
 /**
@@ -30,6 +30,8 @@ const OPTIONS = {
     .string()
     .regex(/^[^\s.*>/\\]+$/, 'a name without dots and spaces is needed')
     .optional(),
+  /** Messages older than this are dropped; without it, the stream's own limits hold. */
+  max_age: ageOption.optional(),
 };
 
 const CONNECT_TIMEOUT_MS = 10_000;
@@ -37,6 +39,7 @@ const PUBLISH_TIMEOUT_MS = 30_000;
 /** Room for the headers in a message. */
 const HEADER_BYTES = 1_024;
 const MARK_HEADER = 'Catchword-Mark';
+const NANOSECONDS = 1e6;
 
 function failure(error: unknown): SinkError {
   if (error instanceof SinkError) return error;
@@ -67,7 +70,8 @@ function markAt({ seq, at }: SinkEvent, isLast: boolean, mark: Mark): Mark {
 
 export const createNatsSink: SinkFactory = ({ url }): Sink => {
   const options = readOptions(url, OPTIONS);
-  const { subject, stream = subject.replaceAll('.', '-') } = options;
+  const { subject, stream = subject.replaceAll('.', '-'), max_age: maxAgeMs } = options;
+  const age = maxAgeMs === undefined ? undefined : maxAgeMs * NANOSECONDS;
   let connection: NatsConnection | undefined;
   let client: JetStreamClient | undefined;
   let lastSequence = 0;
@@ -126,12 +130,14 @@ export const createNatsSink: SinkFactory = ({ url }): Sink => {
       const { config, state } = await manager.streams.info(stream);
       refuseOtherSubjects(config.subjects);
       lastSequence = state.last_seq;
+      if (age !== undefined && config.max_age !== age) await manager.streams.update(stream, { max_age: age });
       if (config.max_msg_size > 0) mostBytes = Math.min(mostBytes, config.max_msg_size);
       // Made by somebody else, or made anew: nothing was ever in it.
       return state.last_seq > 0;
     } catch (error) {
       if (!isMissing(error)) throw error;
-      await manager.streams.add({ name: stream, subjects: [subject], storage: StorageType.File });
+      const limits = age === undefined ? {} : { max_age: age };
+      await manager.streams.add({ name: stream, subjects: [subject], storage: StorageType.File, ...limits });
       lastSequence = 0;
       return false;
     }
@@ -210,6 +216,32 @@ export const createNatsSink: SinkFactory = ({ url }): Sink => {
         await publish(client, events, mark);
       } catch (error) {
         throw failure(error);
+      }
+    },
+    recheck: async () => {
+      if (connection === undefined) throw new SinkError('unavailable', 'NATS: not connected');
+      try {
+        const manager = await jetstreamManager(connection);
+        const { state } = await manager.streams.info(stream);
+        if (state.last_seq === lastSequence) return;
+        throw new SinkError('unavailable', `NATS: stream ${stream} is at ${state.last_seq}, not at ${lastSequence}`);
+      } catch (error) {
+        throw failure(error);
+      }
+    },
+    size: async () => {
+      const probe = await connect();
+      try {
+        const manager = await jetstreamManager(probe);
+        const { config, state } = await manager.streams.info(stream);
+        const limits = { max_age: config.max_age, max_msgs: config.max_msgs, max_bytes: config.max_bytes };
+        const [limit] = Object.entries(limits).filter(([, value]) => value > 0);
+        const text = `${state.messages} messages, ${sizeText(state.bytes)}`;
+        return { text, limit: limit === undefined ? null : limit[0], option: 'max_age=30d' };
+      } catch (error) {
+        throw failure(error);
+      } finally {
+        await probe.close();
       }
     },
     close: async () => {

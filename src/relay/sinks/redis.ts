@@ -2,7 +2,7 @@ import { Redis } from 'ioredis';
 import { z } from 'zod';
 import { messageOf, systemCodeOf } from '../../errors.ts';
 import { isSameMark, markSchema } from '../mark.ts';
-import { decoded, readOptions, wholeOption } from '../options.ts';
+import { decoded, readOptions, sizeText, wholeOption } from '../options.ts';
 import { type Mark, type Sink, SinkError, type SinkEvent, type SinkFactory } from '../sink.ts';
 
 /**
@@ -141,6 +141,30 @@ export const createRedisSink: SinkFactory = ({ url }): Sink => {
         await append(redis, events, mark);
       } catch (error) {
         throw failure(error);
+      }
+    },
+    recheck: async () => {
+      if (redis === undefined) throw new SinkError('unavailable', 'Redis: not connected');
+      try {
+        const isLost = isThere && (await redis.exists(stream)) === 0;
+        if (isLost) throw new SinkError('unavailable', `Redis: somebody else has removed stream ${stream}`);
+        if (isSameMark(await readFence(redis), written)) return;
+        throw new SinkError('unavailable', `Redis: somebody else moved the fence of ${stream}`);
+      } catch (error) {
+        throw failure(error);
+      }
+    },
+    size: async () => {
+      const probe = await connect();
+      try {
+        const entries = await probe.xlen(stream);
+        const bytes = await probe.memory('USAGE', stream);
+        const limit = maxlen === undefined ? null : `maxlen=${maxlen}`;
+        return { text: `${entries} entries, ${sizeText(bytes ?? 0)}`, limit, option: 'maxlen=N' };
+      } catch (error) {
+        throw failure(error);
+      } finally {
+        probe.disconnect();
       }
     },
     close: async () => {

@@ -1,6 +1,6 @@
 import { createReadStream, createWriteStream } from 'node:fs';
-import { readdir, rename, rm } from 'node:fs/promises';
-import { dirname, join, parse } from 'node:path';
+import { readdir, rename, rm, stat, utimes } from 'node:fs/promises';
+import { join, parse } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
 
@@ -12,16 +12,51 @@ export interface Compressing {
   stop(): Promise<void>;
 }
 
-/** Rotated files of `path` that are not compressed, oldest first. */
-async function waiting(path: string): Promise<string[]> {
+/** A rotated file; for a moment it is there both plain and compressed. */
+interface Rotated {
+  readonly plain: string;
+  readonly files: string[];
+}
+
+/** Rotated files of `path`, in the order of their names. */
+async function rotatedFiles(path: string): Promise<Rotated[]> {
   const { dir, name, ext } = parse(path);
-  const files = await readdir(dir);
-  const rotated = files.filter((file) => {
+  const found = new Map<string, string[]>();
+  for (const file of (await readdir(dir)).sort()) {
+    const plain = file.endsWith(`${ext}.gz`) ? file.slice(0, -'.gz'.length) : file;
     const middle =
-      file.startsWith(`${name}-`) && file.endsWith(ext) ? file.slice(name.length + 1, -ext.length || undefined) : '';
-    return /^\d{20}(\.\d+)?$/.test(middle);
+      plain.startsWith(`${name}-`) && plain.endsWith(ext) ? plain.slice(name.length + 1, -ext.length || undefined) : '';
+    if (/^\d{20}(\.\d+)?$/.test(middle)) found.set(plain, [...(found.get(plain) ?? []), join(dir, file)]);
+  }
+  return [...found].map(([plain, files]) => ({ plain: join(dir, plain), files }));
+}
+
+/** Those that are not compressed, oldest first. */
+async function waiting(path: string): Promise<string[]> {
+  return (await rotatedFiles(path)).filter(({ plain, files }) => files.includes(plain)).map(({ plain }) => plain);
+}
+
+async function statsOf(path: string) {
+  const rotated = await rotatedFiles(path).catch(() => []);
+  const measured = rotated.map(async ({ files }) => {
+    const stats = await Promise.all(files.map((file) => stat(file).catch(() => null)));
+    const times = stats.map((one) => one?.mtimeMs ?? Number.POSITIVE_INFINITY);
+    return { files, at: Math.min(...times), bytes: stats.reduce((sum, one) => sum + (one?.size ?? 0), 0) };
   });
-  return rotated.sort().map((file) => join(dirname(path), file));
+  return await Promise.all(measured);
+}
+
+/** Bytes of all rotated files together. */
+export async function rotatedSize(path: string): Promise<number> {
+  return (await statsOf(path)).reduce((sum, { bytes }) => sum + bytes, 0);
+}
+
+/** Removes the oldest rotated files but `keep`. By their time: after a replay, the numbers in their names go back. */
+export async function dropOldest(path: string, keep: number): Promise<void> {
+  // Sorting is stable: of the same time, the smaller name is the older one.
+  const sorted = (await statsOf(path)).sort((a, b) => a.at - b.at);
+  const dropped = sorted.slice(0, Math.max(0, sorted.length - keep)).flatMap(({ files }) => files);
+  for (const file of dropped) await rm(file, { force: true });
 }
 
 async function compress(file: string, signal: AbortSignal): Promise<void> {
@@ -30,6 +65,9 @@ async function compress(file: string, signal: AbortSignal): Promise<void> {
     await pipeline(createReadStream(file), createGzip(), createWriteStream(temporary, { mode: 0o600, flush: true }), {
       signal,
     });
+    // Its age is that of its events.
+    const { atime, mtime } = await stat(file);
+    await utimes(temporary, atime, mtime);
     await rename(temporary, `${file}.gz`);
     await rm(file);
   } catch (error) {
