@@ -130,8 +130,8 @@ function secretQuery({ protocol, search }: URL): string[] {
 
 function secretsOf(url: URL, secret: string | undefined): string[] {
   const found = [secret, url.password, decoded(url.password)];
-  // Without a password, it is a token.
-  if (url.password === '') found.push(url.username, decoded(url.username));
+  // Without a password, it is a token; PostgreSQL has none.
+  if (url.password === '' && !/^postgres/.test(url.protocol)) found.push(url.username, decoded(url.username));
   if (/^https?:$/.test(url.protocol)) found.push(url.pathname, decoded(url.pathname));
   found.push(...secretQuery(url));
   // What is shorter stands in other words, too. The longest first: it may hold another one.

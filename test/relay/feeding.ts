@@ -1,4 +1,5 @@
 import { onTestFinished } from 'vitest';
+import { systemClock } from '../../src/clock.ts';
 import type { SinkTarget } from '../../src/relay/contract/checks.ts';
 import { openWorkbench, SINK_NAME, type Version, type Workbench } from '../../src/relay/contract/workbench.ts';
 import { type SinkConfig, sinkConfig } from '../../src/relay/settings.ts';
@@ -31,4 +32,15 @@ export function books(count: number, version: number): Version[] {
     const vbid = `P${index}`;
     return { vbid, body: JSON.stringify({ vbid, version }) };
   });
+}
+
+/** Real time, that can be moved on. */
+export function movable() {
+  let aheadMs = 0;
+  return {
+    clock: { ...systemClock, now: () => Date.now() + aheadMs, random: () => 0.02 },
+    advance: (ms: number) => {
+      aheadMs += ms;
+    },
+  };
 }

@@ -2,10 +2,9 @@ import { Writable } from 'node:stream';
 import pg from 'pg';
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { systemClock } from '../../src/clock.ts';
 import { until, type Workbench } from '../../src/relay/contract/workbench.ts';
 import { type PostgresServer, postgresAvailable, startPostgres } from '../support/postgres.ts';
-import { books, fed, feeding } from './feeding.ts';
+import { books, fed, feeding, movable } from './feeding.ts';
 import { postgresTarget } from './targets.ts';
 
 const CURSOR = 'catchword_cursor';
@@ -20,17 +19,6 @@ function listening() {
     },
   });
   return { lines, log: pino({ level: 'info' }, stream) };
-}
-
-/** Real time, that can be moved on. */
-function movable() {
-  let aheadMs = 0;
-  return {
-    clock: { ...systemClock, now: () => Date.now() + aheadMs, random: () => 0.02 },
-    advance: (ms: number) => {
-      aheadMs += ms;
-    },
-  };
 }
 
 describe.skipIf(!postgresAvailable)('a table of PostgreSQL that lost its rows', () => {

@@ -1,0 +1,154 @@
+import pg from 'pg';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { SINK_NAME, until } from '../../src/relay/contract/workbench.ts';
+import { sinkConfig } from '../../src/relay/settings.ts';
+import { type PostgresServer, postgresAvailable, startPostgres } from '../support/postgres.ts';
+import { books, fed, feeding } from './feeding.ts';
+import { postgresTarget } from './targets.ts';
+
+function detailed(value: string | number, more: Record<string, unknown> = {}) {
+  const prices = [
+    { type: 'digital_list_price', currency: 'USD', value },
+    { type: 'digital_list_price', currency: 'EUR', value: 'on request' },
+  ];
+  const fields = {
+    ...{ vbid: 'V1', title: 'Tides', subtitle: 'A "Tale"', language: 'en', edition: 2, distributable: false },
+    contributors: [{ name: 'Ann Lee', type: 'author' }, { name: 'Bo' }],
+    ...{ on_sale_date: '2026-01-31', off_sale_date: 'null', identifiers: { print_isbn_canonical: '9780000000002' } },
+    resource_links: { cover_image: 'https://covers.example/1.jpg' },
+    variants: [{ sku: 'V1R180', type: 'rental', duration: '180', prices }],
+    ...more,
+  };
+  return { vbid: 'V1', body: JSON.stringify(fields) };
+}
+
+describe.skipIf(!postgresAvailable)('the columns and prices of a PostgreSQL sink', () => {
+  let server: PostgresServer;
+  let client: pg.Client;
+  beforeAll(async () => {
+    server = await startPostgres({ settings: ['fsync=off'] });
+    client = new pg.Client({ connectionString: `postgres://postgres@127.0.0.1:${server.port}/postgres` });
+    await client.connect();
+  });
+  afterAll(async () => {
+    await client.end();
+    await server.stop();
+  });
+
+  const SHOP = `distributable, subtitle, contributors, language, edition, cover_url, on_sale_date, off_sale_date`;
+  const SHOWN = {
+    ...{ distributable: false, subtitle: 'A "Tale"', contributors: 'Ann Lee; Bo', language: 'en', edition: '2' },
+    ...{ cover_url: 'https://covers.example/1.jpg', on_sale_date: '2026-01-31', off_sale_date: null },
+  };
+
+  function prices(table: string) {
+    return client
+      .query(`SELECT vbid, sku, type, duration, currency, value FROM ${table}_prices ORDER BY vbid, currency DESC`)
+      .then(({ rows }) => rows as unknown[]);
+  }
+
+  const price = (value: string | null, currency = 'USD') => ({
+    ...{ vbid: 'V1', sku: 'V1R180', type: 'digital_list_price', duration: '180', currency, value },
+  });
+
+  it('say what a shop shows', async () => {
+    const { bench, target, config } = await feeding(postgresTarget(server.port));
+    bench.change([detailed('12.50'), ...books(2, 1)]);
+    bench.start(config);
+    await bench.caughtUp();
+    const { rows } = await client.query(`SELECT ${SHOP} FROM ${target.table} WHERE vbid = 'V1'`);
+    expect(rows).toEqual([SHOWN]);
+    expect(await prices(target.table)).toEqual([price('12.5'), price(null, 'EUR')]);
+    const { rows: plain } = await client.query(`SELECT distributable, edition FROM ${target.table} WHERE vbid = 'P0'`);
+    expect(plain).toEqual([{ distributable: true, edition: null }]);
+  });
+
+  it('replace the prices of a product, and remove them with it', async () => {
+    const { bench, target, config } = await feeding(postgresTarget(server.port));
+    bench.start(config);
+    bench.change([detailed('12.50')]);
+    await bench.caughtUp();
+    bench.change([detailed(9, { distributable: true })]);
+    await bench.caughtUp();
+    expect(await prices(target.table)).toEqual([price('9'), price(null, 'EUR')]);
+    bench.change([{ vbid: 'V1', body: null }]);
+    await bench.caughtUp();
+    expect(await prices(target.table)).toEqual([]);
+    bench.change([detailed(8)]);
+    await bench.caughtUp();
+    expect(await prices(target.table)).toEqual([price('8'), price(null, 'EUR')]);
+    // A replay passes through older prices, and never writes them over newer ones.
+    bench.store.write(() => bench.store.sinks.replay(bench.sink().id, 0, true));
+    await bench.caughtUp();
+    expect(await prices(target.table)).toEqual([price('8'), price(null, 'EUR')]);
+  });
+
+  it('look ISBNs up by an index', async () => {
+    const { target } = await fed(postgresTarget(server.port), 1);
+    const { rows } = await client.query<{ definition: string }>(
+      `SELECT indexdef AS definition FROM pg_indexes WHERE tablename IN ('${target.table}', '${target.table}_prices')`,
+    );
+    const indexed = rows.map(({ definition }) => /\((.*)\)$/.exec(definition)?.[1]).sort();
+    expect(indexed).toEqual(['e_isbn', 'print_isbn', 'vbid', 'vbid']);
+  });
+
+  /** As an earlier version of catchword left it. */
+  async function makeOld(table: string): Promise<void> {
+    const columns = `${SHOP}, fill`.split(', ');
+    await client.query(`ALTER TABLE ${table} ${columns.map((name) => `DROP COLUMN ${name}`).join(', ')};
+      DROP INDEX ${table}_print_isbn_idx, ${table}_e_isbn_idx;
+      DROP TABLE ${table}_prices;
+      ALTER TABLE catchword_cursor DROP COLUMN fill, DROP COLUMN fill_ended, DROP COLUMN has_rows, DROP COLUMN layout`);
+  }
+
+  it('are added to a table of an earlier version, and filled', async () => {
+    const { bench, target, config } = await feeding(postgresTarget(server.port));
+    bench.change([detailed('12.50'), ...books(40, 1)]);
+    bench.start(config);
+    await bench.caughtUp();
+    await bench.stop();
+    await makeOld(target.table);
+    await client.query(`ALTER TABLE ${target.table} ADD COLUMN shelf text DEFAULT 'A'`);
+    bench.start(config);
+    await until('the prices are there', async () => (await prices(target.table).catch(() => [])).length === 2);
+    await bench.caughtUp();
+    const { rows } = await client.query(`SELECT ${SHOP} FROM ${target.table} WHERE vbid = 'V1'`);
+    expect(rows).toEqual([SHOWN]);
+    const filled = `SELECT count(*)::int FROM ${target.table} WHERE distributable IS NOT NULL AND shelf = 'A'`;
+    expect((await client.query(filled)).rows).toEqual([{ count: 41 }]);
+    expect((await target.read()).products).toEqual(bench.living());
+    const { delivered } = bench.sink();
+    await bench.stop();
+    bench.start(config);
+    bench.change(books(1, 2));
+    await bench.caughtUp();
+    expect(bench.sink().delivered).toBe(delivered + 1);
+  });
+
+  it.each(['new', 'old'])('name the SQL to run where the user may not make them: %s table', async (age) => {
+    const { bench, target, config } = await feeding(postgresTarget(server.port));
+    const { table } = target;
+    const user = `shop_${table}`;
+    bench.change(books(3, 1));
+    if (age === 'old') {
+      bench.start(config);
+      await bench.caughtUp();
+      await bench.stop();
+      await makeOld(table);
+    }
+    const all = 'ALL ON ALL TABLES IN SCHEMA public';
+    await client.query(`CREATE USER ${user}; REVOKE CREATE ON SCHEMA public FROM PUBLIC; GRANT ${all} TO ${user}`);
+    const url = target.url.replace('postgres@', `${user}@`);
+    bench.start(sinkConfig({ env: 'SINK', name: SINK_NAME, url, secret: undefined }));
+    await until('the failure is noted', () => bench.store.sinks.get(SINK_NAME)?.error != null);
+    const message = bench.sink().error ?? '';
+    expect(message).toMatch(/may not create or alter tables\. Run as their owner: (CREATE|ALTER) TABLE/);
+    await client.query(message.slice(message.indexOf('owner: ') + 'owner: '.length));
+    await client.query(`GRANT ${all} TO ${user}`);
+    await until('it is fed', () => bench.sink().error === null);
+    await until('all are there', async () => (await target.read()).products.size === 3);
+    await bench.caughtUp();
+    await bench.stop();
+    await client.query(`REVOKE ${all} FROM ${user}; DROP USER ${user}; GRANT CREATE ON SCHEMA public TO PUBLIC`);
+  });
+});
