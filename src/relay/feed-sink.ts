@@ -207,9 +207,11 @@ export async function feedSink(options: FeedOptions, stopping: AbortSignal, sign
     const failure = isSinkError(error) ? error.failure : 'unavailable';
     // With nothing in hand it is the sink that cannot be opened, and no event that it refuses.
     if (failure === 'refused' && inHand.length > 0) {
-      const [first] = inHand;
-      const until = inHand.at(-1)?.seq ?? 0;
-      if (inHand.length > 1) search = { limit: Math.floor(inHand.length / 2), until: Math.max(until, search.until) };
+      const events = inHand;
+      const [first] = events;
+      const until = events.at(-1)?.seq ?? 0;
+      inHand = [];
+      if (events.length > 1) search = { limit: Math.floor(events.length / 2), until: Math.max(until, search.until) };
       else if (first !== undefined) refuse(sink, first, reason);
       return;
     }

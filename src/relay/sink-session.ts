@@ -47,10 +47,7 @@ function logOpened({ log, config }: FeedContext, before: SinkRow, cursor: number
     if (opened?.refill === undefined) {
       log.warn({ sink, confirmed: before.cursor, has: cursor }, 'sink lost events, which it is sent again');
     } else {
-      log.error(
-        { sink, confirmed: before.cursor, reason: opened.refill },
-        'the store does not hold what it confirmed: every product is sent again',
-      );
+      log.error({ sink, confirmed: before.cursor, reason: opened.refill }, 'every product is sent to the store again');
     }
   }
   log.info({ sink, kind, cursor }, 'sink is open');

@@ -104,7 +104,7 @@ describe.skipIf(!postgresAvailable)('a table of PostgreSQL that lost its rows', 
     expect(lines).toContainEqual(
       expect.objectContaining({
         ...{ level: 50, sink: 'contract', confirmed: 5, reason: `table ${target.table} is empty, and had rows` },
-        msg: 'the store does not hold what it confirmed: every product is sent again',
+        msg: 'every product is sent to the store again',
       }),
     );
   });

@@ -121,6 +121,18 @@ describe.skipIf(!postgresAvailable)('a table of PostgreSQL that is taken over', 
     expect(await living(table)).toContain('P3');
   });
 
+  it('does not blame an event that was refused before for a foreign key that keeps a row', async () => {
+    const { table, bench, config } = await twoMirrors('&removals=delete');
+    await orders(table, 'RESTRICT');
+    bench.change([...books(3, 2), { vbid: 'NUL', body: '{"vbid":"NUL","title":"a\\u0000b"}' }]);
+    bench.start(config);
+    await stopped(bench);
+    takeOver(bench);
+    await until('the failure is noted', () => bench.sink().error?.includes('removals=tombstone') ?? false);
+    expect(bench.store.sinks.parked(bench.sink().id)).toMatchObject([{ vbid: 'NUL', state: 'refused' }]);
+    expect(bench.sink()).toMatchObject({ state: 'running', retryAt: expect.any(Number) });
+  });
+
   it('parks a removal with the reason of PostgreSQL', async () => {
     const { bench, target } = await fed(postgresTarget(server.port, '&removals=delete'), 41);
     await orders(target.table, 'RESTRICT');

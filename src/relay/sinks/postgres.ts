@@ -218,7 +218,14 @@ export const createPostgresSink: SinkFactory = ({ url }): Sink => {
     fillEnds: (kept, mark) =>
       orFailure(async () => {
         if (hasFillEnded && isSameMark(written, mark)) return;
-        await endFill(connected(), kept, mark);
+        try {
+          await endFill(connected(), kept, mark);
+        } catch (error) {
+          const { failure: kind, message } = failure(error);
+          if (kind !== 'refused') throw error;
+          const what = `rows that the mirror does not have cannot be removed from ${table}`;
+          throw new SinkError('misconfigured', `${what}: ${message}. Use removals=tombstone`, { cause: error });
+        }
       }),
     deliver: (events, mark) => orFailure(() => write(connected(), events, mark)),
     recheck: () =>
