@@ -377,19 +377,10 @@ export interface NamedConfig extends Config {
   readonly baseUrl: string;
 }
 
-function requireSet(config: Config, needs: readonly Need[]): void {
-  const problems = needs.filter((key) => config[key] === undefined).map(notSet);
-  if (problems.length > 0) throw settingsError(problems);
-}
-
 /** @throws CatchwordError CONFIG_INVALID naming what is missing */
 export function requireSource(config: Config): SourceConfig {
-  requireSet(config, ['baseUrl', 'apiKey']);
+  const needs = ['baseUrl', 'apiKey'] as const;
+  const problems = needs.filter((key) => config[key] === undefined).map(notSet);
+  if (problems.length > 0) throw settingsError(problems);
   return config as SourceConfig;
-}
-
-/** @throws CatchwordError CONFIG_INVALID where the base URL is missing */
-export function requireName(config: Config): NamedConfig {
-  requireSet(config, ['baseUrl']);
-  return config as NamedConfig;
 }

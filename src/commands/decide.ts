@@ -111,6 +111,7 @@ export function undoCommand(context: CommandContext): Command {
       withLease(context, async (store, epoch) => {
         const restored = undoRun(store, epoch, id, context.clock.now());
         if (options.json) printJson(context, { run: id, restored });
+        else if (restored === 0) printLine(context, `run ${id} removed nothing that could be restored`);
         else
           printLine(
             context,

@@ -112,9 +112,15 @@ function print(
 ): void {
   const { counts, examples, unexpected } = forecast;
   const held = run.kind === 'full' && unexpected > 0 && (unexpected > limit || run.items === 0);
+  // As the run itself would say it: what the source announced does not count.
+  const why =
+    run.items === 0
+      ? ', held for approval: the source lists no product at all'
+      : `, held for approval: ${count(unexpected)} were not announced, more than the limit of ${count(limit)}`;
   if (asJson) {
     const { kind, proof, reasons, items, requests } = run;
-    printJson(context, { dry_run: true, kind, proof, reasons, items, requests, ...counts, held, examples });
+    const limits = { held, unexpected, removal_limit: limit };
+    printJson(context, { dry_run: true, kind, proof, reasons, items, requests, ...counts, ...limits, examples });
     return;
   }
   printLine(
@@ -123,7 +129,7 @@ function print(
   );
   for (const [fate, number] of Object.entries(counts)) {
     if (fate === 'missing' && number === 0) continue;
-    printLine(context, `  ${fate.padEnd(9)}${count(number)}${fate === 'removed' && held ? ', held for approval' : ''}`);
+    printLine(context, `  ${fate.padEnd(9)}${count(number)}${fate === 'removed' && held ? why : ''}`);
     for (const { vbid, title } of examples.filter((one) => one.fate === fate)) {
       printLine(context, `           ${vbid}  ${printable(title ?? '')}`);
     }

@@ -111,7 +111,11 @@ async function inclusive(ask: Ask): Promise<Finding> {
   const product = page.products.find((one) => one !== null && timeOf(one.body) !== null);
   const time = product == null ? null : timeOf(product.body);
   if (product == null || time === null) {
-    return { check, level: 'ok', text: 'inclusive or not cannot be told from its items; both are right' };
+    return {
+      check,
+      level: 'ok',
+      text: 'may or may not include its own second, which its items do not show; both are right',
+    };
   }
   const { page: since } = await ask({ page: 1, perPage: PROBE }, { from: time });
   const holds = since.products.some((one) => one?.vbid === product.vbid);

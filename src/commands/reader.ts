@@ -30,7 +30,7 @@ interface Poll {
 
 async function openPoll(fd: number, memory: Memory): Promise<Poll> {
   // Loading it warns on stderr that it is experimental; where it does not work, a follower ends with the next change.
-  const { emitWarning } = process;
+  const emitWarning = process.emitWarning.bind(process);
   process.emitWarning = () => {};
   try {
     const { WASI } = await import('node:wasi');
