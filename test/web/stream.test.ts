@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import Database from 'better-sqlite3';
@@ -104,6 +105,44 @@ describe('the stream of changes', () => {
     expect(numbersOf(await back.events(2))).toEqual([51, 52]);
   });
 
+  it.each([
+    ['an id of another mirror', () => `${randomUUID()}:3:1700000000000`, 'OTHER_MIRROR'],
+    ['an id beyond the newest change', (own: string) => `${own}:11:1700000000000`, 'RESTORED'],
+    ['a number beyond the newest change', () => '11', 'RESTORED'],
+    ['a change that was recorded at another time', (own: string) => `${own}:3:1700000000000`, 'RESTORED'],
+    ['an id that is not one', () => 'x', 'UNKNOWN_PLACE'],
+    ['an id that is too long to be one', () => '9'.repeat(400), 'UNKNOWN_PLACE'],
+  ])('says what to do to a reader with %s, and goes on', async (_name, idOf, code) => {
+    const { db } = await filled({ items: 10 });
+    const { web } = await serve(db);
+    const stream = `${web.url}/api/changes/stream`;
+    const own = (await eventIdOf(web.url, 1)).replace(/:1$/, '');
+    const headers = { 'Last-Event-ID': idOf(own) };
+    const reader = await openReader(stream, headers);
+    expect(reader.response.statusCode).toBe(200);
+    const reset = await reader.until(() => true);
+    expect(reset).toMatchObject({ event: 'reset', id: `${own}:0:0` });
+    expect(JSON.parse(reset.data ?? '')).toEqual({ code, message: expect.any(String) as string, after: 0, last: 10 });
+    expect(numbersOf(await reader.events(10))).toEqual(upTo(10));
+    // Who wanted only what is new is not sent everything.
+    const latest = await openReader(`${stream}?after=latest`, headers);
+    const began = await latest.until(() => true);
+    expect(JSON.parse(began.data ?? '')).toMatchObject({ code, after: 10, last: 10 });
+    expect(seqOf(began)).toBe(10);
+  });
+
+  it('takes a place in the address: an id of a stream, and from an EventSource also one that it no longer has', async () => {
+    const { db } = await filled({ items: 10 });
+    const { web } = await serve(db);
+    const stream = `${web.url}/api/changes/stream`;
+    const first = await openReader(stream);
+    const [event] = (await first.events(8)).slice(-1);
+    const resumed = await openReader(`${stream}?after=${event?.id}`);
+    expect(numbersOf(await resumed.events(2))).toEqual([9, 10]);
+    const returned = await openReader(`${stream}?after=11`, { Accept: 'text/event-stream' });
+    expect(await returned.until(() => true)).toMatchObject({ event: 'reset' });
+  });
+
   it('beats while nothing happens, and nothing but beats', async () => {
     const { db } = await filled({ items: 3 });
     const { web } = await serve(db, { limits: { heartbeatMs: 20, pollMs: 5 } });
@@ -126,6 +165,10 @@ describe('the stream of changes', () => {
     expect(JSON.parse(end.data ?? '')).toMatchObject({ code: 'INTERNAL' });
     expect(JSON.stringify(await logged('a stream could not read the mirror'))).toContain('no such table');
     expect(await logged('stream ended')).toMatchObject({ code: 'INTERNAL', streams: 0 });
+    // Nor is a reader refused that comes back then: it would not try again.
+    const back = await openReader(`${web.url}/api/changes/stream`, { 'Last-Event-ID': '2' });
+    expect(back.response.statusCode).toBe(200);
+    expect(await back.until(() => true)).toMatchObject({ event: 'end', retry: '3000' });
   });
 });
 
