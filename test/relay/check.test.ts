@@ -66,12 +66,12 @@ describe.skipIf(!postgresAvailable)('the check of PostgreSQL', () => {
   });
 
   it('fails where the table cannot be made', async () => {
-    await expect(check(as('shop', 'forbidden'))).rejects.toThrow(/permission denied for schema public \(42501\)/);
+    await expect(check(as('shop', 'forbidden'))).rejects.toThrow(/may not create or alter tables\. Run as their owner: CREATE TABLE/);
   });
 
   it.each<[string, string, RegExp]>([
     ['whose seq is text', 'ALTER TABLE t ALTER seq TYPE text', /operator does not exist.*\(42883\)/],
-    ['that lacks a column', 'ALTER TABLE t DROP COLUMN publisher', /"publisher".*does not exist \(42703\)/],
+    ['that lacks a column', 'ALTER TABLE t DROP COLUMN publisher', /has no column publisher/],
     ['without a key', 'ALTER TABLE t DROP CONSTRAINT t_pkey', /no unique or exclusion constraint.*\(42P10\)/],
     ['with a column of its own that must be filled', 'ALTER TABLE t ADD shelf text NOT NULL', /"shelf".*\(23502\)/],
     ['that may not be changed', 'REVOKE UPDATE ON t FROM shop', /permission denied for table t \(42501\)/],

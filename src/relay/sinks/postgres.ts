@@ -62,6 +62,15 @@ async function orFailure<T>(work: () => Promise<T>): Promise<T> {
 /** The owner of rows in a table without a cursor row. */
 const UNKNOWN_OWNER: Mark = { incarnation: '', generation: 1, cursor: 0, at: 0, late: 0 };
 
+/** How long a probe waits for another process's lock on the table, in milliseconds. */
+const PROBE_LOCK_MS = 3_000;
+const PROBE_MARK: Mark = { ...UNKNOWN_OWNER, incarnation: 'catchword doctor' };
+/** A product that comes, and one that goes: both statements are tried. */
+const PROBE: readonly SinkEvent[] = [
+  { seq: 1, at: 0, op: 'created', vbid: 'catchword-doctor-1', body: '{"vbid":"catchword-doctor-1"}', text: '' },
+  { seq: 2, at: 0, op: 'removed', vbid: 'catchword-doctor-2', body: null, text: '' },
+];
+
 const cursorSchema = markSchema.extend({
   hasRows: z.boolean(),
   fillEnded: z.boolean(),
@@ -205,6 +214,27 @@ export const createPostgresSink: SinkFactory = ({ url }): Sink => {
     written = mark;
   }
 
+  /** Does what opening and delivering do, for products of its own, and takes it back. */
+  async function tryToWrite(db: pg.Client, name: string): Promise<void> {
+    await db.query('BEGIN');
+    try {
+      await db.query(`SET LOCAL lock_timeout = ${PROBE_LOCK_MS}`);
+      await ensureLayout(db, table, names);
+      // A cursor of its own: the real one may be locked by a relay, and must stay where the relay left it.
+      key = `${name} (catchword doctor)`;
+      await hasRows(db);
+      await readCursor(db);
+      await beginFill(db, PROBE_MARK);
+      await write(db, PROBE, { ...PROBE_MARK, cursor: PROBE.length });
+    } finally {
+      key = table;
+      written = null;
+      hasFillEnded = true;
+      // The error that came first is the one to report.
+      await db.query('ROLLBACK').catch(() => {});
+    }
+  }
+
   return {
     batch: { events: 2_000, chars: 8_000_000 },
     open: (mark) =>
@@ -245,7 +275,11 @@ export const createPostgresSink: SinkFactory = ({ url }): Sink => {
         const probe = await connect();
         try {
           const found = await find(probe);
-          return found !== null ? `table ${table} is there` : `can be reached; table ${table} will be made`;
+          await tryToWrite(probe, found ?? table);
+          const tried = 'tried in a transaction that was rolled back';
+          return found !== null
+            ? `rows of table ${table} can be written and removed (${tried})`
+            : `table ${table} can be made and written (${tried})`;
         } finally {
           await probe.end();
         }
