@@ -10,6 +10,7 @@ export interface RecordedChange {
   readonly vbid: string;
   readonly runId: number;
   readonly cause: RunKind;
+  /** Previous values of what changed; of a removal, the last known product; null for a creation. */
   readonly before: string | null;
   readonly added: readonly string[];
   /** The item's JSON text as of `seq`; null when it was removed. */
@@ -49,7 +50,9 @@ function timeText(at: number): string {
 export function eventText(change: RecordedChange, incarnation: string, source: string): string {
   const { seq, op, before } = change;
   const vbid = quoted(change.vbid);
-  const changed = before === null ? '[]' : JSON.stringify(changedPointers({ before, added: change.added }));
+  // A removal changes no field: `before` is the whole product.
+  const isWhole = before === null || op === 'removed';
+  const changed = isWhole ? '[]' : JSON.stringify(changedPointers({ before, added: change.added }));
   return [
     `{"specversion":"1.0","id":"${incarnation}:${seq}","source":${JSON.stringify(source)}`,
     `,"type":"catchword.product.${op}","subject":${vbid},"time":"${timeText(change.at)}"`,

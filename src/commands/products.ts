@@ -4,6 +4,7 @@ import { indentedJson } from '../catalog/json-text.ts';
 import { columnsOf } from '../catalog/product.ts';
 import { CatchwordError } from '../errors.ts';
 import { printable } from '../printable.ts';
+import { findProduct } from '../store/find-product.ts';
 import { createHistory } from '../store/history.ts';
 import { hitJson, productJson } from '../store/product-json.ts';
 import type { ProductRow } from '../store/products.ts';
@@ -42,18 +43,19 @@ function rowAsOf(store: Store, row: ProductRow, at: number): ProductRow {
 function productCommand(context: CommandContext): Command {
   return new Command('product')
     .description('show one product, its changes, or what it was')
-    .argument('<vbid>')
+    .argument('<vbid>', 'its key, or an ISBN')
     .option('--history', 'print its changes, newest first')
     .option('--at <seq>', 'what it was right after this change', wholeNumber('--at', 1))
     .option('--json', 'print one JSON document')
-    .action((vbid: string, options: { history?: boolean; at?: number; json?: boolean }) =>
+    .action((key: string, options: { history?: boolean; at?: number; json?: boolean }) =>
       readMirror(context, (store, config) => {
-        const found = store.products.get(vbid);
+        const found = findProduct(store, key);
         if (found === undefined) {
-          throw new CatchwordError('NOT_FOUND', `the mirror has no product ${vbid}`, {
+          throw new CatchwordError('NOT_FOUND', `the mirror has no product ${key}`, {
             hint: 'Look for it with: npx catchword search <words>.',
           });
         }
+        const { vbid } = found;
         const row = options.at === undefined ? found : rowAsOf(store, found, options.at);
         const body = row.removedAt === null ? row.body : null;
         const changes = options.history
@@ -83,7 +85,10 @@ function productCommand(context: CommandContext): Command {
           context,
           table(
             ['seq', 'at (UTC)', 'op', 'run', 'before'],
-            changes.map((change) => [change.seq, moment(change.at), change.op, change.runId, change.before]),
+            changes.map(({ seq, at, op, runId, before }) => [
+              ...[seq, moment(at), op, runId],
+              op === 'removed' ? 'the whole product' : before,
+            ]),
           ),
         );
       }),

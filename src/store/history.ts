@@ -85,7 +85,13 @@ export function createHistory(store: Store): History {
   }
 
   function headed(change: HeadedChange): RecordedChange {
-    return recorded(change, change.op === 'removed' ? null : bodyAfter(change));
+    if (change.op === 'removed') return removed(change, change.headSeq, change.headBody);
+    return recorded(change, bodyAfter(change));
+  }
+
+  /** The tombstone has the last known product, or the record once the product was restored. */
+  function removed(change: ChangeRow, headSeq: number, headBody: string): RecordedChange {
+    return recorded(headSeq === change.seq ? { ...change, before: headBody } : change, null);
   }
 
   /** Whether nothing up to `asOf` follows the change; only asked where something follows it. */
@@ -107,7 +113,7 @@ export function createHistory(store: Store): History {
         if (product === undefined) return [];
         const chain = store.changes.chain(product.changedSeq);
         return [...bodiesBack(chain, product.body)].map(([change, body]) =>
-          recorded(change, change.op === 'removed' ? null : body),
+          change.op === 'removed' ? removed(change, product.changedSeq, product.body) : recorded(change, body),
         );
       }),
     asOf: (vbid, seq) =>

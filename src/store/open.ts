@@ -6,6 +6,7 @@ import { type BetterSQLite3Database, drizzle } from 'drizzle-orm/better-sqlite3'
 import { migrate } from 'drizzle-orm/better-sqlite3/migrator';
 import { readMigrationFiles } from 'drizzle-orm/migrator';
 import { CatchwordError, messageOf } from '../errors.ts';
+import { keepRemovedProducts } from './keep-removed.ts';
 import { COMPANIONS, lookAt, preparePlace, unusable } from './place.ts';
 import { createSameFile, nameOf, pause, type SameFile } from './same-file.ts';
 import { keepStatements } from './statements.ts';
@@ -92,9 +93,10 @@ function checkOwnSchema(path: string, sqlite: Database, newest: number): number 
 }
 
 /** Of several processes that find an old file one migrates it; the others find it migrated when they try again. */
-function migrateToNewest(sqlite: Database, orm: BetterSQLite3Database, newest: number): void {
+function migrateToNewest(sqlite: Database, orm: BetterSQLite3Database, schema: number, newest: number): void {
   sqlite.exec(`PRAGMA application_id = ${APPLICATION_ID}`);
   try {
+    if (schema > 0) keepRemovedProducts(sqlite);
     migrate(orm, { migrationsFolder: MIGRATIONS });
   } catch (error) {
     if (sqlite.inTransaction) sqlite.exec('ROLLBACK');
@@ -122,8 +124,6 @@ function configure(path: string, sqlite: Database, isReadonly: boolean): BetterS
   checkVersion(path, sqlite);
   const newest = newestSchema();
   const schema = checkOwnSchema(path, sqlite, newest);
-  // 32 MiB: holds the inner pages of every index at several million products, and no more (memory stays flat).
-  sqlite.exec('PRAGMA cache_size = -32768');
   const orm = drizzle(forOrm);
   if (isReadonly) {
     if (schema === newest) return orm;
@@ -138,7 +138,10 @@ function configure(path: string, sqlite: Database, isReadonly: boolean): BetterS
   // 64 MiB of WAL before it is moved into the file: a page that changes often is moved once.
   sqlite.exec('PRAGMA wal_autocheckpoint = 4096');
   sqlite.exec('PRAGMA journal_size_limit = 67108864');
-  if (schema !== newest) migrateToNewest(sqlite, orm, newest);
+  // 32 MiB: holds the inner pages of every index at several million products, and no more (memory stays flat). SQLite
+  // would forget it at a change of the page size.
+  sqlite.exec('PRAGMA cache_size = -32768');
+  if (schema !== newest) migrateToNewest(sqlite, orm, schema, newest);
   return orm;
 }
 

@@ -38,6 +38,8 @@ export interface ProductStore {
   match(vbid: string, body: string): number | undefined;
   find(vbid: string): KnownProduct | undefined;
   get(vbid: string): ProductRow | undefined;
+  /** Products, removed ones as well, with one of these as print or electronic ISBN, in the order of their keys; at most 20. */
+  withIsbn(forms: readonly string[]): ProductRow[];
   /** The product's newest change; 0 for an id that is not in use. */
   changedSeq(id: number): number;
   /** All living products, in the order of their keys, a batch at a time: memory does not grow with them. */
@@ -63,8 +65,10 @@ export interface ProductStore {
   ensureLookups(): void;
 }
 
-const COLUMNS = 'id, vbid, title, kind, format, publisher, print_isbn, e_isbn, changed_at, changed_seq, body';
-const VALUES = '(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)';
+const COLUMNS =
+  'id, vbid, title, kind, format, publisher, print_isbn, e_isbn, changed_at, changed_seq, body, withdrawn';
+const WIDTH = 12;
+const VALUES = `(${Array<string>(WIDTH).fill('?').join(', ')})`;
 /** Rows of one INSERT: measured 5.0 µs a product at 50, 6.5 at 1; more gain nothing. */
 const BATCH = 50;
 /** Rows that are read at a time where all are. */
@@ -84,6 +88,12 @@ export function createProductStore(sqlite: Database): ProductStore {
     )
     .raw();
   const get = sqlite.prepare<[string], ProductRow>(`SELECT ${ROW} FROM products WHERE vbid = ?`);
+  const withIsbn = sqlite.prepare<Record<string, unknown>, ProductRow>(
+    `SELECT ${ROW} FROM products WHERE id IN (
+       SELECT id FROM products WHERE print_isbn IS NOT NULL AND print_isbn IN (SELECT value FROM json_each(:forms))
+       UNION SELECT id FROM products WHERE e_isbn IS NOT NULL AND e_isbn IN (SELECT value FROM json_each(:forms))
+     ) ORDER BY vbid LIMIT 20`,
+  );
   const livingAfter = sqlite.prepare<[string, number], Pick<ProductRow, 'vbid' | 'title' | 'body'>>(
     'SELECT vbid, title, body FROM products WHERE vbid > ? AND removed_at IS NULL ORDER BY vbid LIMIT ?',
   );
@@ -95,8 +105,14 @@ export function createProductStore(sqlite: Database): ProductStore {
   );
   const update = sqlite.prepare(
     `UPDATE products SET first_seen_at = coalesce(first_seen_at, changed_at), title = ?, kind = ?, format = ?,
-       publisher = ?, print_isbn = ?, e_isbn = ?, changed_at = ?, changed_seq = ?, removed_at = NULL, body = ?
+       publisher = ?, print_isbn = ?, e_isbn = ?, changed_at = ?, changed_seq = ?, removed_at = NULL, body = ?,
+       withdrawn = ?
      WHERE id = ?`,
+  );
+  // Of a tombstone that is about to become a product again: the log keeps what was removed.
+  const keepRemoved = sqlite.prepare(
+    `UPDATE changes SET before = (SELECT body FROM products WHERE id = :id)
+     WHERE op = 2 AND seq = (SELECT changed_seq FROM products WHERE id = :id AND removed_at IS NOT NULL)`,
   );
   const index = sqlite.prepare(
     'INSERT OR REPLACE INTO products_fts (rowid, title, contributors, publisher, identifiers) VALUES (?, ?, ?, ?, ?)',
@@ -126,6 +142,7 @@ export function createProductStore(sqlite: Database): ProductStore {
       return row === undefined ? undefined : { id: row[0], body: row[1], changedSeq: row[2], removed: row[3] !== null };
     },
     get: (vbid) => get.get(vbid),
+    withIsbn: (forms) => withIsbn.all({ forms: JSON.stringify(forms) }),
     changedSeq: (id) => changedSeq.get(id) ?? 0,
     all: function* () {
       for (let after = ''; ; ) {
@@ -152,16 +169,18 @@ export function createProductStore(sqlite: Database): ProductStore {
           atMs,
           seq,
           product.body,
+          product.withdrawn ? 1 : 0,
         );
-        if (values.length === BATCH * 11) {
+        if (values.length === BATCH * WIDTH) {
           insertMany.run(values);
           values = [];
         }
       }
-      for (let at = 0; at < values.length; at += 11) insertOne.run(values.slice(at, at + 11));
+      for (let at = 0; at < values.length; at += WIDTH) insertOne.run(values.slice(at, at + WIDTH));
       for (const { id, product } of rows) indexWords(id, product);
     },
     update: (id, product, seq, atMs) => {
+      keepRemoved.run({ id });
       update.run(
         product.title,
         product.kind,
@@ -172,6 +191,7 @@ export function createProductStore(sqlite: Database): ProductStore {
         atMs,
         seq,
         product.body,
+        product.withdrawn ? 1 : 0,
         id,
       );
       if (product.search === null) unindex.run(id);
@@ -181,6 +201,7 @@ export function createProductStore(sqlite: Database): ProductStore {
       mark.run(atMs, seq, atMs, id);
     },
     revive: (id, seq, atMs) => {
+      keepRemoved.run({ id });
       mark.run(atMs, seq, null, id);
     },
     living: () => living.get() ?? 0,

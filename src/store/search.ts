@@ -1,4 +1,5 @@
 import type { Database } from 'better-sqlite3';
+import { isbnForms } from '../catalog/isbn.ts';
 
 export interface SearchHit {
   readonly vbid: string;
@@ -56,7 +57,7 @@ export function createSearch(sqlite: Database): Search {
     const hits = new Map<string, SearchHit>();
     if (words.length === 1) {
       const from = only.replace(/\*$/, '');
-      const forms = new Set([from, from.replaceAll('-', '')]);
+      const forms = new Set([from, from.replaceAll('-', ''), ...isbnForms(from)]);
       for (const form of forms) {
         const to = only.endsWith('*') ? `${form}${LAST}` : form;
         for (const hit of byIdentifier.all({ from: form, to, limit })) hits.set(hit.vbid, hit);

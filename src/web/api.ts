@@ -2,6 +2,7 @@ import type { FastifyInstance, FastifyReply } from 'fastify';
 import { runJson } from '../catalog/run-json.ts';
 import type { Clock } from '../clock.ts';
 import { CatchwordError } from '../errors.ts';
+import { findProduct } from '../store/find-product.ts';
 import { hitJson, productJson } from '../store/product-json.ts';
 import { statusOf } from '../store/status.ts';
 import type { Store } from '../store/store.ts';
@@ -43,7 +44,7 @@ export function addApi(app: FastifyInstance, store: Store, changes: ChangeLog, c
   app.get<{ Params: { vbid: string } }>('/api/products/:vbid', async (request, reply) => {
     parametersOf(request.query, []);
     const { vbid } = request.params;
-    const row = store.products.get(vbid);
+    const row = findProduct(store, vbid);
     if (row === undefined) {
       throw new CatchwordError('NOT_FOUND', `the mirror has no product ${JSON.stringify(vbid)}`, {
         hint: 'Look for it with /api/products?q=words.',

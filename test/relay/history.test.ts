@@ -1,7 +1,10 @@
+import Database from 'better-sqlite3';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
+import { eventText } from '../../src/catalog/event.ts';
 import { openWorkbench, type Version } from '../../src/relay/contract/workbench.ts';
 import { createHistory } from '../../src/store/history.ts';
+import { keepStatements } from '../../src/store/statements.ts';
 
 const FIELDS = ['title', 'price', 'tags', 'a/b', '~', '__proto__'];
 
@@ -36,12 +39,15 @@ function live(versions: readonly (readonly [number, Record<string, unknown> | nu
   return { bench, states };
 }
 
-it('tells of every change what the product was then, however often it changed since', async () => {
+it('shows for every change what the product was then, in events and in SQL, however often it changed since', async () => {
   await fc.assert(
     fc.asyncProperty(histories, fc.integer({ min: 1, max: 7 }), async (versions, limit) => {
       const { bench, states } = live(versions);
       try {
         const history = createHistory(bench.store);
+        const sqlite = new Database(bench.store.path, { readonly: true });
+        const rows = keepStatements(sqlite).prepare('SELECT before, changed FROM change_log ORDER BY seq').all();
+        sqlite.close();
         let seq = 0;
         for (;;) {
           const changes = history.after(seq, limit);
@@ -53,6 +59,13 @@ it('tells of every change what the product was then, however often it changed si
             const at = history.asOf(change.vbid, seq);
             expect(at?.change).toMatchObject({ seq, op: change.op });
             if (change.op !== 'removed') expect(JSON.parse(at?.body ?? 'null')).toEqual(body);
+            if (change.op === 'removed') {
+              expect(JSON.parse(change.before ?? '')).toEqual(states[seq - 1]?.get(change.vbid));
+            }
+            const { data } = JSON.parse(eventText(change, 'i', 's')) as { data: Record<string, unknown> };
+            const row = rows[seq - 1] as { before: string | null; changed: string };
+            expect(JSON.parse(row.before ?? 'null')).toEqual(data.before);
+            expect(JSON.parse(row.changed)).toEqual(data.changed);
           }
         }
         expect(seq).toBe(states.length - 1);

@@ -1,0 +1,55 @@
+import type { Database } from 'better-sqlite3';
+import { revert } from '../catalog/content.ts';
+
+interface Removal {
+  readonly seq: number;
+  readonly headSeq: number;
+  readonly body: string;
+}
+
+interface Link {
+  readonly prevSeq: number | null;
+  readonly before: string | null;
+  readonly added: string | null;
+}
+
+/** Removals that are completed at once: memory stays flat. */
+const BATCH = 500;
+
+/**
+ * Completes the records of removals that were restored before such records kept the last known product (see products.ts). Reads columns that every version of the schema has, and changes nothing the second time.
+ */
+export function keepRemovedProducts(sqlite: Database): void {
+  const incomplete = sqlite.prepare<[number, number], Removal>(
+    `SELECT changes.seq, products.changed_seq AS headSeq, products.body
+       FROM changes JOIN products ON products.id = changes.product_id
+     WHERE changes.seq > ? AND changes.op = 2 AND changes.before = '{}' AND products.changed_seq <> changes.seq
+     ORDER BY changes.seq LIMIT ?`,
+  );
+  const link = sqlite.prepare<[number], Link>('SELECT prev_seq AS prevSeq, before, added FROM changes WHERE seq = ?');
+  const keep = sqlite.prepare('UPDATE changes SET before = ? WHERE seq = ?');
+
+  /** Undefined where the log no longer leads back to the removal. */
+  function lastKnown({ seq, headSeq, body }: Removal): string | undefined {
+    let known = body;
+    for (let at: number | null = headSeq; at !== null && at !== seq; ) {
+      const change: Link | undefined = link.get(at);
+      if (change === undefined) return undefined;
+      const added = change.added === null ? [] : (JSON.parse(change.added) as string[]);
+      if (change.before !== null) known = revert(known, { before: change.before, added });
+      at = change.prevSeq;
+    }
+    return known;
+  }
+
+  const completeAfter = sqlite.transaction((after: number): number => {
+    const removals = incomplete.all(after, BATCH);
+    for (const removal of removals) {
+      const body = lastKnown(removal);
+      if (body !== undefined) keep.run(body, removal.seq);
+    }
+    return removals.length < BATCH ? 0 : (removals.at(-1)?.seq ?? 0);
+  });
+
+  for (let after = completeAfter.immediate(0); after > 0; ) after = completeAfter.immediate(after);
+}
