@@ -4,6 +4,7 @@ import { constants } from 'node:os';
 import { setFlagsFromString } from 'node:v8';
 import { Command, CommanderError } from 'commander';
 import { systemClock } from './clock.ts';
+import { adoptCommand } from './commands/adopt.ts';
 import { assetCommand } from './commands/asset.ts';
 import { changesCommand } from './commands/changes.ts';
 import type { CommandContext } from './commands/context.ts';
@@ -47,6 +48,7 @@ function program(context: CommandContext): Command {
     ...runCommands(context),
     ...decideCommands(context),
     verifyCommand(context),
+    adoptCommand(context),
     ...productCommands(context),
     changesCommand(context),
     sinkCommand(context),

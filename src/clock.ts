@@ -17,3 +17,24 @@ export const systemClock: Clock = {
   },
   random: () => Math.random(),
 };
+
+/** The longest pause that is believed, whatever a service asks for: a day. */
+export const LONGEST_PAUSE_MS = 86_400_000;
+
+/** A pause by this machine's clock, milliseconds since 1970. */
+export interface Pause {
+  /** When it was noted. */
+  readonly since: number;
+  readonly until: number;
+}
+
+/**
+ * The pause by a clock that may have been put back since it was noted: it is never longer than it was then. Where the
+ * clock shows a time before `since`, nothing tells how much of the pause has passed, so it begins now.
+ * @returns null where it is over
+ */
+export function pauseAt({ since, until }: Pause, nowMs: number): Pause | null {
+  const lengthMs = until - since;
+  if (nowMs < since) return lengthMs > 0 ? { since: nowMs, until: nowMs + lengthMs } : null;
+  return nowMs < until ? { since, until } : null;
+}

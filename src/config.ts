@@ -372,15 +372,15 @@ export interface SourceConfig extends Config {
   readonly apiKey: string;
 }
 
-/** What a command needs that names the service in events. */
-export interface NamedConfig extends Config {
-  readonly baseUrl: string;
-}
-
 /** @throws CatchwordError CONFIG_INVALID naming what is missing */
 export function requireSource(config: Config): SourceConfig {
   const needs = ['baseUrl', 'apiKey'] as const;
   const problems = needs.filter((key) => config[key] === undefined).map(notSet);
   if (problems.length > 0) throw settingsError(problems);
   return config as SourceConfig;
+}
+
+/** @throws CatchwordError CONFIG_INVALID where the base URL is missing */
+export function requireName(config: Config): void {
+  if (config.baseUrl === undefined) throw settingsError([notSet('baseUrl')]);
 }

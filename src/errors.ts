@@ -12,6 +12,8 @@ const CODES = {
   CONFIG_INVALID: { exit: 2, retryable: false },
   /** The mirror file cannot be used as it is: no database, from a newer version, not writable. */
   MIRROR_UNUSABLE: { exit: 2, retryable: false },
+  /** The mirror is that of another service than the one that is set. */
+  MIRROR_OTHER_SOURCE: { exit: 2, retryable: false },
   /** A write failed half-way (disk full, I/O error); the transaction is rolled back and the writer stopped. */
   MIRROR_WRITE_FAILED: { exit: 1, retryable: false },
   /** The file that this process has open is no longer the one at its path: it was deleted, moved, replaced or restored. */
@@ -24,6 +26,8 @@ const CODES = {
   RUN_NOT_ACTIVE: { exit: 1, retryable: false },
   RUN_CANCELLED: { exit: 1, retryable: false },
   RUN_TOO_OLD: { exit: 1, retryable: false },
+  /** What was read of an unfinished run was selected by other settings. */
+  RUN_OUTDATED: { exit: 1, retryable: false },
   INTERRUPTED: { exit: 4, retryable: true },
   /** 401 or 403: the key or token was refused. */
   SOURCE_AUTH: { exit: 2, retryable: false },

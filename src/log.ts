@@ -3,6 +3,17 @@ import { printableLines } from './printable.ts';
 
 export type { Logger };
 
+/** Something that a person who watches should know, although nothing failed. */
+export interface Notice {
+  /** Constant, for a log. */
+  readonly message: string;
+  readonly fields: Readonly<Record<string, unknown>>;
+  /** The same as one line for a person. */
+  readonly text: string;
+}
+
+export type Tell = (notice: Notice) => void;
+
 /** Names under which a secret could be passed by mistake; their values are never written. */
 const SECRET_KEYS = ['apiKey', 'accessToken', 'secret', 'password', 'authorization', 'headers'];
 

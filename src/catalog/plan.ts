@@ -112,7 +112,15 @@ export interface ListPlanOptions extends Layout {
   readonly reversed: boolean;
   /** The list's size, as far as it is known; null: the first window tells. */
   readonly numItems: number | null;
+  /** Offsets that an earlier reading found products at; a reading from the end begins there, whatever totals say. */
+  readonly held?: number | undefined;
 }
+
+/**
+ * Windows that are planned beyond those that were read, at most. For safety: a source that says that it has more products
+ * than there are books costs no more memory than this; a list that is longer is planned as it is read.
+ */
+const HORIZON = 50_000;
 
 /**
  * A plan that covers a list: its first window alone while the size is unknown; then what the newest total asks for; and
@@ -124,11 +132,15 @@ export function createListPlan(options: ListPlanOptions): PassPlan {
   const windows: Window[] = [];
   const index = new Map<string, number>();
   const read = new Map<number, WindowRead>();
-  let total = options.numItems ?? -1;
+  let total = believed(options.numItems ?? -1);
   let totalAt = Number.NEGATIVE_INFINITY;
   /** Index of the first window that is known to hold the end, or to lie behind it. */
   let last = Number.POSITIVE_INFINITY;
   let unread = 0;
+
+  function believed(numItems: number): number {
+    return Math.min(numItems, reversed ? (options.held ?? numItems) : numItems);
+  }
 
   function windowAt(at: number): Window {
     while (windows.length <= at) {
@@ -154,7 +166,8 @@ export function createListPlan(options: ListPlanOptions): PassPlan {
     let at = Math.max(0, windows.length - 1);
     while (at > 0 && reachesEnd(windowAt(at - 1))) at--;
     // One that was read and did not hold the end: the list goes on.
-    while (!reachesEnd(windowAt(at)) || read.has(at)) at++;
+    const most = read.size + HORIZON;
+    while (read.has(at) || (at < most && !reachesEnd(windowAt(at)))) at++;
     return at + 1;
   }
 
@@ -185,7 +198,7 @@ export function createListPlan(options: ListPlanOptions): PassPlan {
       known = undefined;
       if (window.requestedAt >= totalAt) {
         totalAt = window.requestedAt;
-        total = window.numItems;
+        total = believed(window.numItems);
       }
       if (holdsEnd(window) || window.items === 0 || plainEnd(window)) last = Math.min(last, at);
     },

@@ -50,15 +50,16 @@ export interface SeamReport {
   readonly sharedSum: number;
 }
 
-/** A set of product ids. Costs a bit for each id that the mirror ever gave out. */
+/** A set of product ids. Costs a bit for each id up to the highest. */
 export interface IdSet {
   readonly size: number;
   has(id: number): boolean;
   add(id: number): void;
 }
 
+/** @param highest the highest id, as far as it is known: room for it is made at once */
 export function createIdSet(highest: number): IdSet {
-  const bits = new Uint8Array((highest >> 3) + 1);
+  let bits = new Uint8Array((highest >> 3) + 1);
   let size = 0;
   return {
     get size() {
@@ -66,6 +67,11 @@ export function createIdSet(highest: number): IdSet {
     },
     has: (id) => ((bits[id >> 3] ?? 0) & (1 << (id & 7))) !== 0,
     add: (id) => {
+      if (id >> 3 >= bits.length) {
+        const grown = new Uint8Array(2 * (id >> 3) + 1);
+        grown.set(bits);
+        bits = grown;
+      }
       const byte = bits[id >> 3] ?? 0;
       const bit = 1 << (id & 7);
       if ((byte & bit) !== 0) return;

@@ -3,14 +3,15 @@ import type { Clock } from '../clock.ts';
 import type { SourceConfig } from '../config.ts';
 import { connect } from './connect.ts';
 import { readProduct, readProducts } from './operations/products.ts';
+import type { Pacer } from './rate.ts';
 import { serviceError } from './refusal.ts';
 import { saidInAnswer } from './said.ts';
 import { withToken } from './token.ts';
 import { CATALOG_FIELDS, type Transport } from './transport.ts';
 
 /**
- * The service's catalog. One call is one request, and one or two more where another access token was needed; whoever calls decides
- * about pace and about trying again.
+ * The service's catalog. One call is one request, and some more where another access token was needed. The caller decides
+ * when the first request is made, and about retries.
  */
 export interface CatalogClient {
   /**
@@ -32,19 +33,30 @@ function refuseToken(text: string, { origin, hiding }: Transport): void {
   if (said?.code === 601) throw serviceError(said, 200, origin);
 }
 
-export function createCatalogClient(config: SourceConfig, clock: Clock): CatalogClient {
-  const connection = connect(config, null, clock);
+/** @param pacer keeps the pace of the requests that a new access token takes; default: they are made at once */
+export function createCatalogClient(config: SourceConfig, clock: Clock, pacer?: Pacer): CatalogClient {
+  const connection = connect(config, null, clock, pacer);
   const { transport, tokens } = connection;
+
+  /** The caller's turn is for a request that is made at once. */
+  function isLate(): boolean {
+    return tokens.isRenewing() || (tokens.current() === undefined && tokens.fetchable);
+  }
+
   return {
-    read: (task, signal) =>
-      withToken(tokens, signal, async () => {
+    read: (task, signal) => {
+      let needsTurn = isLate();
+      return withToken(tokens, signal, async () => {
+        if (needsTurn) await pacer?.acquire(signal);
+        needsTurn = true;
         const page =
           task.vbid === undefined
             ? await readProducts(transport, config, task, signal)
             : await readProduct(transport, config, task.vbid, signal);
         if (page.text.length < MAX_ERROR) refuseToken(page.text, transport);
         return page;
-      }),
+      });
+    },
     close: () => connection.close(),
   };
 }

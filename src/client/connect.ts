@@ -87,10 +87,15 @@ function accountOf(caller: Caller, { usersSuffix }: ConnectionSettings, referenc
 
 /**
  * @param rate requests of all operations together; null for no limit
+ * @param pacer what else keeps the pace, in which case `rate` does not count
  * @throws CatchwordError CONFIG_INVALID where the token store cannot be used
  */
-export function connect(settings: ConnectionSettings, rate: SourceConfig['rateLimit'], clock: Clock): Connection {
-  const pacer: Pacer = createPacer({ pace: paceOf(rate), clock });
+export function connect(
+  settings: ConnectionSettings,
+  rate: SourceConfig['rateLimit'],
+  clock: Clock,
+  pacer: Pacer = createPacer({ pace: paceOf(rate), clock }),
+): Connection {
   const { userReference, tokenStore } = settings;
   const closing = new AbortController();
   const closed = closing.signal;

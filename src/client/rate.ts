@@ -1,5 +1,5 @@
 import { unlessAborted } from '../abort.ts';
-import type { Clock } from '../clock.ts';
+import { type Clock, type Pause, pauseAt } from '../clock.ts';
 import { CatchwordError } from '../errors.ts';
 
 /** Hands out the moments at which a request may be made. */
@@ -23,7 +23,31 @@ export interface PacerOptions {
   readonly clock: Clock;
   /** The first request is not made before this; milliseconds since 1970. */
   readonly notBefore?: number;
+  /** Shares the pace with other processes; default: this process keeps it alone. */
+  readonly reserve?: Reserve;
+  /** Called before a wait of more than a few seconds; of those that the pace asks for, before the first. */
+  readonly onWait?: (wait: Wait) => void;
 }
+
+/** A wait that a person would wonder about. */
+export interface Wait {
+  /** `asked`: the source asked for a pause. `pace`: the rate limit allows no earlier request. */
+  readonly reason: 'asked' | 'pace';
+  readonly ms: number;
+  /** Milliseconds since 1970. */
+  readonly until: number;
+}
+
+/**
+ * Reserves `slots` requests, one interval apart, for this process alone among all that share the limit.
+ * @returns the moment of the first of them, not later than `nowMs`; or, where it is later, when to ask again: nothing is
+ *   reserved then, and `paused` says whether that is because the source asked for a pause. Null where the limit cannot be
+ *   shared: this process keeps the pace alone from then on.
+ */
+export type Reserve = (
+  nowMs: number,
+  request: Pace & { readonly slots: number },
+) => { readonly at: number; readonly paused: boolean } | null;
 
 /** So many requests in any window of this length. */
 export interface Rate {
@@ -53,31 +77,105 @@ function blocked(forMs: number): CatchwordError {
   );
 }
 
+/** Shorter waits need no word. */
+const LONG_WAIT_MS = 5_000;
+/** In steps: a block that was set in the meantime, or a clock that was put right, is noticed. */
+const STEP_MS = 1_000;
+/**
+ * How far ahead requests are reserved. Above some 10 requests a second they are reserved several at a time, so that
+ * neither the disk nor the lock of whoever keeps the reservations becomes the limit.
+ */
+const RESERVED_MS = 200;
+
+function slotsOf({ intervalMs }: Pace): number {
+  return Math.max(1, Math.floor(RESERVED_MS / intervalMs));
+}
+
+/** The moment that a request at `now` counts as made at. */
+function counted(slot: number, now: number, { slackMs }: Pace): number {
+  return now - slot <= slackMs ? slot : now;
+}
+
+/** Hands out the slots of one process; with `reserve`, only reserved ones. */
+function createSlots(pace: Pace, reserve: Reserve | undefined) {
+  const slots = slotsOf(pace);
+  let shared = reserve;
+  let next = 0;
+  /** Up to here requests are reserved. */
+  let reservedTo = 0;
+
+  function isReserved(now: number): boolean {
+    // Further ahead than ever reserved: the clock was put back, and what was reserved is not known any more.
+    const isKnown = reservedTo <= now + slots * pace.intervalMs;
+    return isKnown && counted(next, now, pace) + pace.intervalMs <= reservedTo + pace.slackMs;
+  }
+
+  return {
+    /** When the next request may be made: now, where it is not later than that. */
+    at(now: number): { readonly at: number; readonly paused: boolean } {
+      // Never further ahead, unless the clock was put back.
+      next = Math.min(next, now + pace.intervalMs);
+      if (next > now || shared === undefined || isReserved(now)) return { at: next, paused: false };
+      const found = shared(now, { ...pace, slots });
+      if (found === null) shared = undefined;
+      if (found === null || found.at > now) return found ?? { at: next, paused: false };
+      next = found.at;
+      reservedTo = found.at + slots * pace.intervalMs;
+      return found;
+    },
+    take(now: number): void {
+      next = counted(next, now, pace) + pace.intervalMs;
+    },
+  };
+}
+
 /**
  * Requests evenly spaced on a grid, never in a burst: whatever window a source counts in, it sees no more than the rate.
  * A request that is late by no more than the slack does not move the grid, or every delay of a timer would add up.
  */
-export function createPacer({ pace, clock, notBefore = 0 }: PacerOptions): Pacer {
-  let blockedUntil = notBefore;
-  let nextSlot = 0;
+export function createPacer({ pace, clock, notBefore = 0, reserve, onWait }: PacerOptions): Pacer {
+  const slots = pace === null ? null : createSlots(pace, reserve);
+  let block: Pause | null = { since: clock.now(), until: notBefore };
   let queue: Promise<unknown> = Promise.resolve();
+  /** End of the wait that was announced last. */
+  let announced = 0;
+  let hasPaceWaited = false;
+
+  function blockUntil(until: number): void {
+    if (until > (block?.until ?? 0)) block = { since: clock.now(), until };
+  }
+
+  function announce(wait: Wait): void {
+    if (wait.ms <= LONG_WAIT_MS || Math.abs(wait.until - announced) < LONG_WAIT_MS) return;
+    if (wait.reason === 'pace' && hasPaceWaited) return;
+    hasPaceWaited ||= wait.reason === 'pace';
+    announced = wait.until;
+    onWait?.(wait);
+  }
+
+  /** How long it is until the next request may be made; 0 where it may be now. */
+  function waitOf(now: number): Pick<Wait, 'ms' | 'reason'> {
+    block = block === null ? null : pauseAt(block, now);
+    if (block !== null) return { ms: block.until - now, reason: 'asked' };
+    const slot = slots?.at(now) ?? { at: now, paused: false };
+    if (slot.paused) blockUntil(slot.at);
+    return { ms: Math.max(0, slot.at - now), reason: slot.paused ? 'asked' : 'pace' };
+  }
 
   async function waitUntilFree(signal: AbortSignal, patienceMs: number, isWanted: () => boolean): Promise<boolean> {
     for (;;) {
       signal.throwIfAborted();
       if (!isWanted()) return false;
       const now = clock.now();
-      if (blockedUntil - now > patienceMs) throw blocked(blockedUntil - now);
-      const freeAt = Math.max(nextSlot, blockedUntil);
-      if (freeAt <= now) break;
-      // In steps: a block that was set in the meantime, or a clock that was put right, is noticed.
-      await clock.sleep(Math.min(freeAt - now, 1_000), signal);
+      const { ms, reason } = waitOf(now);
+      if (reason === 'asked' && ms > patienceMs) throw blocked(ms);
+      if (ms === 0) {
+        slots?.take(now);
+        return true;
+      }
+      announce({ reason, ms, until: now + ms });
+      await clock.sleep(Math.min(ms, STEP_MS), signal);
     }
-    if (pace === null) return true;
-    const now = clock.now();
-    const slot = Math.max(nextSlot, blockedUntil);
-    nextSlot = (now - slot <= pace.slackMs ? slot : now) + pace.intervalMs;
-    return true;
   }
 
   return {
@@ -88,8 +186,6 @@ export function createPacer({ pace, clock, notBefore = 0 }: PacerOptions): Pacer
       queue = turn.catch(() => {});
       return granted;
     },
-    blockUntil: (timeMs) => {
-      blockedUntil = Math.max(blockedUntil, timeMs);
-    },
+    blockUntil,
   };
 }

@@ -1,6 +1,6 @@
 import { CatchwordError, type ErrorCode, type ErrorDetails } from '../errors.ts';
 import { type Headers, header } from './body.ts';
-import { parseRetryAfter } from './retry.ts';
+import { parseRetryAfter, type RetryAfter } from './retry.ts';
 import { isPage, saidInRefusal } from './said.ts';
 import type { Said } from './said-part.ts';
 import type { Hide } from './secrets.ts';
@@ -79,7 +79,7 @@ export function serviceError(said: Said, status: number, origin: string): Catchw
   });
 }
 
-function retryAfter(headers: Headers, nowMs: number): number | undefined {
+function retryAfter(headers: Headers, nowMs: number): RetryAfter | undefined {
   const date = Date.parse(header(headers, 'date') ?? '');
   return parseRetryAfter(header(headers, 'retry-after'), Number.isNaN(date) ? nowMs : date);
 }
@@ -143,13 +143,14 @@ export function refusal(refused: Refused): CatchwordError {
   const own = said.code ?? (status >= 600 ? status : undefined);
   const custom = own !== undefined && own !== status ? own : status >= 600 ? status : undefined;
   const { code, ...verdict } = custom === undefined ? byStatus(refused, said) : verdictOf(custom);
-  const retryAfterMs = status === 429 || status >= 500 || status === 408 ? retryAfter(headers, nowMs) : undefined;
+  const pause = status === 429 || status >= 500 || status === 408 ? retryAfter(headers, nowMs) : undefined;
   const text = said.text === '' ? '' : `: ${said.text}`;
   const codeText = custom === undefined || custom === status ? '' : ` (code ${custom})`;
-  return new CatchwordError(code, `${origin} answered ${status}${text}${codeText}`, {
+  const pauseText = pause === undefined || pause.note === '' ? '' : `; ${pause.note}`;
+  return new CatchwordError(code, `${origin} answered ${status}${text}${codeText}${pauseText}`, {
     ...details,
     ...verdict,
     ...(custom !== undefined && { serviceCode: custom }),
-    ...(retryAfterMs !== undefined && { retryAfterMs }),
+    ...(pause !== undefined && { retryAfterMs: pause.ms }),
   });
 }

@@ -1,3 +1,4 @@
+import { LONGEST_PAUSE_MS } from '../clock.ts';
 import type { CatchwordError } from '../errors.ts';
 
 const BASE_MS = 500;
@@ -33,14 +34,34 @@ export function retryDelayMs(
   return Math.max(askedMs, backoffMs(attempt, random));
 }
 
+export interface RetryAfter {
+  /** At most a day, whatever was asked for. */
+  readonly ms: number;
+  /** Says so where more was asked for; else empty. */
+  readonly note: string;
+}
+
+/** Characters of a header that an error repeats. */
+const SHOWN = 40;
+
 /**
  * `Retry-After` in either form: whole seconds, or an HTTP date.
  * @param nowMs the clock that the date is measured against, milliseconds since 1970
- * @returns milliseconds from now, or undefined where it says nothing that can be read
+ * @returns the pause from now, or undefined where it says nothing that can be read
  */
-export function parseRetryAfter(value: string | undefined, nowMs: number): number | undefined {
+export function parseRetryAfter(value: string | undefined, nowMs: number): RetryAfter | undefined {
   const text = value?.trim() ?? '';
-  if (/^\d+$/.test(text)) return Number(text) * 1_000;
+  const askedMs = /^\d+$/.test(text) ? Number(text) * 1_000 : untilDate(text, nowMs);
+  if (askedMs === undefined) return undefined;
+  if (askedMs <= LONGEST_PAUSE_MS) return { ms: askedMs, note: '' };
+  const shown = text.length > SHOWN ? `${text.slice(0, SHOWN)}…` : text;
+  return {
+    ms: LONGEST_PAUSE_MS,
+    note: `it asked for a pause with Retry-After: ${shown}; catchword waits at most 24 h`,
+  };
+}
+
+function untilDate(text: string, nowMs: number): number | undefined {
   // Every form of an HTTP date names its weekday first; Date.parse alone would take much else for a date.
   const named = /^[A-Z][a-z]+,? /.test(text);
   // Its oldest form names no time zone: it is UTC, as the others are.

@@ -71,7 +71,7 @@ async function create(file: string, content: string): Promise<boolean> {
  * somebody's new one by then.
  * @returns whether it was this one's turn
  */
-async function clear(lock: string, clock: Clock): Promise<boolean> {
+async function clear(lock: string, isOver: (found: Found) => boolean, clock: Clock): Promise<boolean> {
   const turn = `${lock}.clear`;
   if (!(await create(turn, ''))) {
     const found = await look(turn);
@@ -80,7 +80,7 @@ async function clear(lock: string, clock: Clock): Promise<boolean> {
   }
   try {
     const found = await look(lock);
-    if (found !== null && isAbandoned(found, clock)) await rm(lock, { force: true });
+    if (found !== null && isOver(found)) await rm(lock, { force: true });
     return true;
   } finally {
     await rm(turn, { force: true });
@@ -109,11 +109,20 @@ async function release(lock: string, mine: string): Promise<void> {
  */
 export async function acquireLock(lock: string, clock: Clock, signal: AbortSignal): Promise<() => Promise<void>> {
   const mine = `${hostname()} ${process.pid} ${randomUUID()}`;
+  let seen: Found | null = null;
+  let sameForMs = 0;
   for (;;) {
     signal.throwIfAborted();
     if (await create(lock, mine)) break;
     const found = await look(lock);
-    const isFree = found === null || (isAbandoned(found, clock) && (await clear(lock, clock)));
+    // A lock that a clock ahead of this one has dated does not age: its holder is alive if it renews it meanwhile.
+    const isSame = found !== null && seen !== null && found.content === seen.content && found.mtimeMs === seen.mtimeMs;
+    sameForMs = isSame ? sameForMs + LOOK_AGAIN_MS : 0;
+    seen = found;
+    const isSilent = sameForMs > LOCK_MAX_AGE_MS;
+    const isOver = (one: Found): boolean =>
+      isAbandoned(one, clock) || (isSilent && one.content === found?.content && one.mtimeMs === found.mtimeMs);
+    const isFree = found === null || (isOver(found) && (await clear(lock, isOver, clock)));
     if (!isFree) await clock.sleep(LOOK_AGAIN_MS, signal);
   }
   // Not the clock's: the age of a file is by the machine's own time.

@@ -1,5 +1,5 @@
 import { unlessAborted } from '../abort.ts';
-import type { Clock } from '../clock.ts';
+import type { Clock, Pause } from '../clock.ts';
 import { CatchwordError, type ErrorCode } from '../errors.ts';
 import { givenUp } from './abort.ts';
 import { type Account, renewedToken, resetToken } from './token-account.ts';
@@ -68,8 +68,7 @@ const VERDICTS: readonly ErrorCode[] = ['SERVICE_TOKEN', 'SERVICE_UNKNOWN_USER',
 interface Verdict {
   readonly failed: string | undefined;
   readonly error: CatchwordError;
-  /** Milliseconds since 1970. */
-  readonly until: number;
+  readonly pause: Pause;
 }
 
 /** Of one request: to the token that others have, and to one of a reset. */
@@ -82,7 +81,7 @@ function noReference(): CatchwordError {
   });
 }
 
-function remembered({ error, until }: Verdict, now: number): CatchwordError {
+function remembered({ error, pause: { until } }: Verdict, now: number): CatchwordError {
   const { code, message, hint = '', status, serviceCode } = error;
   const forSeconds = Math.ceil((until - now) / 1_000);
   return new CatchwordError(code, `${message} (remembered; the service is asked again in ${forSeconds} s)`, {
@@ -111,14 +110,17 @@ export function createTokens({ configured, store, account, clock, closed }: Toke
   async function fetchNew(failed: string | undefined, refusal?: CatchwordError): Promise<void> {
     if (account === null) throw refusal ?? noReference();
     const now = clock.now();
-    if (verdict !== undefined && verdict.failed === failed && now < verdict.until) throw remembered(verdict, now);
+    // A clock that was put back behind it: how old the verdict is, is not known.
+    const isFresh = verdict !== undefined && verdict.pause.since <= now && now < verdict.pause.until;
+    if (isFresh && verdict !== undefined && verdict.failed === failed) throw remembered(verdict, now);
     try {
       const renewed = await renewedToken(account, failed);
       token = renewed.token;
       if (renewed.isReset) ofReset = token;
     } catch (error) {
       if (error instanceof CatchwordError && VERDICTS.includes(error.code)) {
-        verdict = { failed, error, until: clock.now() + VERDICT_MS };
+        const since = clock.now();
+        verdict = { failed, error, pause: { since, until: since + VERDICT_MS } };
       }
       throw error;
     }

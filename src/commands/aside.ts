@@ -8,6 +8,7 @@ import { createLog } from '../log.ts';
 import type { Store } from '../store/store.ts';
 import type { RunRequest } from '../sync/start-run.ts';
 import type { CommandContext } from './context.ts';
+import { toPerson } from './pace.ts';
 import { startKeeper } from './pipeline.ts';
 import { showProgress } from './progress.ts';
 
@@ -20,12 +21,14 @@ export interface Aside {
 /**
  * Reads the source with the same windows and the same care as any run, into a mirror of its own in the temporary
  * directory, and leaves the real one alone. Costs as much disk as what is read.
- * @param blockedUntil the source asked for no request before this moment; milliseconds since 1970
+ * @param here the real one, whose pace is kept; null where there is none yet
+ * @param now whether to ask the source although it asked for a pause
  */
 export async function readAside<T>(
   context: CommandContext,
   config: SourceConfig,
-  blockedUntil: number,
+  here: Store | null,
+  now: boolean | undefined,
   work: (aside: Aside) => Promise<T>,
 ): Promise<T> {
   const directory = mkdtempSync(join(tmpdir(), 'catchword-aside-'));
@@ -34,7 +37,8 @@ export async function readAside<T>(
     const log = createLog(context.environment.LOG_LEVEL ? config.logLevel : 'error');
     const own = { ...config, db: join(directory, 'catalog.db') };
     const service = await startKeeper({
-      ...{ config: own, clock: context.clock, log, fetching: true, notBefore: blockedUntil },
+      ...{ config: own, clock: context.clock, log, fetching: true, tell: toPerson(context), now: now === true },
+      ...(here !== null && { paceIn: here }),
       onProgress: display.update,
     });
     try {

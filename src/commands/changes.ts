@@ -2,8 +2,10 @@ import { once } from 'node:events';
 import { fstatSync } from 'node:fs';
 import { Command } from 'commander';
 import { eventText } from '../catalog/event.ts';
+import { sourceAddress } from '../catalog/source.ts';
 import type { Config } from '../config.ts';
 import { createHistory } from '../store/history.ts';
+import { eventSource } from '../store/source.ts';
 import { openStore } from '../store/store.ts';
 import { checkPlace } from '../web/parameters.ts';
 import type { CommandContext } from './context.ts';
@@ -16,9 +18,9 @@ const BATCH = 500;
 /** How often a follower looks for new records. */
 const FOLLOW_MS = 500;
 
-/** The `source` of events: where the catalog is read. */
-export function eventSource(config: Config): string {
-  return `${config.baseUrl ?? ''}/v4/products`;
+/** The `source` of events where the mirror has not noted its own yet. */
+export function configuredSource({ baseUrl }: Config): string {
+  return `${baseUrl === undefined ? '' : sourceAddress(baseUrl)}/v4/products`;
 }
 
 /** Resolves when stdout takes more, or nobody waits for it any longer. */
@@ -53,7 +55,7 @@ async function print(
   try {
     checkPlace('--after', after, store.changes.lastSeq());
     const history = createHistory(store);
-    const source = eventSource(config);
+    const source = eventSource(store.source, configuredSource(config));
     const readerIsGone = follow ? await readerOf(context.stdout) : () => false;
     let cursor = after;
     let left = limit;

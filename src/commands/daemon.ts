@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 import type { RunKind } from '../catalog/run.ts';
-import { type Config, type NamedConfig, readSettings, type SourceConfig } from '../config.ts';
+import { type Config, readSettings, requireName, type SourceConfig } from '../config.ts';
 import { CatchwordError } from '../errors.ts';
 import { createLog, type Logger } from '../log.ts';
 import { startRelay } from '../relay/relay.ts';
@@ -10,9 +10,10 @@ import { showPresence } from '../schedule/presence.ts';
 import { type RunDesk, startRunDesk } from '../schedule/run-desk.ts';
 import { createAskedTicks, lookWhatIsDue, startScheduler } from '../schedule/scheduler.ts';
 import { type Service, serveUntil, stopAll } from '../service.ts';
+import { mirrorExists } from '../store/place.ts';
 import { openStore, type Store } from '../store/store.ts';
 import { watchMirror } from '../store/watch.ts';
-import { eventSource } from './changes.ts';
+import { configuredSource } from './changes.ts';
 import type { CommandContext } from './context.ts';
 import { type KeeperService, startFetcherService, startKeeper } from './pipeline.ts';
 import { type ConfigFor, checkedSettings, type Need, unknownSettings } from './settings.ts';
@@ -80,8 +81,20 @@ async function startInOrder(starts: readonly ((started: Service[]) => Promise<Se
   }
 }
 
+/** Events name the source that the mirror has noted; the configured one is needed only where it has none yet. */
+function requireEventSource(config: Config): void {
+  if (config.baseUrl !== undefined) return;
+  if (!mirrorExists(config.db)) requireName(config);
+  const store = openStore(config.db, { mustExist: true, forReading: true, mode: config.dbMode });
+  try {
+    if (store.source.noted() === null) requireName(config);
+  } finally {
+    store.close();
+  }
+}
+
 /** Loaded when it is needed, as the queue is. */
-async function startWebService({ config, context, log }: StartOptions<NamedConfig>, port: number): Promise<Service> {
+async function startWebService({ config, context, log }: StartOptions<Config>, port: number): Promise<Service> {
   const { startWeb } = await import('../web/server.ts');
   return await startWeb({
     ...{
@@ -92,32 +105,34 @@ async function startWebService({ config, context, log }: StartOptions<NamedConfi
       token: config.httpToken,
       readyMaxAgeMs: config.readyMaxAgeMs,
     },
-    ...{ source: eventSource(config), unready: haltedSinks, clock: context.clock, log },
+    ...{ source: configuredSource(config), unready: haltedSinks, clock: context.clock, log },
   });
 }
 
-const startWebRole: Start<NamedConfig> = async (options) => {
+const startWebRole: Start<Config> = async (options) => {
   const { httpPort } = options.config;
+  requireEventSource(options.config);
   if (httpPort !== null) return [await startWebService(options, httpPort)];
   throw new CatchwordError('CONFIG_INVALID', 'CATCHWORD_HTTP_PORT is off, and web does nothing but serve HTTP', {
     hint: 'Set CATCHWORD_HTTP_PORT to a port, or do not start web.',
   });
 };
 
-async function startRelayOf(store: Store, { config, context, log }: StartOptions<NamedConfig>): Promise<Service> {
+async function startRelayOf(store: Store, { config, context, log }: StartOptions<Config>): Promise<Service> {
   const sinks = config.sinks.map((sink) => sinkConfig(sink));
   // Made once for its options: what is wrong with them is told now, not tried again for ever.
   for (const sink of sinks) await (await sink.make()).close();
-  return startRelay({ store, sinks, clock: context.clock, log, source: eventSource(config) });
+  return startRelay({ store, sinks, clock: context.clock, log, source: configuredSource(config) });
 }
 
-const startRelayRole: Start<NamedConfig> = async (options) => {
+const startRelayRole: Start<Config> = async (options) => {
   const { config } = options;
   if (config.sinks.length === 0) {
     throw new CatchwordError('CONFIG_INVALID', 'CATCHWORD_SINK_<NAME> is not set, and relay delivers to sinks only', {
       hint: 'Set one, such as CATCHWORD_SINK_FILE=jsonl:data/changes.jsonl, or do not start relay.',
     });
   }
+  requireEventSource(config);
   return startInOrder([
     async (services) => {
       const store = openStore(config.db, { mode: config.dbMode });
@@ -230,7 +245,7 @@ export function daemonCommands(context: CommandContext): Command[] {
     serving('scheduler', 'start runs when they are due (needs REDIS_URL)', startSchedulerRole),
     serving('keeper', 'own the mirror and write it (needs REDIS_URL)', startKeeperRole),
     serving('fetcher', 'read pages, in any number, on any machine (needs REDIS_URL)', startFetcherRole),
-    role(context, 'relay', 'deliver changes to the sinks; run it where the mirror is', 'name', startRelayRole),
-    role(context, 'web', 'serve the mirror over HTTP, read-only; run it where the mirror is', 'name', startWebRole),
+    role(context, 'relay', 'deliver changes to the sinks; run it where the mirror is', 'nothing', startRelayRole),
+    role(context, 'web', 'serve the mirror over HTTP, read-only; run it where the mirror is', 'nothing', startWebRole),
   ];
 }

@@ -1,14 +1,17 @@
 import { Command } from 'commander';
 import type { Run } from '../catalog/run.ts';
 import { runJson } from '../catalog/run-json.ts';
+import { sourceIdentity } from '../catalog/source.ts';
 import { type Config, requireSource } from '../config.ts';
 import { createLog } from '../log.ts';
 import { openStore, type Store } from '../store/store.ts';
 import { approveRun, rejectRun, requireHeld, undoRun } from '../sync/decide.ts';
 import { holdLease } from '../sync/hold-lease.ts';
 import { recheck } from '../sync/recheck.ts';
+import { requireSameSource } from '../sync/source.ts';
 import type { CommandContext } from './context.ts';
 import { count as number, plural, printJson, printLine, table, wholeNumber } from './format.ts';
+import { checkPause, toPerson } from './pace.ts';
 import { startLookups } from './pipeline.ts';
 import { loadSettings } from './settings.ts';
 
@@ -56,7 +59,10 @@ async function stillThere(
 ): Promise<readonly number[]> {
   if (config.lookupPath === undefined) return [];
   const source = requireSource(config);
-  const lookups = startLookups({ config: source, clock: context.clock, log: createLog('error') }, store);
+  requireSameSource(store, sourceIdentity(source));
+  checkPause(store, context.clock.now());
+  const { clock } = context;
+  const lookups = startLookups({ config: source, clock, log: createLog('error'), tell: toPerson(context) }, store);
   try {
     return await recheck(store, lookups.queue, runId, context.signal);
   } finally {

@@ -1,12 +1,14 @@
 import { accessSync, constants, existsSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { Command } from 'commander';
-import { type Config, requireSource, type SinkSetting } from '../config.ts';
+import { sourceIdentity } from '../catalog/source.ts';
+import { type Config, requireSource, type SinkSetting, type SourceConfig } from '../config.ts';
 import { CatchwordError, messageOf, systemCodeOf } from '../errors.ts';
 import { sinkConfig, withoutSecrets } from '../relay/settings.ts';
 import { mirrorExists } from '../store/place.ts';
 import { completeAt } from '../store/status.ts';
-import { openStore } from '../store/store.ts';
+import { openStore, type Store } from '../store/store.ts';
+import { requireSameSource } from '../sync/source.ts';
 import type { CommandContext } from './context.ts';
 import { ago, colours, moment, plural, printJson, printLine, size } from './format.ts';
 import { type Finding, probeSource } from './probe.ts';
@@ -108,6 +110,34 @@ function printFinding(context: CommandContext, { check, level, text, hint }: Fin
   if (hint !== undefined) printLine(context, `${' '.repeat(18)}${c.dim(hint)}`);
 }
 
+function tryOpen(config: Config): Store | null {
+  if (!mirrorExists(config.db)) return null;
+  try {
+    return openStore(config.db, { mustExist: true, forReading: true, mode: config.dbMode });
+  } catch {
+    // Its own check says why.
+    return null;
+  }
+}
+
+/** The source is only asked where it is that of the mirror. */
+async function askSource(context: CommandContext, config: SourceConfig): Promise<Finding[]> {
+  const here = tryOpen(config);
+  try {
+    const same = await examine('address', () => {
+      const identity = sourceIdentity(config);
+      if (here !== null) requireSameSource(here, identity);
+      return {
+        level: 'ok',
+        text: `${identity.address}${here?.source.noted() == null ? '' : ', as the mirror has it'}`,
+      };
+    });
+    return same.level === 'ok' ? [same, ...(await probeSource(context, config, here, examine))] : [same];
+  } finally {
+    here?.close();
+  }
+}
+
 async function examineAll(context: CommandContext): Promise<Finding[]> {
   const findings = [await examine('Node.js', () => ({ level: 'ok', text: process.version }))];
   findings.push(...settings(context));
@@ -126,7 +156,7 @@ async function examineAll(context: CommandContext): Promise<Finding[]> {
   );
   for (const sink of config.sinks) findings.push(await examine('sink', () => checkSink(sink)));
   if (config.baseUrl !== undefined && config.apiKey !== undefined) {
-    findings.push(...(await probeSource(context, requireSource(config), examine)));
+    findings.push(...(await askSource(context, requireSource(config))));
   }
   return findings;
 }

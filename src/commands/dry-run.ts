@@ -2,17 +2,20 @@ import { dirname, join } from 'node:path';
 import { sameContent } from '../catalog/content.ts';
 import { isWithdrawnBody } from '../catalog/product.ts';
 import type { Run } from '../catalog/run.ts';
+import { sourceIdentity } from '../catalog/source.ts';
 import { deltaFrom } from '../catalog/watermark.ts';
 import type { SourceConfig } from '../config.ts';
 import { printable } from '../printable.ts';
 import { mirrorExists } from '../store/place.ts';
 import { openStore, type Store } from '../store/store.ts';
 import { compareMirrors } from '../sync/compare.ts';
+import { requireSameSource, rereadNotice } from '../sync/source.ts';
 import type { RunRequest } from '../sync/start-run.ts';
 import { removalLimitOf } from '../sync/sweep.ts';
 import { readAside } from './aside.ts';
 import type { CommandContext } from './context.ts';
 import { count, plural, printJson, printLine } from './format.ts';
+import { checkPause, toPerson } from './pace.ts';
 
 type Fate = 'created' | 'updated' | 'removed' | 'restored' | 'missing';
 
@@ -77,16 +80,22 @@ export async function dryRun(
   context: CommandContext,
   config: SourceConfig,
   request: RunRequest,
-  asJson: boolean | undefined,
+  { json: asJson, now }: { readonly json?: boolean; readonly now?: boolean },
 ): Promise<void> {
   const here = mirrorExists(config.db) ? openStore(config.db, { mustExist: true, mode: config.dbMode }) : null;
   try {
+    if (here !== null) {
+      requireSameSource(here, sourceIdentity(config));
+      checkPause(here, context.clock.now(), now);
+    }
+    const reread = here === null ? null : rereadNotice(here, sourceIdentity(config));
+    if (reread !== null) toPerson(context)(reread);
     const readUpTo = here?.readUpTo() ?? null;
     const from = request.from ?? (readUpTo === null ? undefined : deltaFrom(readUpTo, config.deltaOverlapMs));
-    const full = request.kind === 'full' || from === undefined;
+    const full = request.kind === 'full' || from === undefined || reread !== null;
     // A delta tells of withdrawn products, which an empty mirror would not take where they count as removed.
     const own: SourceConfig = full ? config : { ...config, withdrawnAs: 'updated' };
-    await readAside(context, own, here?.blockedUntil() ?? 0, async (aside) => {
+    await readAside(context, own, here, now, async (aside) => {
       const run = await aside.run(full ? { kind: 'full' } : { kind: 'delta', from });
       const known = here ?? openStore(join(dirname(aside.store.path), 'empty.db'));
       try {

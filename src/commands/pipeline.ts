@@ -1,20 +1,26 @@
+import { sourceIdentity } from '../catalog/source.ts';
 import { createCatalogClient } from '../client/client.ts';
-import { createPacer, paceOf } from '../client/rate.ts';
-import type { Clock } from '../clock.ts';
+import { paceOf } from '../client/rate.ts';
+import type { Clock, Pause } from '../clock.ts';
 import type { SourceConfig } from '../config.ts';
-import type { Logger } from '../log.ts';
+import { messageOf } from '../errors.ts';
+import type { Logger, Tell } from '../log.ts';
 import { createEmbeddedQueue } from '../queue/embedded.ts';
 import type { PageQueue } from '../queue/queue.ts';
 import { type Service, stopAll } from '../service.ts';
 import { openStore, type Store } from '../store/store.ts';
 import { createReadWindow } from '../sync/fetch-page.ts';
 import { createKeeper, type Keeper, type KeeperSettings, type Progress } from '../sync/keeper.ts';
+import { requireSameSource } from '../sync/source.ts';
+import { mirrorPacer, retryNotice, toLog } from './pace.ts';
 
 /** What every role that talks to the source is given. */
 export interface RoleOptions {
   readonly config: SourceConfig;
   readonly clock: Clock;
   readonly log: Logger;
+  /** Told of long waits and of what else a person would wonder about; default: the log is. */
+  readonly tell?: Tell;
 }
 
 export interface KeeperService extends Service {
@@ -26,9 +32,16 @@ export interface KeeperOptions extends RoleOptions {
   /** Fetch in this process too; without Redis it always does. */
   readonly fetching: boolean;
   readonly onProgress?: (progress: Progress) => void;
-  /** No request before this, milliseconds since 1970; default: as the mirror knows. */
-  readonly notBefore?: number;
+  /** The mirror that keeps the pace and the pauses of the source; default: the one that is written. */
+  readonly paceIn?: Store;
+  /** The mirror is about to take the configured address as its source's. */
+  readonly adopting?: boolean;
+  /** Ask the source although it asked for a pause. */
+  readonly now?: boolean;
 }
+
+/** A retry after less needs no word; milliseconds. */
+const LONG_RETRY_MS = 5_000;
 
 /** BullMQ and its Redis client take longer to load than a small delta takes, and most who run one have no Redis. */
 const redisParts = {
@@ -55,6 +68,7 @@ function settingsOf(config: SourceConfig): KeeperSettings {
     lookahead: config.redisUrl === undefined ? 2 * config.concurrency : Math.max(64, 4 * config.concurrency),
     maxAttempts: 8,
     firstAttempts: 3,
+    source: sourceIdentity(config),
   };
 }
 
@@ -80,24 +94,27 @@ export async function startFetcherService({ config, clock, log }: RoleOptions, r
   }
 }
 
-function startEmbedded(
-  { config, clock, log, notBefore: asked = 0 }: RoleOptions & { notBefore?: number },
-  store: Store,
-) {
-  const client = createCatalogClient(config, clock);
-  const pace = paceOf(config.rateLimit);
-  const lastRequest = store.runs.lastRequestAt();
-  // A process that starts anew keeps the pace, and the pause, that the one before was held to.
-  const notBefore = Math.max(
-    asked,
-    store.blockedUntil(),
-    lastRequest === null ? 0 : lastRequest + (pace?.intervalMs ?? 0),
-  );
+function startEmbedded({ config, clock, log, tell = toLog(log) }: RoleOptions, paceIn: Store) {
+  const pacer = mirrorPacer({ config, clock, tell }, paceIn);
+  const client = createCatalogClient(config, clock, pacer);
+
+  function notePause(pause: Pause): void {
+    try {
+      paceIn.source.setPause(pause);
+    } catch (error) {
+      // This process keeps to it all the same.
+      log.warn({ reason: messageOf(error) }, 'a pause that the source asked for could not be noted');
+    }
+  }
+
   const queue = createEmbeddedQueue({
     ...{ clock, log, concurrency: config.concurrency },
     read: createReadWindow(client),
-    pacer: createPacer({ pace, clock, notBefore }),
-    onRateLimited: (untilMs) => store.setBlockedUntil(untilMs),
+    pacer,
+    onRateLimited: notePause,
+    onRetry: (error, delayMs) => {
+      if (delayMs > LONG_RETRY_MS) tell(retryNotice(error, delayMs, clock.now()));
+    },
   });
   const services: Service[] = [{ name: 'client', stop: () => client.close() }];
   return { queue, services };
@@ -111,30 +128,37 @@ export function startLookups(options: RoleOptions, store: Store): { queue: PageQ
 
 /**
  * Opens the mirror and everything a run needs: embedded, or through Redis where `REDIS_URL` is set.
- * @throws CatchwordError MIRROR_UNUSABLE, QUEUE_UNAVAILABLE, QUEUE_MISCONFIGURED; nothing stays open then
+ * @throws CatchwordError MIRROR_UNUSABLE, MIRROR_OTHER_SOURCE, QUEUE_UNAVAILABLE, QUEUE_MISCONFIGURED; nothing stays open
+ *   then
  */
 export async function startKeeper(options: KeeperOptions): Promise<KeeperService> {
-  const { config, clock, log, onProgress } = options;
+  const { config, clock, log, onProgress, tell = toLog(log) } = options;
   if (config.redisUrl !== undefined) await (await redisParts.redis()).checkRedis(config.redisUrl);
   const store = openStore(config.db, { mode: config.dbMode });
   const services: Service[] = [{ name: 'mirror', stop: async () => store.close() }];
   try {
+    if (options.adopting !== true) requireSameSource(store, sourceIdentity(config));
+    // As it is by this clock, which may have been put back since.
+    const pause = options.now === true ? null : store.source.pause(clock.now());
+    if (pause !== null || options.now === true) store.source.setPause(pause);
     let queue: PageQueue;
     if (config.redisUrl === undefined) {
-      const embedded = startEmbedded(options, store);
+      const embedded = startEmbedded(options, options.paceIn ?? store);
       queue = embedded.queue;
       services.push(...embedded.services);
     } else {
       const { redisUrl } = config;
       const [{ createBullQueue }, { sourceId }] = await Promise.all([redisParts.queue(), redisParts.jobs()]);
-      queue = await createBullQueue({
+      const jobs = await createBullQueue({
         ...{ redisUrl, clock, log, source: sourceId(config.baseUrl), mirror: store.incarnation },
       });
+      queue = jobs;
+      if (options.now === true) await jobs.forgetPause();
       if (options.fetching) services.push(await startFetcherService(options, redisUrl));
     }
     services.push({ name: 'queue', stop: () => queue.close() });
     const keeper = await createKeeper({
-      ...{ store, queue, clock, log, settings: settingsOf(config) },
+      ...{ store, queue, clock, log, tell, settings: settingsOf(config) },
       ...(onProgress !== undefined && { onProgress }),
     });
     return { name: 'keeper', store, keeper, stop: () => stopAll(services) };

@@ -1,11 +1,13 @@
 import type { FetchTask, Page, Window } from '../catalog/page.ts';
 import { sourceTimeOf } from '../catalog/watermark.ts';
 import { createCatalogClient } from '../client/client.ts';
-import { createPacer, paceOf } from '../client/rate.ts';
+import { createPacer, type Pacer, paceOf } from '../client/rate.ts';
 import type { SourceConfig } from '../config.ts';
+import type { Store } from '../store/store.ts';
 import { createReadWindow } from '../sync/fetch-page.ts';
 import type { CommandContext } from './context.ts';
 import { duration, plural, SKEW_MS } from './format.ts';
+import { mirrorPacer, toPerson } from './pace.ts';
 
 export type Level = 'ok' | 'note' | 'failed';
 
@@ -147,18 +149,28 @@ async function lookup(ask: Ask, config: SourceConfig): Promise<Finding> {
   };
 }
 
-/** Asks the source about a dozen requests, at its pace. A probe that fails ends in an error of its own. */
+/** A pause of the source that is longer is reported, not waited for; milliseconds. */
+const PATIENCE_MS = 60_000;
+
+/**
+ * Asks the source about a dozen requests, at its pace. A probe that fails ends in an error of its own.
+ * @param here the mirror whose pace is kept; null where there is none
+ */
 export async function probeSource(
   context: CommandContext,
   config: SourceConfig,
+  here: Store | null,
   examine: (check: string, work: () => Promise<Finding>) => Promise<Finding>,
 ): Promise<Finding[]> {
   const { clock, signal } = context;
-  const client = createCatalogClient(config, clock);
-  const pacer = createPacer({ pace: paceOf(config.rateLimit), clock });
+  const pacer: Pacer =
+    here === null
+      ? createPacer({ pace: paceOf(config.rateLimit), clock })
+      : mirrorPacer({ config, clock, tell: toPerson(context) }, here);
+  const client = createCatalogClient(config, clock, pacer);
   const read = createReadWindow(client);
   const ask: Ask = async (window, more = {}) => {
-    await pacer.acquire(signal);
+    await pacer.acquire(signal, PATIENCE_MS);
     return await read({ mirror: '', runId: 0, pass: 0, window, from: null, maxAttempts: 1, ...more }, signal, 1);
   };
   try {

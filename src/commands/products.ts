@@ -8,8 +8,9 @@ import { findProduct } from '../store/find-product.ts';
 import { createHistory } from '../store/history.ts';
 import { hitJson, productJson } from '../store/product-json.ts';
 import type { ProductRow } from '../store/products.ts';
+import { eventSource } from '../store/source.ts';
 import type { Store } from '../store/store.ts';
-import { eventSource } from './changes.ts';
+import { configuredSource } from './changes.ts';
 import type { CommandContext } from './context.ts';
 import { colours, moment, plural, printJson, printLine, table, wholeNumber } from './format.ts';
 import { readMirror } from './status.ts';
@@ -64,7 +65,7 @@ function productCommand(context: CommandContext): Command {
               .filter(({ seq }) => seq <= row.changedSeq)
           : undefined;
         if (options.json) {
-          const source = eventSource(config);
+          const source = eventSource(store.source, configuredSource(config));
           const events = changes?.map((change) => eventText(change, store.incarnation, source));
           // Not by printLine: the document holds the body as it was sent.
           context.stdout.write(`${productJson(row, body, events)}\n`);

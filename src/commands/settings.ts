@@ -3,7 +3,6 @@ import {
   type Config,
   type Environment,
   isSinkVariable,
-  type NamedConfig,
   OPTIONS,
   readSettings,
   type SourceConfig,
@@ -15,15 +14,14 @@ import { checkCron } from '../schedule/scheduler.ts';
 import type { CommandContext } from './context.ts';
 import { colours } from './format.ts';
 
-/** What a verb cannot do without: the address and the key of the service, its address alone, or neither. */
-export type Need = 'source' | 'name' | 'nothing';
+/** What a verb cannot do without: the address and the key of the service, or nothing. */
+export type Need = 'source' | 'nothing';
 
-const NEEDED = { source: ['baseUrl', 'apiKey'], name: ['baseUrl'], nothing: [] } as const;
+const NEEDED = { source: ['baseUrl', 'apiKey'], nothing: [] } as const;
 
 /** The settings as a verb with that need has them. */
 export interface ConfigFor {
   readonly source: SourceConfig;
-  readonly name: NamedConfig;
   readonly nothing: Config;
 }
 

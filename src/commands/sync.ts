@@ -1,22 +1,21 @@
 import { Command } from 'commander';
 import type { Run } from '../catalog/run.ts';
 import { runJson } from '../catalog/run-json.ts';
-import type { Config } from '../config.ts';
+import type { Config, SourceConfig } from '../config.ts';
 import { CatchwordError } from '../errors.ts';
 import { createLog } from '../log.ts';
 import { mirrorExists } from '../store/place.ts';
 import { openStore } from '../store/store.ts';
+import type { Keeper } from '../sync/keeper.ts';
 import type { RunRequest } from '../sync/start-run.ts';
 import type { CommandContext } from './context.ts';
 import { heldJson, heldLines } from './decide.ts';
 import { dryRun } from './dry-run.ts';
 import { colours, count, duration, isoMoment, moment, plural, printJson, printLine, SKEW_MS } from './format.ts';
-import { type KeeperService, startKeeper } from './pipeline.ts';
+import { checkPause, toPerson } from './pace.ts';
+import { type KeeperOptions, startKeeper } from './pipeline.ts';
 import { showProgress } from './progress.ts';
 import { loadSettings } from './settings.ts';
-
-/** Longer than this nobody waits before the first request. */
-const PATIENCE_MS = 3_600_000;
 
 /** What a run did, for a person. */
 export function runSummary(context: CommandContext, run: Run): string {
@@ -42,13 +41,50 @@ export function runSummary(context: CommandContext, run: Run): string {
   return lines.join('\n');
 }
 
-function refuseWhileBlocked(service: KeeperService, nowMs: number): void {
-  const waitMs = service.store.blockedUntil() - nowMs;
-  if (waitMs <= PATIENCE_MS) return;
-  const until = moment(service.store.blockedUntil());
-  throw new CatchwordError('SOURCE_RATE_LIMITED', `the source asked for no request before ${until} UTC`, {
-    hint: `Try again in ${duration(waitMs)}.`,
+export interface RunOptions {
+  readonly json?: boolean;
+  readonly now?: boolean;
+}
+
+/** Makes one run, prints what came of it, and sets the exit code. */
+export async function runOnce(
+  context: CommandContext,
+  config: SourceConfig,
+  { json, now, adopting }: RunOptions & Pick<KeeperOptions, 'adopting'>,
+  work: (keeper: Keeper) => Promise<Run | null>,
+): Promise<void> {
+  // Somebody waits for one answer: what came of it, or one line that says why not.
+  const log = createLog(context.environment.LOG_LEVEL ? config.logLevel : 'error');
+  const display = showProgress(context);
+  const service = await startKeeper({
+    ...{ config, clock: context.clock, log, fetching: true, now: now === true, adopting: adopting === true },
+    onProgress: display.update,
+    tell: toPerson(context),
   });
+  try {
+    checkPause(service.store, context.clock.now());
+    const run = await work(service.keeper);
+    display.stop();
+    if (run === null) return;
+    service.store.walCheckpoint();
+    if (run.state === 'held') context.setExitCode(5);
+    if (json) {
+      const held = run.state === 'held' && { held_removals: heldJson(service.store, run.id) };
+      printJson(context, { ...runJson(run), ...held });
+      return;
+    }
+    printLine(context, runSummary(context, run));
+    if (run.state === 'held') printLine(context, `\n${heldLines(service.store, run.id)}`);
+  } finally {
+    display.stop();
+    await service.stop();
+  }
+}
+
+interface SyncOptions extends RunOptions {
+  readonly full?: boolean;
+  readonly from?: number;
+  readonly dryRun?: boolean;
 }
 
 /**
@@ -86,8 +122,9 @@ export function syncCommand(context: CommandContext): Command {
       isoMoment('--from'),
     )
     .option('--dry-run', 'print what the run would create, change and remove; write nothing')
+    .option('--now', 'ask the source now, although it asked for a pause')
     .option('--json', 'print the run as one JSON document')
-    .action(async (options: { full?: boolean; from?: number; dryRun?: boolean; json?: boolean }) => {
+    .action(async (options: SyncOptions) => {
       if (options.full && options.from !== undefined) {
         throw new CatchwordError('USAGE', '--full and --from exclude each other', {
           hint: '--full reads everything, --from only what changed since.',
@@ -99,34 +136,7 @@ export function syncCommand(context: CommandContext): Command {
         kind: options.full ? 'full' : 'delta',
         ...(options.from !== undefined && { from: options.from }),
       };
-      if (options.dryRun) {
-        await dryRun(context, config, request, options.json);
-        return;
-      }
-      // Somebody waits for one answer: what came of it, or one line that says why not.
-      const log = createLog(context.environment.LOG_LEVEL ? config.logLevel : 'error');
-      const display = showProgress(context);
-      const service = await startKeeper({
-        ...{ config, clock: context.clock, log, fetching: true },
-        onProgress: display.update,
-      });
-      try {
-        refuseWhileBlocked(service, context.clock.now());
-        const run = await service.keeper.run(request, context.signal);
-        display.stop();
-        if (run === null) return;
-        service.store.walCheckpoint();
-        if (run.state === 'held') context.setExitCode(5);
-        if (options.json) {
-          const held = run.state === 'held' && { held_removals: heldJson(service.store, run.id) };
-          printJson(context, { ...runJson(run), ...held });
-          return;
-        }
-        printLine(context, runSummary(context, run));
-        if (run.state === 'held') printLine(context, `\n${heldLines(service.store, run.id)}`);
-      } finally {
-        display.stop();
-        await service.stop();
-      }
+      if (options.dryRun) await dryRun(context, config, request, options);
+      else await runOnce(context, config, options, (keeper) => keeper.run(request, context.signal));
     });
 }

@@ -1,14 +1,17 @@
 import { Command } from 'commander';
 import { isWithdrawnBody } from '../catalog/product.ts';
 import type { Run } from '../catalog/run.ts';
+import { selectionText, sourceIdentity } from '../catalog/source.ts';
 import { deltaFrom } from '../catalog/watermark.ts';
 import { CatchwordError } from '../errors.ts';
 import { printable } from '../printable.ts';
 import { openStore, type Store } from '../store/store.ts';
 import { compareMirrors, type Disagreement } from '../sync/compare.ts';
+import { requireSameSource, selectionChanges } from '../sync/source.ts';
 import { readAside } from './aside.ts';
 import type { CommandContext } from './context.ts';
 import { count, moment, plural, printJson, printLine } from './format.ts';
+import { checkPause } from './pace.ts';
 import { loadSettings } from './settings.ts';
 
 /** Drift is what the next run would bring anyway; a difference is what should not be. */
@@ -49,8 +52,9 @@ function driftOf(there: Store, delta: Run): (found: Disagreement) => boolean {
 export function verifyCommand(context: CommandContext): Command {
   return new Command('verify')
     .description('read the source again without writing, and print every difference')
+    .option('--now', 'ask the source now, although it asked for a pause')
     .option('--json', 'print NDJSON: one line for each difference, then the summary')
-    .action(async (options: { json?: boolean }) => {
+    .action(async (options: { now?: boolean; json?: boolean }) => {
       const config = loadSettings(context, 'source');
       const here = openStore(config.db, { mustExist: true, mode: config.dbMode });
       try {
@@ -60,9 +64,18 @@ export function verifyCommand(context: CommandContext): Command {
             hint: 'Fill it with: npx catchword sync.',
           });
         }
+        requireSameSource(here, sourceIdentity(config));
+        checkPause(here, context.clock.now(), options.now);
+        const changes = selectionChanges(
+          here.source.noted()?.selection ?? selectionText(config),
+          selectionText(config),
+        );
+        if (changes !== '') {
+          context.stderr.write(`${changes} since the mirror was read: products may differ in what that selects\n`);
+        }
         // Withdrawn products are kept there, whatever they count as here, so that drift can be told.
         const there = { ...config, withdrawnAs: 'updated' as const };
-        await readAside(context, there, here.blockedUntil(), async (aside) => {
+        await readAside(context, there, here, options.now, async (aside) => {
           const full = await aside.run({ kind: 'full' });
           const delta = await aside.run({ kind: 'delta', from: deltaFrom(readUpTo, config.deltaOverlapMs) });
           const isDrift = driftOf(aside.store, delta);

@@ -23,6 +23,11 @@ export interface BullQueueOptions extends QueuePlace {
   readonly log: Logger;
 }
 
+export interface BullQueue extends PageQueue {
+  /** Lets fetchers ask the source again, although it asked for a pause. One that was asked itself keeps to it. */
+  forgetPause(): Promise<void>;
+}
+
 /**
  * The keeper's side of the queue in Redis.
  *
@@ -36,7 +41,7 @@ export interface BullQueueOptions extends QueuePlace {
  *
  * @throws CatchwordError QUEUE_UNAVAILABLE, QUEUE_MISCONFIGURED as `checkRedis`
  */
-export async function createBullQueue(options: BullQueueOptions): Promise<PageQueue> {
+export async function createBullQueue(options: BullQueueOptions): Promise<BullQueue> {
   const { redisUrl, clock, log, mirror } = options;
   await checkRedis(redisUrl);
   const { prefix, ...names } = queueNames(options);
@@ -132,6 +137,10 @@ export async function createBullQueue(options: BullQueueOptions): Promise<PageQu
           const own = ids.filter((id) => id.startsWith(`${mirror}_r${runId}-`));
           await Promise.all(own.map((id) => queue.remove(id)));
         }
+      }),
+    forgetPause: () =>
+      unlessGone('forget the pause', async () => {
+        await fetchQueue.removeRateLimitKey();
       }),
     close: () => {
       closed ??= close();

@@ -3,7 +3,7 @@ import type { FetchOutcome, FetchTask } from '../catalog/page.ts';
 import { taskId } from '../catalog/page.ts';
 import type { Pacer } from '../client/rate.ts';
 import { retryDelayMs } from '../client/retry.ts';
-import type { Clock } from '../clock.ts';
+import type { Clock, Pause } from '../clock.ts';
 import { CatchwordError, messageOf, toErrorRecord } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import type { PageQueue, ReadWindow } from './queue.ts';
@@ -17,13 +17,15 @@ export interface EmbeddedQueueOptions {
   readonly pacer: Pacer;
   readonly clock: Clock;
   readonly log: Logger;
-  /** Told when the source says that it wants no request before `untilMs` (milliseconds since 1970). Must not throw. */
-  readonly onRateLimited?: (untilMs: number) => void;
+  /** Called when the source asks for a pause. Must not throw. */
+  readonly onRateLimited?: (pause: Pause) => void;
+  /** Called before a page is retried after `delayMs` that the source did not ask for. */
+  readonly onRetry?: (error: CatchwordError, delayMs: number) => void;
 }
 
 /** The queue inside the process. It holds nothing that must survive: what is missing is known from SQLite. */
 export function createEmbeddedQueue(options: EmbeddedQueueOptions): PageQueue {
-  const { read, concurrency, pacer, clock, log, onRateLimited } = options;
+  const { read, concurrency, pacer, clock, log, onRateLimited, onRetry } = options;
   const waiting = new Map<string, FetchTask>();
   const inHand = new Map<string, Promise<void>>();
   const stop = new AbortController();
@@ -34,9 +36,10 @@ export function createEmbeddedQueue(options: EmbeddedQueueOptions): PageQueue {
 
   function noteFailure(error: CatchwordError): void {
     if (error.retryAfterMs === undefined) return;
-    const untilMs = clock.now() + error.retryAfterMs;
-    pacer.blockUntil(untilMs);
-    onRateLimited?.(untilMs);
+    const since = clock.now();
+    const until = since + error.retryAfterMs;
+    pacer.blockUntil(until);
+    onRateLimited?.({ since, until });
   }
 
   /** Null when it was stopped. */
@@ -52,6 +55,7 @@ export function createEmbeddedQueue(options: EmbeddedQueueOptions): PageQueue {
         noteFailure(error);
         const delayMs = retryDelayMs(error, attempt, task.maxAttempts, () => clock.random());
         if (delayMs === null) return { kind: 'failed', task, error: toErrorRecord(error), requests: attempt };
+        if (error.retryAfterMs === undefined) onRetry?.(error, delayMs);
         log.warn({ task: taskId(task), attempt, delayMs, code: error.code, reason: error.message }, 'reading again');
         await clock.sleep(delayMs, stop.signal).catch(() => {});
         if (stop.signal.aborted) return null;

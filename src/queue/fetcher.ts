@@ -3,7 +3,7 @@ import { type Job, Queue, WaitingError, Worker } from 'bullmq';
 import type { FetchOutcome, FetchTask } from '../catalog/page.ts';
 import { taskId } from '../catalog/page.ts';
 import { retryDelayMs } from '../client/retry.ts';
-import type { Clock } from '../clock.ts';
+import { type Clock, type Pause, pauseAt } from '../clock.ts';
 import { CatchwordError, messageOf, toErrorRecord } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import {
@@ -66,13 +66,20 @@ export async function startFetcher(options: FetcherOptions): Promise<Fetcher> {
   const stop = new AbortController();
   // Each page in hand listens to it.
   setMaxListeners(0, stop.signal);
-  let blockedUntil = 0;
+  let pause: Pause | null = null;
   let closed: Promise<void> | undefined;
 
-  /** Nobody asks the source before `blockedUntil`; a later moment that another fetcher was told stays. */
+  /** Milliseconds until the source may be asked again, as far as this process knows. */
+  function pauseLeft(): number {
+    const now = clock.now();
+    pause = pause === null ? null : pauseAt(pause, now);
+    return pause === null ? 0 : pause.until - now;
+  }
+
+  /** Stops all fetchers for the rest of the pause; a longer one that another fetcher was asked for stays. */
   async function blockAll(): Promise<void> {
     const known = await worker.getBackend().getRateLimitTtl();
-    await worker.rateLimit(Math.ceil(Math.max(1, known, blockedUntil - clock.now())));
+    await worker.rateLimit(Math.ceil(Math.max(1, known, pauseLeft())));
   }
 
   function applyQueueOf(mirror: string): Queue {
@@ -113,7 +120,8 @@ export async function startFetcher(options: FetcherOptions): Promise<Fetcher> {
       if (stop.signal.aborted) throw thrown;
       const error = readError(thrown);
       if (error.retryAfterMs !== undefined) {
-        blockedUntil = Math.max(blockedUntil, clock.now() + error.retryAfterMs);
+        const now = clock.now();
+        if (error.retryAfterMs > pauseLeft()) pause = { since: now, until: now + error.retryAfterMs };
         await blockAll();
       }
       if (retryDelayMs(error, attempt, task.maxAttempts, () => clock.random()) !== null) throw error;
@@ -124,7 +132,7 @@ export async function startFetcher(options: FetcherOptions): Promise<Fetcher> {
   async function work(job: Job, token: string | undefined): Promise<void> {
     if (stop.signal.aborted) return giveBack(job, token);
     // A flushed Redis has forgotten the pause, and a job can have started just before it was set.
-    if (clock.now() < blockedUntil) {
+    if (pauseLeft() > 0) {
       await blockAll();
       throw Worker.RateLimitError();
     }

@@ -3,6 +3,7 @@ import { CatchwordError, messageOf } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import { createHistory, type History } from '../store/history.ts';
 import type { SinkRow } from '../store/sinks.ts';
+import { eventSource } from '../store/source.ts';
 import type { Store } from '../store/store.ts';
 import { withDeadline } from './deadline.ts';
 import { type Batch, type ReadOptions, readBatch } from './read-log.ts';
@@ -14,7 +15,7 @@ export interface FeedOptions {
   readonly config: SinkConfig;
   readonly clock: Clock;
   readonly log: Logger;
-  /** The `source` of events. */
+  /** The `source` of events where the mirror has not noted its own. */
   readonly source: string;
   /** Of the relay's lease: what an older relay reports is not noted. */
   readonly epoch: number;
@@ -23,7 +24,7 @@ export interface FeedOptions {
 /** What the parts of feeding one sink share: the mirror's side of it. */
 export interface FeedContext extends FeedOptions {
   readonly history: History;
-  readonly reading: ReadOptions;
+  reading(): ReadOptions;
   /** The sink as the mirror knows it now. */
   row(): SinkRow;
   /** Writes to the mirror while this relay holds the lease. @throws CatchwordError LEASE_LOST */
@@ -41,7 +42,11 @@ const CLOSE_TIMEOUT_MS = 5_000;
 export function createFeedContext(options: FeedOptions): FeedContext {
   const { store, config, log, epoch } = options;
   const history = createHistory(store);
-  const reading: ReadOptions = { history, incarnation: store.incarnation, source: options.source };
+  const reading = (): ReadOptions => ({
+    history,
+    incarnation: store.incarnation,
+    source: eventSource(store.source, options.source),
+  });
 
   function shown(error: unknown): string {
     const hint = error instanceof CatchwordError && error.hint !== undefined ? `. ${error.hint}` : '';
@@ -70,7 +75,7 @@ export function createFeedContext(options: FeedOptions): FeedContext {
     read: (sink, { batch }, cursor, limit = Number.POSITIVE_INFINITY, apart = []) => {
       const most = { events: Math.min(batch.events, limit), chars: batch.chars };
       const skipped = new Set([...store.sinks.skipped(sink.id), ...apart]);
-      return readBatch(reading, sink, cursor, most, store.sinks.blocked(sink.id), skipped);
+      return readBatch(reading(), sink, cursor, most, store.sinks.blocked(sink.id), skipped);
     },
     // Some drivers wait for a goodbye from a server that no longer answers.
     closeSink: async (sink) => {

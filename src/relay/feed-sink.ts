@@ -1,5 +1,6 @@
 import type { RecordedChange } from '../catalog/event.ts';
 import { backoffMs } from '../client/retry.ts';
+import { LONGEST_PAUSE_MS } from '../clock.ts';
 import { CatchwordError, isMirrorLost } from '../errors.ts';
 import type { SinkRow } from '../store/sinks.ts';
 import { withDeadline } from './deadline.ts';
@@ -7,6 +8,7 @@ import { createFeedContext, type FeedOptions } from './feed-context.ts';
 import { createMeter } from './meter.ts';
 import { type Batch, sinkEvent } from './read-log.ts';
 import { isSinkError, type Mark, type Sink, type SinkEvent } from './sink.ts';
+import { announcePause, type PausedSink, untilRetry } from './sink-pause.ts';
 import { CALL_TIMEOUT_MS, openSession, recheck, type Session, settle } from './sink-session.ts';
 
 /** How often a sink that has everything, or is not running, looks for news. */
@@ -14,8 +16,6 @@ const POLL_MS = 200;
 const CEILING_MS = 60_000;
 /** So long a store is believed to be able to lose its tail. */
 const KEEP_DELIVERED_MS = 7 * 86_400_000;
-/** Whatever a store asks for. */
-const MAX_PAUSE_MS = 86_400_000;
 /** How far the mirror's cursor may be behind a sink that keeps its own: each note of it waits for the disk. */
 const NOTE_MS = 100;
 /** One refusal after another, and nothing accepted in between: then it is not the events. */
@@ -41,6 +41,7 @@ export async function feedSink(options: FeedOptions, stopping: AbortSignal, sign
   const { store, config, clock, log, epoch } = options;
   const context = createFeedContext(options);
   const { history, reading, row, guarded, markOf, shown } = context;
+  const paused: PausedSink = { store, row, guarded, clock, log };
   const meter = createMeter(clock);
   let session: Session | undefined;
   /** Confirmed, and not noted yet. */
@@ -99,7 +100,8 @@ export async function feedSink(options: FeedOptions, stopping: AbortSignal, sign
     const last = ready.at(-1);
     if (last === undefined) return false;
     note();
-    const events = ready.map(({ change }) => sinkEvent(change, reading));
+    const how = reading();
+    const events = ready.map(({ change }) => sinkEvent(change, how));
     await deliver(target, events, markOf(sink, sink.cursor, last.seq));
     meter.count(events.length);
     const noted = guarded(() => {
@@ -155,7 +157,7 @@ export async function feedSink(options: FeedOptions, stopping: AbortSignal, sign
     if (to >= search.until) search = { limit: Number.POSITIVE_INFINITY, until: 0 };
     pending = { sink, cursor: to, delivered: events.length + (pending?.delivered ?? 0) };
     const hasMore = (ahead?.batch ?? null) !== null;
-    const mayWait = current.keepsMark && hasMore && at - notedAt < NOTE_MS;
+    const mayWait = current.keepsMark && hasMore && Math.abs(at - notedAt) < NOTE_MS;
     if (mayWait) return true;
     if (!note()) await close();
     return true;
@@ -222,7 +224,7 @@ export async function feedSink(options: FeedOptions, stopping: AbortSignal, sign
     }
     failures++;
     const asked = isSinkError(error) ? (error.retryAfterMs ?? 0) : 0;
-    const askedMs = Number.isFinite(asked) ? Math.min(MAX_PAUSE_MS, asked) : 0;
+    const askedMs = Number.isFinite(asked) ? Math.min(LONGEST_PAUSE_MS, asked) : 0;
     const pauseMs = Math.max(
       askedMs,
       backoffMs(failures, () => clock.random(), CEILING_MS),
@@ -230,17 +232,7 @@ export async function feedSink(options: FeedOptions, stopping: AbortSignal, sign
     const now = clock.now();
     guarded(() => store.sinks.fail(sink.id, reason, now, now + Math.round(pauseMs)));
     log.warn({ sink: config.name, reason, failures, pauseMs: Math.round(pauseMs) }, 'sink failed, trying again');
-    await untilRetry();
-  }
-
-  /** Also keeps to what a store asked of the relay before this one. */
-  async function untilRetry(): Promise<void> {
-    for (;;) {
-      // `resume` and `replay` take the pause away.
-      const leftMs = (row().retryAt ?? 0) - clock.now();
-      if (leftMs <= 0 || stopping.aborted) return;
-      await clock.sleep(Math.min(POLL_MS, leftMs), stopping).catch(() => {});
-    }
+    await untilRetry(paused, stopping);
   }
 
   /** @returns whether there was something to do */
@@ -279,7 +271,8 @@ export async function feedSink(options: FeedOptions, stopping: AbortSignal, sign
   }
 
   try {
-    await untilRetry();
+    announcePause(paused);
+    await untilRetry(paused, stopping);
     while (!stopping.aborted) {
       try {
         const busy = await turn();

@@ -15,6 +15,8 @@ export function createMeter(clock: Pick<Clock, 'now'>): Meter {
   return {
     count: (events) => {
       const now = clock.now();
+      // The clock was put back.
+      if (now < since) since = now;
       if (now - since > WINDOW_MS) {
         // After a pause the window begins anew: nothing to do is not slowness.
         before = now - since > 2 * WINDOW_MS ? 0 : (counted * 1000) / (now - since);

@@ -13,7 +13,7 @@ export interface RelayOptions {
   readonly sinks: readonly SinkConfig[];
   readonly clock: Clock;
   readonly log: Logger;
-  /** The `source` of events: where the catalog is read. */
+  /** The `source` of events where the mirror has not noted its own. */
   readonly source: string;
 }
 

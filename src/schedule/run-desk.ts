@@ -139,7 +139,7 @@ export function startRunDesk({ keeper, store, clock, log }: RunDeskOptions): Run
         saidBusy = true;
         return false;
       }
-      if (isMirrorLost(error)) throw error;
+      if (isMirrorLost(error) || code === 'MIRROR_OTHER_SOURCE') throw error;
       if (code === 'RUN_CANCELLED') log.warn({ kind, code, reason: messageOf(error) }, 'run was cancelled');
       else noteFailure(kind, error);
     } finally {

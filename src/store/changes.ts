@@ -59,8 +59,11 @@ export interface ChangeStore {
    * @returns the dropped ones
    */
   prune(toSeq: number): number[];
-  /** Of the records after `seq`, at most `limit`: the last one before any that is younger than `beforeMs`; `seq` for none. */
-  lastBefore(seq: number, beforeMs: number, limit: number): number;
+  /**
+   * Of the records after `seq`, at most `limit`: the last one before any that is younger than `beforeMs`; `seq` for none.
+   * Records that a clock ahead of `nowMs` made are as old as what follows them.
+   */
+  lastBefore(seq: number, beforeMs: number, nowMs: number, limit: number): number;
 }
 
 interface Raw extends Omit<ChangeRow, 'op' | 'added'> {
@@ -147,7 +150,9 @@ export function createChangeStore(sqlite: Database): ChangeStore {
     )
     .pluck();
   const times = sqlite
-    .prepare<[number, number], [number, number]>('SELECT seq, at FROM changes WHERE seq > ? ORDER BY seq LIMIT ?')
+    .prepare<[number, number, number], [number, number]>(
+      'SELECT seq, at FROM changes WHERE seq > ? AND at <= ? ORDER BY seq LIMIT ?',
+    )
     .raw();
 
   return {
@@ -184,9 +189,9 @@ export function createChangeStore(sqlite: Database): ChangeStore {
       setPrunedTo.run(toSeq);
       return dropped;
     },
-    lastBefore: (seq, beforeMs, limit) => {
+    lastBefore: (seq, beforeMs, nowMs, limit) => {
       let last = seq;
-      for (const [found, at] of times.all(seq, limit)) {
+      for (const [found, at] of times.all(seq, nowMs, limit)) {
         if (at >= beforeMs) break;
         last = found;
       }

@@ -64,11 +64,19 @@ export interface Decision {
 }
 
 export interface RunStore {
-  create(run: { kind: RunKind; from: number | null; startedAt: number; tick: string | null }): number;
+  create(run: {
+    kind: RunKind;
+    from: number | null;
+    startedAt: number;
+    tick: string | null;
+    selection?: string;
+  }): number;
   get(id: number): Run | undefined;
   /** Only the state: read once a page, so without the sums that `get` adds. */
   state(id: number): RunState | undefined;
   list(limit: number): Run[];
+  /** What selects the products that the run reads (`selectionText`); null where it is not known. */
+  selectionOf(id: number): string | null;
   unfinished(): Run | undefined;
   hasTick(tick: string): boolean;
   setState(id: number, state: RunState): void;
@@ -79,8 +87,6 @@ export interface RunStore {
   decide(id: number, decision: Decision): void;
   /** Runs whose removals wait for a decision, oldest first. */
   held(): Run[];
-  /** Start of the newest request that is on record, milliseconds since 1970; null for none. */
-  lastRequestAt(): number | null;
   /** Sums over the run's checkpoints. `missing` is 0 there, and `removed` is what the source itself said. */
   counts(id: number): RunCounts;
 
@@ -116,7 +122,7 @@ const UNFINISHED: RunState[] = ['planned', 'reading', 'finishing'];
 
 type RunRow = typeof runs.$inferSelect;
 
-function runOf({ fromTime, tick: _tick, ...row }: RunRow, counts?: RunCounts): Run {
+function runOf({ fromTime, tick: _tick, selection: _selection, ...row }: RunRow, counts?: RunCounts): Run {
   return { ...row, from: fromTime, ...counts };
 }
 
@@ -148,11 +154,6 @@ export function createRunStore(sqlite: Database, orm: BetterSQLite3Database): Ru
     .raw();
   const passStart = sqlite
     .prepare<[number, number], number | null>('SELECT min(requested_at) FROM checkpoints WHERE run_id = ? AND pass = ?')
-    .pluck();
-  const lastRequest = sqlite
-    .prepare<[], number | null>(
-      'SELECT max(requested_at) FROM checkpoints WHERE run_id = (SELECT max(run_id) FROM checkpoints)',
-    )
     .pluck();
   const state = sqlite.prepare<[number], RunState>('SELECT state FROM runs WHERE id = ?').pluck();
   const later = sqlite
@@ -192,13 +193,19 @@ export function createRunStore(sqlite: Database, orm: BetterSQLite3Database): Ru
   }
 
   return {
-    create: ({ kind, from, startedAt, tick }) =>
-      orm.insert(runs).values({ kind, state: 'planned', fromTime: from, startedAt, tick }).returning().get().id,
+    create: ({ kind, from, startedAt, tick, selection }) =>
+      orm
+        .insert(runs)
+        .values({ kind, state: 'planned', fromTime: from, startedAt, tick, selection: selection ?? null })
+        .returning()
+        .get().id,
     get: (id) => {
       const row = get.get({ id });
       return row === undefined ? undefined : whole(row);
     },
     state: (id) => state.get(id),
+    selectionOf: (id) =>
+      orm.select({ selection: runs.selection }).from(runs).where(eq(runs.id, id)).get()?.selection ?? null,
     list: (limit) => orm.select().from(runs).orderBy(desc(runs.id)).limit(limit).all().map(whole),
     unfinished: () => {
       const row = unfinished.get();
@@ -234,7 +241,6 @@ export function createRunStore(sqlite: Database, orm: BetterSQLite3Database): Ru
         .where(eq(runs.id, id))
         .run();
     },
-    lastRequestAt: () => lastRequest.get() ?? null,
     counts,
 
     addPass: ({ from, ...pass }) => {

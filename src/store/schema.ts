@@ -12,11 +12,12 @@ import type { Evidence } from '../catalog/run.ts';
  * - incarnation: random id of this file's history
  * - watermark: source time up to which every change is in the mirror; null before the first complete run
  * - living: number of products without a tombstone
- * - blocked_until: the source asked for no request before this moment
+ * - blocked_since, blocked_until: when the source asked for a pause, and its end; since is null in mirrors of before
  * - source_seen, local_seen: the source's clock and this machine's at the same moment, when the watermark was last set
  * - pruned_to: up to here the change log holds only each product's newest change as of then
  * - source_address: the service that is mirrored, without credentials; null before the first run
- * - source_selection: JSON of the settings that select what the catalog shows (details, currency); null as above
+ * - source_selection: JSON of the settings that select what the catalog shows (details, currency); null as above. With
+ *   `unfinished`, another one was begun with and no full run has ended since (see source.ts)
  * - next_request_at: the earliest moment of the next request under the rate limit, for all processes of this mirror;
  *   null where none was reserved
  * - retry_at, retry_kind, retry_reason: when a run that failed is tried again, which kind it is and why it failed; null
@@ -27,6 +28,7 @@ export const mirror = sqliteTable('mirror', {
   incarnation: text('incarnation').notNull(),
   watermark: integer('watermark'),
   living: integer('living').notNull().default(0),
+  blockedSince: integer('blocked_since'),
   blockedUntil: integer('blocked_until'),
   sourceSeen: integer('source_seen'),
   localSeen: integer('local_seen'),
@@ -128,6 +130,7 @@ export const changes = sqliteTable(
 /**
  * - tick: the schedule's moment that started it, e.g. `full@2026-11-20T02:00:00.000Z`; null when started by hand
  * - from_time, source_time: see Run in catalog/run.ts
+ * - selection: what selects the products that it reads, as in mirror.source_selection; null in runs of before
  * - settles_at: until when the run waits before it reads its last delta (local clock); null while it does not wait
  * - counts are filled in when the run ends; until then they are the sums of its checkpoints
  * - evidence: JSON, how the proof was obtained (Evidence in catalog/run.ts)
@@ -143,6 +146,7 @@ export const runs = sqliteTable(
     tick: text('tick'),
     fromTime: integer('from_time'),
     sourceTime: integer('source_time'),
+    selection: text('selection'),
     startedAt: integer('started_at').notNull(),
     finishedAt: integer('finished_at'),
     settlesAt: integer('settles_at'),

@@ -44,7 +44,7 @@ export function statusOf(store: Store, nowMs: number, { nextFull, nextDelta, ret
     watermark: iso(store.watermark()),
     /** 0 where the clock was put back since. */
     age_seconds: completedAt === null ? null : Math.max(0, Math.round((nowMs - completedAt) / 1000)),
-    blocked_until: store.blockedUntil() > nowMs ? iso(store.blockedUntil()) : null,
+    blocked_until: iso(store.source.pause(nowMs)?.until ?? null),
     /** The process that is running a run, the daemon (or keeper), and the process that feeds the sinks. */
     running: holderJson(store.lease.holder(nowMs)),
     daemon: holderJson(store.daemonLease.holder(nowMs)),

@@ -12,6 +12,7 @@ import { createSameHistory } from './same-history.ts';
 import { createScheduleStore, type Retry, type ScheduleStore } from './schedule.ts';
 import { createSearch, type Search } from './search.ts';
 import { createSinkStore, type SinkStore } from './sinks.ts';
+import { createSourceStore, type SourceStore } from './source.ts';
 import {
   createReadTransaction,
   createWriteTransaction,
@@ -30,6 +31,7 @@ export interface Store {
   readonly removals: RemovalStore;
   readonly sinks: SinkStore;
   readonly schedule: ScheduleStore;
+  readonly source: SourceStore;
   readonly lease: LeaseStore;
   /** Which daemon is active; others stand by. */
   readonly daemonLease: LeaseStore;
@@ -52,9 +54,6 @@ export interface Store {
   readUpTo(): number | null;
   /** The source's clock and this machine's at the moment that the watermark was last set by. */
   clockSeen(): Clocks | null;
-  /** Until when the source asked for no request; 0 for none. */
-  blockedUntil(): number;
-  setBlockedUntil(untilMs: number): void;
   /** When a run that failed is tried again, and why it failed; null while no run is owed. */
   retry(): Retry | null;
   /** Size of the file with its WAL, in bytes. */
@@ -131,8 +130,6 @@ function storeOf(mirror: MirrorFile, options: StoreOptions): Store {
   const clockSeen = sqlite.prepare<[], { source: number | null; local: number | null }>(
     'SELECT source_seen AS source, local_seen AS local FROM mirror WHERE id = 1',
   );
-  const blocked = sqlite.prepare<[], number | null>('SELECT blocked_until FROM mirror WHERE id = 1').pluck();
-  const block = sqlite.prepare('UPDATE mirror SET blocked_until = ? WHERE id = 1');
   const pageCount = sqlite.prepare<[], number>('PRAGMA page_count').pluck();
   const pageSize = sqlite.prepare<[], number>('PRAGMA page_size').pluck();
   const quickCheck = sqlite.prepare<[], string>('PRAGMA quick_check').pluck();
@@ -148,6 +145,7 @@ function storeOf(mirror: MirrorFile, options: StoreOptions): Store {
     removals: createRemovalStore(sqlite, products, changes),
     sinks: createSinkStore(sqlite),
     schedule,
+    source: createSourceStore(sqlite, write),
     lease: createLeaseStore(sqlite, write, LEASES.runs, options.self ?? thisProcess()),
     relayLease: createLeaseStore(sqlite, write, LEASES.relay, options.self ?? thisProcess()),
     daemonLease: createLeaseStore(sqlite, write, LEASES.daemon, options.self ?? thisProcess()),
@@ -165,10 +163,6 @@ function storeOf(mirror: MirrorFile, options: StoreOptions): Store {
     clockSeen: () => {
       const { source, local } = clockSeen.get() ?? { source: null, local: null };
       return source === null || local === null ? null : { source, local };
-    },
-    blockedUntil: () => blocked.get() ?? 0,
-    setBlockedUntil: (untilMs) => {
-      write(() => block.run(untilMs));
     },
     retry: schedule.retry,
     sizeBytes: () => (pageCount.get() ?? 0) * (pageSize.get() ?? 0),

@@ -232,7 +232,8 @@ export function createApplier(options: ApplierOptions): Applier {
   }
 
   function flush(olderThanMs = 0): readonly Applied[] {
-    if (batch.length === 0 || clock.now() - batchSince < olderThanMs) return [];
+    // Also where the clock was put back behind it.
+    if (batch.length === 0 || Math.abs(clock.now() - batchSince) < olderThanMs) return [];
     const pages = batch;
     batch = [];
     changing = 0;

@@ -1,5 +1,5 @@
 import { type Window, windowKey } from '../catalog/page.ts';
-import { holdsEnd, windowsOver } from '../catalog/plan.ts';
+import { endOf, holdsEnd, windowsOver } from '../catalog/plan.ts';
 import type { Evidence, ListEvidence, Run } from '../catalog/run.ts';
 import { createIdSet, examineSeams, type IdSet, type SeamInput, type SeamReport } from '../catalog/seams.ts';
 import type { Clocks } from '../catalog/watermark.ts';
@@ -168,8 +168,13 @@ export function repairsOf({ pass: { pass, perPage, seam }, windows, seams, repai
   const reach = REPAIR_REACH * perPage * 2 ** repairs;
   const layout = { perPage, seam: Math.min(seam * 2 ** (repairs + 1), perPage >> 2) };
   const found = new Map<string, Window>();
+  // However many products the source says there are, the end is not far behind what was read.
+  const end = Math.min(
+    newestTotal(windows),
+    windows.reduce((most, window) => Math.max(most, endOf(window)), 0) + perPage,
+  );
   for (const { offset, shift } of seams.gaps) {
-    const centre = (offset ?? newestTotal(windows)) - (offset === null ? 0 : shift);
+    const centre = (offset ?? end) - (offset === null ? 0 : shift);
     const low = Math.floor(centre - reach);
     // A window that reaches beyond the end comes back short, and so shows that it holds it.
     const high = offset === null ? centre + 1 : Math.ceil(centre + reach);

@@ -3,6 +3,7 @@ import { clockPutBack } from '../catalog/watermark.ts';
 import { CatchwordError } from '../errors.ts';
 import type { Store } from '../store/store.ts';
 import { type Assessment, type Conclusion, conclude, passClocks } from './assess-run.ts';
+import { noteRead } from './source.ts';
 import { type SweepSettings, sweep } from './sweep.ts';
 
 /** Rejected items are of use while somebody looks for the reason. */
@@ -10,6 +11,14 @@ const KEEP_REJECTED_MS = 30 * 86_400_000;
 
 export interface FinishSettings extends SweepSettings {
   readonly overlapMs: number;
+}
+
+/**
+ * The clock by which ages are counted that decide what is dropped. This machine's may be ahead by any amount; of the
+ * source's and its own, the earlier one drops nothing too soon.
+ */
+export function ageClock({ sourceTime }: Run, nowMs: number): number {
+  return Math.min(nowMs, sourceTime ?? nowMs);
 }
 
 /** Where the watermark stands if every change up to the run's source time is in the mirror; else where it stood. */
@@ -92,7 +101,8 @@ export function finishRun(
     });
     store.schedule.clearRetry(run.kind);
     moveWatermark(store, run, conclusion, held, settings);
-    store.runs.prune(runId, nowMs - KEEP_REJECTED_MS);
+    if (run.kind === 'full') noteRead(store, runId);
+    store.runs.prune(runId, ageClock(run, nowMs) - KEEP_REJECTED_MS);
     return requireRun(store, runId);
   });
 }

@@ -1,17 +1,19 @@
 import type { Pointer } from '../catalog/content.ts';
 import type { Run } from '../catalog/run.ts';
+import type { SourceIdentity } from '../catalog/source.ts';
 import type { Clock } from '../clock.ts';
 import { CatchwordError, messageOf } from '../errors.ts';
-import type { Logger } from '../log.ts';
+import type { Logger, Tell } from '../log.ts';
 import type { PageQueue } from '../queue/queue.ts';
 import type { Pass } from '../store/runs.ts';
 import type { Store } from '../store/store.ts';
 import { type Applier, createApplier } from './apply-page.ts';
-import { type FinishSettings, failRun, finishRun, requireRun } from './finish-run.ts';
+import { ageClock, type FinishSettings, failRun, finishRun, requireRun } from './finish-run.ts';
 import { holdLease } from './hold-lease.ts';
 import { nextStep, type StepSettings } from './next-step.ts';
 import { type PruneSettings, pruneLog } from './prune-log.ts';
 import { interruption, type PassReader, type PassSettings, readPass } from './read-pass.ts';
+import { requireSameSource, rereadNotice } from './source.ts';
 import { type RunRequest, type StartSettings, startRun } from './start-run.ts';
 
 /**
@@ -27,9 +29,16 @@ export interface Keeper {
   /**
    * Finishes the run that an earlier process left, or starts a new one, and reads it to its end.
    * @returns the run; null when its tick was started by another scheduler
-   * @throws CatchwordError MIRROR_BUSY; INTERRUPTED when `signal` aborts (resumable); what the source or file refused
+   * @throws CatchwordError MIRROR_BUSY, MIRROR_OTHER_SOURCE; INTERRUPTED when `signal` aborts (resumable); what the source
+   *   or file refused
    */
   run(request: RunRequest, signal: AbortSignal): Promise<Run | null>;
+  /**
+   * Takes the configured address as the new one of the mirror's service, and reads everything from there. An unfinished
+   * run is given up, as it has read from the old one.
+   * @throws CatchwordError as `run`
+   */
+  adopt(signal: AbortSignal): Promise<Run>;
   /** As `run`, for an unfinished run only; null when there is none. */
   resume(signal: AbortSignal): Promise<Run | null>;
 }
@@ -51,6 +60,8 @@ export interface KeeperSettings extends PassSettings, StartSettings, StepSetting
   readonly runMaxAgeMs: number;
   readonly ignoreFields: readonly Pointer[];
   readonly withdrawnAs: 'updated' | 'removed';
+  /** What is read. */
+  readonly source: SourceIdentity;
 }
 
 export interface KeeperOptions {
@@ -60,6 +71,8 @@ export interface KeeperOptions {
   readonly log: Logger;
   readonly settings: KeeperSettings;
   readonly onProgress?: (progress: Progress) => void;
+  /** Told, before the first request of a run, what a person would wonder about later. */
+  readonly tell?: Tell;
 }
 
 /** `Date` counts whole seconds: a delta asked for within the same one would hold the same changes again. */
@@ -119,9 +132,10 @@ export async function createKeeper(options: KeeperOptions): Promise<Keeper> {
   }
 
   /** What fails here is tried again after the next run. */
-  function prune(epoch: number): void {
+  function prune(epoch: number, run: Run): void {
     try {
-      const dropped = pruneLog(store, settings, clock.now(), log, (work) => guarded(epoch, work));
+      const now = clock.now();
+      const dropped = pruneLog(store, settings, now, log, (work) => guarded(epoch, work), ageClock(run, now));
       if (dropped > 0) log.info({ dropped, upTo: store.changes.prunedTo() }, 'change log pruned');
     } catch (error) {
       log.warn({ reason: messageOf(error) }, 'the change log could not be pruned');
@@ -178,7 +192,7 @@ export async function createKeeper(options: KeeperOptions): Promise<Keeper> {
     const applier = createApplier({ store, clock, runId: run.id, epoch, ignoreFields, withdrawnAs });
     try {
       const finished = await readAll(run, epoch, applier, signal);
-      prune(epoch);
+      prune(epoch, finished);
       return finished;
     } catch (thrown) {
       const error = signal.aborted && !(thrown instanceof CatchwordError) ? interruption() : thrown;
@@ -195,22 +209,47 @@ export async function createKeeper(options: KeeperOptions): Promise<Keeper> {
     }
   }
 
-  /** The run that was left unfinished, unless it is too old to go on with. */
+  function giveUp(epoch: number, run: Run, error: CatchwordError): undefined {
+    failRun(store, epoch, run.id, error, clock.now());
+    log.warn({ run: run.id, reason: error.message }, 'an unfinished run was given up');
+  }
+
+  /** The run that was left unfinished, unless it is too old to go on with, or read what is not wanted any more. */
   function leftOver(epoch: number): Run | undefined {
+    requireSameSource(store, settings.source);
     const run = store.runs.unfinished();
     if (run === undefined) return undefined;
     const ageMs = clock.now() - run.startedAt;
-    if (ageMs <= settings.runMaxAgeMs) return run;
-    const hours = Math.round(ageMs / 3_600_000);
-    failRun(store, epoch, run.id, new CatchwordError('RUN_TOO_OLD', `unfinished for ${hours} hours`), clock.now());
-    log.warn({ run: run.id, hours }, 'an unfinished run was given up: it is too old');
-    return undefined;
+    const hours = Math.round(Math.abs(ageMs) / 3_600_000);
+    if (ageMs > settings.runMaxAgeMs) {
+      return giveUp(epoch, run, new CatchwordError('RUN_TOO_OLD', `unfinished for ${hours} hours`));
+    }
+    // A clock that was put back: without this bound the run would never be too old.
+    if (-ageMs > settings.runMaxAgeMs) {
+      return giveUp(epoch, run, new CatchwordError('RUN_TOO_OLD', `it began ${hours} hours ahead of this clock`));
+    }
+    const selection = store.runs.selectionOf(run.id) ?? store.source.noted()?.selection ?? settings.source.selection;
+    if (selection === settings.source.selection) return run;
+    return giveUp(epoch, run, new CatchwordError('RUN_OUTDATED', 'the settings select other products since it began'));
+  }
+
+  function announce(): void {
+    const notice = rereadNotice(store, settings.source);
+    if (notice !== null) options.tell?.(notice);
   }
 
   async function resumeUnder(epoch: number, signal: AbortSignal): Promise<Run | null> {
     const run = leftOver(epoch);
     if (run === undefined) return null;
+    if (run.kind === 'full') announce();
     log.info({ run: run.id, kind: run.kind, pages: run.pages }, 'run resumed');
+    return await execute(run, epoch, signal);
+  }
+
+  async function begin(request: RunRequest, epoch: number, signal: AbortSignal): Promise<Run | null> {
+    const run = startRun(store, epoch, request, settings, clock.now());
+    if (run === null) return null;
+    log.info({ run: run.id, kind: run.kind, from: run.from }, 'run started');
     return await execute(run, epoch, signal);
   }
 
@@ -225,10 +264,21 @@ export async function createKeeper(options: KeeperOptions): Promise<Keeper> {
         // A full run covers what a delta would; a delta that was left does not cover a full one.
         const covers = resumed?.kind === 'full' || (request.kind === resumed?.kind && request.from === undefined);
         if (resumed !== null && covers) return resumed;
-        const run = startRun(store, epoch, request, settings, clock.now());
-        if (run === null) return null;
-        log.info({ run: run.id, kind: run.kind, from: run.from }, 'run started');
-        return await execute(run, epoch, signal);
+        announce();
+        return await begin(request, epoch, signal);
+      }),
+    adopt: (signal) =>
+      holdLease(store.lease, clock, log, async (epoch) => {
+        const left = store.runs.unfinished();
+        if (left !== undefined) giveUp(epoch, left, new CatchwordError('RUN_OUTDATED', 'it read from another address'));
+        const { address, selection } = settings.source;
+        guarded(epoch, () => {
+          const before = store.source.noted()?.selection ?? selection;
+          store.source.note({ address, selection: before, unfinished: true });
+        });
+        const run = await begin({ kind: 'full' }, epoch, signal);
+        if (run === null) throw new CatchwordError('RUN_NOT_ACTIVE', 'no run was started');
+        return run;
       }),
   };
 }

@@ -1,5 +1,5 @@
 import type { FetchTask, Window } from '../catalog/page.ts';
-import { createFixedPlan, createListPlan, type PassPlan } from '../catalog/plan.ts';
+import { createFixedPlan, createListPlan, type PassPlan, startOf } from '../catalog/plan.ts';
 import type { Pass } from '../store/runs.ts';
 import type { Store } from '../store/store.ts';
 import { assessRun, repairsOf } from './assess-run.ts';
@@ -41,6 +41,16 @@ function plannedLookups(store: Store, pass: Pass): PlannedPass {
   };
 }
 
+/** Up to which offset the readings of the list before this one found products; undefined where there was none. */
+function heldUpTo(store: Store, { runId, pass: before }: Pass): number | undefined {
+  const ends = store.runs
+    .passes(runId)
+    .filter(({ kind, pass }) => kind === 'list' && pass < before)
+    .flatMap(({ pass }) => store.runs.checkpoints(runId, pass))
+    .map((window) => (window.items === 0 ? 0 : startOf(window) + window.items));
+  return ends.length === 0 ? undefined : ends.reduce((a, b) => Math.max(a, b));
+}
+
 /** The same for the same passes before it, so that a resumed pass goes on where it was. */
 export function planPass(store: Store, pass: Pass): PlannedPass {
   const taskOf = (): Partial<FetchTask> => ({});
@@ -50,5 +60,5 @@ export function planPass(store: Store, pass: Pass): PlannedPass {
     const list = lists.find((read) => read.pass.pass === pass.root);
     return { plan: createFixedPlan(list === undefined ? [] : repairsOf(list)), taskOf };
   }
-  return { plan: createListPlan(pass), taskOf };
+  return { plan: createListPlan({ ...pass, held: pass.reversed ? heldUpTo(store, pass) : undefined }), taskOf };
 }

@@ -34,6 +34,7 @@ function holdsLog({ configured, state }: SinkRow): boolean {
  * A sink that nobody mends would keep everything for ever: beyond the cap it is disabled, and what it misses is noted.
  *
  * @param guarded runs a write transaction of this run
+ * @param ageMs the clock by which the age of records is counted; see `ageClock`
  * @returns how many records were dropped
  */
 export function pruneLog(
@@ -42,12 +43,13 @@ export function pruneLog(
   nowMs: number,
   log: Logger,
   guarded: <T>(work: () => T) => T,
+  ageMs = nowMs,
 ): number {
   const lastSeq = store.changes.lastSeq();
-  const before = nowMs - logRetentionMs;
+  const before = ageMs - logRetentionMs;
   for (const sink of store.sinks.list()) {
     const { id, name, cursor } = sink;
-    const isOld = store.changes.lastBefore(cursor, before, 1) > cursor;
+    const isOld = store.changes.lastBefore(cursor, before, nowMs, 1) > cursor;
     const lag = lagOf(sink, store.changes.prunedTo(), lastSeq);
     if (!holdsLog(sink) || !isOld || lag <= logCap) continue;
     const error = `disabled: ${lag} changes behind, more than CATCHWORD_LOG_CAP`;
@@ -71,7 +73,7 @@ function pruneStep(store: Store, before: number, nowMs: number): number | null {
   const needed = store.sinks.list().filter(holdsLog);
   const floor = Math.min(store.changes.lastSeq(), ...needed.map(({ cursor }) => cursor));
   const from = store.changes.prunedTo();
-  const to = Math.min(floor, store.changes.lastBefore(from, before, STEP));
+  const to = Math.min(floor, store.changes.lastBefore(from, before, nowMs, STEP));
   return to <= from ? null : pruneTo(store, to, nowMs);
 }
 

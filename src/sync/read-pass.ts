@@ -1,5 +1,5 @@
 import { type CapturedPage, type FetchOutcome, type FetchTask, type Window, windowKey } from '../catalog/page.ts';
-import { startOf } from '../catalog/plan.ts';
+import { startOf, type WindowRead } from '../catalog/plan.ts';
 import type { Clock } from '../clock.ts';
 import { CatchwordError, fromErrorRecord } from '../errors.ts';
 import type { Logger } from '../log.ts';
@@ -7,6 +7,7 @@ import type { PageQueue } from '../queue/queue.ts';
 import type { Pass } from '../store/runs.ts';
 import type { Store } from '../store/store.ts';
 import type { Applied, Applier } from './apply-page.ts';
+import { watchProgress } from './check-progress.ts';
 import { planPass } from './plan-pass.ts';
 
 /** How often tasks that have not come back are handed to the queue again, in milliseconds: it may have lost them. */
@@ -54,6 +55,12 @@ export interface PassReader {
   readonly done: Promise<{ readonly answeredSize: number | null }>;
 }
 
+function windowRead({ task: { window }, page, response }: CapturedPage): WindowRead {
+  const { numItems, totalPages } = page.envelope;
+  const { requestedAt } = response;
+  return { ...window, numItems, totalPages, requestedAt, items: page.products.length, doubt: page.doubt };
+}
+
 /**
  * Reads a pass: asks the plan what is missing, hands it to the queue, applies what comes back, until nothing is missing.
  * A start, a resume and the repair of a queue that forgot are the same step: what is missing is known from SQLite.
@@ -62,6 +69,7 @@ export function readPass(pass: Pass, context: PassContext): PassReader {
   const { store, queue, clock, applier, log, settings, signal } = context;
   const { plan, taskOf: about } = planPass(store, pass);
   const read = new Set<string>();
+  const noteProgress = watchProgress();
   /** Handed to the queue and not back yet. */
   const pending = new Map<string, FetchTask>();
   /** Back, and in the applier's batch. */
@@ -70,6 +78,7 @@ export function readPass(pass: Pass, context: PassContext): PassReader {
   const givenUp = new Set<string>();
   const ended = new AbortController();
   let wake = (): void => {};
+  let isReconcileDue = false;
   let failure: unknown;
   let answeredSize: number | null = null;
 
@@ -100,11 +109,13 @@ export function readPass(pass: Pass, context: PassContext): PassReader {
   /** @throws CatchwordError PAGE_INVALID where the list goes on without anything new: else it would never end */
   function checkProgress(window: Applied): void {
     if (pass.kind !== 'list' && pass.kind !== 'delta') return;
+    const ids = store.runs.idsOf(pass.runId, pass.pass, window);
+    noteProgress(ids);
     if (window.items === 0 || startOf(window) < window.numItems || window.page === 1) return;
     const before = plan.before(window);
     if (before === undefined || !read.has(windowKey(before))) return;
     const known = new Set(store.runs.idsOf(pass.runId, pass.pass, before));
-    if (store.runs.idsOf(pass.runId, pass.pass, window).some((id) => !known.has(id))) return;
+    if (ids.some((id) => !known.has(id))) return;
     throw new CatchwordError(
       'PAGE_INVALID',
       `page ${window.page} repeats the one before it, beyond the end of the list`,
@@ -178,12 +189,13 @@ export function readPass(pass: Pass, context: PassContext): PassReader {
     if (!plan.has(task.window)) return;
     pending.delete(key);
     arrived.add(key);
+    // Before it is applied, which others may be waited for: a window that shows the end of the list ends the asking.
+    plan.note(windowRead(captured));
     context.onRead(captured, plan.size);
     note(() => applier.take(captured));
   }
 
   async function loop(): Promise<void> {
-    let reconcileAt = clock.now() + RECONCILE_MS;
     for (;;) {
       if (failure !== undefined) throw failure;
       if (answeredSize !== null) {
@@ -204,9 +216,9 @@ export function readPass(pass: Pass, context: PassContext): PassReader {
       const woken = new Promise<void>((resolve) => {
         wake = resolve;
       });
-      if (clock.now() >= reconcileAt) {
+      if (isReconcileDue) {
+        isReconcileDue = false;
         await queue.add([...pending.values()]);
-        reconcileAt = clock.now() + RECONCILE_MS;
       } else if (tasks.length > 0) {
         await queue.add(tasks);
       }
@@ -217,6 +229,8 @@ export function readPass(pass: Pass, context: PassContext): PassReader {
   async function tick(): Promise<void> {
     for (;;) {
       await clock.sleep(RECONCILE_MS, ended.signal);
+      // By what was slept, not by the time of day, which may be set back meanwhile.
+      isReconcileDue = true;
       note(() => applier.flush(BATCH_AGE_MS));
     }
   }

@@ -1,8 +1,10 @@
 import type { Run, RunKind } from '../catalog/run.ts';
+import type { SourceIdentity } from '../catalog/source.ts';
 import { tickTime } from '../catalog/tick.ts';
 import { deltaFrom } from '../catalog/watermark.ts';
 import { CatchwordError } from '../errors.ts';
 import type { Store } from '../store/store.ts';
+import { noteBegin, requireSameSource } from './source.ts';
 
 export interface RunRequest {
   readonly kind: RunKind;
@@ -17,13 +19,15 @@ export interface StartSettings {
   /** Products that neighbouring windows share; 0: plain pages. */
   readonly seam: number;
   readonly overlapMs: number;
+  readonly source: SourceIdentity;
 }
 
 /**
- * Plans a run: one row, one pass. A delta without a watermark becomes a full run, as there is nothing to go on from.
+ * Plans a run: one row, one pass. A delta becomes a full run without a watermark, as there is nothing to go on from, and
+ * where the settings select other products, or more of them, than what was read so far.
  * @param nowMs local clock
  * @returns the run, or null when its tick was started already
- * @throws CatchwordError LEASE_LOST
+ * @throws CatchwordError LEASE_LOST, MIRROR_OTHER_SOURCE
  */
 export function startRun(
   store: Store,
@@ -37,12 +41,15 @@ export function startRun(
     const moment = request.tick === undefined ? null : tickTime(request.tick);
     if (moment !== null) store.schedule.serve(request.kind, moment);
     if (request.tick !== undefined && store.runs.hasTick(request.tick)) return null;
+    requireSameSource(store, settings.source);
+    const rereads = noteBegin(store, settings.source);
     const readUpTo = store.readUpTo();
     const since = request.from ?? (readUpTo === null ? null : deltaFrom(readUpTo, settings.overlapMs));
-    const from = request.kind === 'delta' ? since : null;
+    const from = request.kind === 'delta' && !rereads ? since : null;
     const kind = from === null ? 'full' : 'delta';
     if (store.products.lastId() === 0) store.products.dropLookups();
-    const id = store.runs.create({ kind, from, startedAt: nowMs, tick: request.tick ?? null });
+    const { selection } = settings.source;
+    const id = store.runs.create({ kind, from, startedAt: nowMs, tick: request.tick ?? null, selection });
     store.runs.addPass({
       runId: id,
       pass: 0,

@@ -1,5 +1,6 @@
 import { eventText } from '../catalog/event.ts';
 import { createHistory } from '../store/history.ts';
+import { eventSource } from '../store/source.ts';
 import type { Store } from '../store/store.ts';
 import { type Beginning, beginningOf, placeText } from './beginning.ts';
 import { checkPlace } from './parameters.ts';
@@ -31,11 +32,12 @@ export interface ChangeLog {
   answer(after: number, limit: number): string;
 }
 
-/** @param source the `source` of events */
-export function createChangeLog(store: Store, source: string): ChangeLog {
+/** @param fallback the `source` of events where the mirror has not noted its own */
+export function createChangeLog(store: Store, fallback: string): ChangeLog {
   const history = createHistory(store);
 
   function eventsAfter(seq: number, limit: number): SequencedEvent[] {
+    const source = eventSource(store.source, fallback);
     const changes = history.after(seq, Math.min(limit, BATCH));
     return changes.map((change) => ({
       seq: change.seq,

@@ -23,6 +23,9 @@ export function unreadyReason({ store, clock, maxAgeMs, unready }: ReadinessOpti
   const watermark = store.watermark();
   if (watermark === null) return 'the mirror was never filled';
   const asOf = store.clockSeen()?.local ?? watermark;
+  if (asOf - clock.now() > maxAgeMs) {
+    return `the mirror is as of ${iso(asOf)}, which lies ahead of this machine's clock: its age is not known`;
+  }
   if (clock.now() - asOf > maxAgeMs) {
     return `the mirror is as of ${iso(asOf)}, which is longer ago than CATCHWORD_READY_MAX_AGE allows`;
   }

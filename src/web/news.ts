@@ -11,6 +11,7 @@ export interface News {
 
 interface Waiter {
   readonly seq: number;
+  readonly since: number;
   readonly untilMs: number;
   settle(outcome: { grown: boolean } | { error: unknown }): void;
 }
@@ -31,7 +32,8 @@ export function createNews({ lastSeq, clock, pollMs }: NewsOptions): News {
     const now = clock.now();
     for (const waiter of [...waiters]) {
       if (last > waiter.seq) waiter.settle({ grown: true });
-      else if (now >= waiter.untilMs) waiter.settle({ grown: false });
+      // A clock that was put back does not keep a reader waiting for longer.
+      else if (now >= waiter.untilMs || now < waiter.since) waiter.settle({ grown: false });
     }
   }
 
@@ -55,6 +57,7 @@ export function createNews({ lastSeq, clock, pollMs }: NewsOptions): News {
         const give = () => waiter.settle({ grown: false });
         const waiter: Waiter = {
           seq,
+          since: clock.now(),
           untilMs,
           settle: (outcome) => {
             signal.removeEventListener('abort', give);

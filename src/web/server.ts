@@ -24,7 +24,7 @@ export interface WebOptions {
   readonly port: number;
   /** What readers must show. Needed where `host` is not on loopback. */
   readonly token: string | undefined;
-  /** The `source` of events. */
+  /** The `source` of events where the mirror has not noted its own. */
   readonly source: string;
   /** `/readyz` answers 503 when the mirror is older, milliseconds. */
   readonly readyMaxAgeMs: number;

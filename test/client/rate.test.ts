@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { createPacer, paceOf, type Rate } from '../../src/client/rate.ts';
+import { createPacer, paceOf, type Rate, type Reserve, type Wait } from '../../src/client/rate.ts';
 import type { Clock } from '../../src/clock.ts';
 
 /** A clock whose sleeps end late by what `lateMs` says, one sleeper at a time. */
@@ -129,6 +129,49 @@ describe('pace', () => {
     expect(now).toBe(1_000_200);
   });
 
+  it('waits one interval, and a pause for as long as it was, where the clock is put back meanwhile', async () => {
+    let now = 1_000_000_000;
+    let slept = 0;
+    const clock: Clock = {
+      now: () => now,
+      random: () => 0,
+      sleep: async (ms) => {
+        slept += ms;
+        now += ms;
+      },
+    };
+    const pacer = createPacer({ pace: { intervalMs: 1_200, slackMs: 6 }, clock });
+    const { signal } = new AbortController();
+    await pacer.acquire(signal);
+    now -= 7_200_000;
+    await pacer.acquire(signal);
+    expect(slept).toBe(1_200);
+    pacer.blockUntil(now + 60_000);
+    now -= 7_200_000;
+    await pacer.acquire(signal);
+    // The pause, and at most one interval after it.
+    expect(slept).toBe(1_200 + 60_000 + 1_200);
+  });
+
+  it('announces a long pause once, with its end, and a slow pace once', async () => {
+    const clock = lateClock(() => 0);
+    const waits: Wait[] = [];
+    const pacer = createPacer({
+      pace: { intervalMs: 10_000, slackMs: 0 },
+      clock,
+      onWait: (wait) => waits.push(wait),
+    });
+    const { signal } = new AbortController();
+    for (let request = 0; request < 3; request++) await pacer.acquire(signal);
+    const until = clock.now() + 60_000;
+    pacer.blockUntil(until);
+    await pacer.acquire(signal);
+    expect(waits).toEqual([
+      { reason: 'pace', ms: 10_000, until: 1_010_000 },
+      { reason: 'asked', ms: 60_000, until },
+    ]);
+  });
+
   it('does not wait for a block that is longer than the patience, whenever it begins', async () => {
     const clock = lateClock(() => 0);
     const pacer = createPacer({ pace: { intervalMs: 100, slackMs: 0 }, clock });
@@ -143,5 +186,71 @@ describe('pace', () => {
     expect(clock.now()).toBe(1_000_000);
     await pacer.acquire(signal);
     expect(clock.now()).toBe(4_600_000);
+  });
+});
+
+describe('a pace that processes share', () => {
+  /** Reservations as a mirror keeps them. */
+  function shared() {
+    let next = 0;
+    let asked = 0;
+    const reserve: Reserve = (now, { intervalMs, slots }) => {
+      asked++;
+      if (next > now) return { at: next, paused: false };
+      next = now + slots * intervalMs;
+      return { at: now, paused: false };
+    };
+    return { reserve, asked: () => asked };
+  }
+
+  it.each([
+    { requests: 50, windowMs: 60_000 },
+    { requests: 20, windowMs: 1_000 },
+    { requests: 500, windowMs: 1_000 },
+  ])('is $requests in $windowMs ms, however many there are', async (rate) => {
+    const clock = lateClock(() => 1);
+    const { reserve } = shared();
+    const times: number[] = [];
+    const pacers = [1, 2, 3].map(() => createPacer({ pace: paceOf(rate), clock, reserve }));
+    for (let request = 0; request < 2 * rate.requests; request++) {
+      await pacers[request % 3]?.acquire(new AbortController().signal);
+      times.push(clock.now());
+    }
+    expect(busiest(times, rate.windowMs)).toBeLessThanOrEqual(rate.requests);
+  });
+
+  it('reserves a request at a time where it is slow, and some at a time where it is fast', async () => {
+    const counts: number[] = [];
+    for (const requests of [10, 500]) {
+      const { reserve, asked } = shared();
+      const pacer = createPacer({ pace: paceOf({ requests, windowMs: 1_000 }), clock: lateClock(() => 0), reserve });
+      for (let request = 0; request < 100; request++) await pacer.acquire(new AbortController().signal);
+      counts.push(asked());
+    }
+    expect(counts[0]).toBe(100);
+    expect(counts[1]).toBeLessThan(5);
+  });
+
+  it('is kept by the process alone where it cannot be shared', async () => {
+    const clock = lateClock(() => 0);
+    let asked = 0;
+    const reserve: Reserve = () => {
+      asked++;
+      return null;
+    };
+    const pacer = createPacer({ pace: { intervalMs: 100, slackMs: 0 }, clock, reserve });
+    for (let request = 0; request < 5; request++) await pacer.acquire(new AbortController().signal);
+    expect(clock.now()).toBe(1_000_400);
+    expect(asked).toBe(1);
+  });
+
+  it('ends at once for those who do not wait for a pause that another process was asked for', async () => {
+    const clock = lateClock(() => 0);
+    const reserve: Reserve = (now) => ({ at: now + 3_600_000, paused: true });
+    const pacer = createPacer({ pace: { intervalMs: 100, slackMs: 0 }, clock, reserve });
+    await expect(pacer.acquire(new AbortController().signal, 60_000)).rejects.toMatchObject({
+      code: 'SOURCE_RATE_LIMITED',
+      retryAfterMs: 3_600_000,
+    });
   });
 });

@@ -31,7 +31,13 @@ describe('Retry-After', () => {
     ['Fri, 20 Nov 2026 01:00:00 GMT', 0],
     ['Fri Nov 20 02:00:30 2026', 30_000],
   ])('%s', (value, expected) => {
-    expect(parseRetryAfter(value, now)).toBe(expected);
+    expect(parseRetryAfter(value, now)).toEqual({ ms: expected, note: '' });
+  });
+
+  it.each(['9'.repeat(400), '86401', 'Mon, 20 Nov 2028 02:00:00 GMT'])('%s is believed for a day', (value) => {
+    const pause = parseRetryAfter(value, now);
+    expect(pause?.ms).toBe(86_400_000);
+    expect(pause?.note).toMatch(/^it asked for a pause with Retry-After: .{5,41}; catchword waits at most 24 h$/);
   });
 
   it.each([undefined, '', '-5', '1.5', 'soon', '2026-11-20'])('%s says nothing', (value) => {

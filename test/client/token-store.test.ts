@@ -189,6 +189,19 @@ describe('the lock of a token', () => {
     expect(now - Date.now()).toBeGreaterThan(150_000);
   });
 
+  it('that a clock hours ahead has dated is taken over once nobody has renewed it for minutes', async () => {
+    const path = pathOf();
+    writeFileSync(`${path}.lock`, 'elsewhere.example 1 x');
+    const ahead = Date.now() / 1_000 + 7_200;
+    utimesSync(`${path}.lock`, ahead, ahead);
+    let now = Date.now();
+    const sleep = async (ms: number): Promise<void> => {
+      now += ms;
+    };
+    await openTokenStore(path, OWNER, { ...systemClock, now: () => now, sleep }).alone(async () => {}, NEVER);
+    expect(now - Date.now()).toBeLessThan(300_000);
+  });
+
   it('is kept young by its holder, however long that works, and no longer', async () => {
     vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
     onTestFinished(() => {

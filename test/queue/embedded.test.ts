@@ -1,7 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { createPacer } from '../../src/client/rate.ts';
-import { systemClock } from '../../src/clock.ts';
+import { type Pause, systemClock } from '../../src/clock.ts';
 import { CatchwordError } from '../../src/errors.ts';
 import { createLog } from '../../src/log.ts';
 import { createEmbeddedQueue } from '../../src/queue/embedded.ts';
@@ -51,7 +51,7 @@ describe('embedded queue', () => {
   });
 
   it('tells until when the source wants no requests', async () => {
-    const until: number[] = [];
+    const pauses: Pause[] = [];
     let now = 0;
     const source = createScriptedSource(clock, (_, nth) => {
       if (nth > 1) return;
@@ -60,12 +60,12 @@ describe('embedded queue', () => {
     });
     const queue = createEmbeddedQueue({
       ...{ read: source.read, concurrency: 1, pacer: createPacer({ pace: null, clock }), clock, log },
-      onRateLimited: (untilMs) => until.push(untilMs),
+      onRateLimited: (pause) => pauses.push(pause),
     });
     const { count } = await collect(queue);
     await queue.add([task(1)]);
     await count(1);
-    expect(until).toEqual([now + 60_000]);
+    expect(pauses).toEqual([{ since: now, until: now + 60_000 }]);
     await queue.close();
   });
 

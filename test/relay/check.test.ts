@@ -66,7 +66,9 @@ describe.skipIf(!postgresAvailable)('the check of PostgreSQL', () => {
   });
 
   it('fails where the table cannot be made', async () => {
-    await expect(check(as('shop', 'forbidden'))).rejects.toThrow(/may not create or alter tables\. Run as their owner: CREATE TABLE/);
+    await expect(check(as('shop', 'forbidden'))).rejects.toThrow(
+      /may not create or alter tables\. Run as their owner: CREATE TABLE/,
+    );
   });
 
   it.each<[string, string, RegExp]>([

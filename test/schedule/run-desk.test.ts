@@ -50,7 +50,11 @@ function deskOver(db: string, clock: HandClock, script: Script = []) {
     return requireRun(store, run.id);
   }
 
+  const source = { address: 'http://127.0.0.1:1', selection: '' };
   const keeper: Keeper = {
+    adopt: async () => {
+      throw new Error('nobody asks for it here');
+    },
     resume: async () => {
       const run = store.runs.unfinished();
       if (run === undefined) return null;
@@ -60,7 +64,7 @@ function deskOver(db: string, clock: HandClock, script: Script = []) {
     run: async (request) => {
       const epoch = store.lease.acquire(clock.now());
       try {
-        const run = startRun(store, epoch, request, { perPage: 10, seam: 0, overlapMs: 0 }, clock.now());
+        const run = startRun(store, epoch, request, { perPage: 10, seam: 0, overlapMs: 0, source }, clock.now());
         if (run === null) return null;
         made.push(request.tick ?? request.kind);
         return await finish(run);

@@ -6,7 +6,6 @@ import { paceOf } from '../../src/client/rate.ts';
 import { createRandom, type Random } from '../../src/sandbox/random.ts';
 import { openStore } from '../../src/store/store.ts';
 import { approveRun, rejectRun } from '../../src/sync/decide.ts';
-import type { KeeperSettings } from '../../src/sync/keeper.ts';
 import { createSimulatedCatalog, ORDERS, type Order, type SimulatedCatalog } from './catalog.ts';
 import { createObserver, type Observer, Violation } from './invariants.ts';
 import { isExpected, Killed, type ProcessOptions, type SimulatedProcess, startProcess } from './process.ts';
@@ -23,7 +22,7 @@ export interface Scenario {
   /** Changes for each page that is read. */
   readonly churn: number;
   readonly withdrawn: 'tombstone' | 'gone' | 'both';
-  readonly withdrawnAs: KeeperSettings['withdrawnAs'];
+  readonly withdrawnAs: ProcessOptions['settings']['withdrawnAs'];
   readonly lagMs: number;
   readonly inclusiveFrom: boolean;
   readonly wholeSeconds: boolean;
@@ -147,7 +146,7 @@ function emptyMirror(directory: string): string {
   return file;
 }
 
-function settingsOf(scenario: Scenario): KeeperSettings {
+function settingsOf(scenario: Scenario): ProcessOptions['settings'] {
   return {
     perPage: scenario.perPage,
     seam: scenario.seam,

@@ -1,5 +1,6 @@
 import pino from 'pino';
 import type { Run, RunKind } from '../../src/catalog/run.ts';
+import { sourceIdentity } from '../../src/catalog/source.ts';
 import { createPacer, type Pace } from '../../src/client/rate.ts';
 import { CatchwordError } from '../../src/errors.ts';
 import { createEmbeddedQueue } from '../../src/queue/embedded.ts';
@@ -13,12 +14,14 @@ import type { Owner, World } from './world.ts';
 /** What a process that was killed does: nothing. */
 export class Killed extends Error {}
 
+const SOURCE = sourceIdentity({ baseUrl: 'https://simulated.example', includeDetails: [], currency: [] });
+
 export interface ProcessOptions {
   readonly name: string;
   readonly world: World;
   readonly source: SimulatedSource;
   readonly db: string;
-  readonly settings: KeeperSettings;
+  readonly settings: Omit<KeeperSettings, 'source'>;
   readonly pace: Pace | null;
   readonly concurrency: number;
   readonly skewMs: number;
@@ -97,19 +100,24 @@ export async function startProcess(options: ProcessOptions): Promise<SimulatedPr
       point('after a wait');
     },
   };
-  const notBefore = Math.max(store.blockedUntil(), (store.runs.lastRequestAt() ?? 0) + (options.pace?.intervalMs ?? 0));
+  const notBefore = store.source.pause(clock.now())?.until ?? 0;
   const queue = duplicating(
     createEmbeddedQueue({
       read: createReadWindow(source.clientFor(owner, point)),
       concurrency: options.concurrency,
-      pacer: createPacer({ pace: options.pace, clock, notBefore }),
+      pacer: createPacer({
+        pace: options.pace,
+        clock,
+        notBefore,
+        reserve: (nowMs, request) => store.source.reserve(nowMs, request),
+      }),
       clock,
       log,
-      onRateLimited: (untilMs) => store.setBlockedUntil(untilMs),
+      onRateLimited: (pause) => store.source.setPause(pause),
     }),
     () => options.duplicated > 0 && world.random() < options.duplicated,
   );
-  const keeper = await createKeeper({ store, queue, clock, log, settings: options.settings });
+  const keeper = await createKeeper({ store, queue, clock, log, settings: { ...options.settings, source: SOURCE } });
 
   return {
     owner,

@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { CapturedPage } from '../../src/catalog/page.ts';
+import { sourceIdentity } from '../../src/catalog/source.ts';
 import { validatePage } from '../../src/catalog/validate-page.ts';
 import { systemClock } from '../../src/clock.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
@@ -24,7 +25,9 @@ function place(db = join(temporaryDirectory(), 'catalog.db'), ignoreFields: stri
   const store = openStore(db);
   onTestFinished(() => store.close());
   const epoch = store.lease.acquire(systemClock.now());
-  const run = startRun(store, epoch, { kind: 'full' }, { perPage: PER_PAGE, seam: 0, overlapMs: 0 }, systemClock.now());
+  const source = sourceIdentity({ baseUrl: 'https://catalog.example', includeDetails: [], currency: [] });
+  const settings = { perPage: PER_PAGE, seam: 0, overlapMs: 0, source };
+  const run = startRun(store, epoch, { kind: 'full' }, settings, systemClock.now());
   if (run === null) throw new Error('no run was started');
   const applier = createApplier({
     store,

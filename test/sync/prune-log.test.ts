@@ -1,3 +1,4 @@
+import Database from 'better-sqlite3';
 import { expect, it, onTestFinished } from 'vitest';
 import { createLog } from '../../src/log.ts';
 import { openWorkbench, type Workbench } from '../../src/relay/contract/workbench.ts';
@@ -39,6 +40,33 @@ function addSink(bench: Workbench, name: string, cursor: number): number {
     return id;
   });
 }
+
+it('counts what a clock ahead of this one has dated as being as old as what follows it', () => {
+  const bench = open();
+  thirty(bench);
+  const now = Date.now();
+  const date = (from: number, to: number, at: number): void => {
+    const sqlite = new Database(bench.store.path);
+    sqlite.prepare('UPDATE changes SET at = ? WHERE seq BETWEEN ? AND ?').run(at, from, to);
+    sqlite.close();
+  };
+  const month = { logRetentionMs: 30 * DAY_MS, logCap: 1_000 };
+  date(1, 10, now + 400 * DAY_MS);
+  expect(prune(bench, month)).toBe(0);
+  date(11, 20, now - 31 * DAY_MS);
+  expect(prune(bench, month)).toBe(10);
+  expect(seqs(bench)[0]).toBe(11);
+});
+
+it('drops nothing that only a clock ahead of the source makes old', () => {
+  const bench = open();
+  thirty(bench);
+  const month = { logRetentionMs: 30 * DAY_MS, logCap: 1_000 };
+  const [now, ahead] = [Date.now(), Date.now() + 400 * DAY_MS];
+  const guarded = <T>(work: () => T): T => bench.store.write(work);
+  expect(pruneLog(bench.store, month, ahead, createLog('silent'), guarded, now)).toBe(0);
+  expect(pruneLog(bench.store, month, ahead, createLog('silent'), guarded, ahead)).toBe(20);
+});
 
 it('keeps the newest record of each product, and drops what it supersedes', () => {
   const bench = open();

@@ -54,7 +54,7 @@ function failure(status: number, headers: IncomingHttpHeaders): SinkError {
   if (status >= 300 && status < 400) {
     return new SinkError('misconfigured', `${message}: redirects are not followed; name the address itself`);
   }
-  const retryAfterMs = parseRetryAfter(headerText(headers['retry-after']), Date.now());
+  const retryAfterMs = parseRetryAfter(headerText(headers['retry-after']), Date.now())?.ms;
   const kind = status === 408 || status === 429 || status >= 500 ? 'unavailable' : 'misconfigured';
   return new SinkError(kind, message, retryAfterMs === undefined ? {} : { retryAfterMs });
 }

@@ -1,0 +1,2 @@
+ALTER TABLE `mirror` ADD `blocked_since` integer;--> statement-breakpoint
+ALTER TABLE `runs` ADD `selection` text;

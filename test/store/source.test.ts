@@ -1,0 +1,125 @@
+import { join } from 'node:path';
+import fc from 'fast-check';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { selectionText, sourceAddress } from '../../src/catalog/source.ts';
+import { openStore, type Store } from '../../src/store/store.ts';
+import { temporaryDirectory } from '../support/mirror.ts';
+
+function opened(db = join(temporaryDirectory(), 'catalog.db')): Store {
+  const store = openStore(db);
+  onTestFinished(() => store.close());
+  return store;
+}
+
+const T = 1_800_000_000_000;
+const HOUR = 3_600_000;
+
+describe('the address of a source', () => {
+  it.each([
+    ['HTTPS://API.Example.com:443/catalog//', 'https://api.example.com/catalog'],
+    ['http://api.example.com:80', 'http://api.example.com'],
+    ['http://api.example.com:8080/', 'http://api.example.com:8080'],
+    ['https://user:secret@api.example.com/v?key=1#top', 'https://api.example.com/v'],
+  ])('%s is %s', (given, expected) => {
+    expect(sourceAddress(given)).toBe(expected);
+  });
+
+  it('and what it selects do not depend on the order in which it is set', () => {
+    expect(selectionText({ includeDetails: ['b', 'a', 'b'], currency: ['USD', 'EUR'] })).toBe(
+      selectionText({ includeDetails: ['a', 'b'], currency: ['EUR', 'USD'] }),
+    );
+  });
+});
+
+describe('a noted source', () => {
+  it('is what was noted, finished or not', () => {
+    const { source } = opened();
+    expect(source.noted()).toBeNull();
+    const selection = selectionText({ includeDetails: ['metadata'], currency: [] });
+    for (const unfinished of [true, false]) {
+      source.note({ address: 'https://api.example.com', selection, unfinished });
+      expect(source.noted()).toEqual({ address: 'https://api.example.com', selection, unfinished });
+    }
+  });
+});
+
+describe('a pause that the source asked for', () => {
+  it('holds for what is left of it, whoever opens the mirror', () => {
+    const store = opened();
+    store.source.setPause({ since: T, until: T + HOUR });
+    expect(opened(store.path).source.pause(T + 50 * 60_000)).toEqual({ since: T, until: T + HOUR });
+    expect(store.source.pause(T + HOUR)).toBeNull();
+  });
+
+  it('is no longer than it was when the clock is put back behind it', () => {
+    const { source } = opened();
+    source.setPause({ since: T, until: T + HOUR });
+    expect(source.pause(T - 2 * HOUR)).toEqual({ since: T - 2 * HOUR, until: T - HOUR });
+  });
+
+  it('is at most a day, and so is one whose beginning is not known', () => {
+    const { source } = opened();
+    for (const until of [T + 1_000 * 24 * HOUR, Number.POSITIVE_INFINITY]) {
+      source.setPause({ since: T, until });
+      expect(source.pause(T)).toEqual({ since: T, until: T + 24 * HOUR });
+    }
+  });
+
+  it('holds back reservations, which say so, and begins once where the clock was put back', () => {
+    const { source } = opened();
+    const request = { intervalMs: 1_000, slackMs: 5, slots: 1 };
+    source.setPause({ since: T, until: T + HOUR });
+    const now = T - 2 * HOUR;
+    expect(source.reserve(now, request)).toEqual({ at: now + HOUR, paused: true });
+    expect(source.reserve(now + HOUR - 1, request)).toEqual({ at: now + HOUR, paused: true });
+    expect(source.reserve(now + HOUR, request)).toEqual({ at: now + HOUR, paused: false });
+  });
+});
+
+describe('reserved requests', () => {
+  it('are one interval apart, over all who share the mirror', () => {
+    const first = opened();
+    let example = 0;
+    const processes = [first, opened(first.path), opened(first.path)];
+    fc.assert(
+      fc.property(
+        fc.array(fc.record({ process: fc.nat({ max: 2 }), waitMs: fc.nat({ max: 300 }) }), { maxLength: 60 }),
+        fc.integer({ min: 1, max: 4 }),
+        (steps, slots) => {
+          const request = { intervalMs: 100, slackMs: 5, slots };
+          // What an earlier example reserved is in the past.
+          let now = T + HOUR * ++example;
+          const granted: number[] = [];
+          for (const { process, waitMs } of steps) {
+            now += waitMs;
+            const found = processes[process]?.source.reserve(now, request);
+            if (found !== undefined && found.at <= now) granted.push(found.at);
+          }
+          granted.slice(1).forEach((at, index) => {
+            expect(at - (granted[index] ?? 0)).toBeGreaterThanOrEqual(slots * 100);
+          });
+        },
+      ),
+      { numRuns: 20 },
+    );
+  });
+
+  it('outlive the process that made them', () => {
+    const request = { intervalMs: 60_000, slackMs: 300, slots: 1 };
+    const killed = openStore(join(temporaryDirectory(), 'catalog.db'));
+    expect(killed.source.reserve(T, request)).toEqual({ at: T, paused: false });
+    killed.close();
+    const next = opened(killed.path);
+    expect(next.source.reserve(T + 10, request)).toEqual({ at: T + 60_000, paused: false });
+    expect(next.source.reserve(T + 60_000, request).at).toBe(T + 60_000);
+  });
+
+  it('of a clock that was ahead hold back for one interval, once', () => {
+    const { source } = opened();
+    const request = { intervalMs: 1_000, slackMs: 5, slots: 1 };
+    source.reserve(T + 2 * HOUR, request);
+    expect(source.reserve(T, request)).toEqual({ at: T + 1_000, paused: false });
+    expect(source.reserve(T + 999, request)).toEqual({ at: T + 1_000, paused: false });
+    expect(source.reserve(T + 1_000, request)).toEqual({ at: T + 1_000, paused: false });
+  });
+});

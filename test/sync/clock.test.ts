@@ -1,0 +1,116 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import Database from 'better-sqlite3';
+import { expect, it } from 'vitest';
+import { type Clock, systemClock } from '../../src/clock.ts';
+import { startKeeper } from '../../src/commands/pipeline.ts';
+import { loadConfig, requireSource } from '../../src/config.ts';
+import { createLog } from '../../src/log.ts';
+import { keepStatements } from '../../src/store/statements.ts';
+import { start } from '../support/cli.ts';
+import { expectExactLog, mutate } from '../support/mirror.ts';
+import { place } from '../web/place.ts';
+
+const HOUR = 3_600_000;
+
+/** This machine's clock, off by `aheadMs`. */
+function clockOff(aheadMs: () => number): Clock {
+  return { ...systemClock, now: () => Date.now() + aheadMs() };
+}
+
+/** Runs as one process, whose clock may be off, would make them. */
+async function runs(settings: Record<string, string>, clock: Clock, kinds: readonly ('full' | 'delta')[]) {
+  const config = requireSource(loadConfig(settings));
+  const service = await startKeeper({ config, clock, log: createLog('fatal'), fetching: true });
+  try {
+    const done = [];
+    for (const kind of kinds) done.push(await service.keeper.run({ kind }, new AbortController().signal));
+    return done;
+  } finally {
+    await service.stop();
+  }
+}
+
+function edit(db: string, sql: string): void {
+  const sqlite = new Database(db);
+  keepStatements(sqlite);
+  sqlite.exec(sql);
+  sqlite.close();
+}
+
+it('a clock that was two hours ahead and was put right holds no run up', async () => {
+  const { sandbox, db, settings } = await place({ items: 300, faults: '429@1' }, { CATCHWORD_RATE_LIMIT: '10/s' });
+  await runs(
+    settings,
+    clockOff(() => 2 * HOUR),
+    ['full'],
+  );
+  await mutate(sandbox.url, { update: 5, seed: 1 });
+  const [delta] = await runs(settings, systemClock, ['delta']);
+  expect(delta).toMatchObject({ state: 'complete', updated: 5 });
+  expectExactLog(db);
+});
+
+it('a clock that is put back, and forward, while a process runs holds no run up', async () => {
+  const { sandbox, db, settings } = await place({ items: 300 }, { CATCHWORD_RATE_LIMIT: '10/s' });
+  let aheadMs = 2 * HOUR;
+  const clock = clockOff(() => aheadMs);
+  await runs(settings, clock, ['full']);
+  const config = requireSource(loadConfig(settings));
+  const service = await startKeeper({ config, clock, log: createLog('fatal'), fetching: true });
+  for (const [seed, jump] of [-2, 3, -4].entries()) {
+    await mutate(sandbox.url, { update: 5, seed: seed + 1 });
+    const running = service.keeper.run({ kind: 'full' }, new AbortController().signal);
+    aheadMs += jump * HOUR;
+    expect(await running).toMatchObject({ state: 'complete' });
+  }
+  await service.stop();
+  expectExactLog(db);
+});
+
+it('a pause that the source asked for 50 minutes ago holds for what is left of it, and is announced', async () => {
+  const { sandbox, directory, db, settings } = await place({ items: 30 });
+  await runs(settings, systemClock, ['full']);
+  const asked = sandbox.requests.length;
+  const since = Date.now() - 50 * 60_000;
+  edit(db, `UPDATE mirror SET blocked_since = ${since}, blocked_until = ${since + HOUR}`);
+  const waiting = start(['sync'], settings, directory);
+  await waiting.shows('the source asked for no request before then');
+  waiting.child.kill('SIGTERM');
+  const { code, stderr } = await waiting.ended;
+  expect(code).toBe(143);
+  expect(stderr).toMatch(/^waiting (10 min 0 s|9 min 5\d s|5\d\d s), until [\d-]+ [\d:]+ UTC: /);
+  expect(sandbox.requests.length).toBe(asked);
+  const asking = start(['sync', '--now'], settings, directory);
+  expect((await asking.ended).code).toBe(0);
+});
+
+it('an unfinished run that began a day ahead of the clock is given up', async () => {
+  const { db, settings } = await place({ items: 30 });
+  await runs(settings, systemClock, ['full']);
+  edit(db, `UPDATE runs SET state = 'reading', finished_at = NULL, started_at = ${Date.now() + 25 * HOUR}`);
+  const [next] = await runs(settings, systemClock, ['full']);
+  expect(next).toMatchObject({ id: 2, state: 'complete' });
+});
+
+it('a sink that failed under a clock two hours ahead is tried again after its pause', async () => {
+  const { sandbox, directory, db, settings } = await place({ items: 5 });
+  const file = join(directory, 'out.jsonl');
+  const sink = { ...settings, CATCHWORD_SINK_OUT: `jsonl:${file}`, LOG_LEVEL: 'info' };
+  await runs(settings, systemClock, ['full']);
+  const lines = () => readFileSync(file, 'utf8').split('\n').length - 1;
+  const first = start(['relay'], sink, directory);
+  await first.shows('sink is open');
+  await expect.poll(lines).toBe(5);
+  first.child.kill('SIGTERM');
+  await first.ended;
+  await mutate(sandbox.url, { update: 3, seed: 1 });
+  await runs(settings, systemClock, ['delta']);
+  const ahead = Date.now() + 2 * HOUR;
+  edit(db, `UPDATE sinks SET error = 'no answer', error_at = ${ahead}, retry_at = ${ahead + 6_000}`);
+  const second = start(['relay'], sink, directory);
+  await second.shows('sink waits before it is tried again');
+  await expect.poll(lines, { timeout: 60_000 }).toBe(8);
+  second.child.kill('SIGTERM');
+  expect((await second.ended).code).toBe(0);
+});

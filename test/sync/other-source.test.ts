@@ -1,0 +1,222 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import Database from 'better-sqlite3';
+import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { type Sandbox, startSandbox } from '../../src/sandbox/server.ts';
+import { keepStatements } from '../../src/store/statements.ts';
+import { run as cli, start } from '../support/cli.ts';
+import { load } from '../support/load.ts';
+import { catalogOf, expectExactLog, mutate, settingsFor, temporaryDirectory, truthOf } from '../support/mirror.ts';
+
+let first: Sandbox;
+let other: Sandbox;
+let directory: string;
+let db: string;
+let settings: Record<string, string>;
+let elsewhere: Record<string, string>;
+
+async function sandboxOf(seed: number, items = 400): Promise<Sandbox> {
+  const sandbox = await startSandbox({ items, seed, details: true });
+  onTestFinished(() => sandbox.stop());
+  return sandbox;
+}
+
+beforeEach(async () => {
+  [first, other] = await Promise.all([sandboxOf(1), sandboxOf(2)]);
+  directory = temporaryDirectory();
+  db = join(directory, 'catalog.db');
+  settings = settingsFor(first.url, db, { LOG_LEVEL: '' });
+  elsewhere = settingsFor(other.url, db, { LOG_LEVEL: '' });
+  await load({ ...settings, LOG_LEVEL: 'fatal' }, 'full');
+});
+
+function edit(sql: string): void {
+  const sqlite = new Database(db);
+  keepStatements(sqlite);
+  sqlite.exec(sql);
+  sqlite.close();
+}
+
+describe('a mirror of another service', () => {
+  it.each(['sync', 'sync --full', 'sync --dry-run', 'verify', 'daemon'])(
+    'is refused by %s before any request, with both addresses and the two ways out',
+    async (verb) => {
+      const refused = await cli(verb.split(' '), elsewhere, directory);
+      expect(refused.code).toBe(2);
+      expect(refused.stderr).toContain('MIRROR_OTHER_SOURCE');
+      expect(refused.stderr).toContain(`is the mirror of ${first.url}, and CATCHWORD_BASE_URL is ${other.url}`);
+      expect(refused.stderr).toContain('CATCHWORD_DB');
+      expect(refused.stderr).toContain('npx catchword adopt');
+      expect(other.requests).toEqual([]);
+      expect(expectExactLog(db)).toBe(400);
+    },
+  );
+
+  it('is refused by approve before anything is looked up', async () => {
+    edit(`UPDATE runs SET state = 'held'; INSERT INTO held_removals (run_id, product_id) VALUES (1, 1)`);
+    const lookups = { ...elsewhere, CATCHWORD_LOOKUP_PATH: '/v4/products/:vbid' };
+    const refused = await cli(['approve', '1'], lookups, directory);
+    expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining('MIRROR_OTHER_SOURCE') as string });
+    expect(other.requests).toEqual([]);
+    expect(catalogOf(db).size).toBe(400);
+  });
+
+  it('is a failed check of doctor', async () => {
+    const { code, stdout } = await cli(['doctor', '--json'], elsewhere, directory);
+    expect(code).toBe(1);
+    const findings = JSON.parse(stdout) as { check: string; level: string; text: string; hint: string }[];
+    const found = findings.find(({ check }) => check === 'address');
+    expect(found).toMatchObject({ level: 'failed', hint: expect.stringContaining('catchword adopt') as string });
+    expect(found?.text).toContain(first.url);
+    expect(other.requests).toEqual([]);
+    const same = await cli(['doctor', '--json'], settings, directory);
+    expect(same.stdout).toContain(`${first.url}, as the mirror has it`);
+  });
+
+  it('ends a daemon whose mirror was adopted by another address meanwhile', async () => {
+    const every = { CATCHWORD_DELTA_CRON: '* * * * * *', CATCHWORD_FULL_CRON: 'off', LOG_LEVEL: 'info' };
+    const daemon = start(['daemon'], { ...settings, ...every }, directory);
+    await daemon.shows('run complete');
+    edit(`UPDATE mirror SET source_address = '${other.url}'`);
+    expect(await daemon.ended).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('MIRROR_OTHER_SOURCE') as string,
+    });
+  });
+
+  it('does not hold for a first address that was never read from', async () => {
+    const nowhere = settingsFor('http://127.0.0.1:9', join(directory, 'new.db'), { LOG_LEVEL: '' });
+    expect(await cli(['sync'], nowhere, directory)).toMatchObject({ code: 75 });
+    expect(await cli(['sync'], { ...nowhere, CATCHWORD_BASE_URL: first.url }, directory)).toMatchObject({ code: 0 });
+  });
+
+  it('is not one that is only written in another way', async () => {
+    const { port } = new URL(first.url);
+    const written = { ...settings, CATCHWORD_BASE_URL: `HTTP://127.0.0.1:${port}//` };
+    expect(await cli(['sync'], written, directory)).toMatchObject({ code: 0 });
+  });
+});
+
+describe('adopt', () => {
+  it('continues the mirror with the new address, by a full run under the removal limit', async () => {
+    const adopted = await cli(['adopt'], elsewhere, directory);
+    // All 400 products of before are not there: more than the limit.
+    expect(adopted).toMatchObject({ code: 5, stdout: expect.stringContaining('would remove 400') as string });
+    expect(adopted.stderr).toContain(`was read from ${first.url} and is continued with ${other.url}`);
+    expect(await cli(['sync'], settings, directory)).toMatchObject({ code: 2 });
+    expect(await cli(['approve', '2'], elsewhere, directory)).toMatchObject({ code: 0 });
+    expect(catalogOf(db)).toEqual(await truthOf(other.url));
+    await mutate(other.url, { update: 3, seed: 4 });
+    expect(await cli(['sync', '--json'], elsewhere, directory)).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/"kind":"delta".*"updated":3/) as string,
+    });
+    expectExactLog(db);
+  });
+
+  it('has nothing to do where the address is the same, and makes no request then', async () => {
+    const asked = first.requests.length;
+    const { code, stdout } = await cli(['adopt'], settings, directory);
+    expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringContaining('nothing to adopt') as string });
+    expect(first.requests.length).toBe(asked);
+  });
+
+  it('that was killed is finished by the next run, which is a full one', async () => {
+    const slow = await startSandbox({ items: 400, seed: 1, details: true, latencyMs: 300 });
+    onTestFinished(() => slow.stop());
+    const moved = settingsFor(slow.url, db, { LOG_LEVEL: '', CATCHWORD_PER_PAGE: '50', CATCHWORD_CONCURRENCY: '1' });
+    const adopting = start(['adopt'], moved, directory);
+    await expect.poll(() => slow.requests.length).toBeGreaterThan(2);
+    adopting.child.kill('SIGKILL');
+    await adopting.ended;
+    const { code, stdout, stderr } = await cli(['sync', '--json'], moved, directory);
+    expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringContaining('"kind":"full"') as string });
+    expect(stderr).toContain('no full load has ended since');
+    const next = await cli(['sync', '--json'], moved, directory);
+    expect(next.stdout).toContain('"kind":"delta"');
+    expect(next.stderr).toBe('');
+  });
+});
+
+describe('another selection', () => {
+  const metadata = { CATCHWORD_INCLUDE_DETAILS: 'metadata' };
+
+  it('is announced before the first request, and read by a full run', async () => {
+    const before = first.requests.length;
+    const changed = start(['sync', '--json'], { ...settings, ...metadata }, directory);
+    await changed.shows('CATCHWORD_INCLUDE_DETAILS changed from (none) to metadata: every product is read again');
+    const { code, stdout } = await changed.ended;
+    expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringContaining('"kind":"full"') as string });
+    expect(first.requests[before]?.path).not.toContain('from=');
+    const next = await cli(['sync', '--json'], { ...settings, ...metadata }, directory);
+    expect(next).toMatchObject({ stdout: expect.stringContaining('"kind":"delta"') as string, stderr: '' });
+  });
+
+  it('is told by verify and by sync --dry-run, which reads what the run would read', async () => {
+    const verified = await cli(['verify'], { ...settings, ...metadata }, directory);
+    expect(verified.stderr).toContain('CATCHWORD_INCLUDE_DETAILS changed from (none) to metadata since the mirror');
+    const forecast = await cli(['sync', '--dry-run', '--json'], { ...settings, ...metadata }, directory);
+    expect(forecast.stderr).toContain('every product is read again');
+    expect(forecast.stdout).toContain('"kind":"full"');
+  });
+
+  it('does not continue an unfinished run of the one before, nor is it taken as read before a full run has ended', async () => {
+    await mutate(first.url, { update: 100, seed: 3 });
+    const slow = { CATCHWORD_PER_PAGE: '20', CATCHWORD_CONCURRENCY: '1', CATCHWORD_RATE_LIMIT: '5/s' };
+    const asked = first.requests.length;
+    const killed = start(['sync', '--full'], { ...settings, ...metadata, ...slow }, directory);
+    await expect.poll(() => first.requests.length).toBeGreaterThan(asked + 3);
+    killed.child.kill('SIGKILL');
+    await killed.ended;
+    // Back to the selection of before: what was read of the other one may be in the mirror.
+    const back = await cli(['sync', '--json'], settings, directory);
+    expect({ code: back.code, stdout: back.stdout }).toEqual({
+      code: 0,
+      stdout: expect.stringContaining('"kind":"full"') as string,
+    });
+    const runs = JSON.parse((await cli(['runs', '--json'], settings, directory)).stdout) as { error: string | null }[];
+    expect(runs.map(({ error }) => error)).toContain('RUN_OUTDATED: the settings select other products since it began');
+    expect(catalogOf(db)).toEqual(await truthOf(first.url));
+    expect((await cli(['sync', '--json'], settings, directory)).stdout).toContain('"kind":"delta"');
+  });
+
+  it('of a mirror made before is what is set at its next run', async () => {
+    edit('UPDATE mirror SET source_address = NULL, source_selection = NULL; UPDATE runs SET selection = NULL');
+    const next = await cli(['sync', '--json'], { ...settings, ...metadata }, directory);
+    expect(next).toMatchObject({ code: 0, stdout: expect.stringContaining('"kind":"delta"') as string, stderr: '' });
+    expect(await cli(['sync'], elsewhere, directory)).toMatchObject({ code: 2 });
+  });
+});
+
+describe('the source of an event', () => {
+  it('is the one that the mirror has noted, with and without CATCHWORD_BASE_URL', async () => {
+    const sourceOf = (text: string) => (JSON.parse(text.split('\n')[0] ?? '') as { source: string }).source;
+    const { CATCHWORD_BASE_URL: _, ...nameless } = settings;
+    for (const environment of [settings, nameless, elsewhere]) {
+      const { stdout } = await cli(['changes', '--limit', '1'], environment, directory);
+      expect(sourceOf(stdout)).toBe(`${first.url}/v4/products`);
+    }
+    const written = join(directory, 'out.jsonl');
+    const relay = start(
+      ['relay'],
+      { ...nameless, CATCHWORD_SINK_OUT: `jsonl:${written}`, LOG_LEVEL: 'info' },
+      directory,
+    );
+    await expect.poll(() => (existsSync(written) ? readFileSync(written, 'utf8') : '')).toContain('\n');
+    relay.child.kill('SIGTERM');
+    await relay.ended;
+    expect(sourceOf(readFileSync(written, 'utf8'))).toBe(`${first.url}/v4/products`);
+    const web = start(['web'], { ...nameless, CATCHWORD_HTTP_PORT: '0', LOG_LEVEL: 'info' }, directory);
+    await web.shows('"address":"');
+    web.child.kill('SIGTERM');
+    expect(await web.ended).toMatchObject({ code: 0 });
+  });
+
+  it('needs CATCHWORD_BASE_URL where the mirror has noted none', async () => {
+    const { CATCHWORD_BASE_URL: _, ...nameless } = settings;
+    for (const role of ['relay', 'web']) {
+      const refused = await cli([role], { ...nameless, CATCHWORD_DB: join(directory, 'none.db') }, directory);
+      expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining('CATCHWORD_BASE_URL') as string });
+    }
+  });
+});
