@@ -82,9 +82,17 @@ describe('opening a mirror', () => {
 
   it('answers look-ups in the views from an index', () => {
     const { sqlite } = openMirrorFile(join(temporaryDirectory(), 'catalog.db'));
-    for (const column of ['vbid', 'print_isbn', 'e_isbn', 'changed_at']) {
-      const plan = sqlite.prepare(`EXPLAIN QUERY PLAN SELECT * FROM catalog WHERE ${column} = '2026'`).all();
-      expect(JSON.stringify(plan)).toContain('USING INDEX');
+    const lookups = {
+      catalog: ['vbid', 'print_isbn', 'e_isbn', 'changed_at', 'changed_seq'],
+      prices: ['vbid'],
+      change_log: ['vbid'],
+    };
+    for (const [view, columns] of Object.entries(lookups)) {
+      for (const column of columns) {
+        const plan = sqlite.prepare(`EXPLAIN QUERY PLAN SELECT * FROM ${view} WHERE ${column} = '2026'`).all();
+        expect(JSON.stringify(plan)).toContain('USING INDEX');
+        expect(JSON.stringify(plan)).not.toMatch(/SCAN (products|changes)/);
+      }
     }
     sqlite.close();
   });

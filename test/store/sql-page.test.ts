@@ -1,0 +1,61 @@
+import { execFile } from 'node:child_process';
+import { mkdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import Database from 'better-sqlite3';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { startSandbox } from '../../src/sandbox/server.ts';
+import { keepStatements } from '../../src/store/statements.ts';
+import { openStore } from '../../src/store/store.ts';
+import { load } from '../support/load.ts';
+import { settingsFor, temporaryDirectory } from '../support/mirror.ts';
+import { sqliteToolsAvailable } from '../support/sqlite-tools.ts';
+
+const execute = promisify(execFile);
+const PAGE = readFileSync(new URL('../../docs/sql.md', import.meta.url), 'utf8');
+
+function blocks(language: string): string[] {
+  return [...PAGE.matchAll(new RegExp(`^\`\`\`${language}\\n([\\s\\S]*?)^\`\`\``, 'gm'))].map(([, code = '']) => code);
+}
+
+describe.skipIf(!sqliteToolsAvailable)('docs/sql.md', () => {
+  it('has examples that work beside an open mirror', async () => {
+    const sandbox = await startSandbox({ items: 30, details: true, withdrawnForMs: 0 });
+    onTestFinished(() => sandbox.stop());
+    const cwd = temporaryDirectory();
+    mkdirSync(join(cwd, 'data'));
+    const db = join(cwd, 'data/catalog.db');
+    await load(settingsFor(sandbox.url, db), 'full');
+    sandbox.catalog.mutate({ remove: 2, seed: 1 });
+    await load(settingsFor(sandbox.url, db), 'full');
+    const store = openStore(db);
+    onTestFinished(() => store.close());
+    const shell = blocks('sh');
+    expect(shell).toHaveLength(3);
+    const [first, , prices] = await Promise.all(
+      shell.map(async (code) => (await execute('sh', ['-ec', code], { cwd })).stdout),
+    );
+    expect(first?.trim().split('\n')).toHaveLength(5);
+    expect(prices).toMatch(
+      /^vbid\|title\|contributors\|type\|value\n(\d{13}\|.+; .+\|digital_list_price\|[\d.]+\n){5}$/,
+    );
+    const copy = new Database(join(cwd, 'copy.db'), { readonly: true });
+    expect(keepStatements(copy).prepare('SELECT count(*) FROM catalog').pluck().get()).toBe(28);
+    copy.close();
+    const [python = ''] = blocks('python');
+    const { stdout } = await execute('/usr/bin/python3', ['-I', '-c', python], { cwd });
+    expect(stdout).toMatch(/^(\d{13} was .+\n){2}28 products, read up to 32\n$/);
+  });
+
+  it('names every column of the views of products and changes', () => {
+    const db = join(temporaryDirectory(), 'catalog.db');
+    const store = openStore(db);
+    const sqlite = new Database(db, { readonly: true });
+    const columns = keepStatements(sqlite).prepare<[string], string>('SELECT name FROM pragma_table_info(?)').pluck();
+    for (const view of ['catalog', 'prices', 'change_log']) {
+      for (const name of columns.all(view)) expect(PAGE).toContain(`\`${name}\``);
+    }
+    sqlite.close();
+    store.close();
+  });
+});
