@@ -26,15 +26,21 @@ export interface FeedContext extends FeedOptions {
   readonly history: History;
   reading(): ReadOptions;
   /** The sink as the mirror knows it now. */
-  row(): SinkRow;
+  readonly row: () => SinkRow;
   /** Writes to the mirror while this relay holds the lease. @throws CatchwordError LEASE_LOST */
-  guarded<T>(work: () => T): T;
-  markOf(sink: SinkRow, cursor: number, late?: number): Mark;
+  readonly guarded: <T>(work: () => T) => T;
+  readonly markOf: (sink: SinkRow, cursor: number, late?: number) => Mark;
   /** What is next after `cursor`. @param limit at most so many events; @param apart events to leave out */
-  read(sink: SinkRow, target: Sink, cursor: number, limit?: number, apart?: readonly number[]): Batch | null;
+  readonly read: (
+    sink: SinkRow,
+    target: Sink,
+    cursor: number,
+    limit?: number,
+    apart?: readonly number[],
+  ) => Batch | null;
   /** An error in words, with its hint and without secrets. */
-  shown(error: unknown): string;
-  closeSink(sink: Sink): Promise<void>;
+  readonly shown: (error: unknown) => string;
+  readonly closeSink: (sink: Sink) => Promise<void>;
 }
 
 const CLOSE_TIMEOUT_MS = 5_000;
