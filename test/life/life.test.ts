@@ -27,7 +27,7 @@ interface LoggedRun {
   readonly error: string | null;
 }
 
-describe.skipIf(!toolsAvailable).sequential('the life of an installation', () => {
+describe.skipIf(!toolsAvailable).sequential('the life of an installation', { timeout: 240_000 }, () => {
   let life: Life;
   beforeAll(async () => {
     life = await beginLife();
@@ -97,7 +97,7 @@ describe.skipIf(!toolsAvailable).sequential('the life of an installation', () =>
     expectNoProblems();
   });
 
-  it('loses nothing when the daemon is killed twenty times at its work', { timeout: 240_000 }, async () => {
+  it('loses nothing when the daemon is killed twenty times at its work', async () => {
     life.source.busy();
     life.project.configure({ CATCHWORD_FULL_CRON: '*/3 * * * * *' });
     await life.pm2.start();
@@ -173,7 +173,7 @@ describe.skipIf(!toolsAvailable).sequential('the life of an installation', () =>
     expectNoProblems();
   });
 
-  it('goes on within seconds while its clock is put two hours ahead and back', { timeout: 240_000 }, async () => {
+  it('goes on within seconds while its clock is put two hours ahead and back', async () => {
     await life.up();
     const change = async (): Promise<void> => {
       const seq = life.lastSeq();
