@@ -35,9 +35,14 @@ export async function createSource(project: Project, items: number): Promise<Sou
   let running: Running | undefined;
   let churning: { readonly stop: AbortController; readonly ended: Promise<void> } | undefined;
 
+  /** A connection that was kept may be closed in the moment in which it is used again. */
+  async function change(mutation: Record<string, number>): Promise<void> {
+    await mutate(url, mutation).catch(() => mutate(url, mutation));
+  }
+
   async function churn(signal: AbortSignal): Promise<void> {
     for (let done = 0; !signal.aborted; done++) {
-      await mutate(url, CHURN[done % CHURN.length] ?? {});
+      await change(CHURN[done % CHURN.length] ?? {});
       await delay(CHURN_MS, undefined, { signal }).catch(() => {});
     }
   }
@@ -72,7 +77,7 @@ export async function createSource(project: Project, items: number): Promise<Sou
       await running?.ended;
       running = undefined;
     },
-    mutate: (mutation) => mutate(url, mutation),
+    mutate: change,
     control: async (control, body) => {
       const response = await fetch(`${url}/_sandbox/${control}`, { method: 'POST', body: JSON.stringify(body) });
       if (!response.ok) throw new Error(`${control}: ${response.status} ${await response.text()}`);
