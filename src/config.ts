@@ -205,6 +205,18 @@ export const OPTIONS = {
     whole(1000, Number.MAX_SAFE_INTEGER),
     'a sink that is further behind, in records, and beyond the retention, is disabled',
   ),
+  name: option(
+    'CATCHWORD_NAME',
+    undefined,
+    z.string().regex(/^[A-Za-z0-9_-]+$/, 'letters, digits, _ and - are needed'),
+    'name of this catalog in the names of its pm2 processes',
+  ),
+  logOutput: option(
+    'LOG_OUTPUT',
+    'stderr',
+    z.enum(['stderr', 'split']),
+    'where services log: stderr, or split: errors to stderr, all else to stdout',
+  ),
   logLevel: option(
     'LOG_LEVEL',
     'info',

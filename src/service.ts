@@ -38,11 +38,14 @@ export async function stopAll(services: readonly Service[]): Promise<void> {
  */
 export async function serveUntil(signal: AbortSignal, services: readonly Service[]): Promise<void> {
   if (signal.aborted) return;
+  // A part that waits for nothing from outside (a relay without sinks) would let the process end.
+  const alive = setInterval(() => {}, 2 ** 30);
   const over = new AbortController();
   const failures = services.flatMap(({ failed }) => failed ?? []);
   try {
     await Promise.race([once(signal, 'abort', { signal: over.signal }), ...failures]);
   } finally {
+    clearInterval(alive);
     over.abort();
   }
 }

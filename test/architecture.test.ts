@@ -50,6 +50,7 @@ const ONLY_IN: Record<string, readonly string[]> = {
   standardwebhooks: ['relay'],
   '@rgrove/parse-xml': ['xml'],
   'node-cron': ['schedule'],
+  croner: ['schedule'],
   fastify: ['web'],
   commander: ['commands', 'cli'],
 };

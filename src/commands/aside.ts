@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import type { Run } from '../catalog/run.ts';
 import type { SourceConfig } from '../config.ts';
 import { CatchwordError } from '../errors.ts';
-import { createLog } from '../log.ts';
 import type { Store } from '../store/store.ts';
 import type { RunRequest } from '../sync/start-run.ts';
+import { commandLog } from './command-log.ts';
 import type { CommandContext } from './context.ts';
 import { toPerson } from './pace.ts';
 import { startKeeper } from './pipeline.ts';
@@ -34,7 +34,7 @@ export async function readAside<T>(
   const directory = mkdtempSync(join(tmpdir(), 'catchword-aside-'));
   const display = showProgress(context);
   try {
-    const log = createLog(context.environment.LOG_LEVEL ? config.logLevel : 'error');
+    const log = commandLog(context, context.environment.LOG_LEVEL ? config.logLevel : 'error');
     const own = { ...config, db: join(directory, 'catalog.db') };
     const service = await startKeeper({
       ...{ config: own, clock: context.clock, log, fetching: true, tell: toPerson(context), now: now === true },

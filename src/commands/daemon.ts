@@ -2,7 +2,7 @@ import { Command } from 'commander';
 import type { RunKind } from '../catalog/run.ts';
 import { type Config, readSettings, requireName, type SourceConfig } from '../config.ts';
 import { CatchwordError } from '../errors.ts';
-import { createLog, type Logger } from '../log.ts';
+import { errorFields, type Logger } from '../log.ts';
 import { startRelay } from '../relay/relay.ts';
 import { sinkConfig } from '../relay/settings.ts';
 import { haltedSinks } from '../relay/summary.ts';
@@ -14,7 +14,9 @@ import { mirrorExists } from '../store/place.ts';
 import { openStore, type Store } from '../store/store.ts';
 import { watchMirror } from '../store/watch.ts';
 import { configuredSource } from './changes.ts';
+import { commandLog } from './command-log.ts';
 import type { CommandContext } from './context.ts';
+import { isTerminal } from './format.ts';
 import { type KeeperService, startFetcherService, startKeeper } from './pipeline.ts';
 import { type ConfigFor, checkedSettings, type Need, unknownSettings } from './settings.ts';
 import { startAlone, startWhenPortIsFree } from './standby.ts';
@@ -43,6 +45,43 @@ async function requestParts() {
 }
 
 /** Serves until the first signal, or until a part cannot go on; then stops what was started, in reverse. */
+async function serve<N extends Need>(
+  context: CommandContext,
+  name: string,
+  need: N,
+  start: Start<ConfigFor[N]>,
+): Promise<void> {
+  const { logLevel = 'info', logOutput } = readSettings(context.environment).values;
+  const log = commandLog(context, logLevel, logOutput === 'split');
+  for (const reason of unknownSettings(context.environment)) log.warn({ reason }, 'a variable is not a setting');
+  const config = checkedSettings(context.environment, need);
+  const services = await start({ config, context, log });
+  // A daemon says by itself whether it is active or stands by.
+  if (name !== 'daemon') log.info({ role: name, services: services.map((service) => service.name) }, 'started');
+  // For a process manager that waits for readiness (pm2's wait_ready).
+  process.send?.('ready');
+  try {
+    await serveUntil(context.signal, services);
+  } finally {
+    log.info({ role: name }, 'stopping');
+    await stopAll(services);
+  }
+  log.info({ role: name }, 'stopped');
+  context.setExitCode(0);
+}
+
+/**
+ * A program that reads the log of a service is not shown two lines of plain text among those of JSON.
+ * @returns false where the error is left to be printed for a person
+ */
+function logFatal(context: CommandContext, name: string, error: unknown): boolean {
+  if (isTerminal(context.stderr) || context.environment.LOG_LEVEL === 'silent' || context.signal.aborted) return false;
+  const exitCode = error instanceof CatchwordError ? error.exitCode : 1;
+  commandLog(context, 'fatal').fatal({ role: name, ...errorFields(error), exitCode }, 'ended by an error');
+  context.setExitCode(exitCode);
+  return true;
+}
+
 function role<N extends Need>(
   context: CommandContext,
   name: string,
@@ -51,21 +90,11 @@ function role<N extends Need>(
   start: Start<ConfigFor[N]>,
 ): Command {
   return new Command(name).description(description).action(async () => {
-    const log = createLog(readSettings(context.environment).values.logLevel ?? 'info');
-    for (const reason of unknownSettings(context.environment)) log.warn({ reason }, 'a variable is not a setting');
-    const config = checkedSettings(context.environment, need);
-    const services = await start({ config, context, log });
-    log.info({ role: name, services: services.map((service) => service.name) }, 'started');
-    // For a process manager that waits for readiness (pm2's wait_ready).
-    process.send?.('ready');
     try {
-      await serveUntil(context.signal, services);
-    } finally {
-      log.info({ role: name }, 'stopping');
-      await stopAll(services);
+      await serve(context, name, need, start);
+    } catch (error) {
+      if (!logFatal(context, name, error)) throw error;
     }
-    log.info({ role: name }, 'stopped');
-    context.setExitCode(0);
   });
 }
 

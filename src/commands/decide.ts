@@ -3,12 +3,12 @@ import type { Run } from '../catalog/run.ts';
 import { runJson } from '../catalog/run-json.ts';
 import { sourceIdentity } from '../catalog/source.ts';
 import { type Config, requireSource } from '../config.ts';
-import { createLog } from '../log.ts';
 import { openStore, type Store } from '../store/store.ts';
 import { approveRun, rejectRun, requireHeld, undoRun } from '../sync/decide.ts';
 import { holdLease } from '../sync/hold-lease.ts';
 import { recheck } from '../sync/recheck.ts';
 import { requireSameSource } from '../sync/source.ts';
+import { commandLog } from './command-log.ts';
 import type { CommandContext } from './context.ts';
 import { count as number, plural, printJson, printLine, table, wholeNumber } from './format.ts';
 import { checkPause, toPerson } from './pace.ts';
@@ -44,7 +44,9 @@ async function withLease<T>(
   const config = loadSettings(context, 'nothing');
   const store = openStore(config.db, { mustExist: true, mode: config.dbMode });
   try {
-    return await holdLease(store.lease, context.clock, createLog('error'), (epoch) => work(store, epoch, config));
+    return await holdLease(store.lease, context.clock, commandLog(context, 'error'), (epoch) =>
+      work(store, epoch, config),
+    );
   } finally {
     store.close();
   }
@@ -62,7 +64,10 @@ async function stillThere(
   requireSameSource(store, sourceIdentity(source));
   checkPause(store, context.clock.now());
   const { clock } = context;
-  const lookups = startLookups({ config: source, clock, log: createLog('error'), tell: toPerson(context) }, store);
+  const lookups = startLookups(
+    { config: source, clock, log: commandLog(context, 'error'), tell: toPerson(context) },
+    store,
+  );
   try {
     return await recheck(store, lookups.queue, runId, context.signal);
   } finally {

@@ -6,11 +6,11 @@ import { sameContent } from '../catalog/content.ts';
 import type { Run } from '../catalog/run.ts';
 import { loadConfig, requireSource } from '../config.ts';
 import { CatchwordError } from '../errors.ts';
-import { createLog } from '../log.ts';
 import { SANDBOX_DEFAULTS } from '../sandbox/options.ts';
 import { type Sandbox, startSandbox } from '../sandbox/server.ts';
 import { createHistory } from '../store/history.ts';
 import type { Store } from '../store/store.ts';
+import { commandLog } from './command-log.ts';
 import type { CommandContext } from './context.ts';
 import { colours, count, plural, printJson, printLine, size, table } from './format.ts';
 import { type KeeperService, startKeeper } from './pipeline.ts';
@@ -66,7 +66,7 @@ async function demo(context: CommandContext, json: boolean): Promise<void> {
   let service: KeeperService | undefined;
   try {
     service = await startKeeper({
-      ...{ config, clock: context.clock, log: createLog('warn'), fetching: true },
+      ...{ config, clock: context.clock, log: commandLog(context, 'warn'), fetching: true },
       onProgress: display.update,
     });
     say(c.bold(`1. a service with ${count(ITEMS)} products, at ${sandbox.url} (catchword sandbox)`));

@@ -3,11 +3,11 @@ import type { Run } from '../catalog/run.ts';
 import { runJson } from '../catalog/run-json.ts';
 import type { Config, SourceConfig } from '../config.ts';
 import { CatchwordError } from '../errors.ts';
-import { createLog } from '../log.ts';
 import { mirrorExists } from '../store/place.ts';
 import { openStore } from '../store/store.ts';
 import type { Keeper } from '../sync/keeper.ts';
 import type { RunRequest } from '../sync/start-run.ts';
+import { commandLog } from './command-log.ts';
 import type { CommandContext } from './context.ts';
 import { heldJson, heldLines } from './decide.ts';
 import { dryRun } from './dry-run.ts';
@@ -54,7 +54,7 @@ export async function runOnce(
   work: (keeper: Keeper) => Promise<Run | null>,
 ): Promise<void> {
   // Somebody waits for one answer: what came of it, or one line that says why not.
-  const log = createLog(context.environment.LOG_LEVEL ? config.logLevel : 'error');
+  const log = commandLog(context, context.environment.LOG_LEVEL ? config.logLevel : 'error');
   const display = showProgress(context);
   const service = await startKeeper({
     ...{ config, clock: context.clock, log, fetching: true, now: now === true, adopting: adopting === true },

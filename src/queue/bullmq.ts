@@ -2,7 +2,7 @@ import { type Job, Queue, WaitingError, Worker } from 'bullmq';
 import type { FetchOutcome, FetchTask } from '../catalog/page.ts';
 import type { Clock } from '../clock.ts';
 import { CatchwordError, messageOf } from '../errors.ts';
-import type { Logger } from '../log.ts';
+import { createLog, type Logger } from '../log.ts';
 import {
   closeWorker,
   fetchJobOptions,
@@ -46,7 +46,7 @@ export async function createBullQueue(options: BullQueueOptions): Promise<BullQu
   await checkRedis(redisUrl);
   const { prefix, ...names } = queueNames(options);
   // An outage is told once, by the connection of the worker.
-  const producer = connectRedis(redisUrl, log.child({}, { level: 'silent' }), 'fail');
+  const producer = connectRedis(redisUrl, createLog('silent'), 'fail');
   const fetchQueue = new Queue(names.fetch, { connection: producer, prefix });
   const applyQueue = new Queue(names.apply(mirror), { connection: producer, prefix });
   const queues = [fetchQueue, applyQueue];

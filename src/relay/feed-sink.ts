@@ -6,7 +6,7 @@ import type { SinkRow } from '../store/sinks.ts';
 import { withDeadline } from './deadline.ts';
 import { createFeedContext, type FeedOptions } from './feed-context.ts';
 import { createMeter } from './meter.ts';
-import { type Batch, sinkEvent } from './read-log.ts';
+import { type Batch, recordAt, sinkEvent } from './read-log.ts';
 import { isSinkError, type Mark, type Sink, type SinkEvent } from './sink.ts';
 import { announcePause, type PausedSink, untilRetry } from './sink-pause.ts';
 import { CALL_TIMEOUT_MS, openSession, recheck, type Session, settle } from './sink-session.ts';
@@ -66,7 +66,9 @@ export async function feedSink(options: FeedOptions, stopping: AbortSignal, sign
     if (pending === null) return true;
     const { sink, cursor, delivered } = pending;
     const at = clock.now();
+    const { cursor: before, backfillTo } = row();
     const noted = guarded(() => store.sinks.ack(sink, { cursor, delivered, rate: meter.rate(), at }));
+    if (noted && before < backfillTo && cursor >= backfillTo) log.info({ sink: config.name, cursor }, 'backfill ended');
     pending = null;
     notedAt = at;
     return noted;
@@ -180,18 +182,12 @@ export async function feedSink(options: FeedOptions, stopping: AbortSignal, sign
       // A replay judges it again.
       if (row().generation !== session?.generation) return false;
       if (wasParked) store.sinks.refuseReady(sink.id, seq, reason, at);
-      else store.sinks.park(sink.id, { seq, reason, at, change: recordOf(seq) }, 'refused');
+      else store.sinks.park(sink.id, { seq, reason, at, change: recordAt(history, seq) }, 'refused');
       return true;
     });
     if (!isParked) return;
     search = { limit: Number.POSITIVE_INFINITY, until: 0 };
     log.error({ sink: config.name, seq, vbid, reason }, 'event was refused, and is parked');
-  }
-
-  function recordOf(seq: number): RecordedChange {
-    const [change] = history.after(seq - 1, 1);
-    if (change?.seq !== seq) throw new Error(`the change log has no record ${seq}`);
-    return change;
   }
 
   function stop(sink: SinkRow, reason: string, before: number | null = null): void {
@@ -276,6 +272,7 @@ export async function feedSink(options: FeedOptions, stopping: AbortSignal, sign
     while (!stopping.aborted) {
       try {
         const busy = await turn();
+        if (failures > 0 && session !== undefined) log.info({ sink: config.name, failures }, 'sink recovered');
         failures = 0;
         if (!busy) await clock.sleep(POLL_MS, stopping).catch(() => {});
       } catch (error) {

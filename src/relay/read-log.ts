@@ -57,6 +57,13 @@ export function sinkEvent(change: RecordedChange, options: ReadOptions): SinkEve
   return new LogEvent(change, options);
 }
 
+/** @throws Error where the log holds no such record */
+export function recordAt(history: History, seq: number): RecordedChange {
+  const [change] = history.after(seq - 1, 1);
+  if (change?.seq !== seq) throw new Error(`the change log has no record ${seq}`);
+  return change;
+}
+
 /** What an event's text adds to what is kept of its product. */
 const ENVELOPE_CHARS = 400;
 

@@ -79,8 +79,9 @@ export function startRelay({ store, sinks, clock, log, source }: RelayOptions): 
         if (stopping.signal.aborted) return;
         if (isMirrorLost(error)) throw error;
         const known = error instanceof CatchwordError && ['MIRROR_BUSY', 'LEASE_LOST'].includes(error.code);
-        const level = !known ? 'error' : standsBy || sinks.length === 0 ? 'debug' : 'warn';
-        log[level]({ reason: messageOf(error) }, 'the relay is not running, trying again');
+        const level = !known ? 'error' : standsBy || sinks.length === 0 ? 'debug' : 'info';
+        const message = known ? 'standing by' : 'the relay is not running, trying again';
+        log[level]({ role: 'relay', reason: messageOf(error) }, message);
         standsBy = known;
         await clock.sleep(STAND_BY_MS, stopping.signal).catch(() => {});
       }

@@ -105,7 +105,10 @@ export function startScheduler(options: ScheduleOptions): Service {
 
   const bySecond = Object.values(expressions).some((expression) => expression.trim().split(/\s+/).length === 6);
   const task = cron.schedule(bySecond ? '* * * * * *' : '* * * * *', look, {
-    ...{ timezone: 'UTC', noOverlap: true, name: 'schedule', suppressMissedWarning: true },
+    timezone: 'UTC',
+    noOverlap: true,
+    name: 'schedule',
+    suppressMissedWarning: true,
   });
   for (const kind of KINDS) {
     if (expressions[kind] === 'off') continue;

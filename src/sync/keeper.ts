@@ -1,5 +1,6 @@
 import type { Pointer } from '../catalog/content.ts';
 import type { Run } from '../catalog/run.ts';
+import { iso } from '../catalog/run-json.ts';
 import type { SourceIdentity } from '../catalog/source.ts';
 import type { Clock } from '../clock.ts';
 import { CatchwordError, messageOf } from '../errors.ts';
@@ -249,7 +250,7 @@ export async function createKeeper(options: KeeperOptions): Promise<Keeper> {
   async function begin(request: RunRequest, epoch: number, signal: AbortSignal): Promise<Run | null> {
     const run = startRun(store, epoch, request, settings, clock.now());
     if (run === null) return null;
-    log.info({ run: run.id, kind: run.kind, from: run.from }, 'run started');
+    log.info({ run: run.id, kind: run.kind, from: iso(run.from) }, 'run started');
     return await execute(run, epoch, signal);
   }
 

@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import { iso } from '../catalog/run-json.ts';
 import type { Clock } from '../clock.ts';
 import { CatchwordError, messageOf } from '../errors.ts';
-import type { Logger } from '../log.ts';
+import { errorFields, type Logger } from '../log.ts';
 import type { Store } from '../store/store.ts';
 import { HEALTH_PATH } from './guard.ts';
 
@@ -41,7 +41,7 @@ export function addHealth(app: FastifyInstance, options: ReadinessOptions, log: 
       options.store.check();
       reason = options.store.read(() => unreadyReason(options));
     } catch (error) {
-      log.error({ err: error }, 'readiness could not be found out');
+      log.error(errorFields(error), 'readiness could not be found out');
       const known = error instanceof CatchwordError;
       reason = known ? `${error.message} [${error.code}]` : `the mirror cannot be read (${messageOf(error)})`;
     }

@@ -1,6 +1,6 @@
 import type { FastifyError, FastifyReply } from 'fastify';
 import { CatchwordError } from '../errors.ts';
-import type { Logger } from '../log.ts';
+import { errorFields, type Logger } from '../log.ts';
 
 /** Why a request is not answered. Readers match on the code. */
 const STATUS = {
@@ -52,7 +52,7 @@ export function refusalOf(error: FastifyError | CatchwordError | Error): Refusal
 export function createErrorHandler(log: Logger) {
   return (error: FastifyError | Error, reply: FastifyReply): FastifyReply => {
     const refusal = refusalOf(error);
-    if (refusal.code === 'INTERNAL') log.error({ err: error }, 'a request failed');
+    if (refusal.code === 'INTERNAL') log.error(errorFields(error), 'a request failed');
     return refuse(reply, refusal);
   };
 }

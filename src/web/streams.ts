@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Clock } from '../clock.ts';
-import type { Logger } from '../log.ts';
+import { errorFields, type Logger } from '../log.ts';
 import { type Beginning, parsePlace } from './beginning.ts';
 import type { ChangeLog } from './change-log.ts';
 import { createNews } from './news.ts';
@@ -96,11 +96,11 @@ export function addStreams(app: FastifyInstance, { changes, clock, log, limits }
   }
 
   async function serve(response: ServerResponse, { place, wantsPast }: Asked, ending: AbortController) {
-    const onError = (error: unknown) => log.error({ err: error }, 'a stream could not read the mirror');
+    const onError = (error: unknown) => log.error(errorFields(error), 'a stream could not read the mirror');
     const begin = (): Beginning => {
       const beginning = changes.begin(place, wantsPast);
       const { from, reset } = beginning;
-      if (reset !== null) log.warn({ code: reset, asked: place.slice(0, MAX_SHOWN), from }, 'stream reset');
+      if (reset !== null) log.warn({ code: reset, after: place.slice(0, MAX_SHOWN), seq: from }, 'stream reset');
       return beginning;
     };
     return await streamChanges(response, begin, ending, { changes, news, clock, times: limits }, onError);
@@ -114,11 +114,11 @@ export function addStreams(app: FastifyInstance, { changes, clock, log, limits }
     const from = asked.place.slice(0, MAX_SHOWN);
     const done = serve(response, asked, ending).then((code) => {
       streams.delete(stream);
-      log.info({ code, from, streams: streams.size }, 'stream ended');
+      log.info({ code, after: from, streams: streams.size }, 'stream ended');
     });
     const stream: Open = { ending, done };
     streams.add(stream);
-    log.info({ from, streams: streams.size }, 'stream started');
+    log.info({ after: from, streams: streams.size }, 'stream started');
   }
 
   function handle(request: FastifyRequest, reply: FastifyReply): FastifyReply {

@@ -17,6 +17,13 @@ beforeAll(async () => {
 afterAll(() => sandbox.stop());
 
 /** One line that says what is wrong, one that says what to do, and nothing else. */
+/** What a service logs, as another command prints it. */
+function printed(stderr: string): string {
+  if (!stderr.startsWith('{')) return stderr;
+  const { reason, code, hint } = JSON.parse(stderr) as { reason: string; code: string; hint: string };
+  return `error ${reason} [${code}]\nhint  ${hint}\n`;
+}
+
 async function expectRefusal(
   args: string[],
   more: Record<string, string>,
@@ -27,8 +34,8 @@ async function expectRefusal(
   const settings = { ...settingsFor(sandbox.url, join(directory, 'catalog.db')), LOG_LEVEL: '', ...more };
   const ended = await run(args, settings, directory);
   expect(ended.stdout).toBe('');
-  expect(ended.stderr).toMatch(/^error [^\n]+\nhint {2}[^\n]+\n$/);
-  expect(ended.stderr).toMatch(message);
+  expect(printed(ended.stderr)).toMatch(/^error [^\n]+\nhint {2}[^\n]+\n$/);
+  expect(printed(ended.stderr)).toMatch(message);
   expect(ended.stderr).not.toMatch(/\n\s+at /);
   expect(ended.code).toBe(code);
   return directory;

@@ -184,7 +184,11 @@ it('takes no unencrypted address outside the own network, no bad secret, no unkn
   await expect(config('webhook+https://shop.example/', 'whsec_').make()).rejects.toThrow(
     'CATCHWORD_SINK_HOOK: its secret',
   );
-  await expect(config('webhook+https://shop.example/#batc=3').make()).rejects.toThrow('its address has an option that is not known');
+  await expect(config('webhook+https://shop.example/#batc=3').make()).rejects.toThrow(
+    'its address has an option that is not known',
+  );
   await expect(config('webhook+https://u:p@shop.example/').make()).rejects.toThrow('no user name or password');
-  await expect(config('webhook+https://shop.example/#batch=0').make()).rejects.toThrow('batch has a value that cannot be used');
+  await expect(config('webhook+https://shop.example/#batch=0').make()).rejects.toThrow(
+    'batch has a value that cannot be used',
+  );
 });

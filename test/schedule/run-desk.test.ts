@@ -16,7 +16,15 @@ const START = Date.parse('2026-11-20T10:00:00Z');
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 const COUNTS = {
-  ...{ pages: 1, items: 1, created: 0, updated: 0, removed: 0, restored: 0, missing: 0, rejected: 0, requests: 1 },
+  pages: 1,
+  items: 1,
+  created: 0,
+  updated: 0,
+  removed: 0,
+  restored: 0,
+  missing: 0,
+  rejected: 0,
+  requests: 1,
 };
 
 interface Line {

@@ -11,7 +11,12 @@ function ticksIn(timezone: string): readonly string[] {
   const seen: string[] = [];
   const ticks = createAskedTicks();
   const scheduler = startScheduler({
-    ...{ fullCron: 'off', deltaCron: '* * * * * *', timezone, log, ticks, clock: systemClock },
+    fullCron: 'off',
+    deltaCron: '* * * * * *',
+    timezone,
+    log,
+    ticks,
+    clock: systemClock,
     onDue: async (kind, tick) => {
       expect(kind).toBe('delta');
       seen.push(tick);
@@ -47,7 +52,12 @@ function scheduleAt(start: string, timezone: string) {
   const asked: string[] = [];
   let isDown = false;
   const scheduler = startScheduler({
-    ...{ fullCron: '0 2 * * *', deltaCron: '0 * * * *', timezone, log, ticks, clock },
+    fullCron: '0 2 * * *',
+    deltaCron: '0 * * * *',
+    timezone,
+    log,
+    ticks,
+    clock,
     onDue: async (kind, tick) => {
       if (isDown) throw new Error('the keeper cannot be asked');
       asked.push(tick);

@@ -48,6 +48,32 @@ export function startWaiting(args: readonly string[], env: Record<string, string
   return startProcess([process.execPath, CLI, ...args], env, cwd, as);
 }
 
+/** Runs a terminal of its own for what it is given, prints what is shown there, and ends it after "run complete". */
+const TERMINAL = `
+import os, pty, signal, sys
+pid, fd = pty.fork()
+if pid == 0: os.execvp(sys.argv[1], sys.argv[1:])
+seen, asked = b'', False
+while True:
+    try: part = os.read(fd, 65536)
+    except OSError: break
+    if not part: break
+    seen += part
+    if b'run complete' in seen and not asked:
+        asked = True
+        os.kill(pid, signal.SIGTERM)
+sys.stdout.buffer.write(seen)
+sys.stdout.flush()
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+`;
+
+/** As `run`, on a terminal (Python's), until a run is complete; what it shows is in `stdout`. */
+export async function runOnTerminal(args: readonly string[], env: Record<string, string>, cwd: string): Promise<Ended> {
+  const { child, ended } = startProcess(['python3', '-c', TERMINAL, process.execPath, CLI, ...args], env, cwd);
+  child.stdin?.end();
+  return await ended;
+}
+
 /** As `start`, with any program, and stdin left open. */
 export function startProcess(
   [file = '', ...args]: readonly string[],

@@ -69,7 +69,10 @@ describe.skipIf(!redisAvailable)('a load through Redis', () => {
     const { REDIS_URL: _url, ...without } = settings;
     const lacking = await run(['fetcher'], { ...without, LOG_LEVEL: 'error' }, directory);
     expect(lacking).toMatchObject({ code: 2, stdout: '' });
-    expect(lacking.stderr).toMatch(/^error REDIS_URL is not set.*\nhint .*\n$/);
+    expect(JSON.parse(lacking.stderr)).toMatchObject({
+      reason: expect.stringMatching(/^REDIS_URL is not set/),
+      hint: expect.any(String),
+    });
     const gone = await run(
       ['keeper'],
       { ...without, REDIS_URL: 'redis://:hunter2@127.0.0.1:1', LOG_LEVEL: 'error' },

@@ -75,8 +75,9 @@ describe('catchword web', () => {
     for (const [verb, settings, message] of refusals) {
       const { code, stdout, stderr } = await run([verb], { ...base, ...settings }, directory);
       expect({ code, stdout }, stderr).toEqual({ code: 2, stdout: '' });
-      expect(stderr).toMatch(message);
-      expect(stderr).toMatch(/^error .* \[CONFIG_INVALID\]\nhint .*\n$/);
+      const line = JSON.parse(stderr) as { reason: string };
+      expect(line).toMatchObject({ level: 60, code: 'CONFIG_INVALID', hint: expect.any(String) });
+      expect(line.reason).toMatch(message);
       expect(stderr).not.toContain('two words');
     }
   });

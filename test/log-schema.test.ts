@@ -1,0 +1,154 @@
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { expect, it, onTestFinished } from 'vitest';
+import { LOG_FIELDS } from '../src/log.ts';
+import { startSandbox } from '../src/sandbox/server.ts';
+import { run, runOnTerminal, start } from './support/cli.ts';
+import { settingsFor, temporaryDirectory } from './support/mirror.ts';
+
+/** The table that users read. */
+const TABLE = new Map(
+  [
+    ...readFileSync(new URL('../docs/operations.md', import.meta.url), 'utf8').matchAll(/^\| `(\w+)` \| ([\w ]+) \|/gm),
+  ].map(([, name = '', type = '']) => [name, type]),
+);
+
+const ISO = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
+
+const HOLDS: Record<string, (value: unknown) => boolean> = {
+  number: (value) => typeof value === 'number',
+  string: (value) => typeof value === 'string',
+  time: (value) => typeof value === 'string' && ISO.test(value),
+  object: (value) => typeof value === 'object' && value !== null && !Array.isArray(value),
+  'array of strings': (value) => Array.isArray(value) && value.every((item) => typeof item === 'string'),
+};
+
+type Line = Readonly<Record<string, unknown>>;
+
+/** Every line is JSON, and has no field that the table does not have, or of another type. */
+function checkedLines(text: string): Line[] {
+  const lines = text
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line) as Line);
+  for (const line of lines) {
+    expect(Object.keys(line)).toEqual(expect.arrayContaining(['time', 'level', 'pid', 'msg']));
+    for (const [name, value] of Object.entries(line)) {
+      const type = TABLE.get(name) ?? 'no type: it is not in the table';
+      expect(value === null || HOLDS[type]?.(value), `${name} (${type}) in ${JSON.stringify(line)}`).toBe(true);
+    }
+  }
+  return lines;
+}
+
+it('the table in docs/operations.md has every field of the log, and no other', () => {
+  const documented = Object.fromEntries([...TABLE].map(([name, type]) => [name, type.replace('array of ', '')]));
+  expect(documented).toEqual(LOG_FIELDS);
+  for (const name of Object.keys(LOG_FIELDS)) expect(name).toMatch(/^[a-z][a-zA-Z]*$/);
+});
+
+/** Answers 500 to its first request, and accepts every other. */
+async function receiverThatFailsOnce(): Promise<string> {
+  let requests = 0;
+  const server = createServer((request, response) => {
+    request.resume().on('end', () => response.writeHead(requests++ === 0 ? 500 : 204).end());
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+it('a daemon keeps to the table through a load, failures and a stop', async () => {
+  const sandbox = await startSandbox({ items: 300 });
+  onTestFinished(() => sandbox.stop());
+  const directory = temporaryDirectory();
+  const settings = settingsFor(sandbox.url, join(directory, 'catalog.db'), {
+    LOG_LEVEL: 'trace',
+    CATCHWORD_HTTP_PORT: '0',
+    CATCHWORD_DELTA_CRON: '* * * * * *',
+    CATCHWORD_SINK_FILE: `jsonl:${join(directory, 'events.jsonl')}`,
+    CATCHWORD_SINK_HOOK: `webhook+${await receiverThatFailsOnce()}/hook#allow=private`,
+    CATCHWORD_SINK_HOOK_SECRET: `whsec_${Buffer.from('a secret of thirty-two bytes, so').toString('base64')}`,
+  });
+  expect((await run(['sync'], settings, directory)).code).toBe(0);
+  const daemon = start(['daemon'], settings, directory);
+  await daemon.shows('run complete');
+  await daemon.shows('backfill ended');
+  await daemon.shows('sink failed, trying again');
+  await daemon.shows('sink recovered');
+  const second = start(['daemon'], settings, directory);
+  await second.shows('standing by');
+  second.child.kill('SIGTERM');
+  await sandbox.stop();
+  await daemon.shows('run stopped');
+  daemon.child.kill('SIGTERM');
+  const { stderr, code } = await daemon.ended;
+  expect(code).toBe(0);
+  const lines = checkedLines(stderr);
+  const messages = lines.map(({ msg }) => msg);
+  expect(messages).toEqual(expect.arrayContaining(['started', 'listening', 'run started', 'stopping', 'stopped']));
+  expect(lines.find(({ msg }) => msg === 'run complete')).toMatchObject({
+    run: 2,
+    kind: 'delta',
+    result: { state: 'complete', created: 0, startedAt: expect.stringMatching(ISO) },
+  });
+  expect(lines.find(({ msg }) => msg === 'run stopped')).toMatchObject({
+    code: 'SOURCE_UNAVAILABLE',
+    pauseMs: expect.any(Number),
+    nextTryAt: expect.stringMatching(ISO),
+  });
+  checkedLines((await second.ended).stderr);
+});
+
+it('an error that ends a service is a line of the log, also before anything is started', async () => {
+  const directory = temporaryDirectory();
+  const settings = settingsFor('http://127.0.0.1:1', join(directory, 'catalog.db'));
+  for (const [verb, wrong] of [
+    ['daemon', { CATCHWORD_DELTA_CRON: 'hourly' }],
+    ['keeper', {}],
+    ['web', { LOG_LEVEL: 'loud' }],
+  ] as const) {
+    const { code, stdout, stderr } = await run([verb], { ...settings, ...wrong }, directory);
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+    expect(checkedLines(stderr)).toMatchObject([
+      { level: 60, role: verb, code: 'CONFIG_INVALID', exitCode: 2, hint: expect.any(String) },
+    ]);
+  }
+});
+
+it('errors go to stderr and all else to stdout where a service is told so', async () => {
+  const sandbox = await startSandbox({ items: 10 });
+  onTestFinished(() => sandbox.stop());
+  const directory = temporaryDirectory();
+  const more = { LOG_LEVEL: 'info', LOG_OUTPUT: 'split' };
+  const settings = settingsFor(sandbox.url, join(directory, 'catalog.db'), more);
+  const daemon = start(['daemon'], settings, directory);
+  await daemon.shows('run complete');
+  daemon.child.kill('SIGTERM');
+  const { code, stdout, stderr } = await daemon.ended;
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  expect(checkedLines(stdout).map(({ msg }) => msg)).toContain('run complete');
+  const loaded = await run(['sync', '--json'], settings, directory);
+  expect(JSON.parse(loaded.stdout)).toMatchObject({ state: 'complete' });
+});
+
+it.each([
+  ['with colours', {}],
+  ['without colours where NO_COLOR is set', { NO_COLOR: '1' }],
+])('on a terminal, lines are for a person, %s', async (_what, more) => {
+  const sandbox = await startSandbox({ items: 10 });
+  onTestFinished(() => sandbox.stop());
+  const directory = temporaryDirectory();
+  const settings = settingsFor(sandbox.url, join(directory, 'catalog.db'), { LOG_LEVEL: 'info', ...more });
+  const { code, stdout, stderr } = await runOnTerminal(['daemon'], settings, directory);
+  expect({ code, stderr }, stdout).toMatchObject({ code: 0 });
+  expect(stdout).toMatch(/^\S*\[\d\d:\d\d:\d\d\] .*INFO.*: .*run complete/m);
+  expect(stdout).not.toMatch(/^\{/m);
+  expect(stdout.includes('\u001b[')).toBe(!('NO_COLOR' in more));
+});

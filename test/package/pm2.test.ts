@@ -1,0 +1,126 @@
+import { execFile } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { startSandbox } from '../../src/sandbox/server.ts';
+import { catalogOf, settingsFor, temporaryDirectory } from '../support/mirror.ts';
+import { redisAvailable, startRedis } from '../support/redis.ts';
+
+const ECOSYSTEM = fileURLToPath(new URL('../../ecosystem.config.cjs', import.meta.url));
+const run = promisify(execFile);
+
+interface Listed {
+  readonly name: string;
+  readonly pid: number;
+  readonly pm2_env: {
+    readonly status: string;
+    readonly restart_time: number;
+    readonly exit_code?: number;
+    readonly pm_out_log_path: string;
+    readonly pm_err_log_path: string;
+  };
+}
+
+/** Where pm2 is installed, and keeps its own files. */
+const home = mkdtempSync(join(tmpdir(), 'catchword-pm2-'));
+let isInstalled = false;
+
+async function pm2(args: readonly string[], cwd = home): Promise<string> {
+  const env = { PATH: process.env.PATH, HOME: home, PM2_HOME: join(home, '.pm2') };
+  const { stdout } = await run(process.execPath, [join(home, 'node_modules/pm2/bin/pm2'), ...args], { cwd, env });
+  return stdout;
+}
+
+async function list(): Promise<Listed[]> {
+  const text = await pm2(['jlist']);
+  return JSON.parse(text.slice(text.indexOf('['))) as Listed[];
+}
+
+beforeAll(async () => {
+  try {
+    await run('npm', ['install', 'pm2@7', '--prefix', home, '--no-audit', '--no-fund', '--silent']);
+    isInstalled = true;
+  } catch (error) {
+    if (process.env.CI !== undefined) throw error;
+    process.stderr.write('pm2 cannot be installed from npm: tests with it are left out\n');
+  }
+}, 180_000);
+
+afterAll(async () => {
+  if (isInstalled) {
+    const file = join(home, '.pm2/pm2.pid');
+    const pid = existsSync(file) ? Number(readFileSync(file, 'utf8')) : 0;
+    await pm2(['kill']);
+    try {
+      if (pid > 0) process.kill(pid, 'SIGKILL');
+    } catch {
+      // It has ended, as it was asked to.
+    }
+  }
+  rmSync(home, { recursive: true, force: true });
+});
+
+/** A directory with an `.env`, as an operator has it, in which the processes are started. */
+async function startIn(more: Record<string, string>): Promise<{ directory: string; db: string }> {
+  const sandbox = await startSandbox({ items: 50 });
+  const directory = temporaryDirectory();
+  const db = join(directory, 'catalog.db');
+  const settings = settingsFor(sandbox.url, db, { LOG_LEVEL: 'info', ...more });
+  const text = Object.entries(settings).map(([name, value]) => `${name}=${value}\n`);
+  writeFileSync(join(directory, '.env'), text.join(''));
+  onTestFinished(async () => {
+    await pm2(['delete', 'all']).catch(() => {});
+    await sandbox.stop();
+  });
+  await pm2(['start', ECOSYSTEM], directory);
+  return { directory, db };
+}
+
+function linesOf(file: string): { level: number; msg: string }[] {
+  if (!existsSync(file)) return [];
+  const lines = readFileSync(file, 'utf8').trim().split('\n');
+  return lines.filter((line) => line !== '').map((line) => JSON.parse(line) as { level: number; msg: string });
+}
+
+describe('under pm2', () => {
+  it('a daemon that dies from a signal comes back, and what is not an error is not in the error log', async (test) => {
+    test.skip(!isInstalled);
+    const { db } = await startIn({});
+    const [first, ...others] = await list();
+    expect(others).toEqual([]);
+    expect(first).toMatchObject({ name: 'catchword-daemon', pm2_env: { status: 'online' } });
+    const { pm_out_log_path: out = '', pm_err_log_path: errors = '' } = first?.pm2_env ?? {};
+    await expect.poll(() => linesOf(out).map(({ msg }) => msg)).toContain('run complete');
+    expect(catalogOf(db).size).toBe(50);
+
+    // One that has a wrong setting is not started again in the time in which the other one is.
+    await startIn({ CATCHWORD_NAME: 'wrong', CATCHWORD_DELTA_CRON: 'hourly' });
+    const wrong = async () => (await list()).find(({ name }) => name === 'catchword-wrong-daemon');
+    await expect.poll(wrong).toMatchObject({ pid: 0, pm2_env: { exit_code: 2 } });
+    process.kill(first?.pid ?? 0, 'SIGKILL');
+    await expect
+      .poll(async () => (await list()).find(({ name }) => name === 'catchword-daemon'))
+      .toMatchObject({ pid: expect.not.toBeOneOf([0, first?.pid]), pm2_env: { status: 'online', restart_time: 1 } });
+    await expect.poll(() => linesOf(out).filter(({ msg }) => msg === 'started').length).toBe(2);
+    expect(linesOf(errors)).toEqual([]);
+    expect(await wrong()).toMatchObject({ pid: 0, pm2_env: { restart_time: 0 } });
+    expect(linesOf((await wrong())?.pm2_env.pm_err_log_path ?? '')).toMatchObject([
+      { level: 60, code: 'CONFIG_INVALID', role: 'daemon', exitCode: 2 },
+    ]);
+  });
+
+  it.skipIf(!redisAvailable)('REDIS_URL in .env starts the roles, each with a name of its own', async (test) => {
+    test.skip(!isInstalled);
+    const redis = await startRedis();
+    onTestFinished(() => redis.stop());
+    const { db } = await startIn({ CATCHWORD_NAME: 'books', REDIS_URL: redis.url, CATCHWORD_HTTP_PORT: '0' });
+    const found = await list();
+    expect(found.map(({ name, pm2_env }) => `${name} ${pm2_env.status}`).sort()).toEqual(
+      ['fetcher', 'fetcher', 'keeper', 'relay', 'scheduler', 'web'].map((verb) => `catchword-books-${verb} online`),
+    );
+    await expect.poll(() => existsSync(db) && catalogOf(db).size).toBe(50);
+  });
+});
