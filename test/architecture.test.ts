@@ -136,6 +136,13 @@ describe('architecture', () => {
     expect(wrong).toEqual([]);
   });
 
+  it('drizzle-orm is loaded as CommonJS: its ES modules cost 200 MB on newer versions of Node.js', () => {
+    const loaded = files.filter((file) =>
+      /^(?:import|export) (?!type )[^;]*from 'drizzle-orm/m.test(readFileSync(join(SRC, file), 'utf8')),
+    );
+    expect(loaded).toEqual([]);
+  });
+
   it('no file is over 400 lines', () => {
     const long = files.filter((file) => readFileSync(join(SRC, file), 'utf8').split('\n').length > 400);
     expect(long).toEqual([]);

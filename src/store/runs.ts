@@ -1,8 +1,8 @@
 import type { Database } from 'better-sqlite3';
-import { and, desc, eq, getTableColumns, inArray, lt, sql } from 'drizzle-orm';
 import type { BetterSQLite3Database } from 'drizzle-orm/better-sqlite3';
 import type { RejectedItem, Window } from '../catalog/page.ts';
 import type { Evidence, Proof, Run, RunCounts, RunKind, RunState } from '../catalog/run.ts';
+import { and, desc, eq, getTableColumns, inArray, lt, sql } from './drizzle.ts';
 import { decodeIds, encodeIds } from './ids.ts';
 import { checkpoints, passes, rejectedItems, runs } from './schema.ts';
 

@@ -1,6 +1,5 @@
-import { sql } from 'drizzle-orm';
-import { blob, index, integer, primaryKey, real, sqliteTable, text, uniqueIndex } from 'drizzle-orm/sqlite-core';
 import type { Evidence } from '../catalog/run.ts';
+import { blob, index, integer, primaryKey, real, sql, sqliteTable, text, uniqueIndex } from './drizzle.ts';
 
 /*
  * Tables are ours to change; users read the views (drizzle/*_views.sql). Times are milliseconds since 1970.

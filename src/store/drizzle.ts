@@ -1,0 +1,21 @@
+import { createRequire } from 'node:module';
+
+/*
+ * drizzle-orm in its CommonJS build. Its ES modules are a thousand small files, for each of which newer versions of Node.js
+ * keep memory: importing them takes 200 MB on Node.js 24, and this build 20 MB (8 MB either way on 20).
+ */
+const load = createRequire(import.meta.url);
+
+export const { and, desc, eq, getTableColumns, inArray, lt, sql } = load('drizzle-orm') as typeof import('drizzle-orm');
+
+export const { drizzle } = load('drizzle-orm/better-sqlite3') as typeof import('drizzle-orm/better-sqlite3');
+
+export const { migrate } = load(
+  'drizzle-orm/better-sqlite3/migrator',
+) as typeof import('drizzle-orm/better-sqlite3/migrator');
+
+export const { readMigrationFiles } = load('drizzle-orm/migrator') as typeof import('drizzle-orm/migrator');
+
+export const { blob, index, integer, primaryKey, real, sqliteTable, text, uniqueIndex } = load(
+  'drizzle-orm/sqlite-core',
+) as typeof import('drizzle-orm/sqlite-core');
