@@ -53,6 +53,7 @@ export const LOG_FIELDS = {
   has: 'number',
   upTo: 'number',
   dropped: 'number',
+  missing: 'number',
   redis: 'string',
   queue: 'string',
   what: 'string',

@@ -52,6 +52,8 @@ export interface PageResponse {
   readonly receivedAt: number;
   /** Size of the body as it came over the wire. */
   readonly bytes: number;
+  /** How long a cache had kept the answer, by its `Age`; milliseconds. Absent: the answer does not say. */
+  readonly ageMs?: number;
 }
 
 /** A validated page. */

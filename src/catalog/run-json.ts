@@ -12,7 +12,7 @@ function evidenceJson({ numItems, lists, ...rest }: Evidence): Record<string, un
 
 /** A run with the names and forms of the view `run_log`, the reasons of its proof and the evidence for it. */
 export function runJson(run: Run): Record<string, unknown> {
-  const { from, sourceTime, startedAt, finishedAt, evidence, ...rest } = run;
+  const { from, sourceTime, startedAt, finishedAt, settlesAt, evidence, ...rest } = run;
   return {
     ...rest,
     evidence: evidence === null ? null : evidenceJson(evidence),
@@ -20,5 +20,6 @@ export function runJson(run: Run): Record<string, unknown> {
     source_time: iso(sourceTime),
     started_at: iso(startedAt),
     finished_at: iso(finishedAt),
+    settles_at: iso(settlesAt),
   };
 }

@@ -19,7 +19,7 @@ export interface RunCounts {
   readonly updated: number;
   readonly removed: number;
   readonly restored: number;
-  /** Living products that a full run did not see. */
+  /** Living products that a full run did not see; of a run that settles, that it has not seen so far. */
   readonly missing: number;
   readonly rejected: number;
   readonly requests: number;
@@ -61,6 +61,8 @@ export interface Run extends RunCounts {
   readonly sourceTime: number | null;
   readonly startedAt: number;
   readonly finishedAt: number | null;
+  /** Until when it waits before it reads its last delta, by this machine's clock; null while it does not wait. */
+  readonly settlesAt: number | null;
   readonly proof: Proof | null;
   /** Why the proof is open; one sentence each. */
   readonly reasons: readonly string[];

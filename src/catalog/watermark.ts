@@ -4,14 +4,35 @@ import type { PageResponse } from './page.ts';
 const NO_DATE_MARGIN_MS = 5 * 60_000;
 
 /**
- * The source's clock when it was asked, never later than it was: every change after it is found by a delta from it.
- *
- * `Date` is written when the answer is, after the list was read; so the time that the answer took is taken off. It
- * counts whole seconds, rounded down. Where it is absent, local time less five minutes serves.
+ * The moment that an answer shows, by the clock of the machine that asked: when it was asked, or earlier by the age that a
+ * cache told. Milliseconds since 1970.
  */
-export function sourceTimeOf(response: Pick<PageResponse, 'sourceTime' | 'requestedAt' | 'receivedAt'>): number {
-  if (response.sourceTime === null) return response.requestedAt - NO_DATE_MARGIN_MS;
-  return response.sourceTime - Math.max(0, response.receivedAt - response.requestedAt);
+export function momentOf({ requestedAt, ageMs = 0 }: Pick<PageResponse, 'requestedAt' | 'ageMs'>): number {
+  return requestedAt - ageMs;
+}
+
+/**
+ * The source's clock at the moment that an answer shows, never later than it was: every change after it is found by a
+ * delta from it.
+ *
+ * `Date` is written when the answer is, after the list was read; so the time that the answer took is subtracted. It
+ * counts whole seconds, rounded down. Where it is absent, local time less five minutes serves. The age that a cache told
+ * is subtracted as well, because some caches write a `Date` of their own; where the source's was kept, that is earlier
+ * than necessary, which does no harm.
+ */
+export function sourceTimeOf(
+  response: Pick<PageResponse, 'sourceTime' | 'requestedAt' | 'receivedAt' | 'ageMs'>,
+): number {
+  if (response.sourceTime === null) return momentOf(response) - NO_DATE_MARGIN_MS;
+  return response.sourceTime - Math.max(0, response.receivedAt - response.requestedAt) - (response.ageMs ?? 0);
+}
+
+/** How the doubt begins about a page that a cache kept for too long. */
+export const FROM_CACHE = 'a cache answered';
+
+/** Why an answer is too old to prove anything: older than deltas may be late. Null where it is not. */
+export function doubtAge({ ageMs = 0 }: Pick<PageResponse, 'ageMs'>, overlapMs: number): string | null {
+  return ageMs > overlapMs ? `${FROM_CACHE} with a page from ${Math.round(ageMs / 1_000)} s ago` : null;
 }
 
 /** Where a delta begins: so far before the watermark that a change which became visible late is still asked for. */

@@ -296,7 +296,8 @@ export function createTransport(options: TransportOptions): Transport {
     }
   }
 
-  const ofCatalog = { accept: JSON_TYPE, 'content-type': JSON_TYPE };
+  // A page that a cache kept shows the list as it was, and proves nothing of how it is.
+  const ofCatalog = { accept: JSON_TYPE, 'content-type': JSON_TYPE, 'cache-control': 'no-cache' };
   return {
     origin: base.origin,
     hiding: hidingAll,

@@ -1,10 +1,13 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { isWithdrawnBody } from '../catalog/product.ts';
 import type { Run } from '../catalog/run.ts';
+import { deltaFrom } from '../catalog/watermark.ts';
 import type { SourceConfig } from '../config.ts';
 import { CatchwordError } from '../errors.ts';
 import type { Store } from '../store/store.ts';
+import { compareMirrors } from '../sync/compare.ts';
 import type { RunRequest } from '../sync/start-run.ts';
 import { commandLog } from './command-log.ts';
 import type { CommandContext } from './context.ts';
@@ -16,6 +19,22 @@ import { showProgress } from './progress.ts';
 export interface Aside {
   readonly store: Store;
   run(request: RunRequest): Promise<Run>;
+  /**
+   * Reads what changed since a full run began, after a wait, if `here` has products that the run did not see: deltas may be
+   * late, and what they have not told of yet would look as if it were gone.
+   * @param since the delta begins here, less the overlap, or where the full run began; milliseconds since 1970
+   * @returns the delta's run; null where there was nothing to wait for
+   */
+  settle(full: Run, here: Store, since?: number): Promise<Run | null>;
+}
+
+/** Products that only `here` has, and that were not announced as withdrawn. */
+function countAbsent(here: Store, there: Store, ignoreFields: SourceConfig['ignoreFields']): number {
+  let absent = 0;
+  for (const found of compareMirrors(here, there, ignoreFields)) {
+    if (found.kind === 'only-here' && !isWithdrawnBody(found.body)) absent++;
+  }
+  return absent;
 }
 
 /**
@@ -41,15 +60,22 @@ export async function readAside<T>(
       ...(here !== null && { paceIn: here }),
       onProgress: display.update,
     });
+    async function run(request: RunRequest): Promise<Run> {
+      const made = await service.keeper.run(request, context.signal);
+      if (made === null) throw new CatchwordError('NOT_FOUND', 'the run was not started');
+      return made;
+    }
+    async function settle(full: Run, here: Store, since = Number.POSITIVE_INFINITY): Promise<Run | null> {
+      const { deltaOverlapMs: overlapMs } = config;
+      const missing = countAbsent(here, service.store, config.ignoreFields);
+      if (missing === 0) return null;
+      display.waits({ settlesAt: context.clock.now() + overlapMs, missing });
+      await context.clock.sleep(overlapMs, context.signal);
+      const began = full.sourceTime ?? full.startedAt;
+      return await run({ kind: 'delta', from: deltaFrom(Math.min(since, began), overlapMs) });
+    }
     try {
-      return await work({
-        store: service.store,
-        run: async (request) => {
-          const run = await service.keeper.run(request, context.signal);
-          if (run === null) throw new CatchwordError('NOT_FOUND', 'the run was not started');
-          return run;
-        },
-      });
+      return await work({ store: service.store, run, settle });
     } finally {
       await service.stop();
     }

@@ -60,6 +60,7 @@ async function demo(context: CommandContext, json: boolean): Promise<void> {
       CATCHWORD_API_KEY: SANDBOX_DEFAULTS.apiKey,
       CATCHWORD_ACCESS_TOKEN: SANDBOX_DEFAULTS.accessToken,
       CATCHWORD_RATE_LIMIT: 'off',
+      CATCHWORD_DELTA_OVERLAP: '1s',
       CATCHWORD_DB: join(directory, 'catalog.db'),
     }),
   );

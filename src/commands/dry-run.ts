@@ -97,6 +97,7 @@ export async function dryRun(
     const own: SourceConfig = full ? config : { ...config, withdrawnAs: 'updated' };
     await readAside(context, own, here, now, async (aside) => {
       const run = await aside.run(full ? { kind: 'full' } : { kind: 'delta', from });
+      if (full && here !== null) await aside.settle(run, here);
       const known = here ?? openStore(join(dirname(aside.store.path), 'empty.db'));
       try {
         const planned = full

@@ -79,7 +79,7 @@ export async function startFetcherService({ config, clock, log }: RoleOptions, r
   try {
     const fetcher = await startFetcher({
       ...{ redisUrl, clock, log, concurrency: config.concurrency },
-      read: createReadWindow(client),
+      read: createReadWindow(client, config.deltaOverlapMs),
       intervalMs: paceOf(config.rateLimit)?.intervalMs ?? null,
       source: sourceId(config.baseUrl),
     });
@@ -109,7 +109,7 @@ function startEmbedded({ config, clock, log, tell = toLog(log) }: RoleOptions, p
 
   const queue = createEmbeddedQueue({
     ...{ clock, log, concurrency: config.concurrency },
-    read: createReadWindow(client),
+    read: createReadWindow(client, config.deltaOverlapMs),
     pacer,
     onRateLimited: notePause,
     onRetry: (error, delayMs) => {

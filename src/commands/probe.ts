@@ -168,7 +168,7 @@ export async function probeSource(
       ? createPacer({ pace: paceOf(config.rateLimit), clock })
       : mirrorPacer({ config, clock, tell: toPerson(context) }, here);
   const client = createCatalogClient(config, clock, pacer);
-  const read = createReadWindow(client);
+  const read = createReadWindow(client, config.deltaOverlapMs);
   const ask: Ask = async (window, more = {}) => {
     await pacer.acquire(signal, PATIENCE_MS);
     return await read({ mirror: '', runId: 0, pass: 0, window, from: null, maxAttempts: 1, ...more }, signal, 1);

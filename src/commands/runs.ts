@@ -12,7 +12,8 @@ import { runSummary } from './sync.ts';
 function row(run: Run, nowMs: number): (string | number)[] {
   const took = duration((run.finishedAt ?? nowMs) - run.startedAt);
   const counts = [run.pages, run.items, run.created, run.updated, run.removed, run.restored, run.rejected];
-  return [run.id, run.kind, run.state, run.proof ?? '–', moment(run.startedAt), took, ...counts];
+  const state = run.settlesAt === null ? run.state : 'settling';
+  return [run.id, run.kind, state, run.proof ?? '–', moment(run.startedAt), took, ...counts];
 }
 
 const HEAD = ['run', 'kind', 'state', 'proof', 'started (UTC)', 'took', 'pages', 'items'].concat([

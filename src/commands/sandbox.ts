@@ -72,6 +72,8 @@ function introduction(sandbox: Sandbox, flags: Flags) {
     CATCHWORD_API_KEY: apiKey,
     CATCHWORD_ACCESS_TOKEN: accessToken,
     CATCHWORD_USER_REFERENCE: READER,
+    // It shows every change at once, in lists and in deltas.
+    CATCHWORD_DELTA_OVERLAP: '1s',
     CATCHWORD_RATE_LIMIT:
       limit === undefined ? 'off' : `${limit.maxRequests}/${limit.windowMs === 1_000 ? 's' : 'min'}`,
   };

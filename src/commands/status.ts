@@ -7,6 +7,7 @@ import { openStore, type Store } from '../store/store.ts';
 import type { CommandContext } from './context.ts';
 import { ago, colours, count, duration, moment, plural, printJson, printLine, size } from './format.ts';
 import { loadSettings } from './settings.ts';
+import { settlingText } from './settling.ts';
 
 /** Opens an existing mirror for the time of `work`, which may write. */
 export function withMirror<T>(context: CommandContext, work: (store: Store, config: Config) => T): T {
@@ -108,6 +109,8 @@ function printStatus(context: CommandContext, store: Store, status: Status, sink
   for (const [index, text] of (last === undefined ? [] : lastRunLines(last, status.running !== null)).entries()) {
     line(index === 0 ? 'last run' : '', index === 0 ? text : c.yellow(text));
   }
+  const settling = last === undefined ? null : settlingText(last);
+  if (settling !== null) line('settling', settling);
   const planned = plannedText(status);
   if (planned !== null) line('next', planned);
   for (const { run, removals, reason } of status.held_runs) {

@@ -16,6 +16,7 @@ import { checkPause, toPerson } from './pace.ts';
 import { type KeeperOptions, startKeeper } from './pipeline.ts';
 import { showProgress } from './progress.ts';
 import { loadSettings } from './settings.ts';
+import { settlingText } from './settling.ts';
 
 /** What a run did, for a person. */
 export function runSummary(context: CommandContext, run: Run): string {
@@ -33,8 +34,11 @@ export function runSummary(context: CommandContext, run: Run): string {
     `  read     ${plural(run.items, 'product')}, ${plural(run.pages, 'page')}, ${plural(run.requests, 'request')}`,
     `  changes  ${changes.join(', ')}`,
   ];
+  const settling = settlingText(run);
+  if (settling !== null) lines.push(`  ${settling}`);
   if (run.rejected > 0) lines.push(`  rejected ${plural(run.rejected, 'item')}: npx catchword run ${run.id}`);
-  if (run.missing > 0) lines.push(`  missing  ${plural(run.missing, 'product')} not seen and not removed`);
+  if (run.missing > 0 && settling === null)
+    lines.push(`  missing  ${plural(run.missing, 'product')} not seen and not removed`);
   if (run.proof !== null)
     lines.push(`  proof    ${run.proof}${run.reasons.map((reason) => `\n           ${c.dim(reason)}`).join('')}`);
   if (run.error !== null) lines.push(`  error    ${run.error}`);

@@ -77,7 +77,9 @@ export function verifyCommand(context: CommandContext): Command {
         const there = { ...config, withdrawnAs: 'updated' as const };
         await readAside(context, there, here, options.now, async (aside) => {
           const full = await aside.run({ kind: 'full' });
-          const delta = await aside.run({ kind: 'delta', from: deltaFrom(readUpTo, config.deltaOverlapMs) });
+          const delta =
+            (await aside.settle(full, here, readUpTo)) ??
+            (await aside.run({ kind: 'delta', from: deltaFrom(readUpTo, config.deltaOverlapMs) }));
           const isDrift = driftOf(aside.store, delta);
           const verdict: Verdict = { differences: 0, drifted: 0, unproven: 0 };
           for (const found of compareMirrors(here, aside.store, config.ignoreFields)) {

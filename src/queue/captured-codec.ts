@@ -49,6 +49,7 @@ const ENCODED = z.discriminatedUnion('kind', [
     requestedAt: time,
     receivedAt: time,
     bytes: count,
+    ageMs: count.exactOptional(),
     /** The bytes of the response's text: gzip, base64. */
     body: z.base64(),
   }),

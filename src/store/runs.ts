@@ -6,7 +6,7 @@ import { and, desc, eq, getTableColumns, inArray, lt, sql } from './drizzle.ts';
 import { decodeIds, encodeIds } from './ids.ts';
 import { checkpoints, passes, rejectedItems, runs } from './schema.ts';
 
-export type PassKind = 'list' | 'delta' | 'catchup' | 'repair' | 'lookup';
+export type PassKind = 'list' | 'delta' | 'catchup' | 'repair' | 'lookup' | 'settle';
 
 /** One reading of a list, or of a part of it, within a run. See schema.ts. */
 export interface Pass {
@@ -82,6 +82,12 @@ export interface RunStore {
   setState(id: number, state: RunState): void;
   /** The first page is there: pins the run's source time. A later page may only show that it was earlier. */
   pinRun(id: number, sourceTime: number): void;
+  /**
+   * Notes, for display, until when the run settles; null: it does not.
+   * @param untilMs local clock
+   * @param missing products that it has not seen so far
+   */
+  settle(id: number, untilMs: number | null, missing: number): void;
   end(id: number, end: RunEnd): void;
   /** Changes a run that has ended: an operator decided. */
   decide(id: number, decision: Decision): void;
@@ -123,7 +129,8 @@ const UNFINISHED: RunState[] = ['planned', 'reading', 'finishing'];
 type RunRow = typeof runs.$inferSelect;
 
 function runOf({ fromTime, tick: _tick, selection: _selection, ...row }: RunRow, counts?: RunCounts): Run {
-  return { ...row, from: fromTime, ...counts };
+  // What a run has not seen is not a sum of its checkpoints.
+  return { ...row, from: fromTime, ...counts, missing: row.missing };
 }
 
 export function createRunStore(sqlite: Database, orm: BetterSQLite3Database): RunStore {
@@ -237,9 +244,12 @@ export function createRunStore(sqlite: Database, orm: BetterSQLite3Database): Ru
     end: (id, { counts: final, reasons, ...end }) => {
       orm
         .update(runs)
-        .set({ ...end, ...final, reasons: [...reasons] })
+        .set({ ...end, ...final, reasons: [...reasons], settlesAt: null })
         .where(eq(runs.id, id))
         .run();
+    },
+    settle: (id, untilMs, missing) => {
+      orm.update(runs).set({ settlesAt: untilMs, missing }).where(eq(runs.id, id)).run();
     },
     counts,
 

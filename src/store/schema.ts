@@ -131,7 +131,8 @@ export const changes = sqliteTable(
  * - from_time, source_time: see Run in catalog/run.ts
  * - selection: what selects the products that it reads, as in mirror.source_selection; null in runs of before
  * - settles_at: until when the run waits before it reads its last delta (local clock); null while it does not wait
- * - counts are filled in when the run ends; until then they are the sums of its checkpoints
+ * - counts are filled in when the run ends; until then they are the sums of its checkpoints, except for `missing`: what a
+ *   run that settles has not seen so far
  * - evidence: JSON, how the proof was obtained (Evidence in catalog/run.ts)
  */
 export const runs = sqliteTable(
@@ -173,7 +174,7 @@ export const runs = sqliteTable(
  * One reading of a list, or of a part of it, in the order in which they were made: the next begins when all windows of
  * the one before have a checkpoint.
  * - kind: the whole list; a delta; a delta from long before the run, which says nothing of what changed while it read;
- *   windows that repair seams of an earlier pass; or point lookups
+ *   windows that repair seams of an earlier pass; point lookups; or a delta that was asked after the run had settled
  * - root: the pass that read the list of which this one repairs seams; else its own number
  * - from_time: what the pass asks for; null for the whole list
  * - source_time: the source's clock at the pass's first response
@@ -192,7 +193,7 @@ export const passes = sqliteTable(
     sourceTime: integer('source_time'),
     numItems: integer('num_items'),
     perPage: integer('per_page').notNull(),
-    kind: text('kind', { enum: ['list', 'delta', 'catchup', 'repair', 'lookup'] })
+    kind: text('kind', { enum: ['list', 'delta', 'catchup', 'repair', 'lookup', 'settle'] })
       .notNull()
       .default('list'),
     root: integer('root').notNull().default(0),
@@ -207,7 +208,8 @@ export const passes = sqliteTable(
  * A window of a pass was applied. Kept until a later run of the same kind is complete.
  * - ids: product ids in the order of the response (see ids.ts); 0 for a rejected item
  * - num_items, total_pages: what this response told
- * - requested_at: start of the request; a later read is not overwritten by an earlier one
+ * - requested_at: the moment that the window shows, which is the start of the request, or earlier by the age that a cache
+ *   told; a later read is not overwritten by an earlier one
  * - requests: tries, the successful one included
  * - doubt: why the totals contradict the items
  * - seq: the newest change right after the window was applied

@@ -1,7 +1,7 @@
 import { type Difference, difference, type Pointer, sameContent } from '../catalog/content.ts';
 import type { CapturedPage, Envelope, PageResponse, RejectedItem } from '../catalog/page.ts';
 import type { Product } from '../catalog/product.ts';
-import { sourceTimeOf } from '../catalog/watermark.ts';
+import { doubtAge, momentOf, sourceTimeOf } from '../catalog/watermark.ts';
 import type { Clock } from '../clock.ts';
 import { CatchwordError } from '../errors.ts';
 import type { NewChange } from '../store/changes.ts';
@@ -48,6 +48,8 @@ export interface ApplierOptions {
   readonly ignoreFields: readonly Pointer[];
   /** What a product is recorded as that the source no longer distributes. */
   readonly withdrawnAs: 'updated' | 'removed';
+  /** How late deltas may be; an answer that a cache kept for longer is doubted. Milliseconds. */
+  readonly overlapMs: number;
 }
 
 /** A page that waits in the batch. A product that the mirror has already, word for word, is held by its id alone. */
@@ -78,7 +80,7 @@ interface Pinned {
 }
 
 export function createApplier(options: ApplierOptions): Applier {
-  const { store, clock, runId, epoch, ignoreFields, withdrawnAs } = options;
+  const { store, clock, runId, epoch, ignoreFields, withdrawnAs, overlapMs } = options;
   let batch: WaitingPage[] = [];
   /** Products that pages in the batch may change: what the mirror has of them is not what it will have. */
   let unsettled = new Set<string>();
@@ -91,10 +93,10 @@ export function createApplier(options: ApplierOptions): Applier {
     pinned.set(pass, { local: store.runs.passStart(runId, pass) ?? clock.now(), source: sourceTime });
   }
 
-  /** Ids that a request of this pass which started later than this one has read already. */
-  function readLater({ task: { pass }, response: { requestedAt } }: WaitingPage): Set<number> {
+  /** Ids that another window of this pass has read already, and which it shows as they were at a later moment. */
+  function readLater({ task: { pass }, response }: WaitingPage): Set<number> {
     const later = new Set<number>();
-    for (const ids of store.runs.idsReadAfter(runId, pass, requestedAt)) for (const id of ids) later.add(id);
+    for (const ids of store.runs.idsReadAfter(runId, pass, momentOf(response))) for (const id of ids) later.add(id);
     return later;
   }
 
@@ -111,7 +113,8 @@ export function createApplier(options: ApplierOptions): Applier {
         return product;
       }),
     );
-    const { envelope, doubt, rejected } = page;
+    const { envelope, rejected } = page;
+    const doubt = page.doubt ?? doubtAge(response, overlapMs);
     return { ...captured, response, envelope, doubt, rejected, products, unknown };
   }
 
@@ -190,7 +193,7 @@ export function createApplier(options: ApplierOptions): Applier {
       ...task.window,
       numItems: envelope.numItems,
       totalPages: envelope.totalPages,
-      requestedAt: response.requestedAt,
+      requestedAt: momentOf(response),
       items: captured.products.length,
       created: draft.created.size,
       updated: draft.changed.size - restored,
@@ -210,12 +213,13 @@ export function createApplier(options: ApplierOptions): Applier {
    */
   function pin({ task: { pass }, envelope, response }: WaitingPage): void {
     const first = pinned.get(pass);
-    const elapsed = first === undefined ? 0 : Math.max(0, response.requestedAt - first.local);
+    const moment = momentOf(response);
+    const elapsed = first === undefined ? 0 : Math.max(0, moment - first.local);
     const sourceTime = sourceTimeOf(response) - elapsed;
     if (first !== undefined && sourceTime >= first.source) return;
     store.runs.pinPass(runId, pass, sourceTime, envelope.numItems);
     if (pass === 0) store.runs.pinRun(runId, sourceTime);
-    pinned.set(pass, { local: first?.local ?? response.requestedAt, source: sourceTime });
+    pinned.set(pass, { local: Math.min(first?.local ?? moment, moment), source: sourceTime });
   }
 
   function applyOne(captured: WaitingPage): Applied | null {

@@ -2,7 +2,7 @@ import { type Window, windowKey } from '../catalog/page.ts';
 import { endOf, holdsEnd, windowsOver } from '../catalog/plan.ts';
 import type { Evidence, ListEvidence, Run } from '../catalog/run.ts';
 import { createIdSet, examineSeams, type IdSet, type SeamInput, type SeamReport } from '../catalog/seams.ts';
-import type { Clocks } from '../catalog/watermark.ts';
+import { type Clocks, FROM_CACHE } from '../catalog/watermark.ts';
 import type { Checkpoint, Pass } from '../store/runs.ts';
 import type { Store } from '../store/store.ts';
 
@@ -24,7 +24,7 @@ export interface ReadList {
   /** Null for an exact list, and for one of plain pages. */
   readonly seams: SeamReport | null;
   /** Nothing of it can have slipped by: its seams are joined, or it is a delta of plain pages that stood still. */
-  readonly settled: boolean;
+  readonly complete: boolean;
   readonly repairs: number;
 }
 
@@ -50,9 +50,15 @@ function passesOf(store: Store, runId: number, before: number): RunPasses {
   return { passes, reads: new Map(passes.map(({ pass }) => [pass, store.runs.checkpoints(runId, pass)])) };
 }
 
+/** A delta that tells what was modified while the run read. */
+export function isDelta({ kind }: Pick<Pass, 'kind'>): boolean {
+  return kind === 'delta' || kind === 'settle';
+}
+
 /** Passes that told what was modified: deltas, and their repairs, which only complete them. */
 function tellsChanges({ root }: Pass, _at: number, passes: readonly Pass[]): boolean {
-  return passes.find(({ pass }) => pass === root)?.kind === 'delta';
+  const told = passes.find(({ pass }) => pass === root);
+  return told !== undefined && isDelta(told);
 }
 
 /** Whether one response held the whole list. */
@@ -62,19 +68,24 @@ export function isExact({ seam }: Pick<Pass, 'seam'>, windows: readonly Read[]):
   return holdsEnd(only) || (seam === 0 && only.totalPages <= 1 && only.items === only.numItems);
 }
 
-/**
- * Whether nothing can have happened to a delta while it was read: one response held it, or its windows hold the same
- * products wherever two of them reach. Then no delta of the delta is needed.
- */
-export function isClosed(store: Store, pass: Pass): boolean {
+/** Whether the windows of a pass hold the same products wherever two of them reach: nothing moved while it was read. */
+function stoodStill(store: Store, pass: Pass): boolean {
   const windows = store.runs.checkpoints(pass.runId, pass.pass);
-  if (pass.kind === 'repair' || pass.kind === 'lookup') return false;
-  if (isExact(pass, windows)) return true;
-  if (pass.kind === 'list' || pass.seam === 0) return false;
+  if (pass.seam === 0) return false;
   const idsOf = (window: Read) => store.runs.idsOf(pass.runId, pass.pass, window);
   // Whatever was modified: only standing still joins.
   const modifiedIn = () => Number.POSITIVE_INFINITY;
   return examineSeams({ windows, root: pass.pass, idsOf, modifiedIn, highest: store.products.lastId() }).sealed;
+}
+
+/**
+ * Whether nothing can have happened to a delta while it was read: one response held it, or it stood still. Then no delta of
+ * the delta is needed.
+ */
+export function isClosed(store: Store, pass: Pass): boolean {
+  if (pass.kind === 'repair' || pass.kind === 'lookup') return false;
+  if (isExact(pass, store.runs.checkpoints(pass.runId, pass.pass))) return true;
+  return pass.kind !== 'list' && stoodStill(store, pass);
 }
 
 type ReadIds = (window: Read) => readonly number[];
@@ -102,14 +113,14 @@ function assessList(root: Pass, all: RunPasses, { steady, ...input }: ListInput)
     // A delta of a delta asks for nothing that became visible late: what did so shows in what its windows hold.
     const late = root.kind === 'list' ? {} : { steady };
     const seams = examineSeams({ windows, root: root.pass, ...input, ...late });
-    return { pass: root, windows, exact, seams, settled: seams.sealed, repairs: repairs.length };
+    return { pass: root, windows, exact, seams, complete: seams.sealed, repairs: repairs.length };
   }
   const told = windows.map((window) => idsOf(window).some((id) => input.modifiedIn(id) > root.pass));
   const lastPage = windows.reduce((last, { page }) => Math.max(last, page), 0);
   // Plain pages lose what moves from a page to the one before it. Where nothing changed but what stood on the last page,
   // nothing moved across a boundary.
-  const settled = exact || told.every((changed, at) => !changed || windows[at]?.page === lastPage);
-  return { pass: root, windows, exact, seams: null, settled, repairs: repairs.length };
+  const complete = exact || told.every((changed, at) => !changed || windows[at]?.page === lastPage);
+  return { pass: root, windows, exact, seams: null, complete, repairs: repairs.length };
 }
 
 /** @param before only passes before this one are looked at */
@@ -185,7 +196,7 @@ export function repairsOf({ pass: { pass, perPage, seam }, windows, seams, repai
 }
 
 export interface Conclusion {
-  /** Null for a delta of one response, which needs none. */
+  /** Null for a delta of one response, which needs none. As far as the deltas tell that were read. */
   readonly proof: 'sealed' | 'open' | null;
   /** Why it is open. */
   readonly reasons: readonly string[];
@@ -196,6 +207,8 @@ export interface Conclusion {
   readonly deltaFrom: number;
   /** The run read as many products as the source says there are, in one order: what it did not see counts as missing. */
   readonly countAgrees: boolean;
+  /** What is concluded here could be falsified by a change that no delta has told of yet: the run has to settle first. */
+  readonly mustSettle: boolean;
 }
 
 function plainReason({ pass }: ReadList): string {
@@ -204,12 +217,24 @@ function plainReason({ pass }: ReadList): string {
   return `the source answers ${pass.perPage} products a page whatever it is asked for, so pages cannot overlap (try CATCHWORD_PER_PAGE=${pass.perPage})`;
 }
 
-function reasonsOf(run: Run, assessment: Assessment): string[] {
+/**
+ * The lists that the proof rests on. Those before the newest one do not count, nor do deltas that were read before the run
+ * had settled: what they told, the settling ones tell again.
+ */
+export function proofLists(assessment: Assessment, settled: boolean): ReadList[] {
+  const list = newestList(assessment);
+  return assessment.lists.filter((read) => {
+    if (read.pass.kind === 'list') return read === list;
+    return !settled || read.pass.kind !== 'delta' || read.pass.pass === 0;
+  });
+}
+
+function reasonsOf(run: Run, assessment: Assessment, settled: boolean): string[] {
   const { lists, closed } = assessment;
   const reasons = new Set<string>();
   const list = newestList(assessment);
-  for (const read of lists) {
-    if (read.exact || (read.pass.kind === 'list' && read !== list)) continue;
+  for (const read of proofLists(assessment, settled)) {
+    if (read.exact) continue;
     const what = read.pass.kind === 'list' ? '' : ' of a delta';
     if (read.seams === null) reasons.add(plainReason(read));
     else if (read.seams.disorder > 0) reasons.add(`the source lists products in no stable order${what}`);
@@ -222,7 +247,12 @@ function reasonsOf(run: Run, assessment: Assessment): string[] {
   }
   if (!closed) reasons.add('the source changed faster than its deltas could be read');
   const doubted = lists.flatMap(({ windows }) => windows).filter(({ doubt }) => doubt !== null);
-  if (doubted[0] !== undefined) reasons.add(`the source contradicts itself: ${doubted[0].doubt}`);
+  for (const { doubt } of [
+    doubted.find(({ doubt }) => doubt?.startsWith(FROM_CACHE)),
+    doubted.find(({ doubt }) => !doubt?.startsWith(FROM_CACHE)),
+  ].filter((window) => window !== undefined)) {
+    reasons.add(doubt?.startsWith(FROM_CACHE) ? doubt : `the source contradicts itself: ${doubt}`);
+  }
   if (run.kind === 'full' && list !== undefined) {
     const total = newestTotal(list.windows);
     if (!countAgrees(assessment.seen, list)) {
@@ -257,10 +287,18 @@ function evidenceOf(list: ReadList): ListEvidence {
   };
 }
 
-/** What can be said of a run that has read all that it is going to read. */
-export function conclude(store: Store, run: Run, assessment: Assessment): Conclusion {
+/** Whether a joint of these lists could be a product that was modified, if a delta tells of it late. */
+function restsOnJoints(store: Store, lists: readonly ReadList[]): boolean {
+  return lists.some((read) => !read.exact && !stoodStill(store, read.pass));
+}
+
+/**
+ * What can be said of a run that has read all that it is going to read.
+ * @param settled whether its last delta was asked late enough to tell of everything
+ */
+export function conclude(store: Store, run: Run, assessment: Assessment, settled: boolean): Conclusion {
   const { lists, closed } = assessment;
-  const reasons = reasonsOf(run, assessment);
+  const reasons = reasonsOf(run, assessment, settled);
   const list = newestList(assessment);
   const deltas = lists.filter(({ pass }) => pass.kind !== 'list');
   const exactDelta = run.kind === 'delta' && lists.length === 1 && lists[0]?.exact === true;
@@ -275,12 +313,16 @@ export function conclude(store: Store, run: Run, assessment: Assessment): Conclu
     lists: lists.filter((read) => read.pass.kind === 'list' || !read.exact).map(evidenceOf),
   };
   const doubtful = deltas.some(({ windows }) => windows.some(({ doubt }) => doubt !== null));
-  const allRead = deltas.every(({ settled }) => settled);
+  const allRead = deltas.every(({ complete }) => complete);
+  const deltasRead = closed && allRead && !doubtful;
+  const restsOn = proof === 'sealed' ? proofLists(assessment, settled) : deltasRead ? deltas : [];
+  const absent = run.kind === 'full' && store.removals.unseen(assessment.seen).length > 0;
   return {
     proof,
     reasons,
     evidence,
-    deltasRead: closed && allRead && !doubtful,
+    mustSettle: !settled && (absent || restsOnJoints(store, restsOn)),
+    deltasRead,
     deltaFrom: deltas.reduce((least, { pass }) => Math.min(least, pass.from ?? least), Number.POSITIVE_INFINITY),
     countAgrees:
       list !== undefined &&

@@ -1,11 +1,12 @@
 import type { FetchTask, Page } from '../catalog/page.ts';
 import { validateLookup, validatePage } from '../catalog/validate-page.ts';
+import { doubtAge } from '../catalog/watermark.ts';
 import { notUtf8 } from '../client/body.ts';
 import type { CatalogClient } from '../client/client.ts';
 import { CatchwordError } from '../errors.ts';
 import type { ReadWindow } from '../queue/queue.ts';
 
-/** A page that contradicts its own totals, or is not UTF-8, is read this often; then it is taken for what it holds. */
+/** A page that contradicts its own totals, or is too old, or is not UTF-8, is read this often; then it is used, with its doubt. */
 const DOUBTED_READS = 3;
 
 /** What the answer to `task` holds, wherever it comes from. */
@@ -13,15 +14,19 @@ export function pageOf(text: string, { window, vbid }: Pick<FetchTask, 'window' 
   return vbid === undefined ? validatePage(text, window) : validateLookup(text, vbid, window);
 }
 
-/** One request, one page: what both queues run, whoever decides about trying again. */
-export function createReadWindow(client: CatalogClient): ReadWindow {
+/**
+ * One request, one page: what both queues run, whoever decides about trying again.
+ * @param overlapMs a page that a cache kept for longer is read again
+ */
+export function createReadWindow(client: CatalogClient, overlapMs: number): ReadWindow {
   return async (task, signal, attempt) => {
     const response = await client.read(task, signal);
     const isLastRead = attempt >= Math.min(DOUBTED_READS, task.maxAttempts);
     if (!isLastRead && !response.text.isWellFormed()) throw notUtf8();
     const page = pageOf(response.text, task);
-    if (page.doubt !== null && !isLastRead) {
-      throw new CatchwordError('PAGE_INVALID', page.doubt, { hint: 'The page is read again.' });
+    const doubt = page.doubt ?? doubtAge(response, overlapMs);
+    if (doubt !== null && !isLastRead) {
+      throw new CatchwordError('PAGE_INVALID', doubt, { hint: 'The page is read again.' });
     }
     return { page, response };
   };

@@ -3,6 +3,7 @@ import { clockPutBack } from '../catalog/watermark.ts';
 import { CatchwordError } from '../errors.ts';
 import type { Store } from '../store/store.ts';
 import { type Assessment, type Conclusion, conclude, passClocks } from './assess-run.ts';
+import { isSettled } from './settle.ts';
 import { noteRead } from './source.ts';
 import { type SweepSettings, sweep } from './sweep.ts';
 
@@ -19,6 +20,20 @@ export interface FinishSettings extends SweepSettings {
  */
 export function ageClock({ sourceTime }: Run, nowMs: number): number {
   return Math.min(nowMs, sourceTime ?? nowMs);
+}
+
+const UNSETTLED = 'its deltas could not be read late enough to tell of everything: nothing is concluded from them';
+
+/** What may be concluded where the run had to settle and could not. */
+function withhold(conclusion: Conclusion): Conclusion {
+  if (!conclusion.mustSettle) return conclusion;
+  return {
+    ...conclusion,
+    proof: 'open',
+    reasons: [...conclusion.reasons, UNSETTLED],
+    countAgrees: false,
+    deltasRead: false,
+  };
 }
 
 /** Where the watermark stands if every change up to the run's source time is in the mirror; else where it stood. */
@@ -69,7 +84,8 @@ export function finishRun(
     store.lease.check(epoch);
     const run = requireRun(store, runId);
     if (run.state === 'cancelled') throw new CatchwordError('RUN_CANCELLED', `run ${runId} was cancelled`);
-    const conclusion = conclude(store, run, assessment);
+    const settled = isSettled(store, store.runs.passes(runId), settings.overlapMs);
+    const conclusion = withhold(conclude(store, run, assessment, settled));
     const swept = run.kind === 'full' ? sweep(store, run, assessment, conclusion, settings) : null;
     const counts = store.runs.counts(runId);
     const held = swept?.holdReason != null;

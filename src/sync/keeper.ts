@@ -54,6 +54,8 @@ export interface Progress {
   readonly pagesKnown: number;
   readonly items: number;
   readonly requests: number;
+  /** Set while it waits before it reads its last delta. */
+  readonly settling: Pick<Run, 'settlesAt' | 'missing'> | null;
 }
 
 export interface KeeperSettings extends PassSettings, StartSettings, StepSettings, FinishSettings, PruneSettings {
@@ -75,6 +77,11 @@ export interface KeeperOptions {
   /** Told, before the first request of a run, what a person would wonder about later. */
   readonly tell?: Tell;
 }
+
+/** How often a run that settles looks whether it was cancelled. */
+const SETTLE_STEP_MS = 5_000;
+/** A clock that jumped by more shows the end of the wait elsewhere. */
+const SHOWN_STEP_MS = 10_000;
 
 /** `Date` counts whole seconds: a delta asked for within the same one would hold the same changes again. */
 const DATE_STEP_MS = 1_000;
@@ -114,6 +121,7 @@ export async function createKeeper(options: KeeperOptions): Promise<Keeper> {
           kind: run.kind,
           pass: pass.pass,
           pagesKnown: earlier + windows,
+          settling: null,
           ...seen,
         });
       },
@@ -170,10 +178,46 @@ export async function createKeeper(options: KeeperOptions): Promise<Keeper> {
       const step = nextStep(store, requireRun(store, run.id), settings);
       if (step.kind === 'finish') return finishRun(store, epoch, run.id, step.assessment, settings, clock.now());
       const { pass } = step;
+      if (step.kind === 'settle') await settle(pass, epoch, step.missing, signal);
       // Only where the delta of a delta did not get shorter: mostly it is empty, and nobody need wait for that.
       const deltas = store.runs.passes(run.id).filter(({ kind }) => kind === 'delta').length;
       if (pass.kind === 'delta' && deltas > 1) await clock.sleep(DATE_STEP_MS, signal);
-      guarded(epoch, () => store.runs.addPass(pass));
+      guarded(epoch, () => {
+        store.runs.addPass(pass);
+        if (step.kind === 'settle') store.runs.settle(run.id, null, step.missing);
+      });
+    }
+  }
+
+  /**
+   * Waits for the overlap, or for what an earlier process left of it. What this process waits is counted by its timers: the
+   * clock may jump. What the clock said at a restart is checked by the source's clock; see settle.ts.
+   * @throws CatchwordError RUN_CANCELLED, LEASE_LOST; what `signal` aborts with
+   */
+  async function settle({ runId, pass }: Pass, epoch: number, missing: number, signal: AbortSignal): Promise<void> {
+    const { overlapMs } = settings;
+    const run = requireRun(store, runId);
+    let shown = run.settlesAt;
+    let leftMs = shown === null ? overlapMs : Math.min(overlapMs, Math.max(0, shown - clock.now()));
+    if (leftMs > 0) {
+      const until = new Date(clock.now() + leftMs).toISOString();
+      log.info({ run: runId, until, missing }, 'settling: deltas may be late, so the last one is read after a wait');
+    }
+    while (leftMs > 0) {
+      const until = clock.now() + leftMs;
+      if (shown === null || Math.abs(until - shown) > SHOWN_STEP_MS) {
+        shown = until;
+        guarded(epoch, () => store.runs.settle(runId, until, missing));
+      }
+      const { pages, items, requests } = store.runs.counts(runId);
+      const settling = { settlesAt: until, missing };
+      options.onProgress?.({ runId, kind: run.kind, pass, pages, pagesKnown: pages, items, requests, settling });
+      const pauseMs = Math.min(leftMs, SETTLE_STEP_MS);
+      await clock.sleep(pauseMs, signal);
+      leftMs -= pauseMs;
+      if (store.runs.state(runId) === 'cancelled') {
+        throw new CatchwordError('RUN_CANCELLED', `run ${runId} was cancelled`);
+      }
     }
   }
 
@@ -190,7 +234,8 @@ export async function createKeeper(options: KeeperOptions): Promise<Keeper> {
 
   async function execute(run: Run, epoch: number, signal: AbortSignal): Promise<Run> {
     const { ignoreFields, withdrawnAs } = settings;
-    const applier = createApplier({ store, clock, runId: run.id, epoch, ignoreFields, withdrawnAs });
+    const { overlapMs } = settings;
+    const applier = createApplier({ store, clock, runId: run.id, epoch, ignoreFields, withdrawnAs, overlapMs });
     try {
       const finished = await readAll(run, epoch, applier, signal);
       prune(epoch, finished);

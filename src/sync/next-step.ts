@@ -8,27 +8,34 @@ import {
   conclude,
   countAgrees,
   isClosed,
+  isDelta,
   newestList,
   newestTotal,
   passClocks,
+  proofLists,
   type ReadList,
   repairsOf,
 } from './assess-run.ts';
+import { isSettled, MAX_SETTLES, settlesFrom } from './settle.ts';
 
 /**
  * What a run does next, decided from what SQLite holds of it, so that a resumed run decides the same:
  *
  * ```
- * list ─► delta ─► delta of the delta … until one stood still ─► all lists joined? ─ yes ─► finish
- *          ▲                                                          │ no
- *          ├──── windows over the gaps ◄──────────────────────────────┤ some repairs
- *          ├──── the list again, from its end to its head ◄───────────┤ some passes
- *          └──── point lookups of what was not seen ◄─────────────────┘ once
+ * list ─► delta ─► delta of the delta … until one stood still ─► all lists joined? ─ yes ─► settle ─► finish
+ *          ▲                                                          │ no                    │
+ *          ├──── windows over the gaps ◄──────────────────────────────┤ some repairs  ◄───────┤ if it shows gaps
+ *          ├──── the list again, from its end to its head ◄───────────┤ some passes           │
+ *          └──── point lookups of what was not seen ◄─────────────────┘ once                  │
+ *                                                                                 settle ◄────┘ if it moved
  * ```
- * Whatever was read is followed by a delta since the last one, as a joint must not have been modified in between.
+ * Whatever was read is followed by a delta since the last one, as a joint must not have been modified in between. Deltas
+ * may be late: a run that concludes anything from them waits first, and asks once more; see settle.ts.
  */
 export type Step =
   | { readonly kind: 'read'; readonly pass: Pass }
+  /** Wait for the overlap, then read. `missing`: products that the run has not seen so far. */
+  | { readonly kind: 'settle'; readonly pass: Pass; readonly missing: number }
   | { readonly kind: 'finish'; readonly assessment: Assessment };
 
 export interface StepSettings {
@@ -64,11 +71,11 @@ function newPass(run: Run, after: Pass, pass: Partial<Pass> & Pick<Pass, 'kind' 
 
 /** Since when the delta after `after` asks. */
 function sinceOf(store: Store, run: Run, passes: readonly Pass[], after: Pass, overlapMs: number): number {
-  const lastDelta = passes.findLast(({ kind }) => kind === 'delta');
+  const lastDelta = passes.findLast(isDelta);
   // The deltas that followed the list, the repair or the lookup before it. What became visible after
   // the first of them was read may be told of by none.
   const before = passes.slice(0, -1);
-  const firstDelta = before[before.findLastIndex(({ kind }) => kind !== 'delta') + 1];
+  const firstDelta = before[before.findLastIndex((pass) => !isDelta(pass)) + 1];
   const told = ((after.kind === 'delta' ? lastDelta : firstDelta) ?? passes[0])?.sourceTime ?? run.startedAt;
   // What was read of the list before: a change may have become visible late. A delta of a delta asks for what happened
   // while that one was read.
@@ -102,11 +109,13 @@ function lateDelta(
   return null;
 }
 
-function repairable(assessment: Assessment): ReadList | undefined {
-  const list = newestList(assessment);
-  return assessment.lists.find(
-    (read) => (read.pass.kind !== 'list' || read === list) && read.repairs < MAX_REPAIRS && repairsOf(read).length > 0,
-  );
+function repairable(assessment: Assessment, settled: boolean): ReadList | undefined {
+  return proofLists(assessment, settled).find((read) => read.repairs < MAX_REPAIRS && repairsOf(read).length > 0);
+}
+
+/** Living products that a full run has not seen. */
+function unseenBy(store: Store, run: Run, { seen }: Assessment): number {
+  return run.kind === 'full' ? store.removals.unseen(seen).length : 0;
 }
 
 export function nextStep(store: Store, run: Run, settings: StepSettings): Step {
@@ -114,6 +123,16 @@ export function nextStep(store: Store, run: Run, settings: StepSettings): Step {
   const after = passes.at(-1);
   if (after === undefined) throw new Error(`run ${run.id} has no pass`);
   const deltas = passes.filter(({ kind }) => kind === 'delta');
+  const settles = passes.filter(({ kind }) => kind === 'settle').length;
+  const settled = isSettled(store, passes, settings.overlapMs);
+  function settle(missing: number): Step {
+    const from = settlesFrom(store, run, passes, settings.overlapMs);
+    return { kind: 'settle', pass: newPass(run, after as Pass, { kind: 'settle', from }), missing };
+  }
+  if (after.kind === 'settle' && !settled) {
+    const assessment = assessRun(store, run.id);
+    return settles < MAX_SETTLES ? settle(unseenBy(store, run, assessment)) : { kind: 'finish', assessment };
+  }
   if (!isClosed(store, after) && deltas.length < MAX_DELTAS) {
     const from = sinceOf(store, run, passes, after, settings.overlapMs);
     return { kind: 'read', pass: newPass(run, after, { kind: 'delta', from }) };
@@ -122,16 +141,17 @@ export function nextStep(store: Store, run: Run, settings: StepSettings): Step {
   if (late !== null) return { kind: 'read', pass: newPass(run, after, late) };
 
   const assessment = assessRun(store, run.id);
-  if (deltas.length >= MAX_DELTAS) return { kind: 'finish', assessment };
-  const gap = repairable(assessment);
+  if (deltas.length >= MAX_DELTAS || (settled && settles >= MAX_SETTLES)) return { kind: 'finish', assessment };
+  const gap = repairable(assessment, settled);
   if (gap !== undefined) {
     const { root, from } = gap.pass;
     return { kind: 'read', pass: newPass(run, after, { kind: 'repair', root, from }) };
   }
   const list = newestList(assessment);
-  if (run.kind === 'full' && list !== undefined && conclude(store, run, assessment).proof === 'open') {
+  const unseen = unseenBy(store, run, assessment);
+  const { proof, mustSettle } = conclude(store, run, assessment, settled);
+  if (run.kind === 'full' && list !== undefined && proof === 'open') {
     const readings = passes.filter(({ kind }) => kind === 'list').length;
-    const unseen = store.removals.unseen(assessment.seen).length;
     if (readings < settings.maxPasses && (unseen > 0 || !countAgrees(assessment.seen, list))) {
       const numItems = newestTotal(list.windows);
       const reversed = readings % 2 === 1;
@@ -142,5 +162,5 @@ export function nextStep(store: Store, run: Run, settings: StepSettings): Step {
       return { kind: 'read', pass: newPass(run, after, { kind: 'lookup', from: null }) };
     }
   }
-  return { kind: 'finish', assessment };
+  return mustSettle && settles < MAX_SETTLES ? settle(unseen) : { kind: 'finish', assessment };
 }

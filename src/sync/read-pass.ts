@@ -108,7 +108,7 @@ export function readPass(pass: Pass, context: PassContext): PassReader {
 
   /** @throws CatchwordError PAGE_INVALID where the list goes on without anything new: else it would never end */
   function checkProgress(window: Applied): void {
-    if (pass.kind !== 'list' && pass.kind !== 'delta') return;
+    if (pass.kind === 'repair' || pass.kind === 'lookup') return;
     const ids = store.runs.idsOf(pass.runId, pass.pass, window);
     noteProgress(ids);
     if (window.items === 0 || startOf(window) < window.numItems || window.page === 1) return;

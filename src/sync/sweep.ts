@@ -47,7 +47,7 @@ function lookedUpInVain(store: Store, run: Run): ReadonlySet<number> {
     const control = controlOf(store, pass);
     const answers = store.runs.checkpoints(run.id, pass.pass);
     if (!answers.some(({ page, items }) => page === control && items === 1)) continue;
-    for (const { page, items } of answers) if (items === 0) gone.add(page);
+    for (const { page, items, doubt } of answers) if (items === 0 && doubt === null) gone.add(page);
   }
   return gone;
 }
@@ -83,7 +83,8 @@ export function sweep(
 ): Sweep {
   const unseen = store.removals.unseen(assessment.seen);
   const sealed = conclusion.proof === 'sealed';
-  const gone = sealed ? new Set(unseen) : lookedUpInVain(store, run);
+  const lookedUp = conclusion.mustSettle ? new Set<number>() : lookedUpInVain(store, run);
+  const gone = sealed ? new Set(unseen) : lookedUp;
   const confirmed = (id: number): boolean =>
     conclusion.countAgrees && store.removals.missingRuns(id) + 1 >= settings.confirmations;
   const remove = unseen.filter((id) => gone.has(id) || confirmed(id));

@@ -1,7 +1,10 @@
 import { hash, type Random } from '../../src/sandbox/random.ts';
 
-/** `unstable`: another one for each response. `ties`: by a key that eight products share, in any order among them. */
-export const ORDERS = ['id', 'anywhere', 'updated-asc', 'updated-desc', 'unstable', 'ties'] as const;
+/**
+ * `anywhere`: new products come to stand anywhere. `scattered`: modified ones, too. `unstable`: another order for each
+ * response. `ties`: by a key that eight products share, in any order among them.
+ */
+export const ORDERS = ['id', 'anywhere', 'updated-asc', 'updated-desc', 'unstable', 'ties', 'scattered'] as const;
 export type Order = (typeof ORDERS)[number];
 
 /** A product as the source shows it. Times: `stamp` is the source's clock, `since` the world's. */
@@ -29,32 +32,48 @@ export interface CatalogOptions {
   readonly sourceNow: () => number;
 }
 
-export interface SimulatedCatalog {
+/** What one machine of the source shows. */
+export interface CatalogView {
   readonly living: ReadonlyMap<number, Shown>;
   /** What is told of as withdrawn. */
   readonly withdrawn: ReadonlyMap<number, Shown>;
-  create(lagMs?: number): void;
-  update(lagMs?: number): void;
-  /** With a tombstone, deltas tell of it; without, it is simply not there any more. */
-  remove(tombstone: boolean): void;
-  restore(): void;
-  forgetWithdrawn(): void;
   /** A piece of the listing at this moment. */
   list(offset: number, limit: number): Shown[];
   changedSince(fromMs: number): Shown[];
   readonly size: number;
 }
 
-export function createSimulatedCatalog(size: number, options: CatalogOptions): SimulatedCatalog {
-  const { order, inclusiveFrom, wholeSeconds, random, now, sourceNow } = options;
-  const living = new Map<number, Shown>();
-  const withdrawn = new Map<number, Shown>();
-  const listing: Shown[] = [];
-  const gone: Shown[] = [];
-  let nextId = 1;
+export interface SimulatedCatalog extends CatalogView {
+  create(lagMs?: number): void;
+  update(lagMs?: number): void;
+  /** With a tombstone, deltas tell of it; without, it is simply not there any more. */
+  remove(tombstone: boolean): void;
+  restore(): void;
+  forgetWithdrawn(): void;
+  /** The catalog as it was so long ago; ask it again for each request. */
+  behind(lagMs: number): CatalogView;
+}
 
-  function keyOf({ id, stamp }: Shown): number {
+/** One step of a change. */
+type Event =
+  | { readonly kind: 'show' | 'hide' | 'withdraw' | 'restore'; readonly product: Shown }
+  | { readonly kind: 'forget' };
+
+type ViewOptions = Pick<CatalogOptions, 'order' | 'inclusiveFrom' | 'random'>;
+
+interface OwnView extends CatalogView {
+  readonly listing: readonly Shown[];
+  apply(event: Event): void;
+}
+
+function createView(initial: readonly Shown[], { order, inclusiveFrom, random }: ViewOptions): OwnView {
+  const living = new Map(initial.map((product) => [product.id, product]));
+  const withdrawn = new Map<number, Shown>();
+  const listing = [...initial].sort(compare);
+
+  function keyOf({ id, version, stamp }: Shown): number {
     if (order === 'anywhere') return hash(7, id);
+    if (order === 'scattered') return hash(version, id);
     if (order === 'updated-asc') return stamp;
     return order === 'updated-desc' ? -stamp : id;
   }
@@ -75,17 +94,20 @@ export function createSimulatedCatalog(size: number, options: CatalogOptions): S
     return low;
   }
 
-  function show(id: number, version: number, lagMs: number, livingSince = now()): void {
-    const exact = sourceNow() - lagMs;
-    const stamp = wholeSeconds ? Math.floor(exact / 1000) * 1000 : exact;
-    const product: Shown = { id, version, stamp, since: now(), livingSince, withdrawn: false };
-    living.set(id, product);
-    listing.splice(placeOf(product), 0, product);
-  }
-
-  function hide(product: Shown): void {
-    listing.splice(placeOf(product), 1);
-    living.delete(product.id);
+  function apply(event: Event): void {
+    if (event.kind === 'forget') {
+      withdrawn.clear();
+      return;
+    }
+    const { kind, product } = event;
+    if (kind === 'show') {
+      living.set(product.id, product);
+      listing.splice(placeOf(product), 0, product);
+    } else if (kind === 'hide') {
+      listing.splice(placeOf(product), 1);
+      living.delete(product.id);
+    } else if (kind === 'withdraw') withdrawn.set(product.id, product);
+    else withdrawn.delete(product.id);
   }
 
   function shuffled(products: readonly Shown[]): Shown[] {
@@ -101,63 +123,14 @@ export function createSimulatedCatalog(size: number, options: CatalogOptions): S
     return a !== undefined && b !== undefined && a.id >> 3 === b.id >> 3;
   }
 
-  function any(): Shown | undefined {
-    return listing[Math.floor(random() * listing.length)];
-  }
-
-  const initial = sourceNow() - 40 * 86_400_000;
-  for (let n = 0; n < size; n++) {
-    const id = nextId++;
-    const product: Shown = {
-      id,
-      version: 1,
-      stamp: initial + n * 1000,
-      since: now(),
-      livingSince: now(),
-      withdrawn: false,
-    };
-    living.set(id, product);
-    listing.push(product);
-  }
-  listing.sort(compare);
-
   return {
     living,
     withdrawn,
+    listing,
+    apply,
     get size() {
       return listing.length;
     },
-    create: (lagMs = 0) => show(nextId++, 1, lagMs),
-    update: (lagMs = 0) => {
-      const product = any();
-      if (product === undefined) return;
-      hide(product);
-      show(product.id, product.version + 1, lagMs, product.livingSince);
-    },
-    remove: (tombstone) => {
-      const product = any();
-      if (product === undefined) return;
-      hide(product);
-      if (!tombstone) {
-        gone.push(product);
-        return;
-      }
-      const stamp = wholeSeconds ? Math.floor(sourceNow() / 1000) * 1000 : sourceNow();
-      withdrawn.set(product.id, { ...product, version: product.version + 1, stamp, since: now(), withdrawn: true });
-    },
-    restore: () => {
-      // What was simply not there comes back as it was.
-      const back = random() < 0.5 ? gone.pop() : undefined;
-      if (back !== undefined) {
-        show(back.id, back.version, 0);
-        return;
-      }
-      const [product] = withdrawn.values();
-      if (product === undefined) return;
-      withdrawn.delete(product.id);
-      show(product.id, product.version + 1, 0);
-    },
-    forgetWithdrawn: () => withdrawn.clear(),
     list: (offset, limit) => {
       if (order === 'unstable') return shuffled(listing).slice(offset, offset + limit);
       if (order !== 'ties') return listing.slice(offset, offset + limit);
@@ -178,5 +151,108 @@ export function createSimulatedCatalog(size: number, options: CatalogOptions): S
       [...living.values(), ...withdrawn.values()]
         .filter(({ stamp }) => (inclusiveFrom ? stamp >= fromMs : stamp > fromMs))
         .sort((a, b) => a.stamp - b.stamp || a.id - b.id),
+  };
+}
+
+export function createSimulatedCatalog(size: number, options: CatalogOptions): SimulatedCatalog {
+  const { wholeSeconds, random, now, sourceNow } = options;
+  const begin = now();
+  const oldest = sourceNow() - 40 * 86_400_000;
+  const initial = Array.from(
+    { length: size },
+    (_, n): Shown => ({
+      id: n + 1,
+      version: 1,
+      stamp: oldest + n * 1000,
+      since: begin,
+      livingSince: begin,
+      withdrawn: false,
+    }),
+  );
+  const fresh = createView(initial, options);
+  /** What happened, for machines that show it later. */
+  const journal: { readonly at: number; readonly event: Event }[] = [];
+  const replicas = new Map<number, { readonly view: OwnView; done: number }>();
+  const gone: Shown[] = [];
+  let nextId = size + 1;
+
+  function happen(event: Event): void {
+    fresh.apply(event);
+    journal.push({ at: now(), event });
+  }
+
+  function stampOf(exactMs: number): number {
+    return wholeSeconds ? Math.floor(exactMs / 1000) * 1000 : exactMs;
+  }
+
+  function show(id: number, version: number, lagMs: number, livingSince = now()): void {
+    const product: Shown = {
+      id,
+      version,
+      stamp: stampOf(sourceNow() - lagMs),
+      since: now(),
+      livingSince,
+      withdrawn: false,
+    };
+    happen({ kind: 'show', product });
+  }
+
+  function any(): Shown | undefined {
+    return fresh.listing[Math.floor(random() * fresh.listing.length)];
+  }
+
+  return {
+    living: fresh.living,
+    withdrawn: fresh.withdrawn,
+    list: fresh.list,
+    changedSince: fresh.changedSince,
+    get size() {
+      return fresh.size;
+    },
+    create: (lagMs = 0) => show(nextId++, 1, lagMs),
+    update: (lagMs = 0) => {
+      const product = any();
+      if (product === undefined) return;
+      happen({ kind: 'hide', product });
+      show(product.id, product.version + 1, lagMs, product.livingSince);
+    },
+    remove: (tombstone) => {
+      const product = any();
+      if (product === undefined) return;
+      happen({ kind: 'hide', product });
+      if (!tombstone) {
+        gone.push(product);
+        return;
+      }
+      const { id, version, livingSince } = product;
+      const stamp = stampOf(sourceNow());
+      happen({
+        kind: 'withdraw',
+        product: { id, version: version + 1, stamp, since: now(), livingSince, withdrawn: true },
+      });
+    },
+    restore: () => {
+      // What was simply not there comes back as it was.
+      const back = random() < 0.5 ? gone.pop() : undefined;
+      if (back !== undefined) {
+        show(back.id, back.version, 0);
+        return;
+      }
+      const [product] = fresh.withdrawn.values();
+      if (product === undefined) return;
+      happen({ kind: 'restore', product });
+      show(product.id, product.version + 1, 0);
+    },
+    forgetWithdrawn: () => happen({ kind: 'forget' }),
+    behind: (lagMs) => {
+      const replica = replicas.get(lagMs) ?? { view: createView(initial, options), done: 0 };
+      replicas.set(lagMs, replica);
+      for (; replica.done < journal.length; replica.done++) {
+        const next = journal[replica.done];
+        if (next === undefined || next.at > now() - lagMs) break;
+        replica.view.apply(next.event);
+      }
+      return replica.view;
+    },
   };
 }

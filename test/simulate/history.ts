@@ -10,7 +10,14 @@ import { createSimulatedCatalog, ORDERS, type Order, type SimulatedCatalog } fro
 import { createObserver, type Observer, Violation } from './invariants.ts';
 import { isExpected, Killed, type ProcessOptions, type SimulatedProcess, startProcess } from './process.ts';
 import { createSimulatedSource, type SourceBehaviour } from './source.ts';
-import { createWorld, type World } from './world.ts';
+import { createWorld, type Owner, type World } from './world.ts';
+
+const OVERLAP_MS = 300_000;
+const DAY_MS = 86_400_000;
+
+function pick<T>(random: Random, values: readonly T[]): T {
+  return values[Math.floor(random() * values.length)] as T;
+}
 
 /** Everything that a seed draws. */
 export interface Scenario {
@@ -42,6 +49,42 @@ export interface Scenario {
   /** For one run the source lists nothing. */
   readonly outage: boolean;
   readonly runs: readonly RunKind[];
+  /** How late deltas may be: see CATCHWORD_DELTA_OVERLAP. */
+  readonly overlapMs: number;
+  /** The clock of the machine that catchword runs on is put forward (or, negative, back): when, and by how much. */
+  readonly localJumps: readonly { readonly atMs: number; readonly byMs: number }[];
+}
+
+/** The longest that anything the source shows, or does not show, may be out of date without saying so. */
+export function latenessOf({ deltaLagMs, replicaLagMs, cacheMs, cacheTellsAge }: SourceBehaviour): number {
+  return Math.max(deltaLagMs, replicaLagMs, cacheTellsAge ? 0 : cacheMs);
+}
+
+const IN_TIME = { deltaLagMs: 0, replicaLagMs: 0, cacheMs: 0, cacheTellsAge: false, cacheKeepsDate: true };
+
+/** Drawn last, so that what was drawn before stays what it was. */
+function drawLateness(random: Random): Partial<SourceBehaviour> & { readonly overlapMs: number } {
+  const short = random() < 0.3;
+  const overlapMs = short ? 10_000 : OVERLAP_MS;
+  const lagMs = short ? 3_000 : pick(random, [3_000, 30_000, 60_000]);
+  const kind = pick(random, ['deltas', 'replicas', 'cache', 'aged'] as const);
+  if (kind === 'deltas') return { overlapMs, deltaLagMs: lagMs };
+  if (kind === 'replicas') return { overlapMs, replicaLagMs: lagMs };
+  const cacheKeepsDate = random() < 0.7;
+  if (kind === 'cache') return { overlapMs, cacheMs: lagMs, cacheKeepsDate };
+  return { overlapMs, cacheMs: pick(random, [lagMs, 3_600_000]), cacheTellsAge: true, cacheKeepsDate };
+}
+
+const HOUR_MS = 3_600_000;
+
+/** Ahead and put right again, or put back and right again. */
+function drawJumps(random: Random): Scenario['localJumps'] {
+  const byMs = (random() < 0.6 ? 1 : -1) * HOUR_MS * (2 + 4 * random());
+  const atMs = 1_000 + random() * 300_000;
+  return [
+    { atMs, byMs },
+    { atMs: atMs + random() * 900_000, byMs: -byMs },
+  ];
 }
 
 export interface HistoryResult {
@@ -50,13 +93,6 @@ export interface HistoryResult {
   readonly trace: string;
   readonly fullRuns: readonly Run[];
   readonly falseRemovals: number;
-}
-
-const OVERLAP_MS = 300_000;
-const DAY_MS = 86_400_000;
-
-function pick<T>(random: Random, values: readonly T[]): T {
-  return values[Math.floor(random() * values.length)] as T;
 }
 
 /** Small histories mostly; one in forty reads 20,000 products, 1,000 a page. */
@@ -77,7 +113,7 @@ export function drawScenario(seed: number): Scenario {
   const oddity = odd ? pick(random, ['short', 'lies', 'repeats', 'size', 'order', 'ties'] as const) : 'none';
   // Without a Date, the machines' clocks have to agree to within minutes: nothing else tells the source's.
   const dated = !often(0.1);
-  return {
+  const drawn: Scenario = {
     seed,
     perPage,
     seam: perPage === 1000 ? 10 : pick(random, perPage < 50 ? [2, 3] : [3, 5, 10]),
@@ -103,6 +139,7 @@ export function drawScenario(seed: number): Scenario {
       outage: false,
       dated,
       lookup: often(0.3),
+      ...IN_TIME,
     },
     sourceSkewMs: dated ? pick(random, [0, 0, DAY_MS, -DAY_MS, 4_000]) : 0,
     localSkewMs: dated ? pick(random, [0, 0, 3_600_000]) : 0,
@@ -118,7 +155,30 @@ export function drawScenario(seed: number): Scenario {
       { length: 2 + Math.floor(random() * 3) },
       (_, at): RunKind => (at === 0 || often(0.5) ? 'full' : 'delta'),
     ),
+    overlapMs: OVERLAP_MS,
+    localJumps: [],
   };
+  if (often(0.1) && dated) return jumping(drawn, random);
+  return often(0.3) ? late(drawn, random) : drawn;
+}
+
+/** The same, on a machine whose clock jumps. What the pacer makes of it is tried by its own tests: there is no limit here. */
+function jumping(drawn: Scenario, random: Random): Scenario {
+  const behaviour = { ...drawn.behaviour, rateLimited: 0 };
+  return { ...drawn, behaviour, rate: null, localJumps: drawJumps(random) };
+}
+
+/** The same, of a source that shows changes late, here or there. */
+function late(drawn: Scenario, random: Random): Scenario {
+  const { overlapMs, ...lateness } = drawLateness(random);
+  const behaviour = { ...drawn.behaviour, ...lateness };
+  // What a cache keeps tells nothing of a clock that was put back meanwhile.
+  const clockJumpMs = behaviour.cacheMs > 0 ? 0 : drawn.clockJumpMs;
+  // All of it together is what the overlap allows for.
+  const lagMs = Math.min(drawn.lagMs, overlapMs - latenessOf(behaviour) - 2_000);
+  const isOdd = drawn.order === 'unstable' || drawn.order === 'ties';
+  const order = !isOdd && random() < 0.3 ? 'scattered' : drawn.order;
+  return { ...drawn, overlapMs, behaviour, clockJumpMs, lagMs, order };
 }
 
 export interface HistoryOptions {
@@ -150,7 +210,7 @@ function settingsOf(scenario: Scenario): ProcessOptions['settings'] {
   return {
     perPage: scenario.perPage,
     seam: scenario.seam,
-    overlapMs: OVERLAP_MS,
+    overlapMs: scenario.overlapMs,
     maxPasses: 2,
     lookups: scenario.behaviour.lookup,
     removalLimit: { percent: 1 },
@@ -174,6 +234,8 @@ interface Setting {
   readonly start: () => Promise<SimulatedProcess>;
   readonly behaviour: SourceBehaviour;
   readonly fullRuns: Run[];
+  /** When runs began, by the world's clock. */
+  readonly started: ReadonlyMap<number, number>;
   /** The process that runs runs. */
   current?: SimulatedProcess | undefined;
 }
@@ -221,6 +283,9 @@ function decide({ world, observer, behaviour }: Setting, { store, owner }: Simul
   observer.step();
 }
 
+/** A run that takes longer waits for something that does not come. */
+const PATIENCE_MS = 1.5 * HOUR_MS;
+
 /** Makes a run happen, whatever it takes: a killed process is started again, a run that failed begun anew. */
 async function see(setting: Setting, kind: RunKind, tries = 12): Promise<Run | null> {
   const { world, observer, start, fullRuns } = setting;
@@ -229,9 +294,13 @@ async function see(setting: Setting, kind: RunKind, tries = 12): Promise<Run | n
     if (setting.current !== undefined && (setting.current.owner.dead || world.random() < 0.3)) await stop(setting);
     setting.current ??= await start();
     const process = setting.current;
+    const begun = world.now();
     try {
       const run = await world.until(process.run(kind));
       if (run === null) throw new Violation('a run was not started');
+      if (world.now() - begun > PATIENCE_MS) {
+        throw new Violation(`run ${run.id} took ${Math.round((world.now() - begun) / 60_000)} minutes`);
+      }
       world.trace(
         `run ${run.id} ${run.kind} ${run.state} ${run.proof} ${JSON.stringify(run.evidence)} ${run.reasons.join('; ')}`,
       );
@@ -255,8 +324,10 @@ async function stop(setting: Setting): Promise<void> {
 }
 
 /** When the run began, by the world's clock. */
-function startOf({ scenario }: Setting, run: Run): number {
-  return run.startedAt - scenario.localSkewMs;
+function startOf({ started }: Setting, run: Run): number {
+  const at = started.get(run.id);
+  if (at === undefined) throw new Violation(`run ${run.id} has no beginning`);
+  return at;
 }
 
 /** A process stands still for longer than its lease; another takes over; the first one wakes up and must not write. */
@@ -299,7 +370,7 @@ async function live(setting: Setting, calm: () => void): Promise<void> {
   }
   calm();
   // What became visible late has settled, and a clock that was put back has caught up.
-  await world.advance(2 * OVERLAP_MS + scenario.clockJumpMs);
+  await world.advance(2 * scenario.overlapMs + scenario.clockJumpMs);
   const { order, behaviour } = scenario;
   const plain = behaviour.answeredSize !== null;
   if (
@@ -330,12 +401,22 @@ export async function simulate(seed: number, options: HistoryOptions = {}): Prom
   });
   const behaviour = { ...scenario.behaviour };
   const source = createSimulatedSource(world, catalog, behaviour, sourceNow, () => onRequest());
-  const observer = createObserver({ db, catalog, now: () => world.now(), withdrawnAs: scenario.withdrawnAs });
+  const observer = createObserver({
+    db,
+    catalog,
+    now: () => world.now(),
+    withdrawnAs: scenario.withdrawnAs,
+    latenessMs: latenessOf(behaviour),
+    flickers: latenessOf(behaviour) + behaviour.cacheMs > 0,
+  });
+  const started = new Map<number, number>();
+  const owners: Owner[] = [];
+  let localSkewMs = scenario.localSkewMs;
   let points = 0;
   let processes = 0;
   const crashes = new Set(scenario.crashes);
-  const start = (): Promise<SimulatedProcess> =>
-    startProcess({
+  const start = async (): Promise<SimulatedProcess> => {
+    const process = await startProcess({
       name: `p${++processes}`,
       world,
       source,
@@ -343,11 +424,15 @@ export async function simulate(seed: number, options: HistoryOptions = {}): Prom
       settings: settingsOf(scenario),
       pace: paceOf(scenario.rate === null ? null : { requests: scenario.rate, windowMs: 60_000 }),
       concurrency: scenario.concurrency,
-      skewMs: scenario.localSkewMs,
+      skewMs: localSkewMs,
       dies: () => crashes.has(++points),
       onWrite: () => observer.step(),
+      onRun: (id) => started.set(id, world.now()),
       duplicated: scenario.duplicated,
     } satisfies ProcessOptions);
+    owners.push(process.owner);
+    return process;
+  };
   let onRequest = churnWith(world, catalog, scenario);
   if (scenario.clockJumpMs > 0) {
     world.at(world.now() + 30_000 + world.random() * 900_000, () => {
@@ -355,8 +440,15 @@ export async function simulate(seed: number, options: HistoryOptions = {}): Prom
       world.trace(`the source's clock is put back by ${jumpMs} ms`);
     });
   }
+  for (const { atMs, byMs } of scenario.localJumps) {
+    world.at(world.now() + atMs, () => {
+      localSkewMs += byMs;
+      for (const owner of owners) owner.skewMs += byMs;
+      world.trace(`this machine's clock jumps by ${byMs} ms`);
+    });
+  }
   const fullRuns: Run[] = [];
-  const setting: Setting = { world, catalog, observer, scenario, start, behaviour, fullRuns };
+  const setting: Setting = { world, catalog, observer, scenario, start, behaviour, fullRuns, started };
   let violation: string | null = null;
   try {
     await live(setting, () => {
@@ -370,6 +462,7 @@ export async function simulate(seed: number, options: HistoryOptions = {}): Prom
         wrongPage: 0,
         repeatedPage: 0,
         lyingTotals: 0,
+        cacheMs: 0,
       };
       Object.assign(behaviour, calm);
     });

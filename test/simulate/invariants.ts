@@ -31,6 +31,10 @@ export interface ObserverOptions {
   readonly catalog: SimulatedCatalog;
   readonly now: () => number;
   readonly withdrawnAs: 'updated' | 'removed';
+  /** How late the source may show a change. What is as new as that is brought by the next delta. */
+  readonly latenessMs: number;
+  /** The source may show a product as it was after having shown it as it is. */
+  readonly flickers: boolean;
 }
 
 function versionOf(body: string): number {
@@ -42,7 +46,7 @@ function fail(message: string): never {
 }
 
 /** Looks at the file from outside, and at the source from inside. */
-export function createObserver({ db, catalog, now, withdrawnAs }: ObserverOptions): Observer {
+export function createObserver({ db, catalog, now, withdrawnAs, latenessMs, flickers }: ObserverOptions): Observer {
   const store = openStore(db);
   const history = createHistory(store);
   const sqlite = new Database(db, { readonly: true });
@@ -83,7 +87,8 @@ export function createObserver({ db, catalog, now, withdrawnAs }: ObserverOption
         }
         const version = versionOf(body);
         if (was?.body === body) fail(`a record of ${vbid} without a change`);
-        if (version < (newest.get(vbid) ?? 0)) fail(`${vbid} went back from ${newest.get(vbid)} to ${version}`);
+        if (!flickers && version < (newest.get(vbid) ?? 0))
+          fail(`${vbid} went back from ${newest.get(vbid)} to ${version}`);
         newest.set(vbid, version);
         replica.set(vbid, { body, version });
       }
@@ -94,7 +99,7 @@ export function createObserver({ db, catalog, now, withdrawnAs }: ObserverOption
     apply();
     const at = watermarkNow.get() ?? 0;
     if (at < watermark) fail(`the watermark went back from ${watermark} to ${at}`);
-    if (watermark === 0 && at > 0) firstWatermarkAt = now();
+    if (watermark === 0 && at > 0) firstWatermarkAt = now() + latenessMs;
     watermark = at;
     const run = unfinished.get();
     if (run === undefined) return;
@@ -112,7 +117,7 @@ export function createObserver({ db, catalog, now, withdrawnAs }: ObserverOption
 
   /** Everything that was shown like this since before `time`. */
   function* unmodifiedSince(time: number) {
-    for (const product of catalog.living.values()) if (product.since < time) yield product;
+    for (const product of catalog.living.values()) if (product.since < time - latenessMs) yield product;
   }
 
   return {
@@ -126,7 +131,9 @@ export function createObserver({ db, catalog, now, withdrawnAs }: ObserverOption
       const removed = removedNow.filter((one) => one.run === run.id);
       const wronglyRemoved = removed.filter(({ vbid, at }) => {
         const product = catalog.living.get(Number(vbid.slice(1)));
-        return product !== undefined && product.livingSince < started && at >= started;
+        // A source that still announces as withdrawn what it has restored is taken at its word.
+        const before = withdrawnAs === 'removed' ? started - latenessMs : started;
+        return product !== undefined && product.livingSince < before && at >= started;
       });
       falseRemovals += wronglyRemoved.length;
       const sealed = run.kind === 'full' && run.proof === 'sealed';

@@ -29,6 +29,8 @@ export interface ProcessOptions {
   readonly dies: (point: string) => boolean;
   /** After each transaction. */
   readonly onWrite: () => void;
+  /** When a run begins. */
+  readonly onRun: (id: number) => void;
   /** Shares of outcomes that are handed over twice, or lost, by the queue. */
   readonly duplicated: number;
 }
@@ -56,7 +58,7 @@ function duplicating(queue: PageQueue, twice: () => boolean): PageQueue {
 }
 
 export async function startProcess(options: ProcessOptions): Promise<SimulatedProcess> {
-  const { world, source, db, dies, onWrite } = options;
+  const { world, source, db, dies, onWrite, onRun } = options;
   const owner: Owner = { name: options.name, skewMs: options.skewMs, pausedUntil: 0, dead: false };
   let kill = (): void => {};
   const killed = new Promise<never>((_, reject) => {
@@ -86,6 +88,11 @@ export async function startProcess(options: ProcessOptions): Promise<SimulatedPr
     },
     runs: {
       ...opened.runs,
+      create: (run) => {
+        const id = opened.runs.create(run);
+        onRun(id);
+        return id;
+      },
       addCheckpoint: (checkpoint) => {
         point('inside a transaction');
         opened.runs.addCheckpoint(checkpoint);
@@ -103,7 +110,7 @@ export async function startProcess(options: ProcessOptions): Promise<SimulatedPr
   const notBefore = store.source.pause(clock.now())?.until ?? 0;
   const queue = duplicating(
     createEmbeddedQueue({
-      read: createReadWindow(source.clientFor(owner, point)),
+      read: createReadWindow(source.clientFor(owner, point), options.settings.overlapMs),
       concurrency: options.concurrency,
       pacer: createPacer({
         pace: options.pace,

@@ -88,8 +88,8 @@ export const SABOTAGES: readonly Sabotage[] = [
       },
       {
         file: 'src/sync/assess-run.ts',
-        find: 'settled: seams.sealed,',
-        replace: 'settled: seams !== null,',
+        find: 'complete: seams.sealed,',
+        replace: 'complete: seams !== null,',
       },
       {
         file: 'src/sync/assess-run.ts',
@@ -190,6 +190,48 @@ export const SABOTAGES: readonly Sabotage[] = [
     'src/sync/finish-run.ts',
     'const held = swept?.holdReason != null;',
     'const held = swept?.holdReason === undefined && swept !== null;',
+  ),
+  {
+    name: 'a run does not wait before it settles',
+    edits: [
+      {
+        file: 'src/sync/keeper.ts',
+        find: 'let leftMs = shown === null ? overlapMs : Math.min(overlapMs, Math.max(0, shown - clock.now()));',
+        replace: 'let leftMs = 0;',
+      },
+      {
+        file: 'src/sync/settle.ts',
+        find: 'return pass.sourceTime - before.sourceTime >= overlapMs - toleranceMs;',
+        replace: 'return toleranceMs > 0;',
+      },
+    ],
+  },
+  bug(
+    'the settling delta asks since the delta before it',
+    'src/sync/settle.ts',
+    'const from = Math.min(deltaFrom(told, overlapMs), putBack ?? Number.POSITIVE_INFINITY);',
+    'const from = Math.min(passes.at(-1)?.sourceTime ?? told, putBack ?? Number.POSITIVE_INFINITY);',
+  ),
+  {
+    name: 'products are removed before the settling delta',
+    edits: [
+      {
+        file: 'src/sync/next-step.ts',
+        find: "return mustSettle && settles < MAX_SETTLES ? settle(unseen) : { kind: 'finish', assessment };",
+        replace: "return mustSettle && settles < 0 ? settle(unseen) : { kind: 'finish', assessment };",
+      },
+      {
+        file: 'src/sync/finish-run.ts',
+        find: 'if (!conclusion.mustSettle) return conclusion;',
+        replace: 'if (UNSETTLED.length > 0) return conclusion;',
+      },
+    ],
+  },
+  bug(
+    'what a cache kept for long is believed',
+    'src/catalog/watermark.ts',
+    'return ageMs > overlapMs ?',
+    'return ageMs > 1_000 * overlapMs ?',
   ),
   bug(
     'the rate is taken for twice what it is',

@@ -1,7 +1,7 @@
 import type { FetchTask, PageResponse } from '../../src/catalog/page.ts';
 import type { CatalogClient } from '../../src/client/client.ts';
 import { CatchwordError } from '../../src/errors.ts';
-import type { Shown, SimulatedCatalog } from './catalog.ts';
+import type { CatalogView, Shown, SimulatedCatalog } from './catalog.ts';
 import type { Owner, World } from './world.ts';
 
 /** How the source behaves; shares are of requests, 0 to 1. */
@@ -25,6 +25,16 @@ export interface SourceBehaviour {
   /** Whether answers carry a `Date`. */
   dated: boolean;
   lookup: boolean;
+  /** Deltas show the catalog as it was so long ago; lists and lookups are fresh. */
+  deltaLagMs: number;
+  /** Two machines answer in turn, one of which shows everything as it was so long ago. */
+  replicaLagMs: number;
+  /** A cache in front of the source keeps answers for so long, whatever it is asked; 0: there is none. */
+  cacheMs: number;
+  /** It says how old an answer is (`Age`). */
+  cacheTellsAge: boolean;
+  /** It leaves the `Date` of the source in an answer; else it puts its own there. */
+  cacheKeepsDate: boolean;
 }
 
 export interface SimulatedSource {
@@ -60,7 +70,27 @@ export function createSimulatedSource(
     return strikes(behaviour.cutShort) ? new CatchwordError('SOURCE_BODY', 'simulated reset') : null;
   }
 
-  function pageText({ window, from }: FetchTask): string {
+  let turn = 0;
+  /** The machine that answers. */
+  function viewFor({ from }: FetchTask): CatalogView {
+    if (behaviour.replicaLagMs > 0 && turn++ % 2 === 1) return catalog.behind(behaviour.replicaLagMs);
+    return behaviour.deltaLagMs > 0 && from !== null ? catalog.behind(behaviour.deltaLagMs) : catalog;
+  }
+
+  const kept = new Map<string, { readonly text: string; readonly dateMs: number; readonly at: number }>();
+  /** What the cache has for this request, unless it is too old. */
+  function cached({ window, from, vbid }: FetchTask, answer: () => string) {
+    const key = JSON.stringify([window, from, vbid]);
+    const found = kept.get(key);
+    if (found !== undefined && world.now() - found.at <= behaviour.cacheMs) return found;
+    const made = { text: answer(), dateMs: sourceNow(), at: world.now() };
+    if (behaviour.cacheMs > 0) kept.set(key, made);
+    return made;
+  }
+
+  function pageText(task: FetchTask): string {
+    const { window, from } = task;
+    const catalog = viewFor(task);
     const perPage = Math.min(window.perPage, behaviour.answeredSize ?? window.perPage);
     const page = strikes(behaviour.wrongPage) ? window.page + 1 : window.page;
     const read = strikes(behaviour.repeatedPage) && page > 1 ? page - 1 : page;
@@ -75,8 +105,9 @@ export function createSimulatedSource(
     return `{${totals},"items":[${items.map(bodyOf).join(',')}]}`;
   }
 
-  function lookupText(vbid: string): string {
+  function lookupText(task: FetchTask, vbid: string): string {
     const id = Number(vbid.slice(1));
+    const catalog = viewFor(task);
     const product = catalog.living.get(id) ?? catalog.withdrawn.get(id);
     return product === undefined ? '' : bodyOf(product);
   }
@@ -88,19 +119,25 @@ export function createSimulatedSource(
       requests.push({ owner, at: world.now() });
       onRequest();
       const requestedAt = clock.now();
+      const askedAt = world.now();
       // The moment that is answered of is the one at which the request came in.
       const error = refused();
-      const text = task.vbid === undefined ? pageText(task) : lookupText(task.vbid);
+      const { vbid } = task;
+      const answer = cached(task, () => (vbid === undefined ? pageText(task) : lookupText(task, vbid)));
+      const { text } = answer;
       const delayMs = behaviour.latencyMs * (1 + world.random() * behaviour.jitter);
       await clock.sleep(delayMs, signal);
-      const dateMs = Math.floor(sourceNow() / 1000) * 1000;
+      const ageMs = Math.floor((world.now() - answer.at) / 1000) * 1000;
+      const isOld = answer.at < askedAt && behaviour.cacheKeepsDate;
+      const dateMs = Math.floor((isOld ? answer.dateMs : sourceNow()) / 1000) * 1000;
       const { window } = task;
       const asked = task.vbid ?? `${window.page}x${window.perPage}`;
       world.trace(`${owner.name} read ${task.pass}:${asked} ${error?.code ?? text.length}`);
       if (error !== null) throw error;
       onStep('response');
       const sourceTime = behaviour.dated ? dateMs : null;
-      return { text, sourceTime, requestedAt, receivedAt: clock.now(), bytes: text.length };
+      const age = behaviour.cacheTellsAge && answer.at < askedAt ? { ageMs } : {};
+      return { text, sourceTime, requestedAt, receivedAt: clock.now(), bytes: text.length, ...age };
     }
     return { read, close: async () => {} };
   }

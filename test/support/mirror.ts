@@ -25,6 +25,8 @@ export function settingsFor(url: string, db: string, more: Record<string, string
     CATCHWORD_ACCESS_TOKEN: 'sandboxtoken',
     CATCHWORD_RATE_LIMIT: 'off',
     CATCHWORD_DB: db,
+    // Runs that remove something wait for so long.
+    CATCHWORD_DELTA_OVERLAP: '1s',
     CATCHWORD_HTTP_PORT: 'off',
     LOG_LEVEL: 'warn',
     ...more,

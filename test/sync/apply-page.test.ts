@@ -36,6 +36,7 @@ function place(db = join(temporaryDirectory(), 'catalog.db'), ignoreFields: stri
     epoch,
     ignoreFields,
     withdrawnAs: 'updated',
+    overlapMs: 300_000,
   });
   return { db, store, runId: run.id, applier, epoch };
 }
@@ -166,6 +167,7 @@ describe('applying pages', () => {
       epoch,
       ignoreFields: [],
       withdrawnAs: 'updated',
+      overlapMs: 300_000,
     });
     cancelRun(at.store, at.runId, systemClock.now());
     expect(() => apply({ ...at, applier }, captured(at, [product('B', '1')], { page: 2 }))).toThrow(

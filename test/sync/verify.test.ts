@@ -100,7 +100,9 @@ describe('sync --dry-run', () => {
     const removing = { ...settings, CATCHWORD_WITHDRAWN_AS: 'removed' };
     const gone = await cli(['sync', '--dry-run', '--json'], removing, directory);
     expect(JSON.parse(gone.stdout)).toMatchObject({ created: 2, updated: 3, removed: 4 });
-    const full = await cli(['sync', '--dry-run', '--full'], settings, directory);
+    // The four that were withdrawn are announced: by a delta that reaches back to where they were.
+    const reaching = { ...settings, CATCHWORD_DELTA_OVERLAP: '5m' };
+    const full = await cli(['sync', '--dry-run', '--full'], reaching, directory);
     expect(full).toMatchObject({ code: 0, stderr: '' });
     expect(full.stdout).toContain('a full load of 1,502 products would make these changes; nothing was written');
     expect(full.stdout).toMatch(/created {2}2\n {11}\d+ /);

@@ -14,6 +14,14 @@ export function sourceDate(headers: Headers): number | null {
   return Number.isNaN(date) ? null : date;
 }
 
+/** How long a cache kept the answer, by its `Age`, as a field of PageResponse. None where it does not say. */
+function ageOf(headers: Headers): { ageMs?: number } {
+  // A proxy behind a proxy may add a second one; each is a whole number of seconds.
+  const ages = (header(headers, 'age') ?? '').split(',').map((text) => text.trim());
+  const known = ages.filter((text) => /^\d{1,9}$/.test(text)).map(Number);
+  return known.length === 0 ? {} : { ageMs: Math.max(...known) * 1_000 };
+}
+
 export function detailQuery(
   settings: Pick<ProductSettings, 'includeDetails' | 'currency' | 'currencyParam'>,
 ): URLSearchParams {
@@ -56,7 +64,7 @@ export async function readProducts(
     [],
     true,
   );
-  return { text, sourceTime: sourceDate(headers), bytes, requestedAt, receivedAt };
+  return { text, sourceTime: sourceDate(headers), bytes, requestedAt, receivedAt, ...ageOf(headers) };
 }
 
 /**
@@ -72,5 +80,6 @@ export async function readProduct(
   const path = (settings.lookupPath ?? '').replace(':vbid', encodeURIComponent(vbid));
   const answer = await transport.get(path, detailQuery(settings), signal, [404]);
   const { status, text, headers, bytes, requestedAt, receivedAt } = answer;
-  return { text: status === 404 ? '' : text, sourceTime: sourceDate(headers), bytes, requestedAt, receivedAt };
+  const found = status === 404 ? '' : text;
+  return { text: found, sourceTime: sourceDate(headers), bytes, requestedAt, receivedAt, ...ageOf(headers) };
 }

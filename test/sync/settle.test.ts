@@ -1,0 +1,223 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import { join } from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { startSandbox } from '../../src/sandbox/server.ts';
+import { openStore, type Store } from '../../src/store/store.ts';
+import { run as cli, start } from '../support/cli.ts';
+import { load } from '../support/load.ts';
+import { catalogOf, expectExactLog, settingsFor, temporaryDirectory } from '../support/mirror.ts';
+
+interface Version {
+  readonly vbid: string;
+  readonly version: number;
+  readonly at: number;
+}
+
+/** A service that lists the newest change first, and whose deltas are answered from an index that lags behind. */
+class LaggingService {
+  readonly asked: URL[] = [];
+  /** Called before a page of the list is answered. */
+  onList: (page: number) => void = () => {};
+  headers: Record<string, string> = {};
+  private readonly versions = new Map<string, Version[]>();
+  private readonly lagMs: number;
+
+  constructor(size: number, lagMs: number) {
+    this.lagMs = lagMs;
+    for (let n = 0; n < size; n++) {
+      this.versions.set(`P${n}`, [{ vbid: `P${n}`, version: 1, at: Date.now() - 86_400_000 - n * 1_000 }]);
+    }
+  }
+
+  get list(): Version[] {
+    return [...this.versions.values()].flatMap((all) => all.slice(-1)).sort((a, b) => b.at - a.at);
+  }
+
+  modify(vbid: string): void {
+    const known = this.versions.get(vbid) ?? [];
+    this.versions.set(vbid, [...known, { vbid, version: known.length + 1, at: Date.now() }]);
+  }
+
+  remove(vbid: string): void {
+    this.versions.delete(vbid);
+  }
+
+  private changedSince(from: number): Version[] {
+    const indexedUpTo = Date.now() - this.lagMs;
+    const shown = [...this.versions.values()].flatMap((all) => all.filter(({ at }) => at <= indexedUpTo).slice(-1));
+    return shown.filter(({ at }) => at >= from).sort((a, b) => b.at - a.at);
+  }
+
+  private answer(url: URL): string {
+    const number = (name: string): number => Number(url.searchParams.get(name));
+    const [page, perPage] = [number('page'), number('per_page')];
+    const from = url.searchParams.get('from');
+    if (from === null) this.onList(page);
+    const all = from === null ? this.list : this.changedSince(Date.parse(from));
+    const items = all.slice((page - 1) * perPage, page * perPage).map(({ vbid, version }) => ({ vbid, version }));
+    const total = Math.ceil(all.length / perPage);
+    return JSON.stringify({ num_items: all.length, page, per_page: perPage, total_pages: total, items });
+  }
+
+  async serve(): Promise<string> {
+    const server = createServer((request, response) => {
+      const url = new URL(request.url ?? '', 'http://localhost');
+      this.asked.push(url);
+      response.writeHead(200, { 'content-type': 'application/json', ...this.headers });
+      response.end(this.answer(url));
+    }).listen(0, '127.0.0.1');
+    onTestFinished(() => {
+      server.close();
+    });
+    await once(server, 'listening');
+    const address = server.address();
+    if (address === null || typeof address === 'string') throw new Error('no port');
+    return `http://127.0.0.1:${address.port}`;
+  }
+}
+
+const SMALL_PAGES = { CATCHWORD_PER_PAGE: '20', CATCHWORD_SEAM: '5', CATCHWORD_CONCURRENCY: '1' };
+
+describe('a source whose deltas lag behind its list', () => {
+  it('loses no living product that moved while the list was read', async () => {
+    const service = new LaggingService(100, 1_000);
+    const db = join(temporaryDirectory(), 'catalog.db');
+    const settings = settingsFor(await service.serve(), db, { ...SMALL_PAGES, CATCHWORD_DELTA_OVERLAP: '3s' });
+    await load(settings, 'full');
+    const [gone, moving] = [service.list[3]?.vbid ?? '', service.list[70]?.vbid ?? ''];
+    service.onList = (page) => {
+      if (page < 3) return;
+      // From the part that is not read yet into the part that was, while another one leaves that: no seam moves.
+      service.modify(moving);
+      service.remove(gone);
+      service.onList = () => {};
+    };
+    expect(await load(settings, 'full')).toMatchObject({ proof: 'sealed', removed: 0, missing: 0, updated: 1 });
+    expect(catalogOf(db).has(moving)).toBe(true);
+    expect(await load(settings, 'full')).toMatchObject({ proof: 'sealed', removed: 1, missing: 0, settlesAt: null });
+    expect(catalogOf(db).has(moving)).toBe(true);
+    expect(catalogOf(db).has(gone)).toBe(false);
+    expectExactLog(db);
+  });
+
+  it('is not waited for where nothing depends on it', async () => {
+    const service = new LaggingService(100, 1_000);
+    const db = join(temporaryDirectory(), 'catalog.db');
+    const settings = settingsFor(await service.serve(), db, { ...SMALL_PAGES, CATCHWORD_DELTA_OVERLAP: '1h' });
+    const stop = AbortSignal.timeout(60_000);
+    expect(await load(settings, 'full', stop)).toMatchObject({ proof: 'sealed', created: 100 });
+    expect(await load(settings, 'full', stop)).toMatchObject({ proof: 'sealed', removed: 0 });
+    expect(await load(settings, 'delta', stop)).toMatchObject({ state: 'complete', proof: null });
+  });
+
+  it('is asked by no address twice in a run, so that no cache can answer with an earlier delta', async () => {
+    const service = new LaggingService(100, 0);
+    const settings = settingsFor(await service.serve(), join(temporaryDirectory(), 'catalog.db'), SMALL_PAGES);
+    await load(settings, 'full');
+    service.remove('P50');
+    service.asked.length = 0;
+    expect(await load(settings, 'full')).toMatchObject({ proof: 'sealed', removed: 1 });
+    const deltas = service.asked.filter((url) => url.searchParams.has('from')).map(({ search }) => search);
+    expect(deltas.length).toBeGreaterThan(1);
+    expect(new Set(deltas).size).toBe(deltas.length);
+  });
+});
+
+describe('a run that settles', () => {
+  /** A run of the program that has read everything, and waits. */
+  async function settling(overlap: string) {
+    const sandbox = await startSandbox({ items: 500, withdrawnForMs: 0 });
+    onTestFinished(() => sandbox.stop());
+    const directory = temporaryDirectory();
+    const db = join(directory, 'catalog.db');
+    const settings = settingsFor(sandbox.url, db, { CATCHWORD_DELTA_OVERLAP: overlap });
+    await load(settings, 'full');
+    sandbox.catalog.mutate({ remove: 7, seed: 1 });
+    const program = start(['sync', '--full'], settings, directory);
+    onTestFinished(() => {
+      program.child.kill('SIGKILL');
+    });
+    const store = openStore(db);
+    onTestFinished(() => store.close());
+    await expect.poll(() => store.runs.unfinished()?.settlesAt ?? null).not.toBeNull();
+    return { directory, db, settings, program, store };
+  }
+
+  function settlesAt(store: Store): number {
+    return store.runs.unfinished()?.settlesAt ?? 0;
+  }
+
+  it('says until when and why, has removed nothing yet, and can be cancelled', async () => {
+    const { directory, db, settings, program } = await settling('10m');
+    const text =
+      /settling until \d{4}-\d\d-\d\d (\d\d:\d\d:\d\d) UTC: 7 products were not seen; a last delta at \1 decides/;
+    expect((await cli(['status'], settings, directory)).stdout).toMatch(text);
+    expect((await cli(['run', '2'], settings, directory)).stdout).toMatch(text);
+    expect((await cli(['runs'], settings, directory)).stdout).toContain('settling');
+    const json = JSON.parse((await cli(['run', '2', '--json'], settings, directory)).stdout) as Record<string, unknown>;
+    expect(json).toMatchObject({ state: 'reading', settles_at: expect.stringMatching(/Z$/) as string, missing: 7 });
+    expect(json).not.toHaveProperty('settlesAt');
+    expect(catalogOf(db).size).toBe(500);
+    expect((await cli(['cancel', '2'], settings, directory)).code).toBe(0);
+    const ended = await program.ended;
+    expect(ended).toMatchObject({ code: 1, stderr: expect.stringMatching(text) as string });
+    expect(ended.stderr).toContain('RUN_CANCELLED');
+    expect(catalogOf(db).size).toBe(500);
+    expect((await cli(['status'], settings, directory)).stdout).not.toContain('settling');
+  });
+
+  it.each(['SIGTERM', 'SIGKILL'] as const)('is resumed after %s, and then removes what is gone', async (signal) => {
+    const { db, settings, program, store } = await settling('10m');
+    const until = settlesAt(store);
+    program.child.kill(signal);
+    await program.ended;
+    expect(settlesAt(store)).toBe(until);
+    expect(catalogOf(db).size).toBe(500);
+    const run = await load({ ...settings, CATCHWORD_DELTA_OVERLAP: '1s' }, 'full');
+    expect(run).toMatchObject({ id: 2, state: 'complete', proof: 'sealed', removed: 7, settlesAt: null });
+    expect(catalogOf(db).size).toBe(493);
+    expectExactLog(db);
+  });
+});
+
+describe('a cache in front of the source', () => {
+  async function aged(age: string): Promise<{ service: LaggingService; settings: Record<string, string>; db: string }> {
+    const service = new LaggingService(100, 0);
+    const db = join(temporaryDirectory(), 'catalog.db');
+    const settings = settingsFor(await service.serve(), db, { ...SMALL_PAGES, CATCHWORD_DELTA_OVERLAP: '2s' });
+    await load(settings, 'full');
+    service.remove('P50');
+    service.headers = { age };
+    return { service, settings, db };
+  }
+
+  it('proves nothing with pages that are older than deltas may be late', async () => {
+    const { service, settings, db } = await aged('600');
+    service.asked.length = 0;
+    const run = await load(settings, 'full');
+    expect(run).toMatchObject({ state: 'complete', proof: 'open', removed: 0 });
+    expect(run.reasons).toContain('a cache answered with a page from 600 s ago');
+    expect(catalogOf(db).has('P50')).toBe(true);
+    // Each page is asked for three times before it is used.
+    expect(service.asked.filter((url) => url.search.startsWith('?page=1&per_page=20'))).not.toHaveLength(1);
+  });
+
+  it('is asked for what the source shows now', async () => {
+    const seen: (string | undefined)[] = [];
+    const server = createServer((request, response) => {
+      seen.push(request.headers['cache-control']);
+      response.writeHead(200, { 'content-type': 'application/json', age: '1, 0' });
+      response.end('{"num_items":0,"page":1,"per_page":1000,"total_pages":0,"items":[]}');
+    }).listen(0, '127.0.0.1');
+    onTestFinished(() => {
+      server.close();
+    });
+    await once(server, 'listening');
+    const address = server.address();
+    if (address === null || typeof address === 'string') throw new Error('no port');
+    const db = join(temporaryDirectory(), 'catalog.db');
+    await load(settingsFor(`http://127.0.0.1:${address.port}`, db), 'full');
+    expect(new Set(seen)).toEqual(new Set(['no-cache']));
+  });
+});
