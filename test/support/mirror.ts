@@ -45,6 +45,17 @@ export function catalogOf(db: string): Map<string, string> {
   }
 }
 
+/** Lets the server at `url` stand in for the service that the mirror was read from. */
+export function standIn(db: string, url: string): void {
+  const sqlite = new Database(db);
+  keepStatements(sqlite);
+  try {
+    sqlite.prepare('UPDATE mirror SET source_address = ?').run(url);
+  } finally {
+    sqlite.close();
+  }
+}
+
 /** What the sandbox holds, read from outside the interface. */
 export async function truthOf(url: string): Promise<Map<string, string>> {
   const response = await fetch(`${url}/_sandbox/truth`);

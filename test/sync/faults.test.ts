@@ -4,7 +4,7 @@ import type { ErrorCode } from '../../src/errors.ts';
 import { FAULT_KINDS, type FaultKind } from '../../src/sandbox/faults.ts';
 import { startSandbox } from '../../src/sandbox/server.ts';
 import { load } from '../support/load.ts';
-import { catalogOf, expectExactLog, settingsFor, temporaryDirectory, truthOf } from '../support/mirror.ts';
+import { catalogOf, expectExactLog, settingsFor, standIn, temporaryDirectory, truthOf } from '../support/mirror.ts';
 
 /** What a run ends with when a fault strikes every request. */
 const ENDS_WITH: Record<Exclude<FaultKind, 'short-page'>, ErrorCode> = {
@@ -58,6 +58,7 @@ it('a source whose every page is short is taken at its word, and proves nothing'
   await load(settings, 'full');
   const short = await startSandbox({ items: 2_000, faults: 'short-page:1' });
   onTestFinished(() => short.stop());
+  standIn(db, short.url);
   for (let night = 0; night < 3; night++) {
     const run = await load({ ...settings, CATCHWORD_BASE_URL: short.url }, 'full');
     expect(run).toMatchObject({ state: 'complete', proof: 'open', removed: 0 });

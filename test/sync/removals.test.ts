@@ -9,7 +9,7 @@ import { type Sandbox, startSandbox } from '../../src/sandbox/server.ts';
 import { openStore } from '../../src/store/store.ts';
 import { run as cli } from '../support/cli.ts';
 import { load } from '../support/load.ts';
-import { catalogOf, expectExactLog, settingsFor, temporaryDirectory, truthOf } from '../support/mirror.ts';
+import { catalogOf, expectExactLog, settingsFor, standIn, temporaryDirectory, truthOf } from '../support/mirror.ts';
 
 interface Place {
   readonly sandbox: Sandbox;
@@ -215,6 +215,7 @@ describe('more removals than the limit', () => {
       return gone.has(vbid) && vbid !== second.vbid ? null : JSON.stringify({ vbid });
     });
     const other = { ...here.settings, CATCHWORD_BASE_URL: url, CATCHWORD_LOOKUP_PATH: '/v4/products/:vbid' };
+    standIn(here.db, url);
     await load(other, 'delta');
     const approved = await cli(['approve', '2', '--json'], other, here.directory);
     expect(JSON.parse(approved.stdout)).toMatchObject({ state: 'complete', removed: 148 });
@@ -250,10 +251,12 @@ describe('more removals than the limit', () => {
     const empty = await startSandbox({ items: 0 });
     onTestFinished(() => empty.stop());
     const settings = { ...here.settings, CATCHWORD_BASE_URL: empty.url };
+    standIn(here.db, empty.url);
     expect(await load(settings, 'full')).toMatchObject({ state: 'held', missing: 120 });
     const doubted = await cli(['approve', '2'], settings, here.directory);
     expect(doubted.code).toBe(1);
     expect(doubted.stderr).toContain('the lookup finds nothing, not even what should be there [SOURCE_REFUSED]');
+    standIn(here.db, here.sandbox.url);
     const spared = await cli(['approve', '2', '--json'], here.settings, here.directory);
     expect(JSON.parse(spared.stdout)).toMatchObject({ state: 'complete', removed: 0 });
     await expectEqual(here);
@@ -350,6 +353,7 @@ describe('the clock of the source', () => {
     onTestFinished(() => other.stop());
     other.catalog.mutate({ create: 2, update: 5, seed: 1 });
     const moved = { ...here, sandbox: other, settings: { ...here.settings, CATCHWORD_BASE_URL: other.url } };
+    standIn(here.db, other.url);
     const run = await load(moved.settings, 'delta');
     expect(run).toMatchObject({ created: 2, updated: 5, evidence: { deltas: 2 } });
     await expectEqual(moved);

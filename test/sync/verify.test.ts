@@ -5,7 +5,7 @@ import { type Sandbox, startSandbox } from '../../src/sandbox/server.ts';
 import { keepStatements } from '../../src/store/statements.ts';
 import { run as cli } from '../support/cli.ts';
 import { load } from '../support/load.ts';
-import { catalogOf, expectExactLog, settingsFor, temporaryDirectory } from '../support/mirror.ts';
+import { catalogOf, expectExactLog, settingsFor, standIn, temporaryDirectory } from '../support/mirror.ts';
 
 let sandbox: Sandbox;
 let directory: string;
@@ -123,6 +123,7 @@ describe('sync --dry-run', () => {
     const gone = await startSandbox({ items: 1_000, details: true });
     onTestFinished(() => gone.stop());
     const other = { ...settings, CATCHWORD_BASE_URL: gone.url };
+    standIn(db, gone.url);
     const { stdout } = await cli(['sync', '--dry-run', '--full', '--json'], other, directory);
     expect(JSON.parse(stdout)).toMatchObject({ removed: 500, held: true, proof: 'sealed' });
   });
@@ -141,6 +142,7 @@ describe('doctor', () => {
     const odd = await startSandbox({ items: 100, maxPerPage: 10 });
     onTestFinished(() => odd.stop());
     const asked = { ...settings, CATCHWORD_BASE_URL: odd.url, CATCHWORD_LOOKUP_PATH: '/v4/titles/:vbid' };
+    standIn(db, odd.url);
     const found = await cli(['doctor'], asked, directory);
     expect(found.code).toBe(1);
     expect(found.stdout).toMatch(/note {3}page size {2}asked for 14 and 7 a page, it answers 10 and 7/);
