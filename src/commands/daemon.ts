@@ -13,6 +13,7 @@ import { type Service, serveUntil, stopAll } from '../service.ts';
 import { mirrorExists } from '../store/place.ts';
 import { openStore, type Store } from '../store/store.ts';
 import { watchMirror } from '../store/watch.ts';
+import { checkExposure } from '../web/listen.ts';
 import { configuredSource } from './changes.ts';
 import { commandLog } from './command-log.ts';
 import type { CommandContext } from './context.ts';
@@ -147,10 +148,14 @@ const startWebRole: Start<Config> = async (options) => {
   });
 };
 
+/** Each sink is made once for its options: a wrong one is an error now, and not retried forever. */
+async function checkSinks(config: Config): Promise<void> {
+  for (const sink of config.sinks) await (await sinkConfig(sink).make()).close();
+}
+
 async function startRelayOf(store: Store, { config, context, log }: StartOptions<Config>): Promise<Service> {
+  await checkSinks(config);
   const sinks = config.sinks.map((sink) => sinkConfig(sink));
-  // Made once for its options: what is wrong with them is told now, not tried again for ever.
-  for (const sink of sinks) await (await sink.make()).close();
   return startRelay({ store, sinks, clock: context.clock, log, source: configuredSource(config) });
 }
 
@@ -212,6 +217,9 @@ async function startActiveDaemon(options: StartOptions<SourceConfig>, waited: bo
 const startDaemon: Start = async (options) => {
   const { config, context, log } = options;
   const { clock } = context;
+  // A daemon that stands by finds a wrong setting now, and not when it is needed.
+  await checkSinks(config);
+  if (config.httpPort !== null) checkExposure(config.httpHost, config.httpToken);
   const start = (waited: boolean): Promise<Service[]> => startActiveDaemon(options, waited);
   return [await startAlone({ role: 'daemon', db: config.db, mode: config.dbMode, clock, log, start })];
 };

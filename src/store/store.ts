@@ -164,7 +164,7 @@ function storeOf(mirror: MirrorFile, options: StoreOptions): Store {
       const { source, local } = clockSeen.get() ?? { source: null, local: null };
       return source === null || local === null ? null : { source, local };
     },
-    retry: schedule.retry,
+    retry: () => schedule.retry(),
     sizeBytes: () => (pageCount.get() ?? 0) * (pageSize.get() ?? 0),
     quickCheck: () => quickCheck.all().filter((line) => line !== 'ok'),
     walCheckpoint: () => {
