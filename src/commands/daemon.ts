@@ -7,6 +7,7 @@ import { startRelay } from '../relay/relay.ts';
 import { sinkConfig } from '../relay/settings.ts';
 import { haltedSinks } from '../relay/summary.ts';
 import { showPresence } from '../schedule/presence.ts';
+import { plansOf } from '../schedule/due.ts';
 import { type RunDesk, startRunDesk } from '../schedule/run-desk.ts';
 import { createAskedTicks, lookWhatIsDue, startScheduler } from '../schedule/scheduler.ts';
 import { type Service, serveUntil, stopAll } from '../service.ts';
@@ -135,7 +136,7 @@ async function startWebService({ config, context, log }: StartOptions<Config>, p
       token: config.httpToken,
       readyMaxAgeMs: config.readyMaxAgeMs,
     },
-    ...{ source: configuredSource(config), unready: haltedSinks, clock: context.clock, log },
+    ...{ source: configuredSource(config), unready: haltedSinks, plans: (nowMs) => plansOf(config, nowMs), clock: context.clock, log },
   });
 }
 

@@ -2,6 +2,7 @@ import { Command } from 'commander';
 import type { Run } from '../catalog/run.ts';
 import type { Config } from '../config.ts';
 import { sinkSummary } from '../relay/summary.ts';
+import { plansOf } from '../schedule/due.ts';
 import { completeAt, statusOf } from '../store/status.ts';
 import { openStore, type Store } from '../store/store.ts';
 import type { CommandContext } from './context.ts';
@@ -66,10 +67,15 @@ function daemonLine({ daemon, relay }: Status): string {
   return relay === null ? 'no daemon is running' : `no daemon is running; ${processText(relay)} delivers to the sinks`;
 }
 
-function lastRunLines({ id, kind, state, startedAt, pages, finishedAt, error }: Run, isRunning: boolean): string[] {
+function lastRunLines(
+  { id, kind, state, startedAt, pages, finishedAt, error }: Run,
+  isRunning: boolean,
+  retryReason: string | null,
+): string[] {
   const head = `${id}, ${kind}, ${state}, ${moment(startedAt)} UTC, ${plural(pages, 'page')}`;
   if (finishedAt === null && !isRunning) {
-    return [head, 'it did not finish: the daemon resumes it, or: npx catchword sync'];
+    const why = retryReason === null ? '' : ` (${retryReason})`;
+    return [head, `it did not finish${why}: the daemon resumes it, or: npx catchword sync`];
   }
   return error === null ? [head] : [head, `${state === 'failed' ? 'it failed: ' : ''}${error}`];
 }
@@ -106,7 +112,7 @@ function printStatus(context: CommandContext, store: Store, status: Status, sink
       : `up to ${moment(store.watermark())} UTC, ${ago(completedAt, context.clock.now())}`,
   );
   if (status.blocked_until !== null) line('source', `asks for no request before ${time(status.blocked_until)}`);
-  for (const [index, text] of (last === undefined ? [] : lastRunLines(last, status.running !== null)).entries()) {
+  for (const [index, text] of (last === undefined ? [] : lastRunLines(last, status.running !== null, status.retry_reason)).entries()) {
     line(index === 0 ? 'last run' : '', index === 0 ? text : c.yellow(text));
   }
   const settling = last === undefined ? null : settlingText(last);
@@ -130,7 +136,7 @@ export function statusCommand(context: CommandContext): Command {
       readMirror(context, (store, config) => {
         const nowMs = context.clock.now();
         store.read(() => {
-          const status = statusOf(store, nowMs);
+          const status = statusOf(store, nowMs, plansOf(config, nowMs));
           const sinks = sinksOf(store, config, nowMs);
           if (options.json) printJson(context, { ...status, sinks });
           else printStatus(context, store, status, sinks);

@@ -1,5 +1,6 @@
 import { Cron } from 'croner';
 import type { RunKind } from '../catalog/run.ts';
+import type { Plans } from '../store/status.ts';
 
 /*
  * What is due, as pure functions of the schedule, of what was served and of the clock.
@@ -65,6 +66,14 @@ function nextOf(cron: string, timezone: string): Next {
  */
 export function nextDue(cron: string, timezone: string, afterMs: number): number | null {
   return cron === 'off' ? null : nextOf(cron, timezone)(afterMs);
+}
+
+/** When both schedules come next after `afterMs`. */
+export function plansOf({ fullCron, deltaCron, timezone }: Schedule, afterMs: number): Plans {
+  return {
+    nextFull: nextDue(fullCron, timezone, afterMs),
+    nextDelta: nextDue(deltaCron, timezone, afterMs),
+  };
 }
 
 /**

@@ -3,12 +3,10 @@ import { iso, runJson } from '../catalog/run-json.ts';
 import type { Holder } from './lease.ts';
 import type { Store } from './store.ts';
 
-/** What is to come, milliseconds since 1970; null or absent where nothing is planned or it is not known. */
-interface Plans {
-  readonly nextFull?: number | null;
-  readonly nextDelta?: number | null;
-  /** When a run that could not reach the source is tried again. */
-  readonly retry?: number | null;
+/** When the schedule starts the next runs, milliseconds since 1970; null for never. */
+export interface Plans {
+  readonly nextFull: number | null;
+  readonly nextDelta: number | null;
 }
 
 const HELD = 'held: ';
@@ -32,8 +30,10 @@ function holderJson(holder: Holder | null) {
 }
 
 /** Where the mirror stands, as `catchword status --json` prints it and `/api/status` answers it. */
-export function statusOf(store: Store, nowMs: number, { nextFull, nextDelta, retry }: Plans = {}) {
+export function statusOf(store: Store, nowMs: number, plans: Plans) {
   const [last] = store.runs.list(1);
+  const daemon = holderJson(store.daemonLease.holder(nowMs));
+  const retry = store.retry();
   const completedAt = completeAt(store);
   return {
     mirror: store.path,
@@ -47,7 +47,7 @@ export function statusOf(store: Store, nowMs: number, { nextFull, nextDelta, ret
     blocked_until: iso(store.source.pause(nowMs)?.until ?? null),
     /** The process that is running a run, the daemon (or keeper), and the process that feeds the sinks. */
     running: holderJson(store.lease.holder(nowMs)),
-    daemon: holderJson(store.daemonLease.holder(nowMs)),
+    daemon,
     relay: holderJson(store.relayLease.holder(nowMs)),
     held: store.runs.held().map(({ id }) => id),
     held_runs: store.runs.held().map((run) => ({
@@ -56,8 +56,11 @@ export function statusOf(store: Store, nowMs: number, { nextFull, nextDelta, ret
       reason: heldReason(run),
     })),
     last_run: last === undefined ? null : runJson(last),
-    next_full: iso(nextFull ?? null),
-    next_delta: iso(nextDelta ?? null),
-    next_try: iso(retry ?? null),
+    /** Null where no daemon lives that would start a run. */
+    next_full: daemon === null ? null : iso(plans.nextFull),
+    next_delta: daemon === null ? null : iso(plans.nextDelta),
+    /** When a run that failed is tried again, and why it failed. A restart tries at once. */
+    next_try: daemon === null ? null : iso(retry?.at ?? null),
+    retry_reason: retry?.reason ?? null,
   };
 }

@@ -4,7 +4,7 @@ import type { Clock } from '../clock.ts';
 import { CatchwordError } from '../errors.ts';
 import { findProduct } from '../store/find-product.ts';
 import { hitJson, productJson } from '../store/product-json.ts';
-import { statusOf } from '../store/status.ts';
+import { type Plans, statusOf } from '../store/status.ts';
 import type { Store } from '../store/store.ts';
 import type { ChangeLog } from './change-log.ts';
 import { parametersOf, wholeNumber } from './parameters.ts';
@@ -20,10 +20,11 @@ function sendJson(reply: FastifyReply, text: string): FastifyReply {
 }
 
 /** What the commands print with `--json`. Each answer is one state of the file. */
-export function addApi(app: FastifyInstance, store: Store, changes: ChangeLog, clock: Clock): void {
+export function addApi(app: FastifyInstance, store: Store, changes: ChangeLog, clock: Clock, plans: (nowMs: number) => Plans): void {
   app.get('/api/status', async (request) => {
     parametersOf(request.query, []);
-    return store.read(() => statusOf(store, clock.now()));
+    const nowMs = clock.now();
+    return store.read(() => statusOf(store, nowMs, plans(nowMs)));
   });
 
   app.get('/api/runs', async (request) => {

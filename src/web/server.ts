@@ -3,6 +3,7 @@ import Fastify, { type FastifyInstance } from 'fastify';
 import type { Clock } from '../clock.ts';
 import type { Logger } from '../log.ts';
 import type { Service } from '../service.ts';
+import type { Plans } from '../store/status.ts';
 import { openStore, type Store } from '../store/store.ts';
 import { watchMirror } from '../store/watch.ts';
 import { type Answers, addAnswers } from './answers.ts';
@@ -30,6 +31,8 @@ export interface WebOptions {
   readonly readyMaxAgeMs: number;
   /** Why what stands beside the mirror (sinks) is not as it should be; null where it is. Asked by `/readyz`. */
   readonly unready: (store: Store) => string | null;
+  /** When the schedule starts the next runs. */
+  readonly plans: (nowMs: number) => Plans;
   readonly clock: Clock;
   readonly log: Logger;
   readonly limits?: Partial<StreamLimits>;
@@ -111,7 +114,7 @@ export async function startWeb(options: WebOptions): Promise<WebService> {
     const answers = addAnswers(app);
     addHealth(app, { store, clock, maxAgeMs: options.readyMaxAgeMs, unready: options.unready }, log);
     const changes = createChangeLog(store, options.source);
-    addApi(app, store, changes, clock);
+    addApi(app, store, changes, clock, options.plans);
     const streams = addStreams(app, { changes, clock, log, limits });
     const url = await listen(app, options.host, options.port);
     log.info({ address: url }, 'listening');

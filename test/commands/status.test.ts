@@ -41,6 +41,26 @@ describe('status', () => {
     });
   });
 
+  it('shows the next runs and the next try while a daemon lives', async () => {
+    const { settings, db } = await place();
+    await load(settings, 'full');
+    const planned = { ...settings, CATCHWORD_FULL_CRON: '0 2 * * *', CATCHWORD_DELTA_CRON: 'off' };
+    expect((await runHere(statusCommand, [], planned)).stdout).not.toContain('\nnext ');
+    const store = openStore(db);
+    onTestFinished(() => store.close());
+    const now = Date.now();
+    store.daemonLease.acquire(now);
+    store.schedule.setRetry({ kind: 'full', at: now + 60_000, reason: 'the source does not answer' });
+    const { stdout } = await runHere(statusCommand, [], planned);
+    expect(stdout).toMatch(/\nnext {7}full load \d{4}-\d\d-\d\d 02:00:00 UTC, another try .* UTC\n/);
+    expect(await statusJson(planned)).toMatchObject({
+      next_full: expect.stringMatching(/T02:00:00\.000Z$/),
+      next_delta: null,
+      next_try: new Date(now + 60_000).toISOString(),
+      retry_reason: 'the source does not answer',
+    });
+  });
+
   it('counts one page as one page', async () => {
     const { settings } = await place();
     await load(settings, 'full');
