@@ -26,7 +26,7 @@ import { syncCommand } from './commands/sync.ts';
 import { userCommand } from './commands/user.ts';
 import { verifyCommand } from './commands/verify.ts';
 import { readEnvironment } from './config.ts';
-import { CatchwordError, messageOf, systemCodeOf } from './errors.ts';
+import { CatchwordError, hasCode, messageOf, systemCodeOf } from './errors.ts';
 import { printableLines } from './printable.ts';
 import { VERSION } from './version.ts';
 
@@ -176,7 +176,7 @@ async function main(): Promise<void> {
     } else {
       process.exitCode = exitCodeOf(context, error);
       // Node would close the mirror on its way out, and that would write to the files that are there now.
-      if (error instanceof CatchwordError && error.code === 'MIRROR_REPLACED') process.exit();
+      if (hasCode(error, 'MIRROR_REPLACED')) process.exit();
     }
   }
 }

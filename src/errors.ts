@@ -137,7 +137,11 @@ export function fromErrorRecord(record: ErrorRecord): CatchwordError {
 
 /** Whether this process can no longer use the mirror, and has to be started again. */
 export function isMirrorLost(error: unknown): boolean {
-  return error instanceof CatchwordError && ['MIRROR_WRITE_FAILED', 'MIRROR_REPLACED'].includes(error.code);
+  return hasCode(error, 'MIRROR_WRITE_FAILED', 'MIRROR_REPLACED');
+}
+
+export function hasCode(error: unknown, ...codes: readonly ErrorCode[]): boolean {
+  return error instanceof CatchwordError && codes.includes(error.code);
 }
 
 /** What Node.js or a driver calls it, such as `ENOENT`; undefined where it has no such name. */

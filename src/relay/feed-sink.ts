@@ -1,7 +1,7 @@
 import type { RecordedChange } from '../catalog/event.ts';
 import { backoffMs } from '../client/retry.ts';
 import { LONGEST_PAUSE_MS } from '../clock.ts';
-import { CatchwordError, isMirrorLost } from '../errors.ts';
+import { hasCode, isMirrorLost } from '../errors.ts';
 import type { SinkRow } from '../store/sinks.ts';
 import { withDeadline } from './deadline.ts';
 import { createFeedContext, type FeedOptions } from './feed-context.ts';
@@ -22,8 +22,7 @@ const NOTE_MS = 100;
 const MAX_REFUSALS = 20;
 
 /** Another relay has taken over, or this process has lost the mirror: no sink can be fed from here. */
-const isFatal = (error: unknown): boolean =>
-  isMirrorLost(error) || (error instanceof CatchwordError && error.code === 'LEASE_LOST');
+const isFatal = (error: unknown): boolean => isMirrorLost(error) || hasCode(error, 'LEASE_LOST');
 
 /**
  * Feeds one sink until `signal` aborts. Sinks know nothing of each other: each has a loop of its own.

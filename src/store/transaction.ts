@@ -1,5 +1,5 @@
 import BetterSqlite, { type Database } from 'better-sqlite3';
-import { CatchwordError } from '../errors.ts';
+import { CatchwordError, hasCode } from '../errors.ts';
 
 /** Runs reads that belong together: one lock in place of one for each, and one state of the file. */
 export type ReadTransaction = <T>(work: () => T) => T;
@@ -55,7 +55,7 @@ export function createWriteTransaction(sqlite: Database, guard: WriteGuard): Wri
       guard.committed();
       return result;
     } catch (error) {
-      if (error instanceof CatchwordError && error.code === 'MIRROR_REPLACED') broken = error;
+      if (error instanceof CatchwordError && hasCode(error, 'MIRROR_REPLACED')) broken = error;
       if (!(error instanceof BetterSqlite.SqliteError)) throw error;
       if (error.code.startsWith('SQLITE_BUSY')) {
         throw new CatchwordError('MIRROR_BUSY', 'another process keeps the mirror locked', {
