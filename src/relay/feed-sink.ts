@@ -213,7 +213,7 @@ export async function feedSink(options: FeedOptions, stopping: AbortSignal, sign
       return;
     }
     await close();
-    if (failure === 'gone' || (error instanceof CatchwordError && error.code === 'SINK_CONFLICT')) {
+    if (failure === 'gone' || hasCode(error, 'SINK_CONFLICT')) {
       stop(sink, reason);
       return;
     }

@@ -206,7 +206,7 @@ function emptyMirror(directory: string): string {
   return file;
 }
 
-function settingsOf(scenario: Scenario): ProcessOptions['settings'] {
+export function settingsOf(scenario: Scenario): ProcessOptions['settings'] {
   return {
     perPage: scenario.perPage,
     seam: scenario.seam,

@@ -26,7 +26,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   bug(
     'the watermark is local time',
     'src/catalog/watermark.ts',
-    'return response.sourceTime - Math.max(0, response.receivedAt - response.requestedAt);',
+    'return response.sourceTime - Math.max(0, response.receivedAt - response.requestedAt) - (response.ageMs ?? 0);',
     'return response.requestedAt;',
   ),
   bug(

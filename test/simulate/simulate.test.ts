@@ -1,12 +1,47 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { type Scenario, simulate } from './history.ts';
+import { drawScenario, latenessOf, type Scenario, simulate } from './history.ts';
 import { SABOTAGES } from './sabotage.ts';
 
 const SEEDS = 500;
 const PARTS = 10;
 
 const TIES: Partial<Scenario> = { order: 'ties', seam: 3, perPage: 50, size: 600, withdrawn: 'gone', churn: 1 };
+
+const ON_TIME = { deltaLagMs: 0, replicaLagMs: 0, cacheMs: 0, cacheTellsAge: false, cacheKeepsDate: true };
+const HONEST = {
+  unavailable: 0,
+  rateLimited: 0,
+  cutShort: 0,
+  wrongPage: 0,
+  shortPage: 0,
+  repeatedPage: 0,
+  lyingTotals: 0,
+  answeredSize: null,
+  dated: true,
+  lookup: false,
+};
+
+/** A quiet machine and an honest source, whose deltas may be 10 s late. */
+function lateSource(seed: number, order: Scenario['order'], lateness: Partial<typeof ON_TIME>): Partial<Scenario> {
+  const { behaviour } = drawScenario(seed);
+  return {
+    order,
+    behaviour: { ...behaviour, ...HONEST, ...ON_TIME, latencyMs: 300, ...lateness },
+    ...{ overlapMs: 10_000, lagMs: 0, perPage: 50, seam: 5, size: 600, churn: 1, rate: null, concurrency: 2 },
+    ...{ crashes: [], duplicated: 0, twoKeepers: false, outage: false, clockJumpMs: 0, localJumps: [] },
+    ...{ sourceSkewMs: 0, localSkewMs: 0, withdrawn: 'gone', runs: ['full', 'full', 'full'] },
+  };
+}
+
+/** Sealed runs removed living products, or lost some, before they settled. */
+const LATE: readonly (readonly [number, Scenario['order'], Partial<typeof ON_TIME>])[] = [
+  ...[6, 20].map((seed) => [seed, 'updated-desc', { deltaLagMs: 3_000 }] as const),
+  ...[2, 6].map((seed) => [seed, 'scattered', { deltaLagMs: 3_000 }] as const),
+  ...[4, 12].map((seed) => [seed, 'updated-desc', { replicaLagMs: 3_000 }] as const),
+  ...[4, 13].map((seed) => [seed, 'scattered', { replicaLagMs: 3_000 }] as const),
+  ...[2, 3].map((seed) => [seed, 'updated-desc', { cacheMs: 3_600_000, cacheTellsAge: true }] as const),
+];
 
 /** Histories that showed a defect once, of the code or of a deliberate bug that was hard to find. */
 const KEPT: readonly (readonly [number, Partial<Scenario>])[] = [
@@ -31,8 +66,34 @@ describe('simulated histories', () => {
   });
 
   it('that once showed a defect hold', { timeout: 120_000 }, async () => {
-    for (const [seed, scenario] of KEPT) {
+    for (const [seed, kept] of KEPT) {
+      const { behaviour } = drawScenario(seed);
+      // Late sources and jumping clocks were drawn later.
+      const scenario = { overlapMs: 300_000, localJumps: [], behaviour: { ...behaviour, ...ON_TIME }, ...kept };
       expect((await simulate(seed, { scenario })).violation, `seed ${seed}`).toBeNull();
+    }
+  });
+
+  it('of sources that show changes late hold', { timeout: 120_000 }, async () => {
+    for (const [seed, order, lateness] of LATE) {
+      const { violation } = await simulate(seed, { scenario: lateSource(seed, order, lateness) });
+      expect(violation, `seed ${seed}, ${order}, ${JSON.stringify(lateness)}`).toBeNull();
+    }
+  });
+
+  it('have sources that show changes late, caches that do not say so, and clocks that jump', () => {
+    const drawn = Array.from({ length: SEEDS }, (_, n) => drawScenario(n + 1));
+    expect(drawn.filter(({ behaviour }) => behaviour.deltaLagMs > 0).length).toBeGreaterThan(20);
+    expect(drawn.filter(({ behaviour }) => behaviour.replicaLagMs > 0).length).toBeGreaterThan(20);
+    expect(drawn.filter(({ behaviour }) => behaviour.cacheMs > 0 && behaviour.cacheTellsAge).length).toBeGreaterThan(
+      20,
+    );
+    expect(drawn.filter(({ behaviour }) => behaviour.cacheMs > 0 && !behaviour.cacheTellsAge).length).toBeGreaterThan(
+      20,
+    );
+    expect(drawn.filter(({ localJumps }) => localJumps.length > 0).length).toBeGreaterThan(20);
+    for (const { behaviour, lagMs, overlapMs } of drawn) {
+      expect(latenessOf(behaviour) + lagMs).toBeLessThan(overlapMs);
     }
   });
 

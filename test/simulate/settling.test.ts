@@ -1,0 +1,92 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, it, onTestFinished } from 'vitest';
+import { createSimulatedCatalog } from './catalog.ts';
+import { drawScenario, settingsOf } from './history.ts';
+import { type SimulatedProcess, startProcess } from './process.ts';
+import { createSimulatedSource } from './source.ts';
+import { createWorld } from './world.ts';
+
+const OVERLAP_MS = 300_000;
+
+/** A mirror of 200 products, of which the source has five no more. */
+async function place() {
+  const directory = mkdtempSync(join(tmpdir(), 'catchword-settling-'));
+  const world = createWorld(1, () => {});
+  const now = (): number => world.now();
+  const random = world.random;
+  const catalog = createSimulatedCatalog(200, {
+    ...{ order: 'id', inclusiveFrom: true, wholeSeconds: false, random, now, sourceNow: now },
+  });
+  const scenario = {
+    ...drawScenario(1),
+    ...{ perPage: 50, seam: 5, overlapMs: OVERLAP_MS, concurrency: 1, withdrawnAs: 'updated' as const },
+  };
+  const calm = { unavailable: 0, rateLimited: 0, cutShort: 0, wrongPage: 0, shortPage: 0, repeatedPage: 0 };
+  const late = { deltaLagMs: 0, replicaLagMs: 0, cacheMs: 0, cacheTellsAge: false, cacheKeepsDate: true };
+  const behaviour = {
+    ...{ ...calm, ...late, latencyMs: 20, jitter: 0, lyingTotals: 0, answeredSize: null },
+    ...{ outage: false, dated: true, lookup: false },
+  };
+  const source = createSimulatedSource(world, catalog, behaviour, now, () => {});
+  const processes: SimulatedProcess[] = [];
+  onTestFinished(async () => {
+    for (const one of processes) await one.close();
+    rmSync(directory, { recursive: true, force: true });
+  });
+  /** @param skewMs how far this machine's clock is ahead */
+  async function begin(skewMs = 0): Promise<SimulatedProcess> {
+    const started = await startProcess({
+      ...{ name: `p${processes.length}`, world, source, db: join(directory, 'catalog.db') },
+      ...{ settings: settingsOf(scenario), pace: null, concurrency: 1, skewMs, duplicated: 0 },
+      dies: () => false,
+      onWrite: () => {},
+      onRun: () => {},
+    });
+    processes.push(started);
+    return started;
+  }
+  const first = await begin();
+  await world.until(first.run('full'));
+  for (let n = 0; n < 5; n++) catalog.remove(false);
+  await world.advance(OVERLAP_MS);
+  return { world, begin, first, source };
+}
+
+it('waits for the overlap after its last answer, and asks for its last delta then', async () => {
+  const { world, first, source } = await place();
+  const begun = world.now();
+  const run = await world.until(first.run('full'));
+  expect(run).toMatchObject({ proof: 'sealed', removed: 5 });
+  const [last = 0, before = 0] = source.requests.map(({ at }) => at).reverse();
+  expect(last - before).toBeGreaterThanOrEqual(OVERLAP_MS);
+  expect(world.now() - begun).toBeLessThan(OVERLAP_MS + 10_000);
+});
+
+it('waits for the rest after a crash', async () => {
+  const { world, first, begin, source } = await place();
+  void first.run('full').catch(() => {});
+  await world.advance(100_000);
+  const begun = source.requests.at(-1)?.at ?? 0;
+  first.owner.dead = true;
+  await world.advance(60_000);
+  const second = await begin();
+  expect(second.store.runs.unfinished()).toMatchObject({ missing: 5, state: 'reading' });
+  expect(await world.until(second.run('full'))).toMatchObject({ id: 2, proof: 'sealed', removed: 5 });
+  expect(source.requests.at(-1)?.at ?? 0).toBeGreaterThanOrEqual(begun + OVERLAP_MS);
+  expect(world.now()).toBeLessThan(begun + OVERLAP_MS + 10_000);
+});
+
+it.each([7_200_000, -7_200_000])('is not shortened by a clock that jumped by %i ms during a crash', async (skewMs) => {
+  const { world, first, begin, source } = await place();
+  void first.run('full').catch(() => {});
+  await world.advance(20_000);
+  const begun = source.requests.at(-1)?.at ?? 0;
+  first.owner.dead = true;
+  await world.advance(40_000);
+  const second = await begin(skewMs);
+  expect(await world.until(second.run('full'))).toMatchObject({ proof: 'sealed', removed: 5 });
+  expect(source.requests.at(-1)?.at ?? 0).toBeGreaterThanOrEqual(begun + OVERLAP_MS);
+  expect(world.now()).toBeLessThan(begun + 3 * OVERLAP_MS);
+});
