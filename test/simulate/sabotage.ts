@@ -38,8 +38,8 @@ export const SABOTAGES: readonly Sabotage[] = [
   bug(
     'the watermark moves although a delta is open',
     'src/sync/assess-run.ts',
-    'deltasRead: closed && allRead && !doubtful,',
-    'deltasRead: allRead || closed || !doubtful || doubtful,',
+    'const deltasRead = closed && allRead && !doubtful;',
+    'const deltasRead = allRead || closed || !doubtful || doubtful;',
   ),
   bug('the last window is skipped', 'src/catalog/plan.ts', '    return at + 1;\n', '    return Math.max(1, at);\n'),
   bug(
