@@ -158,7 +158,12 @@ export const OPTIONS = {
   fullCron: option('CATCHWORD_FULL_CRON', '0 2 * * *', text, 'when a full load starts; off: never'),
   deltaCron: option('CATCHWORD_DELTA_CRON', '0 * * * *', text, 'when a delta load starts; off: never'),
   timezone: option('CATCHWORD_TIMEZONE', 'UTC', timeZone, 'time zone of both'),
-  deltaOverlapMs: option('CATCHWORD_DELTA_OVERLAP', '5m', duration, 'how far before the watermark a delta asks'),
+  deltaOverlapMs: option(
+    'CATCHWORD_DELTA_OVERLAP',
+    '5m',
+    duration,
+    'how late deltas may be: how far back a delta asks, and how long a run waits before it removes',
+  ),
   seam: option(
     'CATCHWORD_SEAM',
     '10',

@@ -102,7 +102,7 @@ function lateDelta(
   const asked = (kinds: readonly PassKind[], from: number): boolean =>
     passes.some((pass) => kinds.includes(pass.kind) && pass.from !== null && pass.from <= from + DATE_STEP_MS);
   const meanwhile = clockPutBack(first, clocks, overlapMs);
-  if (meanwhile !== null && !asked(['delta'], meanwhile)) return { kind: 'delta', from: meanwhile };
+  if (meanwhile !== null && !asked(['delta', 'settle'], meanwhile)) return { kind: 'delta', from: meanwhile };
   const seen = store.clockSeen();
   const before = run.kind === 'full' || seen === null ? null : clockPutBack(seen, [first], overlapMs);
   if (before !== null && !asked(['delta', 'catchup'], before)) return { kind: 'catchup', from: before };

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { clockPutBack, deltaFrom, sourceTimeOf } from '../../src/catalog/watermark.ts';
+import { clockPutBack, deltaFrom, doubtAge, momentOf, sourceTimeOf } from '../../src/catalog/watermark.ts';
 
 const OVERLAP = 300_000;
 const HOUR = 3_600_000;
@@ -11,6 +11,22 @@ describe('the source time', () => {
 
   it('is local time less five minutes where there is no Date', () => {
     expect(sourceTimeOf({ sourceTime: null, requestedAt: 1_000_000, receivedAt: 1_000_100 })).toBe(700_000);
+  });
+});
+
+describe('an answer that a cache kept', () => {
+  const response = { sourceTime: 900_000, requestedAt: 500_000, receivedAt: 500_200, ageMs: 60_000 };
+
+  it('shows an earlier moment, by both clocks', () => {
+    expect(momentOf(response)).toBe(440_000);
+    expect(sourceTimeOf(response)).toBe(839_800);
+    expect(sourceTimeOf({ ...response, sourceTime: null, requestedAt: 1_000_000 })).toBe(640_000);
+  });
+
+  it('is doubted if it is older than deltas may be late', () => {
+    expect(doubtAge(response, 60_000)).toBeNull();
+    expect(doubtAge(response, 59_999)).toBe('a cache answered with a page from 60 s ago');
+    expect(doubtAge({}, 0)).toBeNull();
   });
 });
 

@@ -28,7 +28,10 @@ const captured = fc
         maxLength: 5,
       },
     ),
-    about: fc.record({ sourceTime: fc.option(time), requestedAt: time, receivedAt: time, bytes: whole }),
+    about: fc.record(
+      { sourceTime: fc.option(time), requestedAt: time, receivedAt: time, bytes: whole, ageMs: whole },
+      { requiredKeys: ['sourceTime', 'requestedAt', 'receivedAt', 'bytes'] },
+    ),
     requests: fc.integer({ min: 1, max: 20 }),
   })
   .map(({ task: asked, items, about, requests }): FetchOutcome => {

@@ -116,8 +116,8 @@ export const SABOTAGES: readonly Sabotage[] = [
   bug(
     'no delta after the list',
     'src/sync/assess-run.ts',
-    "if (pass.kind === 'list' || pass.seam === 0) return false;",
-    "if (pass.kind === 'list') return true;",
+    "return pass.kind !== 'list' && stoodStill(store, pass);",
+    "return pass.kind === 'list' || stoodStill(store, pass);",
   ),
   bug(
     'a delta asks for nothing before the watermark',
