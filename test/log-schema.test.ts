@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { LOG_FIELDS } from '../src/log.ts';
 import { startSandbox } from '../src/sandbox/server.ts';
-import { run, runOnTerminal, start } from './support/cli.ts';
+import { run, runOnTerminal, startService } from './support/cli.ts';
 import { settingsFor, temporaryDirectory } from './support/mirror.ts';
 
 /** The table that users read. */
@@ -77,12 +77,12 @@ it('a daemon keeps to the table through a load, failures and a stop', async () =
     CATCHWORD_SINK_HOOK_SECRET: `whsec_${Buffer.from('a secret of thirty-two bytes, so').toString('base64')}`,
   });
   expect((await run(['sync'], settings, directory)).code).toBe(0);
-  const daemon = start(['daemon'], settings, directory);
+  const daemon = startService(['daemon'], settings, directory);
   await daemon.shows('run complete');
   await daemon.shows('backfill ended');
   await daemon.shows('sink failed, trying again');
   await daemon.shows('sink recovered');
-  const second = start(['daemon'], settings, directory);
+  const second = startService(['daemon'], settings, directory);
   await second.shows('standing by');
   second.child.kill('SIGTERM');
   await sandbox.stop();
@@ -128,7 +128,7 @@ it('errors go to stderr and all else to stdout where a service is told so', asyn
   const directory = temporaryDirectory();
   const more = { LOG_LEVEL: 'info', LOG_OUTPUT: 'split' };
   const settings = settingsFor(sandbox.url, join(directory, 'catalog.db'), more);
-  const daemon = start(['daemon'], settings, directory);
+  const daemon = startService(['daemon'], settings, directory);
   await daemon.shows('run complete');
   daemon.child.kill('SIGTERM');
   const { code, stdout, stderr } = await daemon.ended;

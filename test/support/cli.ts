@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
+import { onTestFinished } from 'vitest';
 
 const CLI = fileURLToPath(new URL('../../dist/cli.js', import.meta.url));
 
@@ -40,6 +41,13 @@ export function start(
 ): Running {
   const running = startWaiting(args, env, cwd, as);
   running.child.stdin?.end(stdin);
+  return running;
+}
+
+/** As `start`, for what runs until it is stopped: it does not outlive the test, however that ends. */
+export function startService(args: readonly string[], env: Record<string, string>, cwd: string): Running {
+  const running = start(args, env, cwd);
+  onTestFinished(() => void running.child.kill('SIGKILL'));
   return running;
 }
 

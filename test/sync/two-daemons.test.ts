@@ -4,7 +4,7 @@ import { expect, it, onTestFinished } from 'vitest';
 import type { SandboxOptions } from '../../src/sandbox/options.ts';
 import { startSandbox } from '../../src/sandbox/server.ts';
 import { keepStatements } from '../../src/store/statements.ts';
-import { run, start } from '../support/cli.ts';
+import { run, start, startService } from '../support/cli.ts';
 import { catalogOf, expectExactLog, settingsFor, temporaryDirectory, truthOf } from '../support/mirror.ts';
 import { freePort } from '../support/server.ts';
 
@@ -32,9 +32,9 @@ it('of two daemons on one mirror one works, the other stands by without a port a
     { ...EVERY_SECOND, CATCHWORD_HTTP_PORT: String(await freePort()) },
   );
   const url = `http://127.0.0.1:${settings.CATCHWORD_HTTP_PORT}`;
-  const first = start(['daemon'], settings, directory);
+  const first = startService(['daemon'], settings, directory);
   await first.shows('run complete');
-  const second = start(['daemon'], settings, directory);
+  const second = startService(['daemon'], settings, directory);
   await second.shows('"msg":"standing by"');
   expect((await fetch(`${url}/healthz`)).status).toBe(200);
   first.child.kill('SIGKILL');
@@ -45,7 +45,7 @@ it('of two daemons on one mirror one works, the other stands by without a port a
   expect((await fetch(`${url}/healthz`)).status).toBe(200);
 
   // One that was stopped as it should be makes room at once, too; and a third is told who works.
-  const third = start(['daemon'], settings, directory);
+  const third = startService(['daemon'], settings, directory);
   await third.shows(`process ${second.child.pid} on`);
   second.child.kill('SIGTERM');
   const ended = await second.ended;
@@ -67,9 +67,9 @@ it('a daemon that was suspended stands by when it wakes, and the one that took o
     { ...EVERY_SECOND, CATCHWORD_HTTP_PORT: String(await freePort()) },
   );
   const url = `http://127.0.0.1:${settings.CATCHWORD_HTTP_PORT}`;
-  const first = start(['daemon'], settings, directory);
+  const first = startService(['daemon'], settings, directory);
   await first.shows('run complete');
-  const second = start(['daemon'], settings, directory);
+  const second = startService(['daemon'], settings, directory);
   await second.shows('"msg":"standing by"');
   first.child.kill('SIGSTOP');
   // Until its lease has expired.
@@ -102,13 +102,13 @@ it('makes up for a week of downtime with one full run, and not with a pile of de
   keepStatements(sqlite);
   sqlite.prepare('UPDATE runs SET started_at = ?').run(week);
   sqlite.close();
-  const daemon = start(['daemon'], settings, directory);
+  const daemon = startService(['daemon'], settings, directory);
   await daemon.shows('run complete');
   daemon.child.kill('SIGTERM');
   expect((await daemon.ended).code).toBe(0);
   expect(ticksOf(db)).toEqual([expect.stringMatching(/^full@.*T02:00:00\.000Z$/)]);
   // Started again, it has nothing to make up for.
-  const next = start(['daemon'], settings, directory);
+  const next = startService(['daemon'], settings, directory);
   await next.shows('"msg":"started"');
   next.child.kill('SIGTERM');
   expect((await next.ended).stderr).not.toContain('run started');
@@ -122,7 +122,7 @@ it('a daemon that is told to stop finishes what it has in hand, and the next one
       CATCHWORD_DELTA_CRON: 'off',
     },
   );
-  const first = start(['daemon'], settings, directory);
+  const first = startService(['daemon'], settings, directory);
   await expect.poll(() => sandbox.requests.length).toBeGreaterThan(40);
   first.child.kill('SIGTERM');
   const ended = await first.ended;
@@ -132,7 +132,7 @@ it('a daemon that is told to stop finishes what it has in hand, and the next one
   expect(applied).toBeGreaterThan(0);
   expect(expectExactLog(db)).toBe(applied);
 
-  const next = start(['daemon'], settings, directory);
+  const next = startService(['daemon'], settings, directory);
   await next.shows('run resumed');
   await next.shows('run complete');
   next.child.kill('SIGINT');
