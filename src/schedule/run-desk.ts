@@ -62,6 +62,31 @@ function coverOf(store: Store, current: RunKind | null, wanted: RunKind, nowMs: 
   return owed !== null && covers(owed.kind, wanted) ? 'the retry of the run that failed covers it' : null;
 }
 
+function report(run: Run, log: Logger): void {
+  const fields = { run: run.id, kind: run.kind, result: resultOf(run) };
+  if (run.state !== 'held') log.info(fields, 'run complete');
+  else log.warn({ ...fields, hint: `npx catchword run ${run.id}` }, 'removals are held and wait for a decision');
+}
+
+/**
+ * What came due while the run was made, or before it was resumed, is covered by it.
+ * @returns what still waits
+ */
+function serveCovered(store: Store, waiting: readonly Wanted[], run: Run): Wanted[] {
+  return waiting.filter(({ request, because }) => {
+    if (because !== 'schedule' || !covers(run.kind, request.kind)) return true;
+    const at = tickTime(request.tick ?? '');
+    if (at !== null) store.schedule.serve(request.kind, at);
+    return false;
+  });
+}
+
+/** Whether a run is still to be made: another process may have made it meanwhile. */
+function isStillWanted(store: Store, { because }: Wanted): boolean {
+  if (because === 'empty') return store.watermark() === null;
+  return because === 'schedule' || store.retry() !== null;
+}
+
 export function startRunDesk({ keeper, store, clock, log }: RunDeskOptions): RunDesk {
   const stopping = new AbortController();
   const pause: Pause = createPause(clock);
@@ -90,12 +115,6 @@ export function startRunDesk({ keeper, store, clock, log }: RunDeskOptions): Run
     wake();
   }
 
-  function report(run: Run): void {
-    const fields = { run: run.id, kind: run.kind, result: resultOf(run) };
-    if (run.state !== 'held') log.info(fields, 'run complete');
-    else log.warn({ ...fields, hint: `npx catchword run ${run.id}` }, 'removals are held and wait for a decision');
-  }
-
   function noteFailure(kind: RunKind, error: unknown): void {
     const known = error instanceof CatchwordError ? error : undefined;
     const pauseMs = pause.begin(known);
@@ -110,16 +129,6 @@ export function startRunDesk({ keeper, store, clock, log }: RunDeskOptions): Run
     log.error(fields, 'run stopped');
   }
 
-  /** What came due while the run was made, or before it was resumed, is covered by it. */
-  function serveWaiting(run: Run): void {
-    const covered = waiting.filter(({ request, because }) => because === 'schedule' && covers(run.kind, request.kind));
-    waiting = waiting.filter((wanted) => !covered.includes(wanted));
-    for (const { request } of covered) {
-      const at = tickTime(request.tick ?? '');
-      if (at !== null) store.schedule.serve(request.kind, at);
-    }
-  }
-
   /** @returns false where another process works on the mirror: then nothing was tried */
   async function attempt(kind: RunKind, work: () => Promise<Run | null>): Promise<boolean> {
     current = kind;
@@ -128,8 +137,8 @@ export function startRunDesk({ keeper, store, clock, log }: RunDeskOptions): Run
       pause.end();
       saidBusy = false;
       if (run !== null) {
-        serveWaiting(run);
-        report(run);
+        waiting = serveCovered(store, waiting, run);
+        report(run, log);
       }
     } catch (error) {
       if (stopping.signal.aborted) return true;
@@ -148,12 +157,6 @@ export function startRunDesk({ keeper, store, clock, log }: RunDeskOptions): Run
     return true;
   }
 
-  /** Whether it is still to be made: another process may have made it meanwhile. */
-  function isWanted({ because }: Wanted): boolean {
-    if (because === 'empty') return store.watermark() === null;
-    return because === 'schedule' || store.retry() !== null;
-  }
-
   async function step(): Promise<void> {
     for (;;) {
       if (stopping.signal.aborted || pause.leftMs() > 0) return;
@@ -164,7 +167,7 @@ export function startRunDesk({ keeper, store, clock, log }: RunDeskOptions): Run
       }
       const wanted = waiting.shift();
       if (wanted === undefined) return;
-      if (!isWanted(wanted)) continue;
+      if (!isStillWanted(store, wanted)) continue;
       const { request } = wanted;
       if (await attempt(request.kind, () => keeper.run(request, stopping.signal))) continue;
       waiting.unshift(wanted);
