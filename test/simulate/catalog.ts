@@ -204,8 +204,8 @@ export function createSimulatedCatalog(size: number, options: CatalogOptions): S
   return {
     living: fresh.living,
     withdrawn: fresh.withdrawn,
-    list: fresh.list,
-    changedSince: fresh.changedSince,
+    list: (offset, limit) => fresh.list(offset, limit),
+    changedSince: (fromMs) => fresh.changedSince(fromMs),
     get size() {
       return fresh.size;
     },
