@@ -69,8 +69,8 @@ describe.skipIf(!toolsAvailable).sequential('the life of an installation', { tim
   }
 
   it('installs from the packed tarball, and the demo finds every product the same', async () => {
-    const { code, stdout, stderr } = await life.catchword('demo');
-    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    const { code, stdout } = await life.catchword('demo');
+    expect(code).toBe(0);
     expect(stdout).toMatch(/compared one by one: all [\d,]+ products of the service are here, each the same/);
   });
 
@@ -214,7 +214,7 @@ describe.skipIf(!toolsAvailable).sequential('the life of an installation', { tim
     await life.client.query(`TRUNCATE ${TABLE}`);
     await life.source.mutate({ update: 10 });
     await life.allEqual();
-    expectNoProblems();
+    expectNoProblems(['every product is sent to the store again']);
   });
 
   it('makes up for a week of downtime with one full load', async () => {

@@ -107,8 +107,11 @@ export async function beginLife(): Promise<Life> {
     ];
   }
 
+  /** The shipped configuration has errors in a file of their own. */
+  const allFailures = () => [pm2.stdout(), pm2.stderr()].flatMap(failuresIn);
+
   function takeFailures(): string[] {
-    const failures = failuresIn(pm2.printed());
+    const failures = allFailures();
     const taken = failures.slice(failuresTaken).map(({ code }) => code);
     failuresTaken = failures.length;
     return [...new Set(taken)].sort();
@@ -148,8 +151,8 @@ export async function beginLife(): Promise<Life> {
     },
     evidence: () =>
       [
-        `the daemon (pid ${pm2.pid() ?? 'none'}) printed last:\n${lastLines(pm2.printed(), 25)}`,
-        `its failures:\n${failuresIn(pm2.printed())
+        `the daemon (pid ${pm2.pid() ?? 'none'}) printed last:\n${lastLines(pm2.stdout(), 25)}`,
+        `its failures:\n${allFailures()
           .map(({ text }) => text)
           .slice(-10)
           .join('\n')}`,

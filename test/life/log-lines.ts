@@ -8,20 +8,27 @@ export interface Failure {
 }
 
 const ERROR_LEVEL = 50;
-const line = z.looseObject({
-  level: z.union([z.number(), z.enum(['error', 'fatal']).transform(() => ERROR_LEVEL), z.string().transform(() => 0)]),
-  msg: z.string().default(''),
-  code: z.string().optional(),
-});
+const line = z.looseObject({ level: z.number(), time: z.iso.datetime(), msg: z.string(), code: z.string().optional() });
 
-/** What the daemon has printed at level error or above, as JSON or for a person to read. */
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}
+
+/**
+ * What the daemon has logged at level error or above; whatever it has printed that is not a line of its log counts as
+ * well. A line without an end is not there yet.
+ */
 export function failuresIn(printed: string): Failure[] {
-  return printed.split('\n').flatMap((text): Failure[] => {
-    const forPeople = /^error .*\[([A-Z_]+)\]$/.exec(text);
-    if (forPeople !== null) return [{ code: forPeople[1] ?? '', text }];
-    if (!text.startsWith('{')) return [];
-    const { level, msg, code } = line.parse(JSON.parse(text));
-    return level < ERROR_LEVEL ? [] : [{ code: code ?? msg, text }];
+  const texts = printed.slice(0, printed.lastIndexOf('\n') + 1).split('\n');
+  return texts.flatMap((text): Failure[] => {
+    if (text === '') return [];
+    const { success, data } = line.safeParse(parsed(text));
+    if (!success) return [{ code: 'not a line of the log', text }];
+    return data.level < ERROR_LEVEL ? [] : [{ code: data.code ?? data.msg, text }];
   });
 }
 

@@ -33,8 +33,9 @@ export interface ProcessManager {
   pid(): number | null;
   /** Waits for a living daemon other than `before`. */
   pidAfter(before: number | null): Promise<number>;
-  /** What the daemon has printed so far, both streams, one after the other. */
-  printed(): string;
+  /** What the daemon has printed so far. */
+  stdout(): string;
+  stderr(): string;
   /** What pm2 itself has noted. */
   log(): string;
   close(): Promise<void>;
@@ -109,7 +110,8 @@ export function createProcessManager(project: Project): ProcessManager {
         if (found !== null && found !== before) return found;
         throw new Error(`pm2 did not start the daemon again after process ${before} had ended`);
       }, PATIENCE),
-    printed: () => textOf(managed?.pm2_env.pm_out_log_path ?? '') + textOf(managed?.pm2_env.pm_err_log_path ?? ''),
+    stdout: () => textOf(managed?.pm2_env.pm_out_log_path ?? ''),
+    stderr: () => textOf(managed?.pm2_env.pm_err_log_path ?? ''),
     log: () => textOf(join(home, 'pm2.log')),
     close: async () => {
       const own = Number(textOf(join(home, 'pm2.pid')));

@@ -9,7 +9,8 @@ import type { Project } from './project.ts';
 
 /** As the README says it, to the letter. */
 const README = readFileSync(new URL('../../README.md', import.meta.url), 'utf8');
-const README_LINE = /^sqlite3 data\/catalog\.db "SELECT [^"]+"$/m.exec(README)?.[0] ?? 'false';
+const README_LINE = /^sqlite3 .*data\/catalog\.db "SELECT [^"]+"$/m.exec(README)?.[0];
+if (README_LINE === undefined) throw new Error('the README does not say any more how sqlite3 reads the mirror');
 
 const PAUSE_MS = 1000;
 /** Within this a process that ends has ended. */
@@ -134,7 +135,8 @@ export function startReaders(project: Project, daemon: () => number | null): Rea
 
   async function round(): Promise<void> {
     count++;
-    await shell(README_LINE);
+    await shell(String(README_LINE));
+    // Without -readonly, which people forget: a reader that may write, and that deletes the WAL if it is the last one.
     judge('sqlite3', await shell(`sqlite3 data/catalog.db "${QUERY}"`));
     judge('python', await askPython());
   }
