@@ -1,7 +1,7 @@
 /** The check digit of the first nine digits of an ISBN-10, or the first twelve of an ISBN-13. */
 function checkDigit(digits: string): string {
   const isTen = digits.length === 9;
-  const sum = [...digits].reduce(
+  const sum = Array.from(digits).reduce(
     (total, digit, at) => total + Number(digit) * (isTen ? 10 - at : at % 2 === 0 ? 1 : 3),
     0,
   );

@@ -32,14 +32,17 @@ export interface FilePaths {
  */
 const CHECKPOINT_MS = 10_000;
 const PAUSE_MS = 20;
-/** The coarsest clock of a file system, in nanoseconds: it may round a time when it stores it. */
-const CLOCK_STEP_NS = 2_000_000_000n;
+/** File systems may round a time when they store it, to 10 ms or to one or two whole seconds. Nanoseconds. */
+const ROUNDED_NS = 20_000_000n;
+const ROUNDED_SECONDS_NS = 2_000_000_000n;
+const SECOND_NS = 1_000_000_000n;
 const NOTHING = { size: -1n, mtimeNs: 0n };
 
 /** Whether a file was written between two looks at it. */
 function isWritten(before: typeof NOTHING, now: typeof NOTHING): boolean {
+  const rounded = now.mtimeNs % SECOND_NS === 0n ? ROUNDED_SECONDS_NS : ROUNDED_NS;
   const passed = now.mtimeNs - before.mtimeNs;
-  return now.size !== before.size || passed > CLOCK_STEP_NS || passed < -CLOCK_STEP_NS;
+  return now.size !== before.size || passed > rounded || passed < -rounded;
 }
 
 /** Device and inode of what is at a path; null for nothing. */
@@ -88,7 +91,7 @@ export function createSameFile(
 
   /** Frames in the WAL, how many of them are in the file, and when the WAL was last written. */
   function progressNow(): string {
-    return `${readCount.get()} ${lookAt(`${real}-wal`)?.mtimeNs}`;
+    return JSON.stringify([readCount.get(), String(lookAt(`${real}-wal`)?.mtimeNs)]);
   }
 
   /** The progress first: a checkpoint that ends in between is then seen as one, and not as somebody's copy. */

@@ -115,9 +115,9 @@ function storeOf(mirror: MirrorFile, options: StoreOptions): Store {
   const sameHistory = createSameHistory(sqlite, path, incarnation);
   const write = createWriteTransaction(sqlite, {
     isReadonly,
-    before: sameFile.check,
-    begun: sameHistory.check,
-    ending: sameHistory.ending,
+    before: () => sameFile.check(),
+    begun: () => sameHistory.check(),
+    ending: () => sameHistory.ending(),
     committed: () => {
       sameFile.note();
       sameHistory.committed();
