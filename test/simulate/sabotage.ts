@@ -84,12 +84,18 @@ export const SABOTAGES: readonly Sabotage[] = [
       {
         file: 'src/sync/plan-pass.ts',
         find: 'return { plan: createListPlan(pass), taskOf };',
-        replace: "return { plan: createListPlan(pass.kind === 'delta' ? { ...pass, seam: 0 } : pass), taskOf };",
+        replace:
+          "return { plan: createListPlan(pass.kind === 'delta' || pass.kind === 'settle' ? { ...pass, seam: 0 } : pass), taskOf };",
       },
       {
         file: 'src/sync/assess-run.ts',
         find: 'complete: seams.sealed,',
         replace: 'complete: seams !== null,',
+      },
+      {
+        file: 'src/sync/assess-run.ts',
+        find: 'if (pass.seam === 0) return false;\n  const idsOf',
+        replace: 'if (isDelta(pass)) return true;\n  const idsOf',
       },
       {
         file: 'src/sync/assess-run.ts',
