@@ -6,8 +6,8 @@ import { errorFields, type Logger } from '../log.ts';
 import { startRelay } from '../relay/relay.ts';
 import { sinkConfig } from '../relay/settings.ts';
 import { haltedSinks } from '../relay/summary.ts';
-import { showPresence } from '../schedule/presence.ts';
 import { plansOf } from '../schedule/due.ts';
+import { showPresence } from '../schedule/presence.ts';
 import { type RunDesk, startRunDesk } from '../schedule/run-desk.ts';
 import { createAskedTicks, lookWhatIsDue, startScheduler } from '../schedule/scheduler.ts';
 import { type Service, serveUntil, stopAll } from '../service.ts';
@@ -128,15 +128,17 @@ function requireEventSource(config: Config): void {
 async function startWebService({ config, context, log }: StartOptions<Config>, port: number): Promise<Service> {
   const { startWeb } = await import('../web/server.ts');
   return await startWeb({
-    ...{
-      db: config.db,
-      dbMode: config.dbMode,
-      host: config.httpHost,
-      port,
-      token: config.httpToken,
-      readyMaxAgeMs: config.readyMaxAgeMs,
-    },
-    ...{ source: configuredSource(config), unready: haltedSinks, plans: (nowMs) => plansOf(config, nowMs), clock: context.clock, log },
+    db: config.db,
+    dbMode: config.dbMode,
+    host: config.httpHost,
+    port,
+    token: config.httpToken,
+    readyMaxAgeMs: config.readyMaxAgeMs,
+    source: configuredSource(config),
+    unready: haltedSinks,
+    plans: (nowMs) => plansOf(config, nowMs),
+    clock: context.clock,
+    log,
   });
 }
 

@@ -112,7 +112,8 @@ function printStatus(context: CommandContext, store: Store, status: Status, sink
       : `up to ${moment(store.watermark())} UTC, ${ago(completedAt, context.clock.now())}`,
   );
   if (status.blocked_until !== null) line('source', `asks for no request before ${time(status.blocked_until)}`);
-  for (const [index, text] of (last === undefined ? [] : lastRunLines(last, status.running !== null, status.retry_reason)).entries()) {
+  const aboutLast = last === undefined ? [] : lastRunLines(last, status.running !== null, status.retry_reason);
+  for (const [index, text] of aboutLast.entries()) {
     line(index === 0 ? 'last run' : '', index === 0 ? text : c.yellow(text));
   }
   const settling = last === undefined ? null : settlingText(last);

@@ -39,7 +39,7 @@ const isFatal = (error: unknown): boolean => isMirrorLost(error) || hasCode(erro
 export async function feedSink(options: FeedOptions, stopping: AbortSignal, signal: AbortSignal): Promise<void> {
   const { store, config, clock, log, epoch } = options;
   const context = createFeedContext(options);
-  const { history, reading, row, guarded, markOf, shown } = context;
+  const { history, row, guarded, markOf, shown } = context;
   const paused: PausedSink = { store, row, guarded, clock, log };
   const meter = createMeter(clock);
   let session: Session | undefined;
@@ -101,7 +101,7 @@ export async function feedSink(options: FeedOptions, stopping: AbortSignal, sign
     const last = ready.at(-1);
     if (last === undefined) return false;
     note();
-    const how = reading();
+    const how = context.reading();
     const events = ready.map(({ change }) => sinkEvent(change, how));
     await deliver(target, events, markOf(sink, sink.cursor, last.seq));
     meter.count(events.length);

@@ -19,8 +19,16 @@ function sendJson(reply: FastifyReply, text: string): FastifyReply {
   return reply.type('application/json; charset=utf-8').send(text);
 }
 
+export interface ApiOptions {
+  readonly store: Store;
+  readonly changes: ChangeLog;
+  readonly clock: Clock;
+  /** When the schedule starts the next runs after a moment. */
+  readonly plans: (nowMs: number) => Plans;
+}
+
 /** What the commands print with `--json`. Each answer is one state of the file. */
-export function addApi(app: FastifyInstance, store: Store, changes: ChangeLog, clock: Clock, plans: (nowMs: number) => Plans): void {
+export function addApi(app: FastifyInstance, { store, changes, clock, plans }: ApiOptions): void {
   app.get('/api/status', async (request) => {
     parametersOf(request.query, []);
     const nowMs = clock.now();

@@ -114,7 +114,7 @@ export async function startWeb(options: WebOptions): Promise<WebService> {
     const answers = addAnswers(app);
     addHealth(app, { store, clock, maxAgeMs: options.readyMaxAgeMs, unready: options.unready }, log);
     const changes = createChangeLog(store, options.source);
-    addApi(app, store, changes, clock, options.plans);
+    addApi(app, { store, changes, clock, plans: options.plans });
     const streams = addStreams(app, { changes, clock, log, limits });
     const url = await listen(app, options.host, options.port);
     log.info({ address: url }, 'listening');
