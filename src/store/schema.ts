@@ -2,7 +2,7 @@ import type { Evidence } from '../catalog/run.ts';
 import { blob, index, integer, primaryKey, real, sql, sqliteTable, text, uniqueIndex } from './drizzle.ts';
 
 /*
- * Tables are ours to change; users read the views (drizzle/*_views.sql). Times are milliseconds since 1970.
+ * Tables are ours to change; users read the views (drizzle/0001_views.sql, 0005_shop_columns.sql). Times are milliseconds since 1970.
  * No generated columns: what is looked up is stored, so that reading it needs no JSON parser.
  */
 
