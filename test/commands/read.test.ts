@@ -4,7 +4,7 @@ import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { z } from 'zod';
 import { startSandbox } from '../../src/sandbox/server.ts';
 import { type Ended, run, start } from '../support/cli.ts';
-import { catalogOf, settingsFor, temporaryDirectory } from '../support/mirror.ts';
+import { catalogOf, settingsFor, standIn, temporaryDirectory } from '../support/mirror.ts';
 
 const EVENT = z.strictObject({
   specversion: z.literal('1.0'),
@@ -122,6 +122,7 @@ describe('looking at a mirror', () => {
     const sandbox = await startSandbox({ items: 2_000, details: true, seed: 9 });
     onTestFinished(() => sandbox.stop());
     const grown = { ...settings, CATCHWORD_BASE_URL: sandbox.url };
+    standIn(db, sandbox.url);
     // Another catalog altogether: what was there before is held.
     expect((await run(['sync', '--full'], grown, directory)).code).toBe(5);
     expect(await following.ended).toMatchObject({ code: 0, stderr: '' });
