@@ -7,7 +7,7 @@ import { createRandom, type Random } from '../../src/sandbox/random.ts';
 import { openStore } from '../../src/store/store.ts';
 import { approveRun, rejectRun } from '../../src/sync/decide.ts';
 import { createSimulatedCatalog, ORDERS, type Order, type SimulatedCatalog } from './catalog.ts';
-import { createObserver, type Observer, Violation } from './invariants.ts';
+import { checkPace, createObserver, type Observer, Violation } from './invariants.ts';
 import { isExpected, Killed, type ProcessOptions, type SimulatedProcess, startProcess } from './process.ts';
 import { createSimulatedSource, type SourceBehaviour } from './source.ts';
 import { createWorld, type Owner, type World } from './world.ts';
@@ -162,10 +162,9 @@ export function drawScenario(seed: number): Scenario {
   return often(0.3) ? late(drawn, random) : drawn;
 }
 
-/** The same, on a machine whose clock jumps. What the pacer makes of it is tried by its own tests: there is no limit here. */
+/** The same, on a machine whose clock jumps. */
 function jumping(drawn: Scenario, random: Random): Scenario {
-  const behaviour = { ...drawn.behaviour, rateLimited: 0 };
-  return { ...drawn, behaviour, rate: null, localJumps: drawJumps(random) };
+  return { ...drawn, localJumps: drawJumps(random) };
 }
 
 /** The same, of a source that shows changes late, here or there. */
@@ -466,7 +465,7 @@ export async function simulate(seed: number, options: HistoryOptions = {}): Prom
       };
       Object.assign(behaviour, calm);
     });
-    checkPace(scenario, source.requests);
+    checkPace(scenario.rate, source.requests);
   } catch (error) {
     violation = error instanceof Violation ? error.message : `${error instanceof Error ? error.stack : String(error)}`;
     world.trace(`violation: ${violation}`);
@@ -476,17 +475,4 @@ export async function simulate(seed: number, options: HistoryOptions = {}): Prom
     rmSync(directory, { recursive: true, force: true });
   }
   return { scenario, violation, trace: world.lines.join('\n'), fullRuns, falseRemovals: observer.falseRemovals };
-}
-
-/** No minute holds more requests than the rate, for any one process. */
-function checkPace({ rate }: Scenario, requests: readonly { owner: { name: string }; at: number }[]): void {
-  if (rate === null) return;
-  const byOwner = new Map<object, number[]>();
-  for (const { owner, at } of requests) byOwner.set(owner, [...(byOwner.get(owner) ?? []), at]);
-  for (const times of byOwner.values()) {
-    times.forEach((at, index) => {
-      if ((times[index + rate] ?? Number.POSITIVE_INFINITY) - at < 60_000)
-        throw new Violation('too many requests in a minute');
-    });
-  }
 }

@@ -178,3 +178,12 @@ export function createObserver({ db, catalog, now, withdrawnAs, latenessMs, flic
     },
   };
 }
+
+/** No minute holds more requests than the rate, over all processes of the mirror. */
+export function checkPace(rate: number | null, requests: readonly { readonly at: number }[]): void {
+  if (rate === null) return;
+  requests.forEach(({ at }, index) => {
+    if ((requests[index + rate]?.at ?? Number.POSITIVE_INFINITY) - at < 60_000)
+      throw new Violation('too many requests in a minute');
+  });
+}
