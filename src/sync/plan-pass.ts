@@ -60,5 +60,6 @@ export function planPass(store: Store, pass: Pass): PlannedPass {
     const list = lists.find((read) => read.pass.pass === pass.root);
     return { plan: createFixedPlan(list === undefined ? [] : repairsOf(list)), taskOf };
   }
-  return { plan: createListPlan({ ...pass, held: pass.reversed ? heldUpTo(store, pass) : undefined }), taskOf };
+  const list = pass.reversed ? { ...pass, held: heldUpTo(store, pass) } : pass;
+  return { plan: createListPlan(list), taskOf };
 }

@@ -5,10 +5,10 @@ import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { taskId } from '../../src/catalog/page.ts';
 import { type Clock, systemClock } from '../../src/clock.ts';
+import { CatchwordError } from '../../src/errors.ts';
 import { createLog } from '../../src/log.ts';
-import { createBullQueue } from '../../src/queue/bullmq.ts';
+import { type BullQueue, createBullQueue } from '../../src/queue/bullmq.ts';
 import { type FetcherOptions, limiterOf, startFetcher } from '../../src/queue/fetcher.ts';
-import type { PageQueue } from '../../src/queue/queue.ts';
 import { checkRedis } from '../../src/queue/redis.ts';
 import { type RedisServer, redisAvailable, startRedis } from '../support/redis.ts';
 import { collect, idOf, itKeepsTheContract } from './contract.ts';
@@ -29,7 +29,7 @@ async function activeTimes(source: string): Promise<number[]> {
 }
 
 interface Place {
-  readonly queue: PageQueue;
+  readonly queue: BullQueue;
   readonly source: string;
   fetcher(options: Pick<FetcherOptions, 'read'> & Partial<FetcherOptions>): Promise<void>;
   readonly close: () => Promise<void>;
@@ -112,6 +112,29 @@ describe.skipIf(!redisAvailable)('BullMQ queue', () => {
     expect(times).toHaveLength(16);
     const gaps = times.slice(1).map((at, index) => at - (times[index] ?? 0));
     expect(Math.min(...gaps)).toBeGreaterThanOrEqual(intervalMs - 1);
+    await place.close();
+  });
+
+  it('forgets a pause when it is asked to, so that another fetcher asks at once', async () => {
+    const place = await openPlace();
+    const source = createScriptedSource(clock, ({ window }) => {
+      if (window.page > 1) return;
+      throw new CatchwordError('SOURCE_RATE_LIMITED', 'the source answers 429', { retryAfterMs: 7_200_000 });
+    });
+    const { outcomes, count } = await collect(place.queue);
+    const asked = await startFetcher({
+      ...{ redisUrl: server.url, source: place.source, read: source.read, concurrency: 1, intervalMs: null },
+      ...{ clock, log },
+    });
+    await place.queue.add([task(1)]);
+    await count(1);
+    expect(outcomes[0]).toMatchObject({ kind: 'failed' });
+    await asked.close();
+    await place.fetcher({ read: source.read });
+    await place.queue.forgetPause();
+    await place.queue.add([task(2)]);
+    await count(2);
+    expect(outcomes[1]).toMatchObject({ kind: 'captured' });
     await place.close();
   });
 

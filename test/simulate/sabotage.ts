@@ -83,9 +83,9 @@ export const SABOTAGES: readonly Sabotage[] = [
     edits: [
       {
         file: 'src/sync/plan-pass.ts',
-        find: 'return { plan: createListPlan(pass), taskOf };',
+        find: 'return { plan: createListPlan(list), taskOf };',
         replace:
-          "return { plan: createListPlan(pass.kind === 'delta' || pass.kind === 'settle' ? { ...pass, seam: 0 } : pass), taskOf };",
+          "return { plan: createListPlan(pass.kind === 'delta' || pass.kind === 'settle' ? { ...list, seam: 0 } : list), taskOf };",
       },
       {
         file: 'src/sync/assess-run.ts',
@@ -244,6 +244,12 @@ export const SABOTAGES: readonly Sabotage[] = [
     'src/client/rate.ts',
     'return { intervalMs: ((1 + MARGIN) * rate.windowMs) / rate.requests,',
     'return { intervalMs: (0.5 * rate.windowMs) / rate.requests,',
+  ),
+  bug(
+    'requests are not reserved in the mirror',
+    'src/client/rate.ts',
+    'if (next > now || shared === undefined || isReserved(now)) return',
+    'if (next > now || shared !== null || isReserved(now)) return',
   ),
   bug(
     'a resumed pass takes what was planned for read',

@@ -1,6 +1,14 @@
 import { join } from 'node:path';
+import Database from 'better-sqlite3';
 import { expect, it, onTestFinished } from 'vitest';
+import { mirrorPacer } from '../../src/commands/pace.ts';
+import type { Notice } from '../../src/log.ts';
 import { type Sandbox, startSandbox } from '../../src/sandbox/server.ts';
+import { createSourceStore } from '../../src/store/source.ts';
+import { keepStatements } from '../../src/store/statements.ts';
+import { openStore } from '../../src/store/store.ts';
+import { createWriteTransaction } from '../../src/store/transaction.ts';
+import { createVirtualClock } from '../queue/virtual-clock.ts';
 import { run, start } from '../support/cli.ts';
 import { load } from '../support/load.ts';
 import { settingsFor, temporaryDirectory } from '../support/mirror.ts';
@@ -50,4 +58,25 @@ it('sync, verify and sync --dry-run at once keep one limit together', async () =
   const busiest = Math.max(...times.map((from) => times.filter((at) => at >= from && at < from + windowMs).length));
   // Some arrive late on a machine that is busy, so that others seem to follow them closely.
   expect(busiest).toBeLessThanOrEqual(20 + 4);
+});
+
+it('a mirror that cannot be written leaves the limit to the process, which says so once', async () => {
+  const db = join(temporaryDirectory(), 'catalog.db');
+  openStore(db).close();
+  const sqlite = new Database(db, { readonly: true });
+  keepStatements(sqlite);
+  onTestFinished(() => {
+    sqlite.close();
+  });
+  const notices: Notice[] = [];
+  const store = { path: db, source: createSourceStore(sqlite, createWriteTransaction(sqlite)) };
+  const clock = createVirtualClock();
+  const config = { rateLimit: { requests: 10, windowMs: 1_000 } };
+  const pacer = mirrorPacer({ config, clock, tell: (notice) => notices.push(notice) }, store);
+  const from = clock.now();
+  for (let request = 0; request < 5; request++) await pacer.acquire(new AbortController().signal);
+  expect(clock.now() - from).toBeGreaterThanOrEqual(400);
+  expect(notices.map(({ text }) => text)).toEqual([
+    `${db} cannot be written: this process keeps CATCHWORD_RATE_LIMIT by itself, not together with others`,
+  ]);
 });

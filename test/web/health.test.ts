@@ -26,6 +26,9 @@ it('a mirror is ready when it was filled, is not too old, and what stands beside
   aheadMs = 27 * HOUR;
   expect(await ready()).toMatchObject({ status: 503, ready: false });
   expect((await ready()).reason).toMatch(/as of \d{4}-.*CATCHWORD_READY_MAX_AGE/);
+  // As after a clock that was wrong by more than the limit was put right: nothing tells how old the mirror is.
+  aheadMs = -27 * HOUR;
+  expect(await ready()).toMatchObject({ status: 503, reason: expect.stringContaining('ahead of this') as string });
   aheadMs = 0;
 
   sinks = 'the sink search is paused';
