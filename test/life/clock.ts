@@ -1,6 +1,19 @@
-import { writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { faketimeLibrary } from './tools.ts';
+
+const SHARED = '/dev/shm';
+
+/** Shared memory and semaphores of libfaketime, each named after the process that made it. */
+export function sharedByFaketime(): string[] {
+  if (!existsSync(SHARED)) return [];
+  return readdirSync(SHARED).filter((name) => /^(sem\.)?faketime_(sem|shm)_\d+$/.test(name));
+}
+
+/** A killed process leaves them behind. Those that were there `before` are another program's. */
+export function removeShared(before: readonly string[]): void {
+  for (const name of sharedByFaketime()) if (!before.includes(name)) rmSync(join(SHARED, name), { force: true });
+}
 
 /** The clock of a machine, which can be put forward and back while its processes run. */
 export interface MachineClock {
@@ -26,8 +39,6 @@ export function createMachineClock(directory: string, name: string): MachineCloc
       FAKETIME_DONT_FAKE_MONOTONIC: '1',
       // Times of files stay those of the file system.
       NO_FAKE_STAT: '1',
-      // A killed process would leave its shared memory behind.
-      FAKETIME_DISABLE_SHM: '1',
     },
     offsetMs: () => offsetMs,
     set: (ms) => {

@@ -4,6 +4,7 @@ import { z } from 'zod';
 import type { Ended } from '../support/cli.ts';
 import { type PostgresServer, startPostgres } from '../support/postgres.ts';
 import { freePort } from '../support/server.ts';
+import { removeShared, sharedByFaketime } from './clock.ts';
 import { failuresIn, lastLines } from './log-lines.ts';
 import { createProcessManager, type ProcessManager } from './pm2.ts';
 import { createProject, type Project } from './project.ts';
@@ -58,6 +59,7 @@ function farFromNow(): string {
 }
 
 export async function beginLife(): Promise<Life> {
+  const shared = sharedByFaketime();
   const project = await createProject();
   const database = await startPostgres({ settings: ['fsync=off'] });
   const postgresUrl = `postgres://postgres@127.0.0.1:${database.port}/postgres`;
@@ -165,6 +167,7 @@ export async function beginLife(): Promise<Life> {
       await receiver.close();
       await client.end();
       await database.stop();
+      removeShared(shared);
     },
   };
 }
