@@ -32,8 +32,12 @@ const role = (verb, instances = 1) => ({
   exp_backoff_restart_delay: 1_000,
 });
 
+// relay delivers to sinks, and ends with an error where none is set.
+const hasSinks = Object.keys(settings).some((key) => /^CATCHWORD_SINK_.+(?<!_SECRET|_SECRET_FILE)$/.test(key));
+const relays = hasSinks ? [role('relay')] : [];
+
 module.exports = {
   apps: settings.REDIS_URL
-    ? [role('keeper'), role('scheduler'), role('fetcher', 2), role('relay'), role('web')]
+    ? [role('keeper'), role('scheduler'), role('fetcher', 2), ...relays, role('web')]
     : [role('daemon')],
 };

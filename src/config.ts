@@ -2,105 +2,27 @@ import { existsSync, readFileSync } from 'node:fs';
 import { parseEnv } from 'node:util';
 import { z } from 'zod';
 import { CatchwordError, systemCodeOf } from './errors.ts';
-import { baseUrl, lookupPath, redisUrl, servicePath } from './setting-addresses.ts';
-
-const UNITS_MS = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
-
-const text = z.string();
-
-function whole(min: number, max: number) {
-  return z
-    .string()
-    .regex(/^\d+$/, `a whole number from ${min} to ${max} is needed`)
-    .transform(Number)
-    .refine((value) => value >= min && value <= max, `a whole number from ${min} to ${max} is needed`);
-}
-
-/** `60s`, `5m`, `24h`, `500ms` or `7d`, as milliseconds. */
-const duration = z
-  .string()
-  .regex(/^\d+(\.\d+)?(ms|s|m|h|d)$/, 'a duration such as 60s, 5m or 24h is needed')
-  .transform((value) => {
-    const [, amount, unit] = /^([\d.]+)(\w+)$/.exec(value) ?? [];
-    return Number(amount) * UNITS_MS[unit as keyof typeof UNITS_MS];
-  });
-
-/** Requests in a window; null where there is no limit. */
-const rate = z
-  .string()
-  .regex(/^(off|\d+(\.\d+)?\/(s|min))$/, 'a rate such as 50/min or 10/s, or off, is needed')
-  .transform((value) => {
-    if (value === 'off') return null;
-    const [amount, unit] = value.split('/');
-    return { requests: Number(amount), windowMs: unit === 's' ? 1_000 : 60_000 };
-  })
-  .refine((value) => value === null || value.requests > 0, 'a rate above 0 is needed; off means no limit');
-
-const list = z.string().transform((value) =>
-  value
-    .split(',')
-    .map((item) => item.trim())
-    .filter((item) => item !== ''),
-);
-
-const pointers = list
-  .refine((items) => items.every((item) => item.startsWith('/')), 'JSON pointers such as /price,/variants are needed')
-  .transform((items) =>
-    items.map((item) =>
-      item
-        .slice(1)
-        .split('/')
-        .map((part) => part.replaceAll('~1', '/').replaceAll('~0', '~')),
-    ),
-  );
-
-/** Products that neighbouring windows share; 0 reads plain pages. */
-const seam = z
-  .string()
-  .regex(/^(off|[1-9]\d*)$/, 'a whole number from 1 to 400, or off, is needed')
-  .transform((value) => (value === 'off' ? 0 : Number(value)))
-  .refine((value) => value <= 400, 'a whole number from 1 to 400, or off, is needed');
-
-/** A share of the mirror, or a number of products. */
-const removalLimit = z
-  .string()
-  .regex(/^\d+(\.\d+)?%?$/, 'a share such as 1%, or a number of products, is needed')
-  .transform((value) => (value.endsWith('%') ? { percent: Number.parseFloat(value) } : { products: Number(value) }))
-  .refine(
-    (value) => (value.percent === undefined ? Number.isInteger(value.products) : value.percent <= 100),
-    'a share up to 100%, or a whole number of products, is needed',
-  );
-
-/** Where to listen; 0 takes any free port, null none. */
-const port = z
-  .string()
-  .regex(/^(off|\d+)$/, 'a port from 0 to 65535, or off, is needed')
-  .transform((value) => (value === 'off' ? null : Number(value)))
-  .refine((value) => value === null || value <= 65_535, 'a port from 0 to 65535, or off, is needed');
-
-/** Permission bits of files; their owner can always read and write them. */
-const fileMode = z
-  .string()
-  .regex(/^0?6[0246]{2}$/, 'an octal mode such as 0600, 0640 or 0644 is needed')
-  .transform((value) => Number.parseInt(value, 8));
-
-/** Behind a path; empty for none. */
-const suffix = z
-  .string()
-  .regex(/^(off|\.[a-z]{1,8})$/, 'a suffix such as .xml, or off, is needed')
-  .transform((value) => (value === 'off' ? '' : value));
-
-const reference = z.string().regex(/^[^\p{Cc}\p{Cs}]{1,255}$/u, 'a reference of 1 to 255 characters is needed');
-
-const headerName = z.string().regex(/^[\w!#$%&'*+.^`|~-]+$/, 'a header name is needed');
-const headerValue = z.string().regex(/^[\x21-\x7e]+$/, 'printable characters without spaces are needed');
-const timeZone = z.string().refine((value) => {
-  try {
-    return new Intl.DateTimeFormat('en', { timeZone: value }).resolvedOptions().timeZone !== '';
-  } catch {
-    return false;
-  }
-}, 'a time zone such as UTC or Europe/Berlin is needed');
+import {
+  baseUrl,
+  duration,
+  fileMode,
+  headerName,
+  headerValue,
+  list,
+  lookupPath,
+  pointers,
+  port,
+  rate,
+  redisUrl,
+  reference,
+  removalLimit,
+  seam,
+  servicePath,
+  suffix,
+  text,
+  timeZone,
+  whole,
+} from './setting-forms.ts';
 
 interface Option<S extends z.ZodType = z.ZodType, F extends string | undefined = string | undefined> {
   readonly env: string;

@@ -33,8 +33,8 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   sandbox: ['catalog', 'xml'],
   commands: ['*'],
   cli: ['*'],
-  config: ['setting-addresses'],
-  'setting-addresses': [],
+  config: ['setting-forms'],
+  'setting-forms': [],
 };
 
 /** Packages that one folder alone may know. */

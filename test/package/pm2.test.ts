@@ -116,7 +116,8 @@ describe('under pm2', () => {
     test.skip(!isInstalled);
     const redis = await startRedis();
     onTestFinished(() => redis.stop());
-    const { db } = await startIn({ CATCHWORD_NAME: 'books', REDIS_URL: redis.url, CATCHWORD_HTTP_PORT: '0' });
+    const more = { CATCHWORD_HTTP_PORT: '0', CATCHWORD_SINK_FILE: 'jsonl:changes.jsonl' };
+    const { db } = await startIn({ CATCHWORD_NAME: 'books', REDIS_URL: redis.url, ...more });
     const found = await list();
     expect(found.map(({ name, pm2_env }) => `${name} ${pm2_env.status}`).sort()).toEqual(
       ['fetcher', 'fetcher', 'keeper', 'relay', 'scheduler', 'web'].map((verb) => `catchword-books-${verb} online`),
