@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { pino } from 'pino';
 import { expect, it, onTestFinished } from 'vitest';
 import type { Run, RunKind } from '../../src/catalog/run.ts';
+import { selectionText } from '../../src/catalog/source.ts';
 import { tickName } from '../../src/catalog/tick.ts';
 import { CatchwordError } from '../../src/errors.ts';
 import { startRunDesk } from '../../src/schedule/run-desk.ts';
@@ -58,7 +59,7 @@ function deskOver(db: string, clock: HandClock, script: Script = []) {
     return requireRun(store, run.id);
   }
 
-  const source = { address: 'http://127.0.0.1:1', selection: '' };
+  const source = { address: 'http://127.0.0.1:1', selection: selectionText({ includeDetails: [], currency: [] }) };
   const keeper: Keeper = {
     adopt: async () => {
       throw new Error('nobody asks for it here');

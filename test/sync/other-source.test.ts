@@ -215,7 +215,8 @@ describe('the source of an event', () => {
   it('needs CATCHWORD_BASE_URL where the mirror has noted none', async () => {
     const { CATCHWORD_BASE_URL: _, ...nameless } = settings;
     for (const role of ['relay', 'web']) {
-      const refused = await cli([role], { ...nameless, CATCHWORD_DB: join(directory, 'none.db') }, directory);
+      const empty = { ...nameless, CATCHWORD_DB: join(directory, 'none.db'), CATCHWORD_SINK_FILE: 'jsonl:none.jsonl' };
+      const refused = await cli([role], empty, directory);
       expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining('CATCHWORD_BASE_URL') as string });
     }
   });
