@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
 import { createCatalogClient } from '../../src/client/client.ts';
+import { createPacer, type Pacer } from '../../src/client/rate.ts';
 import { systemClock } from '../../src/clock.ts';
 import { loadConfig, requireSource } from '../../src/config.ts';
 import { KEY, NEVER, serve, TOKEN } from './connection.ts';
@@ -38,6 +39,40 @@ it.each([
     const pages = await Promise.all([client.read(task, NEVER), client.read(task, NEVER)]);
     expect(pages.map(({ text }) => text)).toEqual(['{}', '{}']);
     expect(asked.filter((one) => one.url.includes('reset'))).toHaveLength(1);
+  } finally {
+    await client.close();
+  }
+});
+
+it('each request that a new token takes waits for a turn, and so does the one that is repeated', async () => {
+  const ofUsers = service();
+  const { url, asked } = await serve((one) => {
+    if (one.url.startsWith('/v3')) return ofUsers(one);
+    const isFresh = one.headers['x-service-access-token'] === FRESH;
+    const headers = { 'content-type': 'application/json' };
+    return isFresh ? { headers, body: '{}' } : { status: 401, headers, body: '{"code":601,"message":"stale"}' };
+  });
+  const config = requireSource(
+    loadConfig({
+      ...{ CATCHWORD_BASE_URL: url, CATCHWORD_API_KEY: KEY, CATCHWORD_ACCESS_TOKEN: TOKEN },
+      CATCHWORD_USER_REFERENCE: 'me',
+    }),
+  );
+  let turns = 0;
+  const unlimited = createPacer({ pace: null, clock: systemClock });
+  const pacer: Pacer = {
+    ...unlimited,
+    acquire: (...asking) => {
+      turns++;
+      return unlimited.acquire(...asking);
+    },
+  };
+  const client = createCatalogClient(config, systemClock, pacer);
+  try {
+    await pacer.acquire(NEVER);
+    expect((await client.read(task, NEVER)).text).toBe('{}');
+    expect(asked.length).toBeGreaterThan(3);
+    expect(turns).toBe(asked.length);
   } finally {
     await client.close();
   }
