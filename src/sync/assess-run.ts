@@ -246,13 +246,11 @@ function reasonsOf(run: Run, assessment: Assessment, settled: boolean): string[]
     }
   }
   if (!closed) reasons.add('the source changed faster than its deltas could be read');
-  const doubted = lists.flatMap(({ windows }) => windows).filter(({ doubt }) => doubt !== null);
-  for (const { doubt } of [
-    doubted.find(({ doubt }) => doubt?.startsWith(FROM_CACHE)),
-    doubted.find(({ doubt }) => !doubt?.startsWith(FROM_CACHE)),
-  ].filter((window) => window !== undefined)) {
-    reasons.add(doubt?.startsWith(FROM_CACHE) ? doubt : `the source contradicts itself: ${doubt}`);
-  }
+  const doubts = lists.flatMap(({ windows }) => windows).flatMap(({ doubt }) => doubt ?? []);
+  const fromCache = doubts.find((doubt) => doubt.startsWith(FROM_CACHE));
+  const contradiction = doubts.find((doubt) => !doubt.startsWith(FROM_CACHE));
+  if (fromCache !== undefined) reasons.add(fromCache);
+  if (contradiction !== undefined) reasons.add(`the source contradicts itself: ${contradiction}`);
   if (run.kind === 'full' && list !== undefined) {
     const total = newestTotal(list.windows);
     if (!countAgrees(assessment.seen, list)) {

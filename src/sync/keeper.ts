@@ -233,8 +233,7 @@ export async function createKeeper(options: KeeperOptions): Promise<Keeper> {
   }
 
   async function execute(run: Run, epoch: number, signal: AbortSignal): Promise<Run> {
-    const { ignoreFields, withdrawnAs } = settings;
-    const { overlapMs } = settings;
+    const { ignoreFields, withdrawnAs, overlapMs } = settings;
     const applier = createApplier({ store, clock, runId: run.id, epoch, ignoreFields, withdrawnAs, overlapMs });
     try {
       const finished = await readAll(run, epoch, applier, signal);

@@ -46,7 +46,7 @@ export interface StepSettings {
   readonly lookups: boolean;
 }
 
-/** Deltas of one run. A source that still outruns them is reported, not followed for ever. */
+/** Deltas of one run until it settles, and after that again. A source that still outruns them is reported, not followed for ever. */
 const MAX_DELTAS = 12;
 /** Repairs of one list. */
 const MAX_REPAIRS = 5;
@@ -122,7 +122,8 @@ export function nextStep(store: Store, run: Run, settings: StepSettings): Step {
   const passes = store.runs.passes(run.id);
   const after = passes.at(-1);
   if (after === undefined) throw new Error(`run ${run.id} has no pass`);
-  const deltas = passes.filter(({ kind }) => kind === 'delta');
+  const sinceSettled = passes.slice(passes.findLastIndex(({ kind }) => kind === 'settle') + 1);
+  const deltas = sinceSettled.filter(({ kind }) => kind === 'delta');
   const settles = passes.filter(({ kind }) => kind === 'settle').length;
   const settled = isSettled(store, passes, settings.overlapMs);
   function settle(missing: number): Step {
@@ -141,8 +142,9 @@ export function nextStep(store: Store, run: Run, settings: StepSettings): Step {
   if (late !== null) return { kind: 'read', pass: newPass(run, after, late) };
 
   const assessment = assessRun(store, run.id);
-  if (deltas.length >= MAX_DELTAS || (settled && settles >= MAX_SETTLES)) return { kind: 'finish', assessment };
-  const gap = repairable(assessment, settled);
+  if (settled && settles >= MAX_SETTLES) return { kind: 'finish', assessment };
+  const outrun = deltas.length >= MAX_DELTAS;
+  const gap = outrun ? undefined : repairable(assessment, settled);
   if (gap !== undefined) {
     const { root, from } = gap.pass;
     return { kind: 'read', pass: newPass(run, after, { kind: 'repair', root, from }) };
@@ -150,7 +152,7 @@ export function nextStep(store: Store, run: Run, settings: StepSettings): Step {
   const list = newestList(assessment);
   const unseen = unseenBy(store, run, assessment);
   const { proof, mustSettle } = conclude(store, run, assessment, settled);
-  if (run.kind === 'full' && list !== undefined && proof === 'open') {
+  if (!outrun && run.kind === 'full' && list !== undefined && proof === 'open') {
     const readings = passes.filter(({ kind }) => kind === 'list').length;
     if (readings < settings.maxPasses && (unseen > 0 || !countAgrees(assessment.seen, list))) {
       const numItems = newestTotal(list.windows);

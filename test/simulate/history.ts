@@ -3,89 +3,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Run, RunKind } from '../../src/catalog/run.ts';
 import { paceOf } from '../../src/client/rate.ts';
-import { createRandom, type Random } from '../../src/sandbox/random.ts';
 import { openStore } from '../../src/store/store.ts';
 import { approveRun, rejectRun } from '../../src/sync/decide.ts';
-import { createSimulatedCatalog, ORDERS, type Order, type SimulatedCatalog } from './catalog.ts';
+import { createSimulatedCatalog, type SimulatedCatalog } from './catalog.ts';
 import { checkPace, createObserver, type Observer, Violation } from './invariants.ts';
 import { isExpected, Killed, type ProcessOptions, type SimulatedProcess, startProcess } from './process.ts';
+import { DAY_MS, drawScenario, HOUR_MS, latenessOf, type Scenario } from './scenario.ts';
 import { createSimulatedSource, type SourceBehaviour } from './source.ts';
 import { createWorld, type Owner, type World } from './world.ts';
-
-const OVERLAP_MS = 300_000;
-const DAY_MS = 86_400_000;
-
-function pick<T>(random: Random, values: readonly T[]): T {
-  return values[Math.floor(random() * values.length)] as T;
-}
-
-/** Everything that a seed draws. */
-export interface Scenario {
-  readonly seed: number;
-  readonly perPage: number;
-  readonly seam: number;
-  readonly size: number;
-  readonly order: Order;
-  /** Changes for each page that is read. */
-  readonly churn: number;
-  readonly withdrawn: 'tombstone' | 'gone' | 'both';
-  readonly withdrawnAs: ProcessOptions['settings']['withdrawnAs'];
-  readonly lagMs: number;
-  readonly inclusiveFrom: boolean;
-  readonly wholeSeconds: boolean;
-  readonly behaviour: SourceBehaviour;
-  readonly sourceSkewMs: number;
-  readonly localSkewMs: number;
-  /** The source's clock is put back by so much, once; 0: never. */
-  readonly clockJumpMs: number;
-  readonly concurrency: number;
-  readonly rate: number | null;
-  /** Points at which the process dies, counted over all. */
-  readonly crashes: readonly number[];
-  readonly duplicated: number;
-  readonly twoKeepers: boolean;
-  /** Between runs it changes as fast as while pages are read. */
-  readonly steady: boolean;
-  /** For one run the source lists nothing. */
-  readonly outage: boolean;
-  readonly runs: readonly RunKind[];
-  /** How late deltas may be: see CATCHWORD_DELTA_OVERLAP. */
-  readonly overlapMs: number;
-  /** The clock of the machine that catchword runs on is put forward (or, negative, back): when, and by how much. */
-  readonly localJumps: readonly { readonly atMs: number; readonly byMs: number }[];
-}
-
-/** The longest that anything the source shows, or does not show, may be out of date without saying so. */
-export function latenessOf({ deltaLagMs, replicaLagMs, cacheMs, cacheTellsAge }: SourceBehaviour): number {
-  return Math.max(deltaLagMs, replicaLagMs, cacheTellsAge ? 0 : cacheMs);
-}
-
-const IN_TIME = { deltaLagMs: 0, replicaLagMs: 0, cacheMs: 0, cacheTellsAge: false, cacheKeepsDate: true };
-
-/** Drawn last, so that what was drawn before stays what it was. */
-function drawLateness(random: Random): Partial<SourceBehaviour> & { readonly overlapMs: number } {
-  const short = random() < 0.3;
-  const overlapMs = short ? 10_000 : OVERLAP_MS;
-  const lagMs = short ? 3_000 : pick(random, [3_000, 30_000, 60_000]);
-  const kind = pick(random, ['deltas', 'replicas', 'cache', 'aged'] as const);
-  if (kind === 'deltas') return { overlapMs, deltaLagMs: lagMs };
-  if (kind === 'replicas') return { overlapMs, replicaLagMs: lagMs };
-  const cacheKeepsDate = random() < 0.7;
-  if (kind === 'cache') return { overlapMs, cacheMs: lagMs, cacheKeepsDate };
-  return { overlapMs, cacheMs: pick(random, [lagMs, 3_600_000]), cacheTellsAge: true, cacheKeepsDate };
-}
-
-const HOUR_MS = 3_600_000;
-
-/** Ahead and put right again, or put back and right again. */
-function drawJumps(random: Random): Scenario['localJumps'] {
-  const byMs = (random() < 0.6 ? 1 : -1) * HOUR_MS * (2 + 4 * random());
-  const atMs = 1_000 + random() * 300_000;
-  return [
-    { atMs, byMs },
-    { atMs: atMs + random() * 900_000, byMs: -byMs },
-  ];
-}
 
 export interface HistoryResult {
   readonly scenario: Scenario;
@@ -93,91 +18,6 @@ export interface HistoryResult {
   readonly trace: string;
   readonly fullRuns: readonly Run[];
   readonly falseRemovals: number;
-}
-
-/** Small histories mostly; one in forty reads 20,000 products, 1,000 a page. */
-export function drawScenario(seed: number): Scenario {
-  const random = createRandom(seed);
-  const often = (share: number): boolean => random() < share;
-  const large = often(0.025);
-  const perPage = large ? 1000 : pick(random, [20, 50, 50, 100, 1000]);
-  const small = [0, 1, perPage - 1, perPage, perPage + 1];
-  const size = large
-    ? 20_000
-    : perPage === 1000 || often(0.25)
-      ? pick(random, small)
-      : Math.floor(perPage * (2 + random() * 18));
-  const faulty = often(0.4);
-  const odd = often(0.15);
-  // Not both: totals that happen to fit a page that was cut cannot be told from the truth.
-  const oddity = odd ? pick(random, ['short', 'lies', 'repeats', 'size', 'order', 'ties'] as const) : 'none';
-  // Without a Date, the machines' clocks have to agree to within minutes: nothing else tells the source's.
-  const dated = !often(0.1);
-  const drawn: Scenario = {
-    seed,
-    perPage,
-    seam: perPage === 1000 ? 10 : pick(random, perPage < 50 ? [2, 3] : [3, 5, 10]),
-    size,
-    order: oddity === 'order' ? 'unstable' : oddity === 'ties' ? 'ties' : pick(random, ORDERS.slice(0, 4)),
-    churn: pick(random, [0, 0.1, 0.5, 1, 3]),
-    withdrawn: pick(random, ['tombstone', 'gone', 'both'] as const),
-    withdrawnAs: pick(random, ['updated', 'updated', 'removed'] as const),
-    lagMs: often(0.3) ? Math.floor(random() * 200_000) : 0,
-    inclusiveFrom: often(0.5),
-    wholeSeconds: often(0.3),
-    behaviour: {
-      latencyMs: pick(random, [20, 300, 2_000]),
-      jitter: pick(random, [0, 1, 20]),
-      unavailable: faulty ? 0.05 : 0,
-      rateLimited: faulty ? 0.02 : 0,
-      cutShort: faulty ? 0.03 : 0,
-      wrongPage: faulty ? 0.02 : 0,
-      shortPage: oddity === 'short' ? pick(random, [0.05, 0.6]) : 0,
-      repeatedPage: oddity === 'repeats' ? 0.05 : 0,
-      lyingTotals: oddity === 'lies' ? pick(random, [0.1, 1]) : 0,
-      answeredSize: oddity === 'size' ? Math.max(1, Math.floor(perPage * (0.3 + random() * 0.6))) : null,
-      outage: false,
-      dated,
-      lookup: often(0.3),
-      ...IN_TIME,
-    },
-    sourceSkewMs: dated ? pick(random, [0, 0, DAY_MS, -DAY_MS, 4_000]) : 0,
-    localSkewMs: dated ? pick(random, [0, 0, 3_600_000]) : 0,
-    clockJumpMs: dated && often(0.1) ? Math.floor(random() * 7_200_000) : 0,
-    concurrency: pick(random, [1, 2, 8]),
-    rate: pick(random, [null, 50, 300]),
-    crashes: often(0.3) ? Array.from({ length: 3 }, () => 1 + Math.floor(random() * 150)) : [],
-    duplicated: often(0.2) ? 0.2 : 0,
-    twoKeepers: often(0.1),
-    steady: false,
-    outage: often(0.1),
-    runs: Array.from(
-      { length: 2 + Math.floor(random() * 3) },
-      (_, at): RunKind => (at === 0 || often(0.5) ? 'full' : 'delta'),
-    ),
-    overlapMs: OVERLAP_MS,
-    localJumps: [],
-  };
-  if (often(0.1) && dated) return jumping(drawn, random);
-  return often(0.3) ? late(drawn, random) : drawn;
-}
-
-/** The same, on a machine whose clock jumps. */
-function jumping(drawn: Scenario, random: Random): Scenario {
-  return { ...drawn, localJumps: drawJumps(random) };
-}
-
-/** The same, of a source that shows changes late, here or there. */
-function late(drawn: Scenario, random: Random): Scenario {
-  const { overlapMs, ...lateness } = drawLateness(random);
-  const behaviour = { ...drawn.behaviour, ...lateness };
-  // What a cache keeps tells nothing of a clock that was put back meanwhile.
-  const clockJumpMs = behaviour.cacheMs > 0 ? 0 : drawn.clockJumpMs;
-  // All of it together is what the overlap allows for.
-  const lagMs = Math.min(drawn.lagMs, overlapMs - latenessOf(behaviour) - 2_000);
-  const isOdd = drawn.order === 'unstable' || drawn.order === 'ties';
-  const order = !isOdd && random() < 0.3 ? 'scattered' : drawn.order;
-  return { ...drawn, overlapMs, behaviour, clockJumpMs, lagMs, order };
 }
 
 export interface HistoryOptions {

@@ -3,8 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { createSimulatedCatalog } from './catalog.ts';
-import { drawScenario, settingsOf } from './history.ts';
+import { settingsOf } from './history.ts';
 import { type SimulatedProcess, startProcess } from './process.ts';
+import { drawScenario } from './scenario.ts';
 import { createSimulatedSource } from './source.ts';
 import { createWorld } from './world.ts';
 

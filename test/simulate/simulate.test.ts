@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { drawScenario, latenessOf, type Scenario, simulate } from './history.ts';
+import { simulate } from './history.ts';
 import { SABOTAGES } from './sabotage.ts';
+import { drawScenario, latenessOf, type Scenario } from './scenario.ts';
 
 const SEEDS = 500;
 const PARTS = 10;

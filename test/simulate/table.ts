@@ -1,6 +1,7 @@
 import { parseArgs } from 'node:util';
 import { ORDERS } from './catalog.ts';
-import { drawScenario, type Scenario, simulate } from './history.ts';
+import { simulate } from './history.ts';
+import { drawScenario, type Scenario } from './scenario.ts';
 
 /**
  * How often runs of 20,000 products, 1,000 a page, 50 pages a minute, are sealed: by the order of the list and by how much
@@ -21,6 +22,9 @@ function scenarioOf(seed: number, order: Scenario['order'], churn: number, looku
     shortPage: 0,
     repeatedPage: 0,
     lyingTotals: 0,
+    deltaLagMs: 0,
+    replicaLagMs: 0,
+    cacheMs: 0,
   };
   return {
     perPage: 1000,
@@ -36,6 +40,8 @@ function scenarioOf(seed: number, order: Scenario['order'], churn: number, looku
     twoKeepers: false,
     outage: false,
     clockJumpMs: 0,
+    overlapMs: 300_000,
+    localJumps: [],
     runs: ['full', 'full', 'full'],
   };
 }

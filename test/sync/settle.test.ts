@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { createServer } from 'node:http';
+import { createServer, type RequestListener } from 'node:http';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { startSandbox } from '../../src/sandbox/server.ts';
@@ -15,79 +15,77 @@ interface Version {
 }
 
 /** A service that lists the newest change first, and whose deltas are answered from an index that lags behind. */
-class LaggingService {
-  readonly asked: URL[] = [];
-  /** Called before a page of the list is answered. */
-  onList: (page: number) => void = () => {};
-  /** Of answers with a page of the list: no delta is asked for twice, so a cache has none. */
-  headers: Record<string, string> = {};
-  private readonly versions = new Map<string, Version[]>();
-  private readonly lagMs: number;
-
-  constructor(size: number, lagMs: number) {
-    this.lagMs = lagMs;
-    for (let n = 0; n < size; n++) {
-      this.versions.set(`P${n}`, [{ vbid: `P${n}`, version: 1, at: Date.now() - 86_400_000 - n * 1_000 }]);
-    }
+async function serveLagging(size: number, lagMs: number) {
+  const products = new Map<string, Version[]>();
+  for (let n = 0; n < size; n++) {
+    products.set(`P${n}`, [{ vbid: `P${n}`, version: 1, at: Date.now() - 86_400_000 - n * 1_000 }]);
   }
 
-  get list(): Version[] {
-    return [...this.versions.values()].flatMap((all) => all.slice(-1)).sort((a, b) => b.at - a.at);
+  /** The newest versions up to a moment. */
+  function shownAt(moment: number): Version[] {
+    return [...products.values()]
+      .flatMap((versions) => versions.filter(({ at }) => at <= moment).slice(-1))
+      .sort((a, b) => b.at - a.at);
   }
 
-  modify(vbid: string): void {
-    const known = this.versions.get(vbid) ?? [];
-    this.versions.set(vbid, [...known, { vbid, version: known.length + 1, at: Date.now() }]);
-  }
+  const service = {
+    url: '',
+    asked: [] as URL[],
+    /** Called before a page of the list is answered. */
+    onList: (_page: number): void => {},
+    /** Of answers with a page of the list: no delta is asked for twice, so a cache has none. */
+    headers: {} as Record<string, string>,
+    list: () => shownAt(Date.now()),
+    modify: (vbid: string): void => {
+      const known = products.get(vbid) ?? [];
+      products.set(vbid, [...known, { vbid, version: known.length + 1, at: Date.now() }]);
+    },
+    remove: (vbid: string): void => {
+      products.delete(vbid);
+    },
+  };
 
-  remove(vbid: string): void {
-    this.versions.delete(vbid);
-  }
-
-  private changedSince(from: number): Version[] {
-    const indexedUpTo = Date.now() - this.lagMs;
-    const shown = [...this.versions.values()].flatMap((all) => all.filter(({ at }) => at <= indexedUpTo).slice(-1));
-    return shown.filter(({ at }) => at >= from).sort((a, b) => b.at - a.at);
-  }
-
-  private answer(url: URL): string {
-    const number = (name: string): number => Number(url.searchParams.get(name));
-    const [page, perPage] = [number('page'), number('per_page')];
+  function answer(url: URL): string {
+    const [page, perPage] = ['page', 'per_page'].map((name) => Number(url.searchParams.get(name))) as [number, number];
     const from = url.searchParams.get('from');
-    if (from === null) this.onList(page);
-    const all = from === null ? this.list : this.changedSince(Date.parse(from));
+    if (from === null) service.onList(page);
+    const all = from === null ? service.list() : shownAt(Date.now() - lagMs).filter(({ at }) => at >= Date.parse(from));
     const items = all.slice((page - 1) * perPage, page * perPage).map(({ vbid, version }) => ({ vbid, version }));
     const total = Math.ceil(all.length / perPage);
     return JSON.stringify({ num_items: all.length, page, per_page: perPage, total_pages: total, items });
   }
 
-  async serve(): Promise<string> {
-    const server = createServer((request, response) => {
-      const url = new URL(request.url ?? '', 'http://localhost');
-      this.asked.push(url);
-      const headers = url.searchParams.has('from') ? {} : this.headers;
-      response.writeHead(200, { 'content-type': 'application/json', ...headers });
-      response.end(this.answer(url));
-    }).listen(0, '127.0.0.1');
-    onTestFinished(() => {
-      server.close();
-    });
-    await once(server, 'listening');
-    const address = server.address();
-    if (address === null || typeof address === 'string') throw new Error('no port');
-    return `http://127.0.0.1:${address.port}`;
-  }
+  service.url = await listen((request, response) => {
+    const url = new URL(request.url ?? '', 'http://localhost');
+    service.asked.push(url);
+    const headers = url.searchParams.has('from') ? {} : service.headers;
+    response.writeHead(200, { 'content-type': 'application/json', ...headers });
+    response.end(answer(url));
+  });
+  return service;
+}
+
+/** Serves until the test ends. @returns the address */
+async function listen(handle: RequestListener): Promise<string> {
+  const server = createServer(handle).listen(0, '127.0.0.1');
+  onTestFinished(() => {
+    server.close();
+  });
+  await once(server, 'listening');
+  const address = server.address();
+  if (address === null || typeof address === 'string') throw new Error('no port');
+  return `http://127.0.0.1:${address.port}`;
 }
 
 const SMALL_PAGES = { CATCHWORD_PER_PAGE: '20', CATCHWORD_SEAM: '5', CATCHWORD_CONCURRENCY: '1' };
 
 describe('a source whose deltas lag behind its list', () => {
   it('loses no living product that moved while the list was read', async () => {
-    const service = new LaggingService(100, 1_000);
+    const service = await serveLagging(100, 1_000);
     const db = join(temporaryDirectory(), 'catalog.db');
-    const settings = settingsFor(await service.serve(), db, { ...SMALL_PAGES, CATCHWORD_DELTA_OVERLAP: '3s' });
+    const settings = settingsFor(service.url, db, { ...SMALL_PAGES, CATCHWORD_DELTA_OVERLAP: '3s' });
     await load(settings, 'full');
-    const [gone, moving] = [service.list[3]?.vbid ?? '', service.list[70]?.vbid ?? ''];
+    const [gone, moving] = [service.list()[3]?.vbid ?? '', service.list()[70]?.vbid ?? ''];
     service.onList = (page) => {
       if (page < 3) return;
       // From the part that is not read yet into the part that was, while another one leaves that: no seam moves.
@@ -104,9 +102,9 @@ describe('a source whose deltas lag behind its list', () => {
   });
 
   it('is not waited for where nothing depends on it', async () => {
-    const service = new LaggingService(100, 1_000);
+    const service = await serveLagging(100, 1_000);
     const db = join(temporaryDirectory(), 'catalog.db');
-    const settings = settingsFor(await service.serve(), db, { ...SMALL_PAGES, CATCHWORD_DELTA_OVERLAP: '1h' });
+    const settings = settingsFor(service.url, db, { ...SMALL_PAGES, CATCHWORD_DELTA_OVERLAP: '1h' });
     const stop = AbortSignal.timeout(60_000);
     expect(await load(settings, 'full', stop)).toMatchObject({ proof: 'sealed', created: 100 });
     expect(await load(settings, 'full', stop)).toMatchObject({ proof: 'sealed', removed: 0 });
@@ -114,8 +112,8 @@ describe('a source whose deltas lag behind its list', () => {
   });
 
   it('is asked by no address twice in a run, so that no cache can answer with an earlier delta', async () => {
-    const service = new LaggingService(100, 0);
-    const settings = settingsFor(await service.serve(), join(temporaryDirectory(), 'catalog.db'), SMALL_PAGES);
+    const service = await serveLagging(100, 0);
+    const settings = settingsFor(service.url, join(temporaryDirectory(), 'catalog.db'), SMALL_PAGES);
     await load(settings, 'full');
     service.remove('P50');
     service.asked.length = 0;
@@ -184,10 +182,10 @@ describe('a run that settles', () => {
 });
 
 describe('a cache in front of the source', () => {
-  async function aged(age: string): Promise<{ service: LaggingService; settings: Record<string, string>; db: string }> {
-    const service = new LaggingService(100, 0);
+  async function aged(age: string) {
+    const service = await serveLagging(100, 0);
     const db = join(temporaryDirectory(), 'catalog.db');
-    const settings = settingsFor(await service.serve(), db, { CATCHWORD_DELTA_OVERLAP: '2s' });
+    const settings = settingsFor(service.url, db, { CATCHWORD_DELTA_OVERLAP: '2s' });
     await load(settings, 'full');
     service.remove('P50');
     service.headers = { age };
@@ -207,19 +205,13 @@ describe('a cache in front of the source', () => {
 
   it('is asked for what the source shows now', async () => {
     const seen: (string | undefined)[] = [];
-    const server = createServer((request, response) => {
+    const url = await listen((request, response) => {
       seen.push(request.headers['cache-control']);
       response.writeHead(200, { 'content-type': 'application/json', age: '1, 0' });
       response.end('{"num_items":0,"page":1,"per_page":1000,"total_pages":0,"items":[]}');
-    }).listen(0, '127.0.0.1');
-    onTestFinished(() => {
-      server.close();
     });
-    await once(server, 'listening');
-    const address = server.address();
-    if (address === null || typeof address === 'string') throw new Error('no port');
     const db = join(temporaryDirectory(), 'catalog.db');
-    await load(settingsFor(`http://127.0.0.1:${address.port}`, db), 'full');
+    await load(settingsFor(url, db), 'full');
     expect(new Set(seen)).toEqual(new Set(['no-cache']));
   });
 });
