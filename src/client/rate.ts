@@ -83,7 +83,7 @@ const LONG_WAIT_MS = 5_000;
 const STEP_MS = 1_000;
 /**
  * How far ahead requests are reserved. Above some 10 requests a second they are reserved several at a time, so that
- * neither the disk nor the lock of whoever keeps the reservations becomes the limit.
+ * neither the disk nor the lock of the mirror that keeps the reservations becomes the limit.
  */
 const RESERVED_MS = 200;
 

@@ -92,7 +92,7 @@ export function createSourceStore(sqlite: Database, write: WriteTransaction): So
     const spanMs = slots * intervalMs;
     const known = current();
     const pause = pauseOf(known, nowMs);
-    // Nobody reserves further ahead than this: the clock was put back meanwhile.
+    // No process reserves further ahead than this: a later moment shows that the clock was put back.
     const next = Math.min(known.next ?? 0, nowMs + spanMs);
     const at = Math.max(next, pause?.until ?? 0);
     setPause.run(pause?.since ?? null, pause?.until ?? null);

@@ -1,7 +1,7 @@
 import { createIdSet } from '../catalog/seams.ts';
 import { CatchwordError } from '../errors.ts';
 
-/** Windows without anything new that a list may have, besides as many as those with something new. For safety. */
+/** Windows without anything new that a list may have, in addition to as many as those with something new. For safety. */
 const BARREN = 32;
 
 /**

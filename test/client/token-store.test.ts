@@ -189,7 +189,7 @@ describe('the lock of a token', () => {
     expect(now - Date.now()).toBeGreaterThan(150_000);
   });
 
-  it('that a clock hours ahead has dated is taken over once nobody has renewed it for minutes', async () => {
+  it('that a clock hours ahead has dated is taken over when it was not renewed for minutes', async () => {
     const path = pathOf();
     writeFileSync(`${path}.lock`, 'elsewhere.example 1 x');
     const ahead = Date.now() / 1_000 + 7_200;

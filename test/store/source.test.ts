@@ -44,14 +44,14 @@ describe('a noted source', () => {
 });
 
 describe('a pause that the source asked for', () => {
-  it('holds for what is left of it, whoever opens the mirror', () => {
+  it('holds for what is left of it, in every process', () => {
     const store = opened();
     store.source.setPause({ since: T, until: T + HOUR });
     expect(opened(store.path).source.pause(T + 50 * 60_000)).toEqual({ since: T, until: T + HOUR });
     expect(store.source.pause(T + HOUR)).toBeNull();
   });
 
-  it('is no longer than it was when the clock is put back behind it', () => {
+  it('does not become longer when the clock is put back behind it', () => {
     const { source } = opened();
     source.setPause({ since: T, until: T + HOUR });
     expect(source.pause(T - 2 * HOUR)).toEqual({ since: T - 2 * HOUR, until: T - HOUR });

@@ -152,7 +152,7 @@ describe('another selection', () => {
     expect(next).toMatchObject({ stdout: expect.stringContaining('"kind":"delta"') as string, stderr: '' });
   });
 
-  it('is told by verify and by sync --dry-run, which reads what the run would read', async () => {
+  it('is announced by verify and by sync --dry-run, which reads what the run would read', async () => {
     const verified = await cli(['verify'], { ...settings, ...metadata }, directory);
     expect(verified.stderr).toContain('CATCHWORD_INCLUDE_DETAILS changed from (none) to metadata since the mirror');
     const forecast = await cli(['sync', '--dry-run', '--json'], { ...settings, ...metadata }, directory);
