@@ -1,7 +1,7 @@
 import { Command } from 'commander';
 import type { RunKind } from '../catalog/run.ts';
 import { type Config, readSettings, requireName, type SourceConfig } from '../config.ts';
-import { CatchwordError } from '../errors.ts';
+import { CatchwordError, hasCode } from '../errors.ts';
 import { errorFields, type Logger } from '../log.ts';
 import { startRelay } from '../relay/relay.ts';
 import { sinkConfig } from '../relay/settings.ts';
@@ -96,6 +96,8 @@ function role<N extends Need>(
       await serve(context, name, need, start);
     } catch (error) {
       if (!logFatal(context, name, error)) throw error;
+      // As in cli.ts: Node would close the mirror on its way out, and that would write to the files that are there now.
+      if (hasCode(error, 'MIRROR_REPLACED')) process.exit(1);
     }
   });
 }

@@ -58,10 +58,22 @@ function checkDirectory(db: string): void {
   }
 }
 
+function mayWrite(path: string): boolean {
+  try {
+    accessSync(path, constants.W_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 function mirror(config: Config, nowMs: number): Omit<Finding, 'check'> {
-  checkDirectory(config.db);
-  if (!mirrorExists(config.db))
+  if (!mirrorExists(config.db)) {
+    checkDirectory(config.db);
     return { level: 'note', text: `${config.db} does not exist yet`, hint: 'The first sync makes it.' };
+  }
+  // Another user may be allowed to read it only.
+  if (mayWrite(config.db)) checkDirectory(config.db);
   const store = openStore(config.db, { forReading: true, mode: config.dbMode });
   try {
     const problems = store.quickCheck();
