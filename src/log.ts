@@ -1,4 +1,5 @@
 import { createRequire } from 'node:module';
+import { Writable } from 'node:stream';
 import { type DestinationStream, pino } from 'pino';
 import { CatchwordError, messageOf, systemCodeOf } from './errors.ts';
 import { printableLines } from './printable.ts';
@@ -117,18 +118,34 @@ const MAX_WAITING = 2 ** 20;
  * A log that cannot be written stops nothing; of what waits for a disk with room, no more than that is kept. Lines beyond
  * it are dropped without a try to write, so an empty one, which never is, tries what waits in their place.
  */
-function output(fd: 1 | 2) {
+function output(fd: 1 | 2, shown = printableLines) {
   const destination = pino.destination({ dest: fd, sync: true, maxLength: MAX_WAITING });
   destination.on('error', () => {}).on('drop', () => void destination.write(''));
   // JSON escapes only a part of what a terminal obeys; such characters stand inside of strings alone.
-  return { write: (line: string) => void destination.write(printableLines(line)) };
+  return { write: (line: string) => void destination.write(shown(line)) };
+}
+
+const COLOURS = new RegExp(`(${String.fromCharCode(27)}\\[[\\d;]*m)`);
+
+/** Colours alone do no harm, whichever text they came with. */
+function printableButColours(text: string): string {
+  const parts = text.split(COLOURS);
+  return parts.map((part, index) => (index % 2 === 1 ? part : printableLines(part))).join('');
 }
 
 /** Loaded only for a person: it takes as long to load as all else that a log needs. */
 function readableOutput(colour: boolean): DestinationStream {
   const pretty = createRequire(import.meta.url)('pino-pretty') as typeof import('pino-pretty');
   const time = 'SYS:HH:MM:ss';
-  return pretty({ destination: output(2), colorize: colour, singleLine: true, ignore: 'pid', translateTime: time });
+  const { write } = output(2, printableButColours);
+  const destination = new Writable({
+    decodeStrings: false,
+    write: (text: string, _encoding, done) => {
+      write(text);
+      done();
+    },
+  });
+  return pretty({ destination, colorize: colour, singleLine: true, ignore: 'pid', translateTime: time });
 }
 
 function destinationOf({ readable = false, colour = false, split = false }: LogOptions): DestinationStream {

@@ -38,6 +38,21 @@ const ROUNDED_SECONDS_NS = 2_000_000_000n;
 const SECOND_NS = 1_000_000_000n;
 const NOTHING = { size: -1n, mtimeNs: 0n };
 
+/** Frames in the WAL, how many of them are in the file, and when the WAL was last written. */
+interface Progress {
+  readonly frames: number;
+  readonly moved: number;
+  readonly walTime: bigint;
+}
+
+const NO_PROGRESS: Progress = { frames: -1, moved: -1, walTime: 0n };
+
+/** Whether SQLite moved frames into the file between two looks. Frames that were only added do not change the file. */
+function hasCheckpointed(before: Progress, now: Progress): boolean {
+  if (now.moved !== before.moved || now.frames < before.frames) return true;
+  return now.frames === before.frames && now.walTime !== before.walTime;
+}
+
 /** Whether a file was written between two looks at it. */
 function isWritten(before: typeof NOTHING, now: typeof NOTHING): boolean {
   const rounded = now.mtimeNs % SECOND_NS === 0n ? ROUNDED_SECONDS_NS : ROUNDED_NS;
@@ -80,7 +95,7 @@ export function createSameFile(
   const readCount = sqlite
     .prepare<[], [busy: number, frames: number, moved: number]>('PRAGMA wal_checkpoint(NOOP)')
     .raw();
-  let progress = '';
+  let progress = NO_PROGRESS;
   let file = NOTHING;
   let hasWritten = false;
   let lost: CatchwordError | undefined;
@@ -89,9 +104,9 @@ export function createSameFile(
     return lookAt(path) ?? NOTHING;
   }
 
-  /** Frames in the WAL, how many of them are in the file, and when the WAL was last written. */
-  function progressNow(): string {
-    return JSON.stringify([readCount.get(), String(lookAt(`${real}-wal`)?.mtimeNs)]);
+  function progressNow(): Progress {
+    const [, frames = 0, moved = 0] = readCount.get() ?? [];
+    return { frames, moved, walTime: lookAt(`${real}-wal`)?.mtimeNs ?? 0n };
   }
 
   /** The progress first: a checkpoint that ends in between is then seen as one, and not as somebody's copy. */
@@ -132,7 +147,7 @@ export function createSameFile(
     if (isReadonly) return;
     const giveUpAt = performance.now() + CHECKPOINT_MS;
     while (isWritten(file, fileNow())) {
-      if (progressNow() !== progress) {
+      if (hasCheckpointed(progress, progressNow())) {
         note();
         return;
       }

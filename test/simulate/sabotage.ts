@@ -16,7 +16,12 @@ export const SABOTAGES: readonly Sabotage[] = [
     'if (current().epoch !== epoch) {',
     'if (current().epoch < epoch) {',
   ),
-  bug('no transaction', 'src/store/transaction.ts', 'return run.immediate(work) as T;', 'return work();'),
+  bug(
+    'no transaction',
+    'src/store/transaction.ts',
+    'const result = run.immediate(work) as T;',
+    'const result = work();',
+  ),
   bug(
     'a checkpoint is written before what it stands for',
     'src/sync/apply-page.ts',
