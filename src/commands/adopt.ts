@@ -1,10 +1,11 @@
 import { Command } from 'commander';
 import { sourceIdentity } from '../catalog/source.ts';
-import { loadConfig, requireSource, type SourceConfig } from '../config.ts';
+import type { SourceConfig } from '../config.ts';
 import { CatchwordError } from '../errors.ts';
 import { openStore } from '../store/store.ts';
 import type { CommandContext } from './context.ts';
 import { printJson, printLine } from './format.ts';
+import { loadSettings } from './settings.ts';
 import { runOnce } from './sync.ts';
 
 /**
@@ -12,7 +13,7 @@ import { runOnce } from './sync.ts';
  * @throws CatchwordError MIRROR_BUSY where a process feeds sinks with events that name it
  */
 function notedAddress(context: CommandContext, config: SourceConfig): string | null {
-  const store = openStore(config.db, { mustExist: true });
+  const store = openStore(config.db, { mustExist: true, mode: config.dbMode });
   try {
     const relay = store.relayLease.holder(context.clock.now());
     if (relay !== null) {
@@ -32,7 +33,7 @@ export function adoptCommand(context: CommandContext): Command {
     .description('continue the mirror with the address that is set now: for a service that has moved; makes a full run')
     .option('--json', 'print the run as one JSON document')
     .action(async ({ json = false }: { json?: boolean }) => {
-      const config = requireSource(loadConfig(context.environment));
+      const config = loadSettings(context, 'source');
       const { address } = sourceIdentity(config);
       const noted = notedAddress(context, config);
       if (noted === null || noted === address) {

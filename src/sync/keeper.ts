@@ -273,7 +273,12 @@ export async function createKeeper(options: KeeperOptions): Promise<Keeper> {
     if (-ageMs > settings.runMaxAgeMs) {
       return giveUp(epoch, run, new CatchwordError('RUN_TOO_OLD', `it began ${hours} hours ahead of this clock`));
     }
-    const selection = store.runs.selectionOf(run.id) ?? store.source.noted()?.selection ?? settings.source.selection;
+    const noted = store.source.noted();
+    // A run that has applied nothing yet does not bind the mirror to its address, and must not be read from another one.
+    if (noted !== null && noted.address !== settings.source.address) {
+      return giveUp(epoch, run, new CatchwordError('RUN_OUTDATED', 'it read from another address'));
+    }
+    const selection = store.runs.selectionOf(run.id) ?? noted?.selection ?? settings.source.selection;
     if (selection === settings.source.selection) return run;
     return giveUp(epoch, run, new CatchwordError('RUN_OUTDATED', 'the settings select other products since it began'));
   }
