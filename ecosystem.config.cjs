@@ -33,11 +33,12 @@ const role = (verb, instances = 1) => ({
 });
 
 // relay delivers to sinks, and ends with an error where none is set.
-const hasSinks = Object.keys(settings).some((key) => /^CATCHWORD_SINK_.+(?<!_SECRET|_SECRET_FILE)$/.test(key));
+const isSink = (key) => /^CATCHWORD_SINK_.+(?<!_SECRET|_SECRET_FILE)$/.test(key);
+const hasSinks = Object.keys(settings).some((key) => isSink(key) && settings[key] !== '');
 const relays = hasSinks ? [role('relay')] : [];
 
 module.exports = {
-  apps: settings.REDIS_URL
+  apps: settings.REDIS_URL || settings.REDIS_URL_FILE
     ? [role('keeper'), role('scheduler'), role('fetcher', 2), ...relays, role('web')]
     : [role('daemon')],
 };
