@@ -38,7 +38,8 @@ const hasSinks = Object.keys(settings).some((key) => isSink(key) && settings[key
 const relays = hasSinks ? [role('relay')] : [];
 
 module.exports = {
-  apps: settings.REDIS_URL || settings.REDIS_URL_FILE
-    ? [role('keeper'), role('scheduler'), role('fetcher', 2), ...relays, role('web')]
-    : [role('daemon')],
+  apps:
+    settings.REDIS_URL || settings.REDIS_URL_FILE
+      ? [role('keeper'), role('scheduler'), role('fetcher', 2), ...relays, role('web')]
+      : [role('daemon')],
 };
