@@ -38,7 +38,7 @@ export async function stopAll(services: readonly Service[]): Promise<void> {
  */
 export async function serveUntil(signal: AbortSignal, services: readonly Service[]): Promise<void> {
   if (signal.aborted) return;
-  // A part that waits for nothing from outside (a relay without sinks) would let the process end.
+  // A part that waits for nothing from outside would let the process end.
   const alive = setInterval(() => {}, 2 ** 30);
   const over = new AbortController();
   const failures = services.flatMap(({ failed }) => failed ?? []);
