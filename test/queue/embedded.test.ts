@@ -54,11 +54,11 @@ describe('embedded queue', () => {
     const known = createPauses();
     const noted: Pause[] = [];
     const pauses: Pauses = {
-      current: known.current,
+      current: (nowMs) => known.current(nowMs),
       note: (pause) => {
         noted.push(pause);
         known.note(pause);
-        void clock.sleep(5_000).then(known.forget);
+        void clock.sleep(5_000).then(() => known.forget());
       },
     };
     let refusedAt = 0;

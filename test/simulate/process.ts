@@ -114,7 +114,10 @@ export async function startProcess(options: ProcessOptions): Promise<SimulatedPr
       pacer: createPacer({
         pace: options.pace,
         clock,
-        pauses: { current: store.source.keepPause, note: (pause) => void store.source.notePause(pause) },
+        pauses: {
+          current: (nowMs) => store.source.keepPause(nowMs),
+          note: (pause) => void store.source.notePause(pause),
+        },
         reserve: (nowMs, request) => store.source.reserve(nowMs, request),
       }),
       clock,

@@ -8,6 +8,7 @@ import { openStore } from '../../src/store/store.ts';
 import { createVirtualClock } from '../queue/virtual-clock.ts';
 import { run, startService } from '../support/cli.ts';
 import { settingsFor, temporaryDirectory } from '../support/mirror.ts';
+import { redisAvailable, startRedis } from '../support/redis.ts';
 
 interface BusySource {
   readonly url: string;
@@ -59,6 +60,19 @@ it('a pause that another process was asked for holds without a rate limit, too',
   expect(clock.now()).toBeGreaterThanOrEqual(until);
 });
 
+it('a pause that doctor is asked for holds for other commands, too', async () => {
+  const source = await busySource(null);
+  const { directory, settings } = placeOf(source);
+  expect(await run(['sync'], settings, directory)).toMatchObject({ code: 0 });
+  source.retryAfter = 7_200;
+  expect(await run(['doctor'], settings, directory)).toMatchObject({ code: 1 });
+  const asked = source.requests();
+  for (const args of [['sync'], ['verify'], ['sync', '--dry-run'], ['licenses']]) {
+    expect(await run(args, settings, directory)).toMatchObject({ code: 75 });
+  }
+  expect(source.requests()).toBe(asked);
+});
+
 it('sync --now ends the pause of a daemon that waits for it within a run, and says so', async () => {
   const source = await busySource(1_800);
   const { directory, settings } = placeOf(source, { LOG_LEVEL: 'info' });
@@ -86,4 +100,21 @@ it('sync --now ends the pause of a daemon whose run was refused, and status show
   expect(status).toMatchObject({ blocked_until: null, next_try: null });
   // Within the 15 seconds after which it looks again.
   await daemon.shows('"msg":"run complete"');
+});
+
+it.skipIf(!redisAvailable)('a pause that a fetcher was asked for through Redis is noted in the mirror', async () => {
+  const redis = await startRedis();
+  onTestFinished(() => redis.stop());
+  const source = await busySource(7_200);
+  const { directory, settings } = placeOf(source, { REDIS_URL: redis.url });
+  expect(await run(['sync'], settings, directory)).toMatchObject({ code: 75 });
+  const { REDIS_URL: _, ...embedded } = settings;
+  const asked = source.requests();
+  for (const environment of [settings, embedded]) {
+    const paused = await run(['sync'], environment, directory);
+    expect(paused).toMatchObject({ code: 75, stderr: expect.stringContaining('--now') as string });
+  }
+  expect(source.requests()).toBe(asked);
+  source.retryAfter = null;
+  expect(await run(['sync', '--now'], settings, directory)).toMatchObject({ code: 0 });
 });
