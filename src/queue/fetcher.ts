@@ -99,8 +99,10 @@ export async function startFetcher(options: FetcherOptions): Promise<Fetcher> {
     const isLonger = pauseMs > pauseLeft();
     if (isLonger) {
       const since = clock.now();
+      // Asked first: another job may look as soon as the pause is noted.
+      const before = await forgotten();
       pauses.note({ since, until: since + pauseMs });
-      forgottenBefore = await forgotten();
+      forgottenBefore = before;
     }
     await blockAll();
     if (!isLonger) return;
