@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { ErrorCode, type Worker } from 'bullmq';
 import type { Redis } from 'ioredis';
+import { z } from 'zod';
 import { type FetchTask, taskId } from '../catalog/page.ts';
 import type { Clock } from '../clock.ts';
 import { messageOf } from '../errors.ts';
@@ -31,6 +32,17 @@ export function queueNames({ prefix = 'catchword', source }: QueuePlace) {
     apply: (mirror: string) => `apply-${source}-${mirror}`,
   };
 }
+
+/** In the apply queue: tells the keeper of a pause that a fetcher was asked for. Its data is a `PauseNews`. */
+export const PAUSE_JOB = 'pause';
+export const PAUSE_NEWS = z.object({ pauseMs: z.number().positive() });
+export type PauseNews = z.infer<typeof PAUSE_NEWS>;
+
+/**
+ * End of a key of the fetch queue whose value changes whenever an operator asks the source although it asked for a pause:
+ * fetchers forget the pauses that they were asked for before.
+ */
+export const FORGOTTEN_KEY = 'forgotten-pauses';
 
 /** Without a `:`, which BullMQ keeps for itself. */
 export function jobId(task: FetchTask): string {

@@ -89,7 +89,7 @@ function isStillWanted(store: Store, { because }: Wanted): boolean {
 
 export function startRunDesk({ keeper, store, clock, log }: RunDeskOptions): RunDesk {
   const stopping = new AbortController();
-  const pause: Pause = createPause(clock);
+  const pause: Pause = createPause(clock, () => store.retry()?.at ?? null);
   let waiting: Wanted[] = [];
   let current: RunKind | null = null;
   let saidBusy = false;

@@ -325,6 +325,8 @@ export async function createKeeper(options: KeeperOptions): Promise<Keeper> {
         guarded(epoch, () => {
           const before = store.source.noted()?.selection ?? selection;
           store.source.note({ address, selection: before, unfinished: true });
+          // The old address asked for it.
+          store.source.forgetPause();
         });
         const run = await begin({ kind: 'full' }, epoch, signal);
         if (run === null) throw new CatchwordError('RUN_NOT_ACTIVE', 'no run was started');

@@ -4,6 +4,7 @@ import { expect, it, onTestFinished } from 'vitest';
 import type { Run, RunKind } from '../../src/catalog/run.ts';
 import { selectionText } from '../../src/catalog/source.ts';
 import { tickName } from '../../src/catalog/tick.ts';
+import { forgetPause } from '../../src/commands/pace.ts';
 import { CatchwordError } from '../../src/errors.ts';
 import { startRunDesk } from '../../src/schedule/run-desk.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
@@ -141,6 +142,34 @@ it('tries again at once after a restart', async () => {
   await clock.pass(10);
   expect(second.made).toEqual(['full']);
   expect(second.store.retry()).toBeNull();
+});
+
+it('does not wait for a pause of the source any longer when sync --now ends it, nor when its run was made elsewhere', async () => {
+  const clock = createHandClock(START);
+  const asked = () => new CatchwordError('SOURCE_RATE_LIMITED', '429', { retryAfterMs: 5 * HOUR });
+  const db = filledMirror(clock);
+  const { desk, store, made } = deskOver(db, clock, [asked(), asked()]);
+  const other = openStore(db);
+  onTestFinished(() => other.close());
+  desk.submit(tick('full', START));
+  await clock.pass(1000);
+  other.source.notePause({ since: clock.now(), until: clock.now() + 5 * HOUR });
+  await clock.pass(HOUR);
+  expect(made).toHaveLength(1);
+  expect(store.retry()?.at).toBeGreaterThan(clock.now() + 3 * HOUR);
+
+  const texts: string[] = [];
+  forgetPause(other, clock.now(), ({ text }) => texts.push(text));
+  expect(texts.join()).toMatch(/asked for no request before 2026-11-20 15:00:\d\d UTC: it is asked now/);
+  await clock.pass(20_000);
+  expect(made).toEqual([tickName('full', START), 'full']);
+
+  await clock.pass(HOUR);
+  expect(made).toHaveLength(2);
+  other.schedule.clearRetry('full');
+  desk.submit(tick('delta', START + 2 * HOUR));
+  await clock.pass(20_000);
+  expect(made).toEqual([tickName('full', START), 'full', tickName('delta', START + 2 * HOUR)]);
 });
 
 it('does not wait for as long as the clock was ahead', async () => {

@@ -107,7 +107,6 @@ export async function startProcess(options: ProcessOptions): Promise<SimulatedPr
       point('after a wait');
     },
   };
-  const notBefore = store.source.pause(clock.now())?.until ?? 0;
   const queue = duplicating(
     createEmbeddedQueue({
       read: createReadWindow(source.clientFor(owner, point), options.settings.overlapMs),
@@ -115,12 +114,14 @@ export async function startProcess(options: ProcessOptions): Promise<SimulatedPr
       pacer: createPacer({
         pace: options.pace,
         clock,
-        notBefore,
+        pauses: {
+          current: (nowMs) => store.source.keepPause(nowMs),
+          note: (pause) => void store.source.notePause(pause),
+        },
         reserve: (nowMs, request) => store.source.reserve(nowMs, request),
       }),
       clock,
       log,
-      onRateLimited: (pause) => store.source.setPause(pause),
     }),
     () => options.duplicated > 0 && world.random() < options.duplicated,
   );

@@ -138,6 +138,55 @@ describe('adopt', () => {
   });
 });
 
+describe('adopt, again', () => {
+  it('goes on with an adoption that was interrupted', async () => {
+    const slow = await startSandbox({ items: 400, seed: 1, details: true, latencyMs: 300 });
+    onTestFinished(() => slow.stop());
+    const moved = settingsFor(slow.url, db, { LOG_LEVEL: '', CATCHWORD_PER_PAGE: '50', CATCHWORD_CONCURRENCY: '1' });
+    const adopting = start(['adopt'], moved, directory);
+    await expect.poll(() => slow.requests.length).toBeGreaterThan(3);
+    adopting.child.kill('SIGKILL');
+    await adopting.ended;
+    const again = await cli(['adopt', '--json'], moved, directory);
+    expect(again).toMatchObject({ code: 0, stdout: expect.stringContaining('"kind":"full"') as string });
+    expect(again.stderr).toContain(`the reading of ${slow.url} was begun and has not ended`);
+    expect(catalogOf(db)).toEqual(await truthOf(slow.url));
+    const done = await cli(['adopt'], moved, directory);
+    expect(done.stdout).toContain('nothing to adopt');
+  });
+
+  it('does not wait for a pause that the old address asked for', async () => {
+    const now = Date.now();
+    edit(`UPDATE mirror SET blocked_since = ${now}, blocked_until = ${now + 7_200_000}`);
+    const adopted = await cli(['adopt'], elsewhere, directory);
+    expect(adopted).toMatchObject({ code: 5, stdout: expect.stringContaining('would remove 400') as string });
+  });
+
+  it('keeps to a pause that the new address asked for', async () => {
+    const now = Date.now();
+    edit(`UPDATE mirror SET source_address = '${other.url}', blocked_since = ${now}, blocked_until = ${now + 7_200_000},
+      source_selection = json_set(source_selection, '$.unfinished', json('true'))`);
+    const adopted = await cli(['adopt'], elsewhere, directory);
+    expect(adopted).toMatchObject({ code: 75, stderr: expect.stringContaining('sync --now') as string });
+    expect(other.requests).toEqual([]);
+    expect(await cli(['sync', '--now'], elsewhere, directory)).toMatchObject({ code: 5 });
+  });
+
+  it('refuses while a daemon is alive that has no sinks and makes no run', async () => {
+    const idle = { CATCHWORD_DELTA_CRON: 'off', CATCHWORD_FULL_CRON: 'off', LOG_LEVEL: 'info' };
+    const daemon = start(['daemon'], { ...settings, ...idle }, directory);
+    await daemon.shows('"msg":"started"');
+    const refused = await cli(['adopt'], elsewhere, directory);
+    daemon.child.kill('SIGTERM');
+    expect((await daemon.ended).code).toBe(0);
+    expect(refused.stderr).toContain('MIRROR_BUSY');
+    expect(refused.stderr).toContain(`process ${daemon.child.pid} on`);
+    expect(refused.stderr).toContain('is the daemon of this mirror');
+    expect(other.requests).toEqual([]);
+    expect(await cli(['adopt'], elsewhere, directory)).toMatchObject({ code: 5 });
+  });
+});
+
 describe('another selection', () => {
   const metadata = { CATCHWORD_INCLUDE_DETAILS: 'metadata' };
 

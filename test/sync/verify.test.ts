@@ -104,7 +104,7 @@ describe('sync --dry-run', () => {
     const reaching = { ...settings, CATCHWORD_DELTA_OVERLAP: '5m' };
     const full = await cli(['sync', '--dry-run', '--full'], reaching, directory);
     expect(full).toMatchObject({ code: 0, stderr: '' });
-    expect(full.stdout).toContain('a full load of 1,502 products would make these changes; nothing was written');
+    expect(full.stdout).toContain('a full load of 1,502 products would make these changes; no product was changed');
     expect(full.stdout).toMatch(/created {2}2\n {11}\d+ /);
     expect(catalogOf(db)).toEqual(before);
     expect(expectExactLog(db)).toBe(1_500);
