@@ -6,10 +6,10 @@ import { paceOf } from '../../src/client/rate.ts';
 import { openStore } from '../../src/store/store.ts';
 import { approveRun, rejectRun } from '../../src/sync/decide.ts';
 import { createSimulatedCatalog, type SimulatedCatalog } from './catalog.ts';
-import { checkPace, createObserver, type Observer, Violation } from './invariants.ts';
+import { checkPace, checkSettled, createObserver, type Observer, Violation } from './invariants.ts';
 import { isExpected, Killed, type ProcessOptions, type SimulatedProcess, startProcess } from './process.ts';
 import { DAY_MS, drawScenario, HOUR_MS, latenessOf, type Scenario } from './scenario.ts';
-import { createSimulatedSource, type SourceBehaviour } from './source.ts';
+import { createSimulatedSource, type SimulatedSource, type SourceBehaviour } from './source.ts';
 import { createWorld, type Owner, type World } from './world.ts';
 
 export interface HistoryResult {
@@ -68,6 +68,7 @@ export function settingsOf(scenario: Scenario): ProcessOptions['settings'] {
 interface Setting {
   readonly world: World;
   readonly catalog: SimulatedCatalog;
+  readonly source: SimulatedSource;
   readonly observer: Observer;
   readonly scenario: Scenario;
   readonly start: () => Promise<SimulatedProcess>;
@@ -127,7 +128,7 @@ const PATIENCE_MS = 1.5 * HOUR_MS;
 
 /** Makes a run happen, whatever it takes: a killed process is started again, a run that failed begun anew. */
 async function see(setting: Setting, kind: RunKind, tries = 12): Promise<Run | null> {
-  const { world, observer, start, fullRuns } = setting;
+  const { world, observer, start, fullRuns, source, scenario } = setting;
   for (let attempt = 0; attempt < tries; attempt++) {
     // Some processes live for one run, some for many.
     if (setting.current !== undefined && (setting.current.owner.dead || world.random() < 0.3)) await stop(setting);
@@ -144,6 +145,7 @@ async function see(setting: Setting, kind: RunKind, tries = 12): Promise<Run | n
         `run ${run.id} ${run.kind} ${run.state} ${run.proof} ${JSON.stringify(run.evidence)} ${run.reasons.join('; ')}`,
       );
       observer.runEnded(run, startOf(setting, run), setting.behaviour.outage);
+      checkSettled(run, process.store, source.requests, scenario.overlapMs);
       if (run.kind === 'full') fullRuns.push(run);
       if (run.state === 'held') decide(setting, process, run);
       return run;
@@ -151,7 +153,7 @@ async function see(setting: Setting, kind: RunKind, tries = 12): Promise<Run | n
       if (!isExpected(error)) throw error;
       world.trace(`run ended: ${error instanceof Error ? `${error.name} ${error.message}` : ''}`);
       observer.step();
-      await world.advance(error instanceof Killed ? world.random() * 60_000 : 31_000);
+      await world.advance(error instanceof Killed ? world.random() * Math.min(60_000, scenario.overlapMs / 2) : 31_000);
     }
   }
   return null;
@@ -254,6 +256,21 @@ export async function simulate(seed: number, options: HistoryOptions = {}): Prom
   let points = 0;
   let processes = 0;
   const crashes = new Set(scenario.crashes);
+  function jump(byMs: number): void {
+    localSkewMs += byMs;
+    for (const owner of owners) owner.skewMs += byMs;
+    world.trace(`this machine's clock jumps by ${byMs} ms`);
+  }
+  let settlingDeaths = scenario.settlingDeaths;
+  function dieSettling({ kill }: SimulatedProcess): void {
+    if (world.random() >= settlingDeaths) return;
+    const aheadMs = HOUR_MS * (1 + world.random());
+    world.at(world.now() + world.random() * scenario.overlapMs, () => {
+      kill('while it waits');
+      jump(aheadMs);
+      world.at(world.now() + 3 * scenario.overlapMs, () => jump(-aheadMs));
+    });
+  }
   const start = async (): Promise<SimulatedProcess> => {
     const process = await startProcess({
       name: `p${++processes}`,
@@ -267,6 +284,7 @@ export async function simulate(seed: number, options: HistoryOptions = {}): Prom
       dies: () => crashes.has(++points),
       onWrite: () => observer.step(),
       onRun: (id) => started.set(id, world.now()),
+      onSettle: dieSettling,
       duplicated: scenario.duplicated,
     } satisfies ProcessOptions);
     owners.push(process.owner);
@@ -280,19 +298,16 @@ export async function simulate(seed: number, options: HistoryOptions = {}): Prom
     });
   }
   for (const { atMs, byMs } of scenario.localJumps) {
-    world.at(world.now() + atMs, () => {
-      localSkewMs += byMs;
-      for (const owner of owners) owner.skewMs += byMs;
-      world.trace(`this machine's clock jumps by ${byMs} ms`);
-    });
+    world.at(world.now() + atMs, () => jump(byMs));
   }
   const fullRuns: Run[] = [];
-  const setting: Setting = { world, catalog, observer, scenario, start, behaviour, fullRuns, started };
+  const setting: Setting = { world, catalog, source, observer, scenario, start, behaviour, fullRuns, started };
   let violation: string | null = null;
   try {
     await live(setting, () => {
       onRequest = () => {};
       crashes.clear();
+      settlingDeaths = 0;
       const calm = {
         unavailable: 0,
         rateLimited: 0,

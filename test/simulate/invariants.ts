@@ -2,9 +2,9 @@ import Database from 'better-sqlite3';
 import type { Run } from '../../src/catalog/run.ts';
 import { createHistory } from '../../src/store/history.ts';
 import { keepStatements } from '../../src/store/statements.ts';
-import { openStore } from '../../src/store/store.ts';
+import { openStore, type Store } from '../../src/store/store.ts';
 import type { SimulatedCatalog } from './catalog.ts';
-import { bodyOf } from './source.ts';
+import { bodyOf, type SimulatedRequest } from './source.ts';
 
 /** What must always hold does not: the simulation has found a defect. */
 export class Violation extends Error {}
@@ -186,4 +186,25 @@ export function checkPace(rate: number | null, requests: readonly { readonly at:
     if ((requests[index + rate]?.at ?? Number.POSITIVE_INFINITY) - at < 60_000)
       throw new Violation('too many requests in a minute');
   });
+}
+
+/**
+ * A sealed run that did not see living products concludes that they are gone from a delta that was asked, at the earliest,
+ * the overlap after the answer before it.
+ */
+export function checkSettled(
+  run: Run,
+  store: Store,
+  requests: readonly SimulatedRequest[],
+  overlapMs: number,
+): void {
+  const absent = run.removed - store.runs.counts(run.id).removed + run.missing;
+  if (run.kind !== 'full' || run.proof !== 'sealed' || absent <= 0) return;
+  const last = store.runs.passes(run.id).at(-1);
+  if (last?.kind !== 'settle') fail(`sealed run ${run.id} did not settle`);
+  // What a process was answered that stood still meanwhile comes after it has lost its lease.
+  const own = requests.filter(({ runId, owner, at }) => runId === run.id && owner.pausedUntil <= at);
+  const asked = Math.min(...own.filter(({ pass }) => pass === last.pass).map(({ at }) => at));
+  const answered = Math.max(...own.flatMap((one) => (one.pass < last.pass ? (one.answeredAt ?? []) : [])));
+  if (asked - answered < overlapMs) fail(`sealed run ${run.id} settled after ${Math.round(asked - answered)} ms`);
 }

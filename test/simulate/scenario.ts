@@ -45,6 +45,8 @@ export interface Scenario {
   readonly overlapMs: number;
   /** The clock of the machine that catchword runs on is put forward (or, negative, back): when, and by how much. */
   readonly localJumps: readonly { readonly atMs: number; readonly byMs: number }[];
+  /** Share of the waits of runs that settle in which the process dies. The machine's clock is ahead for a while then. */
+  readonly settlingDeaths: number;
 }
 
 /** The longest that anything the source shows, or does not show, may be out of date without saying so. */
@@ -141,6 +143,7 @@ export function drawScenario(seed: number): Scenario {
     ),
     overlapMs: OVERLAP_MS,
     localJumps: [],
+    settlingDeaths: 0,
   };
   if (often(0.1) && dated) return jumping(drawn, random);
   return often(0.3) ? late(drawn, random) : drawn;
@@ -161,5 +164,17 @@ function late(drawn: Scenario, random: Random): Scenario {
   const lagMs = Math.min(drawn.lagMs, overlapMs - latenessOf(behaviour) - 2_000);
   const isOdd = drawn.order === 'unstable' || drawn.order === 'ties';
   const order = !isOdd && random() < 0.3 ? 'scattered' : drawn.order;
-  return { ...drawn, overlapMs, behaviour, clockJumpMs, lagMs, order };
+  const shown = { ...drawn, overlapMs, behaviour, clockJumpMs, lagMs, order };
+  return drawn.behaviour.dated && random() < 0.3 ? interrupted(shown, random) : shown;
+}
+
+/**
+ * The same, where processes die while runs settle, and so much changes that a delta takes longer to read than the overlap:
+ * the clock of the machine that goes on is ahead, and what was read before the wait was begun long before.
+ */
+function interrupted(drawn: Scenario, random: Random): Scenario {
+  const size = 200 + Math.floor(random() * 400);
+  const busy = { perPage: 20, seam: 3, size, rate: 50, churn: 1 + Math.floor(random() * 5), withdrawn: 'gone' } as const;
+  const behaviour = { ...drawn.behaviour, answeredSize: null };
+  return { ...drawn, ...busy, behaviour, settlingDeaths: 0.7 };
 }

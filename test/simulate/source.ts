@@ -37,11 +37,20 @@ export interface SourceBehaviour {
   cacheKeepsDate: boolean;
 }
 
+/** A request, by the world's clock. */
+export interface SimulatedRequest {
+  readonly owner: Owner;
+  readonly runId: number;
+  readonly pass: number;
+  readonly at: number;
+  /** When it was answered, well or with an error; null while it is not. */
+  answeredAt: number | null;
+}
+
 export interface SimulatedSource {
   readonly behaviour: SourceBehaviour;
   clientFor(owner: Owner, onStep: (point: string) => void): CatalogClient;
-  /** When requests were made, by process; the world's clock. */
-  readonly requests: { readonly owner: Owner; readonly at: number }[];
+  readonly requests: readonly SimulatedRequest[];
 }
 
 export function bodyOf({ id, version, withdrawn }: Shown): string {
@@ -56,7 +65,7 @@ export function createSimulatedSource(
   sourceNow: () => number,
   onRequest: () => void,
 ): SimulatedSource {
-  const requests: { owner: Owner; at: number }[] = [];
+  const requests: SimulatedRequest[] = [];
 
   function strikes(share: number): boolean {
     return share > 0 && world.random() < share;
@@ -116,7 +125,14 @@ export function createSimulatedSource(
     const clock = world.clockOf(owner);
     async function read(task: FetchTask, signal: AbortSignal): Promise<PageResponse> {
       onStep('request');
-      requests.push({ owner, at: world.now() });
+      const request: SimulatedRequest = {
+        owner,
+        runId: task.runId,
+        pass: task.pass,
+        at: world.now(),
+        answeredAt: null,
+      };
+      requests.push(request);
       onRequest();
       const requestedAt = clock.now();
       const askedAt = world.now();
@@ -127,6 +143,7 @@ export function createSimulatedSource(
       const { text } = answer;
       const delayMs = behaviour.latencyMs * (1 + world.random() * behaviour.jitter);
       await clock.sleep(delayMs, signal);
+      request.answeredAt = world.now();
       const ageMs = Math.floor((world.now() - answer.at) / 1000) * 1000;
       const isOld = answer.at < askedAt && behaviour.cacheKeepsDate;
       const dateMs = Math.floor((isOld ? answer.dateMs : sourceNow()) / 1000) * 1000;
