@@ -166,7 +166,11 @@ export function startRunDesk({ keeper, store, clock, log }: RunDeskOptions): Run
   async function resume({ id, kind }: Run): Promise<Run | null> {
     const run = await keeper.resume(stopping.signal);
     if (run === null && store.runs.state(id) === 'failed') {
-      store.schedule.setRetry({ kind, at: clock.now(), reason: `run ${id} was left unfinished and could not be resumed` });
+      store.schedule.setRetry({
+        kind,
+        at: clock.now(),
+        reason: `run ${id} was left unfinished and could not be resumed`,
+      });
     }
     return run;
   }

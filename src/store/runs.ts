@@ -275,11 +275,7 @@ export function createRunStore(sqlite: Database, orm: BetterSQLite3Database): Ru
     },
     settleWait: (id) => {
       const { until = null, leftMs = null } =
-        orm
-          .select({ until: runs.settlesAt, leftMs: runs.settleLeft })
-          .from(runs)
-          .where(eq(runs.id, id))
-          .get() ?? {};
+        orm.select({ until: runs.settlesAt, leftMs: runs.settleLeft }).from(runs).where(eq(runs.id, id)).get() ?? {};
       return until === null || leftMs === null ? null : { until, leftMs };
     },
     counts,

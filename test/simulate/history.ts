@@ -262,11 +262,11 @@ export async function simulate(seed: number, options: HistoryOptions = {}): Prom
     world.trace(`this machine's clock jumps by ${byMs} ms`);
   }
   let settlingDeaths = scenario.settlingDeaths;
-  function dieSettling({ kill }: SimulatedProcess): void {
+  function dieSettling(process: SimulatedProcess): void {
     if (world.random() >= settlingDeaths) return;
     const aheadMs = HOUR_MS * (1 + world.random());
     world.at(world.now() + world.random() * scenario.overlapMs, () => {
-      kill('while it waits');
+      process.kill('while it waits');
       jump(aheadMs);
       world.at(world.now() + 3 * scenario.overlapMs, () => jump(-aheadMs));
     });

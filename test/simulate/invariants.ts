@@ -192,12 +192,7 @@ export function checkPace(rate: number | null, requests: readonly { readonly at:
  * A sealed run that did not see living products concludes that they are gone from a delta that was asked, at the earliest,
  * the overlap after the answer before it.
  */
-export function checkSettled(
-  run: Run,
-  store: Store,
-  requests: readonly SimulatedRequest[],
-  overlapMs: number,
-): void {
+export function checkSettled(run: Run, store: Store, requests: readonly SimulatedRequest[], overlapMs: number): void {
   const absent = run.removed - store.runs.counts(run.id).removed + run.missing;
   if (run.kind !== 'full' || run.proof !== 'sealed' || absent <= 0) return;
   const last = store.runs.passes(run.id).at(-1);

@@ -174,7 +174,14 @@ function late(drawn: Scenario, random: Random): Scenario {
  */
 function interrupted(drawn: Scenario, random: Random): Scenario {
   const size = 200 + Math.floor(random() * 400);
-  const busy = { perPage: 20, seam: 3, size, rate: 50, churn: 1 + Math.floor(random() * 5), withdrawn: 'gone' } as const;
+  const busy = {
+    perPage: 20,
+    seam: 3,
+    size,
+    rate: 50,
+    churn: 1 + Math.floor(random() * 5),
+    withdrawn: 'gone',
+  } as const;
   const behaviour = { ...drawn.behaviour, answeredSize: null };
   return { ...drawn, ...busy, behaviour, settlingDeaths: 0.7 };
 }
