@@ -9,7 +9,7 @@ import { createSimulatedCatalog, type SimulatedCatalog } from './catalog.ts';
 import { checkPace, checkSettled, createObserver, type Observer, Violation } from './invariants.ts';
 import { isExpected, Killed, type ProcessOptions, type SimulatedProcess, startProcess } from './process.ts';
 import { DAY_MS, drawScenario, HOUR_MS, latenessOf, type Scenario } from './scenario.ts';
-import { createSimulatedSource, type SimulatedSource, type SourceBehaviour } from './source.ts';
+import { createSimulatedSource, type SimulatedRequest, type SimulatedSource, type SourceBehaviour } from './source.ts';
 import { createWorld, type Owner, type World } from './world.ts';
 
 export interface HistoryResult {
@@ -74,6 +74,7 @@ interface Setting {
   readonly start: () => Promise<SimulatedProcess>;
   readonly behaviour: SourceBehaviour;
   readonly fullRuns: Run[];
+  readonly applied: readonly SimulatedRequest[];
   /** When runs began, by the world's clock. */
   readonly started: ReadonlyMap<number, number>;
   /** The process that runs runs. */
@@ -145,7 +146,7 @@ async function see(setting: Setting, kind: RunKind, tries = 12): Promise<Run | n
         `run ${run.id} ${run.kind} ${run.state} ${run.proof} ${JSON.stringify(run.evidence)} ${run.reasons.join('; ')}`,
       );
       observer.runEnded(run, startOf(setting, run), setting.behaviour.outage);
-      checkSettled(run, process.store, source.requests, scenario.overlapMs);
+      checkSettled(run, process.store, { asked: source.requests, applied: setting.applied }, scenario.overlapMs);
       if (run.kind === 'full') fullRuns.push(run);
       if (run.state === 'held') decide(setting, process, run);
       return run;
@@ -204,6 +205,8 @@ async function outage(setting: Setting): Promise<void> {
 async function live(setting: Setting, calm: () => void): Promise<void> {
   const { world, catalog, observer, scenario } = setting;
   for (const [at, kind] of scenario.runs.entries()) {
+    for (let n = 0; n < scenario.bulk * scenario.size; n++) catalog.update();
+    if (scenario.bulk > 0) await world.advance(scenario.overlapMs / 2);
     await see(setting, kind);
     await pause(setting);
     if (at === 0 && scenario.twoKeepers) await standStill(setting);
@@ -251,6 +254,7 @@ export async function simulate(seed: number, options: HistoryOptions = {}): Prom
     flickers: latenessOf(behaviour) + behaviour.cacheMs > 0,
   });
   const started = new Map<number, number>();
+  const applied: SimulatedRequest[] = [];
   const owners: Owner[] = [];
   let localSkewMs = scenario.localSkewMs;
   let points = 0;
@@ -263,7 +267,8 @@ export async function simulate(seed: number, options: HistoryOptions = {}): Prom
   }
   let settlingDeaths = scenario.settlingDeaths;
   function dieSettling(process: SimulatedProcess): void {
-    if (world.random() >= settlingDeaths) return;
+    if (settlingDeaths === 0 || world.random() < 0.3) return;
+    settlingDeaths--;
     const aheadMs = HOUR_MS * (1 + world.random());
     world.at(world.now() + world.random() * scenario.overlapMs, () => {
       process.kill('while it waits');
@@ -284,6 +289,7 @@ export async function simulate(seed: number, options: HistoryOptions = {}): Prom
       dies: () => crashes.has(++points),
       onWrite: () => observer.step(),
       onRun: (id) => started.set(id, world.now()),
+      onApplied: (window) => applied.push(window),
       onSettle: dieSettling,
       duplicated: scenario.duplicated,
     } satisfies ProcessOptions);
@@ -301,7 +307,7 @@ export async function simulate(seed: number, options: HistoryOptions = {}): Prom
     world.at(world.now() + atMs, () => jump(byMs));
   }
   const fullRuns: Run[] = [];
-  const setting: Setting = { world, catalog, source, observer, scenario, start, behaviour, fullRuns, started };
+  const setting: Setting = { world, catalog, source, observer, scenario, start, behaviour, fullRuns, applied, started };
   let violation: string | null = null;
   try {
     await live(setting, () => {

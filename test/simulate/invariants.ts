@@ -191,15 +191,24 @@ export function checkPace(rate: number | null, requests: readonly { readonly at:
 /**
  * A sealed run that did not see living products concludes that they are gone from a delta that was asked, at the earliest,
  * the overlap after the answer before it.
+ * @param asked what was asked for, by the world's clock
+ * @param applied the windows of which something came, later than they were answered
  */
-export function checkSettled(run: Run, store: Store, requests: readonly SimulatedRequest[], overlapMs: number): void {
+export function checkSettled(
+  run: Run,
+  store: Store,
+  { asked, applied }: { readonly asked: readonly SimulatedRequest[]; readonly applied: readonly SimulatedRequest[] },
+  overlapMs: number,
+): void {
   const absent = run.removed - store.runs.counts(run.id).removed + run.missing;
   if (run.kind !== 'full' || run.proof !== 'sealed' || absent <= 0) return;
   const last = store.runs.passes(run.id).at(-1);
   if (last?.kind !== 'settle') fail(`sealed run ${run.id} did not settle`);
-  // What a process was answered that stood still meanwhile comes after it has lost its lease.
-  const own = requests.filter(({ runId, owner, at }) => runId === run.id && owner.pausedUntil <= at);
-  const asked = Math.min(...own.filter(({ pass }) => pass === last.pass).map(({ at }) => at));
-  const answered = Math.max(...own.flatMap((one) => (one.pass < last.pass ? (one.answeredAt ?? []) : [])));
-  if (asked - answered < overlapMs) fail(`sealed run ${run.id} settled after ${Math.round(asked - answered)} ms`);
+  const own = applied.filter(({ runId }) => runId === run.id);
+  // A process that has lost its lease may ask, but what it is answered is not applied.
+  const by = new Set(own.flatMap(({ pass, owner }) => (pass === last.pass ? [owner] : [])));
+  const begun = asked.filter(({ runId, pass, owner }) => runId === run.id && pass === last.pass && by.has(owner));
+  const before = own.filter(({ pass }) => pass < last.pass);
+  const waitedMs = Math.min(...begun.map(({ at }) => at)) - Math.max(...before.map(({ at }) => at));
+  if (waitedMs < overlapMs) fail(`sealed run ${run.id} settled after ${Math.round(waitedMs)} ms`);
 }

@@ -8,7 +8,7 @@ import type { PageQueue } from '../../src/queue/queue.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import { createReadWindow } from '../../src/sync/fetch-page.ts';
 import { createKeeper, type KeeperSettings } from '../../src/sync/keeper.ts';
-import type { SimulatedSource } from './source.ts';
+import type { SimulatedRequest, SimulatedSource } from './source.ts';
 import type { Owner, World } from './world.ts';
 
 /** What a process that was killed does: nothing. */
@@ -31,6 +31,8 @@ export interface ProcessOptions {
   readonly onWrite: () => void;
   /** When a run begins. */
   readonly onRun: (id: number) => void;
+  /** When a window was applied. */
+  readonly onApplied: (window: SimulatedRequest) => void;
   /** When the process begins to wait because a run settles. */
   readonly onSettle: (self: SimulatedProcess) => void;
   /** Shares of outcomes that are handed over twice, or lost, by the queue. */
@@ -62,7 +64,7 @@ function duplicating(queue: PageQueue, twice: () => boolean): PageQueue {
 }
 
 export async function startProcess(options: ProcessOptions): Promise<SimulatedProcess> {
-  const { world, source, db, dies, onWrite, onRun, onSettle } = options;
+  const { world, source, db, dies, onWrite, onRun, onApplied, onSettle } = options;
   const owner: Owner = { name: options.name, skewMs: options.skewMs, pausedUntil: 0, dead: false };
   let end = (): void => {};
   const killed = new Promise<never>((_, reject) => {
@@ -113,6 +115,7 @@ export async function startProcess(options: ProcessOptions): Promise<SimulatedPr
       addCheckpoint: (checkpoint) => {
         point('inside a transaction');
         opened.runs.addCheckpoint(checkpoint);
+        onApplied({ owner, runId: checkpoint.runId, pass: checkpoint.pass, at: world.now() });
       },
     },
   };

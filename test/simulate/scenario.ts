@@ -45,7 +45,9 @@ export interface Scenario {
   readonly overlapMs: number;
   /** The clock of the machine that catchword runs on is put forward (or, negative, back): when, and by how much. */
   readonly localJumps: readonly { readonly atMs: number; readonly byMs: number }[];
-  /** Share of the waits of runs that settle in which the process dies. The machine's clock is ahead for a while then. */
+  /** Updates half an overlap before a run begins, as a share of the products that there were at first. */
+  readonly bulk: number;
+  /** How often a process dies while a run settles. The machine's clock is ahead for a while then. */
   readonly settlingDeaths: number;
 }
 
@@ -143,6 +145,7 @@ export function drawScenario(seed: number): Scenario {
     ),
     overlapMs: OVERLAP_MS,
     localJumps: [],
+    bulk: 0,
     settlingDeaths: 0,
   };
   if (often(0.1) && dated) return jumping(drawn, random);
@@ -165,23 +168,28 @@ function late(drawn: Scenario, random: Random): Scenario {
   const isOdd = drawn.order === 'unstable' || drawn.order === 'ties';
   const order = !isOdd && random() < 0.3 ? 'scattered' : drawn.order;
   const shown = { ...drawn, overlapMs, behaviour, clockJumpMs, lagMs, order };
-  return drawn.behaviour.dated && random() < 0.3 ? interrupted(shown, random) : shown;
+  return behaviour.dated && random() < 0.3 ? interrupted(shown, random) : shown;
 }
 
 /**
- * The same, where processes die while runs settle, and so much changes that a delta takes longer to read than the overlap:
- * the clock of the machine that goes on is ahead, and what was read before the wait was begun long before.
+ * The same, where processes die while runs settle and the clock is ahead afterwards, and where so much changed just before
+ * a run begins that its delta takes longer to read than the overlap lasts.
  */
 function interrupted(drawn: Scenario, random: Random): Scenario {
-  const size = 200 + Math.floor(random() * 400);
-  const busy = {
+  const behaviour = { ...drawn.behaviour, ...IN_TIME, latencyMs: 2_000, jitter: 0, answeredSize: null };
+  return {
+    ...drawn,
     perPage: 20,
-    seam: 3,
-    size,
-    rate: 50,
-    churn: 1 + Math.floor(random() * 5),
+    seam: 5,
+    size: 400 + Math.floor(random() * 300),
+    concurrency: 1,
+    rate: null,
+    churn: 0.02,
     withdrawn: 'gone',
-  } as const;
-  const behaviour = { ...drawn.behaviour, answeredSize: null };
-  return { ...drawn, ...busy, behaviour, settlingDeaths: 0.7 };
+    lagMs: 0,
+    overlapMs: 10_000,
+    behaviour: { ...behaviour, [pick(random, ['deltaLagMs', 'replicaLagMs'] as const)]: 3_000 },
+    bulk: 0.15 + 0.15 * random(),
+    settlingDeaths: 6,
+  };
 }

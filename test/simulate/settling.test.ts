@@ -49,6 +49,7 @@ async function place() {
       dies: () => false,
       onWrite: () => {},
       onRun: () => {},
+      onApplied: () => {},
       onSettle: () => world.trace(SETTLES),
     });
     processes.push(started);

@@ -43,8 +43,6 @@ export interface SimulatedRequest {
   readonly runId: number;
   readonly pass: number;
   readonly at: number;
-  /** When it was answered, well or with an error; null while it is not. */
-  answeredAt: number | null;
 }
 
 export interface SimulatedSource {
@@ -125,14 +123,7 @@ export function createSimulatedSource(
     const clock = world.clockOf(owner);
     async function read(task: FetchTask, signal: AbortSignal): Promise<PageResponse> {
       onStep('request');
-      const request: SimulatedRequest = {
-        owner,
-        runId: task.runId,
-        pass: task.pass,
-        at: world.now(),
-        answeredAt: null,
-      };
-      requests.push(request);
+      requests.push({ owner, runId: task.runId, pass: task.pass, at: world.now() });
       onRequest();
       const requestedAt = clock.now();
       const askedAt = world.now();
@@ -143,7 +134,6 @@ export function createSimulatedSource(
       const { text } = answer;
       const delayMs = behaviour.latencyMs * (1 + world.random() * behaviour.jitter);
       await clock.sleep(delayMs, signal);
-      request.answeredAt = world.now();
       const ageMs = Math.floor((world.now() - answer.at) / 1000) * 1000;
       const isOld = answer.at < askedAt && behaviour.cacheKeepsDate;
       const dateMs = Math.floor((isOld ? answer.dateMs : sourceNow()) / 1000) * 1000;
