@@ -19,8 +19,8 @@ export const SABOTAGES: readonly Sabotage[] = [
   bug(
     'no transaction',
     'src/store/transaction.ts',
-    'const result = run.immediate(work) as T;',
-    'const result = work();',
+    'const done = run.immediate(work);',
+    'const done = { result: work() } as { result: unknown } | null;',
   ),
   bug(
     'a checkpoint is written before what it stands for',
