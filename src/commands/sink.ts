@@ -211,7 +211,9 @@ function parkedCommand(context: CommandContext): Command {
 /** When events that were set free are delivered. */
 function whenDelivered(store: Store, name: string): string {
   const { state } = requireSink(store, name);
-  return state === 'running' ? 'are delivered now' : `wait, because ${name} is ${state}: npx catchword sink resume ${name}`;
+  return state === 'running'
+    ? 'are delivered now'
+    : `wait, because ${name} is ${state}: npx catchword sink resume ${name}`;
 }
 
 function skip(store: Store, sink: SinkRow, seq: number, nowMs: number): string {

@@ -1,8 +1,8 @@
 import { type Job, Queue, WaitingError, Worker } from 'bullmq';
 import type { FetchOutcome, FetchTask } from '../catalog/page.ts';
 import type { Clock } from '../clock.ts';
-import { CatchwordError, messageOf } from '../errors.ts';
-import { createLog, type Logger } from '../log.ts';
+import { messageOf } from '../errors.ts';
+import { createLog, errorFields, type Logger } from '../log.ts';
 import {
   closeWorker,
   fetchJobOptions,
@@ -86,8 +86,7 @@ export async function createBullQueue(options: BullQueueOptions): Promise<BullQu
       await handle(await decodeOutcome(data));
     } catch (error) {
       // Not tried again: what the keeper still misses it asks for again.
-      const hint = error instanceof CatchwordError ? error.hint : undefined;
-      log.error({ reason: messageOf(error), hint }, 'an outcome was not accepted');
+      log.error(errorFields(error), 'an outcome was not accepted');
     }
   }
 

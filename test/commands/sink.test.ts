@@ -142,28 +142,31 @@ it('skips every refused event', async () => {
 it.each([
   ['paused', (bench) => bench.store.sinks.setState(1, 'paused')],
   ['stopped', (bench) => bench.store.sinks.stop(1, 'it refused too many', 0, null)],
-] satisfies [string, (bench: Workbench) => void][])('skip says that a sink which is %s delivers nothing yet', async (state, halt) => {
-  const { bench, sink } = open();
-  bench.change(books(2, 1));
-  bench.change(books(2, 2));
-  bench.store.write(() => {
-    bench.store.sinks.configure({ name: 'file', kind: 'jsonl', address: 'out.jsonl', identity: 'out.jsonl' });
-    for (const change of bench.events().slice(0, 2)) {
-      bench.store.sinks.park(1, { seq: change.seq, reason: 'it is poison', at: 0, change }, 'refused');
-    }
-    halt(bench);
-  });
-  const waits = `wait, because file is ${state}: npx catchword sink resume file\n`;
-  expect(await sink('skip', 'file', '1')).toMatchObject({
-    code: 0,
-    stdout: `event 1 is skipped; later ones of its product ${waits}`,
-  });
-  expect(await sink('skip', 'file', '--all')).toMatchObject({
-    code: 0,
-    stdout: `1 event skipped; later ones of their products ${waits}`,
-  });
-  expect(bench.store.sinks.get('file')?.state).toBe(state);
-});
+] satisfies [string, (bench: Workbench) => void][])(
+  'skip says that a sink which is %s delivers nothing yet',
+  async (state, halt) => {
+    const { bench, sink } = open();
+    bench.change(books(2, 1));
+    bench.change(books(2, 2));
+    bench.store.write(() => {
+      bench.store.sinks.configure({ name: 'file', kind: 'jsonl', address: 'out.jsonl', identity: 'out.jsonl' });
+      for (const change of bench.events().slice(0, 2)) {
+        bench.store.sinks.park(1, { seq: change.seq, reason: 'it is poison', at: 0, change }, 'refused');
+      }
+      halt(bench);
+    });
+    const waits = `wait, because file is ${state}: npx catchword sink resume file\n`;
+    expect(await sink('skip', 'file', '1')).toMatchObject({
+      code: 0,
+      stdout: `event 1 is skipped; later ones of its product ${waits}`,
+    });
+    expect(await sink('skip', 'file', '--all')).toMatchObject({
+      code: 0,
+      stdout: `1 event skipped; later ones of their products ${waits}`,
+    });
+    expect(bench.store.sinks.get('file')?.state).toBe(state);
+  },
+);
 
 it('forgets a sink that is no longer configured', async () => {
   const { bench, directory, env, sink, list } = open();
