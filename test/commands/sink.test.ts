@@ -4,7 +4,7 @@ import { expect, it, onTestFinished } from 'vitest';
 import { openWorkbench, until, type Workbench } from '../../src/relay/contract/workbench.ts';
 import { books } from '../relay/feeding.ts';
 import { webhookTarget } from '../relay/targets.ts';
-import { run, start } from '../support/cli.ts';
+import { run, start, startService } from '../support/cli.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
 
 interface Listed {
@@ -241,6 +241,32 @@ it('says what is wrong with what it is asked', async () => {
     const wrong = await run(['relay'], { ...env, CATCHWORD_SINK_BAD: url }, directory);
     expect(wrong).toMatchObject({ code: 2, stderr: expect.stringContaining(`CATCHWORD_SINK_BAD: ${message}`) });
   }
+});
+
+it.each([
+  ['webhook+http://127.0.0.1:1/hook#allow=private', 2],
+  ['webhook+https://127.0.0.1:1/hook#allow=private', null],
+  ['postgres://shop:pass#word@127.0.0.1/shop', 2],
+])('says that .env cut an address off at its #: %s', async (address, code) => {
+  const { bench, directory, env } = open();
+  bench.change(books(1, 1));
+  const { CATCHWORD_SINK_FILE: _, ...without } = env;
+  writeFileSync(join(directory, '.env'), `CATCHWORD_SINK_HOOK=${address}\n`);
+  const running = startService(['relay'], without, directory);
+  await running.shows('In .env, put an address that holds # in quotes');
+  if (code === null) running.child.kill('SIGTERM');
+  expect((await running.ended).code).toBe(code ?? 0);
+});
+
+it('takes an address in quotes from .env as it is', async () => {
+  const { bench, directory, env } = open();
+  const hook = await webhookTarget(() => ({ status: 204 }));
+  onTestFinished(hook.remove);
+  const { CATCHWORD_SINK_FILE: _, ...without } = env;
+  writeFileSync(join(directory, '.env'), `CATCHWORD_SINK_FILE="${hook.url}"\n`);
+  bench.change(books(2, 1));
+  await relay(bench, { ...without, CATCHWORD_SINK_FILE_SECRET: hook.secret ?? '' }, directory);
+  expect(hook.events).toHaveLength(2);
 });
 
 it('shows secrets nowhere', { timeout: 60_000 }, async () => {
