@@ -50,8 +50,11 @@ export function fetchJobOptions(task: FetchTask) {
   return { ...JOB_OPTIONS, attempts: task.maxAttempts, backoff: { type: 'custom' } };
 }
 
-/** A job whose worker died is taken up again after `lockDuration` and up to two `stalledInterval`s (milliseconds). */
-export const WORKER_OPTIONS = { lockDuration: 15_000, stalledInterval: 5_000 } as const;
+/**
+ * Milliseconds. A job whose worker died is taken up again after `lockDuration` and up to two `stalledInterval`s. A worker
+ * that pauses looks every `maximumRateLimitDelay` whether an operator has ended the pause.
+ */
+export const WORKER_OPTIONS = { lockDuration: 15_000, stalledInterval: 5_000, maximumRateLimitDelay: 1_000 } as const;
 
 const CLOSE_TIMEOUT_MS = 3_000;
 
