@@ -26,8 +26,9 @@ import { syncCommand } from './commands/sync.ts';
 import { userCommand } from './commands/user.ts';
 import { verifyCommand } from './commands/verify.ts';
 import { readEnvironment } from './config.ts';
-import { CatchwordError, hasCode, messageOf, systemCodeOf } from './errors.ts';
+import { CatchwordError, messageOf, systemCodeOf } from './errors.ts';
 import { printableLines } from './printable.ts';
+import { hasOpenLostMirror } from './store/same-file.ts';
 import { VERSION } from './version.ts';
 
 function program(context: CommandContext): Command {
@@ -175,9 +176,9 @@ async function main(): Promise<void> {
       process.exitCode = exitCode;
     } else {
       process.exitCode = exitCodeOf(context, error);
-      // Node would close the mirror on its way out, and that would write to the files that are there now.
-      if (hasCode(error, 'MIRROR_REPLACED')) process.exit();
     }
+  } finally {
+    if (hasOpenLostMirror()) process.exit();
   }
 }
 

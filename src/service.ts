@@ -31,12 +31,12 @@ export async function stopAll(services: readonly Service[]): Promise<void> {
   if (errors.length > 0) throw errors[0];
 }
 
-/**
- * Waits until `signal` aborts.
- *
- * @throws whatever ends one of the services before that
- */
-export async function serveUntil(signal: AbortSignal, services: readonly Service[]): Promise<void> {
+/** Stops services because of an error. What else goes wrong then follows from that error, and must not hide it. */
+export async function stopAfterFailure(services: readonly Service[]): Promise<void> {
+  await stopAll(services).catch(() => {});
+}
+
+async function untilOver(signal: AbortSignal, services: readonly Service[]): Promise<void> {
   if (signal.aborted) return;
   // A part that waits for nothing from outside would let the process end.
   const alive = setInterval(() => {}, 2 ** 30);
@@ -48,4 +48,26 @@ export async function serveUntil(signal: AbortSignal, services: readonly Service
     clearInterval(alive);
     over.abort();
   }
+}
+
+/**
+ * Waits until `signal` aborts or a service fails, then stops all services.
+ *
+ * @param onStopping called before they are stopped
+ * @throws what ended one of the services, or else what stopping them threw
+ */
+export async function serveUntil(
+  signal: AbortSignal,
+  services: readonly Service[],
+  onStopping: () => void = () => {},
+): Promise<void> {
+  try {
+    await untilOver(signal, services);
+  } catch (error) {
+    onStopping();
+    await stopAfterFailure(services);
+    throw error;
+  }
+  onStopping();
+  await stopAll(services);
 }

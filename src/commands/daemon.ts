@@ -1,7 +1,7 @@
 import { Command } from 'commander';
 import type { RunKind } from '../catalog/run.ts';
 import { type Config, readSettings, requireName, type SourceConfig } from '../config.ts';
-import { CatchwordError, hasCode } from '../errors.ts';
+import { CatchwordError } from '../errors.ts';
 import { errorFields, type Logger } from '../log.ts';
 import { startRelay } from '../relay/relay.ts';
 import { sinkConfig } from '../relay/settings.ts';
@@ -10,7 +10,7 @@ import { plansOf } from '../schedule/due.ts';
 import { showPresence } from '../schedule/presence.ts';
 import { type RunDesk, startRunDesk } from '../schedule/run-desk.ts';
 import { createAskedTicks, lookWhatIsDue, startScheduler } from '../schedule/scheduler.ts';
-import { type Service, serveUntil, stopAll } from '../service.ts';
+import { type Service, serveUntil, stopAfterFailure } from '../service.ts';
 import { mirrorExists } from '../store/place.ts';
 import { openStore, type Store } from '../store/store.ts';
 import { watchMirror } from '../store/watch.ts';
@@ -62,12 +62,7 @@ async function serve<N extends Need>(
   if (name !== 'daemon') log.info({ role: name, services: services.map((service) => service.name) }, 'started');
   // For a process manager that waits for readiness (pm2's wait_ready).
   process.send?.('ready');
-  try {
-    await serveUntil(context.signal, services);
-  } finally {
-    log.info({ role: name }, 'stopping');
-    await stopAll(services);
-  }
+  await serveUntil(context.signal, services, () => log.info({ role: name }, 'stopping'));
   log.info({ role: name }, 'stopped');
   context.setExitCode(0);
 }
@@ -96,8 +91,6 @@ function role<N extends Need>(
       await serve(context, name, need, start);
     } catch (error) {
       if (!logFatal(context, name, error)) throw error;
-      // As in cli.ts: Node would close the mirror on its way out, and that would write to the files that are there now.
-      if (hasCode(error, 'MIRROR_REPLACED')) process.exit(1);
     }
   });
 }
@@ -109,7 +102,7 @@ async function startInOrder(starts: readonly ((started: Service[]) => Promise<Se
     for (const start of starts) services.push(await start(services));
     return services;
   } catch (error) {
-    await stopAll(services);
+    await stopAfterFailure(services);
     throw error;
   }
 }

@@ -7,7 +7,7 @@ import { messageOf } from '../errors.ts';
 import type { Logger, Tell } from '../log.ts';
 import { createEmbeddedQueue } from '../queue/embedded.ts';
 import type { PageQueue } from '../queue/queue.ts';
-import { type Service, stopAll } from '../service.ts';
+import { type Service, stopAfterFailure, stopAll } from '../service.ts';
 import { openStore, type Store } from '../store/store.ts';
 import { createReadWindow } from '../sync/fetch-page.ts';
 import { createKeeper, type Keeper, type KeeperSettings, type Progress } from '../sync/keeper.ts';
@@ -163,7 +163,7 @@ export async function startKeeper(options: KeeperOptions): Promise<KeeperService
     });
     return { name: 'keeper', store, keeper, stop: () => stopAll(services) };
   } catch (error) {
-    await stopAll(services);
+    await stopAfterFailure(services);
     throw error;
   }
 }

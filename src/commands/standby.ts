@@ -1,7 +1,7 @@
 import type { Clock } from '../clock.ts';
 import { CatchwordError, systemCodeOf } from '../errors.ts';
 import type { Logger } from '../log.ts';
-import { failureOf, type Service, serveUntil, stopAll } from '../service.ts';
+import { failureOf, type Service, serveUntil } from '../service.ts';
 import { openStore } from '../store/store.ts';
 import { holdLease } from '../sync/hold-lease.ts';
 
@@ -46,11 +46,12 @@ export async function startAlone({ role, db, mode, clock, log, start }: StandbyO
     for (const signal of [stopping.signal, lost]) signal.addEventListener('abort', end, { once: true });
     if (stopping.signal.aborted || lost.aborted) end();
     try {
-      await serveUntil(over.signal, services);
-      if (lost.aborted) log.warn({ role }, 'another process has taken over, because this one was silent for too long');
+      await serveUntil(over.signal, services, () => {
+        if (lost.aborted)
+          log.warn({ role }, 'another process has taken over, because this one was silent for too long');
+      });
     } finally {
       for (const signal of [stopping.signal, lost]) signal.removeEventListener('abort', end);
-      await stopAll(services);
     }
   }
 

@@ -6,7 +6,7 @@ import type { BetterSQLite3Database } from 'drizzle-orm/better-sqlite3';
 import { CatchwordError, messageOf } from '../errors.ts';
 import { drizzle, migrate, readMigrationFiles } from './drizzle.ts';
 import { keepRemovedProducts } from './keep-removed.ts';
-import { COMPANIONS, lookAt, preparePlace, unusable } from './place.ts';
+import { busy, COMPANIONS, lookAt, preparePlace, unusable } from './place.ts';
 import { createSameFile, nameOf, pause, type SameFile } from './same-file.ts';
 import { keepStatements } from './statements.ts';
 
@@ -103,9 +103,10 @@ function migrateToNewest(sqlite: Database, orm: BetterSQLite3Database, schema: n
   }
 }
 
-function isBusy(error: unknown): boolean {
+/** What SQLite calls an error, such as `SQLITE_BUSY`; drizzle wraps it. */
+function sqliteCodeOf(error: unknown): string {
   const inner = error instanceof Error && error.cause instanceof Error ? error.cause : error;
-  return inner instanceof BetterSqlite.SqliteError && inner.code.startsWith('SQLITE_BUSY');
+  return inner instanceof BetterSqlite.SqliteError ? inner.code : '';
 }
 
 function checkVersion(path: string, sqlite: Database): void {
@@ -149,9 +150,12 @@ function keepCompanions(path: string, sqlite: Database, hasWritten: boolean): vo
   // Does not wait for others: whoever is last does it.
   if (hasWritten) sqlite.exec('PRAGMA busy_timeout = 0; PRAGMA wal_checkpoint(TRUNCATE)');
   const reader = new BetterSqlite(path, { readonly: true });
-  keepStatements(reader).prepare('SELECT count(*) FROM sqlite_schema').get();
-  sqlite.close();
-  reader.close();
+  try {
+    keepStatements(reader).prepare('SELECT count(*) FROM sqlite_schema').get();
+    sqlite.close();
+  } finally {
+    reader.close();
+  }
 }
 
 function closeFile(path: string, sqlite: Database, sameFile: SameFile, isReadonly: boolean): void {
@@ -163,8 +167,9 @@ function closeFile(path: string, sqlite: Database, sameFile: SameFile, isReadonl
 }
 
 /** What SQLite says of a file that it cannot open or read. */
-function explain(path: string, isReadonly: boolean, error: unknown): CatchwordError {
-  const code = error instanceof BetterSqlite.SqliteError ? error.code : '';
+export function explain(path: string, isReadonly: boolean, error: unknown): CatchwordError {
+  if (error instanceof CatchwordError) return error;
+  const code = sqliteCodeOf(error);
   if (code === 'SQLITE_NOTADB') {
     const hint = 'Set CATCHWORD_DB to another file; this one was left as it is.';
     return unusable(path, 'is not an SQLite database', hint, error);
@@ -176,13 +181,22 @@ function explain(path: string, isReadonly: boolean, error: unknown): CatchwordEr
       'They are there while catchword runs, and stay if its owner sets CATCHWORD_DB_MODE (0640, for example).';
     return unusable(path, what, hint, error);
   }
-  const hint = 'Check the file and its directory: owner, rights, free space, another program that holds it.';
-  return unusable(path, `cannot be opened (${messageOf(error)})`, hint, error);
+  if (code.startsWith('SQLITE_BUSY')) return busy(error);
+  const what = `cannot be opened (${messageOf(error)})`;
+  // A full or failing disk may be well again when a process manager starts the process again, which it does not after exit 2.
+  if (/^SQLITE_(FULL|IOERR)/.test(code)) {
+    const hint = 'Make room on the disk or repair it, then start again.';
+    return new CatchwordError('MIRROR_WRITE_FAILED', `${path} ${what}`, { hint, cause: error });
+  }
+  const hint =
+    'Check the file with npx catchword doctor, and its directory: owner, rights. Or set CATCHWORD_DB to another file.';
+  return unusable(path, what, hint, error);
 }
 
 /**
  * Opens the mirror, creates it where there is none, and brings its schema up to date.
- * @throws CatchwordError MIRROR_UNUSABLE, NOT_FOUND (with `mustExist`); the file is left as it was
+ * @throws CatchwordError MIRROR_UNUSABLE, NOT_FOUND (with `mustExist`), and what may pass: MIRROR_BUSY, MIRROR_REPLACED,
+ *   MIRROR_WRITE_FAILED; the file is left as it was
  */
 export function openMirrorFile(file: string, options: OpenOptions = {}): MirrorFile {
   const path = resolve(file);
@@ -197,14 +211,17 @@ export function openMirrorFile(file: string, options: OpenOptions = {}): MirrorF
       const open = new BetterSqlite(real, { timeout: busyTimeoutMs, readonly: isReadonly });
       sqlite = open;
       const orm = configure(path, open, isReadonly);
-      if (nameOf(path) !== opened) throw unusable(path, 'was replaced while it was opened', 'Try again.');
+      if (nameOf(path) !== opened) {
+        throw new CatchwordError('MIRROR_REPLACED', `${path} was replaced while it was opened`, { hint: 'Try again.' });
+      }
       const sameFile = createSameFile(open, { path, real }, opened, isReadonly);
       const close = (): void => closeFile(real, open, sameFile, isReadonly);
       return { path, sqlite, orm, isReadonly, sameFile, close };
     } catch (error) {
       sqlite?.close();
-      if (error instanceof CatchwordError) throw error;
-      if (!isBusy(error) || performance.now() > giveUpAt) throw explain(real, isReadonly, error);
+      if (!sqliteCodeOf(error).startsWith('SQLITE_BUSY') || performance.now() > giveUpAt) {
+        throw explain(real, isReadonly, error);
+      }
       // Changing the journal mode and migrating do not wait for another process by themselves.
       pause();
     }

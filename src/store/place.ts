@@ -30,6 +30,14 @@ export function unusable(path: string, what: string, hint: string, cause?: unkno
   return new CatchwordError('MIRROR_UNUSABLE', `${path} ${what}`, { hint, cause });
 }
 
+/** Another process writes for longer than this one waits. */
+export function busy(cause: unknown): CatchwordError {
+  return new CatchwordError('MIRROR_BUSY', 'another process keeps the mirror locked', {
+    hint: 'Find it with: npx catchword status. A backup tool may hold the file as well.',
+    cause,
+  });
+}
+
 /**
  * What is at a path, without opening it; undefined for nothing.
  * @throws CatchwordError MIRROR_UNUSABLE if this user may not even look

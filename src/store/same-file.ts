@@ -1,5 +1,5 @@
 import { type BigIntStats, renameSync, rmSync } from 'node:fs';
-import type { Database } from 'better-sqlite3';
+import BetterSqlite, { type Database } from 'better-sqlite3';
 import { CatchwordError } from '../errors.ts';
 import { COMPANIONS, lookAt } from './place.ts';
 
@@ -8,13 +8,20 @@ import { COMPANIONS, lookAt } from './place.ts';
  * written over while it is open would otherwise be written to where nobody sees it, and be lost with the process.
  *
  * Another file is told by device and inode. One that was copied over in place keeps both, and is told by its size and
- * time: only a WAL checkpoint changes these, and SQLite counts those.
+ * time: only a WAL checkpoint changes these. Whether there was one is known in two ways, because neither sees all of them:
+ * SQLite counts the frames of the WAL that are in the file, but begins at 0 again when the WAL does; and each write notes
+ * the file's size and time in the mirror, so that processes that seldom look find what the others have accepted.
  */
 export interface SameFile {
-  /** @throws CatchwordError MIRROR_REPLACED. To be called outside transactions, as it may ask SQLite for its count. */
+  /** @throws CatchwordError MIRROR_REPLACED. To be called outside transactions, as it asks SQLite for its count. */
   check(): void;
-  /** Notes what this process has just written, so that it is not taken for another's doing. */
-  note(): void;
+  /** In a write transaction: whether the file is as `check` found it; if so, the mirror notes that. */
+  begun(): boolean;
+  /**
+   * After this process has written: a checkpoint may have changed the file.
+   * @throws CatchwordError MIRROR_REPLACED
+   */
+  written(): void;
   hasWritten(): boolean;
 }
 
@@ -36,7 +43,30 @@ const PAUSE_MS = 20;
 const ROUNDED_NS = 20_000_000n;
 const ROUNDED_SECONDS_NS = 2_000_000_000n;
 const SECOND_NS = 1_000_000_000n;
-const NOTHING = { size: -1n, mtimeNs: 0n };
+
+type FileState = Pick<BigIntStats, 'size' | 'mtimeNs'>;
+
+const NOTHING: FileState = { size: -1n, mtimeNs: 0n };
+
+let hasLostMirror = false;
+
+/**
+ * Whether a mirror of this process was found replaced, and is open still. Such a process has to end by `process.exit`: at
+ * its natural end Node closes the mirror, and SQLite then writes to the files that are there now.
+ */
+export function hasOpenLostMirror(): boolean {
+  return hasLostMirror;
+}
+
+/** For the mirror's row. */
+function formatState({ size, mtimeNs }: FileState): string {
+  return `${size} ${mtimeNs}`;
+}
+
+function parseState(text: string | null): FileState {
+  const [size, mtimeNs] = (text ?? '').split(' ');
+  return size === undefined || mtimeNs === undefined ? NOTHING : { size: BigInt(size), mtimeNs: BigInt(mtimeNs) };
+}
 
 /** Frames in the WAL, how many of them are in the file, and when the WAL was last written. */
 interface Progress {
@@ -53,8 +83,18 @@ function hasCheckpointed(before: Progress, now: Progress): boolean {
   return now.frames === before.frames && now.walTime !== before.walTime;
 }
 
+/**
+ * The same between the begin and the end of one's own write, which adds frames. In it the WAL may have begun again, with
+ * nothing moved; SQLite does that only where everything had been moved.
+ */
+function hasCheckpointedInWrite(before: Progress, now: Progress): boolean {
+  if (now.frames <= before.frames) return now.moved > 0;
+  const mayHaveBegunAgain = before.moved === before.frames;
+  return now.moved !== before.moved && !(mayHaveBegunAgain && now.moved === 0);
+}
+
 /** Whether a file was written between two looks at it. */
-function isWritten(before: typeof NOTHING, now: typeof NOTHING): boolean {
+function isWritten(before: FileState, now: FileState): boolean {
   const rounded = now.mtimeNs % SECOND_NS === 0n ? ROUNDED_SECONDS_NS : ROUNDED_NS;
   const passed = now.mtimeNs - before.mtimeNs;
   return now.size !== before.size || passed > rounded || passed < -rounded;
@@ -95,12 +135,14 @@ export function createSameFile(
   const readCount = sqlite
     .prepare<[], [busy: number, frames: number, moved: number]>('PRAGMA wal_checkpoint(NOOP)')
     .raw();
+  const readNoted = sqlite.prepare<[], string | null>('SELECT file_state FROM mirror WHERE id = 1').pluck();
+  const noteState = sqlite.prepare('UPDATE mirror SET file_state = ? WHERE id = 1');
   let progress = NO_PROGRESS;
   let file = NOTHING;
   let hasWritten = false;
   let lost: CatchwordError | undefined;
 
-  function fileNow(): Pick<BigIntStats, 'size' | 'mtimeNs'> {
+  function fileNow(): FileState {
     return lookAt(path) ?? NOTHING;
   }
 
@@ -109,18 +151,11 @@ export function createSameFile(
     return { frames, moved, walTime: lookAt(`${real}-wal`)?.mtimeNs ?? 0n };
   }
 
-  /** The progress first: a checkpoint that ends in between is then seen as one, and not as somebody's copy. */
-  function note(): void {
-    // A reader does no harm to a file that was written over, and SQLite does not count for readers.
-    if (isReadonly) return;
-    progress = progressNow();
-    file = fileNow();
-  }
-
   function fail(what: string, hint: string): never {
     lost = new CatchwordError('MIRROR_REPLACED', `${path} ${what} while it was open; nothing more is written`, {
       hint,
     });
+    hasLostMirror = true;
     throw lost;
   }
 
@@ -142,13 +177,16 @@ export function createSameFile(
     fail('lost its write-ahead log (-wal)', 'Start catchword again. Delete no file of a mirror that is in use.');
   }
 
-  function check(): void {
-    checkNames();
-    if (isReadonly) return;
+  /** Asks until a checkpoint that is under way is counted. */
+  function checkState(isExplained: (now: Progress, found: FileState) => boolean): void {
     const giveUpAt = performance.now() + CHECKPOINT_MS;
-    while (isWritten(file, fileNow())) {
-      if (hasCheckpointed(progress, progressNow())) {
-        note();
+    for (;;) {
+      // The progress first: a checkpoint that ends in between is then seen as one, and not as somebody's copy.
+      const now = progressNow();
+      const found = fileNow();
+      if (!isWritten(file, found) || isExplained(now, found)) {
+        progress = now;
+        file = found;
         return;
       }
       if (performance.now() > giveUpAt) replaced('was written over');
@@ -156,12 +194,35 @@ export function createSameFile(
     }
   }
 
-  note();
+  function isNoted(found: FileState): boolean {
+    try {
+      return !isWritten(parseState(readNoted.get() ?? null), found);
+    } catch (error) {
+      // What was copied over the file may be unreadable now.
+      if (error instanceof BetterSqlite.SqliteError) return false;
+      throw error;
+    }
+  }
+
+  if (!isReadonly) {
+    progress = progressNow();
+    file = fileNow();
+  }
   return {
-    check,
-    note: () => {
+    check: () => {
+      checkNames();
+      // A reader does no harm to a file that was written over, and SQLite does not count for readers.
+      if (!isReadonly) checkState((now, found) => hasCheckpointed(progress, now) || isNoted(found));
+    },
+    begun: () => {
+      const found = fileNow();
+      if (isWritten(file, found)) return false;
+      if (!isNoted(found)) noteState.run(formatState(found));
+      return true;
+    },
+    written: () => {
       hasWritten = true;
-      note();
+      checkState((now) => hasCheckpointedInWrite(progress, now));
     },
     hasWritten: () => hasWritten,
   };

@@ -1,9 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import type { Clocks } from '../catalog/watermark.ts';
-import { CatchwordError } from '../errors.ts';
 import { type ChangeStore, createChangeStore } from './changes.ts';
 import { createLeaseStore, type Holder, LEASES, type LeaseStore, thisProcess } from './lease.ts';
-import { type MirrorFile, type OpenOptions, openMirrorFile } from './open.ts';
+import { explain, type MirrorFile, type OpenOptions, openMirrorFile } from './open.ts';
 import { unusable } from './place.ts';
 import { createProductStore, type ProductStore } from './products.ts';
 import { createRemovalStore, type RemovalStore } from './removals.ts';
@@ -87,25 +86,18 @@ function incarnationOf({ path, sqlite, isReadonly, sameFile }: MirrorFile): stri
     sqlite.prepare('INSERT OR IGNORE INTO lease (id) VALUES (1)').run();
   });
   create.immediate();
-  sameFile.note();
+  sameFile.written();
   return read.get() as string;
 }
 
-/** @throws CatchwordError MIRROR_UNUSABLE, NOT_FOUND (with `mustExist`) */
+/** @throws CatchwordError as `openMirrorFile` does */
 export function openStore(file: string, options: StoreOptions = {}): Store {
   const mirror = openMirrorFile(file, options);
   try {
     return storeOf(mirror, options);
   } catch (error) {
     mirror.close();
-    throw error instanceof CatchwordError
-      ? error
-      : unusable(
-          mirror.path,
-          `cannot be used (${String(error)})`,
-          'Check the file with: npx catchword doctor. Or set CATCHWORD_DB to another file.',
-          error,
-        );
+    throw explain(mirror.path, mirror.isReadonly, error);
   }
 }
 
@@ -116,11 +108,15 @@ function storeOf(mirror: MirrorFile, options: StoreOptions): Store {
   const write = createWriteTransaction(sqlite, {
     isReadonly,
     before: () => sameFile.check(),
-    begun: () => sameHistory.check(),
+    begun: () => {
+      if (!sameFile.begun()) return false;
+      sameHistory.check();
+      return true;
+    },
     ending: () => sameHistory.ending(),
     committed: () => {
-      sameFile.note();
       sameHistory.committed();
+      sameFile.written();
     },
   });
   const watermark = sqlite.prepare<[], number | null>('SELECT watermark FROM mirror WHERE id = 1').pluck();
@@ -170,7 +166,7 @@ function storeOf(mirror: MirrorFile, options: StoreOptions): Store {
     walCheckpoint: () => {
       sameFile.check();
       sqlite.exec('PRAGMA wal_checkpoint(PASSIVE)');
-      sameFile.note();
+      sameFile.written();
     },
     check: () => {
       sameFile.check();

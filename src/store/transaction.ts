@@ -1,5 +1,6 @@
 import BetterSqlite, { type Database } from 'better-sqlite3';
 import { CatchwordError, hasCode } from '../errors.ts';
+import { busy } from './place.ts';
 
 /** Runs reads that belong together: one lock in place of one for each, and one state of the file. */
 export type ReadTransaction = <T>(work: () => T) => T;
@@ -14,9 +15,10 @@ export type WriteTransaction = <T>(work: () => T) => T;
 export interface WriteGuard {
   /** This user may only read the file. */
   readonly isReadonly: boolean;
-  /** Throws if the open file is not, or no longer, the mirror. Called before and right after a transaction has begun. */
+  /** Throws if the open file is not, or no longer, the mirror. */
   before(): void;
-  begun(): void;
+  /** Called when the transaction has begun. Throws as `before` does; false: `before` is to look again. */
+  begun(): boolean;
   /** Called at the end of the transaction, and after it was committed. */
   ending(): void;
   committed(): void;
@@ -35,10 +37,10 @@ export interface WriteGuard {
 export function createWriteTransaction(sqlite: Database, guard: WriteGuard): WriteTransaction {
   let broken: CatchwordError | undefined;
   const run = sqlite.transaction((work: () => unknown) => {
-    guard.begun();
+    if (!guard.begun()) return null;
     const result = work();
     guard.ending();
-    return result;
+    return { result };
   });
   const runWithin = sqlite.transaction((work: () => unknown) => work());
   return <T>(work: () => T): T => {
@@ -50,19 +52,17 @@ export function createWriteTransaction(sqlite: Database, guard: WriteGuard): Wri
       });
     }
     try {
-      guard.before();
-      const result = run.immediate(work) as T;
-      guard.committed();
-      return result;
+      for (;;) {
+        guard.before();
+        const done = run.immediate(work);
+        if (done === null) continue;
+        guard.committed();
+        return done.result as T;
+      }
     } catch (error) {
       if (error instanceof CatchwordError && hasCode(error, 'MIRROR_REPLACED')) broken = error;
       if (!(error instanceof BetterSqlite.SqliteError)) throw error;
-      if (error.code.startsWith('SQLITE_BUSY')) {
-        throw new CatchwordError('MIRROR_BUSY', 'another process keeps the mirror locked', {
-          hint: 'Find it with: npx catchword status. A backup tool may hold the file as well.',
-          cause: error,
-        });
-      }
+      if (error.code.startsWith('SQLITE_BUSY')) throw busy(error);
       // A mistake in what was to be written: SQLite has undone the statement, and the transaction with it.
       if (error.code.startsWith('SQLITE_CONSTRAINT')) throw error;
       broken = new CatchwordError(

@@ -50,6 +50,18 @@ describe('opening a mirror', () => {
     expect(new Set(ends).size).toBe(1);
   });
 
+  it('says that another process keeps the file locked, which a process manager tries again after', () => {
+    const path = join(temporaryDirectory(), 'catalog.db');
+    const other = new Database(path);
+    keepStatements(other);
+    other.exec('BEGIN EXCLUSIVE');
+    expect(() => openStore(path, { busyTimeoutMs: 50 })).toThrow(
+      expect.objectContaining({ code: 'MIRROR_BUSY', exitCode: 1 }) as Error,
+    );
+    other.close();
+    openStore(path).close();
+  });
+
   it('leaves what is no mirror as it is', () => {
     const directory = temporaryDirectory();
     const text = join(directory, 'text.db');

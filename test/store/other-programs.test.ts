@@ -89,8 +89,10 @@ describe.skipIf(!sqliteToolsAvailable || !isLinux)('a mirror that sqlite3 and Py
   });
 });
 
+type Happen = (place: Place, backup: string) => unknown;
+
 /** What an operator may do to the file under a daemon, and what is at its path then. */
-const ACCIDENTS: Record<string, (place: Place, backup: string) => unknown> = {
+const ACCIDENTS: Record<string, Happen> = {
   deleted: ({ db }) => rmSync(db),
   'deleted with its WAL': ({ db }) => {
     for (const end of ['', '-wal', '-shm']) rmSync(`${db}${end}`);
@@ -99,7 +101,7 @@ const ACCIDENTS: Record<string, (place: Place, backup: string) => unknown> = {
   'left without its WAL': ({ db }) => rmSync(`${db}-wal`),
 };
 
-const RESTORES: Record<string, (place: Place, backup: string) => unknown> = {
+const RESTORES: Record<string, Happen> = {
   'moved over it': ({ db }, backup) => renameSync(backup, db),
   'copied over it': ({ db }, backup) => copyFileSync(backup, db),
   'copied over it, after the WAL was deleted': ({ db }, backup) => {
@@ -141,14 +143,13 @@ describe.skipIf(!sqliteToolsAvailable)('a daemon whose mirror', () => {
     await expectReplaced(daemon);
   });
 
-  it.each(Object.entries(RESTORES))('is restored, a backup %s, ends and leaves it intact', async (_name, happen) => {
-    const source = await filled({ items: 50, churnPerSecond: 20 });
+  async function expectRestoreIsNoticed(source: Place, daemon: Running, happen: Happen): Promise<void> {
+    await expect.poll(async () => Number((await sqlite3(source.db, LAST))[0])).toBeGreaterThan(60);
     const backup = join(source.directory, 'backup.db');
     await sqlite3(source.db, `.backup ${backup}`);
     const content = 'SELECT count(*), sum(seq), sum(length(before)) FROM change_log';
     const expected = [...(await sqlite3(backup, content)), 'ok'];
     // Changes that are in the WAL alone, and a file that has grown.
-    const daemon = begin(['daemon'], source, { ...SERVING, ...EVERY_SECOND });
     await expect.poll(async () => Number((await sqlite3(source.db, LAST))[0])).toBeGreaterThan(100);
     happen(source, backup);
     await expectReplaced(daemon);
@@ -159,6 +160,18 @@ describe.skipIf(!sqliteToolsAvailable)('a daemon whose mirror', () => {
     const next = await run(['sync', '--json'], source.settings, source.directory);
     expect(next.code).toBe(0);
     expectExactLog(source.db);
+  }
+
+  it.each(Object.entries(RESTORES))('is restored, a backup %s, ends and leaves it intact', async (_name, happen) => {
+    const source = await filled({ items: 50, churnPerSecond: 20 });
+    await expectRestoreIsNoticed(source, begin(['daemon'], source, { ...SERVING, ...EVERY_SECOND }), happen);
+  });
+
+  it('is restored by a copy before SQLite has moved anything of the WAL into it ends, too', async () => {
+    const source = await place({ items: 50, churnPerSecond: 20 }, { LOG_LEVEL: 'info' });
+    const daemon = begin(['daemon'], source, EVERY_SECOND);
+    await daemon.shows('run complete');
+    await expectRestoreIsNoticed(source, daemon, ({ db }, backup) => copyFileSync(backup, db));
   });
 
   it('is restored by sqlite3 itself ends, and gives no number to two changes', async () => {

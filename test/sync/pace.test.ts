@@ -61,7 +61,7 @@ it('sync, verify and sync --dry-run at once keep one limit together', async () =
 });
 
 /** The file of this test stays where it is. */
-const NO_GUARD = { isReadonly: false, before: () => {}, begun: () => {}, ending: () => {}, committed: () => {} };
+const NO_GUARD = { isReadonly: false, before: () => {}, begun: () => true, ending: () => {}, committed: () => {} };
 
 it('a mirror that cannot be written leaves the limit to the process, which says so once', async () => {
   const db = join(temporaryDirectory(), 'catalog.db');

@@ -1,0 +1,1 @@
+ALTER TABLE `mirror` ADD `file_state` text;
