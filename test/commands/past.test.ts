@@ -7,9 +7,9 @@ import { productCommands } from '../../src/commands/products.ts';
 import { syncCommand } from '../../src/commands/sync.ts';
 import { openWorkbench, type Workbench } from '../../src/relay/contract/workbench.ts';
 import { startSandbox } from '../../src/sandbox/server.ts';
+import { runHere } from '../support/in-process.ts';
 import { load } from '../support/load.ts';
 import { settingsFor, temporaryDirectory } from '../support/mirror.ts';
-import { runHere } from './in-process.ts';
 
 function productCommand(context: CommandContext) {
   const [command] = productCommands(context);

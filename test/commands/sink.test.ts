@@ -5,6 +5,7 @@ import { openWorkbench, until, type Workbench } from '../../src/relay/contract/w
 import { books } from '../relay/feeding.ts';
 import { webhookTarget } from '../relay/targets.ts';
 import { run, start, startService } from '../support/cli.ts';
+import { catchword } from '../support/in-process.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
 
 interface Listed {
@@ -18,7 +19,7 @@ function open() {
   const directory = temporaryDirectory();
   const env: Record<string, string> = { CATCHWORD_BASE_URL: 'http://service.example', CATCHWORD_DB: bench.store.path };
   env.CATCHWORD_SINK_FILE = `jsonl:${join(directory, 'out.jsonl')}`;
-  const sink = (...args: string[]) => run(['sink', ...args], env, directory);
+  const sink = (...args: string[]) => catchword(['sink', ...args], env);
   const list = async () => JSON.parse((await sink('list', '--json')).stdout) as Listed[];
   return { bench, directory, env, sink, list };
 }
@@ -179,13 +180,13 @@ it('forgets a sink that is no longer configured', async () => {
   const { CATCHWORD_SINK_FILE: _, ...without } = env;
   const running = start(['relay'], env, directory);
   await running.shows('sink is open');
-  expect(await run(['sink', 'forget', 'file'], without, directory)).toMatchObject({
+  expect(await catchword(['sink', 'forget', 'file'], without)).toMatchObject({
     code: 2,
     stderr: expect.stringContaining('still feeds file'),
   });
   running.child.kill('SIGTERM');
   await running.ended;
-  expect(await run(['sink', 'forget', 'file'], without, directory)).toMatchObject({ code: 0 });
+  expect(await catchword(['sink', 'forget', 'file'], without)).toMatchObject({ code: 0 });
   expect(bench.store.sinks.list()).toEqual([]);
   // Named again, it continues where the file ends.
   bench.change(books(1, 2));
@@ -204,7 +205,7 @@ it('names stores that keep every event, with their size', async () => {
   );
   expect(await list()).toMatchObject([{ size: '0.0 MB', limit: null, identity: join(directory, 'out.jsonl') }]);
   const limited = { ...env, CATCHWORD_SINK_FILE: `${env.CATCHWORD_SINK_FILE}?rotate=1MB&keep=3` };
-  expect((await run(['sink', 'list'], limited, directory)).stdout).not.toContain('keeps every event');
+  expect((await catchword(['sink', 'list'], limited)).stdout).not.toContain('keeps every event');
 });
 
 it('does not start a relay without sinks', async () => {

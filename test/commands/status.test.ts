@@ -9,9 +9,9 @@ import { showPresence } from '../../src/schedule/presence.ts';
 import { openStore } from '../../src/store/store.ts';
 import { books } from '../relay/feeding.ts';
 import { start } from '../support/cli.ts';
+import { runHere, shiftedClock } from '../support/in-process.ts';
 import { load } from '../support/load.ts';
 import { settingsFor, temporaryDirectory } from '../support/mirror.ts';
-import { runHere, shiftedClock } from './in-process.ts';
 
 async function place(items = 50): Promise<{ sandbox: Sandbox; settings: Record<string, string>; db: string }> {
   const sandbox = await startSandbox({ items });
