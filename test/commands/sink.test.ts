@@ -4,8 +4,8 @@ import { expect, it, onTestFinished } from 'vitest';
 import { openWorkbench, until, type Workbench } from '../../src/relay/contract/workbench.ts';
 import { books } from '../relay/feeding.ts';
 import { webhookTarget } from '../relay/targets.ts';
-import { run, start, startService } from '../support/cli.ts';
-import { catchword } from '../support/in-process.ts';
+import { start, startService } from '../support/cli.ts';
+import { runHere } from '../support/in-process.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
 
 interface Listed {
@@ -19,7 +19,7 @@ function open() {
   const directory = temporaryDirectory();
   const env: Record<string, string> = { CATCHWORD_BASE_URL: 'http://service.example', CATCHWORD_DB: bench.store.path };
   env.CATCHWORD_SINK_FILE = `jsonl:${join(directory, 'out.jsonl')}`;
-  const sink = (...args: string[]) => catchword(['sink', ...args], env);
+  const sink = (...args: string[]) => runHere(['sink', ...args], env, directory);
   const list = async () => JSON.parse((await sink('list', '--json')).stdout) as Listed[];
   return { bench, directory, env, sink, list };
 }
@@ -180,13 +180,13 @@ it('forgets a sink that is no longer configured', async () => {
   const { CATCHWORD_SINK_FILE: _, ...without } = env;
   const running = start(['relay'], env, directory);
   await running.shows('sink is open');
-  expect(await catchword(['sink', 'forget', 'file'], without)).toMatchObject({
+  expect(await runHere(['sink', 'forget', 'file'], without, directory)).toMatchObject({
     code: 2,
     stderr: expect.stringContaining('still feeds file'),
   });
   running.child.kill('SIGTERM');
   await running.ended;
-  expect(await catchword(['sink', 'forget', 'file'], without)).toMatchObject({ code: 0 });
+  expect(await runHere(['sink', 'forget', 'file'], without, directory)).toMatchObject({ code: 0 });
   expect(bench.store.sinks.list()).toEqual([]);
   // Named again, it continues where the file ends.
   bench.change(books(1, 2));
@@ -205,13 +205,13 @@ it('names stores that keep every event, with their size', async () => {
   );
   expect(await list()).toMatchObject([{ size: '0.0 MB', limit: null, identity: join(directory, 'out.jsonl') }]);
   const limited = { ...env, CATCHWORD_SINK_FILE: `${env.CATCHWORD_SINK_FILE}?rotate=1MB&keep=3` };
-  expect((await catchword(['sink', 'list'], limited)).stdout).not.toContain('keeps every event');
+  expect((await runHere(['sink', 'list'], limited, directory)).stdout).not.toContain('keeps every event');
 });
 
 it('does not start a relay without sinks', async () => {
   const { directory, env } = open();
   const { CATCHWORD_SINK_FILE: _, ...without } = env;
-  expect(await run(['relay'], without, directory)).toMatchObject({
+  expect(await runHere(['relay'], without, directory)).toMatchObject({
     code: 2,
     stderr: expect.stringContaining('CATCHWORD_SINK_<NAME> is not set'),
   });
@@ -239,7 +239,7 @@ it('says what is wrong with what it is asked', async () => {
     ['jsonl:x?refused=maybe', 'refused is neither park nor stop'],
     ['jsonl:x?rotate=big', 'rotate has a value that cannot be used'],
   ] as const) {
-    const wrong = await run(['relay'], { ...env, CATCHWORD_SINK_BAD: url }, directory);
+    const wrong = await runHere(['relay'], { ...env, CATCHWORD_SINK_BAD: url }, directory);
     expect(wrong).toMatchObject({ code: 2, stderr: expect.stringContaining(`CATCHWORD_SINK_BAD: ${message}`) });
   }
 });
@@ -300,14 +300,14 @@ it('shows secrets nowhere', { timeout: 60_000 }, async () => {
   });
   running.child.kill('SIGTERM');
   const ended = await running.ended;
-  const list = await run(['sink', 'list'], settings, directory);
-  const listed = await run(['sink', 'list', '--json'], settings, directory);
-  const doctor = await run(
+  const list = await runHere(['sink', 'list'], settings, directory);
+  const listed = await runHere(['sink', 'list', '--json'], settings, directory);
+  const doctor = await runHere(
     ['doctor'],
     { ...settings, CATCHWORD_API_KEY: 'K', CATCHWORD_BASE_URL: 'http://127.0.0.1:1' },
     directory,
   );
-  const parked = await run(['sink', 'parked', 'hook'], settings, directory);
+  const parked = await runHere(['sink', 'parked', 'hook'], settings, directory);
   expect(list.stdout).toContain('127.0.0.1:1/shop products');
   expect(doctor.stdout).toContain('shop (postgres');
   bench.store.walCheckpoint();
