@@ -32,6 +32,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   relay: ['catalog', 'client', 'config', 'store', 'sync'],
   sandbox: ['catalog', 'xml'],
   commands: ['*'],
+  program: ['*'],
   cli: ['*'],
   config: ['setting-forms'],
   'setting-forms': [],
@@ -52,7 +53,7 @@ const ONLY_IN: Record<string, readonly string[]> = {
   'node-cron': ['schedule'],
   croner: ['schedule'],
   fastify: ['web'],
-  commander: ['commands', 'cli'],
+  commander: ['commands', 'program', 'cli'],
 };
 
 interface Import {

@@ -50,11 +50,11 @@ it('the table in docs/operations.md has every field of the log, and no other', (
   for (const name of Object.keys(LOG_FIELDS)) expect(name).toMatch(/^[a-z][a-zA-Z]*$/);
 });
 
-/** Answers 500 to its first request, and accepts every other. */
-async function receiverThatFailsOnce(): Promise<string> {
+/** Answers `first` to its first request and `later` to every other. */
+async function receiver(first: number, later: number): Promise<string> {
   let requests = 0;
   const server = createServer((request, response) => {
-    request.resume().on('end', () => response.writeHead(requests++ === 0 ? 500 : 204).end());
+    request.resume().on('end', () => response.writeHead(requests++ === 0 ? first : later).end());
   }).listen(0, '127.0.0.1');
   await once(server, 'listening');
   onTestFinished(() => {
@@ -73,7 +73,7 @@ it('a daemon keeps to the table through a load, failures and a stop', async () =
     CATCHWORD_HTTP_PORT: '0',
     CATCHWORD_DELTA_CRON: '* * * * * *',
     CATCHWORD_SINK_FILE: `jsonl:${join(directory, 'events.jsonl')}`,
-    CATCHWORD_SINK_HOOK: `webhook+${await receiverThatFailsOnce()}/hook#allow=private`,
+    CATCHWORD_SINK_HOOK: `webhook+${await receiver(500, 204)}/hook#allow=private`,
     CATCHWORD_SINK_HOOK_SECRET: `whsec_${Buffer.from('a secret of thirty-two bytes, so').toString('base64')}`,
   });
   expect((await run(['sync'], settings, directory)).code).toBe(0);
@@ -104,6 +104,29 @@ it('a daemon keeps to the table through a load, failures and a stop', async () =
     nextTryAt: expect.stringMatching(ISO),
   });
   checkedLines((await second.ended).stderr);
+});
+
+it.each([
+  ['that wants no more events', 410, '', { code: 'SINK_GONE', reason: expect.stringContaining('answered 410') }],
+  ['that refuses one under refused=stop', 422, '&refused=stop', { code: 'SINK_REFUSED' }],
+  ['that refuses one after another', 422, '&batch=1', { code: 'SINK_REFUSED', reason: expect.stringMatching(/^20 /) }],
+])('says in a code why a sink is stopped %s', async (_what, status, options, line) => {
+  const sandbox = await startSandbox({ items: 30 });
+  onTestFinished(() => sandbox.stop());
+  const directory = temporaryDirectory();
+  const settings = settingsFor(sandbox.url, join(directory, 'catalog.db'), {
+    CATCHWORD_SINK_HOOK: `webhook+${await receiver(status, status)}/hook#allow=private${options}`,
+  });
+  const daemon = startService(['daemon'], settings, directory);
+  await daemon.shows('sink is stopped');
+  daemon.child.kill('SIGTERM');
+  const lines = checkedLines((await daemon.ended).stderr);
+  expect(lines.filter(({ level }) => level === 50).at(-1)).toMatchObject({
+    msg: 'sink is stopped; see npx catchword sink list',
+    sink: 'hook',
+    ...line,
+  });
+  for (const { code } of lines) expect(code).toEqual(expect.any(String));
 });
 
 it('an error that ends a service is a line of the log, also before anything is started', async () => {

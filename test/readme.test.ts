@@ -2,14 +2,14 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { OPTIONS } from '../src/config.ts';
 import { FAULT_KINDS } from '../src/sandbox/faults.ts';
-import { run } from './support/cli.ts';
+import { runHere } from './support/in-process.ts';
 import { temporaryDirectory } from './support/mirror.ts';
 
 const README = readFileSync(new URL('../README.md', import.meta.url), 'utf8');
 
 describe('the README', () => {
   it('names every command, and every command has help', async () => {
-    const { stdout, code } = await run(['--help'], {}, temporaryDirectory());
+    const { stdout, code } = await runHere(['--help'], {}, temporaryDirectory());
     expect(code).toBe(0);
     const verbs = [...stdout.matchAll(/^ {2}([a-z]+)(?: \[options\])?(?: .*)?$/gm)]
       .map((match) => match[1] ?? '')
@@ -18,7 +18,7 @@ describe('the README', () => {
     expect(verbs.length).toBeGreaterThan(12);
     for (const verb of verbs) {
       expect(README).toContain(`catchword ${verb}`);
-      const help = await run([verb, '--help'], {}, temporaryDirectory());
+      const help = await runHere([verb, '--help'], {}, temporaryDirectory());
       expect(help).toMatchObject({ code: 0, stderr: '' });
       expect(help.stdout).toContain(`Usage: catchword ${verb}`);
     }

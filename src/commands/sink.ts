@@ -208,10 +208,18 @@ function parkedCommand(context: CommandContext): Command {
     );
 }
 
+/** When events that were set free are delivered. */
+function whenDelivered(store: Store, name: string): string {
+  const { state } = requireSink(store, name);
+  return state === 'running'
+    ? 'are delivered now'
+    : `wait, because ${name} is ${state}: npx catchword sink resume ${name}`;
+}
+
 function skip(store: Store, sink: SinkRow, seq: number, nowMs: number): string {
   if (store.sinks.stateOf(sink.id, seq) === 'refused') {
     store.sinks.skip(sink.id, seq, nowMs);
-    return `event ${seq} is skipped; later ones of its product are delivered now`;
+    return `event ${seq} is skipped; later ones of its product ${whenDelivered(store, sink.name)}`;
   }
   const [change] = createHistory(store).after(seq - 1, 1);
   if (sink.stoppedAt !== seq || change?.seq !== seq) {
@@ -229,7 +237,7 @@ function skipAll(store: Store, sink: SinkRow, nowMs: number): string {
   const seqs = sink.stoppedAt === null ? refused : [...refused, sink.stoppedAt];
   for (const seq of seqs) skip(store, sink, seq, nowMs);
   if (seqs.length === 0) return `${sink.name} has not refused any event`;
-  return `${plural(seqs.length, 'event')} skipped; later ones of their products are delivered now`;
+  return `${plural(seqs.length, 'event')} skipped; later ones of their products ${whenDelivered(store, sink.name)}`;
 }
 
 function skipCommand(context: CommandContext): Command {

@@ -138,7 +138,8 @@ export async function startWhenPortIsFree(
   const trying = tryOn();
   return {
     name: 'web',
-    failed: failureOf(trying),
+    // Once it is started, its own failures count.
+    failed: failureOf(trying.then(() => service?.failed)),
     stop: async () => {
       stopping.abort();
       await trying.catch(() => {});

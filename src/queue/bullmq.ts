@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { type Job, Queue, WaitingError, Worker } from 'bullmq';
 import type { FetchOutcome, FetchTask } from '../catalog/page.ts';
 import { type Clock, LONGEST_PAUSE_MS, type Pause } from '../clock.ts';
-import { CatchwordError, messageOf } from '../errors.ts';
-import { createLog, type Logger } from '../log.ts';
+import { messageOf } from '../errors.ts';
+import { createLog, errorFields, type Logger } from '../log.ts';
 import {
   closeWorker,
   FORGOTTEN_KEY,
@@ -100,8 +100,7 @@ export async function createBullQueue(options: BullQueueOptions): Promise<BullQu
       await handle(await decodeOutcome(data));
     } catch (error) {
       // Not tried again: what the keeper still misses it asks for again.
-      const hint = error instanceof CatchwordError ? error.hint : undefined;
-      log.error({ reason: messageOf(error), hint }, 'an outcome was not accepted');
+      log.error(errorFields(error), 'an outcome was not accepted');
     }
   }
 

@@ -4,8 +4,8 @@ import { taskId } from '../catalog/page.ts';
 import type { Pacer } from '../client/rate.ts';
 import { retryDelayMs } from '../client/retry.ts';
 import type { Clock } from '../clock.ts';
-import { CatchwordError, messageOf, toErrorRecord } from '../errors.ts';
-import type { Logger } from '../log.ts';
+import { CatchwordError, toErrorRecord } from '../errors.ts';
+import { errorFields, type Logger } from '../log.ts';
 import type { PageQueue, ReadWindow } from './queue.ts';
 import { readError } from './read-error.ts';
 
@@ -60,7 +60,7 @@ export function createEmbeddedQueue(options: EmbeddedQueueOptions): PageQueue {
     try {
       await handle?.(outcome);
     } catch (error) {
-      log.error({ reason: messageOf(error) }, 'an outcome was not accepted');
+      log.error(errorFields(error), 'an outcome was not accepted');
     }
   }
 

@@ -42,7 +42,7 @@ export interface Fetcher {
 const MIN_PAUSE_MS = 20;
 const HAND_OVER_AGAIN_MS = 2_000;
 /** How often a fetcher that is held back looks whether an operator has ended the pause. */
-const LOOK_MS = 5_000;
+const LOOK_MS = 1_000;
 
 /**
  * BullMQ's limiter counts jobs as they become active, over all workers of a queue. Evenly spaced: `max` is 1 unless the

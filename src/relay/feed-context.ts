@@ -8,7 +8,7 @@ import type { Store } from '../store/store.ts';
 import { withDeadline } from './deadline.ts';
 import { type Batch, type ReadOptions, readBatch } from './read-log.ts';
 import { type SinkConfig, withoutSecrets } from './settings.ts';
-import type { Mark, Sink } from './sink.ts';
+import { isSinkError, type Mark, type Sink } from './sink.ts';
 
 export interface FeedOptions {
   readonly store: Store;
@@ -44,6 +44,12 @@ export interface FeedContext extends FeedOptions {
 }
 
 const CLOSE_TIMEOUT_MS = 5_000;
+
+/** What a log line calls a failure of a sink, such as `SINK_GONE`. A sink may throw anything: then it is unavailable. */
+export function sinkCode(error: unknown): string {
+  if (error instanceof CatchwordError) return error.code;
+  return `SINK_${(isSinkError(error) ? error.failure : 'unavailable').toUpperCase()}`;
+}
 
 export function createFeedContext(options: FeedOptions): FeedContext {
   const { store, config, log, epoch } = options;

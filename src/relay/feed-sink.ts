@@ -4,7 +4,7 @@ import { LONGEST_PAUSE_MS } from '../clock.ts';
 import { hasCode, isMirrorLost } from '../errors.ts';
 import type { SinkRow } from '../store/sinks.ts';
 import { withDeadline } from './deadline.ts';
-import { createFeedContext, type FeedOptions } from './feed-context.ts';
+import { createFeedContext, type FeedOptions, sinkCode } from './feed-context.ts';
 import { createMeter } from './meter.ts';
 import { type Batch, recordAt, sinkEvent } from './read-log.ts';
 import { isSinkError, type Mark, type Sink, type SinkEvent } from './sink.ts';
@@ -20,6 +20,7 @@ const KEEP_DELIVERED_MS = 7 * 86_400_000;
 const NOTE_MS = 100;
 /** One refusal after another, and nothing accepted in between: then it is not the events. */
 const MAX_REFUSALS = 20;
+const REFUSED = 'SINK_REFUSED';
 
 /** Another relay has taken over, or this process has lost the mirror: no sink can be fed from here. */
 const isFatal = (error: unknown): boolean => isMirrorLost(error) || hasCode(error, 'LEASE_LOST');
@@ -169,12 +170,12 @@ export async function feedSink(options: FeedOptions, stopping: AbortSignal, sign
     const at = clock.now();
     const wasParked = store.sinks.stateOf(sink.id, seq) === 'ready';
     if (config.refused === 'stop' && !wasParked) {
-      stop(sink, `event ${seq} of product ${vbid} was refused: ${reason}`, seq);
+      stop(sink, REFUSED, `event ${seq} of product ${vbid} was refused: ${reason}`, seq);
       return;
     }
     if (++refusals >= MAX_REFUSALS) {
       refusals = 0;
-      stop(sink, `${MAX_REFUSALS} events in a row were refused: ${reason}`);
+      stop(sink, REFUSED, `${MAX_REFUSALS} events in a row were refused: ${reason}`);
       return;
     }
     const isParked = guarded(() => {
@@ -186,12 +187,12 @@ export async function feedSink(options: FeedOptions, stopping: AbortSignal, sign
     });
     if (!isParked) return;
     search = { limit: Number.POSITIVE_INFINITY, until: 0 };
-    log.error({ sink: config.name, seq, vbid, reason }, 'event was refused, and is parked');
+    log.error({ code: REFUSED, sink: config.name, seq, vbid, reason }, 'event was refused, and is parked');
   }
 
-  function stop(sink: SinkRow, reason: string, before: number | null = null): void {
+  function stop(sink: SinkRow, code: string, reason: string, before: number | null = null): void {
     guarded(() => store.sinks.stop(sink.id, reason, clock.now(), before));
-    log.error({ sink: config.name, reason }, 'sink is stopped; see npx catchword sink list');
+    log.error({ code, sink: config.name, reason }, 'sink is stopped; see npx catchword sink list');
   }
 
   /** Returns when it is time to go on. */
@@ -214,7 +215,7 @@ export async function feedSink(options: FeedOptions, stopping: AbortSignal, sign
     }
     await close();
     if (failure === 'gone' || hasCode(error, 'SINK_CONFLICT')) {
-      stop(sink, reason);
+      stop(sink, sinkCode(error), reason);
       return;
     }
     failures++;
@@ -226,7 +227,8 @@ export async function feedSink(options: FeedOptions, stopping: AbortSignal, sign
     );
     const now = clock.now();
     guarded(() => store.sinks.fail(sink.id, reason, now, now + Math.round(pauseMs)));
-    log.warn({ sink: config.name, reason, failures, pauseMs: Math.round(pauseMs) }, 'sink failed, trying again');
+    const fields = { code: sinkCode(error), sink: config.name, reason, failures, pauseMs: Math.round(pauseMs) };
+    log.warn(fields, 'sink failed, trying again');
     await untilRetry(paused, stopping);
   }
 
@@ -257,7 +259,8 @@ export async function feedSink(options: FeedOptions, stopping: AbortSignal, sign
       await failed(error);
     } catch (secondary) {
       if (isFatal(secondary)) throw secondary;
-      log.error({ sink: config.name, reason: shown(secondary) }, 'sink failed, and so did noting it');
+      const code = sinkCode(secondary);
+      log.error({ code, sink: config.name, reason: shown(secondary) }, 'sink failed, and so did noting it');
       // What it confirmed and could not be noted, it tells when it is opened again.
       pending = null;
       await close();

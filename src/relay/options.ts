@@ -6,6 +6,9 @@ import { CatchwordError } from '../errors.ts';
 export const ENCODE =
   'A password that holds /, #, ?, @, & or % has to be percent-encoded: %2F, %23, %3F, %40, %26, %25.';
 
+/** The likely cause of an address whose end is missing. */
+export const QUOTE = 'In .env, put an address that holds # in quotes: an unquoted # begins a comment there.';
+
 /** Options of every sink. */
 export const COMMON_OPTIONS = { refused: z.enum(['park', 'stop']).default('park') };
 

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { pathToFileURL } from 'node:url';
 import type { SinkSetting } from '../config.ts';
 import { CatchwordError, messageOf } from '../errors.ts';
-import { COMMON_OPTIONS, decoded, ENCODE, optionsIn, pathOf } from './options.ts';
+import { COMMON_OPTIONS, decoded, ENCODE, optionsIn, pathOf, QUOTE } from './options.ts';
 import type { Sink, SinkFactory, SinkSettings } from './sink.ts';
 
 /** What to do with an event that a sink refuses for good: set it aside, or stop the sink. */
@@ -161,7 +161,7 @@ export function sinkConfig({ env, name, url: text, secret }: SinkSetting): SinkC
   const parsed = parseUrl(text);
   if (parsed === null) {
     const kinds = 'Use jsonl:PATH, webhook+https://…, postgres://…, redis://…, nats://… or module:PATH.';
-    throw invalid(env, 'its value is not the address of a sink', text.includes('@') ? `${kinds} ${ENCODE}` : kinds);
+    throw invalid(env, 'its value is not the address of a sink', `${kinds} ${text.includes('@') ? ENCODE : QUOTE}`);
   }
   const { url, kind } = parsed;
   const isPath = kind === jsonl || kind === module;

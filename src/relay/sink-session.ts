@@ -45,9 +45,11 @@ function logOpened({ log, config }: FeedContext, before: SinkRow, cursor: number
   const { name: sink, kind } = config;
   if (cursor < before.cursor) {
     if (opened?.refill === undefined) {
-      log.warn({ sink, confirmed: before.cursor, has: cursor }, 'sink lost events, which it is sent again');
+      const code = 'SINK_LOST_EVENTS';
+      log.warn({ code, sink, confirmed: before.cursor, has: cursor }, 'sink lost events, which it is sent again');
     } else {
-      log.error({ sink, confirmed: before.cursor, reason: opened.refill }, 'every product is sent to the store again');
+      const lost = { code: 'SINK_REFILLED', sink, confirmed: before.cursor, reason: opened.refill };
+      log.error(lost, 'every product is sent to the store again');
     }
   }
   log.info({ sink, kind, cursor }, 'sink is open');

@@ -4,7 +4,7 @@ import { iso } from '../catalog/run-json.ts';
 import { tickName, tickTime } from '../catalog/tick.ts';
 import type { Clock } from '../clock.ts';
 import { CatchwordError, messageOf } from '../errors.ts';
-import type { Logger } from '../log.ts';
+import { errorFields, type Logger } from '../log.ts';
 import type { Service } from '../service.ts';
 import { dueRuns, isAhead, nextDue, type Schedule } from './due.ts';
 
@@ -73,7 +73,7 @@ export async function lookWhatIsDue({ ticks, clock, log, onDue, ...schedule }: S
     try {
       await onDue(kind, tickName(kind, at));
     } catch (error) {
-      log.error({ kind, reason: messageOf(error) }, 'a scheduled run could not be asked for');
+      log.error({ kind, ...errorFields(error) }, 'a scheduled run could not be asked for');
     }
   }
 }
@@ -89,7 +89,7 @@ export function startScheduler(options: ScheduleOptions): Service {
 
   function look(): Promise<void> {
     looking ??= lookWhatIsDue(options)
-      .catch((error: unknown) => log.error({ reason: messageOf(error) }, 'the schedule could not be looked at'))
+      .catch((error: unknown) => log.error(errorFields(error), 'the schedule could not be looked at'))
       .finally(() => {
         looking = undefined;
       });

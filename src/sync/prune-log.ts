@@ -57,7 +57,8 @@ export function pruneLog(
       store.sinks.fail(id, error, nowMs, null);
       store.sinks.setState(id, 'disabled');
     });
-    log.error({ sink: name, cursor, lastSeq, cap: logCap }, 'sink is disabled: the change log does not wait for it');
+    const fields = { code: 'SINK_DISABLED', sink: name, cursor, lastSeq, cap: logCap };
+    log.error(fields, 'sink is disabled: the change log does not wait for it');
   }
   let dropped = 0;
   for (let step = 0; step < STEPS; step++) {

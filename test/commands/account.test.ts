@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { golden, KEY, type Server, serve, TOKEN } from '../client/connection.ts';
 import { run } from '../support/cli.ts';
+import { runHere } from '../support/in-process.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
 
 const FRESH = 'freshtokenthatmustnotshow';
@@ -20,12 +21,12 @@ describe('licenses', () => {
   it('are shown as a table, and as JSON', async () => {
     const server = await serve(() => golden('licenses-two.xml'));
     const directory = temporaryDirectory();
-    const shown = await run(['licenses', '--sku', '9780000000026', '--type', 'all'], settings(server), directory);
+    const shown = await runHere(['licenses', '--sku', '9780000000026', '--type', 'all'], settings(server), directory);
     expect(shown).toMatchObject({ code: 0, stderr: '' });
     expect(shown.stdout).toMatch(/9780000000026 +downloadable +2016-03-10 22:14:54 \(expired\) +Elements of Hydrology/);
     expect(shown.stdout).toContain('3 licenses in the account, 1 accessible here\n');
     expect(server.asked[0]?.url).toBe('/v3/licenses.xml?sku=9780000000026&license_type=all');
-    const json = await run(['licenses', '--json'], settings(server), directory);
+    const json = await runHere(['licenses', '--json'], settings(server), directory);
     expect(JSON.parse(json.stdout)).toMatchObject({
       total: 3,
       licenses: [{ type: 'online' }, { type: 'downloadable' }],
@@ -34,10 +35,10 @@ describe('licenses', () => {
 
   it('are those of the title, whatever space stands around it', async () => {
     const server = await serve(() => golden('licenses-none.xml'));
-    const ended = await run(['licenses', '--sku', ' 9788074089008\t'], settings(server), temporaryDirectory());
+    const ended = await runHere(['licenses', '--sku', ' 9788074089008\t'], settings(server), temporaryDirectory());
     expect(ended).toMatchObject({ code: 0, stdout: '9788074089008 is not licensed\n' });
     expect(server.asked[0]?.url).toBe('/v3/licenses.xml?sku=9788074089008');
-    const empty = await run(['licenses', '--sku', ' '], settings(server), temporaryDirectory());
+    const empty = await runHere(['licenses', '--sku', ' '], settings(server), temporaryDirectory());
     expect(empty).toMatchObject({ code: 2, stdout: '' });
     expect(server.asked).toHaveLength(1);
   });
@@ -45,15 +46,15 @@ describe('licenses', () => {
   it('that are none are an answer', async () => {
     const server = await serve(() => golden('licenses-none.xml'));
     const directory = temporaryDirectory();
-    expect((await run(['licenses', '--sku', 'x'], settings(server), directory)).stdout).toBe('x is not licensed\n');
-    expect((await run(['licenses'], settings(server), directory)).stdout).toBe('the account holds no license\n');
-    const wrong = await run(['licenses', '--type', 'paper'], settings(server), directory);
+    expect((await runHere(['licenses', '--sku', 'x'], settings(server), directory)).stdout).toBe('x is not licensed\n');
+    expect((await runHere(['licenses'], settings(server), directory)).stdout).toBe('the account holds no license\n');
+    const wrong = await runHere(['licenses', '--type', 'paper'], settings(server), directory);
     expect(wrong).toMatchObject({ code: 2, stdout: '' });
   });
 
   it('end with the error inside a 200', async () => {
     const server = await serve(() => golden('error-601.xml'));
-    const ended = await run(['licenses'], settings(server), temporaryDirectory());
+    const ended = await runHere(['licenses'], settings(server), temporaryDirectory());
     expect(ended).toMatchObject({ code: 2, stdout: '' });
     expect(ended.stderr).toMatch(/SERVICE_TOKEN.*\nhint .*CATCHWORD_USER_REFERENCE/);
     expect(ended.stderr).not.toContain(TOKEN);
@@ -64,7 +65,7 @@ describe('user create', () => {
   it('takes a reference', async () => {
     const server = await serve(() => golden('user-reference-response.xml'));
     const args = ['user', 'create', '--reference', 'pupil-7', '--first-name', 'Élodie', '--last-name', 'Dubois & Fils'];
-    const ended = await run(args, settings(server), temporaryDirectory());
+    const ended = await runHere(args, settings(server), temporaryDirectory());
     expect(ended).toMatchObject({ code: 0, stderr: '' });
     expect(ended.stdout).toContain('guid: 5N8C3DGK7Q2M9XW4TZ1B\nreference: pupil-7\n');
     expect(server.asked[0]?.body).toBe(golden('user-reference-request.xml'));
@@ -74,12 +75,12 @@ describe('user create', () => {
     const server = await serve(() => golden('user-full-response.xml'));
     const directory = temporaryDirectory();
     const args = ['user', 'create', '--email', 'ada@example.com', ...NAMES, '--json'];
-    const without = await run(args, settings(server), directory);
+    const without = await runHere(args, settings(server), directory);
     expect(without).toMatchObject({ code: 2, stdout: '' });
     expect(without.stderr).toContain('CATCHWORD_USER_PASSWORD');
     expect(server.asked).toEqual([]);
     const secret = { CATCHWORD_USER_PASSWORD: 'correct <horse>' };
-    const ended = await run(args, { ...settings(server), ...secret }, directory);
+    const ended = await runHere(args, { ...settings(server), ...secret }, directory);
     expect(JSON.parse(ended.stdout)).toMatchObject({ guid: '1B5N8C3DGK7Q2M9XW4TZ', email: 'ada@example.com' });
     expect(server.asked[0]?.body).toBe(golden('user-full-request.xml'));
   });
@@ -106,7 +107,7 @@ describe('user create', () => {
   it('prints what the service says without what a terminal would obey', async () => {
     const server = await serve(() => '<user><guid>G&#x9b;2J</guid><reference>me</reference></user>');
     const args = ['user', 'create', '--reference', 'me', ...NAMES];
-    const ended = await run(args, settings(server), temporaryDirectory());
+    const ended = await runHere(args, settings(server), temporaryDirectory());
     expect(ended.stdout).toContain('guid: G 2J\nreference: me\n');
   });
 
@@ -119,7 +120,7 @@ describe('user create', () => {
   ])('takes %s for no further field', async (name, hint) => {
     const server = await serve(() => '');
     const args = ['user', 'create', '--reference', 'me', ...NAMES, '--field', `${name}=topsecret`];
-    const ended = await run(args, settings(server), temporaryDirectory());
+    const ended = await runHere(args, settings(server), temporaryDirectory());
     expect(ended).toMatchObject({ code: 2, stdout: '' });
     expect(ended.stderr).toMatch(hint);
     expect(ended.stderr).not.toContain('topsecret');
@@ -129,7 +130,7 @@ describe('user create', () => {
   it('takes one of both', async () => {
     const server = await serve(() => '');
     for (const args of [[], ['--reference', 'a', '--email', 'b']]) {
-      const ended = await run(['user', 'create', ...args, ...NAMES], settings(server), temporaryDirectory());
+      const ended = await runHere(['user', 'create', ...args, ...NAMES], settings(server), temporaryDirectory());
       expect(ended).toMatchObject({ code: 2, stdout: '' });
       expect(ended.stderr).toContain('either a reference or an email');
     }
@@ -143,7 +144,7 @@ describe('user reset-access', () => {
     const server = await service();
     const directory = temporaryDirectory();
     const more = { CATCHWORD_USER_REFERENCE: 'me', CATCHWORD_TOKEN_STORE: 'token', CATCHWORD_V3_SUFFIX: 'off' };
-    const ended = await run(['user', 'reset-access'], { ...settings(server), ...more }, directory);
+    const ended = await runHere(['user', 'reset-access'], { ...settings(server), ...more }, directory);
     expect(ended).toMatchObject({ code: 0, stdout: 'the new token is in token\n', stderr: '' });
     expect(readFileSync(join(directory, 'token'), 'utf8').split('\n')[0]).toBe(FRESH);
     expect(server.asked.map(({ url }) => url)).toEqual(['/v3/users/reset_access', '/v3/credentials.xml']);
@@ -151,7 +152,11 @@ describe('user reset-access', () => {
 
   it('prints it where no file is named', async () => {
     const more = { CATCHWORD_USER_REFERENCE: 'me' };
-    const ended = await run(['user', 'reset-access'], { ...settings(await service()), ...more }, temporaryDirectory());
+    const ended = await runHere(
+      ['user', 'reset-access'],
+      { ...settings(await service()), ...more },
+      temporaryDirectory(),
+    );
     expect(ended).toMatchObject({ code: 0, stdout: `${FRESH}\n`, stderr: '' });
   });
 
@@ -164,7 +169,7 @@ describe('user reset-access', () => {
     });
     const { CATCHWORD_ACCESS_TOKEN: _none, ...without } = settings(server);
     const more = { CATCHWORD_USER_REFERENCE: 'me' };
-    const ended = await run(['user', 'reset-access'], { ...without, ...more }, temporaryDirectory());
+    const ended = await runHere(['user', 'reset-access'], { ...without, ...more }, temporaryDirectory());
     expect(ended).toMatchObject({ code: 0, stdout: `${FRESH}\n`, stderr: '' });
     expect(server.asked[1]).toMatchObject({ url: '/v3/users/reset_access.xml' });
     expect(Object.values(server.asked[1]?.headers ?? {})).toContain(TOKEN);
@@ -172,7 +177,7 @@ describe('user reset-access', () => {
 
   it('resets nothing where the new one could not be fetched', async () => {
     const server = await service();
-    const ended = await run(['user', 'reset-access'], settings(server), temporaryDirectory());
+    const ended = await runHere(['user', 'reset-access'], settings(server), temporaryDirectory());
     expect(ended).toMatchObject({ code: 2, stdout: '' });
     expect(server.asked).toEqual([]);
   });

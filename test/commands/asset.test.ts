@@ -3,7 +3,8 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { KEY, TOKEN } from '../client/connection.ts';
 import { type JsonReply, serveJson } from '../client/support.ts';
-import { type Ended, run } from '../support/cli.ts';
+import { run } from '../support/cli.ts';
+import { type Printed, runHere } from '../support/in-process.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
 
 /** Runs a command against a service that answers what the test says. */
@@ -17,7 +18,9 @@ async function against(
   const directory = temporaryDirectory();
   if (file !== undefined) writeFileSync(join(directory, 'fields.json'), file);
   const settings = { CATCHWORD_BASE_URL: server.url, CATCHWORD_API_KEY: KEY, CATCHWORD_ACCESS_TOKEN: TOKEN };
-  const ended = await run(args, { ...settings, CATCHWORD_RATE_LIMIT: 'off', ...env }, directory);
+  // What stdin holds is that of a process.
+  const how = args.includes('-') ? run : runHere;
+  const ended = await how(args, { ...settings, CATCHWORD_RATE_LIMIT: 'off', ...env }, directory);
   expect(`${ended.stdout}${ended.stderr}`).not.toContain(KEY);
   const sent = server.asked.map(({ method, url, body }) => ({
     method,
@@ -27,7 +30,7 @@ async function against(
   return { ...ended, sent };
 }
 
-function expectRefusal({ code, stdout, stderr }: Ended, exitCode: number, said: RegExp): void {
+function expectRefusal({ code, stdout, stderr }: Printed, exitCode: number, said: RegExp): void {
   expect(stdout).toBe('');
   expect(stderr).toMatch(/^error [^\n]+\nhint {2}[^\n]+\n$/);
   expect(stderr).toMatch(said);

@@ -7,7 +7,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Sandbox, startSandbox } from '../../src/sandbox/server.ts';
 import { keepStatements } from '../../src/store/statements.ts';
 import { openStore } from '../../src/store/store.ts';
-import { run, runRedirected } from '../support/cli.ts';
+import { runRedirected } from '../support/cli.ts';
+import { runHere } from '../support/in-process.ts';
 import { settingsFor, temporaryDirectory } from '../support/mirror.ts';
 
 let sandbox: Sandbox;
@@ -32,7 +33,7 @@ async function expectRefusal(
   directory = temporaryDirectory(),
 ): Promise<string> {
   const settings = { ...settingsFor(sandbox.url, join(directory, 'catalog.db')), LOG_LEVEL: '', ...more };
-  const ended = await run(args, settings, directory);
+  const ended = await runHere(args, settings, directory);
   expect(ended.stdout).toBe('');
   expect(printed(ended.stderr)).toMatch(/^error [^\n]+\nhint {2}[^\n]+\n$/);
   expect(printed(ended.stderr)).toMatch(message);

@@ -2,7 +2,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
-import { type Ended, run } from '../support/cli.ts';
+import { type Printed, runHere } from '../support/in-process.ts';
 import { settingsFor, temporaryDirectory } from '../support/mirror.ts';
 import { startRawSource } from '../support/raw-source.ts';
 
@@ -13,7 +13,7 @@ const CLEAR = '\u001b[2J';
 const TITLE = '\\u001b[2JBook\\u009b \u202eof\u009d \u007fodd titles';
 const SHOWN = '\\u001b[2JBook\\u009b \\u202eof\\u009d \\u007fodd titles';
 
-function expectPrintable({ stdout, stderr }: Ended): void {
+function expectPrintable({ stdout, stderr }: Printed): void {
   expect(`${stdout}${stderr}`.replaceAll('\n', '')).not.toMatch(UNPRINTABLE);
 }
 
@@ -23,7 +23,7 @@ it('no title and no reason reaches a terminal with what it would obey', async ()
   const source = await startRawSource([odd, unusable].map((item) => Buffer.from(item)));
   const directory = temporaryDirectory();
   const settings = settingsFor(source.url, join(directory, 'catalog.db'), { LOG_LEVEL: 'debug' });
-  const sync = await run(['sync'], settings, directory);
+  const sync = await runHere(['sync'], settings, directory);
   expect(sync.code).toBe(0);
   expectPrintable(sync);
 
@@ -32,17 +32,17 @@ it('no title and no reason reaches a terminal with what it would obey', async ()
     ['search', 'titles'],
     ['product', 'A', '--history'],
   ]) {
-    const ended = await run(args, settings, directory);
+    const ended = await runHere(args, settings, directory);
     expect(ended.code, args.join(' ')).toBe(0);
     expectPrintable(ended);
     expect(ended.stdout, args.join(' ')).toContain(args[0] === 'run' ? '\\u001b[2J' : SHOWN);
   }
   source.items = [Buffer.from(`{"vbid":"A","title":"${TITLE}!"}`)];
-  const verified = await run(['verify'], settings, directory);
+  const verified = await runHere(['verify'], settings, directory);
   expect(verified).toMatchObject({ code: 3, stdout: expect.stringContaining(`${SHOWN}!`) as string });
   expectPrintable(verified);
   // Data is not touched.
-  const json = await run(['product', 'A', '--json'], settings, directory);
+  const json = await runHere(['product', 'A', '--json'], settings, directory);
   expect(json.stdout).toContain(odd);
   expect(JSON.parse(json.stdout)).toMatchObject({ title: JSON.parse(`"${TITLE}"`) });
 }, 60_000);
@@ -59,10 +59,10 @@ it('neither does a part of a page that is not JSON', async () => {
   const directory = temporaryDirectory();
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const settings = settingsFor(url, join(directory, 'catalog.db'), { LOG_LEVEL: 'debug' });
-  const ended = await run(['sync'], settings, directory);
+  const ended = await runHere(['sync'], settings, directory);
   expect(ended.code).toBe(1);
   expectPrintable(ended);
   expect(ended.stderr).toContain('\\u001b[2J\\u009d\\u202e oops');
-  const runs = await run(['runs'], settings, directory);
+  const runs = await runHere(['runs'], settings, directory);
   expectPrintable(runs);
 }, 60_000);

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { readXml } from '../../src/xml/read.ts';
 import { writeXml } from '../../src/xml/write.ts';
 import { KEY, type Server } from '../client/connection.ts';
-import { type Ended, run } from '../support/cli.ts';
+import { type Printed, runHere } from '../support/in-process.ts';
 
 export const HEAD = 'reference,guid,access_token,email,code,message';
 
@@ -25,8 +25,8 @@ export function settings(server: Server): Record<string, string> {
   return { CATCHWORD_BASE_URL: server.url, CATCHWORD_API_KEY: KEY, CATCHWORD_RATE_LIMIT: 'off' };
 }
 
-export async function verified(server: Server, directory: string, args: string[], more = {}): Promise<Ended> {
-  return await run(['credentials', 'verify', ...args], { ...settings(server), ...more }, directory);
+export async function verified(server: Server, directory: string, args: string[], more = {}): Promise<Printed> {
+  return await runHere(['credentials', 'verify', ...args], { ...settings(server), ...more }, directory);
 }
 
 export function csvOf(count: number): string {

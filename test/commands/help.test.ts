@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { run } from '../support/cli.ts';
+import { runHere } from '../support/in-process.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
 
-const catchword = (...args: string[]) => run(args, {}, temporaryDirectory());
+const catchword = (...args: string[]) => runHere(args, {}, temporaryDirectory());
 
 describe('an incomplete command', () => {
   it.each([[[]], [['sink']], [['credentials']], [['asset']], [['package']], [['user']]])(

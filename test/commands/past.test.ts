@@ -7,9 +7,9 @@ import { productCommands } from '../../src/commands/products.ts';
 import { syncCommand } from '../../src/commands/sync.ts';
 import { openWorkbench, type Workbench } from '../../src/relay/contract/workbench.ts';
 import { startSandbox } from '../../src/sandbox/server.ts';
+import { runCommand } from '../support/in-process.ts';
 import { load } from '../support/load.ts';
 import { settingsFor, temporaryDirectory } from '../support/mirror.ts';
-import { runHere } from './in-process.ts';
 
 function productCommand(context: CommandContext) {
   const [command] = productCommands(context);
@@ -21,7 +21,7 @@ const version = (title: string) => JSON.stringify({ vbid: 'A', title, publisher:
 
 describe('product --at', () => {
   let bench: Workbench;
-  const product = (...args: string[]) => runHere(productCommand, ['A', ...args], { CATCHWORD_DB: bench.store.path });
+  const product = (...args: string[]) => runCommand(productCommand, ['A', ...args], { CATCHWORD_DB: bench.store.path });
   const productJson = async (...args: string[]) =>
     JSON.parse((await product(...args, '--json')).stdout) as Record<string, unknown>;
 
@@ -75,7 +75,7 @@ describe('product --at', () => {
     onTestFinished(() => pruned.close());
     for (const title of ['One', 'Two', 'Three']) pruned.change([{ vbid: 'A', body: version(title) }]);
     pruned.store.write(() => pruned.store.changes.prune(2));
-    const ask = (at: string) => runHere(productCommand, ['A', '--at', at], { CATCHWORD_DB: pruned.store.path });
+    const ask = (at: string) => runCommand(productCommand, ['A', '--at', at], { CATCHWORD_DB: pruned.store.path });
     await expect(ask('1')).rejects.toMatchObject({
       code: 'NOT_FOUND',
       message: expect.stringContaining('no longer holds'),
@@ -84,7 +84,7 @@ describe('product --at', () => {
   });
 
   it('has its like in changes --after', async () => {
-    const ask = runHere(changesCommand, ['--after', '6'], { CATCHWORD_DB: bench.store.path });
+    const ask = runCommand(changesCommand, ['--after', '6'], { CATCHWORD_DB: bench.store.path });
     await expect(ask).rejects.toMatchObject({
       code: 'USAGE',
       message: expect.stringContaining('newest change, which is 5'),
@@ -100,18 +100,18 @@ describe('sync --from', () => {
     const db = join(temporaryDirectory(), 'data', 'catalog.db');
     const settings = settingsFor(sandbox.url, db);
     for (const more of [[], ['--dry-run']]) {
-      const ended = runHere(syncCommand, ['--from', '2020-01-01', ...more], settings);
+      const ended = runCommand(syncCommand, ['--from', '2020-01-01', ...more], settings);
       await expect(ended).rejects.toMatchObject({ code: 'USAGE', hint: 'Run this first: npx catchword sync.' });
     }
     expect(existsSync(db)).toBe(false);
     await load(settings, 'full');
-    const { stdout } = await runHere(syncCommand, ['--from', '2020-01-01', '--json'], settings);
+    const { stdout } = await runCommand(syncCommand, ['--from', '2020-01-01', '--json'], settings);
     expect(JSON.parse(stdout)).toMatchObject({
       kind: 'delta',
       state: 'complete',
       from_time: '2020-01-01T00:00:00.000Z',
     });
-    await expect(runHere(syncCommand, ['--from', '2099-01-01'], settings)).rejects.toMatchObject({
+    await expect(runCommand(syncCommand, ['--from', '2099-01-01'], settings)).rejects.toMatchObject({
       ...{ code: 'USAGE', message: '--from: 2099-01-01 00:00:00 UTC is in the future' },
     });
   });

@@ -3,7 +3,8 @@ import { join } from 'node:path';
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { z } from 'zod';
 import { startSandbox } from '../../src/sandbox/server.ts';
-import { type Ended, run, start } from '../support/cli.ts';
+import { run, start } from '../support/cli.ts';
+import { type Printed, runHere } from '../support/in-process.ts';
 import { catalogOf, settingsFor, standIn, temporaryDirectory } from '../support/mirror.ts';
 
 const EVENT = z.strictObject({
@@ -38,14 +39,14 @@ beforeAll(async () => {
   db = join(directory, 'catalog.db');
   const sandbox = await startSandbox({ items: 300, details: true });
   settings = { ...settingsFor(sandbox.url, db), LOG_LEVEL: '' };
-  expect((await run(['sync'], settings, directory)).code).toBe(0);
+  expect((await runHere(['sync'], settings, directory)).code).toBe(0);
   sandbox.catalog.mutate({ update: 5, seed: 1 });
-  expect((await run(['sync'], settings, directory)).code).toBe(0);
+  expect((await runHere(['sync'], settings, directory)).code).toBe(0);
   await sandbox.stop();
 });
 
-async function catchword(...args: string[]): Promise<Ended> {
-  const ended = await run(args, settings, directory);
+async function catchword(...args: string[]): Promise<Printed> {
+  const ended = await runHere(args, settings, directory);
   expect(ended.stderr).toBe('');
   expect(ended.code).toBe(0);
   return ended;
@@ -62,7 +63,7 @@ describe('looking at a mirror', () => {
   it.each([['status'], ['runs'], ['run', '1'], ['search', 'history'], ['doctor']])(
     '%s --json is one document',
     async (...args) => {
-      const ended = await run([...args, '--json'], settings, directory);
+      const ended = await runHere([...args, '--json'], settings, directory);
       expect(lines(ended.stdout)).toHaveLength(1);
       expect(ended.stderr).toBe('');
     },
@@ -99,7 +100,7 @@ describe('looking at a mirror', () => {
   });
 
   it('changes after one that is not there yet are no changes', async () => {
-    expect(await run(['changes', '--follow', '--after', '9000'], settings, directory)).toMatchObject({
+    expect(await runHere(['changes', '--follow', '--after', '9000'], settings, directory)).toMatchObject({
       ...{ code: 2, stdout: '' },
       stderr: expect.stringMatching(/--after: 9000 is beyond the newest change, which is 305/),
     });
@@ -124,7 +125,7 @@ describe('looking at a mirror', () => {
     const grown = { ...settings, CATCHWORD_BASE_URL: sandbox.url };
     standIn(db, sandbox.url);
     // Another catalog altogether: what was there before is held.
-    expect((await run(['sync', '--full'], grown, directory)).code).toBe(5);
+    expect((await runHere(['sync', '--full'], grown, directory)).code).toBe(5);
     expect(await following.ended).toMatchObject({ code: 0, stderr: '' });
   });
 
@@ -178,13 +179,13 @@ describe('secrets', () => {
     writeFileSync(join(own, 'key'), 'SECRETKEY\n');
     const { CATCHWORD_API_KEY: _key, ...rest } = settingsFor(sandbox.url, join(own, 'catalog.db'));
     const secrets = { CATCHWORD_API_KEY_FILE: 'key', CATCHWORD_ACCESS_TOKEN: 'secrettoken', LOG_LEVEL: 'trace' };
-    const good = await run(['sync'], { ...rest, ...secrets }, own);
+    const good = await runHere(['sync'], { ...rest, ...secrets }, own);
     expect(good.code).toBe(0);
-    const bad = await run(['sync'], { ...rest, ...secrets, CATCHWORD_ACCESS_TOKEN: 'secretbutwrong' }, own);
+    const bad = await runHere(['sync'], { ...rest, ...secrets, CATCHWORD_ACCESS_TOKEN: 'secretbutwrong' }, own);
     expect(bad.code).toBe(2);
-    const doctor = await run(['doctor'], { ...rest, ...secrets }, own);
+    const doctor = await runHere(['doctor'], { ...rest, ...secrets }, own);
     expect(doctor.code).toBe(0);
-    const broken = await run(['sync'], { ...rest, ...secrets, CATCHWORD_API_KEY: 'SECRET KEY' }, own);
+    const broken = await runHere(['sync'], { ...rest, ...secrets, CATCHWORD_API_KEY: 'SECRET KEY' }, own);
     expect(broken.code).toBe(2);
     for (const { stdout, stderr } of [good, bad, doctor, broken])
       expect(stdout + stderr).not.toMatch(/secret ?(key|token|but)/i);
@@ -193,7 +194,7 @@ describe('secrets', () => {
 
 describe('the demo', () => {
   it('ends with every product the same', async () => {
-    const { code, stdout, stderr } = await run(['demo', '--json'], {}, temporaryDirectory());
+    const { code, stdout, stderr } = await runHere(['demo', '--json'], {}, temporaryDirectory());
     expect(stderr).toBe('');
     expect(code).toBe(0);
     expect(JSON.parse(stdout)).toMatchObject({ compared: 20_001, different: 0, onlyHere: 2, changes: 9 });

@@ -2,7 +2,8 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { startSandbox } from '../../src/sandbox/server.ts';
-import { run, start } from '../support/cli.ts';
+import { start } from '../support/cli.ts';
+import { runHere } from '../support/in-process.ts';
 import { catalogOf, settingsFor, temporaryDirectory, truthOf } from '../support/mirror.ts';
 
 interface Event {
@@ -23,7 +24,7 @@ it('what is written through the service comes back through the catalog, the chan
   const env = settingsFor(sandbox.url, db, { CATCHWORD_SINK_FILE: `jsonl:${out}`, LOG_LEVEL: 'info' });
 
   async function catchword(...args: string[]): Promise<string> {
-    const { code, stdout, stderr } = await run(args, env, directory);
+    const { code, stdout, stderr } = await runHere(args, env, directory);
     expect({ args, code, stderr }).toMatchObject({ code: 0 });
     return stdout;
   }

@@ -4,6 +4,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { checkedSettings, unknownSettings } from '../../src/commands/settings.ts';
 import { startSandbox } from '../../src/sandbox/server.ts';
 import { run } from '../support/cli.ts';
+import { runHere } from '../support/in-process.ts';
 import { settingsFor, temporaryDirectory } from '../support/mirror.ts';
 
 const WRONG = {
@@ -18,7 +19,7 @@ const WRONG = {
 describe('settings that are wrong', () => {
   it('are all named at once, each on a line, without a secret', async () => {
     const directory = temporaryDirectory();
-    const ended = await run(['sync'], WRONG, directory);
+    const ended = await runHere(['sync'], WRONG, directory);
     expect(ended).toMatchObject({ code: 2, stdout: '' });
     const [first, ...lines] = ended.stderr.trimEnd().split('\n');
     expect(first).toBe('error 8 settings are wrong [CONFIG_INVALID]');
@@ -29,7 +30,7 @@ describe('settings that are wrong', () => {
   });
 
   it('are findings of their own in doctor', async () => {
-    const ended = await run(['doctor', '--json'], WRONG, temporaryDirectory());
+    const ended = await runHere(['doctor', '--json'], WRONG, temporaryDirectory());
     expect(ended).toMatchObject({ code: 1, stderr: '' });
     const findings = JSON.parse(ended.stdout) as { check: string; level: string; text: string }[];
     const failed = findings.filter(({ check, level }) => check === 'settings' && level === 'failed');
@@ -39,7 +40,7 @@ describe('settings that are wrong', () => {
   });
 
   it.each([['daemon'], ['relay'], ['web'], ['status'], ['changes']])('are named by %s, too', async (verb) => {
-    const ended = await run([verb], { ...WRONG, CATCHWORD_HTTP_PORT: '0' }, temporaryDirectory());
+    const ended = await runHere([verb], { ...WRONG, CATCHWORD_HTTP_PORT: '0' }, temporaryDirectory());
     expect(ended).toMatchObject({ code: 2, stdout: '' });
     for (const name of Object.keys(WRONG)) expect(ended.stderr).toContain(name);
   });
@@ -105,11 +106,11 @@ describe('variables that are not settings', () => {
     const settings = { ...settingsFor(sandbox.url, join(directory, 'catalog.db')), CATCHWORD_RATELIMIT: '5/min' };
     const note = 'note  CATCHWORD_RATELIMIT is not a setting. It is ignored. Did you mean CATCHWORD_RATE_LIMIT?\n';
     for (const args of [['sync', '--json'], ['status', '--json'], ['licenses', '--json'], ['runs'], ['verify']]) {
-      const ended = await run(args, settings, directory);
+      const ended = await runHere(args, settings, directory);
       expect(ended).toMatchObject({ code: 0, stderr: note });
       expect(ended.stdout).not.toContain('RATELIMIT');
     }
-    const doctor = await run(['doctor'], settings, directory);
+    const doctor = await runHere(['doctor'], settings, directory);
     expect(doctor).toMatchObject({
       code: 0,
       stderr: '',

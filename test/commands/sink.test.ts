@@ -4,7 +4,8 @@ import { expect, it, onTestFinished } from 'vitest';
 import { openWorkbench, until, type Workbench } from '../../src/relay/contract/workbench.ts';
 import { books } from '../relay/feeding.ts';
 import { webhookTarget } from '../relay/targets.ts';
-import { run, start } from '../support/cli.ts';
+import { start, startService } from '../support/cli.ts';
+import { runHere } from '../support/in-process.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
 
 interface Listed {
@@ -18,7 +19,7 @@ function open() {
   const directory = temporaryDirectory();
   const env: Record<string, string> = { CATCHWORD_BASE_URL: 'http://service.example', CATCHWORD_DB: bench.store.path };
   env.CATCHWORD_SINK_FILE = `jsonl:${join(directory, 'out.jsonl')}`;
-  const sink = (...args: string[]) => run(['sink', ...args], env, directory);
+  const sink = (...args: string[]) => runHere(['sink', ...args], env, directory);
   const list = async () => JSON.parse((await sink('list', '--json')).stdout) as Listed[];
   return { bench, directory, env, sink, list };
 }
@@ -139,6 +140,35 @@ it('skips every refused event', async () => {
   expect(await sink('skip', 'file', '--all')).toMatchObject({ code: 0, stdout: 'file has not refused any event\n' });
 });
 
+it.each([
+  ['paused', (bench) => bench.store.sinks.setState(1, 'paused')],
+  ['stopped', (bench) => bench.store.sinks.stop(1, 'it refused too many', 0, null)],
+] satisfies [string, (bench: Workbench) => void][])(
+  'skip says that a sink which is %s delivers nothing yet',
+  async (state, halt) => {
+    const { bench, sink } = open();
+    bench.change(books(2, 1));
+    bench.change(books(2, 2));
+    bench.store.write(() => {
+      bench.store.sinks.configure({ name: 'file', kind: 'jsonl', address: 'out.jsonl', identity: 'out.jsonl' });
+      for (const change of bench.events().slice(0, 2)) {
+        bench.store.sinks.park(1, { seq: change.seq, reason: 'it is poison', at: 0, change }, 'refused');
+      }
+      halt(bench);
+    });
+    const waits = `wait, because file is ${state}: npx catchword sink resume file\n`;
+    expect(await sink('skip', 'file', '1')).toMatchObject({
+      code: 0,
+      stdout: `event 1 is skipped; later ones of its product ${waits}`,
+    });
+    expect(await sink('skip', 'file', '--all')).toMatchObject({
+      code: 0,
+      stdout: `1 event skipped; later ones of their products ${waits}`,
+    });
+    expect(bench.store.sinks.get('file')?.state).toBe(state);
+  },
+);
+
 it('forgets a sink that is no longer configured', async () => {
   const { bench, directory, env, sink, list } = open();
   bench.change(books(2, 1));
@@ -150,13 +180,13 @@ it('forgets a sink that is no longer configured', async () => {
   const { CATCHWORD_SINK_FILE: _, ...without } = env;
   const running = start(['relay'], env, directory);
   await running.shows('sink is open');
-  expect(await run(['sink', 'forget', 'file'], without, directory)).toMatchObject({
+  expect(await runHere(['sink', 'forget', 'file'], without, directory)).toMatchObject({
     code: 2,
     stderr: expect.stringContaining('still feeds file'),
   });
   running.child.kill('SIGTERM');
   await running.ended;
-  expect(await run(['sink', 'forget', 'file'], without, directory)).toMatchObject({ code: 0 });
+  expect(await runHere(['sink', 'forget', 'file'], without, directory)).toMatchObject({ code: 0 });
   expect(bench.store.sinks.list()).toEqual([]);
   // Named again, it continues where the file ends.
   bench.change(books(1, 2));
@@ -175,13 +205,13 @@ it('names stores that keep every event, with their size', async () => {
   );
   expect(await list()).toMatchObject([{ size: '0.0 MB', limit: null, identity: join(directory, 'out.jsonl') }]);
   const limited = { ...env, CATCHWORD_SINK_FILE: `${env.CATCHWORD_SINK_FILE}?rotate=1MB&keep=3` };
-  expect((await run(['sink', 'list'], limited, directory)).stdout).not.toContain('keeps every event');
+  expect((await runHere(['sink', 'list'], limited, directory)).stdout).not.toContain('keeps every event');
 });
 
 it('does not start a relay without sinks', async () => {
   const { directory, env } = open();
   const { CATCHWORD_SINK_FILE: _, ...without } = env;
-  expect(await run(['relay'], without, directory)).toMatchObject({
+  expect(await runHere(['relay'], without, directory)).toMatchObject({
     code: 2,
     stderr: expect.stringContaining('CATCHWORD_SINK_<NAME> is not set'),
   });
@@ -209,9 +239,35 @@ it('says what is wrong with what it is asked', async () => {
     ['jsonl:x?refused=maybe', 'refused is neither park nor stop'],
     ['jsonl:x?rotate=big', 'rotate has a value that cannot be used'],
   ] as const) {
-    const wrong = await run(['relay'], { ...env, CATCHWORD_SINK_BAD: url }, directory);
+    const wrong = await runHere(['relay'], { ...env, CATCHWORD_SINK_BAD: url }, directory);
     expect(wrong).toMatchObject({ code: 2, stderr: expect.stringContaining(`CATCHWORD_SINK_BAD: ${message}`) });
   }
+});
+
+it.each([
+  ['webhook+http://127.0.0.1:1/hook#allow=private', 2],
+  ['webhook+https://127.0.0.1:1/hook#allow=private', null],
+  ['postgres://shop:pass#word@127.0.0.1/shop', 2],
+])('says that .env cut an address off at its #: %s', async (address, code) => {
+  const { bench, directory, env } = open();
+  bench.change(books(1, 1));
+  const { CATCHWORD_SINK_FILE: _, ...without } = env;
+  writeFileSync(join(directory, '.env'), `CATCHWORD_SINK_HOOK=${address}\n`);
+  const running = startService(['relay'], without, directory);
+  await running.shows('In .env, put an address that holds # in quotes');
+  if (code === null) running.child.kill('SIGTERM');
+  expect((await running.ended).code).toBe(code ?? 0);
+});
+
+it('takes an address in quotes from .env as it is', async () => {
+  const { bench, directory, env } = open();
+  const hook = await webhookTarget(() => ({ status: 204 }));
+  onTestFinished(hook.remove);
+  const { CATCHWORD_SINK_FILE: _, ...without } = env;
+  writeFileSync(join(directory, '.env'), `CATCHWORD_SINK_FILE="${hook.url}"\n`);
+  bench.change(books(2, 1));
+  await relay(bench, { ...without, CATCHWORD_SINK_FILE_SECRET: hook.secret ?? '' }, directory);
+  expect(hook.events).toHaveLength(2);
 });
 
 it('shows secrets nowhere', { timeout: 60_000 }, async () => {
@@ -244,14 +300,14 @@ it('shows secrets nowhere', { timeout: 60_000 }, async () => {
   });
   running.child.kill('SIGTERM');
   const ended = await running.ended;
-  const list = await run(['sink', 'list'], settings, directory);
-  const listed = await run(['sink', 'list', '--json'], settings, directory);
-  const doctor = await run(
+  const list = await runHere(['sink', 'list'], settings, directory);
+  const listed = await runHere(['sink', 'list', '--json'], settings, directory);
+  const doctor = await runHere(
     ['doctor'],
     { ...settings, CATCHWORD_API_KEY: 'K', CATCHWORD_BASE_URL: 'http://127.0.0.1:1' },
     directory,
   );
-  const parked = await run(['sink', 'parked', 'hook'], settings, directory);
+  const parked = await runHere(['sink', 'parked', 'hook'], settings, directory);
   expect(list.stdout).toContain('127.0.0.1:1/shop products');
   expect(doctor.stdout).toContain('shop (postgres');
   bench.store.walCheckpoint();

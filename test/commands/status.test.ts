@@ -9,9 +9,9 @@ import { showPresence } from '../../src/schedule/presence.ts';
 import { openStore } from '../../src/store/store.ts';
 import { books } from '../relay/feeding.ts';
 import { start } from '../support/cli.ts';
+import { runCommand, shiftedClock } from '../support/in-process.ts';
 import { load } from '../support/load.ts';
 import { settingsFor, temporaryDirectory } from '../support/mirror.ts';
-import { runHere, shiftedClock } from './in-process.ts';
 
 async function place(items = 50): Promise<{ sandbox: Sandbox; settings: Record<string, string>; db: string }> {
   const sandbox = await startSandbox({ items });
@@ -21,14 +21,14 @@ async function place(items = 50): Promise<{ sandbox: Sandbox; settings: Record<s
 }
 
 async function statusJson(settings: Record<string, string>): Promise<Record<string, unknown>> {
-  return JSON.parse((await runHere(statusCommand, ['--json'], settings)).stdout) as Record<string, unknown>;
+  return JSON.parse((await runCommand(statusCommand, ['--json'], settings)).stdout) as Record<string, unknown>;
 }
 
 describe('status', () => {
   it('says why the last run failed, and that the first full load has not finished', async () => {
     const { settings, db } = await place();
     await expect(load({ ...settings, CATCHWORD_BASE_URL: 'http://127.0.0.1:1' }, 'full')).rejects.toThrow();
-    const { stdout } = await runHere(statusCommand, [], settings);
+    const { stdout } = await runCommand(statusCommand, [], settings);
     expect(stdout).toContain('complete   never (the first full load has not finished)\n');
     expect(stdout).toMatch(
       /last run {3}1, full, failed, .* UTC, 0 pages\n {11}it failed: SOURCE_UNAVAILABLE: .*ECONNREFUSED/,
@@ -45,13 +45,13 @@ describe('status', () => {
     const { settings, db } = await place();
     await load(settings, 'full');
     const planned = { ...settings, CATCHWORD_FULL_CRON: '0 2 * * *', CATCHWORD_DELTA_CRON: 'off' };
-    expect((await runHere(statusCommand, [], planned)).stdout).not.toContain('\nnext ');
+    expect((await runCommand(statusCommand, [], planned)).stdout).not.toContain('\nnext ');
     const store = openStore(db);
     onTestFinished(() => store.close());
     const now = Date.now();
     store.daemonLease.acquire(now);
     store.schedule.setRetry({ kind: 'full', at: now + 60_000, reason: 'the source does not answer' });
-    const { stdout } = await runHere(statusCommand, [], planned);
+    const { stdout } = await runCommand(statusCommand, [], planned);
     expect(stdout).toMatch(/\nnext {7}full load \d{4}-\d\d-\d\d 02:00:00 UTC, another try .* UTC\n/);
     expect(await statusJson(planned)).toMatchObject({
       next_full: expect.stringMatching(/T02:00:00\.000Z$/),
@@ -64,21 +64,21 @@ describe('status', () => {
   it('counts one page as one page', async () => {
     const { settings } = await place();
     await load(settings, 'full');
-    expect((await runHere(statusCommand, [], settings)).stdout).toMatch(
+    expect((await runCommand(statusCommand, [], settings)).stdout).toMatch(
       /last run {3}1, full, complete, .* UTC, \d+ pages?\n/,
     );
-    expect((await runHere(statusCommand, [], settings)).stdout).not.toMatch(/\b1 pages/);
+    expect((await runCommand(statusCommand, [], settings)).stdout).not.toMatch(/\b1 pages/);
   });
 
   it('shows no negative age where the clock was put back, and says that it is wrong', async () => {
     const { settings } = await place();
     await load(settings, 'full');
-    const { stdout } = await runHere(statusCommand, [], settings, shiftedClock(-777_100));
+    const { stdout } = await runCommand(statusCommand, [], settings, shiftedClock(-777_100));
     expect(stdout).toMatch(/complete .* UTC, 12 min 5\d s in the future: check the clock of this machine\n/);
-    const { stdout: json } = await runHere(statusCommand, ['--json'], settings, shiftedClock(-777_100));
+    const { stdout: json } = await runCommand(statusCommand, ['--json'], settings, shiftedClock(-777_100));
     expect(JSON.parse(json)).toMatchObject({ age_seconds: 0 });
     // What two machines differ by on any day is not worth a word.
-    const { stdout: slightly } = await runHere(statusCommand, [], settings, shiftedClock(-5_000));
+    const { stdout: slightly } = await runCommand(statusCommand, [], settings, shiftedClock(-5_000));
     expect(slightly).toContain('UTC, 0.0 s ago\n');
   });
 
@@ -95,7 +95,7 @@ describe('status', () => {
     });
     store.close();
     const reason = '2 removals are more than the limit of 1; the source announced 1 more, 3 in all';
-    const { stdout } = await runHere(statusCommand, [], settings);
+    const { stdout } = await runCommand(statusCommand, [], settings);
     expect(stdout).toContain(`held       run 2: 3 removals to decide on (${reason}): npx catchword run 2\n`);
     expect(await statusJson(settings)).toMatchObject({ held: [2], held_runs: [{ run: 2, removals: 3, reason }] });
   });
@@ -109,7 +109,7 @@ describe('status', () => {
       bench.store.sinks.fail(1, 'PostgreSQL: permission denied (42501)', 0, Date.now() + 60_000);
     });
     const settings = { CATCHWORD_DB: bench.store.path, CATCHWORD_SINK_FILE: 'jsonl:out.jsonl' };
-    const { stdout } = await runHere(statusCommand, [], settings);
+    const { stdout } = await runCommand(statusCommand, [], settings);
     expect(stdout).toMatch(
       /sink {7}shop: retrying, 4 changes behind for .*: PostgreSQL: permission denied \(42501\) \(1970-01-01 00:00:00 UTC\)\n/,
     );
@@ -127,12 +127,12 @@ describe('a daemon', () => {
   it('is shown while it lives, without sinks and between runs too', async () => {
     const { settings } = await place();
     await load(settings, 'full');
-    expect((await runHere(statusCommand, [], settings)).stdout).toContain('daemon     no daemon is running\n');
+    expect((await runCommand(statusCommand, [], settings)).stdout).toContain('daemon     no daemon is running\n');
     const never = { CATCHWORD_FULL_CRON: 'off', CATCHWORD_DELTA_CRON: 'off', LOG_LEVEL: 'info' };
     const daemon = start(['daemon'], { ...settings, ...never }, temporaryDirectory());
     await daemon.shows('"started"');
     const shown = `process ${daemon.child.pid} on ${hostname()}`;
-    expect((await runHere(statusCommand, [], settings)).stdout).toContain(`daemon     ${shown}\n`);
+    expect((await runCommand(statusCommand, [], settings)).stdout).toContain(`daemon     ${shown}\n`);
     expect(await statusJson(settings)).toMatchObject({
       daemon: { pid: daemon.child.pid, host: hostname() },
       running: null,

@@ -5,7 +5,7 @@ import { expect, it } from 'vitest';
 import { loadConfig } from '../../src/config.ts';
 import { CatchwordError, messageOf } from '../../src/errors.ts';
 import { sinkConfig, withoutSecrets } from '../../src/relay/settings.ts';
-import { run } from '../support/cli.ts';
+import { runHere } from '../support/in-process.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
 
 /** Characters that end a part of an address, or mean something in one. */
@@ -142,7 +142,7 @@ it('shows no piece of a password in the output of any verb', { timeout: 120_000 
       ...{ CATCHWORD_SINK_SHOP: url, LOG_LEVEL: 'trace', CATCHWORD_HTTP_PORT: 'off' },
     };
     for (const args of [['relay'], ['doctor']]) {
-      const { stdout, stderr } = await run(args, env, directory);
+      const { stdout, stderr } = await runHere(args, env, directory);
       expect(`${stdout}${stderr}`, `${args.join(' ')} ${url}`).not.toMatch(/4711|Jqh|Wkv/);
       expect(`${stdout}${stderr}`).toMatch(/SHOP|shop|no mirror|there is/);
     }

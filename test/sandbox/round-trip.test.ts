@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { run } from '../support/cli.ts';
+import { runHere } from '../support/in-process.ts';
 import { catalogOf, settingsFor, temporaryDirectory } from '../support/mirror.ts';
 import { NEW, put } from './assets-client.ts';
 import { getPage, sandboxFor } from './client.ts';
@@ -20,7 +20,7 @@ it('4.1, 4.4: an asset is created, changed and withdrawn, and the mirror and its
   const db = join(directory, 'catalog.db');
   const env = settingsFor(sandbox.url, db);
   const sync = async () => {
-    const { code, stderr } = await run(['sync'], env, directory);
+    const { code, stderr } = await runHere(['sync'], env, directory);
     expect([code, stderr]).toEqual([0, expect.any(String)]);
   };
   await sync();
@@ -38,7 +38,7 @@ it('4.1, 4.4: an asset is created, changed and withdrawn, and the mirror and its
     expect((await put(sandbox, vbid, body)).errors).toEqual([]);
     await sync();
   }
-  const { stdout } = await run(['changes', '--after', '30'], env, directory);
+  const { stdout } = await runHere(['changes', '--after', '30'], env, directory);
   const events = stdout
     .trimEnd()
     .split('\n')

@@ -11,6 +11,7 @@ import {
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { type Running, run, start } from '../support/cli.ts';
+import { runHere } from '../support/in-process.ts';
 import { load } from '../support/load.ts';
 import { expectExactLog } from '../support/mirror.ts';
 import { python, sqlite3, sqliteToolsAvailable } from '../support/sqlite-tools.ts';
@@ -157,7 +158,7 @@ describe.skipIf(!sqliteToolsAvailable)('a daemon whose mirror', () => {
       expected,
     );
     // The next one goes on from what the backup holds.
-    const next = await run(['sync', '--json'], source.settings, source.directory);
+    const next = await runHere(['sync', '--json'], source.settings, source.directory);
     expect(next.code).toBe(0);
     expectExactLog(source.db);
   }

@@ -7,7 +7,8 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { openMirrorFile } from '../../src/store/open.ts';
 import { keepStatements } from '../../src/store/statements.ts';
 import { openStore } from '../../src/store/store.ts';
-import { run, start } from '../support/cli.ts';
+import { start } from '../support/cli.ts';
+import { runHere } from '../support/in-process.ts';
 import { load } from '../support/load.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
 import { NOBODY, python, sqlite3, sqliteToolsAvailable } from '../support/sqlite-tools.ts';
@@ -81,7 +82,7 @@ describe('CATCHWORD_DB_MODE', () => {
 
   it('rejects what is not the mode of a file that its owner can use', async () => {
     for (const value of ['0400', '640x', '777', '8', '0o640']) {
-      const { code, stderr } = await run(['status'], { CATCHWORD_DB_MODE: value }, temporaryDirectory());
+      const { code, stderr } = await runHere(['status'], { CATCHWORD_DB_MODE: value }, temporaryDirectory());
       expect(code).toBe(2);
       expect(stderr).toContain(`CATCHWORD_DB_MODE: "${value}" cannot be used`);
     }
@@ -195,7 +196,7 @@ describe.skipIf(!sqliteToolsAvailable || !canBeAnother)('another user of the mac
     expect(code).toBe(2);
     expect(stderr).toMatch(/-wal and -shm are missing.*MIRROR_UNUSABLE/);
     // Its owner opens it once.
-    expect((await run(['status'], source.settings, source.directory)).code).toBe(0);
+    expect((await runHere(['status'], source.settings, source.directory)).code).toBe(0);
     expect(asOther(source, 'status')).toMatchObject({ code: 0 });
   });
 

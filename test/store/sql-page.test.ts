@@ -13,9 +13,10 @@ import { sqliteToolsAvailable } from '../support/sqlite-tools.ts';
 
 const execute = promisify(execFile);
 const PAGE = readFileSync(new URL('../../docs/sql.md', import.meta.url), 'utf8');
+const README = readFileSync(new URL('../../README.md', import.meta.url), 'utf8');
 
-function blocks(language: string): string[] {
-  return [...PAGE.matchAll(new RegExp(`^\`\`\`${language}\\n([\\s\\S]*?)^\`\`\``, 'gm'))].map(([, code = '']) => code);
+function blocks(language: string, page = PAGE): string[] {
+  return [...page.matchAll(new RegExp(`^\`\`\`${language}\\n([\\s\\S]*?)^\`\`\``, 'gm'))].map(([, code = '']) => code);
 }
 
 describe.skipIf(!sqliteToolsAvailable)('docs/sql.md', () => {
@@ -45,6 +46,27 @@ describe.skipIf(!sqliteToolsAvailable)('docs/sql.md', () => {
     const [python = ''] = blocks('python');
     const { stdout } = await execute('/usr/bin/python3', ['-I', '-c', python], { cwd });
     expect(stdout).toMatch(/^(\d{13} was .+\n){2}28 products, read up to 32\n$/);
+  });
+
+  it('has examples, as the README has, that wait while another program holds the mirror for a moment', async () => {
+    const cwd = temporaryDirectory();
+    mkdirSync(join(cwd, 'data'));
+    const db = join(cwd, 'data/catalog.db');
+    openStore(db).close();
+    // As a program does that opens the mirror first, or closes it last.
+    const holder = new Database(db);
+    holder.pragma('locking_mode = EXCLUSIVE');
+    holder.exec('BEGIN IMMEDIATE; COMMIT');
+    const lines = [...blocks('sh'), ...blocks('sh', README)].filter((code) => code.startsWith('sqlite3 '));
+    expect(lines).toHaveLength(4);
+    const ended = Promise.allSettled(lines.map((code) => execute('sh', ['-ec', code], { cwd })));
+    for (let tried = 0; tried < 10; tried++) {
+      await expect(execute('sqlite3', ['-readonly', db, 'SELECT 1 FROM catalog'])).rejects.toThrow(
+        'database is locked',
+      );
+    }
+    holder.close();
+    for (const result of await ended) expect(result).toMatchObject({ status: 'fulfilled', value: { stderr: '' } });
   });
 
   it('names every column of the views of products and changes', () => {

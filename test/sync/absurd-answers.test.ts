@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { run } from '../support/cli.ts';
+import { runHere } from '../support/in-process.ts';
 import { catalogOf, settingsFor, temporaryDirectory } from '../support/mirror.ts';
 
 interface Asked {
@@ -98,24 +99,24 @@ describe('Retry-After', () => {
     const directory = temporaryDirectory();
     const settings = settingsFor(source.url, join(directory, 'catalog.db'));
 
-    const refused = await run(['sync'], settings, directory);
+    const refused = await runHere(['sync'], settings, directory);
     expect(refused).toMatchObject({ code: 75, stderr: expect.stringMatching(said) as string });
     isBusy = false;
     const asked = source.requests();
 
-    const paused = await run(['sync'], settings, directory);
+    const paused = await runHere(['sync'], settings, directory);
     expect(paused).toMatchObject({
       code: 75,
       stderr: expect.stringContaining('asked for no request before') as string,
     });
     const until = /no request before ([\d-]+ [\d:]+) UTC/.exec(paused.stderr)?.[1] ?? '';
     expect(Date.parse(`${until.replace(' ', 'T')}Z`) - Date.now()).toBeLessThanOrEqual(86_400_000);
-    const status = await run(['status'], settings, directory);
+    const status = await runHere(['status'], settings, directory);
     expect(status.stdout).toContain(`asks for no request before ${until}`);
     expect(source.requests()).toBe(asked);
 
-    const now = await run(['sync', '--now'], settings, directory);
+    const now = await runHere(['sync', '--now'], settings, directory);
     expect(now).toMatchObject({ code: 0 });
-    expect(await run(['sync', '--full'], settings, directory)).toMatchObject({ code: 0 });
+    expect(await runHere(['sync', '--full'], settings, directory)).toMatchObject({ code: 0 });
   });
 });

@@ -8,7 +8,7 @@ import type { SandboxOptions } from '../../src/sandbox/options.ts';
 import { type Sandbox, startSandbox } from '../../src/sandbox/server.ts';
 import { keepStatements } from '../../src/store/statements.ts';
 import { openStore } from '../../src/store/store.ts';
-import { run } from '../support/cli.ts';
+import { runHere } from '../support/in-process.ts';
 import { load } from '../support/load.ts';
 import {
   catalogOf,
@@ -146,7 +146,7 @@ describe('runs', () => {
     const before = watermark();
     await mutate(sandbox.url, { update: 3, seed: 1 });
     const later = new Date(Date.now() + 30_000).toISOString();
-    expect((await run(['sync', '--from', later], settings, directory)).code).toBe(0);
+    expect((await runHere(['sync', '--from', later], settings, directory)).code).toBe(0);
     expect(watermark()).toBe(before);
     expect(await load(settings, 'delta')).toMatchObject({ updated: 3 });
     expect(catalogOf(db)).toEqual(await truthOf(sandbox.url));

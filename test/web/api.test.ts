@@ -1,7 +1,7 @@
 import Database from 'better-sqlite3';
 import { expect, it } from 'vitest';
 import { openStore } from '../../src/store/store.ts';
-import { run } from '../support/cli.ts';
+import { runHere } from '../support/in-process.ts';
 import { load } from '../support/load.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
 import { filled, serve } from './place.ts';
@@ -19,7 +19,7 @@ it('answers what the commands print', async () => {
   await load(settings, 'delta');
   const { web } = await serve(db, { source: `${sandbox.url}/v4/products` });
   const printed = async (...args: string[]) => {
-    const ended = await run(args, settings, directory);
+    const ended = await runHere(args, settings, directory);
     expect(ended).toMatchObject({ code: 0, stderr: '' });
     return ended.stdout;
   };

@@ -4,7 +4,8 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { type Running, run, start } from '../support/cli.ts';
+import { type Running, start } from '../support/cli.ts';
+import { runHere } from '../support/in-process.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
 import { filled, place } from './place.ts';
 import { get, getJson, openReader, seqOf } from './reader.ts';
@@ -73,7 +74,7 @@ describe('catchword web', () => {
       ['web', { CATCHWORD_BASE_URL: '' }, /CATCHWORD_BASE_URL is not set/],
     ];
     for (const [verb, settings, message] of refusals) {
-      const { code, stdout, stderr } = await run([verb], { ...base, ...settings }, directory);
+      const { code, stdout, stderr } = await runHere([verb], { ...base, ...settings }, directory);
       expect({ code, stdout }, stderr).toEqual({ code: 2, stdout: '' });
       const line = JSON.parse(stderr) as { reason: string };
       expect(line).toMatchObject({ level: 60, code: 'CONFIG_INVALID', hint: expect.any(String) });

@@ -1,11 +1,12 @@
 import { type LookupAddress, lookup } from 'node:dns';
 import { isIP, type LookupFunction } from 'node:net';
 import { isPublic } from '../../address.ts';
+import { QUOTE } from '../options.ts';
 import { SinkError } from '../sink.ts';
 
 function refusal(host: string): SinkError {
-  const message = `${host} is in the own network; allow it with #allow=private at the end of the address`;
-  return new SinkError('misconfigured', message);
+  const message = `${host} is in the own network; allow it with #allow=private at the end of the address.`;
+  return new SinkError('misconfigured', `${message} ${QUOTE}`);
 }
 
 /** An address that is written as a number is never looked up, so it is judged here. */

@@ -7,7 +7,7 @@ import { parseRetryAfter } from '../../client/retry.ts';
 import { CatchwordError, messageOf, systemCodeOf } from '../../errors.ts';
 import { VERSION } from '../../version.ts';
 import { withDeadline } from '../deadline.ts';
-import { readOptions, wholeOption } from '../options.ts';
+import { QUOTE, readOptions, wholeOption } from '../options.ts';
 import { type Mark, type Sink, SinkError, type SinkEvent, type SinkFactory } from '../sink.ts';
 import { lookupPublic, refusePrivateLiteral } from './public-address.ts';
 
@@ -73,7 +73,7 @@ export const createWebhookSink: SinkFactory = ({ url, secret }): Sink => {
   const isPrivateAllowed = options.allow === 'private';
   if (url.protocol === 'http:' && !isPrivateAllowed) {
     throw new CatchwordError('CONFIG_INVALID', 'webhook+http is for the own network only', {
-      hint: 'Use webhook+https, or add #allow=private.',
+      hint: `Use webhook+https, or add #allow=private. ${QUOTE}`,
     });
   }
   if (url.username !== '' || url.password !== '') {

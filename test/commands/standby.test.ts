@@ -1,0 +1,71 @@
+import { once } from 'node:events';
+import { rmSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { expect, it, onTestFinished } from 'vitest';
+import { startWhenPortIsFree } from '../../src/commands/standby.ts';
+import { createLog } from '../../src/log.ts';
+import { openStore } from '../../src/store/store.ts';
+import { startWeb } from '../../src/web/server.ts';
+import { createHandClock } from '../schedule/hand-clock.ts';
+import { temporaryDirectory } from '../support/mirror.ts';
+
+const log = createLog('silent');
+
+/** A mirror whose web was started while another process held its port. */
+async function waitingWeb() {
+  const db = join(temporaryDirectory(), 'catalog.db');
+  openStore(db).close();
+  const other = createServer().listen(0, '127.0.0.1');
+  await once(other, 'listening');
+  onTestFinished(() => void other.close());
+  const { port } = other.address() as AddressInfo;
+  const clock = createHandClock(Date.now());
+  const start = () =>
+    startWeb({
+      db,
+      host: '127.0.0.1',
+      port,
+      token: undefined,
+      source: 'https://catalog.example/v4/products',
+      readyMaxAgeMs: 86_400_000,
+      unready: () => null,
+      plans: () => ({ nextFull: null, nextDelta: null }),
+      clock,
+      log,
+    });
+  const service = await startWhenPortIsFree(start, { clock, log });
+  // A mirror that was replaced says so once more when it is closed.
+  onTestFinished(() => service.stop().catch(() => {}));
+  const isReachable = () =>
+    fetch(`http://127.0.0.1:${port}/healthz`).then(
+      ({ ok }) => ok,
+      () => false,
+    );
+  return { db, other, clock, service, isReachable };
+}
+
+it('a web that had to wait for its port fails later as one that did not', async () => {
+  const { db, other, clock, service, isReachable } = await waitingWeb();
+  other.close();
+  await once(other, 'close');
+  await clock.pass(2_000);
+  await expect.poll(isReachable).toBe(true);
+  rmSync(db);
+  const failed = expect(service.failed).rejects.toMatchObject({ code: 'MIRROR_REPLACED' });
+  await clock.pass(60_000);
+  await failed;
+});
+
+it('a web that had to wait for its port stops, before it was started and after', async () => {
+  const waiting = await waitingWeb();
+  await waiting.service.stop();
+  const { other, clock, service, isReachable } = await waitingWeb();
+  other.close();
+  await once(other, 'close');
+  await clock.pass(2_000);
+  await expect.poll(isReachable).toBe(true);
+  await service.stop();
+  expect(await isReachable()).toBe(false);
+});
