@@ -2,116 +2,12 @@
 
 import { constants } from 'node:os';
 import { setFlagsFromString } from 'node:v8';
-import { Command, CommanderError } from 'commander';
 import { systemClock } from './clock.ts';
-import { adoptCommand } from './commands/adopt.ts';
-import { assetCommand } from './commands/asset.ts';
-import { changesCommand } from './commands/changes.ts';
 import type { CommandContext } from './commands/context.ts';
-import { credentialsCommand } from './commands/credentials.ts';
-import { daemonCommands } from './commands/daemon.ts';
-import { decideCommands } from './commands/decide.ts';
-import { demoCommand } from './commands/demo.ts';
-import { doctorCommand } from './commands/doctor.ts';
-import { colours } from './commands/format.ts';
-import { helpCommand } from './commands/help.ts';
-import { licensesCommand } from './commands/licenses.ts';
-import { packageCommand } from './commands/package.ts';
-import { productCommands } from './commands/products.ts';
-import { runCommands } from './commands/runs.ts';
-import { sandboxCommand } from './commands/sandbox.ts';
-import { sinkCommand } from './commands/sink.ts';
-import { statusCommand } from './commands/status.ts';
-import { syncCommand } from './commands/sync.ts';
-import { userCommand } from './commands/user.ts';
-import { verifyCommand } from './commands/verify.ts';
 import { readEnvironment } from './config.ts';
-import { CatchwordError, messageOf, systemCodeOf } from './errors.ts';
-import { printableLines } from './printable.ts';
+import { hasCode } from './errors.ts';
+import { createProgram, printError, reportError } from './program.ts';
 import { hasOpenLostMirror } from './store/same-file.ts';
-import { VERSION } from './version.ts';
-
-function program(context: CommandContext): Command {
-  const root = new Command('catchword')
-    .description("Keeps an exact local copy of somebody else's product catalog.")
-    .version(VERSION)
-    .showHelpAfterError(false)
-    .enablePositionalOptions()
-    .showSuggestionAfterError(true)
-    .addHelpText(
-      'after',
-      '\nSettings are read from the environment and .env; see the README. Try it: npx catchword demo',
-    );
-  const commands = [
-    syncCommand(context),
-    ...daemonCommands(context),
-    statusCommand(context),
-    ...runCommands(context),
-    ...decideCommands(context),
-    verifyCommand(context),
-    adoptCommand(context),
-    ...productCommands(context),
-    changesCommand(context),
-    sinkCommand(context),
-    assetCommand(context),
-    packageCommand(context),
-    licensesCommand(context),
-    credentialsCommand(context),
-    userCommand(context),
-    doctorCommand(context),
-    sandboxCommand(context),
-    demoCommand(context),
-  ];
-  for (const command of commands) root.addCommand(command);
-  root.addCommand(helpCommand(root));
-  for (const command of [root, ...commands, ...commands.flatMap((one) => one.commands)]) {
-    command
-      .exitOverride((error) => {
-        throw usageError(command, error);
-      })
-      .configureOutput({
-        writeOut: (text) => context.stdout.write(text),
-        writeErr: (text) => context.stderr.write(text),
-        // Usage errors are reported once, below, with everything else.
-        outputError: () => {},
-      });
-  }
-  return root;
-}
-
-/** Help that was asked for, or that is the answer to an incomplete command, has been written; all else is an error. */
-function usageError(command: Command, error: CommanderError): Error {
-  if (error.exitCode === 0 || error.code === 'commander.help') return error;
-  const message = error.message.replace(/^error: /, '').replaceAll('\n', ' ');
-  return new CatchwordError('USAGE', message, { hint: `See: npx ${pathOf(command)} --help.`, cause: error });
-}
-
-/** `catchword sink list`. */
-function pathOf(command: Command): string {
-  return command.parent === null ? command.name() : `${pathOf(command.parent)} ${command.name()}`;
-}
-
-/** What is wrong, in one line or in one line each, and a line that says what to do. */
-function report(context: CommandContext, message: string, hint?: string): void {
-  const c = colours(context, context.stderr);
-  context.stderr.write(`${c.red('error')} ${printableLines(message)}\n`);
-  if (hint !== undefined) context.stderr.write(`${c.dim('hint')}  ${printableLines(hint)}\n`);
-}
-
-function exitCodeOf(context: CommandContext, error: unknown): number {
-  // An incomplete command, such as a bare `catchword sink`, was answered with its help, on stderr.
-  if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
-  // The reader went away (`| head`), and has what it wanted.
-  if (systemCodeOf(error) === 'EPIPE') return 0;
-  if (error instanceof CatchwordError) {
-    const [first = '', ...lines] = error.message.split('\n');
-    report(context, [`${first} [${error.code}]`, ...lines].join('\n'), error.hint);
-    return error.exitCode;
-  }
-  report(context, messageOf(error), 'This is a defect of catchword; please report it with what you did.');
-  if (context.environment.LOG_LEVEL === 'debug') context.stderr.write(`${error instanceof Error ? error.stack : ''}\n`);
-  return 1;
-}
 
 /**
  * V8 lets a heap grow to several times what is in use before it looks for garbage, because most programs have a machine to
@@ -159,23 +55,22 @@ async function main(): Promise<void> {
     // A reader that went away (`| head`) is no failure.
     if (error.code === 'EPIPE' || hasFailed) return;
     hasFailed = true;
-    report(context, `${written}the output cannot be written: ${error.message}`, 'Send it to a disk with room.');
+    printError(context, `${written}the output cannot be written: ${error.message}`, 'Send it to a disk with room.');
     process.exitCode = 1;
   });
   try {
-    await program(context).parseAsync(process.argv);
+    await createProgram(context).parseAsync(process.argv);
     process.exitCode = hasFailed ? 1 : (exitCode ?? 0);
   } catch (error) {
     // What else goes wrong follows from that.
     if (hasFailed) return;
-    const interrupted = stopping.signal.aborted && error instanceof CatchwordError && error.code === 'INTERRUPTED';
-    // Without a signal it was the reader that went away.
-    if (interrupted && exitCode === undefined) return;
-    if (interrupted) {
-      report(context, error.message, error.hint);
+    if (stopping.signal.aborted && hasCode(error, 'INTERRUPTED')) {
+      // Without a signal it was the reader that went away.
+      if (exitCode === undefined) return;
+      printError(context, error.message, error.hint);
       process.exitCode = exitCode;
     } else {
-      process.exitCode = exitCodeOf(context, error);
+      process.exitCode = reportError(context, error);
     }
   } finally {
     if (hasOpenLostMirror()) process.exit();

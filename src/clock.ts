@@ -38,3 +38,36 @@ export function pauseAt({ since, until }: Pause, nowMs: number): Pause | null {
   if (nowMs < since) return lengthMs > 0 ? { since: nowMs, until: nowMs + lengthMs } : null;
   return nowMs < until ? { since, until } : null;
 }
+
+/** Of two pauses as they are now, the one that ends later. */
+export function laterPause(one: Pause | null, other: Pause | null): Pause | null {
+  return one === null || (other !== null && other.until > one.until) ? other : one;
+}
+
+/** The pause that a service asked for, as all who ask it know it. */
+export interface Pauses {
+  /** Null where there is none, or where it is over. */
+  current(nowMs: number): Pause | null;
+  /** A pause that ends later stays. */
+  note(pause: Pause): void;
+}
+
+/** Keeps a pause in memory, for this process alone. */
+export function createPauses(): Pauses & { forget(): void } {
+  let known: Pause | null = null;
+
+  function current(nowMs: number): Pause | null {
+    known = known === null ? null : pauseAt(known, nowMs);
+    return known;
+  }
+
+  return {
+    current,
+    note: (pause) => {
+      known = laterPause(current(pause.since), pause);
+    },
+    forget: () => {
+      known = null;
+    },
+  };
+}

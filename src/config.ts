@@ -75,7 +75,12 @@ export const OPTIONS = {
   ),
   redisUrl: option('REDIS_URL', undefined, redisUrl, 'Redis for BullMQ; unset: everything in one process', true),
   concurrency: option('CATCHWORD_CONCURRENCY', '8', whole(1, 256), 'pages in flight per process'),
-  rateLimit: option('CATCHWORD_RATE_LIMIT', '50/min', rate, 'requests: N/s, N/min or off'),
+  rateLimit: option(
+    'CATCHWORD_RATE_LIMIT',
+    '50/min',
+    rate,
+    'requests: N/s, N/min or off; all processes of a mirror keep it together; with REDIS_URL, fetchers keep one of their own',
+  ),
   requestTimeoutMs: option('CATCHWORD_REQUEST_TIMEOUT', '60s', duration, 'whole request, body included'),
   fullCron: option('CATCHWORD_FULL_CRON', '0 2 * * *', text, 'when a full load starts; off: never'),
   deltaCron: option('CATCHWORD_DELTA_CRON', '0 * * * *', text, 'when a delta load starts; off: never'),

@@ -140,7 +140,7 @@ export function isMirrorLost(error: unknown): boolean {
   return hasCode(error, 'MIRROR_WRITE_FAILED', 'MIRROR_REPLACED');
 }
 
-export function hasCode(error: unknown, ...codes: readonly ErrorCode[]): boolean {
+export function hasCode(error: unknown, ...codes: readonly ErrorCode[]): error is CatchwordError {
   return error instanceof CatchwordError && codes.includes(error.code);
 }
 

@@ -86,7 +86,7 @@ function pathOf(command: Command): string {
 }
 
 /** What is wrong, in one line or in one line each, and a line that says what to do. */
-function report(context: CommandContext, message: string, hint?: string): void {
+export function printError(context: CommandContext, message: string, hint?: string): void {
   const c = colours(context, context.stderr);
   context.stderr.write(`${c.red('error')} ${printableLines(message)}\n`);
   if (hint !== undefined) context.stderr.write(`${c.dim('hint')}  ${printableLines(hint)}\n`);
@@ -100,10 +100,10 @@ export function reportError(context: CommandContext, error: unknown): number {
   if (systemCodeOf(error) === 'EPIPE') return 0;
   if (error instanceof CatchwordError) {
     const [first = '', ...lines] = error.message.split('\n');
-    report(context, [`${first} [${error.code}]`, ...lines].join('\n'), error.hint);
+    printError(context, [`${first} [${error.code}]`, ...lines].join('\n'), error.hint);
     return error.exitCode;
   }
-  report(context, messageOf(error), 'This is a defect of catchword; please report it with what you did.');
+  printError(context, messageOf(error), 'This is a defect of catchword; please report it with what you did.');
   if (context.environment.LOG_LEVEL === 'debug') context.stderr.write(`${error instanceof Error ? error.stack : ''}\n`);
   return 1;
 }

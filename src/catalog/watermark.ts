@@ -46,7 +46,10 @@ export interface Clocks {
   readonly local: number;
 }
 
-/** A clock that lags by less than this, and by less than half the overlap, loses nothing. */
+/**
+ * A clock that lags by less than this, and by less than half the overlap, loses nothing. `Date` counts whole seconds: with
+ * an overlap of less than two, a clock that is right may seem to lag by more. That costs one more delta.
+ */
 const TOLERANCE_MS = 60_000;
 
 /**

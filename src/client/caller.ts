@@ -75,14 +75,17 @@ const MAX_ATTEMPTS = 5;
 export function createCaller(options: CallerOptions): Caller {
   const { transport, tokens, pacer, clock, closed, maxAttempts = MAX_ATTEMPTS } = options;
 
+  /** Milliseconds until the next try; the pacer waits for what the service asked for. Null where there is none. */
   function pauseAfter(error: unknown, call: Call, attempt: number): number | null {
     if (!(error instanceof CatchwordError)) return null;
-    if (error.retryAfterMs !== undefined) pacer.blockUntil(clock.now() + error.retryAfterMs);
+    const askedMs = error.retryAfterMs ?? 0;
+    if (askedMs > 0) pacer.blockUntil(clock.now() + askedMs);
     // A body that is too large or no text is so the next time too; one cut short is SOURCE_UNAVAILABLE.
     if (error.code === 'SOURCE_BODY') return null;
     // What was refused for its rate was not done; of anything else that failed, that is not known.
     if (!call.repeatable && error.code !== 'SOURCE_RATE_LIMITED') return null;
-    return retryDelayMs(error, attempt, maxAttempts, () => clock.random());
+    const delayMs = retryDelayMs(error, attempt, maxAttempts, () => clock.random());
+    return delayMs === null ? null : delayMs - askedMs;
   }
 
   /** Waits for a turn; while the token is renewed for that instead, since with the old one it would be refused. */

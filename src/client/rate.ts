@@ -1,5 +1,5 @@
 import { unlessAborted } from '../abort.ts';
-import { type Clock, type Pause, pauseAt } from '../clock.ts';
+import { type Clock, createPauses, type Pauses } from '../clock.ts';
 import { CatchwordError } from '../errors.ts';
 
 /** Hands out the moments at which a request may be made. */
@@ -21,8 +21,8 @@ export interface PacerOptions {
   /** Null for no limit. */
   readonly pace: Pace | null;
   readonly clock: Clock;
-  /** The first request is not made before this; milliseconds since 1970. */
-  readonly notBefore?: number;
+  /** Keeps the pauses that the source asks for; default: in memory. */
+  readonly pauses?: Pauses;
   /** Shares the pace with other processes; default: this process keeps it alone. */
   readonly reserve?: Reserve;
   /** Called before a wait of more than a few seconds; of those that the pace asks for, before the first. */
@@ -41,13 +41,9 @@ export interface Wait {
 /**
  * Reserves `slots` requests, one interval apart, for this process alone among all that share the limit.
  * @returns the moment of the first of them, not later than `nowMs`; or, where it is later, when to ask again: nothing is
- *   reserved then, and `paused` says whether that is because the source asked for a pause. Null where the limit cannot be
- *   shared: this process keeps the pace alone from then on.
+ *   reserved then. Null where the limit cannot be shared: this process keeps the pace alone from then on.
  */
-export type Reserve = (
-  nowMs: number,
-  request: Pace & { readonly slots: number },
-) => { readonly at: number; readonly paused: boolean } | null;
+export type Reserve = (nowMs: number, request: Pace & { readonly slots: number }) => number | null;
 
 /** So many requests in any window of this length. */
 export interface Rate {
@@ -112,15 +108,15 @@ function createSlots(pace: Pace, reserve: Reserve | undefined) {
 
   return {
     /** When the next request may be made: now, where it is not later than that. */
-    at(now: number): { readonly at: number; readonly paused: boolean } {
+    at(now: number): number {
       // Never further ahead, unless the clock was put back.
       next = Math.min(next, now + pace.intervalMs);
-      if (next > now || shared === undefined || isReserved(now)) return { at: next, paused: false };
+      if (next > now || shared === undefined || isReserved(now)) return next;
       const found = shared(now, { ...pace, slots });
       if (found === null) shared = undefined;
-      if (found === null || found.at > now) return found ?? { at: next, paused: false };
-      next = found.at;
-      reservedTo = found.at + slots * pace.intervalMs;
+      if (found === null || found > now) return found ?? next;
+      next = found;
+      reservedTo = found + slots * pace.intervalMs;
       return found;
     },
     take(now: number): void {
@@ -133,17 +129,12 @@ function createSlots(pace: Pace, reserve: Reserve | undefined) {
  * Requests evenly spaced on a grid, never in a burst: whatever window a source counts in, it sees no more than the rate.
  * A request that is late by no more than the slack does not move the grid, or every delay of a timer would add up.
  */
-export function createPacer({ pace, clock, notBefore = 0, reserve, onWait }: PacerOptions): Pacer {
+export function createPacer({ pace, clock, pauses = createPauses(), reserve, onWait }: PacerOptions): Pacer {
   const slots = pace === null ? null : createSlots(pace, reserve);
-  let block: Pause | null = { since: clock.now(), until: notBefore };
   let queue: Promise<unknown> = Promise.resolve();
   /** End of the wait that was announced last. */
   let announced = 0;
   let hasPaceWaited = false;
-
-  function blockUntil(until: number): void {
-    if (until > (block?.until ?? 0)) block = { since: clock.now(), until };
-  }
 
   function announce(wait: Wait): void {
     if (wait.ms <= LONG_WAIT_MS || Math.abs(wait.until - announced) < LONG_WAIT_MS) return;
@@ -155,11 +146,9 @@ export function createPacer({ pace, clock, notBefore = 0, reserve, onWait }: Pac
 
   /** How long it is until the next request may be made; 0 where it may be now. */
   function waitOf(now: number): Pick<Wait, 'ms' | 'reason'> {
-    block = block === null ? null : pauseAt(block, now);
-    if (block !== null) return { ms: block.until - now, reason: 'asked' };
-    const slot = slots?.at(now) ?? { at: now, paused: false };
-    if (slot.paused) blockUntil(slot.at);
-    return { ms: Math.max(0, slot.at - now), reason: slot.paused ? 'asked' : 'pace' };
+    const pause = pauses.current(now);
+    if (pause !== null) return { ms: pause.until - now, reason: 'asked' };
+    return { ms: Math.max(0, (slots?.at(now) ?? now) - now), reason: 'pace' };
   }
 
   async function waitUntilFree(signal: AbortSignal, patienceMs: number, isWanted: () => boolean): Promise<boolean> {
@@ -186,6 +175,6 @@ export function createPacer({ pace, clock, notBefore = 0, reserve, onWait }: Pac
       queue = turn.catch(() => {});
       return granted;
     },
-    blockUntil,
+    blockUntil: (until) => pauses.note({ since: clock.now(), until }),
   };
 }

@@ -2,6 +2,8 @@ import { Command } from 'commander';
 import { sourceIdentity } from '../catalog/source.ts';
 import type { SourceConfig } from '../config.ts';
 import { CatchwordError } from '../errors.ts';
+import { LEASES } from '../store/lease.ts';
+import type { NotedSource } from '../store/source.ts';
 import { openStore } from '../store/store.ts';
 import type { CommandContext } from './context.ts';
 import { printJson, printLine } from './format.ts';
@@ -9,19 +11,22 @@ import { loadSettings } from './settings.ts';
 import { runOnce } from './sync.ts';
 
 /**
- * The address that the mirror has noted.
- * @throws CatchwordError MIRROR_BUSY where a process feeds sinks with events that name it
+ * The source that the mirror has noted.
+ * @throws CatchwordError MIRROR_BUSY where a daemon is alive, or a process feeds sinks with events that name the source
  */
-function notedAddress(context: CommandContext, config: SourceConfig): string | null {
+function notedSource(context: CommandContext, config: SourceConfig): NotedSource | null {
   const store = openStore(config.db, { mustExist: true, mode: config.dbMode });
   try {
-    const relay = store.relayLease.holder(context.clock.now());
-    if (relay !== null) {
-      throw new CatchwordError('MIRROR_BUSY', `process ${relay.pid} on ${relay.host} feeds the sinks of this mirror`, {
-        hint: 'Stop the daemon (or the relay), adopt the new address, and start it again.',
+    const nowMs = context.clock.now();
+    const daemon = store.daemonLease.holder(nowMs);
+    const holder = daemon ?? store.relayLease.holder(nowMs);
+    if (holder !== null) {
+      const doing = daemon === null ? LEASES.relay.doing : LEASES.daemon.doing;
+      throw new CatchwordError('MIRROR_BUSY', `process ${holder.pid} on ${holder.host} ${doing}`, {
+        hint: 'Stop the daemon (or the keeper and the relay), adopt the new address, and start it again.',
       });
     }
-    return store.source.noted()?.address ?? null;
+    return store.source.noted();
   } finally {
     store.close();
   }
@@ -35,16 +40,21 @@ export function adoptCommand(context: CommandContext): Command {
     .action(async ({ json = false }: { json?: boolean }) => {
       const config = loadSettings(context, 'source');
       const { address } = sourceIdentity(config);
-      const noted = notedAddress(context, config);
-      if (noted === null || noted === address) {
+      const noted = notedSource(context, config);
+      const isNew = noted !== null && noted.address !== address;
+      if (!isNew && noted?.unfinished !== true) {
         if (json) printJson(context, { adopted: false, address });
         else printLine(context, `nothing to adopt: ${address} is the address of this mirror's service`);
         return;
       }
       context.stderr.write(
-        `${config.db} was read from ${noted} and is continued with ${address}: everything is read again; ` +
-          'products that are not there are removed, within CATCHWORD_REMOVAL_LIMIT\n',
+        isNew
+          ? `${config.db} was read from ${noted.address} and is continued with ${address}: everything is read again; ` +
+              'products that are not there are removed, within CATCHWORD_REMOVAL_LIMIT\n'
+          : `the reading of ${address} was begun and has not ended: it goes on\n`,
       );
-      await runOnce(context, config, { json, adopting: true }, (keeper) => keeper.adopt(context.signal));
+      await runOnce(context, config, { json, adopting: isNew }, (keeper) =>
+        isNew ? keeper.adopt(context.signal) : keeper.run({ kind: 'full' }, context.signal),
+      );
     });
 }

@@ -15,7 +15,7 @@ import { removalLimitOf } from '../sync/sweep.ts';
 import { readAside } from './aside.ts';
 import type { CommandContext } from './context.ts';
 import { count, plural, printJson, printLine } from './format.ts';
-import { checkPause, toPerson } from './pace.ts';
+import { checkPause, forgetPause, toPerson } from './pace.ts';
 
 type Fate = 'created' | 'updated' | 'removed' | 'restored' | 'missing';
 
@@ -82,11 +82,13 @@ export async function dryRun(
   request: RunRequest,
   { json: asJson, now }: { readonly json?: boolean; readonly now?: boolean },
 ): Promise<void> {
-  const here = mirrorExists(config.db) ? openStore(config.db, { mustExist: true, mode: config.dbMode }) : null;
+  const { db, dbMode: mode } = config;
+  const here = mirrorExists(db) ? openStore(db, { mustExist: true, forReading: true, mode }) : null;
   try {
     if (here !== null) {
       requireSameSource(here, sourceIdentity(config));
-      checkPause(here, context.clock.now(), now);
+      if (now) forgetPause(here, context.clock.now(), toPerson(context));
+      else checkPause(here, context.clock.now());
     }
     const reread = here === null ? null : rereadNotice(here, sourceIdentity(config));
     if (reread !== null) toPerson(context)(reread);
@@ -135,7 +137,7 @@ function print(
   }
   printLine(
     context,
-    `a ${run.kind} load of ${plural(run.items, 'product')} would make these changes; nothing was written`,
+    `a ${run.kind} load of ${plural(run.items, 'product')} would make these changes; no product was changed`,
   );
   for (const [fate, number] of Object.entries(counts)) {
     if (fate === 'missing' && number === 0) continue;

@@ -1,7 +1,7 @@
 import { createPacer, type Pacer, paceOf, type Reserve, type Wait } from '../client/rate.ts';
-import type { Clock } from '../clock.ts';
+import { type Clock, createPauses, laterPause, type Pause, type Pauses } from '../clock.ts';
 import type { SourceConfig } from '../config.ts';
-import { CatchwordError, systemCodeOf } from '../errors.ts';
+import { CatchwordError, hasCode, messageOf } from '../errors.ts';
 import type { Logger, Notice, Tell } from '../log.ts';
 import type { Store } from '../store/store.ts';
 import type { CommandContext } from './context.ts';
@@ -44,25 +44,22 @@ export function retryNotice(error: CatchwordError, ms: number, nowMs: number): N
   };
 }
 
-function isReadOnly(error: unknown): boolean {
-  return error instanceof CatchwordError && (systemCodeOf(error.cause) ?? '').startsWith('SQLITE_READONLY');
-}
-
+/** Requests are reserved in the mirror, for all its processes; by a user who may only read it, for this process alone. */
 function reserveIn({ source, path }: Pick<Store, 'source' | 'path'>, tell: Tell): Reserve {
   return (nowMs, request) => {
     try {
-      return source.reserve(nowMs, request);
-    } catch (error) {
-      if (error instanceof CatchwordError && error.code === 'MIRROR_BUSY') {
-        return { at: nowMs + BUSY_AGAIN_MS, paused: false };
+      const at = source.reserve(nowMs, request);
+      if (at === null) {
+        tell({
+          message: 'the rate limit is kept by this process alone: the mirror cannot be written',
+          fields: { mirror: path },
+          text: `${path} cannot be written: this process keeps CATCHWORD_RATE_LIMIT by itself, not together with others`,
+        });
       }
-      if (!isReadOnly(error)) throw error;
-      tell({
-        message: 'the rate limit is kept by this process alone: the mirror cannot be written',
-        fields: { mirror: path },
-        text: `${path} cannot be written: this process keeps CATCHWORD_RATE_LIMIT by itself, not together with others`,
-      });
-      return null;
+      return at;
+    } catch (error) {
+      if (hasCode(error, 'MIRROR_BUSY')) return nowMs + BUSY_AGAIN_MS;
+      throw error;
     }
   };
 }
@@ -71,34 +68,80 @@ export interface PaceOptions {
   readonly config: Pick<SourceConfig, 'rateLimit'>;
   readonly clock: Clock;
   readonly tell: Tell;
+  /** `--now`: the pause that is noted now does not count, where this user may not end it for all processes. */
+  readonly now?: boolean | undefined;
 }
 
-/** The pace, and the pauses, that all processes of a mirror share. */
-export function mirrorPacer({ config, clock, tell }: PaceOptions, store: Pick<Store, 'source' | 'path'>): Pacer {
+/** Pauses are noted in the mirror, so that all its processes keep to them, and `--now` ends them for all. */
+export function pausesIn({ source }: Pick<Store, 'source'>, { clock, tell, now = false }: PaceOptions): Pauses {
+  /** What could not be noted: this process keeps to it all the same. */
+  const own = createPauses();
+  const ignoredTo = now ? (source.pause(clock.now())?.until ?? 0) : 0;
+
+  function noted(nowMs: number): Pause | null {
+    try {
+      return source.keepPause(nowMs);
+    } catch (error) {
+      if (hasCode(error, 'MIRROR_BUSY')) return source.pause(nowMs);
+      throw error;
+    }
+  }
+
+  return {
+    current: (nowMs) => {
+      const pause = noted(nowMs);
+      return laterPause(own.current(nowMs), pause !== null && pause.until <= ignoredTo ? null : pause);
+    },
+    note: (pause) => {
+      try {
+        if (source.notePause(pause)) return;
+      } catch (error) {
+        const reason = messageOf(error);
+        const message = 'a pause that the source asked for could not be noted';
+        tell({ message, fields: { reason }, text: `${message}: ${reason}` });
+      }
+      own.note(pause);
+    },
+  };
+}
+
+/**
+ * The pace, and the pauses, that all processes of a mirror share.
+ * @param here the mirror; null where there is none, so that this process keeps them alone
+ */
+export function mirrorPacer(options: PaceOptions, here: Pick<Store, 'source' | 'path'> | null): Pacer {
+  const { config, clock, tell } = options;
   return createPacer({
     pace: paceOf(config.rateLimit),
     clock,
-    notBefore: store.source.pause(clock.now())?.until ?? 0,
-    reserve: reserveIn(store, tell),
+    ...(here !== null && { pauses: pausesIn(here, options), reserve: reserveIn(here, tell) }),
     onWait: (wait) => tell(waitNotice(wait)),
   });
 }
 
 /**
- * @param now whether to ask the source now, although it asked for a pause: the pause is forgotten
- * @throws CatchwordError SOURCE_RATE_LIMITED where the source asked for a pause that is too long to wait for
+ * `--now`: ends the pause that the source asked for, for every process of the mirror, and lets a daemon whose run was
+ * refused try again at once. A mirror that this user may only read keeps it; see `PaceOptions.now`.
  */
-export function checkPause({ source }: Pick<Store, 'source'>, nowMs: number, now = false): void {
+export function forgetPause({ source, schedule }: Pick<Store, 'source' | 'schedule'>, nowMs: number, tell: Tell): void {
   const pause = source.pause(nowMs);
-  if (pause === null) return;
-  if (now) {
-    source.setPause(null);
-    return;
-  }
-  const waitMs = pause.until - nowMs;
-  if (waitMs <= PATIENCE_MS) return;
+  if (pause === null || !source.forgetPause()) return;
+  const retry = schedule.retry();
+  if (retry !== null) schedule.setRetry({ ...retry, at: nowMs });
+  tell({
+    message: 'a pause that the source asked for is ended',
+    fields: { until: new Date(pause.until).toISOString() },
+    text: `the source asked for no request before ${moment(pause.until)} UTC: it is asked now, by a running daemon too`,
+  });
+}
+
+/** @throws CatchwordError SOURCE_RATE_LIMITED where the source asked for a pause that is too long to wait for */
+export function checkPause({ source }: Pick<Store, 'source'>, nowMs: number): void {
+  const pause = source.pause(nowMs);
+  const waitMs = pause === null ? 0 : pause.until - nowMs;
+  if (pause === null || waitMs <= PATIENCE_MS) return;
   throw new CatchwordError('SOURCE_RATE_LIMITED', `the source asked for no request before ${moment(pause.until)} UTC`, {
-    hint: `Try again in ${duration(waitMs)}; catchword sync --now asks at once.`,
+    hint: `Try again in ${duration(waitMs)}. With --now, sync and verify ask at once: npx catchword sync --now.`,
     retryAfterMs: waitMs,
   });
 }

@@ -1,9 +1,8 @@
 import { sourceIdentity } from '../catalog/source.ts';
 import { createCatalogClient } from '../client/client.ts';
 import { paceOf } from '../client/rate.ts';
-import type { Clock, Pause } from '../clock.ts';
+import type { Clock } from '../clock.ts';
 import type { SourceConfig } from '../config.ts';
-import { messageOf } from '../errors.ts';
 import type { Logger, Tell } from '../log.ts';
 import { createEmbeddedQueue } from '../queue/embedded.ts';
 import type { PageQueue } from '../queue/queue.ts';
@@ -12,7 +11,7 @@ import { openStore, type Store } from '../store/store.ts';
 import { createReadWindow } from '../sync/fetch-page.ts';
 import { createKeeper, type Keeper, type KeeperSettings, type Progress } from '../sync/keeper.ts';
 import { requireSameSource } from '../sync/source.ts';
-import { mirrorPacer, retryNotice, toLog } from './pace.ts';
+import { forgetPause, mirrorPacer, pausesIn, retryNotice, toLog } from './pace.ts';
 
 /** What every role that talks to the source is given. */
 export interface RoleOptions {
@@ -21,6 +20,8 @@ export interface RoleOptions {
   readonly log: Logger;
   /** Told of long waits and of what else a person would wonder about; default: the log is. */
   readonly tell?: Tell;
+  /** Ask the source although it asked for a pause. */
+  readonly now?: boolean | undefined;
 }
 
 export interface KeeperService extends Service {
@@ -36,8 +37,6 @@ export interface KeeperOptions extends RoleOptions {
   readonly paceIn?: Store;
   /** The mirror is about to take the configured address as its source's. */
   readonly adopting?: boolean;
-  /** Ask the source although it asked for a pause. */
-  readonly now?: boolean;
 }
 
 /** A retry after less needs no word; milliseconds. */
@@ -94,24 +93,13 @@ export async function startFetcherService({ config, clock, log }: RoleOptions, r
   }
 }
 
-function startEmbedded({ config, clock, log, tell = toLog(log) }: RoleOptions, paceIn: Store) {
-  const pacer = mirrorPacer({ config, clock, tell }, paceIn);
+function startEmbedded({ config, clock, log, tell = toLog(log), now }: RoleOptions, paceIn: Store) {
+  const pacer = mirrorPacer({ config, clock, tell, now }, paceIn);
   const client = createCatalogClient(config, clock, pacer);
-
-  function notePause(pause: Pause): void {
-    try {
-      paceIn.source.setPause(pause);
-    } catch (error) {
-      // This process keeps to it all the same.
-      log.warn({ reason: messageOf(error) }, 'a pause that the source asked for could not be noted');
-    }
-  }
-
   const queue = createEmbeddedQueue({
     ...{ clock, log, concurrency: config.concurrency },
     read: createReadWindow(client, config.deltaOverlapMs),
     pacer,
-    onRateLimited: notePause,
     onRetry: (error, delayMs) => {
       if (delayMs > LONG_RETRY_MS) tell(retryNotice(error, delayMs, clock.now()));
     },
@@ -138,9 +126,9 @@ export async function startKeeper(options: KeeperOptions): Promise<KeeperService
   const services: Service[] = [{ name: 'mirror', stop: async () => store.close() }];
   try {
     if (options.adopting !== true) requireSameSource(store, sourceIdentity(config));
-    // As it is by this clock, which may have been put back since.
-    const pause = options.now === true ? null : store.source.pause(clock.now());
-    if (pause !== null || options.now === true) store.source.setPause(pause);
+    if (options.now === true) forgetPause(store, clock.now(), tell);
+    // With Redis, no pacer of this process does so.
+    else store.source.keepPause(clock.now());
     let queue: PageQueue;
     if (config.redisUrl === undefined) {
       const embedded = startEmbedded(options, options.paceIn ?? store);
@@ -149,8 +137,10 @@ export async function startKeeper(options: KeeperOptions): Promise<KeeperService
     } else {
       const { redisUrl } = config;
       const [{ createBullQueue }, { sourceId }] = await Promise.all([redisParts.queue(), redisParts.jobs()]);
+      const notedPauses = pausesIn(options.paceIn ?? store, { config, clock, tell });
       const jobs = await createBullQueue({
         ...{ redisUrl, clock, log, source: sourceId(config.baseUrl), mirror: store.incarnation },
+        onRateLimited: (pause) => notedPauses.note(pause),
       });
       queue = jobs;
       if (options.now === true) await jobs.forgetPause();

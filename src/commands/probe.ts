@@ -1,8 +1,8 @@
 import type { FetchTask, Page, Window } from '../catalog/page.ts';
 import { sourceTimeOf } from '../catalog/watermark.ts';
 import { createCatalogClient } from '../client/client.ts';
-import { createPacer, type Pacer, paceOf } from '../client/rate.ts';
 import type { SourceConfig } from '../config.ts';
+import { CatchwordError } from '../errors.ts';
 import type { Store } from '../store/store.ts';
 import { createReadWindow } from '../sync/fetch-page.ts';
 import type { CommandContext } from './context.ts';
@@ -163,15 +163,18 @@ export async function probeSource(
   examine: (check: string, work: () => Promise<Finding>) => Promise<Finding>,
 ): Promise<Finding[]> {
   const { clock, signal } = context;
-  const pacer: Pacer =
-    here === null
-      ? createPacer({ pace: paceOf(config.rateLimit), clock })
-      : mirrorPacer({ config, clock, tell: toPerson(context) }, here);
+  const pacer = mirrorPacer({ config, clock, tell: toPerson(context) }, here);
   const client = createCatalogClient(config, clock, pacer);
   const read = createReadWindow(client, config.deltaOverlapMs);
   const ask: Ask = async (window, more = {}) => {
     await pacer.acquire(signal, PATIENCE_MS);
-    return await read({ mirror: '', runId: 0, pass: 0, window, from: null, maxAttempts: 1, ...more }, signal, 1);
+    try {
+      return await read({ mirror: '', runId: 0, pass: 0, window, from: null, maxAttempts: 1, ...more }, signal, 1);
+    } catch (error) {
+      const askedMs = error instanceof CatchwordError ? (error.retryAfterMs ?? 0) : 0;
+      if (askedMs > 0) pacer.blockUntil(clock.now() + askedMs);
+      throw error;
+    }
   };
   try {
     const findings = [await examine('source', () => answers(ask))];

@@ -1,7 +1,26 @@
+import { sourceAddress } from '../catalog/source.ts';
 import { type Connection, connect } from '../client/connect.ts';
 import type { SourceConfig } from '../config.ts';
+import { messageOf } from '../errors.ts';
+import { mirrorExists } from '../store/place.ts';
+import { openStore, type Store } from '../store/store.ts';
 import type { CommandContext } from './context.ts';
+import { mirrorPacer, toPerson } from './pace.ts';
 import { loadSettings } from './settings.ts';
+
+/** The mirror of this service, whose processes keep one rate limit together; null where there is none. */
+function openMirror(context: CommandContext, { db, dbMode: mode, baseUrl }: SourceConfig): Store | null {
+  try {
+    if (!mirrorExists(db)) return null;
+    const store = openStore(db, { mustExist: true, forReading: true, mode });
+    if (store.source.noted()?.address === sourceAddress(baseUrl)) return store;
+    store.close();
+  } catch (error) {
+    // These commands need no mirror.
+    context.stderr.write(`${messageOf(error)}: this process keeps CATCHWORD_RATE_LIMIT by itself\n`);
+  }
+  return null;
+}
 
 /** Does `work` with a connection to the service, at the configured rate, and closes it. */
 export async function withService<Result>(
@@ -9,10 +28,17 @@ export async function withService<Result>(
   work: (connection: Connection, config: SourceConfig) => Promise<Result>,
 ): Promise<Result> {
   const config = loadSettings(context, 'source');
-  const connection = connect(config, config.rateLimit, context.clock);
+  const { clock } = context;
+  const here = openMirror(context, config);
   try {
-    return await work(connection, config);
+    const pacer = mirrorPacer({ config, clock, tell: toPerson(context) }, here);
+    const connection = connect(config, config.rateLimit, clock, pacer);
+    try {
+      return await work(connection, config);
+    } finally {
+      await connection.close();
+    }
   } finally {
-    await connection.close();
+    here?.close();
   }
 }

@@ -66,7 +66,7 @@ export async function runOnce(
     tell: toPerson(context),
   });
   try {
-    checkPause(service.store, context.clock.now());
+    if (adopting !== true) checkPause(service.store, context.clock.now());
     const run = await work(service.keeper);
     display.stop();
     if (run === null) return;
@@ -125,8 +125,8 @@ export function syncCommand(context: CommandContext): Command {
       'read what changed since this time (ISO 8601, UTC unless it names a zone)',
       isoMoment('--from'),
     )
-    .option('--dry-run', 'print what the run would create, change and remove; write nothing')
-    .option('--now', 'ask the source now, although it asked for a pause')
+    .option('--dry-run', 'print what the run would create, change and remove; change no product')
+    .option('--now', 'ask the source now, although it asked for a pause, and end that pause for a running daemon too')
     .option('--json', 'print the run as one JSON document')
     .action(async (options: SyncOptions) => {
       if (options.full && options.from !== undefined) {

@@ -11,7 +11,7 @@ import { requireSameSource, selectionChanges } from '../sync/source.ts';
 import { readAside } from './aside.ts';
 import type { CommandContext } from './context.ts';
 import { count, moment, plural, printJson, printLine } from './format.ts';
-import { checkPause } from './pace.ts';
+import { checkPause, forgetPause, toPerson } from './pace.ts';
 import { loadSettings } from './settings.ts';
 
 /** Drift is what the next run would bring anyway; a difference is what should not be. */
@@ -51,12 +51,12 @@ function driftOf(there: Store, delta: Run): (found: Disagreement) => boolean {
 
 export function verifyCommand(context: CommandContext): Command {
   return new Command('verify')
-    .description('read the source again without writing, and print every difference')
-    .option('--now', 'ask the source now, although it asked for a pause')
+    .description('read the source again and print every difference; changes no product')
+    .option('--now', 'ask the source now, although it asked for a pause, and end that pause for a running daemon too')
     .option('--json', 'print NDJSON: one line for each difference, then the summary')
     .action(async (options: { now?: boolean; json?: boolean }) => {
       const config = loadSettings(context, 'source');
-      const here = openStore(config.db, { mustExist: true, mode: config.dbMode });
+      const here = openStore(config.db, { mustExist: true, forReading: true, mode: config.dbMode });
       try {
         const readUpTo = here.readUpTo();
         if (readUpTo === null) {
@@ -65,7 +65,8 @@ export function verifyCommand(context: CommandContext): Command {
           });
         }
         requireSameSource(here, sourceIdentity(config));
-        checkPause(here, context.clock.now(), options.now);
+        if (options.now) forgetPause(here, context.clock.now(), toPerson(context));
+        else checkPause(here, context.clock.now());
         const changes = selectionChanges(
           here.source.noted()?.selection ?? selectionText(config),
           selectionText(config),

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { ErrorCode, type Worker } from 'bullmq';
 import type { Redis } from 'ioredis';
+import { z } from 'zod';
 import { type FetchTask, taskId } from '../catalog/page.ts';
 import type { Clock } from '../clock.ts';
 import { messageOf } from '../errors.ts';
@@ -32,6 +33,17 @@ export function queueNames({ prefix = 'catchword', source }: QueuePlace) {
   };
 }
 
+/** In the apply queue: tells the keeper of a pause that a fetcher was asked for. Its data is a `PauseNews`. */
+export const PAUSE_JOB = 'pause';
+export const PAUSE_NEWS = z.object({ pauseMs: z.number().positive() });
+export type PauseNews = z.infer<typeof PAUSE_NEWS>;
+
+/**
+ * End of a key of the fetch queue whose value changes whenever an operator asks the source although it asked for a pause:
+ * fetchers forget the pauses that they were asked for before.
+ */
+export const FORGOTTEN_KEY = 'forgotten-pauses';
+
 /** Without a `:`, which BullMQ keeps for itself. */
 export function jobId(task: FetchTask): string {
   return `${task.mirror}_${taskId(task)}`;
@@ -50,11 +62,8 @@ export function fetchJobOptions(task: FetchTask) {
   return { ...JOB_OPTIONS, attempts: task.maxAttempts, backoff: { type: 'custom' } };
 }
 
-/**
- * Milliseconds. A job whose worker died is taken up again after `lockDuration` and up to two `stalledInterval`s. A worker
- * that pauses looks every `maximumRateLimitDelay` whether an operator has ended the pause.
- */
-export const WORKER_OPTIONS = { lockDuration: 15_000, stalledInterval: 5_000, maximumRateLimitDelay: 1_000 } as const;
+/** A job whose worker died is taken up again after `lockDuration` and up to two `stalledInterval`s (milliseconds). */
+export const WORKER_OPTIONS = { lockDuration: 15_000, stalledInterval: 5_000 } as const;
 
 const CLOSE_TIMEOUT_MS = 3_000;
 

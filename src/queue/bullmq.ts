@@ -1,13 +1,17 @@
+import { randomUUID } from 'node:crypto';
 import { type Job, Queue, WaitingError, Worker } from 'bullmq';
 import type { FetchOutcome, FetchTask } from '../catalog/page.ts';
-import type { Clock } from '../clock.ts';
+import { type Clock, LONGEST_PAUSE_MS, type Pause } from '../clock.ts';
 import { messageOf } from '../errors.ts';
 import { createLog, errorFields, type Logger } from '../log.ts';
 import {
   closeWorker,
+  FORGOTTEN_KEY,
   fetchJobOptions,
   jobId,
   logErrors,
+  PAUSE_JOB,
+  PAUSE_NEWS,
   type QueuePlace,
   queueNames,
   WORKER_OPTIONS,
@@ -21,10 +25,12 @@ export interface BullQueueOptions extends QueuePlace {
   readonly mirror: string;
   readonly clock: Clock;
   readonly log: Logger;
+  /** Called when the source asked a fetcher for a pause while it read for this mirror. Must not throw. */
+  readonly onRateLimited?: (pause: Pause) => void;
 }
 
 export interface BullQueue extends PageQueue {
-  /** Lets fetchers ask the source again, although it asked for a pause. One that was asked itself keeps to it. */
+  /** Lets all fetchers ask the source again, although it asked for a pause. */
   forgetPause(): Promise<void>;
 }
 
@@ -42,7 +48,7 @@ export interface BullQueue extends PageQueue {
  * @throws CatchwordError QUEUE_UNAVAILABLE, QUEUE_MISCONFIGURED as `checkRedis`
  */
 export async function createBullQueue(options: BullQueueOptions): Promise<BullQueue> {
-  const { redisUrl, clock, log, mirror } = options;
+  const { redisUrl, clock, log, mirror, onRateLimited } = options;
   await checkRedis(redisUrl);
   const { prefix, ...names } = queueNames(options);
   // An outage is told once, by the connection of the worker.
@@ -79,6 +85,14 @@ export async function createBullQueue(options: BullQueueOptions): Promise<BullQu
       return reply === 1;
     });
     return tasks.map((_, index) => replies[2 * index] === true || replies[2 * index + 1] === true);
+  }
+
+  /** What is left of it is what Redis still holds fetchers back for: the news may have waited for this process. */
+  async function notePause(data: unknown): Promise<void> {
+    const { pauseMs } = PAUSE_NEWS.parse(data);
+    const leftMs = Math.min(pauseMs, await fetchQueue.getRateLimitTtl());
+    const since = clock.now();
+    if (leftMs > 0) onRateLimited?.({ since, until: since + leftMs });
   }
 
   async function deliver(data: unknown, handle: (outcome: FetchOutcome) => Promise<void>): Promise<void> {
@@ -119,7 +133,10 @@ export async function createBullQueue(options: BullQueueOptions): Promise<BullQu
             await job.moveToWait(token);
             throw new WaitingError();
           }
-          inHand = deliver(job.data, handle);
+          inHand =
+            job.name === PAUSE_JOB
+              ? unlessGone('tell of a pause', () => notePause(job.data))
+              : deliver(job.data, handle);
           await inHand;
         },
         { connection, prefix, concurrency: 1, ...WORKER_OPTIONS },
@@ -139,7 +156,11 @@ export async function createBullQueue(options: BullQueueOptions): Promise<BullQu
       }),
     forgetPause: () =>
       unlessGone('forget the pause', async () => {
+        // First: a fetcher that starts a job without it would hold all of them back again.
+        await producer.set(fetchQueue.toKey(FORGOTTEN_KEY), randomUUID(), 'PX', LONGEST_PAUSE_MS);
         await fetchQueue.removeRateLimitKey();
+        // Tries that were put off until the pause is over.
+        await fetchQueue.promoteJobs();
       }),
     close: () => {
       closed ??= close();

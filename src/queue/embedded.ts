@@ -3,7 +3,7 @@ import type { FetchOutcome, FetchTask } from '../catalog/page.ts';
 import { taskId } from '../catalog/page.ts';
 import type { Pacer } from '../client/rate.ts';
 import { retryDelayMs } from '../client/retry.ts';
-import type { Clock, Pause } from '../clock.ts';
+import type { Clock } from '../clock.ts';
 import { CatchwordError, toErrorRecord } from '../errors.ts';
 import { errorFields, type Logger } from '../log.ts';
 import type { PageQueue, ReadWindow } from './queue.ts';
@@ -13,19 +13,17 @@ export interface EmbeddedQueueOptions {
   readonly read: ReadWindow;
   /** Tasks in hand at most: being read, waiting for another try, or waiting to be handed over. Bounds memory. */
   readonly concurrency: number;
-  /** Every request passes it. */
+  /** Every request passes it. It keeps the pauses that the source asks for. */
   readonly pacer: Pacer;
   readonly clock: Clock;
   readonly log: Logger;
-  /** Called when the source asks for a pause. Must not throw. */
-  readonly onRateLimited?: (pause: Pause) => void;
   /** Called before a page is retried after `delayMs` that the source did not ask for. */
   readonly onRetry?: (error: CatchwordError, delayMs: number) => void;
 }
 
 /** The queue inside the process. It holds nothing that must survive: what is missing is known from SQLite. */
 export function createEmbeddedQueue(options: EmbeddedQueueOptions): PageQueue {
-  const { read, concurrency, pacer, clock, log, onRateLimited, onRetry } = options;
+  const { read, concurrency, pacer, clock, log, onRetry } = options;
   const waiting = new Map<string, FetchTask>();
   const inHand = new Map<string, Promise<void>>();
   const stop = new AbortController();
@@ -33,14 +31,6 @@ export function createEmbeddedQueue(options: EmbeddedQueueOptions): PageQueue {
   setMaxListeners(0, stop.signal);
   let handle: ((outcome: FetchOutcome) => Promise<void>) | undefined;
   let handedOver = Promise.resolve();
-
-  function noteFailure(error: CatchwordError): void {
-    if (error.retryAfterMs === undefined) return;
-    const since = clock.now();
-    const until = since + error.retryAfterMs;
-    pacer.blockUntil(until);
-    onRateLimited?.({ since, until });
-  }
 
   /** Null when it was stopped. */
   async function readUntilDone(task: FetchTask): Promise<FetchOutcome | null> {
@@ -52,12 +42,14 @@ export function createEmbeddedQueue(options: EmbeddedQueueOptions): PageQueue {
       } catch (thrown) {
         if (stop.signal.aborted) return null;
         const error = readError(thrown);
-        noteFailure(error);
+        const askedMs = error.retryAfterMs ?? 0;
+        if (askedMs > 0) pacer.blockUntil(clock.now() + askedMs);
         const delayMs = retryDelayMs(error, attempt, task.maxAttempts, () => clock.random());
         if (delayMs === null) return { kind: 'failed', task, error: toErrorRecord(error), requests: attempt };
         if (error.retryAfterMs === undefined) onRetry?.(error, delayMs);
         log.warn({ task: taskId(task), attempt, delayMs, code: error.code, reason: error.message }, 'reading again');
-        await clock.sleep(delayMs, stop.signal).catch(() => {});
+        // The pacer waits for what the source asked for, and not longer: an operator may end that.
+        await clock.sleep(delayMs - askedMs, stop.signal).catch(() => {});
         if (stop.signal.aborted) return null;
       }
     }

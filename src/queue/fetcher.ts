@@ -3,14 +3,17 @@ import { type Job, Queue, WaitingError, Worker } from 'bullmq';
 import type { FetchOutcome, FetchTask } from '../catalog/page.ts';
 import { taskId } from '../catalog/page.ts';
 import { retryDelayMs } from '../client/retry.ts';
-import { type Clock, type Pause, pauseAt } from '../clock.ts';
+import { type Clock, createPauses } from '../clock.ts';
 import { CatchwordError, messageOf, toErrorRecord } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import {
   closeWorker,
+  FORGOTTEN_KEY,
   JOB_OPTIONS,
   jobId,
   logErrors,
+  PAUSE_JOB,
+  type PauseNews,
   type QueuePlace,
   queueNames,
   WORKER_OPTIONS,
@@ -38,6 +41,8 @@ export interface Fetcher {
 /** Shorter pauses than this are not worth a round trip each; requests then come in bursts that last so long. */
 const MIN_PAUSE_MS = 20;
 const HAND_OVER_AGAIN_MS = 2_000;
+/** How often a fetcher that is held back looks whether an operator has ended the pause. */
+const LOOK_MS = 1_000;
 
 /**
  * BullMQ's limiter counts jobs as they become active, over all workers of a queue. Evenly spaced: `max` is 1 unless the
@@ -66,14 +71,43 @@ export async function startFetcher(options: FetcherOptions): Promise<Fetcher> {
   const stop = new AbortController();
   // Each page in hand listens to it.
   setMaxListeners(0, stop.signal);
-  let pause: Pause | null = null;
+  const pauses = createPauses();
+  /** The value of FORGOTTEN_KEY when the pause was noted. */
+  let forgottenBefore: string | null = null;
   let closed: Promise<void> | undefined;
 
   /** Milliseconds until the source may be asked again, as far as this process knows. */
   function pauseLeft(): number {
     const now = clock.now();
-    pause = pause === null ? null : pauseAt(pause, now);
-    return pause === null ? 0 : pause.until - now;
+    return (pauses.current(now)?.until ?? now) - now;
+  }
+
+  async function forgotten(): Promise<string | null> {
+    return await connection.get(worker.toKey(FORGOTTEN_KEY));
+  }
+
+  /** Whether the pause still holds: an operator may have ended it. */
+  async function isPaused(): Promise<boolean> {
+    if (pauseLeft() <= 0) return false;
+    const now = await forgotten();
+    if (now !== null && now !== forgottenBefore) pauses.forget();
+    return pauseLeft() > 0;
+  }
+
+  /** Keeps to a pause, with all other fetchers, and tells the keeper, whose mirror shows it to its other processes. */
+  async function notePause(pauseMs: number, task: FetchTask): Promise<void> {
+    const isLonger = pauseMs > pauseLeft();
+    if (isLonger) {
+      const since = clock.now();
+      // Asked first: another job may look as soon as the pause is noted.
+      const before = await forgotten();
+      pauses.note({ since, until: since + pauseMs });
+      forgottenBefore = before;
+    }
+    await blockAll();
+    if (!isLonger) return;
+    const news: PauseNews = { pauseMs };
+    await applyQueueOf(task.mirror).add(PAUSE_JOB, news, JOB_OPTIONS);
   }
 
   /** Stops all fetchers for the rest of the pause; a longer one that another fetcher was asked for stays. */
@@ -119,11 +153,7 @@ export async function startFetcher(options: FetcherOptions): Promise<Fetcher> {
     } catch (thrown) {
       if (stop.signal.aborted) throw thrown;
       const error = readError(thrown);
-      if (error.retryAfterMs !== undefined) {
-        const now = clock.now();
-        if (error.retryAfterMs > pauseLeft()) pause = { since: now, until: now + error.retryAfterMs };
-        await blockAll();
-      }
+      if (error.retryAfterMs !== undefined) await notePause(error.retryAfterMs, task);
       if (retryDelayMs(error, attempt, task.maxAttempts, () => clock.random()) !== null) throw error;
       return { kind: 'failed', task, error: toErrorRecord(error), requests: attempt };
     }
@@ -132,7 +162,7 @@ export async function startFetcher(options: FetcherOptions): Promise<Fetcher> {
   async function work(job: Job, token: string | undefined): Promise<void> {
     if (stop.signal.aborted) return giveBack(job, token);
     // A flushed Redis has forgotten the pause, and a job can have started just before it was set.
-    if (pauseLeft() > 0) {
+    if (await isPaused()) {
       await blockAll();
       throw Worker.RateLimitError();
     }
@@ -149,6 +179,7 @@ export async function startFetcher(options: FetcherOptions): Promise<Fetcher> {
 
   const worker: Worker = new Worker(names.fetch, work, {
     ...{ connection, prefix, concurrency, limiter: limiterOf(intervalMs), ...WORKER_OPTIONS },
+    maximumRateLimitDelay: LOOK_MS,
     settings: {
       // -1 is BullMQ's word for never: then the job is gone, and the keeper, still missing the page, adds it again.
       backoffStrategy: (attempt, _type, error, job) =>

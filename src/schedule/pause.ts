@@ -4,7 +4,10 @@ import type { CatchwordError, ErrorCode } from '../errors.ts';
 
 /** How long no run is begun after one that failed. */
 export interface Pause {
-  /** Begins a pause, a longer one after each failure in a row. @returns its length, milliseconds */
+  /**
+   * Begins a pause, a longer one after each failure in a row. The caller notes its end in the mirror.
+   * @returns its length, milliseconds
+   */
   begin(error: CatchwordError | undefined): number;
   /** A run succeeded. */
   end(): void;
@@ -27,13 +30,17 @@ const PASSING: readonly (ErrorCode | undefined)[] = [
   'SOURCE_UNAVAILABLE',
 ];
 
-export function createPause(clock: Clock): Pause {
+/**
+ * @param nextTryAt when the run that failed is tried again, as the mirror has it: another process may have made the run, or
+ *   have moved the try (`sync --now`). Milliseconds since 1970; null where no run is owed
+ */
+export function createPause(clock: Clock, nextTryAt: () => number | null): Pause {
   let failures = 0;
+  /** 0 where no run failed yet, or the last one succeeded. */
   let lengthMs = 0;
-  let until = 0;
 
   function leftMs(): number {
-    const left = until - clock.now();
+    const left = lengthMs === 0 ? 0 : (nextTryAt() ?? 0) - clock.now();
     // More than its length: the clock was put back since.
     return left > lengthMs ? 0 : Math.max(0, left);
   }
@@ -45,13 +52,12 @@ export function createPause(clock: Clock): Pause {
       const maxMs = PASSING.includes(error?.code) ? MAX_MS : MAX_LASTING_MS;
       const backoffMs = Math.min(maxMs, MIN_MS * 2 ** (failures - 1)) * (0.5 + clock.random() / 2);
       lengthMs = Math.round(Math.max(error?.retryAfterMs ?? 0, backoffMs));
-      until = clock.now() + lengthMs;
       return lengthMs;
     },
     end: () => {
       failures = 0;
-      until = 0;
+      lengthMs = 0;
     },
-    fields: () => (leftMs() > 0 ? { nextTryAt: iso(until) } : {}),
+    fields: () => (leftMs() > 0 ? { nextTryAt: iso(nextTryAt()) } : {}),
   };
 }

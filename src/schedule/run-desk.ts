@@ -24,7 +24,10 @@ export interface RunDeskOptions {
   readonly log: Logger;
 }
 
-/** A run that is to be made, and why: what was due, a mirror that was never filled, or a run that failed. */
+/**
+ * A run that is to be made, and why: it is due, the mirror was never filled, or a run failed. A retry never waits in memory:
+ * the mirror alone says whether one is owed, whichever process noted it.
+ */
 interface Wanted {
   readonly request: RunRequest;
   readonly because: 'schedule' | 'empty' | 'retry';
@@ -48,6 +51,12 @@ function resultOf({ id: _id, kind: _kind, evidence: _evidence, ...run }: Run): R
     startedAt: iso(startedAt),
     finishedAt: iso(finishedAt),
   };
+}
+
+/** The run that failed and is owed; null if none is. */
+function owedRun(store: Store): Wanted | null {
+  const owed = store.retry();
+  return owed === null ? null : { request: { kind: owed.kind }, because: 'retry' };
 }
 
 /** Why no run need be made for a moment; null where one must. What covers it outlives a crash of this process. */
@@ -83,13 +92,12 @@ function serveCovered(store: Store, waiting: readonly Wanted[], run: Run): Wante
 
 /** Whether a run is still to be made: another process may have made it meanwhile. */
 function isStillWanted(store: Store, { because }: Wanted): boolean {
-  if (because === 'empty') return store.watermark() === null;
-  return because === 'schedule' || store.retry() !== null;
+  return because !== 'empty' || store.watermark() === null;
 }
 
 export function startRunDesk({ keeper, store, clock, log }: RunDeskOptions): RunDesk {
   const stopping = new AbortController();
-  const pause: Pause = createPause(clock);
+  const pause: Pause = createPause(clock, () => store.retry()?.at ?? null);
   let waiting: Wanted[] = [];
   let current: RunKind | null = null;
   let saidBusy = false;
@@ -121,9 +129,6 @@ export function startRunDesk({ keeper, store, clock, log }: RunDeskOptions): Run
     const reason = messageOf(error);
     const at = clock.now() + pauseMs;
     store.schedule.setRetry({ kind, at, reason });
-    if (!waiting.some(({ because }) => because === 'retry')) {
-      waiting.unshift({ request: { kind: store.retry()?.kind ?? kind }, because: 'retry' });
-    }
     const run = store.runs.unfinished()?.id;
     const fields = { run, kind, code: known?.code, reason, hint: known?.hint, pauseMs, nextTryAt: iso(at) };
     log.error(fields, 'run stopped');
@@ -157,28 +162,39 @@ export function startRunDesk({ keeper, store, clock, log }: RunDeskOptions): Run
     return true;
   }
 
+  /** A run that is given up has served its moment of the schedule already: it is owed like one that failed. */
+  async function resume({ id, kind }: Run): Promise<Run | null> {
+    const run = await keeper.resume(stopping.signal);
+    if (run === null && store.runs.state(id) === 'failed') {
+      store.schedule.setRetry({
+        kind,
+        at: clock.now(),
+        reason: `run ${id} was left unfinished and could not be resumed`,
+      });
+    }
+    return run;
+  }
+
   async function step(): Promise<void> {
     for (;;) {
       if (stopping.signal.aborted || pause.leftMs() > 0) return;
       const left = store.runs.unfinished();
       if (left !== undefined && store.lease.holder(clock.now()) === null) {
-        if (await attempt(left.kind, () => keeper.resume(stopping.signal))) continue;
+        if (await attempt(left.kind, () => resume(left))) continue;
         return;
       }
-      const wanted = waiting.shift();
+      // What stopped it may have been put right: the first try of a process does not wait.
+      const wanted = owedRun(store) ?? waiting.shift();
       if (wanted === undefined) return;
       if (!isStillWanted(store, wanted)) continue;
-      const { request } = wanted;
+      const { request, because } = wanted;
       if (await attempt(request.kind, () => keeper.run(request, stopping.signal))) continue;
-      waiting.unshift(wanted);
+      if (because !== 'retry') waiting.unshift(wanted);
       return;
     }
   }
 
   async function loop(): Promise<void> {
-    const owed = store.retry();
-    // What stopped it may have been put right: the first try of a process does not wait.
-    if (owed !== null) waiting.push({ request: { kind: owed.kind }, because: 'retry' });
     while (!stopping.signal.aborted) {
       const woken = new Promise<void>((resolve) => {
         wake = resolve;

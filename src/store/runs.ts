@@ -44,6 +44,14 @@ export interface Checkpoint extends Window {
   readonly ids: readonly number[];
 }
 
+/** The wait of a run that settles. */
+export interface SettleWait {
+  /** When it ends, for display; local clock. */
+  readonly until: number;
+  /** What is left of it, counted by timers; milliseconds. */
+  readonly leftMs: number;
+}
+
 export interface RunEnd {
   readonly state: RunState;
   readonly finishedAt: number;
@@ -83,11 +91,12 @@ export interface RunStore {
   /** The first page is there: pins the run's source time. A later page may only show that it was earlier. */
   pinRun(id: number, sourceTime: number): void;
   /**
-   * Notes, for display, until when the run settles; null: it does not.
-   * @param untilMs local clock
+   * Notes that the run waits before it settles; null: it does not.
    * @param missing products that it has not seen so far
    */
-  settle(id: number, untilMs: number | null, missing: number): void;
+  settle(id: number, wait: SettleWait | null, missing: number): void;
+  /** What the run waits for, as it was noted last; null while it does not wait. */
+  settleWait(id: number): SettleWait | null;
   end(id: number, end: RunEnd): void;
   /** Changes a run that has ended: an operator decided. */
   decide(id: number, decision: Decision): void;
@@ -101,11 +110,14 @@ export interface RunStore {
   pinPass(runId: number, pass: number, sourceTime: number, numItems: number): void;
   /** Start of the pass's first request, milliseconds since 1970 of the machine that made it; null for none. */
   passStart(runId: number, pass: number): number | null;
+  /** Start of the pass's last request, as `passStart`. */
+  passEnd(runId: number, pass: number): number | null;
   /** The source answers pages of this size, whatever it is asked for: the pass goes on in plain pages. */
   ignoreSize(runId: number, pass: number, perPage: number): void;
   passes(runId: number): Pass[];
 
   hasCheckpoint(runId: number, pass: number, window: Window): boolean;
+  /** A wait that the run was in begins again: it is counted from the last window. */
   addCheckpoint(checkpoint: Checkpoint): void;
   /** Without ids, which may be many. */
   checkpoints(runId: number, pass: number): Omit<Checkpoint, 'ids'>[];
@@ -128,7 +140,10 @@ const UNFINISHED: RunState[] = ['planned', 'reading', 'finishing'];
 
 type RunRow = typeof runs.$inferSelect;
 
-function runOf({ fromTime, tick: _tick, selection: _selection, ...row }: RunRow, counts?: RunCounts): Run {
+function runOf(
+  { fromTime, tick: _tick, selection: _selection, settleLeft: _left, ...row }: RunRow,
+  counts?: RunCounts,
+): Run {
   // What a run has not seen is not a sum of its checkpoints.
   return { ...row, from: fromTime, ...counts, missing: row.missing };
 }
@@ -162,6 +177,12 @@ export function createRunStore(sqlite: Database, orm: BetterSQLite3Database): Ru
   const passStart = sqlite
     .prepare<[number, number], number | null>('SELECT min(requested_at) FROM checkpoints WHERE run_id = ? AND pass = ?')
     .pluck();
+  const passEnd = sqlite
+    .prepare<[number, number], number | null>('SELECT max(requested_at) FROM checkpoints WHERE run_id = ? AND pass = ?')
+    .pluck();
+  const endWait = sqlite.prepare(
+    'UPDATE runs SET settles_at = NULL, settle_left = NULL WHERE id = ? AND settles_at IS NOT NULL',
+  );
   const state = sqlite.prepare<[number], RunState>('SELECT state FROM runs WHERE id = ?').pluck();
   const later = sqlite
     .prepare<[number, number, number], Buffer>(
@@ -244,12 +265,18 @@ export function createRunStore(sqlite: Database, orm: BetterSQLite3Database): Ru
     end: (id, { counts: final, reasons, ...end }) => {
       orm
         .update(runs)
-        .set({ ...end, ...final, reasons: [...reasons], settlesAt: null })
+        .set({ ...end, ...final, reasons: [...reasons], settlesAt: null, settleLeft: null })
         .where(eq(runs.id, id))
         .run();
     },
-    settle: (id, untilMs, missing) => {
-      orm.update(runs).set({ settlesAt: untilMs, missing }).where(eq(runs.id, id)).run();
+    settle: (id, wait, missing) => {
+      const settles = { settlesAt: wait?.until ?? null, settleLeft: wait?.leftMs ?? null, missing };
+      orm.update(runs).set(settles).where(eq(runs.id, id)).run();
+    },
+    settleWait: (id) => {
+      const { until = null, leftMs = null } =
+        orm.select({ until: runs.settlesAt, leftMs: runs.settleLeft }).from(runs).where(eq(runs.id, id)).get() ?? {};
+      return until === null || leftMs === null ? null : { until, leftMs };
     },
     counts,
 
@@ -270,6 +297,7 @@ export function createRunStore(sqlite: Database, orm: BetterSQLite3Database): Ru
         .run();
     },
     passStart: (runId, pass) => passStart.get(runId, pass) ?? null,
+    passEnd: (runId, pass) => passEnd.get(runId, pass) ?? null,
     ignoreSize: (runId, pass, perPage) => {
       orm
         .update(passes)
@@ -300,6 +328,7 @@ export function createRunStore(sqlite: Database, orm: BetterSQLite3Database): Ru
         c.doubt,
         c.seq,
       );
+      endWait.run(c.runId);
     },
     checkpoints: (runId, pass) => checkpointsOf.all({ run: runId, pass }),
     idsOf: (runId, pass, { page, perPage }) => {

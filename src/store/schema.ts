@@ -133,6 +133,8 @@ export const changes = sqliteTable(
  * - from_time, source_time: see Run in catalog/run.ts
  * - selection: what selects the products that it reads, as in mirror.source_selection; null in runs of before
  * - settles_at: until when the run waits before it reads its last delta (local clock); null while it does not wait
+ * - settle_left: how much of that wait is left, counted by the timers of the processes that waited, in milliseconds; a
+ *   process that goes on waits for it, whatever the clock says
  * - counts are filled in when the run ends; until then they are the sums of its checkpoints, except for `missing`: what a
  *   run that settles has not seen so far
  * - evidence: JSON, how the proof was obtained (Evidence in catalog/run.ts)
@@ -152,6 +154,7 @@ export const runs = sqliteTable(
     startedAt: integer('started_at').notNull(),
     finishedAt: integer('finished_at'),
     settlesAt: integer('settles_at'),
+    settleLeft: integer('settle_left'),
     proof: text('proof', { enum: ['sealed', 'open'] }),
     reasons: text('reasons', { mode: 'json' }).$type<string[]>().notNull().default([]),
     pages: integer('pages').notNull().default(0),

@@ -1,6 +1,6 @@
 import type { Database } from 'better-sqlite3';
 import type { SourceIdentity } from '../catalog/source.ts';
-import { LONGEST_PAUSE_MS, type Pause, pauseAt } from '../clock.ts';
+import { LONGEST_PAUSE_MS, laterPause, type Pause, pauseAt } from '../clock.ts';
 import type { WriteTransaction } from './transaction.ts';
 
 /** The source that a mirror has noted. */
@@ -21,13 +21,6 @@ export interface ReservationRequest {
   readonly slots: number;
 }
 
-export interface Reservation {
-  /** Not later than now: the moment of the first reserved request. Later: nothing is reserved; ask again then. */
-  readonly at: number;
-  /** Nothing is reserved because the source asked for a pause. */
-  readonly paused: boolean;
-}
-
 /** What all processes of a mirror know of its source. Times are milliseconds since 1970 by the local clock. */
 export interface SourceStore {
   /** Null before the first run, and in mirrors of before until their next run. */
@@ -35,27 +28,39 @@ export interface SourceStore {
   note(source: NotedSource): void;
   /** The pause that the source asked for, at most a day; null where there is none, or where it is over. */
   pause(nowMs: number): Pause | null;
-  /** Null takes the pause away. */
-  setPause(pause: Pause | null): void;
+  /**
+   * As `pause`. What is noted becomes what the clock says of it: a pause that begins now, because the clock was put back
+   * since, begins only once. In a mirror that this user may only read it stays as it is.
+   * @throws CatchwordError MIRROR_BUSY, MIRROR_WRITE_FAILED
+   */
+  keepPause(nowMs: number): Pause | null;
+  /**
+   * A pause that another process was asked for stays if it ends later.
+   * @returns false where this user may only read the mirror; as `forgetPause`
+   * @throws CatchwordError MIRROR_BUSY, MIRROR_WRITE_FAILED
+   */
+  notePause(pause: Pause): boolean;
+  forgetPause(): boolean;
   /**
    * Reserves the next requests for this process. The reservation is durable before a request is made, so that a process
    * that is killed gives its turn up, and never causes one too many.
+   * @returns not later than now: the moment of the first reserved request. Later: nothing is reserved; ask again then.
+   *   Null where this user may only read the mirror.
    * @throws CatchwordError MIRROR_BUSY, MIRROR_WRITE_FAILED
    */
-  reserve(nowMs: number, request: ReservationRequest): Reservation;
+  reserve(nowMs: number, request: ReservationRequest): number | null;
 }
 
-interface Limits {
+interface NotedPause {
   readonly since: number | null;
   readonly until: number | null;
-  readonly next: number | null;
 }
 
 interface NotedSelection {
   readonly unfinished?: boolean;
 }
 
-function pauseOf({ since, until }: Limits, nowMs: number): Pause | null {
+function pauseOf({ since, until }: NotedPause, nowMs: number): Pause | null {
   if (until === null) return null;
   // In mirrors of before it is not known when it was asked for.
   const begun = since ?? nowMs;
@@ -67,42 +72,40 @@ export function createSourceStore(sqlite: Database, write: WriteTransaction): So
     'SELECT source_address AS address, source_selection AS selection FROM mirror WHERE id = 1',
   );
   const setSource = sqlite.prepare('UPDATE mirror SET source_address = ?, source_selection = ? WHERE id = 1');
-  const limits = sqlite.prepare<[], Limits>(
-    'SELECT blocked_since AS since, blocked_until AS until, next_request_at AS next FROM mirror WHERE id = 1',
+  const notedPause = sqlite.prepare<[], NotedPause>(
+    'SELECT blocked_since AS since, blocked_until AS until FROM mirror WHERE id = 1',
   );
   const setPause = sqlite.prepare('UPDATE mirror SET blocked_since = ?, blocked_until = ? WHERE id = 1');
+  const next = sqlite.prepare<[], number | null>('SELECT next_request_at FROM mirror WHERE id = 1').pluck();
   const setNext = sqlite.prepare('UPDATE mirror SET next_request_at = ? WHERE id = 1');
 
-  function current(): Limits {
-    return limits.get() ?? { since: null, until: null, next: null };
+  function current(): NotedPause {
+    return notedPause.get() ?? { since: null, until: null };
   }
 
-  /** Null where what is noted holds as it is, and the source must not be asked yet: then there is nothing to write. */
-  function stillWaits(nowMs: number, spanMs: number): Reservation | null {
-    const known = current();
-    const pause = pauseOf(known, nowMs);
-    if (pause !== null && (pause.since !== known.since || pause.until !== known.until)) return null;
-    const next = known.next ?? 0;
-    const at = Math.max(next, pause?.until ?? 0);
-    if (at <= nowMs || next > nowMs + spanMs) return null;
-    return { at, paused: pause !== null && pause.until >= next };
-  }
-
-  function take(nowMs: number, { intervalMs, slackMs, slots }: ReservationRequest): Reservation {
-    const spanMs = slots * intervalMs;
-    const known = current();
-    const pause = pauseOf(known, nowMs);
-    // No process reserves further ahead than this: a later moment shows that the clock was put back.
-    const next = Math.min(known.next ?? 0, nowMs + spanMs);
-    const at = Math.max(next, pause?.until ?? 0);
+  function set(pause: Pause | null): void {
     setPause.run(pause?.since ?? null, pause?.until ?? null);
-    if (at > nowMs) {
-      setNext.run(next);
-      return { at, paused: pause !== null && pause.until >= next };
-    }
-    const slot = nowMs - next <= slackMs ? next : nowMs;
-    setNext.run(slot + spanMs);
-    return { at: slot, paused: false };
+  }
+
+  /** @returns false where this user may only read the mirror */
+  function writeIfAllowed(work: () => void): boolean {
+    if (!sqlite.readonly) write(work);
+    return !sqlite.readonly;
+  }
+
+  /** Later than now: what is noted holds as it is, and there is nothing to write. */
+  function waitsUntil(nowMs: number, spanMs: number): number | null {
+    const at = next.get() ?? 0;
+    return at > nowMs && at <= nowMs + spanMs ? at : null;
+  }
+
+  function take(nowMs: number, { intervalMs, slackMs, slots }: ReservationRequest): number {
+    const spanMs = slots * intervalMs;
+    // No process reserves further ahead than this: a later moment shows that the clock was put back.
+    const at = Math.min(next.get() ?? 0, nowMs + spanMs);
+    const slot = nowMs - at <= slackMs ? at : nowMs;
+    setNext.run(at > nowMs ? at : slot + spanMs);
+    return slot;
   }
 
   return {
@@ -117,11 +120,19 @@ export function createSourceStore(sqlite: Database, write: WriteTransaction): So
       setSource.run(address, JSON.stringify(unfinished ? { ...selected, unfinished } : selected));
     },
     pause: (nowMs) => pauseOf(current(), nowMs),
-    setPause: (pause) => {
-      write(() => setPause.run(pause?.since ?? null, pause?.until ?? null));
+    keepPause: (nowMs) => {
+      const known = current();
+      const pause = pauseOf(known, nowMs);
+      const isKnown = (pause?.since ?? null) === known.since && (pause?.until ?? null) === known.until;
+      if (!isKnown) writeIfAllowed(() => set(pauseOf(current(), nowMs)));
+      return pause;
     },
-    reserve: (nowMs, request) =>
-      stillWaits(nowMs, request.slots * request.intervalMs) ?? write(() => take(nowMs, request)),
+    notePause: (pause) => writeIfAllowed(() => set(laterPause(pauseOf(current(), pause.since), pause))),
+    forgetPause: () => writeIfAllowed(() => set(null)),
+    reserve: (nowMs, request) => {
+      if (sqlite.readonly) return null;
+      return waitsUntil(nowMs, request.slots * request.intervalMs) ?? write(() => take(nowMs, request));
+    },
   };
 }
 

@@ -190,27 +190,26 @@ export async function createKeeper(options: KeeperOptions): Promise<Keeper> {
   }
 
   /**
-   * Waits for the overlap, or for what an earlier process left of it. What this process waits is counted by its timers: the
-   * clock may jump. What the clock said at a restart is checked by the source's clock; see settle.ts.
+   * Waits for the overlap, or for what an earlier process left of it. The wait is counted by timers, and what is left of it
+   * is noted as it passes: the clock may jump, also while no process runs.
    * @throws CatchwordError RUN_CANCELLED, LEASE_LOST; what `signal` aborts with
    */
   async function settle({ runId, pass }: Pass, epoch: number, missing: number, signal: AbortSignal): Promise<void> {
-    const { overlapMs } = settings;
     const run = requireRun(store, runId);
-    let shown = run.settlesAt;
-    let leftMs = shown === null ? overlapMs : Math.min(overlapMs, Math.max(0, shown - clock.now()));
+    const noted = store.runs.settleWait(runId);
+    let leftMs = Math.min(settings.overlapMs, noted?.leftMs ?? settings.overlapMs);
+    let shown = noted?.until ?? 0;
     if (leftMs > 0) {
       const until = new Date(clock.now() + leftMs).toISOString();
       log.info({ run: runId, until, missing }, 'settling: deltas may be late, so the last one is read after a wait');
     }
     while (leftMs > 0) {
       const until = clock.now() + leftMs;
-      if (shown === null || Math.abs(until - shown) > SHOWN_STEP_MS) {
-        shown = until;
-        guarded(epoch, () => store.runs.settle(runId, until, missing));
-      }
+      if (Math.abs(until - shown) > SHOWN_STEP_MS) shown = until;
+      const wait = { until: shown, leftMs };
+      guarded(epoch, () => store.runs.settle(runId, wait, missing));
       const { pages, items, requests } = store.runs.counts(runId);
-      const settling = { settlesAt: until, missing };
+      const settling = { settlesAt: shown, missing };
       options.onProgress?.({ runId, kind: run.kind, pass, pages, pagesKnown: pages, items, requests, settling });
       const pauseMs = Math.min(leftMs, SETTLE_STEP_MS);
       await clock.sleep(pauseMs, signal);
@@ -325,6 +324,8 @@ export async function createKeeper(options: KeeperOptions): Promise<Keeper> {
         guarded(epoch, () => {
           const before = store.source.noted()?.selection ?? selection;
           store.source.note({ address, selection: before, unfinished: true });
+          // The old address asked for it.
+          store.source.forgetPause();
         });
         const run = await begin({ kind: 'full' }, epoch, signal);
         if (run === null) throw new CatchwordError('RUN_NOT_ACTIVE', 'no run was started');

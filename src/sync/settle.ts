@@ -17,6 +17,9 @@ import { isClosed, passClocks } from './assess-run.ts';
  *                                          ▲                              │ no
  *                                          └──────────────────────────────┘
  * ```
+ * The wait is counted by the timers of the processes that wait; see keeper.ts. The source's clock shows besides whether the
+ * answer is as new as it has to be.
+ *
  * The first settling delta asks from the run's source time, less the overlap. A later one asks from the source time of the
  * one before, less the overlap: whatever that one could not tell of yet carries a later time.
  */
@@ -28,22 +31,30 @@ export const MAX_SETTLES = 4;
 const CLOCK_STEP_MS = 2_000;
 const CLOCK_SHARE = 0.1;
 
+/** The source's clock when the last window of a pass was asked for; null if nothing tells. */
+function lastAsked(store: Store, { runId, pass, sourceTime }: Pass): number | null {
+  const start = store.runs.passStart(runId, pass);
+  const end = store.runs.passEnd(runId, pass);
+  // A jump of this machine's clock lies between the two, too. Most jumps make this later than it was: the run waits again.
+  return sourceTime === null || start === null || end === null ? null : sourceTime + (end - start);
+}
+
 /**
- * Whether the source's clock went on by the overlap between the pass before and this one, which was read after a wait. It
- * did not where this machine's clock jumped and the wait was resumed by another process, where the source's clock was put
- * back, and where a cache answered.
+ * Whether the source's clock went on by the overlap between the last window of the pass before and this pass, which was read
+ * after a wait. It did not where the source's clock was put back, and where a cache answered.
  */
-function hasWaited(before: Pass | undefined, pass: Pass, overlapMs: number): boolean {
-  if (before?.sourceTime == null || pass.sourceTime === null) return false;
+function hasWaited(store: Store, before: Pass | undefined, pass: Pass, overlapMs: number): boolean {
+  const asked = before === undefined ? null : lastAsked(store, before);
+  if (asked === null || pass.sourceTime === null) return false;
   const toleranceMs = CLOCK_STEP_MS + CLOCK_SHARE * overlapMs;
-  return pass.sourceTime - before.sourceTime >= overlapMs - toleranceMs;
+  return pass.sourceTime - asked >= overlapMs - toleranceMs;
 }
 
 /** Whether the last thing that the run read is a delta that was asked late enough, and that nothing slipped from. */
 export function isSettled(store: Store, passes: readonly Pass[], overlapMs: number): boolean {
   const last = passes.at(-1);
   if (last?.kind !== 'settle') return false;
-  return hasWaited(passes.at(-2), last, overlapMs) && isClosed(store, last);
+  return hasWaited(store, passes.at(-2), last, overlapMs) && isClosed(store, last);
 }
 
 /**
@@ -53,7 +64,9 @@ export function isSettled(store: Store, passes: readonly Pass[], overlapMs: numb
  * one with what it kept of the other.
  */
 export function settlesFrom(store: Store, run: Run, passes: readonly Pass[], overlapMs: number): number {
-  const before = passes.findLast((pass, at) => pass.kind === 'settle' && hasWaited(passes[at - 1], pass, overlapMs));
+  const before = passes.findLast(
+    (pass, at) => pass.kind === 'settle' && hasWaited(store, passes[at - 1], pass, overlapMs),
+  );
   const told = (before ?? passes[0])?.sourceTime ?? run.startedAt;
   const clocks = passClocks(store, run.id);
   const [first] = clocks;

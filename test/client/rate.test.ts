@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { createPacer, paceOf, type Rate, type Reserve, type Wait } from '../../src/client/rate.ts';
-import type { Clock } from '../../src/clock.ts';
+import { type Clock, createPauses } from '../../src/clock.ts';
 
 /** A clock whose sleeps end late by what `lateMs` says, one sleeper at a time. */
 function lateClock(lateMs: () => number): Clock {
@@ -73,10 +73,12 @@ describe('pace', () => {
 
   it('holds a block without a limit, too, and a block from before the start', async () => {
     const clock = lateClock(() => 0);
-    const notBefore = clock.now() + 7_000;
-    const pacer = createPacer({ pace: null, clock, notBefore });
+    const until = clock.now() + 7_000;
+    const pauses = createPauses();
+    pauses.note({ since: clock.now() - 7_000, until });
+    const pacer = createPacer({ pace: null, clock, pauses });
     await pacer.acquire(new AbortController().signal);
-    expect(clock.now()).toBeGreaterThanOrEqual(notBefore);
+    expect(clock.now()).toBeGreaterThanOrEqual(until);
   });
 
   it('does not stall behind one that gave up', async () => {
@@ -196,9 +198,9 @@ describe('a pace that processes share', () => {
     let asked = 0;
     const reserve: Reserve = (now, { intervalMs, slots }) => {
       asked++;
-      if (next > now) return { at: next, paused: false };
+      if (next > now) return next;
       next = now + slots * intervalMs;
-      return { at: now, paused: false };
+      return now;
     };
     return { reserve, asked: () => asked };
   }
@@ -246,8 +248,9 @@ describe('a pace that processes share', () => {
 
   it('ends at once for those who do not wait for a pause that another process was asked for', async () => {
     const clock = lateClock(() => 0);
-    const reserve: Reserve = (now) => ({ at: now + 3_600_000, paused: true });
-    const pacer = createPacer({ pace: { intervalMs: 100, slackMs: 0 }, clock, reserve });
+    const pauses = createPauses();
+    const pacer = createPacer({ pace: { intervalMs: 100, slackMs: 0 }, clock, pauses });
+    pauses.note({ since: clock.now(), until: clock.now() + 3_600_000 });
     await expect(pacer.acquire(new AbortController().signal, 60_000)).rejects.toMatchObject({
       code: 'SOURCE_RATE_LIMITED',
       retryAfterMs: 3_600_000,

@@ -4,7 +4,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { taskId } from '../../src/catalog/page.ts';
-import { type Clock, systemClock } from '../../src/clock.ts';
+import { type Clock, type Pause, systemClock } from '../../src/clock.ts';
 import { CatchwordError } from '../../src/errors.ts';
 import { createLog } from '../../src/log.ts';
 import { type BullQueue, createBullQueue } from '../../src/queue/bullmq.ts';
@@ -36,9 +36,12 @@ interface Place {
 }
 
 /** A keeper's queue under a name of its own, and its fetchers. */
-async function openPlace(redisUrl = server.url): Promise<Place> {
+async function openPlace(redisUrl = server.url, onRateLimited?: (pause: Pause) => void): Promise<Place> {
   const source = `test${++names}`;
-  const queue = await createBullQueue({ redisUrl, source, mirror: 'mirror-a', clock, log });
+  const queue = await createBullQueue({
+    ...{ redisUrl, source, mirror: 'mirror-a', clock, log },
+    ...(onRateLimited !== undefined && { onRateLimited }),
+  });
   const closers = [() => queue.close()];
   return {
     queue,
@@ -112,6 +115,70 @@ describe.skipIf(!redisAvailable)('BullMQ queue', () => {
     expect(times).toHaveLength(16);
     const gaps = times.slice(1).map((at, index) => at - (times[index] ?? 0));
     expect(Math.min(...gaps)).toBeGreaterThanOrEqual(intervalMs - 1);
+    await place.close();
+  });
+
+  it('tells the keeper of a pause that a fetcher was asked for, before the try that failed arrives', async () => {
+    const pauses: Pause[] = [];
+    const place = await openPlace(server.url, (pause) => pauses.push(pause));
+    const source = createScriptedSource(clock, () => {
+      throw new CatchwordError('SOURCE_RATE_LIMITED', 'the source answers 429', { retryAfterMs: 7_200_000 });
+    });
+    await place.fetcher({ read: source.read, concurrency: 1 });
+    const known: number[] = [];
+    const { count } = await collect(place.queue, async () => {
+      known.push(pauses.length);
+    });
+    const asked = clock.now();
+    await place.queue.add([task(1)]);
+    await count(1);
+    expect(known).toEqual([1]);
+    const [{ since, until } = { since: 0, until: 0 }] = pauses;
+    expect(since).toBeGreaterThanOrEqual(asked);
+    expect(until - since).toBeLessThanOrEqual(7_200_000);
+    expect(until - since).toBeGreaterThan(7_100_000);
+    await place.close();
+  });
+
+  it('tells a keeper that was away only of what is left of a pause', async () => {
+    const pauses: Pause[] = [];
+    const place = await openPlace(server.url, (pause) => pauses.push(pause));
+    const refused = createGate();
+    const source = createScriptedSource(clock, () => {
+      refused.open();
+      throw new CatchwordError('SOURCE_RATE_LIMITED', 'the source answers 429', { retryAfterMs: 7_200_000 });
+    });
+    await place.fetcher({ read: source.read, concurrency: 1 });
+    await place.queue.add([task(1)]);
+    await refused.passed;
+    const limiter = `catchword:fetch-${place.source}:limiter`;
+    await expect.poll(() => admin.pttl(limiter)).toBeGreaterThan(7_000_000);
+    await expect.poll(() => admin.llen(`catchword:apply-${place.source}-mirror-a:wait`)).toBe(2);
+    await admin.pexpire(limiter, 60_000);
+    const { count } = await collect(place.queue);
+    await count(1);
+    expect(pauses).toHaveLength(1);
+    const [{ since, until } = { since: 0, until: 0 }] = pauses;
+    expect(until - since).toBeLessThanOrEqual(60_000);
+    await place.close();
+  });
+
+  it('forgets a pause when it is asked to, also in the fetcher that was asked for it, and for a try put off', async () => {
+    const place = await openPlace();
+    const refused = createGate();
+    const source = createScriptedSource(clock, (_, nth) => {
+      if (nth > 1) return;
+      refused.open();
+      throw new CatchwordError('SOURCE_RATE_LIMITED', 'the source answers 429', { retryAfterMs: 1_800_000 });
+    });
+    const { outcomes, count } = await collect(place.queue);
+    await place.fetcher({ read: source.read, concurrency: 1 });
+    await place.queue.add([task(1)]);
+    await refused.passed;
+    await expect.poll(() => admin.zcard(`catchword:fetch-${place.source}:delayed`)).toBe(1);
+    await place.queue.forgetPause();
+    await count(1);
+    expect(outcomes[0]).toMatchObject({ kind: 'captured' });
     await place.close();
   });
 

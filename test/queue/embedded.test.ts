@@ -1,7 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { createPacer } from '../../src/client/rate.ts';
-import { type Pause, systemClock } from '../../src/clock.ts';
+import { createPauses, type Pause, type Pauses, systemClock } from '../../src/clock.ts';
 import { CatchwordError } from '../../src/errors.ts';
 import { createLog } from '../../src/log.ts';
 import { createEmbeddedQueue } from '../../src/queue/embedded.ts';
@@ -50,22 +50,31 @@ describe('embedded queue', () => {
     await queue.close();
   });
 
-  it('tells until when the source wants no requests', async () => {
-    const pauses: Pause[] = [];
-    let now = 0;
+  it('notes until when the source wants no requests, and asks again as soon as that is forgotten', async () => {
+    const known = createPauses();
+    const noted: Pause[] = [];
+    const pauses: Pauses = {
+      current: (nowMs) => known.current(nowMs),
+      note: (pause) => {
+        noted.push(pause);
+        known.note(pause);
+        void clock.sleep(5_000).then(() => known.forget());
+      },
+    };
+    let refusedAt = 0;
     const source = createScriptedSource(clock, (_, nth) => {
       if (nth > 1) return;
-      now = clock.now();
-      throw new CatchwordError('SOURCE_RATE_LIMITED', 'the source answers 429', { retryAfterMs: 60_000 });
+      refusedAt = clock.now();
+      throw new CatchwordError('SOURCE_RATE_LIMITED', 'the source answers 429', { retryAfterMs: 1_800_000 });
     });
-    const queue = createEmbeddedQueue({
-      ...{ read: source.read, concurrency: 1, pacer: createPacer({ pace: null, clock }), clock, log },
-      onRateLimited: (pause) => pauses.push(pause),
-    });
+    const pacer = createPacer({ pace: null, clock, pauses });
+    const queue = createEmbeddedQueue({ read: source.read, concurrency: 1, pacer, clock, log });
     const { count } = await collect(queue);
     await queue.add([task(1)]);
     await count(1);
-    expect(pauses).toEqual([{ since: now, until: now + 60_000 }]);
+    expect(noted).toEqual([{ since: refusedAt, until: refusedAt + 1_800_000 }]);
+    expect((source.requests[1]?.at ?? 0) - refusedAt).toBeGreaterThanOrEqual(5_000);
+    expect(clock.now() - refusedAt).toBeLessThan(60_000);
     await queue.close();
   });
 

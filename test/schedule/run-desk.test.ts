@@ -4,6 +4,7 @@ import { expect, it, onTestFinished } from 'vitest';
 import type { Run, RunKind } from '../../src/catalog/run.ts';
 import { selectionText } from '../../src/catalog/source.ts';
 import { tickName } from '../../src/catalog/tick.ts';
+import { forgetPause } from '../../src/commands/pace.ts';
 import { CatchwordError } from '../../src/errors.ts';
 import { startRunDesk } from '../../src/schedule/run-desk.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
@@ -33,8 +34,8 @@ interface Line {
   readonly [key: string]: unknown;
 }
 
-/** How the next run ends: `hang` waits until `release`, any other is thrown. */
-type Script = (CatchwordError | 'hang')[];
+/** How the next run ends: `hang` waits until `release`, `give up` is for a run that is resumed, any other is thrown. */
+type Script = (CatchwordError | 'hang' | 'give up')[];
 
 /** A desk over a real mirror, whose keeper writes the rows that a real one would and ends runs as the script says. */
 function deskOver(db: string, clock: HandClock, script: Script = []) {
@@ -46,6 +47,7 @@ function deskOver(db: string, clock: HandClock, script: Script = []) {
 
   async function finish(run: Run): Promise<Run> {
     const outcome = script.shift();
+    if (outcome === 'give up') throw new Error('only a run that is resumed is given up');
     if (outcome === 'hang') {
       await new Promise<void>((resolve) => {
         release = resolve;
@@ -68,6 +70,11 @@ function deskOver(db: string, clock: HandClock, script: Script = []) {
       const run = store.runs.unfinished();
       if (run === undefined) return null;
       made.push(`resume ${run.kind}`);
+      if (script[0] === 'give up') {
+        script.shift();
+        end(store, run, 'failed', clock.now());
+        return null;
+      }
       return await finish(run);
     },
     run: async (request) => {
@@ -141,6 +148,34 @@ it('tries again at once after a restart', async () => {
   await clock.pass(10);
   expect(second.made).toEqual(['full']);
   expect(second.store.retry()).toBeNull();
+});
+
+it('does not wait for a pause of the source any longer when sync --now ends it, nor when its run was made elsewhere', async () => {
+  const clock = createHandClock(START);
+  const asked = () => new CatchwordError('SOURCE_RATE_LIMITED', '429', { retryAfterMs: 5 * HOUR });
+  const db = filledMirror(clock);
+  const { desk, store, made } = deskOver(db, clock, [asked(), asked()]);
+  const other = openStore(db);
+  onTestFinished(() => other.close());
+  desk.submit(tick('full', START));
+  await clock.pass(1000);
+  other.source.notePause({ since: clock.now(), until: clock.now() + 5 * HOUR });
+  await clock.pass(HOUR);
+  expect(made).toHaveLength(1);
+  expect(store.retry()?.at).toBeGreaterThan(clock.now() + 3 * HOUR);
+
+  const texts: string[] = [];
+  forgetPause(other, clock.now(), ({ text }) => texts.push(text));
+  expect(texts.join()).toMatch(/asked for no request before 2026-11-20 15:00:\d\d UTC: it is asked now/);
+  await clock.pass(20_000);
+  expect(made).toEqual([tickName('full', START), 'full']);
+
+  await clock.pass(HOUR);
+  expect(made).toHaveLength(2);
+  other.schedule.clearRetry('full');
+  desk.submit(tick('delta', START + 2 * HOUR));
+  await clock.pass(20_000);
+  expect(made).toEqual([tickName('full', START), 'full', tickName('delta', START + 2 * HOUR)]);
 });
 
 it('does not wait for as long as the clock was ahead', async () => {
@@ -235,6 +270,51 @@ it('what an operator cancelled is not tried again', async () => {
   await clock.pass(2 * HOUR);
   expect(made).toEqual([tickName('full', START)]);
   expect(store.retry()).toBeNull();
+});
+
+/** A run that another process has begun, and that nothing works on any more. */
+function leaveUnfinished(store: Store, kind: RunKind, nowMs: number): void {
+  const source = { address: 'http://127.0.0.1:1', selection: selectionText({ includeDetails: [], currency: [] }) };
+  const epoch = store.lease.acquire(nowMs);
+  startRun(store, epoch, { kind, tick: tickName(kind, nowMs) }, { perPage: 10, seam: 0, overlapMs: 0, source }, nowMs);
+  store.lease.release(epoch);
+}
+
+it('makes the run that another process owed when it died', async () => {
+  const clock = createHandClock(START);
+  const { desk, store, made, lines } = deskOver(filledMirror(clock), clock);
+  await clock.pass(1000);
+  store.schedule.setRetry({ kind: 'full', at: START + 5 * MINUTE, reason: 'the service answered 503' });
+  desk.submit(tick('full', START));
+  desk.submit(tick('delta', START));
+  expect(lines.filter(({ msg }) => msg === 'skipped')).toHaveLength(2);
+  await clock.pass(MINUTE);
+  expect(made).toEqual(['full']);
+  expect(store.retry()).toBeNull();
+});
+
+it('makes a full run that is owed after a delta that was owed before it', async () => {
+  const clock = createHandClock(START);
+  const { desk, store, made } = deskOver(filledMirror(clock), clock, [down(), down()]);
+  desk.submit(tick('delta', START));
+  await clock.pass(1000);
+  leaveUnfinished(store, 'full', clock.now());
+  await clock.pass(HOUR);
+  expect(made).toEqual([tickName('delta', START), 'resume full', 'full']);
+  expect(store.retry()).toBeNull();
+});
+
+it('makes a run again that was given up because it was left unfinished for too long', async () => {
+  const clock = createHandClock(START);
+  const db = filledMirror(clock);
+  const store = openStore(db);
+  leaveUnfinished(store, 'full', clock.now());
+  store.close();
+  await clock.pass(30 * HOUR);
+  const { made, store: later } = deskOver(db, clock, ['give up']);
+  await clock.pass(MINUTE);
+  expect(made).toEqual(['resume full', 'full']);
+  expect(later.retry()).toBeNull();
 });
 
 it('fills a mirror that was never filled, unless another process did so meanwhile', async () => {

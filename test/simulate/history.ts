@@ -6,10 +6,10 @@ import { paceOf } from '../../src/client/rate.ts';
 import { openStore } from '../../src/store/store.ts';
 import { approveRun, rejectRun } from '../../src/sync/decide.ts';
 import { createSimulatedCatalog, type SimulatedCatalog } from './catalog.ts';
-import { checkPace, createObserver, type Observer, Violation } from './invariants.ts';
+import { checkPace, checkSettled, createObserver, type Observer, Violation } from './invariants.ts';
 import { isExpected, Killed, type ProcessOptions, type SimulatedProcess, startProcess } from './process.ts';
 import { DAY_MS, drawScenario, HOUR_MS, latenessOf, type Scenario } from './scenario.ts';
-import { createSimulatedSource, type SourceBehaviour } from './source.ts';
+import { createSimulatedSource, type SimulatedRequest, type SimulatedSource, type SourceBehaviour } from './source.ts';
 import { createWorld, type Owner, type World } from './world.ts';
 
 export interface HistoryResult {
@@ -68,11 +68,13 @@ export function settingsOf(scenario: Scenario): ProcessOptions['settings'] {
 interface Setting {
   readonly world: World;
   readonly catalog: SimulatedCatalog;
+  readonly source: SimulatedSource;
   readonly observer: Observer;
   readonly scenario: Scenario;
   readonly start: () => Promise<SimulatedProcess>;
   readonly behaviour: SourceBehaviour;
   readonly fullRuns: Run[];
+  readonly applied: readonly SimulatedRequest[];
   /** When runs began, by the world's clock. */
   readonly started: ReadonlyMap<number, number>;
   /** The process that runs runs. */
@@ -127,7 +129,7 @@ const PATIENCE_MS = 1.5 * HOUR_MS;
 
 /** Makes a run happen, whatever it takes: a killed process is started again, a run that failed begun anew. */
 async function see(setting: Setting, kind: RunKind, tries = 12): Promise<Run | null> {
-  const { world, observer, start, fullRuns } = setting;
+  const { world, observer, start, fullRuns, source, scenario } = setting;
   for (let attempt = 0; attempt < tries; attempt++) {
     // Some processes live for one run, some for many.
     if (setting.current !== undefined && (setting.current.owner.dead || world.random() < 0.3)) await stop(setting);
@@ -144,6 +146,7 @@ async function see(setting: Setting, kind: RunKind, tries = 12): Promise<Run | n
         `run ${run.id} ${run.kind} ${run.state} ${run.proof} ${JSON.stringify(run.evidence)} ${run.reasons.join('; ')}`,
       );
       observer.runEnded(run, startOf(setting, run), setting.behaviour.outage);
+      checkSettled(run, process.store, { asked: source.requests, applied: setting.applied }, scenario.overlapMs);
       if (run.kind === 'full') fullRuns.push(run);
       if (run.state === 'held') decide(setting, process, run);
       return run;
@@ -151,7 +154,7 @@ async function see(setting: Setting, kind: RunKind, tries = 12): Promise<Run | n
       if (!isExpected(error)) throw error;
       world.trace(`run ended: ${error instanceof Error ? `${error.name} ${error.message}` : ''}`);
       observer.step();
-      await world.advance(error instanceof Killed ? world.random() * 60_000 : 31_000);
+      await world.advance(error instanceof Killed ? world.random() * Math.min(60_000, scenario.overlapMs / 2) : 31_000);
     }
   }
   return null;
@@ -202,6 +205,8 @@ async function outage(setting: Setting): Promise<void> {
 async function live(setting: Setting, calm: () => void): Promise<void> {
   const { world, catalog, observer, scenario } = setting;
   for (const [at, kind] of scenario.runs.entries()) {
+    for (let n = 0; n < scenario.bulk * scenario.size; n++) catalog.update();
+    if (scenario.bulk > 0) await world.advance(scenario.overlapMs / 2);
     await see(setting, kind);
     await pause(setting);
     if (at === 0 && scenario.twoKeepers) await standStill(setting);
@@ -249,11 +254,28 @@ export async function simulate(seed: number, options: HistoryOptions = {}): Prom
     flickers: latenessOf(behaviour) + behaviour.cacheMs > 0,
   });
   const started = new Map<number, number>();
+  const applied: SimulatedRequest[] = [];
   const owners: Owner[] = [];
   let localSkewMs = scenario.localSkewMs;
   let points = 0;
   let processes = 0;
   const crashes = new Set(scenario.crashes);
+  function jump(byMs: number): void {
+    localSkewMs += byMs;
+    for (const owner of owners) owner.skewMs += byMs;
+    world.trace(`this machine's clock jumps by ${byMs} ms`);
+  }
+  let settlingDeaths = scenario.settlingDeaths;
+  function dieSettling(process: SimulatedProcess): void {
+    if (settlingDeaths === 0 || world.random() < 0.3) return;
+    settlingDeaths--;
+    const aheadMs = HOUR_MS * (1 + world.random());
+    world.at(world.now() + world.random() * scenario.overlapMs, () => {
+      process.kill('while it waits');
+      jump(aheadMs);
+      world.at(world.now() + 3 * scenario.overlapMs, () => jump(-aheadMs));
+    });
+  }
   const start = async (): Promise<SimulatedProcess> => {
     const process = await startProcess({
       name: `p${++processes}`,
@@ -267,6 +289,8 @@ export async function simulate(seed: number, options: HistoryOptions = {}): Prom
       dies: () => crashes.has(++points),
       onWrite: () => observer.step(),
       onRun: (id) => started.set(id, world.now()),
+      onApplied: (window) => applied.push(window),
+      onSettle: dieSettling,
       duplicated: scenario.duplicated,
     } satisfies ProcessOptions);
     owners.push(process.owner);
@@ -280,19 +304,16 @@ export async function simulate(seed: number, options: HistoryOptions = {}): Prom
     });
   }
   for (const { atMs, byMs } of scenario.localJumps) {
-    world.at(world.now() + atMs, () => {
-      localSkewMs += byMs;
-      for (const owner of owners) owner.skewMs += byMs;
-      world.trace(`this machine's clock jumps by ${byMs} ms`);
-    });
+    world.at(world.now() + atMs, () => jump(byMs));
   }
   const fullRuns: Run[] = [];
-  const setting: Setting = { world, catalog, observer, scenario, start, behaviour, fullRuns, started };
+  const setting: Setting = { world, catalog, source, observer, scenario, start, behaviour, fullRuns, applied, started };
   let violation: string | null = null;
   try {
     await live(setting, () => {
       onRequest = () => {};
       crashes.clear();
+      settlingDeaths = 0;
       const calm = {
         unavailable: 0,
         rateLimited: 0,

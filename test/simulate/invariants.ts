@@ -2,9 +2,9 @@ import Database from 'better-sqlite3';
 import type { Run } from '../../src/catalog/run.ts';
 import { createHistory } from '../../src/store/history.ts';
 import { keepStatements } from '../../src/store/statements.ts';
-import { openStore } from '../../src/store/store.ts';
+import { openStore, type Store } from '../../src/store/store.ts';
 import type { SimulatedCatalog } from './catalog.ts';
-import { bodyOf } from './source.ts';
+import { bodyOf, type SimulatedRequest } from './source.ts';
 
 /** What must always hold does not: the simulation has found a defect. */
 export class Violation extends Error {}
@@ -186,4 +186,29 @@ export function checkPace(rate: number | null, requests: readonly { readonly at:
     if ((requests[index + rate]?.at ?? Number.POSITIVE_INFINITY) - at < 60_000)
       throw new Violation('too many requests in a minute');
   });
+}
+
+/**
+ * A sealed run that did not see living products concludes that they are gone from a delta that was asked, at the earliest,
+ * the overlap after the answer before it.
+ * @param asked what was asked for, by the world's clock
+ * @param applied the windows of which something came, later than they were answered
+ */
+export function checkSettled(
+  run: Run,
+  store: Store,
+  { asked, applied }: { readonly asked: readonly SimulatedRequest[]; readonly applied: readonly SimulatedRequest[] },
+  overlapMs: number,
+): void {
+  const absent = run.removed - store.runs.counts(run.id).removed + run.missing;
+  if (run.kind !== 'full' || run.proof !== 'sealed' || absent <= 0) return;
+  const last = store.runs.passes(run.id).at(-1);
+  if (last?.kind !== 'settle') fail(`sealed run ${run.id} did not settle`);
+  const own = applied.filter(({ runId }) => runId === run.id);
+  // A process that has lost its lease may ask, but what it is answered is not applied.
+  const by = new Set(own.flatMap(({ pass, owner }) => (pass === last.pass ? [owner] : [])));
+  const begun = asked.filter(({ runId, pass, owner }) => runId === run.id && pass === last.pass && by.has(owner));
+  const before = own.filter(({ pass }) => pass < last.pass);
+  const waitedMs = Math.min(...begun.map(({ at }) => at)) - Math.max(...before.map(({ at }) => at));
+  if (waitedMs < overlapMs) fail(`sealed run ${run.id} settled after ${Math.round(waitedMs)} ms`);
 }

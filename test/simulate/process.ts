@@ -8,7 +8,7 @@ import type { PageQueue } from '../../src/queue/queue.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import { createReadWindow } from '../../src/sync/fetch-page.ts';
 import { createKeeper, type KeeperSettings } from '../../src/sync/keeper.ts';
-import type { SimulatedSource } from './source.ts';
+import type { SimulatedRequest, SimulatedSource } from './source.ts';
 import type { Owner, World } from './world.ts';
 
 /** What a process that was killed does: nothing. */
@@ -31,6 +31,10 @@ export interface ProcessOptions {
   readonly onWrite: () => void;
   /** When a run begins. */
   readonly onRun: (id: number) => void;
+  /** When a window was applied. */
+  readonly onApplied: (window: SimulatedRequest) => void;
+  /** When the process begins to wait because a run settles. */
+  readonly onSettle: (self: SimulatedProcess) => void;
   /** Shares of outcomes that are handed over twice, or lost, by the queue. */
   readonly duplicated: number;
 }
@@ -40,6 +44,8 @@ export interface SimulatedProcess {
   readonly store: Store;
   /** @throws Killed, CatchwordError */
   run(kind: RunKind): Promise<Run | null>;
+  /** Ends it at this moment, as SIGKILL does. */
+  kill(why: string): void;
   close(): Promise<void>;
 }
 
@@ -58,22 +64,29 @@ function duplicating(queue: PageQueue, twice: () => boolean): PageQueue {
 }
 
 export async function startProcess(options: ProcessOptions): Promise<SimulatedProcess> {
-  const { world, source, db, dies, onWrite, onRun } = options;
+  const { world, source, db, dies, onWrite, onRun, onApplied, onSettle } = options;
   const owner: Owner = { name: options.name, skewMs: options.skewMs, pausedUntil: 0, dead: false };
-  let kill = (): void => {};
+  let end = (): void => {};
   const killed = new Promise<never>((_, reject) => {
-    kill = () => reject(new Killed('killed'));
+    end = () => reject(new Killed('killed'));
   });
   killed.catch(() => {});
+
+  function kill(why: string): void {
+    if (owner.dead) return;
+    world.trace(`${owner.name} killed ${why}`);
+    owner.dead = true;
+    end();
+  }
 
   function point(name: string): void {
     if (owner.dead) throw new Killed('dead');
     if (!dies(name)) return;
-    world.trace(`${owner.name} killed at ${name}`);
-    owner.dead = true;
-    kill();
+    kill(`at ${name}`);
     throw new Killed(name);
   }
+
+  let settles = false;
 
   const opened = openStore(db, { self: { pid: 1, host: owner.name, boot: null, pidNamespace: null } });
   const store: Store = {
@@ -93,9 +106,16 @@ export async function startProcess(options: ProcessOptions): Promise<SimulatedPr
         onRun(id);
         return id;
       },
+      settle: (id, wait, missing) => {
+        opened.runs.settle(id, wait, missing);
+        const begins = wait !== null && !settles;
+        settles = wait !== null;
+        if (begins) onSettle(self);
+      },
       addCheckpoint: (checkpoint) => {
         point('inside a transaction');
         opened.runs.addCheckpoint(checkpoint);
+        onApplied({ owner, runId: checkpoint.runId, pass: checkpoint.pass, at: world.now() });
       },
     },
   };
@@ -107,7 +127,6 @@ export async function startProcess(options: ProcessOptions): Promise<SimulatedPr
       point('after a wait');
     },
   };
-  const notBefore = store.source.pause(clock.now())?.until ?? 0;
   const queue = duplicating(
     createEmbeddedQueue({
       read: createReadWindow(source.clientFor(owner, point), options.settings.overlapMs),
@@ -115,20 +134,23 @@ export async function startProcess(options: ProcessOptions): Promise<SimulatedPr
       pacer: createPacer({
         pace: options.pace,
         clock,
-        notBefore,
+        pauses: {
+          current: (nowMs) => store.source.keepPause(nowMs),
+          note: (pause) => void store.source.notePause(pause),
+        },
         reserve: (nowMs, request) => store.source.reserve(nowMs, request),
       }),
       clock,
       log,
-      onRateLimited: (pause) => store.source.setPause(pause),
     }),
     () => options.duplicated > 0 && world.random() < options.duplicated,
   );
   const keeper = await createKeeper({ store, queue, clock, log, settings: { ...options.settings, source: SOURCE } });
 
-  return {
+  const self: SimulatedProcess = {
     owner,
     store,
+    kill,
     run: async (kind) => {
       const done = keeper.run({ kind }, new AbortController().signal);
       done.catch(() => {});
@@ -144,6 +166,7 @@ export async function startProcess(options: ProcessOptions): Promise<SimulatedPr
       opened.close();
     },
   };
+  return self;
 }
 
 /** Errors after which a run can be taken up again, or a new one begun; any other is a defect. */

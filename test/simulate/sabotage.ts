@@ -19,8 +19,8 @@ export const SABOTAGES: readonly Sabotage[] = [
   bug(
     'no transaction',
     'src/store/transaction.ts',
-    'const result = run.immediate(work) as T;',
-    'const result = work();',
+    'const done = run.immediate(work);',
+    'const done = { result: work() } as { result: unknown } | null;',
   ),
   bug(
     'a checkpoint is written before what it stands for',
@@ -207,13 +207,28 @@ export const SABOTAGES: readonly Sabotage[] = [
     edits: [
       {
         file: 'src/sync/keeper.ts',
-        find: 'let leftMs = shown === null ? overlapMs : Math.min(overlapMs, Math.max(0, shown - clock.now()));',
-        replace: 'let leftMs = 0;',
+        find: 'let leftMs = Math.min(settings.overlapMs, noted?.leftMs ?? settings.overlapMs);',
+        replace: 'let leftMs = 0 * (noted?.leftMs ?? 0);',
       },
       {
         file: 'src/sync/settle.ts',
-        find: 'return pass.sourceTime - before.sourceTime >= overlapMs - toleranceMs;',
+        find: 'return pass.sourceTime - asked >= overlapMs - toleranceMs;',
         replace: 'return toleranceMs > 0;',
+      },
+    ],
+  },
+  {
+    name: 'the clock says how long a resumed run still settles, and the pass before ends when it begins',
+    edits: [
+      {
+        file: 'src/sync/keeper.ts',
+        find: 'noted?.leftMs ?? settings.overlapMs);',
+        replace: 'noted === null ? settings.overlapMs : Math.max(0, noted.until - clock.now()));',
+      },
+      {
+        file: 'src/sync/settle.ts',
+        find: 'sourceTime + (end - start);',
+        replace: 'sourceTime + 0 * (end - start);',
       },
     ],
   },

@@ -45,6 +45,10 @@ export interface Scenario {
   readonly overlapMs: number;
   /** The clock of the machine that catchword runs on is put forward (or, negative, back): when, and by how much. */
   readonly localJumps: readonly { readonly atMs: number; readonly byMs: number }[];
+  /** Updates half an overlap before a run begins, as a share of the products that there were at first. */
+  readonly bulk: number;
+  /** How often a process dies while a run settles. The machine's clock is ahead for a while then. */
+  readonly settlingDeaths: number;
 }
 
 /** The longest that anything the source shows, or does not show, may be out of date without saying so. */
@@ -141,6 +145,8 @@ export function drawScenario(seed: number): Scenario {
     ),
     overlapMs: OVERLAP_MS,
     localJumps: [],
+    bulk: 0,
+    settlingDeaths: 0,
   };
   if (often(0.1) && dated) return jumping(drawn, random);
   return often(0.3) ? late(drawn, random) : drawn;
@@ -161,5 +167,29 @@ function late(drawn: Scenario, random: Random): Scenario {
   const lagMs = Math.min(drawn.lagMs, overlapMs - latenessOf(behaviour) - 2_000);
   const isOdd = drawn.order === 'unstable' || drawn.order === 'ties';
   const order = !isOdd && random() < 0.3 ? 'scattered' : drawn.order;
-  return { ...drawn, overlapMs, behaviour, clockJumpMs, lagMs, order };
+  const shown = { ...drawn, overlapMs, behaviour, clockJumpMs, lagMs, order };
+  return behaviour.dated && random() < 0.3 ? interrupted(shown, random) : shown;
+}
+
+/**
+ * The same, where processes die while runs settle and the clock is ahead afterwards, and where so much changed just before
+ * a run begins that its delta takes longer to read than the overlap lasts.
+ */
+function interrupted(drawn: Scenario, random: Random): Scenario {
+  const behaviour = { ...drawn.behaviour, ...IN_TIME, latencyMs: 2_000, jitter: 0, answeredSize: null };
+  return {
+    ...drawn,
+    perPage: 20,
+    seam: 5,
+    size: 400 + Math.floor(random() * 300),
+    concurrency: 1,
+    rate: null,
+    churn: 0.02,
+    withdrawn: 'gone',
+    lagMs: 0,
+    overlapMs: 10_000,
+    behaviour: { ...behaviour, [pick(random, ['deltaLagMs', 'replicaLagMs'] as const)]: 3_000 },
+    bulk: 0.15 + 0.15 * random(),
+    settlingDeaths: 6,
+  };
 }

@@ -7,9 +7,14 @@ import { settingsOf } from './history.ts';
 import { type SimulatedProcess, startProcess } from './process.ts';
 import { drawScenario } from './scenario.ts';
 import { createSimulatedSource } from './source.ts';
-import { createWorld } from './world.ts';
+import { createWorld, type World } from './world.ts';
 
 const OVERLAP_MS = 300_000;
+/** How often what is left of a wait is noted. */
+const STEP_MS = 5_000;
+const SETTLES = 'settles';
+/** After so long, the lease of a process that was killed has expired. */
+const EXPIRED_MS = 31_000;
 
 /** A mirror of 200 products, of which the source has five no more. */
 async function place() {
@@ -44,6 +49,8 @@ async function place() {
       dies: () => false,
       onWrite: () => {},
       onRun: () => {},
+      onApplied: () => {},
+      onSettle: () => world.trace(SETTLES),
     });
     processes.push(started);
     return started;
@@ -52,7 +59,13 @@ async function place() {
   await world.until(first.run('full'));
   for (let n = 0; n < 5; n++) catalog.remove(false);
   await world.advance(OVERLAP_MS);
-  return { world, begin, first, source };
+  return { world, begin, first, source, catalog, behaviour };
+}
+
+/** Lets time pass until a process begins to wait. @returns the moment */
+async function untilSettling(world: World): Promise<number> {
+  while (!world.lines.some((line) => line.endsWith(SETTLES))) await world.advance(100);
+  return world.now();
 }
 
 it('waits for the overlap after its last answer, and asks for its last delta then', async () => {
@@ -65,18 +78,65 @@ it('waits for the overlap after its last answer, and asks for its last delta the
   expect(world.now() - begun).toBeLessThan(OVERLAP_MS + 10_000);
 });
 
-it('waits for the rest after a crash', async () => {
+it('waits for the rest after a crash, not counting the time in which no process ran', async () => {
   const { world, first, begin, source } = await place();
   void first.run('full').catch(() => {});
+  const begun = await untilSettling(world);
   await world.advance(100_000);
-  const begun = source.requests.at(-1)?.at ?? 0;
-  first.owner.dead = true;
+  first.kill('by the test');
   await world.advance(60_000);
   const second = await begin();
   expect(second.store.runs.unfinished()).toMatchObject({ missing: 5, state: 'reading' });
+  expect(await world.until(second.run('full'))).toMatchObject({ id: 2, proof: 'sealed', removed: 5, settlesAt: null });
+  expect(source.requests.at(-1)?.at ?? 0).toBeGreaterThanOrEqual(begun + OVERLAP_MS + 60_000);
+  expect(world.now()).toBeLessThan(begun + OVERLAP_MS + 60_000 + 2 * STEP_MS);
+});
+
+it('waits for the rest after each of many crashes, and comes to an end', async () => {
+  const { world, first, begin } = await place();
+  void first.run('full').catch(() => {});
+  await untilSettling(world);
+  let process = first;
+  for (let crash = 0; crash < 12; crash++) {
+    process.kill('by the test');
+    await world.advance(EXPIRED_MS);
+    process = await begin();
+    void process.run('full').catch(() => {});
+    await world.advance(30_000);
+  }
+  expect(process.store.runs.get(2)).toMatchObject({ state: 'complete', proof: 'sealed', removed: 5 });
+});
+
+it('does not take a long pass before the wait for a part of it, when the clock jumps ahead during a crash', async () => {
+  const { world, first, begin, source, catalog, behaviour } = await place();
+  for (let n = 0; n < 400; n++) catalog.update();
+  behaviour.latencyMs = 70_000;
+  void first.run('full').catch(() => {});
+  const begun = await untilSettling(world);
+  await world.advance(1_000);
+  first.kill('by the test');
+  const second = await begin(7_200_000);
   expect(await world.until(second.run('full'))).toMatchObject({ id: 2, proof: 'sealed', removed: 5 });
+  const asked = source.requests.map(({ at }) => at).filter((at) => at > begun);
+  expect(asked[0]).toBeGreaterThanOrEqual(begun + OVERLAP_MS);
+  const delta = source.requests.filter(({ runId, pass }) => runId === 2 && pass === 1).map(({ at }) => at);
+  expect(Math.max(...delta) - Math.min(...delta)).toBeGreaterThan(0.9 * OVERLAP_MS);
+});
+
+it('waits again after a window that is read by the process that goes on', async () => {
+  const { world, first, begin, source } = await place();
+  void first.run('full').catch(() => {});
+  await untilSettling(world);
+  await world.advance(OVERLAP_MS - STEP_MS);
+  first.kill('by the test');
+  await world.advance(EXPIRED_MS);
+  const second = await begin();
+  const [window] = second.store.runs.checkpoints(2, 1);
+  if (window === undefined) throw new Error('the delta has no window');
+  second.store.write(() => second.store.runs.addCheckpoint({ ...window, page: 99, ids: [] }));
+  const begun = world.now();
+  expect(await world.until(second.run('full'))).toMatchObject({ id: 2, removed: 5 });
   expect(source.requests.at(-1)?.at ?? 0).toBeGreaterThanOrEqual(begun + OVERLAP_MS);
-  expect(world.now()).toBeLessThan(begun + OVERLAP_MS + 10_000);
 });
 
 it.each([7_200_000, -7_200_000])('is not shortened by a clock that jumped by %i ms during a crash', async (skewMs) => {

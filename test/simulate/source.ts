@@ -37,11 +37,18 @@ export interface SourceBehaviour {
   cacheKeepsDate: boolean;
 }
 
+/** A request, by the world's clock. */
+export interface SimulatedRequest {
+  readonly owner: Owner;
+  readonly runId: number;
+  readonly pass: number;
+  readonly at: number;
+}
+
 export interface SimulatedSource {
   readonly behaviour: SourceBehaviour;
   clientFor(owner: Owner, onStep: (point: string) => void): CatalogClient;
-  /** When requests were made, by process; the world's clock. */
-  readonly requests: { readonly owner: Owner; readonly at: number }[];
+  readonly requests: readonly SimulatedRequest[];
 }
 
 export function bodyOf({ id, version, withdrawn }: Shown): string {
@@ -56,7 +63,7 @@ export function createSimulatedSource(
   sourceNow: () => number,
   onRequest: () => void,
 ): SimulatedSource {
-  const requests: { owner: Owner; at: number }[] = [];
+  const requests: SimulatedRequest[] = [];
 
   function strikes(share: number): boolean {
     return share > 0 && world.random() < share;
@@ -116,7 +123,7 @@ export function createSimulatedSource(
     const clock = world.clockOf(owner);
     async function read(task: FetchTask, signal: AbortSignal): Promise<PageResponse> {
       onStep('request');
-      requests.push({ owner, at: world.now() });
+      requests.push({ owner, runId: task.runId, pass: task.pass, at: world.now() });
       onRequest();
       const requestedAt = clock.now();
       const askedAt = world.now();

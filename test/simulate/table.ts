@@ -42,6 +42,8 @@ function scenarioOf(seed: number, order: Scenario['order'], churn: number, looku
     clockJumpMs: 0,
     overlapMs: 300_000,
     localJumps: [],
+    bulk: 0,
+    settlingDeaths: 0,
     runs: ['full', 'full', 'full'],
   };
 }

@@ -146,6 +146,8 @@ export function createWorld(seed: number, onStep: () => void): World {
     },
     advance: async (ms) => {
       const end = now + ms;
+      // What was begun at this moment goes on before time passes.
+      await settle();
       for (;;) {
         const next = timers.peek();
         if (next === undefined || next.at > end) break;

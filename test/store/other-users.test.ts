@@ -135,6 +135,28 @@ describe.skipIf(!sqliteToolsAvailable || !canBeAnother)('another user of the mac
     expect((await web.ended).code).toBe(0);
   });
 
+  it('compares a shared mirror with its source, and keeps the rate limit by itself', async () => {
+    const source = await shared(30);
+    const settings = { ...source.settings, CATCHWORD_RATE_LIMIT: '50/s', LOG_LEVEL: '' };
+    const noted = openStore(source.db);
+    const now = Date.now();
+    noted.source.notePause({ since: now, until: now + 7_200_000 });
+    noted.close();
+    for (const args of [['verify'], ['sync', '--dry-run']]) {
+      const waits = await start(args, settings, '/', undefined, OTHER).ended;
+      expect(waits).toMatchObject({ code: 75, stderr: expect.stringContaining('--now') as string });
+      const { code, stdout, stderr } = await start([...args, '--now'], settings, '/', undefined, OTHER).ended;
+      expect({ code, stderr }).toEqual({
+        code: 0,
+        stderr: `${source.db} cannot be written: this process keeps CATCHWORD_RATE_LIMIT by itself, not together with others\n`,
+      });
+      expect(stdout).toMatch(/read 30 products from the source|a delta load of 0 products/);
+    }
+    const after = openStore(source.db);
+    expect(after.source.pause(now)).toEqual({ since: now, until: now + 7_200_000 });
+    after.close();
+  });
+
   it('is told that it may not write, and nothing is changed', async () => {
     const source = await shared(5);
     for (const args of [

@@ -1,7 +1,10 @@
 import { join } from 'node:path';
+import Database from 'better-sqlite3';
 import fc from 'fast-check';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { selectionText, sourceAddress } from '../../src/catalog/source.ts';
+import { createSourceStore } from '../../src/store/source.ts';
+import { keepStatements } from '../../src/store/statements.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
 
@@ -46,33 +49,69 @@ describe('a noted source', () => {
 describe('a pause that the source asked for', () => {
   it('holds for what is left of it, in every process', () => {
     const store = opened();
-    store.source.setPause({ since: T, until: T + HOUR });
+    store.source.notePause({ since: T, until: T + HOUR });
     expect(opened(store.path).source.pause(T + 50 * 60_000)).toEqual({ since: T, until: T + HOUR });
     expect(store.source.pause(T + HOUR)).toBeNull();
   });
 
+  it('is not made shorter by one that another process was asked for', () => {
+    const { source } = opened();
+    source.notePause({ since: T, until: T + 2 * HOUR });
+    source.notePause({ since: T + 1_000, until: T + HOUR });
+    expect(source.pause(T + 1_000)).toEqual({ since: T, until: T + 2 * HOUR });
+    source.notePause({ since: T + 2_000, until: T + 3 * HOUR });
+    expect(source.pause(T + 2_000)).toEqual({ since: T + 2_000, until: T + 3 * HOUR });
+  });
+
+  it('that a clock noted which was ahead is compared by its length', () => {
+    const { source } = opened();
+    source.notePause({ since: T + 10 * HOUR, until: T + 10 * HOUR + 60_000 });
+    source.notePause({ since: T, until: T + HOUR });
+    expect(source.pause(T)).toEqual({ since: T, until: T + HOUR });
+  });
+
   it('does not become longer when the clock is put back behind it', () => {
     const { source } = opened();
-    source.setPause({ since: T, until: T + HOUR });
+    source.notePause({ since: T, until: T + HOUR });
     expect(source.pause(T - 2 * HOUR)).toEqual({ since: T - 2 * HOUR, until: T - HOUR });
   });
 
   it('is at most a day, and so is one whose beginning is not known', () => {
     const { source } = opened();
     for (const until of [T + 1_000 * 24 * HOUR, Number.POSITIVE_INFINITY]) {
-      source.setPause({ since: T, until });
+      source.notePause({ since: T, until });
       expect(source.pause(T)).toEqual({ since: T, until: T + 24 * HOUR });
     }
   });
 
-  it('holds back reservations, which say so, and begins once where the clock was put back', () => {
-    const { source } = opened();
-    const request = { intervalMs: 1_000, slackMs: 5, slots: 1 };
-    source.setPause({ since: T, until: T + HOUR });
+  it('begins once where the clock was put back', () => {
+    const store = opened();
+    store.source.notePause({ since: T, until: T + HOUR });
     const now = T - 2 * HOUR;
-    expect(source.reserve(now, request)).toEqual({ at: now + HOUR, paused: true });
-    expect(source.reserve(now + HOUR - 1, request)).toEqual({ at: now + HOUR, paused: true });
-    expect(source.reserve(now + HOUR, request)).toEqual({ at: now + HOUR, paused: false });
+    for (const at of [now, now + HOUR - 1]) {
+      expect(store.source.keepPause(at)).toEqual({ since: now, until: now + HOUR });
+    }
+    expect(opened(store.path).source.pause(now + HOUR - 1)).toEqual({ since: now, until: now + HOUR });
+    expect(store.source.keepPause(now + HOUR)).toBeNull();
+    // It is over, also by a clock that is put back again.
+    expect(store.source.keepPause(now + 1)).toBeNull();
+  });
+
+  it('and requests are not noted in a mirror that may only be read', () => {
+    const db = join(temporaryDirectory(), 'catalog.db');
+    const owner = opened(db);
+    owner.source.notePause({ since: T, until: T + HOUR });
+    const sqlite = new Database(db, { readonly: true });
+    onTestFinished(() => void sqlite.close());
+    keepStatements(sqlite);
+    const source = createSourceStore(sqlite, () => {
+      throw new Error('nothing is written');
+    });
+    expect(source.keepPause(T - HOUR)).toEqual({ since: T - HOUR, until: T });
+    expect(source.notePause({ since: T, until: T + 2 * HOUR })).toBe(false);
+    expect(source.forgetPause()).toBe(false);
+    expect(source.reserve(T, { intervalMs: 1_000, slackMs: 5, slots: 1 })).toBeNull();
+    expect(owner.source.pause(T)).toEqual({ since: T, until: T + HOUR });
   });
 });
 
@@ -93,7 +132,7 @@ describe('reserved requests', () => {
           for (const { process, waitMs } of steps) {
             now += waitMs;
             const found = processes[process]?.source.reserve(now, request);
-            if (found !== undefined && found.at <= now) granted.push(found.at);
+            if (found != null && found <= now) granted.push(found);
           }
           granted.slice(1).forEach((at, index) => {
             expect(at - (granted[index] ?? 0)).toBeGreaterThanOrEqual(slots * 100);
@@ -107,19 +146,19 @@ describe('reserved requests', () => {
   it('outlive the process that made them', () => {
     const request = { intervalMs: 60_000, slackMs: 300, slots: 1 };
     const killed = openStore(join(temporaryDirectory(), 'catalog.db'));
-    expect(killed.source.reserve(T, request)).toEqual({ at: T, paused: false });
+    expect(killed.source.reserve(T, request)).toBe(T);
     killed.close();
     const next = opened(killed.path);
-    expect(next.source.reserve(T + 10, request)).toEqual({ at: T + 60_000, paused: false });
-    expect(next.source.reserve(T + 60_000, request).at).toBe(T + 60_000);
+    expect(next.source.reserve(T + 10, request)).toBe(T + 60_000);
+    expect(next.source.reserve(T + 60_000, request)).toBe(T + 60_000);
   });
 
   it('of a clock that was ahead hold back for one interval, once', () => {
     const { source } = opened();
     const request = { intervalMs: 1_000, slackMs: 5, slots: 1 };
     source.reserve(T + 2 * HOUR, request);
-    expect(source.reserve(T, request)).toEqual({ at: T + 1_000, paused: false });
-    expect(source.reserve(T + 999, request)).toEqual({ at: T + 1_000, paused: false });
-    expect(source.reserve(T + 1_000, request)).toEqual({ at: T + 1_000, paused: false });
+    expect(source.reserve(T, request)).toBe(T + 1_000);
+    expect(source.reserve(T + 999, request)).toBe(T + 1_000);
+    expect(source.reserve(T + 1_000, request)).toBe(T + 1_000);
   });
 });

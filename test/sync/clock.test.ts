@@ -8,7 +8,7 @@ import { loadConfig, requireSource } from '../../src/config.ts';
 import { createLog } from '../../src/log.ts';
 import { keepStatements } from '../../src/store/statements.ts';
 import { start } from '../support/cli.ts';
-import { expectExactLog, mutate } from '../support/mirror.ts';
+import { catalogOf, expectExactLog, mutate, truthOf } from '../support/mirror.ts';
 import { place } from '../web/place.ts';
 
 const HOUR = 3_600_000;
@@ -83,6 +83,24 @@ it('a pause that the source asked for 50 minutes ago holds for what is left of i
   expect(sandbox.requests.length).toBe(asked);
   const asking = start(['sync', '--now'], settings, directory);
   expect((await asking.ended).code).toBe(0);
+});
+
+it('a source whose clock seems to lag by the fraction that Date leaves out costs one more delta, and loses nothing', async () => {
+  const now = Date.now();
+  const clock = { ...systemClock, now: () => now };
+  const { sandbox, db, settings } = await place({ items: 10, clock }, { CATCHWORD_DELTA_OVERLAP: '1s' });
+  await runs(settings, systemClock, ['full']);
+  await mutate(sandbox.url, { update: 3, seed: 1 });
+  const config = requireSource(loadConfig(settings));
+  const ahead = clockOff(() => 900);
+  const service = await startKeeper({ config, clock: ahead, log: createLog('fatal'), fetching: true });
+  const from = Date.now() + 30_000;
+  const first = await service.keeper.run({ kind: 'delta', from }, new AbortController().signal);
+  await service.stop();
+  const [second] = await runs(settings, ahead, ['delta']);
+  expect(first).toMatchObject({ updated: 3, evidence: { deltas: 2 } });
+  expect(second).toMatchObject({ updated: 0 });
+  expect(catalogOf(db)).toEqual(await truthOf(sandbox.url));
 });
 
 it('an unfinished run that began a day ahead of the clock is given up', async () => {

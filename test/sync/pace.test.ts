@@ -1,3 +1,4 @@
+import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { expect, it, onTestFinished } from 'vitest';
@@ -58,6 +59,35 @@ it('sync, verify and sync --dry-run at once keep one limit together', async () =
   const busiest = Math.max(...times.map((from) => times.filter((at) => at >= from && at < from + windowMs).length));
   // Some arrive late on a machine that is busy, so that others seem to follow them closely.
   expect(busiest).toBeLessThanOrEqual(20 + 4);
+});
+
+it('commands that do not read the catalog keep the limit and the pauses of the mirror of their service', async () => {
+  const sandbox = await sandboxOf(30);
+  const directory = temporaryDirectory();
+  const db = join(directory, 'catalog.db');
+  const settings = settingsFor(sandbox.url, db, { CATCHWORD_RATE_LIMIT: '0.2/min', LOG_LEVEL: '' });
+  await load({ ...settings, CATCHWORD_RATE_LIMIT: 'off', LOG_LEVEL: 'fatal' }, 'full');
+  expect(await run(['licenses'], settings, directory)).toMatchObject({ code: 0, stderr: '' });
+  const waiting = start(['licenses'], settings, directory);
+  await waiting.shows('CATCHWORD_RATE_LIMIT allows no more');
+  waiting.child.kill('SIGTERM');
+  await waiting.ended;
+  const store = openStore(db);
+  const now = Date.now();
+  store.source.notePause({ since: now, until: now + 7_200_000 });
+  store.close();
+  const paused = await run(['licenses'], { ...settings, CATCHWORD_RATE_LIMIT: 'off' }, directory);
+  expect(paused).toMatchObject({ code: 75, stderr: expect.stringContaining('asked for no request') as string });
+
+  const other = await sandboxOf(30);
+  const elsewhere = { ...settings, CATCHWORD_BASE_URL: other.url };
+  expect(await run(['licenses'], elsewhere, directory)).toMatchObject({ code: 0, stderr: '' });
+  const none = { ...settings, CATCHWORD_DB: join(directory, 'none.db') };
+  expect(await run(['licenses'], none, directory)).toMatchObject({ code: 0, stderr: '' });
+  expect(existsSync(none.CATCHWORD_DB)).toBe(false);
+  writeFileSync(none.CATCHWORD_DB, 'not a database, but something else that is long enough to be looked at');
+  const unusable = await run(['licenses'], none, directory);
+  expect(unusable).toMatchObject({ code: 0, stderr: expect.stringContaining('is not an SQLite database') as string });
 });
 
 /** The file of this test stays where it is. */

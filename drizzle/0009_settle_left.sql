@@ -1,0 +1,1 @@
+ALTER TABLE `runs` ADD `settle_left` integer;
