@@ -9,7 +9,7 @@ import { temporaryDirectory } from '../support/mirror.ts';
 import { csvOf, HEAD, settings, verify } from './credential-service.ts';
 
 /** Bytes that no pipe holds: where they are written, most of them are read. */
-const MORE = 2 ** 21;
+const MORE = 2 ** 19;
 
 async function write({ child }: Running, text: string): Promise<void> {
   const whole = text.padEnd(MORE, '\n');

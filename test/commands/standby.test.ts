@@ -8,8 +8,8 @@ import { startWhenPortIsFree } from '../../src/commands/standby.ts';
 import { createLog } from '../../src/log.ts';
 import { openStore } from '../../src/store/store.ts';
 import { startWeb } from '../../src/web/server.ts';
-import { createHandClock } from '../schedule/hand-clock.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
+import { createHandClock } from '../support/test-clocks.ts';
 
 const log = createLog('silent');
 

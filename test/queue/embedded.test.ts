@@ -5,9 +5,9 @@ import { createPauses, type Pause, type Pauses, systemClock } from '../../src/cl
 import { CatchwordError } from '../../src/errors.ts';
 import { createLog } from '../../src/log.ts';
 import { createEmbeddedQueue } from '../../src/queue/embedded.ts';
+import { createVirtualClock } from '../support/test-clocks.ts';
 import { collect, itKeepsTheContract } from './contract.ts';
 import { createGate, createScriptedSource, task } from './scripted-source.ts';
-import { createVirtualClock } from './virtual-clock.ts';
 
 const log = createLog('silent');
 

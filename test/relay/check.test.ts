@@ -5,12 +5,11 @@ import { join } from 'node:path';
 import { jetstreamManager } from '@nats-io/jetstream';
 import { connect as connectNats, type NatsConnection } from '@nats-io/transport-node';
 import { Redis } from 'ioredis';
-import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { sinkConfig } from '../../src/relay/settings.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
 import { type NatsServer, natsAvailable, startNats } from '../support/nats.ts';
-import { type PostgresServer, postgresAvailable, startPostgres } from '../support/postgres.ts';
+import { postgresAvailable, usePostgres } from '../support/postgres.ts';
 import { type RedisServer, redisAvailable, startRedis } from '../support/redis.ts';
 import { books, feeding } from './feeding.ts';
 import { natsTarget, postgresTarget } from './targets.ts';
@@ -26,20 +25,12 @@ async function check(url: string, secret?: string): Promise<string> {
 }
 
 describe.skipIf(!postgresAvailable)('the check of PostgreSQL', () => {
-  let server: PostgresServer;
-  let admin: pg.Client;
-  const as = (user: string, table: string) => `postgres://${user}@127.0.0.1:${server.port}/postgres?table=${table}`;
+  const postgres = usePostgres();
+  const as = (user: string, table: string) => `postgres://${user}@127.0.0.1:${postgres.port}/postgres?table=${table}`;
   const exists = async (name: string) =>
-    (await admin.query<{ found: string | null }>('SELECT to_regclass($1) AS found', [name])).rows[0]?.found;
+    (await postgres.client.query<{ found: string | null }>('SELECT to_regclass($1) AS found', [name])).rows[0]?.found;
   beforeAll(async () => {
-    server = await startPostgres({ settings: ['fsync=off'] });
-    admin = new pg.Client({ connectionString: `postgres://postgres@127.0.0.1:${server.port}/postgres` });
-    await admin.connect();
-    await admin.query('REVOKE CREATE ON SCHEMA public FROM PUBLIC; CREATE ROLE shop LOGIN');
-  });
-  afterAll(async () => {
-    await admin.end();
-    await server.stop();
+    await postgres.client.query('REVOKE CREATE ON SCHEMA public FROM PUBLIC; CREATE ROLE shop LOGIN');
   });
 
   it('tries everything and leaves nothing behind', async () => {
@@ -49,13 +40,13 @@ describe.skipIf(!postgresAvailable)('the check of PostgreSQL', () => {
   });
 
   it('changes neither rows nor the cursor of a table that is fed', async () => {
-    const { bench, target, config } = await feeding(postgresTarget(server.port));
+    const { bench, target, config } = await feeding(postgresTarget(postgres.port));
     bench.change(books(3, 1));
     bench.start(config);
     await bench.caughtUp();
     const state = async () => [
-      (await admin.query(`SELECT * FROM ${target.table} ORDER BY vbid`)).rows,
-      (await admin.query('SELECT * FROM catchword_cursor ORDER BY table_name')).rows,
+      (await postgres.client.query(`SELECT * FROM ${target.table} ORDER BY vbid`)).rows,
+      (await postgres.client.query('SELECT * FROM catchword_cursor ORDER BY table_name')).rows,
     ];
     const before = await state();
     // While the relay holds the table.
@@ -80,14 +71,16 @@ describe.skipIf(!postgresAvailable)('the check of PostgreSQL', () => {
     ['that may not be read', 'REVOKE SELECT ON t FROM shop', /permission denied for table t \(42501\)/],
     ['whose cursor may not be written', 'REVOKE INSERT ON catchword_cursor FROM shop', /catchword_cursor \(42501\)/],
   ])('fails for a table %s', async (_name, change, message) => {
-    await admin.query('DROP SCHEMA IF EXISTS own CASCADE; CREATE SCHEMA own; GRANT ALL ON SCHEMA own TO shop');
+    await postgres.client.query(
+      'DROP SCHEMA IF EXISTS own CASCADE; CREATE SCHEMA own; GRANT ALL ON SCHEMA own TO shop',
+    );
     const path = `SET search_path = own`;
     const sink = await sinkConfig({ env: 'X', name: 'x', url: as('postgres', 'own.t'), secret: undefined }).make();
     await sink.open({ incarnation: 'a', generation: 1, cursor: 0, at: 0, late: 0 }, 0, AbortSignal.timeout(30_000));
     await sink.close();
-    await admin.query(`${path}; GRANT ALL ON ALL TABLES IN SCHEMA own TO shop`);
+    await postgres.client.query(`${path}; GRANT ALL ON ALL TABLES IN SCHEMA own TO shop`);
     expect(await check(as('shop', 'own.t'))).toMatch(/^rows of table own\.t can be written/);
-    await admin.query(`${path}; ${change}; RESET search_path`);
+    await postgres.client.query(`${path}; ${change}; RESET search_path`);
     await expect(check(as('shop', 'own.t'))).rejects.toThrow(message);
   });
 });

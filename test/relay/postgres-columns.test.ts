@@ -1,8 +1,7 @@
-import pg from 'pg';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { SINK_NAME, until } from '../../src/relay/contract/workbench.ts';
 import { sinkConfig } from '../../src/relay/settings.ts';
-import { type PostgresServer, postgresAvailable, startPostgres } from '../support/postgres.ts';
+import { postgresAvailable, usePostgres } from '../support/postgres.ts';
 import { books, fed, feeding } from './feeding.ts';
 import { postgresTarget } from './targets.ts';
 
@@ -23,17 +22,7 @@ function detailed(value: string | number, more: Record<string, unknown> = {}) {
 }
 
 describe.skipIf(!postgresAvailable)('the columns and prices of a PostgreSQL sink', () => {
-  let server: PostgresServer;
-  let client: pg.Client;
-  beforeAll(async () => {
-    server = await startPostgres({ settings: ['fsync=off'] });
-    client = new pg.Client({ connectionString: `postgres://postgres@127.0.0.1:${server.port}/postgres` });
-    await client.connect();
-  });
-  afterAll(async () => {
-    await client.end();
-    await server.stop();
-  });
+  const postgres = usePostgres();
 
   const SHOP = `distributable, subtitle, contributors, language, edition, cover_url, on_sale_date, off_sale_date`;
   const SHOWN = {
@@ -42,7 +31,7 @@ describe.skipIf(!postgresAvailable)('the columns and prices of a PostgreSQL sink
   };
 
   function prices(table: string) {
-    return client
+    return postgres.client
       .query(`SELECT vbid, sku, type, duration, currency, value FROM ${table}_prices ORDER BY vbid, currency DESC`)
       .then(({ rows }) => rows as unknown[]);
   }
@@ -52,19 +41,21 @@ describe.skipIf(!postgresAvailable)('the columns and prices of a PostgreSQL sink
   });
 
   it('say what a shop shows', async () => {
-    const { bench, target, config } = await feeding(postgresTarget(server.port));
+    const { bench, target, config } = await feeding(postgresTarget(postgres.port));
     bench.change([detailed('12.50'), ...books(2, 1)]);
     bench.start(config);
     await bench.caughtUp();
-    const { rows } = await client.query(`SELECT ${SHOP} FROM ${target.table} WHERE vbid = 'V1'`);
+    const { rows } = await postgres.client.query(`SELECT ${SHOP} FROM ${target.table} WHERE vbid = 'V1'`);
     expect(rows).toEqual([SHOWN]);
     expect(await prices(target.table)).toEqual([price('12.5'), price(null, 'EUR')]);
-    const { rows: plain } = await client.query(`SELECT distributable, edition FROM ${target.table} WHERE vbid = 'P0'`);
+    const { rows: plain } = await postgres.client.query(
+      `SELECT distributable, edition FROM ${target.table} WHERE vbid = 'P0'`,
+    );
     expect(plain).toEqual([{ distributable: true, edition: null }]);
   });
 
   it('replace the prices of a product, and remove them with it', async () => {
-    const { bench, target, config } = await feeding(postgresTarget(server.port));
+    const { bench, target, config } = await feeding(postgresTarget(postgres.port));
     bench.start(config);
     bench.change([detailed('12.50')]);
     await bench.caughtUp();
@@ -84,8 +75,8 @@ describe.skipIf(!postgresAvailable)('the columns and prices of a PostgreSQL sink
   });
 
   it('look ISBNs up by an index', async () => {
-    const { target } = await fed(postgresTarget(server.port), 1);
-    const { rows } = await client.query<{ definition: string }>(
+    const { target } = await fed(postgresTarget(postgres.port), 1);
+    const { rows } = await postgres.client.query<{ definition: string }>(
       `SELECT indexdef AS definition FROM pg_indexes WHERE tablename IN ('${target.table}', '${target.table}_prices')`,
     );
     const indexed = rows.map(({ definition }) => /\((.*)\)$/.exec(definition)?.[1]);
@@ -96,27 +87,27 @@ describe.skipIf(!postgresAvailable)('the columns and prices of a PostgreSQL sink
   /** As an earlier version of catchword left it. */
   async function makeOld(table: string): Promise<void> {
     const columns = `${SHOP}, fill`.split(', ');
-    await client.query(`ALTER TABLE ${table} ${columns.map((name) => `DROP COLUMN ${name}`).join(', ')};
+    await postgres.client.query(`ALTER TABLE ${table} ${columns.map((name) => `DROP COLUMN ${name}`).join(', ')};
       DROP INDEX ${table}_print_isbn_idx, ${table}_e_isbn_idx;
       DROP TABLE ${table}_prices;
       ALTER TABLE catchword_cursor DROP COLUMN fill, DROP COLUMN fill_ended, DROP COLUMN has_rows, DROP COLUMN layout`);
   }
 
   it('are added to a table of an earlier version, and filled', async () => {
-    const { bench, target, config } = await feeding(postgresTarget(server.port));
+    const { bench, target, config } = await feeding(postgresTarget(postgres.port));
     bench.change([detailed('12.50'), ...books(40, 1)]);
     bench.start(config);
     await bench.caughtUp();
     await bench.stop();
     await makeOld(target.table);
-    await client.query(`ALTER TABLE ${target.table} ADD COLUMN shelf text DEFAULT 'A'`);
+    await postgres.client.query(`ALTER TABLE ${target.table} ADD COLUMN shelf text DEFAULT 'A'`);
     bench.start(config);
     await until('the prices are there', async () => (await prices(target.table).catch(() => [])).length === 2);
     await bench.caughtUp();
-    const { rows } = await client.query(`SELECT ${SHOP} FROM ${target.table} WHERE vbid = 'V1'`);
+    const { rows } = await postgres.client.query(`SELECT ${SHOP} FROM ${target.table} WHERE vbid = 'V1'`);
     expect(rows).toEqual([SHOWN]);
     const filled = `SELECT count(*)::int FROM ${target.table} WHERE distributable IS NOT NULL AND shelf = 'A'`;
-    expect((await client.query(filled)).rows).toEqual([{ count: 41 }]);
+    expect((await postgres.client.query(filled)).rows).toEqual([{ count: 41 }]);
     expect((await target.read()).products).toEqual(bench.living());
     const { delivered } = bench.sink();
     await bench.stop();
@@ -127,7 +118,7 @@ describe.skipIf(!postgresAvailable)('the columns and prices of a PostgreSQL sink
   });
 
   it.each(['new', 'old'])('name the SQL to run where the user may not make them: %s table', async (age) => {
-    const { bench, target, config } = await feeding(postgresTarget(server.port));
+    const { bench, target, config } = await feeding(postgresTarget(postgres.port));
     const { table } = target;
     const user = `shop_${table}`;
     bench.change(books(3, 1));
@@ -138,18 +129,22 @@ describe.skipIf(!postgresAvailable)('the columns and prices of a PostgreSQL sink
       await makeOld(table);
     }
     const all = 'ALL ON ALL TABLES IN SCHEMA public';
-    await client.query(`CREATE USER ${user}; REVOKE CREATE ON SCHEMA public FROM PUBLIC; GRANT ${all} TO ${user}`);
+    await postgres.client.query(
+      `CREATE USER ${user}; REVOKE CREATE ON SCHEMA public FROM PUBLIC; GRANT ${all} TO ${user}`,
+    );
     const url = target.url.replace('postgres@', `${user}@`);
     bench.start(sinkConfig({ env: 'SINK', name: SINK_NAME, url, secret: undefined }));
     await until('the failure is noted', () => bench.store.sinks.get(SINK_NAME)?.error != null);
     const message = bench.sink().error ?? '';
     expect(message).toMatch(/may not create or alter tables\. Run as their owner: (CREATE|ALTER) TABLE/);
-    await client.query(message.slice(message.indexOf('owner: ') + 'owner: '.length));
-    await client.query(`GRANT ${all} TO ${user}`);
+    await postgres.client.query(message.slice(message.indexOf('owner: ') + 'owner: '.length));
+    await postgres.client.query(`GRANT ${all} TO ${user}`);
     await until('it is fed', () => bench.sink().error === null);
     await until('all are there', async () => (await target.read()).products.size === 3);
     await bench.caughtUp();
     await bench.stop();
-    await client.query(`REVOKE ${all} FROM ${user}; DROP USER ${user}; GRANT CREATE ON SCHEMA public TO PUBLIC`);
+    await postgres.client.query(
+      `REVOKE ${all} FROM ${user}; DROP USER ${user}; GRANT CREATE ON SCHEMA public TO PUBLIC`,
+    );
   });
 });

@@ -1,9 +1,8 @@
 import { Writable } from 'node:stream';
-import pg from 'pg';
 import { pino } from 'pino';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { until, type Workbench } from '../../src/relay/contract/workbench.ts';
-import { type PostgresServer, postgresAvailable, startPostgres } from '../support/postgres.ts';
+import { postgresAvailable, usePostgres } from '../support/postgres.ts';
 import { books, fed, feeding, movable } from './feeding.ts';
 import { postgresTarget } from './targets.ts';
 
@@ -22,20 +21,10 @@ function listening() {
 }
 
 describe.skipIf(!postgresAvailable)('a table of PostgreSQL that lost its rows', () => {
-  let server: PostgresServer;
-  let client: pg.Client;
-  beforeAll(async () => {
-    server = await startPostgres({ settings: ['fsync=off'] });
-    client = new pg.Client({ connectionString: `postgres://postgres@127.0.0.1:${server.port}/postgres` });
-    await client.connect();
-  });
-  afterAll(async () => {
-    await client.end();
-    await server.stop();
-  });
+  const postgres = usePostgres();
 
   function rowsOf(table: string): Promise<number> {
-    return client.query(`SELECT FROM ${table}`).then(
+    return postgres.client.query(`SELECT FROM ${table}`).then(
       ({ rowCount }) => rowCount ?? 0,
       () => 0,
     );
@@ -45,7 +34,7 @@ describe.skipIf(!postgresAvailable)('a table of PostgreSQL that lost its rows', 
     const { size } = bench.living();
     await until('all rows are there', async () => (await rowsOf(table)) === size);
     await bench.caughtUp();
-    const { rows } = await client.query<{ vbid: string; body: unknown }>(`SELECT vbid, body FROM ${table}`);
+    const { rows } = await postgres.client.query<{ vbid: string; body: unknown }>(`SELECT vbid, body FROM ${table}`);
     expect(new Map(rows.map(({ vbid, body }) => [vbid, body]))).toEqual(bench.living());
     expect(bench.sink().state).toBe('running');
   }
@@ -63,19 +52,19 @@ describe.skipIf(!postgresAvailable)('a table of PostgreSQL that lost its rows', 
     ],
   ];
   it.each(losses)('is filled again when it is %s while it is fed', async (_, sql) => {
-    const { bench, target } = await fed(postgresTarget(server.port), 30);
-    await client.query(sql(target.table));
+    const { bench, target } = await fed(postgresTarget(postgres.port), 30);
+    await postgres.client.query(sql(target.table));
     bench.change(books(1, 2));
     await isWhole(bench, target.table);
   });
 
   it.each(losses)('is filled again when it is %s while nothing changes', async (_, sql) => {
-    const { bench, target, config } = await feeding(postgresTarget(server.port));
+    const { bench, target, config } = await feeding(postgresTarget(postgres.port));
     const { clock, advance } = movable();
     bench.change(books(30, 1));
     bench.start(config, { clock });
     await bench.caughtUp();
-    await client.query(sql(target.table));
+    await postgres.client.query(sql(target.table));
     const seen = bench.sink().delivered;
     advance(299_000);
     advance(2_000);
@@ -84,21 +73,21 @@ describe.skipIf(!postgresAvailable)('a table of PostgreSQL that lost its rows', 
   });
 
   it.each(losses)('is filled again when it is %s while nothing feeds it', async (_, sql) => {
-    const { bench, target, config } = await fed(postgresTarget(server.port), 30);
+    const { bench, target, config } = await fed(postgresTarget(postgres.port), 30);
     await bench.stop();
-    await client.query(sql(target.table));
+    await postgres.client.query(sql(target.table));
     bench.start(config);
     await until('it is sent again', () => bench.sink().delivered > 30);
     await isWhole(bench, target.table);
   });
 
   it('says so in the log, with the reason', async () => {
-    const { bench, target, config } = await feeding(postgresTarget(server.port));
+    const { bench, target, config } = await feeding(postgresTarget(postgres.port));
     const { lines, log } = listening();
     bench.change(books(5, 1));
     bench.start(config, { log });
     await bench.caughtUp();
-    await client.query(`TRUNCATE ${target.table}`);
+    await postgres.client.query(`TRUNCATE ${target.table}`);
     bench.change(books(1, 2));
     await isWhole(bench, target.table);
     expect(lines).toContainEqual(
@@ -116,17 +105,17 @@ describe.skipIf(!postgresAvailable)('a table of PostgreSQL that lost its rows', 
   });
 
   it('gets each product once, as it is now', async () => {
-    const { bench, target } = await fed(postgresTarget(server.port), 10);
+    const { bench, target } = await fed(postgresTarget(postgres.port), 10);
     for (let version = 2; version <= 5; version++) bench.change(books(10, version));
     await bench.caughtUp();
-    await client.query(`TRUNCATE ${target.table}`);
+    await postgres.client.query(`TRUNCATE ${target.table}`);
     bench.change(books(1, 6));
     await isWhole(bench, target.table);
     expect(bench.sink().delivered).toBe(50 + 10);
   });
 
   it('is left alone when all its products were removed, at each opening', async () => {
-    const { bench, target, config } = await fed(postgresTarget(server.port, '&removals=delete'), 5);
+    const { bench, target, config } = await fed(postgresTarget(postgres.port, '&removals=delete'), 5);
     bench.change(books(5, 1).map(({ vbid }) => ({ vbid, body: null })));
     await bench.caughtUp();
     expect(await rowsOf(target.table)).toBe(0);
@@ -143,10 +132,10 @@ describe.skipIf(!postgresAvailable)('a table of PostgreSQL that lost its rows', 
   });
 
   it('is left alone when a fill had nothing to deliver, at each opening', async () => {
-    const { bench, target, config } = await fed(postgresTarget(server.port), 5);
+    const { bench, target, config } = await fed(postgresTarget(postgres.port), 5);
     bench.change(books(5, 1).map(({ vbid }) => ({ vbid, body: null })));
     await bench.caughtUp();
-    await client.query(`TRUNCATE ${target.table}`);
+    await postgres.client.query(`TRUNCATE ${target.table}`);
     await bench.stop();
     const { lines, log } = listening();
     const opened = (count: number) =>
@@ -154,7 +143,7 @@ describe.skipIf(!postgresAvailable)('a table of PostgreSQL that lost its rows', 
     bench.start(config, { log });
     await opened(1);
     const at = `SELECT cursor FROM ${CURSOR} ${where(target.table)}`;
-    await until('the fill has ended', async () => (await client.query(at)).rows[0]?.cursor === '10');
+    await until('the fill has ended', async () => (await postgres.client.query(at)).rows[0]?.cursor === '10');
     await bench.stop();
     bench.start(config, { log });
     await opened(2);

@@ -1,5 +1,4 @@
-import pg from 'pg';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import {
   altered,
   limited,
@@ -8,22 +7,12 @@ import {
   until,
   type Workbench,
 } from '../../src/relay/contract/workbench.ts';
-import { type PostgresServer, postgresAvailable, startPostgres } from '../support/postgres.ts';
+import { postgresAvailable, usePostgres } from '../support/postgres.ts';
 import { books, fed, feeding } from './feeding.ts';
 import { postgresTarget } from './targets.ts';
 
 describe.skipIf(!postgresAvailable)('a table of PostgreSQL that is taken over', () => {
-  let server: PostgresServer;
-  let client: pg.Client;
-  beforeAll(async () => {
-    server = await startPostgres({ settings: ['fsync=off'] });
-    client = new pg.Client({ connectionString: `postgres://postgres@127.0.0.1:${server.port}/postgres` });
-    await client.connect();
-  });
-  afterAll(async () => {
-    await client.end();
-    await server.stop();
-  });
+  const postgres = usePostgres();
 
   /** As `sink replay` and `sink resume` do. */
   function takeOver(bench: Workbench): void {
@@ -39,10 +28,10 @@ describe.skipIf(!postgresAvailable)('a table of PostgreSQL that is taken over', 
 
   /** The table of a first mirror with 50 books and a shop's own column, and a second mirror that is to feed it. */
   async function twoMirrors(options = '') {
-    const first = await fed(postgresTarget(server.port, options), 50);
+    const first = await fed(postgresTarget(postgres.port, options), 50);
     await first.bench.stop();
     const { table } = first.target;
-    await client.query(`ALTER TABLE ${table} ADD COLUMN shelf text; UPDATE ${table} SET shelf = 'A' || vbid`);
+    await postgres.client.query(`ALTER TABLE ${table} ADD COLUMN shelf text; UPDATE ${table} SET shelf = 'A' || vbid`);
     const { bench, config } = await feeding(Promise.resolve({ ...first.target, remove: async () => {} }));
     return { table, target: first.target, bench, config };
   }
@@ -50,16 +39,16 @@ describe.skipIf(!postgresAvailable)('a table of PostgreSQL that is taken over', 
   /** Three orders: two of books that the second mirror knows, one of a book that it does not. */
   async function orders(table: string, onDelete: string): Promise<string> {
     const name = `${table}_orders`;
-    await client.query(`CREATE TABLE ${name} (book text REFERENCES ${table} ON DELETE ${onDelete})`);
-    await client.query(`INSERT INTO ${name} VALUES ('P1'), ('P2'), ('P40')`);
+    await postgres.client.query(`CREATE TABLE ${name} (book text REFERENCES ${table} ON DELETE ${onDelete})`);
+    await postgres.client.query(`INSERT INTO ${name} VALUES ('P1'), ('P2'), ('P40')`);
     onTestFinished(async () => {
-      await client.query(`DROP TABLE ${name}`);
+      await postgres.client.query(`DROP TABLE ${name}`);
     });
     return name;
   }
 
   async function living(table: string): Promise<string[]> {
-    const { rows } = await client.query<{ vbid: string }>(
+    const { rows } = await postgres.client.query<{ vbid: string }>(
       `SELECT vbid FROM ${table} WHERE removed_at IS NULL ORDER BY vbid`,
     );
     return rows.map(({ vbid }) => vbid);
@@ -73,22 +62,22 @@ describe.skipIf(!postgresAvailable)('a table of PostgreSQL that is taken over', 
     await stopped(bench);
     expect(await living(table)).toHaveLength(50);
     let fewest = 50;
-    await client.query(`CREATE TABLE ${table}_seen (count bigint);
+    await postgres.client.query(`CREATE TABLE ${table}_seen (count bigint);
       CREATE FUNCTION ${table}_look() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
         INSERT INTO ${table}_seen SELECT count(*) FROM ${table}; RETURN NULL; END $$;
       CREATE TRIGGER look AFTER INSERT OR UPDATE OR DELETE ON ${table} EXECUTE FUNCTION ${table}_look()`);
     takeOver(bench);
     await until('the rest is removed', async () => (await living(table)).length === 3);
-    for (const { count } of (await client.query(`SELECT count FROM ${table}_seen`)).rows) {
+    for (const { count } of (await postgres.client.query(`SELECT count FROM ${table}_seen`)).rows) {
       fewest = Math.min(fewest, Number(count));
     }
     expect(fewest).toBe(50);
-    expect((await client.query(`SELECT book FROM ${name} ORDER BY book`)).rows).toEqual([
+    expect((await postgres.client.query(`SELECT book FROM ${name} ORDER BY book`)).rows).toEqual([
       { book: 'P1' },
       { book: 'P2' },
       { book: 'P40' },
     ]);
-    const { rows } = await client.query(`SELECT body, shelf FROM ${table} WHERE vbid = 'P2'`);
+    const { rows } = await postgres.client.query(`SELECT body, shelf FROM ${table} WHERE vbid = 'P2'`);
     expect(rows).toEqual([{ body: { vbid: 'P2', version: 2 }, shelf: 'AP2' }]);
   });
 
@@ -100,7 +89,7 @@ describe.skipIf(!postgresAvailable)('a table of PostgreSQL that is taken over', 
     await stopped(bench);
     takeOver(bench);
     await until('the rest is removed', async () => (await living(table)).length === 3);
-    expect((await client.query(`SELECT book FROM ${name} ORDER BY book`)).rows).toEqual([
+    expect((await postgres.client.query(`SELECT book FROM ${name} ORDER BY book`)).rows).toEqual([
       { book: 'P1' },
       { book: 'P2' },
     ]);
@@ -134,7 +123,7 @@ describe.skipIf(!postgresAvailable)('a table of PostgreSQL that is taken over', 
   });
 
   it('parks a removal with the reason of PostgreSQL', async () => {
-    const { bench, target } = await fed(postgresTarget(server.port, '&removals=delete'), 41);
+    const { bench, target } = await fed(postgresTarget(postgres.port, '&removals=delete'), 41);
     await orders(target.table, 'RESTRICT');
     bench.change([
       { vbid: 'P3', body: null },
@@ -188,7 +177,7 @@ describe.skipIf(!postgresAvailable)('a table of PostgreSQL that is taken over', 
     expect(await living(table)).toContain('P0');
     bench.start(config);
     await until('the rest is removed', async () => (await living(table)).length === 370);
-    const { rows } = await client.query(`SELECT count(*)::int FROM ${table} WHERE body ->> 'version' = '2'`);
+    const { rows } = await postgres.client.query(`SELECT count(*)::int FROM ${table} WHERE body ->> 'version' = '2'`);
     expect(rows).toEqual([{ count: 370 }]);
   });
 
@@ -200,12 +189,14 @@ describe.skipIf(!postgresAvailable)('a table of PostgreSQL that is taken over', 
       (table: string) => `UPDATE catchword_cursor SET at = 7 WHERE table_name = 'public.${table}'`,
     ],
   ])('replaces what a later state of the mirror delivered, whose cursor %s', async (_, lose) => {
-    const { bench, target, config } = await fed(postgresTarget(server.port), 5);
+    const { bench, target, config } = await fed(postgresTarget(postgres.port), 5);
     await bench.stop();
     const { table } = target;
-    await client.query(lose(table));
-    await client.query(`UPDATE ${table} SET seq = 90, body = '{"vbid":"P1","of":"a lost future"}' WHERE vbid = 'P1'`);
-    await client.query(`INSERT INTO ${table} (vbid, body, seq, changed_at) VALUES ('GHOST', '{}', 80, now())`);
+    await postgres.client.query(lose(table));
+    await postgres.client.query(
+      `UPDATE ${table} SET seq = 90, body = '{"vbid":"P1","of":"a lost future"}' WHERE vbid = 'P1'`,
+    );
+    await postgres.client.query(`INSERT INTO ${table} (vbid, body, seq, changed_at) VALUES ('GHOST', '{}', 80, now())`);
     bench.start(config);
     await stopped(bench);
     expect(bench.sink().error).toContain('a later state of this mirror');
@@ -216,7 +207,7 @@ describe.skipIf(!postgresAvailable)('a table of PostgreSQL that is taken over', 
 
   it('stops at rows without a cursor that this mirror never wrote, until the operator takes them over', async () => {
     const { table, bench, config } = await twoMirrors();
-    await client.query(`DELETE FROM catchword_cursor WHERE table_name = 'public.${table}'`);
+    await postgres.client.query(`DELETE FROM catchword_cursor WHERE table_name = 'public.${table}'`);
     bench.change(books(3, 2));
     bench.start(config);
     await stopped(bench);
@@ -227,7 +218,7 @@ describe.skipIf(!postgresAvailable)('a table of PostgreSQL that is taken over', 
 
   it('begins with an empty table of another mirror without asking', async () => {
     const { table, bench, config } = await twoMirrors();
-    await client.query(`TRUNCATE ${table}`);
+    await postgres.client.query(`TRUNCATE ${table}`);
     bench.start(config);
     await until('it is open', () => bench.store.sinks.get(SINK_NAME)?.opened ?? false);
     bench.change(books(3, 2));

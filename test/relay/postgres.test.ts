@@ -1,26 +1,15 @@
-import pg from 'pg';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { until } from '../../src/relay/contract/workbench.ts';
 import { sinkConfig } from '../../src/relay/settings.ts';
-import { type PostgresServer, postgresAvailable, startPostgres } from '../support/postgres.ts';
+import { postgresAvailable, usePostgres } from '../support/postgres.ts';
 import { books, fed, feeding } from './feeding.ts';
 import { postgresTarget } from './targets.ts';
 
 describe.skipIf(!postgresAvailable)('postgres', () => {
-  let server: PostgresServer;
-  let client: pg.Client;
-  beforeAll(async () => {
-    server = await startPostgres({ settings: ['fsync=off'] });
-    client = new pg.Client({ connectionString: `postgres://postgres@127.0.0.1:${server.port}/postgres` });
-    await client.connect();
-  });
-  afterAll(async () => {
-    await client.end();
-    await server.stop();
-  });
+  const postgres = usePostgres();
 
   it('keeps typed columns, the body as JSON, and the cursor beside the table', async () => {
-    const { bench, target, config } = await feeding(postgresTarget(server.port));
+    const { bench, target, config } = await feeding(postgresTarget(postgres.port));
     const body = JSON.stringify({
       ...{
         vbid: 'V1',
@@ -35,7 +24,7 @@ describe.skipIf(!postgresAvailable)('postgres', () => {
     bench.change([{ vbid: 'V1', body }, ...books(2, 1)]);
     bench.start(config);
     await bench.caughtUp();
-    const { rows } = await client.query(`SELECT * FROM ${target.table} WHERE vbid = 'V1'`);
+    const { rows } = await postgres.client.query(`SELECT * FROM ${target.table} WHERE vbid = 'V1'`);
     expect(rows).toEqual([
       {
         ...{ vbid: 'V1', title: 'A "Title" \\ {1,2}', kind: 'book', format: 'epub', publisher: 'Ünï' },
@@ -45,7 +34,7 @@ describe.skipIf(!postgresAvailable)('postgres', () => {
         ...{ on_sale_date: null, off_sale_date: null, fill: expect.any(String) },
       },
     ]);
-    const { rows: cursors } = await client.query(`SELECT * FROM catchword_cursor WHERE table_name = $1`, [
+    const { rows: cursors } = await postgres.client.query(`SELECT * FROM catchword_cursor WHERE table_name = $1`, [
       `public.${target.table}`,
     ]);
     expect(cursors).toEqual([
@@ -66,13 +55,15 @@ describe.skipIf(!postgresAvailable)('postgres', () => {
       ['&removals=delete', []],
       ['', [{ vbid: 'P0', seq: '2', gone: true }]],
     ] as const) {
-      const { bench, target, config } = await feeding(postgresTarget(server.port, options));
+      const { bench, target, config } = await feeding(postgresTarget(postgres.port, options));
       bench.start(config);
       bench.change(books(1, 1));
       await bench.caughtUp();
       bench.change([{ vbid: 'P0', body: null }]);
       await bench.caughtUp();
-      const { rows } = await client.query(`SELECT vbid, seq, removed_at IS NOT NULL AS gone FROM ${target.table}`);
+      const { rows } = await postgres.client.query(
+        `SELECT vbid, seq, removed_at IS NOT NULL AS gone FROM ${target.table}`,
+      );
       expect(rows).toEqual(left);
       bench.change(books(1, 2));
       await bench.caughtUp();
@@ -81,7 +72,7 @@ describe.skipIf(!postgresAvailable)('postgres', () => {
   });
 
   it('parks what PostgreSQL cannot hold, and nothing else', async () => {
-    const { bench, target, config } = await feeding(postgresTarget(server.port));
+    const { bench, target, config } = await feeding(postgresTarget(postgres.port));
     bench.change(books(40, 1));
     bench.change([{ vbid: 'NUL', body: '{"vbid":"NUL","title":"a\\u0000b"}' }]);
     bench.change(books(40, 2));
@@ -92,18 +83,18 @@ describe.skipIf(!postgresAvailable)('postgres', () => {
   });
 
   it('fills a table anew that was dropped', async () => {
-    const { bench, target, config } = await fed(postgresTarget(server.port), 30);
+    const { bench, target, config } = await fed(postgresTarget(postgres.port), 30);
     await bench.stop();
-    await client.query(`DROP TABLE ${target.table}`);
+    await postgres.client.query(`DROP TABLE ${target.table}`);
     bench.start(config);
     bench.change(books(1, 2));
     await until('all are there', async () => (await target.read().catch(() => null))?.products.size === 30);
   });
 
   it('fills a table anew that was emptied', async () => {
-    const { bench, target, config } = await fed(postgresTarget(server.port), 30);
+    const { bench, target, config } = await fed(postgresTarget(postgres.port), 30);
     await bench.stop();
-    await client.query(`TRUNCATE ${target.table}`);
+    await postgres.client.query(`TRUNCATE ${target.table}`);
     bench.start(config);
     bench.change(books(1, 2));
     await until('all are there', async () => (await target.read()).products.size === 30);
@@ -112,7 +103,7 @@ describe.skipIf(!postgresAvailable)('postgres', () => {
   });
 
   it('goes on with a table however the settings spell it', async () => {
-    const { bench, target, config } = await fed(postgresTarget(server.port), 5);
+    const { bench, target, config } = await fed(postgresTarget(postgres.port), 5);
     await bench.stop();
     bench.change([{ vbid: 'P3', body: null }]);
     const url = target.url.replace('table=', 'table=public.');
@@ -122,8 +113,8 @@ describe.skipIf(!postgresAvailable)('postgres', () => {
   });
 
   it('names what a table of somebody else lacks, and continues when it is gone', async () => {
-    const { bench, target, config } = await feeding(postgresTarget(server.port));
-    await client.query(`CREATE TABLE ${target.table} (vbid integer)`);
+    const { bench, target, config } = await feeding(postgresTarget(postgres.port));
+    await postgres.client.query(`CREATE TABLE ${target.table} (vbid integer)`);
     bench.change(books(3, 1));
     bench.start(config);
     await until('the failure is noted', () => bench.store.sinks.get('contract')?.error != null);
@@ -131,7 +122,7 @@ describe.skipIf(!postgresAvailable)('postgres', () => {
       state: 'running',
       error: expect.stringMatching(/^PostgreSQL: table \S+ was not made by catchword: it has no column title, /),
     });
-    await client.query(`DROP TABLE ${target.table}`);
+    await postgres.client.query(`DROP TABLE ${target.table}`);
     await bench.caughtUp();
     expect((await target.read()).products).toEqual(bench.living());
   });

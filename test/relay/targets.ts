@@ -1,7 +1,6 @@
 import { once } from 'node:events';
 import { mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { gunzipSync } from 'node:zlib';
@@ -11,6 +10,7 @@ import { Redis } from 'ioredis';
 import pg from 'pg';
 import { Webhook } from 'standardwebhooks';
 import type { Received, SinkTarget } from '../../src/relay/contract/checks.ts';
+import { FAST_DIRECTORY } from '../support/fast-directory.ts';
 import { startProxy } from '../support/proxy.ts';
 
 /** What of an event the checks look at. */
@@ -63,7 +63,7 @@ function putInTheWay(directory: string): Pick<SinkTarget, 'interrupt' | 'restore
 }
 
 export async function jsonlTarget(options = ''): Promise<SinkTarget & { readonly directory: string }> {
-  const root = mkdtempSync(join(tmpdir(), 'catchword-jsonl-'));
+  const root = mkdtempSync(join(FAST_DIRECTORY, 'catchword-jsonl-'));
   const directory = join(root, 'out');
   return {
     url: `jsonl:${join(directory, 'changes.jsonl')}${options}`,
@@ -78,7 +78,7 @@ const EXAMPLE = fileURLToPath(new URL('../../examples/files-sink.mjs', import.me
 
 /** The sink of the documentation: a file a product. */
 export async function filesTarget(): Promise<SinkTarget> {
-  const root = mkdtempSync(join(tmpdir(), 'catchword-files-'));
+  const root = mkdtempSync(join(FAST_DIRECTORY, 'catchword-files-'));
   const directory = join(root, 'out');
   return {
     url: `module:${EXAMPLE}?directory=${encodeURIComponent(directory)}`,

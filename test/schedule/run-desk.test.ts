@@ -12,7 +12,7 @@ import { requireRun } from '../../src/sync/finish-run.ts';
 import type { Keeper } from '../../src/sync/keeper.ts';
 import { startRun } from '../../src/sync/start-run.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
-import { createHandClock, type HandClock } from './hand-clock.ts';
+import { createHandClock, type HandClock } from '../support/test-clocks.ts';
 
 const START = Date.parse('2026-11-20T10:00:00Z');
 const MINUTE = 60_000;

@@ -2,7 +2,7 @@ import { expect, it, onTestFinished } from 'vitest';
 import { systemClock } from '../../src/clock.ts';
 import { createLog } from '../../src/log.ts';
 import { checkCron, createAskedTicks, startScheduler } from '../../src/schedule/scheduler.ts';
-import { createHandClock } from './hand-clock.ts';
+import { createHandClock } from '../support/test-clocks.ts';
 
 const log = createLog('silent');
 

@@ -1,10 +1,10 @@
-import { copyFileSync, existsSync, mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { copyFileSync, mkdtempSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Run, RunKind } from '../../src/catalog/run.ts';
 import { paceOf } from '../../src/client/rate.ts';
 import { openStore } from '../../src/store/store.ts';
 import { approveRun, rejectRun } from '../../src/sync/decide.ts';
+import { FAST_DIRECTORY } from '../support/fast-directory.ts';
 import { createSimulatedCatalog, type SimulatedCatalog } from './catalog.ts';
 import { checkPace, checkSettled, createObserver, type Observer, Violation } from './invariants.ts';
 import { isExpected, Killed, type ProcessOptions, type SimulatedProcess, startProcess } from './process.ts';
@@ -27,13 +27,12 @@ export interface HistoryOptions {
   readonly scenario?: Partial<Scenario>;
 }
 
-const FAST = existsSync('/dev/shm') ? '/dev/shm' : tmpdir();
 let template: string | undefined;
 
 /** An empty mirror; making one takes longer than most histories. */
 function emptyMirror(directory: string): string {
   if (template === undefined) {
-    const home = mkdtempSync(join(FAST, 'catchword-template-'));
+    const home = mkdtempSync(join(FAST_DIRECTORY, 'catchword-template-'));
     process.on('exit', () => rmSync(home, { recursive: true, force: true }));
     template = join(home, 'catalog.db');
     const store = openStore(template);
@@ -232,7 +231,7 @@ async function live(setting: Setting, calm: () => void): Promise<void> {
 /** Lives through one history. The same seed and code give the same trace, byte for byte. */
 export async function simulate(seed: number, options: HistoryOptions = {}): Promise<HistoryResult> {
   const scenario: Scenario = { ...drawScenario(seed), ...options.scenario };
-  const directory = mkdtempSync(join(options.directory ?? FAST, 'catchword-sim-'));
+  const directory = mkdtempSync(join(options.directory ?? FAST_DIRECTORY, 'catchword-sim-'));
   const db = emptyMirror(directory);
   const world = createWorld(seed, () => {});
   let jumpMs = 0;

@@ -2,6 +2,8 @@ import { execFileSync } from 'node:child_process';
 import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import pg from 'pg';
+import { afterAll, beforeAll } from 'vitest';
 import { isInstalled, type ServerProcess, startServer } from './server.ts';
 
 /** Debian keeps the server's programs outside the path. */
@@ -46,6 +48,29 @@ export async function startPostgres({ settings = [] as readonly string[] } = {})
     stop: async () => {
       await server.kill('SIGINT');
       rmSync(directory, { recursive: true, force: true });
+    },
+  };
+}
+
+/** A server for the tests of a `describe`, and a client of it; to be used in tests and hooks alone. */
+export function usePostgres(): { readonly port: number; readonly client: pg.Client } {
+  let server: PostgresServer;
+  let client: pg.Client;
+  beforeAll(async () => {
+    server = await startPostgres({ settings: ['fsync=off'] });
+    client = new pg.Client({ connectionString: `postgres://postgres@127.0.0.1:${server.port}/postgres` });
+    await client.connect();
+  });
+  afterAll(async () => {
+    await client.end();
+    await server.stop();
+  });
+  return {
+    get port() {
+      return server.port;
+    },
+    get client() {
+      return client;
     },
   };
 }

@@ -5,7 +5,7 @@ import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { type Sandbox, startSandbox } from '../../src/sandbox/server.ts';
 import { keepStatements } from '../../src/store/statements.ts';
 import { start } from '../support/cli.ts';
-import { runHere } from '../support/in-process.ts';
+import { runHere as cli } from '../support/in-process.ts';
 import { load } from '../support/load.ts';
 import { catalogOf, expectExactLog, mutate, settingsFor, temporaryDirectory, truthOf } from '../support/mirror.ts';
 
@@ -42,7 +42,7 @@ describe('a mirror of another service', () => {
   it.each(['sync', 'sync --full', 'sync --dry-run', 'verify', 'daemon'])(
     'is refused by %s before any request, with both addresses and the two ways out',
     async (verb) => {
-      const refused = await runHere(verb.split(' '), elsewhere, directory);
+      const refused = await cli(verb.split(' '), elsewhere, directory);
       expect(refused.code).toBe(2);
       expect(refused.stderr).toContain('MIRROR_OTHER_SOURCE');
       expect(refused.stderr).toContain(`is the mirror of ${first.url}, and CATCHWORD_BASE_URL is ${other.url}`);
@@ -56,21 +56,21 @@ describe('a mirror of another service', () => {
   it('is refused by approve before anything is looked up', async () => {
     edit(`UPDATE runs SET state = 'held'; INSERT INTO held_removals (run_id, product_id) VALUES (1, 1)`);
     const lookups = { ...elsewhere, CATCHWORD_LOOKUP_PATH: '/v4/products/:vbid' };
-    const refused = await runHere(['approve', '1'], lookups, directory);
+    const refused = await cli(['approve', '1'], lookups, directory);
     expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining('MIRROR_OTHER_SOURCE') as string });
     expect(other.requests).toEqual([]);
     expect(catalogOf(db).size).toBe(400);
   });
 
   it('is a failed check of doctor', async () => {
-    const { code, stdout } = await runHere(['doctor', '--json'], elsewhere, directory);
+    const { code, stdout } = await cli(['doctor', '--json'], elsewhere, directory);
     expect(code).toBe(1);
     const findings = JSON.parse(stdout) as { check: string; level: string; text: string; hint: string }[];
     const found = findings.find(({ check }) => check === 'address');
     expect(found).toMatchObject({ level: 'failed', hint: expect.stringContaining('catchword adopt') as string });
     expect(found?.text).toContain(first.url);
     expect(other.requests).toEqual([]);
-    const same = await runHere(['doctor', '--json'], settings, directory);
+    const same = await cli(['doctor', '--json'], settings, directory);
     expect(same.stdout).toContain(`${first.url}, as the mirror has it`);
   });
 
@@ -87,30 +87,28 @@ describe('a mirror of another service', () => {
 
   it('does not hold for a first address that was never read from', async () => {
     const nowhere = settingsFor('http://127.0.0.1:9', join(directory, 'new.db'), { LOG_LEVEL: '' });
-    expect(await runHere(['sync'], nowhere, directory)).toMatchObject({ code: 75 });
-    expect(await runHere(['sync'], { ...nowhere, CATCHWORD_BASE_URL: first.url }, directory)).toMatchObject({
-      code: 0,
-    });
+    expect(await cli(['sync'], nowhere, directory)).toMatchObject({ code: 75 });
+    expect(await cli(['sync'], { ...nowhere, CATCHWORD_BASE_URL: first.url }, directory)).toMatchObject({ code: 0 });
   });
 
   it('is not one that is only written in another way', async () => {
     const { port } = new URL(first.url);
     const written = { ...settings, CATCHWORD_BASE_URL: `HTTP://127.0.0.1:${port}//` };
-    expect(await runHere(['sync'], written, directory)).toMatchObject({ code: 0 });
+    expect(await cli(['sync'], written, directory)).toMatchObject({ code: 0 });
   });
 });
 
 describe('adopt', () => {
   it('continues the mirror with the new address, by a full run under the removal limit', async () => {
-    const adopted = await runHere(['adopt'], elsewhere, directory);
+    const adopted = await cli(['adopt'], elsewhere, directory);
     // All 400 products of before are not there: more than the limit.
     expect(adopted).toMatchObject({ code: 5, stdout: expect.stringContaining('would remove 400') as string });
     expect(adopted.stderr).toContain(`was read from ${first.url} and is continued with ${other.url}`);
-    expect(await runHere(['sync'], settings, directory)).toMatchObject({ code: 2 });
-    expect(await runHere(['approve', '2'], elsewhere, directory)).toMatchObject({ code: 0 });
+    expect(await cli(['sync'], settings, directory)).toMatchObject({ code: 2 });
+    expect(await cli(['approve', '2'], elsewhere, directory)).toMatchObject({ code: 0 });
     expect(catalogOf(db)).toEqual(await truthOf(other.url));
     await mutate(other.url, { update: 3, seed: 4 });
-    expect(await runHere(['sync', '--json'], elsewhere, directory)).toMatchObject({
+    expect(await cli(['sync', '--json'], elsewhere, directory)).toMatchObject({
       code: 0,
       stdout: expect.stringMatching(/"kind":"delta".*"updated":3/) as string,
     });
@@ -119,7 +117,7 @@ describe('adopt', () => {
 
   it('has nothing to do where the address is the same, and makes no request then', async () => {
     const asked = first.requests.length;
-    const { code, stdout } = await runHere(['adopt'], settings, directory);
+    const { code, stdout } = await cli(['adopt'], settings, directory);
     expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringContaining('nothing to adopt') as string });
     expect(first.requests.length).toBe(asked);
   });
@@ -132,10 +130,10 @@ describe('adopt', () => {
     await expect.poll(() => slow.requests.length).toBeGreaterThan(2);
     adopting.child.kill('SIGKILL');
     await adopting.ended;
-    const { code, stdout, stderr } = await runHere(['sync', '--json'], moved, directory);
+    const { code, stdout, stderr } = await cli(['sync', '--json'], moved, directory);
     expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringContaining('"kind":"full"') as string });
     expect(stderr).toContain('no full load has ended since');
-    const next = await runHere(['sync', '--json'], moved, directory);
+    const next = await cli(['sync', '--json'], moved, directory);
     expect(next.stdout).toContain('"kind":"delta"');
     expect(next.stderr).toBe('');
   });
@@ -150,18 +148,18 @@ describe('adopt, again', () => {
     await expect.poll(() => slow.requests.length).toBeGreaterThan(3);
     adopting.child.kill('SIGKILL');
     await adopting.ended;
-    const again = await runHere(['adopt', '--json'], moved, directory);
+    const again = await cli(['adopt', '--json'], moved, directory);
     expect(again).toMatchObject({ code: 0, stdout: expect.stringContaining('"kind":"full"') as string });
     expect(again.stderr).toContain(`the reading of ${slow.url} was begun and has not ended`);
     expect(catalogOf(db)).toEqual(await truthOf(slow.url));
-    const done = await runHere(['adopt'], moved, directory);
+    const done = await cli(['adopt'], moved, directory);
     expect(done.stdout).toContain('nothing to adopt');
   });
 
   it('does not wait for a pause that the old address asked for', async () => {
     const now = Date.now();
     edit(`UPDATE mirror SET blocked_since = ${now}, blocked_until = ${now + 7_200_000}`);
-    const adopted = await runHere(['adopt'], elsewhere, directory);
+    const adopted = await cli(['adopt'], elsewhere, directory);
     expect(adopted).toMatchObject({ code: 5, stdout: expect.stringContaining('would remove 400') as string });
   });
 
@@ -169,24 +167,24 @@ describe('adopt, again', () => {
     const now = Date.now();
     edit(`UPDATE mirror SET source_address = '${other.url}', blocked_since = ${now}, blocked_until = ${now + 7_200_000},
       source_selection = json_set(source_selection, '$.unfinished', json('true'))`);
-    const adopted = await runHere(['adopt'], elsewhere, directory);
+    const adopted = await cli(['adopt'], elsewhere, directory);
     expect(adopted).toMatchObject({ code: 75, stderr: expect.stringContaining('sync --now') as string });
     expect(other.requests).toEqual([]);
-    expect(await runHere(['sync', '--now'], elsewhere, directory)).toMatchObject({ code: 5 });
+    expect(await cli(['sync', '--now'], elsewhere, directory)).toMatchObject({ code: 5 });
   });
 
   it('refuses while a daemon is alive that has no sinks and makes no run', async () => {
     const idle = { CATCHWORD_DELTA_CRON: 'off', CATCHWORD_FULL_CRON: 'off', LOG_LEVEL: 'info' };
     const daemon = start(['daemon'], { ...settings, ...idle }, directory);
     await daemon.shows('"msg":"started"');
-    const refused = await runHere(['adopt'], elsewhere, directory);
+    const refused = await cli(['adopt'], elsewhere, directory);
     daemon.child.kill('SIGTERM');
     expect((await daemon.ended).code).toBe(0);
     expect(refused.stderr).toContain('MIRROR_BUSY');
     expect(refused.stderr).toContain(`process ${daemon.child.pid} on`);
     expect(refused.stderr).toContain('is the daemon of this mirror');
     expect(other.requests).toEqual([]);
-    expect(await runHere(['adopt'], elsewhere, directory)).toMatchObject({ code: 5 });
+    expect(await cli(['adopt'], elsewhere, directory)).toMatchObject({ code: 5 });
   });
 });
 
@@ -200,14 +198,14 @@ describe('another selection', () => {
     const { code, stdout } = await changed.ended;
     expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringContaining('"kind":"full"') as string });
     expect(first.requests[before]?.path).not.toContain('from=');
-    const next = await runHere(['sync', '--json'], { ...settings, ...metadata }, directory);
+    const next = await cli(['sync', '--json'], { ...settings, ...metadata }, directory);
     expect(next).toMatchObject({ stdout: expect.stringContaining('"kind":"delta"') as string, stderr: '' });
   });
 
   it('is announced by verify and by sync --dry-run, which reads what the run would read', async () => {
-    const verified = await runHere(['verify'], { ...settings, ...metadata }, directory);
+    const verified = await cli(['verify'], { ...settings, ...metadata }, directory);
     expect(verified.stderr).toContain('CATCHWORD_INCLUDE_DETAILS changed from (none) to metadata since the mirror');
-    const forecast = await runHere(['sync', '--dry-run', '--json'], { ...settings, ...metadata }, directory);
+    const forecast = await cli(['sync', '--dry-run', '--json'], { ...settings, ...metadata }, directory);
     expect(forecast.stderr).toContain('every product is read again');
     expect(forecast.stdout).toContain('"kind":"full"');
   });
@@ -221,24 +219,22 @@ describe('another selection', () => {
     killed.child.kill('SIGKILL');
     await killed.ended;
     // Back to the selection of before: what was read of the other one may be in the mirror.
-    const back = await runHere(['sync', '--json'], settings, directory);
+    const back = await cli(['sync', '--json'], settings, directory);
     expect({ code: back.code, stdout: back.stdout }).toEqual({
       code: 0,
       stdout: expect.stringContaining('"kind":"full"') as string,
     });
-    const runs = JSON.parse((await runHere(['runs', '--json'], settings, directory)).stdout) as {
-      error: string | null;
-    }[];
+    const runs = JSON.parse((await cli(['runs', '--json'], settings, directory)).stdout) as { error: string | null }[];
     expect(runs.map(({ error }) => error)).toContain('RUN_OUTDATED: the settings select other products since it began');
     expect(catalogOf(db)).toEqual(await truthOf(first.url));
-    expect((await runHere(['sync', '--json'], settings, directory)).stdout).toContain('"kind":"delta"');
+    expect((await cli(['sync', '--json'], settings, directory)).stdout).toContain('"kind":"delta"');
   });
 
   it('of a mirror made before is what is set at its next run', async () => {
     edit('UPDATE mirror SET source_address = NULL, source_selection = NULL; UPDATE runs SET selection = NULL');
-    const next = await runHere(['sync', '--json'], { ...settings, ...metadata }, directory);
+    const next = await cli(['sync', '--json'], { ...settings, ...metadata }, directory);
     expect(next).toMatchObject({ code: 0, stdout: expect.stringContaining('"kind":"delta"') as string, stderr: '' });
-    expect(await runHere(['sync'], elsewhere, directory)).toMatchObject({ code: 2 });
+    expect(await cli(['sync'], elsewhere, directory)).toMatchObject({ code: 2 });
   });
 });
 
@@ -247,7 +243,7 @@ describe('the source of an event', () => {
     const sourceOf = (text: string) => (JSON.parse(text.split('\n')[0] ?? '') as { source: string }).source;
     const { CATCHWORD_BASE_URL: _, ...nameless } = settings;
     for (const environment of [settings, nameless, elsewhere]) {
-      const { stdout } = await runHere(['changes', '--limit', '1'], environment, directory);
+      const { stdout } = await cli(['changes', '--limit', '1'], environment, directory);
       expect(sourceOf(stdout)).toBe(`${first.url}/v4/products`);
     }
     const written = join(directory, 'out.jsonl');
@@ -270,7 +266,7 @@ describe('the source of an event', () => {
     const { CATCHWORD_BASE_URL: _, ...nameless } = settings;
     for (const role of ['relay', 'web']) {
       const empty = { ...nameless, CATCHWORD_DB: join(directory, 'none.db'), CATCHWORD_SINK_FILE: 'jsonl:none.jsonl' };
-      const refused = await runHere([role], empty, directory);
+      const refused = await cli([role], empty, directory);
       expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining('CATCHWORD_BASE_URL') as string });
     }
   });

@@ -9,10 +9,10 @@ import { createSourceStore } from '../../src/store/source.ts';
 import { keepStatements } from '../../src/store/statements.ts';
 import { openStore } from '../../src/store/store.ts';
 import { createWriteTransaction } from '../../src/store/transaction.ts';
-import { createVirtualClock } from '../queue/virtual-clock.ts';
 import { run, start } from '../support/cli.ts';
 import { load } from '../support/load.ts';
 import { settingsFor, temporaryDirectory } from '../support/mirror.ts';
+import { createVirtualClock } from '../support/test-clocks.ts';
 
 async function sandboxOf(items: number): Promise<Sandbox> {
   const sandbox = await startSandbox({ items });

@@ -5,10 +5,10 @@ import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { mirrorPacer } from '../../src/commands/pace.ts';
 import { openStore } from '../../src/store/store.ts';
-import { createVirtualClock } from '../queue/virtual-clock.ts';
 import { run, startService } from '../support/cli.ts';
 import { settingsFor, temporaryDirectory } from '../support/mirror.ts';
 import { redisAvailable, startRedis } from '../support/redis.ts';
+import { createVirtualClock } from '../support/test-clocks.ts';
 
 interface BusySource {
   readonly url: string;

@@ -7,7 +7,7 @@ import { systemClock } from '../../src/clock.ts';
 import { SANDBOX_DEFAULTS, type SandboxOptions } from '../../src/sandbox/options.ts';
 import { type Sandbox, startSandbox } from '../../src/sandbox/server.ts';
 import { openStore } from '../../src/store/store.ts';
-import { runHere } from '../support/in-process.ts';
+import { runHere as cli } from '../support/in-process.ts';
 import { load } from '../support/load.ts';
 import { catalogOf, expectExactLog, settingsFor, standIn, temporaryDirectory, truthOf } from '../support/mirror.ts';
 
@@ -57,11 +57,11 @@ describe('a sealed run', () => {
     expect(second).toMatchObject({ state: 'complete', proof: 'sealed', removed: 40, missing: 0 });
     await expectEqual(here);
 
-    const undone = await runHere(['runs', 'undo', '2'], here.settings, here.directory);
+    const undone = await cli(['runs', 'undo', '2'], here.settings, here.directory);
     expect(undone).toMatchObject({ code: 0, stdout: '40 products that run 2 removed are back\n' });
     expect(catalogOf(here.db).size).toBe(2_500);
     expectExactLog(here.db);
-    const again = await runHere(['runs', 'undo', '2', '--json'], here.settings, here.directory);
+    const again = await cli(['runs', 'undo', '2', '--json'], here.settings, here.directory);
     expect(JSON.parse(again.stdout)).toEqual({ run: 2, restored: 0 });
 
     const third = await load(here.settings, 'full');
@@ -87,7 +87,7 @@ describe('a sealed run', () => {
     const here = await place({ items: 1_500, withdrawnForMs: 86_400_000 }, { CATCHWORD_WITHDRAWN_AS: 'removed' });
     await load(here.settings, 'full');
     here.sandbox.catalog.mutate({ remove: 3, seed: 1 });
-    const verified = await runHere(['verify'], here.settings, here.directory);
+    const verified = await cli(['verify'], here.settings, here.directory);
     expect(verified).toMatchObject({ code: 0, stdout: expect.stringContaining('0 differences, 3 drifted') as string });
     // One more than the source has, and as many as were announced.
     const store = openStore(here.db);
@@ -139,7 +139,7 @@ describe('more removals than the limit', () => {
       store.products.addLiving(rows.length);
     });
     store.close();
-    const run = await runHere(['sync', '--full'], here.settings, here.directory);
+    const run = await cli(['sync', '--full'], here.settings, here.directory);
     expect(run.code).toBe(5);
     expect(run.stdout).toContain(
       'held: 150 removals are more than the limit of 100; the source announced 20 more, 170 in all\n',
@@ -149,13 +149,13 @@ describe('more removals than the limit', () => {
 
   it('are held, listed with titles, and made when approved', async () => {
     const here = await held();
-    const run = await runHere(['sync', '--full'], here.settings, here.directory);
+    const run = await cli(['sync', '--full'], here.settings, here.directory);
     expect(run).toMatchObject({ code: 5, stderr: '' });
     expect(run.stdout).toContain('held: 150 removals are more than the limit of 100');
     expect(run.stdout).toContain('would remove 150 products:');
     expect(catalogOf(here.db).size).toBe(2_500);
 
-    const shown = JSON.parse((await runHere(['run', '2', '--json'], here.settings, here.directory)).stdout) as {
+    const shown = JSON.parse((await cli(['run', '2', '--json'], here.settings, here.directory)).stdout) as {
       state: string;
       held_removals: { vbid: string; title: string }[];
     };
@@ -163,10 +163,10 @@ describe('more removals than the limit', () => {
     expect(shown.held_removals).toHaveLength(150);
     expect(shown.held_removals[0]?.title).toMatch(/\w/);
 
-    const approved = await runHere(['approve', '2'], here.settings, here.directory);
+    const approved = await cli(['approve', '2'], here.settings, here.directory);
     expect(approved).toMatchObject({ code: 0, stdout: 'run 2 is approved: 150 products removed\n' });
     await expectEqual(here);
-    const twice = await runHere(['approve', '2'], here.settings, here.directory);
+    const twice = await cli(['approve', '2'], here.settings, here.directory);
     expect(twice.code).toBe(1);
     expect(twice.stderr).toContain('run 2 is complete: it holds no removals [RUN_NOT_ACTIVE]');
   });
@@ -174,7 +174,7 @@ describe('more removals than the limit', () => {
   it('are dropped when rejected', async () => {
     const here = await held();
     expect(await load(here.settings, 'full')).toMatchObject({ state: 'held', updated: 10, removed: 0, missing: 150 });
-    expect((await runHere(['reject', '2'], here.settings, here.directory)).stdout).toBe(
+    expect((await cli(['reject', '2'], here.settings, here.directory)).stdout).toBe(
       'run 2 is rejected: nothing is removed\n',
     );
     expect(catalogOf(here.db).size).toBe(2_500);
@@ -217,7 +217,7 @@ describe('more removals than the limit', () => {
     const other = { ...here.settings, CATCHWORD_BASE_URL: url, CATCHWORD_LOOKUP_PATH: '/v4/products/:vbid' };
     standIn(here.db, url);
     await load(other, 'delta');
-    const approved = await runHere(['approve', '2', '--json'], other, here.directory);
+    const approved = await cli(['approve', '2', '--json'], other, here.directory);
     expect(JSON.parse(approved.stdout)).toMatchObject({ state: 'complete', removed: 148 });
     expect(catalogOf(here.db).has(first.vbid)).toBe(true);
     expect(catalogOf(here.db).has(second.vbid)).toBe(true);
@@ -234,14 +234,14 @@ describe('more removals than the limit', () => {
     while ((store.runs.unfinished()?.pages ?? 0) === 0) await systemClock.sleep(20);
     stop.abort();
     await expect(reading).rejects.toMatchObject({ code: 'INTERRUPTED' });
-    const approved = await runHere(['approve', '2'], here.settings, here.directory);
+    const approved = await cli(['approve', '2'], here.settings, here.directory);
     expect(approved).toMatchObject({ code: 1, stdout: '' });
     expect(approved.stderr).toContain('run 3 is unfinished, and may have seen what this one removes [RUN_NOT_ACTIVE]');
     expect(catalogOf(here.db).size).toBe(2_500);
     // What a cancelled run has seen is off the list as well: it had read the first window.
-    await runHere(['cancel', '3'], here.settings, here.directory);
+    await cli(['cancel', '3'], here.settings, here.directory);
     expect(store.removals.heldCount(2)).toBe(150);
-    expect((await runHere(['approve', '2'], here.settings, here.directory)).code).toBe(0);
+    expect((await cli(['approve', '2'], here.settings, here.directory)).code).toBe(0);
     await expectEqual(here);
   });
 
@@ -253,11 +253,11 @@ describe('more removals than the limit', () => {
     const settings = { ...here.settings, CATCHWORD_BASE_URL: empty.url };
     standIn(here.db, empty.url);
     expect(await load(settings, 'full')).toMatchObject({ state: 'held', missing: 120 });
-    const doubted = await runHere(['approve', '2'], settings, here.directory);
+    const doubted = await cli(['approve', '2'], settings, here.directory);
     expect(doubted.code).toBe(1);
     expect(doubted.stderr).toContain('the lookup finds nothing, not even what should be there [SOURCE_REFUSED]');
     standIn(here.db, here.sandbox.url);
-    const spared = await runHere(['approve', '2', '--json'], here.settings, here.directory);
+    const spared = await cli(['approve', '2', '--json'], here.settings, here.directory);
     expect(JSON.parse(spared.stdout)).toMatchObject({ state: 'complete', removed: 0 });
     await expectEqual(here);
   });

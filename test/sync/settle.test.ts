@@ -5,7 +5,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { startSandbox } from '../../src/sandbox/server.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import { start } from '../support/cli.ts';
-import { runHere } from '../support/in-process.ts';
+import { runHere as cli } from '../support/in-process.ts';
 import { load } from '../support/load.ts';
 import { catalogOf, expectExactLog, settingsFor, temporaryDirectory } from '../support/mirror.ts';
 
@@ -153,22 +153,19 @@ describe('a run that settles', () => {
     const { directory, db, settings, program } = await settling('10m');
     const text =
       /settling until \d{4}-\d\d-\d\d (\d\d:\d\d:\d\d) UTC: 7 products were not seen; a last delta at \1 decides/;
-    expect((await runHere(['status'], settings, directory)).stdout).toMatch(text);
-    expect((await runHere(['run', '2'], settings, directory)).stdout).toMatch(text);
-    expect((await runHere(['runs'], settings, directory)).stdout).toContain('settling');
-    const json = JSON.parse((await runHere(['run', '2', '--json'], settings, directory)).stdout) as Record<
-      string,
-      unknown
-    >;
+    expect((await cli(['status'], settings, directory)).stdout).toMatch(text);
+    expect((await cli(['run', '2'], settings, directory)).stdout).toMatch(text);
+    expect((await cli(['runs'], settings, directory)).stdout).toContain('settling');
+    const json = JSON.parse((await cli(['run', '2', '--json'], settings, directory)).stdout) as Record<string, unknown>;
     expect(json).toMatchObject({ state: 'reading', settles_at: expect.stringMatching(/Z$/) as string, missing: 7 });
     expect(json).not.toHaveProperty('settlesAt');
     expect(catalogOf(db).size).toBe(500);
-    expect((await runHere(['cancel', '2'], settings, directory)).code).toBe(0);
+    expect((await cli(['cancel', '2'], settings, directory)).code).toBe(0);
     const ended = await program.ended;
     expect(ended).toMatchObject({ code: 1, stderr: expect.stringMatching(text) as string });
     expect(ended.stderr).toContain('RUN_CANCELLED');
     expect(catalogOf(db).size).toBe(500);
-    expect((await runHere(['status'], settings, directory)).stdout).not.toContain('settling');
+    expect((await cli(['status'], settings, directory)).stdout).not.toContain('settling');
   });
 
   it.each(['SIGTERM', 'SIGKILL'] as const)('is resumed after %s, and then removes what is gone', async (signal) => {

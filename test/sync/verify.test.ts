@@ -3,7 +3,7 @@ import Database from 'better-sqlite3';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { type Sandbox, startSandbox } from '../../src/sandbox/server.ts';
 import { keepStatements } from '../../src/store/statements.ts';
-import { runHere } from '../support/in-process.ts';
+import { runHere as cli } from '../support/in-process.ts';
 import { load } from '../support/load.ts';
 import { catalogOf, expectExactLog, settingsFor, standIn, temporaryDirectory } from '../support/mirror.ts';
 
@@ -39,21 +39,21 @@ function lines(text: string): Record<string, unknown>[] {
 
 describe('verify', () => {
   it('finds nothing in a mirror that is right, and calls drift what the next delta will bring', async () => {
-    expect(await runHere(['verify'], settings, directory)).toMatchObject({
+    expect(await cli(['verify'], settings, directory)).toMatchObject({
       code: 0,
       stdout: expect.stringMatching(
         /^read 1,500 products from the source, proof sealed\n0 differences, 0 drifted/,
       ) as string,
     });
     sandbox.catalog.mutate({ create: 2, update: 3, remove: 4, seed: 1 });
-    const { code, stdout } = await runHere(['verify', '--json'], settings, directory);
+    const { code, stdout } = await cli(['verify', '--json'], settings, directory);
     expect(code).toBe(0);
     const found = lines(stdout);
     expect(found.at(-1)).toMatchObject({ summary: { differences: 0, drifted: 9, proof: 'sealed' } });
     expect(found.filter(({ kind }) => kind === 'only-there')).toHaveLength(2);
     expect(found.filter(({ kind, drift }) => kind === 'differs' && drift === true)).toHaveLength(7);
     await load({ ...settings, LOG_LEVEL: 'fatal' }, 'delta');
-    const after = lines((await runHere(['verify', '--json'], settings, directory)).stdout);
+    const after = lines((await cli(['verify', '--json'], settings, directory)).stdout);
     // What was withdrawn is no longer listed, and announced: the next full load removes it.
     expect(after.at(-1)).toMatchObject({ summary: { differences: 0 } });
   });
@@ -65,7 +65,7 @@ describe('verify', () => {
       DELETE FROM products WHERE vbid = '${b}'; UPDATE mirror SET living = living - 1;
       UPDATE products SET vbid = 'NOBODY', body = json_set(body, '$.vbid', 'NOBODY') WHERE vbid = '${c}'`);
     const before = catalogOf(db);
-    const { code, stdout } = await runHere(['verify', '--json'], settings, directory);
+    const { code, stdout } = await cli(['verify', '--json'], settings, directory);
     expect(code).toBe(3);
     expect(lines(stdout)).toEqual([
       { kind: 'differs', vbid: a, title: expect.any(String), fields: ['/title'], drift: false },
@@ -75,13 +75,13 @@ describe('verify', () => {
       { summary: { products: 1500, proof: 'sealed', reasons: [], differences: 4, drifted: 0, unproven: 0 } },
     ]);
     expect(catalogOf(db)).toEqual(before);
-    const text = await runHere(['verify'], settings, directory);
+    const text = await cli(['verify'], settings, directory);
     expect(text.stdout).toMatch(/^DIFF {3}differs .*\/title$/m);
   });
 
   it('needs a mirror that was filled', async () => {
     const empty = { ...settings, CATCHWORD_DB: join(directory, 'none.db') };
-    expect(await runHere(['verify'], empty, directory)).toMatchObject({ code: 1, stdout: '' });
+    expect(await cli(['verify'], empty, directory)).toMatchObject({ code: 1, stdout: '' });
   });
 });
 
@@ -89,7 +89,7 @@ describe('sync --dry-run', () => {
   it('tells what a run would do, and does nothing', async () => {
     sandbox.catalog.mutate({ create: 2, update: 3, remove: 4, seed: 1 });
     const before = catalogOf(db);
-    const delta = await runHere(['sync', '--dry-run', '--json'], settings, directory);
+    const delta = await cli(['sync', '--dry-run', '--json'], settings, directory);
     expect(JSON.parse(delta.stdout)).toMatchObject({
       dry_run: true,
       kind: 'delta',
@@ -98,11 +98,11 @@ describe('sync --dry-run', () => {
       removed: 0,
     });
     const removing = { ...settings, CATCHWORD_WITHDRAWN_AS: 'removed' };
-    const gone = await runHere(['sync', '--dry-run', '--json'], removing, directory);
+    const gone = await cli(['sync', '--dry-run', '--json'], removing, directory);
     expect(JSON.parse(gone.stdout)).toMatchObject({ created: 2, updated: 3, removed: 4 });
     // The four that were withdrawn are announced: by a delta that reaches back to where they were.
     const reaching = { ...settings, CATCHWORD_DELTA_OVERLAP: '5m' };
-    const full = await runHere(['sync', '--dry-run', '--full'], reaching, directory);
+    const full = await cli(['sync', '--dry-run', '--full'], reaching, directory);
     expect(full).toMatchObject({ code: 0, stderr: '' });
     expect(full.stdout).toContain('a full load of 1,502 products would make these changes; no product was changed');
     expect(full.stdout).toMatch(/created {2}2\n {11}\d+ /);
@@ -112,10 +112,10 @@ describe('sync --dry-run', () => {
 
   it('of a first run creates everything, and leaves no file', async () => {
     const fresh = { ...settings, CATCHWORD_DB: join(directory, 'new', 'catalog.db') };
-    const { code, stdout } = await runHere(['sync', '--dry-run', '--json'], fresh, directory);
+    const { code, stdout } = await cli(['sync', '--dry-run', '--json'], fresh, directory);
     expect(code).toBe(0);
     expect(JSON.parse(stdout)).toMatchObject({ kind: 'full', created: 1_500, removed: 0, held: false });
-    expect((await runHere(['status'], fresh, directory)).code).toBe(1);
+    expect((await cli(['status'], fresh, directory)).code).toBe(1);
   });
 
   it('says what would be held', async () => {
@@ -124,14 +124,14 @@ describe('sync --dry-run', () => {
     onTestFinished(() => gone.stop());
     const other = { ...settings, CATCHWORD_BASE_URL: gone.url };
     standIn(db, gone.url);
-    const { stdout } = await runHere(['sync', '--dry-run', '--full', '--json'], other, directory);
+    const { stdout } = await cli(['sync', '--dry-run', '--full', '--json'], other, directory);
     expect(JSON.parse(stdout)).toMatchObject({ removed: 500, held: true, proof: 'sealed' });
   });
 });
 
 describe('doctor', () => {
   it('tells how the source behaves', async () => {
-    const found = await runHere(['doctor'], { ...settings, CATCHWORD_LOOKUP_PATH: '/v4/products/:vbid' }, directory);
+    const found = await cli(['doctor'], { ...settings, CATCHWORD_LOOKUP_PATH: '/v4/products/:vbid' }, directory);
     expect(found.code).toBe(0);
     expect(found.stdout).toMatch(/ok {5}page size {2}any size is honoured, and pages of all sizes fit/);
     expect(found.stdout).toMatch(/ok {5}order {6}two readings of a page are the same/);
@@ -143,7 +143,7 @@ describe('doctor', () => {
     onTestFinished(() => odd.stop());
     const asked = { ...settings, CATCHWORD_BASE_URL: odd.url, CATCHWORD_LOOKUP_PATH: '/v4/titles/:vbid' };
     standIn(db, odd.url);
-    const found = await runHere(['doctor'], asked, directory);
+    const found = await cli(['doctor'], asked, directory);
     expect(found.code).toBe(1);
     expect(found.stdout).toMatch(/note {3}page size {2}asked for 14 and 7 a page, it answers 10 and 7/);
     expect(found.stdout).toMatch(/failed lookup {5}does not find \d+, which is listed/);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { createNews } from '../../src/web/news.ts';
-import { createVirtualClock } from '../queue/virtual-clock.ts';
+import { createVirtualClock } from '../support/test-clocks.ts';
 
 function newsOf(lastSeq: () => number) {
   const clock = createVirtualClock();
