@@ -18,7 +18,6 @@ const WEEK_MS = 7 * 24 * HOUR_MS;
 const SOON = { timeout: 60_000, interval: 250 };
 
 /** What the daemon logs when a sink was fed by the lost end of a history. */
-const STOPPED = 'sink is stopped; see npx catchword sink list';
 
 interface LoggedRun {
   readonly id: number;
@@ -157,7 +156,7 @@ describe.skipIf(!toolsAvailable).sequential('the life of an installation', { tim
     }
     await life.up();
     await life.allEqual();
-    expectNoProblems([STOPPED]);
+    expectNoProblems(['SINK_CONFLICT']);
   });
 
   it('ends with a clear error when the mirror is replaced under it, and goes on with the new file', async () => {
@@ -218,7 +217,7 @@ describe.skipIf(!toolsAvailable).sequential('the life of an installation', { tim
     await life.client.query(`TRUNCATE ${TABLE}`);
     await life.source.mutate({ update: 10 });
     await life.allEqual();
-    expectNoProblems(['every product is sent to the store again']);
+    expectNoProblems(['SINK_REFILLED']);
   });
 
   it('makes up for a week of downtime with one full load', async () => {
