@@ -17,8 +17,6 @@ const WEEK_MS = 7 * 24 * HOUR_MS;
 /** A clock that was put right may cost pauses of seconds; what is stored of the other clock must not be waited for. */
 const SOON = { timeout: 60_000, interval: 250 };
 
-/** What the daemon logs when a sink was fed by the lost end of a history. */
-
 interface LoggedRun {
   readonly id: number;
   readonly kind: string;
