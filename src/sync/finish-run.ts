@@ -1,5 +1,5 @@
 import type { Run } from '../catalog/run.ts';
-import { clockPutBack } from '../catalog/watermark.ts';
+import { clockPutBack, deltaFrom } from '../catalog/watermark.ts';
 import { CatchwordError } from '../errors.ts';
 import type { Store } from '../store/store.ts';
 import { type Assessment, type Conclusion, conclude, passClocks } from './assess-run.ts';
@@ -52,7 +52,9 @@ function moveWatermark(
   const clocks = passClocks(store, run.id);
   // Of a full run the deltas begin where it began; they reach back to the watermark only by the same clock.
   const sameClock = run.kind === 'delta' || seen === null || clockPutBack(seen, clocks, overlapMs) === null;
-  const read = conclusion.deltasRead && (readUpTo === null || (conclusion.deltaFrom <= readUpTo && sameClock));
+  // As far back as any delta asks: what became visible late since the watermark was set carries an earlier time.
+  const reachesBack = readUpTo === null || conclusion.deltaFrom <= deltaFrom(readUpTo, overlapMs);
+  const read = conclusion.deltasRead && reachesBack && (readUpTo === null || sameClock);
   // Before the first watermark there is nothing that a later delta would be owed.
   const first = run.kind === 'full' && readUpTo === null;
   if (sealed || read || first) store.advanceWatermark(run.sourceTime, clocks[0]?.local ?? run.startedAt);

@@ -35,6 +35,8 @@ export interface ObserverOptions {
   readonly latenessMs: number;
   /** The source may show a product as it was after having shown it as it is. */
   readonly flickers: boolean;
+  /** The moment, by the world's clock, that a run's source time stands for; null where that is the run's beginning. */
+  readonly momentOf: ((sourceTime: number) => number) | null;
 }
 
 function versionOf(body: string): number {
@@ -46,7 +48,8 @@ function fail(message: string): never {
 }
 
 /** Looks at the file from outside, and at the source from inside. */
-export function createObserver({ db, catalog, now, withdrawnAs, latenessMs, flickers }: ObserverOptions): Observer {
+export function createObserver(options: ObserverOptions): Observer {
+  const { db, catalog, now, withdrawnAs, latenessMs, flickers, momentOf } = options;
   const store = openStore(db);
   const history = createHistory(store);
   const sqlite = new Database(db, { readonly: true });
@@ -152,7 +155,8 @@ export function createObserver({ db, catalog, now, withdrawnAs, latenessMs, flic
       }
       // A run that moved the watermark has read every change since the one before, however the clocks went.
       if (run.sourceTime === null || store.clockSeen()?.source !== run.sourceTime) return;
-      for (const product of unmodifiedSince(started)) {
+      const upTo = momentOf === null ? started : Math.min(started, momentOf(run.sourceTime));
+      for (const product of unmodifiedSince(upTo)) {
         if (product.since < firstWatermarkAt) continue;
         const copy = replica.get(`P${product.id}`);
         if (copy?.body !== bodyOf(product)) {

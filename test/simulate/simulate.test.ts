@@ -57,6 +57,7 @@ const KEPT: readonly (readonly [number, Partial<Scenario>])[] = [
   [3, { outage: true, perPage: 100, size: 500, churn: 1 }],
   [3415, {}],
   [3999, {}],
+  [1287, {}],
 ];
 
 /** Sealed runs removed products too soon while the clock said how long a resumed run still settles. */

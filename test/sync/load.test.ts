@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { systemClock } from '../../src/clock.ts';
 import type { SandboxOptions } from '../../src/sandbox/options.ts';
 import { type Sandbox, startSandbox } from '../../src/sandbox/server.ts';
 import { keepStatements } from '../../src/store/statements.ts';
@@ -30,6 +31,13 @@ async function sandboxOf(options: Partial<SandboxOptions>): Promise<Sandbox> {
   const sandbox = await startSandbox(options);
   onTestFinished(() => sandbox.stop());
   return sandbox;
+}
+
+function watermarkOf(db: string): number {
+  const store = openStore(db);
+  const at = store.watermark();
+  store.close();
+  return at ?? 0;
 }
 
 describe.each([{ details: false }, { details: true }])(
@@ -137,19 +145,30 @@ describe('runs', () => {
     const db = join(directory, 'catalog.db');
     const settings = settingsFor(sandbox.url, db, PATIENT);
     await load(settings, 'full');
-    const watermark = () => {
-      const store = openStore(db);
-      const at = store.watermark();
-      store.close();
-      return at;
-    };
-    const before = watermark();
+    const before = watermarkOf(db);
     await mutate(sandbox.url, { update: 3, seed: 1 });
     const later = new Date(Date.now() + 30_000).toISOString();
     expect((await runHere(['sync', '--from', later], settings, directory)).code).toBe(0);
-    expect(watermark()).toBe(before);
+    expect(watermarkOf(db)).toBe(before);
     expect(await load(settings, 'delta')).toMatchObject({ updated: 3 });
     expect(catalogOf(db)).toEqual(await truthOf(sandbox.url));
+  });
+
+  it('a delta that asks back by less than the overlap does not move the watermark', async () => {
+    let aheadMs = 0;
+    const sandbox = await sandboxOf({ items: 10, clock: { ...systemClock, now: () => Date.now() + aheadMs } });
+    const directory = temporaryDirectory();
+    const db = join(directory, 'catalog.db');
+    const settings = settingsFor(sandbox.url, db, PATIENT);
+    await load(settings, 'full');
+    const before = watermarkOf(db);
+    aheadMs = 5_000;
+    // A change that becomes visible now may carry a time from before this, and would never be asked for again.
+    const since = new Date(before - 5_000).toISOString();
+    expect((await runHere(['sync', '--from', since], settings, directory)).code).toBe(0);
+    expect(watermarkOf(db)).toBe(before);
+    await load(settings, 'delta');
+    expect(watermarkOf(db)).toBeGreaterThan(before);
   });
 
   it('a list that never ends is an error, not a run without end', async () => {
