@@ -2,6 +2,7 @@ import { type BigIntStats, renameSync, rmSync } from 'node:fs';
 import BetterSqlite, { type Database } from 'better-sqlite3';
 import { CatchwordError } from '../errors.ts';
 import { COMPANIONS, lookAt } from './place.ts';
+import { keepStatements } from './statements.ts';
 
 /**
  * Compares the files that are open with what is at their paths. A mirror that was deleted, moved, replaced, restored or
@@ -11,6 +12,9 @@ import { COMPANIONS, lookAt } from './place.ts';
  * time: only a WAL checkpoint changes these. Whether there was one is known in two ways, because neither sees all of them:
  * SQLite counts the frames of the WAL that are in the file, but begins at 0 again when the WAL does; and each write notes
  * the file's size and time in the mirror, so that processes that seldom look find what the others have accepted.
+ *
+ * A change that neither explains may still be harmless: a checkpoint that a full disk or a kill cut short, or `touch`. So
+ * the WAL stays where it is, unless the file and the WAL do not fit together: that proves that the file is another one.
  */
 export interface SameFile {
   /** @throws CatchwordError MIRROR_REPLACED. To be called outside transactions, as it asks SQLite for its count. */
@@ -35,9 +39,9 @@ export interface FilePaths {
 
 /**
  * How long another process's WAL checkpoint may have changed the file without SQLite counting it: it counts after the disk
- * has confirmed. Milliseconds.
+ * has confirmed. After that the content is looked at. Milliseconds.
  */
-const CHECKPOINT_MS = 10_000;
+const CHECKPOINT_MS = 2_000;
 const PAUSE_MS = 20;
 /** File systems may round a time when they store it, to 10 ms or to one or two whole seconds. Nanoseconds. */
 const ROUNDED_NS = 20_000_000n;
@@ -48,14 +52,15 @@ type FileState = Pick<BigIntStats, 'size' | 'mtimeNs'>;
 
 const NOTHING: FileState = { size: -1n, mtimeNs: 0n };
 
-let hasLostMirror = false;
+/** What was found out about files that this process has open, by path and inode: all stores of a file end for one reason. */
+const lostFiles = new Map<string, CatchwordError>();
 
 /**
  * Whether a mirror of this process was found replaced, and is open still. Such a process has to end by `process.exit`: at
  * its natural end Node closes the mirror, and SQLite then writes to the files that are there now.
  */
 export function hasOpenLostMirror(): boolean {
-  return hasLostMirror;
+  return lostFiles.size > 0;
 }
 
 /** For the mirror's row. */
@@ -88,6 +93,8 @@ function hasCheckpointed(before: Progress, now: Progress): boolean {
  * nothing moved; SQLite does that only where everything had been moved.
  */
 function hasCheckpointedInWrite(before: Progress, now: Progress): boolean {
+  // Another process has emptied the WAL after this write.
+  if (now.frames === 0) return true;
   if (now.frames <= before.frames) return now.moved > 0;
   const mayHaveBegunAgain = before.moved === before.frames;
   return now.moved !== before.moved && !(mayHaveBegunAgain && now.moved === 0);
@@ -110,14 +117,41 @@ export function pause(): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, PAUSE_MS);
 }
 
+/** A path that is free: nothing that was set aside before is overwritten. */
+function freePath(path: string): string {
+  for (let number = 1; ; number++) {
+    const candidate = number === 1 ? path : `${path}-${number}`;
+    if (lookAt(candidate) === undefined) return candidate;
+  }
+}
+
 /**
  * Takes the WAL of the file that was here away from the one that is here now: SQLite would replay it into that. It is
  * renamed, not deleted: whoever moved the mirror elsewhere may need it.
+ * @returns where it is now; null where it was gone
  */
-function setWalAside(real: string, own: readonly (string | null)[]): void {
+function setWalAside(real: string, own: readonly (string | null)[]): string | null {
   const [wal, shm] = COMPANIONS.map((end, index) => (nameOf(`${real}${end}`) === own[index] ? `${real}${end}` : null));
-  if (wal != null) renameSync(wal, `${wal}.replaced`);
+  const aside = wal == null ? null : freePath(`${wal}.replaced`);
+  if (wal != null && aside !== null) renameSync(wal, aside);
   if (shm != null) rmSync(shm, { force: true });
+  return aside;
+}
+
+/**
+ * Whether the file and its WAL fit together, as seen by a connection that has kept nothing of them. Takes seconds per
+ * gigabyte.
+ */
+function isSound(real: string): boolean {
+  let fresh: Database | undefined;
+  try {
+    fresh = new BetterSqlite(real, { readonly: true });
+    return keepStatements(fresh).prepare('PRAGMA integrity_check(1)').pluck().get() === 'ok';
+  } catch (error) {
+    return !(error instanceof BetterSqlite.SqliteError && /^SQLITE_(CORRUPT|NOTADB)/.test(error.code));
+  } finally {
+    fresh?.close();
+  }
 }
 
 /**
@@ -140,7 +174,7 @@ export function createSameFile(
   let progress = NO_PROGRESS;
   let file = NOTHING;
   let hasWritten = false;
-  let lost: CatchwordError | undefined;
+  const key = `${real} ${opened}`;
 
   function fileNow(): FileState {
     return lookAt(path) ?? NOTHING;
@@ -152,22 +186,29 @@ export function createSameFile(
   }
 
   function fail(what: string, hint: string): never {
-    lost = new CatchwordError('MIRROR_REPLACED', `${path} ${what} while it was open; nothing more is written`, {
+    const lost = new CatchwordError('MIRROR_REPLACED', `${path} ${what} while it was open; nothing more is written`, {
       hint,
     });
-    hasLostMirror = true;
+    lostFiles.set(key, lost);
     throw lost;
   }
 
   function replaced(what: string): never {
-    if (!isReadonly) setWalAside(real, companions);
-    fail(
-      what,
-      'Start catchword again to go on with the file that is there now. To replace a mirror, stop catchword first.',
-    );
+    const aside = isReadonly ? null : setWalAside(real, companions);
+    const kept = aside === null ? '' : ` The changes that were not in the old file yet are in ${aside}.`;
+    const hint = 'Start catchword again to go on with the file that is there now.';
+    fail(what, `${hint} To replace a mirror, stop catchword first.${kept}`);
+  }
+
+  function changed(): never {
+    if (!isSound(real)) replaced('was written over');
+    const hint =
+      'Start catchword again: nothing is lost. To restore a backup, stop catchword first, and delete the -wal and the -shm.';
+    fail('was changed by another program', hint);
   }
 
   function checkNames(): void {
+    const lost = lostFiles.get(key);
     if (lost !== undefined) throw lost;
     const found = nameOf(path);
     const hint = 'Put the file back with its -wal, or start catchword again to load everything into a new one.';
@@ -177,19 +218,20 @@ export function createSameFile(
     fail('lost its write-ahead log (-wal)', 'Start catchword again. Delete no file of a mirror that is in use.');
   }
 
-  /** Asks until a checkpoint that is under way is counted. */
-  function checkState(isExplained: (now: Progress, found: FileState) => boolean): void {
+  /** Waits until the file is as it was, or what changed it is known. @returns whether that came to be */
+  function isExplained(explains: (now: Progress, found: FileState) => boolean): boolean {
     const giveUpAt = performance.now() + CHECKPOINT_MS;
     for (;;) {
       // The progress first: a checkpoint that ends in between is then seen as one, and not as somebody's copy.
       const now = progressNow();
       const found = fileNow();
-      if (!isWritten(file, found) || isExplained(now, found)) {
+      const known = !isWritten(file, found) || explains(now, found);
+      const isOver = performance.now() > giveUpAt;
+      if (known || isOver) {
         progress = now;
         file = found;
-        return;
+        return known;
       }
-      if (performance.now() > giveUpAt) replaced('was written over');
       pause();
     }
   }
@@ -212,7 +254,8 @@ export function createSameFile(
     check: () => {
       checkNames();
       // A reader does no harm to a file that was written over, and SQLite does not count for readers.
-      if (!isReadonly) checkState((now, found) => hasCheckpointed(progress, now) || isNoted(found));
+      if (isReadonly) return;
+      if (!isExplained((now, found) => hasCheckpointed(progress, now) || isNoted(found))) changed();
     },
     begun: () => {
       const found = fileNow();
@@ -222,7 +265,9 @@ export function createSameFile(
     },
     written: () => {
       hasWritten = true;
-      checkState((now) => hasCheckpointedInWrite(progress, now));
+      const known = isExplained((now, found) => hasCheckpointedInWrite(progress, now) || isNoted(found));
+      // A disk that is full cuts the checkpoint short that follows a write, and SQLite does not say so.
+      if (!known && !isSound(real)) replaced('was written over');
     },
     hasWritten: () => hasWritten,
   };

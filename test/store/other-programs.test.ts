@@ -104,7 +104,6 @@ const ACCIDENTS: Record<string, Happen> = {
 
 const RESTORES: Record<string, Happen> = {
   'moved over it': ({ db }, backup) => renameSync(backup, db),
-  'copied over it': ({ db }, backup) => copyFileSync(backup, db),
   'copied over it, after the WAL was deleted': ({ db }, backup) => {
     for (const end of ['-wal', '-shm']) rmSync(`${db}${end}`);
     copyFileSync(backup, db);
@@ -119,6 +118,15 @@ async function expectReplaced(running: Running): Promise<void> {
   const { code, stderr } = await running.ended;
   expect(stderr).toContain('MIRROR_REPLACED');
   expect(code).toBe(1);
+}
+
+async function lastOf({ db }: Place): Promise<number> {
+  return Number((await sqlite3(db, LAST))[0]);
+}
+
+/** Waits until the log has this change. */
+async function reaches(source: Place, seq: number): Promise<void> {
+  await expect.poll(() => lastOf(source)).toBeGreaterThan(seq);
 }
 
 describe.skipIf(!sqliteToolsAvailable)('a daemon whose mirror', () => {
@@ -145,14 +153,14 @@ describe.skipIf(!sqliteToolsAvailable)('a daemon whose mirror', () => {
   });
 
   async function expectRestoreIsNoticed(source: Place, daemon: Running, happen: Happen): Promise<void> {
-    await expect.poll(async () => Number((await sqlite3(source.db, LAST))[0])).toBeGreaterThan(60);
+    await reaches(source, 60);
     const backup = join(source.directory, 'backup.db');
     await sqlite3(source.db, `.backup ${backup}`);
     const content = 'SELECT count(*), sum(seq), sum(length(before)) FROM change_log';
     const expected = [...(await sqlite3(backup, content)), 'ok'];
     // Changes that are in the WAL alone, and a file that has grown.
-    await expect.poll(async () => Number((await sqlite3(source.db, LAST))[0])).toBeGreaterThan(100);
-    happen(source, backup);
+    await reaches(source, 100);
+    await happen(source, backup);
     await expectReplaced(daemon);
     expect([...(await sqlite3(source.db, content)), ...(await sqlite3(source.db, 'PRAGMA integrity_check'))]).toEqual(
       expected,
@@ -168,11 +176,30 @@ describe.skipIf(!sqliteToolsAvailable)('a daemon whose mirror', () => {
     await expectRestoreIsNoticed(source, begin(['daemon'], source, { ...SERVING, ...EVERY_SECOND }), happen);
   });
 
-  it('is restored by a copy before SQLite has moved anything of the WAL into it ends, too', async () => {
+  it('has a backup copied over it, while the WAL holds what came later, ends and loses nothing', async () => {
     const source = await place({ items: 50, churnPerSecond: 20 }, { LOG_LEVEL: 'info' });
     const daemon = begin(['daemon'], source, EVERY_SECOND);
     await daemon.shows('run complete');
-    await expectRestoreIsNoticed(source, daemon, ({ db }, backup) => copyFileSync(backup, db));
+    const backup = join(source.directory, 'backup.db');
+    await sqlite3(source.db, `.backup ${backup}`);
+    await reaches(source, 60);
+    const before = await lastOf(source);
+    copyFileSync(backup, source.db);
+    await expectReplaced(daemon);
+    expect(await sqlite3(source.db, 'PRAGMA integrity_check')).toEqual(['ok']);
+    expect((await run(['sync', '--json'], source.settings, source.directory)).code).toBe(0);
+    expect(expectExactLog(source.db)).toBeGreaterThanOrEqual(before);
+  });
+
+  it('has a backup copied over it from before the WAL began ends and leaves the backup intact', async () => {
+    const source = await filled({ items: 2_000, churnPerSecond: 600 });
+    const daemon = begin(['daemon'], source, { ...SERVING, ...EVERY_SECOND });
+    await expectRestoreIsNoticed(source, daemon, async ({ db }, backup) => {
+      await reaches(source, (await lastOf(source)) + 1_500);
+      await sqlite3(db, 'PRAGMA busy_timeout = 10000; PRAGMA wal_checkpoint(TRUNCATE)');
+      await reaches(source, (await lastOf(source)) + 100);
+      copyFileSync(backup, db);
+    });
   });
 
   it('is restored by sqlite3 itself ends, and gives no number to two changes', async () => {

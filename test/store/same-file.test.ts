@@ -1,5 +1,5 @@
-import { copyFileSync, existsSync } from 'node:fs';
-import { join } from 'node:path';
+import { existsSync, readdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import Database from 'better-sqlite3';
 import fc from 'fast-check';
 import { expect, it, onTestFinished } from 'vitest';
@@ -8,6 +8,8 @@ import { temporaryDirectory } from '../support/mirror.ts';
 
 /** So many bytes that SQLite moves the WAL into the file right after the commit: more than 64 MiB. */
 const MORE_THAN_THE_WAL = 70 * 2 ** 20;
+
+const REPLACED = expect.objectContaining({ code: 'MIRROR_REPLACED' }) as Error;
 
 function writeBytes(store: Store, bytes: number): void {
   store.schedule.setRetry({ kind: 'full', at: 0, reason: 'x'.repeat(bytes) });
@@ -82,20 +84,45 @@ it('processes accept every order of writes, looks and checkpoints', () => {
   );
 });
 
-it('a copy over the file is noticed by the write that it falls into', () => {
+it('what is copied over the file during a write, and does not fit the WAL, is left as it is', () => {
   const { db, stores } = openStores(1);
   const store = stores[0] as Store;
-  const backup = `${db}.backup`;
+  const other = Buffer.alloc(2 ** 20, 'not a database, ');
   store.walCheckpoint();
-  copyFileSync(db, backup);
-  writeBytes(store, 2 ** 20);
   passTime();
   const write = () =>
     store.write(() => {
-      copyFileSync(backup, db);
+      writeFileSync(db, other);
       writeBytes(store, 10);
     });
-  expect(write).toThrow(expect.objectContaining({ code: 'MIRROR_REPLACED' }) as Error);
-  expect(() => writeBytes(store, 10)).toThrow(expect.objectContaining({ code: 'MIRROR_REPLACED' }) as Error);
+  expect(write).toThrow(REPLACED);
+  expect(() => writeBytes(store, 10)).toThrow(REPLACED);
+  expect(readFileSync(db)).toEqual(other);
   expect(existsSync(`${db}-wal.replaced`)).toBe(true);
+});
+
+it('a file that another program has touched ends the process, and nothing is lost', () => {
+  const { db, stores } = openStores(2);
+  const [store, other] = stores as [Store, Store];
+  writeBytes(store, 10);
+  passTime();
+  utimesSync(db, new Date(), new Date());
+  expect(() => writeBytes(store, 20)).toThrow(REPLACED);
+  expect(() => other.check()).toThrow(/was changed by another program/);
+  expect(readdirSync(dirname(db)).sort()).toEqual(['catalog.db', 'catalog.db-shm', 'catalog.db-wal']);
+  const reader = new Database(db, { readonly: true });
+  expect(reader.prepare('SELECT length(retry_reason) FROM mirror').pluck().get()).toBe(10);
+  reader.close();
+});
+
+it('a checkpoint after a write that the disk cut short is no reason to end', () => {
+  const { db, stores } = openStores(1);
+  const store = closing(stores[0] as Store);
+  writeBytes(store, 10);
+  passTime();
+  store.write(() => {
+    writeBytes(store, 20);
+    utimesSync(db, new Date(), new Date());
+  });
+  expect(() => writeBytes(store, 30)).not.toThrow();
 });
