@@ -41,7 +41,9 @@ export interface FilePaths {
  * How long another process's WAL checkpoint may have changed the file without SQLite counting it: it counts after the disk
  * has confirmed. After that the content is looked at. Milliseconds.
  */
-const CHECKPOINT_MS = 2_000;
+const CHECKPOINT_MS = 10_000;
+/** The same after a write of one's own, which has to go on, and does where the content is sound. */
+const CHECKPOINT_IN_WRITE_MS = 1_000;
 const PAUSE_MS = 20;
 /** File systems may round a time when they store it, to 10 ms or to one or two whole seconds. Nanoseconds. */
 const ROUNDED_NS = 20_000_000n;
@@ -219,8 +221,8 @@ export function createSameFile(
   }
 
   /** Waits until the file is as it was, or what changed it is known. @returns whether that came to be */
-  function isExplained(explains: (now: Progress, found: FileState) => boolean): boolean {
-    const giveUpAt = performance.now() + CHECKPOINT_MS;
+  function isExplained(waitMs: number, explains: (now: Progress, found: FileState) => boolean): boolean {
+    const giveUpAt = performance.now() + waitMs;
     for (;;) {
       // The progress first: a checkpoint that ends in between is then seen as one, and not as somebody's copy.
       const now = progressNow();
@@ -255,7 +257,8 @@ export function createSameFile(
       checkNames();
       // A reader does no harm to a file that was written over, and SQLite does not count for readers.
       if (isReadonly) return;
-      if (!isExplained((now, found) => hasCheckpointed(progress, now) || isNoted(found))) changed();
+      const known = isExplained(CHECKPOINT_MS, (now, found) => hasCheckpointed(progress, now) || isNoted(found));
+      if (!known) changed();
     },
     begun: () => {
       const found = fileNow();
@@ -265,7 +268,10 @@ export function createSameFile(
     },
     written: () => {
       hasWritten = true;
-      const known = isExplained((now, found) => hasCheckpointedInWrite(progress, now) || isNoted(found));
+      const known = isExplained(
+        CHECKPOINT_IN_WRITE_MS,
+        (now, found) => hasCheckpointedInWrite(progress, now) || isNoted(found),
+      );
       // A disk that is full cuts the checkpoint short that follows a write, and SQLite does not say so.
       if (!known && !isSound(real)) replaced('was written over');
     },
