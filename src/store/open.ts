@@ -135,8 +135,8 @@ function configure(path: string, sqlite: Database, isReadonly: boolean): BetterS
   sqlite.exec('PRAGMA journal_mode = WAL');
   sqlite.exec('PRAGMA synchronous = FULL');
   sqlite.exec('PRAGMA foreign_keys = ON');
-  // 64 MiB of WAL before it is moved into the file: a page that changes often is moved once.
-  sqlite.exec('PRAGMA wal_autocheckpoint = 4096');
+  // catchword moves the WAL into the file by itself: see same-file.ts.
+  sqlite.exec('PRAGMA wal_autocheckpoint = 0');
   sqlite.exec('PRAGMA journal_size_limit = 67108864');
   // 32 MiB: holds the inner pages of every index at several million products, and no more (memory stays flat). SQLite
   // would forget it at a change of the page size.
@@ -146,9 +146,10 @@ function configure(path: string, sqlite: Database, isReadonly: boolean): BetterS
 }
 
 /** A reader without write permission keeps the -wal and -shm in place when it is the last to close the file. */
-function keepCompanions(path: string, sqlite: Database, hasWritten: boolean): void {
+function keepCompanions(path: string, sqlite: Database, sameFile: SameFile): void {
   // Does not wait for others: whoever is last does it.
-  if (hasWritten) sqlite.exec('PRAGMA busy_timeout = 0; PRAGMA wal_checkpoint(TRUNCATE)');
+  sqlite.exec('PRAGMA busy_timeout = 0');
+  if (sameFile.hasWritten()) sameFile.checkpoint('TRUNCATE');
   const reader = new BetterSqlite(path, { readonly: true });
   try {
     keepStatements(reader).prepare('SELECT count(*) FROM sqlite_schema').get();
@@ -162,7 +163,7 @@ function closeFile(path: string, sqlite: Database, sameFile: SameFile, isReadonl
   if (!sqlite.open) return;
   if (!isReadonly) sameFile.check();
   const readByOthers = ((lookAt(path)?.mode ?? 0n) & 0o044n) !== 0n;
-  if (readByOthers && !isReadonly) keepCompanions(path, sqlite, sameFile.hasWritten());
+  if (readByOthers && !isReadonly) keepCompanions(path, sqlite, sameFile);
   else sqlite.close();
 }
 

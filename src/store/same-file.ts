@@ -9,12 +9,15 @@ import { keepStatements } from './statements.ts';
  * written over while it is open would otherwise be written to where nobody sees it, and be lost with the process.
  *
  * Another file is told by device and inode. One that was copied over in place keeps both, and is told by its size and
- * time: only a WAL checkpoint changes these. Whether there was one is known in two ways, because neither sees all of them:
+ * time: only a WAL checkpoint changes these. Whether there was one is known in three ways, because none sees all of them:
  * SQLite counts the frames of the WAL that are in the file, but begins at 0 again when the WAL does; and each write notes
  * the file's size and time in the mirror, so that processes that seldom look find what the others have accepted.
  *
- * A change that neither explains may still be harmless: a checkpoint that a full disk or a kill cut short, or `touch`. So
- * the WAL stays where it is, unless the file and the WAL do not fit together: that proves that the file is another one.
+ * catchword makes its checkpoints itself, and notes in the mirror that one has begun: a full disk or a kill may cut it
+ * short, and SQLite does not count it then.
+ *
+ * A change that none of these explains may still be harmless, such as `touch`. So the WAL stays where it is, unless the
+ * file and the WAL do not fit together: that proves that the file is another one.
  */
 export interface SameFile {
   /** @throws CatchwordError MIRROR_REPLACED. To be called outside transactions, as it asks SQLite for its count. */
@@ -22,10 +25,15 @@ export interface SameFile {
   /** In a write transaction: whether the file is as `check` found it; if so, the mirror notes that. */
   begun(): boolean;
   /**
-   * After this process has written: a checkpoint may have changed the file.
+   * After this process has written: moves the WAL into the file if it has grown long.
    * @throws CatchwordError MIRROR_REPLACED
    */
   written(): void;
+  /**
+   * Moves the WAL into the file. TRUNCATE also empties it, if no other process is reading or writing.
+   * @throws CatchwordError MIRROR_REPLACED
+   */
+  checkpoint(mode: 'PASSIVE' | 'TRUNCATE'): void;
   hasWritten(): boolean;
 }
 
@@ -45,6 +53,10 @@ const CHECKPOINT_MS = 10_000;
 /** The same after a write of one's own, which has to go on, and does where the content is sound. */
 const CHECKPOINT_IN_WRITE_MS = 1_000;
 const PAUSE_MS = 20;
+/** Frames that wait in the WAL until they are moved into the file, 64 MiB: a page that changes often is moved once. */
+const LONG_WAL = 4096;
+/** Where a reader keeps them from being moved, that is tried again when there are so many more. */
+const LONGER_WAL = 1024;
 /** File systems may round a time when they store it, to 10 ms or to one or two whole seconds. Nanoseconds. */
 const ROUNDED_NS = 20_000_000n;
 const ROUNDED_SECONDS_NS = 2_000_000_000n;
@@ -64,6 +76,9 @@ const lostFiles = new Map<string, CatchwordError>();
 export function hasOpenLostMirror(): boolean {
   return lostFiles.size > 0;
 }
+
+/** Stands in the mirror's row while a checkpoint is under way; until the next write where it was cut short. */
+const CHECKPOINT = 'checkpoint';
 
 /** For the mirror's row. */
 function formatState({ size, mtimeNs }: FileState): string {
@@ -176,6 +191,8 @@ export function createSameFile(
   let progress = NO_PROGRESS;
   let file = NOTHING;
   let hasWritten = false;
+  /** Frames at the last try to move them. */
+  let tried = 0;
   const key = `${real} ${opened}`;
 
   function fileNow(): FileState {
@@ -240,7 +257,8 @@ export function createSameFile(
 
   function isNoted(found: FileState): boolean {
     try {
-      return !isWritten(parseState(readNoted.get() ?? null), found);
+      const noted = readNoted.get() ?? null;
+      return noted === CHECKPOINT || !isWritten(parseState(noted), found);
     } catch (error) {
       // What was copied over the file may be unreadable now.
       if (error instanceof BetterSqlite.SqliteError) return false;
@@ -248,22 +266,40 @@ export function createSameFile(
     }
   }
 
-  if (!isReadonly) {
+  function look(): void {
     progress = progressNow();
     file = fileNow();
   }
+
+  function check(): void {
+    checkNames();
+    // A reader does no harm to a file that was written over, and SQLite does not count for readers.
+    if (isReadonly) return;
+    const known = isExplained(CHECKPOINT_MS, (now, found) => hasCheckpointed(progress, now) || isNoted(found));
+    if (!known) changed();
+  }
+
+  function checkpoint(mode: 'PASSIVE' | 'TRUNCATE'): void {
+    try {
+      noteState.run(CHECKPOINT);
+      sqlite.exec(`PRAGMA wal_checkpoint(${mode})`);
+      look();
+      // Of a WAL that is to stay empty, the next write notes it.
+      if (mode === 'PASSIVE') noteState.run(formatState(file));
+    } catch (error) {
+      // As SQLite's own checkpoints: what cannot be done now, because of a full disk, say, is tried again later.
+      if (!(error instanceof BetterSqlite.SqliteError)) throw error;
+    }
+    look();
+  }
+
+  if (!isReadonly) look();
   return {
-    check: () => {
-      checkNames();
-      // A reader does no harm to a file that was written over, and SQLite does not count for readers.
-      if (isReadonly) return;
-      const known = isExplained(CHECKPOINT_MS, (now, found) => hasCheckpointed(progress, now) || isNoted(found));
-      if (!known) changed();
-    },
+    check,
     begun: () => {
       const found = fileNow();
       if (isWritten(file, found)) return false;
-      if (!isNoted(found)) noteState.run(formatState(found));
+      if (readNoted.get() === CHECKPOINT || !isNoted(found)) noteState.run(formatState(found));
       return true;
     },
     written: () => {
@@ -272,8 +308,15 @@ export function createSameFile(
         CHECKPOINT_IN_WRITE_MS,
         (now, found) => hasCheckpointedInWrite(progress, now) || isNoted(found),
       );
-      // A disk that is full cuts the checkpoint short that follows a write, and SQLite does not say so.
       if (!known && !isSound(real)) replaced('was written over');
+      if (progress.frames < tried) tried = 0;
+      if (progress.frames - progress.moved < LONG_WAL || progress.frames < tried + LONGER_WAL) return;
+      tried = progress.frames;
+      checkpoint('PASSIVE');
+    },
+    checkpoint: (mode) => {
+      check();
+      checkpoint(mode);
     },
     hasWritten: () => hasWritten,
   };

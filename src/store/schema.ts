@@ -21,7 +21,8 @@ import { blob, index, integer, primaryKey, real, sql, sqliteTable, text, uniqueI
  *   null where none was reserved
  * - retry_at, retry_kind, retry_reason: when a run that failed is tried again, which kind it is and why it failed; null
  *   while no run is owed
- * - file_state: size and time of the mirror's file as the last write found them (see same-file.ts); null before the first
+ * - file_state: size and time of the mirror's file as the last write found them, or that a checkpoint has begun since (see
+ *   same-file.ts); null before the first
  */
 export const mirror = sqliteTable('mirror', {
   id: integer('id').primaryKey(),

@@ -163,11 +163,7 @@ function storeOf(mirror: MirrorFile, options: StoreOptions): Store {
     retry: () => schedule.retry(),
     sizeBytes: () => (pageCount.get() ?? 0) * (pageSize.get() ?? 0),
     quickCheck: () => quickCheck.all().filter((line) => line !== 'ok'),
-    walCheckpoint: () => {
-      sameFile.check();
-      sqlite.exec('PRAGMA wal_checkpoint(PASSIVE)');
-      sameFile.written();
-    },
+    walCheckpoint: () => sameFile.checkpoint('PASSIVE'),
     check: () => {
       sameFile.check();
       sameHistory.check();

@@ -126,3 +126,15 @@ it('a checkpoint after a write that the disk cut short is no reason to end', () 
   });
   expect(() => writeBytes(store, 30)).not.toThrow();
 });
+
+it('a checkpoint that a kill cut short is no reason for others to end', () => {
+  const { db, stores } = openStores(1);
+  const store = closing(stores[0] as Store);
+  const killed = new Database(db);
+  killed.exec("UPDATE mirror SET file_state = 'checkpoint'");
+  passTime();
+  utimesSync(db, new Date(), new Date());
+  killed.close();
+  expect(() => store.check()).not.toThrow();
+  expect(() => writeBytes(store, 10)).not.toThrow();
+});
