@@ -124,12 +124,22 @@ export const SABOTAGES: readonly Sabotage[] = [
       },
     ],
   },
-  bug(
-    'no delta after the list',
-    'src/sync/assess-run.ts',
-    "return pass.kind !== 'list' && stoodStill(store, pass);",
-    "return pass.kind === 'list' || stoodStill(store, pass);",
-  ),
+  {
+    // Without the second edit the settling delta would make up for it.
+    name: 'no delta after the list',
+    edits: [
+      {
+        file: 'src/sync/assess-run.ts',
+        find: "return pass.kind !== 'list' && stoodStill(store, pass);",
+        replace: "return pass.kind === 'list' || stoodStill(store, pass);",
+      },
+      {
+        file: 'src/sync/assess-run.ts',
+        find: 'mustSettle: !settled && (absent || restsOnJoints(store, restsOn)),',
+        replace: 'mustSettle: !settled && (absent || restsOnJoints(store, restsOn.slice(restsOn.length))),',
+      },
+    ],
+  },
   bug(
     'a delta asks for nothing before the watermark',
     'src/catalog/watermark.ts',
