@@ -299,7 +299,8 @@ export function createSameFile(
     begun: () => {
       const found = fileNow();
       if (isWritten(file, found)) return false;
-      if (readNoted.get() === CHECKPOINT || !isNoted(found)) noteState.run(formatState(found));
+      const state = formatState(found);
+      if (readNoted.get() !== state) noteState.run(state);
       return true;
     },
     written: () => {
