@@ -3,7 +3,7 @@
 import { constants } from 'node:os';
 import { setFlagsFromString } from 'node:v8';
 import { systemClock } from './clock.ts';
-import type { CommandContext } from './commands/context.ts';
+import type { CommandContext } from './commands/shared/context.ts';
 import { readEnvironment } from './config.ts';
 import { hasCode } from './errors.ts';
 import { createProgram, printError, reportError } from './program.ts';

@@ -18,3 +18,8 @@ export function parseIsoTime(text: string): number | null {
   const isLocal = time.includes('T') && !/(Z|[+-]\d\d:\d\d)$/.test(time);
   return Date.parse(isLocal ? `${time}Z` : time);
 }
+
+/** ISO 8601, UTC, with milliseconds. */
+export function iso(ms: number | null): string | null {
+  return ms === null ? null : new Date(ms).toISOString();
+}

@@ -3,7 +3,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { unlessAborted, withAbort } from '../src/abort.ts';
-import { createCatalogClient } from '../src/client/client.ts';
+import { createCatalogClient } from '../src/client/catalog-client.ts';
 import { systemClock } from '../src/clock.ts';
 import { loadConfig, requireSource } from '../src/config.ts';
 import { withDeadline } from '../src/relay/deadline.ts';

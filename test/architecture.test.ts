@@ -11,11 +11,13 @@ const COMMON = [
   'errors',
   'log',
   'clock',
-  'service',
+  'backoff',
+  'pacer',
+  'lifecycle',
   'version',
-  'address',
+  'public-address',
   'iso-time',
-  'hold-file',
+  'file-lock',
   'printable',
 ];
 
@@ -25,11 +27,12 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   xml: [],
   client: ['catalog', 'config', 'xml'],
   store: ['catalog'],
+  report: ['catalog', 'store', 'relay'],
+  queue: ['catalog'],
   sync: ['catalog', 'client', 'store', 'queue'],
-  queue: ['catalog', 'client', 'store', 'sync'],
-  schedule: ['catalog', 'client', 'store', 'sync', 'queue'],
-  web: ['catalog', 'store'],
-  relay: ['catalog', 'client', 'config', 'store', 'sync'],
+  schedule: ['catalog', 'store', 'sync'],
+  web: ['catalog', 'store', 'report'],
+  relay: ['catalog', 'config', 'store'],
   sandbox: ['catalog', 'xml'],
   commands: ['*'],
   program: ['*'],
@@ -40,7 +43,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
 
 /** Packages that one folder alone may know. */
 const ONLY_IN: Record<string, readonly string[]> = {
-  'better-sqlite3': ['store', 'hold-file'],
+  'better-sqlite3': ['store', 'file-lock'],
   'drizzle-orm': ['store'],
   undici: ['client', 'relay'],
   bullmq: ['queue'],

@@ -4,7 +4,7 @@ import { chmodSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writ
 import { dirname, join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { holdFile } from '../src/hold-file.ts';
+import { holdFile } from '../src/file-lock.ts';
 import { temporaryDirectory } from './support/mirror.ts';
 
 /** Says whether it holds the file, and does until stdin ends. */
@@ -37,7 +37,7 @@ function fileIn(directory = temporaryDirectory()): string {
 }
 
 function startProcesses(source: string, path: string, count: number) {
-  const script = new URL('../dist/hold-file.js', import.meta.url).href;
+  const script = new URL('../dist/file-lock.js', import.meta.url).href;
   const args = ['--input-type=module', '-e', source, script, path];
   return Array.from({ length: count }, () => {
     const child = spawn(process.execPath, args, { stdio: ['pipe', 'pipe', 'inherit'] });

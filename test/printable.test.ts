@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { indentedJson } from '../src/catalog/json-text.ts';
 import { systemClock } from '../src/clock.ts';
-import { printLine, table } from '../src/commands/format.ts';
+import { printLine, table } from '../src/commands/shared/format.ts';
 import { CatchwordError } from '../src/errors.ts';
 import { printable, printableLines } from '../src/printable.ts';
 import { rawValue } from './catalog/raw-json.ts';

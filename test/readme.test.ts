@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { OPTIONS } from '../src/config.ts';
-import { FAULT_KINDS } from '../src/sandbox/faults.ts';
+import { FAULT_KINDS } from '../src/sandbox/http/faults.ts';
 import { runHere } from './support/in-process.ts';
 import { temporaryDirectory } from './support/mirror.ts';
 

@@ -72,3 +72,11 @@ export interface Run extends RunCounts {
 }
 
 export type ChangeOp = 'created' | 'updated' | 'removed' | 'restored';
+
+export interface RunRequest {
+  readonly kind: RunKind;
+  /** Where a delta begins, instead of the watermark less the overlap; milliseconds since 1970. */
+  readonly from?: number;
+  /** The schedule's moment; a moment that has a run already starts none. */
+  readonly tick?: string;
+}

@@ -10,3 +10,9 @@ export function tickTime(tick: string): number | null {
   const at = Date.parse(tick.replace(/^(full|delta)@/, ''));
   return Number.isNaN(at) ? null : at;
 }
+
+/** When the schedule starts the next runs, milliseconds since 1970; null for never. */
+export interface Plans {
+  readonly nextFull: number | null;
+  readonly nextDelta: number | null;
+}

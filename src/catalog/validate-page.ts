@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { CatchwordError, messageOf } from '../errors.ts';
 import { badByteIn } from './byte-text.ts';
 import { cutPage, objectMembers } from './json-text.ts';
-import type { Envelope, Page, RejectedItem, Window } from './page.ts';
+import type { Envelope, FetchTask, Page, RejectedItem, Window } from './page.ts';
 import { type Product, productOf } from './product.ts';
 
 /** Services write numbers as text here and there. */
@@ -143,4 +143,9 @@ export function validateLookup(text: string, vbid: string, window: Window): Page
   if (typeof product === 'string') throw invalid(`the answer to a lookup of ${vbid} is not a product (${product})`);
   if (product.vbid !== vbid) throw invalid(`asked for product ${vbid}, got ${product.vbid}`);
   return { envelope, products: [product], rejected: [], doubt: null };
+}
+
+/** What the answer to `task` holds, wherever it comes from. */
+export function pageOf(text: string, { window, vbid }: Pick<FetchTask, 'window' | 'vbid'>): Page {
+  return vbid === undefined ? validatePage(text, window) : validateLookup(text, vbid, window);
 }

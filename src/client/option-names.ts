@@ -1,6 +1,6 @@
 import { OPTIONS } from '../config.ts';
 import { CatchwordError, toErrorRecord } from '../errors.ts';
-import type { Caller } from './caller.ts';
+import type { Caller } from './http/requester.ts';
 
 /*
  * What goes wrong is said in the names of the environment, which commands read. Who uses the library sets options: for

@@ -5,9 +5,9 @@ import { CatchwordError } from '../errors.ts';
 import { LEASES } from '../store/lease.ts';
 import type { NotedSource } from '../store/source.ts';
 import { openStore } from '../store/store.ts';
-import type { CommandContext } from './context.ts';
-import { printJson, printLine } from './format.ts';
-import { loadSettings } from './settings.ts';
+import type { CommandContext } from './shared/context.ts';
+import { printJson, printLine } from './shared/format.ts';
+import { loadSettings } from './shared/settings.ts';
 import { runOnce } from './sync.ts';
 
 /**

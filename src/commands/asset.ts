@@ -1,15 +1,15 @@
 import { Command } from 'commander';
-import type { AssetFields, checkAsset } from '../client/asset-request.ts';
-import type { CommandContext } from './context.ts';
-import { collected, type FieldsInput, readFields } from './fields-input.ts';
-import { colours, plain, printJson, printLine } from './format.ts';
-import { withService } from './service.ts';
+import type { AssetFields, checkAsset } from '../client/assets/asset-request.ts';
+import { withService } from './shared/connection.ts';
+import type { CommandContext } from './shared/context.ts';
+import { collected, type FieldsInput, readFields } from './shared/fields.ts';
+import { colours, plain, printJson, printLine } from './shared/format.ts';
 
 /** The schemas of all fields take a while to make, and every other command can do without. */
 const parts = {
-  request: () => import('../client/asset-request.ts'),
-  assets: () => import('../client/operations/assets.ts'),
-  books: () => import('../client/operations/books.ts'),
+  request: () => import('../client/assets/asset-request.ts'),
+  assets: () => import('../client/assets/assets.ts'),
+  books: () => import('../client/assets/books.ts'),
 };
 
 interface PutOptions extends FieldsInput {

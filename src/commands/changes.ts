@@ -8,10 +8,10 @@ import { createHistory } from '../store/history.ts';
 import { eventSource } from '../store/source.ts';
 import { openStore } from '../store/store.ts';
 import { checkPlace } from '../web/parameters.ts';
-import type { CommandContext } from './context.ts';
-import { wholeNumber } from './format.ts';
-import { watchReader } from './reader.ts';
-import { loadSettings } from './settings.ts';
+import type { CommandContext } from './shared/context.ts';
+import { wholeNumber } from './shared/format.ts';
+import { loadSettings } from './shared/settings.ts';
+import { watchReader } from './shared/stdout-reader.ts';
 
 /** Records read at once: a slow reader of stdout holds up the next read, so memory stays flat. */
 const BATCH = 500;

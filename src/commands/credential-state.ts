@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { FileHandle } from 'node:fs/promises';
-import type { CredentialSubmission } from '../client/operations/credential.ts';
+import type { CredentialSubmission } from '../client/credentials/submission.ts';
 import { CatchwordError } from '../errors.ts';
 
 /*

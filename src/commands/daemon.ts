@@ -2,26 +2,26 @@ import { Command } from 'commander';
 import type { RunKind } from '../catalog/run.ts';
 import { type Config, readSettings, requireName, type SourceConfig } from '../config.ts';
 import { CatchwordError } from '../errors.ts';
+import { type Service, serveUntil, stopAfterFailure } from '../lifecycle.ts';
 import { errorFields, type Logger } from '../log.ts';
 import { startRelay } from '../relay/relay.ts';
-import { sinkConfig } from '../relay/settings.ts';
-import { haltedSinks } from '../relay/summary.ts';
+import { sinkConfig } from '../relay/sink-config.ts';
+import { haltedSinks } from '../report/sink.ts';
 import { plansOf } from '../schedule/due.ts';
 import { showPresence } from '../schedule/presence.ts';
-import { type RunDesk, startRunDesk } from '../schedule/run-desk.ts';
+import { type RunDesk, startRunDesk } from '../schedule/run-queue.ts';
 import { createAskedTicks, lookWhatIsDue, startScheduler } from '../schedule/scheduler.ts';
-import { type Service, serveUntil, stopAfterFailure } from '../service.ts';
 import { mirrorExists } from '../store/place.ts';
 import { openStore, type Store } from '../store/store.ts';
 import { watchMirror } from '../store/watch.ts';
 import { checkExposure } from '../web/listen.ts';
 import { configuredSource } from './changes.ts';
-import { commandLog } from './command-log.ts';
-import type { CommandContext } from './context.ts';
-import { isTerminal } from './format.ts';
-import { type KeeperService, startFetcherService, startKeeper } from './pipeline.ts';
-import { type ConfigFor, checkedSettings, type Need, unknownSettings } from './settings.ts';
-import { startAlone, startWhenPortIsFree } from './standby.ts';
+import { commandLog } from './shared/command-log.ts';
+import type { CommandContext } from './shared/context.ts';
+import { isTerminal } from './shared/format.ts';
+import { type KeeperService, startFetcherService, startKeeper } from './shared/pipeline.ts';
+import { type ConfigFor, checkedSettings, type Need, unknownSettings } from './shared/settings.ts';
+import { startAlone, startWhenPortIsFree } from './shared/standby.ts';
 
 interface StartOptions<C extends Config> {
   readonly config: C;
@@ -40,9 +40,9 @@ function requireRedis(config: Config, role: string): string {
 
 /** Loaded when a role needs them; see pipeline.ts. */
 async function requestParts() {
-  const { checkRedis } = await import('../queue/redis.ts');
-  const { sourceId } = await import('../queue/bull-jobs.ts');
-  const { connectRunRequests, serveRunRequests } = await import('../queue/run-requests.ts');
+  const { checkRedis } = await import('../queue/bullmq/redis.ts');
+  const { sourceId } = await import('../queue/bullmq/jobs.ts');
+  const { connectRunRequests, serveRunRequests } = await import('../queue/bullmq/run-requests.ts');
   return { checkRedis, sourceId, connectRunRequests, serveRunRequests };
 }
 

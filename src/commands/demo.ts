@@ -10,11 +10,11 @@ import { SANDBOX_DEFAULTS } from '../sandbox/options.ts';
 import { type Sandbox, startSandbox } from '../sandbox/server.ts';
 import { createHistory } from '../store/history.ts';
 import type { Store } from '../store/store.ts';
-import { commandLog } from './command-log.ts';
-import type { CommandContext } from './context.ts';
-import { colours, count, plural, printJson, printLine, size, table } from './format.ts';
-import { type KeeperService, startKeeper } from './pipeline.ts';
-import { showProgress } from './progress.ts';
+import { commandLog } from './shared/command-log.ts';
+import type { CommandContext } from './shared/context.ts';
+import { colours, count, plural, printJson, printLine, size, table } from './shared/format.ts';
+import { type KeeperService, startKeeper } from './shared/pipeline.ts';
+import { showProgress } from './shared/progress.ts';
 import { runSummary } from './sync.ts';
 
 const ITEMS = 20_000;

@@ -1,21 +1,20 @@
 import { dirname, join } from 'node:path';
 import { sameContent } from '../catalog/content.ts';
 import { isWithdrawnBody } from '../catalog/product.ts';
-import type { Run } from '../catalog/run.ts';
+import type { Run, RunRequest } from '../catalog/run.ts';
 import { sourceIdentity } from '../catalog/source.ts';
 import { deltaFrom } from '../catalog/watermark.ts';
 import type { SourceConfig } from '../config.ts';
 import { printable } from '../printable.ts';
 import { mirrorExists } from '../store/place.ts';
 import { openStore, type Store } from '../store/store.ts';
-import { compareMirrors } from '../sync/compare.ts';
+import { compareMirrors } from '../sync/compare-mirrors.ts';
 import { requireSameSource, rereadNotice } from '../sync/source.ts';
-import type { RunRequest } from '../sync/start-run.ts';
 import { removalLimitOf } from '../sync/sweep.ts';
-import { readAside } from './aside.ts';
-import type { CommandContext } from './context.ts';
-import { count, plural, printJson, printLine } from './format.ts';
-import { checkPause, forgetPause, toPerson } from './pace.ts';
+import type { CommandContext } from './shared/context.ts';
+import { count, plural, printJson, printLine } from './shared/format.ts';
+import { checkPause, forgetPause, toPerson } from './shared/rate-limit.ts';
+import { readAside } from './shared/scratch-mirror.ts';
 
 type Fate = 'created' | 'updated' | 'removed' | 'restored' | 'missing';
 

@@ -1,8 +1,8 @@
 import { Command, Option } from 'commander';
-import { type License, type LicenseQuery, readLicenses } from '../client/operations/licenses.ts';
-import type { CommandContext } from './context.ts';
-import { count, moment, plain, plural, printJson, printLine, table } from './format.ts';
-import { withService } from './service.ts';
+import { type License, type LicenseQuery, readLicenses } from '../client/licenses/licenses.ts';
+import { withService } from './shared/connection.ts';
+import type { CommandContext } from './shared/context.ts';
+import { count, moment, plain, plural, printJson, printLine, table } from './shared/format.ts';
 
 function expiry({ expiresAt, expiration }: License, nowMs: number): string {
   if (expiresAt === null) return 'never';

@@ -2,7 +2,7 @@ import { realpathSync } from 'node:fs';
 import { type FileHandle, lstat, open, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { CatchwordError, messageOf } from '../errors.ts';
-import type { FileIdentity } from './credential-input.ts';
+import type { FileIdentity } from './credentials/input.ts';
 
 /** A file that a command writes, open for reading and appending. */
 export interface OwnFile {

@@ -1,11 +1,11 @@
 import { Command } from 'commander';
-import type { Packages } from '../client/operations/packages.ts';
-import type { Package, PackageFields } from '../client/package-shape.ts';
+import type { Package, PackageFields } from '../client/packages/package-fields.ts';
+import type { Packages } from '../client/packages/packages.ts';
 import { CatchwordError } from '../errors.ts';
-import type { CommandContext } from './context.ts';
-import { collected, type FieldsInput, readFields } from './fields-input.ts';
-import { plain, printJson, printLine } from './format.ts';
-import { withService } from './service.ts';
+import { withService } from './shared/connection.ts';
+import type { CommandContext } from './shared/context.ts';
+import { collected, type FieldsInput, readFields } from './shared/fields.ts';
+import { plain, printJson, printLine } from './shared/format.ts';
 
 interface WriteOptions extends FieldsInput {
   readonly json?: boolean;
@@ -15,7 +15,7 @@ const STRUCTURED = new Set(['products', 'tags', 'download_license', 'online_lice
 
 async function withPackages(context: CommandContext, work: (packages: Packages) => Promise<void>): Promise<void> {
   // Not loaded with every other command: see asset.ts.
-  const { createPackages } = await import('../client/operations/packages.ts');
+  const { createPackages } = await import('../client/packages/packages.ts');
   await withService(context, ({ caller }, { packagesPath }) => work(createPackages(caller, packagesPath)));
 }
 

@@ -1,11 +1,11 @@
 import { Command } from 'commander';
 import type { Run } from '../catalog/run.ts';
-import { runJson } from '../catalog/run-json.ts';
+import { runJson } from '../report/run.ts';
 import { cancelRun, requireRun } from '../sync/finish-run.ts';
-import type { CommandContext } from './context.ts';
-import { heldJson, heldLines, undoCommand } from './decide.ts';
-import { duration, moment, plural, printJson, printLine, table, wholeNumber } from './format.ts';
-import { seamPicture } from './seams.ts';
+import { heldJson, heldLines, undoCommand } from './review.ts';
+import type { CommandContext } from './shared/context.ts';
+import { duration, moment, plural, printJson, printLine, table, wholeNumber } from './shared/format.ts';
+import { seamPicture } from './shared/seam-picture.ts';
 import { readMirror, withMirror } from './status.ts';
 import { runSummary } from './sync.ts';
 

@@ -1,14 +1,14 @@
 import { once } from 'node:events';
 import { Command, Option } from 'commander';
 import { CatchwordError } from '../errors.ts';
-import { READER } from '../sandbox/accounts-directory.ts';
-import type { ListOrder } from '../sandbox/catalog.ts';
-import { FAULT_KINDS } from '../sandbox/faults.ts';
+import { READER } from '../sandbox/accounts/api-keys.ts';
+import type { ListOrder } from '../sandbox/catalog/catalog.ts';
+import { FAULT_KINDS } from '../sandbox/http/faults.ts';
+import type { RateLimit } from '../sandbox/http/rate-limit.ts';
 import { SANDBOX_DEFAULTS } from '../sandbox/options.ts';
-import type { RateLimit } from '../sandbox/rate-limit.ts';
 import { type Sandbox, startSandbox } from '../sandbox/server.ts';
-import type { CommandContext } from './context.ts';
-import { plural } from './format.ts';
+import type { CommandContext } from './shared/context.ts';
+import { plural } from './shared/format.ts';
 
 interface Flags {
   readonly items: number;

@@ -2,14 +2,14 @@ import { Command } from 'commander';
 import { loadConfig } from '../config.ts';
 import { CatchwordError } from '../errors.ts';
 import { withDeadline } from '../relay/deadline.ts';
-import { type SinkConfig, sinkConfig } from '../relay/settings.ts';
 import type { StoredSize } from '../relay/sink.ts';
-import { sinkSummary } from '../relay/summary.ts';
+import { type SinkConfig, sinkConfig } from '../relay/sink-config.ts';
+import { sinkSummary } from '../report/sink.ts';
 import { createHistory } from '../store/history.ts';
 import type { ParkedState, SinkRow } from '../store/sinks.ts';
 import type { Store } from '../store/store.ts';
-import type { CommandContext } from './context.ts';
-import { colours, count, duration, moment, plural, printJson, printLine, table, wholeNumber } from './format.ts';
+import type { CommandContext } from './shared/context.ts';
+import { colours, count, duration, moment, plural, printJson, printLine, table, wholeNumber } from './shared/format.ts';
 import { readMirror, withMirror } from './status.ts';
 
 /** `sink list` does not wait longer for a store to say how much it keeps. */

@@ -1,14 +1,14 @@
 import { Command } from 'commander';
 import type { Run } from '../catalog/run.ts';
 import type { Config } from '../config.ts';
-import { sinkSummary } from '../relay/summary.ts';
+import { sinkSummary } from '../report/sink.ts';
+import { completeAt, statusOf } from '../report/status.ts';
 import { plansOf } from '../schedule/due.ts';
-import { completeAt, statusOf } from '../store/status.ts';
 import { openStore, type Store } from '../store/store.ts';
-import type { CommandContext } from './context.ts';
-import { ago, colours, count, duration, moment, plural, printJson, printLine, size } from './format.ts';
-import { loadSettings } from './settings.ts';
-import { settlingText } from './settling.ts';
+import type { CommandContext } from './shared/context.ts';
+import { ago, colours, count, duration, moment, plural, printJson, printLine, size } from './shared/format.ts';
+import { loadSettings } from './shared/settings.ts';
+import { settlingText } from './shared/settling.ts';
 
 /** Opens an existing mirror for the time of `work`, which may write. */
 export function withMirror<T>(context: CommandContext, work: (store: Store, config: Config) => T): T {

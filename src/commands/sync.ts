@@ -1,22 +1,21 @@
 import { Command } from 'commander';
-import type { Run } from '../catalog/run.ts';
-import { runJson } from '../catalog/run-json.ts';
+import type { Run, RunRequest } from '../catalog/run.ts';
 import type { Config, SourceConfig } from '../config.ts';
 import { CatchwordError } from '../errors.ts';
+import { runJson } from '../report/run.ts';
 import { mirrorExists } from '../store/place.ts';
 import { openStore } from '../store/store.ts';
 import type { Keeper } from '../sync/keeper.ts';
-import type { RunRequest } from '../sync/start-run.ts';
-import { commandLog } from './command-log.ts';
-import type { CommandContext } from './context.ts';
-import { heldJson, heldLines } from './decide.ts';
 import { dryRun } from './dry-run.ts';
-import { colours, count, duration, isoMoment, moment, plural, printJson, printLine, SKEW_MS } from './format.ts';
-import { checkPause, toPerson } from './pace.ts';
-import { type KeeperOptions, startKeeper } from './pipeline.ts';
-import { showProgress } from './progress.ts';
-import { loadSettings } from './settings.ts';
-import { settlingText } from './settling.ts';
+import { heldJson, heldLines } from './review.ts';
+import { commandLog } from './shared/command-log.ts';
+import type { CommandContext } from './shared/context.ts';
+import { colours, count, duration, isoMoment, moment, plural, printJson, printLine, SKEW_MS } from './shared/format.ts';
+import { type KeeperOptions, startKeeper } from './shared/pipeline.ts';
+import { showProgress } from './shared/progress.ts';
+import { checkPause, toPerson } from './shared/rate-limit.ts';
+import { loadSettings } from './shared/settings.ts';
+import { settlingText } from './shared/settling.ts';
 
 /** What a run did, for a person. */
 export function runSummary(context: CommandContext, run: Run): string {

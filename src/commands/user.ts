@@ -1,10 +1,10 @@
 import { Command } from 'commander';
-import { createUser, type NewUser, type User } from '../client/operations/users.ts';
+import { createUser, type NewUser, type User } from '../client/users/users.ts';
 import { CatchwordError } from '../errors.ts';
-import type { CommandContext } from './context.ts';
-import { plain, printJson, printLine } from './format.ts';
-import { withService } from './service.ts';
-import { readAll } from './source.ts';
+import { withService } from './shared/connection.ts';
+import type { CommandContext } from './shared/context.ts';
+import { plain, printJson, printLine } from './shared/format.ts';
+import { readAll } from './shared/input-stream.ts';
 import { textOf } from './utf8.ts';
 
 interface CreateOptions {

@@ -6,13 +6,13 @@ import { deltaFrom } from '../catalog/watermark.ts';
 import { CatchwordError } from '../errors.ts';
 import { printable } from '../printable.ts';
 import { openStore, type Store } from '../store/store.ts';
-import { compareMirrors, type Disagreement } from '../sync/compare.ts';
+import { compareMirrors, type Disagreement } from '../sync/compare-mirrors.ts';
 import { requireSameSource, selectionChanges } from '../sync/source.ts';
-import { readAside } from './aside.ts';
-import type { CommandContext } from './context.ts';
-import { count, moment, plural, printJson, printLine } from './format.ts';
-import { checkPause, forgetPause, toPerson } from './pace.ts';
-import { loadSettings } from './settings.ts';
+import type { CommandContext } from './shared/context.ts';
+import { count, moment, plural, printJson, printLine } from './shared/format.ts';
+import { checkPause, forgetPause, toPerson } from './shared/rate-limit.ts';
+import { readAside } from './shared/scratch-mirror.ts';
+import { loadSettings } from './shared/settings.ts';
 
 /** Drift is what the next run would bring anyway; a difference is what should not be. */
 interface Verdict {

@@ -1,11 +1,11 @@
 import { setMaxListeners } from 'node:events';
+import { retryDelayMs } from '../backoff.ts';
 import type { FetchOutcome, FetchTask } from '../catalog/page.ts';
 import { taskId } from '../catalog/page.ts';
-import type { Pacer } from '../client/rate.ts';
-import { retryDelayMs } from '../client/retry.ts';
 import type { Clock } from '../clock.ts';
 import { CatchwordError, toErrorRecord } from '../errors.ts';
 import { errorFields, type Logger } from '../log.ts';
+import type { Pacer } from '../pacer.ts';
 import type { PageQueue, ReadWindow } from './queue.ts';
 import { readError } from './read-error.ts';
 

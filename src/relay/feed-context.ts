@@ -6,9 +6,9 @@ import type { SinkRow } from '../store/sinks.ts';
 import { eventSource } from '../store/source.ts';
 import type { Store } from '../store/store.ts';
 import { withDeadline } from './deadline.ts';
-import { type Batch, type ReadOptions, readBatch } from './read-log.ts';
-import { type SinkConfig, withoutSecrets } from './settings.ts';
+import { type Batch, type ReadOptions, readBatch } from './read-batch.ts';
 import { isSinkError, type Mark, type Sink } from './sink.ts';
+import { type SinkConfig, withoutSecrets } from './sink-config.ts';
 
 export interface FeedOptions {
   readonly store: Store;

@@ -1,12 +1,12 @@
+import { backoffMs } from '../backoff.ts';
 import type { RecordedChange } from '../catalog/event.ts';
-import { backoffMs } from '../client/retry.ts';
 import { LONGEST_PAUSE_MS } from '../clock.ts';
 import { hasCode, isMirrorLost } from '../errors.ts';
 import type { SinkRow } from '../store/sinks.ts';
 import { withDeadline } from './deadline.ts';
 import { createFeedContext, type FeedOptions, sinkCode } from './feed-context.ts';
-import { createMeter } from './meter.ts';
-import { type Batch, recordAt, sinkEvent } from './read-log.ts';
+import { createMeter } from './rate-meter.ts';
+import { type Batch, recordAt, sinkEvent } from './read-batch.ts';
 import { isSinkError, type Mark, type Sink, type SinkEvent } from './sink.ts';
 import { announcePause, type PausedSink, untilRetry } from './sink-pause.ts';
 import { CALL_TIMEOUT_MS, openSession, recheck, type Session, settle } from './sink-session.ts';

@@ -1,12 +1,12 @@
 import { setMaxListeners } from 'node:events';
 import type { Clock } from '../clock.ts';
 import { CatchwordError, isMirrorLost, messageOf } from '../errors.ts';
+import { failureOf, type Service } from '../lifecycle.ts';
 import type { Logger } from '../log.ts';
-import { failureOf, type Service } from '../service.ts';
+import { holdLease } from '../store/hold-lease.ts';
 import type { Store } from '../store/store.ts';
-import { holdLease } from '../sync/hold-lease.ts';
 import { feedSink } from './feed-sink.ts';
-import type { SinkConfig } from './settings.ts';
+import type { SinkConfig } from './sink-config.ts';
 
 export interface RelayOptions {
   readonly store: Store;

@@ -2,7 +2,7 @@ import type { SinkRow } from '../store/sinks.ts';
 import { withDeadline } from './deadline.ts';
 import type { FeedContext } from './feed-context.ts';
 import { usableMark } from './mark.ts';
-import type { Batch } from './read-log.ts';
+import type { Batch } from './read-batch.ts';
 import { isOfThisHistory, reconcile } from './reconcile.ts';
 import { type Mark, type Opened, type Sink, SinkError } from './sink.ts';
 

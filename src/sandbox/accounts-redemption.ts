@@ -1,6 +1,6 @@
-import type { Grant } from './accounts-licensing.ts';
-import { CODES } from './custom-codes.ts';
-import type { Numbering } from './numbering.ts';
+import type { Grant } from './accounts/grants.ts';
+import type { Numbering } from './catalog/product-numbers.ts';
+import { CODES } from './http/error-codes.ts';
 
 /** Redeems a code once: what it grants, or the error's code. */
 export interface Redemption {

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { errorAnswer } from './answer.ts';
-import { type Control, taking } from './control.ts';
+import { type Control, taking } from './control/control.ts';
+import { errorAnswer } from './http/response.ts';
 import { KEY_WITHOUT_CATALOG, type SandboxOptions } from './options.ts';
 
 /** The API keys that the service accepts. The main key can be renewed; what it owns stays. */

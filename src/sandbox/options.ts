@@ -1,6 +1,6 @@
 import { type Clock, systemClock } from '../clock.ts';
-import type { ListOrder } from './catalog.ts';
-import type { RateLimit } from './rate-limit.ts';
+import type { ListOrder } from './catalog/catalog.ts';
+import type { RateLimit } from './http/rate-limit.ts';
 
 /** The key that the service knows but that has no catalog. */
 export const KEY_WITHOUT_CATALOG = 'NOCATALOG';

@@ -3,17 +3,17 @@ import { createServer, type ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { CatchwordError, messageOf } from '../errors.ts';
-import type { ReaderTokens } from './accounts-directory.ts';
-import { type Answer, errorAnswer, refusalAnswer } from './answer.ts';
-import { createArranged } from './arranged.ts';
-import type { Catalog, Mutation } from './catalog.ts';
-import { churn } from './churn.ts';
-import { type Control, readControl, truth } from './control.ts';
-import { type Keeping, keepHoldings } from './keeping.ts';
+import type { ReaderTokens } from './accounts/api-keys.ts';
+import type { Catalog, Mutation } from './catalog/catalog.ts';
+import { churn } from './catalog/churn.ts';
+import { type Control, readControl, truth } from './control/control.ts';
+import { createArranged } from './control/scripted-answers.ts';
+import type { RequestEntry, RequestLog } from './http/request-log.ts';
+import { type Answer, errorAnswer, refusalAnswer } from './http/response.ts';
+import { formatOf, type Handle, serviceHandler } from './http-handler.ts';
 import { openApiDocument } from './operations/openapi.ts';
 import { SANDBOX_DEFAULTS, type SandboxOptions } from './options.ts';
-import type { RequestEntry, RequestLog } from './request-log.ts';
-import { formatOf, type Handle, serviceHandler } from './service.ts';
+import { type Keeping, keepHoldings } from './replay.ts';
 
 /** A running stand-in of the service, at 127.0.0.1 only. */
 export interface Sandbox {

@@ -1,6 +1,6 @@
 import { Cron } from 'croner';
 import type { RunKind } from '../catalog/run.ts';
-import type { Plans } from '../store/status.ts';
+import type { Plans } from '../catalog/tick.ts';
 
 /*
  * What is due, as pure functions of the schedule, of what was served and of the clock.

@@ -1,6 +1,6 @@
-import { iso } from '../catalog/run-json.ts';
 import type { Clock } from '../clock.ts';
 import type { CatchwordError, ErrorCode } from '../errors.ts';
+import { iso } from '../iso-time.ts';
 
 /** How long no run is begun after one that failed. */
 export interface Pause {

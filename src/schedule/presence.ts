@@ -1,7 +1,7 @@
 import type { Clock } from '../clock.ts';
 import { messageOf } from '../errors.ts';
+import type { Service } from '../lifecycle.ts';
 import type { Logger } from '../log.ts';
-import type { Service } from '../service.ts';
 import type { Store } from '../store/store.ts';
 
 /** A third of the time after which a silent daemon counts as gone. */

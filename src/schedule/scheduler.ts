@@ -1,11 +1,11 @@
 import cron from 'node-cron';
 import type { RunKind } from '../catalog/run.ts';
-import { iso } from '../catalog/run-json.ts';
 import { tickName, tickTime } from '../catalog/tick.ts';
 import type { Clock } from '../clock.ts';
 import { CatchwordError, messageOf } from '../errors.ts';
+import { iso } from '../iso-time.ts';
+import type { Service } from '../lifecycle.ts';
 import { errorFields, type Logger } from '../log.ts';
-import type { Service } from '../service.ts';
 import { dueRuns, isAhead, nextDue, type Schedule } from './due.ts';
 
 /** Which moments were served. The mirror keeps them (store/schedule.ts); a scheduler without a mirror keeps its own. */

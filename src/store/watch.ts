@@ -1,6 +1,6 @@
 import type { Clock } from '../clock.ts';
 import { isMirrorLost } from '../errors.ts';
-import { failureOf, type Service } from '../service.ts';
+import { failureOf, type Service } from '../lifecycle.ts';
 import type { Store } from './store.ts';
 
 /** How often a process that does not write looks whether its mirror is still there. */

@@ -1,18 +1,12 @@
-import type { FetchTask, Page } from '../catalog/page.ts';
-import { validateLookup, validatePage } from '../catalog/validate-page.ts';
+import { pageOf } from '../catalog/validate-page.ts';
 import { doubtAge } from '../catalog/watermark.ts';
-import { notUtf8 } from '../client/body.ts';
-import type { CatalogClient } from '../client/client.ts';
+import type { CatalogClient } from '../client/catalog-client.ts';
+import { notUtf8 } from '../client/http/response-body.ts';
 import { CatchwordError } from '../errors.ts';
 import type { ReadWindow } from '../queue/queue.ts';
 
 /** A page that contradicts its own totals, or is too old, or is not UTF-8, is read this often; then it is used, with its doubt. */
 const DOUBTED_READS = 3;
-
-/** What the answer to `task` holds, wherever it comes from. */
-export function pageOf(text: string, { window, vbid }: Pick<FetchTask, 'window' | 'vbid'>): Page {
-  return vbid === undefined ? validatePage(text, window) : validateLookup(text, vbid, window);
-}
 
 /**
  * One request, one page: what both queues run, whoever decides about trying again.

@@ -1,21 +1,21 @@
 import type { Pointer } from '../catalog/content.ts';
-import type { Run } from '../catalog/run.ts';
-import { iso } from '../catalog/run-json.ts';
+import type { Run, RunRequest } from '../catalog/run.ts';
 import type { SourceIdentity } from '../catalog/source.ts';
 import type { Clock } from '../clock.ts';
 import { CatchwordError, messageOf } from '../errors.ts';
+import { iso } from '../iso-time.ts';
 import type { Logger, Tell } from '../log.ts';
 import type { PageQueue } from '../queue/queue.ts';
+import { holdLease } from '../store/hold-lease.ts';
 import type { Pass } from '../store/runs.ts';
 import type { Store } from '../store/store.ts';
 import { type Applier, createApplier } from './apply-page.ts';
 import { ageClock, type FinishSettings, failRun, finishRun, requireRun } from './finish-run.ts';
-import { holdLease } from './hold-lease.ts';
 import { nextStep, type StepSettings } from './next-step.ts';
 import { type PruneSettings, pruneLog } from './prune-log.ts';
 import { interruption, type PassReader, type PassSettings, readPass } from './read-pass.ts';
 import { requireSameSource, rereadNotice } from './source.ts';
-import { type RunRequest, type StartSettings, startRun } from './start-run.ts';
+import { type StartSettings, startRun } from './start-run.ts';
 
 /**
  * The one place that writes the mirror.

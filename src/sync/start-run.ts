@@ -1,18 +1,10 @@
-import type { Run, RunKind } from '../catalog/run.ts';
+import type { Run, RunRequest } from '../catalog/run.ts';
 import type { SourceIdentity } from '../catalog/source.ts';
 import { tickTime } from '../catalog/tick.ts';
 import { deltaFrom } from '../catalog/watermark.ts';
 import { CatchwordError } from '../errors.ts';
 import type { Store } from '../store/store.ts';
 import { noteBegin, requireSameSource } from './source.ts';
-
-export interface RunRequest {
-  readonly kind: RunKind;
-  /** Where a delta begins, instead of the watermark less the overlap; milliseconds since 1970. */
-  readonly from?: number;
-  /** The schedule's moment; a moment that has a run already starts none. */
-  readonly tick?: string;
-}
 
 export interface StartSettings {
   readonly perPage: number;

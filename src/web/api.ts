@@ -1,12 +1,13 @@
 import type { FastifyInstance, FastifyReply } from 'fastify';
-import { runJson } from '../catalog/run-json.ts';
+import type { Plans } from '../catalog/tick.ts';
 import type { Clock } from '../clock.ts';
 import { CatchwordError } from '../errors.ts';
+import { hitJson, productJson } from '../report/product.ts';
+import { runJson } from '../report/run.ts';
+import { statusOf } from '../report/status.ts';
 import { findProduct } from '../store/find-product.ts';
-import { hitJson, productJson } from '../store/product-json.ts';
-import { type Plans, statusOf } from '../store/status.ts';
 import type { Store } from '../store/store.ts';
-import type { ChangeLog } from './change-log.ts';
+import type { ChangeLog } from './change-feed.ts';
 import { parametersOf, wholeNumber } from './parameters.ts';
 
 const LISTED = '20';

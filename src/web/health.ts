@@ -1,10 +1,10 @@
 import type { FastifyInstance } from 'fastify';
-import { iso } from '../catalog/run-json.ts';
 import type { Clock } from '../clock.ts';
 import { CatchwordError, messageOf } from '../errors.ts';
+import { iso } from '../iso-time.ts';
 import { errorFields, type Logger } from '../log.ts';
 import type { Store } from '../store/store.ts';
-import { HEALTH_PATH } from './guard.ts';
+import { HEALTH_PATH } from './auth.ts';
 
 export interface ReadinessOptions {
   readonly store: Store;

@@ -1,19 +1,19 @@
 import { Server } from 'node:net';
 import Fastify, { type FastifyInstance } from 'fastify';
+import type { Plans } from '../catalog/tick.ts';
 import type { Clock } from '../clock.ts';
+import type { Service } from '../lifecycle.ts';
 import type { Logger } from '../log.ts';
-import type { Service } from '../service.ts';
-import type { Plans } from '../store/status.ts';
 import { openStore, type Store } from '../store/store.ts';
 import { watchMirror } from '../store/watch.ts';
-import { type Answers, addAnswers } from './answers.ts';
 import { addApi } from './api.ts';
-import { createChangeLog } from './change-log.ts';
-import { addGuard } from './guard.ts';
+import { addGuard } from './auth.ts';
+import { createChangeLog } from './change-feed.ts';
+import { type Answers, addAnswers } from './drain.ts';
 import { addHealth } from './health.ts';
+import { createErrorHandler, refuse } from './http-error.ts';
 import { checkExposure, listen } from './listen.ts';
-import { createErrorHandler, refuse } from './refusal.ts';
-import { addStreams, STREAM_LIMITS, type StreamLimits, type Streams } from './streams.ts';
+import { addStreams, STREAM_LIMITS, type StreamLimits, type Streams } from './sse-route.ts';
 
 export interface WebOptions {
   /** The mirror; created where there is none. */

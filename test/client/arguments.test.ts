@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Client } from '../../src/client/service.ts';
+import type { Client } from '../../src/client/client.ts';
 import { failure } from './connection.ts';
 import { talk } from './support.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { checkAsset } from '../../src/client/asset-request.ts';
+import { checkAsset } from '../../src/client/assets/asset-request.ts';
 import { CatchwordError } from '../../src/errors.ts';
 
 const update = { create: false };

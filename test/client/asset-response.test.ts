@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { assetOf } from '../../src/client/asset-response.ts';
+import { assetOf } from '../../src/client/assets/asset-response.ts';
 
 /** Section 2.2, field by field. */
 const ANSWER = {

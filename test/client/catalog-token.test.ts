@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest';
-import { createCatalogClient } from '../../src/client/client.ts';
-import { createPacer, type Pacer } from '../../src/client/rate.ts';
+import { createCatalogClient } from '../../src/client/catalog-client.ts';
 import { systemClock } from '../../src/clock.ts';
 import { loadConfig, requireSource } from '../../src/config.ts';
+import { createPacer, type Pacer } from '../../src/pacer.ts';
 import { KEY, NEVER, serve, TOKEN } from './connection.ts';
 import { FRESH, service } from './stale-token.ts';
 

@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { readLicenses } from '../../src/client/operations/licenses.ts';
+import { readLicenses } from '../../src/client/licenses/licenses.ts';
 import type { Clock } from '../../src/clock.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
 import { connectTo, failure, golden, hastyClock, NEVER, type Reply, serve } from './connection.ts';

@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { expect, onTestFinished } from 'vitest';
-import { type Connection, type ConnectionSettings, connect } from '../../src/client/connect.ts';
+import { type Connection, type ConnectionSettings, connect } from '../../src/client/connection.ts';
 import type { Clock } from '../../src/clock.ts';
 import { CatchwordError, toErrorRecord } from '../../src/errors.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { verifyCredentials, verifyEach, verifyInBatches } from '../../src/client/operations/credentials.ts';
+import { verifyCredentials, verifyEach, verifyInBatches } from '../../src/client/credentials/credentials.ts';
 import { readXml } from '../../src/xml/read.ts';
 import { writeXml } from '../../src/xml/write.ts';
 import { connectTo, failure, golden, NEVER, serve } from './connection.ts';

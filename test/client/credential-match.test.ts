@@ -1,8 +1,8 @@
 import { env } from 'node:process';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import type { CredentialResult, CredentialSubmission } from '../../src/client/operations/credential.ts';
-import { credentialResults } from '../../src/client/operations/credential-answers.ts';
+import { credentialResults } from '../../src/client/credentials/results.ts';
+import type { CredentialResult, CredentialSubmission } from '../../src/client/credentials/submission.ts';
 import { CatchwordError } from '../../src/errors.ts';
 import type { XmlElement } from '../../src/xml/read.ts';
 

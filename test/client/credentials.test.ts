@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { CredentialResult, CredentialSubmission } from '../../src/client/operations/credential.ts';
-import { verifyCredentials } from '../../src/client/operations/credentials.ts';
+import { verifyCredentials } from '../../src/client/credentials/credentials.ts';
+import type { CredentialResult, CredentialSubmission } from '../../src/client/credentials/submission.ts';
 import { connectTo, failure, golden, KEY, NEVER, type Reply, serve } from './connection.ts';
 
 type Submitted = string | CredentialSubmission;

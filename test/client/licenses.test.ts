@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { expirationMs, isOwned, type LicenseQuery, readLicenses } from '../../src/client/operations/licenses.ts';
+import { expirationMs, isOwned, type LicenseQuery, readLicenses } from '../../src/client/licenses/licenses.ts';
 import { connectTo, failure, golden, KEY, NEVER, type Reply, serve, TOKEN } from './connection.ts';
 
 const NOW = Date.parse('2026-11-21T12:00:00Z');

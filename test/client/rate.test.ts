@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { createPacer, paceOf, type Rate, type Reserve, type Wait } from '../../src/client/rate.ts';
 import { type Clock, createPauses } from '../../src/clock.ts';
+import { createPacer, paceOf, type Rate, type Reserve, type Wait } from '../../src/pacer.ts';
 
 /** A clock whose sleeps end late by what `lateMs` says, one sleeper at a time. */
 function lateClock(lateMs: () => number): Clock {

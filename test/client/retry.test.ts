@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { parseRetryAfter, retryDelayMs } from '../../src/client/retry.ts';
+import { parseRetryAfter, retryDelayMs } from '../../src/backoff.ts';
 
 describe('trying again', () => {
   it('waits longer from try to try, at most half a minute, with full jitter', () => {

@@ -1,8 +1,8 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { createCatalogClient } from '../../src/client/client.ts';
-import { createCatalog } from '../../src/client/operations/catalog.ts';
-import { readLicenses } from '../../src/client/operations/licenses.ts';
-import { postReset } from '../../src/client/operations/users.ts';
+import { createCatalogClient } from '../../src/client/catalog-client.ts';
+import { readLicenses } from '../../src/client/licenses/licenses.ts';
+import { createCatalog } from '../../src/client/products/products.ts';
+import { postReset } from '../../src/client/users/users.ts';
 import { systemClock } from '../../src/clock.ts';
 import { loadConfig, requireSource } from '../../src/config.ts';
 import { connectTo, failure, KEY, NEVER, type Reply, serve, TOKEN } from './connection.ts';

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { saidByElements, saidByJson, saidIn as saidInBody, saidInRefusal } from '../../src/client/said.ts';
-import type { Said } from '../../src/client/said-part.ts';
-import { readsAsDone } from '../../src/client/said-success.ts';
-import { hiding } from '../../src/client/secrets.ts';
+import { saidByElements, saidByJson, saidIn as saidInBody, saidInRefusal } from '../../src/client/errors/error-body.ts';
+import type { Said } from '../../src/client/errors/error-messages.ts';
+import { readsAsDone } from '../../src/client/errors/success-words.ts';
+import { hiding } from '../../src/client/redact.ts';
 import { readXml } from '../../src/xml/read.ts';
 import { connectTo, failure, golden, hastyClock, NEVER, serve, TOKEN } from './connection.ts';
 

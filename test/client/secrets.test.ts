@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { verifyCredentials } from '../../src/client/operations/credentials.ts';
-import { createUser } from '../../src/client/operations/users.ts';
-import { hiding } from '../../src/client/secrets.ts';
+import { verifyCredentials } from '../../src/client/credentials/credentials.ts';
+import { hiding } from '../../src/client/redact.ts';
+import { createUser } from '../../src/client/users/users.ts';
 import { connectTo, failure, KEY, NEVER, serve, TOKEN } from './connection.ts';
 
 const PASSWORD = 'p&ss"<1>é  word';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { CatchwordError, type ClientOptions, createClient } from '../../src/client/service.ts';
+import { CatchwordError, type ClientOptions, createClient } from '../../src/client/client.ts';
 import { failure, KEY, serve, TOKEN } from './connection.ts';
 import { talk } from './support.ts';
 

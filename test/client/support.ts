@@ -1,6 +1,6 @@
 import { onTestFinished } from 'vitest';
-import { type ClientOptions, checkOptions } from '../../src/client/client-options.ts';
-import { type Client, clientOf } from '../../src/client/service.ts';
+import { type Client, clientOf } from '../../src/client/client.ts';
+import { type ClientOptions, checkOptions } from '../../src/client/options.ts';
 import { type Asked, hastyClock, KEY, type Server, serve, TOKEN } from './connection.ts';
 
 /** A status, and a body that is sent as JSON unless it is a text; `hangUp` takes the request and says nothing. */

@@ -16,7 +16,7 @@ import {
 import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { openTokenStore, type TokenOwner } from '../../src/client/token-store.ts';
+import { openTokenStore, type TokenOwner } from '../../src/client/auth/token-store.ts';
 import { type Clock, systemClock } from '../../src/clock.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
 

@@ -2,9 +2,9 @@ import { existsSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { type Connection, connect } from '../../src/client/connect.ts';
-import { readLicenses } from '../../src/client/operations/licenses.ts';
-import { openTokenStore } from '../../src/client/token-store.ts';
+import { openTokenStore } from '../../src/client/auth/token-store.ts';
+import { type Connection, connect } from '../../src/client/connection.ts';
+import { readLicenses } from '../../src/client/licenses/licenses.ts';
 import { systemClock } from '../../src/clock.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
 import {

@@ -2,7 +2,7 @@ import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { createTransport, type Transport, type TransportOptions } from '../../src/client/transport.ts';
+import { createTransport, type Transport, type TransportOptions } from '../../src/client/http/transport.ts';
 import { systemClock } from '../../src/clock.ts';
 import { CatchwordError } from '../../src/errors.ts';
 

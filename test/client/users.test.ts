@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { createUser, type NewUser, postReset, readUser } from '../../src/client/operations/users.ts';
+import { createUser, type NewUser, postReset, readUser } from '../../src/client/users/users.ts';
 import { connectTo, failure, golden, KEY, NEVER, type Reply, serve, TOKEN, XML_TYPE } from './connection.ts';
 
 const FULL: NewUser = {

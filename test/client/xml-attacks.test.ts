@@ -1,8 +1,8 @@
 import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
-import { verifyCredentials } from '../../src/client/operations/credentials.ts';
-import { readLicenses } from '../../src/client/operations/licenses.ts';
-import { readUser } from '../../src/client/operations/users.ts';
+import { verifyCredentials } from '../../src/client/credentials/credentials.ts';
+import { readLicenses } from '../../src/client/licenses/licenses.ts';
+import { readUser } from '../../src/client/users/users.ts';
 import { connectTo, failure, NEVER, type Reply, serve, XML_TYPE } from './connection.ts';
 
 const MB = 2 ** 20;

@@ -11,10 +11,10 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import type { CredentialSubmission } from '../../src/client/operations/credential.ts';
-import { toFile } from '../../src/commands/credential-file.ts';
-import type { Submitted } from '../../src/commands/credential-input.ts';
-import type { ResultFormat } from '../../src/commands/credential-output.ts';
+import type { CredentialSubmission } from '../../src/client/credentials/submission.ts';
+import type { Submitted } from '../../src/commands/credentials/input.ts';
+import type { ResultFormat } from '../../src/commands/credentials/output.ts';
+import { toFile } from '../../src/commands/credentials/output-file.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
 
 const HEAD = 'reference,guid,access_token,email,code,message\n';

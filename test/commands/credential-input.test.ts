@@ -1,9 +1,9 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import type { CredentialSubmission } from '../../src/client/operations/credential.ts';
-import { readCredentials } from '../../src/commands/credential-input.ts';
-import { sourceUntil } from '../../src/commands/source.ts';
+import type { CredentialSubmission } from '../../src/client/credentials/submission.ts';
+import { readCredentials } from '../../src/commands/credentials/input.ts';
+import { sourceUntil } from '../../src/commands/shared/input-stream.ts';
 import { readXml } from '../../src/xml/read.ts';
 import { writeXml } from '../../src/xml/write.ts';
 import { temporaryDirectory } from '../support/mirror.ts';

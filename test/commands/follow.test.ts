@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { expect, it, onTestFinished } from 'vitest';
-import { openWorkbench } from '../../src/relay/contract/workbench.ts';
+import { openWorkbench } from '../../src/relay/contract/harness.ts';
 import { books } from '../relay/feeding.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
 

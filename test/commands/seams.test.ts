@@ -1,8 +1,8 @@
 import { PassThrough } from 'node:stream';
 import { describe, expect, it } from 'vitest';
 import { systemClock } from '../../src/clock.ts';
-import type { CommandContext } from '../../src/commands/context.ts';
-import { cellsOf, seamPicture } from '../../src/commands/seams.ts';
+import type { CommandContext } from '../../src/commands/shared/context.ts';
+import { cellsOf, seamPicture } from '../../src/commands/shared/seam-picture.ts';
 
 const context: CommandContext = {
   stdout: new PassThrough(),

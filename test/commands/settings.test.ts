@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { checkedSettings, unknownSettings } from '../../src/commands/settings.ts';
+import { checkedSettings, unknownSettings } from '../../src/commands/shared/settings.ts';
 import { startSandbox } from '../../src/sandbox/server.ts';
 import { run } from '../support/cli.ts';
 import { runHere } from '../support/in-process.ts';

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
-import { openWorkbench, until, type Workbench } from '../../src/relay/contract/workbench.ts';
+import { openWorkbench, until, type Workbench } from '../../src/relay/contract/harness.ts';
 import { books } from '../relay/feeding.ts';
 import { webhookTarget } from '../relay/targets.ts';
 import { start, startService } from '../support/cli.ts';

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { statusCommand } from '../../src/commands/status.ts';
 import { createLog } from '../../src/log.ts';
-import { openWorkbench } from '../../src/relay/contract/workbench.ts';
+import { openWorkbench } from '../../src/relay/contract/harness.ts';
 import { type Sandbox, startSandbox } from '../../src/sandbox/server.ts';
 import { showPresence } from '../../src/schedule/presence.ts';
 import { openStore } from '../../src/store/store.ts';

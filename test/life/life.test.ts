@@ -1,7 +1,7 @@
 import { copyFileSync, renameSync, rmSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { createRandom } from '../../src/sandbox/random.ts';
+import { createRandom } from '../../src/sandbox/catalog/random.ts';
 import { startProcess } from '../support/cli.ts';
 import { expectExactLog } from '../support/mirror.ts';
 import { beginLife, type Life, TABLE } from './life.ts';

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { textOfBytes } from '../../src/catalog/byte-text.ts';
 import type { FetchOutcome } from '../../src/catalog/page.ts';
 import { validateLookup, validatePage } from '../../src/catalog/validate-page.ts';
-import { decodeOutcome, encodeOutcome } from '../../src/queue/captured-codec.ts';
+import { decodeOutcome, encodeOutcome } from '../../src/queue/bullmq/codec.ts';
 import { pageText, task } from './scripted-source.ts';
 
 const whole = fc.nat();

@@ -1,9 +1,9 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
-import { createPacer } from '../../src/client/rate.ts';
 import { createPauses, type Pause, type Pauses, systemClock } from '../../src/clock.ts';
 import { CatchwordError } from '../../src/errors.ts';
 import { createLog } from '../../src/log.ts';
+import { createPacer } from '../../src/pacer.ts';
 import { createEmbeddedQueue } from '../../src/queue/embedded.ts';
 import { createVirtualClock } from '../support/test-clocks.ts';
 import { collect, itKeepsTheContract } from './contract.ts';

@@ -6,7 +6,7 @@ import { jetstreamManager } from '@nats-io/jetstream';
 import { connect as connectNats, type NatsConnection } from '@nats-io/transport-node';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { sinkConfig } from '../../src/relay/settings.ts';
+import { sinkConfig } from '../../src/relay/sink-config.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
 import { type NatsServer, natsAvailable, startNats } from '../support/nats.ts';
 import { postgresAvailable, usePostgres } from '../support/postgres.ts';

@@ -1,8 +1,8 @@
 import { onTestFinished } from 'vitest';
 import { systemClock } from '../../src/clock.ts';
 import type { SinkTarget } from '../../src/relay/contract/checks.ts';
-import { openWorkbench, SINK_NAME, type Version, type Workbench } from '../../src/relay/contract/workbench.ts';
-import { type SinkConfig, sinkConfig } from '../../src/relay/settings.ts';
+import { openWorkbench, SINK_NAME, type Version, type Workbench } from '../../src/relay/contract/harness.ts';
+import { type SinkConfig, sinkConfig } from '../../src/relay/sink-config.ts';
 
 /** A mirror of the test's own and the settings of a sink; all is removed when the test ends. */
 export async function feeding<T extends SinkTarget>(

@@ -2,7 +2,7 @@ import Database from 'better-sqlite3';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { eventText } from '../../src/catalog/event.ts';
-import { openWorkbench, type Version } from '../../src/relay/contract/workbench.ts';
+import { openWorkbench, type Version } from '../../src/relay/contract/harness.ts';
 import { createHistory } from '../../src/store/history.ts';
 import { keepStatements } from '../../src/store/statements.ts';
 

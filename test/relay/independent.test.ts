@@ -3,12 +3,12 @@ import { createServer } from 'node:http';
 import { expect, it, onTestFinished } from 'vitest';
 import { systemClock } from '../../src/clock.ts';
 import { CatchwordError } from '../../src/errors.ts';
+import { serveUntil } from '../../src/lifecycle.ts';
 import { createLog } from '../../src/log.ts';
 import type { SinkTarget } from '../../src/relay/contract/checks.ts';
-import { openWorkbench, until } from '../../src/relay/contract/workbench.ts';
+import { openWorkbench, until } from '../../src/relay/contract/harness.ts';
 import { startRelay } from '../../src/relay/relay.ts';
-import { sinkConfig } from '../../src/relay/settings.ts';
-import { serveUntil } from '../../src/service.ts';
+import { sinkConfig } from '../../src/relay/sink-config.ts';
 import { books } from './feeding.ts';
 import { jsonlTarget } from './targets.ts';
 

@@ -11,7 +11,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { until } from '../../src/relay/contract/workbench.ts';
+import { until } from '../../src/relay/contract/harness.ts';
 import { books, feeding } from './feeding.ts';
 import { jsonlTarget } from './targets.ts';
 

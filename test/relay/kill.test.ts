@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
 import type { SinkTarget } from '../../src/relay/contract/checks.ts';
-import { openWorkbench, type Version } from '../../src/relay/contract/workbench.ts';
-import { createRandom } from '../../src/sandbox/random.ts';
+import { openWorkbench, type Version } from '../../src/relay/contract/harness.ts';
+import { createRandom } from '../../src/sandbox/catalog/random.ts';
 import { start } from '../support/cli.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
 import { type NatsServer, natsAvailable, startNats } from '../support/nats.ts';

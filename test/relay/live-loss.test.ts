@@ -5,7 +5,7 @@ import { connect as connectNats } from '@nats-io/transport-node';
 import { Redis } from 'ioredis';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { SinkTarget } from '../../src/relay/contract/checks.ts';
-import { until } from '../../src/relay/contract/workbench.ts';
+import { until } from '../../src/relay/contract/harness.ts';
 import { natsAvailable, startNats } from '../support/nats.ts';
 import { redisAvailable, startRedis } from '../support/redis.ts';
 import { books, feeding, movable } from './feeding.ts';

@@ -1,5 +1,5 @@
 import { expect, it, onTestFinished } from 'vitest';
-import { openWorkbench, until, type Workbench } from '../../src/relay/contract/workbench.ts';
+import { openWorkbench, until, type Workbench } from '../../src/relay/contract/harness.ts';
 import { books } from './feeding.ts';
 import { type Memory, memory } from './memory.ts';
 

@@ -1,6 +1,6 @@
-import { SINK_NAME } from '../../src/relay/contract/workbench.ts';
-import type { SinkConfig } from '../../src/relay/settings.ts';
+import { SINK_NAME } from '../../src/relay/contract/harness.ts';
 import { type Mark, SinkError, type SinkEvent } from '../../src/relay/sink.ts';
+import type { SinkConfig } from '../../src/relay/sink-config.ts';
 
 /** A store whose rows a test can take away; it keeps with each how far it is then. */
 export interface Memory {

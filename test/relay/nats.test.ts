@@ -2,7 +2,7 @@ import { cpSync, renameSync, rmSync } from 'node:fs';
 import { jetstream, jetstreamManager } from '@nats-io/jetstream';
 import { connect as connectNats } from '@nats-io/transport-node';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { until } from '../../src/relay/contract/workbench.ts';
+import { until } from '../../src/relay/contract/harness.ts';
 import { type NatsServer, natsAvailable, startNats } from '../support/nats.ts';
 import { books, fed, feeding } from './feeding.ts';
 import { natsTarget } from './targets.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { SINK_NAME, until } from '../../src/relay/contract/workbench.ts';
-import { sinkConfig } from '../../src/relay/settings.ts';
+import { SINK_NAME, until } from '../../src/relay/contract/harness.ts';
+import { sinkConfig } from '../../src/relay/sink-config.ts';
 import { postgresAvailable, usePostgres } from '../support/postgres.ts';
 import { books, fed, feeding } from './feeding.ts';
 import { postgresTarget } from './targets.ts';

@@ -1,7 +1,7 @@
 import { Writable } from 'node:stream';
 import { pino } from 'pino';
 import { describe, expect, it } from 'vitest';
-import { until, type Workbench } from '../../src/relay/contract/workbench.ts';
+import { until, type Workbench } from '../../src/relay/contract/harness.ts';
 import { postgresAvailable, usePostgres } from '../support/postgres.ts';
 import { books, fed, feeding, movable } from './feeding.ts';
 import { postgresTarget } from './targets.ts';

@@ -1,12 +1,5 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
-import {
-  altered,
-  limited,
-  openWorkbench,
-  SINK_NAME,
-  until,
-  type Workbench,
-} from '../../src/relay/contract/workbench.ts';
+import { altered, limited, openWorkbench, SINK_NAME, until, type Workbench } from '../../src/relay/contract/harness.ts';
 import { postgresAvailable, usePostgres } from '../support/postgres.ts';
 import { books, fed, feeding } from './feeding.ts';
 import { postgresTarget } from './targets.ts';

@@ -3,10 +3,10 @@ import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { systemClock } from '../../src/clock.ts';
 import { createLog } from '../../src/log.ts';
-import { altered, SINK_NAME, until, type Workbench } from '../../src/relay/contract/workbench.ts';
+import { altered, SINK_NAME, until, type Workbench } from '../../src/relay/contract/harness.ts';
 import { startRelay } from '../../src/relay/relay.ts';
-import { sinkConfig } from '../../src/relay/settings.ts';
 import { SinkError } from '../../src/relay/sink.ts';
+import { sinkConfig } from '../../src/relay/sink-config.ts';
 import { books, feeding } from './feeding.ts';
 import { jsonlTarget } from './targets.ts';
 

@@ -1,6 +1,6 @@
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { until } from '../../src/relay/contract/workbench.ts';
+import { until } from '../../src/relay/contract/harness.ts';
 import { type RedisServer, redisAvailable, startRedis } from '../support/redis.ts';
 import { books, fed, feeding } from './feeding.ts';
 import { redisTarget } from './targets.ts';

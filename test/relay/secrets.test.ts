@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { loadConfig } from '../../src/config.ts';
 import { CatchwordError, messageOf } from '../../src/errors.ts';
-import { sinkConfig, withoutSecrets } from '../../src/relay/settings.ts';
+import { sinkConfig, withoutSecrets } from '../../src/relay/sink-config.ts';
 import { runHere } from '../support/in-process.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
 

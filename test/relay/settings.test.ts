@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { loadConfig } from '../../src/config.ts';
-import { openWorkbench } from '../../src/relay/contract/workbench.ts';
-import { sinkConfig } from '../../src/relay/settings.ts';
+import { openWorkbench } from '../../src/relay/contract/harness.ts';
+import { sinkConfig } from '../../src/relay/sink-config.ts';
 import { books } from './feeding.ts';
 
 function config(url: string) {

@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { createNumbering } from '../../src/sandbox/numbering.ts';
+import { createNumbering } from '../../src/sandbox/catalog/product-numbers.ts';
 import { type Sandbox, startSandbox } from '../../src/sandbox/server.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
 import { sandboxFor } from './client.ts';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type AccountOptions, createAccounts, type User } from '../../src/sandbox/accounts.ts';
+import { type AccountOptions, createAccounts, type User } from '../../src/sandbox/accounts/accounts.ts';
 
 const OPTIONS: AccountOptions = {
   ...{ seed: 1, series: 1, prefix: 'user-', users: 1000 },

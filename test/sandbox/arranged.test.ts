@@ -1,6 +1,6 @@
 import { request } from 'undici';
 import { expect, it, onTestFinished } from 'vitest';
-import { createClient } from '../../src/client/service.ts';
+import { createClient } from '../../src/client/client.ts';
 import { CREDENTIALS, sandboxFor } from './client.ts';
 import { callerHeaders, control, errorOf, exchange } from './exchange.ts';
 

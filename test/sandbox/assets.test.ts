@@ -1,6 +1,6 @@
 import { request } from 'undici';
 import { describe, expect, it } from 'vitest';
-import { isIsbn } from '../../src/sandbox/isbn.ts';
+import { isIsbn } from '../../src/sandbox/catalog/isbn.ts';
 import { SANDBOX_DEFAULTS } from '../../src/sandbox/options.ts';
 import { NEW, put, send } from './assets-client.ts';
 import { getPage, sandboxFor } from './client.ts';

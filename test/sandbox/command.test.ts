@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { request } from 'undici';
 import { describe, expect, it } from 'vitest';
-import { createClient } from '../../src/client/service.ts';
+import { createClient } from '../../src/client/client.ts';
 import { systemClock } from '../../src/clock.ts';
 import { sandboxCommand } from '../../src/commands/sandbox.ts';
 import { temporaryDirectory } from '../support/mirror.ts';

@@ -1,7 +1,7 @@
 import { request } from 'undici';
 import { describe, expect, it } from 'vitest';
 import { systemClock } from '../../src/clock.ts';
-import { isbn10 } from '../../src/sandbox/isbn.ts';
+import { isbn10 } from '../../src/sandbox/catalog/isbn.ts';
 import type { Sandbox } from '../../src/sandbox/server.ts';
 import { NEW, put, send } from './assets-client.ts';
 import { get, getJson, getPage, type Item, sandboxFor } from './client.ts';

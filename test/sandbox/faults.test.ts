@@ -3,8 +3,8 @@ import { request } from 'undici';
 import { describe, expect, it } from 'vitest';
 import { systemClock } from '../../src/clock.ts';
 import { CatchwordError } from '../../src/errors.ts';
-import { parseFaults } from '../../src/sandbox/faults.ts';
-import { createRateLimiter } from '../../src/sandbox/rate-limit.ts';
+import { parseFaults } from '../../src/sandbox/http/faults.ts';
+import { createRateLimiter } from '../../src/sandbox/http/rate-limit.ts';
 import { CREDENTIALS, get, getPage, sandboxFor } from './client.ts';
 
 describe('a fault specification', () => {

@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import type { Sandbox } from '../../src/sandbox/server.ts';
 import {
   credentialsRequest,
   credentialsResponse,
   licensesResponse,
   userResponse,
-} from '../../src/sandbox/xml-schemas.ts';
+} from '../../src/sandbox/operations/xml-schemas.ts';
+import type { Sandbox } from '../../src/sandbox/server.ts';
 import { readXml, type XmlElement } from '../../src/xml/read.ts';
 import { sandboxFor } from './client.ts';
 import { callerHeaders, control, exchange, golden } from './exchange.ts';

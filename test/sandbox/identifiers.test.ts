@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { canonicalIsbn } from '../../src/sandbox/isbn.ts';
+import { canonicalIsbn } from '../../src/sandbox/catalog/isbn.ts';
 import { NEW, put } from './assets-client.ts';
 import { getJson, getPage, type Item, sandboxFor } from './client.ts';
 

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { z } from 'zod';
-import { judge } from '../../src/sandbox/judge.ts';
+import { judge } from '../../src/sandbox/http/validate.ts';
 
 const short = z.string().min(3, { error: 'is short' }).regex(/^x/, { error: 'begins otherwise' });
 

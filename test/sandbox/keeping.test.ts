@@ -2,9 +2,9 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { systemClock } from '../../src/clock.ts';
-import type { Entry } from '../../src/sandbox/journal.ts';
-import { keepHoldings, repeatAll } from '../../src/sandbox/keeping.ts';
+import type { Entry } from '../../src/sandbox/journal/journal.ts';
 import { SANDBOX_DEFAULTS } from '../../src/sandbox/options.ts';
+import { keepHoldings, repeatAll } from '../../src/sandbox/replay.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
 
 const entry = (at: number): Entry => ({ at, change: { kind: 'control', path: '/_sandbox/mutate', body: {} } });

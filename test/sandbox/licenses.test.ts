@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { type Clock, systemClock } from '../../src/clock.ts';
-import { createNumbering } from '../../src/sandbox/numbering.ts';
+import { createNumbering } from '../../src/sandbox/catalog/product-numbers.ts';
 import { SANDBOX_DEFAULTS } from '../../src/sandbox/options.ts';
 import type { Sandbox } from '../../src/sandbox/server.ts';
 import { NEW, put } from './assets-client.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { isbn10, isbn13 } from '../../src/sandbox/isbn.ts';
-import { createNumbering } from '../../src/sandbox/numbering.ts';
+import { isbn10, isbn13 } from '../../src/sandbox/catalog/isbn.ts';
+import { createNumbering } from '../../src/sandbox/catalog/product-numbers.ts';
 
 function checksum(isbn: string): number {
   return Array.from(isbn).reduce((sum, digit, at) => sum + Number(digit) * (at % 2 === 0 ? 1 : 3), 0) % 10;

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { createCatalog } from '../../src/sandbox/catalog.ts';
-import { createGaps } from '../../src/sandbox/gaps.ts';
-import { createTurns, isOnSale } from '../../src/sandbox/on-sale.ts';
-import { createRandom } from '../../src/sandbox/random.ts';
-import { createTimeline } from '../../src/sandbox/timeline.ts';
+import { createCatalog } from '../../src/sandbox/catalog/catalog.ts';
+import { createRandom } from '../../src/sandbox/catalog/random.ts';
+import { createTurns, isOnSale } from '../../src/sandbox/catalog/sale-schedule.ts';
+import { createGaps } from '../../src/sandbox/catalog/sparse-index.ts';
+import { createTimeline } from '../../src/sandbox/journal/timeline.ts';
 
 const FOREVER = { from: Number.NEGATIVE_INFINITY, until: Number.POSITIVE_INFINITY };
 

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { readJsonBody } from '../../src/sandbox/json-body.ts';
+import { readJsonBody } from '../../src/sandbox/http/json-body.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
 import { NEW, put, send } from './assets-client.ts';
 import { sandboxFor } from './client.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { createNumbering } from '../../src/sandbox/numbering.ts';
+import { createNumbering } from '../../src/sandbox/catalog/product-numbers.ts';
 import { packageOperations } from '../../src/sandbox/operations/packages.ts';
 import type { Sandbox } from '../../src/sandbox/server.ts';
 import { get, sandboxFor } from './client.ts';

@@ -1,12 +1,12 @@
 import { request } from 'undici';
 import { describe, expect, it } from 'vitest';
-import { OTHER_READER } from '../../src/sandbox/accounts-directory.ts';
-import { xmlAnswer } from '../../src/sandbox/answer.ts';
-import { authentication, type TokenState } from '../../src/sandbox/authentication.ts';
+import { OTHER_READER } from '../../src/sandbox/accounts/api-keys.ts';
+import { authentication, type TokenState } from '../../src/sandbox/http/authentication.ts';
+import type { Operation } from '../../src/sandbox/http/operation.ts';
+import { xmlAnswer } from '../../src/sandbox/http/response.ts';
+import { createRouter } from '../../src/sandbox/http/router.ts';
 import { createKeys } from '../../src/sandbox/keys.ts';
-import type { Operation } from '../../src/sandbox/operation.ts';
 import { KEY_WITHOUT_CATALOG, SANDBOX_DEFAULTS } from '../../src/sandbox/options.ts';
-import { createRouter } from '../../src/sandbox/router.ts';
 import { readXml } from '../../src/xml/read.ts';
 import { CREDENTIALS, sandboxFor } from './client.ts';
 import { exchange, rootOf } from './exchange.ts';

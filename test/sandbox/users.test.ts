@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { createDirectory } from '../../src/sandbox/accounts-directory.ts';
-import { createNumbering } from '../../src/sandbox/numbering.ts';
+import { createDirectory } from '../../src/sandbox/accounts/api-keys.ts';
+import { createNumbering } from '../../src/sandbox/catalog/product-numbers.ts';
 import { userOperations } from '../../src/sandbox/operations/users.ts';
 import { SANDBOX_DEFAULTS } from '../../src/sandbox/options.ts';
 import type { Sandbox } from '../../src/sandbox/server.ts';

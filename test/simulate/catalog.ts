@@ -1,4 +1,4 @@
-import { hash, type Random } from '../../src/sandbox/random.ts';
+import { hash, type Random } from '../../src/sandbox/catalog/random.ts';
 
 /**
  * `anywhere`: new products come to stand anywhere. `scattered`: modified ones, too. `unstable`: another order for each

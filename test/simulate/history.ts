@@ -1,9 +1,9 @@
 import { copyFileSync, mkdtempSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Run, RunKind } from '../../src/catalog/run.ts';
-import { paceOf } from '../../src/client/rate.ts';
+import { paceOf } from '../../src/pacer.ts';
 import { openStore } from '../../src/store/store.ts';
-import { approveRun, rejectRun } from '../../src/sync/decide.ts';
+import { approveRun, rejectRun } from '../../src/sync/review-run.ts';
 import { FAST_DIRECTORY } from '../support/fast-directory.ts';
 import { createSimulatedCatalog, type SimulatedCatalog } from './catalog.ts';
 import { checkPace, checkSettled, createObserver, type Observer, Violation } from './invariants.ts';

@@ -1,8 +1,8 @@
 import pino from 'pino';
 import type { Run, RunKind } from '../../src/catalog/run.ts';
 import { sourceIdentity } from '../../src/catalog/source.ts';
-import { createPacer, type Pace } from '../../src/client/rate.ts';
 import { CatchwordError } from '../../src/errors.ts';
+import { createPacer, type Pace } from '../../src/pacer.ts';
 import { createEmbeddedQueue } from '../../src/queue/embedded.ts';
 import type { PageQueue } from '../../src/queue/queue.ts';
 import { openStore, type Store } from '../../src/store/store.ts';

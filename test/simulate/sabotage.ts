@@ -271,13 +271,13 @@ export const SABOTAGES: readonly Sabotage[] = [
   ),
   bug(
     'the rate is taken for twice what it is',
-    'src/client/rate.ts',
+    'src/pacer.ts',
     'return { intervalMs: ((1 + MARGIN) * rate.windowMs) / rate.requests,',
     'return { intervalMs: (0.5 * rate.windowMs) / rate.requests,',
   ),
   bug(
     'requests are not reserved in the mirror',
-    'src/client/rate.ts',
+    'src/pacer.ts',
     'if (next > now || shared === undefined || isReserved(now)) return',
     'if (next > now || shared !== null || isReserved(now)) return',
   ),

@@ -1,5 +1,5 @@
 import type { RunKind } from '../../src/catalog/run.ts';
-import { createRandom, type Random } from '../../src/sandbox/random.ts';
+import { createRandom, type Random } from '../../src/sandbox/catalog/random.ts';
 import type { KeeperSettings } from '../../src/sync/keeper.ts';
 import { ORDERS, type Order } from './catalog.ts';
 import type { SourceBehaviour } from './source.ts';

@@ -1,5 +1,5 @@
 import type { FetchTask, PageResponse } from '../../src/catalog/page.ts';
-import type { CatalogClient } from '../../src/client/client.ts';
+import type { CatalogClient } from '../../src/client/catalog-client.ts';
 import { CatchwordError } from '../../src/errors.ts';
 import type { CatalogView, Shown, SimulatedCatalog } from './catalog.ts';
 import type { Owner, World } from './world.ts';

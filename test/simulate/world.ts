@@ -1,5 +1,5 @@
 import type { Clock } from '../../src/clock.ts';
-import { createRandom, type Random } from '../../src/sandbox/random.ts';
+import { createRandom, type Random } from '../../src/sandbox/catalog/random.ts';
 
 interface Timer {
   readonly at: number;

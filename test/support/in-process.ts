@@ -3,7 +3,7 @@ import { PassThrough } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import type { Command } from 'commander';
 import { type Clock, systemClock } from '../../src/clock.ts';
-import type { CommandContext } from '../../src/commands/context.ts';
+import type { CommandContext } from '../../src/commands/shared/context.ts';
 import { createProgram, reportError } from '../../src/program.ts';
 import type { Ended } from './cli.ts';
 

@@ -1,6 +1,6 @@
 import type { Run, RunKind } from '../../src/catalog/run.ts';
 import { systemClock } from '../../src/clock.ts';
-import { startKeeper } from '../../src/commands/pipeline.ts';
+import { startKeeper } from '../../src/commands/shared/pipeline.ts';
 import { loadConfig, requireSource } from '../../src/config.ts';
 import { createLog } from '../../src/log.ts';
 

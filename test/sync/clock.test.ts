@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { expect, it } from 'vitest';
 import { type Clock, systemClock } from '../../src/clock.ts';
-import { startKeeper } from '../../src/commands/pipeline.ts';
+import { startKeeper } from '../../src/commands/shared/pipeline.ts';
 import { loadConfig, requireSource } from '../../src/config.ts';
 import { createLog } from '../../src/log.ts';
 import { keepStatements } from '../../src/store/statements.ts';

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { ErrorCode } from '../../src/errors.ts';
-import { FAULT_KINDS, type FaultKind } from '../../src/sandbox/faults.ts';
+import { FAULT_KINDS, type FaultKind } from '../../src/sandbox/http/faults.ts';
 import { startSandbox } from '../../src/sandbox/server.ts';
 import { load } from '../support/load.ts';
 import { catalogOf, expectExactLog, settingsFor, standIn, temporaryDirectory, truthOf } from '../support/mirror.ts';

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { windowKey } from '../../src/catalog/page.ts';
-import { createRandom } from '../../src/sandbox/random.ts';
+import { createRandom } from '../../src/sandbox/catalog/random.ts';
 import { startSandbox } from '../../src/sandbox/server.ts';
 import { openStore } from '../../src/store/store.ts';
 import { run, start } from '../support/cli.ts';

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { systemClock } from '../../src/clock.ts';
-import { startFetcherService } from '../../src/commands/pipeline.ts';
+import { startFetcherService } from '../../src/commands/shared/pipeline.ts';
 import { loadConfig, requireSource } from '../../src/config.ts';
 import { createLog } from '../../src/log.ts';
 import { createHistory } from '../../src/store/history.ts';

@@ -2,7 +2,7 @@ import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { expect, it, onTestFinished } from 'vitest';
-import { mirrorPacer } from '../../src/commands/pace.ts';
+import { mirrorPacer } from '../../src/commands/shared/rate-limit.ts';
 import type { Notice } from '../../src/log.ts';
 import { type Sandbox, startSandbox } from '../../src/sandbox/server.ts';
 import { createSourceStore } from '../../src/store/source.ts';

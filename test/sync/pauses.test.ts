@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
-import { mirrorPacer } from '../../src/commands/pace.ts';
+import { mirrorPacer } from '../../src/commands/shared/rate-limit.ts';
 import { openStore } from '../../src/store/store.ts';
 import { run, startService } from '../support/cli.ts';
 import { settingsFor, temporaryDirectory } from '../support/mirror.ts';

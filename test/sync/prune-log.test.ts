@@ -1,7 +1,7 @@
 import Database from 'better-sqlite3';
 import { expect, it, onTestFinished } from 'vitest';
 import { createLog } from '../../src/log.ts';
-import { openWorkbench, type Workbench } from '../../src/relay/contract/workbench.ts';
+import { openWorkbench, type Workbench } from '../../src/relay/contract/harness.ts';
 import { createHistory } from '../../src/store/history.ts';
 import { pruneLog } from '../../src/sync/prune-log.ts';
 

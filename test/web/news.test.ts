@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { createNews } from '../../src/web/news.ts';
+import { createNews } from '../../src/web/change-notifier.ts';
 import { createVirtualClock } from '../support/test-clocks.ts';
 
 function newsOf(lastSeq: () => number) {

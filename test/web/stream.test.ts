@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import Database from 'better-sqlite3';
 import { describe, expect, it } from 'vitest';
-import { createRandom } from '../../src/sandbox/random.ts';
+import { createRandom } from '../../src/sandbox/catalog/random.ts';
 import { openStore } from '../../src/store/store.ts';
 import { load } from '../support/load.ts';
 import { expectExactLog } from '../support/mirror.ts';

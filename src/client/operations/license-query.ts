@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { name } from '../field-types.ts';
-import { inputError, PARSING } from '../input-error.ts';
+import { inputError, PARSING } from '../input/input-error.ts';
+import { name } from '../input/request-fields.ts';
 
 const QUERY = z.object(
   {

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { isName } from '../../xml/write.ts';
-import { only, text } from '../field-types.ts';
-import { inputError, PARSING } from '../input-error.ts';
+import { inputError, PARSING } from '../input/input-error.ts';
+import { only, text } from '../input/request-fields.ts';
 
 const NEEDS_NAME = 'it is no name of an XML element: letters, digits, -, _ and . are needed, a letter or _ first';
 

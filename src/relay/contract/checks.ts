@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
-import { type SinkConfig, sinkConfig } from '../settings.ts';
 import { SinkError } from '../sink.ts';
-import { altered, limited, openWorkbench, SINK_NAME, until, type Version, type Workbench } from './workbench.ts';
+import { type SinkConfig, sinkConfig } from '../sink-config.ts';
+import { altered, limited, openWorkbench, SINK_NAME, until, type Version, type Workbench } from './harness.ts';
 
 /*
  * What every sink must keep, for any test runner:

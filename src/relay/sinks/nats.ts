@@ -12,8 +12,8 @@ import { connect as connectNats, headers, type NatsConnection } from '@nats-io/t
 import { z } from 'zod';
 import { messageOf } from '../../errors.ts';
 import { markSchema } from '../mark.ts';
-import { ageOption, decoded, readOptions, sizeText } from '../options.ts';
 import { type Mark, type Sink, SinkError, type SinkEvent, type SinkFactory } from '../sink.ts';
+import { ageOption, decoded, readOptions, sizeText } from '../sink-options.ts';
 
 /**
  * A JetStream stream with one message an event. Every message names the number that the stream must have come to before

@@ -2,8 +2,8 @@ import pg from 'pg';
 import { z } from 'zod';
 import { messageOf } from '../../errors.ts';
 import { isSameMark, markSchema } from '../mark.ts';
-import { readOptions } from '../options.ts';
 import { type Mark, type Opened, type Sink, SinkError, type SinkEvent, type SinkFactory } from '../sink.ts';
+import { readOptions } from '../sink-options.ts';
 import { ensureLayout, LAYOUT, namesOf } from './postgres-layout.ts';
 import { eventParameters, markParameters, statementsOf } from './postgres-statements.ts';
 

@@ -1,8 +1,8 @@
 import { type LookupAddress, lookup } from 'node:dns';
 import { isIP, type LookupFunction } from 'node:net';
-import { isPublic } from '../../address.ts';
-import { QUOTE } from '../options.ts';
+import { isPublic } from '../../public-address.ts';
 import { SinkError } from '../sink.ts';
+import { QUOTE } from '../sink-options.ts';
 
 function refusal(host: string): SinkError {
   const message = `${host} is in the own network; allow it with #allow=private at the end of the address.`;

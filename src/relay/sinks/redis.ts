@@ -2,8 +2,8 @@ import { Redis } from 'ioredis';
 import { z } from 'zod';
 import { messageOf, systemCodeOf } from '../../errors.ts';
 import { isSameMark, markSchema } from '../mark.ts';
-import { decoded, readOptions, sizeText, wholeOption } from '../options.ts';
 import { type Mark, type Sink, SinkError, type SinkEvent, type SinkFactory } from '../sink.ts';
+import { decoded, readOptions, sizeText, wholeOption } from '../sink-options.ts';
 
 /**
  * A stream with one entry an event, in the field `event`. An entry's id is `<generation>-<seq>`: it only ever grows, so

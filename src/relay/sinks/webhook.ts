@@ -3,12 +3,12 @@ import type { Socket } from 'node:net';
 import { Webhook } from 'standardwebhooks';
 import { Agent, buildConnector, type Dispatcher, request } from 'undici';
 import { z } from 'zod';
-import { parseRetryAfter } from '../../client/retry.ts';
+import { parseRetryAfter } from '../../backoff.ts';
 import { CatchwordError, messageOf, systemCodeOf } from '../../errors.ts';
 import { VERSION } from '../../version.ts';
 import { withDeadline } from '../deadline.ts';
-import { QUOTE, readOptions, wholeOption } from '../options.ts';
 import { type Mark, type Sink, SinkError, type SinkEvent, type SinkFactory } from '../sink.ts';
+import { QUOTE, readOptions, wholeOption } from '../sink-options.ts';
 import { lookupPublic, refusePrivateLiteral } from './public-address.ts';
 
 /**

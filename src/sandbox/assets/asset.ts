@@ -1,5 +1,5 @@
 import { parseIsoTime } from '../../iso-time.ts';
-import type { OnSale } from '../on-sale.ts';
+import type { OnSale } from '../catalog/sale-schedule.ts';
 import type { AssetRequest } from './fields.ts';
 import type { Identifiers } from './identifiers.ts';
 

@@ -2,7 +2,7 @@ import { lookup } from 'node:dns';
 import { request as httpRequest } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { isIP, type LookupFunction } from 'node:net';
-import { isPublic } from '../../address.ts';
+import { isPublic } from '../../public-address.ts';
 
 const TIMEOUT_MS = 10_000;
 

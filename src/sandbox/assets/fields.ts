@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { isoTime } from '../../iso-time.ts';
-import { isIsbn } from '../isbn.ts';
+import { isIsbn } from '../catalog/isbn.ts';
 import { fromOne, quotable } from '../quotable.ts';
 
 /*

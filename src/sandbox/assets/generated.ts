@@ -1,4 +1,4 @@
-import { PUBLISHERS } from '../words.ts';
+import { PUBLISHERS } from '../catalog/words.ts';
 import type { AssetFields } from './asset.ts';
 
 /** The parts of a generated product of 2 KB that an asset has too. */

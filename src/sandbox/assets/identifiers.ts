@@ -1,4 +1,4 @@
-import { canonicalIsbn, counterpartIsbn } from '../isbn.ts';
+import { canonicalIsbn, counterpartIsbn } from '../catalog/isbn.ts';
 import { type AssetRequest, IDENTIFIER_KEYS, type IdentifierKey } from './fields.ts';
 
 /** The six lists of interface, section 2.1.1, without dashes; each of the length that its name says. */

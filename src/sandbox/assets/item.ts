@@ -1,5 +1,5 @@
-import type { ItemShape } from '../details.ts';
-import { canonicalIsbn, counterpartIsbn } from '../isbn.ts';
+import { canonicalIsbn, counterpartIsbn } from '../catalog/isbn.ts';
+import type { ItemShape } from '../catalog/item-details.ts';
 import { type Asset, type AssetFields, fileTypeOf } from './asset.ts';
 import { IDENTIFIER_KEYS } from './fields.ts';
 import { publisherOf } from './response.ts';

@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
-import { isPublic } from '../../address.ts';
-import { readJsonBody } from '../json-body.ts';
-import { type Judged, judge } from '../judge.ts';
+import { isPublic } from '../../public-address.ts';
+import { readJsonBody } from '../http/json-body.ts';
+import { type Judged, judge } from '../http/validate.ts';
 import { type AssetRequest, assetCreation, assetUpdate } from './fields.ts';
 
 /** A name is judged when it is looked up for the call; what it shows by itself, at once. */

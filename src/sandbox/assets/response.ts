@@ -1,6 +1,6 @@
-import { canonicalIsbn, isIsbn } from '../isbn.ts';
-import { hash } from '../random.ts';
-import { KINDS, PUBLISHERS } from '../words.ts';
+import { canonicalIsbn, isIsbn } from '../catalog/isbn.ts';
+import { hash } from '../catalog/random.ts';
+import { KINDS, PUBLISHERS } from '../catalog/words.ts';
 import { type Asset, type AssetFields, type BuildStatus, fileTypeOf } from './asset.ts';
 import type { Identifiers } from './identifiers.ts';
 import { CHANNEL, variantsOf } from './variants.ts';

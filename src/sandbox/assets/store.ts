@@ -1,8 +1,8 @@
-import type { Catalog } from '../catalog.ts';
-import { canonicalIsbn } from '../isbn.ts';
-import type { RenderItem } from '../item.ts';
-import type { Numbering } from '../numbering.ts';
-import type { Timeline } from '../timeline.ts';
+import type { Catalog } from '../catalog/catalog.ts';
+import { canonicalIsbn } from '../catalog/isbn.ts';
+import type { RenderItem } from '../catalog/item.ts';
+import type { Numbering } from '../catalog/product-numbers.ts';
+import type { Timeline } from '../journal/timeline.ts';
 import { type Asset, type AssetFields, type Ingestion, onSaleOf } from './asset.ts';
 import type { AssetRequest } from './fields.ts';
 import { type GeneratedAsset, generatedAsset } from './generated.ts';

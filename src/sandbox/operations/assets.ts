@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import { type Answer, errorAnswer } from '../answer.ts';
 import { type Asset, buildStatusOf, onSaleOf } from '../assets/asset.ts';
 import { assetCreation, assetId, assetUpdate } from '../assets/fields.ts';
 import type { Ingestions } from '../assets/ingestion.ts';
@@ -8,10 +7,11 @@ import { assetResponse } from '../assets/response.ts';
 import { assetResponseSchema } from '../assets/response-schema.ts';
 import type { Assets } from '../assets/store.ts';
 import { strangeSkus } from '../assets/variants.ts';
-import type { Catalog } from '../catalog.ts';
-import { judge } from '../judge.ts';
-import type { Operation, OperationRequest } from '../operation.ts';
-import type { Timeline } from '../timeline.ts';
+import type { Catalog } from '../catalog/catalog.ts';
+import type { Operation, OperationRequest } from '../http/operation.ts';
+import { type Answer, errorAnswer } from '../http/response.ts';
+import { judge } from '../http/validate.ts';
+import type { Timeline } from '../journal/timeline.ts';
 
 /** What the operations on assets need of the sandbox. */
 export interface Library {

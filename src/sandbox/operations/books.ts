@@ -1,8 +1,8 @@
-import { type Answer, errorAnswer } from '../answer.ts';
 import type { Asset } from '../assets/asset.ts';
 import { assetCreation, assetUpdate } from '../assets/fields.ts';
 import { assetResponseSchema } from '../assets/response-schema.ts';
-import type { Operation, OperationRequest } from '../operation.ts';
+import type { Operation, OperationRequest } from '../http/operation.ts';
+import { type Answer, errorAnswer } from '../http/response.ts';
 import { answerAsset, type Library, writeAsset } from './assets.ts';
 
 /** The interface gives the paths without a version (section 9, rule 1); services have them with one as well. */

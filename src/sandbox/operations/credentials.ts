@@ -1,13 +1,13 @@
 import { CatchwordError } from '../../errors.ts';
 import type { XmlElement } from '../../xml/read.ts';
 import type { XmlTree } from '../../xml/write.ts';
-import type { Accounts, User } from '../accounts.ts';
-import type { Directory } from '../accounts-directory.ts';
-import { type Answer, xmlAnswer } from '../answer.ts';
-import { CODES, codeAnswer, MESSAGES } from '../custom-codes.ts';
-import type { Operation, OperationRequest } from '../operation.ts';
-import { readXmlBody } from '../xml-body.ts';
-import { credentialsRequest, credentialsResponse } from '../xml-schemas.ts';
+import type { Accounts, User } from '../accounts/accounts.ts';
+import type { Directory } from '../accounts/api-keys.ts';
+import { CODES, codeAnswer, MESSAGES } from '../http/error-codes.ts';
+import type { Operation, OperationRequest } from '../http/operation.ts';
+import { type Answer, xmlAnswer } from '../http/response.ts';
+import { readXmlBody } from '../http/xml-body.ts';
+import { credentialsRequest, credentialsResponse } from './xml-schemas.ts';
 
 /** Records in one request (interface, section 8). */
 const MAX_CREDENTIALS = 10_000;

@@ -1,11 +1,11 @@
 import { z } from 'zod';
-import type { Directory } from '../accounts-directory.ts';
-import { expiresAt, LICENSE_TYPES, type License, licenseElement, sameType } from '../accounts-licenses.ts';
-import { type Answer, refusalAnswer, xmlAnswer } from '../answer.ts';
-import { CODES, codeAnswer } from '../custom-codes.ts';
-import type { Operation, OperationRequest } from '../operation.ts';
-import type { Timeline } from '../timeline.ts';
-import { licensesResponse } from '../xml-schemas.ts';
+import type { Directory } from '../accounts/api-keys.ts';
+import { expiresAt, LICENSE_TYPES, type License, licenseElement, sameType } from '../accounts/licenses.ts';
+import { CODES, codeAnswer } from '../http/error-codes.ts';
+import type { Operation, OperationRequest } from '../http/operation.ts';
+import { type Answer, refusalAnswer, xmlAnswer } from '../http/response.ts';
+import type { Timeline } from '../journal/timeline.ts';
+import { licensesResponse } from './xml-schemas.ts';
 
 const TYPES = [...LICENSE_TYPES, 'all'] as const;
 const query = z.object({

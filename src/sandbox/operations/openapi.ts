@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import type { Operation } from '../operation.ts';
+import type { Operation } from '../http/operation.ts';
 import type { SandboxOptions } from '../options.ts';
-import { errorResponse } from '../xml-schemas.ts';
+import { errorResponse } from './xml-schemas.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 

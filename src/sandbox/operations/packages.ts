@@ -1,10 +1,10 @@
-import { type Answer, errorAnswer } from '../answer.ts';
-import { readJsonBody } from '../json-body.ts';
-import { type Judged, judge } from '../judge.ts';
-import type { Operation, OperationRequest } from '../operation.ts';
-import { type PackageChanges, packageChanges, packageCreation, packageResponse } from '../package-schemas.ts';
-import { hash } from '../random.ts';
-import type { Timeline } from '../timeline.ts';
+import { hash } from '../catalog/random.ts';
+import { readJsonBody } from '../http/json-body.ts';
+import type { Operation, OperationRequest } from '../http/operation.ts';
+import { type Answer, errorAnswer } from '../http/response.ts';
+import { type Judged, judge } from '../http/validate.ts';
+import type { Timeline } from '../journal/timeline.ts';
+import { type PackageChanges, packageChanges, packageCreation, packageResponse } from './package-schemas.ts';
 
 /** What the operations on packages need of the sandbox. */
 export interface Packaging {

@@ -1,14 +1,14 @@
 import { z } from 'zod';
 import { isoTime, parseIsoTime } from '../../iso-time.ts';
-import { type Answer, errorAnswer } from '../answer.ts';
 import { assetItem } from '../assets/item.ts';
 import type { Assets } from '../assets/store.ts';
-import type { Catalog, TimeRange } from '../catalog.ts';
-import { DETAIL_GROUPS, type DetailGroup, type ItemShape } from '../details.ts';
-import type { FaultKind } from '../faults.ts';
-import { itemRenderer, type RenderItem } from '../item.ts';
-import type { Numbering } from '../numbering.ts';
-import type { Operation, OperationRequest } from '../operation.ts';
+import type { Catalog, TimeRange } from '../catalog/catalog.ts';
+import { itemRenderer, type RenderItem } from '../catalog/item.ts';
+import { DETAIL_GROUPS, type DetailGroup, type ItemShape } from '../catalog/item-details.ts';
+import type { Numbering } from '../catalog/product-numbers.ts';
+import type { FaultKind } from '../http/faults.ts';
+import type { Operation, OperationRequest } from '../http/operation.ts';
+import { type Answer, errorAnswer } from '../http/response.ts';
 import { KEY_WITHOUT_CATALOG } from '../options.ts';
 
 /** What the operations on products need of the sandbox. */

@@ -2,13 +2,13 @@ import { z } from 'zod';
 import { CatchwordError } from '../../errors.ts';
 import type { XmlElement } from '../../xml/read.ts';
 import { writeXml, type XmlTree } from '../../xml/write.ts';
-import type { User } from '../accounts.ts';
-import type { Directory } from '../accounts-directory.ts';
-import { type Answer, xmlAnswer } from '../answer.ts';
-import { CODES, codeAnswer } from '../custom-codes.ts';
-import type { Operation, OperationRequest } from '../operation.ts';
-import { readXmlBody } from '../xml-body.ts';
-import { userResponse } from '../xml-schemas.ts';
+import type { User } from '../accounts/accounts.ts';
+import type { Directory } from '../accounts/api-keys.ts';
+import { CODES, codeAnswer } from '../http/error-codes.ts';
+import type { Operation, OperationRequest } from '../http/operation.ts';
+import { type Answer, xmlAnswer } from '../http/response.ts';
+import { readXmlBody } from '../http/xml-body.ts';
+import { userResponse } from './xml-schemas.ts';
 
 /** Longer ones make no sense; for comfort. */
 const MAX_CHARS = 255;

@@ -1,0 +1,100 @@
+import { isUtf8 } from 'node:buffer';
+import { promisify } from 'node:util';
+import { constants, gunzip, gzip } from 'node:zlib';
+import { z } from 'zod';
+import { bytesOfText, textOfBytes } from '../../catalog/byte-text.ts';
+import type { FetchOutcome, FetchTask } from '../../catalog/page.ts';
+import { pageOf } from '../../catalog/validate-page.ts';
+import { CatchwordError, type ErrorCode, isErrorCode, messageOf } from '../../errors.ts';
+
+/**
+ * Outcomes as JSON, for a queue between processes.
+ *
+ * A captured page travels as the response's text, compressed, and is validated again where it arrives: the text is all
+ * that a page is made of, so nothing else of it can be lost or differ on the way.
+ */
+
+const compress = promisify(gzip);
+const decompress = promisify(gunzip);
+
+const count = z.int().min(0);
+const time = z.number();
+
+const TASK = z.object({
+  mirror: z.string().min(1),
+  runId: count,
+  pass: count,
+  window: z.object({ page: z.int().min(1), perPage: z.int().min(1) }),
+  from: time.nullable(),
+  maxAttempts: z.int().min(1),
+  vbid: z.string().exactOptional(),
+});
+
+const ERROR = z.object({
+  code: z.custom<ErrorCode>(isErrorCode),
+  message: z.string(),
+  retryable: z.boolean(),
+  hint: z.string().exactOptional(),
+  retryAfterMs: z.number().exactOptional(),
+  status: z.number().exactOptional(),
+  serviceCode: z.number().exactOptional(),
+});
+
+const ENCODED = z.discriminatedUnion('kind', [
+  z.object({
+    kind: z.literal('captured'),
+    task: TASK,
+    requests: count,
+    sourceTime: time.nullable(),
+    requestedAt: time,
+    receivedAt: time,
+    bytes: count,
+    ageMs: count.exactOptional(),
+    /** The bytes of the response's text: gzip, base64. */
+    body: z.base64(),
+  }),
+  z.object({ kind: z.literal('failed'), task: TASK, requests: count, error: ERROR }),
+]);
+
+export type EncodedOutcome = z.infer<typeof ENCODED>;
+
+function parse<S extends z.ZodType>(schema: S, data: unknown): z.output<S> {
+  const parsed = schema.safeParse(data);
+  if (parsed.success) return parsed.data;
+  throw unreadable(z.prettifyError(parsed.error));
+}
+
+function unreadable(reason: string, cause?: unknown): CatchwordError {
+  return new CatchwordError('QUEUE_MISCONFIGURED', `a job of the queue cannot be read: ${reason}`, {
+    hint: 'Run the same version in every process that shares this Redis.',
+    cause,
+  });
+}
+
+/** @throws CatchwordError QUEUE_MISCONFIGURED when `data` is not a task */
+export function parseTask(data: unknown): FetchTask {
+  return parse(TASK, data);
+}
+
+export async function encodeOutcome(outcome: FetchOutcome): Promise<EncodedOutcome> {
+  if (outcome.kind === 'failed') return outcome;
+  const { task, requests, response } = outcome.captured;
+  const { text, ...about } = response;
+  const body = await compress(bytesOfText(text), { level: constants.Z_BEST_SPEED });
+  return { kind: 'captured', task, requests, ...about, body: body.toString('base64') };
+}
+
+/**
+ * @throws CatchwordError QUEUE_MISCONFIGURED when `data` is not an encoded outcome; PAGE_INVALID when the page it holds
+ *   is not what the task asked for
+ */
+export async function decodeOutcome(data: unknown): Promise<FetchOutcome> {
+  const encoded = parse(ENCODED, data);
+  if (encoded.kind === 'failed') return encoded;
+  const { kind, task, requests, body, ...about } = encoded;
+  const text = await decompress(Buffer.from(body, 'base64')).catch((error: unknown) => {
+    throw unreadable(messageOf(error), error);
+  });
+  const response = { text: isUtf8(text) ? text.toString('utf8') : textOfBytes(text), ...about };
+  return { kind, captured: { task, page: pageOf(response.text, task), response, requests } };
+}

@@ -1,0 +1,167 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { difference } from '../../catalog/content.ts';
+import type { RecordedChange } from '../../catalog/event.ts';
+import { productOf } from '../../catalog/product.ts';
+import type { Clock } from '../../clock.ts';
+import { systemClock } from '../../clock.ts';
+import { CatchwordError } from '../../errors.ts';
+import type { Service } from '../../lifecycle.ts';
+import { createLog } from '../../log.ts';
+import { createHistory } from '../../store/history.ts';
+import type { SinkRow } from '../../store/sinks.ts';
+import { openStore, type Store } from '../../store/store.ts';
+import { type RelayOptions, startRelay } from '../relay.ts';
+import type { Sink } from '../sink.ts';
+import type { SinkConfig } from '../sink-config.ts';
+
+/** A mirror of a check's own, whose products it changes as it likes, and a relay that feeds a sink from it. */
+export interface Workbench {
+  readonly store: Store;
+  /** Creates, changes or (with null) removes products, in one transaction. */
+  change(versions: readonly Version[]): void;
+  /** Starts a relay; only one at a time. */
+  start(sink: SinkConfig, more?: Partial<Pick<RelayOptions, 'clock' | 'log'>>): void;
+  stop(): Promise<void>;
+  /** Ends the relay after its next delivery, before that is noted: as a crash would. */
+  crash(sink: SinkConfig): Promise<void>;
+  sink(): SinkRow;
+  /** Waits until the sink has confirmed everything. */
+  caughtUp(): Promise<void>;
+  /** Products that live now, parsed. */
+  living(): Map<string, unknown>;
+  /** Every change so far, as events say it. */
+  events(after?: number): readonly RecordedChange[];
+  close(): Promise<void>;
+}
+
+export interface Version {
+  readonly vbid: string;
+  /** JSON text; null removes it. */
+  readonly body: string | null;
+}
+
+export const SINK_NAME = 'contract';
+const LOOK_MS = 5;
+const PATIENCE_MS = 60_000;
+
+/** Real time, but after a failure it is tried again at once. */
+const clock: Clock = { ...systemClock, random: () => 0.02 };
+
+/**
+ * Waits until `condition` holds.
+ * @throws Error saying what did not come to be
+ */
+export async function until(what: string, condition: () => boolean | Promise<boolean>): Promise<void> {
+  const giveUpAt = Date.now() + PATIENCE_MS;
+  while (!(await condition())) {
+    if (Date.now() > giveUpAt) throw new Error(`not within a minute: ${what}`);
+    await clock.sleep(LOOK_MS);
+  }
+}
+
+function writeVersion(store: Store, { vbid, body }: Version, nowMs: number): void {
+  const known = store.products.find(vbid);
+  const seq = store.changes.lastSeq() + 1;
+  if (body === null) {
+    if (known !== undefined && !known.removed) store.removals.remove([known.id], 1, nowMs);
+    return;
+  }
+  const product = productOf(vbid, JSON.parse(body) as Record<string, unknown>, body);
+  if (known === undefined) {
+    const id = store.products.lastId() + 1;
+    store.products.insert([{ id, seq, product }], nowMs);
+    store.changes.appendCreated(seq, id, 1, 1, nowMs);
+    store.products.addLiving(1);
+    return;
+  }
+  const op = known.removed ? 'restored' : 'updated';
+  const change = { seq, op, productId: known.id, prevSeq: known.changedSeq, ...difference(known.body, body) } as const;
+  store.products.update(known.id, product, seq, nowMs);
+  store.changes.append([change], 1, nowMs);
+  if (known.removed) store.products.addLiving(1);
+}
+
+/** As a relay sees it that has been ended from outside, right after what a sink confirmed. */
+function withoutAck(store: Store): Store {
+  const ack = (): never => {
+    throw new CatchwordError('LEASE_LOST', 'this check ends the relay here');
+  };
+  return { ...store, sinks: { ...store.sinks, ack } };
+}
+
+/** The same sink, with some of it changed. */
+export function altered(config: SinkConfig, change: (sink: Sink) => Partial<Sink>): SinkConfig {
+  return {
+    ...config,
+    make: async () => {
+      const sink = await config.make();
+      return { ...sink, ...change(sink) };
+    },
+  };
+}
+
+/** As a change for `altered`: smaller batches. */
+export function limited(events: number): (sink: Sink) => Pick<Sink, 'batch'> {
+  return ({ batch }) => ({ batch: { ...batch, events } });
+}
+
+/** @param options.isComplete false: a mirror whose first full load has not ended */
+export function openWorkbench({ isComplete = true } = {}): Workbench {
+  const directory = mkdtempSync(join(tmpdir(), 'catchword-contract-'));
+  const store = openStore(join(directory, 'catalog.db'));
+  if (isComplete) store.write(() => store.advanceWatermark(1, 1));
+  const history = createHistory(store);
+  let relay: Service | undefined;
+
+  function sink(): SinkRow {
+    const row = store.sinks.get(SINK_NAME);
+    if (row === undefined) throw new Error('the relay does not know the sink yet');
+    return row;
+  }
+
+  function run(over: Store, config: SinkConfig, more: Parameters<Workbench['start']>[1] = {}): Service {
+    const source = 'http://service.example/v4/products';
+    return startRelay({ store: over, sinks: [config], clock, log: createLog('silent'), source, ...more });
+  }
+
+  async function stop(): Promise<void> {
+    await relay?.stop();
+    relay = undefined;
+  }
+
+  return {
+    store,
+    change: (versions) => {
+      store.write(() => {
+        for (const version of versions) writeVersion(store, version, Date.now());
+      });
+    },
+    start: (config, more) => {
+      relay = run(store, config, more);
+    },
+    stop,
+    crash: async (config) => {
+      let ended = false;
+      const watched = withoutAck(store);
+      const release = (epoch: number): void => {
+        ended = true;
+        store.relayLease.release(epoch);
+      };
+      relay = run({ ...watched, relayLease: { ...store.relayLease, release } }, config);
+      await until('the relay ends', () => ended);
+      await stop();
+    },
+    sink,
+    caughtUp: () =>
+      until('the sink has confirmed everything', () => store.sinks.get(SINK_NAME)?.cursor === store.changes.lastSeq()),
+    living: () => new Map([...store.products.all()].map(({ vbid, body }) => [vbid, JSON.parse(body) as unknown])),
+    events: (after = 0) => history.after(after, Number.MAX_SAFE_INTEGER),
+    close: async () => {
+      await stop();
+      store.close();
+      rmSync(directory, { recursive: true, force: true });
+    },
+  };
+}

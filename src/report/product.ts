@@ -1,0 +1,27 @@
+import { iso } from '../iso-time.ts';
+import type { ProductRow } from '../store/products.ts';
+import type { SearchHit } from '../store/search.ts';
+
+/**
+ * One JSON document around bodies that are set in as they are, so that no number is rounded.
+ * @param body the item's text; null where it does not exist
+ * @param history its changes as event texts
+ */
+export function productJson(row: ProductRow, body: string | null, history?: readonly string[]): string {
+  const { id: _id, body: _body, firstSeenAt, changedAt, changedSeq, removedAt, printIsbn, eIsbn, ...fields } = row;
+  const head = JSON.stringify({
+    ...fields,
+    print_isbn: printIsbn,
+    e_isbn: eIsbn,
+    first_seen_at: iso(firstSeenAt),
+    changed_at: iso(changedAt),
+    changed_seq: changedSeq,
+    removed_at: iso(removedAt),
+  });
+  const tail = history === undefined ? '' : `,"history":[${history.join(',')}]`;
+  return `${head.slice(0, -1)},"body":${body ?? 'null'}${tail}}`;
+}
+
+export function hitJson({ printIsbn, eIsbn, ...hit }: SearchHit): Record<string, unknown> {
+  return { ...hit, print_isbn: printIsbn, e_isbn: eIsbn };
+}

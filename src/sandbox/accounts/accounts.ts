@@ -1,0 +1,180 @@
+import { hash } from '../catalog/random.ts';
+import { FIRST_NAMES, LAST_NAMES } from '../catalog/words.ts';
+import type { TokenState } from '../http/authentication.ts';
+import { createIdentities } from './identities.ts';
+
+/**
+ * The users that one API key created (interface, 4.3: no other key can verify them). They are numbered: 0 is the key's
+ * own reader, then come the initial reference users, then those created since.
+ *
+ * Initial users are pure functions of seed and number. Kept in memory are those that were created, and of the others
+ * those whose token is no longer their first. Passwords are not kept at all, for no operation reads them.
+ */
+export interface Accounts {
+  byReference(reference: string): User | null;
+  byGuid(guid: string): User | null;
+  byEmail(email: string): User | null;
+  /** Whose token it is or was: a stale one still says who asks for another. */
+  byToken(token: string): TokenHolder | null;
+  tokenState(token: string): TokenState;
+  /** What the new user would share with another, though it has to be its own; null where nothing. */
+  taken(profile: Profile): keyof Profile | null;
+  /** @param profile for which `taken` is null */
+  create(profile: Profile): User;
+  /** Gives the user a new token and makes all former ones stale. */
+  reset(user: User): User;
+}
+
+/** `reference` is null for full users, who have an email and a password of their own. */
+export interface User {
+  readonly number: number;
+  readonly reference: string | null;
+  readonly email: string;
+  readonly firstName: string;
+  readonly lastName: string;
+  readonly guid: string;
+  /** The latest, which alone is valid. */
+  readonly accessToken: string;
+}
+
+export interface TokenHolder {
+  readonly user: User;
+  readonly state: 'valid' | 'stale';
+}
+
+/** What is known of a user when it is created. The sandbox makes what is left out. */
+export interface Profile {
+  readonly reference?: string | undefined;
+  readonly email?: string | undefined;
+  readonly firstName?: string | undefined;
+  readonly lastName?: string | undefined;
+  readonly guid?: string | undefined;
+  /** The user's first. */
+  readonly accessToken?: string | undefined;
+}
+
+export interface AccountOptions {
+  readonly seed: number;
+  /** Differs from key to key. */
+  readonly series: number;
+  /** What the references of initial users begin with. */
+  readonly prefix: string;
+  /** Initial reference users, 0 to 10 million. */
+  readonly users: number;
+  /** User 0. */
+  readonly reader: Profile | null;
+}
+
+/** In references, so that `user-0000001` sorts before `user-0000010`. */
+const REFERENCE_DIGITS = 7;
+
+export function createAccounts({ seed, series, prefix, users, reader }: AccountOptions): Accounts {
+  const identities = createIdentities(seed, series);
+  /** How often the token was reset. */
+  const generations = new Map<number, number>();
+  const profiles = new Map<number, Profile>();
+  /** Of the users in `profiles`, what they are found by; emails in lower case. */
+  const references = new Map<string, number>();
+  const emails = new Map<string, number>();
+  const guids = new Map<string, number>();
+  const tokens = new Map<string, number>();
+  let next = 1 + users;
+
+  const isInitial = (number: number) => number >= 1 && number <= users;
+  const exists = (number: number) => isInitial(number) || profiles.has(number);
+  const generationOf = (number: number) => generations.get(number) ?? 0;
+  const initialReference = (number: number) => prefix + String(number).padStart(REFERENCE_DIGITS, '0');
+  const word = (words: readonly string[], number: number, purpose: number) =>
+    words[hash(seed ^ series, number, purpose) % words.length] ?? '';
+
+  function initialProfile(number: number): Profile {
+    const firstName = word(FIRST_NAMES, number, 1);
+    return { reference: initialReference(number), firstName, lastName: word(LAST_NAMES, number, 2) };
+  }
+
+  function tokenOf(number: number, profile: Profile, generation: number): string {
+    const first = generation === 0 ? profile.accessToken : undefined;
+    return first ?? identities.token(number, generation);
+  }
+
+  function userOf(number: number): User {
+    const profile = profiles.get(number) ?? initialProfile(number);
+    const guid = profile.guid ?? identities.guid(number);
+    return {
+      number,
+      reference: profile.reference ?? null,
+      email: profile.email ?? `${guid.toLowerCase()}@users.example`,
+      firstName: profile.firstName ?? '',
+      lastName: profile.lastName ?? '',
+      guid,
+      accessToken: tokenOf(number, profile, generationOf(number)),
+    };
+  }
+
+  function user(number: number | null | undefined): User | null {
+    return typeof number === 'number' && exists(number) ? userOf(number) : null;
+  }
+
+  function byReference(reference: string): User | null {
+    const number = reference.startsWith(prefix) ? Number(reference.slice(prefix.length)) : 0;
+    if (isInitial(number) && initialReference(number) === reference) return user(number);
+    return user(references.get(reference));
+  }
+
+  /** A guid that was chosen hides the one that the sandbox would have made. */
+  function byGuid(guid: string): User | null {
+    const found = user(guids.get(guid) ?? identities.numberOfGuid(guid));
+    return found?.guid === guid ? found : null;
+  }
+
+  function byEmail(email: string): User | null {
+    const text = email.toLowerCase();
+    const found = user(emails.get(text)) ?? byGuid(text.split('@')[0]?.toUpperCase() ?? '');
+    return found?.email.toLowerCase() === text ? found : null;
+  }
+
+  function byToken(token: string): TokenHolder | null {
+    const first = tokens.get(token);
+    const found = first === undefined ? identities.ofToken(token) : { number: first, generation: 0 };
+    const holder = user(found?.number);
+    if (found === null || holder === null) return null;
+    const generation = generationOf(found.number);
+    const profile = profiles.get(found.number) ?? {};
+    const was = found.generation <= generation && tokenOf(found.number, profile, found.generation) === token;
+    if (!was) return null;
+    return { user: holder, state: found.generation === generation ? 'valid' : 'stale' };
+  }
+
+  function keep(number: number, profile: Profile): void {
+    profiles.set(number, profile);
+    if (profile.reference !== undefined) references.set(profile.reference, number);
+    if (profile.email !== undefined) emails.set(profile.email.toLowerCase(), number);
+    if (profile.guid !== undefined) guids.set(profile.guid, number);
+    if (profile.accessToken !== undefined) tokens.set(profile.accessToken, number);
+  }
+
+  if (reader !== null) keep(0, reader);
+
+  return {
+    byReference,
+    byGuid,
+    byEmail,
+    byToken,
+    tokenState: (token) => byToken(token)?.state ?? 'unknown',
+    taken: ({ reference, email, guid, accessToken }) => {
+      if (reference !== undefined && byReference(reference) !== null) return 'reference';
+      if (email !== undefined && byEmail(email) !== null) return 'email';
+      if (guid !== undefined && byGuid(guid) !== null) return 'guid';
+      return accessToken !== undefined && byToken(accessToken) !== null ? 'accessToken' : null;
+    },
+    create: (profile) => {
+      const number = next++;
+      keep(number, profile);
+      return userOf(number);
+    },
+    reset: ({ number }) => {
+      generations.set(number, generationOf(number) + 1);
+      return userOf(number);
+    },
+  };
+}

@@ -1,0 +1,40 @@
+import type { Clock } from '../../clock.ts';
+import { CatchwordError } from '../../errors.ts';
+import type { Mutation } from './catalog.ts';
+import { createRandom } from './random.ts';
+
+const MIN_TICK_MS = 20;
+
+/** A change that cannot be kept, as on a full disk, is not done; the next one may be. */
+function attempt(change: () => void): void {
+  try {
+    change();
+  } catch (error) {
+    if (!(error instanceof CatchwordError)) throw error;
+  }
+}
+
+/**
+ * Changes the catalog at a steady pace until the signal aborts: 40% updates, 30% creations, 30% removals. Which products
+ * and in which order depends on the seed alone, when depends on the clock.
+ */
+export async function churn(
+  mutate: (mutation: Mutation) => void,
+  { perSecond, seed, clock, signal }: { perSecond: number; seed: number; clock: Clock; signal: AbortSignal },
+): Promise<void> {
+  const random = createRandom(seed);
+  const startedAt = clock.now();
+  let done = 0;
+  while (!signal.aborted) {
+    try {
+      await clock.sleep(Math.max(MIN_TICK_MS, 1000 / perSecond), signal);
+    } catch (error) {
+      if (signal.aborted) return;
+      throw error;
+    }
+    for (const due = ((clock.now() - startedAt) / 1000) * perSecond; done + 1 <= due; done++) {
+      const chance = random();
+      attempt(() => mutate(chance < 0.4 ? { update: 1 } : chance < 0.7 ? { create: 1 } : { remove: 1 }));
+    }
+  }
+}
