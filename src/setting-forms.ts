@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { wholeNumber } from './whole-number.ts';
 
 /* The forms that settings have: what is accepted, and the value it becomes. */
 
@@ -7,11 +8,12 @@ const UNITS_MS = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as 
 export const text = z.string();
 
 export function whole(min: number, max: number) {
-  return z
-    .string()
-    .regex(/^\d+$/, `a whole number from ${min} to ${max} is needed`)
-    .transform(Number)
-    .refine((value) => value >= min && value <= max, `a whole number from ${min} to ${max} is needed`);
+  return z.string().transform((value, context) => {
+    const number = wholeNumber(value, min, max);
+    if (number !== null) return number;
+    context.addIssue(`a whole number from ${min} to ${max} is needed`);
+    return z.NEVER;
+  });
 }
 
 /** `60s`, `5m`, `24h`, `500ms` or `7d`, as milliseconds. */

@@ -19,6 +19,8 @@ const COMMON = [
   'iso-time',
   'file-lock',
   'printable',
+  'loopback',
+  'whole-number',
 ];
 
 /** Which folders a folder may import from, besides itself and what all know. */

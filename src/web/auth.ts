@@ -1,7 +1,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { FastifyInstance } from 'fastify';
+import { hostOf, isLoopback } from '../loopback.ts';
 import { protect, type Refusal, refuse } from './http-error.ts';
-import { hostOf, isLoopback } from './loopback.ts';
 
 /** Open to all: says nothing but that the process lives. */
 export const HEALTH_PATH = '/healthz';

@@ -1,7 +1,7 @@
 import type { AddressInfo } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import { CatchwordError, messageOf, systemCodeOf } from '../errors.ts';
-import { isLoopback } from './loopback.ts';
+import { isLoopback } from '../loopback.ts';
 
 /** @throws CatchwordError CONFIG_INVALID where others than this machine could read without a token */
 export function checkExposure(host: string, token: string | undefined): void {

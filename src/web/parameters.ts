@@ -1,4 +1,5 @@
 import { CatchwordError } from '../errors.ts';
+import { wholeNumber as parseWholeNumber } from '../whole-number.ts';
 
 /** Longer than this nothing given is repeated. */
 const SHOWN = 80;
@@ -30,8 +31,8 @@ export function parametersOf<N extends string>(query: unknown, names: readonly N
 
 /** @throws CatchwordError USAGE */
 export function wholeNumber(name: string, value: string, min: number, max = Number.MAX_SAFE_INTEGER): number {
-  const number = Number(value);
-  if (/^\d+$/.test(value) && number >= min && number <= max) return number;
+  const number = parseWholeNumber(value, min, max);
+  if (number !== null) return number;
   throw wrong(name, value, `a whole number from ${min} to ${max}`);
 }
 

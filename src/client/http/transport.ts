@@ -3,6 +3,7 @@ import { Agent, request } from 'undici';
 import { withAbort } from '../../abort.ts';
 import type { Clock } from '../../clock.ts';
 import { CatchwordError, messageOf, systemCodeOf, toErrorRecord } from '../../errors.ts';
+import { isLoopback } from '../../loopback.ts';
 import { VERSION } from '../../version.ts';
 import { saidInAnswer } from '../errors/error-body.ts';
 import { type Refused, refusal, serviceError } from '../errors/service-error.ts';
@@ -128,10 +129,6 @@ function reported(body: string, onSent: () => void): Readable {
     yield Buffer.from(body);
   })();
   return Readable.from(pieces, { objectMode: false });
-}
-
-function isLoopback(hostname: string): boolean {
-  return hostname === 'localhost' || hostname === '[::1]' || /^127\./.test(hostname);
 }
 
 /** The innermost code: undici wraps what the socket said. */

@@ -1,0 +1,9 @@
+/**
+ * Reads a number that is written with decimal digits alone.
+ * @returns null if `text` contains anything but digits, or the number is outside `min` to `max`
+ */
+export function wholeNumber(text: string, min = 0, max = Number.MAX_SAFE_INTEGER): number | null {
+  if (!/^\d+$/.test(text)) return null;
+  const number = Number(text);
+  return number >= min && number <= max ? number : null;
+}
