@@ -4,10 +4,9 @@ import { Command } from 'commander';
 import { eventText } from '../catalog/event.ts';
 import { sourceAddress } from '../catalog/source.ts';
 import type { Config } from '../config.ts';
-import { createHistory } from '../store/history.ts';
+import { createHistory, requireKnownSeq } from '../store/history.ts';
 import { eventSource } from '../store/source.ts';
 import { openStore } from '../store/store.ts';
-import { checkPlace } from '../web/parameters.ts';
 import type { CommandContext } from './shared/context.ts';
 import { wholeNumber } from './shared/format.ts';
 import { loadSettings } from './shared/settings.ts';
@@ -53,7 +52,7 @@ async function print(
   const config = loadSettings(context, 'nothing');
   const store = openStore(config.db, { mustExist: true, forReading: true, mode: config.dbMode });
   try {
-    checkPlace('--after', after, store.changes.lastSeq());
+    requireKnownSeq('--after', after, store.changes.lastSeq());
     const history = createHistory(store);
     const source = eventSource(store.source, configuredSource(config));
     const readerIsGone = follow ? await readerOf(context.stdout) : () => false;
