@@ -1,7 +1,8 @@
 import { Command } from 'commander';
+import { withDeadline } from '../abort.ts';
 import { loadConfig } from '../config.ts';
 import { CatchwordError } from '../errors.ts';
-import { withDeadline } from '../relay/deadline.ts';
+import { answerWithin } from '../relay/answer-within.ts';
 import type { StoredSize } from '../relay/sink.ts';
 import { type SinkConfig, sinkConfig } from '../relay/sink-config.ts';
 import { sinkSummary } from '../report/sink.ts';
@@ -45,7 +46,7 @@ async function sizesOf(configs: readonly SinkConfig[]): Promise<Map<string, Stor
       const sink = await config.make();
       const size = sink.size?.bind(sink);
       if (size === undefined) return [];
-      return [[config.name, await withDeadline(never, SIZE_TIMEOUT_MS, size).catch(() => null)] as const];
+      return [[config.name, await withDeadline(never, answerWithin(SIZE_TIMEOUT_MS), size).catch(() => null)] as const];
     } catch {
       // What is wrong with its settings is the relay's to say, and doctor's.
       return [];

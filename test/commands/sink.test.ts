@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
-import { openWorkbench, until, type Workbench } from '../../src/relay/contract/harness.ts';
+import { type Harness, openHarness, until } from '../../src/relay/contract/harness.ts';
 import { books } from '../relay/feeding.ts';
 import { webhookTarget } from '../relay/targets.ts';
 import { start, startService } from '../support/cli.ts';
@@ -14,7 +14,7 @@ interface Listed {
 }
 
 function open() {
-  const bench = openWorkbench();
+  const bench = openHarness();
   onTestFinished(() => bench.close());
   const directory = temporaryDirectory();
   const env: Record<string, string> = { CATCHWORD_BASE_URL: 'http://service.example', CATCHWORD_DB: bench.store.path };
@@ -25,7 +25,7 @@ function open() {
 }
 
 /** Runs a relay until everything is confirmed. */
-async function relay(bench: Workbench, env: Record<string, string>, directory: string): Promise<void> {
+async function relay(bench: Harness, env: Record<string, string>, directory: string): Promise<void> {
   const running = start(['relay'], env, directory);
   const last = bench.store.changes.lastSeq();
   await until('all is confirmed', () => bench.store.sinks.get('file')?.cursor === last);
@@ -144,7 +144,7 @@ it('skips every refused event', async () => {
 it.each([
   ['paused', (bench) => bench.store.sinks.setState(1, 'paused')],
   ['stopped', (bench) => bench.store.sinks.stop(1, 'it refused too many', 0, null)],
-] satisfies [string, (bench: Workbench) => void][])(
+] satisfies [string, (bench: Harness) => void][])(
   'skip says that a sink which is %s delivers nothing yet',
   async (state, halt) => {
     const { bench, sink } = open();

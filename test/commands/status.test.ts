@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { statusCommand } from '../../src/commands/status.ts';
 import { createLog } from '../../src/log.ts';
-import { openWorkbench } from '../../src/relay/contract/harness.ts';
+import { openHarness } from '../../src/relay/contract/harness.ts';
 import { type Sandbox, startSandbox } from '../../src/sandbox/server.ts';
 import { showPresence } from '../../src/schedule/presence.ts';
 import { openStore } from '../../src/store/store.ts';
@@ -101,7 +101,7 @@ describe('status', () => {
   });
 
   it('shows every sink: how far it is, and its last error', async () => {
-    const bench = openWorkbench();
+    const bench = openHarness();
     onTestFinished(() => bench.close());
     bench.change(books(4, 1));
     bench.store.write(() => {
@@ -143,7 +143,7 @@ describe('a daemon', () => {
   });
 
   it('that stops is no longer shown, and another one takes its place', async () => {
-    const bench = openWorkbench();
+    const bench = openHarness();
     onTestFinished(() => bench.close());
     const { store, clock } = { store: bench.store, clock: shiftedClock(0) };
     const options = { store, clock, log: createLog('silent') };

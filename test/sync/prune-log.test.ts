@@ -1,26 +1,26 @@
 import Database from 'better-sqlite3';
 import { expect, it, onTestFinished } from 'vitest';
 import { createLog } from '../../src/log.ts';
-import { openWorkbench, type Workbench } from '../../src/relay/contract/harness.ts';
+import { type Harness, openHarness } from '../../src/relay/contract/harness.ts';
 import { createHistory } from '../../src/store/history.ts';
 import { pruneLog } from '../../src/sync/prune-log.ts';
 
 const DAY_MS = 86_400_000;
 const KEEP_NOTHING = { logRetentionMs: -DAY_MS, logCap: 1_000 };
 
-function open(): Workbench {
-  const bench = openWorkbench();
+function open(): Harness {
+  const bench = openHarness();
   onTestFinished(() => bench.close());
   return bench;
 }
 
-function prune(bench: Workbench, settings = KEEP_NOTHING): number {
+function prune(bench: Harness, settings = KEEP_NOTHING): number {
   const log = createLog('silent');
   return pruneLog(bench.store, settings, Date.now(), log, (work) => bench.store.write(work));
 }
 
 /** Three versions of ten products. */
-function thirty(bench: Workbench): void {
+function thirty(bench: Harness): void {
   for (let version = 1; version <= 3; version++) {
     for (let number = 0; number < 10; number++) {
       bench.change([{ vbid: `P${number}`, body: `{"vbid":"P${number}","v":${version}}` }]);
@@ -28,11 +28,11 @@ function thirty(bench: Workbench): void {
   }
 }
 
-function seqs(bench: Workbench): number[] {
+function seqs(bench: Harness): number[] {
   return bench.events().map(({ seq }) => seq);
 }
 
-function addSink(bench: Workbench, name: string, cursor: number): number {
+function addSink(bench: Harness, name: string, cursor: number): number {
   return bench.store.write(() => {
     bench.store.sinks.configure({ name, kind: 'jsonl', address: name, identity: name });
     const id = bench.store.sinks.get(name)?.id ?? 0;

@@ -16,22 +16,22 @@ import { type RelayOptions, startRelay } from '../relay.ts';
 import type { Sink } from '../sink.ts';
 import type { SinkConfig } from '../sink-config.ts';
 
-/** A mirror of a check's own, whose products it changes as it likes, and a relay that feeds a sink from it. */
-export interface Workbench {
+/** A temporary mirror whose products a check changes, and a relay that feeds a sink from it. */
+export interface Harness {
   readonly store: Store;
-  /** Creates, changes or (with null) removes products, in one transaction. */
+  /** Creates, updates or (with null) removes products, in one transaction. */
   change(versions: readonly Version[]): void;
-  /** Starts a relay; only one at a time. */
+  /** Starts a relay; one at a time. */
   start(sink: SinkConfig, more?: Partial<Pick<RelayOptions, 'clock' | 'log'>>): void;
   stop(): Promise<void>;
-  /** Ends the relay after its next delivery, before that is noted: as a crash would. */
+  /** Starts a relay that ends after its first delivery, before the ack is written, as in a crash. */
   crash(sink: SinkConfig): Promise<void>;
   sink(): SinkRow;
   /** Waits until the sink has confirmed everything. */
   caughtUp(): Promise<void>;
-  /** Products that live now, parsed. */
+  /** Parsed living products. */
   living(): Map<string, unknown>;
-  /** Every change so far, as events say it. */
+  /** Every change after `after`. */
   events(after?: number): readonly RecordedChange[];
   close(): Promise<void>;
 }
@@ -43,21 +43,21 @@ export interface Version {
 }
 
 export const SINK_NAME = 'contract';
-const LOOK_MS = 5;
-const PATIENCE_MS = 60_000;
+const POLL_MS = 5;
+const TIMEOUT_MS = 60_000;
 
-/** Real time, but after a failure it is tried again at once. */
+/** Real time, but with the shortest pauses after failures. */
 const clock: Clock = { ...systemClock, random: () => 0.02 };
 
 /**
  * Waits until `condition` holds.
- * @throws Error saying what did not come to be
+ * @throws Error naming the condition, after a minute
  */
 export async function until(what: string, condition: () => boolean | Promise<boolean>): Promise<void> {
-  const giveUpAt = Date.now() + PATIENCE_MS;
+  const giveUpAt = Date.now() + TIMEOUT_MS;
   while (!(await condition())) {
-    if (Date.now() > giveUpAt) throw new Error(`not within a minute: ${what}`);
-    await clock.sleep(LOOK_MS);
+    if (Date.now() > giveUpAt) throw new Error(`timed out after a minute: ${what}`);
+    await clock.sleep(POLL_MS);
   }
 }
 
@@ -83,16 +83,16 @@ function writeVersion(store: Store, { vbid, body }: Version, nowMs: number): voi
   if (known.removed) store.products.addLiving(1);
 }
 
-/** As a relay sees it that has been ended from outside, right after what a sink confirmed. */
+/** A store that ends the relay when it writes its first ack. */
 function withoutAck(store: Store): Store {
   const ack = (): never => {
-    throw new CatchwordError('LEASE_LOST', 'this check ends the relay here');
+    throw new CatchwordError('LEASE_LOST', 'the check ends the relay here');
   };
   return { ...store, sinks: { ...store.sinks, ack } };
 }
 
-/** The same sink, with some of it changed. */
-export function altered(config: SinkConfig, change: (sink: Sink) => Partial<Sink>): SinkConfig {
+/** Replaces some functions of a sink. */
+export function wrapSink(config: SinkConfig, change: (sink: Sink) => Partial<Sink>): SinkConfig {
   return {
     ...config,
     make: async () => {
@@ -102,13 +102,13 @@ export function altered(config: SinkConfig, change: (sink: Sink) => Partial<Sink
   };
 }
 
-/** As a change for `altered`: smaller batches. */
-export function limited(events: number): (sink: Sink) => Pick<Sink, 'batch'> {
+/** For `wrapSink`: limits the events per batch. */
+export function smallBatches(events: number): (sink: Sink) => Pick<Sink, 'batch'> {
   return ({ batch }) => ({ batch: { ...batch, events } });
 }
 
-/** @param options.isComplete false: a mirror whose first full load has not ended */
-export function openWorkbench({ isComplete = true } = {}): Workbench {
+/** @param options.isComplete whether the first full load has finished */
+export function openHarness({ isComplete = true } = {}): Harness {
   const directory = mkdtempSync(join(tmpdir(), 'catchword-contract-'));
   const store = openStore(join(directory, 'catalog.db'));
   if (isComplete) store.write(() => store.advanceWatermark(1, 1));
@@ -117,11 +117,11 @@ export function openWorkbench({ isComplete = true } = {}): Workbench {
 
   function sink(): SinkRow {
     const row = store.sinks.get(SINK_NAME);
-    if (row === undefined) throw new Error('the relay does not know the sink yet');
+    if (row === undefined) throw new Error('the relay has not added the sink yet');
     return row;
   }
 
-  function run(over: Store, config: SinkConfig, more: Parameters<Workbench['start']>[1] = {}): Service {
+  function run(over: Store, config: SinkConfig, more: Parameters<Harness['start']>[1] = {}): Service {
     const source = 'http://service.example/v4/products';
     return startRelay({ store: over, sinks: [config], clock, log: createLog('silent'), source, ...more });
   }

@@ -1,20 +1,20 @@
 import pg from 'pg';
 import { z } from 'zod';
 import { messageOf } from '../../errors.ts';
-import { isSameMark, markSchema } from '../mark.ts';
 import { type Mark, type Opened, type Sink, SinkError, type SinkEvent, type SinkFactory } from '../sink.ts';
 import { readOptions } from '../sink-options.ts';
+import { isSameMark, markAtStart, markSchema } from '../stored-mark.ts';
 import { ensureLayout, LAYOUT, namesOf } from './postgres-layout.ts';
 import { eventParameters, markParameters, statementsOf } from './postgres-statements.ts';
+import { sinkErrorsBy } from './sink-errors.ts';
 
 /**
- * A table with one row a product, and one with its prices. Events of a batch are written set-based. How far the table is
- * stands in `catchword_cursor`, written in the same transaction: effectively once. A row is never overwritten by an older
- * version.
+ * A table with one row per product, and one with its prices, written set-based. The mark is in `catchword_cursor`, written
+ * in the same transaction: effectively once. A row is never overwritten by an older version.
  *
- * A fill begins when the table has to be read again from the beginning: a new sink, a replay, a table that was emptied or
- * that another mirror filled. It empties nothing. Each fill has a number, which its rows carry: rows of an earlier fill are
- * overwritten whatever their `seq`, and those that are left when the fill ends are removed.
+ * A fill delivers every product: to a new sink, after a replay, to a table that was emptied or that another mirror filled.
+ * It does not empty the table. Each fill has a number, which its rows carry: rows of an earlier fill are overwritten
+ * whatever their `seq`, and the ones that remain when the fill ends are removed.
  */
 
 const IDENTIFIER = /^[A-Za-z_][A-Za-z0-9_$]{0,62}$/;
@@ -23,15 +23,15 @@ const OPTIONS = {
   table: z
     .string()
     .refine((name) => name.split('.').length <= 2 && name.split('.').every((part) => IDENTIFIER.test(part)), {
-      error: 'a name such as products or shop.products is needed',
+      error: 'a name such as products or shop.products',
     })
     .default('products'),
-  removals: z.enum(['delete', 'tombstone']).default('tombstone'),
+  removals: z.enum(['delete', 'tombstone'], 'tombstone or delete').default('tombstone'),
 };
 
-/** Options of ours. */
+/** Options of catchword, which the driver must not get. */
 const OWN = ['table', 'removals', 'refused'];
-/** Options of the driver. */
+/** Options that are passed to the driver. */
 const DRIVER = [
   ...['sslmode', 'sslrootcert', 'sslcert', 'sslkey', 'sslpassword', 'ssl', 'sslnegotiation', 'uselibpqcompat'],
   ...['application_name', 'fallback_application_name', 'options', 'client_encoding', 'connect_timeout', 'host', 'port'],
@@ -39,33 +39,26 @@ const DRIVER = [
 ];
 const CONNECT_TIMEOUT_MS = 10_000;
 const QUERY_TIMEOUT_MS = 60_000;
-/** Rows that are looked at in one transaction when a fill ends. */
+/** Rows checked per transaction when a fill ends. */
 const STEP = 20_000;
 
-/** By class of SQLSTATE: what is wrong with the data, with the settings, or with the moment. */
-function failure(error: unknown): SinkError {
-  if (error instanceof SinkError) return error;
+/** The class of the SQLSTATE tells whether the data, the settings or the server is the cause. */
+function toSinkError(error: unknown): SinkError {
   const code = error instanceof pg.DatabaseError ? (error.code ?? '') : '';
   const message = `PostgreSQL: ${messageOf(error) || 'cannot be reached'}${code === '' ? '' : ` (${code})`}`;
-  const kind = /^2[23]|^54/.test(code) ? 'refused' : /^(28|3D|3F|42)/.test(code) ? 'misconfigured' : 'unavailable';
-  return new SinkError(kind, message, { cause: error });
+  const failure = /^2[23]|^54/.test(code) ? 'refused' : /^(28|3D|3F|42)/.test(code) ? 'misconfigured' : 'unavailable';
+  return new SinkError(failure, message, { cause: error });
 }
 
-async function orFailure<T>(work: () => Promise<T>): Promise<T> {
-  try {
-    return await work();
-  } catch (error) {
-    throw failure(error);
-  }
-}
+const orSinkError = sinkErrorsBy(toSinkError);
 
 /** The owner of rows in a table without a cursor row. */
 const UNKNOWN_OWNER: Mark = { incarnation: '', generation: 1, cursor: 0, at: 0, late: 0 };
 
-/** How long a probe waits for another process's lock on the table, in milliseconds. */
+/** How long a check waits for a lock on the table. */
 const PROBE_LOCK_MS = 3_000;
 const PROBE_MARK: Mark = { ...UNKNOWN_OWNER, incarnation: 'catchword doctor' };
-/** A product that comes, and one that goes: both statements are tried. */
+/** A new product and a removed one, to try both statements. */
 const PROBE: readonly SinkEvent[] = [
   { seq: 1, at: 0, op: 'created', vbid: 'catchword-doctor-1', body: '{"vbid":"catchword-doctor-1"}', text: '' },
   { seq: 2, at: 0, op: 'removed', vbid: 'catchword-doctor-2', body: null, text: '' },
@@ -75,7 +68,7 @@ const cursorSchema = markSchema.extend({
   hasRows: z.boolean(),
   fillEnded: z.boolean(),
   layout: z.number(),
-  /** Of the table, at this moment. */
+  /** Whether the table has rows now. */
   isFilled: z.boolean(),
 });
 type Cursor = z.output<typeof cursorSchema>;
@@ -88,28 +81,28 @@ export const createPostgresSink: SinkFactory = ({ url }): Sink => {
   const { table, removals } = readOptions(url, OPTIONS, DRIVER);
   const names = namesOf(table);
   const sql = statementsOf(names, removals);
-  const address = new URL(url);
-  for (const option of OWN) address.searchParams.delete(option);
+  const driverUrl = new URL(url);
+  for (const option of OWN) driverUrl.searchParams.delete(option);
   let client: pg.Client | undefined;
-  /** The table's name in full, by which its cursor is known however the settings spell it. */
+  /** The key of the cursor row: the full name of the table, however the settings spell it. */
   let key = table;
-  /** What the table's cursor is, as this process left it. */
+  /** The mark in the cursor row, as this process left it. */
   let written: Mark | null = null;
   let hasFillEnded = true;
 
   async function connect(): Promise<pg.Client> {
     const connecting = new pg.Client({
-      connectionString: address.href,
+      connectionString: driverUrl.href,
       connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
       query_timeout: QUERY_TIMEOUT_MS,
       keepAlive: true,
-      application_name: address.searchParams.get('application_name') ?? 'catchword',
+      application_name: driverUrl.searchParams.get('application_name') ?? 'catchword',
     });
-    // Reported by the next query; without a listener it would end the process.
+    // The next query reports it; without a listener it would end the process.
     connecting.on('error', () => {});
     await connecting.connect();
-    // What PostgreSQL loses when its machine loses power, rows and cursor alike, is delivered again: no need to wait for
-    // its disk at every batch.
+    // If a power failure loses the newest rows, it loses their cursor as well, and they are delivered again: batches need
+    // not wait for the disk.
     await connecting.query('SET synchronous_commit = off');
     return connecting;
   }
@@ -124,8 +117,8 @@ export const createPostgresSink: SinkFactory = ({ url }): Sink => {
     return rows.length === 0 ? null : cursorSchema.parse(rows[0]);
   }
 
-  /** @returns schema and name of the table; null where there is no such table */
-  async function find(db: pg.Client): Promise<string | null> {
+  /** @returns `schema.name` of the table; null if it does not exist */
+  async function fullName(db: pg.Client): Promise<string | null> {
     const { rows } = await db.query<{ found: string }>({
       text: `SELECT nspname || '.' || relname AS found FROM pg_class JOIN pg_namespace n ON n.oid = relnamespace
              WHERE pg_class.oid = to_regclass($1)`,
@@ -139,35 +132,35 @@ export const createPostgresSink: SinkFactory = ({ url }): Sink => {
     return rows[0]?.found ?? false;
   }
 
-  /** Why the table does not hold what it confirmed; null where it does, as far as a cheap look tells. */
+  /** Why the table does not have what it confirmed; null if a quick check finds nothing. */
   function lossOf(cursor: Cursor | null): string | null {
-    if (cursor === null) return `the cursor of ${table} is gone`;
-    if (cursor.hasRows && !cursor.isFilled) return `table ${table} is empty, and had rows`;
+    if (cursor === null) return `the cursor row of ${table} is missing`;
+    if (cursor.hasRows && !cursor.isFilled) return `table ${table} is empty but had rows`;
     return null;
   }
 
-  /** What moved the cursor away from what this process left there. */
+  /** Explains why the cursor is not what this process left. */
   async function conflict(db: pg.Client): Promise<SinkError> {
     const loss = lossOf(await readCursor(db));
     return new SinkError('unavailable', `PostgreSQL: ${loss ?? `another process moved the cursor of ${table}`}`);
   }
 
-  /** How far the table is, of which the mirror believes that it is at `mark`. */
+  /** Decides how far the table is. @param mark what the mirror believes */
   async function openTable(db: pg.Client, mark: Mark): Promise<Opened> {
     const cursor = await readCursor(db);
-    const nothing: Mark = { ...mark, cursor: 0, at: 0, late: 0 };
-    const again = (reason: string): Opened => (mark.cursor > 0 ? { ...nothing, refill: reason } : nothing);
+    const start = markAtStart(mark);
+    const again = (reason: string): Opened => (mark.cursor > 0 ? { ...start, refill: reason } : start);
     written = cursor === null ? null : markOf(cursor);
     hasFillEnded = cursor?.fillEnded ?? true;
     const loss = lossOf(cursor);
-    // Whoever filled it before: an empty table begins with this mirror.
+    // An empty table may be filled by this mirror, even if another one filled it before.
     if (!(cursor?.isFilled ?? (await hasRows(db))) && (loss !== null || cursor?.incarnation !== mark.incarnation)) {
-      await beginFill(db, nothing);
+      await beginFill(db, start);
       return again(loss ?? `table ${table} is empty`);
     }
     if (cursor === null) {
-      // Rows of an unknown owner, which this mirror has never written: that is for the operator to decide.
-      return mark.cursor === 0 ? UNKNOWN_OWNER : again(`the cursor of ${table} is gone`);
+      // This mirror never wrote the rows: the operator must decide.
+      return mark.cursor === 0 ? UNKNOWN_OWNER : again(`the cursor row of ${table} is missing`);
     }
     if (cursor.incarnation !== mark.incarnation) return markOf(cursor);
     if (cursor.layout < LAYOUT) return again(`table ${table} has new columns`);
@@ -205,7 +198,7 @@ export const createPostgresSink: SinkFactory = ({ url }): Sink => {
     hasFillEnded = true;
   }
 
-  /** Of a product that changed twice in one batch only what it is in the end is written. */
+  /** Writes the last state of each product in the batch. */
   async function write(db: pg.Client, events: readonly SinkEvent[], mark: Mark): Promise<void> {
     const last = new Map(events.map((event) => [event.vbid, event]));
     const values = [...markParameters(key, mark, written), ...eventParameters([...last.values()])];
@@ -214,13 +207,13 @@ export const createPostgresSink: SinkFactory = ({ url }): Sink => {
     written = mark;
   }
 
-  /** Does what opening and delivering do, for products of its own, and takes it back. */
+  /** Opens and delivers for products of its own, in a transaction that it rolls back. */
   async function tryToWrite(db: pg.Client, name: string): Promise<void> {
     await db.query('BEGIN');
     try {
       await db.query(`SET LOCAL lock_timeout = ${PROBE_LOCK_MS}`);
       await ensureLayout(db, table, names);
-      // A cursor of its own: the real one may be locked by a relay, and must stay where the relay left it.
+      // A cursor row of its own: a relay may have locked the real one, which must not change.
       key = `${name} (catchword doctor)`;
       await hasRows(db);
       await readCursor(db);
@@ -230,7 +223,7 @@ export const createPostgresSink: SinkFactory = ({ url }): Sink => {
       key = table;
       written = null;
       hasFillEnded = true;
-      // The error that came first is the one to report.
+      // Report the first error, not this one.
       await db.query('ROLLBACK').catch(() => {});
     }
   }
@@ -238,28 +231,28 @@ export const createPostgresSink: SinkFactory = ({ url }): Sink => {
   return {
     batch: { events: 2_000, chars: 8_000_000 },
     open: (mark) =>
-      orFailure(async () => {
+      orSinkError(async () => {
         client = await connect();
         await ensureLayout(client, table, names);
-        key = (await find(client)) ?? table;
+        key = (await fullName(client)) ?? table;
         return await openTable(client, mark);
       }),
-    fillBegins: (mark) => orFailure(() => beginFill(connected(), mark)),
+    fillBegins: (mark) => orSinkError(() => beginFill(connected(), mark)),
     fillEnds: (kept, mark) =>
-      orFailure(async () => {
+      orSinkError(async () => {
         if (hasFillEnded && isSameMark(written, mark)) return;
         try {
           await endFill(connected(), kept, mark);
         } catch (error) {
-          const { failure: kind, message } = failure(error);
-          if (kind !== 'refused') throw error;
-          const what = `rows that the mirror does not have cannot be removed from ${table}`;
+          const { failure, message } = error instanceof SinkError ? error : toSinkError(error);
+          if (failure !== 'refused') throw error;
+          const what = `rows of ${table} that the mirror does not have cannot be removed`;
           throw new SinkError('misconfigured', `${what}: ${message}. Use removals=tombstone`, { cause: error });
         }
       }),
-    deliver: (events, mark) => orFailure(() => write(connected(), events, mark)),
+    deliver: (events, mark) => orSinkError(() => write(connected(), events, mark)),
     recheck: () =>
-      orFailure(async () => {
+      orSinkError(async () => {
         const db = connected();
         const cursor = await readCursor(db);
         const isOurs = cursor !== null && isSameMark(markOf(cursor), written);
@@ -271,15 +264,15 @@ export const createPostgresSink: SinkFactory = ({ url }): Sink => {
       await closing?.end();
     },
     check: () =>
-      orFailure(async () => {
+      orSinkError(async () => {
         const probe = await connect();
         try {
-          const found = await find(probe);
+          const found = await fullName(probe);
           await tryToWrite(probe, found ?? table);
           const tried = 'tried in a transaction that was rolled back';
           return found !== null
             ? `rows of table ${table} can be written and removed (${tried})`
-            : `table ${table} can be made and written (${tried})`;
+            : `table ${table} can be created and written (${tried})`;
         } finally {
           await probe.end();
         }

@@ -2,18 +2,18 @@ import type { FileHandle } from 'node:fs/promises';
 
 /** The end of a file of lines. */
 export interface FileTail {
-  /** Up to and with the last line break, in bytes. */
+  /** Bytes up to and including the last line break. */
   readonly size: number;
-  /** The last whole line; null where there is none. */
+  /** The last complete line; null if there is not one. */
   readonly line: string | null;
-  /** Whether something that is no whole line follows. */
-  readonly torn: boolean;
+  /** Whether an incomplete line follows. */
+  readonly isTorn: boolean;
 }
 
 const STEP = 64 * 1024;
 const LINE_BREAK = 10;
 
-/** Reads backwards, so that the cost is the length of the last line and not of the file. */
+/** Reads backwards: the cost depends on the length of the last line, not of the file. */
 export async function lastLine(file: FileHandle): Promise<FileTail> {
   const { size: whole } = await file.stat();
   let from = whole;
@@ -24,7 +24,7 @@ export async function lastLine(file: FileHandle): Promise<FileTail> {
     if (from === 0 || lineStart !== -1) {
       const size = from + lineEnd + 1;
       const line = lineEnd === -1 ? null : tail.toString('utf8', lineStart + 1, lineEnd);
-      return { size, line, torn: size < whole };
+      return { size, line, isTorn: size < whole };
     }
     const step = Math.min(STEP, from);
     from -= step;
