@@ -8,52 +8,51 @@ import { createRateMeter } from './rate-meter.ts';
  */
 const WRITE_EVERY_MS = 100;
 
-/** Collects what a sink confirmed, and writes it to the mirror. */
-export interface AckWriter {
-  /** Counts delivered events, for the rate. */
-  count(events: number): void;
-  /** An ack with the current rate and time. */
-  ack(cursor: number, delivered: number): Ack;
-  /** Keeps a confirmation until the next `flush`. */
-  confirm(sink: SinkRow, cursor: number, delivered: number): void;
-  /** The sink with the cursor that it has confirmed, written or not. */
-  current(sink: SinkRow): SinkRow;
-  /** Whether the last write was so recent that the next one may wait. */
-  mayWait(): boolean;
-  /** Writes the confirmation. If delivery was restarted meanwhile, the mirror ignores it. */
-  flush(): void;
-  /** Forgets a confirmation that could not be written. */
-  drop(): void;
-}
-
-/** @param write writes an ack in a transaction of its own */
-export function createAckWriter(clock: Clock, write: (sink: SinkRow, ack: Ack) => void): AckWriter {
+/**
+ * Collects what a sink confirmed.
+ * @param write writes an ack to the mirror, which ignores it if delivery was restarted meanwhile
+ */
+export function createAckWriter(clock: Clock, write: (sink: SinkRow, ack: Ack) => void) {
   const meter = createRateMeter(clock);
   let pending: { readonly sink: SinkRow; readonly cursor: number; readonly delivered: number } | null = null;
   let writtenAt = clock.now();
-  const ack = (cursor: number, delivered: number): Ack => ({
-    cursor,
-    delivered,
-    rate: meter.rate(),
-    at: clock.now(),
-  });
-  return {
-    count: meter.count,
-    ack,
-    confirm: (sink, cursor, delivered) => {
-      pending = { sink, cursor, delivered: delivered + (pending?.delivered ?? 0) };
-    },
-    current: (sink) => (pending === null ? sink : { ...sink, cursor: pending.cursor }),
-    mayWait: () => Math.abs(clock.now() - writtenAt) < WRITE_EVERY_MS,
-    flush: () => {
-      if (pending === null) return;
-      const { sink, cursor, delivered } = pending;
-      write(sink, ack(cursor, delivered));
-      pending = null;
-      writtenAt = clock.now();
-    },
-    drop: () => {
-      pending = null;
-    },
-  };
+
+  /** Makes an ack with the current rate and time. */
+  function ackNow(cursor: number, delivered: number): Ack {
+    return { cursor, delivered, rate: meter.rate(), at: clock.now() };
+  }
+
+  /** Counts delivered events, for the rate. */
+  function count(events: number): void {
+    meter.count(events);
+  }
+
+  /** Keeps a confirmation until the next `flush`. */
+  function confirm(sink: SinkRow, cursor: number, delivered: number): void {
+    pending = { sink, cursor, delivered: delivered + (pending?.delivered ?? 0) };
+  }
+
+  /** Returns the sink with the cursor that it has confirmed, written or not. */
+  function current(sink: SinkRow): SinkRow {
+    return pending === null ? sink : { ...sink, cursor: pending.cursor };
+  }
+
+  /** Whether the last write is so recent that the next one may wait. */
+  function mayWait(): boolean {
+    return Math.abs(clock.now() - writtenAt) < WRITE_EVERY_MS;
+  }
+
+  function flush(): void {
+    if (pending === null) return;
+    write(pending.sink, ackNow(pending.cursor, pending.delivered));
+    pending = null;
+    writtenAt = clock.now();
+  }
+
+  /** Forgets a confirmation that could not be written. */
+  function drop(): void {
+    pending = null;
+  }
+
+  return { ackNow, count, confirm, current, mayWait, flush, drop };
 }

@@ -54,11 +54,11 @@ async function deliverNext(context: FeedContext, session: Session, row: SinkRow)
  * Feeds one sink until `stopping` aborts.
  *
  * ```
- *            ┌──── not running, delivery restarted, or a failure ────┐
- *            ▼                                                       │
- *         closed ── open, reconcile ──► open ── ready events, else the next batch, else settle ──┐
- *            ▲                            ▲                                                       │
- *          pause after a failure          └───────────────────────────────────────────────────────┘
+ *             open, reconcile
+ *   closed ──────────────────────► open ─┐ each turn: ready events, else the next batch, else settle
+ *     ▲                            │  ▲──┘
+ *     └────────────────────────────┘
+ *       not running, delivery restarted, or a failure (then a pause)
  * ```
  * The cursor, in SQLite, moves only after the sink has confirmed. Operators decide (pause, replay, skip) by writing to the
  * mirror, which every turn reads first.
@@ -109,7 +109,7 @@ export async function feedSink(options: FeedOptions): Promise<void> {
     const failure = isSinkError(error) ? error.failure : 'unavailable';
     // Without events in flight, it is not an event that was refused.
     if (failure === 'refused' && session !== undefined && session.inFlight.length > 0) {
-      const refused = search.refused(session.inFlight);
+      const refused = search.narrow(session.inFlight);
       session.inFlight = [];
       if (refused !== null) parkRefused(context, session, refused, reason);
       return;

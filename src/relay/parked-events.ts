@@ -32,7 +32,7 @@ export async function deliverReady(context: FeedContext, session: Session, sink:
   await deliver(context, session, events, context.markAt(sink, sink.cursor, last.seq));
   acks.count(events.length);
   guarded(() => {
-    if (!store.sinks.ack(sink, acks.ack(sink.cursor, events.length))) return;
+    if (!store.sinks.ack(sink, acks.ackNow(sink.cursor, events.length))) return;
     const seqs = ready.map(({ seq }) => seq);
     if (session.storesMark) store.sinks.setFreed(sink.id, seqs, 'delivered');
     else store.sinks.unpark(sink.id, seqs);

@@ -1,19 +1,14 @@
 import type { Clock } from '../clock.ts';
 
-export interface RateMeter {
-  count(events: number): void;
-  /** Events per second, over the last seconds in which there were any. */
-  rate(): number;
-}
-
 const WINDOW_MS = 5_000;
 
-export function createRateMeter(clock: Pick<Clock, 'now'>): RateMeter {
+/** Measures events per second, over the last seconds in which there were any. */
+export function createRateMeter(clock: Pick<Clock, 'now'>) {
   let since = clock.now();
   let counted = 0;
   let lastRate = 0;
   return {
-    count: (events) => {
+    count: (events: number): void => {
       const now = clock.now();
       const wasSetBack = now < since;
       if (wasSetBack) since = now;
@@ -25,7 +20,7 @@ export function createRateMeter(clock: Pick<Clock, 'now'>): RateMeter {
       }
       counted += events;
     },
-    rate: () => {
+    rate: (): number => {
       const elapsed = clock.now() - since;
       return elapsed < 1_000 ? lastRate : (counted * 1000) / elapsed;
     },

@@ -61,7 +61,7 @@ export function startRelay({ store, sinks, clock, log, source }: RelayOptions): 
     while (!stopping.signal.aborted) {
       try {
         await holdLease(store.relayLease, clock, log, becomeActive);
-        // A relay without sinks has told the mirror so, and leaves the lease to another one that may have some.
+        // Without sinks it has only marked them as not configured; another relay may have some, and takes the lease.
         if (sinks.length === 0) return;
       } catch (error) {
         if (stopping.signal.aborted) return;

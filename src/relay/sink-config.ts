@@ -49,7 +49,7 @@ const webhook: Kind = {
 const postgres: Kind = {
   kind: 'postgres',
   address: (url) => `${hostOf(url, '5432')}${url.pathname} ${url.searchParams.get('table') ?? 'products'}`,
-  load: async () => (await import('./sinks/postgres.ts')).createPostgresSink,
+  load: async () => (await import('./sinks/postgres/postgres.ts')).createPostgresSink,
 };
 const redis: Kind = {
   kind: 'redis',

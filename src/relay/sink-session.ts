@@ -57,7 +57,7 @@ function logOpened({ log, config }: FeedContext, before: SinkRow, cursor: number
       log.warn(lost, 'sink lost events; they are delivered again');
     } else {
       const lost = { code: 'SINK_REFILLED', sink, confirmed: before.cursor, reason: opened.refill };
-      log.error(lost, 'every product is delivered again');
+      log.error(lost, 'every product is sent to the store again');
     }
   }
   log.info({ sink, kind, cursor }, 'sink is open');

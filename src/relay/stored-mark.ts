@@ -31,9 +31,6 @@ const openedSchema = markSchema.extend({ refill: z.string().optional() });
 export function validMark(mark: Opened | null): Opened | null {
   if (mark === null) return null;
   const parsed = openedSchema.safeParse(mark);
-  if (parsed.success) {
-    const { refill, ...rest } = parsed.data;
-    return refill === undefined ? rest : { ...rest, refill };
-  }
+  if (parsed.success) return parsed.data as Opened;
   throw new SinkError('misconfigured', 'the sink returned an invalid mark from open()');
 }

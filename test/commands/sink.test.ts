@@ -236,9 +236,9 @@ it('says what is wrong with what it is asked', async () => {
     stderr: expect.stringContaining('has not refused'),
   });
   for (const [url, message] of [
-    ['ftp://host/', 'its value is not the address of a sink'],
-    ['jsonl:x?refused=maybe', 'refused is neither park nor stop'],
-    ['jsonl:x?rotate=big', 'rotate has a value that cannot be used'],
+    ['ftp://host/', 'its value is not a valid sink address'],
+    ['jsonl:x?refused=maybe', 'the value of refused is not valid'],
+    ['jsonl:x?rotate=big', 'the value of rotate is not valid'],
   ] as const) {
     const wrong = await runHere(['relay'], { ...env, CATCHWORD_SINK_BAD: url }, directory);
     expect(wrong).toMatchObject({ code: 2, stderr: expect.stringContaining(`CATCHWORD_SINK_BAD: ${message}`) });
@@ -255,7 +255,7 @@ it.each([
   const { CATCHWORD_SINK_FILE: _, ...without } = env;
   writeFileSync(join(directory, '.env'), `CATCHWORD_SINK_HOOK=${address}\n`);
   const running = startService(['relay'], without, directory);
-  await running.shows('In .env, put an address that holds # in quotes');
+  await running.shows('In .env, quote an address that contains #');
   if (code === null) running.child.kill('SIGTERM');
   expect((await running.ended).code).toBe(code ?? 0);
 });

@@ -1,7 +1,6 @@
 import { onTestFinished } from 'vitest';
-import { systemClock } from '../../src/clock.ts';
 import type { SinkTarget } from '../../src/relay/contract/checks.ts';
-import { type Harness, openHarness, SINK_NAME, type Version } from '../../src/relay/contract/harness.ts';
+import { type Harness, hastyClock, openHarness, SINK_NAME, type Version } from '../../src/relay/contract/harness.ts';
 import { type SinkConfig, sinkConfig } from '../../src/relay/sink-config.ts';
 
 /** Prepares a temporary mirror and the configuration of a sink; both are removed at the end of the test. */
@@ -38,7 +37,7 @@ export function books(count: number, version: number): Version[] {
 export function movable() {
   let aheadMs = 0;
   return {
-    clock: { ...systemClock, now: () => Date.now() + aheadMs, random: () => 0.02 },
+    clock: { ...hastyClock, now: () => Date.now() + aheadMs },
     advance: (ms: number) => {
       aheadMs += ms;
     },

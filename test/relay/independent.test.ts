@@ -1,12 +1,11 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { expect, it, onTestFinished } from 'vitest';
-import { systemClock } from '../../src/clock.ts';
 import { CatchwordError } from '../../src/errors.ts';
 import { serveUntil } from '../../src/lifecycle.ts';
 import { createLog } from '../../src/log.ts';
 import type { SinkTarget } from '../../src/relay/contract/checks.ts';
-import { openHarness, until } from '../../src/relay/contract/harness.ts';
+import { hastyClock, openHarness, until } from '../../src/relay/contract/harness.ts';
 import { startRelay } from '../../src/relay/relay.ts';
 import { sinkConfig } from '../../src/relay/sink-config.ts';
 import { books } from './feeding.ts';
@@ -24,7 +23,10 @@ it('feeds the others while one does not answer, one is unreachable and one is mi
   const port = typeof address === 'object' ? (address?.port ?? 0) : 0;
   const good: SinkTarget[] = await Promise.all([jsonlTarget(), jsonlTarget(), jsonlTarget()]);
   const relay = startRelay({
-    ...{ store: harness.store, clock: systemClock, log: createLog('silent'), source: 'http://service.example' },
+    store: harness.store,
+    clock: hastyClock,
+    log: createLog('silent'),
+    source: 'http://service.example',
     sinks: [
       ...good.map(({ url }, index) => config(`good${index}`, url)),
       config('silent', `webhook+http://127.0.0.1:${port}/#allow=private&timeout=300`),
@@ -56,7 +58,10 @@ it('takes over when the other relay of the mirror has stopped, and not before', 
   const harness = openHarness();
   const target = await jsonlTarget();
   const options = {
-    ...{ store: harness.store, clock: systemClock, log: createLog('silent'), source: 'http://service.example' },
+    store: harness.store,
+    clock: hastyClock,
+    log: createLog('silent'),
+    source: 'http://service.example',
     sinks: [config('file', target.url)],
   };
   const first = startRelay(options);
@@ -82,7 +87,9 @@ it('ends when the mirror cannot be written, so that it is restarted', async () =
     throw new CatchwordError('MIRROR_WRITE_FAILED', 'writing the mirror failed: disk is full');
   };
   const relay = startRelay({
-    ...{ clock: systemClock, log: createLog('silent'), source: 'http://service.example' },
+    clock: hastyClock,
+    log: createLog('silent'),
+    source: 'http://service.example',
     store: { ...harness.store, sinks: { ...harness.store.sinks, ack: fails } },
     sinks: [config('full', target.url)],
   });

@@ -23,10 +23,19 @@ function rowOf(event: SinkEvent, isLast: boolean, mark: Mark): Memory['rows'][nu
 
 export function memory(batch = { events: 100, chars: 1_000_000 }): Memory {
   const store: Memory = {
-    ...{ rows: [], poison: new Set<number>(), isDown: false, openResult: undefined, calls: [] },
+    rows: [],
+    poison: new Set<number>(),
+    isDown: false,
+    openResult: undefined,
+    calls: [],
     seqs: () => store.rows.map(({ seq }) => seq),
     config: (more = {}) => ({
-      ...{ name: SINK_NAME, kind: 'memory', address: 'memory', identity: 'memory', refused: 'park', secrets: [] },
+      name: SINK_NAME,
+      kind: 'memory',
+      address: 'memory',
+      identity: 'memory',
+      refused: 'park',
+      secrets: [],
       make: async () => ({
         batch,
         open: async (mark) => {

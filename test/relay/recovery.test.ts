@@ -1,9 +1,8 @@
 import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
-import { systemClock } from '../../src/clock.ts';
 import { createLog } from '../../src/log.ts';
-import { type Harness, SINK_NAME, until, wrapSink } from '../../src/relay/contract/harness.ts';
+import { type Harness, hastyClock, SINK_NAME, until, wrapSink } from '../../src/relay/contract/harness.ts';
 import { startRelay } from '../../src/relay/relay.ts';
 import { SinkError } from '../../src/relay/sink.ts';
 import { sinkConfig } from '../../src/relay/sink-config.ts';
@@ -262,7 +261,7 @@ it('a relay without sinks leaves those of an active relay configured', async () 
   const other = startRelay({
     store: harness.store,
     sinks: [],
-    clock: systemClock,
+    clock: hastyClock,
     log: createLog('silent'),
     source: 'http://service.example',
   });

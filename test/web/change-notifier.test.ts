@@ -6,7 +6,8 @@ function notifierOf(lastSeq: () => number) {
   const clock = createVirtualClock();
   let polls = 0;
   const notifier = createChangeNotifier({
-    ...{ clock, pollMs: 250 },
+    clock,
+    pollMs: 250,
     lastSeq: () => {
       polls++;
       return lastSeq();

@@ -79,7 +79,9 @@ async function endless(text: string, slowReaderMs: number) {
     return Array.from({ length: 100 }, (_, index) => ({ seq: seq + index + 1, id: `${seq + index + 1}`, text }));
   };
   const parts = {
-    ...{ changes: { batch }, clock: systemClock, times: { heartbeatMs: 15_000, slowReaderMs, graceMs: 60_000 } },
+    changes: { batch },
+    clock: systemClock,
+    times: { heartbeatMs: 15_000, slowReaderMs, graceMs: 60_000 },
     notifier: createChangeNotifier({ lastSeq: () => Number.MAX_SAFE_INTEGER, clock: systemClock, pollMs: 1 }),
   };
   const server = createServer((_request, response) => {

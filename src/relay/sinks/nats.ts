@@ -18,8 +18,8 @@ import { sinkErrorsBy } from './sink-errors.ts';
 
 /**
  * A JetStream stream with one message per event. Every message names the stream's expected last number and the message
- * before it: the server rejects every message after one that it did not get, so there are no gaps and no disorder, however
- * many are in flight and even if others write. The last message carries the mark, so it is right even after the server
+ * before it: the server rejects every message after one that it did not get, so nothing is lost or reordered, however many
+ * are in flight and even if others write. The last message carries the mark, so it is right even after the server
  * lost its newest messages.
  */
 
@@ -69,9 +69,84 @@ function markWith({ seq, at }: SinkEvent, isLast: boolean, mark: Mark): Mark {
   return isLast ? mark : { ...mark, cursor: seq, at };
 }
 
+interface StreamNames {
+  readonly stream: string;
+  readonly subject: string;
+}
+
+async function connect(url: URL): Promise<NatsConnection> {
+  const user = decoded(url.username);
+  const pass = decoded(url.password);
+  return await connectNats({
+    servers: `${url.hostname}:${url.port || '4222'}`,
+    name: 'catchword',
+    // The relay reconnects.
+    reconnect: false,
+    timeout: CONNECT_TIMEOUT_MS,
+    ...(url.protocol === 'tls:' && { tls: {} }),
+    ...(user !== '' && (pass === '' ? { token: user } : { user, pass })),
+  });
+}
+
+/** Runs `work` on a connection of its own. */
+async function probe<T>(url: URL, work: (manager: JetStreamManager) => Promise<T>): Promise<T> {
+  const probing = await connect(url);
+  try {
+    return await work(await jetstreamManager(probing));
+  } finally {
+    await probing.close();
+  }
+}
+
+function rejectOtherSubjects({ stream, subject }: StreamNames, subjects: readonly string[]): void {
+  if (subjects.length === 1 && subjects[0] === subject) return;
+  const message = `NATS: stream ${stream} has the subjects ${subjects.join(', ')}; it must have ${subject} alone`;
+  throw new SinkError('misconfigured', message);
+}
+
+/** The newest message that was not deleted. */
+async function lastMessage({ streams }: JetStreamManager, stream: string): Promise<StoredMsg | null> {
+  const { state } = await streams.info(stream);
+  if (state.messages === 0) return null;
+  for (let seq = state.last_seq; seq >= state.first_seq; seq--) {
+    const message = await streams.getMessage(stream, { seq });
+    if (message !== null && message !== undefined) return message;
+  }
+  return null;
+}
+
+async function readMark(manager: JetStreamManager, stream: string): Promise<Mark | null> {
+  const message = await lastMessage(manager, stream);
+  if (message === null) return null;
+  const mark = markFrom(message.header.get(MARK_HEADER));
+  if (mark !== null) return mark;
+  throw new SinkError('misconfigured', `NATS: this sink did not write the last message of stream ${stream}`);
+}
+
+/** Describes the stream, or whether it can be created. */
+async function describeStream(manager: JetStreamManager, names: StreamNames): Promise<string> {
+  const { stream, subject } = names;
+  try {
+    const { config, state } = await manager.streams.info(stream);
+    rejectOtherSubjects(names, config.subjects);
+    await readMark(manager, stream);
+    return `stream ${stream} exists, with ${state.messages} ${state.messages === 1 ? 'message' : 'messages'}`;
+  } catch (error) {
+    if (!isNotFound(error)) throw error;
+  }
+  // Fails if JetStream is disabled, on the server or for this account.
+  await manager.getAccountInfo();
+  const other = await manager.streams.find(subject).catch(() => null);
+  if (other !== null) {
+    throw new SinkError('misconfigured', `NATS: subject ${subject} belongs to stream ${other}, not to ${stream}`);
+  }
+  return `stream ${stream} does not exist; the first delivery creates it`;
+}
+
 export const createNatsSink: SinkFactory = ({ url }): Sink => {
   const options = readOptions(url, OPTIONS);
   const { subject, stream = subject.replaceAll('.', '-'), max_age: maxAgeMs } = options;
+  const names: StreamNames = { stream, subject };
   const maxAge = maxAgeMs === undefined ? undefined : maxAgeMs * NANOSECONDS;
   let connection: NatsConnection | undefined;
   let client: JetStreamClient | undefined;
@@ -79,61 +154,8 @@ export const createNatsSink: SinkFactory = ({ url }): Sink => {
   /** Limit of a message, headers included. */
   let maxBytes = Number.POSITIVE_INFINITY;
 
-  async function connect(): Promise<NatsConnection> {
-    const user = decoded(url.username);
-    const pass = decoded(url.password);
-    return await connectNats({
-      servers: `${url.hostname}:${url.port || '4222'}`,
-      name: 'catchword',
-      // The relay reconnects.
-      reconnect: false,
-      timeout: CONNECT_TIMEOUT_MS,
-      ...(url.protocol === 'tls:' && { tls: {} }),
-      ...(user !== '' && (pass === '' ? { token: user } : { user, pass })),
-    });
-  }
-
-  /** Runs `work` on a connection of its own. */
-  async function probe<T>(work: (manager: JetStreamManager) => Promise<T>): Promise<T> {
-    const probing = await connect();
-    try {
-      return await work(await jetstreamManager(probing));
-    } finally {
-      await probing.close();
-    }
-  }
-
   function notConnected(): SinkError {
     return new SinkError('unavailable', 'NATS: not connected');
-  }
-
-  function rejectOtherSubjects(subjects: readonly string[]): void {
-    if (subjects.length === 1 && subjects[0] === subject) return;
-    const message = `NATS: stream ${stream} has the subjects ${subjects.join(', ')}; it must have ${subject} alone`;
-    throw new SinkError('misconfigured', message);
-  }
-
-  /** Describes the stream, or whether it can be created. */
-  async function describeStream(manager: JetStreamManager): Promise<string> {
-    try {
-      const { config, state } = await manager.streams.info(stream);
-      rejectOtherSubjects(config.subjects);
-      await readMark(manager);
-      return `stream ${stream} exists, with ${state.messages} ${state.messages === 1 ? 'message' : 'messages'}`;
-    } catch (error) {
-      if (!isNotFound(error)) throw error;
-    }
-    // Fails if JetStream is disabled, on the server or for this account.
-    const { limits, streams } = await manager.getAccountInfo();
-    if (limits.max_streams >= 0 && streams >= limits.max_streams) {
-      const message = `NATS: stream ${stream} does not exist, and this account may not create more streams`;
-      throw new SinkError('misconfigured', message);
-    }
-    const other = await manager.streams.find(subject).catch(() => null);
-    if (other !== null) {
-      throw new SinkError('misconfigured', `NATS: subject ${subject} belongs to stream ${other}, not to ${stream}`);
-    }
-    return `stream ${stream} does not exist; the first delivery creates it`;
   }
 
   /** Creates the stream if needed. @returns false for a stream that never had a message */
@@ -141,7 +163,7 @@ export const createNatsSink: SinkFactory = ({ url }): Sink => {
     const limits = maxAge === undefined ? {} : { max_age: maxAge };
     try {
       const { config, state } = await manager.streams.info(stream);
-      rejectOtherSubjects(config.subjects);
+      rejectOtherSubjects(names, config.subjects);
       lastSequence = state.last_seq;
       if (maxAge !== undefined && config.max_age !== maxAge) await manager.streams.update(stream, limits);
       if (config.max_msg_size > 0) maxBytes = Math.min(maxBytes, config.max_msg_size);
@@ -152,25 +174,6 @@ export const createNatsSink: SinkFactory = ({ url }): Sink => {
       lastSequence = 0;
       return false;
     }
-  }
-
-  /** The newest message that was not deleted. */
-  async function lastMessage({ streams }: JetStreamManager): Promise<StoredMsg | null> {
-    const { state } = await streams.info(stream);
-    if (state.messages === 0) return null;
-    for (let seq = state.last_seq; seq >= state.first_seq; seq--) {
-      const message = await streams.getMessage(stream, { seq });
-      if (message !== null && message !== undefined) return message;
-    }
-    return null;
-  }
-
-  async function readMark(manager: JetStreamManager): Promise<Mark | null> {
-    const message = await lastMessage(manager);
-    if (message === null) return null;
-    const mark = markFrom(message.header.get(MARK_HEADER));
-    if (mark !== null) return mark;
-    throw new SinkError('misconfigured', `NATS: this sink did not write the last message of stream ${stream}`);
   }
 
   async function publish(js: JetStreamClient, events: readonly SinkEvent[], mark: Mark): Promise<void> {
@@ -204,12 +207,12 @@ export const createNatsSink: SinkFactory = ({ url }): Sink => {
     batch: { events: 500, chars: 4_000_000 },
     open: (mark) =>
       orSinkError(async () => {
-        connection = await connect();
+        connection = await connect(url);
         client = jetstream(connection);
         maxBytes = connection.info?.max_payload ?? Number.POSITIVE_INFINITY;
         const manager = await jetstreamManager(connection);
         // Without the stream, nothing that was confirmed is left.
-        return (await prepareStream(manager)) ? await readMark(manager) : markAtStart(mark);
+        return (await prepareStream(manager)) ? await readMark(manager, stream) : markAtStart(mark);
       }),
     deliver: (events, mark) =>
       orSinkError(async () => {
@@ -231,7 +234,7 @@ export const createNatsSink: SinkFactory = ({ url }): Sink => {
       }),
     size: () =>
       orSinkError(() =>
-        probe(async (manager) => {
+        probe(url, async (manager) => {
           const { config, state } = await manager.streams.info(stream);
           const limits = { max_age: config.max_age, max_msgs: config.max_msgs, max_bytes: config.max_bytes };
           const [limit] = Object.entries(limits).filter(([, value]) => value > 0);
@@ -247,7 +250,7 @@ export const createNatsSink: SinkFactory = ({ url }): Sink => {
     },
     check: () =>
       orSinkError(() =>
-        probe(async (manager) => `${await describeStream(manager)}; the right to publish was not checked`),
+        probe(url, async (manager) => `${await describeStream(manager, names)}; the right to publish was not checked`),
       ),
   };
 };

@@ -27,6 +27,68 @@ const orSinkError = sinkErrorsBy((error) => {
   return new SinkError(isSetting ? 'misconfigured' : 'unavailable', `Redis: ${message}`, { cause: error });
 });
 
+async function connect(url: URL): Promise<Redis> {
+  let reason: unknown;
+  const connecting = new Redis({
+    host: url.hostname.replace(/^\[|\]$/g, ''),
+    port: Number(url.port || '6379'),
+    ...(url.username !== '' && { username: decoded(url.username) }),
+    ...(url.password !== '' && { password: decoded(url.password) }),
+    ...(url.protocol === 'rediss:' && { tls: { servername: url.hostname } }),
+    lazyConnect: true,
+    // The relay reconnects.
+    retryStrategy: null,
+    maxRetriesPerRequest: 0,
+    enableOfflineQueue: false,
+    connectTimeout: CONNECT_TIMEOUT_MS,
+    commandTimeout: COMMAND_TIMEOUT_MS,
+  });
+  connecting.on('error', (error) => {
+    reason ??= error;
+  });
+  try {
+    await connecting.connect();
+    // The driver's option `db` would hide the error for a database that does not exist, and use database 0.
+    await connecting.select(Number(url.pathname.slice(1) || '0'));
+    return connecting;
+  } catch (error) {
+    connecting.disconnect();
+    throw reason ?? error;
+  }
+}
+
+/** Runs `work` on a connection of its own. */
+async function probe<T>(url: URL, work: (db: Redis) => Promise<T>): Promise<T> {
+  const db = await connect(url);
+  try {
+    return await work(db);
+  } finally {
+    db.disconnect();
+  }
+}
+
+async function streamInfo(db: Redis, stream: string, field: string): Promise<unknown> {
+  const info = (await db.xinfo('STREAM', stream)) as unknown[];
+  return info[info.indexOf(field) + 1];
+}
+
+async function readMark(db: Redis, markKey: string): Promise<Mark | null> {
+  const found = await db.hgetall(markKey);
+  return Object.keys(found).length === 0 ? null : markSchema.parse(found);
+}
+
+/** Queues commands and discards them: Redis checks rights, memory and role when a command is queued. */
+async function tryToAppend(db: Redis, stream: string, markKey: string): Promise<void> {
+  await db.watch(markKey, stream);
+  await db.multi({ pipeline: false });
+  try {
+    await db.xadd(stream, '*', 'event', '');
+    await db.hset(markKey, 'cursor', '0');
+  } finally {
+    await db.discard();
+  }
+}
+
 export const createRedisSink: SinkFactory = ({ url }): Sink => {
   const { stream, maxlen } = readOptions(url, OPTIONS);
   const markKey = `{${stream}}:catchword`;
@@ -36,63 +98,13 @@ export const createRedisSink: SinkFactory = ({ url }): Sink => {
   /** Whether the stream exists, as this process left it. */
   let exists = false;
 
-  async function connect(): Promise<Redis> {
-    let reason: unknown;
-    const connecting = new Redis({
-      host: url.hostname.replace(/^\[|\]$/g, ''),
-      port: Number(url.port || '6379'),
-      ...(url.username !== '' && { username: decoded(url.username) }),
-      ...(url.password !== '' && { password: decoded(url.password) }),
-      ...(url.protocol === 'rediss:' && { tls: { servername: url.hostname } }),
-      lazyConnect: true,
-      // The relay reconnects.
-      retryStrategy: null,
-      maxRetriesPerRequest: 0,
-      enableOfflineQueue: false,
-      connectTimeout: CONNECT_TIMEOUT_MS,
-      commandTimeout: COMMAND_TIMEOUT_MS,
-    });
-    connecting.on('error', (error) => {
-      reason ??= error;
-    });
-    try {
-      await connecting.connect();
-      // The driver's option `db` would hide the error for a database that does not exist, and use database 0.
-      await connecting.select(Number(url.pathname.slice(1) || '0'));
-      return connecting;
-    } catch (error) {
-      connecting.disconnect();
-      throw reason ?? error;
-    }
-  }
-
   function connected(): Redis {
     if (redis === undefined) throw new SinkError('unavailable', 'Redis: not connected');
     return redis;
   }
 
-  /** Runs `work` on a connection of its own. */
-  async function probe<T>(work: (db: Redis) => Promise<T>): Promise<T> {
-    const db = await connect();
-    try {
-      return await work(db);
-    } finally {
-      db.disconnect();
-    }
-  }
-
   function streamIsGone(): SinkError {
     return new SinkError('unavailable', `Redis: another client has deleted stream ${stream}`);
-  }
-
-  async function readMark(db: Redis): Promise<Mark | null> {
-    const found = await db.hgetall(markKey);
-    return Object.keys(found).length === 0 ? null : markSchema.parse(found);
-  }
-
-  async function streamInfo(db: Redis, field: string): Promise<unknown> {
-    const info = (await db.xinfo('STREAM', stream)) as unknown[];
-    return info[info.indexOf(field) + 1];
   }
 
   /** Rejects a stream with entries of others, because ids must grow. */
@@ -101,7 +113,7 @@ export const createRedisSink: SinkFactory = ({ url }): Sink => {
       if (exists) throw streamIsGone();
       return;
     }
-    const lastId = String(await streamInfo(db, 'last-generated-id'));
+    const lastId = String(await streamInfo(db, stream, 'last-generated-id'));
     const [major = 0, minor = 0] = lastId.split('-').map(Number);
     if (major < generation || (major === generation && minor <= cursor)) return;
     const message = `Redis: this sink did not write entry ${lastId} of stream ${stream}. Use another one: stream=NAME`;
@@ -109,7 +121,7 @@ export const createRedisSink: SinkFactory = ({ url }): Sink => {
   }
 
   async function rejectForeignMark(db: Redis): Promise<void> {
-    if (isSameMark(await readMark(db), written)) return;
+    if (isSameMark(await readMark(db, markKey), written)) return;
     throw new SinkError('unavailable', `Redis: another process changed the cursor in ${markKey}`);
   }
 
@@ -130,24 +142,12 @@ export const createRedisSink: SinkFactory = ({ url }): Sink => {
     exists = true;
   }
 
-  /** Queues commands and discards them: Redis checks rights, memory and role when a command is queued. */
-  async function tryToAppend(db: Redis): Promise<void> {
-    await db.watch(markKey, stream);
-    await db.multi({ pipeline: false });
-    try {
-      await db.xadd(stream, '*', 'event', '');
-      await db.hset(markKey, 'cursor', '0');
-    } finally {
-      await db.discard();
-    }
-  }
-
   return {
     batch: { events: 1_000, chars: 2_000_000 },
     open: (mark) =>
       orSinkError(async () => {
-        redis = await connect();
-        written = await readMark(redis);
+        redis = await connect(url);
+        written = await readMark(redis, markKey);
         exists = (await redis.exists(stream)) > 0;
         // Without the stream, nothing that was confirmed is left.
         return exists ? written : markAtStart(mark);
@@ -161,7 +161,7 @@ export const createRedisSink: SinkFactory = ({ url }): Sink => {
       }),
     size: () =>
       orSinkError(() =>
-        probe(async (db) => {
+        probe(url, async (db) => {
           const entries = await db.xlen(stream);
           const bytes = await db.memory('USAGE', stream);
           const limit = maxlen === undefined ? null : `maxlen=${maxlen}`;
@@ -174,13 +174,13 @@ export const createRedisSink: SinkFactory = ({ url }): Sink => {
     },
     check: () =>
       orSinkError(() =>
-        probe(async (db) => {
-          const mark = await readMark(db);
+        probe(url, async (db) => {
+          const mark = await readMark(db, markKey);
           // Without a mark, all entries are foreign.
           await rejectForeignEntries(db, mark?.generation ?? 1, mark?.cursor ?? 0);
-          await tryToAppend(db);
+          await tryToAppend(db, stream, markKey);
           // Not XLEN: delivery does not need the right to it.
-          const entries = (await db.exists(stream)) === 0 ? 0 : Number(await streamInfo(db, 'length'));
+          const entries = (await db.exists(stream)) === 0 ? 0 : Number(await streamInfo(db, stream, 'length'));
           const text = entries === 1 ? '1 entry' : `${entries} entries`;
           return `stream ${stream} can be written (nothing was); it has ${text}`;
         }),

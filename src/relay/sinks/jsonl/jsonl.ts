@@ -1,14 +1,14 @@
-import { access, constants, type FileHandle, mkdir, open, readFile, rename, stat, writeFile } from 'node:fs/promises';
-import { dirname, join, parse } from 'node:path';
+import { access, constants, type FileHandle, mkdir, open, rename, stat } from 'node:fs/promises';
+import { dirname } from 'node:path';
 import { z } from 'zod';
-import { sequenceText } from '../../../catalog/event.ts';
 import { CatchwordError, messageOf, systemCodeOf } from '../../../errors.ts';
 import { type Mark, type Sink, SinkError, type SinkFactory } from '../../sink.ts';
 import { pathOf, readOptions, sizeOption, sizeText, wholeOption } from '../../sink-options.ts';
 import { sinkErrorsBy } from '../sink-errors.ts';
-import { type Compressor, dropOldest, rotatedSize, startCompressor } from './compress-rotated.ts';
-import { lastLine } from './last-line.ts';
+import { type GenerationState, markOf, readState, syncDirectory, writeState } from './generation-state.ts';
+import { type LastEvent, lastLine, parseEvent } from './last-line.ts';
 import { createLineBuffer } from './line-buffer.ts';
+import { type Compressor, dropOldest, rotatedSize, startCompressor, unusedRotatedPath } from './rotated-files.ts';
 
 /**
  * One event per line, appended to a file and flushed to the disk before it is confirmed. The last complete line names its
@@ -18,42 +18,12 @@ import { createLineBuffer } from './line-buffer.ts';
  * numbers.
  */
 
-const stateSchema = z.object({
-  incarnation: z.string(),
-  generation: z.number(),
-  /** Size of the file and cursor when this was written. */
-  offset: z.number(),
-  cursor: z.number(),
-  /** As in a mark. */
-  at: z.number(),
-});
-type State = z.output<typeof stateSchema>;
-
-const lineSchema = z.object({ id: z.string(), sequence: z.string().regex(/^\d+$/), time: z.iso.datetime() });
-
 const OPTIONS = {
   rotate: sizeOption.optional(),
   gzip: z.enum(['on', 'off'], 'on or off').default('on'),
   /** How many rotated files are kept. */
   keep: wholeOption(1, 1_000_000).optional(),
 };
-
-/** What the last event of a file says. */
-interface FileEnd {
-  readonly incarnation: string;
-  readonly seq: number;
-  readonly at: number;
-}
-
-/** Flushes the names in the directory of `path`. */
-async function syncDirectory(path: string): Promise<void> {
-  const directory = await open(dirname(path), 'r');
-  try {
-    await directory.sync();
-  } finally {
-    await directory.close();
-  }
-}
 
 /** The deepest existing directory on the way to `path`. */
 async function nearestDirectory(path: string): Promise<string> {
@@ -77,7 +47,7 @@ async function checkFile(path: string): Promise<string> {
   const file = await open(path, 'r');
   try {
     const { line } = await lastLine(file);
-    if (line !== null) parseEnd(path, line);
+    if (line !== null) parseEvent(path, line);
   } finally {
     await file.close();
   }
@@ -88,21 +58,6 @@ const orSinkError = sinkErrorsBy((error) => {
   const isSetting = ['EACCES', 'EPERM', 'EROFS', 'ENOTDIR', 'EISDIR'].includes(systemCodeOf(error) ?? '');
   return new SinkError(isSetting ? 'misconfigured' : 'unavailable', messageOf(error), { cause: error });
 });
-
-/** @throws SinkError misconfigured if the line is not an event */
-function parseEnd(path: string, line: string): FileEnd {
-  try {
-    const { id, sequence, time } = lineSchema.parse(JSON.parse(line));
-    return { incarnation: id.slice(0, id.lastIndexOf(':')), seq: Number(sequence), at: Date.parse(time) };
-  } catch (cause) {
-    const message = `${path} does not end with an event of catchword; use another file`;
-    throw new SinkError('misconfigured', message, { cause });
-  }
-}
-
-async function exists(path: string): Promise<boolean> {
-  return (await stat(path).catch(() => null)) !== null;
-}
 
 export const createJsonlSink: SinkFactory = ({ url }): Sink => {
   const path = pathOf(url);
@@ -121,30 +76,18 @@ export const createJsonlSink: SinkFactory = ({ url }): Sink => {
   const encodeLines = createLineBuffer();
   let compressor: Compressor | undefined;
   /** The content of the state file. */
-  let state: State | null = null;
-
-  async function readState(): Promise<State | null> {
-    try {
-      const parsed = stateSchema.safeParse(JSON.parse(await readFile(statePath, 'utf8')));
-      return parsed.success ? parsed.data : null;
-    } catch {
-      return null;
-    }
-  }
+  let state: GenerationState | null = null;
 
   /** Writes down that a generation starts, or continues in a new file, at `offset`. */
-  async function writeState(mark: Mark, cursor: number, offset: number): Promise<void> {
+  async function noteGeneration(mark: Mark, cursor: number, offset: number): Promise<void> {
     const { incarnation, generation } = mark;
-    const written = { incarnation, generation, offset, cursor, at: cursor === mark.cursor ? mark.at : 0 };
-    const temporary = `${statePath}.new`;
-    await writeFile(temporary, JSON.stringify(written), { mode: 0o600, flush: true });
-    await rename(temporary, statePath);
-    await syncDirectory(path);
-    state = written;
+    const begun = { incarnation, generation, offset, cursor, at: cursor === mark.cursor ? mark.at : 0 };
+    await writeState(statePath, begun);
+    state = begun;
   }
 
   /** Opens the file, and cuts off an incomplete last line. @returns null for an empty file */
-  async function openFile(): Promise<FileEnd | null> {
+  async function openFile(): Promise<LastEvent | null> {
     await mkdir(dirname(path), { recursive: true });
     file = await open(path, 'a+', 0o600);
     const end = await lastLine(file);
@@ -154,31 +97,7 @@ export const createJsonlSink: SinkFactory = ({ url }): Sink => {
     }
     size = end.size;
     if (size === 0) await syncDirectory(path);
-    return end.line === null ? null : parseEnd(path, end.line);
-  }
-
-  /** How far the file is. */
-  function markOf(mark: Mark, end: FileEnd | null): Mark {
-    if (end !== null && state !== null && end.incarnation !== state.incarnation) state = null;
-    if (state === null) {
-      // It was never replayed, or its state was lost: only its end counts.
-      return end === null
-        ? { ...mark, late: 0 }
-        : { incarnation: end.incarnation, generation: 1, cursor: end.seq, at: end.at, late: 0 };
-    }
-    const { incarnation, generation, offset, cursor, at } = state;
-    // The file was just rotated, or somebody removed it: it has no event of this generation yet.
-    if (end === null) {
-      const isOwn = incarnation === mark.incarnation;
-      return isOwn && cursor < mark.cursor
-        ? { ...mark, generation, late: 0 }
-        : { incarnation, generation, cursor, at, late: 0 };
-    }
-    // Shorter than when the generation started: it lost earlier events as well.
-    if (size < offset && end.seq < cursor) return { incarnation, generation, cursor: end.seq, at: end.at, late: 0 };
-    if (size <= offset) return { incarnation, generation, cursor, at, late: 0 };
-    if (end.seq <= cursor) return { incarnation, generation, cursor, at, late: end.seq };
-    return { incarnation, generation, cursor: end.seq, at: end.at, late: 0 };
+    return end.line === null ? null : parseEvent(path, end.line);
   }
 
   /**
@@ -186,18 +105,12 @@ export const createJsonlSink: SinkFactory = ({ url }): Sink => {
    * after the rename, keeps the cursor that the old file's end named.
    */
   async function rotate(mark: Mark, cursor: number): Promise<void> {
-    const { dir, name, ext } = parse(path);
-    const base = join(dir, `${name}-${sequenceText(position)}`);
-    let target = `${base}${ext}`;
-    for (let copy = 2; (await exists(target)) || (await exists(`${target}.gz`)); copy++) {
-      target = `${base}.${copy}${ext}`;
-    }
-    await writeState(mark, cursor, size);
+    await noteGeneration(mark, cursor, size);
     await file?.close();
     file = undefined;
-    await rename(path, target);
+    await rename(path, await unusedRotatedPath(path, position));
     size = 0;
-    await writeState(mark, cursor, 0);
+    await noteGeneration(mark, cursor, 0);
     await openFile();
     if (keep !== undefined) await dropOldest(path, keep);
     compressor?.wake();
@@ -219,11 +132,12 @@ export const createJsonlSink: SinkFactory = ({ url }): Sink => {
       orSinkError(async () => {
         const end = await openFile();
         if (options.rotate !== undefined && options.gzip === 'on') compressor = startCompressor(path);
-        state = await readState();
-        const own = markOf(mark, end);
+        state = await readState(statePath);
+        if (end !== null && end.incarnation !== state?.incarnation) state = null;
+        const own = markOf(mark, state, size, end);
         position = own.cursor;
-        // A crash during a rotation, or somebody, shortened the file: it continues from here.
-        if (state !== null && size < state.offset) await writeState(own, own.cursor, size);
+        // The file became shorter, as after a crash during a rotation: it continues from here.
+        if (state !== null && size < state.offset) await noteGeneration(own, own.cursor, size);
         return own;
       }),
     deliver: (events, mark, signal) =>
@@ -231,7 +145,7 @@ export const createJsonlSink: SinkFactory = ({ url }): Sink => {
         // The cursor before this delivery; events that were parked are below it.
         const cursor = mark.late > 0 ? mark.cursor : (events[0]?.seq ?? 1) - 1;
         if (mark.generation !== state?.generation || mark.incarnation !== state.incarnation) {
-          await writeState(mark, cursor, size);
+          await noteGeneration(mark, cursor, size);
         }
         if (options.rotate !== undefined && size >= options.rotate) await rotate(mark, cursor);
         signal.throwIfAborted();

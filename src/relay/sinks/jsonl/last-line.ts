@@ -1,4 +1,6 @@
 import type { FileHandle } from 'node:fs/promises';
+import { z } from 'zod';
+import { SinkError } from '../../sink.ts';
 
 /** The end of a file of lines. */
 export interface FileTail {
@@ -31,5 +33,25 @@ export async function lastLine(file: FileHandle): Promise<FileTail> {
     const piece = Buffer.alloc(step);
     const { bytesRead } = await file.read(piece, 0, step, from);
     tail = Buffer.concat([piece.subarray(0, bytesRead), tail]);
+  }
+}
+
+/** What the last event of a file says. */
+export interface LastEvent {
+  readonly incarnation: string;
+  readonly seq: number;
+  readonly at: number;
+}
+
+const eventSchema = z.object({ id: z.string(), sequence: z.string().regex(/^\d+$/), time: z.iso.datetime() });
+
+/** @throws SinkError misconfigured if the line is not an event */
+export function parseEvent(path: string, line: string): LastEvent {
+  try {
+    const { id, sequence, time } = eventSchema.parse(JSON.parse(line));
+    return { incarnation: id.slice(0, id.lastIndexOf(':')), seq: Number(sequence), at: Date.parse(time) };
+  } catch (cause) {
+    const message = `${path} does not end with an event of catchword; use another file`;
+    throw new SinkError('misconfigured', message, { cause });
   }
 }

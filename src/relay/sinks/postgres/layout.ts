@@ -1,5 +1,5 @@
 import pg from 'pg';
-import { SinkError } from '../sink.ts';
+import { SinkError } from '../../sink.ts';
 
 /** Names of a sink's tables, quoted for SQL. */
 export interface TableNames {

@@ -1,7 +1,7 @@
-import { columnsOf } from '../../catalog/product.ts';
-import { detailsOf, pricesOf } from '../../catalog/product-fields.ts';
-import type { Mark, SinkEvent } from '../sink.ts';
-import { LAYOUT, PRICE_FIELDS, PRODUCT_FIELDS, type TableNames } from './postgres-layout.ts';
+import { columnsOf } from '../../../catalog/product.ts';
+import { detailsOf, pricesOf } from '../../../catalog/product-fields.ts';
+import type { Mark, SinkEvent } from '../../sink.ts';
+import { LAYOUT, PRICE_FIELDS, PRODUCT_FIELDS, type TableNames } from './layout.ts';
 
 export type Removals = 'delete' | 'tombstone';
 

@@ -3,6 +3,7 @@ import { readdir, rename, rm, stat, utimes } from 'node:fs/promises';
 import { join, parse } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
+import { sequenceText } from '../../../catalog/event.ts';
 
 /** Compresses rotated files in the background, one at a time. */
 export interface Compressor {
@@ -29,6 +30,19 @@ async function rotatedFiles(path: string): Promise<Rotated[]> {
     if (/^\d{20}(\.\d+)?$/.test(middle)) found.set(plain, [...(found.get(plain) ?? []), join(dir, file)]);
   }
   return [...found].map(([plain, files]) => ({ plain: join(dir, plain), files }));
+}
+
+async function exists(path: string): Promise<boolean> {
+  return (await stat(path).catch(() => null)) !== null;
+}
+
+/** Names the rotated file that ends at `seq`: `catalog-<seq>.jsonl`, or `catalog-<seq>.2.jsonl` and so on if that exists. */
+export async function unusedRotatedPath(path: string, seq: number): Promise<string> {
+  const { dir, name, ext } = parse(path);
+  const base = join(dir, `${name}-${sequenceText(seq)}`);
+  let target = `${base}${ext}`;
+  for (let copy = 2; (await exists(target)) || (await exists(`${target}.gz`)); copy++) target = `${base}.${copy}${ext}`;
+  return target;
 }
 
 /** Lists those that are not compressed, oldest first. */
