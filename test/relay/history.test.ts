@@ -6,6 +6,7 @@ import { openHarness, type Version } from '../../src/relay/contract/harness.ts';
 import { createHistory } from '../../src/store/history.ts';
 import { keepStatements } from '../../src/store/statements.ts';
 
+const RUNS = process.env.CI === undefined ? 20 : 60;
 const FIELDS = ['title', 'price', 'tags', 'a/b', '~', '__proto__'];
 
 /** A product with some of the fields; null removes it. */
@@ -73,7 +74,7 @@ it('shows the product of every change as it was then, in events and in SQL', asy
         await harness.close();
       }
     }),
-    { numRuns: 60 },
+    { numRuns: RUNS },
   );
 });
 
@@ -108,7 +109,7 @@ it('returns the products as of a change, also after the log was pruned', async (
         await harness.close();
       }
     }),
-    { numRuns: 60 },
+    { numRuns: RUNS },
   );
 });
 
