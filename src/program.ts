@@ -94,9 +94,10 @@ async function reportError(context: CommandContext, error: unknown): Promise<num
   return 1;
 }
 
-/** Waits until everything has been written, or could not be. */
+/** Waits until everything is written, or cannot be. */
 function flushed(stream: NodeJS.WritableStream): Promise<void> {
   return new Promise((resolve) => {
+    stream.once('error', () => resolve());
     // The stream emits its error after the callback.
     stream.write('', () => setImmediate(resolve));
   });
@@ -137,7 +138,7 @@ export async function run(argv: readonly string[], host: ProcessContext): Promis
     } catch (error) {
       failure = error;
     }
-    await flushed(host.stdout);
+    if (!lost.signal.aborted) await flushed(host.stdout);
     if (writeError !== undefined) {
       const message = `${written}the output cannot be written: ${writeError.message}`;
       await printError(context, message, 'Send it to a disk with enough space.');

@@ -140,6 +140,22 @@ describe('architecture', () => {
     expect(wrong).toEqual(['cli.ts']);
   });
 
+  it('the entry loads no command, and no package but commander', () => {
+    const loaded = new Set<string>();
+    const load = (file: string): void => {
+      loaded.add(file);
+      const text = file.endsWith('.ts') ? readFileSync(join(SRC, file), 'utf8') : '';
+      for (const [, from = ''] of text.matchAll(/^import (?!type )[^;]*?'([^']+)';/gm)) {
+        const next = from.startsWith('.') ? relative(SRC, resolve(SRC, dirname(file), from)) : from;
+        if (!loaded.has(next)) load(next);
+      }
+    };
+    load('cli.ts');
+    const others = [...loaded].filter((name) => !/^(node:.*|[^/]*\.ts)$/.test(name));
+    expect(others).toEqual(['commander']);
+    expect(loaded.size).toBeLessThan(20);
+  });
+
   it('makes no statement that could be garbage-collected: store/statements.ts says why', () => {
     const wrong = files.filter((file) => /\.(iterate|pragma)\(/.test(readFileSync(join(SRC, file), 'utf8')));
     expect(wrong).toEqual([]);

@@ -78,6 +78,8 @@ let isRunning = false;
 
 interface HereOptions {
   readonly stdin?: string | Buffer;
+  /** Instead of a stream that collects what is printed. */
+  readonly stdout?: NodeJS.WritableStream;
   readonly signal?: AbortSignal;
   readonly clock?: Clock;
 }
@@ -90,19 +92,24 @@ export async function runHere(
   args: readonly string[],
   environment: Record<string, string>,
   cwd: string,
-  { stdin, signal = new AbortController().signal, clock = systemClock }: HereOptions = {},
+  { stdin, stdout, signal = new AbortController().signal, clock = systemClock }: HereOptions = {},
 ): Promise<Printed> {
   if (isRunning) throw new Error('another command is running in this process');
   isRunning = true;
   const before = process.cwd();
   process.chdir(cwd);
   try {
-    return await collectOutput(async ({ stdout, stderr }) => {
+    return await collectOutput(async (streams) => {
       const openStdin = (): Readable => Readable.from(stdin === undefined ? [] : [Buffer.from(stdin)]);
-      return (
-        (await run(args, { stdin: openStdin, stdout, stderr, environment, signal, clock })) ??
-        (signal.aborted ? 130 : 0)
-      );
+      const host = {
+        ...streams,
+        ...(stdout !== undefined && { stdout }),
+        stdin: openStdin,
+        environment,
+        signal,
+        clock,
+      };
+      return (await run(args, host)) ?? (signal.aborted ? 130 : 0);
     });
   } finally {
     process.chdir(before);
