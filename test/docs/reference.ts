@@ -29,7 +29,7 @@ async function sectionOf({ name, exits }: Verb): Promise<string> {
   const stdout = Object.assign(contextWith({}).stdout, { write: (text: string) => lines.push(text) > 0 });
   const program = await createProgram(contextWith({ stdout }), [name]);
   const command = program.commands.find((one) => one.name() === name);
-  if (command === undefined) throw new Error(`there is no command ${name}`);
+  if (command === undefined) throw new Error(`${name} is not a command`);
   const helps = [command, ...command.commands].map((one) => `\`\`\`text\n${helpOf(one, lines)}\n\`\`\``);
   const codes = exits.length === 0 ? [] : [`Other exit codes: ${exits.join(', ')}.`];
   return [`### ${name}`, ...helps, ...codes].join('\n\n');
