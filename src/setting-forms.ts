@@ -138,7 +138,7 @@ function address(protocols: RegExp, description: string, problemOf: (url: URL) =
 /** The address of the service, without trailing slashes. */
 export const baseUrl = address(/^https?:$/, 'an http or https address', (url) =>
   url.username !== '' || url.password !== '' || (url.port !== '' && isTornApart(url))
-    ? 'must not contain a user name or password; use CATCHWORD_API_KEY'
+    ? 'must not contain a user name or password'
     : null,
 )
   .transform((given) => given.replace(/[/?#]+$/, ''))

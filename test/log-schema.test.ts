@@ -6,7 +6,8 @@ import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { LOG_FIELDS } from '../src/log.ts';
 import { startSandbox } from '../src/sandbox/server.ts';
-import { run, runOnTerminal, startService } from './support/cli.ts';
+import { runOnTerminal, startService } from './support/cli.ts';
+import { runHere } from './support/in-process.ts';
 import { settingsFor, temporaryDirectory } from './support/mirror.ts';
 
 /** The table of fields in docs/operations.md. */
@@ -76,7 +77,7 @@ it('a daemon logs only documented fields through a load, failures and a stop', a
     CATCHWORD_SINK_HOOK: `webhook+${await receiver(500, 204)}/hook#allow=private`,
     CATCHWORD_SINK_HOOK_SECRET: `whsec_${Buffer.from('a secret of thirty-two bytes, so').toString('base64')}`,
   });
-  expect((await run(['sync'], settings, directory)).code).toBe(0);
+  expect((await runHere(['sync'], settings, directory)).code).toBe(0);
   const daemon = startService(['daemon'], settings, directory);
   await daemon.shows('run complete');
   await daemon.shows('backfill ended');
@@ -137,7 +138,7 @@ it('a service logs the error that ends it, even before it has started', async ()
     ['keeper', {}],
     ['web', { LOG_LEVEL: 'loud' }],
   ] as const) {
-    const { code, stdout, stderr } = await run([verb], { ...settings, ...wrong }, directory);
+    const { code, stdout, stderr } = await runHere([verb], { ...settings, ...wrong }, directory);
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
     expect(checkedLines(stderr)).toMatchObject([
       { level: 60, role: verb, code: 'CONFIG_INVALID', exitCode: 2, hint: expect.any(String) },
@@ -157,7 +158,7 @@ it('LOG_OUTPUT=split sends errors to stderr and all other lines to stdout', asyn
   const { code, stdout, stderr } = await daemon.ended;
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
   expect(checkedLines(stdout).map(({ msg }) => msg)).toContain('run complete');
-  const loaded = await run(['sync', '--json'], settings, directory);
+  const loaded = await runHere(['sync', '--json'], settings, directory);
   expect(JSON.parse(loaded.stdout)).toMatchObject({ state: 'complete' });
 });
 
