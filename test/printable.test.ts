@@ -2,11 +2,11 @@ import { Writable } from 'node:stream';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { indentedJson } from '../src/catalog/json-text.ts';
-import { systemClock } from '../src/clock.ts';
 import { printLine, table } from '../src/commands/shared/format.ts';
 import { CatchwordError } from '../src/errors.ts';
 import { printable, printableLines } from '../src/printable.ts';
 import { rawValue } from './catalog/raw-json.ts';
+import { contextWith } from './support/in-process.ts';
 
 /** What a terminal obeys, and what shows a text as another one. */
 const UNPRINTABLE = /[\p{Cc}\p{Bidi_Control}\u2028\u2029]/u;
@@ -40,8 +40,7 @@ function printed(text: string, isTTY: boolean): string {
     }),
     { isTTY },
   );
-  const rest = { stderr: stdout, environment: {}, signal: new AbortController().signal, clock: systemClock };
-  printLine({ stdout, ...rest, wrote: () => {}, setExitCode: () => {} }, text);
+  printLine(contextWith({ stdout }), text);
   return out;
 }
 

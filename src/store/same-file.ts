@@ -69,14 +69,6 @@ const NOTHING: FileState = { size: -1n, mtimeNs: 0n };
 /** What was found out about files that this process has open, by path and inode: all stores of a file end for one reason. */
 const lostFiles = new Map<string, CatchwordError>();
 
-/**
- * Whether a mirror of this process was found replaced, and is open still. Such a process has to end by `process.exit`: at
- * its natural end Node closes the mirror, and SQLite then writes to the files that are there now.
- */
-export function hasOpenLostMirror(): boolean {
-  return lostFiles.size > 0;
-}
-
 /** Stands in the mirror's row while a checkpoint is under way; until the next write where it was cut short. */
 const CHECKPOINT = 'checkpoint';
 
@@ -209,6 +201,8 @@ export function createSameFile(
       hint,
     });
     lostFiles.set(key, lost);
+    // At its natural end Node.js would close the mirror, and SQLite would write to the files that are there now.
+    process.once('beforeExit', () => process.exit());
     throw lost;
   }
 
