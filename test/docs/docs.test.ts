@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { isSinkVariable } from '../../src/config.ts';
 import { OPTIONS } from '../../src/option-table.ts';
@@ -12,10 +12,12 @@ function page(path: string): string {
   return readFileSync(new URL(path, ROOT), 'utf8');
 }
 
-const PAGES = ['README.md', ...readdirSync(new URL('docs', ROOT)).map((name) => `docs/${name}`)].map((path) => ({
-  path,
-  text: page(path),
-}));
+const PAGES = ['README.md', 'CONTRIBUTING.md', ...readdirSync(new URL('docs', ROOT)).map((name) => `docs/${name}`)].map(
+  (path) => ({
+    path,
+    text: page(path),
+  }),
+);
 
 /** Every match of `pattern` in the pages, with the page it is on. */
 function mentions(pattern: RegExp): { path: string; name: string }[] {
@@ -37,9 +39,23 @@ describe('the README and the documents', () => {
     expect(named.filter(({ name }) => ![...known, ...ofTests].includes(name) && !isSinkVariable(name))).toEqual([]);
   });
 
+  it('link only to files that exist', () => {
+    const links = PAGES.flatMap(({ path, text }) =>
+      [...text.matchAll(/\]\(((?!https?:)[^)#]+)/g)].map(([, link = '']) => new URL(link, new URL(path, ROOT))),
+    );
+    expect(links.length).toBeGreaterThan(10);
+    expect(links.filter((link) => !existsSync(link)).map(String)).toEqual([]);
+  });
+
   it('name every fault of the sandbox', () => {
     const text = PAGES.map((one) => one.text).join('\n');
     for (const kind of FAULT_KINDS) expect(text).toContain(`\`${kind}\``);
+  });
+});
+
+describe('the README', () => {
+  it('has at most 8 kB', () => {
+    expect(Buffer.byteLength(page('README.md'))).toBeLessThanOrEqual(8_000);
   });
 });
 
