@@ -1,24 +1,24 @@
 import { once } from 'node:events';
 
-/** A long-running part. `stop` finishes what is in hand, lets go of everything, and may be called more than once. */
+/** A long-running part of the program. `stop` finishes the work in progress and releases everything; it is idempotent. */
 export interface Service {
   readonly name: string;
-  /** Rejects when this part cannot go on in this process: whoever watches the process is to start it anew. */
+  /** Rejects if this part cannot continue; the process then exits, and its supervisor restarts it. */
   readonly failed?: Promise<never>;
   stop(): Promise<void>;
 }
 
-/** `failed` of a service whose work is `running`: never ends where that ends well. */
+/** Makes the `failed` of a service from its work: rejects if `running` rejects, and otherwise never settles. */
 export function failureOf(running: Promise<void>): Promise<never> {
   const failed = new Promise<never>((_, reject) => {
     running.catch(reject);
   });
-  // Nobody may be watching; then a failure must not count as one that nobody looks at.
+  // Prevents an unhandled rejection if `failed` is not awaited.
   failed.catch(() => {});
   return failed;
 }
 
-/** Stops services in the reverse order of their start: what feeds others goes first. All are stopped, whatever fails. */
+/** Stops all services in the reverse order of their start, even if one fails to stop. @throws the first failure */
 export async function stopAll(services: readonly Service[]): Promise<void> {
   const errors: unknown[] = [];
   for (const service of [...services].reverse()) {
@@ -31,14 +31,14 @@ export async function stopAll(services: readonly Service[]): Promise<void> {
   if (errors.length > 0) throw errors[0];
 }
 
-/** Stops services because of an error. What else goes wrong then follows from that error, and must not hide it. */
+/** Stops services after an error. Ignores further failures, which would hide that error. */
 export async function stopAfterFailure(services: readonly Service[]): Promise<void> {
   await stopAll(services).catch(() => {});
 }
 
 async function untilOver(signal: AbortSignal, services: readonly Service[]): Promise<void> {
   if (signal.aborted) return;
-  // A part that waits for nothing from outside would let the process end.
+  // Keeps the process alive even if no service waits for I/O.
   const alive = setInterval(() => {}, 2 ** 30);
   const over = new AbortController();
   const failures = services.flatMap(({ failed }) => failed ?? []);
@@ -53,8 +53,8 @@ async function untilOver(signal: AbortSignal, services: readonly Service[]): Pro
 /**
  * Waits until `signal` aborts or a service fails, then stops all services.
  *
- * @param onStopping called before they are stopped
- * @throws what ended one of the services, or else what stopping them threw
+ * @param onStopping called before the services are stopped
+ * @throws the error of the service that failed, or else the first error of stopping them
  */
 export async function serveUntil(
   signal: AbortSignal,

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { createIdSet, examineSeams, type SeamWindow } from '../../src/catalog/seams.ts';
+import { createIdSet } from '../../src/catalog/id-set.ts';
+import { examineSeams, type SeamWindow } from '../../src/catalog/seams.ts';
 
 interface Given extends SeamWindow {
   readonly ids: readonly number[];
