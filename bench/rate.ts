@@ -7,7 +7,7 @@ const PER_MINUTE = 600;
 const PAGES = 1_000;
 const PER_PAGE = 100;
 
-/** The most requests that stand in any minute. */
+/** The highest number of requests in any minute. */
 function busiestMinute(times: readonly number[]): number {
   let first = 0;
   let most = 0;
@@ -18,7 +18,7 @@ function busiestMinute(times: readonly number[]): number {
   return most;
 }
 
-/** A load against a source that allows 600 requests a minute: how near to that, and whether ever above it. */
+/** Measures a load from a source that allows 600 requests a minute: how close it comes, and whether it exceeds the limit. */
 export async function measureRate(cli: string): Promise<string> {
   const directory = mkdtempSync(join(tmpdir(), 'catchword-bench-'));
   const items = String(PAGES * PER_PAGE);

@@ -1,6 +1,6 @@
 /**
- * What a million credentials and an attack on the XML parser cost. `npx tsx bench/service.ts [references]`; with 0
- * references, the attacks alone.
+ * Measures a million credentials and attacks on the XML parser. `npx tsx bench/service.ts [references]`; with 0
+ * references, only the attacks.
  */
 import { createWriteStream, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -50,7 +50,7 @@ function entityBomb(): string {
   return `<!DOCTYPE a [<!ENTITY e0 "ha">${entities.join('')}]><a>&e10;</a>`;
 }
 
-/** As large as the gate lets through; what is wrong stands at the end, after all the work. */
+/** Inputs of the maximum size, with the error at the end, after all the work. */
 const LARGE = `<l>${`<c a="${'x'.repeat(190)}"/>`.repeat(29_000)}`;
 const CREDENTIALS = `<credentials>${`<credential reference="user-00001" guid="0000-1111-2222-3333" access-token="${'ab12'.repeat(8)}" email=""></credential>`.repeat(20_000)}`;
 
@@ -69,13 +69,13 @@ const ATTACKS: [string, () => string][] = [
   ['5.5 MB, an unknown entity', () => `${LARGE}&xxe;</l>`],
   ['10,000 credentials twice, a tag too many', () => `${CREDENTIALS}<oops></credentials>`],
   ['10,000 credentials twice, then &AMP;', () => `${CREDENTIALS}<a b="&AMP;"/></credentials>`],
-  ['10,000 credentials twice, then a space that is none', () => `${CREDENTIALS}<a b\u2028=""/></credentials>`],
+  ['10,000 credentials twice, then an invalid space', () => `${CREDENTIALS}<a b\u2028=""/></credentials>`],
   ['10,000 credentials twice, an attribute twice', () => `${CREDENTIALS}<a b="" b=""/></credentials>`],
   ['a name of 60,000 characters', () => `<l><${'n'.repeat(60_000)}></l>`],
   ['an entity of 60,000 characters', () => `<l>&${'n'.repeat(60_000)};</l>`],
 ];
 
-/** Each is refused cold, once: what an attacker gets. */
+/** Rejects each input once, without warm-up. */
 function attacks(): void {
   const rows = ATTACKS.map(([name, make]) => {
     const text = make();

@@ -96,7 +96,7 @@ function readItem(item: unknown, body: string): Product | string {
   }
   // Validates only the key: a schema for the whole item would copy it, a million times a night.
   const vbid = VBID.safeParse(key);
-  return vbid.success ? productOf(vbid.data, fields, body) : `vbid: ${vbid.error.issues[0]?.message}`;
+  return vbid.success ? productOf(vbid.data, fields, body) : `vbid ${vbid.error.issues[0]?.message}`;
 }
 
 /**

@@ -9,7 +9,7 @@ import type { Ended } from './cli.ts';
 
 export type Printed = Omit<Ended, 'signal'>;
 
-/** Log lines go to the descriptor of stderr, past every stream. @returns what gives it back */
+/** Redirects log lines, which are written to the file descriptor of stderr. @returns a function that undoes this */
 function redirectLog(stderr: PassThrough): () => void {
   const write = fs.writeSync;
   fs.writeSync = ((fd: number, data: string | Buffer, ...more: never[]) => {
@@ -22,7 +22,7 @@ function redirectLog(stderr: PassThrough): () => void {
   };
 }
 
-/** What a command prints, and its exit code: as it sets it, or as `work` returns it. */
+/** Collects the output of a command and its exit code, which it sets or `work` returns. */
 async function printed(
   environment: Record<string, string>,
   clock: Clock,
@@ -54,7 +54,7 @@ async function printed(
   return { stdout: out, stderr: err, code };
 }
 
-/** Runs a command without a process of its own, so that its clock can be chosen. @throws what the command throws */
+/** Runs a command in this process, with any clock. @throws the command's error */
 export async function runCommand(
   make: (context: CommandContext) => Command,
   args: readonly string[],
@@ -70,15 +70,16 @@ export async function runCommand(
 let isRunning = false;
 
 /**
- * As `run` of cli.ts, without a process of its own, which takes most of a second to start: for what neither reads stdin or
- * `.env` nor is stopped by a signal. One at a time, because the working directory is that of this process.
+ * Runs a command as `run` of cli.ts does, but in this process, because starting one takes most of a second. For commands
+ * that do not read stdin or `.env` and are not stopped by a signal. Only one at a time, because it changes the working
+ * directory of this process.
  */
 export async function runHere(
   args: readonly string[],
   environment: Record<string, string>,
   cwd: string,
 ): Promise<Printed> {
-  if (isRunning) throw new Error('another command runs here');
+  if (isRunning) throw new Error('another command is running in this process');
   isRunning = true;
   const before = process.cwd();
   process.chdir(cwd);
@@ -97,7 +98,7 @@ export async function runHere(
   }
 }
 
-/** The system's clock, `aheadMs` ahead. */
+/** The system clock, `aheadMs` ahead. */
 export function shiftedClock(aheadMs: number): Clock {
   return { ...systemClock, now: () => Date.now() + aheadMs };
 }
