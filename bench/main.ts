@@ -47,8 +47,13 @@ function print(text: string): void {
 
 function environment(url: string, db: string, more: Record<string, string> = {}): Record<string, string> {
   return {
-    ...{ CATCHWORD_BASE_URL: url, CATCHWORD_API_KEY: 'SANDBOXKEY', CATCHWORD_ACCESS_TOKEN: 'sandboxtoken' },
-    ...{ CATCHWORD_RATE_LIMIT: 'off', CATCHWORD_DB: db, LOG_LEVEL: 'error', ...more },
+    CATCHWORD_BASE_URL: url,
+    CATCHWORD_API_KEY: 'SANDBOXKEY',
+    CATCHWORD_ACCESS_TOKEN: 'sandboxtoken',
+    CATCHWORD_RATE_LIMIT: 'off',
+    CATCHWORD_DB: db,
+    LOG_LEVEL: 'error',
+    ...more,
   };
 }
 

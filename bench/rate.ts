@@ -37,9 +37,13 @@ export async function measureRate(cli: string): Promise<string> {
   try {
     const { url } = JSON.parse(sandbox.line) as { url: string };
     const env = {
-      ...{ CATCHWORD_BASE_URL: url, CATCHWORD_API_KEY: 'SANDBOXKEY', CATCHWORD_ACCESS_TOKEN: 'sandboxtoken' },
-      ...{ CATCHWORD_RATE_LIMIT: `${PER_MINUTE}/min`, CATCHWORD_PER_PAGE: String(PER_PAGE) },
-      ...{ CATCHWORD_DB: join(directory, 'catalog.db'), LOG_LEVEL: 'error' },
+      CATCHWORD_BASE_URL: url,
+      CATCHWORD_API_KEY: 'SANDBOXKEY',
+      CATCHWORD_ACCESS_TOKEN: 'sandboxtoken',
+      CATCHWORD_RATE_LIMIT: `${PER_MINUTE}/min`,
+      CATCHWORD_PER_PAGE: String(PER_PAGE),
+      CATCHWORD_DB: join(directory, 'catalog.db'),
+      LOG_LEVEL: 'error',
     };
     const { stdout } = await measure([cli, 'sync', '--full', '--json'], env);
     const run = JSON.parse(stdout) as { started_at: string; finished_at: string; requests: number };

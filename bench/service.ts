@@ -28,7 +28,15 @@ async function credentials(directory: string): Promise<void> {
   await finished(file);
   const sandbox = await serve(process.execPath, [
     CLI,
-    ...['sandbox', '--no-details', '--json', '--port', '0', '--items', '1', '--users', String(references)],
+    'sandbox',
+    '--no-details',
+    '--json',
+    '--port',
+    '0',
+    '--items',
+    '1',
+    '--users',
+    String(references),
   ]);
   try {
     const { environment, url } = JSON.parse(sandbox.line) as { environment: Record<string, string>; url: string };

@@ -60,8 +60,12 @@ async function fill(db: string): Promise<void> {
   const sandbox = await serve(process.execPath, [CLI, ...args]);
   const { url } = JSON.parse(sandbox.line) as { url: string };
   const env = {
-    ...{ CATCHWORD_BASE_URL: url, CATCHWORD_API_KEY: 'SANDBOXKEY', CATCHWORD_ACCESS_TOKEN: 'sandboxtoken' },
-    ...{ CATCHWORD_RATE_LIMIT: 'off', CATCHWORD_DB: db, LOG_LEVEL: 'error' },
+    CATCHWORD_BASE_URL: url,
+    CATCHWORD_API_KEY: 'SANDBOXKEY',
+    CATCHWORD_ACCESS_TOKEN: 'sandboxtoken',
+    CATCHWORD_RATE_LIMIT: 'off',
+    CATCHWORD_DB: db,
+    LOG_LEVEL: 'error',
   };
   execFileSync(process.execPath, [CLI, 'sync', '--full'], { env: { ...process.env, ...env }, stdio: 'ignore' });
   await sandbox.stop();
@@ -284,8 +288,13 @@ async function measure(): Promise<void> {
         const name = `${kind.name}_${mode}`;
         const { ms, peak } = await feed(store, { [name]: await kind.fresh() }, mode);
         rows.push([
-          ...[kind.name, mode, (floor / 1000).toFixed(2), (ms / 1000).toFixed(2), (ms / floor).toFixed(2)],
-          ...[Math.round(records / (ms / 1000)), (peak / 1e6).toFixed(0)],
+          kind.name,
+          mode,
+          (floor / 1e3).toFixed(2),
+          (ms / 1e3).toFixed(2),
+          (ms / floor).toFixed(2),
+          Math.round(records / (ms / 1e3)),
+          (peak / 1e6).toFixed(0),
         ]);
       }
     }

@@ -94,6 +94,23 @@ function isStillWanted(store: Store, { because }: WantedRun): boolean {
   return because !== 'empty' || store.watermark() === null;
 }
 
+/** Begins the pause after a failed run, and notes its retry in the mirror. */
+function noteFailure(
+  { store, clock, log }: Omit<RunQueueOptions, 'keeper'>,
+  kind: RunKind,
+  pause: RetryPause,
+  error: unknown,
+): void {
+  const known = error instanceof CatchwordError ? error : undefined;
+  const pauseMs = pause.begin(known);
+  const reason = messageOf(error);
+  const at = clock.now() + pauseMs;
+  store.schedule.setRetry({ kind, at, reason });
+  const run = store.runs.unfinished()?.id;
+  const fields = { run, kind, code: known?.code, reason, hint: known?.hint, pauseMs, nextTryAt: iso(at) };
+  log.error(fields, 'run stopped');
+}
+
 export function startRunQueue({ keeper, store, clock, log }: RunQueueOptions): RunQueue {
   const stopping = new AbortController();
   const pause: RetryPause = createRetryPause(clock, () => store.retry()?.at ?? null);
@@ -122,17 +139,6 @@ export function startRunQueue({ keeper, store, clock, log }: RunQueueOptions): R
     wake();
   }
 
-  function noteFailure(kind: RunKind, error: unknown): void {
-    const known = error instanceof CatchwordError ? error : undefined;
-    const pauseMs = pause.begin(known);
-    const reason = messageOf(error);
-    const at = clock.now() + pauseMs;
-    store.schedule.setRetry({ kind, at, reason });
-    const run = store.runs.unfinished()?.id;
-    const fields = { run, kind, code: known?.code, reason, hint: known?.hint, pauseMs, nextTryAt: iso(at) };
-    log.error(fields, 'run stopped');
-  }
-
   /** @returns false if another process works on the mirror, so that nothing was attempted */
   async function attempt(kind: RunKind, work: () => Promise<Run | null>): Promise<boolean> {
     current = kind;
@@ -154,7 +160,7 @@ export function startRunQueue({ keeper, store, clock, log }: RunQueueOptions): R
       }
       if (isMirrorLost(error) || code === 'MIRROR_OTHER_SOURCE') throw error;
       if (code === 'RUN_CANCELLED') log.warn({ kind, code, reason: messageOf(error) }, 'run was cancelled');
-      else noteFailure(kind, error);
+      else noteFailure({ store, clock, log }, kind, pause, error);
     } finally {
       current = null;
     }

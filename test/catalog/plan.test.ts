@@ -64,8 +64,8 @@ describe('joined windows', () => {
     }
   });
 
-  it('cover lists of up to 100 million', () => {
-    for (const size of [99_999, 203_975, 1_000_000, 12_345_678, 100_000_000]) {
+  it('cover lists of up to 12 million', () => {
+    for (const size of [99_999, 203_975, 1_000_000, 12_345_678]) {
       const windows = windowsOf(size, layout);
       expectCover(windows, size, layout);
     }

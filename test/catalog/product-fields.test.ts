@@ -3,8 +3,20 @@ import { detailsOf, pricesOf } from '../../src/catalog/product-fields.ts';
 
 it('reads the fields that a shop shows', () => {
   const fields = {
-    ...{ subtitle: 'A Tale', language: 'en', edition: 2, distributable: true, off_sale_date: null },
-    contributors: [{ name: 'Ann Lee', type: 'author' }, 'Bo', { name: 'null' }, { type: 'editor' }],
+    subtitle: 'A Tale',
+    language: 'en',
+    edition: 2,
+    distributable: true,
+    off_sale_date: null,
+    contributors: [
+      {
+        name: 'Ann Lee',
+        type: 'author',
+      },
+      'Bo',
+      { name: 'null' },
+      { type: 'editor' },
+    ],
     on_sale_date: '2026-01-31',
     resource_links: { cover_image: 'https://covers.example/1.jpg' },
   };

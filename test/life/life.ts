@@ -120,7 +120,14 @@ export async function beginLife(): Promise<Life> {
   }
 
   return {
-    ...{ project, source, database, client, receiver, pm2, dailyCron, catchword },
+    project,
+    source,
+    database,
+    client,
+    receiver,
+    pm2,
+    dailyCron,
+    catchword,
     get readers() {
       readers ??= startReaders(project, () => pm2.pid());
       return readers;
@@ -140,7 +147,10 @@ export async function beginLife(): Promise<Life> {
         if (found.length > 0) throw new Error(found.join('\n'));
       }, EQUAL_WITHIN);
     },
-    lastSeq: () => query<{ seq: number }>(project.db, 'SELECT max(seq) AS seq FROM change_log')[0]?.seq ?? 0,
+    lastSeq: () =>
+      query<{
+        seq: number;
+      }>(project.db, 'SELECT max(seq) AS seq FROM change_log')[0]?.seq ?? 0,
     sinkStates: async () => {
       const { stdout } = await catchword('sink', 'list', '--json');
       return Object.fromEntries(sinks.parse(JSON.parse(stdout)).map(({ name, state }) => [name, state]));

@@ -7,7 +7,8 @@ const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 const FROM = Date.parse('2025-03-01T12:00:00Z');
-const TO = Date.parse('2027-03-01T12:00:00Z');
+const YEARS = process.env.CI === undefined ? 1 : 2;
+const TO = Date.parse(`${2025 + YEARS}-03-01T12:00:00Z`);
 /** Clocks skip an hour at two, an hour at midnight, half an hour, or nothing. */
 const ZONES = ['Europe/Berlin', 'America/New_York', 'America/Santiago', 'Australia/Lord_Howe', 'UTC'];
 
@@ -18,10 +19,10 @@ function wallClock(timezone: string): (ms: number) => string {
 }
 
 /** Checks for due runs at these times, serves them and returns them. */
-function serve(schedule: Schedule, looks: Iterable<number>): { kind: RunKind; at: number; seenAt: number }[] {
+function serve(schedule: Schedule, checks: Iterable<number>): { kind: RunKind; at: number; seenAt: number }[] {
   const served: Record<RunKind, number | null> = { full: FROM, delta: FROM };
   const made: { kind: RunKind; at: number; seenAt: number }[] = [];
-  for (const now of looks) {
+  for (const now of checks) {
     for (const { kind, at } of dueRuns(schedule, served, now)) {
       made.push({ kind, at, seenAt: now });
       served[kind] = at;
@@ -31,7 +32,7 @@ function serve(schedule: Schedule, looks: Iterable<number>): { kind: RunKind; at
 }
 
 /** Times of checks, `minMs` to `maxMs` apart. */
-function* looks(minMs: number, maxMs: number, seed: number): Iterable<number> {
+function* checkTimes(minMs: number, maxMs: number, seed: number): Iterable<number> {
   let state = seed;
   for (let now = FROM; now < TO; ) {
     state = (Math.imul(state, 1_103_515_245) + 12_345) >>> 0;
@@ -42,10 +43,10 @@ function* looks(minMs: number, maxMs: number, seed: number): Iterable<number> {
 
 describe('every night', () => {
   for (const timezone of ZONES) {
-    it(`has exactly one full run for two years in ${timezone}`, () => {
+    it(`has exactly one full run in ${timezone}`, () => {
       const wall = wallClock(timezone);
       for (const fullCron of ['0 2 * * *', '30 0 * * *']) {
-        const made = serve({ fullCron, deltaCron: 'off', timezone }, looks(MINUTE, 4 * HOUR, 7));
+        const made = serve({ fullCron, deltaCron: 'off', timezone }, checkTimes(MINUTE, 4 * HOUR, 7));
         const nights = made.map(({ at }) => wall(at).slice(0, 10));
         const all = [];
         for (let day = FROM + DAY; day < TO - DAY; day += DAY) all.push(wall(day).slice(0, 10));
@@ -82,7 +83,7 @@ describe('every hour', () => {
       for (let at = first + 5 * MINUTE; at <= last; at += 5 * MINUTE) if (wall(at).endsWith(':00')) full.push(at);
       expect(made).toEqual(full);
     }
-    expect(changes).toBe(timezone === 'UTC' ? 0 : 4);
+    expect(changes).toBe(timezone === 'UTC' ? 0 : 2 * YEARS);
   });
 });
 

@@ -1,4 +1,4 @@
-/** One deliberate bug: what is replaced, and by what. Every `find` must occur exactly once, or the bug is out of date. */
+/** A deliberate bug, as replacements of source text. Every `find` must occur exactly once. */
 export interface Sabotage {
   readonly name: string;
   readonly edits: readonly { readonly file: string; readonly find: string; readonly replace: string }[];
@@ -8,7 +8,7 @@ function bug(name: string, file: string, find: string, replace: string): Sabotag
   return { name, edits: [{ file, find, replace }] };
 }
 
-/** The test of the test: each of these must be found by the simulator. */
+/** Tests the simulator: it must find each of these bugs. */
 export const SABOTAGES: readonly Sabotage[] = [
   bug(
     'the epoch is not checked',
@@ -125,7 +125,7 @@ export const SABOTAGES: readonly Sabotage[] = [
     ],
   },
   {
-    // Without the second edit the settling delta would make up for it.
+    // Without the second edit the settling delta would compensate for it.
     name: 'no delta after the list',
     edits: [
       {

@@ -1,26 +1,17 @@
 import { setMaxListeners } from 'node:events';
-import { type Job, Queue, WaitingError, Worker } from 'bullmq';
+import { type Job, WaitingError, Worker } from 'bullmq';
 import { retryDelayMs } from '../../backoff.ts';
 import type { FetchOutcome, FetchTask } from '../../catalog/page.ts';
 import { taskId } from '../../catalog/page.ts';
-import { type Clock, createPauses } from '../../clock.ts';
+import type { Clock } from '../../clock.ts';
 import { CatchwordError, messageOf, toErrorRecord } from '../../errors.ts';
 import type { Logger } from '../../log.ts';
 import { type ReadWindow, toReadError } from '../queue.ts';
+import { connectApplyQueues } from './apply-queues.ts';
 import { encodeOutcome, parseTask } from './codec.ts';
-import {
-  closeWorker,
-  JOB_OPTIONS,
-  jobId,
-  logErrors,
-  PAUSE_ENDED_KEY,
-  PAUSE_JOB,
-  type PauseMessage,
-  type QueuePlace,
-  queueNames,
-  WORKER_OPTIONS,
-} from './jobs.ts';
+import { closeWorker, logErrors, type QueuePlace, queueNames, WORKER_OPTIONS } from './jobs.ts';
 import { checkRedis, connectRedis } from './redis.ts';
+import { createSharedPause } from './shared-pause.ts';
 
 export interface FetcherOptions extends QueuePlace {
   readonly read: ReadWindow;
@@ -64,73 +55,21 @@ export function limiterOf(intervalMs: number | null): { max: number; duration: n
 export async function startFetcher(options: FetcherOptions): Promise<Fetcher> {
   const { redisUrl, read, concurrency, intervalMs, clock, log } = options;
   await checkRedis(redisUrl);
-  const { prefix, ...names } = queueNames(options);
+  const { prefix, fetch } = queueNames(options);
   const connection = connectRedis(redisUrl, log, 'wait');
-  const applyQueues = new Map<string, Queue>();
+  const applyQueues = connectApplyQueues(options, connection);
+  const pause = createSharedPause(connection, () => worker, clock);
   const stop = new AbortController();
   // Each active job adds a listener.
   setMaxListeners(0, stop.signal);
-  const pauses = createPauses();
-  /** The value of PAUSE_ENDED_KEY when the pause began. */
-  let endedBefore: string | null = null;
   let closed: Promise<void> | undefined;
 
-  /** Milliseconds that are left of the pause, as far as this process knows. */
-  function pauseLeft(): number {
-    const now = clock.now();
-    return (pauses.current(now)?.until ?? now) - now;
-  }
-
-  async function lastEnded(): Promise<string | null> {
-    return await connection.get(worker.toKey(PAUSE_ENDED_KEY));
-  }
-
-  /** Whether there is a pause that no operator has ended. */
-  async function isPaused(): Promise<boolean> {
-    if (pauseLeft() <= 0) return false;
-    const ended = await lastEnded();
-    if (ended !== null && ended !== endedBefore) pauses.forget();
-    return pauseLeft() > 0;
-  }
-
-  /** Pauses all fetchers, and reports the pause to the keeper, which notes it in the mirror. */
-  async function notePause(pauseMs: number, task: FetchTask): Promise<void> {
-    const isLonger = pauseMs > pauseLeft();
-    if (isLonger) {
-      const since = clock.now();
-      // Read first, because another job may check the pause as soon as it is noted.
-      const before = await lastEnded();
-      pauses.note({ since, until: since + pauseMs });
-      endedBefore = before;
-    }
-    await blockAll();
-    if (!isLonger) return;
-    const message: PauseMessage = { pauseMs };
-    await applyQueueOf(task.mirror).add(PAUSE_JOB, message, JOB_OPTIONS);
-  }
-
-  /** Blocks all fetchers for the rest of the pause, or of a longer one that another fetcher has set. */
-  async function blockAll(): Promise<void> {
-    const known = await worker.getBackend().getRateLimitTtl();
-    await worker.rateLimit(Math.ceil(Math.max(1, known, pauseLeft())));
-  }
-
-  function applyQueueOf(mirror: string): Queue {
-    const known = applyQueues.get(mirror);
-    if (known !== undefined) return known;
-    const queue = new Queue(names.apply(mirror), { connection, prefix });
-    // The connection logs its errors itself; without a listener they would be thrown.
-    queue.on('error', () => {});
-    applyQueues.set(mirror, queue);
-    return queue;
-  }
-
   /** Keeps the outcome while Redis cannot store it (full, a failover), so that the page is not requested again. */
-  async function deliver(outcome: FetchOutcome, task: FetchTask): Promise<void> {
-    const data = await encodeOutcome(outcome);
+  async function deliver(task: FetchTask, outcome: FetchOutcome): Promise<void> {
+    const encoded = await encodeOutcome(outcome);
     for (;;) {
       try {
-        await applyQueueOf(task.mirror).add('apply', data, { ...JOB_OPTIONS, jobId: jobId(task) });
+        await applyQueues.addOutcome(task, encoded);
         return;
       } catch (error) {
         if (stop.signal.aborted) throw error;
@@ -152,7 +91,9 @@ export async function startFetcher(options: FetcherOptions): Promise<Fetcher> {
     } catch (thrown) {
       if (stop.signal.aborted) throw thrown;
       const error = toReadError(thrown);
-      if (error.retryAfterMs !== undefined) await notePause(error.retryAfterMs, task);
+      const pauseMs = error.retryAfterMs;
+      // The keeper notes the pause in its mirror.
+      if (pauseMs !== undefined && (await pause.begin(pauseMs))) await applyQueues.addPause(task, pauseMs);
       if (retryDelayMs(error, attempt, task.maxAttempts, () => clock.random()) !== null) throw error;
       return { kind: 'failed', task, error: toErrorRecord(error), requests: attempt };
     }
@@ -161,14 +102,11 @@ export async function startFetcher(options: FetcherOptions): Promise<Fetcher> {
   async function work(job: Job, token: string | undefined): Promise<void> {
     if (stop.signal.aborted) return returnToQueue(job, token);
     // The job may have started just before the pause was set, and a flushed Redis has forgotten the pause.
-    if (await isPaused()) {
-      await blockAll();
-      throw Worker.RateLimitError();
-    }
+    await pause.check();
     const task = parseTask(job.data);
     const attempt = job.attemptsMade + 1;
     try {
-      await deliver(await tryOnce(task, attempt), task);
+      await deliver(task, await tryOnce(task, attempt));
     } catch (error) {
       if (stop.signal.aborted) return returnToQueue(job, token);
       log.warn({ task: taskId(task), attempt, reason: messageOf(error) }, 'retrying page');
@@ -176,7 +114,7 @@ export async function startFetcher(options: FetcherOptions): Promise<Fetcher> {
     }
   }
 
-  const worker: Worker = new Worker(names.fetch, work, {
+  const worker: Worker = new Worker(fetch, work, {
     ...WORKER_OPTIONS,
     connection,
     prefix,
@@ -196,7 +134,7 @@ export async function startFetcher(options: FetcherOptions): Promise<Fetcher> {
     await closeWorker(worker, connection, clock, async () => {
       stop.abort(new CatchwordError('INTERRUPTED', 'the fetcher was stopped'));
     });
-    await Promise.all([...applyQueues.values()].map((queue) => queue.close()));
+    await applyQueues.close();
   }
 
   return {
