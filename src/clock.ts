@@ -46,7 +46,7 @@ export function laterPause(one: Pause | null, other: Pause | null): Pause | null
 
 /** Remembers the pause that a service asked for. */
 export interface Pauses {
-  /** Null if there is no pause, or it is over. */
+  /** Null without a pause, or if it is over. */
   current(nowMs: number): Pause | null;
   /** Sets the pause, unless the current one ends later. */
   note(pause: Pause): void;

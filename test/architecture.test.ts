@@ -148,9 +148,4 @@ describe('architecture', () => {
     );
     expect(loaded).toEqual([]);
   });
-
-  it('no file is over 400 lines', () => {
-    const long = files.filter((file) => readFileSync(join(SRC, file), 'utf8').split('\n').length > 400);
-    expect(long).toEqual([]);
-  });
 });

@@ -59,7 +59,7 @@ export interface Page {
   /** One per item, in the order of the response; a rejected item holds null. */
   readonly products: readonly (Product | null)[];
   readonly rejected: readonly RejectedItem[];
-  /** Why the envelope's totals contradict what the page holds; null where they agree. */
+  /** Why the totals contradict the items; null if they agree. */
   readonly doubt: string | null;
 }
 

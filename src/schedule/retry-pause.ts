@@ -11,7 +11,7 @@ export interface RetryPause {
   begin(error: CatchwordError | undefined): number;
   /** Ends the pause after a run that succeeded. */
   end(): void;
-  /** Remaining milliseconds; 0 if there is no pause. */
+  /** Remaining milliseconds; 0 without a pause. */
   leftMs(): number;
   /** Fields for the log: when the next run may start. */
   fields(): { readonly nextTryAt?: string | null };

@@ -9,7 +9,7 @@ describe('the source time', () => {
     expect(sourceTimeOf({ sourceTime: 100_000, requestedAt: 5_000, receivedAt: 5_700 })).toBe(99_300);
   });
 
-  it('is local time less five minutes if there is no Date', () => {
+  it('is local time less five minutes without a Date', () => {
     expect(sourceTimeOf({ sourceTime: null, requestedAt: 1_000_000, receivedAt: 1_000_100 })).toBe(700_000);
   });
 });

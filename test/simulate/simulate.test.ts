@@ -87,13 +87,17 @@ const KEPT: readonly (readonly [number, Partial<Scenario>])[] = [
 const SETTLING = [5, 19, 111, 128, 153, 246, 251];
 
 describe('simulated histories', () => {
-  it.each(Array.from({ length: PARTS }, (_, part) => part))('keep every invariant, part %i', { timeout: 120_000 }, async (part) => {
-    for (let n = 0; n < SEEDS / PARTS; n++) {
-      const seed = 1 + part * (SEEDS / PARTS) + n;
-      const { violation } = await simulate(seed);
-      expect(violation, `npm run simulate -- --seeds ${seed} --trace`).toBeNull();
-    }
-  });
+  it.each(Array.from({ length: PARTS }, (_, part) => part))(
+    'keep every invariant, part %i',
+    { timeout: 120_000 },
+    async (part) => {
+      for (let n = 0; n < SEEDS / PARTS; n++) {
+        const seed = 1 + part * (SEEDS / PARTS) + n;
+        const { violation } = await simulate(seed);
+        expect(violation, `npm run simulate -- --seeds ${seed} --trace`).toBeNull();
+      }
+    },
+  );
 
   it('that once found a defect keep every invariant', { timeout: 120_000 }, async () => {
     for (const [seed, kept] of KEPT) {

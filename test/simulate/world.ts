@@ -24,7 +24,7 @@ export interface World {
   readonly random: Random;
   at(ms: number, work: () => void, owner?: Owner): void;
   clockOf(owner: Owner): Clock;
-  /** Lets time pass until `done` settles; rejects if there are no more events. */
+  /** Lets time pass until `done` settles; rejects if all events are over. */
   until<T>(done: Promise<T>): Promise<T>;
   /** Lets time pass. */
   advance(ms: number): Promise<void>;

@@ -31,7 +31,7 @@ function environment(env: Record<string, string>): Record<string, string> {
   return { PATH: process.env.PATH ?? '', HOME: process.env.HOME ?? '', TZ: process.env.TZ ?? '', ...env };
 }
 
-/** Starts `catchword` in its own directory, where there is no .env. */
+/** Starts `catchword` in its own directory, without a .env. */
 export function start(
   args: readonly string[],
   env: Record<string, string>,
