@@ -34,12 +34,12 @@ async function measure(): Promise<void> {
   const usage = async () => {
     const report = next();
     child.send('usage');
-    const answer = await report;
-    if ('url' in answer) throw new Error('the child answered out of turn');
-    return answer;
+    const message = await report;
+    if ('url' in message) throw new Error('the child sent an unexpected message');
+    return message;
   };
   const first = await next();
-  if (!('url' in first)) throw new Error('the child answered out of turn');
+  if (!('url' in first)) throw new Error('the child sent an unexpected message');
 
   const pool = new Pool(first.url, { connections: CONCURRENCY });
   const headers = {

@@ -131,28 +131,28 @@ export function examineSeams<W extends SeamWindow>(input: SeamInput<W>): SeamRep
     let sighting: { offset: number; shift: number } | undefined;
     ids.forEach((id, position) => {
       if (id === 0) return;
-      const holder = (owner[id] ?? 0) - 1;
-      if (holder === at) {
+      const otherAt = (owner[id] ?? 0) - 1;
+      if (otherAt === at) {
         repeated++;
         return;
       }
-      const holding = all[holder];
+      const other = all[otherAt];
       const was = place[id] ?? 0;
-      if (isRepair && holding !== undefined && holder < base.length) {
-        const offset = startOf(holding) + was;
+      if (isRepair && other !== undefined && otherAt < base.length) {
+        const offset = startOf(other) + was;
         sighting ??= { offset, shift: offset - startOf(window) - position };
       }
       if (modifiedIn(id) > window.pass) return;
-      if (holding !== undefined && steady(id, holding) && steady(id, window)) {
-        sets.join(holder, at);
-        if (holder === at - 1 && !isRepair) {
+      if (other !== undefined && steady(id, other) && steady(id, window)) {
+        sets.join(otherAt, at);
+        if (otherAt === at - 1 && !isRepair) {
           common++;
           if (was < previous) disorder++;
           previous = was;
         }
       }
       // A product's place in the first pass is kept, because repairs are compared with it.
-      if (isRepair && holding !== undefined) return;
+      if (isRepair && other !== undefined) return;
       owner[id] = at + 1;
       place[id] = position;
     });

@@ -24,14 +24,14 @@ const QUERY = `SELECT json_object(
   'seq', (SELECT coalesce(max(seq), 0) FROM change_log),
   'records', (SELECT count(*) FROM change_log))`.replaceAll('\n', ' ');
 
-const answer = z.strictObject({
+const reading = z.strictObject({
   living: z.number(),
   logged: z.number(),
   newest: z.number(),
   seq: z.number(),
   records: z.number(),
 });
-type Answer = z.infer<typeof answer>;
+type Reading = z.infer<typeof reading>;
 
 /** Opens the mirror for each input line, runs it as a query and prints one line. */
 const PYTHON = `
@@ -79,7 +79,7 @@ function deletedFiles(pid: number | null, db: string): string[] {
   }
 }
 
-function wrongWith({ living, logged, newest, seq, records }: Answer, atLeast: number): string[] {
+function wrongWith({ living, logged, newest, seq, records }: Reading, atLeast: number): string[] {
   const wrong: string[] = [];
   if (living !== logged) wrong.push(`the catalog has ${living} products, its log comes to ${logged}`);
   if (newest > seq) wrong.push(`a product is as of change ${newest}, the log ends at ${seq}`);
@@ -101,7 +101,7 @@ export function startReaders(project: Project, daemon: () => number | null): Rea
   function judge(reader: keyof typeof highest, text: string): void {
     count++;
     try {
-      const read = answer.parse(JSON.parse(text));
+      const read = reading.parse(JSON.parse(text));
       problems.push(...wrongWith(read, highest[reader]).map((wrong) => `${reader}: ${wrong}`));
       highest[reader] = read.seq;
     } catch {

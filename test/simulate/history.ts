@@ -220,10 +220,10 @@ async function simulateLife(setting: Setting, calm: () => void): Promise<void> {
   const calmMs = scenario.overlapMs + Math.max(scenario.overlapMs, behaviour.dated ? 0 : NO_DATE_MARGIN_MS);
   await world.advance(calmMs + scenario.clockJumpMs);
   const calmAt = world.now();
-  const plain = behaviour.answeredSize !== null;
+  const plain = behaviour.maxPageSize !== null;
   if (
     (order === 'unstable' || order === 'ties') &&
-    catalog.size >= Math.min(scenario.perPage, behaviour.answeredSize ?? 1000)
+    catalog.size >= Math.min(scenario.perPage, behaviour.maxPageSize ?? 1000)
   )
     return;
   let last: Run | null = null;

@@ -123,7 +123,7 @@ export function drawScenario(seed: number): Scenario {
       shortPage: oddity === 'short' ? pick(random, [0.05, 0.6]) : 0,
       repeatedPage: oddity === 'repeats' ? 0.05 : 0,
       lyingTotals: oddity === 'lies' ? pick(random, [0.1, 1]) : 0,
-      answeredSize: oddity === 'size' ? Math.max(1, Math.floor(perPage * (0.3 + random() * 0.6))) : null,
+      maxPageSize: oddity === 'size' ? Math.max(1, Math.floor(perPage * (0.3 + random() * 0.6))) : null,
       outage: false,
       dated,
       lookup: often(0.3),
@@ -176,7 +176,7 @@ function late(drawn: Scenario, random: Random): Scenario {
  * that reading its delta takes longer than the overlap.
  */
 function interrupted(drawn: Scenario, random: Random): Scenario {
-  const behaviour = { ...drawn.behaviour, ...IN_TIME, latencyMs: 2_000, jitter: 0, answeredSize: null };
+  const behaviour = { ...drawn.behaviour, ...IN_TIME, latencyMs: 2_000, jitter: 0, maxPageSize: null };
   return {
     ...drawn,
     perPage: 20,

@@ -46,7 +46,7 @@ async function setUp() {
     latencyMs: 20,
     jitter: 0,
     lyingTotals: 0,
-    answeredSize: null,
+    maxPageSize: null,
     outage: false,
     dated: true,
     lookup: false,

@@ -20,7 +20,7 @@ const HONEST = {
   shortPage: 0,
   repeatedPage: 0,
   lyingTotals: 0,
-  answeredSize: null,
+  maxPageSize: null,
   dated: true,
   lookup: false,
 };

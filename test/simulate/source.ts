@@ -19,7 +19,7 @@ export interface SourceBehaviour {
   /** Share of responses with slightly wrong totals. */
   lyingTotals: number;
   /** The source's own maximum page size; null: the requested size. */
-  answeredSize: number | null;
+  maxPageSize: number | null;
   /** Whether the list is empty, with matching totals. */
   outage: boolean;
   /** Whether responses have a `Date`. */
@@ -86,11 +86,11 @@ export function createSimulatedSource(
 
   const kept = new Map<string, { readonly text: string; readonly dateMs: number; readonly at: number }>();
   /** The cached response to this request, unless it is too old. */
-  function cached({ window, from, vbid }: FetchTask, answer: () => string) {
+  function cached({ window, from, vbid }: FetchTask, respond: () => string) {
     const key = JSON.stringify([window, from, vbid]);
     const found = kept.get(key);
     if (found !== undefined && world.now() - found.at <= behaviour.cacheMs) return found;
-    const made = { text: answer(), dateMs: sourceNow(), at: world.now() };
+    const made = { text: respond(), dateMs: sourceNow(), at: world.now() };
     if (behaviour.cacheMs > 0) kept.set(key, made);
     return made;
   }
@@ -98,7 +98,7 @@ export function createSimulatedSource(
   function pageText(task: FetchTask): string {
     const { window, from } = task;
     const catalog = viewFor(task);
-    const perPage = Math.min(window.perPage, behaviour.answeredSize ?? window.perPage);
+    const perPage = Math.min(window.perPage, behaviour.maxPageSize ?? window.perPage);
     const page = strikes(behaviour.wrongPage) ? window.page + 1 : window.page;
     const read = strikes(behaviour.repeatedPage) && page > 1 ? page - 1 : page;
     const offset = (read - 1) * perPage;
@@ -130,20 +130,20 @@ export function createSimulatedSource(
       // The response shows the catalog as of the arrival of the request.
       const error = refused();
       const { vbid } = task;
-      const answer = cached(task, () => (vbid === undefined ? pageText(task) : lookupText(task, vbid)));
-      const { text } = answer;
+      const shown = cached(task, () => (vbid === undefined ? pageText(task) : lookupText(task, vbid)));
+      const { text } = shown;
       const delayMs = behaviour.latencyMs * (1 + world.random() * behaviour.jitter);
       await clock.sleep(delayMs, signal);
-      const ageMs = Math.floor((world.now() - answer.at) / 1000) * 1000;
-      const isOld = answer.at < askedAt && behaviour.cacheKeepsDate;
-      const dateMs = Math.floor((isOld ? answer.dateMs : sourceNow()) / 1000) * 1000;
+      const ageMs = Math.floor((world.now() - shown.at) / 1000) * 1000;
+      const isOld = shown.at < askedAt && behaviour.cacheKeepsDate;
+      const dateMs = Math.floor((isOld ? shown.dateMs : sourceNow()) / 1000) * 1000;
       const { window } = task;
       const asked = task.vbid ?? `${window.page}x${window.perPage}`;
       world.trace(`${owner.name} read ${task.pass}:${asked} ${error?.code ?? text.length}`);
       if (error !== null) throw error;
       onStep('response');
       const sourceTime = behaviour.dated ? dateMs : null;
-      const age = behaviour.cacheTellsAge && answer.at < askedAt ? { ageMs } : {};
+      const age = behaviour.cacheTellsAge && shown.at < askedAt ? { ageMs } : {};
       return { text, sourceTime, requestedAt, receivedAt: clock.now(), bytes: text.length, ...age };
     }
     return { read, close: async () => {} };

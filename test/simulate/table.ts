@@ -32,7 +32,7 @@ function scenarioOf(seed: number, order: Scenario['order'], churn: number, looku
     size: 1000 * PLAIN_PAGES,
     order,
     churn,
-    behaviour: { ...behaviour, ...calm, answeredSize: null, latencyMs: 1_000, jitter: 2, lookup, dated: true },
+    behaviour: { ...behaviour, ...calm, maxPageSize: null, latencyMs: 1_000, jitter: 2, lookup, dated: true },
     rate: 50,
     steady: true,
     concurrency: 8,
