@@ -51,9 +51,9 @@ export async function measureRate(cli: string): Promise<string> {
     const ideal = run.requests / (PER_MINUTE / 60);
     const response = await fetch(`${url}/_sandbox/requests`);
     const requests = (await response.json()) as { at: number; status: number }[];
-    const refused = requests.filter(({ status }) => status === 429).length;
+    const rejected = requests.filter(({ status }) => status === 429).length;
     const busiest = busiestMinute(requests.map(({ at }) => at));
-    return `at ${PER_MINUTE} requests a minute: ${run.requests} requests in ${seconds.toFixed(1)} s, ${(seconds / ideal).toFixed(3)} times the least; busiest minute ${busiest}, refused ${refused}`;
+    return `at ${PER_MINUTE} requests a minute: ${run.requests} requests in ${seconds.toFixed(1)} s, ${(seconds / ideal).toFixed(3)} times the minimum; busiest minute ${busiest}, rejected ${rejected}`;
   } finally {
     await sandbox.stop();
     rmSync(directory, { recursive: true, force: true });

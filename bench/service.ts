@@ -100,7 +100,7 @@ function attacks(): void {
     const grown = Math.max(0, process.memoryUsage().heapUsed - before);
     return [name, `${tookMs.toFixed(1)} ms`, `${(grown / 1e6).toFixed(1)} MB`, refusal];
   });
-  print(table(['attack', 'refused in', 'memory', 'why'], rows));
+  print(table(['attack', 'rejected in', 'memory', 'why'], rows));
 }
 
 const directory = mkdtempSync(join(tmpdir(), 'catchword-bench-'));
