@@ -1,5 +1,7 @@
-// Configuration for pm2: run `pm2 start ecosystem.config.cjs` in the directory with `.env`. Without REDIS_URL one process
-// has all roles; with it, each role is a process, and more fetchers can run on other machines (`--only catchword-fetcher`).
+// Configuration for pm2: run `pm2 start ecosystem.config.cjs` in the directory with `.env`. Without REDIS_URL one
+// process
+// has all roles; with it, each role is a process, and more fetchers can run on other machines (`--only
+// catchword-fetcher`).
 // See docs/operations.md.
 const { existsSync, readFileSync } = require('node:fs');
 const { join } = require('node:path');

@@ -18,7 +18,10 @@ function busiestMinute(times: readonly number[]): number {
   return most;
 }
 
-/** Measures a load from a source that allows 600 requests a minute: how close it comes, and whether it exceeds the limit. */
+/**
+ * Measures a load from a source that allows 600 requests a minute: how close it comes, and whether it exceeds the
+ * limit.
+ */
 export async function measureRate(cli: string): Promise<string> {
   const directory = mkdtempSync(join(tmpdir(), 'catchword-bench-'));
   const items = String(PAGES * PER_PAGE);

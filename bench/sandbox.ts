@@ -1,5 +1,6 @@
 /**
- * Measures how fast the sandbox serves a million lean products, to show that it does not limit other measurements. `npx tsx bench/sandbox.ts [items] [--gzip] [--details]`
+ * Measures how fast the sandbox serves a million lean products, to show that it does not limit other measurements. `npx
+ * tsx bench/sandbox.ts [items] [--gzip] [--details]`
  */
 import { fork } from 'node:child_process';
 import { once } from 'node:events';

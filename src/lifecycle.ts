@@ -1,6 +1,8 @@
 import { once } from 'node:events';
 
-/** A long-running part of the program. `stop` finishes the work in progress and releases everything; it is idempotent. */
+/**
+ * A long-running part of the program. `stop` finishes the work in progress and releases everything; it is idempotent.
+ */
 export interface Service {
   readonly name: string;
   /** Rejects if this part cannot continue; the process then exits, and its supervisor restarts it. */

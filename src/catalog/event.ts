@@ -42,8 +42,8 @@ function timeText(at: number): string {
 }
 
 /**
- * A CloudEvents 1.0 event as one line of JSON. Bodies are inserted exactly as the source sent them, so that no number is
- * rounded.
+ * A CloudEvents 1.0 event as one line of JSON. Bodies are inserted exactly as the source sent them, so that no number
+ * is rounded.
  * @param incarnation of the mirror
  * @param source the service's `{base_url}/v4/products`
  */

@@ -11,8 +11,8 @@ function checkDigit(digits: string): string {
 }
 
 /**
- * The 10-digit and 13-digit forms of an ISBN, without dashes. Empty if `text` is not an ISBN. Checks only the check digit,
- * because the registration group may be newer than any library's list.
+ * The 10-digit and 13-digit forms of an ISBN, without dashes. Empty if `text` is not an ISBN. Checks only the check
+ * digit, because the registration group may be newer than any library's list.
  */
 export function isbnForms(text: string): readonly string[] {
   const bare = text.replace(/[\s-]/g, '').toUpperCase();

@@ -1,6 +1,6 @@
 /**
- * Extracts parts of JSON text without changing a byte. `JSON.parse` followed by `JSON.stringify` would change how a number
- * is written (`10.50`, 64-bit identifiers), and the mirror must be an exact copy.
+ * Extracts parts of JSON text without changing a byte. `JSON.parse` followed by `JSON.stringify` would change how a
+ * number is written (`10.50`, 64-bit identifiers), and the mirror must be an exact copy.
  *
  * All functions expect text that `JSON.parse` accepts; for other text the result is undefined, but they never throw.
  */
@@ -47,7 +47,10 @@ function eachElement(text: string, start: number, visit: (from: number, to: numb
   return text.length;
 }
 
-/** Maps each key of the object to the text of its value, in order. If a key repeats, the last value counts, as in `JSON.parse`. */
+/**
+ * Maps each key of the object to the text of its value, in order. If a key repeats, the last value counts, as in
+ * `JSON.parse`.
+ */
 export function objectMembers(text: string): Map<string, string> {
   const members = new Map<string, string>();
   eachElement(text, text.indexOf('{'), (from, to) => {

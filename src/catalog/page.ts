@@ -1,7 +1,10 @@
 import type { ErrorRecord } from '../errors.ts';
 import type { Product } from './product.ts';
 
-/** The part of the list that one request reads: offsets (page-1)·perPage … page·perPage-1. `page` ≥ 1; `perPage` 1 to 1000. */
+/**
+ * The part of the list that one request reads: offsets (page-1)·perPage … page·perPage-1. `page` ≥ 1; `perPage` 1 to
+ * 1000.
+ */
 export interface Window {
   readonly page: number;
   readonly perPage: number;

@@ -3,10 +3,10 @@ import { type Window, windowKey } from './page.ts';
 /**
  * Plans which windows of a list to read.
  *
- * `page=k, per_page=s` reads the offsets (k-1)s … ks-1, so a window starts at a multiple of its size. The size varies: each
- * window shares at least `seam` products with the one before and reaches as far as possible. No plan with that overlap
- * has fewer windows, because a window that reaches further never makes the next one reach less far. For windows of up to
- * 1,000 that share 10, this needs 5.0 to 5.4% more requests than plain pages (from 200,000 products on).
+ * `page=k, per_page=s` reads the offsets (k-1)s … ks-1, so a window starts at a multiple of its size. The size varies:
+ * each window shares at least `seam` products with the one before and reaches as far as possible. No plan with that
+ * overlap has fewer windows, because a window that reaches further never makes the next one reach less far. For windows
+ * of up to 1,000 that share 10, this needs 5.0 to 5.4% more requests than plain pages (from 200,000 products on).
  */
 
 /** What planning needs to know about a window that was read. */
@@ -21,7 +21,9 @@ export interface WindowRead extends Window {
   readonly doubt: string | null;
 }
 
-/** How to cut a list. `perPage`: the largest window, 1 to 1000. `seam`: products that neighbours share; 0: plain pages. */
+/**
+ * How to cut a list. `perPage`: the largest window, 1 to 1000. `seam`: products that neighbours share; 0: plain pages.
+ */
 export interface Layout {
   readonly perPage: number;
   readonly seam: number;
@@ -36,8 +38,8 @@ export function endOf({ page, perPage }: Window): number {
 }
 
 /**
- * The window that starts at least `seam` products before `reach` and reaches furthest beyond it. If no size up to `perPage`
- * allows that (possible if `perPage` is less than 50), the overlap is reduced, at last to 0.
+ * The window that starts at least `seam` products before `reach` and reaches furthest beyond it. If no size up to
+ * `perPage` allows that (possible if `perPage` is less than 50), the overlap is reduced, at last to 0.
  */
 export function nextWindow(reach: number, { perPage, seam }: Layout): Window {
   for (let overlap = Math.min(seam, perPage - 1); overlap > 0; overlap >>= 1) {
@@ -123,9 +125,9 @@ export interface ListPlanOptions extends Layout {
 const HORIZON = 50_000;
 
 /**
- * Creates a plan that covers a list: only the first window while the size is unknown, then as many windows as the newest
- * total requires, and another one as long as the last one is full. Totals are hints, because the list changes while it is
- * read.
+ * Creates a plan that covers a list: only the first window while the size is unknown, then as many windows as the
+ * newest total requires, and another one as long as the last one is full. Totals are hints, because the list changes
+ * while it is read.
  */
 export function createListPlan(options: ListPlanOptions): PassPlan {
   const { perPage, seam, reversed } = options;
@@ -152,7 +154,10 @@ export function createListPlan(options: ListPlanOptions): PassPlan {
     return windows[at] as Window;
   }
 
-  /** The last joined window must end after the list's end, so that it comes back short; a plain page may end exactly there. */
+  /**
+   * The last joined window must end after the list's end, so that it comes back short; a plain page may end exactly
+   * there.
+   */
   function reachesEnd(window: Window): boolean {
     return seam > 0 ? endOf(window) > total : endOf(window) >= total;
   }

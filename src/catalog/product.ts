@@ -7,8 +7,8 @@ export interface SearchText {
 }
 
 /**
- * A catalog item (interface, section 2.5), keyed by `vbid`. The other fields are taken from the body for lookups; null if
- * absent, null or `"null"`.
+ * A catalog item (interface, section 2.5), keyed by `vbid`. The other fields are taken from the body for lookups; null
+ * if absent, null or `"null"`.
  */
 export interface Product {
   readonly vbid: string;

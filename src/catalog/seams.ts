@@ -4,17 +4,18 @@ import { endOf, holdsEnd, startOf } from './plan.ts';
 /**
  * Decides whether windows that were read one after another, while the list changed, hold the whole list.
  *
- * Two windows are *joined* by a product that is in both and was not modified since the first of the two reads. Claim: if
- * a chain of joined windows leads from a window at offset 0 to one that holds the end of the list, then every product
- * that existed, unmodified, during all reads is in one of the windows. Proof: let y₁ … yₙ be the products that join
- * successive windows of the chain. A product before y₁ is in the first window, and one after yₙ is in the last. Any other
- * product is between two successive joining products. One window holds both of these; it is a contiguous part of the list
- * at one moment, in which unmodified products keep their order, so it holds that product too. The order of the reads and
- * the number of reads between them do not matter.
+ * Two windows are *joined* by a product that is in both and was not modified since the first of the two reads. Claim:
+ * if a chain of joined windows leads from a window at offset 0 to one that holds the end of the list, then every
+ * product that existed, unmodified, during all reads is in one of the windows. Proof: let y₁ … yₙ be the products that
+ * join successive windows of the chain. A product before y₁ is in the first window, and one after yₙ is in the last.
+ * Any other product is between two successive joining products. One window holds both of these; it is a contiguous part
+ * of the list at one moment, in which unmodified products keep their order, so it holds that product too. The order of
+ * the reads and the number of reads between them do not matter.
  *
  * If most products near a seam were modified, as at the end of a list sorted by time of change, there may be no joining
- * product. Two neighbours are therefore also joined if they hold exactly the same products at all offsets that both cover,
- * at least five: to hide an unmodified product, all of these would have had to move past it and return to the same place.
+ * product. Two neighbours are therefore also joined if they hold exactly the same products at all offsets that both
+ * cover, at least five: to hide an unmodified product, all of these would have had to move past it and return to the
+ * same place.
  *
  * A list without a stable order is detected by products whose order differs between two windows.
  */
@@ -90,7 +91,10 @@ export interface SeamInput<W extends SeamWindow = SeamWindow> {
   readonly root: number;
   /** Returns a window's product ids in the order of the response; 0 for a rejected item. */
   readonly idsOf: (window: W) => readonly number[];
-  /** Returns the last pass whose delta listed the product; -1 if none did. A delta's windows may be joined by products it lists. */
+  /**
+   * Returns the last pass whose delta listed the product; -1 if none did. A delta's windows may be joined by products
+   * it lists.
+   */
   readonly modifiedIn: (id: number) => number;
   /** Returns whether the product is still as it was in this window; default: true. */
   readonly steady?: (id: number, window: W) => boolean;
@@ -166,7 +170,10 @@ export function examineSeams<W extends SeamWindow>(input: SeamInput<W>): SeamRep
     if (at === base.length - 1) states.push(...pairs().map((joined) => (joined ? 'j' : 'o') as SeamState));
   });
 
-  /** Whether each pair of neighbours is joined, directly or through other windows. Empty windows after the end have no seam. */
+  /**
+   * Whether each pair of neighbours is joined, directly or through other windows. Empty windows after the end have no
+   * seam.
+   */
   function pairs(): boolean[] {
     const full = base.findLastIndex(({ items }) => items > 0);
     return base.slice(1, full + 1).map((_, at) => sets.find(at) === sets.find(at + 1));

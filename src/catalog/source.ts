@@ -13,8 +13,8 @@ export interface Selection {
 }
 
 /**
- * Normalizes the address of a service: lower-case scheme and host; no default port, trailing slash, credentials, query or
- * fragment.
+ * Normalizes the address of a service: lower-case scheme and host; no default port, trailing slash, credentials, query
+ * or fragment.
  * @param baseUrl an http or https address
  */
 export function sourceAddress(baseUrl: string): string {

@@ -58,7 +58,8 @@ function parseJson(text: string): unknown {
 }
 
 /**
- * Checks that the envelope names the requested page. Its size may differ from the requested one: the caller handles that.
+ * Checks that the envelope names the requested page. Its size may differ from the requested one: the caller handles
+ * that.
  * @returns why the totals contradict the page's items; null if they agree
  */
 function checkEnvelope({ page, perPage, numItems, totalPages }: Envelope, items: number, window: Window) {

@@ -4,8 +4,8 @@ import type { PageResponse } from './page.ts';
 const NO_DATE_MARGIN_MS = 5 * 60_000;
 
 /**
- * The time whose state a response shows, by the local clock: the time of the request, less the age that a cache reported.
- * Milliseconds since 1970.
+ * The time whose state a response shows, by the local clock: the time of the request, less the age that a cache
+ * reported. Milliseconds since 1970.
  */
 export function momentOf({ requestedAt, ageMs = 0 }: Pick<PageResponse, 'requestedAt' | 'ageMs'>): number {
   return requestedAt - ageMs;
@@ -14,10 +14,10 @@ export function momentOf({ requestedAt, ageMs = 0 }: Pick<PageResponse, 'request
 /**
  * The source's clock at the time whose state a response shows, never later: a delta from it finds every later change.
  *
- * The source writes `Date`, in whole seconds rounded down, after it has read the list, so the duration of the request is
- * subtracted. If `Date` is absent, local time less five minutes is used. The age that a cache reported is subtracted too,
- * because some caches write their own `Date`; if the cache kept the source's, the result is earlier than necessary, which
- * is harmless.
+ * The source writes `Date`, in whole seconds rounded down, after it has read the list, so the duration of the request
+ * is subtracted. If `Date` is absent, local time less five minutes is used. The age that a cache reported is subtracted
+ * too, because some caches write their own `Date`; if the cache kept the source's, the result is earlier than
+ * necessary, which is harmless.
  */
 export function sourceTimeOf(
   response: Pick<PageResponse, 'sourceTime' | 'requestedAt' | 'receivedAt' | 'ageMs'>,
@@ -46,14 +46,14 @@ export interface Clocks {
 }
 
 /**
- * A clock that lags by less than this, and by less than half the overlap, loses nothing. `Date` counts whole seconds, so
- * with an overlap below two seconds a correct clock may appear to lag by more; that costs one extra delta.
+ * A clock that lags by less than this, and by less than half the overlap, loses nothing. `Date` counts whole seconds,
+ * so with an overlap below two seconds a correct clock may appear to lag by more; that costs one extra delta.
  */
 const TOLERANCE_MS = 60_000;
 
 /**
- * Start of the delta to read if the source's clock was put back between `reference` and one of `later`: products changed
- * since `reference` may carry any time from there on. Null if the clock was not put back.
+ * Start of the delta to read if the source's clock was put back between `reference` and one of `later`: products
+ * changed since `reference` may carry any time from there on. Null if the clock was not put back.
  */
 export function clockPutBack(reference: Clocks, later: readonly Clocks[], overlapMs: number): number | null {
   const toleranceMs = Math.min(TOLERANCE_MS, overlapMs / 2);

@@ -4,9 +4,9 @@ import { CatchwordError, messageOf } from '../errors.ts';
 /**
  * The port between the keeper, which knows which windows are missing, and the fetchers, which read them.
  *
- * The queue holds only hints. SQLite knows which windows have a checkpoint, and the keeper adds tasks for the missing ones
- * until there are none. So a queue may lose tasks (the keeper adds them again) and may deliver an outcome twice (applying
- * a window that has a checkpoint changes nothing), but it must not deliver an outcome that it was not given.
+ * The queue holds only hints. SQLite knows which windows have a checkpoint, and the keeper adds tasks for the missing
+ * ones until there are none. So a queue may lose tasks (the keeper adds them again) and may deliver an outcome twice
+ * (applying a window that has a checkpoint changes nothing), but it must not deliver an outcome that it was not given.
  */
 export interface PageQueue {
   /** Adds tasks. Ignores a task whose id is already waiting, in flight, or waiting to be delivered. */
@@ -33,7 +33,9 @@ export type ReadWindow = (
   attempt: number,
 ) => Promise<{ readonly page: Page; readonly response: PageResponse }>;
 
-/** The error that a `ReadWindow` threw. Anything but a CatchwordError is a bug of this program, so it is not retryable. */
+/**
+ * The error that a `ReadWindow` threw. Anything but a CatchwordError is a bug of this program, so it is not retryable.
+ */
 export function toReadError(thrown: unknown): CatchwordError {
   if (thrown instanceof CatchwordError) return thrown;
   return new CatchwordError('PAGE_INVALID', `the page could not be processed: ${messageOf(thrown)}`, {

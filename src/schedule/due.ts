@@ -5,9 +5,9 @@ import type { Plans } from '../catalog/tick.ts';
 /*
  * Computes which runs are due, as pure functions of the schedule, the served ticks and the clock.
  *
- * croner handles time zones. If clocks are put forward over a single time of day, it fires right after the skipped hour. If
- * clocks are put back and the time occurs twice, it fires the first time only; an expression with an open hour (`*`) fires
- * both times. cron-parser was tried too: it fails for Lord Howe, which skips half an hour.
+ * croner handles time zones. If clocks are put forward over a single time of day, it fires right after the skipped
+ * hour. If clocks are put back and the time occurs twice, it fires the first time only; an expression with an open hour
+ * (`*`) fires both times. cron-parser was tried too: it fails for Lord Howe, which skips half an hour.
  */
 
 export interface Schedule {
@@ -101,9 +101,10 @@ export function isAhead(servedMs: number | null, nowMs: number): servedMs is num
 }
 
 /**
- * The runs that are due now. Each kind is due once, by its newest tick, because one run makes up for all that were missed.
- * @param served the newest served tick of each kind, null if none was. If it is in the future, nothing is due until then:
- *   see `isAhead`
+ * The runs that are due now. Each kind is due once, by its newest tick, because one run makes up for all that were
+ * missed.
+ * @param served the newest served tick of each kind, null if none was. If it is in the future, nothing is due until
+ *   then: see `isAhead`
  * @returns full before delta, because a full run covers a delta
  */
 export function dueRuns(

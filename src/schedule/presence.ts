@@ -14,8 +14,8 @@ export interface PresenceOptions {
 }
 
 /**
- * Records in the mirror that a daemon is running, even between runs and without sinks. If several run, one is recorded, and
- * another takes over when it ends.
+ * Records in the mirror that a daemon is running, even between runs and without sinks. If several run, one is recorded,
+ * and another takes over when it ends.
  */
 export function showPresence({ store, clock, log }: PresenceOptions): Service {
   const { daemonLease: lease } = store;

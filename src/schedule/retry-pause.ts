@@ -31,8 +31,8 @@ const PASSING: readonly (ErrorCode | undefined)[] = [
 ];
 
 /**
- * @param nextTryAt returns when the failed run is retried, as noted in the mirror, because another process may have made the
- *   run or moved the retry (`sync --now`). Milliseconds since 1970; null if there is nothing to retry
+ * @param nextTryAt returns when the failed run is retried, as noted in the mirror, because another process may have
+ *   made the run or moved the retry (`sync --now`). Milliseconds since 1970; null if there is nothing to retry
  */
 export function createRetryPause(clock: Clock, nextTryAt: () => number | null): RetryPause {
   let failures = 0;

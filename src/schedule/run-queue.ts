@@ -24,8 +24,8 @@ export interface RunQueueOptions {
 }
 
 /**
- * A run to make, and why: it is scheduled, the mirror was never filled, or a run failed. Retries are never kept in memory,
- * because any process may note one in the mirror.
+ * A run to make, and why: it is scheduled, the mirror was never filled, or a run failed. Retries are never kept in
+ * memory, because any process may note one in the mirror.
  */
 interface WantedRun {
   readonly request: RunRequest;

@@ -20,12 +20,18 @@ export interface ScheduleOptions extends Schedule {
   readonly ticks: ServedTicks;
   readonly clock: Clock;
   readonly log: Logger;
-  /** Called for each run that is due, until its tick is served. `tick` is equal on every machine, so two schedulers start one run. */
+  /**
+   * Called for each run that is due, until its tick is served. `tick` is equal on every machine, so two schedulers
+   * start one run.
+   */
   readonly onDue: (kind: RunKind, tick: string) => Promise<void>;
 }
 
 const KINDS = ['full', 'delta'] as const;
-/** Longest time between two checks. node-cron alone is not enough: if the clock is put back, it waits for the planned time. */
+/**
+ * Longest time between two checks. node-cron alone is not enough: if the clock is put back, it waits for the planned
+ * time.
+ */
 const CHECK_MS = 30_000;
 /** A tick that is served later than this was missed. */
 const LATE_MS = 120_000;
@@ -121,7 +127,10 @@ export function startScheduler(options: ScheduleOptions): Service {
   };
 }
 
-/** Keeps the ticks that a scheduler without a mirror has requested. At its start it requests the newest; the keeper decides. */
+/**
+ * Keeps the ticks that a scheduler without a mirror has requested. At its start it requests the newest; the keeper
+ * decides.
+ */
 export function createRequestedTicks(): ServedTicks & { requested(kind: RunKind, tick: string): void } {
   const newest = new Map<RunKind, number>();
   return {

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 
 /*
- * Generates JSON as a source may write it: numbers of any length and spelling, keys in any order and repeated, strings with
- * unnecessary escapes. `fc.jsonValue` generates only values that JavaScript can represent.
+ * Generates JSON as a source may write it: numbers of any length and spelling, keys in any order and repeated, strings
+ * with unnecessary escapes. `fc.jsonValue` generates only values that JavaScript can represent.
  */
 
 const digits = (maxLength: number) => fc.stringMatching(new RegExp(`^[0-9]{1,${maxLength}}$`));

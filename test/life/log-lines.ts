@@ -19,8 +19,8 @@ function parsed(text: string): unknown {
 }
 
 /**
- * The lines that the daemon logged at level error or above, and any output that is not a log line. Ignores an incomplete
- * last line.
+ * The lines that the daemon logged at level error or above, and any output that is not a log line. Ignores an
+ * incomplete last line.
  */
 export function failuresIn(printed: string): Failure[] {
   const texts = printed.slice(0, printed.lastIndexOf('\n') + 1).split('\n');

@@ -136,7 +136,8 @@ export function startReaders(project: Project, daemon: () => number | null): Rea
   async function round(): Promise<void> {
     count++;
     await shell(String(README_LINE), true);
-    // Without -readonly and a timeout, which people forget: this reader may write, and deletes the WAL if it is the last one.
+    // Without -readonly and a timeout, which people forget: this reader may write, and deletes the WAL if it is the
+    // last one.
     judge('sqlite3', await shell(`sqlite3 data/catalog.db "${QUERY}"`, false));
     judge('python', await askPython());
   }

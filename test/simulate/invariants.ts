@@ -193,8 +193,8 @@ export function checkPace(rate: number | null, requests: readonly { readonly at:
 }
 
 /**
- * Checks that a sealed run which did not see living products removes them only after a delta requested at least the overlap
- * after the previous response.
+ * Checks that a sealed run which did not see living products removes them only after a delta requested at least the
+ * overlap after the previous response.
  * @param asked the requests, by the world's clock
  * @param applied the applied windows, in the order of application
  */

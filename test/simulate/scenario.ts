@@ -172,8 +172,8 @@ function late(drawn: Scenario, random: Random): Scenario {
 }
 
 /**
- * Adds processes that die while a run settles, with a clock that is ahead afterwards, and so many changes just before a run
- * that reading its delta takes longer than the overlap.
+ * Adds processes that die while a run settles, with a clock that is ahead afterwards, and so many changes just before a
+ * run that reading its delta takes longer than the overlap.
  */
 function interrupted(drawn: Scenario, random: Random): Scenario {
   const behaviour = { ...drawn.behaviour, ...IN_TIME, latencyMs: 2_000, jitter: 0, maxPageSize: null };

@@ -83,7 +83,9 @@ const KEPT: readonly (readonly [number, Partial<Scenario>])[] = [
   [1287, {}],
 ];
 
-/** Histories in which sealed runs removed products too soon, when the clock decided how long a resumed run still waits. */
+/**
+ * Histories in which sealed runs removed products too soon, when the clock decided how long a resumed run still waits.
+ */
 const SETTLING = [5, 19, 111, 128, 153, 246, 251];
 
 describe('simulated histories', () => {

@@ -4,8 +4,8 @@ import { simulate } from './history.ts';
 import { drawScenario, type Scenario } from './scenario.ts';
 
 /**
- * Prints how often runs of 20,000 products (1,000 a page, 50 pages a minute) are sealed, by the order of the list and the
- * number of changes per page read.
+ * Prints how often runs of 20,000 products (1,000 a page, 50 pages a minute) are sealed, by the order of the list and
+ * the number of changes per page read.
  */
 const { values } = parseArgs({ options: { histories: { type: 'string', default: '50' } } });
 

@@ -70,9 +70,9 @@ export async function runCommand(
 let isRunning = false;
 
 /**
- * Runs a command as `run` of cli.ts does, but in this process, because starting one takes most of a second. For commands
- * that do not read stdin or `.env` and are not stopped by a signal. Only one at a time, because it changes the working
- * directory of this process.
+ * Runs a command as `run` of cli.ts does, but in this process, because starting one takes most of a second. For
+ * commands that do not read stdin or `.env` and are not stopped by a signal. Only one at a time, because it changes the
+ * working directory of this process.
  */
 export async function runHere(
   args: readonly string[],

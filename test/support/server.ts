@@ -75,7 +75,10 @@ async function launch({ command, args, ready, user }: Command, port: number): Pr
   throw new Error(`${command} did not start:\n${output}`);
 }
 
-/** Starts a server for the tests and waits until it is ready. It is killed by process id, at the latest when this process ends. */
+/**
+ * Starts a server for the tests and waits until it is ready. It is killed by process id, at the latest when this
+ * process ends.
+ */
 export async function startServer(command: Command): Promise<ServerProcess> {
   async function launchAt(choose: () => Promise<number>): Promise<Launched & { readonly port: number }> {
     for (let tried = 0; tried < TRIES; tried++) {

@@ -10,8 +10,8 @@ import { CatchwordError, type ErrorCode, isErrorCode, messageOf } from '../../er
 /**
  * Encodes outcomes as JSON, for a queue between processes.
  *
- * A captured page is sent as the compressed text of the response, and validated again by the receiver. A page is derived
- * from that text alone, so nothing can be lost or differ.
+ * A captured page is sent as the compressed text of the response, and validated again by the receiver. A page is
+ * derived from that text alone, so nothing can be lost or differ.
  */
 
 const compress = promisify(gzip);
@@ -85,8 +85,8 @@ export async function encodeOutcome(outcome: FetchOutcome): Promise<EncodedOutco
 }
 
 /**
- * @throws CatchwordError QUEUE_MISCONFIGURED if `data` is not an encoded outcome; PAGE_INVALID if its page is not the one
- *   that the task requested
+ * @throws CatchwordError QUEUE_MISCONFIGURED if `data` is not an encoded outcome; PAGE_INVALID if its page is not the
+ *   one that the task requested
  */
 export async function decodeOutcome(data: unknown): Promise<FetchOutcome> {
   const encoded = parse(ENCODED, data);

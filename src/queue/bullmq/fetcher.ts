@@ -35,8 +35,8 @@ const DELIVERY_RETRY_MS = 2_000;
 const PAUSE_CHECK_MS = 1_000;
 
 /**
- * The options of BullMQ's limiter, which counts jobs as they become active, over all workers of a queue. `max` is 1, for
- * evenly spaced requests, unless the pauses between them would be too short.
+ * The options of BullMQ's limiter, which counts jobs as they become active, over all workers of a queue. `max` is 1,
+ * for evenly spaced requests, unless the pauses between them would be too short.
  *
  * Without a rate limit the worker gets a limiter that is never reached, because a worker without one would ignore the
  * pause of `Retry-After`.

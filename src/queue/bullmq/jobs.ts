@@ -6,7 +6,7 @@ import { type FetchTask, taskId } from '../../catalog/page.ts';
 import type { Clock } from '../../clock.ts';
 import { messageOf } from '../../errors.ts';
 import type { Logger } from '../../log.ts';
-import { cutRedis, doneWithin } from './redis.ts';
+import { cutRedis } from './redis.ts';
 
 /** The names and formats on which the keeper and the fetchers agree, and the settings that their workers share. */
 
@@ -21,8 +21,8 @@ export interface QueuePlace {
 }
 
 /**
- * Names the queues of a source. All its mirrors share the fetchers, and so the rate limit. Each mirror has its own `apply`
- * queue, so that outcomes return to the keeper that requested them.
+ * Names the queues of a source. All its mirrors share the fetchers, and so the rate limit. Each mirror has its own
+ * `apply` queue, so that outcomes return to the keeper that requested them.
  */
 export function queueNames({ prefix = 'catchword', source }: QueuePlace) {
   return {
@@ -81,8 +81,8 @@ export function logErrors(worker: Worker, connection: Redis, log: Logger): void 
 }
 
 /**
- * Stops taking jobs, waits for the active ones and disconnects. If Redis is gone or stops responding, cuts the connections;
- * another worker then repeats a job that could not be marked as done.
+ * Stops taking jobs, waits for the active ones and disconnects. If Redis is gone or stops responding, cuts the
+ * connections; another worker then repeats a job that could not be marked as done.
  * @param idle resolves when no job needs this process any more; called after the worker has stopped taking jobs
  */
 export async function closeWorker(
@@ -93,7 +93,8 @@ export async function closeWorker(
 ): Promise<void> {
   const closed = worker.close(connection.status !== 'ready');
   await idle();
-  await doneWithin(closed, CLOSE_TIMEOUT_MS, clock);
+  const timer = new AbortController();
+  await Promise.race([closed, clock.sleep(CLOSE_TIMEOUT_MS, timer.signal)]).finally(() => timer.abort());
   cutRedis(connection);
   worker.getBackend().blockingClient?.then(cutRedis, () => {});
 }

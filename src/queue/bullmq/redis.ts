@@ -1,5 +1,4 @@
 import { Redis } from 'ioredis';
-import type { Clock } from '../../clock.ts';
 import { CatchwordError, messageOf, systemCodeOf } from '../../errors.ts';
 import type { Logger } from '../../log.ts';
 
@@ -60,23 +59,13 @@ interface Connection {
 }
 
 /**
- * Disconnects for good and rejects pending commands. ioredis never settles them if it is disconnected between two attempts
- * to connect, so this starts an attempt first.
+ * Disconnects for good and rejects pending commands. ioredis never settles them if it is disconnected between two
+ * attempts to connect, so this starts an attempt first.
  */
 export function cutRedis(connection: Connection): void {
   if (connection.status === 'end') return;
   if (connection.status === 'reconnecting') connection.connect().catch(() => {});
   connection.disconnect();
-}
-
-/** Waits for `work`, for at most `timeoutMs`. @returns whether it was done in time */
-export async function doneWithin(work: Promise<unknown>, timeoutMs: number, clock: Clock): Promise<boolean> {
-  const timer = new AbortController();
-  try {
-    return await Promise.race([work.then(() => true), clock.sleep(timeoutMs, timer.signal).then(() => false)]);
-  } finally {
-    timer.abort();
-  }
 }
 
 function olderThan(version: string, [minMajor, minMinor]: readonly [number, number]): boolean {
@@ -122,8 +111,8 @@ async function readInfo(url: string): Promise<string> {
 
 /**
  * Checks that Redis can hold the queue. Uses only `INFO`, because hosted services may forbid `CONFIG`.
- * @throws CatchwordError QUEUE_UNAVAILABLE after a few seconds without a response; QUEUE_MISCONFIGURED if Redis is too old,
- *   may evict keys, or rejects the user
+ * @throws CatchwordError QUEUE_UNAVAILABLE after a few seconds without a response; QUEUE_MISCONFIGURED if Redis is too
+ *   old, may evict keys, or rejects the user
  */
 export async function checkRedis(url: string): Promise<void> {
   const info = await readInfo(url);
