@@ -1,4 +1,4 @@
-import { type Fields, fieldsOf, isWithdrawn, nameOf, textOf } from './product.ts';
+import { type Fields, fieldsOf, isWithdrawn, listOf, namesOf, textOf } from './product.ts';
 
 /** Fields that shops read, beyond those of `columnsOf`. Null if absent, null or `"null"`; numbers become text. */
 export interface ProductDetails {
@@ -25,15 +25,9 @@ export interface ProductPrice {
   readonly value: number | null;
 }
 
-function listOf(value: unknown): readonly unknown[] {
-  return Array.isArray(value) ? value : [];
-}
-
 /** @param fields the parsed item */
 export function detailsOf(fields: Fields): ProductDetails {
-  const names = listOf(fields.contributors)
-    .map(nameOf)
-    .filter((item) => item !== null);
+  const names = namesOf(fields.contributors);
   return {
     distributable: !isWithdrawn(fields),
     subtitle: textOf(fields.subtitle),

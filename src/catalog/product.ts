@@ -51,13 +51,16 @@ function scalars(value: unknown): string[] {
   return list.map(textOf).filter((item) => item !== null);
 }
 
-function contributorNames(value: unknown): string {
-  return Array.isArray(value)
-    ? value
-        .map(nameOf)
-        .filter((item) => item !== null)
-        .join(' ')
-    : '';
+/** The elements of an array; none for any other value. */
+export function listOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
+}
+
+/** The names in a list such as `contributors`. */
+export function namesOf(value: unknown): string[] {
+  return listOf(value)
+    .map(nameOf)
+    .filter((item) => item !== null);
 }
 
 /** Whether the product is withdrawn: sources list it for some days with `distributable: false`, then omit it. */
@@ -116,7 +119,7 @@ function searchText(
 ): SearchText | null {
   const subtitle = textOf(fields.subtitle);
   const title = subtitle === null ? (known.title ?? '') : `${known.title ?? ''} ${subtitle}`;
-  const contributors = contributorNames(fields.contributors);
+  const contributors = namesOf(fields.contributors).join(' ');
   const others = otherIdentifiers(identifiers, [known.vbid, known.printIsbn, known.eIsbn]);
   if (title === '' && contributors === '' && known.publisher === null && others === '') return null;
   return { title, contributors, publisher: known.publisher ?? '', identifiers: others };
