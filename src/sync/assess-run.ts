@@ -1,7 +1,8 @@
+import { createIdSet, type IdSet } from '../catalog/id-set.ts';
 import { type Window, windowKey } from '../catalog/page.ts';
 import { endOf, holdsEnd, windowsOver } from '../catalog/plan.ts';
 import type { Evidence, ListEvidence, Run } from '../catalog/run.ts';
-import { createIdSet, examineSeams, type IdSet, type SeamInput, type SeamReport } from '../catalog/seams.ts';
+import { examineSeams, type SeamInput, type SeamReport } from '../catalog/seams.ts';
 import { type Clocks, FROM_CACHE } from '../catalog/watermark.ts';
 import type { Checkpoint, Pass } from '../store/runs.ts';
 import type { Store } from '../store/store.ts';

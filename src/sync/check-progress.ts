@@ -1,4 +1,4 @@
-import { createIdSet } from '../catalog/seams.ts';
+import { createIdSet } from '../catalog/id-set.ts';
 import { CatchwordError } from '../errors.ts';
 
 /** Windows without anything new that a list may have, in addition to as many as those with something new. For safety. */

@@ -60,6 +60,6 @@ export function planPass(store: Store, pass: Pass): PlannedPass {
     const list = lists.find((read) => read.pass.pass === pass.root);
     return { plan: createFixedPlan(list === undefined ? [] : repairsOf(list)), taskOf };
   }
-  const list = pass.reversed ? { ...pass, held: heldUpTo(store, pass) } : pass;
+  const list = pass.reversed ? { ...pass, foundLength: heldUpTo(store, pass) } : pass;
   return { plan: createListPlan(list), taskOf };
 }

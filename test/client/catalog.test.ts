@@ -82,7 +82,7 @@ describe('catalog', () => {
     const { value } = await client.catalog.products({ perPage: 2 }).next();
     expect(value).toMatchObject({
       products: [{ vbid: 'b' }],
-      rejected: [{ position: 0, reason: 'it is not UTF-8: byte 0xe9 after 24 characters' }],
+      rejected: [{ position: 0, reason: 'invalid UTF-8: byte 0xe9 after 24 characters' }],
     });
     // Where nothing else would be lost, the answer is an error.
     expect(await failure(client.catalog.product('a'))).toMatchObject({ code: 'SOURCE_BODY' });

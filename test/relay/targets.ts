@@ -137,7 +137,7 @@ export async function webhookTarget(reply: Reply = () => ({ status: 204 }), opti
     secret: SECRET,
     read: async () => receivedFrom(events),
     interrupt: proxy.cut,
-    restore: proxy.mend,
+    restore: proxy.restore,
     remove: async () => {
       server.closeAllConnections();
       server.close();
@@ -167,7 +167,7 @@ export async function postgresTarget(port: number, options = ''): Promise<SinkTa
       return { seqs: null, products: new Map(rows.map(({ vbid, body }) => [vbid, body])) };
     },
     interrupt: proxy.cut,
-    restore: proxy.mend,
+    restore: proxy.restore,
     remove: async () => {
       await proxy.cut();
       await client.query(`DROP TABLE IF EXISTS ${table}`);
@@ -188,7 +188,7 @@ export async function redisTarget(port: number, options = ''): Promise<SinkTarge
       return receivedFrom(entries.map(([, fields]) => JSON.parse(String(fields[1])) as Event));
     },
     interrupt: proxy.cut,
-    restore: proxy.mend,
+    restore: proxy.restore,
     remove: async () => {
       await proxy.cut();
       redis.disconnect();
@@ -215,7 +215,7 @@ export async function natsTarget(port: number): Promise<SinkTarget & { readonly 
       return receivedFrom(events);
     },
     interrupt: proxy.cut,
-    restore: proxy.mend,
+    restore: proxy.restore,
     remove: proxy.cut,
   };
 }

@@ -11,7 +11,7 @@ import { createKeeper, type KeeperSettings } from '../../src/sync/keeper.ts';
 import type { SimulatedRequest, SimulatedSource } from './source.ts';
 import type { Owner, World } from './world.ts';
 
-/** What a process that was killed does: nothing. */
+/** Thrown in a process that was killed, so that it does nothing more. */
 export class Killed extends Error {}
 
 const SOURCE = sourceIdentity({ baseUrl: 'https://simulated.example', includeDetails: [], currency: [] });
@@ -25,17 +25,17 @@ export interface ProcessOptions {
   readonly pace: Pace | null;
   readonly concurrency: number;
   readonly skewMs: number;
-  /** Counts the points at which the process could die; true: it does, at this one. */
+  /** Called at each point where the process may die; true if it dies here. */
   readonly dies: (point: string) => boolean;
-  /** After each transaction. */
+  /** Called after each transaction. */
   readonly onWrite: () => void;
-  /** When a run begins. */
+  /** Called when a run begins. */
   readonly onRun: (id: number) => void;
-  /** When a window was applied. */
+  /** Called when a window was applied. */
   readonly onApplied: (window: SimulatedRequest) => void;
-  /** When the process begins to wait because a run settles. */
+  /** Called when the process begins to wait for a run to settle. */
   readonly onSettle: (self: SimulatedProcess) => void;
-  /** Shares of outcomes that are handed over twice, or lost, by the queue. */
+  /** Share of outcomes that the queue delivers twice or loses. */
   readonly duplicated: number;
 }
 
@@ -44,14 +44,14 @@ export interface SimulatedProcess {
   readonly store: Store;
   /** @throws Killed, CatchwordError */
   run(kind: RunKind): Promise<Run | null>;
-  /** Ends it at this moment, as SIGKILL does. */
+  /** Ends the process at once, as SIGKILL does. */
   kill(why: string): void;
   close(): Promise<void>;
 }
 
 const log = pino({ level: 'silent' });
 
-/** A queue may hand over an outcome twice: the second time must change nothing. */
+/** Delivers some outcomes twice, as a queue may: the second delivery must change nothing. */
 function duplicating(queue: PageQueue, twice: () => boolean): PageQueue {
   return {
     ...queue,
@@ -169,7 +169,7 @@ export async function startProcess(options: ProcessOptions): Promise<SimulatedPr
   return self;
 }
 
-/** Errors after which a run can be taken up again, or a new one begun; any other is a defect. */
+/** Whether a run can be resumed or restarted after the error; any other error is a defect. */
 export function isExpected(error: unknown): boolean {
   return error instanceof Killed || (error instanceof CatchwordError && error.code !== 'NOT_FOUND');
 }

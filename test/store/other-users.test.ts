@@ -11,12 +11,12 @@ import { start } from '../support/cli.ts';
 import { runHere } from '../support/in-process.ts';
 import { load } from '../support/load.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
-import { NOBODY, python, sqlite3, sqliteToolsAvailable } from '../support/sqlite-tools.ts';
+import { python, sqlite3, sqliteToolsAvailable, UNPRIVILEGED } from '../support/sqlite-tools.ts';
 import { type Place, place } from '../web/place.ts';
 import { getJson } from '../web/reader.ts';
 
 const CLI = fileURLToPath(new URL('../../dist/cli.js', import.meta.url));
-const OTHER = { uid: NOBODY, gid: NOBODY };
+const OTHER = { uid: UNPRIVILEGED, gid: UNPRIVILEGED };
 /** Another user has to be able to run the program from this checkout. */
 const canBeAnother =
   process.geteuid?.() === 0 && spawnSync(process.execPath, [CLI, '--version'], { ...OTHER, cwd: '/' }).status === 0;

@@ -80,7 +80,7 @@ it('processes accept every order of writes, looks and checkpoints', () => {
         for (const store of stores) store.close();
       }
     }),
-    { numRuns: Number(process.env.CATCHWORD_TEST_RUNS ?? 12) },
+    { numRuns: Number(process.env.CATCHWORD_TEST_RUNS ?? (process.env.CI === undefined ? 6 : 12)) },
   );
 });
 

@@ -124,7 +124,7 @@ export function startProcess(
       };
       watchers.add(watch);
       watch();
-      ended.then(() => reject(new Error(`ended without showing ${text}:\n${stdout}\n${stderr}`))).catch(reject);
+      ended.then(() => reject(new Error(`ended without printing ${text}:\n${stdout}\n${stderr}`))).catch(reject);
     });
   return { child, ended, shows };
 }

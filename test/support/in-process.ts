@@ -117,7 +117,7 @@ export async function runHere(
   }
 }
 
-/** The system's clock, `aheadMs` ahead. */
+/** The system clock, `aheadMs` ahead. */
 export function shiftedClock(aheadMs: number): Clock {
   return { ...systemClock, now: () => Date.now() + aheadMs };
 }

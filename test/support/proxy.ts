@@ -1,12 +1,13 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 
-/** A port in front of another one, at which the connection can be cut. */
+/** A proxy whose connections can be cut. */
 export interface Proxy {
   readonly port: number;
-  /** Breaks what is connected, and refuses what would like to be. */
+  /** Closes all connections and refuses new ones. */
   readonly cut: () => Promise<void>;
-  readonly mend: () => Promise<void>;
+  /** Accepts connections again. */
+  readonly restore: () => Promise<void>;
 }
 
 export async function startProxy(target: number): Promise<Proxy> {
@@ -38,7 +39,7 @@ export async function startProxy(target: number): Promise<Proxy> {
   const { port } = server.address() as AddressInfo;
   return {
     port,
-    mend: async () => {
+    restore: async () => {
       server = await listen(port);
     },
     cut: async () => {

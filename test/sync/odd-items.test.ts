@@ -54,7 +54,7 @@ describe.each(['embedded', ...(redisAvailable ? ['BullMQ'] : [])])('through the 
     expect(rejectedOf(db, run.id)).toMatchObject([
       {
         position: 1,
-        reason: 'it is not UTF-8: byte 0xe9 after 24 characters',
+        reason: 'invalid UTF-8: byte 0xe9 after 24 characters',
         body: '{"vbid":"B","title":"Caf\ufffd"}',
       },
     ]);
@@ -112,8 +112,8 @@ it('rejects keys with half of a surrogate pair, and keeps such texts elsewhere a
     ['😀', '{"vbid":"\\ud83d\\ude00"}'],
   ]);
   expect(rejectedOf(db, run.id)).toMatchObject([
-    { position: 1, reason: 'vbid: it holds half of a surrogate pair', body: '{"vbid":"\\ud800"}' },
-    { position: 2, reason: 'vbid: it holds half of a surrogate pair', body: '{"vbid":"\\udc00"}' },
+    { position: 1, reason: 'vbid contains half of a surrogate pair', body: '{"vbid":"\\ud800"}' },
+    { position: 2, reason: 'vbid contains half of a surrogate pair', body: '{"vbid":"\\udc00"}' },
   ]);
   // What such a field was before is kept as exactly.
   source.items = [Buffer.from('{"vbid":"A","title":"\\ud801"}'), Buffer.from('{"vbid":"\\ud83d\\ude00"}')];

@@ -2,24 +2,24 @@ import type { Clock } from '../clock.ts';
 import type { CatchwordError, ErrorCode } from '../errors.ts';
 import { iso } from '../iso-time.ts';
 
-/** How long no run is begun after one that failed. */
-export interface Pause {
+/** The pause after a failed run, during which no run is started. */
+export interface RetryPause {
   /**
-   * Begins a pause, a longer one after each failure in a row. The caller notes its end in the mirror.
+   * Begins a pause, longer after each failure in a row. The caller notes its end in the mirror.
    * @returns its length, milliseconds
    */
   begin(error: CatchwordError | undefined): number;
-  /** A run succeeded. */
+  /** Ends the pause after a run that succeeded. */
   end(): void;
-  /** What is left of it, milliseconds; 0 where there is none. */
+  /** Remaining milliseconds; 0 without a pause. */
   leftMs(): number;
-  /** For the log: when the next run may begin. */
+  /** Fields for the log: when the next run may start. */
   fields(): { readonly nextTryAt?: string | null };
 }
 
 const MIN_MS = 15_000;
 const MAX_MS = 15 * 60_000;
-/** For what does not pass by itself, such as a refused key; or what costs many requests each time. */
+/** For errors that do not pass by themselves, such as a rejected key, or that cost many requests each time. */
 const MAX_LASTING_MS = 60 * 60_000;
 
 const PASSING: readonly (ErrorCode | undefined)[] = [
@@ -31,17 +31,17 @@ const PASSING: readonly (ErrorCode | undefined)[] = [
 ];
 
 /**
- * @param nextTryAt when the run that failed is tried again, as the mirror has it: another process may have made the run, or
- *   have moved the try (`sync --now`). Milliseconds since 1970; null where no run is owed
+ * @param nextTryAt returns when the failed run is retried, as noted in the mirror, because another process may have
+ *   made the run or moved the retry (`sync --now`). Milliseconds since 1970; null if there is nothing to retry
  */
-export function createPause(clock: Clock, nextTryAt: () => number | null): Pause {
+export function createRetryPause(clock: Clock, nextTryAt: () => number | null): RetryPause {
   let failures = 0;
-  /** 0 where no run failed yet, or the last one succeeded. */
+  /** 0 if the last run succeeded, or there was none. */
   let lengthMs = 0;
 
   function leftMs(): number {
     const left = lengthMs === 0 ? 0 : (nextTryAt() ?? 0) - clock.now();
-    // More than its length: the clock was put back since.
+    // If it is longer than it was, the clock was put back since.
     return left > lengthMs ? 0 : Math.max(0, left);
   }
 

@@ -6,7 +6,7 @@ import { selectionText } from '../../src/catalog/source.ts';
 import { tickName } from '../../src/catalog/tick.ts';
 import { forgetPause } from '../../src/commands/shared/rate-limit.ts';
 import { CatchwordError } from '../../src/errors.ts';
-import { startRunDesk } from '../../src/schedule/run-queue.ts';
+import { startRunQueue } from '../../src/schedule/run-queue.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import { requireRun } from '../../src/sync/finish-run.ts';
 import type { Keeper } from '../../src/sync/keeper.ts';
@@ -34,11 +34,11 @@ interface Line {
   readonly [key: string]: unknown;
 }
 
-/** How the next run ends: `hang` waits until `release`, `give up` is for a run that is resumed, any other is thrown. */
+/** How the next runs end: `hang` waits until `release`, `give up` fails a resumed run, an error is thrown. */
 type Script = (CatchwordError | 'hang' | 'give up')[];
 
-/** A desk over a real mirror, whose keeper writes the rows that a real one would and ends runs as the script says. */
-function deskOver(db: string, clock: HandClock, script: Script = []) {
+/** A run queue on a real mirror, with a keeper that writes the rows of a real one and ends runs as scripted. */
+function runQueueOn(db: string, clock: HandClock, script: Script = []) {
   const store = openStore(db);
   const lines: Line[] = [];
   const log = pino({ level: 'trace' }, { write: (text: string) => void lines.push(JSON.parse(text) as Line) });
@@ -47,7 +47,7 @@ function deskOver(db: string, clock: HandClock, script: Script = []) {
 
   async function finish(run: Run): Promise<Run> {
     const outcome = script.shift();
-    if (outcome === 'give up') throw new Error('only a run that is resumed is given up');
+    if (outcome === 'give up') throw new Error('only a resumed run can be given up');
     if (outcome === 'hang') {
       await new Promise<void>((resolve) => {
         release = resolve;
@@ -64,7 +64,7 @@ function deskOver(db: string, clock: HandClock, script: Script = []) {
   const source = { address: 'http://127.0.0.1:1', selection: selectionText({ includeDetails: [], currency: [] }) };
   const keeper: Keeper = {
     adopt: async () => {
-      throw new Error('nobody asks for it here');
+      throw new Error('not used in these tests');
     },
     resume: async () => {
       const run = store.runs.unfinished();
@@ -89,14 +89,14 @@ function deskOver(db: string, clock: HandClock, script: Script = []) {
       }
     },
   };
-  const desk = startRunDesk({ keeper, store, clock, log });
+  const queue = startRunQueue({ keeper, store, clock, log });
   const stop = async (): Promise<void> => {
     release();
-    await desk.stop();
+    await queue.stop();
     store.close();
   };
   onTestFinished(() => stop().catch(() => {}));
-  return { desk, store, lines, made, stop, release: () => release() };
+  return { queue, store, lines, made, stop, release: () => release() };
 }
 
 function end(store: Store, run: Run, state: 'complete' | 'failed', at: number): void {
@@ -118,10 +118,10 @@ function tick(kind: RunKind, at: number) {
 
 const down = (): CatchwordError => new CatchwordError('SOURCE_UNAVAILABLE', 'the service answered 503');
 
-it('tries a full run that failed again, and says when and why until it succeeds', async () => {
+it('retries a failed full run, and shows when and why until it succeeds', async () => {
   const clock = createHandClock(START);
-  const { desk, store, made, lines } = deskOver(filledMirror(clock), clock, [down(), down()]);
-  desk.submit(tick('full', START));
+  const { queue, store, made, lines } = runQueueOn(filledMirror(clock), clock, [down(), down()]);
+  queue.submit(tick('full', START));
   await clock.pass(1000);
   expect(store.retry()).toMatchObject({ kind: 'full', reason: 'the service answered 503' });
   const { at } = store.retry() ?? { at: 0 };
@@ -136,28 +136,28 @@ it('tries a full run that failed again, and says when and why until it succeeds'
   expect(store.runs.list(1)).toMatchObject([{ kind: 'full', state: 'complete' }]);
 });
 
-it('tries again at once after a restart', async () => {
+it('retries at once after a restart', async () => {
   const clock = createHandClock(START);
   const db = filledMirror(clock);
   const refused = new CatchwordError('SOURCE_AUTH', 'the key was refused');
-  const first = deskOver(db, clock, [refused]);
-  first.desk.submit(tick('full', START));
+  const first = runQueueOn(db, clock, [refused]);
+  first.queue.submit(tick('full', START));
   await clock.pass(1000);
   await first.stop();
-  const second = deskOver(db, clock);
+  const second = runQueueOn(db, clock);
   await clock.pass(10);
   expect(second.made).toEqual(['full']);
   expect(second.store.retry()).toBeNull();
 });
 
-it('does not wait for a pause of the source any longer when sync --now ends it, nor when its run was made elsewhere', async () => {
+it('stops waiting for a pause of the source if sync --now ends it or another process makes the run', async () => {
   const clock = createHandClock(START);
   const asked = () => new CatchwordError('SOURCE_RATE_LIMITED', '429', { retryAfterMs: 5 * HOUR });
   const db = filledMirror(clock);
-  const { desk, store, made } = deskOver(db, clock, [asked(), asked()]);
+  const { queue, store, made } = runQueueOn(db, clock, [asked(), asked()]);
   const other = openStore(db);
   onTestFinished(() => other.close());
-  desk.submit(tick('full', START));
+  queue.submit(tick('full', START));
   await clock.pass(1000);
   other.source.notePause({ since: clock.now(), until: clock.now() + 5 * HOUR });
   await clock.pass(HOUR);
@@ -173,16 +173,16 @@ it('does not wait for a pause of the source any longer when sync --now ends it, 
   await clock.pass(HOUR);
   expect(made).toHaveLength(2);
   other.schedule.clearRetry('full');
-  desk.submit(tick('delta', START + 2 * HOUR));
+  queue.submit(tick('delta', START + 2 * HOUR));
   await clock.pass(20_000);
   expect(made).toEqual([tickName('full', START), 'full', tickName('delta', START + 2 * HOUR)]);
 });
 
-it('does not wait for as long as the clock was ahead', async () => {
+it('does not wait longer because the clock was ahead', async () => {
   const clock = createHandClock(START);
-  const { desk, made } = deskOver(filledMirror(clock), clock, [down()]);
+  const { queue, made } = runQueueOn(filledMirror(clock), clock, [down()]);
   clock.set(5 * HOUR);
-  desk.submit(tick('delta', START + 5 * HOUR));
+  queue.submit(tick('delta', START + 5 * HOUR));
   await clock.pass(1000);
   expect(made).toHaveLength(1);
   clock.set(-5 * HOUR);
@@ -190,58 +190,58 @@ it('does not wait for as long as the clock was ahead', async () => {
   expect(made).toEqual([tickName('delta', START + 5 * HOUR), 'delta']);
 });
 
-it('serves a moment again that was served while the clock was ahead', async () => {
+it('serves a tick again that was served while the clock was ahead', async () => {
   const clock = createHandClock(START);
-  const { desk, made, lines } = deskOver(filledMirror(clock), clock);
+  const { queue, made, lines } = runQueueOn(filledMirror(clock), clock);
   const later = START + 3 * HOUR;
   clock.set(3 * HOUR);
-  desk.submit(tick('delta', later));
+  queue.submit(tick('delta', later));
   await clock.pass(1000);
   clock.set(-3 * HOUR);
-  desk.submit(tick('delta', START + HOUR));
+  queue.submit(tick('delta', START + HOUR));
   await clock.pass(3 * HOUR);
-  desk.submit(tick('delta', later));
+  queue.submit(tick('delta', later));
   await clock.pass(1000);
   expect(made).toEqual([tickName('delta', later), tickName('delta', START + HOUR), tickName('delta', later)]);
   expect(lines.filter(({ msg }) => msg.startsWith('the clock was put back'))).toHaveLength(1);
 });
 
-it('a moment that was served once is not served again, whoever asks', async () => {
+it('serves a tick only once', async () => {
   const clock = createHandClock(START);
-  const { desk, made } = deskOver(filledMirror(clock), clock);
+  const { queue, made } = runQueueOn(filledMirror(clock), clock);
   for (const at of [START, START - HOUR, START]) {
-    desk.submit(tick('delta', at));
+    queue.submit(tick('delta', at));
     await clock.pass(1000);
   }
   expect(made).toEqual([tickName('delta', START)]);
 });
 
-it('says which run covers a moment that it skips', async () => {
+it('logs which run covers a skipped tick', async () => {
   const clock = createHandClock(START);
-  const { desk, store, made, lines, release } = deskOver(filledMirror(clock), clock, ['hang', down()]);
+  const { queue, store, made, lines, release } = runQueueOn(filledMirror(clock), clock, ['hang', down()]);
   const reasons = (): unknown[] => lines.filter(({ msg }) => msg === 'skipped').map(({ reason }) => reason);
 
-  desk.submit(tick('full', START));
+  queue.submit(tick('full', START));
   await clock.pass(10);
-  desk.submit(tick('delta', START));
-  expect(reasons()).toEqual(['the run that is under way covers it']);
+  queue.submit(tick('delta', START));
+  expect(reasons()).toEqual(['the current run covers it']);
   release();
   await clock.pass(10);
 
-  desk.submit(tick('full', START + 1));
+  queue.submit(tick('full', START + 1));
   await clock.pass(10);
-  desk.submit(tick('delta', START + 1));
-  expect(reasons().slice(1)).toEqual(['the retry of the run that failed covers it']);
+  queue.submit(tick('delta', START + 1));
+  expect(reasons().slice(1)).toEqual(['the retry of a failed run covers it']);
   expect(lines.at(-1)).toMatchObject({ nextTryAt: new Date(store.retry()?.at ?? 0).toISOString() });
   await clock.pass(HOUR);
   expect(made).toEqual([tickName('full', START), tickName('full', START + 1), 'full']);
   expect(store.schedule.served('delta')).toBe(START + 1);
 });
 
-it('waits for a process that works on the mirror, and says so once', async () => {
+it('waits for another process that works on the mirror, and logs it once', async () => {
   const clock = createHandClock(START);
   const db = filledMirror(clock);
-  const { desk, made, lines } = deskOver(db, clock);
+  const { queue, made, lines } = runQueueOn(db, clock);
   const self = { pid: 1, host: 'elsewhere', boot: null, pidNamespace: null };
   const other = openStore(db, { self });
   onTestFinished(() => other.close());
@@ -250,7 +250,7 @@ it('waits for a process that works on the mirror, and says so once', async () =>
     other.lease.renew(epoch, clock.now());
     await clock.pass(15_000);
   };
-  desk.submit(tick('full', START));
+  queue.submit(tick('full', START));
   for (let times = 0; times < 5; times++) await renew();
   expect(made).toEqual([]);
   expect(lines.map(({ msg, reason }) => [msg, reason])).toEqual([
@@ -261,18 +261,18 @@ it('waits for a process that works on the mirror, and says so once', async () =>
   expect(made).toEqual([tickName('full', START)]);
 });
 
-it('what an operator cancelled is not tried again', async () => {
+it('does not retry a cancelled run', async () => {
   const clock = createHandClock(START);
-  const { desk, store, made } = deskOver(filledMirror(clock), clock, [
+  const { queue, store, made } = runQueueOn(filledMirror(clock), clock, [
     new CatchwordError('RUN_CANCELLED', 'cancelled'),
   ]);
-  desk.submit(tick('full', START));
+  queue.submit(tick('full', START));
   await clock.pass(2 * HOUR);
   expect(made).toEqual([tickName('full', START)]);
   expect(store.retry()).toBeNull();
 });
 
-/** A run that another process has begun, and that nothing works on any more. */
+/** Leaves an unfinished run of a process that is gone. */
 function leaveUnfinished(store: Store, kind: RunKind, nowMs: number): void {
   const source = { address: 'http://127.0.0.1:1', selection: selectionText({ includeDetails: [], currency: [] }) };
   const epoch = store.lease.acquire(nowMs);
@@ -280,23 +280,23 @@ function leaveUnfinished(store: Store, kind: RunKind, nowMs: number): void {
   store.lease.release(epoch);
 }
 
-it('makes the run that another process owed when it died', async () => {
+it('retries the failed run of a process that died', async () => {
   const clock = createHandClock(START);
-  const { desk, store, made, lines } = deskOver(filledMirror(clock), clock);
+  const { queue, store, made, lines } = runQueueOn(filledMirror(clock), clock);
   await clock.pass(1000);
   store.schedule.setRetry({ kind: 'full', at: START + 5 * MINUTE, reason: 'the service answered 503' });
-  desk.submit(tick('full', START));
-  desk.submit(tick('delta', START));
+  queue.submit(tick('full', START));
+  queue.submit(tick('delta', START));
   expect(lines.filter(({ msg }) => msg === 'skipped')).toHaveLength(2);
   await clock.pass(MINUTE);
   expect(made).toEqual(['full']);
   expect(store.retry()).toBeNull();
 });
 
-it('makes a full run that is owed after a delta that was owed before it', async () => {
+it('retries a full run that failed while the retry of a delta was waiting', async () => {
   const clock = createHandClock(START);
-  const { desk, store, made } = deskOver(filledMirror(clock), clock, [down(), down()]);
-  desk.submit(tick('delta', START));
+  const { queue, store, made } = runQueueOn(filledMirror(clock), clock, [down(), down()]);
+  queue.submit(tick('delta', START));
   await clock.pass(1000);
   leaveUnfinished(store, 'full', clock.now());
   await clock.pass(HOUR);
@@ -304,27 +304,27 @@ it('makes a full run that is owed after a delta that was owed before it', async 
   expect(store.retry()).toBeNull();
 });
 
-it('makes a run again that was given up because it was left unfinished for too long', async () => {
+it('retries a run that was abandoned because it was unfinished for too long', async () => {
   const clock = createHandClock(START);
   const db = filledMirror(clock);
   const store = openStore(db);
   leaveUnfinished(store, 'full', clock.now());
   store.close();
   await clock.pass(30 * HOUR);
-  const { made, store: later } = deskOver(db, clock, ['give up']);
+  const { made, store: later } = runQueueOn(db, clock, ['give up']);
   await clock.pass(MINUTE);
   expect(made).toEqual(['resume full', 'full']);
   expect(later.retry()).toBeNull();
 });
 
-it('fills a mirror that was never filled, unless another process did so meanwhile', async () => {
+it('does not fill an empty mirror that another process filled meanwhile', async () => {
   const clock = createHandClock(START);
   const db = join(temporaryDirectory(), 'catalog.db');
-  const { desk, store, made } = deskOver(db, clock);
+  const { queue, store, made } = runQueueOn(db, clock);
   const other = openStore(db, { self: { pid: 1, host: 'elsewhere', boot: null, pidNamespace: null } });
   onTestFinished(() => other.close());
   const epoch = other.lease.acquire(clock.now());
-  desk.submit({ kind: 'full' });
+  queue.submit({ kind: 'full' });
   await clock.pass(1000);
   store.write(() => store.advanceWatermark(clock.now(), clock.now()));
   other.lease.release(epoch);

@@ -60,7 +60,7 @@ const failed = fc.record({
   ),
 });
 
-/** As it comes out of Redis. */
+/** Encodes and decodes an outcome, through JSON as in Redis. */
 async function travel(outcome: FetchOutcome): Promise<FetchOutcome> {
   return decodeOutcome(JSON.parse(JSON.stringify(await encodeOutcome(outcome))));
 }
@@ -75,8 +75,8 @@ async function encodedPage() {
   });
 }
 
-describe('captured codec', () => {
-  it('gives back what it was given', async () => {
+describe('outcome codec', () => {
+  it('decodes to the outcome that was encoded', async () => {
     await fc.assert(
       fc.asyncProperty(fc.oneof(captured, failed), async (outcome) => {
         expect(await travel(outcome)).toEqual(outcome);
@@ -84,7 +84,7 @@ describe('captured codec', () => {
     );
   });
 
-  it.each(['{"vbid":"V 1/2","title":"A"}', ''])('carries the answer to a point lookup: %j', async (text) => {
+  it.each(['{"vbid":"V 1/2","title":"A"}', ''])('preserves the response to a point lookup: %j', async (text) => {
     const asked = task(7, { window: { page: 7, perPage: 1 }, vbid: 'V 1/2' });
     const response = { text, sourceTime: 5, requestedAt: 1, receivedAt: 2, bytes: text.length };
     const outcome: FetchOutcome = {
@@ -93,10 +93,10 @@ describe('captured codec', () => {
     };
     expect(await travel(outcome)).toEqual(outcome);
     expect(outcome.captured.page.products).toHaveLength(text === '' ? 0 : 1);
-    expect(() => validateLookup(text || '{"vbid":"B"}', 'A', asked.window)).toThrow(/asked for product A, got/);
+    expect(() => validateLookup(text || '{"vbid":"B"}', 'A', asked.window)).toThrow(/requested product A, got/);
   });
 
-  it('carries bytes that are not UTF-8 as they are', async () => {
+  it('preserves bytes that are not UTF-8', async () => {
     const asked = task(3);
     const bytes = Buffer.from(pageText(asked.window).replace('"V25"', '"V25","title":"Caf\xe9"'), 'latin1');
     const text = textOfBytes(bytes);
@@ -108,7 +108,7 @@ describe('captured codec', () => {
     expect(page.products.filter((product) => product !== null)).toHaveLength(9);
   });
 
-  it('makes a page smaller', async () => {
+  it('compresses a page', async () => {
     const encoded = await encodedPage();
     expect(JSON.stringify(encoded).length).toBeLessThan(pageText(task(3).window).length);
   });
@@ -117,18 +117,18 @@ describe('captured codec', () => {
     ['nothing', undefined],
     ['another kind', { kind: 'other' }],
     ['a task without a window', { kind: 'failed', task: { runId: 1 }, requests: 1, error: {} }],
-  ])('refuses %s', async (_, data) => {
+  ])('rejects %s', async (_, data) => {
     await expect(decodeOutcome(data)).rejects.toMatchObject({ code: 'QUEUE_MISCONFIGURED' });
   });
 
-  it('refuses a body that is not what was compressed', async () => {
+  it('rejects a body that is not compressed', async () => {
     const encoded = await encodedPage();
     await expect(decodeOutcome({ ...encoded, body: 'bm90IGd6aXA=' })).rejects.toMatchObject({
       code: 'QUEUE_MISCONFIGURED',
     });
   });
 
-  it('refuses a page that is not the one that was asked for', async () => {
+  it('rejects a page that the task did not request', async () => {
     const encoded = await encodedPage();
     await expect(decodeOutcome({ ...encoded, task: task(4) })).rejects.toMatchObject({ code: 'PAGE_INVALID' });
   });
