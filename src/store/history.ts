@@ -3,7 +3,7 @@ import type { RecordedChange } from '../catalog/event.ts';
 import type { RunKind } from '../catalog/run.ts';
 import { CatchwordError } from '../errors.ts';
 import type { ChangeRow, HeadedChange } from './changes.ts';
-import type { Store } from './store.ts';
+import type { Reader } from './reader.ts';
 
 /** A product as it was right after one of its changes. */
 export interface PastProduct {
@@ -45,7 +45,7 @@ function* bodiesBack(chain: readonly ChangeRow[], present: string): Iterable<[Ch
   }
 }
 
-export function createHistory(store: Store): History {
+export function createHistory(store: Reader): History {
   const kinds = new Map<number, RunKind>();
   /** By `seq`. What a product was right after a change never becomes untrue. */
   const kept = new Map<number, string>();

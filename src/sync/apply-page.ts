@@ -5,9 +5,11 @@ import { doubtAge, momentOf, sourceTimeOf } from '../catalog/watermark.ts';
 import type { Clock } from '../clock.ts';
 import { CatchwordError } from '../errors.ts';
 import type { NewChange } from '../store/changes.ts';
+import type { Leased } from '../store/lease.ts';
 import type { KnownProduct } from '../store/products.ts';
+import type { Reader } from '../store/reader.ts';
 import type { Checkpoint } from '../store/runs.ts';
-import type { Store } from '../store/store.ts';
+import type { KeeperWriter } from '../store/writers.ts';
 
 /**
  * Applies pages of one run.
@@ -41,10 +43,10 @@ const BATCH_ALL_PAGES = 64;
 const BATCH_CHARS = 8_000_000;
 
 export interface ApplierOptions {
-  readonly store: Store;
+  readonly store: Reader;
+  readonly leased: Leased<KeeperWriter>;
   readonly clock: Clock;
   readonly runId: number;
-  readonly epoch: number;
   readonly ignoreFields: readonly Pointer[];
   /** What a product is recorded as that the source no longer distributes. */
   readonly withdrawnAs: 'updated' | 'removed';
@@ -80,7 +82,7 @@ interface Pinned {
 }
 
 export function createApplier(options: ApplierOptions): Applier {
-  const { store, clock, runId, epoch, ignoreFields, withdrawnAs, overlapMs } = options;
+  const { store, leased, clock, runId, ignoreFields, withdrawnAs, overlapMs } = options;
   let batch: WaitingPage[] = [];
   /** Products that pages in the batch may change: what the mirror has of them is not what it will have. */
   let unsettled = new Set<string>();
@@ -163,25 +165,25 @@ export function createApplier(options: ApplierOptions): Applier {
     return draft;
   }
 
-  function write({ created, changed, withdrawn }: Draft): void {
+  function write({ products, changes, removals }: KeeperWriter, { created, changed, withdrawn }: Draft): void {
     const now = clock.now();
     const records: NewChange[] = [];
-    let seq = store.changes.lastSeq();
+    let seq = changes.lastSeq();
     let restored = 0;
     const firstSeq = seq + 1;
     const inserts = [...created.values()].map(({ id, product }) => ({ id, seq: ++seq, product }));
-    store.products.insert(inserts, now);
-    store.changes.appendCreated(firstSeq, inserts[0]?.id ?? 0, inserts.length, runId, now);
+    products.insert(inserts, now);
+    changes.appendCreated(firstSeq, inserts[0]?.id ?? 0, inserts.length, runId, now);
     for (const { known, product, change } of changed.values()) {
       seq++;
       if (known.removed) restored++;
       const op = known.removed ? 'restored' : 'updated';
       records.push({ seq, op, productId: known.id, prevSeq: known.changedSeq, ...change });
-      store.products.update(known.id, product, seq, now);
+      products.update(known.id, product, seq, now);
     }
-    store.changes.append(records, runId, now);
-    if (inserts.length + restored > 0) store.products.addLiving(inserts.length + restored);
-    if (withdrawn.size > 0) store.removals.remove(withdrawn, runId, now);
+    changes.append(records, runId, now);
+    if (inserts.length + restored > 0) products.addLiving(inserts.length + restored);
+    if (withdrawn.size > 0) removals.remove(withdrawn, runId, now);
   }
 
   function checkpointOf(captured: WaitingPage, draft: Draft): Checkpoint {
@@ -211,26 +213,26 @@ export function createApplier(options: ApplierOptions): Applier {
    * Pins the source time of the pass to its first response. A later one may show that this was too late: then the
    * source's clock was put back meanwhile, or several machines answer, whose clocks differ.
    */
-  function pin({ task: { pass }, envelope, response }: WaitingPage): void {
+  function pin({ runs }: KeeperWriter, { task: { pass }, envelope, response }: WaitingPage): void {
     const first = pinned.get(pass);
     const moment = momentOf(response);
     const elapsed = first === undefined ? 0 : Math.max(0, moment - first.local);
     const sourceTime = sourceTimeOf(response) - elapsed;
     if (first !== undefined && sourceTime >= first.source) return;
-    store.runs.pinPass(runId, pass, sourceTime, envelope.numItems);
-    if (pass === 0) store.runs.pinRun(runId, sourceTime);
+    runs.pinPass(runId, pass, sourceTime, envelope.numItems);
+    if (pass === 0) runs.pinRun(runId, sourceTime);
     pinned.set(pass, { local: Math.min(first?.local ?? moment, moment), source: sourceTime });
   }
 
-  function applyOne(captured: WaitingPage): Applied | null {
+  function applyOne(writer: KeeperWriter, captured: WaitingPage): Applied | null {
     const { task, rejected } = captured;
-    if (store.runs.hasCheckpoint(runId, task.pass, task.window)) return null;
+    if (writer.runs.hasCheckpoint(runId, task.pass, task.window)) return null;
     const draft = compare(captured);
-    if (draft.created.size + draft.changed.size + draft.withdrawn.size > 0) write(draft);
-    if (rejected.length > 0) store.runs.addRejected(runId, task.pass, task.window, rejected);
-    pin(captured);
+    if (draft.created.size + draft.changed.size + draft.withdrawn.size > 0) write(writer, draft);
+    if (rejected.length > 0) writer.runs.addRejected(runId, task.pass, task.window, rejected);
+    pin(writer, captured);
     const checkpoint = checkpointOf(captured, draft);
-    store.runs.addCheckpoint(checkpoint);
+    writer.runs.addCheckpoint(checkpoint);
     const { ids: _ids, ...applied } = checkpoint;
     return applied;
   }
@@ -243,11 +245,11 @@ export function createApplier(options: ApplierOptions): Applier {
     changing = 0;
     chars = 0;
     unsettled = new Set();
-    const applied = store.write(() => {
-      store.lease.check(epoch);
-      if (store.runs.state(runId) === 'cancelled')
+    const applied = leased.write((writer) => {
+      if (writer.runs.state(runId) === 'cancelled') {
         throw new CatchwordError('RUN_CANCELLED', `run ${runId} was cancelled`);
-      return pages.map(applyOne);
+      }
+      return pages.map((page) => applyOne(writer, page));
     });
     return applied.filter((checkpoint) => checkpoint !== null);
   }

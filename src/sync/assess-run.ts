@@ -3,8 +3,8 @@ import { endOf, holdsEnd, windowsOver } from '../catalog/plan.ts';
 import type { Evidence, ListEvidence, Run } from '../catalog/run.ts';
 import { createIdSet, examineSeams, type IdSet, type SeamInput, type SeamReport } from '../catalog/seams.ts';
 import { type Clocks, FROM_CACHE } from '../catalog/watermark.ts';
+import type { Reader } from '../store/reader.ts';
 import type { Checkpoint, Pass } from '../store/runs.ts';
-import type { Store } from '../store/store.ts';
 
 /** Windows that repair a list, as a share of its own, over all rounds: beyond it, repairs would be a second reading. */
 const REPAIRS = 0.1;
@@ -45,7 +45,7 @@ interface RunPasses {
   readonly reads: ReadonlyMap<number, readonly Read[]>;
 }
 
-function passesOf(store: Store, runId: number, before: number): RunPasses {
+function passesOf(store: Reader, runId: number, before: number): RunPasses {
   const passes = store.runs.passes(runId).filter(({ pass }) => pass < before);
   return { passes, reads: new Map(passes.map(({ pass }) => [pass, store.runs.checkpoints(runId, pass)])) };
 }
@@ -69,7 +69,7 @@ export function isExact({ seam }: Pick<Pass, 'seam'>, windows: readonly Read[]):
 }
 
 /** Whether the windows of a pass hold the same products wherever two of them reach: nothing moved while it was read. */
-function stoodStill(store: Store, pass: Pass): boolean {
+function stoodStill(store: Reader, pass: Pass): boolean {
   const windows = store.runs.checkpoints(pass.runId, pass.pass);
   if (pass.seam === 0) return false;
   const idsOf = (window: Read) => store.runs.idsOf(pass.runId, pass.pass, window);
@@ -82,7 +82,7 @@ function stoodStill(store: Store, pass: Pass): boolean {
  * Whether nothing can have happened to a delta while it was read: one response held it, or it stood still. Then no delta of
  * the delta is needed.
  */
-export function isClosed(store: Store, pass: Pass): boolean {
+export function isClosed(store: Reader, pass: Pass): boolean {
   if (pass.kind === 'repair' || pass.kind === 'lookup') return false;
   if (isExact(pass, store.runs.checkpoints(pass.runId, pass.pass))) return true;
   return pass.kind !== 'list' && stoodStill(store, pass);
@@ -124,7 +124,7 @@ function assessList(root: Pass, all: RunPasses, { steady, ...input }: ListInput)
 }
 
 /** @param before only passes before this one are looked at */
-export function assessRun(store: Store, runId: number, before = Number.POSITIVE_INFINITY): Assessment {
+export function assessRun(store: Reader, runId: number, before = Number.POSITIVE_INFINITY): Assessment {
   const all = passesOf(store, runId, before);
   const highest = store.products.lastId();
   const seen = createIdSet(highest);
@@ -152,7 +152,7 @@ export function assessRun(store: Store, runId: number, before = Number.POSITIVE_
 }
 
 /** The source's clock and this machine's at the start of each pass. */
-export function passClocks(store: Store, runId: number): Clocks[] {
+export function passClocks(store: Reader, runId: number): Clocks[] {
   return store.runs.passes(runId).flatMap(({ pass, sourceTime }) => {
     const local = store.runs.passStart(runId, pass);
     return sourceTime === null || local === null ? [] : [{ source: sourceTime, local }];
@@ -286,7 +286,7 @@ function evidenceOf(list: ReadList): ListEvidence {
 }
 
 /** Whether a joint of these lists could be a product that was modified, if a delta tells of it late. */
-function restsOnJoints(store: Store, lists: readonly ReadList[]): boolean {
+function restsOnJoints(store: Reader, lists: readonly ReadList[]): boolean {
   return lists.some((read) => !read.exact && !stoodStill(store, read.pass));
 }
 
@@ -294,7 +294,7 @@ function restsOnJoints(store: Store, lists: readonly ReadList[]): boolean {
  * What can be said of a run that has read all that it is going to read.
  * @param settled whether its last delta was asked late enough to tell of everything
  */
-export function conclude(store: Store, run: Run, assessment: Assessment, settled: boolean): Conclusion {
+export function conclude(store: Reader, run: Run, assessment: Assessment, settled: boolean): Conclusion {
   const { lists, closed } = assessment;
   const reasons = reasonsOf(run, assessment, settled);
   const list = newestList(assessment);

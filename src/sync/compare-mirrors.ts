@@ -1,5 +1,5 @@
 import { changedPointers, difference, type Pointer, sameContent } from '../catalog/content.ts';
-import type { Store } from '../store/store.ts';
+import type { Reader } from '../store/reader.ts';
 
 /** A product that two mirrors do not agree about. */
 export type Disagreement =
@@ -22,7 +22,11 @@ interface Living {
  * Every product that `here` and `there` do not agree about, in the order of keys. Memory does not grow with them.
  * @param ignoreFields fields left out of the comparison
  */
-export function* compareMirrors(here: Store, there: Store, ignoreFields: readonly Pointer[]): Generator<Disagreement> {
+export function* compareMirrors(
+  here: Reader,
+  there: Reader,
+  ignoreFields: readonly Pointer[],
+): Generator<Disagreement> {
   const [ours, theirs] = [here.products.all(), there.products.all()];
   let [a, b] = [ours.next().value as Living | undefined, theirs.next().value as Living | undefined];
   while (a !== undefined || b !== undefined) {

@@ -7,8 +7,10 @@ import { iso } from '../iso-time.ts';
 import type { Logger, Tell } from '../log.ts';
 import type { PageQueue } from '../queue/queue.ts';
 import { holdLease } from '../store/hold-lease.ts';
+import type { Leased } from '../store/lease.ts';
 import type { Pass } from '../store/runs.ts';
 import type { Store } from '../store/store.ts';
+import type { KeeperWriter } from '../store/writers.ts';
 import { type Applier, createApplier } from './apply-page.ts';
 import { ageClock, type FinishSettings, failRun, finishRun, requireRun } from './finish-run.ts';
 import { nextStep, type StepSettings } from './next-step.ts';
@@ -101,6 +103,8 @@ const RESUMABLE = new Set([
 /** Of a run that has read nothing yet there is nothing to resume, unless it was told to stop. */
 const ALWAYS_RESUMABLE = new Set(['INTERRUPTED', 'LEASE_LOST']);
 
+type KeeperLease = Leased<KeeperWriter>;
+
 export async function createKeeper(options: KeeperOptions): Promise<Keeper> {
   const { store, queue, clock, log, settings } = options;
   let reader: PassReader | undefined;
@@ -133,18 +137,11 @@ export async function createKeeper(options: KeeperOptions): Promise<Keeper> {
     }
   }
 
-  function guarded<T>(epoch: number, work: () => T): T {
-    return store.write(() => {
-      store.lease.check(epoch);
-      return work();
-    });
-  }
-
   /** What fails here is tried again after the next run. */
-  function prune(epoch: number, run: Run): void {
+  function prune(leased: KeeperLease, run: Run): void {
     try {
       const now = clock.now();
-      const dropped = pruneLog(store, settings, now, log, (work) => guarded(epoch, work), ageClock(run, now));
+      const dropped = pruneLog(store, leased, settings, now, log, ageClock(run, now));
       if (dropped > 0) log.info({ dropped, upTo: store.changes.prunedTo() }, 'change log pruned');
     } catch (error) {
       log.warn({ reason: messageOf(error) }, 'the change log could not be pruned');
@@ -158,7 +155,7 @@ export async function createKeeper(options: KeeperOptions): Promise<Keeper> {
   }
 
   /** Reads the last pass to its end, in plain pages where the source leaves no choice. */
-  async function readLast(run: Run, epoch: number, applier: Applier, signal: AbortSignal): Promise<void> {
+  async function readLast(run: Run, leased: KeeperLease, applier: Applier, signal: AbortSignal): Promise<void> {
     for (;;) {
       const pass = lastPass(run);
       const answeredSize = await readOne(run, pass, applier, signal);
@@ -168,23 +165,23 @@ export async function createKeeper(options: KeeperOptions): Promise<Keeper> {
         'the source keeps to a page size of its own',
       );
       await queue.drop(run.id);
-      guarded(epoch, () => store.runs.ignoreSize(run.id, pass.pass, answeredSize));
+      leased.write(({ runs }) => runs.ignoreSize(run.id, pass.pass, answeredSize));
     }
   }
 
-  async function readAll(run: Run, epoch: number, applier: Applier, signal: AbortSignal): Promise<Run> {
+  async function readAll(run: Run, leased: KeeperLease, applier: Applier, signal: AbortSignal): Promise<Run> {
     for (;;) {
-      await readLast(run, epoch, applier, signal);
+      await readLast(run, leased, applier, signal);
       const step = nextStep(store, requireRun(store, run.id), settings);
-      if (step.kind === 'finish') return finishRun(store, epoch, run.id, step.assessment, settings, clock.now());
+      if (step.kind === 'finish') return finishRun(leased, run.id, step.assessment, settings, clock.now());
       const { pass } = step;
-      if (step.kind === 'settle') await settle(pass, epoch, step.missing, signal);
+      if (step.kind === 'settle') await settle(pass, leased, step.missing, signal);
       // Only where the delta of a delta did not get shorter: mostly it is empty, and nobody need wait for that.
       const deltas = store.runs.passes(run.id).filter(({ kind }) => kind === 'delta').length;
       if (pass.kind === 'delta' && deltas > 1) await clock.sleep(DATE_STEP_MS, signal);
-      guarded(epoch, () => {
-        store.runs.addPass(pass);
-        if (step.kind === 'settle') store.runs.settle(run.id, null, step.missing);
+      leased.write(({ runs }) => {
+        runs.addPass(pass);
+        if (step.kind === 'settle') runs.settle(run.id, null, step.missing);
       });
     }
   }
@@ -194,7 +191,12 @@ export async function createKeeper(options: KeeperOptions): Promise<Keeper> {
    * is noted as it passes: the clock may jump, also while no process runs.
    * @throws CatchwordError RUN_CANCELLED, LEASE_LOST; what `signal` aborts with
    */
-  async function settle({ runId, pass }: Pass, epoch: number, missing: number, signal: AbortSignal): Promise<void> {
+  async function settle(
+    { runId, pass }: Pass,
+    leased: KeeperLease,
+    missing: number,
+    signal: AbortSignal,
+  ): Promise<void> {
     const run = requireRun(store, runId);
     const noted = store.runs.settleWait(runId);
     let leftMs = Math.min(settings.overlapMs, noted?.leftMs ?? settings.overlapMs);
@@ -207,7 +209,7 @@ export async function createKeeper(options: KeeperOptions): Promise<Keeper> {
       const until = clock.now() + leftMs;
       if (Math.abs(until - shown) > SHOWN_STEP_MS) shown = until;
       const wait = { until: shown, leftMs };
-      guarded(epoch, () => store.runs.settle(runId, wait, missing));
+      leased.write(({ runs }) => runs.settle(runId, wait, missing));
       const { pages, items, requests } = store.runs.counts(runId);
       const settling = { settlesAt: shown, missing };
       options.onProgress?.({ runId, kind: run.kind, pass, pages, pagesKnown: pages, items, requests, settling });
@@ -221,22 +223,22 @@ export async function createKeeper(options: KeeperOptions): Promise<Keeper> {
   }
 
   /** Notes that the run has failed, unless it can be resumed. */
-  function close(epoch: number, run: Run, error: CatchwordError): void {
+  function close(leased: KeeperLease, run: Run, error: CatchwordError): void {
     const resumable = requireRun(store, run.id).pages > 0 ? RESUMABLE : ALWAYS_RESUMABLE;
     if (resumable.has(error.code)) return;
     try {
-      failRun(store, epoch, run.id, error, clock.now());
+      failRun(leased, run.id, error, clock.now());
     } catch (secondary) {
       log.warn({ run: run.id, reason: messageOf(secondary) }, 'the failure could not be noted');
     }
   }
 
-  async function execute(run: Run, epoch: number, signal: AbortSignal): Promise<Run> {
+  async function execute(run: Run, leased: KeeperLease, signal: AbortSignal): Promise<Run> {
     const { ignoreFields, withdrawnAs, overlapMs } = settings;
-    const applier = createApplier({ store, clock, runId: run.id, epoch, ignoreFields, withdrawnAs, overlapMs });
+    const applier = createApplier({ store, leased, clock, runId: run.id, ignoreFields, withdrawnAs, overlapMs });
     try {
-      const finished = await readAll(run, epoch, applier, signal);
-      prune(epoch, finished);
+      const finished = await readAll(run, leased, applier, signal);
+      prune(leased, finished);
       return finished;
     } catch (thrown) {
       const error = signal.aborted && !(thrown instanceof CatchwordError) ? interruption() : thrown;
@@ -246,40 +248,40 @@ export async function createKeeper(options: KeeperOptions): Promise<Keeper> {
         // What stopped the run may be what stops this, too; the pages of the batch are read again.
         log.debug({ run: run.id, reason: messageOf(secondary) }, 'the last batch was not applied');
       }
-      if (error instanceof CatchwordError) close(epoch, run, error);
+      if (error instanceof CatchwordError) close(leased, run, error);
       throw error;
     } finally {
       await queue.drop(run.id);
     }
   }
 
-  function giveUp(epoch: number, run: Run, error: CatchwordError): undefined {
-    failRun(store, epoch, run.id, error, clock.now());
+  function giveUp(leased: KeeperLease, run: Run, error: CatchwordError): undefined {
+    failRun(leased, run.id, error, clock.now());
     log.warn({ run: run.id, reason: error.message }, 'an unfinished run was given up');
   }
 
   /** The run that was left unfinished, unless it is too old to go on with, or read what is not wanted any more. */
-  function leftOver(epoch: number): Run | undefined {
+  function leftOver(leased: KeeperLease): Run | undefined {
     requireSameSource(store, settings.source);
     const run = store.runs.unfinished();
     if (run === undefined) return undefined;
     const ageMs = clock.now() - run.startedAt;
     const hours = Math.round(Math.abs(ageMs) / 3_600_000);
     if (ageMs > settings.runMaxAgeMs) {
-      return giveUp(epoch, run, new CatchwordError('RUN_TOO_OLD', `unfinished for ${hours} hours`));
+      return giveUp(leased, run, new CatchwordError('RUN_TOO_OLD', `unfinished for ${hours} hours`));
     }
     // A clock that was put back: without this bound the run would never be too old.
     if (-ageMs > settings.runMaxAgeMs) {
-      return giveUp(epoch, run, new CatchwordError('RUN_TOO_OLD', `it began ${hours} hours ahead of this clock`));
+      return giveUp(leased, run, new CatchwordError('RUN_TOO_OLD', `it began ${hours} hours ahead of this clock`));
     }
     const noted = store.source.noted();
     // A run that has applied nothing yet does not bind the mirror to its address, and must not be read from another one.
     if (noted !== null && noted.address !== settings.source.address) {
-      return giveUp(epoch, run, new CatchwordError('RUN_OUTDATED', 'it read from another address'));
+      return giveUp(leased, run, new CatchwordError('RUN_OUTDATED', 'it read from another address'));
     }
     const selection = store.runs.selectionOf(run.id) ?? noted?.selection ?? settings.source.selection;
     if (selection === settings.source.selection) return run;
-    return giveUp(epoch, run, new CatchwordError('RUN_OUTDATED', 'the settings select other products since it began'));
+    return giveUp(leased, run, new CatchwordError('RUN_OUTDATED', 'the settings select other products since it began'));
   }
 
   function announce(): void {
@@ -287,47 +289,48 @@ export async function createKeeper(options: KeeperOptions): Promise<Keeper> {
     if (notice !== null) options.tell?.(notice);
   }
 
-  async function resumeUnder(epoch: number, signal: AbortSignal): Promise<Run | null> {
-    const run = leftOver(epoch);
+  async function resumeUnder(leased: KeeperLease, signal: AbortSignal): Promise<Run | null> {
+    const run = leftOver(leased);
     if (run === undefined) return null;
     if (run.kind === 'full') announce();
     log.info({ run: run.id, kind: run.kind, pages: run.pages }, 'run resumed');
-    return await execute(run, epoch, signal);
+    return await execute(run, leased, signal);
   }
 
-  async function begin(request: RunRequest, epoch: number, signal: AbortSignal): Promise<Run | null> {
-    const run = startRun(store, epoch, request, settings, clock.now());
+  async function begin(request: RunRequest, leased: KeeperLease, signal: AbortSignal): Promise<Run | null> {
+    const run = startRun(leased, request, settings, clock.now());
     if (run === null) return null;
     log.info({ run: run.id, kind: run.kind, from: iso(run.from) }, 'run started');
-    return await execute(run, epoch, signal);
+    return await execute(run, leased, signal);
   }
 
   return {
     resume: async (signal) => {
       if (store.runs.unfinished() === undefined) return null;
-      return await holdLease(store.lease, clock, log, (epoch) => resumeUnder(epoch, signal));
+      return await holdLease(store.keeperLease, clock, log, (leased) => resumeUnder(leased, signal));
     },
     run: (request, signal) =>
-      holdLease(store.lease, clock, log, async (epoch) => {
-        const resumed = await resumeUnder(epoch, signal);
+      holdLease(store.keeperLease, clock, log, async (leased) => {
+        const resumed = await resumeUnder(leased, signal);
         // A full run covers what a delta would; a delta that was left does not cover a full one.
         const covers = resumed?.kind === 'full' || (request.kind === resumed?.kind && request.from === undefined);
         if (resumed !== null && covers) return resumed;
         announce();
-        return await begin(request, epoch, signal);
+        return await begin(request, leased, signal);
       }),
     adopt: (signal) =>
-      holdLease(store.lease, clock, log, async (epoch) => {
+      holdLease(store.keeperLease, clock, log, async (leased) => {
         const left = store.runs.unfinished();
-        if (left !== undefined) giveUp(epoch, left, new CatchwordError('RUN_OUTDATED', 'it read from another address'));
+        if (left !== undefined)
+          giveUp(leased, left, new CatchwordError('RUN_OUTDATED', 'it read from another address'));
         const { address, selection } = settings.source;
-        guarded(epoch, () => {
-          const before = store.source.noted()?.selection ?? selection;
-          store.source.note({ address, selection: before, unfinished: true });
+        leased.write(({ source }) => {
+          const before = source.noted()?.selection ?? selection;
+          source.note({ address, selection: before, unfinished: true });
           // The old address asked for it.
-          store.source.forgetPause();
+          source.forgetPause();
         });
-        const run = await begin({ kind: 'full' }, epoch, signal);
+        const run = await begin({ kind: 'full' }, leased, signal);
         if (run === null) throw new CatchwordError('RUN_NOT_ACTIVE', 'no run was started');
         return run;
       }),

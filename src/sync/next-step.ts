@@ -1,7 +1,7 @@
 import type { Run } from '../catalog/run.ts';
 import { clockPutBack, deltaFrom } from '../catalog/watermark.ts';
+import type { Reader } from '../store/reader.ts';
 import type { Pass, PassKind } from '../store/runs.ts';
-import type { Store } from '../store/store.ts';
 import {
   type Assessment,
   assessRun,
@@ -70,7 +70,7 @@ function newPass(run: Run, after: Pass, pass: Partial<Pass> & Pick<Pass, 'kind' 
 }
 
 /** Since when the delta after `after` asks. */
-function sinceOf(store: Store, run: Run, passes: readonly Pass[], after: Pass, overlapMs: number): number {
+function sinceOf(store: Reader, run: Run, passes: readonly Pass[], after: Pass, overlapMs: number): number {
   const lastDelta = passes.findLast(isDelta);
   // The deltas that followed the list, the repair or the lookup before it. What became visible after
   // the first of them was read may be told of by none.
@@ -91,7 +91,7 @@ function sinceOf(store: Store, run: Run, passes: readonly Pass[], after: Pass, o
  * delta run. What changed since then may carry an earlier time than the deltas asked for.
  */
 function lateDelta(
-  store: Store,
+  store: Reader,
   run: Run,
   passes: readonly Pass[],
   overlapMs: number,
@@ -114,11 +114,11 @@ function repairable(assessment: Assessment, settled: boolean): ReadList | undefi
 }
 
 /** Living products that a full run has not seen. */
-function unseenBy(store: Store, run: Run, { seen }: Assessment): number {
+function unseenBy(store: Reader, run: Run, { seen }: Assessment): number {
   return run.kind === 'full' ? store.removals.unseen(seen).length : 0;
 }
 
-export function nextStep(store: Store, run: Run, settings: StepSettings): Step {
+export function nextStep(store: Reader, run: Run, settings: StepSettings): Step {
   const passes = store.runs.passes(run.id);
   const after = passes.at(-1);
   if (after === undefined) throw new Error(`run ${run.id} has no pass`);

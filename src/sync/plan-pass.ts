@@ -1,7 +1,7 @@
 import type { FetchTask, Window } from '../catalog/page.ts';
 import { createFixedPlan, createListPlan, type PassPlan, startOf } from '../catalog/plan.ts';
+import type { Reader } from '../store/reader.ts';
 import type { Pass } from '../store/runs.ts';
-import type { Store } from '../store/store.ts';
 import { assessRun, repairsOf } from './assess-run.ts';
 
 /** Products that one run looks up, at most: a bound on its requests. */
@@ -16,7 +16,7 @@ export interface PlannedPass {
 }
 
 /** The product that a lookup must find, or it is not believed: one that the run has just seen. */
-export function controlOf(store: Store, pass: Pass): number | undefined {
+export function controlOf(store: Reader, pass: Pass): number | undefined {
   const list = store.runs
     .passes(pass.runId)
     .findLast(({ kind, pass: number }) => kind === 'list' && number < pass.pass);
@@ -28,7 +28,7 @@ export function controlOf(store: Store, pass: Pass): number | undefined {
   return undefined;
 }
 
-function plannedLookups(store: Store, pass: Pass): PlannedPass {
+function plannedLookups(store: Reader, pass: Pass): PlannedPass {
   const control = controlOf(store, pass);
   const unseen = store.removals.unseen(assessRun(store, pass.runId, pass.pass).seen);
   // Others each night, so that products which lists do not show but lookups find do not keep the rest waiting.
@@ -42,7 +42,7 @@ function plannedLookups(store: Store, pass: Pass): PlannedPass {
 }
 
 /** Up to which offset the readings of the list before this one found products; undefined where there was none. */
-function heldUpTo(store: Store, { runId, pass: before }: Pass): number | undefined {
+function heldUpTo(store: Reader, { runId, pass: before }: Pass): number | undefined {
   const ends = store.runs
     .passes(runId)
     .filter(({ kind, pass }) => kind === 'list' && pass < before)
@@ -52,7 +52,7 @@ function heldUpTo(store: Store, { runId, pass: before }: Pass): number | undefin
 }
 
 /** The same for the same passes before it, so that a resumed pass goes on where it was. */
-export function planPass(store: Store, pass: Pass): PlannedPass {
+export function planPass(store: Reader, pass: Pass): PlannedPass {
   const taskOf = (): Partial<FetchTask> => ({});
   if (pass.kind === 'lookup') return plannedLookups(store, pass);
   if (pass.kind === 'repair') {

@@ -1,6 +1,8 @@
 import type { Logger } from '../log.ts';
+import type { Leased } from '../store/lease.ts';
+import type { Reader } from '../store/reader.ts';
 import type { SinkRow } from '../store/sinks.ts';
-import type { Store } from '../store/store.ts';
+import type { KeeperWriter } from '../store/writers.ts';
 
 export interface PruneSettings {
   /** Superseded records are kept for so long; milliseconds. */
@@ -33,16 +35,15 @@ function holdsLog({ configured, state }: SinkRow): boolean {
  *
  * A sink that nobody mends would keep everything for ever: beyond the cap it is disabled, and what it misses is noted.
  *
- * @param guarded runs a write transaction of this run
  * @param ageMs the clock by which the age of records is counted; see `ageClock`
  * @returns how many records were dropped
  */
 export function pruneLog(
-  store: Store,
+  store: Reader,
+  leased: Leased<KeeperWriter>,
   { logRetentionMs, logCap }: PruneSettings,
   nowMs: number,
   log: Logger,
-  guarded: <T>(work: () => T) => T,
   ageMs = nowMs,
 ): number {
   const lastSeq = store.changes.lastSeq();
@@ -53,16 +54,13 @@ export function pruneLog(
     const lag = lagOf(sink, store.changes.prunedTo(), lastSeq);
     if (!holdsLog(sink) || !isOld || lag <= logCap) continue;
     const error = `disabled: ${lag} changes behind, more than CATCHWORD_LOG_CAP`;
-    guarded(() => {
-      store.sinks.fail(id, error, nowMs, null);
-      store.sinks.setState(id, 'disabled');
-    });
+    leased.write(({ sinks }) => sinks.disable(id, error, nowMs));
     const fields = { code: 'SINK_DISABLED', sink: name, cursor, lastSeq, cap: logCap };
     log.error(fields, 'sink is disabled: the change log does not wait for it');
   }
   let dropped = 0;
   for (let step = 0; step < STEPS; step++) {
-    const found = guarded(() => pruneStep(store, before, nowMs));
+    const found = leased.write((writer) => pruneStep(writer, before, nowMs));
     if (found === null) break;
     dropped += found;
   }
@@ -70,19 +68,19 @@ export function pruneLog(
 }
 
 /** All in one transaction: an operator may begin a replay between two of them. @returns null when there is nothing more */
-function pruneStep(store: Store, before: number, nowMs: number): number | null {
-  const needed = store.sinks.list().filter(holdsLog);
-  const floor = Math.min(store.changes.lastSeq(), ...needed.map(({ cursor }) => cursor));
-  const from = store.changes.prunedTo();
-  const to = Math.min(floor, store.changes.lastBefore(from, before, nowMs, STEP));
-  return to <= from ? null : pruneTo(store, to, nowMs);
+function pruneStep(writer: KeeperWriter, before: number, nowMs: number): number | null {
+  const needed = writer.sinks.list().filter(holdsLog);
+  const floor = Math.min(writer.changes.lastSeq(), ...needed.map(({ cursor }) => cursor));
+  const from = writer.changes.prunedTo();
+  const to = Math.min(floor, writer.changes.lastBefore(from, before, nowMs, STEP));
+  return to <= from ? null : pruneTo(writer, to, nowMs);
 }
 
-function pruneTo(store: Store, to: number, nowMs: number): number {
-  const dropped = store.changes.prune(to);
-  for (const sink of store.sinks.list()) {
+function pruneTo(writer: KeeperWriter, to: number, nowMs: number): number {
+  const dropped = writer.changes.prune(to);
+  for (const sink of writer.sinks.list()) {
     const { id, cursor: after } = sink;
-    if (!holdsLog(sink) && dropped.some((seq) => seq > after)) store.sinks.addGap(id, { after, upTo: to, at: nowMs });
+    if (!holdsLog(sink) && dropped.some((seq) => seq > after)) writer.sinks.addGap(id, { after, upTo: to, at: nowMs });
   }
   return dropped.length;
 }

@@ -4,8 +4,8 @@ import type { Clock } from '../clock.ts';
 import { CatchwordError, fromErrorRecord } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import type { PageQueue } from '../queue/queue.ts';
+import type { Reader } from '../store/reader.ts';
 import type { Pass } from '../store/runs.ts';
-import type { Store } from '../store/store.ts';
 import type { Applied, Applier } from './apply-page.ts';
 import { watchProgress } from './check-progress.ts';
 import { planPass } from './plan-pass.ts';
@@ -26,7 +26,7 @@ export interface PassSettings {
 }
 
 export interface PassContext {
-  readonly store: Store;
+  readonly store: Reader;
   readonly queue: PageQueue;
   readonly clock: Clock;
   readonly applier: Applier;

@@ -1,8 +1,8 @@
 import type { FetchOutcome, FetchTask } from '../catalog/page.ts';
 import { CatchwordError, fromErrorRecord } from '../errors.ts';
 import type { PageQueue } from '../queue/queue.ts';
+import type { Reader } from '../store/reader.ts';
 import type { HeldProduct } from '../store/removals.ts';
-import type { Store } from '../store/store.ts';
 
 /** A number that no run's pass has. */
 const RECHECK_PASS = 1_000_000;
@@ -14,7 +14,7 @@ const SAMPLE = 200;
 
 /** Looks these products up. @returns ids of those that the source has, other than as withdrawn */
 async function lookUp(
-  store: Store,
+  store: Reader,
   queue: PageQueue,
   runId: number,
   products: readonly HeldProduct[],
@@ -58,7 +58,7 @@ async function lookUp(
  *   where a sample of a long list is not gone altogether; what a lookup failed with. Nothing is decided then
  */
 export async function recheck(
-  store: Store,
+  store: Reader,
   queue: PageQueue,
   runId: number,
   signal: AbortSignal,

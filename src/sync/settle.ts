@@ -1,7 +1,7 @@
 import type { Run } from '../catalog/run.ts';
 import { clockPutBack, deltaFrom } from '../catalog/watermark.ts';
+import type { Reader } from '../store/reader.ts';
 import type { Pass } from '../store/runs.ts';
-import type { Store } from '../store/store.ts';
 import { isClosed, passClocks } from './assess-run.ts';
 
 /**
@@ -32,7 +32,7 @@ const CLOCK_STEP_MS = 2_000;
 const CLOCK_SHARE = 0.1;
 
 /** The source's clock when the last window of a pass was asked for; null if nothing tells. */
-function lastAsked(store: Store, { runId, pass, sourceTime }: Pass): number | null {
+function lastAsked(store: Reader, { runId, pass, sourceTime }: Pass): number | null {
   const start = store.runs.passStart(runId, pass);
   const end = store.runs.passEnd(runId, pass);
   // A jump of this machine's clock lies between the two, too. Most jumps make this later than it was: the run waits again.
@@ -43,7 +43,7 @@ function lastAsked(store: Store, { runId, pass, sourceTime }: Pass): number | nu
  * Whether the source's clock went on by the overlap between the last window of the pass before and this pass, which was read
  * after a wait. It did not where the source's clock was put back, and where a cache answered.
  */
-function hasWaited(store: Store, before: Pass | undefined, pass: Pass, overlapMs: number): boolean {
+function hasWaited(store: Reader, before: Pass | undefined, pass: Pass, overlapMs: number): boolean {
   const asked = before === undefined ? null : lastAsked(store, before);
   if (asked === null || pass.sourceTime === null) return false;
   const toleranceMs = CLOCK_STEP_MS + CLOCK_SHARE * overlapMs;
@@ -51,7 +51,7 @@ function hasWaited(store: Store, before: Pass | undefined, pass: Pass, overlapMs
 }
 
 /** Whether the last thing that the run read is a delta that was asked late enough, and that nothing slipped from. */
-export function isSettled(store: Store, passes: readonly Pass[], overlapMs: number): boolean {
+export function isSettled(store: Reader, passes: readonly Pass[], overlapMs: number): boolean {
   const last = passes.at(-1);
   if (last?.kind !== 'settle') return false;
   return hasWaited(store, passes.at(-2), last, overlapMs) && isClosed(store, last);
@@ -63,7 +63,7 @@ export function isSettled(store: Store, passes: readonly Pass[], overlapMs: numb
  * A few milliseconds earlier with each pass, so that no two deltas of a run have the same address, and no cache can answer
  * one with what it kept of the other.
  */
-export function settlesFrom(store: Store, run: Run, passes: readonly Pass[], overlapMs: number): number {
+export function settlesFrom(store: Reader, run: Run, passes: readonly Pass[], overlapMs: number): number {
   const before = passes.findLast(
     (pass, at) => pass.kind === 'settle' && hasWaited(store, passes[at - 1], pass, overlapMs),
   );

@@ -1,10 +1,11 @@
 import type { Selection, SourceIdentity } from '../catalog/source.ts';
 import { CatchwordError } from '../errors.ts';
 import type { Notice } from '../log.ts';
-import type { Store } from '../store/store.ts';
+import type { Reader } from '../store/reader.ts';
+import type { KeeperWriter } from '../store/writers.ts';
 
 /** Whether nothing of any source is in the mirror: then it may become the mirror of any. */
-function isUnread(store: Store): boolean {
+function isUnread(store: Reader): boolean {
   const unfinished = store.runs.unfinished();
   return store.watermark() === null && store.products.lastId() === 0 && (unfinished?.pages ?? 0) === 0;
 }
@@ -14,7 +15,7 @@ function isUnread(store: Store): boolean {
  * mirror holds. To be called before the source is asked anything for this mirror.
  * @throws CatchwordError MIRROR_OTHER_SOURCE
  */
-export function requireSameSource(store: Store, { address }: SourceIdentity): void {
+export function requireSameSource(store: Reader, { address }: SourceIdentity): void {
   const noted = store.source.noted();
   if (noted === null || noted.address === address || isUnread(store)) return;
   throw new CatchwordError(
@@ -50,7 +51,7 @@ export function selectionChanges(before: string, after: string): string {
  * Why every product has to be read again: what selects the catalog has changed, or such a reading was begun and has not
  * ended. Null where a delta does.
  */
-export function rereadNotice(store: Store, { selection }: SourceIdentity): Notice | null {
+export function rereadNotice(store: Reader, { selection }: SourceIdentity): Notice | null {
   const noted = store.source.noted();
   if (noted === null || isUnread(store) || (!noted.unfinished && noted.selection === selection)) return null;
   const changes = selectionChanges(noted.selection, selection);
@@ -69,16 +70,17 @@ export function rereadNotice(store: Store, { selection }: SourceIdentity): Notic
  * Notes, as a run begins, what it reads. What was noted as the selection stays until a full run has ended with the new one.
  * @returns whether the run must be a full one
  */
-export function noteBegin(store: Store, { address, selection }: SourceIdentity): boolean {
-  const noted = isUnread(store) ? null : store.source.noted();
+export function noteBegin(writer: KeeperWriter, { address, selection }: SourceIdentity): boolean {
+  const noted = isUnread(writer) ? null : writer.source.noted();
   const rereads = noted !== null && (noted.unfinished || noted.selection !== selection);
-  store.source.note({ address, selection: rereads ? noted.selection : selection, unfinished: rereads });
+  writer.source.note({ address, selection: rereads ? noted.selection : selection, unfinished: rereads });
   return rereads;
 }
 
 /** Notes that a full run has read everything. */
-export function noteRead(store: Store, runId: number): void {
-  const noted = store.source.noted();
-  const selection = store.runs.selectionOf(runId);
-  if (noted !== null && selection !== null) store.source.note({ address: noted.address, selection, unfinished: false });
+export function noteRead(writer: KeeperWriter, runId: number): void {
+  const noted = writer.source.noted();
+  const selection = writer.runs.selectionOf(runId);
+  if (noted !== null && selection !== null)
+    writer.source.note({ address: noted.address, selection, unfinished: false });
 }

@@ -1,6 +1,6 @@
 import { isWithdrawnBody } from '../catalog/product.ts';
 import type { Run } from '../catalog/run.ts';
-import type { Store } from '../store/store.ts';
+import type { Reader } from '../store/reader.ts';
 import { type Assessment, type Conclusion, newestList, newestTotal } from './assess-run.ts';
 import { controlOf } from './plan-pass.ts';
 
@@ -34,13 +34,13 @@ export function removalLimitOf({ removalLimit }: Pick<SweepSettings, 'removalLim
 }
 
 /** A product that was announced as withdrawn was expected to go. */
-function expected(store: Store, id: number): boolean {
+function expected(store: Reader, id: number): boolean {
   const body = store.removals.candidate(id)?.body;
   return body !== undefined && isWithdrawnBody(body);
 }
 
 /** Products of which a lookup said that there are none; of no use unless it found a product that is there. */
-function lookedUpInVain(store: Store, run: Run): ReadonlySet<number> {
+function lookedUpInVain(store: Reader, run: Run): ReadonlySet<number> {
   const gone = new Set<number>();
   for (const pass of store.runs.passes(run.id)) {
     if (pass.kind !== 'lookup') continue;
@@ -53,7 +53,7 @@ function lookedUpInVain(store: Store, run: Run): ReadonlySet<number> {
 }
 
 function whyHeld(
-  store: Store,
+  store: Reader,
   { all, unexpected }: { readonly all: number; readonly unexpected: number },
   assessment: Assessment,
   settings: SweepSettings,
@@ -75,7 +75,7 @@ function whyHeld(
 }
 
 export function sweep(
-  store: Store,
+  store: Reader,
   run: Run,
   assessment: Assessment,
   conclusion: Conclusion,

@@ -6,6 +6,7 @@ import { productOf } from '../../src/catalog/product.ts';
 import { systemClock } from '../../src/clock.ts';
 import { SANDBOX_DEFAULTS, type SandboxOptions } from '../../src/sandbox/options.ts';
 import { type Sandbox, startSandbox } from '../../src/sandbox/server.ts';
+import { writeUnder } from '../../src/store/hold-lease.ts';
 import { openStore } from '../../src/store/store.ts';
 import { runHere as cli } from '../support/in-process.ts';
 import { load } from '../support/load.ts';
@@ -92,12 +93,12 @@ describe('a sealed run', () => {
     // One more than the source has, and as many as were announced.
     const store = openStore(here.db);
     const stranger = '{"vbid":"NOBODY"}';
-    store.write(() => {
-      const id = store.products.lastId() + 1;
-      const seq = store.changes.lastSeq() + 1;
-      store.products.insert([{ id, seq, product: productOf('NOBODY', { vbid: 'NOBODY' }, stranger) }], 1);
-      store.changes.appendCreated(seq, id, 1, 1, 1);
-      store.products.addLiving(1);
+    writeUnder(store.keeperLease, Date.now(), ({ products, changes }) => {
+      const id = products.lastId() + 1;
+      const seq = changes.lastSeq() + 1;
+      products.insert([{ id, seq, product: productOf('NOBODY', { vbid: 'NOBODY' }, stranger) }], 1);
+      changes.appendCreated(seq, id, 1, 1, 1);
+      products.addLiving(1);
     });
     store.close();
     expect(await load(here.settings, 'full')).toMatchObject({ proof: 'sealed', removed: 4, missing: 0 });
@@ -128,15 +129,15 @@ describe('more removals than the limit', () => {
   it('are counted apart from those that the source announced', async () => {
     const here = await held();
     const store = openStore(here.db);
-    store.write(() => {
-      const [id, seq] = [store.products.lastId() + 1, store.changes.lastSeq() + 1];
+    writeUnder(store.keeperLease, Date.now(), ({ products, changes }) => {
+      const [id, seq] = [products.lastId() + 1, changes.lastSeq() + 1];
       const rows = Array.from({ length: 20 }, (_, at) => {
         const fields = { vbid: `WITHDRAWN-${at}`, distributable: false };
         return { id: id + at, seq: seq + at, product: productOf(fields.vbid, fields, JSON.stringify(fields)) };
       });
-      store.products.insert(rows, 1);
-      store.changes.appendCreated(seq, id, rows.length, 1, 1);
-      store.products.addLiving(rows.length);
+      products.insert(rows, 1);
+      changes.appendCreated(seq, id, rows.length, 1, 1);
+      products.addLiving(rows.length);
     });
     store.close();
     const run = await cli(['sync', '--full'], here.settings, here.directory);
