@@ -15,7 +15,7 @@ export interface Retry {
 export interface ScheduleReader {
   /**
    * The newest scheduled moment that was served, milliseconds since 1970. If none was noted, the start of the newest run
-   * that would have served one; null if there is no such run.
+   * that would have served one; null if no run did.
    */
   served(kind: RunKind): number | null;
   retry(): Retry | null;

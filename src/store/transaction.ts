@@ -27,7 +27,7 @@ export interface WriteGuard {
  * transaction. So after the first failed write every later call fails at once, until the file is opened again.
  *
  * @throws CatchwordError MIRROR_BUSY if another process writes for longer than the busy timeout;
- *   MIRROR_WRITE_FAILED if the file cannot be written; MIRROR_REPLACED if it is no longer the file at its path;
+ *   MIRROR_WRITE_FAILED if the file cannot be written; MIRROR_REPLACED if it is not the file at its path any more;
  *   MIRROR_UNUSABLE if this user may only read it; or what `work` throws, after the rollback
  */
 export function createWriteTransaction(sqlite: Database, guard: WriteGuard): <T>(work: () => T) => T {

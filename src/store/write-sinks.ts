@@ -20,7 +20,7 @@ export interface SinkPosition {
 export interface SinkWriter extends SinkReader {
   /**
    * Notes that the settings name this sink. A sink that is new, or that is another store than before, starts with the
-   * products as of now. Events that the same store refused under a name that is no longer configured stay parked.
+   * products as of now. Events that the same store refused under a former name stay parked.
    */
   configure(sink: Pick<SinkRow, 'name' | 'kind' | 'address' | 'identity'> & { readonly formerIdentity?: string }): void;
   /** Notes which sinks the settings no longer name: these no longer hold the log. */

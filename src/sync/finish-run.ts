@@ -10,7 +10,7 @@ import { isSettled } from './settle.ts';
 import { noteRead } from './source.ts';
 import { type SweepSettings, sweep } from './sweep.ts';
 
-/** Rejected items are of use while somebody looks for the reason. */
+/** Rejected items are kept this long, for people who look for the reason. */
 const KEEP_REJECTED_MS = 30 * 86_400_000;
 
 export interface FinishSettings extends SweepSettings {
@@ -18,16 +18,16 @@ export interface FinishSettings extends SweepSettings {
 }
 
 /**
- * The clock by which ages are counted that decide what is dropped. This machine's may be ahead by any amount; of the
- * source's and its own, the earlier one drops nothing too soon.
+ * The time by which ages are judged that decide what is dropped: the earlier one of this machine's clock, which may be ahead,
+ * and the source's. So nothing is dropped too soon.
  */
 export function ageClock({ sourceTime }: Run, nowMs: number): number {
   return Math.min(nowMs, sourceTime ?? nowMs);
 }
 
-const UNSETTLED = 'its deltas could not be read late enough to tell of everything: nothing is concluded from them';
+const UNSETTLED = 'its deltas could not be read late enough to show every change: nothing is concluded from them';
 
-/** What may be concluded where the run had to settle and could not. */
+/** Restricts what is concluded from a run that had to settle and could not. */
 function withhold(conclusion: Conclusion): Conclusion {
   if (!conclusion.mustSettle) return conclusion;
   return {
@@ -39,7 +39,7 @@ function withhold(conclusion: Conclusion): Conclusion {
   };
 }
 
-/** Where the watermark stands if every change up to the run's source time is in the mirror; else where it stood. */
+/** Moves the watermark to the run's source time, if every change up to then is in the mirror. */
 function moveWatermark(
   writer: KeeperWriter,
   run: Run,
@@ -49,21 +49,21 @@ function moveWatermark(
 ): void {
   if (run.sourceTime === null) return;
   const readUpTo = writer.readUpTo();
-  // A list that is held, or empty, looks wrong: what it did not tell may still have to come from a delta.
+  // A list that is held or empty looks wrong, so later deltas still have to supply what it did not show.
   const sealed = run.kind === 'full' && conclusion.proof === 'sealed' && !held && conclusion.evidence.numItems > 0;
   const seen = writer.clockSeen();
   const clocks = passClocks(writer, run.id);
-  // Of a full run the deltas begin where it began; they reach back to the watermark only by the same clock.
+  // A full run's deltas start at its own start; whether they reach back to the watermark is known only by the same clock.
   const sameClock = run.kind === 'delta' || seen === null || clockPutBack(seen, clocks, overlapMs) === null;
-  // As far back as any delta asks: what became visible late since the watermark was set carries an earlier time.
+  // Less the overlap: changes that became visible late since the watermark was set have an earlier time.
   const reachesBack = readUpTo === null || conclusion.deltaFrom <= deltaFrom(readUpTo, overlapMs);
   const read = conclusion.deltasRead && reachesBack && (readUpTo === null || sameClock);
-  // Before the first watermark there is nothing that a later delta would be owed.
+  // Before the first watermark, later deltas do not depend on earlier ones.
   const first = run.kind === 'full' && readUpTo === null;
   if (sealed || read || first) writer.advanceWatermark(run.sourceTime, clocks[0]?.local ?? run.startedAt);
 }
 
-/** Full runs before this one that wait for a decision: what they found is out of date. */
+/** Cancels earlier full runs that wait for a decision: their lists of removals are outdated. */
 function supersede(writer: KeeperWriter, run: Run): void {
   for (const { id } of writer.runs.held()) {
     if (id >= run.id) continue;
@@ -98,7 +98,7 @@ export function finishRun(
     else if (held) writer.removals.hold(runId, swept.remove);
     if (swept !== null) {
       supersede(writer, run);
-      // A run that cannot vouch for its own count confirms nothing.
+      // A run whose count does not agree confirms no missing product.
       if (conclusion.proof === 'sealed' || conclusion.countAgrees) writer.removals.noteMissing(missing);
       else writer.removals.noteSeen(writer.runs.eachIds(runId));
     }
@@ -106,7 +106,7 @@ export function finishRun(
     writer.runs.end(runId, {
       state: held ? 'held' : 'complete',
       finishedAt: nowMs,
-      // Each product once, however many windows it was in.
+      // Counts each product once, even if it was in several windows.
       counts: {
         ...counts,
         items: assessment.seen.size + counts.rejected,
@@ -126,7 +126,7 @@ export function finishRun(
   });
 }
 
-/** Ends a run that cannot go on, keeping what it applied. */
+/** Ends a run that cannot continue. Applied pages are kept. */
 export function failRun(leased: Leased<KeeperWriter>, runId: number, error: CatchwordError, nowMs: number): void {
   leased.write((writer) => {
     const run = requireRun(writer, runId);
@@ -146,15 +146,15 @@ export function failRun(leased: Leased<KeeperWriter>, runId: number, error: Catc
 }
 
 /**
- * Stops a run from another process: the keeper that works on it notices at its next page.
+ * Cancels a run, from any process. The keeper that works on it notices at its next page.
  * @throws CatchwordError NOT_FOUND, RUN_NOT_ACTIVE
  */
 export function cancelRun(store: Store, runId: number, nowMs: number): Run {
   return store.request((writer) => {
     const run = requireRun(writer, runId);
     if (run.finishedAt !== null) {
-      throw new CatchwordError('RUN_NOT_ACTIVE', `run ${runId} is ${run.state} already`, {
-        hint: 'Only a run that is planned or reading can be cancelled: npx catchword runs.',
+      throw new CatchwordError('RUN_NOT_ACTIVE', `run ${runId} is already ${run.state}`, {
+        hint: 'Only a planned or reading run can be cancelled: npx catchword runs.',
       });
     }
     writer.removals.noteSeen(writer.runs.eachIds(runId));
@@ -170,7 +170,9 @@ export function cancelRun(store: Store, runId: number, nowMs: number): Run {
 export function requireRun(store: Reader, runId: number): Run {
   const run = store.runs.get(runId);
   if (run === undefined) {
-    throw new CatchwordError('NOT_FOUND', `there is no run ${runId}`, { hint: 'List them with: npx catchword runs.' });
+    throw new CatchwordError('NOT_FOUND', `run ${runId} does not exist`, {
+      hint: 'List runs with: npx catchword runs.',
+    });
   }
   return run;
 }

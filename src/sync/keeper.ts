@@ -20,52 +20,51 @@ import { requireSameSource, rereadNotice } from './source.ts';
 import { type StartSettings, startRun } from './start-run.ts';
 
 /**
- * The one place that writes the mirror.
+ * Makes runs: the only writer of products and changes.
  *
  * ```
  * lease ─► unfinished run? ─► resume ─┐
- *               └─ no ──────► plan ───┴─► read passes ─► finish ─► lease given back
+ *               └─ no ──────► plan ───┴─► read passes ─► finish ─► release the lease
  * ```
- * Pass 0 is the list (or, of a delta run, the delta); what follows it is decided in next-step.ts.
+ * Pass 0 is the list (in a delta run, the delta); next-step.ts decides what follows.
  */
 export interface Keeper {
   /**
-   * Finishes the run that an earlier process left, or starts a new one, and reads it to its end.
-   * @returns the run; null when its tick was started by another scheduler
-   * @throws CatchwordError MIRROR_BUSY, MIRROR_OTHER_SOURCE; INTERRUPTED when `signal` aborts (resumable); what the source
-   *   or file refused
+   * Resumes the run that an earlier process left unfinished, or starts a new one, and reads it to its end.
+   * @returns the run; null if another scheduler started the run of this tick
+   * @throws CatchwordError MIRROR_BUSY, MIRROR_OTHER_SOURCE; INTERRUPTED when `signal` aborts (resumable); any error of the
+   *   source or the file
    */
   run(request: RunRequest, signal: AbortSignal): Promise<Run | null>;
   /**
-   * Takes the configured address as the new one of the mirror's service, and reads everything from there. An unfinished
-   * run is given up, as it has read from the old one.
+   * Makes the configured address the mirror's new source, and reads everything from there. Gives up an unfinished run,
+   * because it has read from the old address.
    * @throws CatchwordError as `run`
    */
   adopt(signal: AbortSignal): Promise<Run>;
-  /** As `run`, for an unfinished run only; null when there is none. */
+  /** As `run`, but only resumes; returns null if no run is unfinished. */
   resume(signal: AbortSignal): Promise<Run | null>;
 }
 
-/** What one sees while a run goes on. */
+/** The state of a run in progress, for display. */
 export interface Progress {
   readonly runId: number;
   readonly kind: Run['kind'];
   readonly pass: number;
-  /** Windows read and known so far, over all passes. */
+  /** Windows read so far, and windows known so far, over all passes. */
   readonly pages: number;
   readonly pagesKnown: number;
   readonly items: number;
   readonly requests: number;
-  /** Set while it waits before it reads its last delta. */
+  /** Set while the run waits before it reads its last delta. */
   readonly settling: Pick<Run, 'settlesAt' | 'missing'> | null;
 }
 
 export interface KeeperSettings extends PassSettings, StartSettings, StepSettings, FinishSettings, PruneSettings {
-  /** An unfinished run that began longer ago is given up; milliseconds. */
+  /** Give up an unfinished run that is older; milliseconds. */
   readonly runMaxAgeMs: number;
   readonly ignoreFields: readonly Pointer[];
   readonly withdrawnAs: 'updated' | 'removed';
-  /** What is read. */
   readonly source: SourceIdentity;
 }
 
@@ -76,19 +75,19 @@ export interface KeeperOptions {
   readonly log: Logger;
   readonly settings: KeeperSettings;
   readonly onProgress?: (progress: Progress) => void;
-  /** Told, before the first request of a run, what a person would wonder about later. */
+  /** Gets notices that people should see before the first request of a run. */
   readonly tell?: Tell;
 }
 
-/** How often a run that settles looks whether it was cancelled. */
+/** How often a settling run checks whether it was cancelled. */
 const SETTLE_STEP_MS = 5_000;
-/** A clock that jumped by more shows the end of the wait elsewhere. */
+/** If the clock jumps by more, the displayed end of the wait moves. */
 const SHOWN_STEP_MS = 10_000;
 
-/** `Date` counts whole seconds: a delta asked for within the same one would hold the same changes again. */
+/** `Date` counts whole seconds: a second delta within the same second would hold the same changes again. */
 const DATE_STEP_MS = 1_000;
 
-/** After these the pages that are missing can be read later; after any other error the run has failed. */
+/** After these errors the run can be resumed; any other error fails it. */
 const RESUMABLE = new Set([
   'INTERRUPTED',
   'LEASE_LOST',
@@ -100,7 +99,7 @@ const RESUMABLE = new Set([
   'SOURCE_TIMEOUT',
   'SOURCE_UNAVAILABLE',
 ]);
-/** Of a run that has read nothing yet there is nothing to resume, unless it was told to stop. */
+/** The same for a run that has not read a page yet: only if it was stopped from outside. */
 const ALWAYS_RESUMABLE = new Set(['INTERRUPTED', 'LEASE_LOST']);
 
 type KeeperLease = Leased<KeeperWriter>;
@@ -137,7 +136,7 @@ export async function createKeeper(options: KeeperOptions): Promise<Keeper> {
     }
   }
 
-  /** What fails here is tried again after the next run. */
+  /** Errors are only logged: pruning is retried after the next run. */
   function prune(leased: KeeperLease, run: Run): void {
     try {
       const now = clock.now();
@@ -154,7 +153,7 @@ export async function createKeeper(options: KeeperOptions): Promise<Keeper> {
     return pass;
   }
 
-  /** Reads the last pass to its end, in plain pages where the source leaves no choice. */
+  /** Reads the last pass to its end; in plain pages if the source ignores the requested page size. */
   async function readLast(run: Run, leased: KeeperLease, applier: Applier, signal: AbortSignal): Promise<void> {
     for (;;) {
       const pass = lastPass(run);
@@ -162,7 +161,7 @@ export async function createKeeper(options: KeeperOptions): Promise<Keeper> {
       if (answeredSize === null) return;
       log.warn(
         { run: run.id, asked: pass.perPage, answered: answeredSize },
-        'the source keeps to a page size of its own',
+        'the source ignores the requested page size',
       );
       await queue.drop(run.id);
       leased.write(({ runs }) => runs.ignoreSize(run.id, pass.pass, answeredSize));
@@ -176,7 +175,7 @@ export async function createKeeper(options: KeeperOptions): Promise<Keeper> {
       if (step.kind === 'finish') return finishRun(leased, run.id, step.assessment, settings, clock.now());
       const { pass } = step;
       if (step.kind === 'settle') await settle(pass, leased, step.missing, signal);
-      // Only where the delta of a delta did not get shorter: mostly it is empty, and nobody need wait for that.
+      // The first delta does not wait: the delta after it is usually empty.
       const deltas = store.runs.passes(run.id).filter(({ kind }) => kind === 'delta').length;
       if (pass.kind === 'delta' && deltas > 1) await clock.sleep(DATE_STEP_MS, signal);
       leased.write(({ runs }) => {
@@ -187,9 +186,9 @@ export async function createKeeper(options: KeeperOptions): Promise<Keeper> {
   }
 
   /**
-   * Waits for the overlap, or for what an earlier process left of it. The wait is counted by timers, and what is left of it
-   * is noted as it passes: the clock may jump, also while no process runs.
-   * @throws CatchwordError RUN_CANCELLED, LEASE_LOST; what `signal` aborts with
+   * Waits for the overlap, or for the rest of a wait that an earlier process started. Timers count the wait, and the rest is
+   * noted regularly, because the clock may jump, even while no process runs.
+   * @throws CatchwordError RUN_CANCELLED, LEASE_LOST; the reason with which `signal` aborts
    */
   async function settle(
     { runId, pass }: Pass,
@@ -203,7 +202,7 @@ export async function createKeeper(options: KeeperOptions): Promise<Keeper> {
     let shown = noted?.until ?? 0;
     if (leftMs > 0) {
       const until = new Date(clock.now() + leftMs).toISOString();
-      log.info({ run: runId, until, missing }, 'settling: deltas may be late, so the last one is read after a wait');
+      log.info({ run: runId, until, missing }, 'settling: waiting before the last delta, because deltas may be late');
     }
     while (leftMs > 0) {
       const until = clock.now() + leftMs;
@@ -229,7 +228,7 @@ export async function createKeeper(options: KeeperOptions): Promise<Keeper> {
     try {
       failRun(leased, run.id, error, clock.now());
     } catch (secondary) {
-      log.warn({ run: run.id, reason: messageOf(secondary) }, 'the failure could not be noted');
+      log.warn({ run: run.id, reason: messageOf(secondary) }, 'the failure of the run could not be noted');
     }
   }
 
@@ -245,7 +244,7 @@ export async function createKeeper(options: KeeperOptions): Promise<Keeper> {
       try {
         applier.flush();
       } catch (secondary) {
-        // What stopped the run may be what stops this, too; the pages of the batch are read again.
+        // The error that stopped the run may also stop this. The pages of the batch are read again.
         log.debug({ run: run.id, reason: messageOf(secondary) }, 'the last batch was not applied');
       }
       if (error instanceof CatchwordError) close(leased, run, error);
@@ -260,7 +259,7 @@ export async function createKeeper(options: KeeperOptions): Promise<Keeper> {
     log.warn({ run: run.id, reason: error.message }, 'an unfinished run was given up');
   }
 
-  /** The run that was left unfinished, unless it is too old to go on with, or read what is not wanted any more. */
+  /** The unfinished run. Gives it up if it is too old, or has read from another source or selection. */
   function leftOver(leased: KeeperLease): Run | undefined {
     requireSameSource(store, settings.source);
     const run = store.runs.unfinished();
@@ -270,18 +269,22 @@ export async function createKeeper(options: KeeperOptions): Promise<Keeper> {
     if (ageMs > settings.runMaxAgeMs) {
       return giveUp(leased, run, new CatchwordError('RUN_TOO_OLD', `unfinished for ${hours} hours`));
     }
-    // A clock that was put back: without this bound the run would never be too old.
+    // The clock was put back: without this bound the run would never be too old.
     if (-ageMs > settings.runMaxAgeMs) {
-      return giveUp(leased, run, new CatchwordError('RUN_TOO_OLD', `it began ${hours} hours ahead of this clock`));
+      return giveUp(leased, run, new CatchwordError('RUN_TOO_OLD', `started ${hours} hours ahead of this clock`));
     }
     const noted = store.source.noted();
-    // A run that has applied nothing yet does not bind the mirror to its address, and must not be read from another one.
+    // Before its first page a run does not bind the mirror to an address, but it must not continue with another one.
     if (noted !== null && noted.address !== settings.source.address) {
-      return giveUp(leased, run, new CatchwordError('RUN_OUTDATED', 'it read from another address'));
+      return giveUp(leased, run, new CatchwordError('RUN_OUTDATED', 'it has read from another address'));
     }
     const selection = store.runs.selectionOf(run.id) ?? noted?.selection ?? settings.source.selection;
     if (selection === settings.source.selection) return run;
-    return giveUp(leased, run, new CatchwordError('RUN_OUTDATED', 'the settings select other products since it began'));
+    return giveUp(
+      leased,
+      run,
+      new CatchwordError('RUN_OUTDATED', 'the settings select other products since it started'),
+    );
   }
 
   function announce(): void {
@@ -312,7 +315,7 @@ export async function createKeeper(options: KeeperOptions): Promise<Keeper> {
     run: (request, signal) =>
       holdLease(store.keeperLease, clock, log, async (leased) => {
         const resumed = await resumeUnder(leased, signal);
-        // A full run covers what a delta would; a delta that was left does not cover a full one.
+        // A full run covers a delta, but not vice versa.
         const covers = resumed?.kind === 'full' || (request.kind === resumed?.kind && request.from === undefined);
         if (resumed !== null && covers) return resumed;
         announce();
@@ -322,12 +325,12 @@ export async function createKeeper(options: KeeperOptions): Promise<Keeper> {
       holdLease(store.keeperLease, clock, log, async (leased) => {
         const left = store.runs.unfinished();
         if (left !== undefined)
-          giveUp(leased, left, new CatchwordError('RUN_OUTDATED', 'it read from another address'));
+          giveUp(leased, left, new CatchwordError('RUN_OUTDATED', 'it has read from another address'));
         const { address, selection } = settings.source;
         leased.write(({ source }) => {
           const before = source.noted()?.selection ?? selection;
           source.note({ address, selection: before, unfinished: true });
-          // The old address asked for it.
+          // The pause was that of the old address.
           source.forgetPause();
         });
         const run = await begin({ kind: 'full' }, leased, signal);

@@ -5,20 +5,19 @@ import type { SinkRow } from '../store/sinks.ts';
 import type { KeeperWriter } from '../store/writers.ts';
 
 export interface PruneSettings {
-  /** Superseded records are kept for so long; milliseconds. */
+  /** How long to keep superseded records; milliseconds. */
   readonly logRetentionMs: number;
-  /** A sink that is further behind, in records, no longer holds the log beyond its retention. */
+  /** A sink that is more records behind does not hold the log beyond its retention. */
   readonly logCap: number;
 }
 
-/** Records that are looked through in one transaction: other writers wait for about 50 ms. */
+/** Records per transaction: other writers wait for about 50 ms. */
 const STEP = 10_000;
-/** Of one call. After a run there is seldom more than it has written; a long log is caught up with in several runs. */
+/** Transactions per call. A run seldom needs more for what it has written; a long log is pruned over several runs. */
 const STEPS = 100;
 
 /**
- * How many records the log keeps for a sink: one that is being filled needs what came after its filling, and what was
- * pruned is kept for nobody.
+ * How many records the log keeps for a sink: those after its cursor, or after its backfill, that were not pruned yet.
  */
 function lagOf({ cursor, backfillTo }: SinkRow, prunedTo: number, lastSeq: number): number {
   return lastSeq - Math.max(cursor, backfillTo, prunedTo);
@@ -29,13 +28,12 @@ function holdsLog({ configured, state }: SinkRow): boolean {
 }
 
 /**
- * Drops records of the change log that are superseded, older than the retention, and confirmed by every sink. Each
- * product's newest record stays, so that the log never says less than what the mirror is: it is what a new sink is filled
- * from, and what a reader who was away for long ends with.
+ * Drops records of the change log that are superseded, older than the retention, and confirmed by every sink. Keeps each
+ * product's newest record: new sinks are filled from these, and readers who were away for long end up with the mirror's state.
  *
- * A sink that nobody mends would keep everything for ever: beyond the cap it is disabled, and what it misses is noted.
+ * A broken sink would hold the log forever: beyond the cap it is disabled, and the records that it misses are noted.
  *
- * @param ageMs the clock by which the age of records is counted; see `ageClock`
+ * @param ageMs the time by which the age of records is judged; see `ageClock`
  * @returns how many records were dropped
  */
 export function pruneLog(
@@ -67,7 +65,7 @@ export function pruneLog(
   return dropped;
 }
 
-/** All in one transaction: an operator may begin a replay between two of them. @returns null when there is nothing more */
+/** Reads the cursors in the transaction that prunes, because a replay may start in between. @returns null when done */
 function pruneStep(writer: KeeperWriter, before: number, nowMs: number): number | null {
   const needed = writer.sinks.list().filter(holdsLog);
   const floor = Math.min(writer.changes.lastSeq(), ...needed.map(({ cursor }) => cursor));

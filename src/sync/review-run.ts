@@ -5,30 +5,30 @@ import type { Reader } from '../store/reader.ts';
 import type { KeeperWriter } from '../store/writers.ts';
 import { requireRun } from './finish-run.ts';
 
-/** @throws CatchwordError NOT_FOUND, RUN_NOT_ACTIVE where nothing of the run waits */
+/** @throws CatchwordError NOT_FOUND, RUN_NOT_ACTIVE if the run is not held */
 export function requireHeld(store: Reader, runId: number): Run {
   const run = requireRun(store, runId);
   if (run.state === 'held') return run;
-  throw new CatchwordError('RUN_NOT_ACTIVE', `run ${runId} is ${run.state}: it holds no removals`, {
+  throw new CatchwordError('RUN_NOT_ACTIVE', `run ${runId} is ${run.state}: it does not hold removals`, {
     hint: run.error ?? 'Only a held run can be approved or rejected: npx catchword runs.',
   });
 }
 
-/** What an unfinished run has read may be what the held one would remove. */
+/** An unfinished run may have seen products that the held run would remove. */
 function requireNoneUnfinished(store: Reader): void {
   const unfinished = store.runs.unfinished();
   if (unfinished === undefined) return;
   throw new CatchwordError(
     'RUN_NOT_ACTIVE',
-    `run ${unfinished.id} is unfinished, and may have seen what this one removes`,
+    `run ${unfinished.id} is unfinished, and may have seen products that this run removes`,
     {
-      hint: `Finish it with: npx catchword sync. Or: npx catchword cancel ${unfinished.id}.`,
+      hint: `Finish it with npx catchword sync, or cancel it: npx catchword cancel ${unfinished.id}.`,
     },
   );
 }
 
 /**
- * Removes what a held run would have removed and nothing has shown to be alive since.
+ * Removes the products that a held run would have removed, except those that were seen since.
  * @param spared products that were found alive when this was decided
  * @throws CatchwordError LEASE_LOST, NOT_FOUND, RUN_NOT_ACTIVE (also while another run is unfinished)
  */
@@ -51,10 +51,7 @@ export function approveRun(
   });
 }
 
-/**
- * Leaves everything that a held run would have removed.
- * @throws CatchwordError LEASE_LOST, NOT_FOUND, RUN_NOT_ACTIVE
- */
+/** Drops the removals that a run holds. @throws CatchwordError LEASE_LOST, NOT_FOUND, RUN_NOT_ACTIVE */
 export function rejectRun(leased: Leased<KeeperWriter>, runId: number): Run {
   return leased.write((writer) => {
     requireHeld(writer, runId);
@@ -65,17 +62,17 @@ export function rejectRun(leased: Leased<KeeperWriter>, runId: number): Run {
 }
 
 /**
- * Brings back what a run removed and nothing has changed since, as `restored` changes: the log is never rewritten.
+ * Restores products that a run removed and that have not changed since, as `restored` changes: the log is never rewritten.
  * @returns how many
- * @throws CatchwordError LEASE_LOST, NOT_FOUND, RUN_NOT_ACTIVE for a run that is not finished
+ * @throws CatchwordError LEASE_LOST, NOT_FOUND, RUN_NOT_ACTIVE if the run has not ended
  */
 export function undoRun(leased: Leased<KeeperWriter>, runId: number, nowMs: number): number {
   return leased.write((writer) => {
     const run = requireRun(writer, runId);
     requireNoneUnfinished(writer);
     if (run.finishedAt === null) {
-      throw new CatchwordError('RUN_NOT_ACTIVE', `run ${runId} is ${run.state}: it has removed nothing yet`, {
-        hint: 'Cancel it, or wait for its end: npx catchword runs.',
+      throw new CatchwordError('RUN_NOT_ACTIVE', `run ${runId} is ${run.state}: it has not removed anything yet`, {
+        hint: 'Wait for its end, or cancel it: npx catchword runs.',
       });
     }
     const restored = writer.removals.restore(runId, nowMs);

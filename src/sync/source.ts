@@ -4,15 +4,15 @@ import type { Notice } from '../log.ts';
 import type { Reader } from '../store/reader.ts';
 import type { KeeperWriter } from '../store/writers.ts';
 
-/** Whether nothing of any source is in the mirror: then it may become the mirror of any. */
+/** Whether the mirror holds nothing from any source yet: then it may become the mirror of any source. */
 function isUnread(store: Reader): boolean {
   const unfinished = store.runs.unfinished();
   return store.watermark() === null && store.products.lastId() === 0 && (unfinished?.pages ?? 0) === 0;
 }
 
 /**
- * A mirror is continued with its own source only: with another one, deltas would be complete that say nothing of what the
- * mirror holds. To be called before the source is asked anything for this mirror.
+ * Rejects another source than the mirror's own: its deltas would be complete, but say nothing about the mirror's products.
+ * Call it before the first request for this mirror.
  * @throws CatchwordError MIRROR_OTHER_SOURCE
  */
 export function requireSameSource(store: Reader, { address }: SourceIdentity): void {
@@ -36,7 +36,7 @@ function shown(values: readonly string[]): string {
   return values.length === 0 ? '(none)' : values.join(',');
 }
 
-/** `CATCHWORD_CURRENCY changed from (none) to EUR`, for each setting that did; empty where none did. */
+/** Such as `CATCHWORD_CURRENCY changed from (none) to EUR`, for each setting that changed; empty if none did. */
 export function selectionChanges(before: string, after: string): string {
   const [old, new_] = [before, after].map((text) => JSON.parse(text) as Selection);
   if (old === undefined || new_ === undefined) return '';
@@ -48,8 +48,8 @@ export function selectionChanges(before: string, after: string): string {
 }
 
 /**
- * Why every product has to be read again: what selects the catalog has changed, or such a reading was begun and has not
- * ended. Null where a delta does.
+ * Why every product has to be read again: the settings that select the catalog changed, or such a full run has not completed
+ * yet. Null if a delta is enough.
  */
 export function rereadNotice(store: Reader, { selection }: SourceIdentity): Notice | null {
   const noted = store.source.noted();
@@ -57,17 +57,17 @@ export function rereadNotice(store: Reader, { selection }: SourceIdentity): Noti
   const changes = selectionChanges(noted.selection, selection);
   const why =
     changes === ''
-      ? 'the source or the settings of the mirror were changed, and no full load has ended since'
+      ? 'the source or the settings of the mirror changed, and a full load has not completed since'
       : changes;
   return {
-    message: 'every product is read again and recorded as updated where it differs',
+    message: 'reading every product again; those that differ are recorded as updated',
     fields: { reason: why },
-    text: `${why}: every product is read again and recorded as updated where it differs`,
+    text: `${why}: every product is read again, and recorded as updated if it differs`,
   };
 }
 
 /**
- * Notes, as a run begins, what it reads. What was noted as the selection stays until a full run has ended with the new one.
+ * Notes at the start of a run what it reads. The noted selection stays until a full run has completed with the new one.
  * @returns whether the run must be a full one
  */
 export function noteBegin(writer: KeeperWriter, { address, selection }: SourceIdentity): boolean {
@@ -77,7 +77,7 @@ export function noteBegin(writer: KeeperWriter, { address, selection }: SourceId
   return rereads;
 }
 
-/** Notes that a full run has read everything. */
+/** Notes the selection of a full run that has read everything. */
 export function noteRead(writer: KeeperWriter, runId: number): void {
   const noted = writer.source.noted();
   const selection = writer.runs.selectionOf(runId);

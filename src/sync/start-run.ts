@@ -16,10 +16,10 @@ export interface StartSettings {
 }
 
 /**
- * Plans a run: one row, one pass. A delta becomes a full run without a watermark, as there is nothing to go on from, and
- * where the settings select other products, or more of them, than what was read so far.
+ * Plans a run: one row, one pass. Instead of a delta it plans a full run if the mirror has no watermark yet, or if the
+ * settings select other products than those read so far.
  * @param nowMs local clock
- * @returns the run, or null when its tick was started already
+ * @returns the run, or null if the run of its tick was already started
  * @throws CatchwordError LEASE_LOST, MIRROR_OTHER_SOURCE
  */
 export function startRun(
@@ -55,7 +55,7 @@ export function startRun(
       reversed: false,
     });
     const run = writer.runs.get(id);
-    if (run === undefined) throw new CatchwordError('NOT_FOUND', `run ${id} vanished while it was planned`);
+    if (run === undefined) throw new CatchwordError('NOT_FOUND', `run ${id} vanished while it was being planned`);
     return run;
   });
 }

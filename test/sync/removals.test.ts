@@ -169,7 +169,7 @@ describe('more removals than the limit', () => {
     await expectEqual(here);
     const twice = await cli(['approve', '2'], here.settings, here.directory);
     expect(twice.code).toBe(1);
-    expect(twice.stderr).toContain('run 2 is complete: it holds no removals [RUN_NOT_ACTIVE]');
+    expect(twice.stderr).toContain('run 2 is complete: it does not hold removals [RUN_NOT_ACTIVE]');
   });
 
   it('are dropped when rejected', async () => {
@@ -237,7 +237,7 @@ describe('more removals than the limit', () => {
     await expect(reading).rejects.toMatchObject({ code: 'INTERRUPTED' });
     const approved = await cli(['approve', '2'], here.settings, here.directory);
     expect(approved).toMatchObject({ code: 1, stdout: '' });
-    expect(approved.stderr).toContain('run 3 is unfinished, and may have seen what this one removes [RUN_NOT_ACTIVE]');
+    expect(approved.stderr).toContain('run 3 is unfinished, and may have seen products that this run removes [RUN_NOT_ACTIVE]');
     expect(catalogOf(here.db).size).toBe(2_500);
     // What a cancelled run has seen is off the list as well: it had read the first window.
     await cli(['cancel', '3'], here.settings, here.directory);
@@ -256,7 +256,7 @@ describe('more removals than the limit', () => {
     expect(await load(settings, 'full')).toMatchObject({ state: 'held', missing: 120 });
     const doubted = await cli(['approve', '2'], settings, here.directory);
     expect(doubted.code).toBe(1);
-    expect(doubted.stderr).toContain('the lookup finds nothing, not even what should be there [SOURCE_REFUSED]');
+    expect(doubted.stderr).toContain('the lookup finds nothing, not even products that should exist [SOURCE_REFUSED]');
     standIn(here.db, here.sandbox.url);
     const spared = await cli(['approve', '2', '--json'], here.settings, here.directory);
     expect(JSON.parse(spared.stdout)).toMatchObject({ state: 'complete', removed: 0 });
