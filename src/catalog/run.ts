@@ -2,13 +2,12 @@ export type RunKind = 'full' | 'delta';
 
 /**
  * ```
- * planned → reading → finishing → complete
- *                 │        └────→ held
- *                 └→ failed | cancelled
+ * planned → reading → complete | held
+ *              └────→ failed | cancelled
  * ```
- * A run in one of the first three states is unfinished: the keeper resumes it when it starts.
+ * A run that is planned or reading is unfinished: the keeper resumes it when it starts.
  */
-export type RunState = 'planned' | 'reading' | 'finishing' | 'complete' | 'held' | 'failed' | 'cancelled';
+export type RunState = 'planned' | 'reading' | 'complete' | 'held' | 'failed' | 'cancelled';
 
 export type Proof = 'sealed' | 'open';
 

@@ -54,7 +54,7 @@ function resultOf({ id: _id, kind: _kind, evidence: _evidence, ...run }: Run): R
 
 /** The failed run to retry; null if there is none. */
 function runToRetry(store: Store): WantedRun | null {
-  const retry = store.retry();
+  const retry = store.schedule.retry();
   return retry === null ? null : { request: { kind: retry.kind }, because: 'retry' };
 }
 
@@ -62,11 +62,11 @@ function runToRetry(store: Store): WantedRun | null {
 function coveredBy(store: Store, current: RunKind | null, wanted: RunKind, nowMs: number): string | null {
   if (current !== null && covers(current, wanted)) return 'the current run covers it';
   const unfinished = store.runs.unfinished();
-  const isElsewhere = current === null && store.lease.holder(nowMs) !== null;
+  const isElsewhere = current === null && store.keeperLease.holder(nowMs) !== null;
   if (unfinished !== undefined && isElsewhere && covers(unfinished.kind, wanted)) {
     return 'the current run of another process covers it';
   }
-  const retry = store.retry();
+  const retry = store.schedule.retry();
   return retry !== null && covers(retry.kind, wanted) ? 'the retry of a failed run covers it' : null;
 }
 
@@ -113,7 +113,7 @@ function noteFailure(
 
 export function startRunQueue({ keeper, store, clock, log }: RunQueueOptions): RunQueue {
   const stopping = new AbortController();
-  const pause: RetryPause = createRetryPause(clock, () => store.retry()?.at ?? null);
+  const pause: RetryPause = createRetryPause(clock, () => store.schedule.retry()?.at ?? null);
   let waiting: WantedRun[] = [];
   let current: RunKind | null = null;
   let loggedBusy = false;
@@ -184,7 +184,7 @@ export function startRunQueue({ keeper, store, clock, log }: RunQueueOptions): R
     for (;;) {
       if (stopping.signal.aborted || pause.leftMs() > 0) return;
       const left = store.runs.unfinished();
-      if (left !== undefined && store.lease.holder(clock.now()) === null) {
+      if (left !== undefined && store.keeperLease.holder(clock.now()) === null) {
         if (await attempt(left.kind, () => resume(left))) continue;
         return;
       }

@@ -7,6 +7,7 @@ import { tickName } from '../../src/catalog/tick.ts';
 import { forgetPause } from '../../src/commands/shared/rate-limit.ts';
 import { CatchwordError } from '../../src/errors.ts';
 import { startRunQueue } from '../../src/schedule/run-queue.ts';
+import { writeUnder } from '../../src/store/hold-lease.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import { requireRun } from '../../src/sync/finish-run.ts';
 import type { Keeper } from '../../src/sync/keeper.ts';
@@ -78,14 +79,14 @@ function runQueueOn(db: string, clock: HandClock, script: Script = []) {
       return await finish(run);
     },
     run: async (request) => {
-      const epoch = store.lease.acquire(clock.now());
+      const leased = store.keeperLease.acquire(clock.now());
       try {
-        const run = startRun(store, epoch, request, { perPage: 10, seam: 0, overlapMs: 0, source }, clock.now());
+        const run = startRun(leased, request, { perPage: 10, seam: 0, overlapMs: 0, source }, clock.now());
         if (run === null) return null;
         made.push(request.tick ?? request.kind);
         return await finish(run);
       } finally {
-        store.lease.release(epoch);
+        leased.release();
       }
     },
   };
@@ -101,13 +102,13 @@ function runQueueOn(db: string, clock: HandClock, script: Script = []) {
 
 function end(store: Store, run: Run, state: 'complete' | 'failed', at: number): void {
   const rest = { counts: COUNTS, proof: null, reasons: [], error: null };
-  store.write(() => store.runs.end(run.id, { state, finishedAt: at, ...rest }));
+  store.request(({ runs }) => runs.end(run.id, { state, finishedAt: at, ...rest }));
 }
 
 function filledMirror(clock: HandClock): string {
   const db = join(temporaryDirectory(), 'catalog.db');
   const store = openStore(db);
-  store.write(() => store.advanceWatermark(clock.now(), clock.now()));
+  writeUnder(store.keeperLease, clock.now(), ({ advanceWatermark }) => advanceWatermark(clock.now(), clock.now()));
   store.close();
   return db;
 }
@@ -123,8 +124,8 @@ it('retries a failed full run, and shows when and why until it succeeds', async 
   const { queue, store, made, lines } = runQueueOn(filledMirror(clock), clock, [down(), down()]);
   queue.submit(tick('full', START));
   await clock.pass(1000);
-  expect(store.retry()).toMatchObject({ kind: 'full', reason: 'the service answered 503' });
-  const { at } = store.retry() ?? { at: 0 };
+  expect(store.schedule.retry()).toMatchObject({ kind: 'full', reason: 'the service answered 503' });
+  const { at } = store.schedule.retry() ?? { at: 0 };
   expect(at).toBeGreaterThan(START);
   expect(lines.find(({ msg }) => msg === 'run stopped')).toMatchObject({
     nextTryAt: new Date(at).toISOString(),
@@ -132,7 +133,7 @@ it('retries a failed full run, and shows when and why until it succeeds', async 
   });
   await clock.pass(2 * MINUTE);
   expect(made).toEqual([tickName('full', START), 'full', 'full']);
-  expect(store.retry()).toBeNull();
+  expect(store.schedule.retry()).toBeNull();
   expect(store.runs.list(1)).toMatchObject([{ kind: 'full', state: 'complete' }]);
 });
 
@@ -147,7 +148,7 @@ it('retries at once after a restart', async () => {
   const second = runQueueOn(db, clock);
   await clock.pass(10);
   expect(second.made).toEqual(['full']);
-  expect(second.store.retry()).toBeNull();
+  expect(second.store.schedule.retry()).toBeNull();
 });
 
 it('stops waiting for a pause of the source if sync --now ends it or another process makes the run', async () => {
@@ -162,7 +163,7 @@ it('stops waiting for a pause of the source if sync --now ends it or another pro
   other.source.notePause({ since: clock.now(), until: clock.now() + 5 * HOUR });
   await clock.pass(HOUR);
   expect(made).toHaveLength(1);
-  expect(store.retry()?.at).toBeGreaterThan(clock.now() + 3 * HOUR);
+  expect(store.schedule.retry()?.at).toBeGreaterThan(clock.now() + 3 * HOUR);
 
   const texts: string[] = [];
   forgetPause(other, clock.now(), ({ text }) => texts.push(text));
@@ -232,7 +233,7 @@ it('logs which run covers a skipped tick', async () => {
   await clock.pass(10);
   queue.submit(tick('delta', START + 1));
   expect(reasons().slice(1)).toEqual(['the retry of a failed run covers it']);
-  expect(lines.at(-1)).toMatchObject({ nextTryAt: new Date(store.retry()?.at ?? 0).toISOString() });
+  expect(lines.at(-1)).toMatchObject({ nextTryAt: new Date(store.schedule.retry()?.at ?? 0).toISOString() });
   await clock.pass(HOUR);
   expect(made).toEqual([tickName('full', START), tickName('full', START + 1), 'full']);
   expect(store.schedule.served('delta')).toBe(START + 1);
@@ -245,9 +246,9 @@ it('waits for another process that works on the mirror, and logs it once', async
   const self = { pid: 1, host: 'elsewhere', boot: null, pidNamespace: null };
   const other = openStore(db, { self });
   onTestFinished(() => other.close());
-  const epoch = other.lease.acquire(clock.now());
+  const held = other.keeperLease.acquire(clock.now());
   const renew = async (): Promise<void> => {
-    other.lease.renew(epoch, clock.now());
+    held.renew(clock.now());
     await clock.pass(15_000);
   };
   queue.submit(tick('full', START));
@@ -256,7 +257,7 @@ it('waits for another process that works on the mirror, and logs it once', async
   expect(lines.map(({ msg, reason }) => [msg, reason])).toEqual([
     ['waiting: another process works on this mirror', 'process 1 on elsewhere is running a run on this mirror'],
   ]);
-  other.lease.release(epoch);
+  held.release();
   await clock.pass(MINUTE);
   expect(made).toEqual([tickName('full', START)]);
 });
@@ -269,15 +270,15 @@ it('does not retry a cancelled run', async () => {
   queue.submit(tick('full', START));
   await clock.pass(2 * HOUR);
   expect(made).toEqual([tickName('full', START)]);
-  expect(store.retry()).toBeNull();
+  expect(store.schedule.retry()).toBeNull();
 });
 
 /** Leaves an unfinished run of a process that is gone. */
 function leaveUnfinished(store: Store, kind: RunKind, nowMs: number): void {
   const source = { address: 'http://127.0.0.1:1', selection: selectionText({ includeDetails: [], currency: [] }) };
-  const epoch = store.lease.acquire(nowMs);
-  startRun(store, epoch, { kind, tick: tickName(kind, nowMs) }, { perPage: 10, seam: 0, overlapMs: 0, source }, nowMs);
-  store.lease.release(epoch);
+  const leased = store.keeperLease.acquire(nowMs);
+  startRun(leased, { kind, tick: tickName(kind, nowMs) }, { perPage: 10, seam: 0, overlapMs: 0, source }, nowMs);
+  leased.release();
 }
 
 it('retries the failed run of a process that died', async () => {
@@ -290,7 +291,7 @@ it('retries the failed run of a process that died', async () => {
   expect(lines.filter(({ msg }) => msg === 'skipped')).toHaveLength(2);
   await clock.pass(MINUTE);
   expect(made).toEqual(['full']);
-  expect(store.retry()).toBeNull();
+  expect(store.schedule.retry()).toBeNull();
 });
 
 it('retries a full run that failed while the retry of a delta was waiting', async () => {
@@ -301,7 +302,7 @@ it('retries a full run that failed while the retry of a delta was waiting', asyn
   leaveUnfinished(store, 'full', clock.now());
   await clock.pass(HOUR);
   expect(made).toEqual([tickName('delta', START), 'resume full', 'full']);
-  expect(store.retry()).toBeNull();
+  expect(store.schedule.retry()).toBeNull();
 });
 
 it('retries a run that was abandoned because it was unfinished for too long', async () => {
@@ -314,20 +315,20 @@ it('retries a run that was abandoned because it was unfinished for too long', as
   const { made, store: later } = runQueueOn(db, clock, ['give up']);
   await clock.pass(MINUTE);
   expect(made).toEqual(['resume full', 'full']);
-  expect(later.retry()).toBeNull();
+  expect(later.schedule.retry()).toBeNull();
 });
 
 it('does not fill an empty mirror that another process filled meanwhile', async () => {
   const clock = createHandClock(START);
   const db = join(temporaryDirectory(), 'catalog.db');
-  const { queue, store, made } = runQueueOn(db, clock);
+  const { queue, made } = runQueueOn(db, clock);
   const other = openStore(db, { self: { pid: 1, host: 'elsewhere', boot: null, pidNamespace: null } });
   onTestFinished(() => other.close());
-  const epoch = other.lease.acquire(clock.now());
+  const held = other.keeperLease.acquire(clock.now());
   queue.submit({ kind: 'full' });
   await clock.pass(1000);
-  store.write(() => store.advanceWatermark(clock.now(), clock.now()));
-  other.lease.release(epoch);
+  held.write(({ advanceWatermark }) => advanceWatermark(clock.now(), clock.now()));
+  held.release();
   await clock.pass(MINUTE);
   expect(made).toEqual([]);
 });
