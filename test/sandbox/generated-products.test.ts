@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { systemClock } from '../../src/clock.ts';
 import type { Sandbox } from '../../src/sandbox/server.ts';
-import { NEW, put, send } from './assets-client.ts';
+import { NEW, put, send } from './asset-requests.ts';
 import { getJson, getPage, type Item, sandboxFor } from './client.ts';
 
 const EVERYTHING = '?include_details=metadata,subjects,identifiers,accessibility';
