@@ -14,16 +14,16 @@ import type { KeeperWriter } from '../store/writers.ts';
 /**
  * Applies pages of one run.
  *
- * A page's products, change records and checkpoint are written in one transaction.
- * Pages that arrive close together share a transaction, because SQLite writes whole 16-KB pages: products with random keys
- * touch an index page each. A million of them, applied 1,000 at a time, wrote 57 GB (measured); applied `BATCH_PAGES` pages
- * at a time they write less than a tenth of that. A checkpoint of a page without changes costs 1.5 KB in a batch and 50 KB
- * alone. After a crash the pages of the batch are read again.
+ * A page's products, change records and checkpoint are written in one transaction. Pages that arrive close together
+ * share a transaction, because SQLite writes whole 16-KB pages: products with random keys touch an index page each. A
+ * million of them, applied 1,000 at a time, wrote 57 GB (measured); applied `BATCH_PAGES` pages at a time they write
+ * less than a tenth of that. A checkpoint of a page without changes costs 1.5 KB in a batch and 50 KB alone. After a
+ * crash the pages of the batch are read again.
  */
 export interface Applier {
   /**
-   * Adds a page to the batch, and applies the batch when it is full. Applies the first page of a pass at once, because it
-   * pins the source time.
+   * Adds a page to the batch, and applies the batch when it is full. Applies the first page of a pass at once, because
+   * it pins the source time.
    * @returns the pages that this call applied
    * @throws CatchwordError LEASE_LOST, RUN_CANCELLED, MIRROR_WRITE_FAILED; the batch was not written then
    */
@@ -84,8 +84,10 @@ interface Pinned {
 export function createApplier(options: ApplierOptions): Applier {
   const { store, leased, clock, runId, ignoreFields, withdrawnAs, overlapMs } = options;
   let batch: WaitingPage[] = [];
-  /** Products that pages in the batch may change: the mirror's text of them may be outdated when the batch is applied. */
-  let unsettled = new Set<string>();
+  /**
+   * Products that pages in the batch may change: the mirror's text of them may be outdated when the batch is applied.
+   */
+  let maybeChanged = new Set<string>();
   let changing = 0;
   let chars = 0;
   let batchSince = 0;
@@ -106,11 +108,11 @@ export function createApplier(options: ApplierOptions): Applier {
     const unknown = new Set<string>();
     const products = store.read(() =>
       page.products.map((product) => {
-        if (product === null || unsettled.has(product.vbid)) return product;
+        if (product === null || maybeChanged.has(product.vbid)) return product;
         const match = store.products.match(product.vbid, product.body);
         const asItIs = match !== undefined && match > 0;
         if (asItIs && !(product.withdrawn && withdrawnAs === 'removed')) return match;
-        unsettled.add(product.vbid);
+        maybeChanged.add(product.vbid);
         if (match === undefined) unknown.add(product.vbid);
         return product;
       }),
@@ -210,8 +212,8 @@ export function createApplier(options: ApplierOptions): Applier {
   }
 
   /**
-   * Pins the source time of the pass to its first response. A later response may move it back: then the source's clock was
-   * put back meanwhile, or several machines with different clocks answer.
+   * Pins the source time of the pass to its first response. A later response may move it back: then the source's clock
+   * was put back meanwhile, or several machines with different clocks answer.
    */
   function pin({ runs }: KeeperWriter, { task: { pass }, envelope, response }: WaitingPage): void {
     const first = pinned.get(pass);
@@ -244,7 +246,7 @@ export function createApplier(options: ApplierOptions): Applier {
     batch = [];
     changing = 0;
     chars = 0;
-    unsettled = new Set();
+    maybeChanged = new Set();
     const applied = leased.write((writer) => {
       if (writer.runs.state(runId) === 'cancelled') {
         throw new CatchwordError('RUN_CANCELLED', `run ${runId} was cancelled`);

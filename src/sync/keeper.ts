@@ -32,8 +32,8 @@ export interface Keeper {
   /**
    * Resumes the run that an earlier process left unfinished, or starts a new one, and reads it to its end.
    * @returns the run; null if another scheduler started the run of this tick
-   * @throws CatchwordError MIRROR_BUSY, MIRROR_OTHER_SOURCE; INTERRUPTED when `signal` aborts (resumable); any error of the
-   *   source or the file
+   * @throws CatchwordError MIRROR_BUSY, MIRROR_OTHER_SOURCE; INTERRUPTED when `signal` aborts (resumable); any error of
+   *   the source or the file
    */
   run(request: RunRequest, signal: AbortSignal): Promise<Run | null>;
   /**
@@ -186,8 +186,8 @@ export async function createKeeper(options: KeeperOptions): Promise<Keeper> {
   }
 
   /**
-   * Waits for the overlap, or for the rest of a wait that an earlier process started. Timers count the wait, and the rest is
-   * noted regularly, because the clock may jump, even while no process runs.
+   * Waits for the overlap, or for the rest of a wait that an earlier process started. Timers count the wait, and the
+   * rest is noted regularly, because the clock may jump, even while no process runs.
    * @throws CatchwordError RUN_CANCELLED, LEASE_LOST; the reason with which `signal` aborts
    */
   async function settle(
