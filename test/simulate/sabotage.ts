@@ -216,7 +216,7 @@ export const SABOTAGES: readonly Sabotage[] = [
     name: 'a run does not wait before it settles',
     edits: [
       {
-        file: 'src/sync/keeper.ts',
+        file: 'src/sync/execute-run.ts',
         find: 'let leftMs = Math.min(settings.overlapMs, noted?.leftMs ?? settings.overlapMs);',
         replace: 'let leftMs = 0 * (noted?.leftMs ?? 0);',
       },
@@ -231,7 +231,7 @@ export const SABOTAGES: readonly Sabotage[] = [
     name: 'the clock says how long a resumed run still settles, and the pass before ends when it begins',
     edits: [
       {
-        file: 'src/sync/keeper.ts',
+        file: 'src/sync/execute-run.ts',
         find: 'noted?.leftMs ?? settings.overlapMs);',
         replace: 'noted === null ? settings.overlapMs : Math.max(0, noted.until - clock.now()));',
       },
