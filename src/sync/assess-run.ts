@@ -10,7 +10,9 @@ import type { Checkpoint, Pass } from '../store/runs.ts';
 /** Windows to repair a list, over all rounds, as a share of its own: more would amount to reading it again. */
 const REPAIRS = 0.1;
 const REPAIRS_LEAST = 20;
-/** Half the width of the first repair of a gap, as a share of the largest window. Each further repair is twice as wide. */
+/**
+ * Half the width of the first repair of a gap, as a share of the largest window. Each further repair is twice as wide.
+ */
 const REPAIR_REACH = 0.4;
 
 type Read = Omit<Checkpoint, 'ids'>;
@@ -80,8 +82,8 @@ function stoodStill(store: Reader, pass: Pass): boolean {
 }
 
 /**
- * Whether a delta cannot have changed while it was read: one response held it, or it stood still. Then it needs no delta of
- * its own.
+ * Whether a delta cannot have changed while it was read: one response held it, or it stood still. Then it needs no
+ * delta of its own.
  */
 export function isClosed(store: Reader, pass: Pass): boolean {
   if (pass.kind === 'repair' || pass.kind === 'lookup') return false;

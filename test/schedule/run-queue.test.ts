@@ -108,7 +108,7 @@ function end(store: Store, run: Run, state: 'complete' | 'failed', at: number): 
 function filledMirror(clock: HandClock): string {
   const db = join(temporaryDirectory(), 'catalog.db');
   const store = openStore(db);
-  writeUnder(store.keeperLease, clock.now(), ({ advanceWatermark }) => advanceWatermark(clock.now(), clock.now()));
+  writeUnder(store.keeperLease, clock.now(), (writer) => writer.advanceWatermark(clock.now(), clock.now()));
   store.close();
   return db;
 }
@@ -327,7 +327,7 @@ it('does not fill an empty mirror that another process filled meanwhile', async 
   const held = other.keeperLease.acquire(clock.now());
   queue.submit({ kind: 'full' });
   await clock.pass(1000);
-  held.write(({ advanceWatermark }) => advanceWatermark(clock.now(), clock.now()));
+  held.write((writer) => writer.advanceWatermark(clock.now(), clock.now()));
   held.release();
   await clock.pass(MINUTE);
   expect(made).toEqual([]);

@@ -26,7 +26,7 @@ export const SABOTAGES: readonly Sabotage[] = [
     'a checkpoint is written before its products',
     'src/sync/apply-page.ts',
     '    const applied = leased.write((writer) => {',
-    '    const early = leased.write((writer) => pages.filter(({ task }) => !store.runs.hasCheckpoint(runId, task.pass, task.window)).map((page) => { pin(writer, page); writer.runs.addCheckpoint(checkpointOf(page, compare(page))); return page; }));\n    const applied = leased.write((writer) => { for (const page of early) { const draft = compare(page); if (draft.created.size + draft.changed.size > 0) write(writer, draft); } if (early.length > 0) return early.map((page) => { const { ids: _ids, ...rest } = checkpointOf(page, compare(page)); return rest; });',
+    '    const early = leased.write((writer) => pages.filter(({ task }) => !store.runs.hasCheckpoint(runId, task.pass, task.window)).map((page) => { pin(writer, page); writer.runs.addCheckpoint(checkpointOf(options, page, draftPage(options, page))); return page; }));\n    const applied = leased.write((writer) => { for (const page of early) { const draft = draftPage(options, page); if (draft.created.size + draft.changed.size > 0) write(writer, draft); } if (early.length > 0) return early.map((page) => { const { ids: _ids, ...rest } = checkpointOf(options, page, draftPage(options, page)); return rest; });',
   ),
   bug(
     'the watermark is the local time',
@@ -154,7 +154,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   ),
   bug(
     'an earlier read that arrives late overwrites a later one',
-    'src/sync/apply-page.ts',
+    'src/sync/draft-page.ts',
     'if (later.has(known.id)) {',
     'if (later.has(-1)) {',
   ),
@@ -172,7 +172,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   ),
   bug(
     'a restored product stays removed',
-    'src/sync/apply-page.ts',
+    'src/sync/draft-page.ts',
     'if (!known.removed && sameContent(known.body, product.body, ignoreFields)) continue;',
     'if (sameContent(known.body, product.body, ignoreFields)) continue;',
   ),
@@ -185,12 +185,12 @@ export const SABOTAGES: readonly Sabotage[] = [
         replace: 'const asItIs = match === 0;',
       },
       {
-        file: 'src/sync/apply-page.ts',
+        file: 'src/sync/draft-page.ts',
         find: 'if (!known.removed && sameContent(known.body, product.body, ignoreFields)) continue;',
         replace: '',
       },
       {
-        file: 'src/sync/apply-page.ts',
+        file: 'src/sync/draft-page.ts',
         find: 'if (known.removed || !same) draft.changed',
         replace: 'if (known.removed || same || !same) draft.changed',
       },
@@ -216,7 +216,7 @@ export const SABOTAGES: readonly Sabotage[] = [
     name: 'a run does not wait before it settles',
     edits: [
       {
-        file: 'src/sync/keeper.ts',
+        file: 'src/sync/execute-run.ts',
         find: 'let leftMs = Math.min(settings.overlapMs, noted?.leftMs ?? settings.overlapMs);',
         replace: 'let leftMs = 0 * (noted?.leftMs ?? 0);',
       },
@@ -231,7 +231,7 @@ export const SABOTAGES: readonly Sabotage[] = [
     name: 'the clock decides how long a resumed run settles, and a pass ends when it begins',
     edits: [
       {
-        file: 'src/sync/keeper.ts',
+        file: 'src/sync/execute-run.ts',
         find: 'noted?.leftMs ?? settings.overlapMs);',
         replace: 'noted === null ? settings.overlapMs : Math.max(0, noted.until - clock.now()));',
       },
