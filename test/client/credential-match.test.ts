@@ -153,7 +153,7 @@ function expectOwn(list: readonly Answered[], all: readonly Asked[]): void {
     const own = `${all[place]?.account}`;
     if (result.ok) expect(result.email).toBe(own);
     else if (result.code !== null) expect(result.message).toBe(own);
-    else expect(result.message).toContain('did not make clear');
+    else expect(result.message).toContain('does not show');
   }
 }
 
