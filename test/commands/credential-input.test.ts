@@ -79,7 +79,7 @@ describe('an error in the input', () => {
     ['a number', '{"reference":"a"}\n{"reference":123}\n', 'line 2: its reference is not a string', /quotes/],
     ['a control character', '"a"\n"b\\u0007"\n', 'line 2: its reference contains a character', /Remove control/],
     ['an account without a key', '"a"\n{}\n', 'line 2: the account has no key', /Fill in/],
-    ['text that is not JSON', '"a"\n\nb\n', 'line 3: invalid JSON', /one object or string/],
+    ['text that is not JSON', '"a"\n\nb\n', 'line 3: invalid JSON', /reader-1/],
     ['NDJSON under another name', '{"reference":"a"}\n', 'line 1 is not valid CSV', /quotes/, 'users.json'],
     ['strings under another name', '"a"\n"b"\n', 'line 1: no column is named', /\.ndjson/, 'users.txt'],
     ['a comma too many', 'reference,email\nr1,a@b.c\nr2,jr,x@y.z\n', 'line 3: 3 fields', /Quote/, 'users.csv'],

@@ -7,13 +7,11 @@ import type { CredentialSubmission } from './submission.ts';
  * after a wrong 603 a user is created again, after a wrong 601 a token is reset. In this order:
  *
  * 1. By key: an element with a submitted reference, guid or access token is about that submission.
- * 2. By place, if the answer is complete and in order: it has one element for each submission, every element with a submitted
- *    key is at the place of that submission, and every other one differs from all the elements of other accounts.
- * 3. Otherwise it is unclear, and the account gets no credential and no code.
+ * 2. By place, if the answer is complete and in order: it has one element for each submission, as far as keys show each is
+ *    at the place of its submission, and none can be a repetition or a second answer for another account.
+ * 3. Otherwise it is unclear, and the account gets neither a credential nor a code.
  *
- * This relies on the service in three ways. The keys of an element are those of its account. An element with no submitted
- * key is at the place of its submission, or the answer has elements left out or repeated that show the disorder. Submissions
- * that share a key are answered alike. test/client/credential-match.test.ts states this exactly and tests it.
+ * test/client/credential-match.test.ts states and tests what this relies on.
  */
 
 /** An element of the answer with its keys. */
@@ -33,13 +31,7 @@ type Keyed = Element | CredentialSubmission;
 export function elementFrom(element: XmlElement): Element {
   const fields = fieldsOf(element);
   const field = (name: string): string | null => fields.get(name) || null;
-  return {
-    element,
-    fields,
-    reference: field('reference'),
-    guid: field('guid'),
-    accessToken: field('access-token'),
-  };
+  return { element, fields, reference: field('reference'), guid: field('guid'), accessToken: field('access-token') };
 }
 
 /** Each key with its name, because a reference may equal a guid. */

@@ -19,7 +19,7 @@ function resultOf(found: Element | undefined, submitted: CredentialSubmission, h
   }
   const { element, fields, accessToken } = found;
   const said = saidByElements([element], hide);
-  // The token of an element with an error is the one that is no longer valid.
+  // The token of an element with an error is stale.
   if (element.name === 'credential' && accessToken !== null && said?.code === undefined) {
     const others = othersIn(fields, KNOWN);
     return { ok: true, reference, guid, accessToken, email: fields.get('email') || null, others };

@@ -26,7 +26,7 @@ export interface VerifiedCredential {
 export interface RefusedCredential {
   readonly ok: false;
   /**
-   * 601: the access token is no longer valid; 603: the reference does not exist; or another code of the service. Null if the
+   * 601: the access token is not valid any more; 603: the reference does not exist; or another code of the service. Null if the
    * service gave none, or if its answer does not show which account it is about.
    */
   readonly code: number | null;
@@ -40,7 +40,7 @@ export type CredentialResult = VerifiedCredential | RefusedCredential;
 /** The most credentials in one request (interface, section 8). */
 export const MAX_CREDENTIALS = 10_000;
 
-const ATTRIBUTES = { reference: 'reference', guid: 'guid', accessToken: 'access-token' } as const;
+const KEYS = ['reference', 'guid', 'accessToken'];
 
 /** Characters of a key. With longer ones the answer to a full batch could exceed what src/xml/gate.ts accepts. */
 const MAX_KEY = 255;
@@ -50,7 +50,7 @@ const HINT = 'Submit a reference, a guid or an access token for each account; ne
 function checkValue(name: string, value: unknown, account: string): void {
   const reject = (what: string, hint = HINT): CatchwordError =>
     new CatchwordError('USAGE', `${account}: ${what}`, { hint });
-  if (!Object.hasOwn(ATTRIBUTES, name)) throw reject(`${JSON.stringify(name)} cannot be submitted`);
+  if (!KEYS.includes(name)) throw reject(`${JSON.stringify(name)} cannot be submitted`);
   if (typeof value !== 'string')
     throw reject(`its ${name} is not a string`, 'Put it in quotes, even if it is a number.');
   if (value.trim() === '') throw reject(`its ${name} is empty`);
@@ -100,11 +100,7 @@ export function credentialsXml(submissions: readonly CredentialSubmission[]): st
     name: 'credentials',
     content: submissions.map(({ reference, guid, accessToken }) => ({
       name: 'credential',
-      attributes: {
-        [ATTRIBUTES.reference]: reference,
-        [ATTRIBUTES.guid]: guid,
-        [ATTRIBUTES.accessToken]: accessToken,
-      },
+      attributes: { reference, guid, 'access-token': accessToken },
     })),
   });
 }

@@ -33,22 +33,21 @@ function submissionOf(line: number, keys: Keys, values: readonly unknown[]): Cre
     }
     return key === undefined || value === undefined || value === null || value === '' ? [] : [[key, value] as const];
   });
-  if (given.length > 0)
-    return checkSubmission(Object.fromEntries(given) as unknown as CredentialSubmission, `line ${line}`);
-  throw usageError(
-    `line ${line}: the account has no key`,
-    'Fill in its reference, guid or access-token, or remove the line.',
-  );
+  if (given.length === 0) {
+    throw usageError(
+      `line ${line}: the account has no key`,
+      'Fill in a reference, guid or access-token, or remove it.',
+    );
+  }
+  return checkSubmission(Object.fromEntries(given) as unknown as CredentialSubmission, `line ${line}`);
 }
 
 function headerOf(fields: readonly string[], line: number): Keys {
   const keys = fields.map(keyOf);
   const found = keys.filter((key) => key !== undefined);
   if (found.length === 0) {
-    throw usageError(
-      `line ${line}: no column is named reference, guid or access-token`,
-      'Begin CSV, in UTF-8, with the names of its columns. Give a file of JSON lines a name that ends with .ndjson or .jsonl.',
-    );
+    const hint = 'Begin CSV, in UTF-8, with the names of its columns. Name a file of JSON lines .ndjson or .jsonl.';
+    throw usageError(`line ${line}: no column is named reference, guid or access-token`, hint);
   }
   const twice = found.find((key, at) => found.indexOf(key) < at);
   if (twice === undefined) return keys;
@@ -75,11 +74,7 @@ function fromJson(text: string, line: number): CredentialSubmission {
   try {
     value = JSON.parse(text);
   } catch (cause) {
-    throw usageError(
-      `line ${line}: invalid JSON`,
-      'Write one object or string a line: {"reference":"reader-1"}',
-      cause,
-    );
+    throw usageError(`line ${line}: invalid JSON`, 'Write lines such as {"reference":"reader-1"}.', cause);
   }
   if (typeof value !== 'object' || value === null) return submissionOf(line, ['reference'], [value]);
   return submissionOf(line, Object.keys(value).map(keyOf), Object.values(value));

@@ -21,8 +21,8 @@ export interface ResultOutput {
   readonly rest: AsyncIterable<CredentialSubmission>;
   write(text: string, accounts: number): Promise<void>;
   /** Completes the output; not called if the run breaks off. */
-  finish(): Promise<void>;
-  close(): Promise<void>;
+  finish?(): Promise<void>;
+  close?(): Promise<void>;
 }
 
 const CHECKPOINT = /^(\d+) (\d+) ([0-9a-f]{64})$/;
@@ -77,15 +77,14 @@ export async function openResultFile(
     }
   }
   const rest = digested();
-  const save = async (text: string): Promise<void> => {
+  const save = async (text: string, count: number): Promise<void> => {
     await file?.appendFile(text);
     await file?.datasync();
     bytes += Buffer.byteLength(text);
+    accounts += count;
     await appendFile(checkpoints, `${accounts} ${bytes} ${digest()}\n`, { mode: 0o600 });
   };
-  const removePart = async (): Promise<void> => {
-    for (const name of [part, checkpoints]) await rm(name, { force: true });
-  };
+  const removePart = () => Promise.all([part, checkpoints].map((name) => rm(name, { force: true })));
   const checkFiles = async (): Promise<void> => {
     const files = await Promise.all([target, part, checkpoints].map((name) => orNull(stat(name, { bigint: true }))));
     const hint = 'Name another file with --out.';
@@ -101,14 +100,12 @@ export async function openResultFile(
     if (restart) await removePart();
     const earlier = await readCheckpoint(part, checkpoints);
     while (accounts < earlier.accounts && (await rest.next()).done !== true) accounts++;
-    if (accounts > 0 && digest() !== earlier.digest) {
-      throw usageError(
-        `${part} holds results for another input, service or API key`,
-        'Repeat the command of that run to resume it, name another file with --out, or start over with --restart.',
-      );
+    if (earlier.accounts > 0 && digest() !== earlier.digest) {
+      const hint = 'Repeat the command of that run, name another file with --out, or start over with --restart.';
+      throw usageError(`${part} holds results for another input, service or API key`, hint);
     }
     bytes = accounts > 0 ? earlier.bytes : 0;
-    await save('');
+    await save('', 0);
     file = await open(part, 'a', 0o600);
     await file.chmod(0o600);
     await file.truncate(bytes);
@@ -134,10 +131,7 @@ export async function openResultFile(
   return {
     done: accounts,
     rest,
-    write: (text, count) => {
-      accounts += count;
-      return guarded(() => save(text));
-    },
+    write: (text, count) => guarded(() => save(text, count)),
     finish: () =>
       guarded(async () => {
         if (restart && accounts === 0) {

@@ -22,10 +22,8 @@ interface VerifyOptions {
 /** A bar that shows on a terminal how much of the input is done. */
 function progressBar(stream: NodeJS.WritableStream): SingleBar {
   const format = '{bar} {percentage}% · {accounts} accounts · {requests}';
-  return new SingleBar(
-    { stream, format, barsize: 24, hideCursor: true, clearOnComplete: true },
-    Presets.shades_classic,
-  );
+  const look = { stream, format, barsize: 24, hideCursor: true, clearOnComplete: true };
+  return new SingleBar(look, Presets.shades_classic);
 }
 
 function summary(results: ReadonlyMap<string, number>, done: number, requests: number): string {
@@ -43,12 +41,11 @@ function summary(results: ReadonlyMap<string, number>, done: number, requests: n
 /** Adds which results are kept, and how to resume. */
 function interrupted(error: unknown, accounts: number, { out, restart }: VerifyOptions): unknown {
   if (!(error instanceof CatchwordError)) return error;
+  const verified = plural(accounts, 'account');
   const again = `Repeat the command${restart === true ? ' without --restart' : ''} to resume.`;
-  const isKept = out !== undefined && accounts > 0;
-  const kept = isKept ? `The results of ${plural(accounts, 'account')} are kept. ${again}` : '';
+  const kept = out !== undefined && accounts > 0 ? `The results of ${verified} are kept. ${again}` : '';
   const hint = `${error.hint ?? ''} ${kept}`.trim();
-  const isInterrupted = error.code === 'INTERRUPTED';
-  const message = isInterrupted ? `interrupted after ${plural(accounts, 'account')}` : error.message;
+  const message = error.code === 'INTERRUPTED' ? `interrupted after ${verified}` : error.message;
   return fromErrorRecord({ ...toErrorRecord(error), message, ...(hint !== '' && { hint }) });
 }
 
@@ -59,8 +56,6 @@ function stdoutOutput(stdout: NodeJS.WritableStream, rest: ResultOutput['rest'])
     write: async (text) => {
       if (text !== '' && !stdout.write(text)) await once(stdout, 'drain');
     },
-    finish: async () => {},
-    close: async () => {},
   };
 }
 
@@ -100,13 +95,13 @@ async function verify(context: CommandContext, path: string, options: VerifyOpti
       }
       if (context.signal.aborted) throw new CatchwordError('INTERRUPTED', 'interrupted');
       await output.write(header, 0);
-      await output.finish();
+      await output.finish?.();
     } catch (error) {
       throw interrupted(error, accounts, options);
     } finally {
       input.close();
       bar.stop();
-      await output?.close();
+      await output?.close?.();
     }
     context.stderr.write(summary(outcomes, output.done, requests));
   });
