@@ -61,6 +61,7 @@ const ONLY_IN: Record<string, readonly string[]> = {
   'node-cron': ['schedule'],
   croner: ['schedule'],
   fastify: ['web'],
+  'csv-parse': ['commands'],
   commander: ['commands', 'program', 'verb-table'],
 };
 

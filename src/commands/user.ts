@@ -5,7 +5,7 @@ import { withService } from './shared/connection.ts';
 import type { CommandContext } from './shared/context.ts';
 import { plain, printJson, printLine } from './shared/format.ts';
 import { type Input, readAll } from './shared/input-stream.ts';
-import { textOf } from './utf8.ts';
+import { textOf } from './shared/utf8.ts';
 
 interface CreateOptions {
   readonly reference?: string;

@@ -4,8 +4,8 @@ import type { CompletedEnvironment, Environment } from '../../environment.ts';
 
 /** The process that runs a command. */
 export interface ProcessContext {
-  /** Opens stdin. */
-  readonly stdin: () => Readable & { readonly fd?: number };
+  /** Opens stdin. `fd` is undefined unless a file descriptor is behind it. */
+  readonly stdin: () => Readable & { readonly fd?: number; readonly bytesRead?: number };
   /** Data, and nothing else. */
   readonly stdout: NodeJS.WritableStream;
   /** Logs, progress and errors. */
