@@ -1,16 +1,15 @@
 import { isWritable, writeXml } from '../xml/write.ts';
 
 /**
- * The first characters of a text, with `[secret]` in place of every secret that begins among them. None is shown in part
- * because the text ends there.
- * @param maxLength characters; default: all
+ * Replaces every secret in a text by `[secret]`, and cuts the text without showing a part of a secret.
+ * @param maxLength characters of the text; default: all
  */
 export type Hide = (text: string, maxLength?: number) => string;
 
-/** Characters. For comfort: where no secret begins like this, no whole one is looked for. */
+/** Characters of the start of a secret, which is looked up first to save time. */
 const MAX_START = 8;
 
-/** A secret in the forms in which a service could repeat it: as it is, or as it stands in XML or JSON inside of a text. */
+/** The forms in which a service could repeat a secret: as it is, or escaped for XML or JSON. */
 function formsOf(secret: string): string[] {
   const json = JSON.stringify(secret).slice(1, -1);
   const written = isWritable(secret) ? writeXml({ name: 's', content: secret }) : '';
@@ -18,11 +17,11 @@ function formsOf(secret: string): string[] {
   return [secret, xml, json];
 }
 
-/** Whole secrets are looked up, never compared one by one: ten thousand may begin alike. */
+/** An index of whole secrets: comparing each of ten thousand with the same start would be slow. */
 interface Index {
   readonly forms: ReadonlySet<string>;
   readonly startLength: number;
-  /** Of each start, the lengths of the forms that begin so, the longest first: one may begin with another. */
+  /** The lengths of the forms with each start, the longest first, since one may be the start of another. */
   readonly lengths: ReadonlyMap<string, ReadonlySet<number>>;
 }
 
@@ -38,7 +37,7 @@ function indexOf(secrets: Iterable<string>): Index {
   return { forms, startLength, lengths };
 }
 
-/** @returns the longest secret that begins at `at`; undefined where none does */
+/** @returns the longest secret at this position, or undefined */
 function secretAt({ forms, startLength, lengths }: Index, text: string, at: number): string | undefined {
   for (const length of lengths.get(text.slice(at, at + startLength)) ?? []) {
     const part = text.slice(at, at + length);
@@ -47,7 +46,7 @@ function secretAt({ forms, startLength, lengths }: Index, text: string, at: numb
   return undefined;
 }
 
-/** @param secrets are looked at when something is hidden, not before; empty ones are none */
+/** @param secrets called when the first text is redacted; empty secrets are ignored */
 export function hiding(secrets: () => Iterable<string>): Hide {
   let index: Index | undefined;
   return (text, maxLength = text.length) => {

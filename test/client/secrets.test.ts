@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { verifyCredentials } from '../../src/client/credentials/credentials.ts';
+import type { Operation } from '../../src/client/http/operation.ts';
 import { hiding } from '../../src/client/redact.ts';
 import { createUser } from '../../src/client/users/users.ts';
 import { connectTo, failure, KEY, NEVER, serve, TOKEN } from './connection.ts';
@@ -21,6 +22,15 @@ function inJson(text: string): string {
 }
 
 const ALL = [KEY, TOKEN, PASSWORD];
+const WRITE: Operation<string, unknown> = {
+  method: 'PUT',
+  path: '/v4/x',
+  format: 'json',
+  token: true,
+  repeatable: false,
+  request: (password) => ({ secrets: [password] }),
+  read: ({ value }) => value,
+};
 const BODIES: [string, string][] = [
   ['references in XML', `<error code="422" message="${ALL.map(inXml).join(' ')}"/>`],
   ['escapes in JSON', `{"errors":["${ALL.map(inJson).join(' ')}"]}`],
@@ -39,11 +49,9 @@ describe('a secret', () => {
     for (const status of [200, 403, 404, 422, 500]) {
       const headers = { 'content-type': body.startsWith('<') ? 'application/xml' : 'text/plain' };
       const { url } = await serve(() => ({ status, headers, body }));
-      const call = { method: 'PUT', path: '/v4/x', token: true, repeatable: false, signal: NEVER } as const;
-      const withToken = { ...call, secrets: [PASSWORD] };
       const user = { email: 'a@b.c', password: PASSWORD, firstName: 'a', lastName: 'b' };
       const { caller } = connectTo(url);
-      const asked = [() => caller.json(withToken), () => createUser(caller, '.xml', user, NEVER)];
+      const asked = [() => caller.call(WRITE, PASSWORD, NEVER), () => createUser(caller, '.xml', user, NEVER)];
       const errors = [];
       for (const ask of asked) errors.push(await failure(ask(), PASSWORD, 'p&ss', 'p&amp;ss'));
       if (status !== 200) expect(errors[0]?.message).toContain('[secret]');

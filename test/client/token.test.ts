@@ -348,7 +348,7 @@ describe('a token store', () => {
     expect(() => connectTo('http://127.0.0.1:1', { tokenStore: '/nowhere/at/all/token' })).toThrow(
       expect.objectContaining({
         code: 'CONFIG_INVALID',
-        message: expect.stringContaining('CATCHWORD_TOKEN_STORE') as string,
+        setting: 'CATCHWORD_TOKEN_STORE',
       }),
     );
   });

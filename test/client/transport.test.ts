@@ -2,6 +2,7 @@ import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { READ_PRODUCTS } from '../../src/client/products/product-operations.ts';
 import { createTransport, type Transport, type TransportOptions } from '../../src/client/http/transport.ts';
 import { systemClock } from '../../src/clock.ts';
 import { CatchwordError } from '../../src/errors.ts';
@@ -14,7 +15,7 @@ async function transportTo(listener: RequestListener, options: Partial<Transport
   const server = createServer(listener).listen(0, '127.0.0.1');
   await new Promise((resolve) => server.once('listening', resolve));
   const transport = createTransport({
-    ...{ baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, apiKey: KEY, accessToken: TOKEN },
+    ...{ baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, apiKey: KEY, accessToken: () => TOKEN },
     ...{ apiKeyHeader: 'X-Key', accessTokenHeader: 'X-Token', timeoutMs: 5_000, connections: 2, clock: systemClock },
     ...options,
   });
@@ -27,7 +28,8 @@ async function transportTo(listener: RequestListener, options: Partial<Transport
 }
 
 function ask(transport: Transport, signal = new AbortController().signal) {
-  return transport.get('/v4/products', new URLSearchParams({ page: '1' }), signal);
+  const request = { path: '/v4/products', query: new URLSearchParams({ page: '1' }), body: undefined };
+  return transport.send(READ_PRODUCTS, { ...request, secrets: [], subject: undefined }, signal);
 }
 
 /** The error of a request, checked for secrets wherever somebody might print them. */

@@ -1,5 +1,6 @@
 import { CatchwordError } from '../../errors.ts';
-import type { Caller } from '../http/requester.ts';
+import type { Caller } from '../http/caller.ts';
+import type { Operation } from '../http/operation.ts';
 import { credentialResults } from './results.ts';
 import {
   type CredentialResult,
@@ -34,22 +35,31 @@ function asResult(error: unknown, submissions: readonly CredentialSubmission[], 
   return [{ ok: false, code: error.serviceCode ?? null, message: error.message, ...about }];
 }
 
-async function verifyBatch(
-  caller: Caller,
-  submissions: readonly CredentialSubmission[],
-  firstPosition: number,
-  signal: AbortSignal,
-): Promise<CredentialResult[]> {
-  const call = {
-    ...({ method: 'POST', path: '/v3/credentials.xml', token: false, repeatable: true, signal } as const),
+interface Batch {
+  readonly submissions: readonly CredentialSubmission[];
+  /** Position of the first submission, from 1. */
+  readonly first: number;
+}
+
+const VERIFY: Operation<Batch, CredentialResult[]> = {
+  method: 'POST',
+  path: '/v3/credentials.xml',
+  format: 'xml',
+  token: false,
+  repeatable: true,
+  accepts: ACCEPTED,
+  request: ({ submissions }) => ({
     body: credentialsXml(submissions),
-    accepted: ACCEPTED,
     secrets: submissions.flatMap(({ accessToken }) => accessToken ?? []),
-  };
+  }),
+  read: (answer, { submissions, first }) => credentialResults(answer, submissions, first),
+};
+
+async function verifyBatch(caller: Caller, batch: Batch, signal: AbortSignal): Promise<CredentialResult[]> {
   try {
-    return await caller.xml(call, (answer) => credentialResults(answer, submissions, firstPosition, caller.origin));
+    return await caller.call(VERIFY, batch, signal);
   } catch (error) {
-    return asResult(error, submissions, firstPosition);
+    return asResult(error, batch.submissions, batch.first);
   }
 }
 
@@ -79,10 +89,11 @@ export async function* verifyInBatches(
   for await (const submitted of submissions) {
     batch.push(checkSubmission(submitted, ++position));
     if (batch.length < MAX_CREDENTIALS) continue;
-    yield await verifyBatch(caller, batch, position - batch.length + 1, signal);
+    yield await verifyBatch(caller, { submissions: batch, first: position - batch.length + 1 }, signal);
     batch = [];
   }
-  if (batch.length > 0) yield await verifyBatch(caller, batch, position - batch.length + 1, signal);
+  if (batch.length > 0)
+    yield await verifyBatch(caller, { submissions: batch, first: position - batch.length + 1 }, signal);
 }
 
 /** As `verifyInBatches`, result by result. */

@@ -1,8 +1,9 @@
 import { CatchwordError } from '../../errors.ts';
 import type { XmlElement } from '../../xml/read.ts';
-import { saidByElements } from '../errors/error-body.ts';
-import type { XmlAnswer } from '../http/response.ts';
-import { errorIn, othersIn, recordsIn, unexpected } from '../http/xml-records.ts';
+import { errorIn } from '../errors/error-message.ts';
+import { treeOfElements } from '../errors/error-tree.ts';
+import type { XmlAnswer } from '../http/answer.ts';
+import { errorAmong, othersIn, recordsIn, unexpected } from '../http/xml-records.ts';
 import type { Hide } from '../redact.ts';
 import { type Element, elementFrom } from './keys.ts';
 import { matched } from './match.ts';
@@ -25,7 +26,7 @@ function resultOf(
   hide: Hide,
 ): CredentialResult {
   const about = { reference: reference ?? submitted.reference ?? null, guid: guid ?? submitted.guid ?? null };
-  const said = saidByElements([element], hide);
+  const said = errorIn(treeOfElements([element]), [], hide);
   // The token of one that carries an error is the one that is no longer valid.
   if (element.name === 'credential' && accessToken !== null && said?.code === undefined) {
     return { ok: true, ...about, accessToken, email: fields.get('email') || null, others: othersIn(fields, KNOWN) };
@@ -63,16 +64,18 @@ function requestError(
   others: readonly XmlElement[],
   submitted: number,
   answer: XmlAnswer,
-  origin: string,
 ): CatchwordError | undefined {
   const keyless = elements.filter((one) => one.element.name === 'error' && isKeyless(one));
-  const ofRequest = keyless.filter(({ element }) => isOfRequest(saidByElements([element], answer.hide)?.code));
+  const ofRequest = keyless.filter(({ element }) =>
+    isOfRequest(errorIn(treeOfElements([element]), [], answer.hide)?.code),
+  );
   const isWhole = keyless.length === elements.length && elements.length !== submitted;
   const whole = [...others, ...(isWhole ? keyless : ofRequest).map(({ element }) => element)];
-  const error = errorIn(whole, { ...answer, refusal: undefined }, origin);
+  const { refusal, ...asGood } = answer;
+  const error = errorAmong(whole, asGood);
   // The status says more than a text without a code.
-  if (error !== undefined) return error.serviceCode === undefined ? (answer.refusal ?? error) : error;
-  return elements.length === 0 ? answer.refusal : undefined;
+  if (error !== undefined) return error.serviceCode === undefined ? (refusal ?? error) : error;
+  return elements.length === 0 ? refusal : undefined;
 }
 
 function unanswered(
@@ -101,16 +104,15 @@ export function credentialResults(
   answer: XmlAnswer,
   submissions: readonly CredentialSubmission[],
   firstPosition: number,
-  origin: string,
 ): CredentialResult[] {
   const unwrapped = { ...answer, elements: answer.elements.map(withoutWrappers) };
-  const { records, others, roots } = recordsIn(unwrapped, 'credentials', ['credential', 'error']);
+  const { records, others, roots } = recordsIn(unwrapped.elements, 'credentials', ['credential', 'error']);
   const elements = records.map(elementFrom);
-  const error = requestError(elements, others, submissions.length, answer, origin);
+  const error = requestError(elements, others, submissions.length, answer);
   if (error !== undefined) throw error;
-  const isEmpty = roots.length > 0 && saidByElements(others, answer.hide, true) === undefined;
-  if (elements.length === 0 && !isEmpty) throw unexpected('credentials', answer, origin);
-  if (elements.length === 0) throw unanswered(submissions, firstPosition, answer.status, origin);
+  const isEmpty = roots.some(({ text, children, attributes }) => text === '' && children.length + attributes.size === 0);
+  if (elements.length === 0 && !isEmpty) throw unexpected('credentials', answer);
+  if (elements.length === 0) throw unanswered(submissions, firstPosition, answer.status, answer.origin);
   const hasPlaces = inOneList(unwrapped.elements, new Set(records));
   const found = matched(elements, submissions, hasPlaces);
   return submissions.map((submission, place) => {

@@ -1,11 +1,11 @@
 import { z } from 'zod';
 
 /*
- * Types of response fields. Services differ from the interface and from each other, so a field of another form than
- * expected is undefined, never an error: what was received is there to look at in `raw`.
+ * Types of response fields. Services differ from the interface and from each other, so a field of an unexpected form is
+ * undefined, not an error; `raw` has the answer as received.
  */
 
-/** The word "null" has been seen where null is meant. */
+/** The text "null" has been seen instead of null. */
 function orAbsent<S extends z.ZodType>(schema: S) {
   return z
     .preprocess((value) => (value === null || value === 'null' ? undefined : value), schema.optional())
@@ -17,7 +17,7 @@ const anyText = z.union([z.string(), z.number().transform(String)]);
 
 export const textOf = orAbsent(anyText);
 
-/** To the digit where it was sent as text. */
+/** Keeps every digit of a number that was sent as text. */
 export const decimalOf = orAbsent(
   z.union([
     z.number().transform(String),
@@ -42,7 +42,7 @@ export const flagOf = orAbsent(
   z.union([z.boolean(), z.enum(['true', 'false']).transform((value) => value === 'true')]),
 );
 
-/** An array of texts; one text alone is an array of one. What is no text is left out. */
+/** An array of texts; a single text becomes an array of one. Items that are not texts are omitted. */
 export const textsOf = orAbsent(
   z.union([
     anyText.transform((value) => [value]),
@@ -54,7 +54,7 @@ export function objectOf<S extends z.ZodRawShape>(shape: S) {
   return orAbsent(z.object(shape));
 }
 
-/** What is no object of this shape is left out. */
+/** Items that are not objects of this shape are omitted. */
 export function listOf<S extends z.ZodRawShape>(shape: S) {
   const one = z.object(shape);
   return orAbsent(
@@ -67,7 +67,7 @@ export function listOf<S extends z.ZodRawShape>(shape: S) {
   );
 }
 
-/** A name, or an object that holds one. */
+/** A name, or an object with a name. */
 export const nameOf = orAbsent(
   z.union([
     anyText,
@@ -78,7 +78,7 @@ export const nameOf = orAbsent(
   ]),
 );
 
-/** An object with a number and a name; a name alone is taken for one without a number. */
+/** An object with a number and a name; a name alone becomes one without a number. */
 export function numberedOf<K extends 'value' | 'name'>(key: K) {
   const made = (id: number | undefined, name: string | undefined) => ({ id, [key]: name }) as Numbered<K>;
   return orAbsent(

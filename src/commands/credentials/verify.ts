@@ -2,7 +2,7 @@ import { Presets, SingleBar } from 'cli-progress';
 import { Command } from 'commander';
 import { verifyInBatches } from '../../client/credentials/credentials.ts';
 import { type CredentialResult, MAX_CREDENTIALS } from '../../client/credentials/submission.ts';
-import type { Caller } from '../../client/http/requester.ts';
+import type { Caller } from '../../client/http/caller.ts';
 import { CatchwordError, fromErrorRecord, toErrorRecord } from '../../errors.ts';
 import type { AskedService } from '../credential-state.ts';
 import { withService } from '../shared/connection.ts';
