@@ -21,7 +21,7 @@ export function backoffMs(attempt: number, random: () => number, ceilingMs = CEI
  * @param attempt attempts so far, from 1
  * @param maxAttempts attempts in total
  * @param random at least 0, below 1
- * @returns milliseconds, or null if there is no further retry
+ * @returns milliseconds, or null to give up
  */
 export function retryDelayMs(
   error: Pick<CatchwordError, 'retryable' | 'retryAfterMs'>,

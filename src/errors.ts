@@ -16,7 +16,7 @@ const CODES = {
   MIRROR_OTHER_SOURCE: { exit: 2, retryable: false },
   /** A write failed (disk full, I/O error); the transaction was rolled back and the writer stopped. */
   MIRROR_WRITE_FAILED: { exit: 1, retryable: false },
-  /** The open file is no longer the one at its path: it was deleted, moved, replaced or restored. */
+  /** Another file is at the path of the open one: it was deleted, moved, replaced or restored. */
   MIRROR_REPLACED: { exit: 1, retryable: false },
   /** Another live process holds the lease. */
   MIRROR_BUSY: { exit: 1, retryable: true },
@@ -45,7 +45,7 @@ const CODES = {
   PAGE_INVALID: { exit: 1, retryable: true },
   /** The answer is not well-formed XML, or is too large. */
   XML_INVALID: { exit: 1, retryable: false },
-  /** The access token is no longer valid (601) and could not be renewed. */
+  /** The access token is not valid (601) and could not be renewed. */
   SERVICE_TOKEN: { exit: 2, retryable: false },
   /** The user does not exist, or was created by another API key (603, 474). */
   SERVICE_UNKNOWN_USER: { exit: 1, retryable: false },

@@ -11,7 +11,7 @@ import { SinkError } from '../src/relay/sink.ts';
 import { settingsFor } from './support/mirror.ts';
 import { startRawSource } from './support/raw-source.ts';
 
-/** Listeners, and signals made of it by `AbortSignal.any`, which Node.js keeps in a set under a symbol. */
+/** Counts listeners, and signals made by `AbortSignal.any`, which Node.js keeps in a set under a symbol. */
 function hangingOn(signal: AbortSignal): number {
   const held = Object.getOwnPropertySymbols(signal)
     .filter(({ description }) => description === 'kDependantSignals')
@@ -44,11 +44,11 @@ describe('a signal that lives as long as the process', () => {
     const before = await ask(1_000);
     const after = await ask(10_000);
     expect(hangingOn(signal)).toBe(0);
-    // A timer alone would be more than 200 bytes a request.
+    // A timer alone would take more than 200 bytes per request.
     expect(after - before).toBeLessThan(1_500_000);
   }, 120_000);
 
-  it('keeps nothing of work that ended, failed, was late or was given up', async () => {
+  it('keeps nothing of work that ended, failed, timed out or was aborted', async () => {
     const long = new AbortController();
     const other = new AbortController();
     const limit = { timeoutMs: 1, reason: () => new Error('late') };
@@ -65,7 +65,7 @@ describe('a signal that lives as long as the process', () => {
     expect(hangingOn(other.signal)).toBe(0);
   });
 
-  it('is noticed as held where a signal is made of it', () => {
+  it('is counted as held if a signal is made of it', () => {
     const { signal } = new AbortController();
     const made = AbortSignal.any([signal]);
     expect(hangingOn(signal)).toBe(1);

@@ -45,7 +45,7 @@ const BODIES: [string, string][] = [
 ];
 
 describe('a secret', () => {
-  it.each(BODIES)('is in no error, whatever the status: %s', async (_name, body) => {
+  it.each(BODIES)('is not in an error at any status: %s', async (_name, body) => {
     for (const status of [200, 403, 404, 422, 500]) {
       const headers = { 'content-type': body.startsWith('<') ? 'application/xml' : 'text/plain' };
       const { url } = await serve(() => ({ status, headers, body }));
@@ -58,7 +58,7 @@ describe('a secret', () => {
     }
   });
 
-  it('is not cut in two where a message ends', async () => {
+  it('is not cut in two at the end of a message', async () => {
     for (const status of [200, 422]) {
       for (let length = 170; length < 210; length++) {
         const { url } = await serve(() => ({
@@ -71,7 +71,7 @@ describe('a secret', () => {
     }
   }, 30_000);
 
-  it('is in no result of a credential', async () => {
+  it('is not in the result of a credential', async () => {
     const message = `${'x'.repeat(150)} ${KEY} of-another-account submitted-token`;
     const errors = ['a', 'b'].map((reference) => `<error code="601" message="${message}" reference="${reference}"/>`);
     const { url } = await serve(() => `<credentials>${errors.join('')}</credentials>`);
@@ -84,7 +84,7 @@ describe('a secret', () => {
     for (const part of ['KEYT', 'of-an', 'subm']) expect(JSON.stringify(results)).not.toContain(part);
   });
 
-  it('is found in a text of any length, the longest first, and never shown in part', () => {
+  it('is redacted in a text of any length, the longest first, and not shown in part', () => {
     const hide = hiding(() => ['abc', 'abcdef', '', 'x&y']);
     expect(hide('1abcdef2abc3x&y4x&amp;y5')).toBe('1[secret]2[secret]3[secret]4[secret]5');
     expect(hide('12abcdef', 4)).toBe('12[secret]');
@@ -94,12 +94,12 @@ describe('a secret', () => {
     expect(hiding(() => many)(`token-9999 ${'x'.repeat(1e6)}`)).toHaveLength(1_000_009);
   });
 
-  it('is found as soon where ten thousand begin alike', () => {
+  it('is redacted quickly if ten thousand have the same start', () => {
     const many = Array.from({ length: 10_000 }, (_, index) => `a-long-common-beginning-${index}`);
     const hide = hiding(() => many);
     expect(hide('a-long-common-beginning-9999 a-long-common-beginning-1x')).toBe('[secret] [secret]x');
     const near = 'a-long-common-beginning '.repeat(100_000);
-    // Compared with each of them, it would take a minute or more.
+    // Comparing with each of them would take a minute or more.
     expect(hide(near)).toBe(near);
   }, 30_000);
 });

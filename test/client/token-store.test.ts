@@ -78,12 +78,9 @@ describe('a token file', () => {
     },
   );
 
-  it.each(['', `${tmpdir()}/not-there/`])(
-    'without a file name is rejected at the start: %j',
-    (path) => {
-      expect(() => openTokenStore(path, OWNER, systemClock)).toThrow(REFUSED);
-    },
-  );
+  it.each(['', `${tmpdir()}/not-there/`])('without a file name is rejected at the start: %j', (path) => {
+    expect(() => openTokenStore(path, OWNER, systemClock)).toThrow(REFUSED);
+  });
 
   it.each(['/dev/null', tmpdir()])('that is not a regular file is rejected: %s', (path) => {
     expect(() => openTokenStore(path, OWNER, systemClock)).toThrow(REFUSED);
@@ -97,17 +94,20 @@ describe('a token file', () => {
     expect(modeOf(path)).toBe(0o600);
   });
 
-  it.each(['that exists', 'that does not exist yet'])('%s is replaced behind a symbolic link, which is kept', async (which) => {
-    const path = pathOf();
-    const target = `${path}.target`;
-    if (which === 'that exists') writeFileSync(target, '');
-    symlinkSync('token.target', path);
-    const store = openTokenStore(path, OWNER, systemClock);
-    await store.write(TOKEN);
-    expect(readlinkSync(path)).toBe('token.target');
-    expect(lstatSync(target).isFile()).toBe(true);
-    expect(openTokenStore(target, OWNER, systemClock).read()).toBe(TOKEN);
-  });
+  it.each(['that exists', 'that does not exist yet'])(
+    '%s is replaced behind a symbolic link, which is kept',
+    async (which) => {
+      const path = pathOf();
+      const target = `${path}.target`;
+      if (which === 'that exists') writeFileSync(target, '');
+      symlinkSync('token.target', path);
+      const store = openTokenStore(path, OWNER, systemClock);
+      await store.write(TOKEN);
+      expect(readlinkSync(path)).toBe('token.target');
+      expect(lstatSync(target).isFile()).toBe(true);
+      expect(openTokenStore(target, OWNER, systemClock).read()).toBe(TOKEN);
+    },
+  );
 
   it('is written without following a leftover link or keeping a leftover mode', async () => {
     const path = pathOf();

@@ -1,16 +1,6 @@
 import { z } from 'zod';
 import type { JsonObject } from '../http/answer.ts';
-import {
-  decimalOf,
-  flagOf,
-  listOf,
-  nameOf,
-  numberedOf,
-  objectOf,
-  textOf,
-  textsOf,
-  wholeOf,
-} from '../input/response-fields.ts';
+import { decimalOf, flagOf, listOf, objectOf, textOf, textsOf, wholeOf } from '../input/response-fields.ts';
 
 /*
  * The response fields of an asset (interface, section 2.2), by their names there. Each may be missing, and is undefined if
@@ -73,9 +63,9 @@ const ASSET = z.object({
     vbid10_alias: textsOf,
     vbid13_alias: textsOf,
   }),
-  kind: numberedOf('value'),
+  kind: objectOf({ id: wholeOf, value: textOf }),
   /** A code or a full name. */
-  language: nameOf,
+  language: textOf,
   login_url: textOf,
   on_sale_date: textOf,
   off_sale_date: textOf,

@@ -13,7 +13,7 @@ export interface AssetOptions extends CallOptions {
 }
 
 export interface PutAssetOptions extends AssetOptions {
-  /** The asset is new: `imprint_id` and `title` are required. Default: true if there is no identifier. */
+  /** The asset is new: `imprint_id` and `title` are required. Default: true without an identifier. */
   readonly create?: boolean | undefined;
 }
 

@@ -78,7 +78,7 @@ interface Failure {
 }
 
 function noReference(): CatchwordError {
-  return new CatchwordError('SERVICE_TOKEN', 'the access token is no longer valid (code 601)', {
+  return new CatchwordError('SERVICE_TOKEN', 'the access token is not valid (code 601)', {
     hint: 'Set {setting} to the reference of the user, so that the token can be renewed, or set a new access token.',
     setting: 'CATCHWORD_USER_REFERENCE',
     serviceCode: 601,
@@ -168,25 +168,16 @@ export function createTokens({ configured, store, account, clock, closed }: Toke
     if (token !== undefined) await store?.write(token);
   }
 
-  async function known(from: Account): Promise<string> {
-    const found = store?.read() ?? token ?? (await from.verify());
-    if (typeof found === 'string') return found;
-    throw found;
-  }
-
   async function resetNow(): Promise<void> {
     if (account === null) throw noReference();
-    // The requests of the reset are made with it.
-    token = await known(account);
-    let replaced = await resetToken(account, token);
-    token = replaced.token;
-    if (replaced.refused !== undefined) {
-      // Another process had replaced the token, so the valid one was not reset yet.
-      replaced = await resetToken(account, token);
-      token = replaced.token;
-    }
+    // Another process may have replaced the known token: a reset needs the valid one.
+    const valid = await account.verify();
+    if (typeof valid === 'string') token = valid;
+    if (token === undefined) throw valid;
+    const { token: fresh, refused } = await resetToken(account, token);
+    token = fresh;
     await store?.write(token);
-    if (replaced.refused !== undefined) throw replaced.refused;
+    if (refused !== undefined) throw refused;
   }
 
   /** Runs one change of the token at a time: a renewal that finds another token is not the reset that was asked for. */

@@ -110,7 +110,9 @@ export function credentialResults(
   const elements = records.map(elementFrom);
   const error = requestError(elements, others, submissions.length, answer);
   if (error !== undefined) throw error;
-  const isEmpty = roots.some(({ text, children, attributes }) => text === '' && children.length + attributes.size === 0);
+  const isEmpty = roots.some(
+    ({ text, children, attributes }) => text === '' && children.length + attributes.size === 0,
+  );
   if (elements.length === 0 && !isEmpty) throw unexpected('credentials', answer);
   if (elements.length === 0) throw unanswered(submissions, firstPosition, answer.status, answer.origin);
   const hasPlaces = inOneList(unwrapped.elements, new Set(records));

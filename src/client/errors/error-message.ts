@@ -38,7 +38,7 @@ function codeIn({ name, text, children }: Tree): number | undefined {
   return own ?? children.map(codeIn).find((code) => code !== undefined);
 }
 
-/** The code of an error that has no field for it: `601`, or `601: The access token is no longer valid`. */
+/** The code in the text of an error: `601`, or `601: The access token has expired`. */
 function codeInText(text: string): number | undefined {
   return codeFrom(text) ?? (/\b601\b/.test(text) && /token/i.test(text) ? 601 : undefined);
 }
@@ -85,7 +85,7 @@ function isSilent({ text, children }: Tree): boolean {
 
 function errorsIn(tree: Tree, fields: readonly string[]): Tree[] {
   if (ERROR.test(tree.name)) return isSilent(tree) ? [] : [tree];
-  const isResult = tree.children.some(({ name }) => fields.includes(name));
+  const isResult = tree.children.some(({ name }) => fields.includes(name) && !CODE.test(name) && !TEXT.test(name));
   if (!isResult && tree.children.some(({ name, text }) => CODE.test(name) && codeFrom(text) !== undefined))
     return [tree];
   return tree.children.flatMap((child) => (ERROR.test(child.name) || !isResult ? errorsIn(child, fields) : []));

@@ -109,7 +109,7 @@ function byStatus({ status, endpoint, body }: Refusal, text: string): Verdict {
   const isOfOne = endpoint.path.includes(':') && endpoint.creates === undefined && !isCatalog;
   if (isOfOne && (status === 404 || status === 410) && !isPage(body)) return verdictOf(404);
   if (status === 404 || status === 405 || status === 410) {
-    const hint = `Check {setting}: there is no ${isCatalog ? 'catalog' : 'such operation'} at this address.`;
+    const hint = `Check {setting}: the service does not have ${isCatalog ? 'its catalog' : 'this operation'} at this address.`;
     return { code: 'SOURCE_NOT_SERVICE', hint, setting: BASE_URL, retryable: false };
   }
   if (isCatalog) return { code: 'SOURCE_REFUSED', hint: 'The service rejected the request; run npx catchword doctor.' };

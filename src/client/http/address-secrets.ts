@@ -4,34 +4,20 @@ const MIN_SECRET = 6;
 const WORD = /^[A-Za-z]?[a-z]{0,15}$/;
 const SECRET_NAME = /key|pass|secret|sig|token|auth|credential/i;
 
-function decoded(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
+/** The secrets in one address, encoded and decoded: its password, and parameters such as a signature. */
+function secretsIn(address: string): string[] {
+  if (!URL.canParse(address)) return WORD.test(address) ? [] : [address];
+  const { href, username, password, search, searchParams } = new URL(address);
+  const values = [...searchParams].filter(([name, value]) => SECRET_NAME.test(name) || !WORD.test(value));
+  const decoded = new URLSearchParams(`=${password.replaceAll('+', '%2B')}`).get('') ?? '';
+  const query = WORD.test(search.slice(1)) ? [] : [search.slice(1)];
+  const parameters = values.flatMap(([, value]) => [value, encodeURIComponent(value)]);
+  return [address, href, `${username}:${password}`, password, decoded, ...query, ...parameters];
 }
 
-/** Names and values, encoded and decoded, and the whole query. */
-function parametersOf({ search, searchParams }: URL): [string, string][] {
-  const query = search.slice(1);
-  const pairs = query.split('&').map((pair): [string, string] => {
-    const [name = ''] = pair.split('=', 1);
-    return [name, pair.slice(name.length + 1)];
-  });
-  return [...searchParams, ...pairs, ['', query]];
-}
-
-/** Secrets in addresses of files and callbacks, such as a password or a signature, encoded and decoded. */
+/** Secrets in addresses of files and callbacks: errors must not repeat them. */
 export function secretsInAddresses(body: unknown): string[] {
-  if (typeof body !== 'object' || body === null) return [];
-  const secrets = Object.entries(body).flatMap(([field, value]: [string, unknown]) => {
-    if (!/url$/i.test(field) || typeof value !== 'string') return [];
-    if (!URL.canParse(value)) return WORD.test(value) ? [] : [value];
-    const url = new URL(value);
-    const { href, username, password } = url;
-    const parameters = parametersOf(url).filter(([name, one]) => SECRET_NAME.test(name) || !WORD.test(one));
-    return [value, href, `${username}:${password}`, password, decoded(password), ...parameters.map(([, one]) => one)];
-  });
-  return secrets.filter((secret) => secret.length >= MIN_SECRET);
+  const fields = typeof body === 'object' && body !== null ? Object.entries(body) : [];
+  const addresses = fields.filter(([field, value]) => /url$/i.test(field) && typeof value === 'string');
+  return addresses.flatMap(([, value]) => secretsIn(String(value))).filter((secret) => secret.length >= MIN_SECRET);
 }

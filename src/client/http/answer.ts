@@ -40,7 +40,7 @@ export interface ParsedAnswer extends Answer {
 /** What is read of an XML answer. */
 export type XmlAnswer = Pick<ParsedAnswer, 'status' | 'elements' | 'text' | 'hide' | 'refusal' | 'origin'>;
 
-/** Deeper JSON could overflow the stack of whoever walks through it; a real answer is a few levels deep. */
+/** Deeper JSON could overflow the stack of code that walks through it; a real answer is a few levels deep. */
 const MAX_JSON_DEPTH = 64;
 /** Characters of an identifier that an error shows. */
 const MAX_IDENTIFIER = 255;

@@ -82,10 +82,7 @@ const LIKE_TOKEN = /(?=\S*\d)\S{6,}|\S{24,}/g;
  * elements: other values may be tokens, passwords or email addresses.
  * @param what what was asked for: the name of the root
  */
-export function unexpected(
-  what: string,
-  { elements, text, status, hide, refusal, origin }: XmlAnswer,
-): CatchwordError {
+export function unexpected(what: string, { elements, text, status, hide, refusal, origin }: XmlAnswer): CatchwordError {
   if (refusal !== undefined) return refusal;
   const tree = treeOfBody(text);
   const { code } = messageIn(tree, hide);

@@ -42,12 +42,9 @@ export const flagOf = orAbsent(
   z.union([z.boolean(), z.enum(['true', 'false']).transform((value) => value === 'true')]),
 );
 
-/** An array of texts; a single text becomes an array of one. Items that are not texts are omitted. */
+/** An array of texts. Items that are not texts are omitted. */
 export const textsOf = orAbsent(
-  z.union([
-    anyText.transform((value) => [value]),
-    z.array(z.unknown()).transform((values) => values.flatMap((value) => anyText.safeParse(value).data ?? [])),
-  ]),
+  z.array(z.unknown()).transform((values) => values.flatMap((value) => anyText.safeParse(value).data ?? [])),
 );
 
 export function objectOf<S extends z.ZodRawShape>(shape: S) {
@@ -66,29 +63,3 @@ export function listOf<S extends z.ZodRawShape>(shape: S) {
     ),
   );
 }
-
-/** A name, or an object with a name. */
-export const nameOf = orAbsent(
-  z.union([
-    anyText,
-    z
-      .object({ code: textOf, value: textOf, name: textOf })
-      .transform(({ code, value, name }) => code ?? value ?? name)
-      .pipe(z.string()),
-  ]),
-);
-
-/** An object with a number and a name; a name alone becomes one without a number. */
-export function numberedOf<K extends 'value' | 'name'>(key: K) {
-  const made = (id: number | undefined, name: string | undefined) => ({ id, [key]: name }) as Numbered<K>;
-  return orAbsent(
-    z.union([
-      anyText.transform((name) => made(undefined, name)),
-      z
-        .object({ id: wholeOf, value: textOf, name: textOf })
-        .transform(({ id, value, name }) => made(id, key === 'value' ? (value ?? name) : (name ?? value))),
-    ]),
-  );
-}
-
-type Numbered<K extends string> = { readonly id: number | undefined } & Readonly<Record<K, string | undefined>>;

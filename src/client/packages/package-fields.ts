@@ -73,9 +73,8 @@ const PACKAGE = z.object({
 export const PACKAGE_FIELDS: readonly string[] = Object.keys(PACKAGE.shape);
 
 function productKey(product: unknown): string | undefined {
-  const [own] = textsOf.parse(product) ?? [];
   const [object] = listOf({ sku: textOf, vbid: textOf }).parse([product]) ?? [];
-  return own ?? object?.vbid ?? object?.sku;
+  return textOf.parse(product) ?? object?.vbid ?? object?.sku;
 }
 
 /** A package as the service returns it. A field that is missing, or of another form, is undefined. */

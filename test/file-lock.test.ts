@@ -7,14 +7,14 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { holdFile } from '../src/file-lock.ts';
 import { temporaryDirectory } from './support/mirror.ts';
 
-/** Says whether it holds the file, and does until stdin ends. */
+/** Prints whether it holds the file, and holds it until stdin ends. */
 const HOLDER = `
 const { holdFile } = await import(process.argv[1]);
 const release = holdFile(process.argv[2]);
 console.log(release === null ? 'refused' : 'held');
 process.stdin.resume().on('end', () => release?.());`;
 
-/** Takes it and gives it back, over and over; says how often it did, and how often another had it as well. */
+/** Takes and releases the file a thousand times; prints how often it held it, and how often another process did too. */
 const TAKER = `
 const { closeSync, openSync, rmSync } = await import('node:fs');
 const { holdFile } = await import(process.argv[1]);
@@ -50,8 +50,8 @@ async function said({ stdout }: { readonly stdout: Readable }): Promise<string> 
   return String((await once(stdout, 'data'))[0]).trim();
 }
 
-/** Root may write anywhere. */
-function thrownToNobody(directory: string, work: () => unknown): unknown {
+/** Runs as another user if this is root, who may write anywhere. */
+function thrownWithoutRoot(directory: string, work: () => unknown): unknown {
   const isRoot = process.geteuid?.() === 0;
   if (isRoot) chmodSync(directory, statSync(directory).mode | 0o055);
   if (isRoot) process.seteuid?.(65534);
@@ -64,8 +64,8 @@ function thrownToNobody(directory: string, work: () => unknown): unknown {
   }
 }
 
-describe('a file', () => {
-  it('is held until it is given back', () => {
+describe('a lock on a file', () => {
+  it('is held until it is released', () => {
     const path = fileIn();
     const release = holdFile(path);
     expect(release).not.toBeNull();
@@ -79,7 +79,7 @@ describe('a file', () => {
     expect(readdirSync(dirname(path))).toEqual([]);
   });
 
-  it('is held by one of several processes, and free when that was killed', async () => {
+  it('is held by one of several processes, and free after that one was killed', async () => {
     const path = fileIn();
     const children = startProcesses(HOLDER, path, 6);
     const first = await Promise.all(children.map(said));
@@ -99,7 +99,7 @@ describe('a file', () => {
     release?.();
   });
 
-  it('is never held by two of several processes that take it and give it back', async () => {
+  it('is never held by two processes at a time', async () => {
     const path = fileIn();
     const children = startProcesses(TAKER, path, 3);
     await Promise.all(children.map(said));
@@ -109,7 +109,7 @@ describe('a file', () => {
     expect(readdirSync(dirname(path))).toEqual([]);
   });
 
-  it('is given back without the lock of another process that has its name since', async () => {
+  it('is released without the newer lock of another process', async () => {
     const path = fileIn();
     const release = holdFile(path);
     rmSync(`${path}.lock`);
@@ -119,7 +119,7 @@ describe('a file', () => {
     expect(holdFile(path)).toBeNull();
   });
 
-  it.each(['my notes', '1'])('is not held over a lock that is none: %j', (there) => {
+  it.each(['my notes', '1'])('is rejected if its file has content: %j', (there) => {
     const path = fileIn();
     writeFileSync(`${path}.lock`, there);
     expect(() => holdFile(path)).toThrow(`${path}.lock cannot be locked: it is not empty`);
@@ -130,13 +130,15 @@ describe('a file', () => {
     ['a folder is in its place', (lock: string) => mkdirSync(lock)],
     ['it can only be read', (lock: string) => writeFileSync(lock, '', { mode: 0o444 })],
     ['its folder can only be read', (lock: string) => chmodSync(dirname(lock), 0o555)],
-  ])('is not held where its lock cannot be written: %s', (_name, prepare) => {
+  ])('is rejected if its file cannot be written: %s', (_name, prepare) => {
     const path = fileIn();
     prepare(`${path}.lock`);
     const refused = {
       ...{ code: 'CONFIG_INVALID', message: expect.stringContaining(`${path}.lock cannot be locked`) },
-      hint: expect.stringMatching(/an empty one may be removed while no catchword runs.*name a file on a local disk/),
+      hint: expect.stringMatching(
+        /empty lock file may be removed while catchword is not running.*use a file on a local disk/,
+      ),
     };
-    expect(thrownToNobody(dirname(path), () => holdFile(path))).toMatchObject(refused);
+    expect(thrownWithoutRoot(dirname(path), () => holdFile(path))).toMatchObject(refused);
   });
 });
