@@ -130,11 +130,11 @@ export const baseUrl = z
     abort: true,
   })
   .refine((value) => new URL(value).port === '' || !isTornApart(value), {
-    error: 'no user name or password may stand in the address; use CATCHWORD_API_KEY',
+    error: 'must not contain a user name or password; set the API key instead',
     abort: true,
   })
   .refine((value) => new URL(value).username === '' && new URL(value).password === '', {
-    error: 'no user name or password may stand in the address; use CATCHWORD_API_KEY',
+    error: 'must not contain a user name or password; set the API key instead',
   })
   .transform((value) => value.replace(/[/?#]+$/, ''));
 

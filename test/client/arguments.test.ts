@@ -29,7 +29,7 @@ const WRONG: readonly [string, string, (client: Untyped) => Call | undefined][] 
   ['others that are not an object', 'others', ({ users }) => users.create?.({ reference: 'a', ...NAMES, others: 'x' })],
   ['a number in others', 'others.x: 1', ({ users }) => users.create?.({ reference: 'a', ...NAMES, others: { x: 1 } })],
   [
-    'another name of others',
+    'an invalid name in others',
     'others: "a b"',
     ({ users }) => users.create?.({ reference: 'a', ...NAMES, others: { 'a b': 'x' } }),
   ],

@@ -37,22 +37,20 @@ export interface TokenOwner {
   readonly reference: string | undefined;
 }
 
-const SETTING = 'CATCHWORD_TOKEN_STORE';
 const CONTENT = /^([\x21-\x7e]+)\r?\n(sha256:[0-9a-f]{64})(?:\r?\n)?$/;
 
-function unusable(what: string, path: string, cause: unknown): CatchwordError {
-  return new CatchwordError('CONFIG_INVALID', `cannot ${what} the token store ${path} (${systemCodeOf(cause)})`, {
-    hint: 'Set {setting} to a file in a directory that this user can write to.',
-    setting: SETTING,
+function storeError(message: string, cause?: unknown): CatchwordError {
+  return new CatchwordError('CONFIG_INVALID', message, {
+    hint: 'Set {setting} to a file of its own, in a directory that this user can write to; it need not exist.',
+    setting: 'CATCHWORD_TOKEN_STORE',
     cause,
   });
 }
 
-function notTokenFile(path: string, fault: string): CatchwordError {
-  return new CatchwordError('CONFIG_INVALID', `the token store ${path} ${fault}`, {
-    hint: 'Set {setting} to a file that is used for nothing else; it need not exist.',
-    setting: SETTING,
-  });
+function failed(what: string, path: string, error: unknown): CatchwordError {
+  return error instanceof CatchwordError
+    ? error
+    : storeError(`cannot ${what} the token store ${path} (${systemCodeOf(error)})`, error);
 }
 
 /** One hash, so that neither of the three can be read from the file. */
@@ -77,13 +75,14 @@ function targetOf(path: string): string {
 }
 
 function usableFile(path: string): string {
-  if (path === '' || path.endsWith('/') || path.endsWith(sep)) throw notTokenFile(path, 'has no file name');
+  if (path === '' || path.endsWith('/') || path.endsWith(sep))
+    throw storeError(`the token store ${path} has no file name`);
   try {
     const file = targetOf(path);
     accessSync(dirname(file), constants.W_OK);
     return file;
   } catch (error) {
-    throw unusable('write', path, error);
+    throw failed('write', path, error);
   }
 }
 
@@ -94,12 +93,12 @@ function readFile(path: string): { readonly token: string; readonly owner: strin
     if (found === undefined || (found.isFile() && found.size === 0)) return undefined;
     const content = found.isFile() ? readFileSync(path, 'utf8') : '';
     const [, token, owner] = CONTENT.exec(content) ?? [];
-    if (token === undefined || owner === undefined) throw notTokenFile(path, 'is not a token file');
+    if (token === undefined || owner === undefined) throw storeError(`the token store ${path} is not a token file`);
     if ((found.mode & 0o077) !== 0) chmodSync(path, 0o600);
     return { token, owner };
   } catch (error) {
     if (systemCodeOf(error) === 'ENOENT') return undefined;
-    throw error instanceof CatchwordError ? error : unusable('read', path, error);
+    throw failed('read', path, error);
   }
 }
 
@@ -112,7 +111,7 @@ async function writeTokenFile(path: string, content: string): Promise<void> {
     await rename(next, path);
   } catch (error) {
     await rm(next, { force: true }).catch(() => {});
-    throw unusable('write', path, error);
+    throw failed('write', path, error);
   }
 }
 

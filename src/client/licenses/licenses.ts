@@ -58,19 +58,7 @@ const QUERY_FIELDS = {
 };
 const QUERY = only(QUERY_FIELDS);
 
-const KNOWN: readonly string[] = [
-  'imprint',
-  'publisher',
-  'name',
-  'sku',
-  'isbn',
-  'part_of',
-  'term',
-  'code-use',
-  'kind',
-  'type',
-  'expiration',
-];
+const KNOWN = 'imprint publisher name sku isbn part_of term code-use kind type expiration'.split(' ');
 const DAY_MS = 86_400_000;
 
 const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];

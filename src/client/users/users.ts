@@ -133,24 +133,19 @@ function userFrom(answer: ParsedAnswer, isNew: boolean): User {
   };
 }
 
-function creation(suffix: string): Operation<NewUser, User> {
-  return {
+/** @param suffix `.xml`, or empty */
+function operationsWith(suffix: string) {
+  const create: Operation<NewUser, User> = {
     method: 'POST',
     path: `/v3/users${suffix}`,
     format: 'xml',
     token: false,
     repeatable: false,
     creates: 'guid',
-    request: (user) => {
-      const body = userXml(user);
-      return { body, secrets: user.password === undefined ? [] : [user.password] };
-    },
+    request: (user) => ({ body: userXml(user), secrets: user.password === undefined ? [] : [user.password] }),
     read: (answer) => userFrom(answer, true),
   };
-}
-
-function lookup(suffix: string): Operation<string, User> {
-  return {
+  const read: Operation<string, User> = {
     method: 'GET',
     path: `/v3/users${suffix}/:user_id`,
     format: 'xml',
@@ -159,31 +154,28 @@ function lookup(suffix: string): Operation<string, User> {
     request: (id) => ({ values: { user_id: id } }),
     read: (answer) => userFrom(answer, false),
   };
-}
-
-/** The answer is not shown: with a good status, anything but an error is a success. */
-function reset(suffix: string): Operation<undefined, void> {
-  return {
+  const reset: Operation<undefined, void> = {
     method: 'POST',
     path: `/v3/users/reset_access${suffix}`,
     format: 'xml',
     token: true,
     repeatable: true,
     request: () => ({}),
+    // The answer is not shown: with a good status, anything but an error is a success.
     read: (answer) => {
       const error = errorInBody(answer);
       if (error !== undefined) throw error;
     },
   };
+  return { create, read, reset };
 }
 
 /**
  * `POST /v3/users` (interface, section 4.5). Not retried once it was sent: the user may exist then.
- * @param suffix `.xml`, or empty
  * @throws CatchwordError USAGE, SOURCE_*, SERVICE_*, XML_INVALID, INTERRUPTED
  */
 export function createUser(caller: Caller, suffix: string, user: NewUser, signal: AbortSignal): Promise<User> {
-  return caller.call(creation(suffix), user, signal);
+  return caller.call(operationsWith(suffix).create, user, signal);
 }
 
 /**
@@ -193,7 +185,7 @@ export function createUser(caller: Caller, suffix: string, user: NewUser, signal
  *   XML_INVALID, INTERRUPTED
  */
 export function readUser(caller: Caller, suffix: string, id: string, signal: AbortSignal): Promise<User> {
-  return caller.call(lookup(suffix), id, signal);
+  return caller.call(operationsWith(suffix).read, id, signal);
 }
 
 /**
@@ -201,5 +193,5 @@ export function readUser(caller: Caller, suffix: string, id: string, signal: Abo
  * @throws CatchwordError SOURCE_*, SERVICE_*, XML_INVALID, INTERRUPTED
  */
 export function postReset(caller: Caller, suffix: string, signal: AbortSignal): Promise<void> {
-  return caller.call(reset(suffix), undefined, signal);
+  return caller.call(operationsWith(suffix).reset, undefined, signal);
 }
