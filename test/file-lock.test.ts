@@ -136,7 +136,9 @@ describe('a file', () => {
     const refused = {
       code: 'CONFIG_INVALID',
       message: expect.stringContaining(`${path}.lock cannot be locked`),
-      hint: expect.stringMatching(/an empty one may be removed while no catchword runs.*name a file on a local disk/),
+      hint: expect.stringMatching(
+        /empty lock file may be removed while catchword is not running.*use a file on a local disk/,
+      ),
     };
     expect(thrownUnprivileged(dirname(path), () => holdFile(path))).toMatchObject(refused);
   });

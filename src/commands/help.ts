@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import { nearestName } from '../client/nearest-name.ts';
+import { nearestName } from '../client/input/input-error.ts';
 import { CatchwordError } from '../errors.ts';
 
 function unknown(name: string, parent: Command): CatchwordError {

@@ -134,9 +134,9 @@ function answered(one: Asked, isKeyed: boolean): Answered[] {
 /** The results; none if the request is refused as a whole. */
 function resultsOf(elements: readonly XmlElement[], all: readonly Asked[]): readonly CredentialResult[] {
   const root = { name: 'credentials', attributes: new Map(), children: elements, text: '' };
-  const answer = { status: 200, elements: [root], hide: (text: string) => text };
+  const answer = { status: 200, elements: [root], text: '', hide: (text: string) => text, origin: 'http://a' };
   try {
-    return credentialResults(answer, all.map(submissionOf), 1, 'http://service.example');
+    return credentialResults(answer, all.map(submissionOf), 1);
   } catch (error) {
     if (error instanceof CatchwordError) return [];
     throw error;
@@ -249,8 +249,8 @@ function shortly(submissions: readonly string[], elements: readonly string[]): s
     Object.fromEntries(one.split(' ').map((key) => [key.startsWith('r') ? 'reference' : 'accessToken', key])),
   ) as unknown as CredentialSubmission[];
   const root = { name: 'credentials', attributes: new Map(), children: elements.map(inShort), text: '' };
-  const answer = { status: 200, elements: [root], hide: (text: string) => text };
-  const results = credentialResults(answer, all, 1, 'http://service.example');
+  const answer = { status: 200, elements: [root], text: '', hide: (text: string) => text, origin: 'http://a' };
+  const results = credentialResults(answer, all, 1);
   return results.map((one) => (one.ok ? one.accessToken : one.code === null ? 'unclear' : `${one.code}`));
 }
 

@@ -115,7 +115,7 @@ describe('bad input', () => {
     }).listen(0, '127.0.0.1');
     await new Promise((resolve) => server.once('listening', resolve));
     const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-    await expectRefusal(['sync'], { CATCHWORD_BASE_URL: url }, 2, /text\/html.*SOURCE_NOT_SERVICE/);
+    await expectRefusal(['sync'], { CATCHWORD_BASE_URL: url }, 2, /text\/html, not JSON.*SOURCE_NOT_SERVICE/);
     server.close();
     await expectRefusal(['sync'], { CATCHWORD_BASE_URL: `${sandbox.url}/wrong` }, 2, /404.*SOURCE_NOT_SERVICE/);
   });

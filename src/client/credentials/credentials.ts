@@ -1,5 +1,6 @@
 import { CatchwordError } from '../../errors.ts';
-import type { Caller } from '../http/requester.ts';
+import type { Caller } from '../http/caller.ts';
+import type { Operation } from '../http/operation.ts';
 import { credentialResults } from './results.ts';
 import {
   type CredentialResult,
@@ -31,26 +32,31 @@ function asResult(error: unknown, submissions: readonly CredentialSubmission[], 
   throw new CatchwordError(code, `${place}: ${message}`, { hint, status, serviceCode: error.serviceCode });
 }
 
-async function verifyBatch(
-  caller: Caller,
-  submissions: readonly CredentialSubmission[],
-  firstPosition: number,
-  signal: AbortSignal,
-): Promise<CredentialResult[]> {
-  const call = {
-    method: 'POST' as const,
-    path: '/v3/credentials.xml',
-    token: false as const,
-    repeatable: true,
-    signal,
+interface Batch {
+  readonly submissions: readonly CredentialSubmission[];
+  /** Position of the first submission, from 1. */
+  readonly first: number;
+}
+
+const VERIFY: Operation<Batch, CredentialResult[]> = {
+  method: 'POST',
+  path: '/v3/credentials.xml',
+  format: 'xml',
+  token: false,
+  repeatable: true,
+  accepts: ACCEPTED,
+  request: ({ submissions }) => ({
     body: credentialsXml(submissions),
-    accepted: ACCEPTED,
     secrets: submissions.flatMap(({ accessToken }) => accessToken ?? []),
-  };
+  }),
+  read: (answer, { submissions, first }) => credentialResults(answer, submissions, first),
+};
+
+async function verifyBatch(caller: Caller, batch: Batch, signal: AbortSignal): Promise<CredentialResult[]> {
   try {
-    return await caller.xml(call, (answer) => credentialResults(answer, submissions, firstPosition, caller.origin));
+    return await caller.call(VERIFY, batch, signal);
   } catch (error) {
-    return asResult(error, submissions, firstPosition);
+    return asResult(error, batch.submissions, batch.first);
   }
 }
 
@@ -80,10 +86,11 @@ export async function* verifyInBatches(
   for await (const submitted of submissions) {
     batch.push(checkSubmission(submitted, `credential ${++position}`));
     if (batch.length < MAX_CREDENTIALS) continue;
-    yield await verifyBatch(caller, batch, position - batch.length + 1, signal);
+    yield await verifyBatch(caller, { submissions: batch, first: position - batch.length + 1 }, signal);
     batch = [];
   }
-  if (batch.length > 0) yield await verifyBatch(caller, batch, position - batch.length + 1, signal);
+  if (batch.length > 0)
+    yield await verifyBatch(caller, { submissions: batch, first: position - batch.length + 1 }, signal);
 }
 
 /** Verifies as `verifyInBatches` does, and yields the results one by one. */

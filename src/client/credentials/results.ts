@@ -1,8 +1,9 @@
 import { CatchwordError } from '../../errors.ts';
 import type { XmlElement } from '../../xml/read.ts';
-import { saidByElements } from '../errors/error-body.ts';
-import type { XmlAnswer } from '../http/response.ts';
-import { errorIn, othersIn, recordsIn, unexpected } from '../http/xml-records.ts';
+import { errorIn } from '../errors/error-message.ts';
+import { treeOfElements } from '../errors/error-tree.ts';
+import type { XmlAnswer } from '../http/answer.ts';
+import { errorAmong, othersIn, recordsIn, unexpected } from '../http/xml-records.ts';
 import type { Hide } from '../redact.ts';
 import { type Element, elementFrom, matched } from './match.ts';
 import type { CredentialResult, CredentialSubmission } from './submission.ts';
@@ -18,7 +19,7 @@ function resultOf(found: Element | undefined, submitted: CredentialSubmission, h
     return { ok: false, code: null, message, reference, guid };
   }
   const { element, fields, accessToken } = found;
-  const said = saidByElements([element], hide);
+  const said = errorIn(treeOfElements([element]), [], hide);
   // The token of an element with an error is stale.
   if (element.name === 'credential' && accessToken !== null && said?.code === undefined) {
     const others = othersIn(fields, KNOWN);
@@ -39,18 +40,20 @@ function requestError(
   others: readonly XmlElement[],
   submitted: number,
   answer: XmlAnswer,
-  origin: string,
 ): CatchwordError | undefined {
   const keyless = elements.filter(
     ({ element, reference, guid, accessToken }) => element.name === 'error' && !(reference ?? guid ?? accessToken),
   );
-  const ofRequest = keyless.filter(({ element }) => isOfRequest(saidByElements([element], answer.hide)?.code));
+  const ofRequest = keyless.filter(({ element }) =>
+    isOfRequest(errorIn(treeOfElements([element]), [], answer.hide)?.code),
+  );
   const isWhole = keyless.length === elements.length && elements.length !== submitted;
   const whole = [...others, ...(isWhole ? keyless : ofRequest).map(({ element }) => element)];
-  const error = errorIn(whole, { ...answer, refusal: undefined }, origin);
+  const { refusal, ...withoutRefusal } = answer;
+  const error = errorAmong(whole, withoutRefusal);
   // The status says more than a text without a code.
-  if (error !== undefined) return error.serviceCode === undefined ? (answer.refusal ?? error) : error;
-  return elements.length === 0 ? answer.refusal : undefined;
+  if (error !== undefined) return error.serviceCode === undefined ? (refusal ?? error) : error;
+  return elements.length === 0 ? refusal : undefined;
 }
 
 /**
@@ -62,18 +65,17 @@ export function credentialResults(
   answer: XmlAnswer,
   submissions: readonly CredentialSubmission[],
   firstPosition: number,
-  origin: string,
 ): CredentialResult[] {
-  const { records, others, roots } = recordsIn(answer, 'credentials', ELEMENTS);
+  const { records, others, roots } = recordsIn(answer.elements, 'credentials', ELEMENTS);
   const elements = records.map(elementFrom);
-  const error = requestError(elements, others, submissions.length, answer, origin);
+  const error = requestError(elements, others, submissions.length, answer);
   if (error !== undefined) throw error;
   if (elements.length === 0) {
-    if (roots.length === 0 || saidByElements(others, answer.hide, true) !== undefined) {
-      throw unexpected('credentials', answer, origin);
+    if (roots.length === 0 || errorIn(treeOfElements(others), [], answer.hide) !== undefined) {
+      throw unexpected('credentials', answer);
     }
     const range = `${firstPosition} to ${firstPosition + submissions.length - 1}`;
-    throw new CatchwordError('SERVICE_ERROR', `${origin} did not answer for any of the credentials ${range}`, {
+    throw new CatchwordError('SERVICE_ERROR', `${answer.origin} did not answer for any of the credentials ${range}`, {
       hint: 'Try again later. If the error stays, verify these accounts one at a time to find the cause.',
       status: answer.status,
     });

@@ -1,4 +1,4 @@
-import { nearestName } from '../../client/nearest-name.ts';
+import { nearestName } from '../../client/input/input-error.ts';
 import { type Config, isSinkVariable, readSettings, type SourceConfig, settingsError } from '../../config.ts';
 import type { Environment } from '../../environment.ts';
 import { CatchwordError } from '../../errors.ts';

@@ -5,14 +5,15 @@ import { talk } from './support.ts';
 const XML = { 'content-type': 'application/xml' };
 const FIELDS = { imprint_id: 5, title: 'Made' };
 
-describe('a refusal says what to look at', () => {
-  it('the API key, where it is not valid', async () => {
+describe('the hint of an error names', () => {
+  it('the API key, if it is not valid', async () => {
     for (const status of [200, 403]) {
       const body = '<error code="403" message="API key is not valid"/>';
       const { client } = await talk(() => ({ status, headers: XML, body }));
       expect(await failure(client.credentials.verify(['r']))).toMatchObject({
         code: 'SERVICE_FORBIDDEN',
-        hint: 'Check apiKey: it is not valid, or does not own what it asks for.',
+        setting: 'apiKey',
+        hint: 'Check apiKey: the key is invalid, or lacks the permission.',
       });
     }
   });
@@ -22,20 +23,20 @@ describe('a refusal says what to look at', () => {
     expect(await failure(client.assets.create(FIELDS))).toMatchObject({
       code: 'SOURCE_REFUSED',
       status: 413,
-      hint: expect.stringContaining('larger than the service takes') as string,
+      hint: expect.stringContaining('larger than the service accepts') as string,
     });
   });
 
-  it('the status, where nothing is known of it; doctor looks at the catalog alone', async () => {
+  it('an unknown status', async () => {
     const { client } = await talk(() => ({ status: 418, body: '' }));
     for (const asking of [() => client.assets.update('a', {}), () => client.licenses.read()]) {
       const error = await failure(asking());
       expect(error).toMatchObject({ code: 'SOURCE_REFUSED', status: 418 });
-      expect(error.hint).toBe('Look up status 418 in the service’s documentation.');
+      expect(error.hint).toBe('Look up status 418 in the documentation of the service.');
     }
   });
 
-  it('the address, where the path has no identifier, and else that', async () => {
+  it('the address if the path has no identifier, and the identifier otherwise', async () => {
     const { client } = await talk(({ url }) => ({ status: 404, body: { errors: [`${url} not found`] } }));
     for (const asking of [
       () => client.licenses.read(),
@@ -44,9 +45,8 @@ describe('a refusal says what to look at', () => {
       () => client.packages.create({ sku: 'P' }),
     ]) {
       const error = await failure(asking());
-      expect(error).toMatchObject({ code: 'NOT_FOUND', status: 404 });
-      expect(error.hint).toBe('Check baseUrl: there may be no such operation at this address.');
-      expect(error.message).not.toContain('is not known');
+      expect(error).toMatchObject({ code: 'SOURCE_NOT_SERVICE', status: 404, setting: 'baseUrl' });
+      expect(error.hint).toBe('Check baseUrl: the service does not have this operation at this address.');
     }
     for (const asking of [
       () => client.assets.update('a', {}),

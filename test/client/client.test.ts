@@ -12,11 +12,11 @@ function refusal(options: unknown): CatchwordError {
     if (error instanceof CatchwordError) return error;
     throw error;
   }
-  throw new Error('it was taken');
+  throw new Error('the options were accepted');
 }
 
 describe('createClient', () => {
-  it('names every option that is wrong, and repeats no secret', () => {
+  it('names every invalid option, without secrets', () => {
     const error = refusal({
       apiKey: 'secret key',
       baseURL: 'http://a',
@@ -32,33 +32,36 @@ describe('createClient', () => {
     expect(error.hint).toContain('baseUrl');
   });
 
-  it.each([{}, { apiKey: 5, baseUrl: 5, tokenStore: 5 }])('says what is needed, in its own words: %j', (options) => {
-    const { message } = refusal(options);
-    expect(message.match(/a text is needed/g)).toHaveLength('apiKey' in options ? 3 : 2);
-    expect(message).not.toContain('Invalid input');
-  });
+  it.each([{}, { apiKey: 5, baseUrl: 5, tokenStore: 5 }])(
+    'has its own messages for missing options and wrong types: %j',
+    (options) => {
+      const { message } = refusal(options);
+      expect(message.match(/must be a text/g)).toHaveLength('apiKey' in options ? 3 : 2);
+      expect(message).not.toContain('Invalid input');
+    },
+  );
 
   it.each([
     [{ baseUrl: 'ftp://a.example' }, 'http'],
-    [{ baseUrl: 'http://user:hidden@a.example' }, 'use apiKey'],
+    [{ baseUrl: 'http://user:hidden@a.example' }, 'user name or password'],
     [{ apiKeyHeader: 'two words' }, 'header name'],
     [{ booksPath: 'vital_books' }, 'a path'],
     [{ packagesPath: '/v4/../packages' }, 'a path'],
     [{ lookupPath: '/v4/products' }, ':vbid'],
     [{ usersSuffix: 'xml' }, 'suffix'],
     [{ reference: '' }, 'reference'],
-    [{ fetch: () => {} }, 'fetch: there is no such field'],
-  ])('refuses %j', (more, said) => {
+    [{ fetch: () => {} }, 'fetch: unknown field'],
+  ])('rejects %j', (more, said) => {
     const error = refusal({ baseUrl: 'http://a.example', apiKey: KEY, ...more });
     expect(error.message).toContain(said);
     expect(error.message).not.toMatch(/hidden/);
   });
 
-  it.each([undefined, null, 'http://a.example'])('takes options as an object, not %j', (options) => {
+  it.each([undefined, null, 'http://a.example'])('rejects %j instead of an object', (options) => {
     expect(refusal(options)).toMatchObject({ code: 'USAGE' });
   });
 
-  it('5: the names of both headers can be configured; the access token goes to v3 licenses and v4 products alone', async () => {
+  it('5: header names can be configured; only v3 licenses and v4 products get the access token', async () => {
     const { client, asked } = await talk(
       ({ url }) =>
         url.includes('.xml')
@@ -75,7 +78,7 @@ describe('createClient', () => {
     expect(asked.map(({ headers }) => headers['x-token'])).toEqual([TOKEN, TOKEN, undefined, undefined, undefined]);
   });
 
-  it('4.2 rule 2: owns asks for the one title, and an empty answer means no', async () => {
+  it('4.2 rule 2: owns requests one title, and an empty answer means no', async () => {
     const { client, asked } = await talk(({ url }) => ({
       headers: XML,
       body: url.includes('sku=A')
@@ -89,7 +92,7 @@ describe('createClient', () => {
     expect(asked).toHaveLength(2);
   });
 
-  it('a title is asked for without the spaces around it', async () => {
+  it('requests a title without the spaces around it', async () => {
     const { client, asked } = await talk(({ url }) => ({
       headers: XML,
       body: url.endsWith('?sku=A') ? '<licenses><license sku="A" expiration="never"/></licenses>' : '<licenses/>',
@@ -99,7 +102,7 @@ describe('createClient', () => {
     expect(asked).toHaveLength(2);
   });
 
-  it('credentials and users go through the same client', async () => {
+  it('verifies credentials, and creates and reads users', async () => {
     const { client } = await talk(({ url }) => ({
       headers: XML,
       body: url.includes('credentials')
@@ -115,7 +118,7 @@ describe('createClient', () => {
     expect(await client.users.read('g')).toMatchObject({ reference: 'r' });
   });
 
-  it('5 rule 3: resetAccess resets, and with a reference fetches the token that is used from then on', async () => {
+  it('5 rule 3: resetAccess resets the token, and with a reference fetches and uses the new one', async () => {
     const { client, asked } = await talk(
       ({ url }) => ({
         headers: XML,
@@ -130,12 +133,15 @@ describe('createClient', () => {
     await client.users.resetAccess();
     await client.licenses.read();
     expect(asked.map(({ method, url }) => `${method} ${url}`)).toEqual([
-      ...['POST /v3/users/reset_access.xml', 'POST /v3/credentials.xml', 'GET /v3/licenses.xml'],
+      'POST /v3/credentials.xml',
+      'POST /v3/users/reset_access.xml',
+      'POST /v3/credentials.xml',
+      'GET /v3/licenses.xml',
     ]);
     expect(asked.map(({ headers }) => headers['x-service-access-token'])).toEqual([TOKEN, undefined, 'fresh']);
   });
 
-  it('does not remember that its user is unknown, once it created one', async () => {
+  it('asks again for an unknown user after creating one', async () => {
     let isCreated = false;
     const { client } = await talk(
       ({ url, headers }) => {
@@ -159,7 +165,7 @@ describe('createClient', () => {
     expect(await client.licenses.read()).toEqual({ licenses: [] });
   });
 
-  it('says what is wrong in the names of its options, where commands name variables', async () => {
+  it('names options in errors, not environment variables', async () => {
     const { client } = await talk(({ url }) => {
       if (url.includes('licenses')) return { status: 401, headers: XML, body: '<error code="601" message="stale"/>' };
       if (url.includes('credentials')) return { headers: XML, body: '<credentials><error code="603"/></credentials>' };
@@ -176,28 +182,39 @@ describe('createClient', () => {
     const { client: slow } = await talk(() => ({ status: 429, headers: { 'retry-after': '9999' } }));
     const errors = [
       [await failure(client.licenses.read()), /^Set reference to /],
-      [await failure(client.books.read('a')), /^Check apiKey and accessToken\.$/],
-      [await failure(client.users.read('a')), /users\.create/],
+      [await failure(client.books.read('a')), /^Check apiKey and the access token\.$/],
+      [await failure(client.users.read('a')), /create the user/],
       [await failure(ofUser.licenses.read()), /^Check reference;/],
       [await failure(ofUser.users.resetAccess()), /reference/],
       [await failure(slow.catalog.product('a')), /^Lower rateLimit;/],
-      [refusal({ baseUrl: 'http://a.example', apiKey: KEY, tokenStore: '/nowhere/at/all/token' }), /^Name a file/],
+      [
+        refusal({ baseUrl: 'http://a.example', apiKey: KEY, tokenStore: '/nowhere/at/all/token' }),
+        /^Set tokenStore to a file/,
+      ],
     ] as const;
     for (const [error, hint] of errors) {
       expect(error.hint).toMatch(hint);
       expect(`${error.message} ${error.hint}`).not.toMatch(/CATCHWORD_|catchword user/);
     }
-    expect(errors[6][0].message).toMatch(/^tokenStore: cannot write/);
+    expect(errors.map(([error]) => error.setting)).toEqual([
+      'reference',
+      'apiKey',
+      undefined,
+      'reference',
+      'reference',
+      'rateLimit',
+      'tokenStore',
+    ]);
     expect(errors[5][0]).toMatchObject({ code: 'SOURCE_RATE_LIMITED', status: 429, retryAfterMs: 9_999_000 });
   });
 
-  it('keeps its rate, whatever is asked', async () => {
+  it('keeps its rate across all operations', async () => {
     const { client, waitedMs } = await talk(() => ({ body: { vbid: 'a' } }), { rateLimit: '60/min' });
     await Promise.all([client.books.read('a'), client.assets.update('a', {}), client.packages.read('a')]);
     expect(waitedMs()).toBeGreaterThanOrEqual(2_000);
   });
 
-  it('after close, calls fail', async () => {
+  it('rejects calls after close', async () => {
     const server = await serve(() => '{}');
     const client = createClient({ baseUrl: server.url, apiKey: KEY, rateLimit: 'off' });
     await client.close();

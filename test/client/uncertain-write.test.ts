@@ -8,7 +8,7 @@ const ASSET = { imprint_id: 5, title: 'Made' };
 const USER = { reference: 'r', firstName: 'Ada', lastName: 'L' };
 const PAGE = { headers: { 'content-type': 'text/html' }, body: '<!doctype html><p>Soon back' };
 
-/** What is made once more by asking once more. */
+/** A second request creates a second one. */
 const CREATES = ['asset', 'book', 'package', 'user'] as const;
 
 async function creating(what: (typeof CREATES)[number], reply: JsonReply) {
@@ -23,10 +23,10 @@ async function creating(what: (typeof CREATES)[number], reply: JsonReply) {
 }
 
 const FINAL = { retryable: false, exitCode: 1 };
-const HINT = 'Look for it before trying again: it may have been created.';
+const HINT = 'Look for it before you retry: it may have been created.';
 
-describe('what was to be created', () => {
-  it.each(CREATES)('may exist where nobody knows whether it was done: %s', async (what) => {
+describe('a create', () => {
+  it.each(CREATES)('is final if its outcome is unknown: %s', async (what) => {
     for (const [reply, code] of [
       [{ status: 500 }, 'SOURCE_UNAVAILABLE'],
       [{ status: 503, headers: { 'retry-after': '3' } }, 'SOURCE_UNAVAILABLE'],
@@ -44,34 +44,34 @@ describe('what was to be created', () => {
     ['broken JSON', { body: '{"vbid":' }, 'SOURCE_BODY', 1],
     ['a page', PAGE, 'SERVICE_ERROR', 1],
     ['a code 500 in a 200', { body: { error: { code: 500, message: 'oops' } } }, 'SOURCE_UNAVAILABLE', 1],
-  ])('may exist after an answer that is %s', async (_name, reply, code, exitCode) => {
+  ])('is final after an answer that is %s', async (_name, reply, code, exitCode) => {
     const { error } = await creating('asset', reply);
     expect(error).toMatchObject({ code, hint: HINT, retryable: false, exitCode });
   });
 
-  it('may exist after broken XML', async () => {
+  it('is final after broken XML', async () => {
     const { error } = await creating('user', { headers: { 'content-type': 'application/xml' }, body: '<user><guid>' });
     expect(error).toMatchObject({ ...FINAL, code: 'XML_INVALID', hint: HINT });
   });
 
-  it('may exist once it was sent and not answered in time', async () => {
+  it('is final after a timeout', async () => {
     const { url, asked } = await serve(() => null);
     const { client } = await talk(() => ({}), { baseUrl: url, timeoutMs: 1_000 });
     const error = await failure(client.assets.create(ASSET));
     expect(error).toMatchObject({ ...FINAL, code: 'SOURCE_TIMEOUT', hint: `${HINT} Raise timeoutMs.` });
-    expect(error.message).toContain('did not answer within 1 s; what was to be created may exist now');
+    expect(error.message).toContain('did not answer within 1 s; it may have been created');
     expect(asked).toHaveLength(1);
   });
 
-  it('does not exist where no connection was made', async () => {
+  it('can be retried if the connection failed', async () => {
     const { client } = await talk(() => ({}), { baseUrl: 'http://127.0.0.1:1' });
     const error = await failure(client.assets.create(ASSET));
     expect(error).toMatchObject({ code: 'SOURCE_UNAVAILABLE', retryable: true, exitCode: 75 });
-    expect(error.message).not.toContain('may exist');
+    expect(error.message).not.toContain('may have been created');
   });
 
-  it('does not exist where a connection was not ready in time', async () => {
-    // It takes connections, and never answers a TLS handshake.
+  it('can be retried if the connection was not ready in time', async () => {
+    // It accepts connections, but does not answer the TLS handshake.
     const server = createServer((socket) => {
       onTestFinished(() => {
         socket.destroy();
@@ -86,19 +86,19 @@ describe('what was to be created', () => {
     const { client } = await talk(() => ({}), { baseUrl: `https://127.0.0.1:${port}`, timeoutMs: 200 });
     const error = await failure(client.users.create(USER));
     expect(error).toMatchObject({ retryable: true, exitCode: 75 });
-    expect(error.message).not.toContain('may exist');
+    expect(error.message).not.toContain('may have been created');
   });
 
-  it('does not exist where it was refused', async () => {
+  it('was not carried out if it was rejected', async () => {
     for (const status of [400, 401, 403, 404, 422]) {
       const { error } = await creating('asset', { status, body: { errors: ['no'] } });
-      expect(error.message, `${status}`).not.toContain('may exist');
+      expect(error.message, `${status}`).not.toContain('may have been created');
     }
   });
 });
 
-describe('what must not be done twice', () => {
-  it('may have been done where nobody knows', async () => {
+describe('a write that is not repeatable', () => {
+  it('is final if its outcome is unknown', async () => {
     const { client } = await talk(() => ({ status: 500 }));
     for (const asking of [
       () => client.packages.update('P', { name: 'N' }),
@@ -106,8 +106,8 @@ describe('what must not be done twice', () => {
       () => client.packages.delete('P'),
     ]) {
       const error = await failure(asking());
-      expect(error).toMatchObject({ ...FINAL, hint: 'Look before trying again.' });
-      expect(error.message).toMatch(/; it may have been done all the same$/);
+      expect(error).toMatchObject({ ...FINAL, hint: 'Check whether it was done before you retry.' });
+      expect(error.message).toMatch(/; it may have been done$/);
     }
   });
 
@@ -119,7 +119,7 @@ describe('what must not be done twice', () => {
       (response: ServerResponse) => response.writeHead(200, PAGE.headers).end(PAGE.body),
       'SERVICE_ERROR',
     ],
-  ])('may have been done without a body as well, where it %s', async (_name, act, code) => {
+  ])('is final without a body too, if it %s', async (_name, act, code) => {
     const { url, asked } = await serve((_asked, _before, response) => {
       act(response);
       return null;
@@ -129,25 +129,25 @@ describe('what must not be done twice', () => {
     expect(error).toMatchObject({
       code,
       retryable: false,
-      hint: expect.stringMatching(/^Look before trying/) as string,
+      hint: expect.stringMatching(/^Check whether it was done/) as string,
     });
     expect(asked).toMatchObject([{ method: 'DELETE', body: '' }]);
     const unreachable = await talk(() => ({}), { baseUrl: 'http://127.0.0.1:1' });
     expect(await failure(unreachable.client.packages.delete('P'))).toMatchObject({ retryable: true, exitCode: 75 });
   });
 
-  it('is all that this is said of: what can be asked for again may be', async () => {
+  it('does not include repeatable writes', async () => {
     const { client } = await talk(() => ({ status: 500 }));
     for (const asking of [() => client.assets.update('a', {}), () => client.assets.put('a', ASSET, { create: true })]) {
       expect(await failure(asking())).toMatchObject({
         retryable: true,
         exitCode: 75,
-        hint: expect.stringContaining('try again later') as string,
+        hint: expect.stringContaining('Retry later') as string,
       });
     }
   });
 
-  it('a time that is up speaks of pages only where there are some', async () => {
+  it('mentions page sizes only for the catalog', async () => {
     const { url } = await serve(() => null);
     const { client } = await talk(() => ({}), { baseUrl: url, timeoutMs: 50 });
     const error = await failure(client.assets.update('a', {}));
