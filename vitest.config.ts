@@ -1,16 +1,16 @@
 import { defineConfig } from 'vitest/config';
 import { LongestFirst } from './test/support/longest-first.ts';
 
-/** Folders whose tests leave nothing behind in the process: it need not load the sources again for each file. */
+/** Folders whose tests leave the process clean, so that it loads the sources only once for all files. */
 const SHARED = 'test/{catalog,client,commands,queue,sandbox,schedule,store,web,xml}/**/*.test.ts';
 
 const TESTS = {
   setupFiles: ['test/support/keep-statements.ts', 'test/support/property-seed.ts'],
-  // Half an hour off from all others, and never UTC: what a machine's zone changes shows.
+  // A zone with a half-hour offset, which reveals code that depends on the machine's zone.
   env: { TZ: 'Asia/Kolkata' },
   testTimeout: 120_000,
   hookTimeout: 60_000,
-  // A busy machine may take longer than the second that is the default.
+  // The default of one second is too short on a busy machine.
   expect: { poll: { timeout: 30_000 } },
   pool: 'forks' as const,
 };
@@ -19,7 +19,7 @@ export default defineConfig({
   test: {
     reporters: ['default', './test/support/closing-line.ts'],
     globalSetup: ['test/support/build.ts'],
-    // One more than a machine of CI has cores, because many tests wait.
+    // One more than CI's cores, because many tests wait.
     maxWorkers: 3,
     sequence: { sequencer: LongestFirst },
     projects: [

@@ -1,4 +1,4 @@
-// What users write today: fetch, JSON.parse, INSERT, nothing else. Eight loops, a transaction a page.
+// The script that users would write: fetch, JSON.parse, INSERT. Eight loops, one transaction for each page.
 // usage: node bare.mjs <address> <pages> <file>
 import Database from 'better-sqlite3';
 

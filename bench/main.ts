@@ -1,11 +1,11 @@
 /**
- * Measures catchword against a bare script, side by side. Needs no network, and removes what it makes.
+ * Compares catchword with a bare script. Needs no network, and deletes its files.
  *
  *     npm run bench -- [--runs N] [--huge] [--rate]
  *
- * --runs  how often each pair is measured (default 3; medians are printed)
- * --huge  3,000,000 products as well: memory must be the same
- * --rate  a load against a limit of 600 requests a minute as well; takes 100 s
+ * --runs  number of measurements of each pair (default 3; medians are printed)
+ * --huge  also measure 3,000,000 products: memory must be the same
+ * --rate  also measure a load with a limit of 600 requests a minute; takes 100 s
  */
 import { mkdtempSync, rmSync, statSync } from 'node:fs';
 import { cpus, tmpdir } from 'node:os';
@@ -47,8 +47,13 @@ function print(text: string): void {
 
 function environment(url: string, db: string, more: Record<string, string> = {}): Record<string, string> {
   return {
-    ...{ CATCHWORD_BASE_URL: url, CATCHWORD_API_KEY: 'SANDBOXKEY', CATCHWORD_ACCESS_TOKEN: 'sandboxtoken' },
-    ...{ CATCHWORD_RATE_LIMIT: 'off', CATCHWORD_DB: db, LOG_LEVEL: 'error', ...more },
+    CATCHWORD_BASE_URL: url,
+    CATCHWORD_API_KEY: 'SANDBOXKEY',
+    CATCHWORD_ACCESS_TOKEN: 'sandboxtoken',
+    CATCHWORD_RATE_LIMIT: 'off',
+    CATCHWORD_DB: db,
+    LOG_LEVEL: 'error',
+    ...more,
   };
 }
 
@@ -62,7 +67,7 @@ async function mutate(url: string, mutation: Record<string, number>): Promise<vo
   await fetch(`${url}/_sandbox/mutate`, { method: 'POST', body: JSON.stringify(mutation) });
 }
 
-/** Bytes a product that the change log takes. */
+/** Bytes of the change log for each product. */
 function changeLogBytes(db: string): number {
   const sqlite = new Database(db, { readonly: true });
   const [bytes, rows] = sqlite
@@ -105,7 +110,7 @@ async function compare(size: Size, redisUrl: string | undefined): Promise<void> 
   let logBytes = 0;
   for (let round = 0; round < runs; round++) {
     const directory = mkdtempSync(join(tmpdir(), 'catchword-bench-'));
-    // A fresh one each round: a delta asks for five minutes more, and would find the changes of the round before.
+    // A new one each round: a delta starts five minutes earlier and would find the changes of the round before.
     const args = [
       'sandbox',
       '--json',
@@ -159,7 +164,7 @@ async function compare(size: Size, redisUrl: string | undefined): Promise<void> 
 }
 
 const redis = redisAvailable ? await startRedis() : undefined;
-if (redis === undefined) print('redis-server is not installed: the load through BullMQ is left out');
+if (redis === undefined) print('redis-server is not installed: the load through BullMQ is skipped');
 print(`${cpus()[0]?.model ?? ''}, ${cpus().length} processors, Node.js ${process.version}`);
 print(
   'targets: fresh 1.5, unchanged 0.6, through BullMQ 2.5 to bare; below 256 MB; change log below 64 bytes a product;',

@@ -4,15 +4,15 @@ import { readFileSync } from 'node:fs';
 
 export interface Measured {
   readonly stdout: string;
-  /** From start to end of the process. */
+  /** Duration of the process. */
   readonly wallMs: number;
-  /** Highest resident set, in bytes. */
+  /** Peak resident set, bytes. */
   readonly peakBytes: number;
-  /** Bytes handed to the disk (write_bytes of /proc/<pid>/io). */
+  /** Bytes written to disk (write_bytes of /proc/<pid>/io). */
   readonly writtenBytes: number;
 }
 
-/** What the kernel knows of a process; the last look before it ends is what counts. */
+/** Reads the kernel's figures of a process; the last ones before it ends are used. */
 function look(pid: number): { peakBytes: number; writtenBytes: number } | null {
   try {
     const peakKb = /VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
@@ -23,14 +23,14 @@ function look(pid: number): { peakBytes: number; writtenBytes: number } | null {
   }
 }
 
-/** Highest resident set of a process so far, in bytes; 0 where it is gone. */
+/** Peak resident set of a process so far, bytes; 0 if it has ended. */
 export function peakBytes(pid: number): number {
   return look(pid)?.peakBytes ?? 0;
 }
 
 const LOOK_MS = 20;
 
-/** Runs a Node.js program to its end. Throws when it fails. */
+/** Runs a Node.js program to its end. @throws if it fails */
 export async function measure(args: readonly string[], env: Record<string, string> = {}): Promise<Measured> {
   const startedAt = performance.now();
   const child = spawn(process.execPath, args, {
@@ -44,7 +44,7 @@ export async function measure(args: readonly string[], env: Record<string, strin
   let last = { peakBytes: 0, writtenBytes: 0 };
   const timer = setInterval(() => {
     const now = look(child.pid ?? 0);
-    // Of a process that is ending, the kernel has forgotten its memory already.
+    // The kernel reports no memory for a process that is ending.
     if (now !== null && now.peakBytes > 0) last = now;
   }, LOOK_MS);
   const [code] = (await once(child, 'close')) as [number];
@@ -59,7 +59,7 @@ export interface Server {
   stop(): Promise<void>;
 }
 
-/** Starts a program that goes on, and waits for its first line on stdout. */
+/** Starts a program and waits for its first line on stdout. */
 export async function serve(command: string, args: readonly string[]): Promise<Server> {
   const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'inherit'] });
   const line = await new Promise<string>((resolve, reject) => {

@@ -7,7 +7,7 @@ const PER_MINUTE = 600;
 const PAGES = 1_000;
 const PER_PAGE = 100;
 
-/** The most requests that stand in any minute. */
+/** The highest number of requests in any minute. */
 function busiestMinute(times: readonly number[]): number {
   let first = 0;
   let most = 0;
@@ -18,7 +18,10 @@ function busiestMinute(times: readonly number[]): number {
   return most;
 }
 
-/** A load against a source that allows 600 requests a minute: how near to that, and whether ever above it. */
+/**
+ * Measures a load from a source that allows 600 requests a minute: how close it comes, and whether it exceeds the
+ * limit.
+ */
 export async function measureRate(cli: string): Promise<string> {
   const directory = mkdtempSync(join(tmpdir(), 'catchword-bench-'));
   const items = String(PAGES * PER_PAGE);
@@ -37,9 +40,13 @@ export async function measureRate(cli: string): Promise<string> {
   try {
     const { url } = JSON.parse(sandbox.line) as { url: string };
     const env = {
-      ...{ CATCHWORD_BASE_URL: url, CATCHWORD_API_KEY: 'SANDBOXKEY', CATCHWORD_ACCESS_TOKEN: 'sandboxtoken' },
-      ...{ CATCHWORD_RATE_LIMIT: `${PER_MINUTE}/min`, CATCHWORD_PER_PAGE: String(PER_PAGE) },
-      ...{ CATCHWORD_DB: join(directory, 'catalog.db'), LOG_LEVEL: 'error' },
+      CATCHWORD_BASE_URL: url,
+      CATCHWORD_API_KEY: 'SANDBOXKEY',
+      CATCHWORD_ACCESS_TOKEN: 'sandboxtoken',
+      CATCHWORD_RATE_LIMIT: `${PER_MINUTE}/min`,
+      CATCHWORD_PER_PAGE: String(PER_PAGE),
+      CATCHWORD_DB: join(directory, 'catalog.db'),
+      LOG_LEVEL: 'error',
     };
     const { stdout } = await measure([cli, 'sync', '--full', '--json'], env);
     const run = JSON.parse(stdout) as { started_at: string; finished_at: string; requests: number };
@@ -47,9 +54,9 @@ export async function measureRate(cli: string): Promise<string> {
     const ideal = run.requests / (PER_MINUTE / 60);
     const response = await fetch(`${url}/_sandbox/requests`);
     const requests = (await response.json()) as { at: number; status: number }[];
-    const refused = requests.filter(({ status }) => status === 429).length;
+    const rejected = requests.filter(({ status }) => status === 429).length;
     const busiest = busiestMinute(requests.map(({ at }) => at));
-    return `at ${PER_MINUTE} requests a minute: ${run.requests} requests in ${seconds.toFixed(1)} s, ${(seconds / ideal).toFixed(3)} times the least; busiest minute ${busiest}, refused ${refused}`;
+    return `at ${PER_MINUTE} requests a minute: ${run.requests} requests in ${seconds.toFixed(1)} s, ${(seconds / ideal).toFixed(3)} times the minimum; busiest minute ${busiest}, rejected ${rejected}`;
   } finally {
     await sandbox.stop();
     rmSync(directory, { recursive: true, force: true });

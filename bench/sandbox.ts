@@ -1,6 +1,6 @@
 /**
- * How fast the sandbox serves a million lean products, so that it is known not to be the bottleneck of other
- * measurements. `npx tsx bench/sandbox.ts [items] [--gzip] [--details]`
+ * Measures how fast the sandbox serves a million lean products, to show that it does not limit other measurements. `npx
+ * tsx bench/sandbox.ts [items] [--gzip] [--details]`
  */
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
@@ -35,12 +35,12 @@ async function measure(): Promise<void> {
   const usage = async () => {
     const report = next();
     child.send('usage');
-    const answer = await report;
-    if ('url' in answer) throw new Error('the child answered out of turn');
-    return answer;
+    const message = await report;
+    if ('url' in message) throw new Error('the child sent an unexpected message');
+    return message;
   };
   const first = await next();
-  if (!('url' in first)) throw new Error('the child answered out of turn');
+  if (!('url' in first)) throw new Error('the child sent an unexpected message');
 
   const pool = new Pool(first.url, { connections: CONCURRENCY });
   const headers = {

@@ -1,6 +1,6 @@
 /**
- * What a million credentials and an attack on the XML parser cost. `npx tsx bench/service.ts [references]`; with 0
- * references, the attacks alone.
+ * Measures a million credentials and attacks on the XML parser. `npx tsx bench/service.ts [references]`; with 0
+ * references, only the attacks.
  */
 import { createWriteStream, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -28,7 +28,15 @@ async function credentials(directory: string): Promise<void> {
   await finished(file);
   const sandbox = await serve(process.execPath, [
     CLI,
-    ...['sandbox', '--no-details', '--json', '--port', '0', '--items', '1', '--users', String(references)],
+    'sandbox',
+    '--no-details',
+    '--json',
+    '--port',
+    '0',
+    '--items',
+    '1',
+    '--users',
+    String(references),
   ]);
   try {
     const { environment, url } = JSON.parse(sandbox.line) as { environment: Record<string, string>; url: string };
@@ -50,7 +58,7 @@ function entityBomb(): string {
   return `<!DOCTYPE a [<!ENTITY e0 "ha">${entities.join('')}]><a>&e10;</a>`;
 }
 
-/** As large as the gate lets through; what is wrong stands at the end, after all the work. */
+/** Inputs of the maximum size, with the error at the end, after all the work. */
 const LARGE = `<l>${`<c a="${'x'.repeat(190)}"/>`.repeat(29_000)}`;
 const CREDENTIALS = `<credentials>${`<credential reference="user-00001" guid="0000-1111-2222-3333" access-token="${'ab12'.repeat(8)}" email=""></credential>`.repeat(20_000)}`;
 
@@ -69,13 +77,13 @@ const ATTACKS: [string, () => string][] = [
   ['5.5 MB, an unknown entity', () => `${LARGE}&xxe;</l>`],
   ['10,000 credentials twice, a tag too many', () => `${CREDENTIALS}<oops></credentials>`],
   ['10,000 credentials twice, then &AMP;', () => `${CREDENTIALS}<a b="&AMP;"/></credentials>`],
-  ['10,000 credentials twice, then a space that is none', () => `${CREDENTIALS}<a b\u2028=""/></credentials>`],
+  ['10,000 credentials twice, then an invalid space', () => `${CREDENTIALS}<a b\u2028=""/></credentials>`],
   ['10,000 credentials twice, an attribute twice', () => `${CREDENTIALS}<a b="" b=""/></credentials>`],
   ['a name of 60,000 characters', () => `<l><${'n'.repeat(60_000)}></l>`],
   ['an entity of 60,000 characters', () => `<l>&${'n'.repeat(60_000)};</l>`],
 ];
 
-/** Each is refused cold, once: what an attacker gets. */
+/** Rejects each input once, without warm-up. */
 function attacks(): void {
   const rows = ATTACKS.map(([name, make]) => {
     const text = make();
@@ -92,7 +100,7 @@ function attacks(): void {
     const grown = Math.max(0, process.memoryUsage().heapUsed - before);
     return [name, `${tookMs.toFixed(1)} ms`, `${(grown / 1e6).toFixed(1)} MB`, refusal];
   });
-  print(table(['attack', 'refused in', 'memory', 'why'], rows));
+  print(table(['attack', 'rejected in', 'memory', 'why'], rows));
 }
 
 const directory = mkdtempSync(join(tmpdir(), 'catchword-bench-'));

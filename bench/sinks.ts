@@ -1,7 +1,8 @@
 /**
- * How fast each sink is fed from a log of a million records, beside what its store takes when it is fed by a bare loop.
+ * Measures how fast each sink is fed from a log of a million records, compared with feeding its store by a bare loop.
  * `npx tsx bench/sinks.ts [records] [--only KIND]`; needs redis-server, nats-server and PostgreSQL.
  */
+
 import { execFileSync, fork, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, fsyncSync, mkdtempSync, openSync, rmSync, writeFileSync, writeSync } from 'node:fs';
@@ -20,6 +21,7 @@ import { productOf } from '../src/catalog/product.ts';
 import { table } from '../src/commands/shared/format.ts';
 import { sinkConfig } from '../src/relay/sink-config.ts';
 import { createHistory } from '../src/store/history.ts';
+import { writeUnder } from '../src/store/hold-lease.ts';
 import { openStore, type Store } from '../src/store/store.ts';
 import { startNats } from '../test/support/nats.ts';
 import { programs, startPostgres } from '../test/support/postgres.ts';
@@ -38,7 +40,7 @@ function print(text: string): void {
   process.stdout.write(`${text}\n`);
 }
 
-/** A receiver in a process of its own: it reads what it is sent, and says that it has. */
+/** A receiver in its own process that reads and confirms everything. */
 async function receive(): Promise<void> {
   const server = createServer((request, response) => {
     request.resume().on('end', () => response.writeHead(204).end());
@@ -60,14 +62,18 @@ async function fill(db: string): Promise<void> {
   const sandbox = await serve(process.execPath, [CLI, ...args]);
   const { url } = JSON.parse(sandbox.line) as { url: string };
   const env = {
-    ...{ CATCHWORD_BASE_URL: url, CATCHWORD_API_KEY: 'SANDBOXKEY', CATCHWORD_ACCESS_TOKEN: 'sandboxtoken' },
-    ...{ CATCHWORD_RATE_LIMIT: 'off', CATCHWORD_DB: db, LOG_LEVEL: 'error' },
+    CATCHWORD_BASE_URL: url,
+    CATCHWORD_API_KEY: 'SANDBOXKEY',
+    CATCHWORD_ACCESS_TOKEN: 'sandboxtoken',
+    CATCHWORD_RATE_LIMIT: 'off',
+    CATCHWORD_DB: db,
+    LOG_LEVEL: 'error',
   };
   execFileSync(process.execPath, [CLI, 'sync', '--full'], { env: { ...process.env, ...env }, stdio: 'ignore' });
   await sandbox.stop();
 }
 
-/** Everything that is to be delivered, in chunks of `size`: made before the clock starts. */
+/** All events in chunks of `size`, created before the measurement. */
 async function chunksOf(store: Store, size: number): Promise<Chunk[]> {
   const history = createHistory(store);
   const chunks: Chunk[] = [];
@@ -96,22 +102,19 @@ interface Sinks {
   readonly [name: string]: string;
 }
 
-/** Feeds sinks with a relay of its own process, until all but `dead` have everything. */
+/** Feeds sinks from a relay in its own process, until all but `dead` have all events. */
 async function feed(store: Store, sinks: Sinks, mode: 'backfill' | 'live', dead?: string): Promise<Fed> {
-  store.write(() => {
-    store.sinks.configureOnly([]);
-  });
+  writeUnder(store.relayLease, Date.now(), (writer) => writer.sinks.configureOnly([]));
   const names = Object.keys(sinks);
   const env: Record<string, string> = { CATCHWORD_BASE_URL: 'http://127.0.0.1', CATCHWORD_DB: store.path };
   for (const [name, url] of Object.entries(sinks)) env[`CATCHWORD_SINK_${name.toUpperCase()}`] = url;
   if (mode === 'live') {
     // Known from the beginning, and behind by the whole log.
-    store.write(() => {
-      for (const [name, url] of Object.entries(sinks)) {
-        store.sinks.configure(sinkConfig({ env: 'SINK', name, url, secret: undefined }));
-        store.sinks.replay(store.sinks.get(name)?.id ?? 0, 0, false);
-      }
-    });
+    for (const [name, url] of Object.entries(sinks)) {
+      const config = sinkConfig({ env: 'SINK', name, url, secret: undefined });
+      writeUnder(store.relayLease, Date.now(), (writer) => writer.sinks.configure(config));
+      store.request((writer) => writer.sinks.replay(writer.sinks.get(name)?.id ?? 0, 0, false));
+    }
   }
   const child = spawn(process.execPath, [CLI, 'relay'], {
     env: { ...process.env, ...env },
@@ -135,11 +138,11 @@ async function feed(store: Store, sinks: Sinks, mode: 'backfill' | 'live', dead?
 
 interface Kind {
   readonly name: string;
-  /** Events in a batch of this kind of sink. */
+  /** Events in one batch. */
   readonly batch: number;
-  /** An address of a store that is empty. */
+  /** Returns the address of an empty store. */
   fresh(): Promise<string>;
-  /** Feeds an empty store by a bare loop. @returns milliseconds */
+  /** Feeds an empty store with a bare loop. @returns milliseconds */
   floor(chunks: readonly Chunk[]): Promise<number>;
 }
 
@@ -284,8 +287,13 @@ async function measure(): Promise<void> {
         const name = `${kind.name}_${mode}`;
         const { ms, peak } = await feed(store, { [name]: await kind.fresh() }, mode);
         rows.push([
-          ...[kind.name, mode, (floor / 1000).toFixed(2), (ms / 1000).toFixed(2), (ms / floor).toFixed(2)],
-          ...[Math.round(records / (ms / 1000)), (peak / 1e6).toFixed(0)],
+          kind.name,
+          mode,
+          (floor / 1e3).toFixed(2),
+          (ms / 1e3).toFixed(2),
+          (ms / floor).toFixed(2),
+          Math.round(records / (ms / 1e3)),
+          (peak / 1e6).toFixed(0),
         ]);
       }
     }
@@ -297,17 +305,17 @@ async function measure(): Promise<void> {
       return { a: a ?? '', b: b ?? '', c: c ?? '', d: d ?? '' };
     };
     const without = await feed(store, await four(), 'backfill');
-    // Accepts connections, and never answers.
+    // Accepts connections but never responds.
     const silent = createServer(() => {}).listen(0, '127.0.0.1');
     await once(silent, 'listening');
     const address = silent.address();
     const port = typeof address === 'object' ? address?.port : 0;
     const dead = `webhook+http://127.0.0.1:${port}/#allow=private&timeout=1`;
-    const beside = await feed(store, { ...(await four()), dead }, 'backfill', 'dead');
+    const withDead = await feed(store, { ...(await four()), dead }, 'backfill', 'dead');
     silent.closeAllConnections();
     silent.close();
     print(`four sinks together: ${(without.ms / 1000).toFixed(2)} s, peak ${(without.peak / 1e6).toFixed(0)} MB`);
-    print(`the same beside a fifth that never answers: ${(beside.ms / 1000).toFixed(2)} s`);
+    print(`the same with a fifth that never responds: ${(withDead.ms / 1000).toFixed(2)} s`);
   } finally {
     store.close();
     receiver.disconnect();

@@ -1,10 +1,10 @@
 /**
- * A sink of your own: a directory with one file a product. Use it with
+ * An example of a custom sink: a directory with one file for each product. Configure it with
  *
  *   CATCHWORD_SINK_FILES=module:examples/files-sink.mjs?directory=data/products
  *
- * It is fed at least once: after a crash the last batch may come again, which here makes no difference. What every
- * method has to do is written in catchword/sink (src/relay/sink.ts).
+ * Events are delivered at least once: after a crash the last batch may be redelivered, which is harmless here. For the
+ * contract of each method see catchword/sink (src/relay/sink.ts).
  */
 import { access, constants, mkdir, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -14,13 +14,13 @@ export function createSink({ url }) {
   const directory = url.searchParams.get('directory');
   if (directory === null) throw new Error('directory=PATH is missing');
 
-  /** A key may hold anything; a file name may not. */
+  /** Encodes the key, because it may contain characters that a file name may not. */
   const fileOf = (vbid) => join(directory, `${encodeURIComponent(vbid)}.json`);
 
   return {
     batch: { events: 500, chars: 4_000_000 },
 
-    // It keeps no mark of its own, so it does not know how far it is: the mirror's word counts.
+    // Returns null because it stores no position: the mirror's cursor is used.
     async open() {
       await mkdir(directory, { recursive: true });
       return null;
@@ -31,7 +31,7 @@ export function createSink({ url }) {
         const file = fileOf(vbid);
         if (body === null) await rm(file, { force: true });
         else {
-          // A reader sees the old file or the new one, never half of it.
+          // Readers see the old file or the new one, never a part of it.
           await writeFile(`${file}.new`, body, { flush: true });
           await rename(`${file}.new`, file);
         }
@@ -45,9 +45,9 @@ export function createSink({ url }) {
         () => true,
         () => false,
       );
-      if (!exists) return 'will be made';
+      if (!exists) return 'will be created';
       await access(directory, constants.W_OK);
-      return 'can be written';
+      return 'is writable';
     },
   };
 }

@@ -1,4 +1,5 @@
 import { setMaxListeners } from 'node:events';
+import { CatchwordError } from './errors.ts';
 
 /*
  * Signals that live as long as the process, and work that does not. `AbortSignal.any` keeps an entry in its long-lived
@@ -9,13 +10,13 @@ import { setMaxListeners } from 'node:events';
 /** How long work may take. */
 export interface TimeLimit {
   readonly timeoutMs: number;
-  /** What its signal aborts with then. */
+  /** Makes the reason that the signal aborts with when the time is over. */
   readonly reason: () => Error;
 }
 
 /**
- * Does `work` with a signal that aborts as soon as one of `signals` does, for the same reason, or when the time is over.
- * @throws what `work` throws; it is not cut short where it does not listen to its signal
+ * Runs `work` with a signal that aborts when one of `signals` does, for the same reason, or when the time is over.
+ * @throws what `work` throws; work that does not listen to its signal is not cut short
  */
 export async function withAbort<Result>(
   signals: readonly AbortSignal[],
@@ -23,7 +24,7 @@ export async function withAbort<Result>(
   limit?: TimeLimit,
 ): Promise<Result> {
   const any = new AbortController();
-  // One listener for each call under way is not a leak, and Node.js would warn of the eleventh.
+  // Each call in flight adds one listener; Node.js would warn about the eleventh.
   setMaxListeners(0, any.signal, ...signals);
   const removals = signals.map((signal) => {
     const onAbort = (): void => any.abort(signal.reason);
@@ -41,13 +42,12 @@ export async function withAbort<Result>(
 }
 
 /**
- * Waits for `result`, but no longer than until `signal` aborts. What is waited for goes on for others.
- * Made by hand: each further step between a result and who waits for it lets the next one in a queue go first.
+ * Waits for `result` until `signal` aborts. The work behind `result` continues for others.
+ * Built without async functions: each extra step between a result and its waiter lets the next one in a queue go first.
  * @throws the signal's reason
  */
 export function unlessAborted<Result>(result: Promise<Result>, signal: AbortSignal): Promise<Result> {
   return new Promise((resolve, reject) => {
-    // What a caller aborts with is its own: an Error, unless it chose otherwise.
     const onAbort = (): void => reject(signal.reason as Error);
     const settled =
       <Value>(settle: (value: Value) => void) =>
@@ -84,4 +84,9 @@ export async function withDeadline<Result>(
     },
     limit,
   );
+}
+
+/** The error of a call whose signal aborted. */
+export function interrupted(): CatchwordError {
+  return new CatchwordError('INTERRUPTED', 'the request was aborted', { hint: 'Retry the call.' });
 }

@@ -3,12 +3,12 @@ import type { CatchwordError } from './errors.ts';
 
 const BASE_MS = 500;
 const CEILING_MS = 30_000;
-/** A source that asks for a longer pause is left alone; whoever started the run decides. */
+/** The longest pause to wait for. If a source asks for more, the call fails and its caller decides. */
 export const PATIENCE_MS = 3_600_000;
 
 /**
  * Exponential with full jitter.
- * @param attempt tries so far, from 1
+ * @param attempt attempts so far, from 1
  * @param random at least 0, below 1
  * @returns milliseconds
  */
@@ -17,11 +17,11 @@ export function backoffMs(attempt: number, random: () => number, ceilingMs = CEI
 }
 
 /**
- * When to try again: exponential with full jitter, never before the source's own `Retry-After`.
- * @param attempt tries so far, from 1
- * @param maxAttempts tries in all
+ * The pause before the next retry: exponential with full jitter, never shorter than the source's `Retry-After`.
+ * @param attempt attempts so far, from 1
+ * @param maxAttempts attempts in total
  * @param random at least 0, below 1
- * @returns milliseconds, or null when there is no further try
+ * @returns milliseconds, or null to give up
  */
 export function retryDelayMs(
   error: Pick<CatchwordError, 'retryable' | 'retryAfterMs'>,
@@ -35,19 +35,19 @@ export function retryDelayMs(
 }
 
 export interface RetryAfter {
-  /** At most a day, whatever was asked for. */
+  /** At most 24 h, even if the source asked for more. */
   readonly ms: number;
-  /** Says so where more was asked for; else empty. */
+  /** States that the pause was cut to 24 h; empty if it was not. */
   readonly note: string;
 }
 
-/** Characters of a header that an error repeats. */
+/** Characters of the header that an error quotes. */
 const SHOWN = 40;
 
 /**
- * `Retry-After` in either form: whole seconds, or an HTTP date.
- * @param nowMs the clock that the date is measured against, milliseconds since 1970
- * @returns the pause from now, or undefined where it says nothing that can be read
+ * Parses `Retry-After`: whole seconds, or an HTTP date.
+ * @param nowMs the time that the date is compared with, milliseconds since 1970
+ * @returns the pause from now; undefined if the header is absent or invalid
  */
 export function parseRetryAfter(value: string | undefined, nowMs: number): RetryAfter | undefined {
   const text = value?.trim() ?? '';
@@ -62,9 +62,9 @@ export function parseRetryAfter(value: string | undefined, nowMs: number): Retry
 }
 
 function untilDate(text: string, nowMs: number): number | undefined {
-  // Every form of an HTTP date names its weekday first; Date.parse alone would take much else for a date.
+  // Every form of an HTTP date starts with its weekday; Date.parse accepts much more.
   const named = /^[A-Z][a-z]+,? /.test(text);
-  // Its oldest form names no time zone: it is UTC, as the others are.
+  // The oldest form has no time zone and means UTC.
   const dateMs = named ? Date.parse(/ (GMT|UTC|[+-]\d{4})$/.test(text) ? text : `${text} GMT`) : Number.NaN;
   return Number.isNaN(dateMs) ? undefined : Math.max(0, dateMs - nowMs);
 }

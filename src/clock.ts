@@ -1,12 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
-/** Time and chance as parameters, so that the same code runs in the simulator. */
+/** Time and randomness as parameters, so that the same code runs in the simulator. */
 export interface Clock {
-  /** Milliseconds since 1970, of this machine. */
+  /** This machine's time, milliseconds since 1970. */
   now(): number;
-  /** Resolves after `ms`; rejects with the signal's reason when aborted first. */
+  /** Resolves after `ms`; rejects with the signal's reason if that aborts first. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
-  /** At least 0, below 1. */
+  /** A random number from 0 (inclusive) to 1 (exclusive). */
   random(): number;
 }
 
@@ -18,20 +18,20 @@ export const systemClock: Clock = {
   random: () => Math.random(),
 };
 
-/** The longest pause that is believed, whatever a service asks for: a day. */
+/** The longest pause that is accepted from a service: a day. */
 export const LONGEST_PAUSE_MS = 86_400_000;
 
-/** A pause by this machine's clock, milliseconds since 1970. */
+/** A pause that a service asked for, by this machine's clock; milliseconds since 1970. */
 export interface Pause {
-  /** When it was noted. */
+  /** When it began. */
   readonly since: number;
   readonly until: number;
 }
 
 /**
- * The pause by a clock that may have been put back since it was noted: it is never longer than it was then. Where the
- * clock shows a time before `since`, nothing tells how much of the pause has passed, so it begins now.
- * @returns null where it is over
+ * Corrects a pause for a clock that may have been put back since it began, so that the pause never becomes longer. If
+ * the clock shows a time before `since`, the pause starts over now, because the time passed is unknown.
+ * @returns null if it is over
  */
 export function pauseAt({ since, until }: Pause, nowMs: number): Pause | null {
   const lengthMs = until - since;
@@ -39,20 +39,20 @@ export function pauseAt({ since, until }: Pause, nowMs: number): Pause | null {
   return nowMs < until ? { since, until } : null;
 }
 
-/** Of two pauses as they are now, the one that ends later. */
+/** The pause that ends later. */
 export function laterPause(one: Pause | null, other: Pause | null): Pause | null {
   return one === null || (other !== null && other.until > one.until) ? other : one;
 }
 
-/** The pause that a service asked for, as all who ask it know it. */
+/** Remembers the pause that a service asked for. */
 export interface Pauses {
-  /** Null where there is none, or where it is over. */
+  /** Null without a pause, or if it is over. */
   current(nowMs: number): Pause | null;
-  /** A pause that ends later stays. */
+  /** Sets the pause, unless the current one ends later. */
   note(pause: Pause): void;
 }
 
-/** Keeps a pause in memory, for this process alone. */
+/** Keeps the pause in memory, for this process only. */
 export function createPauses(): Pauses & { forget(): void } {
   let known: Pause | null = null;
 

@@ -1,29 +1,30 @@
 import { closeSync, fstatSync, openSync, rmSync, statSync } from 'node:fs';
 import BetterSqlite, { type Database } from 'better-sqlite3';
+import type { Clock } from './clock.ts';
 import { CatchwordError, messageOf } from './errors.ts';
 
 /*
- * A file is held by a lock of the system on another beside it, `<path>.lock`, which ends with its process, however that
- * does: there is no stale one to be told from a live one and taken over. Node has no such locks, SQLite has: the file is an
- * empty database, in which a transaction is begun and nothing is written.
+ * Locks a file for one process by a system lock on a second file, `<path>.lock`. The system ends the lock when its process
+ * ends, so a stale lock cannot exist. Node.js has no such locks but SQLite has: the lock file is an empty database in which
+ * a transaction is begun and nothing is written.
  *
- * Whoever holds it removes it before giving it back. So one that was locked counts only while it still has its name: then
- * nobody else can hold one of this name, since that would be the same file.
+ * The holder deletes the lock file before it releases the lock. So a lock counts only while its file still has its name:
+ * then any other lock of that name would be on the same file.
  */
 
-/** Without a journal, which would be a second file. */
+/** A journal would be a second file. */
 const BEGIN = 'PRAGMA journal_mode = MEMORY; BEGIN IMMEDIATE';
 
-/** For a hint about a file that is said to be held, or that cannot be. */
-export const NO_LOCKS = 'If its file system has no locks: name a file on a local disk.';
+/** Ends the hint of an error about a file that is locked or cannot be locked. */
+export const NO_LOCKS = 'If its file system has no locks, use a file on a local disk.';
 
-/** The locks of this process. To open one a second time and close it would end it (POSIX). */
+/** The lock files that this process holds. Opening and closing one again would release it (POSIX). */
 const own = new Set<string>();
 
-/** To collect one would end its lock; and on newer versions of Node it would abort the process (store/statements.ts). */
+/** Protects databases from garbage collection, which would end their locks or the process (store/statements.ts). */
 const kept: Database[] = [];
 
-/** @returns whether nobody else had begun one */
+/** @returns false if another process has begun a transaction */
 function begun(database: Database): boolean {
   try {
     database.exec(BEGIN);
@@ -34,19 +35,19 @@ function begun(database: Database): boolean {
   }
 }
 
-/** While `fd` is open no other file can get its number. */
+/** Whether `fd` is the file at this path. While it is open, no other file can get its inode number. */
 function hasName(fd: number, lock: string): boolean {
   const found = statSync(lock, { bigint: true, throwIfNoEntry: false });
   const { dev, ino } = fstatSync(fd, { bigint: true });
   return found?.dev === dev && found.ino === ino;
 }
 
-/** Never another process's that has its name now: that one would go on unseen. */
+/** Removes the lock file, unless its name now belongs to the lock of another process. */
 function tryRemove(fd: number, lock: string): void {
   try {
     if (hasName(fd, lock)) rmSync(lock, { force: true });
   } catch {
-    // One that stays is in nobody's way.
+    // A leftover lock file is harmless.
   }
 }
 
@@ -55,17 +56,17 @@ function close(fd: number, database: Database | null): void {
   closeSync(fd);
 }
 
-/** Then nobody else holds it either. Some file systems say busy instead, which nothing tells from a lock that is held. */
+/** Whether the file system has no locks. Some report "busy" instead, which looks like a lock that is held. */
 function hasNoLocks(error: unknown): boolean {
   return error instanceof BetterSqlite.SqliteError && /^SQLITE_IOERR_(RD)?LOCK$/.test(error.code);
 }
 
-/** @returns gives the lock back; false where another process holds it; null where it was removed since it was opened */
+/** @returns what releases the lock; false if another process holds it; null if the file was removed after opening */
 function take(lock: string): (() => void) | false | null {
   const fd = openSync(lock, 'a+', 0o600);
   let database: Database | null = null;
   try {
-    if (fstatSync(fd).size > 0) throw new Error('it is not empty, so catchword did not make it');
+    if (fstatSync(fd).size > 0) throw new Error('it is not empty, so it is not a lock of catchword');
     database = new BetterSqlite(lock, { timeout: 0 });
     kept.push(database);
     const hasBegun = begun(database);
@@ -84,41 +85,56 @@ function take(lock: string): (() => void) | false | null {
   }
 }
 
-/** @returns as `take`, but looks again, as often as may be needed, where it was removed */
+/** Takes the lock, and retries if its file was removed meanwhile. */
 function takeNamed(lock: string): (() => void) | false {
-  for (let tries = 1_000; tries > 0; tries--) {
+  for (let attempts = 1_000; attempts > 0; attempts--) {
     const end = take(lock);
     if (end !== null) return end;
   }
-  throw new Error('it is removed again and again');
+  throw new Error('it is removed repeatedly');
 }
 
 /**
- * Holds a file for this process, until it is given back or the process ends, however it does. To be called by one thread
- * of a process: what another does with the lock would end it (POSIX). Processes of other machines are seen where their
- * file system says so.
- * @param path of a file in a directory that can be written to, without links: the same file has one path
- * @returns gives the file back, idempotent; null where it is held already, by this process or another
- * @throws CatchwordError CONFIG_INVALID where `<path>.lock` cannot be written, or is something else
+ * Locks a file for this process until it is released or the process ends. Use it from one thread of a process only: a
+ * second thread would end the lock (POSIX). Other machines see the lock if their file system shares locks.
+ * @param path of a file in a writable directory, without symbolic links
+ * @returns what releases the file, idempotent; null if this or another process holds it
+ * @throws CatchwordError CONFIG_INVALID if `<path>.lock` cannot be written or is not a lock
  */
 export function holdFile(path: string): (() => void) | null {
   const lock = `${path}.lock`;
   if (own.has(lock)) return null;
-  let giveBack: (() => void) | false;
+  let release: (() => void) | false;
   try {
-    giveBack = takeNamed(lock);
+    release = takeNamed(lock);
   } catch (cause) {
     throw new CatchwordError('CONFIG_INVALID', `${lock} cannot be locked: ${messageOf(cause)}`, {
-      hint: `Its folder must be writable, and the lock not there, or empty and writable: an empty one may be removed while no catchword runs. ${NO_LOCKS}`,
+      hint: `Make its folder writable. An empty lock file may be removed while catchword is not running. ${NO_LOCKS}`,
       cause,
     });
   }
-  if (giveBack === false) return null;
+  if (release === false) return null;
   own.add(lock);
   return () => {
-    if (giveBack === false) return;
+    if (release === false) return;
     own.delete(lock);
-    giveBack();
-    giveBack = false;
+    release();
+    release = false;
   };
+}
+
+const POLL_MS = 500;
+
+/**
+ * Locks a file as `holdFile` does, and waits while another holder has it.
+ * @returns what releases the file
+ * @throws CatchwordError as `holdFile`; the signal's reason
+ */
+export async function waitForFile(path: string, clock: Clock, signal: AbortSignal): Promise<() => void> {
+  for (;;) {
+    signal.throwIfAborted();
+    const release = holdFile(path);
+    if (release !== null) return release;
+    await clock.sleep(POLL_MS, signal);
+  }
 }

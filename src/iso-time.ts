@@ -2,15 +2,15 @@ import { z } from 'zod';
 
 const ZONE = { offset: true, local: true } as const;
 
-/** An ISO 8601 day, or a time with or without seconds, and with or without a zone. */
+/** Validates an ISO 8601 date, or a time with or without seconds and zone. */
 export const isoTime = z.union([z.iso.date(), z.iso.datetime(ZONE), z.iso.datetime({ ...ZONE, precision: -1 })], {
-  error: 'an ISO 8601 date is needed',
+  error: 'must be an ISO 8601 date',
 });
 
 /**
- * As `isoTime`, with `T` or a space between day and time, in milliseconds since 1970; without a zone it is UTC, as the
- * service's own times are (interface, section 4.4).
- * @returns null where it is none, such as the 30th of February
+ * Parses an ISO 8601 date or time, with `T` or a space before the time. Without a zone it is UTC, as in the service's
+ * own times (interface, section 4.4).
+ * @returns milliseconds since 1970; null if `text` is not a valid time
  */
 export function parseIsoTime(text: string): number | null {
   const time = text.replace(' ', 'T');
@@ -19,7 +19,7 @@ export function parseIsoTime(text: string): number | null {
   return Date.parse(isLocal ? `${time}Z` : time);
 }
 
-/** ISO 8601, UTC, with milliseconds. */
+/** Formats a time as ISO 8601, UTC, with milliseconds. */
 export function iso(ms: number | null): string | null {
   return ms === null ? null : new Date(ms).toISOString();
 }

@@ -2,18 +2,18 @@ import { unlessAborted } from './abort.ts';
 import { type Clock, createPauses, type Pauses } from './clock.ts';
 import { CatchwordError } from './errors.ts';
 
-/** Hands out the moments at which a request may be made. */
+/** Decides when the next request may be sent. */
 export interface Pacer {
   /**
-   * Resolves when the caller may make one request; first come, first served. Rejects as soon as `signal` aborts, and the
-   * place in the row is free again.
+   * Resolves when the caller may send one request; first come, first served. Rejects when `signal` aborts, and leaves
+   * the queue.
    * @param patienceMs the longest block to wait for, in milliseconds; default: any
-   * @param isWanted asked as long as it waits at the head of the row; default: it is
-   * @returns whether a request may be made; false where it was not wanted any longer, which leaves the turn to the next
-   * @throws CatchwordError SOURCE_RATE_LIMITED with `retryAfterMs`, where the block lasts longer
+   * @param isWanted checked while the caller waits at the head of the queue; default: always true
+   * @returns true if the request may be sent; false if it was no longer wanted, and the next caller gets the turn
+   * @throws CatchwordError SOURCE_RATE_LIMITED with `retryAfterMs` if the block lasts longer than `patienceMs`
    */
   acquire(signal: AbortSignal, patienceMs?: number, isWanted?: () => boolean): Promise<boolean>;
-  /** No request before `timeMs` (milliseconds since 1970), for those that wait already as well. */
+  /** Blocks every request, those already waiting included, until `timeMs` (milliseconds since 1970). */
   blockUntil(timeMs: number): void;
 }
 
@@ -21,15 +21,15 @@ export interface PacerOptions {
   /** Null for no limit. */
   readonly pace: Pace | null;
   readonly clock: Clock;
-  /** Keeps the pauses that the source asks for; default: in memory. */
+  /** Stores the pauses that the source asks for; default: in memory. */
   readonly pauses?: Pauses;
-  /** Shares the pace with other processes; default: this process keeps it alone. */
+  /** Shares the pace with other processes; default: the pace is for this process only. */
   readonly reserve?: Reserve;
-  /** Called before a wait of more than a few seconds; of those that the pace asks for, before the first. */
+  /** Called before a wait of more than a few seconds; for waits caused by the pace, only before the first. */
   readonly onWait?: (wait: Wait) => void;
 }
 
-/** A wait that a person would wonder about. */
+/** A wait long enough to be reported. */
 export interface Wait {
   /** `asked`: the source asked for a pause. `pace`: the rate limit allows no earlier request. */
   readonly reason: 'asked' | 'pace';
@@ -39,13 +39,13 @@ export interface Wait {
 }
 
 /**
- * Reserves `slots` requests, one interval apart, for this process alone among all that share the limit.
- * @returns the moment of the first of them, not later than `nowMs`; or, where it is later, when to ask again: nothing is
- *   reserved then. Null where the limit cannot be shared: this process keeps the pace alone from then on.
+ * Reserves `slots` requests, one interval apart, for this process among all that share the limit.
+ * @returns the time of the first one if that is `nowMs` or earlier; a later time means that nothing was reserved and
+ *   when to ask again. Null if the limit cannot be shared: from then on this process keeps the pace on its own.
  */
 export type Reserve = (nowMs: number, request: Pace & { readonly slots: number }) => number | null;
 
-/** So many requests in any window of this length. */
+/** At most this many requests in any window of this length. */
 export interface Rate {
   readonly requests: number;
   readonly windowMs: number;
@@ -53,11 +53,11 @@ export interface Rate {
 
 export interface Pace {
   readonly intervalMs: number;
-  /** How late a request may be without moving those behind it. */
+  /** How late a request may be without delaying those behind it. */
   readonly slackMs: number;
 }
 
-/** Slower than the rate by this: room for jitter on the way and for lateness here, before a source counts one too many. */
+/** How much slower than the limit requests are sent, so that network jitter and late timers do not exceed it. */
 const MARGIN = 0.01;
 
 export function paceOf(rate: Rate | null): Pace | null {
@@ -68,18 +68,18 @@ export function paceOf(rate: Rate | null): Pace | null {
 function blocked(forMs: number): CatchwordError {
   return new CatchwordError(
     'SOURCE_RATE_LIMITED',
-    `the service asked for no request for another ${Math.ceil(forMs / 1_000)} s`,
-    { hint: 'Try again after that time; nothing was sent.', retryAfterMs: forMs },
+    `the service accepts no request for another ${Math.ceil(forMs / 1_000)} s`,
+    { hint: 'Retry after that time; the request was not sent.', retryAfterMs: forMs },
   );
 }
 
-/** Shorter waits need no word. */
+/** Shorter waits are not reported. */
 const LONG_WAIT_MS = 5_000;
-/** In steps: a block that was set in the meantime, or a clock that was put right, is noticed. */
+/** Waits are split into steps, so that a new block or a corrected clock is noticed. */
 const STEP_MS = 1_000;
 /**
  * How far ahead requests are reserved. Above some 10 requests a second they are reserved several at a time, so that
- * neither the disk nor the lock of the mirror that keeps the reservations becomes the limit.
+ * neither the disk nor the lock of the mirror, which stores the reservations, becomes the limit.
  */
 const RESERVED_MS = 200;
 
@@ -87,29 +87,29 @@ function slotsOf({ intervalMs }: Pace): number {
   return Math.max(1, Math.floor(RESERVED_MS / intervalMs));
 }
 
-/** The moment that a request at `now` counts as made at. */
+/** The slot time that a request at `now` counts for. */
 function counted(slot: number, now: number, { slackMs }: Pace): number {
   return now - slot <= slackMs ? slot : now;
 }
 
-/** Hands out the slots of one process; with `reserve`, only reserved ones. */
+/** Manages the request slots of one process; with `reserve`, it uses reserved slots only. */
 function createSlots(pace: Pace, reserve: Reserve | undefined) {
   const slots = slotsOf(pace);
   let shared = reserve;
   let next = 0;
-  /** Up to here requests are reserved. */
+  /** Requests are reserved up to this time. */
   let reservedTo = 0;
 
   function isReserved(now: number): boolean {
-    // Further ahead than ever reserved: the clock was put back, and what was reserved is not known any more.
+    // A later time than any reservation means that the clock was put back: the reservations are void.
     const isKnown = reservedTo <= now + slots * pace.intervalMs;
     return isKnown && counted(next, now, pace) + pace.intervalMs <= reservedTo + pace.slackMs;
   }
 
   return {
-    /** When the next request may be made: now, where it is not later than that. */
+    /** The time of the next slot; the request may be sent if that is `now` or earlier. */
     at(now: number): number {
-      // Never further ahead, unless the clock was put back.
+      // It is further ahead only if the clock was put back.
       next = Math.min(next, now + pace.intervalMs);
       if (next > now || shared === undefined || isReserved(now)) return next;
       const found = shared(now, { ...pace, slots });
@@ -126,13 +126,13 @@ function createSlots(pace: Pace, reserve: Reserve | undefined) {
 }
 
 /**
- * Requests evenly spaced on a grid, never in a burst: whatever window a source counts in, it sees no more than the rate.
- * A request that is late by no more than the slack does not move the grid, or every delay of a timer would add up.
+ * Spaces requests evenly on a grid, never in a burst: in whatever window a source counts, the rate is kept. A request
+ * that is late by no more than the slack does not move the grid; otherwise every late timer would add up.
  */
 export function createPacer({ pace, clock, pauses = createPauses(), reserve, onWait }: PacerOptions): Pacer {
   const slots = pace === null ? null : createSlots(pace, reserve);
   let queue: Promise<unknown> = Promise.resolve();
-  /** End of the wait that was announced last. */
+  /** End of the last announced wait. */
   let announced = 0;
   let hasPaceWaited = false;
 
@@ -144,7 +144,7 @@ export function createPacer({ pace, clock, pauses = createPauses(), reserve, onW
     onWait?.(wait);
   }
 
-  /** How long it is until the next request may be made; 0 where it may be now. */
+  /** Time until the next request may be sent; 0 if it may be sent now. */
   function waitOf(now: number): Pick<Wait, 'ms' | 'reason'> {
     const pause = pauses.current(now);
     if (pause !== null) return { ms: pause.until - now, reason: 'asked' };
@@ -170,7 +170,7 @@ export function createPacer({ pace, clock, pauses = createPauses(), reserve, onW
   return {
     acquire: (signal, patienceMs = Number.POSITIVE_INFINITY, isWanted = () => true) => {
       const turn = queue.then(() => waitUntilFree(signal, patienceMs, isWanted));
-      // Who waits behind others hears of it at once; its place rejects by itself when its turn comes.
+      // A caller that aborts while queued is rejected at once; its place in the queue is skipped when its turn comes.
       const granted = unlessAborted(turn, signal);
       queue = turn.catch(() => {});
       return granted;

@@ -1,5 +1,5 @@
 /**
- * Reads a number that is written with decimal digits alone.
+ * Parses a number that consists of decimal digits only.
  * @returns null if `text` contains anything but digits, or the number is outside `min` to `max`
  */
 export function wholeNumber(text: string, min = 0, max = Number.MAX_SAFE_INTEGER): number | null {

@@ -9,8 +9,8 @@ import { loadConfig, requireSource } from '../src/config.ts';
 import { settingsFor } from './support/mirror.ts';
 import { startRawSource } from './support/raw-source.ts';
 
-/** Listeners, and signals made of it by `AbortSignal.any`, which Node.js keeps in a set under a symbol. */
-function hangingOn(signal: AbortSignal): number {
+/** Counts the listeners of a signal, and the signals that `AbortSignal.any` derived from it. */
+function dependentsOf(signal: AbortSignal): number {
   const held = Object.getOwnPropertySymbols(signal)
     .filter(({ description }) => description === 'kDependantSignals')
     .map((symbol) => (signal as unknown as Record<symbol, Set<unknown> | undefined>)[symbol]?.size ?? 0);
@@ -23,7 +23,7 @@ function collectGarbage(): void {
 }
 
 describe('a signal that lives as long as the process', () => {
-  it('keeps nothing of 10,000 requests', async () => {
+  it('does not leak memory over 10,000 requests', async () => {
     const source = await startRawSource([Buffer.from('{"vbid":"A"}')]);
     const config = requireSource(loadConfig(settingsFor(source.url, 'unused.db')));
     const client = createCatalogClient(config, systemClock);
@@ -41,12 +41,12 @@ describe('a signal that lives as long as the process', () => {
     }
     const before = await ask(1_000);
     const after = await ask(10_000);
-    expect(hangingOn(signal)).toBe(0);
-    // A timer alone would be more than 200 bytes a request.
+    expect(dependentsOf(signal)).toBe(0);
+    // Leaking a timer alone would take more than 200 bytes a request.
     expect(after - before).toBeLessThan(1_500_000);
   }, 120_000);
 
-  it('keeps nothing of work that ended, failed, was late or was given up', async () => {
+  it('has no listeners left after work that succeeded, failed, was late or was aborted', async () => {
     const long = new AbortController();
     const other = new AbortController();
     const limit = { timeoutMs: 1, reason: () => new Error('late') };
@@ -59,14 +59,14 @@ describe('a signal that lives as long as the process', () => {
     other.abort(new Error('given up'));
     await expect(givenUp).rejects.toThrow('given up');
     await expect(withAbort([long.signal, other.signal], untilAborted)).rejects.toThrow('given up');
-    expect(hangingOn(long.signal)).toBe(0);
-    expect(hangingOn(other.signal)).toBe(0);
+    expect(dependentsOf(long.signal)).toBe(0);
+    expect(dependentsOf(other.signal)).toBe(0);
   });
 
-  it('is noticed as held where a signal is made of it', () => {
+  it('counts derived signals (check of this test)', () => {
     const { signal } = new AbortController();
     const made = AbortSignal.any([signal]);
-    expect(hangingOn(signal)).toBe(1);
+    expect(dependentsOf(signal)).toBe(1);
     expect(made.aborted).toBe(false);
   });
 });

@@ -22,26 +22,26 @@ function endsScalar(code: number): boolean {
 }
 
 /**
- * A number's exact decimal value as text, so that `1`, `1.0` and `10e-1` are the same and no digit is lost to rounding:
- * sign, digits without zeros at either end, power of ten.
+ * A number's exact decimal value as text, so that `1`, `1.0` and `10e-1` are equal and rounding loses no digit: sign,
+ * digits without leading or trailing zeros, power of ten.
  */
 function canonicalNumber(token: string): string {
   const [, sign = '', whole = '', fraction = '', exponent = '0'] =
     /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/.exec(token) ?? [];
   const digits = `${whole}${fraction}`;
-  // Loops, because a regular expression for zeros at the end is quadratic in the zeros before it.
+  // Loops, because a regular expression for trailing zeros takes quadratic time.
   let from = 0;
   let to = digits.length;
   while (from < to && digits.charCodeAt(from) === ZERO) from++;
   while (to > from && digits.charCodeAt(to - 1) === ZERO) to--;
   if (from === to) return whole === '' ? token : '0';
-  // An exponent may have any number of digits, too.
+  // BigInt, because an exponent may have any number of digits.
   const power = BigInt(exponent) - BigInt(fraction.length) + BigInt(digits.length - to);
   return `${sign}${digits.slice(from, to)}e${power}`;
 }
 
-/** What remains of `pointers` one step further in, at the member `name`. */
-function below(pointers: readonly Pointer[], name: string): readonly Pointer[] {
+/** The pointers that lead into the member `name`, without that first part. */
+function pointersInto(pointers: readonly Pointer[], name: string): readonly Pointer[] {
   return pointers.length === 0 ? pointers : pointers.filter(([head]) => head === name).map(([, ...rest]) => rest);
 }
 
@@ -50,11 +50,11 @@ function endsHere(pointers: readonly Pointer[]): boolean {
 }
 
 /**
- * One text for all JSON texts that say the same: without white space, keys sorted, strings and numbers each in one
- * spelling. Numbers are never parsed, so that two that differ in any digit stay different. Of a repeated key the last
- * value counts, as in `JSON.parse`.
- * @param text accepted by `JSON.parse`, and nested no deeper than a page may be: the walk is recursive
- * @param ignored members that are left out
+ * Normalizes JSON text: without white space, with sorted keys and one spelling for each string and number. Numbers are
+ * never parsed, so numbers that differ in any digit stay different. If a key repeats, the last value counts, as in
+ * `JSON.parse`.
+ * @param text accepted by `JSON.parse`, and nested no deeper than a page may be (the walk is recursive)
+ * @param ignored members to omit
  */
 export function canonicalJson(text: string, ignored: readonly Pointer[] = []): string {
   let at = 0;
@@ -72,7 +72,7 @@ export function canonicalJson(text: string, ignored: readonly Pointer[] = []): s
 
   function readScalar(): string {
     const from = at;
-    // Always moves on, whatever the text is.
+    // Advances at least once, even on invalid text, so that the walk ends.
     do at++;
     while (at < text.length && !endsScalar(text.charCodeAt(at)));
     const token = text.slice(from, at);
@@ -83,9 +83,9 @@ export function canonicalJson(text: string, ignored: readonly Pointer[] = []): s
     const elements: string[] = [];
     at++;
     for (skip(COMMA); at < text.length && text.charCodeAt(at) !== CLOSE_BRACKET; skip(COMMA)) {
-      const inner = below(pointers, String(elements.length));
+      const inner = pointersInto(pointers, String(elements.length));
       const element = readValue(inner);
-      // The others keep their places.
+      // A placeholder, so that the other elements keep their indexes.
       elements.push(endsHere(inner) ? 'ignored' : element);
     }
     at++;
@@ -98,7 +98,7 @@ export function canonicalJson(text: string, ignored: readonly Pointer[] = []): s
     for (skip(COMMA); at < text.length && text.charCodeAt(at) !== CLOSE_BRACE; skip(COMMA)) {
       const key = readString();
       skip(COLON);
-      const inner = pointers.length === 0 ? pointers : below(pointers, JSON.parse(key) as string);
+      const inner = pointers.length === 0 ? pointers : pointersInto(pointers, JSON.parse(key) as string);
       const value = readValue(inner);
       if (!endsHere(inner)) members.set(key, value);
     }

@@ -4,20 +4,20 @@ import { objectMembers, objectText } from './json-text.ts';
 export type { Pointer } from './canonical-json.ts';
 
 /**
- * Whether two bodies say the same. Compares the texts first, because nearly all are equal; then with keys sorted, so that
- * a source that reorders keys causes no change. Numbers are compared by their digits, never by what `JSON.parse` rounds
- * them to.
- * @param ignored fields left out of the comparison
+ * Whether two bodies have the same content. Compares the texts first, because nearly all are equal; then the normalized
+ * texts, so that a source that reorders keys causes no change. Numbers are compared by their digits, never by the value
+ * that `JSON.parse` rounds them to.
+ * @param ignored fields to omit from the comparison
  */
 export function sameContent(a: string, b: string, ignored: readonly Pointer[] = []): boolean {
   return a === b || canonicalJson(a, ignored) === canonicalJson(b, ignored);
 }
 
-/** What changed between two versions, enough to go back from the newer to the older. */
+/** The difference between two versions; the older one can be restored from the newer one and this. */
 export interface Difference {
-  /** JSON object text: previous values of the top-level fields that changed or vanished. */
+  /** JSON object text: previous values of the top-level fields that changed or were deleted. */
   readonly before: string;
-  /** Top-level fields that the older version did not have. */
+  /** Top-level fields that only the newer version has. */
   readonly added: readonly string[];
 }
 
@@ -32,17 +32,17 @@ export function difference(older: string, newer: string): Difference {
   return { before: objectText(before), added: [...is.keys()].filter((key) => !was.has(key)) };
 }
 
-/** The older version, from the newer one and what changed. */
-export function revert(newer: string, change: Difference): string {
+/** Restores the older version from the newer one and their difference. */
+export function revert(newer: string, { before, added }: Difference): string {
   const members = objectMembers(newer);
-  for (const key of change.added) members.delete(key);
-  for (const [key, value] of objectMembers(change.before)) members.set(key, value);
+  for (const key of added) members.delete(key);
+  for (const [key, value] of objectMembers(before)) members.set(key, value);
   return objectText(members);
 }
 
 /** JSON pointers of the top-level fields that changed. */
-export function changedPointers(change: Difference): string[] {
-  return [...objectMembers(change.before).keys(), ...change.added].map(
+export function changedPointers({ before, added }: Difference): string[] {
+  return [...objectMembers(before).keys(), ...added].map(
     (key) => `/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`,
   );
 }

@@ -1,7 +1,7 @@
 import { changedPointers } from './content.ts';
 import type { ChangeOp, RunKind } from './run.ts';
 
-/** A change with the product as it was right after it. */
+/** A change from the log, with the product as it was right after the change. */
 export interface RecordedChange {
   readonly seq: number;
   /** Milliseconds since 1970. */
@@ -10,26 +10,26 @@ export interface RecordedChange {
   readonly vbid: string;
   readonly runId: number;
   readonly cause: RunKind;
-  /** Previous values of what changed; of a removal, the last known product; null for a creation. */
+  /** Previous values of the changed fields; for a removal, the last known product; null for a creation. */
   readonly before: string | null;
   readonly added: readonly string[];
-  /** The item's JSON text as of `seq`; null when it was removed. */
+  /** The item's JSON text as of `seq`; null if it was removed. */
   readonly body: string | null;
 }
 
 const DIGITS = 20;
 
-/** `seq` as events carry it: 20 digits, so that text sorts as numbers do. */
+/** `seq` padded to 20 digits, so that sorting as text sorts by number. */
 export function sequenceText(seq: number): string {
   return String(seq).padStart(DIGITS, '0');
 }
 
-/** JSON of a key. Nearly all are plain digits and letters, which need no escape. */
+/** A key as JSON. Nearly all keys are letters and digits, which need no escape. */
 function quoted(vbid: string): string {
   return /^[\w .:/-]*$/.test(vbid) ? `"${vbid}"` : JSON.stringify(vbid);
 }
 
-/** Many changes in a row have the same moment: those of one page. */
+/** Caches the last time, because all changes of a page have the same one. */
 let lastAt = Number.NaN;
 let lastTime = '';
 
@@ -42,15 +42,15 @@ function timeText(at: number): string {
 }
 
 /**
- * One CloudEvents 1.0 event in JSON, without a line break of its own. Bodies are set in as the source sent them, so
- * that no number is rounded on the way.
+ * A CloudEvents 1.0 event as one line of JSON. Bodies are inserted exactly as the source sent them, so that no number
+ * is rounded.
  * @param incarnation of the mirror
  * @param source the service's `{base_url}/v4/products`
  */
 export function eventText(change: RecordedChange, incarnation: string, source: string): string {
   const { seq, op, before } = change;
   const vbid = quoted(change.vbid);
-  // A removal changes no field: `before` is the whole product.
+  // `before` of a removal is the whole product; no field changed.
   const isWhole = before === null || op === 'removed';
   const changed = isWhole ? '[]' : JSON.stringify(changedPointers({ before, added: change.added }));
   return [
@@ -62,7 +62,7 @@ export function eventText(change: RecordedChange, incarnation: string, source: s
   ].join('');
 }
 
-/** Line breaks of pretty-printed JSON stand between tokens only: inside strings they are escaped. */
+/** Replaces line breaks, which JSON allows only between tokens: inside strings they are escaped. */
 function oneLine(json: string | null): string {
   if (json === null) return 'null';
   return json.includes('\n') || json.includes('\r') ? json.replace(/[\r\n]+/g, ' ') : json;

@@ -11,8 +11,8 @@ function checkDigit(digits: string): string {
 }
 
 /**
- * How a catalog may write the ISBN that `text` is, without dashes: with 10 and with 13 digits. Empty if it is not one.
- * By arithmetic, as a number that no agency has given out yet is still looked up.
+ * The 10-digit and 13-digit forms of an ISBN, without dashes. Empty if `text` is not an ISBN. Checks only the check
+ * digit, because the registration group may be newer than any library's list.
  */
 export function isbnForms(text: string): readonly string[] {
   const bare = text.replace(/[\s-]/g, '').toUpperCase();

@@ -1,8 +1,8 @@
 /**
- * Cuts pieces out of JSON text without changing a byte of them. `JSON.parse` followed by `JSON.stringify` would lose
- * what a number looked like (`10.50`, 64-bit identifiers), and an exact copy must not.
+ * Extracts parts of JSON text without changing a byte. `JSON.parse` followed by `JSON.stringify` would change how a
+ * number is written (`10.50`, 64-bit identifiers), and the mirror must be an exact copy.
  *
- * All functions expect text that `JSON.parse` has accepted; on other text the result is meaningless, never a crash.
+ * All functions expect text that `JSON.parse` accepts; for other text the result is undefined, but they never throw.
  */
 
 const QUOTE = 34;
@@ -14,10 +14,10 @@ const CLOSE_BRACKET = 93;
 const COMMA = 44;
 const COLON = 58;
 
-/** Characters of white space that an empty array or object is looked for in. */
-const MAX_GAP = 1_000;
+/** Characters of white space within which an empty array or object is recognized. */
+const MAX_SPACE = 1_000;
 
-/** Index of the quote that ends the string which begins at `start`. */
+/** Index of the quote that ends the string starting at `start`. */
 export function endOfString(text: string, start: number): number {
   for (let at = text.indexOf('"', start + 1); at !== -1; at = text.indexOf('"', at + 1)) {
     let backslashes = 0;
@@ -27,7 +27,7 @@ export function endOfString(text: string, start: number): number {
   return text.length;
 }
 
-/** Calls `visit` with the bounds of every element between the separators at depth 1 of the value at `start`. */
+/** Calls `visit` with the bounds of each top-level element of the array or object at `start`. */
 function eachElement(text: string, start: number, visit: (from: number, to: number) => void): number {
   let depth = 0;
   let from = start + 1;
@@ -48,8 +48,8 @@ function eachElement(text: string, start: number, visit: (from: number, to: numb
 }
 
 /**
- * The members of the object whose text is `text`: key to the text of its value, in order. Of a repeated key the last
- * value counts, as in `JSON.parse`.
+ * Maps each key of the object to the text of its value, in order. If a key repeats, the last value counts, as in
+ * `JSON.parse`.
  */
 export function objectMembers(text: string): Map<string, string> {
   const members = new Map<string, string>();
@@ -63,12 +63,12 @@ export function objectMembers(text: string): Map<string, string> {
   return members;
 }
 
-/** The text of an object with these members. */
+/** Builds the text of an object from the texts of its values. */
 export function objectText(members: ReadonlyMap<string, string>): string {
   return `{${[...members].map(([key, value]) => `${JSON.stringify(key)}:${value}`).join(',')}}`;
 }
 
-/** The same JSON for a person: one member or element a line, every number and string as it was written. */
+/** Indents JSON, one member or element a line, without changing how numbers and strings are written. */
 export function indentedJson(text: string): string {
   let out = '';
   let depth = 0;
@@ -80,7 +80,7 @@ export function indentedJson(text: string): string {
       out += text.slice(at, end + 1);
       at = end;
     } else if (code === OPEN_BRACE || code === OPEN_BRACKET) {
-      const close = /^\s*[}\]]/.exec(text.slice(at + 1, at + 1 + MAX_GAP))?.[0];
+      const close = /^\s*[}\]]/.exec(text.slice(at + 1, at + 1 + MAX_SPACE))?.[0];
       out += close === undefined ? `${text[at]}${next}  ` : `${text[at]}${close.trim()}`;
       if (close === undefined) depth++;
       else at += close.length;
@@ -95,9 +95,9 @@ export function indentedJson(text: string): string {
 }
 
 /**
- * One look at a page's text, before a parser is let near it: are its arrays and objects nested no deeper than `maxDepth`,
- * and where are the elements of the top-level array `items`?
- * @returns the items, each as its own text; null where it is nested too deep
+ * Scans a page's text once, before it is parsed: checks the nesting depth and finds the elements of the top-level array
+ * `items`.
+ * @returns the text of each item; null if the page is nested deeper than `maxDepth`
  */
 export function cutPage(text: string, maxDepth: number): string[] | null {
   let items: string[] = [];
@@ -113,7 +113,7 @@ export function cutPage(text: string, maxDepth: number): string[] | null {
     } else if (code === OPEN_BRACE || code === OPEN_BRACKET) {
       if (++depth > maxDepth) return null;
       if (depth === 2 && code === OPEN_BRACKET && key === 'items') {
-        // Of a repeated member the last counts, as in JSON.parse.
+        // If the member repeats, the last one counts, as in JSON.parse.
         items = [];
         from = at + 1;
       }

@@ -1,15 +1,15 @@
 import { type Window, windowKey } from './page.ts';
 
 /**
- * Which windows of a list are to be read.
+ * Plans which windows of a list to read.
  *
- * `page=k, per_page=s` is the offsets (k-1)s … ks-1, so a window begins where its size divides its offset. Letting the
- * size vary, each window is chosen to share at least `seam` products with the one before it and to reach as far as it
- * can. No plan with that overlap has fewer windows: whatever reaches further lets the next one reach at least as far.
- * For windows of up to 1,000 that share 10 it is 5.0 to 5.4% more than plain pages from 200,000 products on.
+ * `page=k, per_page=s` reads the offsets (k-1)s … ks-1, so a window starts at a multiple of its size. The size varies:
+ * each window shares at least `seam` products with the one before and reaches as far as possible. No plan with that
+ * overlap has fewer windows, because a window that reaches further never makes the next one reach less far. For windows
+ * of up to 1,000 that share 10, this needs 5.0 to 5.4% more requests than plain pages (from 200,000 products on).
  */
 
-/** What a window that was read told about the list, as far as planning needs it. */
+/** What planning needs to know about a window that was read. */
 export interface WindowRead extends Window {
   /** Items of the response, rejected ones included. */
   readonly items: number;
@@ -17,11 +17,13 @@ export interface WindowRead extends Window {
   readonly totalPages: number;
   /** Start of the request, milliseconds since 1970. */
   readonly requestedAt: number;
-  /** Why the response's own totals contradict what it held; null where they agree. */
+  /** Why the response's totals contradict its items; null if they agree. */
   readonly doubt: string | null;
 }
 
-/** How a list is cut. `perPage`: the largest window, 1 to 1000. `seam`: products that neighbours share; 0: plain pages. */
+/**
+ * How to cut a list. `perPage`: the largest window, 1 to 1000. `seam`: products that neighbours share; 0: plain pages.
+ */
 export interface Layout {
   readonly perPage: number;
   readonly seam: number;
@@ -36,8 +38,8 @@ export function endOf({ page, perPage }: Window): number {
 }
 
 /**
- * The window that begins at `seam` products before `reach`, or earlier, and reaches furthest beyond it. Where the sizes
- * up to `perPage` allow for none (they may where `perPage` is less than 50), the overlap is smaller; at last it is 0.
+ * The window that starts at least `seam` products before `reach` and reaches furthest beyond it. If no size up to
+ * `perPage` allows that (possible if `perPage` is less than 50), the overlap is reduced, at last to 0.
  */
 export function nextWindow(reach: number, { perPage, seam }: Layout): Window {
   for (let overlap = Math.min(seam, perPage - 1); overlap > 0; overlap >>= 1) {
@@ -55,7 +57,7 @@ export function nextWindow(reach: number, { perPage, seam }: Layout): Window {
   return { page: Math.floor(reach / perPage) + 1, perPage };
 }
 
-/** The windows of a list from its head on, without end. */
+/** Yields the windows of a list, starting at `reach`, without end. */
 export function* windowsFrom(layout: Layout, reach = 0): Generator<Window, never> {
   for (let end = reach; ; ) {
     const window = end === 0 ? { page: 1, perPage: layout.perPage } : nextWindow(end, layout);
@@ -64,7 +66,7 @@ export function* windowsFrom(layout: Layout, reach = 0): Generator<Window, never
   }
 }
 
-/** The windows that cover the offsets `low` to `high`, sharing at least the layout's seam. */
+/** The windows that cover the offsets `low` to `high`, overlapping by at least the layout's seam. */
 export function windowsOver(low: number, high: number, layout: Layout): Window[] {
   const windows: Window[] = [];
   for (const window of windowsFrom(layout, Math.max(0, low) + (low > 0 ? layout.seam : 0))) {
@@ -74,25 +76,25 @@ export function windowsOver(low: number, high: number, layout: Layout): Window[]
   return windows;
 }
 
-/** Whether the response held the end of the list, so that nothing need be read behind it. */
+/** Whether the window holds the end of the list, so that nothing after it needs to be read. */
 export function holdsEnd({ page, perPage, items, doubt }: Omit<WindowRead, 'requestedAt' | 'numItems' | 'totalPages'>) {
   return doubt === null && items < perPage && (items > 0 || page === 1);
 }
 
-/** What is still to be read of a pass. */
+/** The windows of a pass, and which of them were read. */
 export interface PassPlan {
   note(read: WindowRead): void;
-  /** At most `limit` windows that are not read and that `taken` does not name, in the order they should be asked for. */
+  /** At most `limit` windows that were not read and are not `taken`, in the order to request them. */
   missing(limit: number, taken: (key: string) => boolean): Window[];
-  /** Whether the window is one of the plan's, read or not. */
+  /** Whether the window is in the plan, read or not. */
   has(window: Window): boolean;
-  /** The window that stands before it in the list. */
+  /** The window before it in the list. */
   before(window: Window): Window | undefined;
-  /** Windows known so far, those that were read included. */
+  /** Windows planned so far, including those that were read. */
   readonly size: number;
 }
 
-/** A plan of windows that are known beforehand. */
+/** Creates a plan of windows that are known in advance. */
 export function createFixedPlan(windows: readonly Window[]): PassPlan {
   const read = new Set<string>();
   return {
@@ -108,70 +110,74 @@ export function createFixedPlan(windows: readonly Window[]): PassPlan {
 }
 
 export interface ListPlanOptions extends Layout {
-  /** From the end of the list to its head. */
+  /** Whether to read from the end of the list to its start. */
   readonly reversed: boolean;
-  /** The list's size, as far as it is known; null: the first window tells. */
+  /** The list's size; null: unknown until the first window is read. */
   readonly numItems: number | null;
-  /** Offsets that an earlier reading found products at; a reading from the end begins there, whatever totals say. */
-  readonly held?: number | undefined;
+  /** The list's length as an earlier pass found it. A reversed pass starts there, even if the totals are higher. */
+  readonly foundLength?: number | undefined;
 }
 
 /**
- * Windows that are planned beyond those that were read, at most. For safety: a source that says that it has more products
- * than there are books costs no more memory than this; a list that is longer is planned as it is read.
+ * Maximum number of windows planned beyond those that were read. Limits memory if a source reports an absurd total; a
+ * longer list is planned while it is read.
  */
 const HORIZON = 50_000;
 
 /**
- * A plan that covers a list: its first window alone while the size is unknown; then what the newest total asks for; and
- * one window more for as long as the last one was full. Totals are hints: the list changes while it is read.
+ * Creates a plan that covers a list: only the first window while the size is unknown, then as many windows as the
+ * newest total requires, and another one as long as the last one is full. Totals are hints, because the list changes
+ * while it is read.
  */
 export function createListPlan(options: ListPlanOptions): PassPlan {
   const { perPage, seam, reversed } = options;
-  const source = seam > 0 ? windowsFrom({ perPage, seam }) : plainPages(perPage);
+  const sequence = seam > 0 ? windowsFrom({ perPage, seam }) : plainPages(perPage);
   const windows: Window[] = [];
   const index = new Map<string, number>();
   const read = new Map<number, WindowRead>();
-  let total = believed(options.numItems ?? -1);
+  let total = plannedLength(options.numItems ?? -1);
   let totalAt = Number.NEGATIVE_INFINITY;
-  /** Index of the first window that is known to hold the end, or to lie behind it. */
+  /** Index of the first window known to hold the end, or to be after it. */
   let last = Number.POSITIVE_INFINITY;
   let unread = 0;
 
-  function believed(numItems: number): number {
-    return Math.min(numItems, reversed ? (options.held ?? numItems) : numItems);
+  function plannedLength(numItems: number): number {
+    return Math.min(numItems, reversed ? (options.foundLength ?? numItems) : numItems);
   }
 
   function windowAt(at: number): Window {
     while (windows.length <= at) {
-      const window = source.next().value;
+      const window = sequence.next().value;
       index.set(windowKey(window), windows.length);
       windows.push(window);
     }
     return windows[at] as Window;
   }
 
-  /** A joined window must end behind the list's end, so that it comes back short; a plain page may end with it. */
+  /**
+   * The last joined window must end after the list's end, so that it comes back short; a plain page may end exactly
+   * there.
+   */
   function reachesEnd(window: Window): boolean {
     return seam > 0 ? endOf(window) > total : endOf(window) >= total;
   }
 
-  function plainEnd(window: WindowRead): boolean {
+  function isLastPlainPage(window: WindowRead): boolean {
     return seam === 0 && window.totalPages === window.page && window.numItems === endOf(window);
   }
 
-  /** Number of windows that the pass needs, as far as is known. */
+  /** Number of windows that the pass needs, as known so far. */
   function size(): number {
     if (Number.isFinite(last)) return last + 1;
     let at = Math.max(0, windows.length - 1);
     while (at > 0 && reachesEnd(windowAt(at - 1))) at--;
-    // One that was read and did not hold the end: the list goes on.
+    // The list goes on after a window that was read and did not hold the end.
     const most = read.size + HORIZON;
     while (read.has(at) || (at < most && !reachesEnd(windowAt(at)))) at++;
     return at + 1;
   }
 
-  /** Where the window stands in the list's sequence; it may be known from an earlier process, which saw more. */
+  /** The window's index in the sequence; it may come from an earlier process that had planned further. */
   function indexOf(window: Window): number | undefined {
     for (let at = windows.length; !index.has(windowKey(window)); at++) {
       if (startOf(windowAt(at)) > startOf(window)) return undefined;
@@ -198,9 +204,9 @@ export function createListPlan(options: ListPlanOptions): PassPlan {
       known = undefined;
       if (window.requestedAt >= totalAt) {
         totalAt = window.requestedAt;
-        total = believed(window.numItems);
+        total = plannedLength(window.numItems);
       }
-      if (holdsEnd(window) || window.items === 0 || plainEnd(window)) last = Math.min(last, at);
+      if (holdsEnd(window) || window.items === 0 || isLastPlainPage(window)) last = Math.min(last, at);
     },
     missing: (limit, taken) => {
       const count = knownSize();

@@ -1,9 +1,6 @@
-import { type Fields, fieldsOf, isWithdrawn, name, text } from './product.ts';
+import { type Fields, fieldsOf, isWithdrawn, listOf, namesOf, textOf } from './product.ts';
 
-/**
- * What a shop reads of a product beyond the columns of `columnsOf`. Null where the source says nothing, or says `"null"`;
- * a number is given as its text.
- */
+/** Fields that shops read, beyond those of `columnsOf`. Null if absent, null or `"null"`; numbers become text. */
 export interface ProductDetails {
   /** True unless the source says false. */
   readonly distributable: boolean;
@@ -13,7 +10,7 @@ export interface ProductDetails {
   readonly language: string | null;
   readonly edition: string | null;
   readonly coverUrl: string | null;
-  /** As the source writes them: an ISO date or time, seldom something else. */
+  /** As the source writes it: usually an ISO date or time. */
   readonly onSaleDate: string | null;
   readonly offSaleDate: string | null;
 }
@@ -24,34 +21,28 @@ export interface ProductPrice {
   readonly type: string | null;
   readonly duration: string | null;
   readonly currency: string | null;
-  /** Null where it is not a number, nor the text of one. */
+  /** Null if it is neither a number nor numeric text. */
   readonly value: number | null;
-}
-
-function listOf(value: unknown): readonly unknown[] {
-  return Array.isArray(value) ? value : [];
 }
 
 /** @param fields the parsed item */
 export function detailsOf(fields: Fields): ProductDetails {
-  const names = listOf(fields.contributors)
-    .map(name)
-    .filter((item) => item !== null);
+  const names = namesOf(fields.contributors);
   return {
     distributable: !isWithdrawn(fields),
-    subtitle: text(fields.subtitle),
+    subtitle: textOf(fields.subtitle),
     contributors: names.length === 0 ? null : names.join('; '),
-    language: text(fields.language),
-    edition: text(fields.edition),
-    coverUrl: text(fieldsOf(fields.resource_links).cover_image),
-    onSaleDate: text(fields.on_sale_date),
-    offSaleDate: text(fields.off_sale_date),
+    language: textOf(fields.language),
+    edition: textOf(fields.edition),
+    coverUrl: textOf(fieldsOf(fields.resource_links).cover_image),
+    onSaleDate: textOf(fields.on_sale_date),
+    offSaleDate: textOf(fields.off_sale_date),
   };
 }
 
 const DECIMAL = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i;
 
-/** Services in the wild send prices as text, too. */
+/** Some services send prices as text. */
 function numberOf(value: unknown): number | null {
   const isNumeric = typeof value === 'number' || (typeof value === 'string' && DECIMAL.test(value.trim()));
   const number = isNumeric ? Number(value) : Number.NaN;
@@ -59,7 +50,7 @@ function numberOf(value: unknown): number | null {
 }
 
 /**
- * A row for each `variants[].prices[]`, in the order of the source.
+ * One row for each of `variants[].prices[]`, in the order of the source.
  * @param fields the parsed item
  */
 export function pricesOf(fields: Fields): ProductPrice[] {
@@ -68,10 +59,10 @@ export function pricesOf(fields: Fields): ProductPrice[] {
     return listOf(variant.prices).map((entry) => {
       const price = fieldsOf(entry);
       return {
-        sku: text(variant.sku),
-        type: text(price.type),
-        duration: text(variant.duration),
-        currency: text(price.currency),
+        sku: textOf(variant.sku),
+        type: textOf(price.type),
+        duration: textOf(variant.duration),
+        currency: textOf(price.currency),
         value: numberOf(price.value),
       };
     });

@@ -1,4 +1,4 @@
-/** What full-text search knows of a product. */
+/** The words that full-text search finds a product by. */
 export interface SearchText {
   readonly title: string;
   readonly contributors: string;
@@ -7,8 +7,8 @@ export interface SearchText {
 }
 
 /**
- * One catalog item (interface section 2.5), keyed by `vbid`. The other fields are read out of the body for look-ups;
- * null where the source says nothing, or says `"null"`.
+ * A catalog item (interface, section 2.5), keyed by `vbid`. The other fields are taken from the body for lookups; null
+ * if absent, null or `"null"`.
  */
 export interface Product {
   readonly vbid: string;
@@ -20,26 +20,26 @@ export interface Product {
   readonly publisher: string | null;
   readonly printIsbn: string | null;
   readonly eIsbn: string | null;
-  /** The source says that it is no longer distributed. */
+  /** The source marks it as `distributable: false`. */
   readonly withdrawn: boolean;
-  /** Null where the item holds no words beyond what `vbid`, `printIsbn` and `eIsbn` already find. */
+  /** Null if it has no words beyond `vbid`, `printIsbn` and `eIsbn`. */
   readonly search: SearchText | null;
 }
 
 /** A parsed JSON object. */
 export type Fields = Readonly<Record<string, unknown>>;
 
-/** Text of a scalar. Services in the wild send numbers for identifiers, and the word "null" for null. */
-export function text(value: unknown): string | null {
+/** A scalar as text; null if there is none. Some services send numbers as identifiers and the word "null" for null. */
+export function textOf(value: unknown): string | null {
   if (typeof value === 'number') return String(value);
   return typeof value === 'string' && value !== '' && value !== 'null' ? value : null;
 }
 
-/** `kind` and `publisher` come as a name or as an object that holds one (interface, section 2.2). */
-export function name(value: unknown): string | null {
-  if (typeof value !== 'object' || value === null) return text(value);
+/** The name in a field that is either a name or an object with a name, such as `publisher` (interface, section 2.2). */
+export function nameOf(value: unknown): string | null {
+  if (typeof value !== 'object' || value === null) return textOf(value);
   const fields = value as Fields;
-  return text(fields.name) ?? text(fields.value);
+  return textOf(fields.name) ?? textOf(fields.value);
 }
 
 export function fieldsOf(value: unknown): Fields {
@@ -48,41 +48,44 @@ export function fieldsOf(value: unknown): Fields {
 
 function scalars(value: unknown): string[] {
   const list = Array.isArray(value) ? value : [value];
-  return list.map(text).filter((item) => item !== null);
+  return list.map(textOf).filter((item) => item !== null);
 }
 
-function contributorNames(value: unknown): string {
-  return Array.isArray(value)
-    ? value
-        .map(name)
-        .filter((item) => item !== null)
-        .join(' ')
-    : '';
+/** The elements of an array; none for any other value. */
+export function listOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
 }
 
-/** A product that is no longer distributed stays in the list for some days, with `distributable: false`. */
+/** The names in a list such as `contributors`. */
+export function namesOf(value: unknown): string[] {
+  return listOf(value)
+    .map(nameOf)
+    .filter((item) => item !== null);
+}
+
+/** Whether the product is withdrawn: sources list it for some days with `distributable: false`, then omit it. */
 export function isWithdrawn(fields: Fields): boolean {
   return fields.distributable === false || fields.distributable === 'false';
 }
 
-/** As `isWithdrawn`, of an item's text. */
+/** As `isWithdrawn`, for an item's JSON text. */
 export function isWithdrawnBody(body: string): boolean {
   return isWithdrawn(JSON.parse(body) as Fields);
 }
 
-/** What the body says that has a column of its own. */
+/** The fields that have a column of their own. */
 export type ProductColumns = Pick<Product, 'title' | 'kind' | 'format' | 'publisher' | 'printIsbn' | 'eIsbn'>;
 
 /** @param fields the parsed item */
 export function columnsOf(fields: Fields): ProductColumns {
   const identifiers = fieldsOf(fields.identifiers);
   return {
-    title: text(fields.title),
-    kind: name(fields.kind),
-    format: name(fields.format),
-    publisher: name(fields.publisher),
-    printIsbn: text(identifiers.print_isbn_canonical),
-    eIsbn: text(identifiers.eisbn_canonical),
+    title: textOf(fields.title),
+    kind: nameOf(fields.kind),
+    format: nameOf(fields.format),
+    publisher: nameOf(fields.publisher),
+    printIsbn: textOf(identifiers.print_isbn_canonical),
+    eIsbn: textOf(identifiers.eisbn_canonical),
   };
 }
 
@@ -97,7 +100,7 @@ export function productOf(vbid: string, fields: Fields, body: string): Product {
   return { vbid, body, ...columns, withdrawn: isWithdrawn(fields), search };
 }
 
-/** Identifiers beyond those that have a column of their own. */
+/** Identifiers that have no column of their own. */
 function otherIdentifiers(identifiers: Fields, known: readonly (string | null)[]): string {
   const others: string[] = [];
   for (const key in identifiers) {
@@ -114,9 +117,9 @@ function searchText(
   identifiers: Fields,
   known: Pick<Product, 'vbid' | 'title' | 'publisher' | 'printIsbn' | 'eIsbn'>,
 ): SearchText | null {
-  const subtitle = text(fields.subtitle);
+  const subtitle = textOf(fields.subtitle);
   const title = subtitle === null ? (known.title ?? '') : `${known.title ?? ''} ${subtitle}`;
-  const contributors = contributorNames(fields.contributors);
+  const contributors = namesOf(fields.contributors).join(' ');
   const others = otherIdentifiers(identifiers, [known.vbid, known.printIsbn, known.eIsbn]);
   if (title === '' && contributors === '' && known.publisher === null && others === '') return null;
   return { title, contributors, publisher: known.publisher ?? '', identifiers: others };

@@ -2,13 +2,12 @@ export type RunKind = 'full' | 'delta';
 
 /**
  * ```
- * planned → reading → finishing → complete
- *                 │        └────→ held
- *                 └→ failed | cancelled
+ * planned → reading → complete | held
+ *              └────→ failed | cancelled
  * ```
- * A run in one of the first three is unfinished: a keeper that starts goes on with it.
+ * A run that is planned or reading is unfinished: the keeper resumes it when it starts.
  */
-export type RunState = 'planned' | 'reading' | 'finishing' | 'complete' | 'held' | 'failed' | 'cancelled';
+export type RunState = 'planned' | 'reading' | 'complete' | 'held' | 'failed' | 'cancelled';
 
 export type Proof = 'sealed' | 'open';
 
@@ -19,32 +18,32 @@ export interface RunCounts {
   readonly updated: number;
   readonly removed: number;
   readonly restored: number;
-  /** Living products that a full run did not see; of a run that settles, that it has not seen so far. */
+  /** Living products that a full run did not see; while it settles, those not seen so far. */
   readonly missing: number;
   readonly rejected: number;
   readonly requests: number;
 }
 
-/** One list that a run read in several windows, and how its windows are joined. */
+/** A list that a run read in several windows, and how these windows are joined. */
 export interface ListEvidence {
   readonly pass: number;
   readonly kind: 'list' | 'delta';
-  /** Windows of the first reading, and those read to repair seams. */
+  /** Windows of the first pass, and windows read to repair seams. */
   readonly windows: number;
   readonly repairs: number;
-  /** Products that neighbours shared: on average, and the least. */
+  /** Products shared by neighbouring windows: the average and the minimum. */
   readonly overlap: number;
   readonly overlapLeast: number;
-  /** One letter a seam, in the order of the list: `j` joined, `r` repaired, `o` open. */
+  /** One letter for each seam, in list order: `j` joined, `r` repaired, `o` open. */
   readonly seams: string;
 }
 
-/** How a run's proof was obtained. */
+/** The figures behind a run's proof. */
 export interface Evidence {
   readonly requests: number;
   readonly deltas: number;
   readonly lookups: number;
-  /** Products that the run saw, and what the source said that there are. */
+  /** Products that the run saw, and the source's own count. */
   readonly seen: number;
   readonly numItems: number;
   readonly lists: readonly ListEvidence[];
@@ -55,16 +54,16 @@ export interface Run extends RunCounts {
   readonly id: number;
   readonly kind: RunKind;
   readonly state: RunState;
-  /** Where a delta begins; null for a full run. */
+  /** Start of a delta's time range; null for a full run. */
   readonly from: number | null;
-  /** The source's clock when the run began to read; null until the first page is there. */
+  /** The source's clock when the run began to read; null until the first page arrives. */
   readonly sourceTime: number | null;
   readonly startedAt: number;
   readonly finishedAt: number | null;
-  /** Until when it waits before it reads its last delta, by this machine's clock; null while it does not wait. */
+  /** When it stops waiting and reads its last delta, by this machine's clock; null if it is not waiting. */
   readonly settlesAt: number | null;
   readonly proof: Proof | null;
-  /** Why the proof is open; one sentence each. */
+  /** Why the proof is open, one sentence each. */
   readonly reasons: readonly string[];
   readonly error: string | null;
   /** Null until the run ends, and for a run that failed. */
@@ -75,8 +74,8 @@ export type ChangeOp = 'created' | 'updated' | 'removed' | 'restored';
 
 export interface RunRequest {
   readonly kind: RunKind;
-  /** Where a delta begins, instead of the watermark less the overlap; milliseconds since 1970. */
+  /** Start of a delta's time range, milliseconds since 1970. Default: the watermark less the overlap. */
   readonly from?: number;
-  /** The schedule's moment; a moment that has a run already starts none. */
+  /** The scheduled time (see `tickName`); a tick that already has a run does not start another. */
   readonly tick?: string;
 }

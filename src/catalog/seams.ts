@@ -2,21 +2,22 @@ import type { Window } from './page.ts';
 import { endOf, holdsEnd, startOf } from './plan.ts';
 
 /**
- * Whether windows that were read one after another, while the list changed, hold all of it.
+ * Decides whether windows that were read one after another, while the list changed, hold the whole list.
  *
- * Two windows are *joined* by a product that is in both and was not modified from the first of the two reads on. If
- * joined windows lead from one that begins at offset 0 to one that holds the end of the list, then each product that was
- * there all the time, unmodified, is in one of them. (Let y₁ … yₙ be the products that join them, in turn. A product
- * before y₁ is in the first window, one behind yₙ in the last. Any other stands between two that follow each other, and
- * the window that holds these two is a contiguous piece of the list at one moment, in which unmodified products keep
- * their order: so it holds that one too.) It does not matter in which order the windows were read, nor how many lie
- * between.
+ * Two windows are *joined* by a product that is in both and was not modified since the first of the two reads. Claim:
+ * if a chain of joined windows leads from a window at offset 0 to one that holds the end of the list, then every
+ * product that existed, unmodified, during all reads is in one of the windows. Proof: let y₁ … yₙ be the products that
+ * join successive windows of the chain. A product before y₁ is in the first window, and one after yₙ is in the last.
+ * Any other product is between two successive joining products. One window holds both of these; it is a contiguous part
+ * of the list at one moment, in which unmodified products keep their order, so it holds that product too. The order of
+ * the reads and the number of reads between them do not matter.
  *
- * Where most products near a seam were modified, as at the end of a list by time of change, there may be no such product.
- * There two neighbours are joined, too, if they hold the very same products at all offsets that both cover, five or more:
- * for one to slip by unmodified, all of these would have had to move past it and come to stand exactly where they stood.
+ * If most products near a seam were modified, as at the end of a list sorted by time of change, there may be no joining
+ * product. Two neighbours are therefore also joined if they hold exactly the same products at all offsets that both
+ * cover, at least five: to hide an unmodified product, all of these would have had to move past it and return to the
+ * same place.
  *
- * What may not be believed is noticed: products that come in different orders, which shows a list without a stable one.
+ * A list without a stable order is detected by products whose order differs between two windows.
  */
 export interface SeamWindow extends Window {
   readonly pass: number;
@@ -24,67 +25,36 @@ export interface SeamWindow extends Window {
   readonly doubt: string | null;
 }
 
-/** `j` joined, `r` joined with the help of a repair, `o` open. */
+/** `j` joined, `r` joined by a repair, `o` open. */
 export type SeamState = 'j' | 'r' | 'o';
 
 /** Two neighbouring windows, or a window and the list's end, that are not joined. */
 export interface Gap {
-  /** Where it is, in the offsets of the first reading; null: the end of the list. */
+  /** Offset in the first pass; null: the end of the list. */
   readonly offset: number | null;
-  /** How much lower that place was found by the newest repair that came near it. */
+  /** By how much the newest repair near it found that place at a lower offset. */
   readonly shift: number;
 }
 
 export interface SeamReport {
   /** A chain of joined windows leads from the head of the list to its end, in a stable order. */
   readonly sealed: boolean;
-  /** One for each pair of neighbours of the first reading, in the order of the list. */
+  /** One for each pair of neighbours of the first pass, in list order. */
   readonly states: readonly SeamState[];
   readonly gaps: readonly Gap[];
-  /** Products that came in one order in a window and in another in its neighbour. */
+  /** Products whose order differs between a window and its neighbour. */
   readonly disorder: number;
-  /** Items that repeat a product of the same window. */
+  /** Items that repeat a product within one window. */
   readonly repeated: number;
-  /** Of two neighbours that are joined, products in both: the least and the sum. */
+  /** Products shared by neighbours: the minimum and the sum over all seams. */
   readonly sharedLeast: number;
   readonly sharedSum: number;
 }
 
-/** A set of product ids. Costs a bit for each id up to the highest. */
-export interface IdSet {
-  readonly size: number;
-  has(id: number): boolean;
-  add(id: number): void;
-}
-
-/** @param highest the highest id, as far as it is known: room for it is made at once */
-export function createIdSet(highest: number): IdSet {
-  let bits = new Uint8Array((highest >> 3) + 1);
-  let size = 0;
-  return {
-    get size() {
-      return size;
-    },
-    has: (id) => ((bits[id >> 3] ?? 0) & (1 << (id & 7))) !== 0,
-    add: (id) => {
-      if (id >> 3 >= bits.length) {
-        const grown = new Uint8Array(2 * (id >> 3) + 1);
-        grown.set(bits);
-        bits = grown;
-      }
-      const byte = bits[id >> 3] ?? 0;
-      const bit = 1 << (id & 7);
-      if ((byte & bit) !== 0) return;
-      bits[id >> 3] = byte | bit;
-      size++;
-    },
-  };
-}
-
-/** Equal products at equal offsets, at least, that join two neighbours whatever was modified. */
+/** Minimum number of equal products at equal offsets that joins two neighbours, even if all were modified. */
 const STILL = 5;
 
-/** Whether neighbours hold the same products wherever both reach, so that nothing moved between the two reads. */
+/** Whether neighbours hold the same products at all offsets that both cover, so nothing moved between the two reads. */
 function standStill(before: Window, beforeIds: readonly number[], after: Window, afterIds: readonly number[]): boolean {
   const shift = startOf(after) - startOf(before);
   const both = Math.min(beforeIds.length - shift, afterIds.length);
@@ -93,6 +63,7 @@ function standStill(before: Window, beforeIds: readonly number[], after: Window,
   return true;
 }
 
+/** Union-find over the indexes 0 to `size` - 1. */
 function createSets(size: number) {
   const parent = Int32Array.from({ length: size }, (_, index) => index);
   function find(index: number): number {
@@ -114,27 +85,30 @@ function createSets(size: number) {
 }
 
 export interface SeamInput<W extends SeamWindow = SeamWindow> {
-  /** All windows of the list, those of its repairs included. */
+  /** All windows of the list, including repairs. */
   readonly windows: readonly W[];
-  /** The pass that read the list first; windows of later passes are repairs. */
+  /** The first pass; windows of later passes are repairs. */
   readonly root: number;
-  /** Product ids of a window, in the order of the response; 0 for a rejected item. */
+  /** Returns a window's product ids in the order of the response; 0 for a rejected item. */
   readonly idsOf: (window: W) => readonly number[];
-  /** The last pass whose delta told of the product; -1 for none. A delta's own windows may be joined by what it tells. */
+  /**
+   * Returns the last pass whose delta listed the product; -1 if none did. A delta's windows may be joined by products
+   * it lists.
+   */
   readonly modifiedIn: (id: number) => number;
-  /** Whether the product is now what it was in this window; default: yes. */
+  /** Returns whether the product is still as it was in this window; default: true. */
   readonly steady?: (id: number, window: W) => boolean;
   /** The highest product id. */
   readonly highest: number;
 }
 
-/** Items of a window are numbered in 16 bits, so are windows where that is enough: 4 bytes a product. */
+/** Which window holds a product, and where: 4 bytes a product, 6 if there are more than 65,534 windows. */
 function createPlaces(windows: number, highest: number) {
   const Owner = windows < 65_535 ? Uint16Array : Uint32Array;
   return { owner: new Owner(highest + 1), place: new Uint16Array(highest + 1) };
 }
 
-/** Reads every id once; the cost is that of the windows, and 4 bytes for each product. */
+/** Examines the seams of a list. Visits every id once and keeps 4 bytes for each product. */
 export function examineSeams<W extends SeamWindow>(input: SeamInput<W>): SeamReport {
   const { windows, root, idsOf, modifiedIn, steady = () => true, highest } = input;
   const byOffset = (a: W, b: W) => startOf(a) - startOf(b) || a.pass - b.pass;
@@ -143,7 +117,7 @@ export function examineSeams<W extends SeamWindow>(input: SeamInput<W>): SeamRep
   const all = [...base, ...repairs];
   const sets = createSets(all.length);
   const { owner, place } = createPlaces(all.length, highest);
-  /** Where products of the first reading were found by a repair: the difference of offsets. */
+  /** Where repairs found products of the first pass: the difference of offsets. */
   const found: { readonly pass: number; readonly offset: number; readonly shift: number }[] = [];
   const shared: number[] = [];
   let disorder = 0;
@@ -161,28 +135,28 @@ export function examineSeams<W extends SeamWindow>(input: SeamInput<W>): SeamRep
     let sighting: { offset: number; shift: number } | undefined;
     ids.forEach((id, position) => {
       if (id === 0) return;
-      const holder = (owner[id] ?? 0) - 1;
-      if (holder === at) {
+      const otherAt = (owner[id] ?? 0) - 1;
+      if (otherAt === at) {
         repeated++;
         return;
       }
-      const holding = all[holder];
+      const other = all[otherAt];
       const was = place[id] ?? 0;
-      if (isRepair && holding !== undefined && holder < base.length) {
-        const offset = startOf(holding) + was;
+      if (isRepair && other !== undefined && otherAt < base.length) {
+        const offset = startOf(other) + was;
         sighting ??= { offset, shift: offset - startOf(window) - position };
       }
       if (modifiedIn(id) > window.pass) return;
-      if (holding !== undefined && steady(id, holding) && steady(id, window)) {
-        sets.join(holder, at);
-        if (holder === at - 1 && !isRepair) {
+      if (other !== undefined && steady(id, other) && steady(id, window)) {
+        sets.join(otherAt, at);
+        if (otherAt === at - 1 && !isRepair) {
           common++;
           if (was < previous) disorder++;
           previous = was;
         }
       }
-      // What the first reading found stays where it was found, or its place would be lost.
-      if (isRepair && holding !== undefined) return;
+      // A product's place in the first pass is kept, because repairs are compared with it.
+      if (isRepair && other !== undefined) return;
       owner[id] = at + 1;
       place[id] = position;
     });
@@ -196,7 +170,10 @@ export function examineSeams<W extends SeamWindow>(input: SeamInput<W>): SeamRep
     if (at === base.length - 1) states.push(...pairs().map((joined) => (joined ? 'j' : 'o') as SeamState));
   });
 
-  /** Whether each pair of neighbours is joined, by whatever way. Empty windows behind the end have no seam. */
+  /**
+   * Whether each pair of neighbours is joined, directly or through other windows. Empty windows after the end have no
+   * seam.
+   */
   function pairs(): boolean[] {
     const full = base.findLastIndex(({ items }) => items > 0);
     return base.slice(1, full + 1).map((_, at) => sets.find(at) === sets.find(at + 1));

@@ -1,20 +1,20 @@
-/** What a mirror is a mirror of. */
+/** Identifies the catalog that a mirror copies. */
 export interface SourceIdentity {
-  /** As `sourceAddress` writes it. */
+  /** See `sourceAddress`. */
   readonly address: string;
-  /** As `selectionText` writes it. */
+  /** See `selectionText`. */
   readonly selection: string;
 }
 
-/** The settings that select what the catalog shows. */
+/** The settings that select what the source returns for each product. */
 export interface Selection {
   readonly includeDetails: readonly string[];
   readonly currency: readonly string[];
 }
 
 /**
- * The address of a service in one form: scheme and host in lower case, without default port, trailing slashes,
- * credentials, query and fragment.
+ * Normalizes the address of a service: lower-case scheme and host; no default port, trailing slash, credentials, query
+ * or fragment.
  * @param baseUrl an http or https address
  */
 export function sourceAddress(baseUrl: string): string {
@@ -26,7 +26,7 @@ function sorted(values: readonly string[]): string[] {
   return [...new Set(values)].sort();
 }
 
-/** JSON that is the same for selections that show the same, in whatever order they are set. */
+/** A selection as JSON; equal for equal selections, whatever their order. */
 export function selectionText({ includeDetails, currency }: Selection): string {
   return JSON.stringify({ includeDetails: sorted(includeDetails), currency: sorted(currency) });
 }

@@ -5,7 +5,7 @@ import { cutPage, objectMembers } from './json-text.ts';
 import type { Envelope, FetchTask, Page, RejectedItem, Window } from './page.ts';
 import { type Product, productOf } from './product.ts';
 
-/** Services write numbers as text here and there. */
+/** Some services send these numbers as text. */
 const total = z.union(
   [
     z.int().min(0),
@@ -14,7 +14,7 @@ const total = z.union(
       .regex(/^\d{1,15}$/)
       .transform(Number),
   ],
-  'a whole number of 0 or more is needed',
+  'must be a whole number of 0 or more',
 );
 
 const ENVELOPE = z.looseObject(
@@ -23,29 +23,29 @@ const ENVELOPE = z.looseObject(
     page: total,
     per_page: total,
     total_pages: total,
-    items: z.array(z.unknown(), 'an array is needed'),
+    items: z.array(z.unknown(), 'must be an array'),
   },
-  'an object is needed',
+  'must be an object',
 );
 
 const VBID = z
-  .string('a text is needed')
-  .refine((vbid) => vbid.trim() !== '', 'it is empty')
-  .refine((vbid) => vbid.length <= 255, 'it is longer than 255 characters')
-  .refine((vbid) => !/\p{Cc}/u.test(vbid), 'it holds a control character')
-  // SQLite would keep U+FFFD for each, and two products would become one.
-  .refine((vbid) => vbid.isWellFormed(), 'it holds half of a surrogate pair');
+  .string('must be a string')
+  .refine((vbid) => vbid.trim() !== '', 'is empty')
+  .refine((vbid) => vbid.length <= 255, 'is longer than 255 characters')
+  .refine((vbid) => !/\p{Cc}/u.test(vbid), 'contains a control character')
+  // SQLite would store U+FFFD instead, and two products would become one.
+  .refine((vbid) => vbid.isWellFormed(), 'contains half of a surrogate pair');
 
-/** Characters of a number that a reason repeats. */
+/** Characters of a number that a reason shows. */
 const MAX_SHOWN = 40;
 
-/** A catalog item is nested five deep; this is room for what nobody has thought of. */
+/** A catalog item is nested five deep; this leaves room for unknown fields. */
 const MAX_DEPTH = 64;
 
 function invalid(message: string, retryable = true): CatchwordError {
   return new CatchwordError('PAGE_INVALID', message, {
     retryable,
-    hint: 'The source answered with a page that does not fit what was asked. Check it with: npx catchword doctor.',
+    hint: 'The source returned a page that does not match the request. Check it with: npx catchword doctor.',
   });
 }
 
@@ -58,52 +58,53 @@ function parseJson(text: string): unknown {
 }
 
 /**
- * The envelope must name the page that was asked for. A page of another size than asked is for the reader to deal with.
- * @returns why the totals contradict what the page holds; null where they agree
+ * Checks that the envelope names the requested page. Its size may differ from the requested one: the caller handles
+ * that.
+ * @returns why the totals contradict the page's items; null if they agree
  */
 function checkEnvelope({ page, perPage, numItems, totalPages }: Envelope, items: number, window: Window) {
-  if (page !== window.page) throw invalid(`asked for page ${window.page}, got page ${page}`);
-  if (items > perPage) throw invalid(`page ${page} holds ${items} items, more than the ${perPage} it may`);
+  if (page !== window.page) throw invalid(`requested page ${window.page}, got page ${page}`);
+  if (items > perPage) throw invalid(`page ${page} has ${items} items, more than its per_page of ${perPage}`);
   if (page < totalPages && items < perPage) {
-    return `page ${page} of ${totalPages} holds ${items} items in place of ${perPage}`;
+    return `page ${page} of ${totalPages} has ${items} items instead of ${perPage}`;
   }
   const expected = Math.max(0, numItems - (page - 1) * perPage);
   if (items < perPage && page >= totalPages && items !== expected) {
-    return `page ${page} of ${totalPages} holds ${items} items; of ${numItems} it should hold ${expected}`;
+    return `page ${page} of ${totalPages} has ${items} items; with a total of ${numItems} it should have ${expected}`;
   }
   return null;
 }
 
 const WHOLE_NUMBER = /^\d+$/;
 
-/** Of a number the digits as they were sent: parsed, two long ones could become the same. */
+/** The key; a number as the digits that were sent, because parsing could make two long numbers equal. */
 function keyOf(vbid: unknown, body: string): unknown {
   return typeof vbid === 'number' ? objectMembers(body).get('vbid') : vbid;
 }
 
-/** @returns the product, or the reason why the item is not one */
+/** @returns the product, or the reason why the item is not valid */
 function readItem(item: unknown, body: string): Product | string {
   const bad = body.isWellFormed() ? null : badByteIn(body);
   if (bad !== null) {
     const byte = `0x${bad.byte.toString(16).padStart(2, '0')}`;
-    return `it is not UTF-8: byte ${byte} after ${bad.at} characters`;
+    return `invalid UTF-8: byte ${byte} after ${bad.at} characters`;
   }
-  if (typeof item !== 'object' || item === null || Array.isArray(item)) return 'the item is not an object';
+  if (typeof item !== 'object' || item === null || Array.isArray(item)) return 'item is not an object';
   const fields = item as Readonly<Record<string, unknown>>;
   const key = keyOf(fields.vbid, body);
   if (typeof fields.vbid === 'number' && !WHOLE_NUMBER.test(String(key))) {
     return `vbid: ${String(key).slice(0, MAX_SHOWN)} is not a whole number of 0 or more`;
   }
-  // Only what is relied on is checked; a schema for the whole item would copy it, a million times a night.
+  // Validates only the key: a schema for the whole item would copy it, a million times a night.
   const vbid = VBID.safeParse(key);
-  return vbid.success ? productOf(vbid.data, fields, body) : `vbid: ${vbid.error.issues[0]?.message}`;
+  return vbid.success ? productOf(vbid.data, fields, body) : `vbid ${vbid.error.issues[0]?.message}`;
 }
 
 /**
- * Reads a catalog page (interface, section 2.5). An item that cannot be used becomes a rejected item; the page goes on.
- * @param text the response body; it may hold bytes that are not UTF-8 (see `textOfBytes`), whose items are rejected
- * @param window what was asked
- * @throws CatchwordError PAGE_INVALID where the page as a whole cannot be what was asked
+ * Validates a catalog page (interface, section 2.5). Invalid items are returned as rejected; the other items are used.
+ * @param text the response body; items with bytes that are not UTF-8 (see `textOfBytes`) are rejected
+ * @param window the requested window
+ * @throws CatchwordError PAGE_INVALID if the page as a whole is not valid, or not the requested one
  */
 export function validatePage(text: string, window: Window): Page {
   const bodies = cutPage(text, MAX_DEPTH);
@@ -116,12 +117,12 @@ export function validatePage(text: string, window: Window): Page {
   const { items, num_items, page, per_page, total_pages } = parsed.data;
   const envelope = { numItems: num_items, page, perPage: per_page, totalPages: total_pages };
   const doubt = checkEnvelope(envelope, items.length, window);
-  if (bodies.length !== items.length) throw invalid(`page ${page} holds "items" in a form that cannot be read`);
+  if (bodies.length !== items.length) throw invalid(`page ${page} has "items" in a form that cannot be read`);
   const rejected: RejectedItem[] = [];
   const products = bodies.map((body, position) => {
     const product = readItem(items[position], body);
     if (typeof product !== 'string') return product;
-    // What stands for bytes that are not UTF-8 is shown as U+FFFD.
+    // Escaped bytes are shown as U+FFFD.
     rejected.push({ position, reason: product, body: body.toWellFormed() });
     return null;
   });
@@ -129,10 +130,10 @@ export function validatePage(text: string, window: Window): Page {
 }
 
 /**
- * Reads the answer to a point lookup (interface: `GET /v4/products/:vbid`) as a page of one product, or of none where the
- * service does not know it.
+ * Validates the response to a point lookup (`GET /v4/products/:vbid`) as a page of one product, or an empty page if the
+ * service does not know the product.
  * @param text the response body; empty for "not found"
- * @throws CatchwordError PAGE_INVALID where it is another product, or none
+ * @throws CatchwordError PAGE_INVALID if it is not a product, or another one
  */
 export function validateLookup(text: string, vbid: string, window: Window): Page {
   const envelope = { numItems: 1, page: window.page, perPage: window.perPage, totalPages: window.page };
@@ -140,12 +141,12 @@ export function validateLookup(text: string, vbid: string, window: Window): Page
   if (cutPage(text, MAX_DEPTH) === null) throw invalid(`the product is nested deeper than ${MAX_DEPTH}`);
   const item = parseJson(text);
   const product = readItem(item, text.trim());
-  if (typeof product === 'string') throw invalid(`the answer to a lookup of ${vbid} is not a product (${product})`);
-  if (product.vbid !== vbid) throw invalid(`asked for product ${vbid}, got ${product.vbid}`);
+  if (typeof product === 'string') throw invalid(`the response to a lookup of ${vbid} is not a product (${product})`);
+  if (product.vbid !== vbid) throw invalid(`requested product ${vbid}, got ${product.vbid}`);
   return { envelope, products: [product], rejected: [], doubt: null };
 }
 
-/** What the answer to `task` holds, wherever it comes from. */
+/** Validates the response to `task`, fetched here or in another process. */
 export function pageOf(text: string, { window, vbid }: Pick<FetchTask, 'window' | 'vbid'>): Page {
   return vbid === undefined ? validatePage(text, window) : validateLookup(text, vbid, window);
 }

@@ -5,47 +5,49 @@ import { type Books, createBooks } from './assets/books.ts';
 import { type Connection, connect } from './connection.ts';
 import { type Submissions, verifyCredentials, verifyEach } from './credentials/credentials.ts';
 import type { CredentialResult, CredentialSubmission } from './credentials/submission.ts';
-import type { CallOptions } from './http/json-request.ts';
-import { pathPart } from './http/path-segment.ts';
-import { optionsOf, requireNames } from './input/call-options.ts';
+import type { Caller } from './http/caller.ts';
+import { pathPart } from './http/operation.ts';
+import { type CallOptions, optionsOf } from './input/call-options.ts';
 import { isOwned, type LicenseQuery, type Licenses, readLicenses } from './licenses/licenses.ts';
-import { callerInOptionNames, inOptionNames, withOptionNames } from './option-names.ts';
-import { type ClientOptions, type ClientSettings, checkOptions } from './options.ts';
+import { type ClientOptions, type ClientSettings, checkOptions, withOptionName } from './options.ts';
 import { createPackages, type Packages } from './packages/packages.ts';
 import { type Catalog, createCatalog } from './products/products.ts';
 import { createUser, type NewUser, postReset, readUser, type User } from './users/users.ts';
 
 /*
- * The library: `import { createClient } from 'catchword'`. A client keeps the pace it was given, tries again where that
- * can do no harm, and renews its access token. Every failure is a CatchwordError with a stable `code`.
+ * The library: `import { createClient } from 'catchword'`. A client keeps the configured pace, retries where that is safe,
+ * and renews its access token. Every failure is a CatchwordError with a stable `code`.
  */
 
-/** What the user of the access token holds (interface, 4.2). */
+/** Licenses of the user who owns the access token (interface, 4.2). */
 export interface LicenseOperations {
   read(query?: LicenseQuery, options?: CallOptions): Promise<Licenses>;
-  /** Whether the title is licensed now: ask it before a sale, so that none is made twice. */
+  /** Whether the title is licensed now; call it before a sale to avoid a duplicate. */
   owns(sku: string, options?: CallOptions): Promise<boolean>;
 }
 
-/** Accounts that the API key created (interface, 4.3). A 601 or 603 of an account is its result, no exception. */
+/** Accounts that the API key created (interface, 4.3). A 601 or 603 of an account is its result, not an exception. */
 export interface CredentialOperations {
-  /** Any number of accounts, 10,000 a request. @returns one result for each, in their order; a text is a reference */
+  /**
+   * Verifies any number of accounts, 10,000 per request. A string is a reference.
+   * @returns one result for each submission, in the same order
+   */
   verify(
     submissions: readonly (string | CredentialSubmission)[],
     options?: CallOptions,
   ): Promise<readonly CredentialResult[]>;
-  /** The same for a source of any length, with one batch in memory. */
+  /** Verifies a source of any length, with one batch in memory. */
   verifyEach(submissions: Submissions, options?: CallOptions): AsyncGenerator<CredentialResult, void, undefined>;
 }
 
-/** Users (interface, 4.5; shapes not shown). */
+/** Users (interface, 4.5; the shapes are not shown there). */
 export interface UserOperations {
   create(user: NewUser, options?: CallOptions): Promise<User>;
   /** @param id guid, reference or email */
   read(id: string, options?: CallOptions): Promise<User>;
   /**
-   * Resets the access token of this client. With `reference` set, the new one is fetched and used from then on; without,
-   * this client has none that is valid.
+   * Resets the access token of this client. With `reference`, the client fetches and uses the new one; without it, this
+   * client has no valid token afterwards.
    */
   resetAccess(options?: CallOptions): Promise<void>;
 }
@@ -58,22 +60,33 @@ export interface Client {
   readonly licenses: LicenseOperations;
   readonly credentials: CredentialOperations;
   readonly users: UserOperations;
-  /** Ends at once what is under way: those calls, and later ones, fail with INTERRUPTED. The process can end then. */
+  /** Aborts calls in flight, and rejects later ones, with INTERRUPTED. Closes all connections. */
   close(): Promise<void>;
+}
+
+async function withOptionNames<Result>(work: () => Promise<Result>): Promise<Result> {
+  try {
+    return await work();
+  } catch (error) {
+    throw withOptionName(error);
+  }
 }
 
 function connectionOf(settings: ClientSettings, clock: Clock): Connection {
   try {
     return connect(settings, settings.rateLimit, clock);
   } catch (error) {
-    throw inOptionNames(error);
+    throw withOptionName(error);
   }
 }
 
-/** A client for settings that are already checked. */
+/** A client with validated settings. */
 export function clientOf(settings: ClientSettings, clock: Clock): Client {
   const { tokens, ...connection } = connectionOf(settings, clock);
-  const caller = callerInOptionNames(connection.caller);
+  const caller: Caller = {
+    origin: connection.caller.origin,
+    call: (operation, input, signal) => withOptionNames(() => connection.caller.call(operation, input, signal)),
+  };
   const { usersSuffix, lookupPath = '/v4/products/:vbid' } = settings;
   const signalOf = (options: CallOptions | undefined): AbortSignal => optionsOf(options).signal;
   return {
@@ -82,12 +95,9 @@ export function clientOf(settings: ClientSettings, clock: Clock): Client {
     books: createBooks(caller, settings.booksPath),
     packages: createPackages(caller, settings.packagesPath),
     licenses: {
-      read: async (query = {}, options) => {
-        requireNames('the query of licenses', query, ['sku', 'type']);
-        return await readLicenses(caller, query, signalOf(options));
-      },
+      read: async (query = {}, options) => await readLicenses(caller, query, signalOf(options)),
       owns: async (sku, options) => {
-        // Without a title, the answer would be about the whole account.
+        // An empty sku would ask for the whole account.
         pathPart('sku', typeof sku === 'string' ? sku.trim() : sku);
         return isOwned(await readLicenses(caller, { sku }, signalOf(options)), sku, clock.now());
       },
@@ -101,7 +111,7 @@ export function clientOf(settings: ClientSettings, clock: Clock): Client {
     users: {
       create: async (user, options) => {
         const created = await createUser(caller, usersSuffix, user, signalOf(options));
-        // It may be the one whose reference this client has.
+        // It may be the user of this client's reference, unknown until now.
         tokens.forget();
         return created;
       },
@@ -116,8 +126,8 @@ export function clientOf(settings: ClientSettings, clock: Clock): Client {
 }
 
 /**
- * A client of the service. Nothing is asked before the first call.
- * @throws CatchwordError USAGE naming every wrong option; CONFIG_INVALID where the token store cannot be used
+ * Creates a client of the service. It sends nothing before the first call.
+ * @throws CatchwordError USAGE naming every invalid option; CONFIG_INVALID if the token store cannot be used
  */
 export function createClient(options: ClientOptions): Client {
   return clientOf(checkOptions(options), systemClock);

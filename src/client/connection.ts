@@ -2,15 +2,14 @@ import type { Clock } from '../clock.ts';
 import type { SourceConfig } from '../config.ts';
 import { CatchwordError } from '../errors.ts';
 import { createPacer, type Pacer, paceOf } from '../pacer.ts';
-import { createTokens, isTokenError, type Tokens } from './auth/access-token.ts';
-import type { Account } from './auth/token-reset.ts';
+import { type Account, createTokens, type Tokens } from './auth/access-token.ts';
 import { openTokenStore } from './auth/token-store.ts';
 import { verifyCredentials } from './credentials/credentials.ts';
-import { type Caller, createCaller } from './http/requester.ts';
+import { type Caller, createCaller } from './http/caller.ts';
 import { createTransport, type Transport } from './http/transport.ts';
 import { postReset } from './users/users.ts';
 
-/** What is needed to reach the service. Every part of it is a row of the option table in config.ts. */
+/** What is needed to reach the service: rows of the option table in config.ts. */
 export type ConnectionSettings = Pick<
   SourceConfig,
   | 'baseUrl'
@@ -25,60 +24,51 @@ export type ConnectionSettings = Pick<
   | 'usersSuffix'
 >;
 
-/** Connections to the service, the token that goes with them, and the way to ask. */
+/** Connections to the service, the access token that goes with them, and the caller that uses both. */
 export interface Connection {
   readonly transport: Transport;
   readonly tokens: Tokens;
   readonly caller: Caller;
-  /** Ends at once what is under way, a renewal of the token among it, and takes no further calls. */
+  /** Aborts what is in flight, a renewal of the token included, and rejects further calls. */
   close(): Promise<void>;
 }
 
-/** The access token is no longer valid (interface, section 7). */
-const NOT_VALID = 601;
+const REFERENCE = 'CATCHWORD_USER_REFERENCE';
 
-/** In a header, and in the file of a token. */
+/** A token must fit in a header and in the token file. */
 const SENDABLE = /^[\x21-\x7e]+$/;
 
-function noToken(code: number | null, message: string): CatchwordError {
-  const said = `no access token for CATCHWORD_USER_REFERENCE: ${message}`;
+/** The error of a user for whom the service returned no token. */
+function noToken(code: number | null, reason: string): CatchwordError {
+  const message = `cannot get an access token: ${reason}`;
   if (code === null) {
-    return new CatchwordError('SERVICE_ERROR', said, {
-      hint: 'Check CATCHWORD_USER_REFERENCE, and ask the service: its answer could not be told to be about this user.',
-    });
+    const hint = 'Check {setting}, and ask the service: its answer does not identify this user.';
+    return new CatchwordError('SERVICE_ERROR', message, { hint, setting: REFERENCE });
   }
-  const serviceCode = code;
-  if (code === NOT_VALID) {
-    return new CatchwordError('SERVICE_TOKEN', said, {
-      hint: 'Set CATCHWORD_ACCESS_TOKEN, even to the old one: a token is needed to reset it.',
-      serviceCode,
-    });
+  if (code === 601) {
+    const hint = 'Set {setting}, even to the old token: a reset needs one.';
+    return new CatchwordError('SERVICE_TOKEN', message, { hint, setting: 'CATCHWORD_ACCESS_TOKEN', serviceCode: code });
   }
-  return new CatchwordError('SERVICE_UNKNOWN_USER', said, {
-    hint: 'Check CATCHWORD_USER_REFERENCE; a reference is tied to the API key that created it.',
-    serviceCode,
-  });
+  const hint = 'Check {setting}; a reference belongs to the API key that created it.';
+  return new CatchwordError('SERVICE_UNKNOWN_USER', message, { hint, setting: REFERENCE, serviceCode: code });
 }
 
-/** The user of the reference, asked without care for the token: that would wait for itself. */
+/** @param caller one without token renewal, which would wait for itself */
 function accountOf(caller: Caller, { usersSuffix }: ConnectionSettings, reference: string): Account {
-  // It serves whoever waits for it, so none of them can abort it; to close the connection does.
+  // Every waiting call shares the result, so none can abort it; closing the connection does.
   const { signal } = new AbortController();
-  /** Only a 601 leads to a reset: after an answer that was not understood, the new token would not be found either. */
-  async function answered(): Promise<string | CatchwordError> {
-    const [result] = await verifyCredentials(caller, [{ reference }], signal);
-    if (result?.ok === true) return result.accessToken;
-    const error = noToken(result?.code ?? null, result?.message ?? 'no answer');
-    if (isTokenError(error)) return error;
-    throw error;
-  }
-
   return {
     reset: () => postReset(caller, usersSuffix, signal),
     verify: async () => {
-      const token = await answered();
-      if (typeof token !== 'string' || SENDABLE.test(token)) return token;
-      throw new CatchwordError('SERVICE_ERROR', `${caller.origin} gave an access token that no header can hold`, {
+      const [result] = await verifyCredentials(caller, [{ reference }], signal);
+      if (result?.ok !== true) {
+        const error = noToken(result?.code ?? null, result?.message ?? 'no answer');
+        // Only a 601 leads to a reset: after an unclear answer, the new token could not be found either.
+        if (error.code === 'SERVICE_TOKEN') return error;
+        throw error;
+      }
+      if (SENDABLE.test(result.accessToken)) return result.accessToken;
+      throw new CatchwordError('SERVICE_ERROR', `${caller.origin} returned an access token that no header can hold`, {
         hint: 'Ask the service; a token is printable ASCII without spaces.',
       });
     },
@@ -86,9 +76,9 @@ function accountOf(caller: Caller, { usersSuffix }: ConnectionSettings, referenc
 }
 
 /**
- * @param rate requests of all operations together; null for no limit
- * @param pacer what else keeps the pace, in which case `rate` does not count
- * @throws CatchwordError CONFIG_INVALID where the token store cannot be used
+ * @param rate limit of all operations together; null for none
+ * @param pacer keeps the pace instead of one made for `rate`
+ * @throws CatchwordError CONFIG_INVALID if the token store cannot be used
  */
 export function connect(
   settings: ConnectionSettings,
@@ -110,13 +100,13 @@ export function connect(
     clock,
   });
   const owner = { origin: transport.origin, apiKey: settings.apiKey, reference: userReference };
-  const bare = createCaller({ transport, tokens: null, pacer, clock, closed });
+  const withoutRenewal = createCaller({ transport, tokens: null, pacer, clock, closed });
   const tokens = createTokens({
     configured: settings.accessToken,
     store: tokenStore === undefined ? null : openTokenStore(tokenStore, owner, clock),
     clock,
     closed,
-    account: userReference === undefined ? null : accountOf(bare, settings, userReference),
+    account: userReference === undefined ? null : accountOf(withoutRenewal, settings, userReference),
   });
   return {
     transport,

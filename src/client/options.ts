@@ -1,10 +1,11 @@
 import { z } from 'zod';
-import { OPTIONS, type SourceConfig } from '../config.ts';
+import type { SourceConfig } from '../config.ts';
+import { CatchwordError } from '../errors.ts';
+import { OPTIONS } from '../option-table.ts';
 import { inputError, PARSING } from './input/input-error.ts';
 import { only } from './input/request-fields.ts';
-import { inOptionNames } from './option-names.ts';
 
-/** What a client needs to know. The same rows of the option table that commands read from the environment. */
+/** Settings of a client: rows of the option table that commands read from the environment. */
 export type ClientSettings = Pick<
   SourceConfig,
   | ('baseUrl' | 'apiKey' | 'accessToken' | 'apiKeyHeader' | 'accessTokenHeader' | 'userReference' | 'tokenStore')
@@ -13,42 +14,42 @@ export type ClientSettings = Pick<
 >;
 
 export interface ClientOptions {
-  /** Address of the service, http or https; may have a path, but no user name or password. */
+  /** Address of the service, http or https; may have a path, but not a user name or password. */
   readonly baseUrl: string;
   readonly apiKey: string;
-  /** Needed for licenses and the catalog (interface, section 5). */
+  /** Required for licenses and the catalog (interface, section 5), unless `reference` is given. */
   readonly accessToken?: string | undefined;
-  /** The reference of the user whose token it is: fetches the token, and a new one when it is no longer valid. */
+  /** Reference of the user who owns the token; lets the client fetch and renew the token. */
   readonly reference?: string | undefined;
-  /** File that keeps a new access token, mode 0600. Default: it is kept in memory alone. */
+  /** File that stores a renewed access token, mode 0600. Default: in memory only. */
   readonly tokenStore?: string | undefined;
   /** Default `X-Service-API-Key`. */
   readonly apiKeyHeader?: string | undefined;
   /** Default `X-Service-Access-Token`. */
   readonly accessTokenHeader?: string | undefined;
-  /** One request as a whole, body included, in milliseconds; default 60,000. */
+  /** Limit of one request, body included, in milliseconds; default 60,000. */
   readonly timeoutMs?: number | undefined;
   /** Requests of this client: `N/s`, `N/min` or `off`; default `50/min`. */
   readonly rateLimit?: string | undefined;
-  /** Kept open at most, 1 to 256; default 8. */
+  /** Maximum number of open connections, 1 to 256; default 8. */
   readonly connections?: number | undefined;
   /** Default `/vital_books`. */
   readonly booksPath?: string | undefined;
   /** Default `/v4/packages`. */
   readonly packagesPath?: string | undefined;
-  /** Of one product; holds `:vbid`. Default `/v4/products/:vbid`. */
+  /** Path of one product, with `:vbid`. Default `/v4/products/:vbid`. */
   readonly lookupPath?: string | undefined;
-  /** Behind `/v3/users` and `/v3/users/reset_access`: default `.xml`; `off` for none. */
+  /** Suffix of `/v3/users` and `/v3/users/reset_access`: default `.xml`; `off` for none. */
   readonly usersSuffix?: string | undefined;
-  /** Names of the catalog's parameters, not shown by the interface: `page`, `per_page`, `until`, `currency` by default. */
+  /** Names of catalog parameters that the interface does not show: `page`, `per_page`, `until`, `currency` by default. */
   readonly pageParam?: string | undefined;
   readonly perPageParam?: string | undefined;
   readonly untilParam?: string | undefined;
   readonly currencyParam?: string | undefined;
 }
 
-const NEEDS_TIME = 'milliseconds, a whole number from 1 to 3600000, are needed';
-const NEEDS_CONNECTIONS = 'a whole number from 1 to 256 is needed';
+const TIME = 'must be milliseconds, a whole number from 1 to 3600000';
+const CONNECTIONS = 'must be a whole number from 1 to 256';
 
 const SHAPE = {
   baseUrl: OPTIONS.baseUrl.schema,
@@ -58,9 +59,9 @@ const SHAPE = {
   tokenStore: OPTIONS.tokenStore.schema.optional(),
   apiKeyHeader: OPTIONS.apiKeyHeader.schema.default(OPTIONS.apiKeyHeader.fallback),
   accessTokenHeader: OPTIONS.accessTokenHeader.schema.default(OPTIONS.accessTokenHeader.fallback),
-  timeoutMs: z.int(NEEDS_TIME).min(1, NEEDS_TIME).max(3_600_000, NEEDS_TIME).default(60_000),
+  timeoutMs: z.int(TIME).min(1, TIME).max(3_600_000, TIME).default(60_000),
   rateLimit: OPTIONS.rateLimit.schema.prefault(OPTIONS.rateLimit.fallback),
-  connections: z.int(NEEDS_CONNECTIONS).min(1, NEEDS_CONNECTIONS).max(256, NEEDS_CONNECTIONS).default(8),
+  connections: z.int(CONNECTIONS).min(1, CONNECTIONS).max(256, CONNECTIONS).default(8),
   booksPath: OPTIONS.booksPath.schema.default(OPTIONS.booksPath.fallback),
   packagesPath: OPTIONS.packagesPath.schema.default(OPTIONS.packagesPath.fallback),
   lookupPath: OPTIONS.lookupPath.schema.default('/v4/products/:vbid'),
@@ -73,12 +74,10 @@ const SHAPE = {
 
 const SCHEMA = only(SHAPE);
 
-/** @throws CatchwordError USAGE naming every wrong option; the value of a secret is not repeated */
+/** @throws CatchwordError USAGE naming every invalid option, without the values of secrets */
 export function checkOptions(options: ClientOptions): ClientSettings {
   const parsed = SCHEMA.safeParse(options, PARSING);
-  if (!parsed.success) {
-    throw inOptionNames(inputError('createClient', parsed.error.issues, { '': Object.keys(SHAPE) }));
-  }
+  if (!parsed.success) throw inputError('createClient', parsed.error.issues, { '': Object.keys(SHAPE) });
   const { reference, timeoutMs, connections, ...same } = parsed.data;
   return {
     ...same,
@@ -90,4 +89,19 @@ export function checkOptions(options: ClientOptions): ClientSettings {
     includeDetails: [],
     currency: [],
   };
+}
+
+/** Options whose name differs from the setting in the option table. */
+const RENAMED: Readonly<Record<string, string>> = {
+  userReference: 'reference',
+  requestTimeoutMs: 'timeoutMs',
+  concurrency: 'connections',
+};
+
+const OPTION_NAMES = new Map(Object.entries(OPTIONS).map(([name, { env }]) => [env, RENAMED[name] ?? name]));
+
+/** Names the option of an error about a setting, instead of the environment variable that commands read. */
+export function withOptionName(error: unknown): unknown {
+  if (!(error instanceof CatchwordError) || error.setting === undefined) return error;
+  return error.with({ setting: OPTION_NAMES.get(error.setting) ?? error.setting });
 }

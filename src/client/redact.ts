@@ -1,68 +1,37 @@
 import { isWritable, writeXml } from '../xml/write.ts';
 
 /**
- * The first characters of a text, with `[secret]` in place of every secret that begins among them. None is shown in part
- * because the text ends there.
- * @param maxLength characters; default: all
+ * Replaces every secret in a text by `[secret]`, and cuts the text without showing a part of a secret.
+ * @param maxLength characters of the text; default: all
  */
 export type Hide = (text: string, maxLength?: number) => string;
 
-/** Characters. For comfort: where no secret begins like this, no whole one is looked for. */
-const MAX_START = 8;
-
-/** A secret in the forms in which a service could repeat it: as it is, or as it stands in XML or JSON inside of a text. */
+/** The forms in which a service could repeat a secret: as it is, or escaped for XML or JSON. */
 function formsOf(secret: string): string[] {
-  const json = JSON.stringify(secret).slice(1, -1);
-  const written = isWritable(secret) ? writeXml({ name: 's', content: secret }) : '';
-  const xml = /<s>(.*)<\/s>$/s.exec(written)?.[1] ?? secret;
-  return [secret, xml, json];
+  const xml = isWritable(secret) ? writeXml({ name: 's', content: secret }) : '';
+  return [secret, /<s>(.*)<\/s>$/s.exec(xml)?.[1] ?? secret, JSON.stringify(secret).slice(1, -1)];
 }
 
-/** Whole secrets are looked up, never compared one by one: ten thousand may begin alike. */
-interface Index {
-  readonly forms: ReadonlySet<string>;
-  readonly startLength: number;
-  /** Of each start, the lengths of the forms that begin so, the longest first: one may begin with another. */
-  readonly lengths: ReadonlyMap<string, ReadonlySet<number>>;
+/** Matches the longest secret first, since one may be the start of another. */
+function patternOf(secrets: Iterable<string>): RegExp {
+  const forms = [...new Set([...secrets].filter((secret) => secret !== '').flatMap(formsOf))];
+  // Sorted by text, those with the same start are neighbours, which makes the pattern fast.
+  forms.sort((one, other) => (one < other ? 1 : -1));
+  const escaped = forms.map((form) => form.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&'));
+  return new RegExp(escaped.join('|') || '(?!)', 'g');
 }
 
-function indexOf(secrets: Iterable<string>): Index {
-  const forms = new Set([...secrets].filter((secret) => secret !== '').flatMap(formsOf));
-  const longestFirst = [...forms].sort((one, other) => other.length - one.length);
-  const startLength = Math.min(MAX_START, longestFirst.at(-1)?.length ?? MAX_START);
-  const lengths = new Map<string, Set<number>>();
-  for (const form of longestFirst) {
-    const start = form.slice(0, startLength);
-    lengths.set(start, (lengths.get(start) ?? new Set()).add(form.length));
-  }
-  return { forms, startLength, lengths };
-}
-
-/** @returns the longest secret that begins at `at`; undefined where none does */
-function secretAt({ forms, startLength, lengths }: Index, text: string, at: number): string | undefined {
-  for (const length of lengths.get(text.slice(at, at + startLength)) ?? []) {
-    const part = text.slice(at, at + length);
-    if (forms.has(part)) return part;
-  }
-  return undefined;
-}
-
-/** @param secrets are looked at when something is hidden, not before; empty ones are none */
+/** @param secrets called when the first text is redacted; empty secrets are ignored */
 export function hiding(secrets: () => Iterable<string>): Hide {
-  let index: Index | undefined;
+  let pattern: RegExp | undefined;
   return (text, maxLength = text.length) => {
-    index ??= indexOf(secrets());
+    pattern ??= patternOf(secrets());
     let shown = '';
     let from = 0;
-    for (let at = 0; at < maxLength && at < text.length; ) {
-      const secret = secretAt(index, text, at);
-      if (secret === undefined) {
-        at++;
-        continue;
-      }
-      shown += `${text.slice(from, at)}[secret]`;
-      at += secret.length;
-      from = at;
+    for (const { 0: secret, index } of text.matchAll(pattern)) {
+      if (index >= maxLength) break;
+      shown += `${text.slice(from, index)}[secret]`;
+      from = index + secret.length;
     }
     return from < maxLength ? shown + text.slice(from, maxLength) : shown;
   };

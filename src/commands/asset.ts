@@ -58,7 +58,7 @@ function putCommand(context: CommandContext): Command {
       const [request, { createAssets }] = await Promise.all([parts.request(), parts.assets()]);
       const isJson = (name: string) => request.STRUCTURED_FIELDS.has(name) || takesNull(name, request.checkAsset);
       // Read first: what is wrong with it does not depend on the service.
-      const fields = (await readFields(options, isJson, context.signal)) as AssetFields;
+      const fields = (await readFields(options, isJson, context)) as AssetFields;
       await withService(context, async ({ caller }) => {
         const { create, allowInternal } = options;
         const asset = await createAssets(caller).put(vbid ?? null, fields, {

@@ -9,8 +9,8 @@ import { sinkConfig } from '../relay/sink-config.ts';
 import { haltedSinks } from '../report/sink.ts';
 import { plansOf } from '../schedule/due.ts';
 import { showPresence } from '../schedule/presence.ts';
-import { type RunDesk, startRunDesk } from '../schedule/run-queue.ts';
-import { createAskedTicks, lookWhatIsDue, startScheduler } from '../schedule/scheduler.ts';
+import { type RunQueue, startRunQueue } from '../schedule/run-queue.ts';
+import { createRequestedTicks, requestDueRuns, startScheduler } from '../schedule/scheduler.ts';
 import { mirrorExists } from '../store/place.ts';
 import { openStore, type Store } from '../store/store.ts';
 import { watchMirror } from '../store/watch.ts';
@@ -175,11 +175,11 @@ const startRelayRole: Start<Config> = async (options) => {
 };
 
 /** Makes runs of the mirror, beginning with one that fills it where none did. */
-function startDesk(kept: KeeperService, { context, log }: StartOptions<SourceConfig>): RunDesk {
-  const desk = startRunDesk({ keeper: kept.keeper, store: kept.store, clock: context.clock, log });
+function startRuns(kept: KeeperService, { context, log }: StartOptions<SourceConfig>): RunQueue {
+  const runQueue = startRunQueue({ keeper: kept.keeper, store: kept.store, clock: context.clock, log });
   // A mirror that was never filled does not wait for the night.
-  if (kept.store.watermark() === null) desk.submit({ kind: 'full' });
-  return desk;
+  if (kept.store.watermark() === null) runQueue.submit({ kind: 'full' });
+  return runQueue;
 }
 
 async function startActiveDaemon(options: StartOptions<SourceConfig>, waited: boolean): Promise<Service[]> {
@@ -198,14 +198,14 @@ async function startActiveDaemon(options: StartOptions<SourceConfig>, waited: bo
     async () => watchMirror(kept.store, clock),
     async () => startRelayOf(kept.store, options),
     async (services) => {
-      const desk = startDesk(kept, options);
-      services.push(desk);
+      const runQueue = startRuns(kept, options);
+      services.push(runQueue);
       return startScheduler({
         ...config,
         ticks: kept.store.schedule,
         clock,
         log,
-        onDue: async (kind, tick) => desk.submit({ kind, tick }),
+        onDue: async (kind, tick) => runQueue.submit({ kind, tick }),
       });
     },
   ]);
@@ -232,20 +232,20 @@ const startKeeperRole: Start = async (options) => {
     async () => showPresence({ store: kept.store, clock, log }),
     async () => watchMirror(kept.store, clock),
     async (services) => {
-      const desk = startDesk(kept, options);
-      services.push(desk);
+      const runQueue = startRuns(kept, options);
+      services.push(runQueue);
       // What fell due while no keeper ran; from now on the scheduler asks.
-      await lookWhatIsDue({
+      await requestDueRuns({
         ...config,
         ticks: kept.store.schedule,
         clock,
         log,
-        onDue: async (kind, tick) => desk.submit({ kind, tick }),
+        onDue: async (kind, tick) => runQueue.submit({ kind, tick }),
       });
       const { sourceId, serveRunRequests } = await requestParts();
       return serveRunRequests({
         ...{ redisUrl, log, clock, source: sourceId(config.baseUrl) },
-        onRequest: (request) => desk.submit(request),
+        onRequest: (request) => runQueue.submit(request),
       });
     },
   ]);
@@ -256,10 +256,10 @@ const startSchedulerRole: Start = async ({ config, context, log }) => {
   const { checkRedis, connectRunRequests, sourceId } = await requestParts();
   await checkRedis(redisUrl);
   const requests = connectRunRequests({ redisUrl, log, source: sourceId(config.baseUrl) });
-  const ticks = createAskedTicks();
+  const ticks = createRequestedTicks();
   const onDue = async (kind: RunKind, tick: string): Promise<void> => {
     await requests.ask({ kind, tick });
-    ticks.asked(kind, tick);
+    ticks.requested(kind, tick);
   };
   return startInOrder([
     async () => requests,

@@ -65,7 +65,7 @@ online_license ({"type": "numdays", "num_days": 180}, absdate or perpetual). Oth
     )
     .action(async (sku: string, options: WriteOptions) => {
       const { signal } = context;
-      const fields = (await readFields(options, (name) => STRUCTURED.has(name), signal)) as PackageFields;
+      const fields = (await readFields(options, (name) => STRUCTURED.has(name), context)) as PackageFields;
       await withPackages(context, async (packages) => {
         const made =
           verb === 'create'

@@ -4,7 +4,9 @@ import { sourceIdentity } from '../catalog/source.ts';
 import { type Config, requireSource } from '../config.ts';
 import { runJson } from '../report/run.ts';
 import { holdLease } from '../store/hold-lease.ts';
+import type { Leased } from '../store/lease.ts';
 import { openStore, type Store } from '../store/store.ts';
+import type { KeeperWriter } from '../store/writers.ts';
 import { recheck } from '../sync/recheck-held.ts';
 import { approveRun, rejectRun, requireHeld, undoRun } from '../sync/review-run.ts';
 import { requireSameSource } from '../sync/source.ts';
@@ -39,13 +41,13 @@ export function heldJson(store: Store, runId: number): Record<string, unknown>[]
 /** Opens the mirror and takes the lease, so that no run writes meanwhile. */
 async function withLease<T>(
   context: CommandContext,
-  work: (store: Store, epoch: number, config: Config) => Promise<T>,
+  work: (store: Store, leased: Leased<KeeperWriter>, config: Config) => Promise<T>,
 ): Promise<T> {
   const config = loadSettings(context, 'nothing');
   const store = openStore(config.db, { mustExist: true, mode: config.dbMode });
   try {
-    return await holdLease(store.lease, context.clock, commandLog(context, 'error'), (epoch) =>
-      work(store, epoch, config),
+    return await holdLease(store.keeperLease, context.clock, commandLog(context, 'error'), (leased) =>
+      work(store, leased, config),
     );
   } finally {
     store.close();
@@ -86,11 +88,11 @@ function approveCommand(context: CommandContext): Command {
     .argument('<run>', 'number of the run', wholeNumber('<run>', 1))
     .option('--json', 'print one JSON document')
     .action((id: number, options: { json?: boolean }) =>
-      withLease(context, async (store, epoch, config) => {
+      withLease(context, async (store, leased, config) => {
         const before = requireHeld(store, id);
         const listed = store.removals.heldCount(id);
         const alive = await stillThere(context, config, store, id);
-        const run = approveRun(store, epoch, id, context.clock.now(), alive);
+        const run = approveRun(leased, id, context.clock.now(), alive);
         const removed = run.removed - before.removed;
         const stay = listed - removed;
         const kept = stay > 0 ? `; ${plural(stay, 'product')} found alive, which stay${stay === 1 ? 's' : ''}` : '';
@@ -105,8 +107,8 @@ function rejectCommand(context: CommandContext): Command {
     .argument('<run>', 'number of the run', wholeNumber('<run>', 1))
     .option('--json', 'print one JSON document')
     .action((id: number, options: { json?: boolean }) =>
-      withLease(context, async (store, epoch) => {
-        const run = rejectRun(store, epoch, id);
+      withLease(context, async (_store, leased) => {
+        const run = rejectRun(leased, id);
         printRun(context, run, options.json, `run ${id} is rejected: nothing is removed`);
       }),
     );
@@ -119,8 +121,8 @@ export function undoCommand(context: CommandContext): Command {
     .argument('<id>', 'number of the run', wholeNumber('<id>', 1))
     .option('--json', 'print one JSON document')
     .action((id: number, options: { json?: boolean }) =>
-      withLease(context, async (store, epoch) => {
-        const restored = undoRun(store, epoch, id, context.clock.now());
+      withLease(context, async (_store, leased) => {
+        const restored = undoRun(leased, id, context.clock.now());
         if (options.json) printJson(context, { run: id, restored });
         else if (restored === 0) printLine(context, `run ${id} removed nothing that could be restored`);
         else

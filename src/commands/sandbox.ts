@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { Command, Option } from 'commander';
 import { CatchwordError } from '../errors.ts';
-import { READER } from '../sandbox/accounts/api-keys.ts';
+import { READER } from '../sandbox/accounts/directory.ts';
 import type { ListOrder } from '../sandbox/catalog/catalog.ts';
 import { FAULT_KINDS } from '../sandbox/http/faults.ts';
 import type { RateLimit } from '../sandbox/http/rate-limit.ts';

@@ -7,8 +7,10 @@ import type { StoredSize } from '../relay/sink.ts';
 import { type SinkConfig, sinkConfig } from '../relay/sink-config.ts';
 import { sinkSummary } from '../report/sink.ts';
 import { createHistory } from '../store/history.ts';
+import type { Reader } from '../store/reader.ts';
 import type { ParkedState, SinkRow } from '../store/sinks.ts';
 import type { Store } from '../store/store.ts';
+import type { RequestWriter } from '../store/writers.ts';
 import type { CommandContext } from './shared/context.ts';
 import { colours, count, duration, moment, plural, printJson, printLine, table, wholeNumber } from './shared/format.ts';
 import { readMirror, withMirror } from './status.ts';
@@ -16,7 +18,7 @@ import { readMirror, withMirror } from './status.ts';
 /** `sink list` does not wait longer for a store to say how much it keeps. */
 const SIZE_TIMEOUT_MS = 2_000;
 
-function requireSink(store: Store, name: string): SinkRow {
+function requireSink(store: Reader, name: string): SinkRow {
   const sink = store.sinks.get(name);
   if (sink !== undefined) return sink;
   const names = store.sinks.list().map((known) => known.name);
@@ -29,11 +31,15 @@ function requireSink(store: Store, name: string): SinkRow {
 }
 
 /** Looks a sink up and changes it, in one transaction. */
-function decide(context: CommandContext, name: string, work: (store: Store, sink: SinkRow) => string): void {
+function decide(
+  context: CommandContext,
+  name: string,
+  work: (store: RequestWriter, sink: SinkRow, relayLease: Store['relayLease']) => string,
+): void {
   withMirror(context, (store) => {
     printLine(
       context,
-      store.write(() => work(store, requireSink(store, name))),
+      store.request((writer) => work(writer, requireSink(writer, name), store.relayLease)),
     );
   });
 }
@@ -210,14 +216,14 @@ function parkedCommand(context: CommandContext): Command {
 }
 
 /** When events that were set free are delivered. */
-function whenDelivered(store: Store, name: string): string {
+function whenDelivered(store: Reader, name: string): string {
   const { state } = requireSink(store, name);
   return state === 'running'
     ? 'are delivered now'
     : `wait, because ${name} is ${state}: npx catchword sink resume ${name}`;
 }
 
-function skip(store: Store, sink: SinkRow, seq: number, nowMs: number): string {
+function skip(store: RequestWriter, sink: SinkRow, seq: number, nowMs: number): string {
   if (store.sinks.stateOf(sink.id, seq) === 'refused') {
     store.sinks.skip(sink.id, seq, nowMs);
     return `event ${seq} is skipped; later ones of its product ${whenDelivered(store, sink.name)}`;
@@ -228,12 +234,12 @@ function skip(store: Store, sink: SinkRow, seq: number, nowMs: number): string {
       hint: `See: npx catchword sink parked ${sink.name}, and npx catchword sink list.`,
     });
   }
-  store.sinks.park(sink.id, { seq, reason: 'skipped by the operator', at: nowMs, change }, 'skipped');
+  store.sinks.skipUnparked(sink.id, { seq, at: nowMs, change });
   store.sinks.setState(sink.id, 'running');
   return `event ${seq} is skipped; ${sink.name} continues`;
 }
 
-function skipAll(store: Store, sink: SinkRow, nowMs: number): string {
+function skipAll(store: RequestWriter, sink: SinkRow, nowMs: number): string {
   const refused = store.sinks.parked(sink.id, 'refused').map(({ seq }) => seq);
   const seqs = sink.stoppedAt === null ? refused : [...refused, sink.stoppedAt];
   for (const seq of seqs) skip(store, sink, seq, nowMs);
@@ -275,8 +281,8 @@ function retryCommand(context: CommandContext): Command {
 }
 
 /** Whether a relay that lives may be feeding it: one reads its settings only when it starts. */
-function isFed(store: Store, { configured }: SinkRow, nowMs: number): boolean {
-  return configured && store.relayLease.holder(nowMs) !== null;
+function isFed(relayLease: Store['relayLease'], { configured }: SinkRow, nowMs: number): boolean {
+  return configured && relayLease.holder(nowMs) !== null;
 }
 
 function forgetCommand(context: CommandContext): Command {
@@ -285,13 +291,13 @@ function forgetCommand(context: CommandContext): Command {
     .argument('<name>')
     .action((name: string) => {
       const setting = loadConfig(context.environment).sinks.find((one) => one.name === name);
-      decide(context, name, (store, sink) => {
+      decide(context, name, (store, sink, relayLease) => {
         if (setting !== undefined) {
           throw new CatchwordError('USAGE', `${name} is configured by ${setting.env}`, {
             hint: 'Remove that setting and restart the daemon (or relay) first. To fill a sink again: sink replay.',
           });
         }
-        if (isFed(store, sink, context.clock.now())) {
+        if (isFed(relayLease, sink, context.clock.now())) {
           throw new CatchwordError('USAGE', `a running daemon (or relay) still feeds ${name}`, {
             hint: 'Restart it without the setting of this sink first.',
           });

@@ -4,8 +4,8 @@ import { CatchwordError } from '../errors.ts';
 import { withService } from './shared/connection.ts';
 import type { CommandContext } from './shared/context.ts';
 import { plain, printJson, printLine } from './shared/format.ts';
-import { readAll } from './shared/input-stream.ts';
-import { textOf } from './utf8.ts';
+import { type Input, readAll } from './shared/input-stream.ts';
+import { textOf } from './shared/utf8.ts';
 
 interface CreateOptions {
   readonly reference?: string;
@@ -38,14 +38,10 @@ function field(given: string, before: Readonly<Record<string, string>>): Record<
 }
 
 /** Never from the command line, where everybody who may list processes reads it. */
-async function passwordOf(
-  options: CreateOptions,
-  configured: string | undefined,
-  signal: AbortSignal,
-): Promise<string> {
+async function passwordOf(options: CreateOptions, configured: string | undefined, input: Input): Promise<string> {
   const password =
     options.passwordStdin === true
-      ? textOf(await readAll(signal, '-'), 'the password on stdin').replace(/\r?\n$/, '')
+      ? textOf(await readAll(input, '-'), 'the password on stdin').replace(/\r?\n$/, '')
       : configured;
   if (password !== undefined && password !== '') return password;
   throw new CatchwordError('USAGE', 'a user with an email needs a password', {
@@ -53,7 +49,7 @@ async function passwordOf(
   });
 }
 
-async function newUser(options: CreateOptions, configured: string | undefined, signal: AbortSignal): Promise<NewUser> {
+async function newUser(options: CreateOptions, configured: string | undefined, input: Input): Promise<NewUser> {
   const { reference, email, firstName, lastName, field: others } = options;
   if ((reference === undefined) === (email === undefined)) {
     throw new CatchwordError('USAGE', 'a user has either a reference or an email', {
@@ -62,7 +58,7 @@ async function newUser(options: CreateOptions, configured: string | undefined, s
   }
   const names = { firstName, lastName, others };
   if (reference !== undefined) return { reference, ...names };
-  return { email: email ?? '', password: await passwordOf(options, configured, signal), ...names };
+  return { email: email ?? '', password: await passwordOf(options, configured, input), ...names };
 }
 
 function print(context: CommandContext, user: User): void {
@@ -88,7 +84,7 @@ function createCommand(context: CommandContext): Command {
     .action((options: CreateOptions) =>
       withService(context, async ({ caller }, { usersSuffix, userPassword }) => {
         const { signal } = context;
-        const user = await createUser(caller, usersSuffix, await newUser(options, userPassword, signal), signal);
+        const user = await createUser(caller, usersSuffix, await newUser(options, userPassword, context), signal);
         context.wrote(`created the user ${plain(user.guid ?? user.reference ?? user.email ?? '')}`.trim());
         if (options.json === true) printJson(context, user);
         else print(context, user);

@@ -6,33 +6,32 @@ import type { Clock } from '../clock.ts';
 import { CatchwordError, toErrorRecord } from '../errors.ts';
 import { errorFields, type Logger } from '../log.ts';
 import type { Pacer } from '../pacer.ts';
-import type { PageQueue, ReadWindow } from './queue.ts';
-import { readError } from './read-error.ts';
+import { type PageQueue, type ReadWindow, toReadError } from './queue.ts';
 
 export interface EmbeddedQueueOptions {
   readonly read: ReadWindow;
-  /** Tasks in hand at most: being read, waiting for another try, or waiting to be handed over. Bounds memory. */
+  /** Maximum number of active tasks: being read, waiting for a retry, or waiting to be delivered. Limits memory. */
   readonly concurrency: number;
-  /** Every request passes it. It keeps the pauses that the source asks for. */
+  /** Delays requests to keep the rate limit and the pauses that the source asks for. */
   readonly pacer: Pacer;
   readonly clock: Clock;
   readonly log: Logger;
-  /** Called before a page is retried after `delayMs` that the source did not ask for. */
+  /** Called before a retry whose delay the source did not ask for. */
   readonly onRetry?: (error: CatchwordError, delayMs: number) => void;
 }
 
-/** The queue inside the process. It holds nothing that must survive: what is missing is known from SQLite. */
+/** Creates a queue inside the process. Nothing in it needs to survive: SQLite knows which windows are missing. */
 export function createEmbeddedQueue(options: EmbeddedQueueOptions): PageQueue {
   const { read, concurrency, pacer, clock, log, onRetry } = options;
   const waiting = new Map<string, FetchTask>();
-  const inHand = new Map<string, Promise<void>>();
+  const active = new Map<string, Promise<void>>();
   const stop = new AbortController();
-  // Each page in hand listens to it.
+  // Each active task adds a listener.
   setMaxListeners(0, stop.signal);
   let handle: ((outcome: FetchOutcome) => Promise<void>) | undefined;
-  let handedOver = Promise.resolve();
+  let delivered = Promise.resolve();
 
-  /** Null when it was stopped. */
+  /** Retries until there is an outcome; null if the queue was closed. */
   async function readUntilDone(task: FetchTask): Promise<FetchOutcome | null> {
     for (let attempt = 1; ; attempt++) {
       try {
@@ -41,45 +40,45 @@ export function createEmbeddedQueue(options: EmbeddedQueueOptions): PageQueue {
         return { kind: 'captured', captured: { task, page, response, requests: attempt } };
       } catch (thrown) {
         if (stop.signal.aborted) return null;
-        const error = readError(thrown);
+        const error = toReadError(thrown);
         const askedMs = error.retryAfterMs ?? 0;
         if (askedMs > 0) pacer.blockUntil(clock.now() + askedMs);
         const delayMs = retryDelayMs(error, attempt, task.maxAttempts, () => clock.random());
         if (delayMs === null) return { kind: 'failed', task, error: toErrorRecord(error), requests: attempt };
         if (error.retryAfterMs === undefined) onRetry?.(error, delayMs);
-        log.warn({ task: taskId(task), attempt, delayMs, code: error.code, reason: error.message }, 'reading again');
-        // The pacer waits for what the source asked for, and not longer: an operator may end that.
+        log.warn({ task: taskId(task), attempt, delayMs, code: error.code, reason: error.message }, 'retrying page');
+        // The pacer waits for as long as the source asked, because an operator may end that pause.
         await clock.sleep(delayMs - askedMs, stop.signal).catch(() => {});
         if (stop.signal.aborted) return null;
       }
     }
   }
 
-  async function handOver(outcome: FetchOutcome): Promise<void> {
+  async function deliver(outcome: FetchOutcome): Promise<void> {
     if (stop.signal.aborted) return;
     try {
       await handle?.(outcome);
     } catch (error) {
-      log.error(errorFields(error), 'an outcome was not accepted');
+      log.error(errorFields(error), 'a fetched page was not applied');
     }
   }
 
   async function work(task: FetchTask): Promise<void> {
     const outcome = await readUntilDone(task);
     if (outcome === null) return;
-    handedOver = handedOver.then(() => handOver(outcome));
-    await handedOver;
+    delivered = delivered.then(() => deliver(outcome));
+    await delivered;
   }
 
   function fill(): void {
     for (const [id, task] of waiting) {
-      if (handle === undefined || inHand.size >= concurrency) return;
+      if (handle === undefined || active.size >= concurrency) return;
       waiting.delete(id);
       const done = work(task).finally(() => {
-        inHand.delete(id);
+        active.delete(id);
         fill();
       });
-      inHand.set(id, done);
+      active.set(id, done);
     }
   }
 
@@ -88,7 +87,7 @@ export function createEmbeddedQueue(options: EmbeddedQueueOptions): PageQueue {
       if (stop.signal.aborted) return;
       for (const task of tasks) {
         const id = taskId(task);
-        if (!inHand.has(id) && !waiting.has(id)) waiting.set(id, task);
+        if (!active.has(id) && !waiting.has(id)) waiting.set(id, task);
       }
       fill();
     },
@@ -102,7 +101,7 @@ export function createEmbeddedQueue(options: EmbeddedQueueOptions): PageQueue {
     close: async () => {
       waiting.clear();
       stop.abort(new CatchwordError('INTERRUPTED', 'the queue was closed'));
-      await Promise.all(inHand.values());
+      await Promise.all(active.values());
     },
   };
 }

@@ -1,33 +1,45 @@
 import type { FetchOutcome, FetchTask, Page, PageResponse } from '../catalog/page.ts';
+import { CatchwordError, messageOf } from '../errors.ts';
 
 /**
- * Who does the work: the port between the keeper, which knows what is missing, and the fetchers, which read it.
+ * The port between the keeper, which knows which windows are missing, and the fetchers, which read them.
  *
- * The queue holds hints only. SQLite knows which windows have a checkpoint; the keeper adds what is missing, again and
- * again, until nothing is. So a queue may lose tasks (the keeper adds them again) and may deliver an outcome twice
- * (applying a window that has a checkpoint changes nothing), but it must not deliver an outcome it was not given.
+ * The queue holds only hints. SQLite knows which windows have a checkpoint, and the keeper adds tasks for the missing
+ * ones until there are none. So a queue may lose tasks (the keeper adds them again) and may deliver an outcome twice
+ * (applying a window that has a checkpoint changes nothing), but it must not deliver an outcome that it was not given.
  */
 export interface PageQueue {
-  /** Takes tasks. A task whose id is already waiting, in flight or arrived is ignored. */
+  /** Adds tasks. Ignores a task whose id is already waiting, in flight, or waiting to be delivered. */
   add(tasks: readonly FetchTask[]): Promise<void>;
   /**
-   * Hands over outcomes in the order of arrival, one at a time: the next after the promise of the last settled. Resolves
-   * once handing over has begun. `handle` must not wait for `close`.
+   * Delivers outcomes in the order of arrival, one at a time: each after the promise of the one before has settled.
+   * Resolves when delivery has begun. `handle` must not wait for `close`.
    */
   consume(handle: (outcome: FetchOutcome) => Promise<void>): Promise<void>;
-  /** Forgets what waits of a run. What is in flight may still arrive. */
+  /** Drops the waiting tasks of a run. Tasks in flight may still be delivered. */
   drop(runId: number): Promise<void>;
-  /** Finishes the outcome in hand, gives up what is in flight, and lets go of connections. Idempotent. */
+  /** Finishes the current outcome, abandons tasks in flight and closes connections. Idempotent. */
   close(): Promise<void>;
 }
 
 /**
- * Reads one window: exactly one request, validated.
- * @param attempt from 1; the source may deserve another chance before something odd is taken for its word
- * @throws CatchwordError; `retryable` says whether the window may be asked for again
+ * Reads and validates one window, with exactly one request.
+ * @param attempt from 1; a doubtful page is retried before it is accepted
+ * @throws CatchwordError; `retryable` says whether to retry
  */
 export type ReadWindow = (
   task: FetchTask,
   signal: AbortSignal,
   attempt: number,
 ) => Promise<{ readonly page: Page; readonly response: PageResponse }>;
+
+/**
+ * The error that a `ReadWindow` threw. Anything but a CatchwordError is a bug of this program, so it is not retryable.
+ */
+export function toReadError(thrown: unknown): CatchwordError {
+  if (thrown instanceof CatchwordError) return thrown;
+  return new CatchwordError('PAGE_INVALID', `the page could not be processed: ${messageOf(thrown)}`, {
+    retryable: false,
+    cause: thrown,
+  });
+}

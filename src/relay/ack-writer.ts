@@ -1,5 +1,6 @@
 import type { Clock } from '../clock.ts';
-import type { Ack, SinkRow } from '../store/sinks.ts';
+import type { SinkRow } from '../store/sinks.ts';
+import type { Ack } from '../store/write-sinks.ts';
 import { createRateMeter } from './rate-meter.ts';
 
 /**

@@ -3,9 +3,11 @@ import type { Clock } from '../clock.ts';
 import { CatchwordError, messageOf } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import { createHistory } from '../store/history.ts';
+import type { Leased } from '../store/lease.ts';
+import type { Reader } from '../store/reader.ts';
 import type { SinkRow } from '../store/sinks.ts';
 import { eventSource } from '../store/source.ts';
-import type { Store } from '../store/store.ts';
+import type { RelayWriter } from '../store/writers.ts';
 import { createAckWriter } from './ack-writer.ts';
 import { answerWithin } from './answer-within.ts';
 import { type Batch, type ReadOptions, readBatch } from './read-batch.ts';
@@ -14,14 +16,14 @@ import { isSinkError, type Mark, type Sink } from './sink.ts';
 import { type SinkConfig, withoutSecrets } from './sink-config.ts';
 
 export interface FeedOptions {
-  readonly store: Store;
+  readonly store: Reader;
   readonly config: SinkConfig;
   readonly clock: Clock;
   readonly log: Logger;
   /** The `source` of events if the mirror has not stored its own. */
   readonly source: string;
-  /** Epoch of the relay's lease: the mirror ignores what an older relay reports. */
-  readonly epoch: number;
+  /** The relay's lease: an older relay cannot write. */
+  readonly leased: Leased<RelayWriter>;
   /** Aborts when no further batch may start. */
   readonly stopping: AbortSignal;
   /** Aborts running calls of the sink as well. */
@@ -40,12 +42,12 @@ export type FeedContext = ReturnType<typeof createFeedContext>;
 
 /** Makes what the parts of feeding one sink share. */
 export function createFeedContext(options: FeedOptions) {
-  const { store, config, clock, log, epoch } = options;
+  const { store, config, clock, log, leased } = options;
   const history = createHistory(store);
   const search = createRefusalSearch();
   const acks = createAckWriter(clock, (sink, ack) => {
     const { cursor: before, backfillTo } = row();
-    const noted = guarded(() => store.sinks.ack(sink, ack));
+    const noted = leased.write(({ sinks }) => sinks.ack(sink, ack));
     const isFilled = noted && before < backfillTo && ack.cursor >= backfillTo;
     if (isFilled) log.info({ sink: config.name, cursor: ack.cursor }, 'backfill ended');
   });
@@ -55,14 +57,6 @@ export function createFeedContext(options: FeedOptions) {
     const found = store.sinks.get(config.name);
     if (found === undefined) throw new Error(`the mirror does not have the sink ${config.name}`);
     return found;
-  }
-
-  /** Writes to the mirror while this relay holds the lease. @throws CatchwordError LEASE_LOST */
-  function guarded<T>(work: () => T): T {
-    return store.write(() => {
-      store.relayLease.check(epoch);
-      return work();
-    });
   }
 
   function markAt({ generation }: SinkRow, cursor: number, late = 0): Mark {
@@ -96,5 +90,5 @@ export function createFeedContext(options: FeedOptions) {
     }
   }
 
-  return { ...options, history, acks, search, row, guarded, markAt, readOptions, read, errorText, closeSink };
+  return { ...options, history, acks, search, row, markAt, readOptions, read, errorText, closeSink };
 }

@@ -66,9 +66,9 @@ async function deliverNext(context: FeedContext, session: Session, row: SinkRow)
  * @throws CatchwordError LEASE_LOST when another relay has taken over
  */
 export async function feedSink(options: FeedOptions): Promise<void> {
-  const { store, config, clock, log, epoch, stopping, signal } = options;
+  const { config, clock, log, leased, stopping, signal } = options;
   const context = createFeedContext(options);
-  const { row, guarded, acks, search, errorText } = context;
+  const { row, acks, search, errorText } = context;
   let session: Session | undefined;
   let failures = 0;
 
@@ -81,7 +81,7 @@ export async function feedSink(options: FeedOptions): Promise<void> {
 
   /** @returns whether there was something to do */
   async function turn(): Promise<boolean> {
-    store.relayLease.check(epoch);
+    leased.check();
     const before = row();
     if (before.state !== 'running') {
       await close();
@@ -95,7 +95,7 @@ export async function feedSink(options: FeedOptions): Promise<void> {
     if (now.generation !== open.generation) return true;
     const current = acks.current(now);
     if ((await deliverReady(context, open, current)) || (await deliverNext(context, open, current))) return true;
-    if (now.error !== null) guarded(() => store.sinks.clearError(now.id));
+    if (now.error !== null) leased.write(({ sinks }) => sinks.clearError(now.id));
     await settle(context, open);
     return false;
   }
@@ -123,7 +123,7 @@ export async function feedSink(options: FeedOptions): Promise<void> {
     failures++;
     const pauseMs = retryDelayMs(context, error, failures);
     const now = clock.now();
-    guarded(() => store.sinks.fail(sink.id, reason, now, now + pauseMs));
+    leased.write(({ sinks }) => sinks.fail(sink.id, reason, now, now + pauseMs));
     log.warn({ code: sinkCode(error), sink: config.name, reason, failures, pauseMs }, 'sink failed, retrying');
     await untilRetry(context);
   }

@@ -21,7 +21,7 @@ const REFUSED = 'SINK_REFUSED';
 
 /** Delivers events that were parked and are ready now. @returns whether there were any */
 export async function deliverReady(context: FeedContext, session: Session, sink: SinkRow): Promise<boolean> {
-  const { store, clock, acks, search, guarded } = context;
+  const { store, clock, acks, search, leased } = context;
   const { events: most, chars } = session.sink.batch;
   const ready = store.sinks.ready(sink.id, { events: Math.min(most, search.limit()), chars });
   const last = ready.at(-1);
@@ -31,12 +31,12 @@ export async function deliverReady(context: FeedContext, session: Session, sink:
   const events = ready.map(({ change }) => sinkEvent(change, how));
   await deliver(context, session, events, context.markAt(sink, sink.cursor, last.seq));
   acks.count(events.length);
-  guarded(() => {
-    if (!store.sinks.ack(sink, acks.ackNow(sink.cursor, events.length))) return;
+  leased.write(({ sinks }) => {
+    if (!sinks.ack(sink, acks.ackNow(sink.cursor, events.length))) return;
     const seqs = ready.map(({ seq }) => seq);
-    if (session.storesMark) store.sinks.setFreed(sink.id, seqs, 'delivered');
-    else store.sinks.unpark(sink.id, seqs);
-    store.sinks.forgetFreed(sink.id, clock.now() - KEEP_DELIVERED_MS);
+    if (session.storesMark) sinks.setFreed(sink.id, seqs, 'delivered');
+    else sinks.unpark(sink.id, seqs);
+    sinks.forgetFreed(sink.id, clock.now() - KEEP_DELIVERED_MS);
   });
   return true;
 }
@@ -47,12 +47,12 @@ export async function deliverReady(context: FeedContext, session: Session, sink:
  * @returns false if delivery was restarted meanwhile; then nothing is written
  */
 export function parkWaiting(context: FeedContext, sink: SinkRow, waiting: readonly RecordedChange[]): boolean {
-  const { store, guarded, row } = context;
+  const { leased, row } = context;
   const at = context.clock.now();
   const reason = 'waits for an earlier event of its product';
-  return guarded(() => {
+  return leased.write(({ sinks }) => {
     if (row().generation !== sink.generation) return false;
-    store.sinks.parkWaiting(
+    sinks.parkWaiting(
       sink.id,
       waiting.map((change) => ({ seq: change.seq, reason, at, change })),
     );
@@ -61,19 +61,19 @@ export function parkWaiting(context: FeedContext, sink: SinkRow, waiting: readon
 }
 
 export function stopSink(
-  { store, config, clock, log, guarded }: FeedContext,
+  { config, clock, log, leased }: FeedContext,
   sink: SinkRow,
   code: string,
   reason: string,
   before: number | null = null,
 ): void {
-  guarded(() => store.sinks.stop(sink.id, reason, clock.now(), before));
+  leased.write(({ sinks }) => sinks.stop(sink.id, reason, clock.now(), before));
   log.error({ code, sink: config.name, reason }, 'sink is stopped; see npx catchword sink list');
 }
 
 /** Parks an event that was refused for good, or stops the sink before it, as configured. */
 export function parkRefused(context: FeedContext, session: Session, event: SinkEvent, reason: string): void {
-  const { store, config, clock, log, guarded, row, search } = context;
+  const { store, config, clock, log, leased, row, search } = context;
   const { seq, vbid } = event;
   const sink = row();
   const at = clock.now();
@@ -87,11 +87,11 @@ export function parkRefused(context: FeedContext, session: Session, event: SinkE
     stopSink(context, sink, REFUSED, `${MAX_REFUSALS} events in a row were refused: ${reason}`);
     return;
   }
-  const isParked = guarded(() => {
+  const isParked = leased.write(({ sinks }) => {
     // After a replay, it is delivered again.
     if (row().generation !== session.generation) return false;
-    if (wasParked) store.sinks.refuseReady(sink.id, seq, reason, at);
-    else store.sinks.park(sink.id, { seq, reason, at, change: recordAt(context.history, seq) }, 'refused');
+    if (wasParked) sinks.refuseReady(sink.id, seq, reason, at);
+    else sinks.park(sink.id, { seq, reason, at, change: recordAt(context.history, seq) });
     return true;
   });
   if (!isParked) return;

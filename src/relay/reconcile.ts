@@ -1,6 +1,7 @@
 import { CatchwordError } from '../errors.ts';
+import type { Reader } from '../store/reader.ts';
 import type { SinkRow } from '../store/sinks.ts';
-import type { Store } from '../store/store.ts';
+import type { RelayWriter } from '../store/writers.ts';
 import type { Mark, Opened } from './sink.ts';
 
 /** Where delivery continues. */
@@ -18,7 +19,7 @@ export interface Reconciled {
  * @param mark null if the sink does not store one
  * @throws CatchwordError SINK_CONFLICT if the sink was fed from another history, whose numbers mean other changes
  */
-export function reconcile(store: Store, sink: SinkRow, mark: Opened | null, nowMs: number): Reconciled {
+export function reconcile(store: RelayWriter, sink: SinkRow, mark: Opened | null, nowMs: number): Reconciled {
   const { generation, cursor } = sink;
   if (mark === null) return continueAt(store, sink, generation, cursor);
   if (!isOfThisHistory(store, mark)) {
@@ -53,14 +54,14 @@ export function reconcile(store: Store, sink: SinkRow, mark: Opened | null, nowM
 }
 
 /** Whether the mark belongs to this log: not to another mirror, nor to changes that were lost when a backup was restored. */
-export function isOfThisHistory({ changes, incarnation }: Store, mark: Mark): boolean {
+export function isOfThisHistory({ changes, incarnation }: Reader, mark: Mark): boolean {
   if (mark.incarnation !== incarnation || mark.cursor > changes.lastSeq()) return false;
   const recordedAt = mark.at === 0 ? undefined : changes.timeOf(mark.cursor);
   return recordedAt === undefined || recordedAt === mark.at;
 }
 
 /** Among the events that were set free: those that the sink has are delivered; those that it lost are ready again. */
-function reconcileFreed({ sinks }: Store, { id, cursor }: SinkRow, mark: Mark): void {
+function reconcileFreed({ sinks }: RelayWriter, { id, cursor }: SinkRow, mark: Mark): void {
   const { generation, late } = mark;
   const seqsOf = (rows: readonly { readonly seq: number }[]): number[] => rows.map(({ seq }) => seq);
   const lost = sinks
@@ -72,7 +73,7 @@ function reconcileFreed({ sinks }: Store, { id, cursor }: SinkRow, mark: Mark): 
   sinks.setFreed(id, seqsOf(arrived), 'delivered');
 }
 
-function continueAt(store: Store, sink: SinkRow, generation: number, cursor: number, began?: number): Reconciled {
+function continueAt(store: RelayWriter, sink: SinkRow, generation: number, cursor: number, began?: number): Reconciled {
   // The store was fed under another name or address: from its cursor on, it needs every change.
   const wasFed = !sink.opened && cursor > sink.cursor;
   store.sinks.reconcile(sink.id, generation, cursor, {
@@ -83,7 +84,7 @@ function continueAt(store: Store, sink: SinkRow, generation: number, cursor: num
 }
 
 /** Records the superseded changes that a sink with lost events cannot get again, because they were pruned. */
-function recordGap(store: Store, sink: SinkRow, cursor: number, nowMs: number): void {
+function recordGap(store: RelayWriter, sink: SinkRow, cursor: number, nowMs: number): void {
   const upTo = Math.min(store.changes.prunedTo(), sink.cursor);
   if (cursor > 0 && cursor < upTo) store.sinks.addGap(sink.id, { after: cursor, upTo, at: nowMs });
 }

@@ -4,7 +4,9 @@ import { CatchwordError, isMirrorLost, messageOf } from '../errors.ts';
 import { failureOf, type Service } from '../lifecycle.ts';
 import type { Logger } from '../log.ts';
 import { holdLease } from '../store/hold-lease.ts';
+import type { Leased } from '../store/lease.ts';
 import type { Store } from '../store/store.ts';
+import type { RelayWriter } from '../store/writers.ts';
 import { feedSink } from './feed-sink.ts';
 import type { SinkConfig } from './sink-config.ts';
 
@@ -27,17 +29,16 @@ export function startRelay({ store, sinks, clock, log, source }: RelayOptions): 
   const stopping = new AbortController();
   const givingUp = new AbortController();
 
-  async function feedAll(epoch: number): Promise<void> {
-    store.write(() => {
-      store.relayLease.check(epoch);
-      store.sinks.configureOnly(sinks.map(({ name }) => name));
-      for (const sink of sinks) store.sinks.configure(sink);
+  async function feedAll(leased: Leased<RelayWriter>): Promise<void> {
+    leased.write((writer) => {
+      writer.sinks.configureOnly(sinks.map(({ name }) => name));
+      for (const sink of sinks) writer.sinks.configure(sink);
     });
     // A sink's loop throws only when no sink can be fed, as when the lease is lost: then the others end as well.
     const failed = new AbortController();
     const feed = async (config: SinkConfig, stop: AbortSignal, signal: AbortSignal): Promise<void> => {
       try {
-        await feedSink({ store, config, clock, log, source, epoch, stopping: stop, signal });
+        await feedSink({ store, config, clock, log, source, leased, stopping: stop, signal });
       } catch (error) {
         failed.abort(error);
         throw error;
@@ -54,9 +55,9 @@ export function startRelay({ store, sinks, clock, log, source }: RelayOptions): 
 
   async function run(): Promise<void> {
     let isStandby = false;
-    const becomeActive = (epoch: number): Promise<void> => {
+    const becomeActive = (leased: Leased<RelayWriter>): Promise<void> => {
       isStandby = false;
-      return feedAll(epoch);
+      return feedAll(leased);
     };
     while (!stopping.signal.aborted) {
       try {

@@ -31,7 +31,7 @@ export function announcePause({ row, clock, log }: FeedContext): void {
  * Waits until a failing sink may be tried again, also after a pause that an earlier process started. `resume` and `replay`
  * end the pause. A pause written by a clock that was ahead is written again, or it would start over at every restart.
  */
-export async function untilRetry({ store, row, guarded, clock, stopping }: FeedContext): Promise<void> {
+export async function untilRetry({ row, leased, clock, stopping }: FeedContext): Promise<void> {
   while (!stopping.aborted) {
     const sink = row();
     if (sink.retryAt === null) return;
@@ -40,7 +40,7 @@ export async function untilRetry({ store, row, guarded, clock, stopping }: FeedC
     const pause = pauseAt({ since, until: Math.min(sink.retryAt, since + LONGEST_PAUSE_MS) }, now);
     if (pause === null) return;
     if (pause.since !== sink.errorAt || pause.until !== sink.retryAt) {
-      guarded(() => store.sinks.fail(sink.id, sink.error ?? '', pause.since, pause.until));
+      leased.write(({ sinks }) => sinks.fail(sink.id, sink.error ?? '', pause.since, pause.until));
     }
     await clock.sleep(Math.min(POLL_MS, pause.until - now), stopping).catch(() => {});
   }

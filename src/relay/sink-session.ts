@@ -77,13 +77,13 @@ export async function openSession(context: FeedContext): Promise<Session> {
     const mark = validMark(await call(context, (deadline) => sink.open(believed, newest, deadline)));
     const hasAll = mark !== null && mark.refill === undefined && hasAllUpTo(context, before, sink, mark);
     const known = hasAll ? { ...mark, cursor: before.cursor, at: 0 } : mark;
-    const began = context.guarded(() => {
+    const began = context.leased.write((writer) => {
       const now = context.row();
       if (now.generation !== before.generation || now.cursor !== before.cursor) {
         throw new SinkError('unavailable', 'delivery was restarted while the sink was being opened');
       }
-      if (mark !== null) store.sinks.clearError(now.id);
-      return reconcile(store, now, known, clock.now());
+      if (mark !== null) writer.sinks.clearError(now.id);
+      return reconcile(writer, now, known, clock.now());
     });
     logOpened(context, before, began.cursor, mark);
     const row = context.row();

@@ -3,11 +3,11 @@ import type { RunKind } from '../catalog/run.ts';
 import type { Plans } from '../catalog/tick.ts';
 
 /*
- * What is due, as pure functions of the schedule, of what was served and of the clock.
+ * Computes which runs are due, as pure functions of the schedule, the served ticks and the clock.
  *
- * croner knows the zones. Its rules: a single time of day that does not exist (clocks put forward) fires at the first
- * moment after the gap, one that comes twice fires the first time only, and an expression with an open hour (`*`) fires
- * in both. cron-parser was tried, too: it fails for a time in Lord Howe's gap of half an hour.
+ * croner handles time zones. If clocks are put forward over a single time of day, it fires right after the skipped
+ * hour. If clocks are put back and the time occurs twice, it fires the first time only; an expression with an open hour
+ * (`*`) fires both times. cron-parser was tried too: it fails for Lord Howe, which skips half an hour.
  */
 
 export interface Schedule {
@@ -18,19 +18,19 @@ export interface Schedule {
   readonly timezone: string;
 }
 
-/** A scheduled moment that no run has served. */
+/** A scheduled time that has not been served. */
 export interface Due {
   readonly kind: RunKind;
   /** Milliseconds since 1970. */
   readonly at: number;
 }
 
-/** How far back the newest moment is looked for, one after another: most expressions fire within the first. */
+/** How far back to look for the newest tick, step by step: most expressions fire within the first span. */
 const SPANS_MS = [300_000, 3_600_000, 86_400_000, 8 * 86_400_000, 32 * 86_400_000, 367 * 86_400_000];
 
 const NUMBERS = /^\d+(,\d+)*$/;
 
-/** croner moves a time out of a gap only where it is a single one: `0 2,14 * * *` is read as two expressions. */
+/** Splits `0 2,14 * * *` into two expressions, because croner moves only single times out of a skipped hour. */
 function singleTimes(expression: string): string[] {
   const fields = expression.trim().split(/\s+/);
   const [minute = '', hour = ''] = fields.slice(-5);
@@ -40,18 +40,18 @@ function singleTimes(expression: string): string[] {
   return hour.split(',').flatMap((h) => minute.split(',').map((m) => [...seconds, m, h, ...rest].join(' ')));
 }
 
-/** @returns the first moment after `afterMs`, or null where there is none */
+/** @returns the first tick after `afterMs`; null if there is none */
 type Next = (afterMs: number) => number | null;
 
-/** To read an expression takes as long as to find its next moment; a process has two of them. */
-const read = new Map<string, readonly Cron[]>();
+/** Caches parsed expressions: parsing one takes as long as finding its next tick, and a process has two. */
+const parsed = new Map<string, readonly Cron[]>();
 
 function nextOf(cron: string, timezone: string): Next {
   // A day of the month and a day of the week must both match, as in node-cron.
   const options = { timezone, paused: true, domAndDow: true, mode: '5-or-6-parts' } as const;
   const key = `${cron} ${timezone}`;
-  const patterns = read.get(key) ?? singleTimes(cron).map((one) => new Cron(one, options));
-  read.set(key, patterns);
+  const patterns = parsed.get(key) ?? singleTimes(cron).map((one) => new Cron(one, options));
+  parsed.set(key, patterns);
   return (afterMs) => {
     const moments = patterns.flatMap((pattern) => pattern.nextRun(new Date(afterMs))?.getTime() ?? []);
     return moments.length === 0 ? null : Math.min(...moments);
@@ -61,14 +61,14 @@ function nextOf(cron: string, timezone: string): Next {
 /**
  * @param cron an expression of five or six fields
  * @param afterMs milliseconds since 1970
- * @returns the first moment of the schedule after `afterMs`, milliseconds since 1970; null where there is none, as for `off`
- * @throws Error where `cron` is not an expression
+ * @returns the first tick after `afterMs`, milliseconds since 1970; null if there is none, as for `off`
+ * @throws Error if `cron` is not a valid expression
  */
 export function nextDue(cron: string, timezone: string, afterMs: number): number | null {
   return cron === 'off' ? null : nextOf(cron, timezone)(afterMs);
 }
 
-/** When both schedules come next after `afterMs`. */
+/** The next tick of both schedules after `afterMs`. */
 export function plansOf({ fullCron, deltaCron, timezone }: Schedule, afterMs: number): Plans {
   return {
     nextFull: nextDue(fullCron, timezone, afterMs),
@@ -78,7 +78,7 @@ export function plansOf({ fullCron, deltaCron, timezone }: Schedule, afterMs: nu
 
 /**
  * @param afterMs milliseconds since 1970, exclusive; null for a year before `nowMs`
- * @returns the newest moment of the schedule up to `nowMs`, inclusive; null where there is none after `afterMs`
+ * @returns the newest tick up to `nowMs`, inclusive; null if there is none after `afterMs`
  */
 export function newestDue(cron: string, timezone: string, afterMs: number | null, nowMs: number): number | null {
   if (cron === 'off') return null;
@@ -92,20 +92,20 @@ export function newestDue(cron: string, timezone: string, afterMs: number | null
   return null;
 }
 
-/** A machine whose clock is ahead by less than this serves no moment that another one could miss. */
+/** Clocks of two machines may differ by this much. */
 const TOLERANCE_MS = 60_000;
 
-/** @returns whether the noted moment lies in the future: a clock was ahead then, or was put back since */
+/** @returns whether the served tick is in the future: a clock was ahead then, or was put back since */
 export function isAhead(servedMs: number | null, nowMs: number): servedMs is number {
   return servedMs !== null && servedMs > nowMs + TOLERANCE_MS;
 }
 
 /**
- * What is due now. However many moments were missed, each kind is due once, by its newest moment: a full run makes up for
- * all before it, and so does a delta.
- * @param served the newest moment of each kind that was served, null where none was. Nothing is due before one in the
- *   future: see `isAhead`
- * @returns full before delta: a full run covers a delta
+ * The runs that are due now. Each kind is due once, by its newest tick, because one run makes up for all that were
+ * missed.
+ * @param served the newest served tick of each kind, null if none was. If it is in the future, nothing is due until
+ *   then: see `isAhead`
+ * @returns full before delta, because a full run covers a delta
  */
 export function dueRuns(
   schedule: Schedule,

@@ -7,16 +7,16 @@ import { failureOf, type Service } from '../lifecycle.ts';
 import type { Logger } from '../log.ts';
 import type { Store } from '../store/store.ts';
 import type { Keeper } from '../sync/keeper.ts';
-import { createPause, type Pause } from './pause.ts';
-import { judgeTicks } from './scheduler.ts';
+import { createRetryPause, type RetryPause } from './retry-pause.ts';
+import { forgetFutureTicks } from './scheduler.ts';
 
-/** Takes requests for runs and carries them out one at a time. */
-export interface RunDesk extends Service {
-  /** Returns at once; what comes of it is in the log and in the mirror. */
+/** Accepts requests for runs and makes the runs one at a time. */
+export interface RunQueue extends Service {
+  /** Returns at once; the result is in the log and in the mirror. */
   submit(request: RunRequest): void;
 }
 
-export interface RunDeskOptions {
+export interface RunQueueOptions {
   readonly keeper: Keeper;
   readonly store: Store;
   readonly clock: Clock;
@@ -24,23 +24,23 @@ export interface RunDeskOptions {
 }
 
 /**
- * A run that is to be made, and why: it is due, the mirror was never filled, or a run failed. A retry never waits in memory:
- * the mirror alone says whether one is owed, whichever process noted it.
+ * A run to make, and why: it is scheduled, the mirror was never filled, or a run failed. Retries are never kept in
+ * memory, because any process may note one in the mirror.
  */
-interface Wanted {
+interface WantedRun {
   readonly request: RunRequest;
   readonly because: 'schedule' | 'empty' | 'retry';
 }
 
-/** How often an unfinished run without a living holder is looked for. Comfort: a restart finds its own at once. */
-const LOOK_MS = 15_000;
+/** How often to look for an unfinished run whose process is gone. A restarted process finds its own run at once. */
+const CHECK_MS = 15_000;
 
 /** A full run covers a delta; a delta does not cover a full run. */
 function covers(made: RunKind, wanted: RunKind): boolean {
   return made === 'full' || made === wanted;
 }
 
-/** What a run did, for the log: `run` there is always its number. */
+/** A run's result for the log, in which `run` and `kind` are fields of their own. */
 function resultOf({ id: _id, kind: _kind, evidence: _evidence, ...run }: Run): Record<string, unknown> {
   const { from, sourceTime, startedAt, finishedAt, ...rest } = run;
   return {
@@ -52,35 +52,35 @@ function resultOf({ id: _id, kind: _kind, evidence: _evidence, ...run }: Run): R
   };
 }
 
-/** The run that failed and is owed; null if none is. */
-function owedRun(store: Store): Wanted | null {
-  const owed = store.retry();
-  return owed === null ? null : { request: { kind: owed.kind }, because: 'retry' };
+/** The failed run to retry; null if there is none. */
+function runToRetry(store: Store): WantedRun | null {
+  const retry = store.schedule.retry();
+  return retry === null ? null : { request: { kind: retry.kind }, because: 'retry' };
 }
 
-/** Why no run need be made for a moment; null where one must. What covers it outlives a crash of this process. */
-function coverOf(store: Store, current: RunKind | null, wanted: RunKind, nowMs: number): string | null {
-  if (current !== null && covers(current, wanted)) return 'the run that is under way covers it';
+/** Why a tick needs no run of its own; null if it needs one. The reasons still hold after a crash of this process. */
+function coveredBy(store: Store, current: RunKind | null, wanted: RunKind, nowMs: number): string | null {
+  if (current !== null && covers(current, wanted)) return 'the current run covers it';
   const unfinished = store.runs.unfinished();
-  const isElsewhere = current === null && store.lease.holder(nowMs) !== null;
+  const isElsewhere = current === null && store.keeperLease.holder(nowMs) !== null;
   if (unfinished !== undefined && isElsewhere && covers(unfinished.kind, wanted)) {
-    return 'the run that another process is making covers it';
+    return 'the current run of another process covers it';
   }
-  const owed = store.retry();
-  return owed !== null && covers(owed.kind, wanted) ? 'the retry of the run that failed covers it' : null;
+  const retry = store.schedule.retry();
+  return retry !== null && covers(retry.kind, wanted) ? 'the retry of a failed run covers it' : null;
 }
 
 function report(run: Run, log: Logger): void {
   const fields = { run: run.id, kind: run.kind, result: resultOf(run) };
   if (run.state !== 'held') log.info(fields, 'run complete');
-  else log.warn({ ...fields, hint: `npx catchword run ${run.id}` }, 'removals are held and wait for a decision');
+  else log.warn({ ...fields, hint: `npx catchword run ${run.id}` }, 'removals are held: approve or reject the run');
 }
 
 /**
- * What came due while the run was made, or before it was resumed, is covered by it.
- * @returns what still waits
+ * Marks the ticks that a run covers as served: those that came due while it ran, or before it was resumed.
+ * @returns the runs that are still wanted
  */
-function serveCovered(store: Store, waiting: readonly Wanted[], run: Run): Wanted[] {
+function serveCovered(store: Store, waiting: readonly WantedRun[], run: Run): WantedRun[] {
   return waiting.filter(({ request, because }) => {
     if (because !== 'schedule' || !covers(run.kind, request.kind)) return true;
     const at = tickTime(request.tick ?? '');
@@ -89,57 +89,63 @@ function serveCovered(store: Store, waiting: readonly Wanted[], run: Run): Wante
   });
 }
 
-/** Whether a run is still to be made: another process may have made it meanwhile. */
-function isStillWanted(store: Store, { because }: Wanted): boolean {
+/** Whether a run is still needed: another process may have made it meanwhile. */
+function isStillWanted(store: Store, { because }: WantedRun): boolean {
   return because !== 'empty' || store.watermark() === null;
 }
 
-export function startRunDesk({ keeper, store, clock, log }: RunDeskOptions): RunDesk {
+/** Begins the pause after a failed run, and notes its retry in the mirror. */
+function noteFailure(
+  { store, clock, log }: Omit<RunQueueOptions, 'keeper'>,
+  kind: RunKind,
+  pause: RetryPause,
+  error: unknown,
+): void {
+  const known = error instanceof CatchwordError ? error : undefined;
+  const pauseMs = pause.begin(known);
+  const reason = messageOf(error);
+  const at = clock.now() + pauseMs;
+  store.schedule.setRetry({ kind, at, reason });
+  const run = store.runs.unfinished()?.id;
+  const fields = { run, kind, code: known?.code, reason, hint: known?.hint, pauseMs, nextTryAt: iso(at) };
+  log.error(fields, 'run stopped');
+}
+
+export function startRunQueue({ keeper, store, clock, log }: RunQueueOptions): RunQueue {
   const stopping = new AbortController();
-  const pause: Pause = createPause(clock, () => store.retry()?.at ?? null);
-  let waiting: Wanted[] = [];
+  const pause: RetryPause = createRetryPause(clock, () => store.schedule.retry()?.at ?? null);
+  let waiting: WantedRun[] = [];
   let current: RunKind | null = null;
-  let saidBusy = false;
+  let loggedBusy = false;
   let wake = (): void => {};
 
   function submit(request: RunRequest): void {
     const { kind, tick } = request;
     const at = tick === undefined ? null : tickTime(tick);
     if (at !== null) {
-      judgeTicks(store.schedule, kind, clock.now(), log);
+      forgetFutureTicks(store.schedule, kind, clock.now(), log);
       if ((store.schedule.served(kind) ?? 0) >= at) return;
     }
-    const cover = coverOf(store, current, kind, clock.now());
-    if (cover !== null) {
+    const reason = coveredBy(store, current, kind, clock.now());
+    if (reason !== null) {
       if (at === null) return;
       store.schedule.serve(kind, at);
-      log.info({ kind, tick, reason: cover, ...pause.fields() }, 'skipped');
+      log.info({ kind, tick, reason, ...pause.fields() }, 'skipped');
       return;
     }
-    // What waits is not noted yet: a moment is asked for again until it is, and takes the place of the one before.
+    // A newer tick replaces a waiting one. A waiting tick is not served yet, so the scheduler submits it again.
     waiting = waiting.filter((wanted) => !(covers(kind, wanted.request.kind) && wanted.because === 'schedule'));
     waiting.push({ request, because: at === null ? 'empty' : 'schedule' });
     wake();
   }
 
-  function noteFailure(kind: RunKind, error: unknown): void {
-    const known = error instanceof CatchwordError ? error : undefined;
-    const pauseMs = pause.begin(known);
-    const reason = messageOf(error);
-    const at = clock.now() + pauseMs;
-    store.schedule.setRetry({ kind, at, reason });
-    const run = store.runs.unfinished()?.id;
-    const fields = { run, kind, code: known?.code, reason, hint: known?.hint, pauseMs, nextTryAt: iso(at) };
-    log.error(fields, 'run stopped');
-  }
-
-  /** @returns false where another process works on the mirror: then nothing was tried */
+  /** @returns false if another process works on the mirror, so that nothing was attempted */
   async function attempt(kind: RunKind, work: () => Promise<Run | null>): Promise<boolean> {
     current = kind;
     try {
       const run = await work();
       pause.end();
-      saidBusy = false;
+      loggedBusy = false;
       if (run !== null) {
         waiting = serveCovered(store, waiting, run);
         report(run, log);
@@ -148,20 +154,20 @@ export function startRunDesk({ keeper, store, clock, log }: RunDeskOptions): Run
       if (stopping.signal.aborted) return true;
       const code = error instanceof CatchwordError ? error.code : undefined;
       if (code === 'MIRROR_BUSY') {
-        if (!saidBusy) log.info({ kind, reason: messageOf(error) }, 'waiting: another process works on this mirror');
-        saidBusy = true;
+        if (!loggedBusy) log.info({ kind, reason: messageOf(error) }, 'waiting: another process works on this mirror');
+        loggedBusy = true;
         return false;
       }
       if (isMirrorLost(error) || code === 'MIRROR_OTHER_SOURCE') throw error;
       if (code === 'RUN_CANCELLED') log.warn({ kind, code, reason: messageOf(error) }, 'run was cancelled');
-      else noteFailure(kind, error);
+      else noteFailure({ store, clock, log }, kind, pause, error);
     } finally {
       current = null;
     }
     return true;
   }
 
-  /** A run that is given up has served its moment of the schedule already: it is owed like one that failed. */
+  /** Resumes a run. If the run is abandoned, it is retried like one that failed, because its tick counts as served. */
   async function resume({ id, kind }: Run): Promise<Run | null> {
     const run = await keeper.resume(stopping.signal);
     if (run === null && store.runs.state(id) === 'failed') {
@@ -178,12 +184,12 @@ export function startRunDesk({ keeper, store, clock, log }: RunDeskOptions): Run
     for (;;) {
       if (stopping.signal.aborted || pause.leftMs() > 0) return;
       const left = store.runs.unfinished();
-      if (left !== undefined && store.lease.holder(clock.now()) === null) {
+      if (left !== undefined && store.keeperLease.holder(clock.now()) === null) {
         if (await attempt(left.kind, () => resume(left))) continue;
         return;
       }
-      // What stopped it may have been put right: the first try of a process does not wait.
-      const wanted = owedRun(store) ?? waiting.shift();
+      // The first retry of a process does not wait, because the cause may have been fixed before the restart.
+      const wanted = runToRetry(store) ?? waiting.shift();
       if (wanted === undefined) return;
       if (!isStillWanted(store, wanted)) continue;
       const { request, because } = wanted;
@@ -201,14 +207,14 @@ export function startRunDesk({ keeper, store, clock, log }: RunDeskOptions): Run
       await step();
       if (stopping.signal.aborted) return;
       const leftMs = pause.leftMs();
-      const pauseMs = leftMs > 0 ? Math.min(LOOK_MS, leftMs) : LOOK_MS;
+      const pauseMs = leftMs > 0 ? Math.min(CHECK_MS, leftMs) : CHECK_MS;
       await Promise.race([woken, clock.sleep(pauseMs, stopping.signal).catch(() => {})]);
     }
   }
 
   const running = loop();
   return {
-    name: 'run desk',
+    name: 'run queue',
     failed: failureOf(running),
     submit,
     stop: async () => {

@@ -2,16 +2,16 @@ import { CatchwordError } from '../errors.ts';
 import { isWritable } from './write.ts';
 
 /*
- * The gate in front of the XML parser. It goes through a text once, without taking it apart, and refuses what is too
- * large, nested too deep or not well-formed: the parser would notice the latter too, but only after it has built
- * everything before it, and at fifty times the cost.
+ * The gate in front of the XML parser. It scans a text once and rejects what is too large, nested too deep or not
+ * well-formed. The parser would detect malformed XML too, but only after it has built everything before it, at fifty times
+ * the cost.
  */
 
-/** Characters. For safety: ten thousand credentials, each answered twice, are about 5 million. */
+/** Characters. For safety: ten thousand credentials, each returned twice, are about 5 million. */
 export const MAX_XML_CHARS = 6 * 2 ** 20;
 /** Tags, closing ones included. For safety: each takes memory of its own. Ten thousand credentials twice are 40,002. */
 const MAX_TAGS = 50_000;
-/** Characters from one tag to the next. For safety: an attribute that does not end costs forty times its length. */
+/** Characters from one tag to the next. For safety: an unterminated attribute costs forty times its length. */
 const MAX_PIECE = 65_536;
 /** For safety: each attribute takes memory of its own. Ten thousand credentials twice have 120,000. */
 const MAX_EQUALS = 200_000;
@@ -20,29 +20,29 @@ const MAX_REFERENCES = 100_000;
 /** For safety: the interface nests two deep. */
 const MAX_DEPTH = 16;
 
-/** XML 1.0, section 2.3, but for characters beyond 65,535, which no name has been seen to hold. */
+/** XML 1.0, section 2.3, without characters beyond 65,535, which have not been seen in names. */
 const START =
   ':A-Z_a-z\\u00c0-\\u00d6\\u00d8-\\u00f6\\u00f8-\\u02ff\\u0370-\\u037d\\u037f-\\u1fff\\u200c\\u200d\\u2070-\\u218f' +
   '\\u2c00-\\u2fef\\u3001-\\ud7ff\\uf900-\\ufdcf\\ufdf0-\\ufffd';
 const NAME = `[${START}][${START}\\-.0-9\\u00b7\\u0300-\\u036f\\u203f\\u2040]*`;
-/** Section 2.3 as well. A `\s` takes more. */
+/** Section 2.3 as well; `\s` would match more. */
 const SPACE = '[ \\t\\r\\n]';
 const VALUE = `"[^"<]*"|'[^'<]*'`;
-/** No two parts of it can begin alike, so what does not match is known as soon as it is read. */
+/** Its parts start with different characters, so it does not backtrack. */
 const TAG = new RegExp(`<(/?)(${NAME})((?:${SPACE}+${NAME}${SPACE}*=${SPACE}*(?:${VALUE}))*)${SPACE}*(/?)>`, 'y');
 const INSTRUCTION = new RegExp(`<\\?(?![xX][mM][lL](?:${SPACE}|\\?))${NAME}(?=${SPACE}|\\?>)`, 'y');
-/** Letters count: there is no `&AMP;`, and no `&#X41;`. */
+/** Case-sensitive: `&AMP;` and `&#X41;` are not valid. */
 const REFERENCE = /&(?:(?:amp|lt|gt|quot|apos);|#(\d{1,7});|#x([\da-fA-F]{1,6});)?/g;
 
-export function refuseXml(message: string, cause?: unknown): CatchwordError {
+export function xmlError(message: string, cause?: unknown): CatchwordError {
   return new CatchwordError('XML_INVALID', message, {
-    hint: 'Try again; if it stays so, the service or something in between sends what is no XML.',
+    hint: 'Retry; if the error persists, the service or a proxy sends invalid XML.',
     cause,
   });
 }
 
 function broken(what: string, at: number): CatchwordError {
-  return refuseXml(`the XML is not well-formed: ${what} at character ${at + 1}`);
+  return xmlError(`the XML is not well-formed: ${what} at character ${at + 1}`);
 }
 
 function checkPieces(text: string): void {
@@ -50,31 +50,31 @@ function checkPieces(text: string): void {
   for (let at = 0, next = 0; next !== -1; at = next + 1) {
     next = text.indexOf('<', at);
     if ((next === -1 ? text.length : next) - at > MAX_PIECE) {
-      throw refuseXml(`the XML has a tag or a text longer than ${MAX_PIECE} characters`);
+      throw xmlError(`the XML has a tag or a text longer than ${MAX_PIECE} characters`);
     }
-    if (++tags > MAX_TAGS) throw refuseXml(`the XML has more than ${MAX_TAGS} tags`);
+    if (++tags > MAX_TAGS) throw xmlError(`the XML has more than ${MAX_TAGS} tags`);
   }
 }
 
 function checkCount(text: string, character: string, max: number): void {
   let count = 0;
   for (let at = text.indexOf(character); at !== -1; at = text.indexOf(character, at + 1)) {
-    if (++count > max) throw refuseXml(`the XML has more than ${max} times “${character}”`);
+    if (++count > max) throw xmlError(`the XML has more than ${max} times “${character}”`);
   }
 }
 
-/** Only XML's own five entities, and characters that XML can hold. */
+/** Accepts the five entities of XML, and references to characters that XML allows. */
 function checkReferences(piece: string, at: number): void {
   if (!piece.includes('&')) return;
   for (const { 0: reference, 1: decimal, 2: hex, index } of piece.matchAll(REFERENCE)) {
     const code = decimal === undefined ? hex && Number.parseInt(hex, 16) : Number(decimal);
     const isCharacter =
       code === undefined || (Number(code) <= 0x10ffff && isWritable(String.fromCodePoint(Number(code))));
-    if (reference === '&' || !isCharacter) throw broken('a reference that XML does not know', at + index);
+    if (reference === '&' || !isCharacter) throw broken('invalid reference', at + index);
   }
 }
 
-/** @param attributes of one tag, which TAG has matched: a regular expression again would cost ten times as much */
+/** @param attributes of one tag, as matched by TAG; a second regular expression would cost ten times as much */
 function checkAttributes(attributes: string, at: number): void {
   if (attributes.indexOf('=') === attributes.lastIndexOf('=') && !attributes.includes(':')) return;
   const names = new Set<string>();
@@ -84,16 +84,16 @@ function checkAttributes(attributes: string, at: number): void {
     let open = equals + 1;
     while (attributes[open] !== '"' && attributes[open] !== "'") open++;
     const close = attributes.indexOf(attributes.charAt(open), open + 1);
-    if (names.has(name)) throw broken('an attribute that its tag has twice', at);
+    if (names.has(name)) throw broken('duplicate attribute', at);
     const isSpace = name === 'xml:space';
     if (isSpace && !/^(?:default|preserve)$/.test(attributes.slice(open + 1, close)))
-      throw broken('a wrong xml:space', at);
+      throw broken('invalid xml:space', at);
     names.add(name);
     from = close + 1;
   }
 }
 
-/** @returns where the comment, the section or the instruction at `at` ends; undefined where there is none */
+/** @returns the end of the comment, CDATA section or instruction at `at`; undefined if there is none */
 function endOfOther(text: string, at: number): number | undefined {
   if (text.startsWith('<!--', at)) {
     const end = text.indexOf('--', at + 4);
@@ -107,14 +107,14 @@ function endOfOther(text: string, at: number): number | undefined {
 
 function checkText(piece: string, at: number): void {
   checkReferences(piece, at);
-  if (piece.includes(']]>')) throw broken('the end of a CDATA section that did not begin', at);
+  if (piece.includes(']]>')) throw broken('unexpected end of a CDATA section', at);
 }
 
-/** Changes which elements are open at a tag. */
+/** Updates the list of open elements at a tag. */
 function nest(open: string[], isEnd: boolean, name: string, isEmpty: boolean, at: number): void {
-  if (isEnd && open.pop() !== name) throw broken('an end tag of what is not open', at);
+  if (isEnd && open.pop() !== name) throw broken('unexpected end tag', at);
   if (isEnd || isEmpty) return;
-  if (open.push(name) > MAX_DEPTH) throw refuseXml(`the XML is nested deeper than ${MAX_DEPTH} levels`);
+  if (open.push(name) > MAX_DEPTH) throw xmlError(`the XML is nested deeper than ${MAX_DEPTH} levels`);
 }
 
 function checkNesting(text: string): void {
@@ -126,7 +126,7 @@ function checkNesting(text: string): void {
     const [tag, end = '', name = '', attributes = '', empty = ''] = TAG.exec(text) ?? [];
     const isBroken = tag === undefined || (end !== '' && (attributes !== '' || empty !== ''));
     const until = isBroken ? endOfOther(text, next) : next + tag.length;
-    if (until === undefined) throw broken('a tag that is none or does not end', next);
+    if (until === undefined) throw broken('malformed or unterminated tag', next);
     if (tag !== undefined) {
       checkReferences(attributes, next);
       checkAttributes(attributes, next);
@@ -135,19 +135,19 @@ function checkNesting(text: string): void {
     at = until;
   }
   checkText(text.slice(at), at);
-  if (open.length > 0) throw broken('an element that does not end', text.length);
+  if (open.length > 0) throw broken('unterminated element', text.length);
 }
 
 /**
- * Lets a text through that has no DOCTYPE, and so no entities but the five of XML itself and references to characters; of
- * bounded number of tags, attributes and references, and of bounded depth; well-formed, but for that it may have any number of elements at the top.
+ * Accepts well-formed XML, with any number of elements at the top, and limits its tags, attributes, references and depth.
+ * Rejects a DOCTYPE, and so all entities except the five of XML.
  * @throws CatchwordError XML_INVALID
  */
 export function checkXml(text: string): void {
-  if (/<!DOCTYPE/i.test(text)) throw refuseXml('the XML has a DOCTYPE, which is not taken');
+  if (/<!DOCTYPE/i.test(text)) throw xmlError('the XML has a DOCTYPE, which is not allowed');
   checkPieces(text);
   checkCount(text, '=', MAX_EQUALS);
   checkCount(text, '&', MAX_REFERENCES);
-  if (!isWritable(text)) throw refuseXml('the XML is not well-formed: it has a character that XML cannot hold');
+  if (!isWritable(text)) throw xmlError('the XML is not well-formed: it has a character that is not allowed in XML');
   checkNesting(text);
 }

@@ -1,8 +1,8 @@
 import { XmlElement as ParsedElement, parseXml, type XmlNode } from '@rgrove/parse-xml';
 import { CatchwordError, messageOf } from '../errors.ts';
-import { checkXml, MAX_XML_CHARS, refuseXml } from './gate.ts';
+import { checkXml, MAX_XML_CHARS, xmlError } from './gate.ts';
 
-/** An element as it is read. Text is that of all its own text nodes together, trimmed. */
+/** A parsed element. Its text joins its own text nodes, trimmed. */
 export interface XmlElement {
   readonly name: string;
   readonly attributes: ReadonlyMap<string, string>;
@@ -10,8 +10,8 @@ export interface XmlElement {
   readonly text: string;
 }
 
-/** Characters of what the parser says; it may repeat what it read. */
-const MAX_SAID = 100;
+/** Characters of the parser's message, which may repeat the text. */
+const MAX_MESSAGE = 100;
 
 function elementFrom(parsed: ParsedElement): XmlElement {
   const children: XmlElement[] = [];
@@ -24,14 +24,13 @@ function elementFrom(parsed: ParsedElement): XmlElement {
 }
 
 /**
- * The elements at the top of a text. XML has one; services have been seen that leave it out and send its children. Order
- * of attributes, white space, comments and whether an element closes itself make no difference in what comes out.
- *
+ * Parses the elements at the top of a text. XML has one; some services omit it and send its children. The order of
+ * attributes, white space, comments and self-closing tags make no difference.
  * @throws CatchwordError XML_INVALID: not well-formed, with a DOCTYPE, too large or nested too deep
  */
 export function readXml(document: string): XmlElement[] {
-  if (document.length > MAX_XML_CHARS) throw refuseXml(`the XML is longer than ${MAX_XML_CHARS} characters`);
-  // XML 1.0, section 2.11. The parser would do the same, a thousand times slower.
+  if (document.length > MAX_XML_CHARS) throw xmlError(`the XML is longer than ${MAX_XML_CHARS} characters`);
+  // XML 1.0, section 2.11. The parser does the same a thousand times slower.
   const lines = document.trim().replaceAll('\r\n', '\n').replaceAll('\r', '\n');
   const body = lines.replace(/^<\?xml\s[^<>]*\?>/, '');
   checkXml(body);
@@ -40,7 +39,7 @@ export function readXml(document: string): XmlElement[] {
     return root === null ? [] : [...elementFrom(root).children];
   } catch (error) {
     if (error instanceof CatchwordError) throw error;
-    // Its first line says what and where; the others repeat the text, which may hold a token.
-    throw refuseXml(`the XML is not well-formed: ${messageOf(error).split('\n')[0]?.slice(0, MAX_SAID)}`);
+    // The other lines repeat the text, which may contain a token.
+    throw xmlError(`the XML is not well-formed: ${messageOf(error).split('\n')[0]?.slice(0, MAX_MESSAGE)}`);
   }
 }

@@ -5,8 +5,8 @@ import { badByteIn, bytesOfText, textOfBytes } from '../../src/catalog/byte-text
 
 const text = fc.string({ unit: 'grapheme' });
 
-describe('a text of any bytes', () => {
-  it('is turned into the same bytes again', () => {
+describe('byte text', () => {
+  it('decodes any bytes to text that encodes to the same bytes', () => {
     const mixed = fc
       .array(
         fc.oneof(
@@ -21,7 +21,7 @@ describe('a text of any bytes', () => {
         const made = textOfBytes(bytes);
         expect(bytesOfText(made).equals(bytes)).toBe(true);
         expect(made.isWellFormed()).toBe(isUtf8(bytes));
-        // What stays readable is what a standard decoder reads.
+        // Valid UTF-8 is decoded as a standard decoder does.
         if (isUtf8(bytes)) expect(made).toBe(bytes.toString('utf8'));
       }),
       { numRuns: 2_000 },
@@ -39,7 +39,7 @@ describe('a text of any bytes', () => {
     expect(textOfBytes(Uint8Array.from(bytes))).toBe(expected);
   });
 
-  it('tells the first byte that is not UTF-8', () => {
+  it('finds the first byte that is not UTF-8', () => {
     expect(badByteIn(textOfBytes(Buffer.from('€uro\xe9', 'utf8')))).toBeNull();
     expect(badByteIn(textOfBytes(Buffer.concat([Buffer.from('€uro'), Buffer.of(0xe9)])))).toEqual({
       byte: 0xe9,

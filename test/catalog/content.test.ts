@@ -6,7 +6,7 @@ import { exactValue, rawNumber, rawObject, rawValue } from './raw-json.ts';
 
 const object = fc.dictionary(fc.constantFrom('a', 'b', 'c', 'd/e', '~f', '"g'), fc.jsonValue({ maxDepth: 2 }));
 
-/** Keys sorted at every depth, so that order makes no difference. */
+/** Sorts keys at every depth. */
 function sorted(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(sorted);
   if (typeof value !== 'object' || value === null) return value;
@@ -17,27 +17,27 @@ function sorted(value: unknown): unknown {
   );
 }
 
-/** The key with every character written as an escape. */
+/** Writes every character of a key as an escape. */
 function escapedKey(key: string): string {
   const units = Array.from({ length: key.length }, (_, at) => key.charCodeAt(at).toString(16).padStart(4, '0'));
   return `"${units.map((unit) => `\\u${unit}`).join('')}"`;
 }
 
 describe('content', () => {
-  it('is the same whatever the order of keys', () => {
+  it('ignores the order of keys, but not of array elements', () => {
     expect(sameContent('{"a":1,"b":{"c":2,"d":[3]}}', '{"b": {"d":[3],"c":2}, "a":1}')).toBe(true);
     expect(sameContent('{"a":[1,2]}', '{"a":[2,1]}')).toBe(false);
     expect(sameContent('{"a":{}}', '{"a":[]}')).toBe(false);
     expect(sameContent('{"a":{"b":1}}', '{"a":[["b",1]]}')).toBe(false);
   });
 
-  it('leaves ignored fields out', () => {
+  it('omits ignored fields from the comparison', () => {
     const ignored = [['meta', 'seen'], ['views']];
     expect(sameContent('{"a":1,"meta":{"seen":1},"views":7}', '{"a":1,"meta":{"seen":2}}', ignored)).toBe(true);
     expect(sameContent('{"a":1,"meta":{"seen":1,"x":1}}', '{"a":1,"meta":{"seen":2}}', ignored)).toBe(false);
   });
 
-  it('leaves out an element of an array, and keeps the places of the others', () => {
+  it('omits an ignored array element and keeps the indexes of the others', () => {
     expect(sameContent('{"a":[1,2]}', '{"a":[9,2]}', [['a', '0']])).toBe(true);
     expect(sameContent('{"a":[1,2]}', '{"a":[1,9]}', [['a', '0']])).toBe(false);
     expect(sameContent('{"a":[1]}', '{"a":[]}', [['a', '0']])).toBe(false);
@@ -51,7 +51,7 @@ describe('content', () => {
     ['two numbers next to zero', '1e-400', '2e-400'],
     ['a number and its text', '1', '"1"'],
     ['numbers of opposite signs', '-1', '1'],
-  ])('tells apart %s', (_name, older, newer) => {
+  ])('distinguishes %s', (_name, older, newer) => {
     for (const ignored of [[], [['seen']]]) {
       const [a, b] = [`{"seen":1,"id":${older}}`, `{"id":${newer},"seen":1}`];
       expect(sameContent(a, b, ignored)).toBe(false);
@@ -60,7 +60,7 @@ describe('content', () => {
     }
   });
 
-  it('takes the same number for the same, however it is written', () => {
+  it('treats equal numbers as equal, however they are written', () => {
     for (const number of ['100', '1e2', '1E+2', '100.0', '1000e-1', '0.1e3', '1e0000000000000000000002']) {
       expect(sameContent('{"price":100}', `{"price":${number}}`), number).toBe(true);
     }
@@ -69,7 +69,7 @@ describe('content', () => {
     }
   });
 
-  it('does not take reordered keys for a change because of long texts and numbers', () => {
+  it('treats reordered keys as equal even with long strings and numbers', () => {
     const text = '"from 1234567890123456, and on"';
     expect(sameContent(`{"a":${text},"b":[1]}`, `{"b":[1],"a":${text}}`)).toBe(true);
     expect(sameContent('{"a":1234567890123456789,"b":[1]}', '{"b":[1],"a":1234567890123456789}')).toBe(true);
@@ -86,7 +86,7 @@ describe('content', () => {
     );
   });
 
-  it('does not depend on the order of keys, on white space, or on escapes', () => {
+  it('does not depend on key order, white space or escapes', () => {
     fc.assert(
       fc.property(rawObject(2), (text) => {
         const members = [...objectMembers(text)].reverse();
@@ -96,7 +96,7 @@ describe('content', () => {
     );
   });
 
-  it('tells apart texts that JSON.parse tells apart', () => {
+  it('distinguishes texts that JSON.parse distinguishes', () => {
     fc.assert(
       fc.property(rawValue(2), rawValue(2), (a, b) => {
         const [x, y] = [sorted(JSON.parse(a)), sorted(JSON.parse(b))];
@@ -105,12 +105,12 @@ describe('content', () => {
     );
   });
 
-  it('goes back from any version to any other without losing a digit', () => {
+  it('restores any older version from a newer one without losing a digit', () => {
     fc.assert(
       fc.property(rawObject(2), rawObject(2), (older, newer) => {
         const back = revert(newer, difference(older, newer));
         expect(sameContent(back, older)).toBe(true);
-        // What changed is kept as it was written.
+        // Changed values are kept exactly as written.
         for (const [key, value] of objectMembers(difference(older, newer).before)) {
           expect(objectMembers(older).get(key)).toBe(value);
         }
@@ -118,7 +118,7 @@ describe('content', () => {
     );
   });
 
-  it('goes back from any version to any other', () => {
+  it('restores any older version from a newer one', () => {
     fc.assert(
       fc.property(object, object, (older, newer) => {
         const change = difference(JSON.stringify(older), JSON.stringify(newer));
@@ -128,7 +128,7 @@ describe('content', () => {
     );
   });
 
-  it('names what changed, vanished and was added', () => {
+  it('names the fields that were changed, deleted and added', () => {
     const change = difference('{"a":1,"b":2,"c":3}', '{"a":1,"b":5,"d/e":4}');
     expect(change).toEqual({ before: '{"b":2,"c":3}', added: ['d/e'] });
     expect(changedPointers(change)).toEqual(['/b', '/c', '/d~1e']);

@@ -2,15 +2,15 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { cutPage, objectMembers, objectText } from '../../src/catalog/json-text.ts';
 
-/** The items of a page that holds this array, among members that look like it. */
+/** Cuts a page whose items are this array; other members look like items too. */
 function cutItems(array: string): string[] {
   return cutPage(`{"a":{"items":[1,2]},"b":[[3]],"items":${array} ,"num_items":1}`, 64) ?? [];
 }
 
 const json = fc.jsonValue({ maxDepth: 4, stringUnit: 'grapheme' });
 
-describe('pieces of JSON text', () => {
-  it('cuts any array into the texts of its items', () => {
+describe('JSON text', () => {
+  it('cuts any items array into the texts of its elements', () => {
     fc.assert(
       fc.property(fc.array(json), fc.constantFrom(undefined, 1, '\t'), (values, indent) => {
         const items = cutItems(JSON.stringify(values, null, indent));
@@ -19,7 +19,7 @@ describe('pieces of JSON text', () => {
     );
   });
 
-  it('cuts any object into its members and puts it together again', () => {
+  it('splits any object into its members and reassembles it', () => {
     fc.assert(
       fc.property(
         fc.dictionary(fc.string({ unit: 'binary' }), json),
@@ -47,27 +47,27 @@ describe('pieces of JSON text', () => {
     );
   });
 
-  it('takes quotes, brackets and backslashes in strings for text', () => {
+  it('ignores quotes, brackets and backslashes inside strings', () => {
     const value = ['\\', '"]', '\\"', 'a\\\\"', '{[', ''];
     expect(cutItems(JSON.stringify(value)).map((item) => JSON.parse(item))).toEqual(value);
   });
 
-  it('refuses what is nested too deep', () => {
+  it('rejects a page that is nested too deep', () => {
     expect(cutPage('{"items":[{"a":[1]}]}', 4)).toEqual(['{"a":[1]}']);
     expect(cutPage('{"items":[{"a":[1]}]}', 3)).toBeNull();
     expect(cutPage(`{"x":${'['.repeat(1_000_000)}`, 64)).toBeNull();
   });
 
-  it('takes the last of a repeated "items"', () => {
+  it('uses the last of repeated "items" members', () => {
     expect(cutPage('{"items":[1],"items":[2,3]}', 64)).toEqual(['2', '3']);
     expect(cutPage('{"items":{"a":1}}', 64)).toEqual([]);
   });
 
-  it('takes the last of a repeated key, as JSON.parse does', () => {
+  it('uses the last value of a repeated key, as JSON.parse does', () => {
     expect(objectMembers('{"a":1,"a":2}')).toEqual(new Map([['a', '2']]));
   });
 
-  it('knows empty arrays and objects', () => {
+  it('reads empty arrays and objects', () => {
     expect(cutItems('[ ]')).toEqual([]);
     expect(objectMembers('{ }')).toEqual(new Map());
   });

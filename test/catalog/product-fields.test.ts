@@ -3,8 +3,20 @@ import { detailsOf, pricesOf } from '../../src/catalog/product-fields.ts';
 
 it('reads the fields that a shop shows', () => {
   const fields = {
-    ...{ subtitle: 'A Tale', language: 'en', edition: 2, distributable: true, off_sale_date: null },
-    contributors: [{ name: 'Ann Lee', type: 'author' }, 'Bo', { name: 'null' }, { type: 'editor' }],
+    subtitle: 'A Tale',
+    language: 'en',
+    edition: 2,
+    distributable: true,
+    off_sale_date: null,
+    contributors: [
+      {
+        name: 'Ann Lee',
+        type: 'author',
+      },
+      'Bo',
+      { name: 'null' },
+      { type: 'editor' },
+    ],
     on_sale_date: '2026-01-31',
     resource_links: { cover_image: 'https://covers.example/1.jpg' },
   };
@@ -20,7 +32,7 @@ it('reads the fields that a shop shows', () => {
   });
 });
 
-it('gives null for what the source leaves out, or writes as "null"', () => {
+it('returns null for fields that are absent or "null"', () => {
   const nothing = { subtitle: null, contributors: null, language: null, edition: null, coverUrl: null };
   const expected = { distributable: true, ...nothing, onSaleDate: null, offSaleDate: null };
   expect(detailsOf({})).toEqual(expected);
@@ -41,7 +53,7 @@ it('keeps edition 0', () => {
   expect(detailsOf({ edition: 0 }).edition).toBe('0');
 });
 
-it('reads a row for each price, with sku and duration of its variant', () => {
+it("returns one row for each price, with its variant's sku and duration", () => {
   const variants = [
     { sku: 'A', type: 'single', duration: 'perpetual', prices: [{ type: 'list', currency: 'USD', value: '12.50' }] },
     {

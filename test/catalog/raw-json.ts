@@ -1,13 +1,13 @@
 import fc from 'fast-check';
 
 /*
- * JSON as a source may write it: numbers of any length and spelling, keys in any order and more than once, strings with
- * escapes that nobody needs. `fc.jsonValue` knows only what JavaScript can hold.
+ * Generates JSON as a source may write it: numbers of any length and spelling, keys in any order and repeated, strings
+ * with unnecessary escapes. `fc.jsonValue` generates only values that JavaScript can represent.
  */
 
 const digits = (maxLength: number) => fc.stringMatching(new RegExp(`^[0-9]{1,${maxLength}}$`));
 
-/** A number as text: up to 64-bit identifiers, long fractions and powers beyond what a double holds. */
+/** A number as text: up to 64-bit identifiers, long fractions and exponents outside the range of a double. */
 export const rawNumber = fc
   .record({
     sign: fc.constantFrom('', '-'),
@@ -53,7 +53,7 @@ export function rawObject(depth: number): fc.Arbitrary<string> {
     );
 }
 
-/** Exact value of a number, as digits and a power of ten that is the same for all. */
+/** The exact value of a number, in units of 10^-2000. */
 export function exactValue(number: string): bigint {
   const [, sign = '', whole = '', fraction = '', power = '0'] =
     /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/.exec(number) ?? [];

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { createIdSet, examineSeams, type SeamWindow } from '../../src/catalog/seams.ts';
+import { createIdSet } from '../../src/catalog/id-set.ts';
+import { examineSeams, type SeamWindow } from '../../src/catalog/seams.ts';
 
 interface Given extends SeamWindow {
   readonly ids: readonly number[];
@@ -7,7 +8,7 @@ interface Given extends SeamWindow {
 
 const SIZE = 10;
 
-/** A window of 10, holding these ids. */
+/** A window of size 10 with these ids. */
 function window(page: number, ids: readonly number[], pass = 0): Given {
   return { page, perPage: SIZE, pass, items: ids.length, doubt: null, ids };
 }
@@ -16,7 +17,7 @@ function range(from: number, to: number): number[] {
   return Array.from({ length: to - from }, (_, at) => from + at);
 }
 
-/** Windows of ten that overlap by two: pages are numbered on, their offsets do not matter to the proof. */
+/** Examines windows of ten that overlap by two. Their offsets do not affect the proof. */
 function examine(windows: readonly Given[], modified: ReadonlyMap<number, number> = new Map()) {
   return examineSeams({
     windows,
@@ -30,18 +31,18 @@ function examine(windows: readonly Given[], modified: ReadonlyMap<number, number
 const quiet = [window(1, range(1, 11)), window(2, range(9, 19)), window(3, range(17, 22))];
 
 describe('seams', () => {
-  it('of a quiet list are joined, and the run is sealed', () => {
+  it('are joined if the list does not change, and the run is sealed', () => {
     const report = examine(quiet);
     expect(report).toMatchObject({ sealed: true, states: ['j', 'j'], gaps: [], disorder: 0, repeated: 0 });
     expect(report).toMatchObject({ sharedLeast: 2, sharedSum: 4 });
   });
 
-  it('are open where neighbours share nothing', () => {
+  it('are open if neighbours share no product', () => {
     const report = examine([window(1, range(1, 11)), window(2, range(12, 22)), window(3, range(20, 22))]);
     expect(report).toMatchObject({ sealed: false, states: ['o', 'j'], gaps: [{ offset: 10, shift: 0 }] });
   });
 
-  it('are not joined by a product that was modified meanwhile', () => {
+  it('are not joined by a product that was modified between the reads', () => {
     const modified = new Map([
       [9, 1],
       [10, 1],
@@ -50,7 +51,7 @@ describe('seams', () => {
     expect(examine(quiet, new Map([[9, 1]]))).toMatchObject({ sealed: true, states: ['j', 'j'], sharedLeast: 1 });
   });
 
-  it('of a delta may be joined by what that delta itself tells, not by what a later one does', () => {
+  it('of a delta may be joined by products that this delta lists, but not by those of a later one', () => {
     const told = new Map(range(1, 22).map((id) => [id, 0]));
     expect(examine(quiet, told).sealed).toBe(true);
     for (const id of [9, 10]) told.set(id, 1);
@@ -60,12 +61,12 @@ describe('seams', () => {
   it('are closed by a repair that reaches both sides', () => {
     const gap = [window(1, range(1, 11)), window(2, range(12, 22)), window(3, range(20, 25))];
     expect(examine([...gap, window(2, range(5, 15), 2)])).toMatchObject({ sealed: true, states: ['r', 'j'] });
-    // It reaches one side only: the other is still open, and the shift tells where to read next.
+    // It reaches only one side; the shift says where to read next.
     const oneSide = examine([...gap, window(1, range(2, 12), 2)]);
     expect(oneSide).toMatchObject({ sealed: false, states: ['o', 'j'], gaps: [{ offset: 10, shift: 1 }] });
   });
 
-  it('need no neighbour: any chain from the head to the end will do', () => {
+  it('are sealed by any chain of windows from the start to the end, not only by neighbours', () => {
     const skipped = [window(1, range(1, 11)), window(2, range(40, 50)), window(3, range(9, 15))];
     const report = examine(skipped);
     expect(report.sealed).toBe(true);
@@ -81,43 +82,43 @@ describe('seams', () => {
     expect(examine([...full, window(3, []), window(4, range(17, 20), 2)]).sealed).toBe(true);
   });
 
-  it('prove nothing without the head of the list', () => {
+  it('prove nothing without the start of the list', () => {
     expect(examine([window(2, range(9, 19)), window(3, range(17, 22))]).sealed).toBe(false);
   });
 
-  it('are joined where neighbours hold the same at all offsets that both cover, whatever was modified', () => {
+  it('are joined if neighbours hold the same five products at all common offsets, even if all were modified', () => {
     const all = new Map(range(1, 40).map((id) => [id, 1]));
     // Page 1 of 12 and page 2 of 7 share the offsets 7 to 11.
     const first = { ...window(1, range(1, 13)), perPage: 12 };
     const second = (ids: readonly number[]) => ({ ...window(2, ids), perPage: 7 });
     expect(examine([first, second(range(8, 14))], all)).toMatchObject({ sealed: true, states: ['j'] });
-    // Nothing may have moved, and four are too few.
+    // Not if a product moved, and four products are too few.
     expect(examine([first, second(range(9, 15))], all)).toMatchObject({ sealed: false, states: ['o'] });
     expect(examine([first, second([8, 9, 11, 10, 12, 13])], all)).toMatchObject({ sealed: false, states: ['o'] });
     expect(examine([first, second([0, 9, 10, 11, 12, 13])], all)).toMatchObject({ sealed: false, states: ['o'] });
     expect(examine([first, second(range(8, 12))], all)).toMatchObject({ sealed: false, states: ['o'] });
   });
 
-  it('of a list without a stable order are not believed', () => {
+  it('of a list without a stable order do not seal the run', () => {
     const swapped = [window(1, range(1, 11)), window(2, [10, 9, ...range(11, 15)])];
     expect(examine(swapped)).toMatchObject({ sealed: false, states: ['j'], disorder: 1 });
-    // A product that was modified may change its place.
+    // A modified product may change its place.
     expect(examine(swapped, new Map([[9, 1]]))).toMatchObject({ sealed: true, disorder: 0 });
   });
 
-  it('are not fooled by rejected items, and count what repeats', () => {
+  it('ignore rejected items and count repeated products', () => {
     const rejected = [window(1, [...range(1, 10), 0]), window(2, [0, ...range(11, 15)])];
     expect(examine(rejected)).toMatchObject({ sealed: false, states: ['o'] });
     expect(examine([window(1, [1, 2, 2, 3])])).toMatchObject({ sealed: true, repeated: 1, states: [] });
   });
 
-  it('of an empty list need nothing', () => {
+  it('of an empty list are sealed', () => {
     expect(examine([window(1, [])])).toMatchObject({ sealed: true, states: [], gaps: [] });
   });
 });
 
-describe('a set of ids', () => {
-  it('holds what was added, once', () => {
+describe('IdSet', () => {
+  it('contains each added id once', () => {
     const set = createIdSet(100);
     for (const id of [1, 8, 9, 100, 9]) set.add(id);
     expect(range(0, 101).filter((id) => set.has(id))).toEqual([1, 8, 9, 100]);

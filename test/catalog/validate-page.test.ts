@@ -10,7 +10,7 @@ function pageText(items: unknown, envelope: Record<string, unknown> = {}, indent
 const window = { page: 1, perPage: 10 };
 
 describe('a page', () => {
-  it('keeps every item as it was sent, byte by byte', () => {
+  it('keeps every item byte by byte as it was sent', () => {
     const item = fc.dictionary(fc.string(), fc.jsonValue()).map((rest) => ({ ...rest, vbid: 'X-1' }));
     fc.assert(
       fc.property(fc.array(item, { maxLength: 10 }), fc.constantFrom(undefined, 2), (items, indent) => {
@@ -30,7 +30,7 @@ describe('a page', () => {
     ).toBe(exact);
   });
 
-  it('takes the oddities of services in the wild', () => {
+  it('accepts the oddities of real services', () => {
     const items = [
       { vbid: 'L-999-70031' },
       { vbid: 9780000000002, identifiers: { print_isbn_canonical: 'null', eisbn_canonical: 9780000000019 } },
@@ -51,7 +51,7 @@ describe('a page', () => {
     ]);
   });
 
-  it('sets items aside that are no products, and goes on', () => {
+  it('rejects invalid items and keeps the others', () => {
     const items = [
       { vbid: 'A' },
       {},
@@ -78,28 +78,28 @@ describe('a page', () => {
       'B',
     ]);
     expect(rejected.map(({ position, reason }) => [position, reason])).toEqual([
-      [1, 'vbid: a text is needed'],
-      [2, 'vbid: it is empty'],
-      [3, 'vbid: it holds a control character'],
-      [4, 'vbid: it is longer than 255 characters'],
-      [5, 'vbid: a text is needed'],
-      [6, 'the item is not an object'],
-      [7, 'the item is not an object'],
-      [8, 'the item is not an object'],
+      [1, 'vbid must be a string'],
+      [2, 'vbid is empty'],
+      [3, 'vbid contains a control character'],
+      [4, 'vbid is longer than 255 characters'],
+      [5, 'vbid must be a string'],
+      [6, 'item is not an object'],
+      [7, 'item is not an object'],
+      [8, 'item is not an object'],
     ]);
     expect(rejected[7]?.body).toBe('"text"');
   });
 
   it.each([
     ['no JSON', '{"items":[', /not JSON/],
-    ['no envelope', '[]', /no catalog envelope: body: an object is needed/],
-    ['no number of items', '{"num_items":"x"}', /: num_items: a whole number of 0 or more is needed/],
+    ['no envelope', '[]', /no catalog envelope: body: must be an object/],
+    ['no number of items', '{"num_items":"x"}', /: num_items: must be a whole number of 0 or more/],
     ['no items', pageText(undefined), /items/],
     ['a negative total', pageText([], { num_items: -1 }), /num_items/],
-    ['another page', pageText([], { page: 2 }), /asked for page 1, got page 2/],
-    ['more than a page holds', pageText(Array(11).fill({ vbid: 'A' })), /holds 11 items, more than the 10/],
+    ['another page', pageText([], { page: 2 }), /requested page 1, got page 2/],
+    ['too many items', pageText(Array(11).fill({ vbid: 'A' })), /has 11 items, more than its per_page of 10/],
     ['too deep', pageText([JSON.parse(`${'['.repeat(70)}${']'.repeat(70)}`)]), /nested deeper/],
-  ])('is refused: %s', (_name, text, message) => {
+  ])('is invalid: %s', (_name, text, message) => {
     expect(() => validatePage(text, window)).toThrow(
       expect.objectContaining({
         code: 'PAGE_INVALID',
@@ -110,20 +110,20 @@ describe('a page', () => {
   });
 
   it.each([
-    ['a short page in the middle', { num_items: 20, total_pages: 2 }, /page 1 of 2 holds 1 items in place of 10/],
-    ['fewer than it says', { num_items: 5 }, /page 1 of 1 holds 1 items; of 5 it should hold 5/],
-  ])('is doubted: %s', (_name, envelope, doubt) => {
+    ['a short page in the middle', { num_items: 20, total_pages: 2 }, /page 1 of 2 has 1 items instead of 10/],
+    ['fewer items than its total', { num_items: 5 }, /page 1 of 1 has 1 items; with a total of 5 it should have 5/],
+  ])('is doubtful: %s', (_name, envelope, doubt) => {
     const page = validatePage(pageText([{ vbid: 'A' }], envelope), window);
     expect(page.doubt).toMatch(doubt);
     expect(page.products).toHaveLength(1);
   });
 
-  it('of a size that the source chose is for the reader to see', () => {
+  it('may have another size than requested', () => {
     const page = validatePage(pageText([], { per_page: 5 }), window);
     expect(page).toMatchObject({ envelope: { perPage: 5 }, doubt: null });
   });
 
-  it('beyond the end is empty', () => {
+  it('is empty after the end of the list', () => {
     const text = pageText([], { num_items: 3, page: 4, total_pages: 1 });
     expect(validatePage(text, { page: 4, perPage: 10 }).products).toEqual([]);
   });

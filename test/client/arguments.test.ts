@@ -3,7 +3,7 @@ import type { Client } from '../../src/client/client.ts';
 import { failure } from './connection.ts';
 import { talk } from './support.ts';
 
-/** A client as JavaScript sees it: nothing holds what it is given to the types. */
+/** A client without types, as JavaScript sees it. */
 type Untyped = { readonly [group in keyof Client]: Readonly<Record<string, (...given: unknown[]) => Call>> };
 type Call = Promise<unknown> | AsyncGenerator<unknown>;
 
@@ -13,8 +13,8 @@ CYCLE.itself = CYCLE;
 const NAMES = { firstName: 'A', lastName: 'B' };
 
 const WRONG: readonly [string, string, (client: Untyped) => Call | undefined][] = [
-  ['no credentials', 'no list', ({ credentials }) => credentials.verify?.(undefined)],
-  ['no credentials, one by one', 'no list', ({ credentials }) => credentials.verifyEach?.(null)],
+  ['undefined credentials', 'no list', ({ credentials }) => credentials.verify?.(undefined)],
+  ['null credentials, one by one', 'no list', ({ credentials }) => credentials.verifyEach?.(null)],
   ['a text for credentials', 'no list', ({ credentials }) => credentials.verify?.('abc')],
   ['a text for credentials, one by one', 'no list', ({ credentials }) => credentials.verifyEach?.('abc')],
   ['a credential that is null', 'credential 2', ({ credentials }) => credentials.verify?.(['a', null])],
@@ -24,12 +24,12 @@ const WRONG: readonly [string, string, (client: Untyped) => Call | undefined][] 
     'credential 2: its guid has 256 characters',
     ({ credentials }) => credentials.verify?.(['a', { guid: 'x'.repeat(256) }]),
   ],
-  ['no user', 'the user', ({ users }) => users.create?.(null)],
+  ['a user that is null', 'the user', ({ users }) => users.create?.(null)],
   ['a reference that is a number', 'reference: 7', ({ users }) => users.create?.({ reference: 7, ...NAMES })],
-  ['others that are none', 'others', ({ users }) => users.create?.({ reference: 'a', ...NAMES, others: 'x' })],
-  ['one of others', 'others.x: 1', ({ users }) => users.create?.({ reference: 'a', ...NAMES, others: { x: 1 } })],
+  ['others that are not an object', 'others', ({ users }) => users.create?.({ reference: 'a', ...NAMES, others: 'x' })],
+  ['a number in others', 'others.x: 1', ({ users }) => users.create?.({ reference: 'a', ...NAMES, others: { x: 1 } })],
   [
-    'another name of others',
+    'an invalid name in others',
     'others: "a b"',
     ({ users }) => users.create?.({ reference: 'a', ...NAMES, others: { 'a b': 'x' } }),
   ],
@@ -39,20 +39,20 @@ const WRONG: readonly [string, string, (client: Untyped) => Call | undefined][] 
     ({ users }) => users.create?.({ reference: 'a', ...NAMES, first_name: 'x' }),
   ],
   ['an unknown name in a query', 'SKU', ({ licenses }) => licenses.read?.({ SKU: 'a' })],
-  ['no query', 'query', ({ licenses }) => licenses.read?.(null)],
+  ['a query that is null', 'query', ({ licenses }) => licenses.read?.(null)],
   ['an unknown type', 'type: "foo"', ({ licenses }) => licenses.read?.({ type: 'foo' })],
   ['an empty sku', 'sku: ""', ({ licenses }) => licenses.read?.({ sku: '' })],
-  ['a sku that is a number', 'the sku is no text', ({ licenses }) => licenses.owns?.(978)],
-  ['a user id that is a number', 'the user id is no text', ({ users }) => users.read?.(5)],
-  ['a vbid that is an object', 'the vbid is no text', ({ catalog }) => catalog.product?.({})],
+  ['a sku that is a number', 'the sku is not a text', ({ licenses }) => licenses.owns?.(978)],
+  ['a user id that is a number', 'the user id is not a text', ({ users }) => users.read?.(5)],
+  ['a vbid that is an object', 'the vbid is not a text', ({ catalog }) => catalog.product?.({})],
   ['a BigInt in a book', 'new book', ({ books }) => books.create?.({ pages: 10n })],
-  ['a book that holds itself', 'book a', ({ books }) => books.update?.('a', CYCLE)],
+  ['a circular book', 'book a', ({ books }) => books.update?.('a', CYCLE)],
   ['a book that is a text', 'the book', ({ books }) => books.create?.('a')],
-  ['a package that holds itself', 'package', ({ packages }) => packages.create?.({ more: CYCLE })],
+  ['a circular package', 'package', ({ packages }) => packages.create?.({ more: CYCLE })],
   ['a BigInt in an asset', 'edition: 1n', ({ assets }) => assets.update?.('a', { edition: 1n })],
-  ['an asset that holds itself', 'title', ({ assets }) => assets.update?.('a', { title: CYCLE })],
+  ['a circular asset', 'title', ({ assets }) => assets.update?.('a', { title: CYCLE })],
   ['details as a text', 'includeDetails', ({ catalog }) => catalog.products?.({ includeDetails: 'metadata' })],
-  ['currencies that are none', 'currency', ({ catalog }) => catalog.product?.('a', { currency: [1] })],
+  ['currencies that are not texts', 'currency', ({ catalog }) => catalog.product?.('a', { currency: [1] })],
   ['a time that is a number', 'from', ({ catalog }) => catalog.products?.({ from: 5 })],
   ['options that are null', 'options', ({ catalog }) => catalog.products?.(null)],
   ['options that are a text', 'options', ({ assets }) => assets.create?.({ title: 'a', imprint_id: 1 }, 'now')],
@@ -64,8 +64,8 @@ const WRONG: readonly [string, string, (client: Untyped) => Call | undefined][] 
   ['an unknown option of an asset', 'Create', ({ assets }) => assets.put?.('a', {}, { Create: true })],
   ['an option that an update does not have', 'create', ({ assets }) => assets.update?.('a', {}, { create: true })],
   ['an unknown option of a read', 'timeout', ({ licenses }) => licenses.owns?.('a', { timeout: 5 })],
-  ['options that are a signal', 'a signal', ({ books }) => books.read?.('a', new AbortController().signal)],
-  ['a signal that is none', 'signal', ({ packages }) => packages.delete?.('a', { signal: {} })],
+  ['options that are a signal', 'AbortSignal', ({ books }) => books.read?.('a', new AbortController().signal)],
+  ['a signal of another type', 'signal', ({ packages }) => packages.delete?.('a', { signal: {} })],
   [
     'a signal that is its controller',
     'signal',
@@ -74,12 +74,12 @@ const WRONG: readonly [string, string, (client: Untyped) => Call | undefined][] 
 ];
 
 async function done(call: Call | undefined): Promise<unknown> {
-  if (call === undefined) throw new Error('there is no such operation');
+  if (call === undefined) throw new Error('unknown operation');
   return Symbol.asyncIterator in call ? await call.next() : await call;
 }
 
-describe('what a client is given', () => {
-  it.each(WRONG)('is refused before anything is sent, and named: %s', async (_name, named, call) => {
+describe('invalid input', () => {
+  it.each(WRONG)('is rejected before anything is sent: %s', async (_name, named, call) => {
     const { client, asked } = await talk(() => ({}));
     const error = await failure(done(call(client as unknown as Untyped)));
     expect(error).toMatchObject({ code: 'USAGE', message: expect.stringContaining(named) as string });
@@ -87,7 +87,7 @@ describe('what a client is given', () => {
     expect(asked).toEqual([]);
   });
 
-  it('is refused without repeating a password', async () => {
+  it('is rejected without showing a password', async () => {
     const { client } = await talk(() => ({}));
     const user = { email: 'a@example.com', password: 31_415_926, ...NAMES };
     const error = await failure(client.users.create(user as never), '31415926');

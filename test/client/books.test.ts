@@ -28,7 +28,7 @@ describe('books', () => {
     expect(asked[0]?.url).toBe('/v4/books/a');
   });
 
-  it('a read is asked again, a create is not; of a book that is not there the error names it', async () => {
+  it('retries a read but not a create, and names an unknown book', async () => {
     const { client, asked } = await talk((_asked, before) => (before < 2 ? { status: 502 } : { body: { vbid: 'a' } }));
     expect((await client.books.read('a')).vbid).toBe('a');
     expect(asked).toHaveLength(3);
@@ -36,35 +36,29 @@ describe('books', () => {
     expect(await failure(creating.client.books.create({}))).toMatchObject({ code: 'SOURCE_UNAVAILABLE' });
     expect(creating.asked).toHaveLength(1);
     const none = await talk(() => ({ status: 404, body: { errors: ['Book not found'] } }));
-    const error = await failure(none.client.books.read('nobody'));
+    const error = await failure(none.client.books.read('unknown'));
     expect(error).toMatchObject({ code: 'NOT_FOUND', exitCode: 1, status: 404 });
-    expect(error.message).toMatch(/nobody.*Book not found/);
+    expect(error.message).toMatch(/book unknown.*Book not found/);
   });
 
-  it('an empty answer is one, what is no object is none, and no more are fields', async () => {
+  it('accepts an empty answer to a write, but not a list', async () => {
     const { client } = await talk(({ method }) => ({ body: method === 'PUT' ? '' : '[]' }));
     expect((await client.books.update('a', {})).raw).toEqual({});
     expect(await failure(client.books.read('a'))).toMatchObject({ code: 'SERVICE_ERROR' });
     expect(await failure(client.books.create([] as never))).toMatchObject({ code: 'USAGE' });
   });
 
-  it.each([
-    ['application/json', '"9781402894626"', '9781402894626'],
-    ['application/json', '0978140289462600000001', '0978140289462600000001'],
-    ['text/plain', 'L-999-70031\n', 'L-999-70031'],
-    ['text/plain', 'created', undefined],
-    ['text/html', '', undefined],
-    ['text/html', ' \n', undefined],
-    ['text/html; charset=utf-8', 'L-999-70031', 'L-999-70031'],
-    ['text/html', '{"vbid":"L-1","description":"<p>A</p>"}', 'L-1'],
-    ['text/plain', 'Created "The Comedy of Errors"', undefined],
-  ])('4.5: a create may answer with less than an object: %s %j', async (type, body, vbid) => {
-    const { client, asked } = await talk(() => ({ status: 201, headers: { 'content-type': type }, body }));
-    expect((await client.books.create({ title: 'A' })).vbid).toBe(vbid);
+  it.each(['"9781402894626"', 'created', '["L-1"]'])('the outcome of a create is unclear: %s', async (body) => {
+    const { client, asked } = await talk(() => ({ status: 201, body }));
+    expect(await failure(client.books.create({ title: 'A' }))).toMatchObject({
+      code: 'SERVICE_ERROR',
+      retryable: false,
+      hint: 'Look for it before you retry: it may have been created.',
+    });
     expect(asked).toHaveLength(1);
   });
 
-  it.each(['', ' ', 'null', '{}', '{"vbid":null}'])('a read that is answered with %j found nothing', async (body) => {
+  it.each(['', ' ', 'null', '{}', '{"vbid":null}'])('a read that is answered with %j is an error', async (body) => {
     const { client, asked } = await talk(() => ({ body }));
     const error = await failure(client.books.read('a'));
     expect(error).toMatchObject({ code: 'SERVICE_ERROR', message: expect.stringContaining('nothing') as string });
@@ -72,7 +66,7 @@ describe('books', () => {
     expect(asked).toHaveLength(1);
   });
 
-  it.each(['text/plain', 'text/html', 'application/json'])('a read shows a text called %s', async (type) => {
+  it.each(['text/plain', 'application/json'])('the error of a read shows a text of type %s', async (type) => {
     const { client } = await talk(() => ({ headers: { 'content-type': type }, body: 'Book not found' }));
     const error = await failure(client.books.read('a'));
     expect(error).toMatchObject({ code: 'SERVICE_ERROR', retryable: false });

@@ -10,12 +10,12 @@ const task = { mirror: '', runId: 0, pass: 0, window: { page: 1, perPage: 1 }, f
 
 it.each([
   [401, '{"code":601,"message":"stale"}'],
-  [200, '{"errors":["601: the access token is no longer valid"]}'],
+  [200, '{"errors":["601: the access token has expired"]}'],
   [403, '"601 Access token expired"'],
   [200, '<error code="601" message="stale"/>'],
-  [200, '601: the access token is no longer valid'],
+  [200, '601: the access token has expired'],
   [200, '{"code":601}'],
-])('the catalog is read with a new token after %i %s', async (status, body) => {
+])('reads the catalog with a new token after %i %s', async (status, body) => {
   const json = { 'content-type': 'application/json' };
   const ofUsers = service();
   const { url, asked } = await serve((one) => {
@@ -44,7 +44,7 @@ it.each([
   }
 });
 
-it('each request that a new token takes waits for a turn, and so does the one that is repeated', async () => {
+it('every request of a token renewal waits for its turn, and so does the retry', async () => {
   const ofUsers = service();
   const { url, asked } = await serve((one) => {
     if (one.url.startsWith('/v3')) return ofUsers(one);

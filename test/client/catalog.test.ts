@@ -11,7 +11,7 @@ function page(number: number, total: number, vbids: readonly string[]) {
 }
 
 describe('catalog', () => {
-  it('4.4 rule 1: pages are read until total_pages, with both headers, JSON and the parameters', async () => {
+  it('4.4 rule 1: reads pages up to total_pages, with both headers and the parameters', async () => {
     const { client, asked } = await talk(({ url }) => {
       const number = Number(new URL(url, 'http://a').searchParams.get('page'));
       return { headers: { date: DATE }, body: page(number, 3, [`${number}a`, `${number}b`]) };
@@ -29,7 +29,7 @@ describe('catalog', () => {
     expect(asked).toHaveLength(3);
   });
 
-  it('4.4, 8: a page has 1,000 items unless asked otherwise, and 1 to 1,000 can be asked for', async () => {
+  it('4.4, 8: a page has 1,000 items by default, and perPage is 1 to 1,000', async () => {
     const { client, asked } = await talk(() => ({
       body: { num_items: 0, page: 1, per_page: 1000, total_pages: 0, items: [] },
     }));
@@ -52,16 +52,18 @@ describe('catalog', () => {
     }
   });
 
-  it('4.4: until reads what changed up to a time, in the parameter that is configured', async () => {
+  it('4.4: until reads what changed up to a time, by the configured parameter', async () => {
     const { client, asked } = await talk(() => ({ body: page(1, 1, ['a']) }), { untilParam: 'before' });
     await client.catalog.products({ from: '2026-11-20', until: '2026-11-20T02:00:00Z', perPage: 2 }).next();
     expect(asked[0]?.url).toBe(
       '/v4/products?page=1&per_page=2&from=2026-11-20T00%3A00%3A00.000Z&before=2026-11-20T02%3A00%3A00.000Z',
     );
-    expect((await failure(client.catalog.products({ until: 'today' }).next())).message).toBe('until is no time');
+    expect((await failure(client.catalog.products({ until: 'today' }).next())).message).toBe(
+      'until is not a valid time',
+    );
   });
 
-  it('an item that cannot be used is told of, and the others come', async () => {
+  it('returns an invalid item as rejected, with the other items', async () => {
     const body = { ...page(1, 1, ['a']), num_items: 2, items: [{ title: 'no vbid' }, { vbid: 'a' }] };
     const { client } = await talk(() => ({ body }));
     const { value } = await client.catalog.products({ perPage: 2 }).next();
@@ -71,7 +73,7 @@ describe('catalog', () => {
     });
   });
 
-  it('an item that is not UTF-8 is rejected, and the others come', async () => {
+  it('returns an item that is not UTF-8 as rejected, with the other items', async () => {
     const body = Buffer.from(
       JSON.stringify({ ...page(1, 1, ['a', 'b']), num_items: 2 }).replace('Title a', 'Caf\xe9'),
       'latin1',
@@ -82,18 +84,18 @@ describe('catalog', () => {
     const { value } = await client.catalog.products({ perPage: 2 }).next();
     expect(value).toMatchObject({
       products: [{ vbid: 'b' }],
-      rejected: [{ position: 0, reason: 'it is not UTF-8: byte 0xe9 after 24 characters' }],
+      rejected: [{ position: 0, reason: 'invalid UTF-8: byte 0xe9 after 24 characters' }],
     });
-    // Where nothing else would be lost, the answer is an error.
+    // A lookup has no other items.
     expect(await failure(client.catalog.product('a'))).toMatchObject({ code: 'SOURCE_BODY' });
   });
 
-  it('one product is looked up by its vbid; undefined where it is not known', async () => {
+  it('looks up one product by its vbid; an unknown one is undefined', async () => {
     const { client, asked } = await talk(({ url }) =>
-      url.includes('nobody') ? { status: 404, body: { errors: ['Book not found'] } } : { body: { vbid: 'a/b $&' } },
+      url.includes('unknown') ? { status: 404, body: { errors: ['Book not found'] } } : { body: { vbid: 'a/b $&' } },
     );
     expect(await client.catalog.product('a/b $&')).toMatchObject({ vbid: 'a/b $&' });
-    expect(await client.catalog.product('nobody')).toBeUndefined();
+    expect(await client.catalog.product('unknown')).toBeUndefined();
     expect(asked[0]?.url).toBe('/v4/products/a%2Fb%20%24%26');
   });
 });

@@ -1,10 +1,9 @@
 import { getEventListeners } from 'node:events';
-import { writeFileSync } from 'node:fs';
-import { hostname } from 'node:os';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { readLicenses } from '../../src/client/licenses/licenses.ts';
 import type { Clock } from '../../src/clock.ts';
+import { holdFile } from '../../src/file-lock.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
 import { connectTo, failure, golden, hastyClock, NEVER, type Reply, serve } from './connection.ts';
 
@@ -12,12 +11,12 @@ const STALE: Reply = { status: 401, body: '<error code="601" message="no longer 
 const TROUBLE: Reply = { status: 503, headers: { 'retry-after': '20' } };
 
 interface PatientClock extends Clock {
-  /** Resolves when somebody sleeps. */
+  /** Resolves when the first sleep begins. */
   readonly asleep: Promise<void>;
   readonly sleepers: () => number;
 }
 
-/** A clock on which nothing but a signal ends a sleep. */
+/** A clock whose sleeps end only by a signal. */
 function patientClock(): PatientClock {
   let sleepers = 0;
   let fallAsleep = (): void => {};
@@ -43,8 +42,8 @@ function patientClock(): PatientClock {
 
 const CLOSED = { code: 'INTERRUPTED', retryable: false, message: expect.stringContaining('is closed') as string };
 
-describe('a connection that is closed', () => {
-  it('ends the calls that have no answer, and takes no further ones', async () => {
+describe('closing a connection', () => {
+  it('aborts calls in flight, and rejects later ones', async () => {
     let arrived = (): void => {};
     const arrival = new Promise<void>((resolve) => {
       arrived = resolve;
@@ -63,7 +62,7 @@ describe('a connection that is closed', () => {
     await connection.close();
   });
 
-  it('ends the calls that wait for another try', async () => {
+  it('aborts calls that wait for a retry', async () => {
     const clock = patientClock();
     const { url, asked } = await serve(() => TROUBLE);
     const { caller, ...connection } = connectTo(url, {}, clock);
@@ -73,11 +72,11 @@ describe('a connection that is closed', () => {
     await connection.close();
     for (const call of calls) expect(await call).toMatchObject(CLOSED);
     expect(clock.sleepers()).toBe(0);
-    // None of them took the end of its wait for the time to try again.
+    // None of them was retried.
     expect(asked).toHaveLength(before);
   });
 
-  it('ends the renewal of a token for which nobody waits any longer', async () => {
+  it('aborts a token renewal after its caller has aborted', async () => {
     const clock = patientClock();
     const gone = new AbortController();
     const { url } = await serve(({ url: path }) => (path.includes('licenses') ? STALE : TROUBLE));
@@ -85,15 +84,16 @@ describe('a connection that is closed', () => {
     const call = failure(readLicenses(caller, {}, gone.signal));
     await clock.asleep;
     gone.abort();
-    expect(await call).toMatchObject({ code: 'INTERRUPTED', message: 'the request was given up' });
+    expect(await call).toMatchObject({ code: 'INTERRUPTED', message: 'the request was aborted' });
     expect(clock.sleepers()).toBe(1);
     await connection.close();
     expect(clock.sleepers()).toBe(0);
   });
 
-  it('does not wait for the lock of another process', async () => {
+  it('aborts the wait for the lock of the token store', async () => {
     const tokenStore = join(temporaryDirectory(), 'token');
-    writeFileSync(`${tokenStore}.lock`, `${hostname()} ${process.pid} x`);
+    const release = holdFile(tokenStore);
+    onTestFinished(() => release?.());
     const clock = patientClock();
     const { url, asked } = await serve(() => STALE);
     const { caller, ...connection } = connectTo(url, { userReference: 'me', tokenStore }, clock);
@@ -107,7 +107,7 @@ describe('a connection that is closed', () => {
 });
 
 describe('the signal of a call', () => {
-  it('is not held on to when the call is done', async () => {
+  it('has no listener left after the call', async () => {
     const { signal } = new AbortController();
     const { url } = await serve(({ headers }, index) =>
       index === 0 ? TROUBLE : headers['x-token'] === 'new' ? golden('licenses-none.xml') : verified(index),
@@ -118,7 +118,7 @@ describe('the signal of a call', () => {
   });
 });
 
-/** First the token is refused, then another one is there. */
+/** Rejects the token first, and then returns another one. */
 function verified(index: number): Reply | string {
   if (index === 1) return STALE;
   return '<credentials><credential reference="me" guid="G" access-token="new" email=""/></credentials>';

@@ -12,7 +12,7 @@ export const TOKEN = 'tokenthatmustnotshow';
 export const NEVER = new AbortController().signal;
 export const XML_TYPE = 'application/xml; charset=utf-8';
 
-/** The bytes that both sides are held to. */
+/** A message of the interface that client and sandbox share. */
 export function golden(name: string): string {
   return readFileSync(new URL(`../golden/${name}`, import.meta.url), 'utf8').trimEnd();
 }
@@ -35,7 +35,7 @@ export interface Server {
   readonly asked: Asked[];
 }
 
-/** A server that answers as told, until the test ends. */
+/** A server that answers with `reply` until the test ends. */
 export async function serve(
   reply: (asked: Asked, index: number, response: ServerResponse) => Reply | string | null,
 ): Promise<Server> {
@@ -44,7 +44,7 @@ export async function serve(
     const { method = '', url = '', headers } = request;
     const one = { method, url, headers, body: await text(request) };
     const answered = reply(one, asked.push(one) - 1, response);
-    // Null: it answers by itself.
+    // Null: `reply` has answered itself, or never will.
     if (answered === null) return;
     const { status = 200, headers: more, body } = typeof answered === 'string' ? { body: answered } : answered;
     response.writeHead(status, { 'content-type': XML_TYPE, ...more }).end(body);
@@ -58,7 +58,7 @@ export async function serve(
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, asked };
 }
 
-/** Waits for nothing: it is at once as late as it would have been. */
+/** A clock that jumps ahead instead of waiting. */
 export function hastyClock(): Clock {
   let now = Date.now();
   return {
@@ -72,8 +72,15 @@ export function hastyClock(): Clock {
 
 export function settingsOf(url: string, more: Partial<ConnectionSettings> = {}): ConnectionSettings {
   return {
-    ...{ baseUrl: url, apiKey: KEY, accessToken: TOKEN, apiKeyHeader: 'X-Key', accessTokenHeader: 'X-Token' },
-    ...{ requestTimeoutMs: 10_000, concurrency: 4, usersSuffix: '.xml', userReference: undefined },
+    baseUrl: url,
+    apiKey: KEY,
+    accessToken: TOKEN,
+    apiKeyHeader: 'X-Key',
+    accessTokenHeader: 'X-Token',
+    requestTimeoutMs: 10_000,
+    concurrency: 4,
+    usersSuffix: '.xml',
+    userReference: undefined,
     tokenStore: undefined,
     ...more,
   };
@@ -85,13 +92,13 @@ export function connectTo(url: string, more: Partial<ConnectionSettings> = {}, c
   return connection;
 }
 
-/** The error of a request, checked for secrets wherever somebody might print them. */
+/** The error of a request, after checking that it does not show secrets. */
 export async function failure(asked: Promise<unknown>, ...secrets: string[]): Promise<CatchwordError> {
   const error = await asked.then(
     () => undefined,
     (thrown: unknown) => thrown,
   );
-  if (!(error instanceof CatchwordError)) throw new Error(`no CatchwordError but ${String(error)}`);
+  if (!(error instanceof CatchwordError)) throw new Error(`not a CatchwordError: ${String(error)}`);
   const shown = [error.message, error.hint, error.stack, JSON.stringify(error), JSON.stringify(toErrorRecord(error))];
   for (const secret of [KEY, TOKEN, ...secrets])
     expect([...shown, String(error.cause)].join('\n')).not.toContain(secret);

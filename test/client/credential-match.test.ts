@@ -7,20 +7,19 @@ import { CatchwordError } from '../../src/errors.ts';
 import type { XmlElement } from '../../src/xml/read.ts';
 
 /*
- * No account is given another account's credential, code or message, whatever the service leaves out, doubles or
- * reorders. Three things are relied on, since an answer without them reads the same as one that has them:
+ * No account gets the credential, code or message of another, whatever the service leaves out, repeats or reorders. The
+ * client relies on these, because an answer that breaks them looks like one that does not:
  *
  * - The keys of an element are keys of its account.
- * - An element that has none of the keys that were submitted for it is not moved; or all errors are, and have the keys that
- *   were submitted for them; or nothing was left out, and there is but one such element. An error without any key comes once.
- * - Submissions that share a key are answered alike: verified or refused, with the same keys. So are those whose keys stand
- *   in one credential.
- * - Two answers, a credential and an error, are for a submission of two keys, none of them a valid token, and both have a
- *   key that was submitted.
+ * - An element without a submitted key is not moved; or errors come first or last, with their submitted keys; or nothing is
+ *   left out and there is only one such element. An error without any key comes once.
+ * - Submissions that share a key are answered alike: both verified or both refused, with the same keys. So are those whose
+ *   keys are in one credential.
+ * - Only a submission of two keys, none of them a valid token, gets both a credential and an error, each with a submitted key.
  *
- * What cannot be told: `t0, t1` answered with the new tokens of 1 and 0; `t0, t1` answered with the error of 0 twice, the one
- * of 1 left out, and no key in any of them; `r0, g0, t1` answered with the credential of `r0` twice, the first of them for
- * `r0` with `g0` in it, and then the error of `g0` without a key, and nothing for `t1`.
+ * Three examples that cannot be detected: `t0, t1` answered with the new tokens of 1 and 0; `t0, t1` answered with the error
+ * of 0 twice, without keys, and nothing for 1; `r0, g0, t1` answered with the credential of `r0` twice, the first with `g0`
+ * in it, then the error of `g0` without a key, and nothing for `t1`.
  */
 
 type Key = 'reference' | 'guid' | 'accessToken';
@@ -28,13 +27,13 @@ type Key = 'reference' | 'guid' | 'accessToken';
 interface Asked {
   readonly account: number;
   readonly keys: readonly Key[];
-  /** The token that is submitted is another than the one that is valid. */
+  /** The submitted token is not the valid one. */
   readonly isOld: boolean;
   readonly isRefused: boolean;
   readonly code: string;
-  /** Keys that the answer has though they were not submitted, or lacks though they were; the token is that of an error. */
+  /** Which keys the answer has, submitted or not; the token is that of an error. */
   readonly says: Readonly<Record<Key, boolean>>;
-  /** Verified by one of two keys, it has an error as well: the token beside a reference may be stale. */
+  /** Verified by one of two keys, it has an error too: the token submitted with a reference may be stale. */
   readonly hasErrorToo: boolean;
   readonly isLeftOut: boolean;
   readonly copies: number;
@@ -59,7 +58,7 @@ function says(one: Asked): string {
   return JSON.stringify([one.isRefused, one.says]);
 }
 
-/** Submissions with a key in common are answered alike, and what is verified has no key of something that is refused. */
+/** Submissions with a common key are answered alike, and a verified one has no key of a refused one. */
 function isAnsweredAlike(all: readonly Asked[]): boolean {
   return all.every((one) =>
     all.every((other) => {
@@ -86,7 +85,7 @@ function valuesOf(one: Asked): string[] {
 
 const NAMES = { reference: 'reference', guid: 'guid', accessToken: 'access-token' } as const;
 
-/** @param isKeyed whether it has all that was submitted, whatever it says else */
+/** @param isKeyed whether it has all submitted keys */
 function elementOf(one: Asked, isKeyed: boolean): XmlElement {
   const { account, isRefused, keys, says, code } = one;
   const said = (['reference', 'guid', 'accessToken'] as const).filter(
@@ -117,7 +116,7 @@ function valuesIn({ attributes }: XmlElement): string[] {
 interface Answered {
   readonly one: Asked;
   readonly element: XmlElement;
-  /** Whether it has a key that was submitted for it. */
+  /** Whether it has a key submitted for it. */
   readonly isOwn: boolean;
 }
 
@@ -132,12 +131,12 @@ function answered(one: Asked, isKeyed: boolean): Answered[] {
   return hasErrorToo ? [...copies, { one, element: secondOf(one), isOwn: true }] : copies;
 }
 
-/** The results, or none where the request is refused as a whole. */
+/** The results; none if the request is refused as a whole. */
 function resultsOf(elements: readonly XmlElement[], all: readonly Asked[]): readonly CredentialResult[] {
   const root = { name: 'credentials', attributes: new Map(), children: elements, text: '' };
-  const answer = { status: 200, elements: [root], hide: (text: string) => text };
+  const answer = { status: 200, elements: [root], text: '', hide: (text: string) => text, origin: 'http://a' };
   try {
-    return credentialResults(answer, all.map(submissionOf), 1, 'http://service.example');
+    return credentialResults(answer, all.map(submissionOf), 1);
   } catch (error) {
     if (error instanceof CatchwordError) return [];
     throw error;
@@ -153,7 +152,7 @@ function expectOwn(list: readonly Answered[], all: readonly Asked[]): void {
     const own = `${all[place]?.account}`;
     if (result.ok) expect(result.email).toBe(own);
     else if (result.code !== null) expect(result.message).toBe(own);
-    else expect(result.message).toContain('did not make clear');
+    else expect(result.message).toContain('does not show');
   }
 }
 
@@ -163,7 +162,7 @@ function byRank(one: Answered, other: Answered): number {
 
 const RUNS = { numRuns: Number(env.CATCHWORD_TEST_RUNS ?? 3_000) };
 
-it('no account is given what is another’s: in any order of elements with a key that was submitted', () => {
+it('no account gets the result of another if elements with a submitted key come in any order', () => {
   fc.assert(
     fc.property(batch, (all) => {
       const list = all.flatMap((one) => answered(one, false));
@@ -177,10 +176,10 @@ it('no account is given what is another’s: in any order of elements with a key
   );
 });
 
-it('no account is given what is another’s: with errors first or last', () => {
+it('no account gets the result of another if errors come first or last', () => {
   fc.assert(
     fc.property(batch, fc.boolean(), (all, isFirst) => {
-      // With what was submitted: an error without it could not be seen to have been moved.
+      // With the submitted keys: an error without them cannot be seen to be moved.
       const list = all.flatMap((one) => answered(one, one.isRefused));
       const groups = [true, false].map((isRefused) => list.filter(({ one }) => one.isRefused === isRefused));
       expectOwn((isFirst ? groups : groups.toReversed()).flat(), all);
@@ -189,7 +188,7 @@ it('no account is given what is another’s: with errors first or last', () => {
   );
 });
 
-it('no account is given what is another’s: in any order, if nothing is left out and one element has no key of its own', () => {
+it('no account gets the result of another in any order if nothing is left out and one element has no submitted key', () => {
   fc.assert(
     fc.property(batch, fc.nat(), (all, free) => {
       const list = all.flatMap((one, place) => answered({ ...one, isLeftOut: false }, place !== free % all.length));
@@ -204,7 +203,7 @@ const users = fc.uniqueArray(asked, { minLength: 1, maxLength: 4, selector: ({ a
 /** The same submission may come again. */
 const rows = users.chain((all) => fc.array(fc.constantFrom(...all), { minLength: 1, maxLength: 6 }));
 
-it('each submission that is answered for once and in order is given its own, though it comes again', () => {
+it('each submission that is answered once and in order gets its own result, even if it is submitted twice', () => {
   fc.assert(
     fc.property(rows, (all) => {
       const elements = all.map((one) => elementOf(one, false));
@@ -215,7 +214,7 @@ it('each submission that is answered for once and in order is given its own, tho
   );
 });
 
-it('users who were submitted by a reference and by a token are given both results, in order and by any keys', () => {
+it('users submitted by a reference and by a stale token get both results of an answer in order', () => {
   fc.assert(
     fc.property(fc.uniqueArray(asked, { minLength: 1, maxLength: 3, selector: ({ account }) => account }), (users) => {
       const all = users.flatMap((one): Asked[] => [
@@ -234,10 +233,7 @@ it('users who were submitted by a reference and by a token are given both result
   );
 });
 
-/**
- * A credential or an error in few words: `+0` is the credential of account 0, `-0` its error, `-` one without a key, and
- * `-:o0` one with a token alone.
- */
+/** An element in short: `+0` is the credential of account 0, `-0` its error, `-` one without a key, `-:o0` one with a token. */
 function inShort(text: string): XmlElement {
   const isRefused = text.startsWith('-');
   const [account = '', token = ''] = text.slice(1).split(':');
@@ -247,25 +243,25 @@ function inShort(text: string): XmlElement {
   return { name: isRefused ? 'error' : 'credential', attributes, children: [], text: '' };
 }
 
-/** Submissions in few words: `r0` is a reference, `t0` and `o0` are tokens, `r0 o0` are both. */
+/** Submissions in short: `r0` is a reference, `t0` and `o0` are tokens, `r0 o0` are both. */
 function shortly(submissions: readonly string[], elements: readonly string[]): string[] {
   const all = submissions.map((one) =>
     Object.fromEntries(one.split(' ').map((key) => [key.startsWith('r') ? 'reference' : 'accessToken', key])),
   ) as unknown as CredentialSubmission[];
   const root = { name: 'credentials', attributes: new Map(), children: elements.map(inShort), text: '' };
-  const answer = { status: 200, elements: [root], hide: (text: string) => text };
-  const results = credentialResults(answer, all, 1, 'http://service.example');
+  const answer = { status: 200, elements: [root], text: '', hide: (text: string) => text, origin: 'http://a' };
+  const results = credentialResults(answer, all, 1);
   return results.map((one) => (one.ok ? one.accessToken : one.code === null ? 'unclear' : `${one.code}`));
 }
 
 it.each([
-  ['a stale token twice, by the reference of its account', 'o0, o1, o0', '-0, -1, -0', '601, 601, 601'],
+  ['a stale token submitted twice', 'o0, o1, o0', '-0, -1, -0', '601, 601, 601'],
   ['a user by a stale token and by a reference', 'o0, r0, o1', '-0, +0, -1', '601, t0, 601'],
-  ['the error of another, and one with a token twice', 'r0, r1, r1 o1', '-, -:o1, -:o1', 'unclear, unclear, 601'],
-  // The error of `o0` stands where `r0` was submitted, and the credential of `r0` where `o1` was.
-  ['the same, errors last', 't1, o1, o0, r0, o2', '+1, +0, -, -0, -2', 't1, unclear, unclear, t0, unclear'],
-  ['a user by a valid token and a reference, and by a stale token', 'r1 t1, o1, o2', '+1, -1, -2', 't1, 601, 601'],
-  ['a stale token beside a reference, and nothing for another', 'r0 o0, t1', '+0, -0', 't0, unclear'],
-])('%s', (_name, submissions, elements, expected) => {
+  ['the error of another user, and one with a token twice', 'r0, r1, r1 o1', '-, -:o1, -:o1', 'unclear, unclear, 601'],
+  // The error of `o0` is at the place of `r0`, and the credential of `r0` at the place of `o1`.
+  ['errors last', 't1, o1, o0, r0, o2', '+1, +0, -, -0, -2', 't1, unclear, unclear, t0, unclear'],
+  ['two keys of a user, and a stale token', 'r1 t1, o1, o2', '+1, -1, -2', 't1, unclear, unclear'],
+  ['a stale token with a reference, and no answer for another', 'r0 o0, t1', '+0, -0', 't0, unclear'],
+])('matches %s', (_name, submissions, elements, expected) => {
   expect(shortly(submissions.split(', '), elements.split(', '))).toEqual(expected.split(', '));
 });

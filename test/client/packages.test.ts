@@ -34,7 +34,7 @@ describe('packages', () => {
     expect(asked[0]?.url).toBe('/packages/P-1/assets');
   });
 
-  it('known fields are checked before they are sent, others pass', async () => {
+  it('validates known fields before they are sent, and sends others unchanged', async () => {
     const { client, asked } = await talk(() => ({ body: {} }));
     const wrong = { name: 5, products: 'A', online_license: { type: 'forever' }, shelf: 1 };
     const error = await failure(client.packages.create(wrong as never));
@@ -44,7 +44,7 @@ describe('packages', () => {
     expect(asked).toEqual([]);
   });
 
-  it.each(['create', 'update', 'delete'] as const)('%s is never sent again once it may have arrived', async (verb) => {
+  it.each(['create', 'update', 'delete'] as const)('%s is not retried once it may have arrived', async (verb) => {
     const { client, asked } = await talk(() => ({ status: 500 }));
     const { packages } = client;
     const calls = {
@@ -56,7 +56,7 @@ describe('packages', () => {
     expect(asked).toHaveLength(1);
   });
 
-  it('403 says that a permission is lacking, 404 names the package', async () => {
+  it('a 403 mentions the permission, a 404 names the package', async () => {
     const { client } = await talk(({ method }) => ({
       ...{ status: method === 'GET' ? 403 : 404, body: { errors: ['Product P-1 not found'] } },
     }));
@@ -68,18 +68,10 @@ describe('packages', () => {
     expect(missing.message).toContain('package P-1');
   });
 
-  it.each([
-    ['application/json', '"deleted"'],
-    ['text/plain', 'OK'],
-    ['text/plain', 'Created, books are not affected'],
-    ['application/json', 'true'],
-    ['text/html', ''],
-    ['text/html', 'Package deleted'],
-  ])('4.5: what is answered to a write is not shown: %s %j is an answer', async (type, body) => {
-    const { client, asked } = await talk(() => ({ headers: { 'content-type': type }, body }));
+  it.each(['', '{}', '{"deleted":true}'])('4.5: a write is done if it is answered with %j', async (body) => {
+    const { client, asked } = await talk(() => ({ body }));
     await client.packages.delete('P-1');
-    const raw = body === '' ? {} : { text: body.replaceAll('"', '') };
-    expect((await client.packages.update('P-1', {})).raw).toEqual(raw);
+    expect((await client.packages.update('P-1', {})).raw).toEqual(body === '' ? {} : JSON.parse(body));
     expect(asked).toHaveLength(2);
   });
 
@@ -94,28 +86,29 @@ describe('packages', () => {
     ['text/plain', 'Service down for maintenance'],
     ['application/json', '"Title is required"'],
     ['text/html', 'Too many requests'],
-    ['application/json', '{"success":false,"message":"no permission"}'],
-  ])('what reads as a failure is one: %s %s', async (type, body) => {
+    ['application/json', '"deleted"'],
+    ['text/plain', 'OK'],
+  ])('a delete that is answered with %s %s is an error', async (type, body) => {
     const { client, asked } = await talk(() => ({ headers: { 'content-type': type }, body }));
     await failure(client.packages.delete('P-1'));
     expect(asked).toHaveLength(1);
   });
 
-  it('an error in XML without a code is shown', async () => {
+  it('shows an error in XML without a code', async () => {
     const body = '<error message="bad name"/>';
     const { client } = await talk(() => ({ headers: { 'content-type': 'application/xml' }, body }));
     const error = await failure(client.packages.update('P-1', {}));
     expect(error).toMatchObject({ code: 'SERVICE_ERROR', message: expect.stringContaining('bad name') as string });
   });
 
-  it('a read that is answered with nothing found none', async () => {
+  it('a read that is answered with nothing is an error', async () => {
     for (const body of ['', 'null', '{}']) {
       const { client } = await talk(() => ({ body }));
       expect(await failure(client.packages.read('P-1'))).toMatchObject({ code: 'SERVICE_ERROR' });
     }
   });
 
-  it('a create that is answered with an error and a sku names it', async () => {
+  it('an error together with the sku of a new package names the package', async () => {
     const { client } = await talk(() => ({ body: { response: { sku: 'P-9', error: 'the price is ignored' } } }));
     const error = await failure(client.packages.create({ name: 'A' }));
     expect(error).toMatchObject({ code: 'SERVICE_ERROR', retryable: false });
@@ -123,21 +116,15 @@ describe('packages', () => {
     expect(error.hint).toContain('P-9');
   });
 
-  it('a create that is answered with a list of one names it', async () => {
+  it('a create that is answered with a list names the package in it', async () => {
     const { client } = await talk(() => ({ body: [{ sku: 'P-9' }] }));
     const error = await failure(client.packages.create({ name: 'A' }));
     expect(error).toMatchObject({ code: 'SERVICE_ERROR', retryable: false });
-    expect(error.message).toContain('sku P-9, which may exist now');
+    expect(error.message).toContain('sku P-9 may exist now');
     expect((await failure(client.packages.update('P-9', {}))).message).not.toContain('may exist');
   });
 
-  it('a delete is not done by a word that is no success', async () => {
-    const { client } = await talk(() => ({ headers: { 'content-type': 'text/plain' }, body: 'ERR-12' }));
-    const error = await failure(client.packages.delete('P-1'));
-    expect(error).toMatchObject({ code: 'SERVICE_ERROR', message: expect.stringContaining('ERR-12') as string });
-  });
-
-  it('a package with a code and a description is no error', async () => {
+  it('a package may have a code and a description', async () => {
     const body = { sku: 'P-1', code: '12345', description: 'A package' };
     const { client } = await talk(() => ({ body }));
     expect(await client.packages.read('P-1')).toMatchObject({ sku: 'P-1', raw: body });

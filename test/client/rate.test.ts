@@ -26,7 +26,7 @@ async function grants(rate: Rate, count: number, lateMs: () => number): Promise<
   return times;
 }
 
-/** The most that stand in any window. */
+/** The largest number of times in any window. */
 function busiest(times: readonly number[], windowMs: number): number {
   let first = 0;
   let most = 0;
@@ -59,7 +59,7 @@ describe('pace', () => {
     expect((times.at(-1) ?? 0) - (times[0] ?? 0)).toBeLessThan(103_000);
   });
 
-  it('grants nothing before a block has passed, and then one after the other', async () => {
+  it('grants nothing during a block, and then one request after the other', async () => {
     const clock = lateClock(() => 0);
     const pacer = createPacer({ pace: { intervalMs: 100, slackMs: 0 }, clock });
     const { signal } = new AbortController();
@@ -71,7 +71,7 @@ describe('pace', () => {
     expect(third).toBeGreaterThanOrEqual(second + 100);
   });
 
-  it('holds a block without a limit, too, and a block from before the start', async () => {
+  it('keeps a block without a limit, and a block from before the start', async () => {
     const clock = lateClock(() => 0);
     const until = clock.now() + 7_000;
     const pauses = createPauses();
@@ -81,7 +81,7 @@ describe('pace', () => {
     expect(clock.now()).toBeGreaterThanOrEqual(until);
   });
 
-  it('does not stall behind one that gave up', async () => {
+  it('continues after an aborted request', async () => {
     const pacer = createPacer({ pace: { intervalMs: 10, slackMs: 0 }, clock: lateClock(() => 0) });
     const gone = new AbortController();
     gone.abort(new Error('gave up'));
@@ -94,7 +94,7 @@ describe('pace', () => {
     expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled']);
   });
 
-  it('leaves the turn of one that is not wanted any longer to the next', async () => {
+  it('gives the turn of an unwanted request to the next', async () => {
     const clock = lateClock(() => 0);
     const pacer = createPacer({ pace: { intervalMs: 100, slackMs: 0 }, clock });
     const { signal } = new AbortController();
@@ -104,7 +104,7 @@ describe('pace', () => {
     expect(clock.now()).toBe(1_000_100);
   });
 
-  it('tells one that gives up behind others at once, and its place is free', async () => {
+  it('rejects an aborted request in the queue at once, and skips its place', async () => {
     let wake = (): void => {};
     const awake = new Promise<void>((resolve) => {
       wake = resolve;
@@ -124,14 +124,14 @@ describe('pace', () => {
     const gone = new AbortController();
     const [second, given, third] = [pacer.acquire(signal), pacer.acquire(gone.signal), pacer.acquire(signal)];
     gone.abort(new Error('gave up'));
-    // The second is still asleep.
+    // The second one still sleeps.
     await expect(given).rejects.toThrow('gave up');
     wake();
     await Promise.all([second, third]);
     expect(now).toBe(1_000_200);
   });
 
-  it('waits one interval, and a pause for as long as it was, where the clock is put back meanwhile', async () => {
+  it('waits one interval or the length of the pause if the clock is put back', async () => {
     let now = 1_000_000_000;
     let slept = 0;
     const clock: Clock = {
@@ -155,7 +155,7 @@ describe('pace', () => {
     expect(slept).toBe(1_200 + 60_000 + 1_200);
   });
 
-  it('announces a long pause once, with its end, and a slow pace once', async () => {
+  it('reports a long pause once, with its end, and a slow pace once', async () => {
     const clock = lateClock(() => 0);
     const waits: Wait[] = [];
     const pacer = createPacer({
@@ -174,7 +174,7 @@ describe('pace', () => {
     ]);
   });
 
-  it('does not wait for a block that is longer than the patience, whenever it begins', async () => {
+  it('does not wait for a block that is longer than the patience', async () => {
     const clock = lateClock(() => 0);
     const pacer = createPacer({ pace: { intervalMs: 100, slackMs: 0 }, clock });
     const { signal } = new AbortController();
@@ -191,8 +191,8 @@ describe('pace', () => {
   });
 });
 
-describe('a pace that processes share', () => {
-  /** Reservations as a mirror keeps them. */
+describe('a shared pace', () => {
+  /** Reservations as a mirror stores them. */
   function shared() {
     let next = 0;
     let asked = 0;
@@ -209,7 +209,7 @@ describe('a pace that processes share', () => {
     { requests: 50, windowMs: 60_000 },
     { requests: 20, windowMs: 1_000 },
     { requests: 500, windowMs: 1_000 },
-  ])('is $requests in $windowMs ms, however many there are', async (rate) => {
+  ])('is $requests in $windowMs ms for three processes together', async (rate) => {
     const clock = lateClock(() => 1);
     const { reserve } = shared();
     const times: number[] = [];
@@ -221,7 +221,7 @@ describe('a pace that processes share', () => {
     expect(busiest(times, rate.windowMs)).toBeLessThanOrEqual(rate.requests);
   });
 
-  it('reserves a request at a time where it is slow, and some at a time where it is fast', async () => {
+  it('reserves one slot at a time if it is slow, and several if it is fast', async () => {
     const counts: number[] = [];
     for (const requests of [10, 500]) {
       const { reserve, asked } = shared();
@@ -233,7 +233,7 @@ describe('a pace that processes share', () => {
     expect(counts[1]).toBeLessThan(5);
   });
 
-  it('is kept by the process alone where it cannot be shared', async () => {
+  it('is kept by the process alone if it cannot be shared', async () => {
     const clock = lateClock(() => 0);
     let asked = 0;
     const reserve: Reserve = () => {
@@ -246,7 +246,7 @@ describe('a pace that processes share', () => {
     expect(asked).toBe(1);
   });
 
-  it('ends at once for those who do not wait for a pause that another process was asked for', async () => {
+  it('rejects at once during a pause of another process that is longer than the patience', async () => {
     const clock = lateClock(() => 0);
     const pauses = createPauses();
     const pacer = createPacer({ pace: { intervalMs: 100, slackMs: 0 }, clock, pauses });

@@ -1,19 +1,21 @@
 import { describe, expect, it } from 'vitest';
 import { parseRetryAfter, retryDelayMs } from '../../src/backoff.ts';
+import type { Operation } from '../../src/client/http/operation.ts';
+import { connectTo, failure, hastyClock, NEVER, serve } from './connection.ts';
 
-describe('trying again', () => {
-  it('waits longer from try to try, at most half a minute, with full jitter', () => {
+describe('a retry', () => {
+  it('waits longer each time, at most 30 s, with full jitter', () => {
     const error = { retryable: true, retryAfterMs: undefined };
     const longest = Array.from({ length: 9 }, (_, index) => retryDelayMs(error, index + 1, 10, () => 1));
     expect(longest).toEqual([500, 1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000, 30_000]);
     expect(retryDelayMs(error, 3, 10, () => 0)).toBe(0);
   });
 
-  it('never before the source allows it', () => {
+  it('waits as long as the source asks', () => {
     expect(retryDelayMs({ retryable: true, retryAfterMs: 9_000 }, 1, 3, () => 1)).toBe(9_000);
   });
 
-  it('gives up after the last try, for what cannot get better, and when asked to wait for hours', () => {
+  it('is not made after the last attempt, for a final error, or after a pause of hours', () => {
     expect(retryDelayMs({ retryable: true, retryAfterMs: undefined }, 3, 3, () => 1)).toBeNull();
     expect(retryDelayMs({ retryable: false, retryAfterMs: undefined }, 1, 3, () => 1)).toBeNull();
     expect(retryDelayMs({ retryable: true, retryAfterMs: 3_600_001 }, 1, 3, () => 1)).toBeNull();
@@ -34,13 +36,63 @@ describe('Retry-After', () => {
     expect(parseRetryAfter(value, now)).toEqual({ ms: expected, note: '' });
   });
 
-  it.each(['9'.repeat(400), '86401', 'Mon, 20 Nov 2028 02:00:00 GMT'])('%s is believed for a day', (value) => {
+  it.each(['9'.repeat(400), '86401', 'Mon, 20 Nov 2028 02:00:00 GMT'])('%s is cut to 24 h', (value) => {
     const pause = parseRetryAfter(value, now);
     expect(pause?.ms).toBe(86_400_000);
     expect(pause?.note).toMatch(/^it asked for a pause with Retry-After: .{5,41}; catchword waits at most 24 h$/);
   });
 
-  it.each([undefined, '', '-5', '1.5', 'soon', '2026-11-20'])('%s says nothing', (value) => {
+  it.each([undefined, '', '-5', '1.5', 'soon', '2026-11-20'])('%s is ignored', (value) => {
     expect(parseRetryAfter(value, now)).toBeUndefined();
+  });
+});
+
+describe('a call', () => {
+  const json = { headers: { 'content-type': 'application/json' }, body: '{}' };
+  const operation = (repeatable: boolean): Operation<undefined, unknown> => ({
+    method: 'POST',
+    path: '/v3/x',
+    format: 'json',
+    token: false,
+    repeatable,
+    request: () => ({}),
+    read: ({ value }) => value,
+  });
+
+  it('is retried after a failure only if it is repeatable', async () => {
+    for (const repeatable of [true, false]) {
+      const { url, asked } = await serve((_asked, index) => (index === 0 ? { status: 503 } : json));
+      const answered = connectTo(url).caller.call(operation(repeatable), undefined, NEVER);
+      if (repeatable) await answered;
+      else expect(await failure(answered)).toMatchObject({ code: 'SOURCE_UNAVAILABLE' });
+      expect(asked).toHaveLength(repeatable ? 2 : 1);
+    }
+  });
+
+  it('is retried after a 429 when the service allows it', async () => {
+    const tooEarly = { status: 429, headers: { 'retry-after': '1' } };
+    const { url, asked } = await serve((_asked, index) => (index === 0 ? tooEarly : json));
+    const clock = hastyClock();
+    const startedAt = clock.now();
+    await connectTo(url, {}, clock).caller.call(operation(false), undefined, NEVER);
+    expect(asked).toHaveLength(2);
+    expect(clock.now() - startedAt).toBeGreaterThanOrEqual(1_000);
+  });
+
+  it('fails at once, as do later calls, if the service asks for a pause of hours', async () => {
+    const { url, asked } = await serve(() => ({ status: 429, headers: { 'retry-after': '86400' } }));
+    const { caller } = connectTo(url);
+    for (let calls = 0; calls < 3; calls++) {
+      const error = await failure(caller.call(operation(true), undefined, NEVER));
+      expect(error).toMatchObject({ code: 'SOURCE_RATE_LIMITED', retryAfterMs: expect.any(Number) as number });
+      expect(error.hint).toMatch(/\.$/);
+    }
+    expect(asked).toHaveLength(1);
+  });
+
+  it('is sent at most five times', async () => {
+    const { url, asked } = await serve(() => ({ status: 503 }));
+    await failure(connectTo(url).caller.call(operation(true), undefined, NEVER));
+    expect(asked).toHaveLength(5);
   });
 });

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { verifyCredentials } from '../../src/client/credentials/credentials.ts';
+import type { Operation } from '../../src/client/http/operation.ts';
 import { hiding } from '../../src/client/redact.ts';
 import { createUser } from '../../src/client/users/users.ts';
 import { connectTo, failure, KEY, NEVER, serve, TOKEN } from './connection.ts';
@@ -21,6 +22,15 @@ function inJson(text: string): string {
 }
 
 const ALL = [KEY, TOKEN, PASSWORD];
+const WRITE: Operation<string, unknown> = {
+  method: 'PUT',
+  path: '/v4/x',
+  format: 'json',
+  token: true,
+  repeatable: false,
+  request: (password) => ({ secrets: [password] }),
+  read: ({ value }) => value,
+};
 const BODIES: [string, string][] = [
   ['references in XML', `<error code="422" message="${ALL.map(inXml).join(' ')}"/>`],
   ['escapes in JSON', `{"errors":["${ALL.map(inJson).join(' ')}"]}`],
@@ -35,22 +45,20 @@ const BODIES: [string, string][] = [
 ];
 
 describe('a secret', () => {
-  it.each(BODIES)('is in no error, whatever the status: %s', async (_name, body) => {
+  it.each(BODIES)('is not in an error at any status: %s', async (_name, body) => {
     for (const status of [200, 403, 404, 422, 500]) {
       const headers = { 'content-type': body.startsWith('<') ? 'application/xml' : 'text/plain' };
       const { url } = await serve(() => ({ status, headers, body }));
-      const call = { method: 'PUT', path: '/v4/x', token: true, repeatable: false, signal: NEVER } as const;
-      const withToken = { ...call, secrets: [PASSWORD] };
       const user = { email: 'a@b.c', password: PASSWORD, firstName: 'a', lastName: 'b' };
       const { caller } = connectTo(url);
-      const asked = [() => caller.json(withToken), () => createUser(caller, '.xml', user, NEVER)];
+      const asked = [() => caller.call(WRITE, PASSWORD, NEVER), () => createUser(caller, '.xml', user, NEVER)];
       const errors = [];
       for (const ask of asked) errors.push(await failure(ask(), PASSWORD, 'p&ss', 'p&amp;ss'));
       if (status !== 200) expect(errors[0]?.message).toContain('[secret]');
     }
   });
 
-  it('is not cut in two where a message ends', async () => {
+  it('is not cut in two at the end of a message', async () => {
     for (const status of [200, 422]) {
       for (let length = 170; length < 210; length++) {
         const { url } = await serve(() => ({
@@ -63,7 +71,7 @@ describe('a secret', () => {
     }
   }, 30_000);
 
-  it('is in no result of a credential', async () => {
+  it('is not in the result of a credential', async () => {
     const message = `${'x'.repeat(150)} ${KEY} of-another-account submitted-token`;
     const errors = ['a', 'b'].map((reference) => `<error code="601" message="${message}" reference="${reference}"/>`);
     const { url } = await serve(() => `<credentials>${errors.join('')}</credentials>`);
@@ -76,7 +84,7 @@ describe('a secret', () => {
     for (const part of ['KEYT', 'of-an', 'subm']) expect(JSON.stringify(results)).not.toContain(part);
   });
 
-  it('is found in a text of any length, the longest first, and never shown in part', () => {
+  it('is redacted in a text of any length, the longest first, and not shown in part', () => {
     const hide = hiding(() => ['abc', 'abcdef', '', 'x&y']);
     expect(hide('1abcdef2abc3x&y4x&amp;y5')).toBe('1[secret]2[secret]3[secret]4[secret]5');
     expect(hide('12abcdef', 4)).toBe('12[secret]');
@@ -86,12 +94,12 @@ describe('a secret', () => {
     expect(hiding(() => many)(`token-9999 ${'x'.repeat(1e6)}`)).toHaveLength(1_000_009);
   });
 
-  it('is found as soon where ten thousand begin alike', () => {
+  it('is redacted quickly if ten thousand have the same start', () => {
     const many = Array.from({ length: 10_000 }, (_, index) => `a-long-common-beginning-${index}`);
     const hide = hiding(() => many);
     expect(hide('a-long-common-beginning-9999 a-long-common-beginning-1x')).toBe('[secret] [secret]x');
     const near = 'a-long-common-beginning '.repeat(100_000);
-    // Compared with each of them, it would take a minute or more.
+    // Comparing with each of them would take a minute or more.
     expect(hide(near)).toBe(near);
   }, 30_000);
 });

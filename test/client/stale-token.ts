@@ -1,17 +1,17 @@
 import { type Asked, golden, type Reply, TOKEN } from './connection.ts';
 
-/** The token after a reset; secret, as any. */
+/** The token after a reset. */
 export const FRESH = 'freshtokenthatmustnotshow';
-/** What the service says of the user then. */
+/** The verified user after a reset. */
 export const VERIFIED = verified(FRESH);
-/** How it refuses the token before. */
+/** How the service rejects the old token. */
 export const STALE: Reply = { status: 401, body: '<error code="601" message="no longer valid"/>' };
 
 export function verified(token: string): string {
   return `<credentials><credential reference="me" guid="G" access-token="${token}" email=""/></credentials>`;
 }
 
-/** A service that says `before` of the user and takes no token, until it is reset. */
+/** A service that verifies the user with `before`, and rejects every token until a reset. */
 export function service({ stale = STALE, before = verified(TOKEN), reset = '' as Reply | string } = {}) {
   let token: string | undefined;
   return (asked: Asked): Reply | string => {

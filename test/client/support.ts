@@ -3,7 +3,7 @@ import { type Client, clientOf } from '../../src/client/client.ts';
 import { type ClientOptions, checkOptions } from '../../src/client/options.ts';
 import { type Asked, hastyClock, KEY, type Server, serve, TOKEN } from './connection.ts';
 
-/** A status, and a body that is sent as JSON unless it is a text; `hangUp` takes the request and says nothing. */
+/** A text body is sent as it is, anything else as JSON; `hangUp` closes the connection without an answer. */
 export interface JsonReply {
   readonly status?: number;
   readonly headers?: Readonly<Record<string, string>>;
@@ -12,8 +12,8 @@ export interface JsonReply {
 }
 
 /**
- * A service that answers in JSON what the test says, until the test ends.
- * @param answer from the request and how many came before it
+ * A service that answers in JSON until the test ends.
+ * @param answer gets the request and the number of earlier ones
  */
 export function serveJson(answer: (asked: Asked, before: number) => JsonReply): Promise<Server> {
   return serve((asked, before, response) => {
@@ -29,11 +29,11 @@ export function serveJson(answer: (asked: Asked, before: number) => JsonReply): 
 
 interface Talk extends Server {
   readonly client: Client;
-  /** Milliseconds that the client has waited; nobody waited for them. */
+  /** Milliseconds that the client has waited on its own clock. */
   readonly waitedMs: () => number;
 }
 
-/** A client of a service that answers what the test says. */
+/** A client, and the service that it talks to. */
 export async function talk(
   answer: (asked: Asked, before: number) => JsonReply,
   options: Partial<ClientOptions> = {},

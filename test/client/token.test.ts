@@ -23,7 +23,7 @@ import {
 import { FRESH, STALE, service, VERIFIED, verified } from './stale-token.ts';
 
 const RATE = { requests: 10, windowMs: 1_000 };
-/** A service to which the token was reset by somebody else; it refuses to reset the old one, in some way. */
+/** A service where another process reset the token; it rejects a reset of the old one. */
 function resetElsewhere(refused: Reply = STALE) {
   return (one: Asked): Reply | string => {
     if (one.url === '/v3/credentials.xml') return VERIFIED;
@@ -36,13 +36,13 @@ function paths(asked: readonly Asked[]): string[] {
   return asked.map(({ method, url }) => `${method} ${url}`);
 }
 
-describe('a token that is no longer valid', () => {
+describe('an invalid token', () => {
   it.each([
     ['401', STALE],
     ['200', { body: golden('error-601.xml') }],
     ['601', { status: 601, body: '' }],
     ['403 and JSON', { status: 403, body: '{"errors":[{"code":601,"message":"stale"}]}' }],
-  ])('with %s is reset and verified once, and the request repeated', async (_name, stale) => {
+  ])('that is rejected with %s is reset and verified once, and the request retried', async (_name, stale) => {
     const { url, asked } = await serve(service({ stale }));
     const { caller, tokens } = connectTo(url, { userReference: 'me' });
     expect(await readLicenses(caller, {}, NEVER)).toEqual({ licenses: [] });
@@ -58,7 +58,7 @@ describe('a token that is no longer valid', () => {
     expect(tokens.current()).toBe(FRESH);
   });
 
-  it('fails many requests at once, and is reset once', async () => {
+  it('that many requests meet at once is reset once', async () => {
     const { url, asked } = await serve(service());
     const { caller } = connectTo(url, { userReference: 'me', concurrency: 20 });
     await Promise.all(Array.from({ length: 20 }, () => readLicenses(caller, {}, NEVER)));
@@ -66,7 +66,7 @@ describe('a token that is no longer valid', () => {
     expect(asked.filter((one) => one.url.includes('credentials'))).toHaveLength(2);
   });
 
-  /** Time passes only when the first refusal is known: until then those that wait for their turn wait. */
+  /** Time passes only after the first rejection: until then, the calls wait for their turn. */
   async function queued(count: number, reply: (asked: Asked) => Reply | string) {
     let hasBegun = false;
     const { url, asked } = await serve(reply);
@@ -86,7 +86,7 @@ describe('a token that is no longer valid', () => {
     return { asked, results: await Promise.allSettled(calls) };
   }
 
-  it('is sent by none of those that wait for their turn, and its renewal does not wait behind them', async () => {
+  it('is not sent by calls that wait for their turn, and is renewed before them', async () => {
     const { asked, results } = await queued(30, service());
     expect(results.map(({ status }) => status)).toEqual(Array(30).fill('fulfilled'));
     expect(paths(asked).slice(0, 4)).toEqual([
@@ -96,13 +96,13 @@ describe('a token that is no longer valid', () => {
     expect(asked).toHaveLength(4 + 30);
   });
 
-  it('that cannot be renewed fails those that wait for it, and is not sent by them', async () => {
+  it('that cannot be renewed fails the calls that wait for it, before they are sent', async () => {
     const { asked, results } = await queued(30, (one) => (one.url.includes('licenses') ? STALE : { status: 503 }));
     for (const result of results) expect(result).toMatchObject({ reason: { code: 'SOURCE_UNAVAILABLE' } });
     expect(asked.filter((one) => one.url.includes('licenses'))).toHaveLength(1);
   });
 
-  it('is an error that names the variable where nobody knows whose it is', async () => {
+  it('is an error that names the setting if the user is not known', async () => {
     const { url, asked } = await serve(service());
     const error = await failure(readLicenses(connectTo(url).caller, {}, NEVER));
     expect(error).toMatchObject({ code: 'SERVICE_TOKEN', serviceCode: 601, exitCode: 2, retryable: false });
@@ -122,17 +122,17 @@ describe('a token that is no longer valid', () => {
   });
 
   it.each([
-    ['for nobody', '<credentials/>'],
+    ['without an account', '<credentials/>'],
     ['for another user', VERIFIED.replace('"me"', '"you"')],
     ['without a token', '<credentials><credential reference="me" guid="G"/></credentials>'],
-  ])('is not reset where the service answers %s', async (_name, before) => {
+  ])('is not reset if the service answers %s', async (_name, before) => {
     const { url, asked } = await serve(service({ before }));
     const error = await failure(readLicenses(connectTo(url, { userReference: 'me' }).caller, {}, NEVER));
     expect(error).toMatchObject({ code: 'SERVICE_ERROR' });
     expect(paths(asked)).toEqual(['GET /v3/licenses.xml', 'POST /v3/credentials.xml']);
   });
 
-  it('is known by the reference that the service gives in capitals', async () => {
+  it('is renewed if the service returns the reference in capitals', async () => {
     const { url, asked } = await serve((one) => {
       const answer = resetElsewhere()(one);
       return typeof answer === 'string' ? answer.replace('"me"', '"ME"') : answer;
@@ -141,7 +141,7 @@ describe('a token that is no longer valid', () => {
     expect(paths(asked)).toEqual(['GET /v3/licenses.xml', 'POST /v3/credentials.xml', 'GET /v3/licenses.xml']);
   });
 
-  it.each(['another', TOKEN])('is not reset again and again where the new one is refused too (%s)', async (before) => {
+  it.each(['another', TOKEN])('is reset only once if the new one is rejected too (%s)', async (before) => {
     let given = before;
     const { url, asked } = await serve((one) => {
       if (one.url.includes('licenses')) return STALE;
@@ -154,7 +154,7 @@ describe('a token that is no longer valid', () => {
     expect(asked.filter((one) => one.url.includes('reset'))).toHaveLength(1);
   });
 
-  it('that stays the same after a reset is given up for a while', async () => {
+  it('that stays the same after a reset is not reset again for a while', async () => {
     const { url, asked } = await serve((one) =>
       one.url.includes('licenses') ? STALE : one.url.includes('reset') ? '' : verified(TOKEN),
     );
@@ -166,7 +166,7 @@ describe('a token that is no longer valid', () => {
     expect(asked.filter((one) => one.url.includes('reset'))).toHaveLength(1);
   });
 
-  it('whose user is unknown is never reset, and given up for a while', async () => {
+  it('of an unknown user is not reset, and not verified again for a while', async () => {
     const unknown = '<credentials><error code="603" message="unknown" reference="me"/></credentials>';
     const { url, asked } = await serve((one) => (one.url.includes('licenses') ? STALE : unknown));
     const clock = hastyClock();
@@ -174,7 +174,7 @@ describe('a token that is no longer valid', () => {
     for (let attempt = 0; attempt < 3; attempt++) {
       const error = await failure(readLicenses(caller, {}, NEVER));
       expect(error).toMatchObject({ code: 'SERVICE_UNKNOWN_USER', serviceCode: 603 });
-      expect(error.message).toContain('CATCHWORD_USER_REFERENCE');
+      expect(error.setting).toBe('CATCHWORD_USER_REFERENCE');
       expect(error.message.includes('remembered; the service is asked again in 60 s')).toBe(attempt > 0);
     }
     expect(asked.filter((one) => one.url.includes('credentials'))).toHaveLength(1);
@@ -201,7 +201,7 @@ describe('a token that is no longer valid', () => {
     expect(await readLicenses(caller, {}, NEVER)).toEqual({ licenses: [] });
   });
 
-  it('that somebody else reset already is fetched and not reset', async () => {
+  it('that another process has reset is fetched and not reset', async () => {
     const { url, asked } = await serve(resetElsewhere());
     expect(await readLicenses(connectTo(url, { userReference: 'me' }).caller, {}, NEVER)).toEqual({ licenses: [] });
     expect(paths(asked)).toEqual(['GET /v3/licenses.xml', 'POST /v3/credentials.xml', 'GET /v3/licenses.xml']);
@@ -212,13 +212,16 @@ describe('a token that is no longer valid', () => {
     ['404', { status: 404, body: golden('error-474.xml') }],
     ['401', { status: 401, body: '' }],
     ['403', { status: 403, body: '' }],
-  ])('that somebody else resets meanwhile is fetched, although the reset is refused with %s', async (_name, reset) => {
-    const { url, asked } = await serve(service({ reset }));
-    expect(await readLicenses(connectTo(url, { userReference: 'me' }).caller, {}, NEVER)).toEqual({ licenses: [] });
-    expect(asked.filter((one) => one.url.includes('reset'))).toHaveLength(1);
-  });
+  ])(
+    'that another process resets meanwhile is fetched, although the reset is rejected with %s',
+    async (_name, reset) => {
+      const { url, asked } = await serve(service({ reset }));
+      expect(await readLicenses(connectTo(url, { userReference: 'me' }).caller, {}, NEVER)).toEqual({ licenses: [] });
+      expect(asked.filter((one) => one.url.includes('reset'))).toHaveLength(1);
+    },
+  );
 
-  it('is an error where the reset is refused and nobody replaced it', async () => {
+  it('is an error if the reset is rejected and the token is the same', async () => {
     const { url } = await serve((one) => {
       if (one.url.includes('credentials')) return verified(TOKEN);
       return one.url.includes('reset') ? { status: 403, body: '<error message="not you"/>' } : STALE;
@@ -227,7 +230,7 @@ describe('a token that is no longer valid', () => {
     expect(error).toMatchObject({ code: 'SERVICE_FORBIDDEN', status: 403 });
   });
 
-  it('is not taken from an answer whose token no header can hold', async () => {
+  it('is not replaced by a token that no header can hold', async () => {
     const { url, asked } = await serve(service({ before: verified('two&#10;lines') }));
     const error = await failure(readLicenses(connectTo(url, { userReference: 'me' }).caller, {}, NEVER));
     expect(error).toMatchObject({ code: 'SERVICE_ERROR', message: expect.stringContaining('no header') as string });
@@ -235,13 +238,13 @@ describe('a token that is no longer valid', () => {
     expect(paths(asked)).toEqual(['GET /v3/licenses.xml', 'POST /v3/credentials.xml']);
   });
 
-  it('is fetched at first where only the reference is known', async () => {
+  it('is fetched first if only the reference is known', async () => {
     const { url, asked } = await serve(resetElsewhere());
     await readLicenses(connectTo(url, { accessToken: undefined, userReference: 'me' }).caller, {}, NEVER);
     expect(paths(asked)).toEqual(['POST /v3/credentials.xml', 'GET /v3/licenses.xml']);
   });
 
-  it('does not keep those that gave up waiting for the new one', async () => {
+  it('does not delay calls that are aborted while it is renewed', async () => {
     const gone = new AbortController();
     const { url } = await serve((one, _index, response) => {
       if (one.url.includes('licenses')) return STALE;
@@ -254,8 +257,8 @@ describe('a token that is no longer valid', () => {
   });
 });
 
-describe('a reset that is asked for', () => {
-  it('fetches the token first where none is known', async () => {
+describe('an explicit reset', () => {
+  it('fetches the token first', async () => {
     const { url, asked } = await serve(service());
     const { tokens } = connectTo(url, { accessToken: undefined, userReference: 'me' });
     await tokens.reset(NEVER);
@@ -266,7 +269,7 @@ describe('a reset that is asked for', () => {
     expect(tokens.current()).toBe(FRESH);
   });
 
-  it('resets the token that is valid, where another process had replaced the one that is known', async () => {
+  it('resets the valid token if another process had replaced the known one', async () => {
     let token = 'second';
     const { url, asked } = await serve((one) => {
       if (one.url.includes('credentials')) return verified(token);
@@ -280,13 +283,13 @@ describe('a reset that is asked for', () => {
     expect(asked.filter((one) => one.url.includes('reset'))).toHaveLength(2);
   });
 
-  it('fails where the service gives the old token afterwards', async () => {
+  it('fails if the service returns the old token afterwards', async () => {
     const { url } = await serve((one) => (one.url.includes('reset') ? '' : verified(TOKEN)));
     const error = await failure(connectTo(url, { userReference: 'me' }).tokens.reset(NEVER));
     expect(error).toMatchObject({ code: 'SERVICE_TOKEN', message: expect.stringContaining('old one') as string });
   });
 
-  it('is not taken for done by a renewal under way, and is done once for all who ask', async () => {
+  it('runs after a renewal in progress, and once for all callers', async () => {
     let ask = (): void => {};
     let token = 'second';
     const { url, asked } = await serve((one) => {
@@ -312,7 +315,7 @@ describe('a reset that is asked for', () => {
 });
 
 describe('a token store', () => {
-  it('keeps the new token for this user alone, and is read before the environment', async () => {
+  it('keeps the new token in a private file, and takes precedence over the setting', async () => {
     const tokenStore = join(temporaryDirectory(), 'token');
     const { url, asked } = await serve(service());
     await readLicenses(connectTo(url, { userReference: 'me', tokenStore }).caller, {}, NEVER);
@@ -324,7 +327,7 @@ describe('a token store', () => {
     expect(asked).toHaveLength(before + 1);
   });
 
-  it('with a newer token than the one that failed makes a reset needless', async () => {
+  it('with a newer token makes a reset unnecessary', async () => {
     const tokenStore = join(temporaryDirectory(), 'token');
     const { url, asked } = await serve(resetElsewhere());
     const connections = [1, 2].map(() => connectTo(url, { userReference: 'me', tokenStore }));
@@ -334,7 +337,7 @@ describe('a token store', () => {
     expect(paths(asked)).toEqual(Array(4).fill('GET /v3/licenses.xml'));
   });
 
-  it('is shared: processes side by side reset once', async () => {
+  it('is shared by connections, which reset once', async () => {
     const tokenStore = join(temporaryDirectory(), 'token');
     const { url, asked } = await serve(service());
     const connections = Array.from({ length: 5 }, () =>
@@ -344,11 +347,11 @@ describe('a token store', () => {
     expect(asked.filter((one) => one.url.includes('reset'))).toHaveLength(1);
   });
 
-  it('that cannot be written to is refused at the start', () => {
+  it('that cannot be written is rejected at the start', () => {
     expect(() => connectTo('http://127.0.0.1:1', { tokenStore: '/nowhere/at/all/token' })).toThrow(
       expect.objectContaining({
         code: 'CONFIG_INVALID',
-        message: expect.stringContaining('CATCHWORD_TOKEN_STORE') as string,
+        setting: 'CATCHWORD_TOKEN_STORE',
       }),
     );
   });

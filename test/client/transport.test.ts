@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { createTransport, type Transport, type TransportOptions } from '../../src/client/http/transport.ts';
+import { READ_PRODUCTS } from '../../src/client/products/product-operations.ts';
 import { systemClock } from '../../src/clock.ts';
 import { CatchwordError } from '../../src/errors.ts';
 
@@ -14,7 +15,7 @@ async function transportTo(listener: RequestListener, options: Partial<Transport
   const server = createServer(listener).listen(0, '127.0.0.1');
   await new Promise((resolve) => server.once('listening', resolve));
   const transport = createTransport({
-    ...{ baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, apiKey: KEY, accessToken: TOKEN },
+    ...{ baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, apiKey: KEY, accessToken: () => TOKEN },
     ...{ apiKeyHeader: 'X-Key', accessTokenHeader: 'X-Token', timeoutMs: 5_000, connections: 2, clock: systemClock },
     ...options,
   });
@@ -27,16 +28,17 @@ async function transportTo(listener: RequestListener, options: Partial<Transport
 }
 
 function ask(transport: Transport, signal = new AbortController().signal) {
-  return transport.get('/v4/products', new URLSearchParams({ page: '1' }), signal);
+  const request = { path: '/v4/products', query: new URLSearchParams({ page: '1' }), body: undefined };
+  return transport.send(READ_PRODUCTS, { ...request, secrets: [], subject: undefined }, signal);
 }
 
-/** The error of a request, checked for secrets wherever somebody might print them. */
+/** The error of a request, after checking that it does not show secrets. */
 async function failure(asked: Promise<unknown>): Promise<CatchwordError> {
   const error = await asked.then(
     () => undefined,
     (thrown: unknown) => thrown,
   );
-  if (!(error instanceof CatchwordError)) throw new Error(`no CatchwordError but ${String(error)}`);
+  if (!(error instanceof CatchwordError)) throw new Error(`not a CatchwordError: ${String(error)}`);
   const everything = [error.message, error.hint, error.stack, JSON.stringify(error), String(error.cause)].join('\n');
   expect(everything).not.toContain(KEY);
   expect(everything).not.toContain(TOKEN);
@@ -44,7 +46,7 @@ async function failure(asked: Promise<unknown>): Promise<CatchwordError> {
 }
 
 describe('a request', () => {
-  it('carries its headers, keeps its connection, and gives back the text and the times', async () => {
+  it('has its headers, keeps its connection, and returns text and times', async () => {
     const seen: { headers: unknown; url: string | undefined; port: number | undefined }[] = [];
     const transport = await transportTo((request, response) => {
       seen.push({ headers: request.headers, url: request.url, port: request.socket.remotePort });
@@ -58,7 +60,7 @@ describe('a request', () => {
     expect(new Set(seen.map(({ port }) => port)).size).toBeLessThanOrEqual(2);
   });
 
-  it('goes below the path of the base address', async () => {
+  it('is sent below the path of the base address', async () => {
     const urls: (string | undefined)[] = [];
     const listener: RequestListener = (request, response) => {
       urls.push(request.url);
@@ -73,7 +75,7 @@ describe('a request', () => {
     expect(urls).toEqual(['/api/books/v4/products?page=1']);
   });
 
-  it('is given up at the deadline and when the caller says so', async () => {
+  it('ends at its timeout and when its signal aborts', async () => {
     const silent = await transportTo(() => {}, { timeoutMs: 100 });
     expect(await failure(ask(silent))).toMatchObject({ code: 'SOURCE_TIMEOUT', retryable: true });
     const slow = await transportTo(
@@ -89,7 +91,7 @@ describe('a request', () => {
     expect(await failure(waiting)).toMatchObject({ code: 'INTERRUPTED' });
   });
 
-  it('says where nobody answers', async () => {
+  it('fails with the address if the connection is refused', async () => {
     const transport = await transportTo(() => {}, { baseUrl: 'http://127.0.0.1:1' });
     const error = await failure(ask(transport));
     expect(error).toMatchObject({ code: 'SOURCE_UNAVAILABLE', retryable: true, exitCode: 75 });
@@ -98,7 +100,7 @@ describe('a request', () => {
   });
 });
 
-describe('an answer that is none', () => {
+describe('an error status', () => {
   it.each([
     [401, {}, '{"errors":["no"]}', { code: 'SOURCE_AUTH', retryable: false, exitCode: 2 }],
     [403, {}, '"forbidden"', { code: 'SOURCE_AUTH', message: expect.stringContaining('forbidden') as string }],
@@ -123,7 +125,7 @@ describe('an answer that is none', () => {
     expect(error.hint).toMatch(/\.$/);
   });
 
-  it('measures an HTTP date against the clock of the source', async () => {
+  it('compares an HTTP date with the clock of the source', async () => {
     const date = 'Fri, 20 Nov 2026 02:00:00 GMT';
     const later = 'Fri, 20 Nov 2026 02:00:40 GMT';
     const transport = await transportTo((_request, response) => {
@@ -133,7 +135,7 @@ describe('an answer that is none', () => {
   });
 });
 
-describe('the byte gate', () => {
+describe('the body gate', () => {
   const body = JSON.stringify({ items: Array.from({ length: 500 }, (_, index) => index) });
   const zipped = gzipSync(body);
   const gzip = { ...JSON_TYPE, 'content-encoding': 'gzip' };
@@ -145,22 +147,21 @@ describe('the byte gate', () => {
     ['no content type', {}, body],
     ['problem+json', { 'content-type': 'application/problem+json; charset=utf-8' }, body],
     ['a byte order mark', JSON_TYPE, `\ufeff${body}`],
-  ])('lets %s through', async (_name, headers, sent) => {
+  ])('accepts %s', async (_name, headers, sent) => {
     const transport = await transportTo((_request, response) => response.writeHead(200, headers).end(sent));
     expect((await ask(transport)).text).toBe(body);
   });
 
   it.each([
     ['a truncated gzip', gzip, zipped.subarray(0, 40), 'SOURCE_BODY'],
-    ['something behind the gzip', gzip, Buffer.concat([zipped, Buffer.from('more')]), 'SOURCE_BODY'],
-    ['what calls itself gzip', gzip, body, 'SOURCE_BODY'],
+    ['data after the gzip', gzip, Buffer.concat([zipped, Buffer.from('more')]), 'SOURCE_BODY'],
+    ['plain text labelled gzip', gzip, body, 'SOURCE_BODY'],
     ['brotli', { ...JSON_TYPE, 'content-encoding': 'br' }, body, 'SOURCE_BODY'],
     ['two encodings', { ...JSON_TYPE, 'content-encoding': 'gzip, gzip' }, zipped, 'SOURCE_BODY'],
-    ['a bomb', gzip, gzipSync(' '.repeat(100_000)), 'SOURCE_BODY'],
+    ['a gzip bomb', gzip, gzipSync(' '.repeat(100_000)), 'SOURCE_BODY'],
     ['too many bytes', JSON_TYPE, ' '.repeat(60_000), 'SOURCE_BODY'],
-    ['what is not UTF-8', JSON_TYPE, Buffer.from([0x22, 0xff, 0x22]), 'SOURCE_BODY'],
     ['HTML', { 'content-type': 'text/html' }, '<html>', 'SOURCE_NOT_SERVICE'],
-  ])('refuses %s', async (_name, headers, sent, code) => {
+  ])('rejects %s', async (_name, headers, sent, code) => {
     const limits = { maxWireBytes: 50_000, maxBytes: 20_000 };
     const transport = await transportTo((_request, response) => response.writeHead(200, headers).end(sent), { limits });
     const error = await failure(ask(transport));
@@ -168,7 +169,7 @@ describe('the byte gate', () => {
     expect(error.hint).toMatch(/\.$/);
   });
 
-  it('refuses a body of too many bytes that does not say how many', async () => {
+  it('rejects a body that is too large and does not announce its length', async () => {
     const transport = await transportTo(
       (_request, response) => {
         response.writeHead(200, JSON_TYPE);
@@ -180,7 +181,7 @@ describe('the byte gate', () => {
     expect(await failure(ask(transport))).toMatchObject({ code: 'SOURCE_BODY' });
   });
 
-  it('notices a body that breaks off', async () => {
+  it('detects a body that breaks off', async () => {
     const transport = await transportTo((_request, response) => {
       response.writeHead(200, { ...JSON_TYPE, 'content-length': 100 });
       response.write('{"items":[', () => response.socket?.destroy());

@@ -26,7 +26,7 @@ const ATTACKS: [string, () => Reply, string][] = [
     () => ({ body: '<!DOCTYPE licenses SYSTEM "http://127.0.0.1:1/x.dtd"><licenses/>' }),
     'XML_INVALID',
   ],
-  ['an entity that nobody declared', () => ({ body: '<licenses>&xxe;</licenses>' }), 'XML_INVALID'],
+  ['an undeclared entity', () => ({ body: '<licenses>&xxe;</licenses>' }), 'XML_INVALID'],
   ['deep nesting', () => ({ body: '<a>'.repeat(20_000) + '</a>'.repeat(20_000) }), 'XML_INVALID'],
   ['deep nesting that does not end', () => ({ body: '<a>'.repeat(MB) }), 'XML_INVALID'],
   ['a million elements', () => ({ body: `<licenses>${'<a/>'.repeat(MB)}</licenses>` }), 'XML_INVALID'],
@@ -66,7 +66,7 @@ describe('a hostile server', () => {
       return null;
     });
     expect(await failure(readLicenses(connectTo(url).caller, {}, NEVER))).toMatchObject({ code: 'SOURCE_BODY' });
-    // The cap is 8 MB; what is on its way in sockets comes on top.
+    // The limit is 8 MB, plus what is buffered in sockets.
     expect(sent).toBeLessThan(32 * MB);
   });
 

@@ -7,7 +7,7 @@ import { type Printed, runHere } from '../support/in-process.ts';
 
 export const HEAD = 'reference,guid,access_token,email,code,message';
 
-/** Answers for what is submitted; a reference that begins with `no` does not exist. */
+/** Answers each submission; a reference that begins with `no` does not exist. */
 export function verify(body: string): string {
   return writeXml({
     name: 'credentials',

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { existsSync } from 'node:fs';
+import { readdirSync } from 'node:fs';
 import { open, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -8,7 +8,7 @@ import { type Running, startWaiting } from '../support/cli.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
 import { csvOf, HEAD, settings, verify } from './credential-service.ts';
 
-/** Bytes that no pipe holds: where they are written, most of them are read. */
+/** More bytes than a pipe holds: once they are written, most of them have been read. */
 const MORE = 2 ** 19;
 
 async function write({ child }: Running, text: string): Promise<void> {
@@ -20,19 +20,19 @@ async function write({ child }: Running, text: string): Promise<void> {
 
 const NAMES = ['--first-name', 'Ada', '--last-name', 'Abernathy'];
 
-/** To a pipe, once it has a reader; it stays open. */
+/** Writes to a pipe once it has a reader, and leaves it open. */
 async function writeTo(pipe: string, text: string): Promise<void> {
   const writer = await open(pipe, 'w');
   onTestFinished(() => writer.close());
   await writer.write(text.padEnd(MORE, '\n'));
 }
 
-/** It ended by itself with the code of the signal, and left nothing behind. */
+/** Expects that it stopped cleanly with the code of the signal, and left no file. */
 async function expectInterrupted(running: Running, directory: string, code: number): Promise<void> {
   const ended = await running.ended;
   expect(ended).toMatchObject({ code, signal: null, stdout: '' });
   expect(ended.stderr).toMatch(/^error interrupted [^\n]+\n$/);
-  expect(existsSync(join(directory, 'r.csv'))).toBe(false);
+  expect(readdirSync(directory).filter((name) => name !== 'pipe')).toEqual([]);
 }
 
 describe('a command that waits for a pipe', () => {
@@ -51,7 +51,7 @@ describe('a command that waits for a pipe', () => {
     expect(server.asked).toEqual([]);
   });
 
-  it('reads what a writer says that comes later', async () => {
+  it('reads from a writer that comes later', async () => {
     const server = await serve(({ body }) => verify(body));
     const directory = temporaryDirectory();
     execFileSync('mkfifo', [join(directory, 'pipe')]);
@@ -82,7 +82,7 @@ describe('a command that waits for stdin', () => {
     ['credentials', 'verify', '-'],
     ['credentials', 'verify', '-', '--out', 'r.csv'],
     ['asset', 'put', 'A', '--file', '-'],
-  ])('is interrupted although the same signal ends the input: %s %s %s %s', async (...args) => {
+  ])('is interrupted even if the same signal ends the input: %s %s %s %s', async (...args) => {
     const server = await serve(({ body }) => verify(body));
     const directory = temporaryDirectory();
     const running = startWaiting(args, settings(server), directory);
@@ -92,7 +92,7 @@ describe('a command that waits for stdin', () => {
     await expectInterrupted(running, directory, 130);
   });
 
-  it('ends with the reader of its output', async () => {
+  it('ends when the reader of its output ends', async () => {
     const server = await serve(({ body }) => verify(body));
     const running = startWaiting(['credentials', 'verify', '-'], settings(server), temporaryDirectory());
     running.child.stdout?.destroy();

@@ -96,7 +96,7 @@ describe('Ctrl-C', () => {
     const ended = await running.ended;
     expect(ended).toMatchObject({ code: 130, signal: null, stdout: '' });
     const [error, told = '', ...others] = ended.stderr.split('\n');
-    expect([error, others]).toEqual(['error the request was given up', ['']]);
+    expect([error, others]).toEqual(['error the request was aborted', ['']]);
     expect(told.replace(/^hint {2}/, '')).toMatch(hint);
   });
 });

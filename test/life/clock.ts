@@ -4,22 +4,22 @@ import { faketimeLibrary } from './tools.ts';
 
 const SHARED = '/dev/shm';
 
-/** Shared memory and semaphores of libfaketime, each named after the process that made it. */
+/** The shared memory and semaphores of libfaketime, each named after the process that created it. */
 export function sharedByFaketime(): string[] {
   if (!existsSync(SHARED)) return [];
   return readdirSync(SHARED).filter((name) => /^(sem\.)?faketime_(sem|shm)_\d+$/.test(name));
 }
 
-/** A killed process leaves them behind. Those that were there `before` are another program's. */
+/** Removes those that killed processes left behind, but not those that existed `before`. */
 export function removeShared(before: readonly string[]): void {
   for (const name of sharedByFaketime()) if (!before.includes(name)) rmSync(join(SHARED, name), { force: true });
 }
 
-/** The clock of a machine, which can be put forward and back while its processes run. */
+/** The clock of a machine, which can be changed while its processes run. */
 export interface MachineClock {
-  /** For the processes of the machine. */
+  /** The environment for the processes of the machine. */
   readonly env: Readonly<Record<string, string>>;
-  /** From the real time; milliseconds. */
+  /** Difference from the real time, milliseconds. */
   offsetMs(): number;
   /** Running processes notice within a second. */
   set(offsetMs: number): void;
@@ -35,9 +35,9 @@ export function createMachineClock(directory: string, name: string): MachineCloc
       LD_PRELOAD: faketimeLibrary ?? '',
       FAKETIME_TIMESTAMP_FILE: file,
       FAKETIME_CACHE_DURATION: '1',
-      // Timers go on as they would when somebody sets a clock.
+      // Timers are not affected, as when an operator sets a clock.
       FAKETIME_DONT_FAKE_MONOTONIC: '1',
-      // Times of files stay those of the file system.
+      // File times are not affected.
       NO_FAKE_STAT: '1',
     },
     offsetMs: () => offsetMs,

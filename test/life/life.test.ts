@@ -8,13 +8,13 @@ import { beginLife, type Life, TABLE } from './life.ts';
 import { query } from './stores.ts';
 import { toolsAvailable } from './tools.ts';
 
-const KILLS = 20;
+const KILLS = process.env.CI === undefined ? 5 : 20;
 const SEED = 7;
-/** So that kills meet starts, runs, and the pauses between them. */
+/** Spreads the kills over starts, runs and the pauses between them. */
 const WITHIN_MS = 700;
 const HOUR_MS = 3_600_000;
 const WEEK_MS = 7 * 24 * HOUR_MS;
-/** A clock that was put right may cost pauses of seconds; what is stored of the other clock must not be waited for. */
+/** A corrected clock may cost a pause of seconds, but not a wait for times that were stored by the other clock. */
 const SOON = { timeout: 60_000, interval: 250 };
 
 interface LoggedRun {
@@ -43,7 +43,7 @@ describe.skipIf(!toolsAvailable).sequential('the life of an installation', { tim
   const runsAfter = (id: number): LoggedRun[] =>
     query<LoggedRun>(life.project.db, 'SELECT * FROM run_log WHERE id > ? ORDER BY id', id);
 
-  /** The mirror, complete in one file, as Debian's tool copies it while the daemon writes. */
+  /** Copies the mirror into one file with Debian's sqlite3, while the daemon writes. */
   async function backUp(name: string): Promise<string> {
     const running = startProcess(['sqlite3', life.project.db, `.backup ${name}`], {}, life.project.directory);
     running.child.stdin?.end();
@@ -51,27 +51,27 @@ describe.skipIf(!toolsAvailable).sequential('the life of an installation', { tim
     return `${life.project.directory}/${name}`;
   }
 
-  /** What was written since the backup goes, the files of the WAL included. */
+  /** Replaces the mirror by the backup and deletes the WAL files. */
   function putBack(backup: string): void {
     copyFileSync(backup, `${life.project.db}.new`);
     for (const suffix of ['-wal', '-shm']) rmSync(`${life.project.db}${suffix}`, { force: true });
     renameSync(`${life.project.db}.new`, life.project.db);
   }
 
-  /** Nobody has noticed anything wrong since this was last asked, and the daemon has failed in these ways only. */
+  /** Expects no problems since the last call, and no failures of the daemon but these. */
   function expectNoProblems(failures: readonly string[] = []): void {
     expect(life.readers.takeProblems()).toEqual([]);
     expect(life.receiver.takeProblems()).toEqual([]);
     expect(life.takeFailures().filter((code) => !failures.includes(code))).toEqual([]);
   }
 
-  it('installs from the packed tarball, and the demo finds every product the same', async () => {
+  it('installs from the packed tarball and passes the demo', async () => {
     const { code, stdout } = await life.catchword('demo');
     expect(code).toBe(0);
     expect(stdout).toMatch(/compared one by one: all [\d,]+ products of the service are here, each the same/);
   });
 
-  it('fills the mirror and both shops as soon as pm2 has started the daemon', async () => {
+  it('fills the mirror and both stores as soon as pm2 has started the daemon', async () => {
     await life.source.start();
     life.source.busy();
     await life.pm2.start();
@@ -82,7 +82,7 @@ describe.skipIf(!toolsAvailable).sequential('the life of an installation', { tim
     expect(life.takeFailures()).toEqual([]);
   });
 
-  it('is read by sqlite3 and Python, and goes on writing into the files that they see', async () => {
+  it('keeps writing to the files that sqlite3 and Python read', async () => {
     life.source.busy();
     await life.up();
     for (let round = 0; round < 3; round++) {
@@ -94,7 +94,7 @@ describe.skipIf(!toolsAvailable).sequential('the life of an installation', { tim
     expectNoProblems();
   });
 
-  it('loses nothing when the daemon is killed twenty times at its work', async () => {
+  it(`loses nothing when the daemon is killed ${KILLS} times while it works`, async () => {
     life.source.busy();
     life.project.configure({ CATCHWORD_FULL_CRON: '*/3 * * * * *' });
     await life.pm2.start();
@@ -105,7 +105,7 @@ describe.skipIf(!toolsAvailable).sequential('the life of an installation', { tim
       const requests = await life.source.requests();
       const hasAsked = async (): Promise<boolean> => (await life.source.requests()) > requests;
       pid = await life.pm2.pidAfter(pid);
-      // Some die while they start, most while they read and write.
+      // A quarter are killed while they start, the others while they read and write.
       if (random() > 0.25) await expect.poll(hasAsked, SOON).toBe(true);
       await delay(random() * WITHIN_MS);
       await life.source.mutate({ create: 2, update: 20, remove: 1, seed: killed });
@@ -114,7 +114,7 @@ describe.skipIf(!toolsAvailable).sequential('the life of an installation', { tim
       process.kill(pid, 'SIGKILL');
     }
     await life.pm2.pidAfter(pid);
-    // Otherwise this would have shown nothing.
+    // Otherwise this test would prove nothing.
     expect(killedAtWork).toBeGreaterThan(KILLS / 2);
     await life.up();
     await life.allEqual();
@@ -122,7 +122,7 @@ describe.skipIf(!toolsAvailable).sequential('the life of an installation', { tim
     expectNoProblems();
   });
 
-  it('goes on from a backup, once the shops are delivered again as docs/sinks.md says', async () => {
+  it('continues from a backup after the stores are redelivered as docs/sinks.md says', async () => {
     life.source.busy();
     await life.up();
     const backup = await backUp('backup.db');
@@ -133,16 +133,16 @@ describe.skipIf(!toolsAvailable).sequential('the life of an installation', { tim
     await life.pm2.stop();
     await life.readers.without(async () => putBack(backup));
     life.readers.forget();
-    // More than were lost, so that the restored log has a number for everything that PostgreSQL has had.
+    // More changes than were lost, so that the restored log reaches the sequence that PostgreSQL confirmed.
     await life.source.mutate({ create: 5, update: 300 });
     await life.pm2.start();
 
     await expect.poll(() => life.sinkStates(), SOON).toMatchObject({ shop: 'stopped' });
-    // As docs/sinks.md says: first a run, so that the mirror knows what was created since the backup.
+    // As docs/sinks.md says: first a run, so that the mirror has the products created since the backup.
     const restarted = lastRun();
     await expect.poll(() => runsAfter(restarted).some(({ state }) => state === 'complete'), SOON).toBe(true);
     expect(await life.readiness()).toMatchObject({ ready: false, reason: expect.stringContaining('shop') });
-    // And a shop that knows events by their id forgets those.
+    // And a store that deduplicates by event id forgets the ids.
     life.receiver.takeProblems();
     life.receiver.forget();
     for (const [verb, name] of [
@@ -157,7 +157,7 @@ describe.skipIf(!toolsAvailable).sequential('the life of an installation', { tim
     expectNoProblems(['SINK_CONFLICT']);
   });
 
-  it('ends with a clear error when the mirror is replaced under it, and goes on with the new file', async () => {
+  it('exits with a clear error when the mirror is replaced, and continues with the new file', async () => {
     await life.up();
     await life.allEqual();
     const backup = await backUp('same.db');
@@ -174,20 +174,20 @@ describe.skipIf(!toolsAvailable).sequential('the life of an installation', { tim
     expectNoProblems();
   });
 
-  it('goes on within seconds while its clock is put two hours ahead and back', async () => {
+  it('continues within seconds when its clock is put two hours ahead and back', async () => {
     await life.up();
     const change = async (): Promise<void> => {
       const seq = life.lastSeq();
       await life.source.mutate({ update: 10 });
       await expect.poll(() => life.lastSeq(), SOON).toBeGreaterThanOrEqual(seq + 10);
     };
-    // Put forward and back while it runs.
+    // Changed while it runs.
     life.project.clock.set(2 * HOUR_MS);
     await change();
     await change();
     life.project.clock.set(0);
     await change();
-    // Started with the wrong clock, and again with the right one.
+    // Started with the wrong clock, then with the correct one.
     life.project.clock.set(2 * HOUR_MS);
     await life.pm2.start();
     await change();
@@ -195,7 +195,7 @@ describe.skipIf(!toolsAvailable).sequential('the life of an installation', { tim
     life.project.clock.set(0);
     await life.pm2.start();
     await change();
-    // Killed with the wrong clock, so that nothing is given back.
+    // Killed with the wrong clock, so that no lease is released.
     life.project.clock.set(2 * HOUR_MS);
     await change();
     const pid = life.pm2.pid();
@@ -205,11 +205,11 @@ describe.skipIf(!toolsAvailable).sequential('the life of an installation', { tim
     await change();
     await life.up();
     await life.allEqual();
-    // A receiver whose clock is right refuses what was signed two hours ahead.
+    // A receiver with a correct clock rejects events signed two hours ahead.
     expectNoProblems();
   });
 
-  it('fills a table again that was truncated', async () => {
+  it('refills a truncated table', async () => {
     life.source.busy();
     await life.up();
     await life.client.query(`TRUNCATE ${TABLE}`);
@@ -218,7 +218,7 @@ describe.skipIf(!toolsAvailable).sequential('the life of an installation', { tim
     expectNoProblems(['SINK_REFILLED']);
   });
 
-  it('makes up for a week of downtime with one full load', async () => {
+  it('catches up after a week of downtime with one full load', async () => {
     await life.up();
     await life.pm2.stop();
     await life.source.stop();
@@ -241,7 +241,7 @@ describe.skipIf(!toolsAvailable).sequential('the life of an installation', { tim
     expectNoProblems();
   });
 
-  it('renews an access token that is no longer valid by itself', async () => {
+  it('renews an expired access token by itself', async () => {
     await life.up();
     await life.source.control('expire', { reference: 'sandbox-reader' });
     await life.source.mutate({ create: 3, update: 10 });
@@ -249,7 +249,7 @@ describe.skipIf(!toolsAvailable).sequential('the life of an installation', { tim
     expectNoProblems();
   });
 
-  it('says that nothing is well while its key is revoked, and catches up with the new one', {
+  it('reports a revoked key everywhere, and catches up with the new one', {
     timeout: 240_000,
   }, async () => {
     life.source.busy();
@@ -274,7 +274,7 @@ describe.skipIf(!toolsAvailable).sequential('the life of an installation', { tim
     expectNoProblems();
   });
 
-  it('ends with a mirror that equals the source, stores that equal the mirror, and everything said to be well', {
+  it('ends with equal source, mirror and stores, and all checks passing', {
     timeout: 240_000,
   }, async () => {
     await life.source.quiet();

@@ -23,7 +23,7 @@ const sinks = z.array(z.object({ name: z.string(), state: z.string(), parked: z.
 
 export type Readiness = z.infer<typeof readiness>;
 
-/** One installation of catchword with everybody around it: the service, two shops, people who read the mirror, pm2. */
+/** One installation of catchword with its surroundings: the service, two stores, readers of the mirror, pm2. */
 export interface Life {
   readonly project: Project;
   readonly source: Source;
@@ -32,27 +32,27 @@ export interface Life {
   readonly receiver: Receiver;
   readonly pm2: ProcessManager;
   readonly readers: Readers;
-  /** When a full load starts, as `CATCHWORD_FULL_CRON` says it. */
+  /** The value of `CATCHWORD_FULL_CRON` at which full loads do not start by themselves. */
   readonly dailyCron: string;
   catchword(...args: readonly string[]): Promise<Ended>;
-  /** Null while the daemon does not answer. */
+  /** Null while the daemon does not respond. */
   readiness(): Promise<Readiness | null>;
-  /** Starts the daemon where it does not live, and waits until it says that its mirror may be relied on. */
+  /** Starts the daemon unless it is running, and waits until it is ready. */
   up(): Promise<void>;
-  /** Waits until the source, the mirror and both shops hold the same products; from now on the source is quiet. */
+  /** Stops the changes, and waits until the source, the mirror and both stores hold the same products. */
   allEqual(): Promise<void>;
   lastSeq(): number;
   sinkStates(): Promise<Record<string, string>>;
-  /** Codes of what the daemon has failed with since this was last asked. */
+  /** Codes of the daemon's failures since the last call. */
   takeFailures(): string[];
-  /** What went wrong in an earlier step counts there. */
+  /** Discards problems, which the step that caused them has reported. */
   forgetProblems(): void;
-  /** What a person would look at first. */
+  /** The output that helps to analyse a failure. */
   evidence(): string;
   end(): Promise<void>;
 }
 
-/** Daily, half a day from now: no such moment comes unless a clock is put forward. */
+/** A daily schedule half a day from now, which fires only if a clock is put forward. */
 function farFromNow(): string {
   const now = new Date();
   return `${now.getUTCMinutes()} ${(now.getUTCHours() + 12) % 24} * * *`;
@@ -109,7 +109,7 @@ export async function beginLife(): Promise<Life> {
     ];
   }
 
-  /** The shipped configuration has errors in a file of their own. */
+  /** Reads both files, because the shipped configuration logs errors to a separate one. */
   const allFailures = () => [pm2.stdout(), pm2.stderr()].flatMap(failuresIn);
 
   function takeFailures(): string[] {
@@ -120,7 +120,14 @@ export async function beginLife(): Promise<Life> {
   }
 
   return {
-    ...{ project, source, database, client, receiver, pm2, dailyCron, catchword },
+    project,
+    source,
+    database,
+    client,
+    receiver,
+    pm2,
+    dailyCron,
+    catchword,
     get readers() {
       readers ??= startReaders(project, () => pm2.pid());
       return readers;
@@ -130,7 +137,7 @@ export async function beginLife(): Promise<Life> {
       if (pm2.pid() === null) await pm2.start();
       await vi.waitFor(async () => {
         const answer = await askReadiness();
-        if (answer?.ready !== true) throw new Error(`the daemon is not ready: ${answer?.reason ?? 'no answer'}`);
+        if (answer?.ready !== true) throw new Error(`the daemon is not ready: ${answer?.reason ?? 'no response'}`);
       }, READY_WITHIN);
     },
     allEqual: async () => {
@@ -140,7 +147,10 @@ export async function beginLife(): Promise<Life> {
         if (found.length > 0) throw new Error(found.join('\n'));
       }, EQUAL_WITHIN);
     },
-    lastSeq: () => query<{ seq: number }>(project.db, 'SELECT max(seq) AS seq FROM change_log')[0]?.seq ?? 0,
+    lastSeq: () =>
+      query<{
+        seq: number;
+      }>(project.db, 'SELECT max(seq) AS seq FROM change_log')[0]?.seq ?? 0,
     sinkStates: async () => {
       const { stdout } = await catchword('sink', 'list', '--json');
       return Object.fromEntries(sinks.parse(JSON.parse(stdout)).map(({ name, state }) => [name, state]));

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 
-/** A line of the log that says that something failed. */
+/** A logged failure. */
 export interface Failure {
-  /** The stable code of the error; the message where it has none. */
+  /** The code of the error; the message if it has no code. */
   readonly code: string;
   readonly text: string;
 }
@@ -19,8 +19,8 @@ function parsed(text: string): unknown {
 }
 
 /**
- * What the daemon has logged at level error or above; whatever it has printed that is not a line of its log counts as
- * well. A line without an end is not there yet.
+ * The lines that the daemon logged at level error or above, and any output that is not a log line. Ignores an
+ * incomplete last line.
  */
 export function failuresIn(printed: string): Failure[] {
   const texts = printed.slice(0, printed.lastIndexOf('\n') + 1).split('\n');

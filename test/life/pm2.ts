@@ -20,23 +20,23 @@ const list = z.array(
   }),
 );
 
-/** What pm2 knows of the one process that the shipped configuration starts. */
+/** pm2's information about the one process that the shipped configuration starts. */
 type Managed = z.infer<typeof list>[number];
 
-/** pm2 with a home of its own, which keeps the project's daemon running by the configuration that is shipped. */
+/** pm2 with its own home directory, running the project's daemon with the shipped configuration. */
 export interface ProcessManager {
-  /** Starts the daemon, or restarts it, and waits until it says that it is ready. */
+  /** Starts or restarts the daemon and waits until it reports that it is ready. */
   start(): Promise<void>;
   /** Waits until the daemon has ended. */
   stop(): Promise<void>;
-  /** The daemon's process id; null while it does not live. */
+  /** The daemon's process id; null while it is not running. */
   pid(): number | null;
-  /** Waits for a living daemon other than `before`. */
+  /** Waits for a running daemon other than `before`. */
   pidAfter(before: number | null): Promise<number>;
-  /** What the daemon has printed so far. */
+  /** The daemon's output so far. */
   stdout(): string;
   stderr(): string;
-  /** What pm2 itself has noted. */
+  /** pm2's own log. */
   log(): string;
   close(): Promise<void>;
 }
@@ -63,14 +63,14 @@ export function createProcessManager(project: Project): ProcessManager {
   const env = {
     PM2_HOME: home,
     PM2_DISABLE_VERSION_CHECK: 'true',
-    // A daemon that came back is trusted at once: else the pause before each restart grows, up to 15 seconds.
+    // Resets the restart delay at once; otherwise it grows with each restart, up to 15 seconds.
     PM2_WORKER_INTERVAL: '300',
     EXP_BACKOFF_RESET_TIMER: '1',
   };
   let managed: Managed | undefined;
 
   async function pm2(...args: readonly string[]): Promise<Ended> {
-    // The daemon has the environment of the command that starts it, and so the machine's clock.
+    // The daemon inherits the environment of this command, and so the machine's clock.
     const running = startProcess(['pm2', ...args], { ...env, ...project.clock.env }, project.directory);
     running.child.stdin?.end();
     const ended = await running.ended;

@@ -5,13 +5,13 @@ import { type Ended, startProcess } from '../support/cli.ts';
 import { installPackage } from '../support/package.ts';
 import { createMachineClock, type MachineClock } from './clock.ts';
 
-/** A newcomer's project on a machine with a clock of its own, where the packed package is installed. */
+/** A new project in which the packed package is installed, on a machine with its own clock. */
 export interface Project {
   readonly directory: string;
-  /** The mirror, at its default place. */
+  /** The mirror, at its default path. */
   readonly db: string;
   readonly clock: MachineClock;
-  /** Writes `.env`: what was set before, with these changes. */
+  /** Writes `.env`: the earlier settings with these changes. */
   configure(settings: Readonly<Record<string, string>>): void;
   /** Runs an installed command, such as `catchword`, in the project's directory. */
   run(command: string, ...args: readonly string[]): Promise<Ended>;
@@ -19,7 +19,7 @@ export interface Project {
 }
 
 export async function createProject(): Promise<Project> {
-  // Short: a socket of pm2 is in it.
+  // Short, because the path of pm2's socket is limited.
   const directory = mkdtempSync(join(tmpdir(), 'catchword-life-'));
   await installPackage(directory);
   const clock = createMachineClock(directory, 'machine');
@@ -30,7 +30,7 @@ export async function createProject(): Promise<Project> {
     clock,
     configure: (changes) => {
       for (const [name, value] of Object.entries(changes)) settings.set(name, value);
-      // A value that holds # must be in quotes there.
+      // A value that contains # must be quoted.
       const lines = [...settings].map(([name, value]) => `${name}="${value}"\n`);
       writeFileSync(join(directory, '.env'), lines.join(''), { mode: 0o600 });
     },

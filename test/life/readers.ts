@@ -7,16 +7,16 @@ import { z } from 'zod';
 import { startProcess } from '../support/cli.ts';
 import type { Project } from './project.ts';
 
-/** As the README says it, to the letter. */
+/** The README's command, unchanged. */
 const README = readFileSync(new URL('../../README.md', import.meta.url), 'utf8');
 const README_LINE = /^sqlite3 .*data\/catalog\.db "SELECT [^"]+"$/m.exec(README)?.[0];
-if (README_LINE === undefined) throw new Error('the README does not say any more how sqlite3 reads the mirror');
+if (README_LINE === undefined) throw new Error('the README no longer shows how sqlite3 reads the mirror');
 
 const PAUSE_MS = 1000;
-/** Within this a process that ends has ended. */
+/** An ending process ends within this time. */
 const RESTART_MS = 500;
 
-/** One statement, and so one state of the mirror. Nothing is pruned in such a short life. */
+/** One statement, so that it reads one state of the mirror. Nothing is pruned in such a short time. */
 const QUERY = `SELECT json_object(
   'living', (SELECT count(*) FROM catalog),
   'logged', (SELECT coalesce(sum(CASE op WHEN 'updated' THEN 0 WHEN 'removed' THEN -1 ELSE 1 END), 0) FROM change_log),
@@ -24,16 +24,16 @@ const QUERY = `SELECT json_object(
   'seq', (SELECT coalesce(max(seq), 0) FROM change_log),
   'records', (SELECT count(*) FROM change_log))`.replaceAll('\n', ' ');
 
-const answer = z.strictObject({
+const reading = z.strictObject({
   living: z.number(),
   logged: z.number(),
   newest: z.number(),
   seq: z.number(),
   records: z.number(),
 });
-type Answer = z.infer<typeof answer>;
+type Reading = z.infer<typeof reading>;
 
-/** Opens the mirror for each line that comes in, and answers with a line. */
+/** Opens the mirror for each input line, runs it as a query and prints one line. */
 const PYTHON = `
 import sqlite3, sys
 for line in sys.stdin:
@@ -45,22 +45,22 @@ for line in sys.stdin:
         print('failed:', repr(error), flush=True)
 `;
 
-/** People who look into the mirror every second, with Debian's \`sqlite3\` and with Python, whatever happens to it. */
+/** Readers that query the mirror every second, with Debian's `sqlite3` and with Python, whatever happens to it. */
 export interface Readers {
   /** Waits until both have seen a change with this number or a later one. */
   saw(seq: number): Promise<void>;
-  /** What was wrong with a read, or with the daemon after it; emptied by reading. */
+  /** Returns and clears the problems with reads, or with the daemon after them. */
   takeProblems(): string[];
   /** Reads so far. */
   count(): number;
-  /** Does something while none of them reads. */
+  /** Does `work` while reading is suspended. */
   without<T>(work: () => Promise<T>): Promise<T>;
-  /** From now on the log may end earlier than it was seen to: a backup was restored. */
+  /** Allows the log to end earlier than before, because a backup was restored. */
   forget(): void;
   stop(): Promise<void>;
 }
 
-/** Files of the mirror that the process has open although they have been deleted: what it writes there is lost. */
+/** Deleted files of the mirror that the process has open: its writes to them are lost. */
 function deletedFiles(pid: number | null, db: string): string[] {
   if (pid === null) return [];
   const directory = `/proc/${pid}/fd`;
@@ -79,7 +79,7 @@ function deletedFiles(pid: number | null, db: string): string[] {
   }
 }
 
-function wrongWith({ living, logged, newest, seq, records }: Answer, atLeast: number): string[] {
+function wrongWith({ living, logged, newest, seq, records }: Reading, atLeast: number): string[] {
   const wrong: string[] = [];
   if (living !== logged) wrong.push(`the catalog has ${living} products, its log comes to ${logged}`);
   if (newest > seq) wrong.push(`a product is as of change ${newest}, the log ends at ${seq}`);
@@ -101,7 +101,7 @@ export function startReaders(project: Project, daemon: () => number | null): Rea
   function judge(reader: keyof typeof highest, text: string): void {
     count++;
     try {
-      const read = answer.parse(JSON.parse(text));
+      const read = reading.parse(JSON.parse(text));
       problems.push(...wrongWith(read, highest[reader]).map((wrong) => `${reader}: ${wrong}`));
       highest[reader] = read.seq;
     } catch {
@@ -111,7 +111,7 @@ export function startReaders(project: Project, daemon: () => number | null): Rea
     if (deleted.length > 0) problems.push(`after ${reader} had read, the daemon has ${deleted.join(', ')}`);
   }
 
-  /** @param waits whether the command waits for a lock; one that does not may fail while the daemon starts or ends */
+  /** @param waits whether the command waits for a lock; otherwise it may fail while the daemon starts or ends */
   async function shell(command: string, waits: boolean): Promise<string> {
     for (;;) {
       const before = daemon();
@@ -136,7 +136,8 @@ export function startReaders(project: Project, daemon: () => number | null): Rea
   async function round(): Promise<void> {
     count++;
     await shell(String(README_LINE), true);
-    // Without -readonly and a timeout, which people forget: a reader that may write, and that deletes the WAL if it is the last one.
+    // Without -readonly and a timeout, which people forget: this reader may write, and deletes the WAL if it is the
+    // last one.
     judge('sqlite3', await shell(`sqlite3 data/catalog.db "${QUERY}"`, false));
     judge('python', await askPython());
   }

@@ -18,17 +18,17 @@ const batch = z.array(
   }),
 );
 
-/** A shop behind a webhook, as CloudEvents and Standard Webhooks ask it to be: it verifies, deduplicates, and applies. */
+/** A webhook receiver that follows CloudEvents and Standard Webhooks: it verifies, deduplicates and applies events. */
 export interface Receiver {
   readonly url: string;
   readonly secret: string;
-  /** What it holds now, by vbid. */
+  /** Its products, by vbid. */
   readonly products: ReadonlyMap<string, Kept>;
-  /** What a sender must never do, as far as it was seen; emptied by reading. */
+  /** Returns and clears the sender's violations. */
   takeProblems(): string[];
-  /** Forgets the ids that it has had, and in which order: the mirror was restored, and gives its numbers again. */
+  /** Forgets the ids and their order, because a restored mirror uses its numbers again. */
   forget(): void;
-  /** From the real time, milliseconds: signatures of another day are refused. */
+  /** Sets the difference from the real time, milliseconds. Signatures of another day are rejected. */
   setClock(offsetMs: number): void;
   close(): Promise<void>;
 }
@@ -46,14 +46,14 @@ function headersOf({ headers }: IncomingMessage): Record<string, string> {
 export async function startReceiver(): Promise<Receiver> {
   const webhook = new Webhook(SECRET);
   const products = new Map<string, Kept>();
-  /** A hash of the content, by event id. */
+  /** Hash of the content, by event id. */
   const known = new Map<string, string>();
-  /** The highest sequence that was applied, by vbid. */
+  /** Highest applied sequence, by vbid. */
   const applied = new Map<string, string>();
   let problems: string[] = [];
   let offsetMs = 0;
 
-  /** The package reads the clock of the process, so it is set while it does. */
+  /** Sets the clock of this process during verification, because the package reads that clock. */
   function isGenuine(body: string, headers: Record<string, string>): boolean {
     vi.setSystemTime(Date.now() + offsetMs);
     try {
@@ -88,14 +88,14 @@ export async function startReceiver(): Promise<Receiver> {
     const answer = (status: number): void => void response.writeHead(status).end();
     textOf(request)
       .then((body) => {
-        // `catchword doctor` asks whether somebody is here.
+        // `catchword doctor` checks that the receiver responds.
         if (request.method !== 'POST') return answer(204);
         if (!isGenuine(body, headersOf(request))) return answer(401);
         apply(body);
         return answer(204);
       })
       .catch((error: unknown) => {
-        // The sender was killed while it sent; anything else is not as the documentation says.
+        // The sender was killed while sending; anything else violates the documentation.
         if (!request.complete) return;
         problems.push(`the receiver failed: ${String(error)}`);
         answer(500);

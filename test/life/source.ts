@@ -6,25 +6,25 @@ import { freePort } from '../support/server.ts';
 import { createMachineClock, type MachineClock } from './clock.ts';
 import type { Project } from './project.ts';
 
-/** Two changes a second, as `--churn 2/s` makes them; from here, so that they can be paused. */
+/** Two changes a second, as with `--churn 2/s`, but made here so that they can be paused. */
 const CHURN_MS = 500;
 const CHURN = [{ update: 1 }, { create: 1 }, { update: 1 }, { remove: 1 }] as const;
 
-/** The service: `catchword sandbox` as a process of its own, with a clock of its own, at one address for the whole life. */
+/** The service: `catchword sandbox` in its own process, with its own clock, always at the same address. */
 export interface Source {
   readonly url: string;
   readonly clock: MachineClock;
   start(): Promise<void>;
-  /** From now on products change all the time. */
+  /** Starts changing products continuously. */
   busy(): void;
-  /** Waits for the change in hand; from then on nothing changes but by `mutate`. */
+  /** Stops the continuous changes; waits for the current one. */
   quiet(): Promise<void>;
   stop(): Promise<void>;
   mutate(mutation: Record<string, number>): Promise<void>;
   /** `POST /_sandbox/<control>` */
   control(control: string, body: object): Promise<void>;
   truth(): Promise<Map<string, string>>;
-  /** How many requests it has had since it was started. */
+  /** Number of requests since it was started. */
   requests(): Promise<number>;
 }
 
@@ -35,7 +35,7 @@ export async function createSource(project: Project, items: number): Promise<Sou
   let running: Running | undefined;
   let churning: { readonly stop: AbortController; readonly ended: Promise<void> } | undefined;
 
-  /** A connection that was kept may be closed in the moment in which it is used again. */
+  /** Retries once, because a kept-alive connection may be closed just when it is reused. */
   async function change(mutation: Record<string, number>): Promise<void> {
     await mutate(url, mutation).catch(() => mutate(url, mutation));
   }
@@ -67,7 +67,7 @@ export async function createSource(project: Project, items: number): Promise<Sou
       if (churning !== undefined) return;
       const stop = new AbortController();
       churning = { stop, ended: churn(stop.signal) };
-      // Reported by whoever waits for quiet.
+      // Reported by `quiet`.
       churning.ended.catch(() => {});
     },
     quiet,

@@ -3,9 +3,9 @@ import pg from 'pg';
 import { objectMembers } from '../../src/catalog/json-text.ts';
 import { keepStatements } from '../../src/store/statements.ts';
 
-/** A living product, as a store holds it. */
+/** A product in a store. */
 export interface Kept {
-  /** The change that it came with. */
+  /** Sequence of the change that brought it. */
   readonly seq: number;
   /** JSON text. */
   readonly body: string;
@@ -13,7 +13,7 @@ export interface Kept {
 
 const SHOWN = 5;
 
-/** One query, on a connection of its own, as any reader makes it. */
+/** Runs one query on its own connection, as any reader does. */
 export function query<T>(db: string, sql: string, ...values: readonly unknown[]): T[] {
   const sqlite = new Database(db, { readonly: true });
   keepStatements(sqlite);
@@ -36,7 +36,7 @@ export async function tableOf(client: pg.Client, table: string): Promise<Map<str
   return new Map(rows.map(({ vbid, seq, body }) => [vbid, { seq: Number(seq), body }]));
 }
 
-/** PostgreSQL keeps values, not the text they came in. */
+/** Normalizes JSON, because PostgreSQL keeps values, not their text. */
 function normal(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(normal);
   if (typeof value !== 'object' || value === null) return value;
@@ -49,7 +49,7 @@ function isSameProduct(a: Kept, b: Kept): boolean {
   return a.body === b.body || JSON.stringify(normal(JSON.parse(a.body))) === JSON.stringify(normal(JSON.parse(b.body)));
 }
 
-/** What `store` holds otherwise than the mirror: a few examples and the counts; empty where it is the same. */
+/** How `store` differs from the mirror: a few examples and the counts; empty if it is equal. */
 export function differences(mirror: ReadonlyMap<string, Kept>, store: ReadonlyMap<string, Kept>): string[] {
   const found: string[] = [];
   for (const [vbid, product] of mirror) {
@@ -65,7 +65,7 @@ export function differences(mirror: ReadonlyMap<string, Kept>, store: ReadonlyMa
   ];
 }
 
-/** What the mirror holds otherwise than the source. Withdrawn products are announced for days, and stay that long. */
+/** How the mirror differs from the source. Withdrawn products stay in the mirror while the source announces them. */
 export function differencesToSource(mirror: ReadonlyMap<string, Kept>, truth: ReadonlyMap<string, string>): string[] {
   const living = [...mirror].filter(([, { body }]) => objectMembers(body).get('distributable') !== 'false');
   const expected = new Map([...truth].map(([vbid, body]) => [vbid, { seq: 0, body }]));

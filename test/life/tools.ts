@@ -3,14 +3,14 @@ import { join } from 'node:path';
 import { env } from 'node:process';
 import { postgresAvailable } from '../support/postgres.ts';
 
-/** The name without a version that pm2 has: to ask it for one would start its daemon. */
+/** Looks for the file only, because `pm2 --version` would start its daemon. */
 const COMMANDS = ['sqlite3', 'python3', 'pm2'] as const;
 
 function isOnPath(command: string): boolean {
   return (env.PATH ?? '').split(':').some((directory) => directory !== '' && existsSync(join(directory, command)));
 }
 
-/** The library of Debian's package libfaketime, whatever the machine's architecture; undefined where it is missing. */
+/** The library of Debian's package libfaketime, for any architecture; undefined if it is not installed. */
 export const faketimeLibrary: string | undefined = readdirSync('/usr/lib')
   .map((directory) => join('/usr/lib', directory, 'faketime/libfaketime.so.1'))
   .find((path) => existsSync(path));

@@ -15,14 +15,14 @@ import { collect, idOf, itKeepsTheContract } from './contract.ts';
 import { createGate, createScriptedSource, task, untilAborted } from './scripted-source.ts';
 
 const log = createLog('silent');
-/** Tries follow each other at once. */
+/** Retries without a delay. */
 const clock: Clock = { ...systemClock, random: () => 0 };
 
 let server: RedisServer;
 let admin: Redis;
 let names = 0;
 
-/** When jobs became active, as Redis wrote it down: by a clock read up to a millisecond after the one its limits run by. */
+/** When jobs became active, as noted by Redis: up to a millisecond after the time that its limiter used. */
 async function activeTimes(source: string): Promise<number[]> {
   const events = await admin.xrange(`catchword:fetch-${source}:events`, '-', '+');
   return events.filter(([, fields]) => fields[1] === 'active').map(([id]) => Number(id.split('-')[0]));
@@ -35,11 +35,15 @@ interface Place {
   readonly close: () => Promise<void>;
 }
 
-/** A keeper's queue under a name of its own, and its fetchers. */
+/** Opens a keeper's queue with a source id of its own; fetchers can be added. */
 async function openPlace(redisUrl = server.url, onRateLimited?: (pause: Pause) => void): Promise<Place> {
   const source = `test${++names}`;
   const queue = await createBullQueue({
-    ...{ redisUrl, source, mirror: 'mirror-a', clock, log },
+    redisUrl,
+    source,
+    mirror: 'mirror-a',
+    clock,
+    log,
     ...(onRateLimited !== undefined && { onRateLimited }),
   });
   const closers = [() => queue.close()];
@@ -90,7 +94,7 @@ describe.skipIf(!redisAvailable)('BullMQ queue', () => {
     };
   });
 
-  it('leaves nothing behind', async () => {
+  it('deletes finished jobs', async () => {
     const place = await openPlace();
     const source = createScriptedSource(clock);
     await place.fetcher({ read: source.read });
@@ -102,7 +106,7 @@ describe.skipIf(!redisAvailable)('BullMQ queue', () => {
     expect(left).toEqual([]);
   });
 
-  it('shares one limit among fetchers', async () => {
+  it('shares one rate limit among fetchers', async () => {
     const place = await openPlace();
     const source = createScriptedSource(clock);
     const intervalMs = 30;
@@ -118,7 +122,7 @@ describe.skipIf(!redisAvailable)('BullMQ queue', () => {
     await place.close();
   });
 
-  it('tells the keeper of a pause that a fetcher was asked for, before the try that failed arrives', async () => {
+  it('reports a pause to the keeper before it delivers the failed attempt', async () => {
     const pauses: Pause[] = [];
     const place = await openPlace(server.url, (pause) => pauses.push(pause));
     const source = createScriptedSource(clock, () => {
@@ -140,7 +144,7 @@ describe.skipIf(!redisAvailable)('BullMQ queue', () => {
     await place.close();
   });
 
-  it('tells a keeper that was away only of what is left of a pause', async () => {
+  it('reports only the remaining pause to a keeper that was stopped', async () => {
     const pauses: Pause[] = [];
     const place = await openPlace(server.url, (pause) => pauses.push(pause));
     const refused = createGate();
@@ -163,7 +167,7 @@ describe.skipIf(!redisAvailable)('BullMQ queue', () => {
     await place.close();
   });
 
-  it('forgets a pause when it is asked to, also in the fetcher that was asked for it, and for a try put off', async () => {
+  it('forgets a pause, also in the fetcher that noted it and for a delayed retry', async () => {
     const place = await openPlace();
     const refused = createGate();
     const source = createScriptedSource(clock, (_, nth) => {
@@ -182,7 +186,7 @@ describe.skipIf(!redisAvailable)('BullMQ queue', () => {
     await place.close();
   });
 
-  it('forgets a pause when it is asked to, so that another fetcher asks at once', async () => {
+  it('forgets a pause, so that another fetcher makes requests at once', async () => {
     const place = await openPlace();
     const source = createScriptedSource(clock, ({ window }) => {
       if (window.page > 1) return;
@@ -190,8 +194,13 @@ describe.skipIf(!redisAvailable)('BullMQ queue', () => {
     });
     const { outcomes, count } = await collect(place.queue);
     const asked = await startFetcher({
-      ...{ redisUrl: server.url, source: place.source, read: source.read, concurrency: 1, intervalMs: null },
-      ...{ clock, log },
+      redisUrl: server.url,
+      source: place.source,
+      read: source.read,
+      concurrency: 1,
+      intervalMs: null,
+      clock,
+      log,
     });
     await place.queue.add([task(1)]);
     await count(1);
@@ -205,7 +214,7 @@ describe.skipIf(!redisAvailable)('BullMQ queue', () => {
     await place.close();
   });
 
-  it('lets mirrors that share a Redis alone', async () => {
+  it('does not affect other sources in the same Redis', async () => {
     const [one, other] = [await openPlace(), await openPlace()];
     const source = createScriptedSource(clock);
     await other.fetcher({ read: source.read });
@@ -217,7 +226,7 @@ describe.skipIf(!redisAvailable)('BullMQ queue', () => {
     await Promise.all([one.close(), other.close()]);
   });
 
-  it('gives a page that a fetcher leaves unread to another one', async () => {
+  it('gives the page of a stopped fetcher to another one', async () => {
     const place = await openPlace();
     const asked = createGate();
     const slow = createScriptedSource(clock, async (_, __, signal) => {
@@ -225,8 +234,13 @@ describe.skipIf(!redisAvailable)('BullMQ queue', () => {
       await untilAborted(signal);
     });
     const leaving = await startFetcher({
-      ...{ redisUrl: server.url, source: place.source, read: slow.read, concurrency: 1, intervalMs: null },
-      ...{ clock, log },
+      redisUrl: server.url,
+      source: place.source,
+      read: slow.read,
+      concurrency: 1,
+      intervalMs: null,
+      clock,
+      log,
     });
     const { outcomes, count } = await collect(place.queue);
     await place.queue.add([task(1)]);
@@ -238,7 +252,7 @@ describe.skipIf(!redisAvailable)('BullMQ queue', () => {
     await place.close();
   });
 
-  it('keeps a page that is read while Redis is away, and goes on when it is back', async () => {
+  it('keeps a page that was read during a Redis outage and delivers it afterwards', async () => {
     const own = await startRedis();
     const place = await openPlace(own.url);
     const gate = createGate();
@@ -289,7 +303,7 @@ describe.skipIf(!redisAvailable)('BullMQ queue', () => {
     await place.queue.add(pages(1));
     const before = await reads();
     await place.queue.add(pages(64));
-    // Two of these are the questions of the test itself; a large write may arrive in more than one piece.
+    // Includes the two reads of this test; a large write may arrive in several parts.
     expect((await reads()) - before).toBeLessThan(10);
     await place.close();
   });
@@ -307,8 +321,8 @@ describe('limiter', () => {
   });
 });
 
-describe.skipIf(!redisAvailable)('check of Redis', () => {
-  async function refused(args: readonly string[]): Promise<unknown> {
+describe.skipIf(!redisAvailable)('checkRedis', () => {
+  async function checkWith(args: readonly string[]): Promise<unknown> {
     const own = await startRedis({ args });
     try {
       return await checkRedis(own.url).then(
@@ -320,29 +334,29 @@ describe.skipIf(!redisAvailable)('check of Redis', () => {
     }
   }
 
-  it('accepts one that evicts nothing', async () => {
-    expect(await refused([])).toBe('accepted');
+  it('accepts a Redis that does not evict keys', async () => {
+    expect(await checkWith([])).toBe('accepted');
   });
 
-  it('accepts one that forbids CONFIG', async () => {
-    expect(await refused(['--rename-command', 'CONFIG', ''])).toBe('accepted');
+  it('accepts a Redis that forbids CONFIG', async () => {
+    expect(await checkWith(['--rename-command', 'CONFIG', ''])).toBe('accepted');
   });
 
-  it('refuses one that may evict jobs', async () => {
-    expect(await refused(['--maxmemory-policy', 'allkeys-lru'])).toMatchObject({
+  it('rejects a Redis that may evict jobs', async () => {
+    expect(await checkWith(['--maxmemory-policy', 'allkeys-lru'])).toMatchObject({
       code: 'QUEUE_MISCONFIGURED',
       message: expect.stringContaining('allkeys-lru'),
       hint: expect.stringContaining('noeviction'),
     });
   });
 
-  it('refuses one that wants a password', async () => {
-    expect(await refused(['--requirepass', 'x'])).toMatchObject({ code: 'QUEUE_MISCONFIGURED' });
+  it('rejects a Redis that requires a password', async () => {
+    expect(await checkWith(['--requirepass', 'x'])).toMatchObject({ code: 'QUEUE_MISCONFIGURED' });
   });
 });
 
-describe('a Redis that is not there', () => {
-  it('is named, without the password', async () => {
+describe('an unreachable Redis', () => {
+  it('is named in the error, without the password', async () => {
     const closed = createServer().listen(0, '127.0.0.1');
     await once(closed, 'listening');
     const address = closed.address();
@@ -356,7 +370,7 @@ describe('a Redis that is not there', () => {
     expect(JSON.stringify(error, Object.getOwnPropertyNames(error))).not.toContain('hidden');
   });
 
-  it('is noticed where something listens that does not answer', async () => {
+  it('is detected if the server accepts connections but does not respond', async () => {
     const silent = createServer().listen(0, '127.0.0.1');
     await once(silent, 'listening');
     const address = silent.address();

@@ -14,21 +14,21 @@ export interface QueueSetup {
 
 export interface OpenedQueue {
   readonly queue: PageQueue;
-  /** Makes the queue forget what waits. */
+  /** Makes the queue lose the waiting tasks. */
   readonly lose: () => Promise<void>;
-  /** When requests were let through, in milliseconds; one of them may be a millisecond off. */
+  /** When requests were allowed, milliseconds; may be off by one. */
   readonly requestTimes: (source: ScriptedSource) => Promise<number[]>;
-  /** Closes the queue and whatever reads for it. */
+  /** Closes the queue and its fetchers. */
   readonly close: () => Promise<void>;
 }
 
 export interface Collected {
   readonly outcomes: readonly FetchOutcome[];
-  /** Resolves when so many outcomes have been handed over. */
+  /** Resolves when that many outcomes were delivered. */
   readonly count: (wanted: number) => Promise<void>;
 }
 
-/** Consumes outcomes; `handle` may wait or throw. */
+/** Collects outcomes; `handle` may wait or throw. */
 export async function collect(
   queue: PageQueue,
   handle: (outcome: FetchOutcome) => Promise<void> | void = () => {},
@@ -63,7 +63,7 @@ const pages = (first: number, last: number) =>
 
 const unavailable = () => new CatchwordError('SOURCE_UNAVAILABLE', 'the source answers 503');
 
-/** What every adapter of the queue port promises. */
+/** Tests that every adapter of the queue port must pass. */
 export function itKeepsTheContract(clock: Clock, open: (setup: QueueSetup) => Promise<OpenedQueue>): void {
   let opened: OpenedQueue | undefined;
   afterEach(async () => {
@@ -76,7 +76,7 @@ export function itKeepsTheContract(clock: Clock, open: (setup: QueueSetup) => Pr
     return opened;
   }
 
-  it('hands over pages as they were read', async () => {
+  it('delivers pages as they were read', async () => {
     const source = createScriptedSource(clock);
     const { queue } = await start(source);
     const { outcomes, count } = await collect(queue);
@@ -96,7 +96,7 @@ export function itKeepsTheContract(clock: Clock, open: (setup: QueueSetup) => Pr
     }
   });
 
-  it('hands over in the order of arrival', async () => {
+  it('delivers in the order of arrival', async () => {
     const { queue } = await start(createScriptedSource(clock));
     const { outcomes, count } = await collect(queue, () => turn());
     await queue.add(pages(1, 12));
@@ -104,7 +104,7 @@ export function itKeepsTheContract(clock: Clock, open: (setup: QueueSetup) => Pr
     expect(ids(outcomes)).toEqual(pages(1, 12).map(taskId));
   });
 
-  it('hands over one at a time', async () => {
+  it('delivers one outcome at a time', async () => {
     const { queue } = await start(createScriptedSource(clock), { concurrency: 4 });
     let handling = 0;
     let most = 0;
@@ -119,7 +119,7 @@ export function itKeepsTheContract(clock: Clock, open: (setup: QueueSetup) => Pr
     expect(most).toBe(1);
   });
 
-  it('goes on after an outcome that was not accepted', async () => {
+  it('continues after the consumer threw', async () => {
     const { queue } = await start(createScriptedSource(clock));
     const { count } = await collect(queue, () => {
       throw new Error('not accepted');
@@ -128,7 +128,7 @@ export function itKeepsTheContract(clock: Clock, open: (setup: QueueSetup) => Pr
     await count(3);
   });
 
-  it('ignores a task that waits, is in flight, or has arrived', async () => {
+  it('ignores a task that waits, is in flight, or is being delivered', async () => {
     const gate = createGate();
     const asked = createGate();
     const source = createScriptedSource(clock, async ({ window }) => {
@@ -144,18 +144,18 @@ export function itKeepsTheContract(clock: Clock, open: (setup: QueueSetup) => Pr
     await count(2);
     await queue.add([task(3)]);
     await count(3);
-    // Page 1 was added again while page 2 was handed over, when it was no longer under way.
+    // Page 1 was added again while page 2 was delivered, when page 1 was already done.
     expect(ids(outcomes).slice(0, 2)).toEqual([task(1), task(2)].map(taskId));
     expect(source.requests.filter(({ id }) => id === taskId(task(2)))).toHaveLength(1);
   });
 
-  it('takes a task again that has been handed over', async () => {
+  it('accepts a task again after its outcome was delivered', async () => {
     const source = createScriptedSource(clock);
     const { queue } = await start(source);
     const { count } = await collect(queue);
     await queue.add([task(1)]);
     await count(1);
-    // The adapter may need a moment to forget it.
+    // The adapter may need a moment to delete the job.
     while (source.requests.length < 2) {
       await queue.add([task(1)]);
       await turn();
@@ -163,7 +163,7 @@ export function itKeepsTheContract(clock: Clock, open: (setup: QueueSetup) => Pr
     await count(2);
   });
 
-  it('tries again what may be tried again', async () => {
+  it('retries a retryable error', async () => {
     const source = createScriptedSource(clock, (_, nth) => {
       if (nth < 3) throw unavailable();
     });
@@ -175,7 +175,7 @@ export function itKeepsTheContract(clock: Clock, open: (setup: QueueSetup) => Pr
     expect(source.requests).toHaveLength(3);
   });
 
-  it('hands over the error that remains after the last try', async () => {
+  it('delivers the error of the last attempt', async () => {
     const source = createScriptedSource(clock, () => {
       throw unavailable();
     });
@@ -188,9 +188,9 @@ export function itKeepsTheContract(clock: Clock, open: (setup: QueueSetup) => Pr
     expect(source.requests).toHaveLength(2);
   });
 
-  it('hands over at once what need not be tried again', async () => {
+  it('delivers an error that is not retryable at once', async () => {
     const source = createScriptedSource(clock, ({ window }) => {
-      if (window.page === 1) throw new CatchwordError('SOURCE_AUTH', 'the key was refused', { hint: 'Check it.' });
+      if (window.page === 1) throw new CatchwordError('SOURCE_AUTH', 'the key was rejected', { hint: 'Check it.' });
       throw new TypeError('a fault of the program');
     });
     const { queue } = await start(source);
@@ -203,7 +203,7 @@ export function itKeepsTheContract(clock: Clock, open: (setup: QueueSetup) => Pr
     ]);
   });
 
-  it('asks nothing before Retry-After has passed', async () => {
+  it('makes no request before Retry-After has passed', async () => {
     const retryAfterMs = 300;
     let refusedAt = 0;
     const source = createScriptedSource(clock, ({ window }, nth) => {
@@ -226,7 +226,7 @@ export function itKeepsTheContract(clock: Clock, open: (setup: QueueSetup) => Pr
     expect(again).toMatchObject({ captured: { requests: 2 } });
   });
 
-  it('keeps the rate, tries included', async () => {
+  it('keeps the rate limit, retries included', async () => {
     const source = createScriptedSource(clock, (_, nth) => {
       if (nth === 1) throw unavailable();
     });
@@ -241,7 +241,7 @@ export function itKeepsTheContract(clock: Clock, open: (setup: QueueSetup) => Pr
     expect(Math.min(...gaps)).toBeGreaterThanOrEqual(intervalMs - 1);
   });
 
-  it('has as many requests in flight as it may, and no more', async () => {
+  it('keeps exactly as many requests in flight as its concurrency allows', async () => {
     const gate = createGate();
     const full = createGate();
     let most = 0;
@@ -259,7 +259,7 @@ export function itKeepsTheContract(clock: Clock, open: (setup: QueueSetup) => Pr
     expect(most).toBe(3);
   });
 
-  it('forgets what waits of a run that is dropped', async () => {
+  it('drops the waiting tasks of a run', async () => {
     const gate = createGate();
     const asked = createGate();
     const source = createScriptedSource(clock, async () => {
@@ -277,7 +277,7 @@ export function itKeepsTheContract(clock: Clock, open: (setup: QueueSetup) => Pr
     expect(source.requests).toHaveLength(2);
   });
 
-  it('reads again what it lost and was given again', async () => {
+  it('reads lost tasks when they are added again', async () => {
     const gate = createGate();
     const asked = createGate();
     const source = createScriptedSource(clock, async () => {
@@ -295,7 +295,7 @@ export function itKeepsTheContract(clock: Clock, open: (setup: QueueSetup) => Pr
     expect(ids(outcomes).sort()).toEqual(pages(1, 4).map(taskId));
   });
 
-  it('finishes the outcome in hand when it is closed, gives up what is in flight, and hands over nothing after', async () => {
+  it('finishes the current outcome when closed, abandons tasks in flight and delivers nothing afterwards', async () => {
     const gate = createGate();
     const handling = createGate();
     const asked = createGate();

@@ -30,7 +30,7 @@ describe('embedded queue', () => {
     };
   });
 
-  it('reads no further ahead than its concurrency while an outcome is not accepted', async () => {
+  it('reads no further ahead than its concurrency while an outcome is being handled', async () => {
     const gate = createGate();
     const source = createScriptedSource(systemClock);
     const pacer = createPacer({ pace: null, clock: systemClock });
@@ -50,7 +50,7 @@ describe('embedded queue', () => {
     await queue.close();
   });
 
-  it('notes until when the source wants no requests, and asks again as soon as that is forgotten', async () => {
+  it('notes the pause that the source asks for, and retries as soon as that is forgotten', async () => {
     const known = createPauses();
     const noted: Pause[] = [];
     const pauses: Pauses = {
@@ -78,7 +78,7 @@ describe('embedded queue', () => {
     await queue.close();
   });
 
-  it('does not wait for a try that is far away when it is closed', async () => {
+  it('does not wait for a delayed retry when it is closed', async () => {
     const refused = createGate();
     const source = createScriptedSource(systemClock, () => {
       refused.open();

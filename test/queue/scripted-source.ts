@@ -8,7 +8,7 @@ export function task(page: number, more: Partial<FetchTask> = {}): FetchTask {
   return { mirror: 'mirror-a', runId: 1, pass: 0, window: { page, perPage: 10 }, from: null, maxAttempts: 3, ...more };
 }
 
-/** The response to a window: full of products whose ids tell where they stand. */
+/** The response to a window: a full page of products whose ids are their offsets. */
 export function pageText({ page, perPage }: Window): string {
   const items = Array.from({ length: perPage }, (_, index) => ({
     vbid: `V${(page - 1) * perPage + index}`,
@@ -17,8 +17,8 @@ export function pageText({ page, perPage }: Window): string {
   return JSON.stringify({ num_items: 100 * perPage, page, per_page: perPage, total_pages: 100, items });
 }
 
-/** Called before a request is answered: may wait, may throw. `nth` counts the requests for this task from 1. */
-type Answer = (task: FetchTask, nth: number, signal: AbortSignal) => Promise<void> | void;
+/** Called before each response; may wait or throw. `nth` counts the requests for this task from 1. */
+type BeforeResponse = (task: FetchTask, nth: number, signal: AbortSignal) => Promise<void> | void;
 
 export interface ScriptedSource {
   readonly read: ReadWindow;
@@ -27,7 +27,7 @@ export interface ScriptedSource {
   inFlight(): number;
 }
 
-export function createScriptedSource(clock: Clock, answer: Answer = () => {}): ScriptedSource {
+export function createScriptedSource(clock: Clock, beforeResponse: BeforeResponse = () => {}): ScriptedSource {
   const requests: { id: string; at: number }[] = [];
   let inFlight = 0;
   return {
@@ -39,7 +39,7 @@ export function createScriptedSource(clock: Clock, answer: Answer = () => {}): S
       requests.push({ id, at: requestedAt });
       inFlight++;
       try {
-        await answer(wanted, requests.filter((request) => request.id === id).length, signal);
+        await beforeResponse(wanted, requests.filter((request) => request.id === id).length, signal);
       } finally {
         inFlight--;
       }
@@ -63,7 +63,7 @@ export function createGate(): Gate {
   return { passed, open };
 }
 
-/** What a request does that is never answered. */
+/** Waits until the request is aborted, for a request without a response. */
 export async function untilAborted(signal: AbortSignal): Promise<never> {
   if (!signal.aborted) await once(signal, 'abort');
   throw signal.reason;

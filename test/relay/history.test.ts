@@ -4,6 +4,7 @@ import { expect, it } from 'vitest';
 import { eventText } from '../../src/catalog/event.ts';
 import { openHarness, type Version } from '../../src/relay/contract/harness.ts';
 import { createHistory } from '../../src/store/history.ts';
+import { writeUnder } from '../../src/store/hold-lease.ts';
 import { keepStatements } from '../../src/store/statements.ts';
 
 const RUNS = process.env.CI === undefined ? 20 : 60;
@@ -86,7 +87,7 @@ it('returns the products as of a change, also after the log was pruned', async (
         const last = states.length - 1;
         const asOf = a % (last + 1);
         const pruned = b % (asOf + 1);
-        harness.store.write(() => harness.store.changes.prune(pruned));
+        writeUnder(harness.store.keeperLease, Date.now(), ({ changes }) => changes.prune(pruned));
         const history = createHistory(harness.store);
         const found = new Map<string, unknown>();
         for (let seq = 0; seq < asOf; ) {

@@ -5,7 +5,7 @@ import { CatchwordError } from '../../src/errors.ts';
 import { serveUntil } from '../../src/lifecycle.ts';
 import { createLog } from '../../src/log.ts';
 import type { SinkTarget } from '../../src/relay/contract/checks.ts';
-import { hastyClock, openHarness, until } from '../../src/relay/contract/harness.ts';
+import { hastyClock, openHarness, until, withAck } from '../../src/relay/contract/harness.ts';
 import { startRelay } from '../../src/relay/relay.ts';
 import { sinkConfig } from '../../src/relay/sink-config.ts';
 import { books } from './feeding.ts';
@@ -90,7 +90,7 @@ it('ends when the mirror cannot be written, so that it is restarted', async () =
     clock: hastyClock,
     log: createLog('silent'),
     source: 'http://service.example',
-    store: { ...harness.store, sinks: { ...harness.store.sinks, ack: fails } },
+    store: withAck(harness.store, fails),
     sinks: [config('full', target.url)],
   });
   onTestFinished(async () => {

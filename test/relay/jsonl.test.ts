@@ -110,7 +110,7 @@ it('resumes alike at every start after a replay was removed', async () => {
   harness.change(books(20, 1));
   harness.start(config);
   await harness.caughtUp();
-  harness.store.write(() => harness.store.sinks.replay(harness.sink().id, 15, false));
+  harness.store.request(({ sinks }) => sinks.replay(harness.sink().id, 15, false));
   await harness.caughtUp();
   await harness.stop();
   rmSync(join(target.directory, 'changes.jsonl'));
@@ -131,7 +131,7 @@ it('redelivers everything that the file lost, also from before a replay', async 
   harness.change(books(20, 1));
   harness.start(config);
   await harness.caughtUp();
-  harness.store.write(() => harness.store.sinks.replay(harness.sink().id, 17, false));
+  harness.store.request(({ sinks }) => sinks.replay(harness.sink().id, 17, false));
   await harness.caughtUp();
   await harness.stop();
   const file = join(target.directory, 'changes.jsonl');
@@ -155,7 +155,7 @@ it('names rotated files by their last event', async () => {
   harness.start(config);
   harness.change(books(10, 1));
   await harness.caughtUp();
-  harness.store.write(() => harness.store.sinks.replay(harness.sink().id, 0, true));
+  harness.store.request(({ sinks }) => sinks.replay(harness.sink().id, 0, true));
   await until('all events are delivered again', async () => (await target.read()).seqs?.length === 20);
   await harness.stop();
   for (const file of readdirSync(target.directory).filter((name) => /-\d+\.jsonl$/.test(name))) {
@@ -216,9 +216,9 @@ it('stops at a file of another mirror until the operator resumes it', async () =
   harness.start(config);
   await until('it stops', () => harness.sink().state === 'stopped');
   expect(harness.sink().error).toContain('was fed by another mirror');
-  harness.store.write(() => {
-    harness.store.sinks.replay(harness.sink().id, 0, true);
-    harness.store.sinks.setState(harness.sink().id, 'running');
+  harness.store.request(({ sinks }) => {
+    sinks.replay(harness.sink().id, 0, true);
+    sinks.setState(harness.sink().id, 'running');
   });
   await harness.caughtUp();
   await harness.stop();

@@ -1,3 +1,4 @@
+import Database from 'better-sqlite3';
 import { expect, it, onTestFinished } from 'vitest';
 import { type Harness, openHarness, until } from '../../src/relay/contract/harness.ts';
 import { books } from './feeding.ts';
@@ -18,7 +19,7 @@ async function fed({ harness, store }: { harness: Harness; store: Memory }, ...c
 }
 
 function skip(harness: Harness, seq: number): void {
-  harness.store.write(() => harness.store.sinks.skip(harness.sink().id, seq, 0));
+  harness.store.request(({ sinks }) => sinks.skip(harness.sink().id, seq, 0));
 }
 
 function parked(harness: Harness): [number, string][] {
@@ -53,7 +54,7 @@ it('starts a replay where the store is if the store lost more', async () => {
   await fed(
     { harness, store },
     () => harness.change(books(10, 1)),
-    () => harness.store.write(() => harness.store.sinks.replay(harness.sink().id, 7, false)),
+    () => harness.store.request(({ sinks }) => sinks.replay(harness.sink().id, 7, false)),
   );
   expect(store.seqs()).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 8, 9, 10]);
   await harness.stop();
@@ -122,14 +123,14 @@ it('keeps parked events under another name or address of the same store', async 
   const { sinks } = harness.store;
   await until('it is open', () => sinks.get('renamed')?.opened ?? false);
   const id = sinks.get('renamed')?.id ?? 0;
-  harness.store.write(() => sinks.skip(id, 2, 0));
+  harness.store.request(({ sinks }) => sinks.skip(id, 2, 0));
   await has(store, [1, 3, 4]);
 });
 
 it('carries out a replay that was ordered before a renamed sink was opened', async () => {
   const { harness, store } = setUp();
   const replay = (name: string): void =>
-    harness.store.write(() => harness.store.sinks.replay(harness.store.sinks.get(name)?.id ?? 0, 0, true));
+    harness.store.request(({ sinks }) => sinks.replay(harness.store.sinks.get(name)?.id ?? 0, 0, true));
   await fed(
     { harness, store },
     () => harness.change(books(2, 1)),
@@ -149,7 +150,7 @@ it('does not apply a takeover of one store to another store', async () => {
   const { harness, store } = setUp();
   await fed({ harness, store }, () => harness.change(books(2, 1)));
   await harness.stop();
-  harness.store.write(() => harness.store.sinks.replay(harness.sink().id, 0, true));
+  harness.store.request(({ sinks }) => sinks.replay(harness.sink().id, 0, true));
   const other = setUp().store;
   const foreign = { incarnation: 'another', generation: 1, cursor: 9, at: 0, late: 0 };
   other.rows.push({ seq: 9, vbid: 'X', body: '{}', mark: foreign });
@@ -194,6 +195,8 @@ it('delivers freed events in batches of the usual size', async () => {
 it('clears the error of a sink that answers again, even without new events', async () => {
   const { harness, store } = setUp();
   await fed({ harness, store }, () => harness.change(books(2, 1)));
-  harness.store.write(() => harness.store.sinks.fail(harness.sink().id, 'it was down', 1, 2));
+  const sqlite = new Database(harness.store.path);
+  sqlite.exec("UPDATE sinks SET error = 'it was down', error_at = 1, retry_at = 2");
+  sqlite.close();
   await until('the error is cleared', () => harness.sink().error === null && harness.sink().retryAt === null);
 });

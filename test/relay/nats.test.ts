@@ -81,7 +81,7 @@ describe.skipIf(!natsAvailable)('nats', () => {
     });
     const { streams } = await manager();
     await streams.deleteMessage(target.stream, 4);
-    harness.store.write(() => harness.store.sinks.setState(harness.sink().id, 'running'));
+    harness.store.request(({ sinks }) => sinks.setState(harness.sink().id, 'running'));
     await harness.caughtUp();
     expect((await target.read()).seqs).toEqual([1, 2, 3, 4, 5, 6]);
   });

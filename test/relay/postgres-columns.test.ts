@@ -87,7 +87,7 @@ describe.skipIf(!postgresAvailable)('the columns and prices of a PostgreSQL sink
     await harness.caughtUp();
     expect(await prices(target.table)).toEqual([price('8'), price(null, 'EUR')]);
     // A replay does not overwrite newer prices with older ones.
-    harness.store.write(() => harness.store.sinks.replay(harness.sink().id, 0, true));
+    harness.store.request(({ sinks }) => sinks.replay(harness.sink().id, 0, true));
     await harness.caughtUp();
     expect(await prices(target.table)).toEqual([price('8'), price(null, 'EUR')]);
   });

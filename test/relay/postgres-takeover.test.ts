@@ -7,6 +7,7 @@ import {
   until,
   wrapSink,
 } from '../../src/relay/contract/harness.ts';
+import { writeUnder } from '../../src/store/hold-lease.ts';
 import { postgresAvailable, usePostgres } from '../support/postgres.ts';
 import { books, fed, feeding } from './feeding.ts';
 import { postgresTarget } from './targets.ts';
@@ -16,9 +17,9 @@ describe.skipIf(!postgresAvailable)('a table of PostgreSQL that is taken over', 
 
   /** Does what `sink replay` and `sink resume` do. */
   function takeOver(harness: Harness): void {
-    harness.store.write(() => {
-      harness.store.sinks.replay(harness.sink().id, 0, true);
-      harness.store.sinks.setState(harness.sink().id, 'running');
+    harness.store.request(({ sinks }) => {
+      sinks.replay(harness.sink().id, 0, true);
+      sinks.setState(harness.sink().id, 'running');
     });
   }
 
@@ -151,7 +152,7 @@ describe.skipIf(!postgresAvailable)('a table of PostgreSQL that is taken over', 
     await harness.caughtUp();
     expect(await living(table)).toHaveLength(50);
     harness.change(books(5, 4));
-    harness.store.write(() => harness.store.advanceWatermark(1, 1));
+    writeUnder(harness.store.keeperLease, Date.now(), (writer) => writer.advanceWatermark(1, 1));
     await until('the rest is removed', async () => (await living(table)).join() === 'P0,P1,P2,P3,P4');
   });
 

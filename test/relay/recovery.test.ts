@@ -6,6 +6,7 @@ import { type Harness, hastyClock, SINK_NAME, until, wrapSink } from '../../src/
 import { startRelay } from '../../src/relay/relay.ts';
 import { SinkError } from '../../src/relay/sink.ts';
 import { sinkConfig } from '../../src/relay/sink-config.ts';
+import { writeUnder } from '../../src/store/hold-lease.ts';
 import { books, feeding } from './feeding.ts';
 import { jsonlTarget } from './targets.ts';
 
@@ -67,7 +68,7 @@ it('repeats a replay that the store lost', async () => {
   await harness.caughtUp();
   await harness.stop();
   const [text, state] = [fileOf(target), `${fileOf(target)}.state`].map((file) => readFileSync(file));
-  harness.store.write(() => harness.store.sinks.replay(harness.sink().id, 10, false));
+  harness.store.request(({ sinks }) => sinks.replay(harness.sink().id, 10, false));
   harness.start(config);
   await harness.caughtUp();
   await harness.stop();
@@ -81,13 +82,12 @@ it('repeats a replay that the store lost', async () => {
 it('delivers nothing twice if the operator skips during a delivery', async () => {
   const { harness, target, config } = await feeding(jsonlTarget());
   harness.change(books(4_000, 1));
-  const { sinks } = harness.store;
   let turns = 0;
   const skipping = wrapSink(config, (sink) => ({
     batch: { events: 50, chars: 1_000_000 },
     deliver: async (events, mark, signal) => {
       await sink.deliver(events, mark, signal);
-      if (++turns % 10 === 0) harness.store.write(() => sinks.skip(harness.sink().id, 999_999, 0));
+      if (++turns % 10 === 0) harness.store.request(({ sinks }) => sinks.skip(harness.sink().id, 999_999, 0));
     },
   }));
   harness.start(skipping);
@@ -107,7 +107,7 @@ it('delivers nothing twice after a kill during a rotation', async () => {
   const { length } = readFileSync(fileOf(target));
   writeFileSync(`${fileOf(target)}.state`, JSON.stringify({ ...state, offset: length, cursor: 10 }));
   renameSync(fileOf(target), fileOf(target).replace('.jsonl', `-${'10'.padStart(20, '0')}.jsonl`));
-  harness.store.write(() => harness.store.sinks.reconcile(harness.sink().id, 1, 5));
+  writeUnder(harness.store.relayLease, Date.now(), ({ sinks }) => sinks.reconcile(harness.sink().id, 1, 5));
   harness.change(books(5, 2));
   for (let start = 0; start < 3; start++) {
     harness.start(config);
@@ -125,11 +125,11 @@ function refuse(harness: Harness, seq: number): void {
   const [change] = harness.events(seq - 1);
   if (change === undefined) throw new Error(`event ${seq} does not exist`);
   const parked = { seq, reason: 'poison', at: 0, change };
-  harness.store.write(() => harness.store.sinks.park(harness.sink().id, parked, 'refused'));
+  writeUnder(harness.store.relayLease, Date.now(), ({ sinks }) => sinks.park(harness.sink().id, parked));
 }
 
 function skip(harness: Harness, seq: number): void {
-  harness.store.write(() => harness.store.sinks.skip(harness.sink().id, seq, 0));
+  harness.store.request(({ sinks }) => sinks.skip(harness.sink().id, seq, 0));
 }
 
 it('does not lose waiting events in a crash', async () => {
@@ -205,7 +205,7 @@ it('delivers a replay once that is ordered while the sink is being opened', asyn
   const late = wrapSink(config, (sink) => ({
     open: async (mark, newest, signal) => {
       const opened = await sink.open(mark, newest, signal);
-      if (!replayed) harness.store.write(() => harness.store.sinks.replay(harness.sink().id, 1, false));
+      if (!replayed) harness.store.request(({ sinks }) => sinks.replay(harness.sink().id, 1, false));
       replayed = true;
       return opened;
     },

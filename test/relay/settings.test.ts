@@ -5,6 +5,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { loadConfig } from '../../src/config.ts';
 import { openHarness } from '../../src/relay/contract/harness.ts';
 import { sinkConfig } from '../../src/relay/sink-config.ts';
+import { writeUnder } from '../../src/store/hold-lease.ts';
 import { books } from './feeding.ts';
 
 function config(url: string) {
@@ -99,20 +100,22 @@ it('restarts a sink at a new address, and forgets what the old store refused', a
   onTestFinished(() => harness.close());
   const { sinks } = harness.store;
   harness.change(books(3, 1));
-  harness.store.write(() => {
-    sinks.configure({ name: 'x', kind: 'jsonl', address: 'old', identity: 'old' });
-    sinks.reconcile(1, 1, 3);
+  writeUnder(harness.store.relayLease, Date.now(), (writer) => {
+    writer.sinks.configure({ name: 'x', kind: 'jsonl', address: 'old', identity: 'old' });
+    writer.sinks.reconcile(1, 1, 3);
     const [change] = harness.events();
     if (change === undefined) throw new Error('no event');
-    sinks.park(1, { seq: 1, reason: 'poison', at: 0, change }, 'refused');
-    sinks.configure({ name: 'x', kind: 'jsonl', address: 'old', identity: 'old' });
+    writer.sinks.park(1, { seq: 1, reason: 'poison', at: 0, change });
+    writer.sinks.configure({ name: 'x', kind: 'jsonl', address: 'old', identity: 'old' });
   });
   expect(sinks.get('x')).toMatchObject({ cursor: 3 });
   expect(sinks.parked(1)).toHaveLength(1);
-  harness.store.write(() => sinks.configure({ name: 'x', kind: 'jsonl', address: 'new', identity: 'new' }));
+  writeUnder(harness.store.relayLease, Date.now(), (writer) =>
+    writer.sinks.configure({ name: 'x', kind: 'jsonl', address: 'new', identity: 'new' }),
+  );
   expect(sinks.get('x')).toMatchObject({ cursor: 0, backfillTo: 3 });
   // When it is opened, it turns out to be another store.
-  harness.store.write(() => sinks.reconcile(1, 1, 0));
+  writeUnder(harness.store.relayLease, Date.now(), (writer) => writer.sinks.reconcile(1, 1, 0));
   expect(sinks.parked(1)).toEqual([]);
 });
 
@@ -122,11 +125,11 @@ it('does not refill a webhook that an earlier version identified by its query', 
   const { sinks } = harness.store;
   const known = config('webhook+https://h.example/a?key=1');
   harness.change(books(3, 1));
-  harness.store.write(() => {
-    sinks.configure({ ...known, identity: known.formerIdentity ?? '' });
-    sinks.reconcile(1, 1, 3);
-    sinks.configure(known);
-    sinks.configure(config('webhook+https://h.example/a?key=2'));
+  writeUnder(harness.store.relayLease, Date.now(), (writer) => {
+    writer.sinks.configure({ ...known, identity: known.formerIdentity ?? '' });
+    writer.sinks.reconcile(1, 1, 3);
+    writer.sinks.configure(known);
+    writer.sinks.configure(config('webhook+https://h.example/a?key=2'));
   });
   expect(sinks.get('x')).toMatchObject({ cursor: 3, identity: known.identity });
 });

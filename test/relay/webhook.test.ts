@@ -47,7 +47,7 @@ it('waits as long as the receiver asks, unless the sink is resumed', async () =>
   await until('it waits', () => harness.store.sinks.get('contract')?.retryAt != null);
   const { errorAt, retryAt } = harness.sink();
   expect((retryAt ?? 0) - (errorAt ?? 0)).toBeGreaterThanOrEqual(3_600_000);
-  harness.store.write(() => harness.store.sinks.setState(harness.sink().id, 'running'));
+  harness.store.request(({ sinks }) => sinks.setState(harness.sink().id, 'running'));
   await harness.caughtUp();
 });
 

@@ -2,7 +2,7 @@ import { request } from 'undici';
 import { describe, expect, it } from 'vitest';
 import { isIsbn } from '../../src/sandbox/catalog/isbn.ts';
 import { SANDBOX_DEFAULTS } from '../../src/sandbox/options.ts';
-import { NEW, put, send } from './assets-client.ts';
+import { NEW, put, send } from './asset-requests.ts';
 import { getPage, sandboxFor } from './client.ts';
 
 const ECHOED = {
@@ -49,7 +49,7 @@ describe('4.1 PUT /v4/assets/:vbid', () => {
     const refused = await put(sandbox, 'L-999-70031', { subtitle: 'x' });
     expect([refused.status, refused.errors]).toEqual([
       422,
-      ['imprint_id: is needed to create an asset', 'title: is needed to create an asset'],
+      ['imprint_id: is required to create an asset', 'title: is required to create an asset'],
     ]);
     const created = await put(sandbox, 'L-999-70031', NEW);
     expect(created).toMatchObject({ status: 200, body: { vbid: 'L-999-70031', title: 'Tides', imprint: { id: 3 } } });
@@ -138,7 +138,7 @@ describe('2.1 asset request', () => {
   ])('7: 422 names the field that is wrong: %s %j', async (name, value) => {
     const sandbox = await sandboxFor({ items: 0 });
     const told = await put(sandbox, 'L-1', { ...NEW, [name]: value });
-    expect([told.status, told.errors]).toEqual([422, [expect.stringMatching(new RegExp(`^${name}: .*needed$`))]]);
+    expect([told.status, told.errors]).toEqual([422, [expect.stringMatching(new RegExp(`^${name}: must `))]]);
   });
 
   it('7: 422 has one message for each field, and changes nothing', async () => {
@@ -200,7 +200,7 @@ it('7: a body that is not UTF-8 is refused, not kept damaged', async () => {
     headers: { [SANDBOX_DEFAULTS.apiKeyHeader]: SANDBOX_DEFAULTS.apiKey, accept: 'application/json' },
     body: Buffer.from('{"imprint_id":3,"title":"Caf\xe9"}', 'latin1'),
   });
-  expect([response.statusCode, await response.body.text()]).toEqual([422, expect.stringContaining('no UTF-8')]);
+  expect([response.statusCode, await response.body.text()]).toEqual([422, expect.stringContaining('is not UTF-8')]);
 });
 
 describe('2.1.2 prices, 2.1.3 channel identifiers', () => {
@@ -231,12 +231,12 @@ describe('2.1.2 prices, 2.1.3 channel identifiers', () => {
     const sandbox = await sandboxFor({ items: 0 });
     const prices = [{ currency: 'USD', type: 'digital_rental_price', amount: '5.00' }];
     expect((await put(sandbox, 'L-1', { ...NEW, prices })).errors).toEqual([
-      'prices/0/duration: a rental price needs a duration',
+      'prices/0/duration: is required for a rental price',
     ]);
     expect((await put(sandbox, 'L-1', { ...NEW, prices: [{ type: 'rental' }] })).errors).toEqual([
-      'prices/0/currency: a currency code is needed',
-      'prices/0/amount: a decimal number is needed',
-      'prices/0/duration: a rental price needs a duration',
+      'prices/0/currency: must be an ISO 4217 code',
+      'prices/0/amount: must be a decimal number',
+      'prices/0/duration: is required for a rental price',
     ]);
   });
 
@@ -244,7 +244,7 @@ describe('2.1.2 prices, 2.1.3 channel identifiers', () => {
     const sandbox = await sandboxFor({ items: 0 });
     const variants = [{ channel_ids: [{ sku: 'L-1', channel_id_retail: 'x' }] }];
     expect((await put(sandbox, 'L-1', { ...NEW, variants })).errors).toEqual([
-      'variants/0/channel_ids/0/channel_id_inclusive_access: a text is needed',
+      'variants/0/channel_ids/0/channel_id_inclusive_access: is required',
       'variants/0/channel_ids/0/channel_id_retail: only channel_id_inclusive_access is supported',
     ]);
   });
@@ -286,7 +286,7 @@ describe('2.1.2 prices, 2.1.3 channel identifiers', () => {
     const sandbox = await sandboxFor({ items: 0 });
     const variants = [{ channel_ids: [{ sku: 'L-1', channel_id_inclusive_access: 'x' }] }];
     expect((await send(sandbox, 'POST', '/vital_books', { ...NEW, variants })).errors).toEqual([
-      'variants/0/channel_ids/0/sku: can be set once the asset has its identifier, with which its SKUs begin',
+      'variants/0/channel_ids/0/sku: cannot be set before the asset has its identifier, with which its SKUs begin',
     ]);
   });
 

@@ -7,21 +7,18 @@ import { churn } from '../../src/sandbox/catalog/churn.ts';
 const DAY_MS = 86_400_000;
 const START = Date.UTC(2026, 0, 1);
 
-function make(given: { items: number; order?: ListOrder; withdrawnInListing?: boolean; seed?: number }) {
+function make(given: { items: number; order?: ListOrder; seed?: number }) {
   const time = { now: START };
   const catalog = createCatalog({
     order: 'id',
-    withdrawnInListing: false,
     seed: 1,
     withdrawnForMs: 10 * DAY_MS,
     clock: { now: () => time.now },
     ...given,
   });
   const list = (range: TimeRange | null, offset = 0, limit = 1_000_000) => {
-    const found: { index: number; version: number; withdrawn: boolean }[] = [];
-    const count = catalog.list(range, offset, limit, (index, version, withdrawn) => {
-      found.push({ index, version, withdrawn });
-    });
+    const { count, products } = catalog.list(range, offset, limit);
+    const found = products.map(({ index, version, withdrawn }) => ({ index, version, withdrawn }));
     return { count, found, indices: found.map(({ index }) => index) };
   };
   return { catalog, time, list };
@@ -113,48 +110,42 @@ describe('the catalog', () => {
     });
     const orders = fc.constantFrom<ListOrder>('id', 'updated-asc', 'updated-desc');
     fc.assert(
-      fc.property(
-        fc.nat(2100),
-        orders,
-        fc.boolean(),
-        fc.array(step, { maxLength: 12 }),
-        (items, order, inListing, steps) => {
-          const { catalog, time, list } = make({ items, order, withdrawnInListing: inListing });
-          const everything = since(Number.NEGATIVE_INFINITY);
-          let model = Array.from({ length: items }, (_, index) => ({ index, version: 0, withdrawn: false, at: -1 }));
-          for (const { passMs, ...mutation } of steps) {
-            time.now += passMs;
-            model = model.filter(({ withdrawn, at }) => !withdrawn || at + 10 * DAY_MS > time.now);
-            const known = new Map(model.map((product) => [product.index, product]));
-            catalog.mutate(mutation);
-            // What was chosen is the catalog's business; from its delta the model learns what happened.
-            const changed = list(everything)
-              .found.filter(({ index, version, withdrawn }) => {
-                const before = known.get(index);
-                return before?.version !== version || before.withdrawn !== withdrawn;
-              })
-              .map((product) => ({ ...product, at: time.now }));
-            expect(changed.filter(({ withdrawn }) => withdrawn).length).toBeLessThanOrEqual(mutation.remove);
-            expect(changed.length).toBeLessThanOrEqual(mutation.create + mutation.update + mutation.remove);
-            const indices = new Set(changed.map(({ index }) => index));
-            model = [...model.filter(({ index }) => !indices.has(index)), ...changed];
-          }
+      fc.property(fc.nat(2100), orders, fc.array(step, { maxLength: 12 }), (items, order, steps) => {
+        const { catalog, time, list } = make({ items, order });
+        const everything = since(Number.NEGATIVE_INFINITY);
+        let model = Array.from({ length: items }, (_, index) => ({ index, version: 0, withdrawn: false, at: -1 }));
+        for (const { passMs, ...mutation } of steps) {
+          time.now += passMs;
+          model = model.filter(({ withdrawn, at }) => !withdrawn || at + 10 * DAY_MS > time.now);
+          const known = new Map(model.map((product) => [product.index, product]));
+          catalog.mutate(mutation);
+          // What was chosen is the catalog's business; from its delta the model learns what happened.
+          const changed = list(everything)
+            .found.filter(({ index, version, withdrawn }) => {
+              const before = known.get(index);
+              return before?.version !== version || before.withdrawn !== withdrawn;
+            })
+            .map((product) => ({ ...product, at: time.now }));
+          expect(changed.filter(({ withdrawn }) => withdrawn).length).toBeLessThanOrEqual(mutation.remove);
+          expect(changed.length).toBeLessThanOrEqual(mutation.create + mutation.update + mutation.remove);
+          const indices = new Set(changed.map(({ index }) => index));
+          model = [...model.filter(({ index }) => !indices.has(index)), ...changed];
+        }
 
-          const shown = model.map(({ index, version, withdrawn }) => ({ index, version, withdrawn }));
-          expect(list(everything).found).toEqual(shown);
-          const listed = shown.filter(({ withdrawn }) => inListing || !withdrawn);
-          if (order === 'id') listed.sort((a, b) => a.index - b.index);
-          if (order === 'updated-desc') listed.reverse();
-          expect(list(null)).toMatchObject({ count: listed.length, found: listed });
-          for (const offset of [1, 700, 1024, 2000]) {
-            expect(list(null, offset, 300).found).toEqual(listed.slice(offset, offset + 300));
-          }
-          const recent = model.filter(({ at }) => at >= START + 1000);
-          expect(list(since(START + 1000)).indices).toEqual(recent.map(({ index }) => index));
-          expect(catalog.living).toBe(shown.filter(({ withdrawn }) => !withdrawn).length);
-          for (const product of shown.slice(0, 50)) expect(catalog.find(product.index)).toMatchObject(product);
-        },
-      ),
+        const shown = model.map(({ index, version, withdrawn }) => ({ index, version, withdrawn }));
+        expect(list(everything).found).toEqual(shown);
+        const listed = shown.filter(({ withdrawn }) => !withdrawn);
+        if (order === 'id') listed.sort((a, b) => a.index - b.index);
+        if (order === 'updated-desc') listed.reverse();
+        expect(list(null)).toMatchObject({ count: listed.length, found: listed });
+        for (const offset of [1, 700, 1024, 2000]) {
+          expect(list(null, offset, 300).found).toEqual(listed.slice(offset, offset + 300));
+        }
+        const recent = model.filter(({ at }) => at >= START + 1000);
+        expect(list(since(START + 1000)).indices).toEqual(recent.map(({ index }) => index));
+        expect(catalog.living).toBe(shown.filter(({ withdrawn }) => !withdrawn).length);
+        for (const product of shown.slice(0, 50)) expect(catalog.find(product.index)).toMatchObject(product);
+      }),
       { numRuns: 200 },
     );
   });
@@ -171,8 +162,7 @@ describe('the catalog', () => {
       },
     };
     await churn((mutation) => catalog.mutate(mutation), { perSecond: 30, seed: 1, clock, signal: stop.signal });
-    const changes = new Set<number>();
-    const count = catalog.list(since(START), 0, 1000, (index) => changes.add(index));
+    const { count } = catalog.list(since(START), 0, 1000);
     expect(catalog.withdrawn).toBeGreaterThan(50);
     expect(count).toBeGreaterThan(200);
     expect(count).toBeLessThanOrEqual(300);

@@ -3,7 +3,7 @@ import type { Sandbox } from '../../src/sandbox/server.ts';
 import { sandboxFor } from './client.ts';
 import { callerHeaders, control, errorOf, exchange, outcomes, rootOf } from './exchange.ts';
 
-/** The interface asks for the API key alone. */
+/** Sends the API key only, as the interface asks. */
 function verify(sandbox: Sandbox, credentials: string, key = 'SANDBOXKEY') {
   return exchange(
     sandbox,
@@ -67,24 +67,24 @@ describe('4.3 verify credentials', () => {
     expect(third?.attributes.get('message')).toMatch(/email is not submitted/);
   });
 
-  it('what is sent names one user, not two', async () => {
+  it('rejects keys of two users in one credential', async () => {
     const sandbox = await sandboxFor({ items: 0 });
     const { guid, token } = await attributesOf(sandbox, 'user-0000002');
     const answer = await verify(
       sandbox,
       `<credential reference="user-0000001" guid="${guid}"/><credential reference="user-0000001" access-token="${token}"/>` +
-        `<credential reference="nobody" access-token="${token}"/>`,
+        `<credential reference="unknown" access-token="${token}"/>`,
     );
     expect(outcomes(answer)).toEqual(['603', '603', '603']);
   });
 
-  it('7: 601 for a stale token, 603 for an unknown reference, each in place of its credential', async () => {
+  it('7: 601 for a stale token, 603 for an unknown reference, each instead of its credential', async () => {
     const sandbox = await sandboxFor({ items: 0 });
     const { token } = await attributesOf(sandbox, 'user-0000004');
     await control(sandbox, 'expire', { reference: 'user-0000004' });
     const answer = await verify(
       sandbox,
-      `<credential access-token="${token}"/><credential reference="user-0000004"/><credential reference="nobody"/>` +
+      `<credential access-token="${token}"/><credential reference="user-0000004"/><credential reference="unknown"/>` +
         `<credential reference="user-0000004" access-token="${token}"/><credential reference="user-0000005" access-token="x"/>`,
     );
     expect(answer.status).toBe(200);
@@ -94,14 +94,14 @@ describe('4.3 verify credentials', () => {
     expect(outcomes(await verify(sandbox, `<credential access-token="${current}"/>`))).toEqual(['user-0000004']);
   });
 
-  it('no error repeats the token that was sent', async () => {
+  it('omits the submitted token from errors', async () => {
     const sandbox = await sandboxFor({ items: 0 });
-    const { text } = await verify(sandbox, '<credential access-token="s3cr3t" guid="G" reference="nobody"/>');
-    expect(text).toMatch(/<error code="603" [^>]*reference="nobody" guid="G" email=""><\/error>/);
+    const { text } = await verify(sandbox, '<credential access-token="s3cr3t" guid="G" reference="unknown"/>');
+    expect(text).toMatch(/<error code="603" [^>]*reference="unknown" guid="G" email=""><\/error>/);
     expect(text).not.toMatch(/s3cr3t/);
   });
 
-  it('rule 2: users of another key cannot be verified, in neither direction, by nothing', async () => {
+  it('rule 2: users of another API key cannot be verified', async () => {
     const sandbox = await sandboxFor({ items: 0 });
     expect(outcomes(await verify(sandbox, '<credential reference="user-0000001"/>', 'OTHERKEY'))).toEqual(['603']);
     expect(outcomes(await verify(sandbox, '<credential access-token="sandboxtoken"/>', 'OTHERKEY'))).toEqual(['603']);
@@ -129,13 +129,13 @@ describe('4.3 verify credentials', () => {
   });
 
   it.each([
-    ['no body', ''],
+    ['an empty body', ''],
     ['no credentials', '<credentials/>'],
     ['another root', '<credential reference="user-0000001"/>'],
     ['two roots', '<credentials><credential reference="a"/></credentials><credentials/>'],
     ['other elements', '<credentials><credential reference="a"/><user/></credentials>'],
-    ['no XML', '{"credentials":[]}'],
-    ['an open tag', '<credentials><credential reference="a"></credentials>'],
+    ['text that is not XML', '{"credentials":[]}'],
+    ['a tag that is not closed', '<credentials><credential reference="a"></credentials>'],
     ['an attribute twice', '<credentials><credential reference="a" reference="b"/></credentials>'],
   ])('%s: 650 with 400', async (_, body) => {
     const sandbox = await sandboxFor({ items: 0 });
@@ -156,7 +156,7 @@ describe('4.3 verify credentials', () => {
     expect([answer.status, answer.text.split('code="603"').length - 1]).toEqual([200, 10_000]);
   });
 
-  it('asks for the API key, and for no access token', async () => {
+  it('asks for the API key, and not for an access token', async () => {
     const sandbox = await sandboxFor({ items: 0 });
     const body = '<credentials><credential reference="user-0000001"/></credentials>';
     const status = async (headers: Record<string, string>) =>

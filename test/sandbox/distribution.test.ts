@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { systemClock } from '../../src/clock.ts';
 import { isbn10 } from '../../src/sandbox/catalog/isbn.ts';
 import type { Sandbox } from '../../src/sandbox/server.ts';
-import { NEW, put, send } from './assets-client.ts';
+import { NEW, put, send } from './asset-requests.ts';
 import { get, getJson, getPage, type Item, sandboxFor } from './client.ts';
 
 const START = Date.UTC(2030, 0, 10, 12);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { canonicalIsbn } from '../../src/sandbox/catalog/isbn.ts';
-import { NEW, put } from './assets-client.ts';
+import { NEW, put } from './asset-requests.ts';
 import { getJson, getPage, type Item, sandboxFor } from './client.ts';
 
 describe('2.1.1 identifiers', () => {

@@ -7,7 +7,7 @@ import type { Asset } from '../../src/sandbox/assets/asset.ts';
 import { callBack } from '../../src/sandbox/assets/callback.ts';
 import { NO_IDENTIFIERS } from '../../src/sandbox/assets/identifiers.ts';
 import { createIngestions } from '../../src/sandbox/assets/ingestion.ts';
-import { NEW, put, send } from './assets-client.ts';
+import { NEW, put, send } from './asset-requests.ts';
 import { sandboxFor } from './client.ts';
 
 interface Called {
@@ -131,7 +131,7 @@ describe('4.1 rule 2, 6: ingestion', () => {
   ])('6: an address in the own network is refused: %s', async (address) => {
     const sandbox = await sandboxFor({ items: 0 });
     const told = await put(sandbox, 'L-1', { ...NEW, url: FILE, callback_url: address });
-    expect([told.status, told.errors]).toEqual([422, [expect.stringMatching(/^callback_url: .*own network/)]]);
+    expect([told.status, told.errors]).toEqual([422, [expect.stringMatching(/^callback_url: is a private address/)]]);
     expect((await send(sandbox, 'GET', '/vital_books/L-1')).status).toBe(404);
   });
 
@@ -150,17 +150,6 @@ describe('4.1 rule 2, 6: ingestion', () => {
     expect(calls).toEqual([]);
     expect(await callBack({ url, body: '{}', allowPrivate: true, signal })).toBe(true);
   });
-
-  it.each(['http://%ff@example.com/', 'http://a:%e0%a4%a@example.com/'])(
-    '6: an address whose user cannot be decoded is refused, and breaks nothing: %s',
-    async (url) => {
-      const sandbox = await sandboxFor(QUICK);
-      const told = await put(sandbox, 'L-1', { ...NEW, url: FILE, callback_url: url });
-      expect([told.status, told.errors]).toEqual([422, [expect.stringMatching(/^callback_url: /)]]);
-      const { signal } = new AbortController();
-      expect(await callBack({ url, body: '{}', allowPrivate: true, signal })).toBe(false);
-    },
-  );
 
   it('6: a call whose end cannot be kept is a warning, not the end of the process', async () => {
     const { url } = await listener(200);

@@ -1,17 +1,13 @@
-import { execFileSync } from 'node:child_process';
 import { appendFileSync, mkdirSync, readdirSync, readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { basename, dirname, join } from 'node:path';
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { systemClock } from '../../src/clock.ts';
-import { openJournal } from '../../src/sandbox/journal/journal.ts';
 import type { SandboxOptions } from '../../src/sandbox/options.ts';
 import { type Sandbox, startSandbox } from '../../src/sandbox/server.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
-import { NEW, put, send } from './assets-client.ts';
+import { NEW, put, send } from './asset-requests.ts';
 import { get, getPage, sandboxFor } from './client.ts';
 import { control, exchange } from './exchange.ts';
 
@@ -181,15 +177,6 @@ describe('--db', () => {
     expect((await send(last, 'GET', '/vital_books/L-2')).body.build).toMatchObject({ status: 'approved' });
   });
 
-  it("takes regular files alone: the mode of a device is everybody's", async () => {
-    const path = join(temporaryDirectory(), 'pipe');
-    execFileSync('mkfifo', ['-m', '644', path]);
-    const message = expect.stringContaining('is no regular file');
-    await expect(startSandbox({ db: path, items: 1 })).rejects.toMatchObject({ code: 'CONFIG_INVALID', message });
-    expect(statSync(path).mode & 0o777).toBe(0o644);
-    expect(readdirSync(dirname(path))).toEqual(['pipe']);
-  });
-
   it('keeps nothing of a request that was refused', async () => {
     const { db, options } = setting();
     const sandbox = await sandboxFor(options);
@@ -203,26 +190,6 @@ describe('--db', () => {
     expect(readFileSync(db, 'utf8')).toBe(before);
     await put(sandbox, 'L-3', NEW);
     expect(readFileSync(db, 'utf8').slice(before.length)).toMatch(/^\{[^\n]*L-3[^\n]*\}\n$/);
-  });
-
-  it('lets go of what it held once that was read', async () => {
-    const path = join(temporaryDirectory(), 'large.ndjson');
-    const given = { seed: 1, items: 1, users: 1, at: START };
-    const line = `${JSON.stringify({ at: START, kind: 'control', path: '/_sandbox/mutate', body: 'x'.repeat(1000) })}\n`;
-    writeFileSync(path, `${JSON.stringify({ sandbox: 1, ...given })}\n${line.repeat(30_000)}`);
-    setFlagsFromString('--expose-gc');
-    const collect = runInNewContext('gc') as () => void;
-    collect();
-    const before = process.memoryUsage().arrayBuffers;
-    const journal = openJournal(path, given);
-    onTestFinished(() => journal.close());
-    expect([...journal.entries()]).toHaveLength(30_000);
-    const held = () => {
-      collect();
-      return process.memoryUsage().arrayBuffers - before;
-    };
-    await expect.poll(held).toBeLessThan(5_000_000);
-    journal.append({ at: START, change: { kind: 'control', path: '/_sandbox/mutate', body: {} } });
   });
 
   it('is refused while another sandbox uses it, and had when that has ended', async () => {

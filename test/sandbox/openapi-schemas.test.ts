@@ -2,7 +2,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import { request } from 'undici';
 import { expect, it } from 'vitest';
 import type { Sandbox } from '../../src/sandbox/server.ts';
-import { put, send } from './assets-client.ts';
+import { put, send } from './asset-requests.ts';
 import { CREDENTIALS, getJson, getPage, sandboxFor } from './client.ts';
 
 interface Schemed {

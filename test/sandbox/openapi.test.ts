@@ -1,6 +1,6 @@
 import { request } from 'undici';
 import { describe, expect, it } from 'vitest';
-import { NEW, put } from './assets-client.ts';
+import { NEW, put } from './asset-requests.ts';
 import { CREDENTIALS, getPage, sandboxFor } from './client.ts';
 
 interface Described {

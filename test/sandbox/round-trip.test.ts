@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { runHere } from '../support/in-process.ts';
 import { catalogOf, settingsFor, temporaryDirectory } from '../support/mirror.ts';
-import { NEW, put } from './assets-client.ts';
+import { NEW, put } from './asset-requests.ts';
 import { getPage, sandboxFor } from './client.ts';
 
 interface Event {

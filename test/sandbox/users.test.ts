@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { createDirectory } from '../../src/sandbox/accounts/api-keys.ts';
+import { createDirectory } from '../../src/sandbox/accounts/directory.ts';
 import { createNumbering } from '../../src/sandbox/catalog/product-numbers.ts';
 import { userOperations } from '../../src/sandbox/operations/users.ts';
 import { SANDBOX_DEFAULTS } from '../../src/sandbox/options.ts';
@@ -96,7 +96,7 @@ describe('4.5 create and read a user', () => {
     ['a full user without an email', '<password>p</password>', /^reference: /],
     ['a reference user with a password', '<reference>r</reference><password>p</password>', /^password: /],
     ['an email that is none', '<email>ada</email><password>p</password>', /^email: /],
-    ['a reference that is too long', `<reference>${'r'.repeat(256)}</reference>`, /^reference: at most 255/],
+    ['a reference that is too long', `<reference>${'r'.repeat(256)}</reference>`, /^reference: must be at most 255/],
   ])('%s: 422, the field is named', async (_, elements, message) => {
     const sandbox = await sandboxFor({ items: 0 });
     const answer = await create(sandbox, elements);
@@ -145,14 +145,14 @@ describe('4.5 create and read a user', () => {
       const operation = userOperations(directory).find(
         ({ method, path }) => `${method} ${path}` === 'POST /v3/users.xml',
       );
-      if (operation?.kept === undefined) throw new Error('nothing else is kept');
+      if (operation?.redact === undefined) throw new Error('nothing is redacted');
       const send = (body: Buffer) =>
-        operation.operate({
+        operation.run({
           ...{ values: {}, params: new URLSearchParams(), body, apiKey: 'SANDBOXKEY' },
           accessToken: null,
           fault: null,
         });
-      return { send, kept: operation.kept };
+      return { send, kept: operation.redact };
     };
     const body = Buffer.from(`<user>${FULL}<first-name>A &amp; B</first-name></user>`);
     const { send, kept } = make();

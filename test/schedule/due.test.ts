@@ -7,21 +7,22 @@ const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 const FROM = Date.parse('2025-03-01T12:00:00Z');
-const TO = Date.parse('2027-03-01T12:00:00Z');
-/** Gaps at two, at midnight, of half an hour, and none. */
+const YEARS = process.env.CI === undefined ? 1 : 2;
+const TO = Date.parse(`${2025 + YEARS}-03-01T12:00:00Z`);
+/** Clocks skip an hour at two, an hour at midnight, half an hour, or nothing. */
 const ZONES = ['Europe/Berlin', 'America/New_York', 'America/Santiago', 'Australia/Lord_Howe', 'UTC'];
 
-/** `2026-03-08 03:00`, the wall clock of a zone. */
+/** Formats a time by the clock of a zone, as `2026-03-08 03:00`. */
 function wallClock(timezone: string): (ms: number) => string {
   const format = new Intl.DateTimeFormat('sv-SE', { timeZone: timezone, dateStyle: 'short', timeStyle: 'short' });
   return (ms) => format.format(ms);
 }
 
-/** Looks at these moments in turn, serves what is due, and returns it. */
-function serve(schedule: Schedule, looks: Iterable<number>): { kind: RunKind; at: number; seenAt: number }[] {
+/** Checks for due runs at these times, serves them and returns them. */
+function serve(schedule: Schedule, checks: Iterable<number>): { kind: RunKind; at: number; seenAt: number }[] {
   const served: Record<RunKind, number | null> = { full: FROM, delta: FROM };
   const made: { kind: RunKind; at: number; seenAt: number }[] = [];
-  for (const now of looks) {
+  for (const now of checks) {
     for (const { kind, at } of dueRuns(schedule, served, now)) {
       made.push({ kind, at, seenAt: now });
       served[kind] = at;
@@ -30,8 +31,8 @@ function serve(schedule: Schedule, looks: Iterable<number>): { kind: RunKind; at
   return made;
 }
 
-/** Looks at uneven times, `minMs` to `maxMs` apart. */
-function* looks(minMs: number, maxMs: number, seed: number): Iterable<number> {
+/** Times of checks, `minMs` to `maxMs` apart. */
+function* checkTimes(minMs: number, maxMs: number, seed: number): Iterable<number> {
   let state = seed;
   for (let now = FROM; now < TO; ) {
     state = (Math.imul(state, 1_103_515_245) + 12_345) >>> 0;
@@ -42,16 +43,16 @@ function* looks(minMs: number, maxMs: number, seed: number): Iterable<number> {
 
 describe('every night', () => {
   for (const timezone of ZONES) {
-    it(`has exactly one full run for two years in ${timezone}`, () => {
+    it(`has exactly one full run in ${timezone}`, () => {
       const wall = wallClock(timezone);
       for (const fullCron of ['0 2 * * *', '30 0 * * *']) {
-        const made = serve({ fullCron, deltaCron: 'off', timezone }, looks(MINUTE, 4 * HOUR, 7));
+        const made = serve({ fullCron, deltaCron: 'off', timezone }, checkTimes(MINUTE, 4 * HOUR, 7));
         const nights = made.map(({ at }) => wall(at).slice(0, 10));
         const all = [];
         for (let day = FROM + DAY; day < TO - DAY; day += DAY) all.push(wall(day).slice(0, 10));
         expect(new Set(nights).size).toBe(nights.length);
         expect(all.filter((night) => !nights.includes(night))).toEqual([]);
-        // Served at the first look after its moment.
+        // Served at the first check after its time.
         expect(made.every(({ at, seenAt }) => seenAt >= at && seenAt - at <= 4 * HOUR)).toBe(true);
       }
     });
@@ -63,7 +64,7 @@ describe('every hour', () => {
     return Number(text.slice(11, 13));
   }
 
-  it.each(ZONES)('has a delta in %s, also one that comes twice', (timezone) => {
+  it.each(ZONES)('has a delta in %s, also for an hour that occurs twice', (timezone) => {
     const wall = wallClock(timezone);
     let changes = 0;
     for (let change = FROM; change < TO; change += HOUR) {
@@ -82,13 +83,13 @@ describe('every hour', () => {
       for (let at = first + 5 * MINUTE; at <= last; at += 5 * MINUTE) if (wall(at).endsWith(':00')) full.push(at);
       expect(made).toEqual(full);
     }
-    expect(changes).toBe(timezone === 'UTC' ? 0 : 4);
+    expect(changes).toBe(timezone === 'UTC' ? 0 : 2 * YEARS);
   });
 });
 
-describe('a moment of the schedule', () => {
+describe('a tick', () => {
   it.each([
-    // Clocks go forward: the first moment after the gap.
+    // Clocks go forward: right after the skipped hour.
     ['0 2 * * *', 'America/New_York', '2026-03-07T12:00Z', '2026-03-08T07:00Z'],
     ['30 2 * * *', 'America/New_York', '2026-03-07T12:00Z', '2026-03-08T07:00Z'],
     ['0 2 * * *', 'Europe/Berlin', '2026-03-28T12:00Z', '2026-03-29T01:00Z'],
@@ -97,25 +98,25 @@ describe('a moment of the schedule', () => {
     ['0 2,14 * * *', 'America/New_York', '2026-03-07T20:00Z', '2026-03-08T07:00Z'],
     ['0,30 2 * * *', 'Europe/Berlin', '2026-03-28T12:00Z', '2026-03-29T01:00Z'],
     ['0 0 2 * * *', 'Europe/Berlin', '2026-03-28T12:00Z', '2026-03-29T01:00Z'],
-    // Clocks go back: the first of two for a time of day, both for an open hour.
+    // Clocks go back: a time of day fires the first time only, an open hour both times.
     ['0 2 * * *', 'Europe/Berlin', '2026-10-24T12:00Z', '2026-10-25T00:00Z'],
     ['0 2 * * *', 'Europe/Berlin', '2026-10-25T00:00Z', '2026-10-26T01:00Z'],
     ['0 2 * * *', 'Europe/Berlin', '2026-10-25T00:30Z', '2026-10-26T01:00Z'],
     ['0 2,14 * * *', 'Europe/Berlin', '2026-10-25T00:00Z', '2026-10-25T13:00Z'],
     ['0 * * * *', 'Europe/Berlin', '2026-10-25T00:00Z', '2026-10-25T01:00Z'],
-    // A day of the month and a day of the week: both, as in node-cron.
+    // A day of the month and a day of the week must both match, as in node-cron.
     ['0 2 13 * 5', 'UTC', '2026-03-13T02:00Z', '2026-11-13T02:00Z'],
   ])('%s in %s follows %s at %s', (cron, timezone, after, expected) => {
     expect(new Date(nextDue(cron, timezone, Date.parse(after)) ?? 0)).toEqual(new Date(expected));
   });
 
-  it('is null where there is none', () => {
+  it('is null if there is none', () => {
     expect(nextDue('off', 'UTC', FROM)).toBeNull();
     expect(nextDue('0 2 30 2 *', 'UTC', FROM)).toBeNull();
     expect(newestDue('off', 'UTC', null, FROM)).toBeNull();
   });
 
-  it('does not depend on when it is asked for', () => {
+  it('does not depend on the time of the check', () => {
     const cron = fc.constantFrom('0 2 * * *', '30 1 * * *', '0 * * * *', '*/15 * * * *', '0 2,14 * * *', '0 3 * * 1');
     const moment = fc.integer({ min: FROM, max: TO });
     fc.assert(
@@ -142,7 +143,7 @@ describe('after downtime', () => {
   const schedule = { fullCron: '0 2 * * *', deltaCron: '0 * * * *', timezone: 'Europe/Berlin' };
   const now = Date.parse('2026-11-20T10:30:00Z');
 
-  it('each kind is due once, by its newest moment, however long it was', () => {
+  it('each kind is due once, by its newest tick', () => {
     for (const days of [1, 7, 30, 400]) {
       const served = { full: now - days * DAY, delta: now - days * DAY };
       expect(dueRuns(schedule, served, now)).toEqual([
@@ -152,13 +153,13 @@ describe('after downtime', () => {
     }
   });
 
-  it('nothing is due that was served', () => {
+  it('a served tick is not due', () => {
     const served = { full: Date.parse('2026-11-20T01:00:00Z'), delta: Date.parse('2026-11-20T10:00:00Z') };
     expect(dueRuns(schedule, served, now)).toEqual([]);
     expect(dueRuns(schedule, served, now + HOUR)).toMatchObject([{ kind: 'delta' }]);
   });
 
-  it('a schedule of every second is looked at quickly after a year', () => {
+  it('a schedule that fires every second is checked quickly after a year', () => {
     const served = { full: null, delta: now - 366 * DAY };
     const every = { fullCron: 'off', deltaCron: '* * * * * *', timezone: 'Europe/Berlin' };
     expect(dueRuns(every, served, now)).toEqual([{ kind: 'delta', at: now }]);

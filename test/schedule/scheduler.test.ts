@@ -1,15 +1,15 @@
 import { expect, it, onTestFinished } from 'vitest';
 import { systemClock } from '../../src/clock.ts';
 import { createLog } from '../../src/log.ts';
-import { checkCron, createAskedTicks, startScheduler } from '../../src/schedule/scheduler.ts';
+import { checkCron, createRequestedTicks, startScheduler } from '../../src/schedule/scheduler.ts';
 import { createHandClock } from '../support/test-clocks.ts';
 
 const log = createLog('silent');
 
-/** What a schedule names that fires every second. */
+/** Collects the ticks of a schedule that fires every second. */
 function ticksIn(timezone: string): readonly string[] {
   const seen: string[] = [];
-  const ticks = createAskedTicks();
+  const ticks = createRequestedTicks();
   const scheduler = startScheduler({
     fullCron: 'off',
     deltaCron: '* * * * * *',
@@ -20,17 +20,17 @@ function ticksIn(timezone: string): readonly string[] {
     onDue: async (kind, tick) => {
       expect(kind).toBe('delta');
       seen.push(tick);
-      ticks.asked(kind, tick);
+      ticks.requested(kind, tick);
     },
   });
   onTestFinished(() => scheduler.stop());
   return seen;
 }
 
-it('names the same moment alike on two machines', async () => {
+it('gives a tick the same name on two machines', async () => {
   const here = ticksIn('UTC');
   const there = ticksIn('Asia/Kolkata');
-  // On a busy machine either may miss a moment that the other names.
+  // On a busy machine each may miss a tick of the other.
   await expect.poll(() => here.filter((tick) => there.includes(tick)).length).toBeGreaterThan(1);
   for (const ticks of [here, there]) {
     for (const tick of ticks) expect(tick).toMatch(/^delta@\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.000Z$/);
@@ -38,17 +38,17 @@ it('names the same moment alike on two machines', async () => {
   }
 });
 
-it('accepts five fields, six fields and off, and nothing else', () => {
+it('accepts only five fields, six fields and off', () => {
   for (const good of ['0 2 * * *', '*/5 * * * * *', 'off']) expect(() => checkCron('X', good)).not.toThrow();
   for (const bad of ['', 'hourly', '0 25 * * *', '* * *', '0 2 30 2 *', '0 22-2 * * *']) {
     expect(() => checkCron('CATCHWORD_FULL_CRON', bad)).toThrow(expect.objectContaining({ code: 'CONFIG_INVALID' }));
   }
 });
 
-/** A schedule whose clock the test moves, and what it asked for. */
+/** A schedule whose clock the test moves, and the ticks it requested. */
 function scheduleAt(start: string, timezone: string) {
   const clock = createHandClock(Date.parse(start));
-  const ticks = createAskedTicks();
+  const ticks = createRequestedTicks();
   const asked: string[] = [];
   let isDown = false;
   const scheduler = startScheduler({
@@ -59,9 +59,9 @@ function scheduleAt(start: string, timezone: string) {
     ticks,
     clock,
     onDue: async (kind, tick) => {
-      if (isDown) throw new Error('the keeper cannot be asked');
+      if (isDown) throw new Error('the keeper is unreachable');
       asked.push(tick);
-      ticks.asked(kind, tick);
+      ticks.requested(kind, tick);
     },
   });
   onTestFinished(() => scheduler.stop());
@@ -73,11 +73,11 @@ function scheduleAt(start: string, timezone: string) {
 
 const HOUR = 3_600_000;
 
-it('runs the night in which the time of the full run does not exist', async () => {
+it('makes the full run in the night in which its time is skipped', async () => {
   const { clock, asked } = scheduleAt('2026-03-08T05:10:00Z', 'America/New_York');
   await clock.pass(3 * HOUR);
   expect(asked).toEqual([
-    // At its start, the newest moment of each kind: the keeper decides whether it was served.
+    // At its start, the newest tick of each kind: the keeper decides whether it was served.
     'full@2026-03-07T07:00:00.000Z',
     'delta@2026-03-08T05:00:00.000Z',
     'delta@2026-03-08T06:00:00.000Z',
@@ -87,7 +87,7 @@ it('runs the night in which the time of the full run does not exist', async () =
   ]);
 });
 
-it('goes on at once when a clock that was ahead is put right', async () => {
+it('continues at once when a clock that was ahead is corrected', async () => {
   const { clock, asked } = scheduleAt('2026-11-20T10:10:00Z', 'UTC');
   await clock.pass(HOUR);
   clock.set(5 * HOUR);
@@ -98,7 +98,7 @@ it('goes on at once when a clock that was ahead is put right', async () => {
   expect(asked.at(-1)).toBe('delta@2026-11-20T13:00:00.000Z');
 });
 
-it('asks again for what could not be asked for', async () => {
+it('requests a run again if the first request failed', async () => {
   const { clock, asked, setDown } = scheduleAt('2026-11-20T01:10:00Z', 'UTC');
   await clock.pass(1000);
   setDown(true);

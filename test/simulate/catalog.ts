@@ -1,43 +1,43 @@
 import { hash, type Random } from '../../src/sandbox/catalog/random.ts';
 
 /**
- * `anywhere`: new products come to stand anywhere. `scattered`: modified ones, too. `unstable`: another order for each
- * response. `ties`: by a key that eight products share, in any order among them.
+ * Orders of the list. `anywhere`: new products are inserted anywhere. `scattered`: modified products move anywhere too.
+ * `unstable`: each response has another order. `ties`: by a key that eight products share, in any order among these.
  */
 export const ORDERS = ['id', 'anywhere', 'updated-asc', 'updated-desc', 'unstable', 'ties', 'scattered'] as const;
 export type Order = (typeof ORDERS)[number];
 
-/** A product as the source shows it. Times: `stamp` is the source's clock, `since` the world's. */
+/** A product as the source shows it. `stamp` is by the source's clock, the other times are by the world's. */
 export interface Shown {
   readonly id: number;
   readonly version: number;
-  /** The time of change that the source puts on it. */
+  /** The source's time of change. */
   readonly stamp: number;
-  /** Since when it has been shown like this. */
+  /** Since when it has been shown in this version. */
   readonly since: number;
-  /** Since when it has been there without a break, in whatever version. */
+  /** Since when it has been listed without interruption, in any version. */
   readonly livingSince: number;
-  /** Told of as `distributable: false`; no longer in the listing. */
+  /** Announced as `distributable: false`, and no longer in the list. */
   readonly withdrawn: boolean;
 }
 
 export interface CatalogOptions {
   readonly order: Order;
   readonly inclusiveFrom: boolean;
-  /** Times of change are kept in whole seconds. */
+  /** Whether times of change are in whole seconds. */
   readonly wholeSeconds: boolean;
   readonly random: Random;
-  /** The world's clock, and the source's. */
+  /** The world's clock and the source's. */
   readonly now: () => number;
   readonly sourceNow: () => number;
 }
 
-/** What one machine of the source shows. */
+/** The catalog as one machine of the source shows it. */
 export interface CatalogView {
   readonly living: ReadonlyMap<number, Shown>;
-  /** What is told of as withdrawn. */
+  /** Products announced as withdrawn. */
   readonly withdrawn: ReadonlyMap<number, Shown>;
-  /** A piece of the listing at this moment. */
+  /** A part of the list at this moment. */
   list(offset: number, limit: number): Shown[];
   changedSince(fromMs: number): Shown[];
   readonly size: number;
@@ -46,11 +46,11 @@ export interface CatalogView {
 export interface SimulatedCatalog extends CatalogView {
   create(lagMs?: number): void;
   update(lagMs?: number): void;
-  /** With a tombstone, deltas tell of it; without, it is simply not there any more. */
+  /** Removes a product. With a tombstone, deltas announce it; without, it is just no longer listed. */
   remove(tombstone: boolean): void;
   restore(): void;
   forgetWithdrawn(): void;
-  /** The catalog as it was so long ago; ask it again for each request. */
+  /** The catalog as it was `lagMs` ago; call this for each request. */
   behind(lagMs: number): CatalogView;
 }
 
@@ -82,7 +82,7 @@ function createView(initial: readonly Shown[], { order, inclusiveFrom, random }:
     return keyOf(a) - keyOf(b) || a.id - b.id;
   }
 
-  /** Index of the first that does not stand before `product`. */
+  /** Index of the first product that does not precede `product`. */
   function placeOf(product: Shown): number {
     let low = 0;
     let high = listing.length;
@@ -170,7 +170,7 @@ export function createSimulatedCatalog(size: number, options: CatalogOptions): S
     }),
   );
   const fresh = createView(initial, options);
-  /** What happened, for machines that show it later. */
+  /** The history of changes, for machines that show them later. */
   const journal: { readonly at: number; readonly event: Event }[] = [];
   const replicas = new Map<number, { readonly view: OwnView; done: number }>();
   const gone: Shown[] = [];
@@ -232,7 +232,7 @@ export function createSimulatedCatalog(size: number, options: CatalogOptions): S
       });
     },
     restore: () => {
-      // What was simply not there comes back as it was.
+      // A product removed without a tombstone returns unchanged.
       const back = random() < 0.5 ? gone.pop() : undefined;
       if (back !== undefined) {
         show(back.id, back.version, 0);

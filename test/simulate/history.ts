@@ -21,15 +21,15 @@ export interface HistoryResult {
 }
 
 export interface HistoryOptions {
-  /** Where files are made; default: in memory where there is such a place. */
+  /** Directory for files; default: in memory if possible. */
   readonly directory?: string;
-  /** Instead of the scenario's draw. */
+  /** Overrides of the drawn scenario. */
   readonly scenario?: Partial<Scenario>;
 }
 
 let template: string | undefined;
 
-/** An empty mirror; making one takes longer than most histories. */
+/** Copies an empty mirror, because creating one takes longer than most histories. */
 function emptyMirror(directory: string): string {
   if (template === undefined) {
     const home = mkdtempSync(join(FAST_DIRECTORY, 'catchword-template-'));
@@ -74,13 +74,13 @@ interface Setting {
   readonly behaviour: SourceBehaviour;
   readonly fullRuns: Run[];
   readonly applied: readonly SimulatedRequest[];
-  /** When runs began, by the world's clock. */
+  /** Start of each run, by the world's clock. */
   readonly started: ReadonlyMap<number, number>;
-  /** The process that runs runs. */
+  /** The process that makes runs. */
   current?: SimulatedProcess | undefined;
 }
 
-/** Something changes: mostly an update. */
+/** Makes one change, mostly an update. */
 function change(world: World, catalog: SimulatedCatalog, scenario: Scenario): void {
   const kind = world.random();
   const lagMs = scenario.lagMs > 0 && world.random() < 0.3 ? world.random() * scenario.lagMs : 0;
@@ -90,7 +90,7 @@ function change(world: World, catalog: SimulatedCatalog, scenario: Scenario): vo
   else catalog.remove(scenario.withdrawn === 'both' ? world.random() < 0.5 : scenario.withdrawn === 'tombstone');
 }
 
-/** With each page that is read, so many changes, some time soon. */
+/** Makes some changes soon after each page that is read. */
 function churnWith(world: World, catalog: SimulatedCatalog, scenario: Scenario): () => void {
   const soonMs = scenario.behaviour.latencyMs * (1 + scenario.behaviour.jitter);
   return () => {
@@ -101,7 +101,7 @@ function churnWith(world: World, catalog: SimulatedCatalog, scenario: Scenario):
   };
 }
 
-/** Time between runs, in which things change as well. */
+/** Lets time pass between runs, with changes. */
 async function pause({ world, catalog, scenario }: Setting): Promise<void> {
   const lengthMs = world.random() * 900_000;
   const most = scenario.churn === 0 ? 0 : Math.min(2 * scenario.perPage, scenario.size / 10);
@@ -113,27 +113,27 @@ async function pause({ world, catalog, scenario }: Setting): Promise<void> {
   await world.advance(lengthMs);
 }
 
-/** The operator knows an outage when there is one. */
+/** Decides about a held run as an operator would, who recognizes an outage. */
 function decide({ world, observer, behaviour }: Setting, { store, owner }: SimulatedProcess, run: Run): void {
-  const epoch = store.lease.acquire(world.clockOf(owner).now());
-  if (behaviour.outage) rejectRun(store, epoch, run.id);
-  else approveRun(store, epoch, run.id, world.now());
-  store.lease.release(epoch);
+  const leased = store.keeperLease.acquire(world.clockOf(owner).now());
+  if (behaviour.outage) rejectRun(leased, run.id);
+  else approveRun(leased, run.id, world.now());
+  leased.release();
   world.trace(`run ${run.id} ${behaviour.outage ? 'rejected' : 'approved'}`);
   observer.step();
 }
 
-/** Without a `Date`, runs read so much more of what changed. */
+/** Without a `Date`, deltas start this much earlier. */
 const NO_DATE_MARGIN_MS = 300_000;
 
-/** A run that takes longer waits for something that does not come. */
+/** A run that takes longer waits forever. */
 const PATIENCE_MS = 1.5 * HOUR_MS;
 
-/** Makes a run happen, whatever it takes: a killed process is started again, a run that failed begun anew. */
-async function see(setting: Setting, kind: RunKind, tries = 12): Promise<Run | null> {
+/** Completes a run: restarts killed processes and retries failed runs. */
+async function completeRun(setting: Setting, kind: RunKind, tries = 12): Promise<Run | null> {
   const { world, observer, start, fullRuns, source, scenario } = setting;
   for (let attempt = 0; attempt < tries; attempt++) {
-    // Some processes live for one run, some for many.
+    // Some processes make one run, some make many.
     if (setting.current !== undefined && (setting.current.owner.dead || world.random() < 0.3)) await stop(setting);
     setting.current ??= await start();
     const process = setting.current;
@@ -167,15 +167,15 @@ async function stop(setting: Setting): Promise<void> {
   setting.current = undefined;
 }
 
-/** When the run began, by the world's clock. */
+/** The start of a run, by the world's clock. */
 function startOf({ started }: Setting, run: Run): number {
   const at = started.get(run.id);
   if (at === undefined) throw new Violation(`run ${run.id} has no beginning`);
   return at;
 }
 
-/** A process stands still for longer than its lease; another takes over; the first one wakes up and must not write. */
-async function standStill(setting: Setting): Promise<void> {
+/** Suspends a process for longer than its lease. Another one takes over, and the first must not write afterwards. */
+async function suspendKeeper(setting: Setting): Promise<void> {
   const { world, start, observer } = setting;
   const first = await start();
   let settled = false;
@@ -190,53 +190,53 @@ async function standStill(setting: Setting): Promise<void> {
   first.owner.pausedUntil = world.now() + 45_000 + world.random() * 60_000;
   await world.advance(31_000);
   const early = settled;
-  await see(setting, 'delta');
+  await completeRun(setting, 'delta');
   await world.advance(120_000);
   const finished = await world.until(done);
-  if (!early && finished) throw new Violation('a process that had lost its lease went on as if nothing had happened');
+  if (!early && finished) throw new Violation('a process that had lost its lease completed its run');
   await first.close();
   observer.step();
 }
 
 async function outage(setting: Setting): Promise<void> {
   setting.behaviour.outage = true;
-  await see(setting, 'full');
+  await completeRun(setting, 'full');
   setting.behaviour.outage = false;
 }
 
-async function live(setting: Setting, calm: () => void): Promise<void> {
+async function simulateLife(setting: Setting, calm: () => void): Promise<void> {
   const { world, catalog, observer, scenario } = setting;
   for (const [at, kind] of scenario.runs.entries()) {
     for (let n = 0; n < scenario.bulk * scenario.size; n++) catalog.update();
     if (scenario.bulk > 0) await world.advance(scenario.overlapMs / 2);
-    await see(setting, kind);
+    await completeRun(setting, kind);
     await pause(setting);
-    if (at === 0 && scenario.twoKeepers) await standStill(setting);
+    if (at === 0 && scenario.twoKeepers) await suspendKeeper(setting);
     if (at === 0 && scenario.outage) await outage(setting);
   }
   calm();
   const { order, behaviour } = scenario;
-  // What became visible late has settled, a clock that was put back has caught up, and so has one that is not told.
+  // Late changes are visible now, and a clock that was put back has caught up.
   const calmMs = scenario.overlapMs + Math.max(scenario.overlapMs, behaviour.dated ? 0 : NO_DATE_MARGIN_MS);
   await world.advance(calmMs + scenario.clockJumpMs);
   const calmAt = world.now();
-  const plain = behaviour.answeredSize !== null;
+  const plain = behaviour.maxPageSize !== null;
   if (
     (order === 'unstable' || order === 'ties') &&
-    catalog.size >= Math.min(scenario.perPage, behaviour.answeredSize ?? 1000)
+    catalog.size >= Math.min(scenario.perPage, behaviour.maxPageSize ?? 1000)
   )
     return;
   let last: Run | null = null;
-  for (let night = 0; night < (plain ? 3 : 1); night++) last = await see(setting, 'full');
-  // A run that was left unfinished may have been answered by a cache before all was calm, and is open then.
+  for (let night = 0; night < (plain ? 3 : 1); night++) last = await completeRun(setting, 'full');
+  // A resumed run may contain cached responses from before, and is open then.
   const cached = scenario.behaviour.cacheMs > 0;
-  if (cached && last !== null && startOf(setting, last) < calmAt) last = await see(setting, 'full');
-  if (last === null) throw new Violation('in the end no full run was possible');
-  if (!plain && last.proof !== 'sealed') throw new Violation(`in the end the run is open: ${last.reasons.join('; ')}`);
+  if (cached && last !== null && startOf(setting, last) < calmAt) last = await completeRun(setting, 'full');
+  if (last === null) throw new Violation('no full run was possible at the end');
+  if (!plain && last.proof !== 'sealed') throw new Violation(`the last run is open: ${last.reasons.join('; ')}`);
   observer.expectEqual();
 }
 
-/** Lives through one history. The same seed and code give the same trace, byte for byte. */
+/** Simulates one history. The same seed and code give the same trace, byte for byte. */
 export async function simulate(seed: number, options: HistoryOptions = {}): Promise<HistoryResult> {
   const scenario: Scenario = { ...drawScenario(seed), ...options.scenario };
   const directory = mkdtempSync(join(options.directory ?? FAST_DIRECTORY, 'catchword-sim-'));
@@ -259,7 +259,7 @@ export async function simulate(seed: number, options: HistoryOptions = {}): Prom
     withdrawnAs: scenario.withdrawnAs,
     latenessMs: latenessOf(behaviour),
     flickers: latenessOf(behaviour) + behaviour.cacheMs > 0,
-    // What a cache answers, and says how old it is, is from before the run.
+    // A cache that sends Age may return responses from before the run.
     momentOf: behaviour.cacheTellsAge ? (sourceTime) => sourceTime - scenario.sourceSkewMs : null,
   });
   const started = new Map<number, number>();
@@ -319,7 +319,7 @@ export async function simulate(seed: number, options: HistoryOptions = {}): Prom
   const setting: Setting = { world, catalog, source, observer, scenario, start, behaviour, fullRuns, applied, started };
   let violation: string | null = null;
   try {
-    await live(setting, () => {
+    await simulateLife(setting, () => {
       onRequest = () => {};
       crashes.clear();
       settlingDeaths = 0;

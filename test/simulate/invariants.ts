@@ -6,7 +6,7 @@ import { openStore, type Store } from '../../src/store/store.ts';
 import type { SimulatedCatalog } from './catalog.ts';
 import { bodyOf, type SimulatedRequest } from './source.ts';
 
-/** What must always hold does not: the simulation has found a defect. */
+/** An invariant does not hold: the simulation has found a defect. */
 export class Violation extends Error {}
 
 interface Copy {
@@ -15,13 +15,13 @@ interface Copy {
 }
 
 export interface Observer {
-  /** After each transaction: the log and the mirror are one. */
+  /** Checks after each transaction that the log matches the mirror. */
   step(): void;
-  /** After a run: replaying the log gives the mirror, and what the run promised is so. */
+  /** Checks after a run that replaying the log gives the mirror, and that the run kept its promises. */
   runEnded(run: Run, started: number, outage: boolean): void;
-  /** The mirror holds what the source shows, no more and no less. */
+  /** Checks that the mirror equals the source. */
   expectEqual(): void;
-  /** Living products that runs removed. */
+  /** Number of living products that runs removed. */
   readonly falseRemovals: number;
   close(): void;
 }
@@ -31,11 +31,11 @@ export interface ObserverOptions {
   readonly catalog: SimulatedCatalog;
   readonly now: () => number;
   readonly withdrawnAs: 'updated' | 'removed';
-  /** How late the source may show a change. What is as new as that is brought by the next delta. */
+  /** How late the source may show a change. The next delta brings changes newer than this. */
   readonly latenessMs: number;
-  /** The source may show a product as it was after having shown it as it is. */
+  /** Whether the source may show an old version of a product after a newer one. */
   readonly flickers: boolean;
-  /** The moment, by the world's clock, that a run's source time stands for; null where that is the run's beginning. */
+  /** Converts a run's source time to the world's clock; null if that is the run's start. */
   readonly momentOf: ((sourceTime: number) => number) | null;
 }
 
@@ -47,7 +47,7 @@ function fail(message: string): never {
   throw new Violation(message);
 }
 
-/** Looks at the file from outside, and at the source from inside. */
+/** Observes the mirror's file from outside and the source from inside. */
 export function createObserver(options: ObserverOptions): Observer {
   const { db, catalog, now, withdrawnAs, latenessMs, flickers, momentOf } = options;
   const store = openStore(db);
@@ -66,9 +66,9 @@ export function createObserver(options: ObserverOptions): Observer {
   let seq = 0;
   let watermark = 0;
   let falseRemovals = 0;
-  /** What the full run before this one did not see. */
+  /** Products that the previous full run did not see. */
   let missingBefore = 0;
-  /** Since the watermark was first set: what changed after it must reach the mirror by deltas alone. */
+  /** When the watermark was first set: later changes must reach the mirror by deltas alone. */
   let firstWatermarkAt = Number.POSITIVE_INFINITY;
   const removedNow: { vbid: string; at: number; run: number }[] = [];
 
@@ -118,7 +118,7 @@ export function createObserver(options: ObserverOptions): Observer {
     if (store.products.living() !== replica.size) fail(`${store.products.living()} living, ${replica.size} by the log`);
   }
 
-  /** Everything that was shown like this since before `time`. */
+  /** All products that were shown unchanged since before `time`. */
   function* unmodifiedSince(time: number) {
     for (const product of catalog.living.values()) if (product.since < time - latenessMs) yield product;
   }
@@ -134,7 +134,7 @@ export function createObserver(options: ObserverOptions): Observer {
       const removed = removedNow.filter((one) => one.run === run.id);
       const wronglyRemoved = removed.filter(({ vbid, at }) => {
         const product = catalog.living.get(Number(vbid.slice(1)));
-        // A source that still announces as withdrawn what it has restored is taken at its word.
+        // A source may still announce a product as withdrawn after restoring it; that is believed.
         const before = withdrawnAs === 'removed' ? started - latenessMs : started;
         return product !== undefined && product.livingSince < before && at >= started;
       });
@@ -146,14 +146,14 @@ export function createObserver(options: ObserverOptions): Observer {
       }
       if (run.kind === 'full') missingBefore = run.missing;
       if (sealed && wronglyRemoved[0]) fail(`sealed run ${run.id} removed ${wronglyRemoved[0].vbid}, which lives`);
-      // Of a list that lies about being empty no run can tell; what it must not do is believe it.
+      // No run can detect that a list is wrongly empty, but it must not remove products because of it.
       if (sealed && !outage) {
         for (const product of unmodifiedSince(started)) {
           const copy = replica.get(`P${product.id}`);
           if (copy?.body !== bodyOf(product)) fail(`sealed run ${run.id} missed P${product.id} ${copy?.body}`);
         }
       }
-      // A run that moved the watermark has read every change since the one before, however the clocks went.
+      // A run that moved the watermark has read every change since the previous one, whatever the clocks did.
       if (run.sourceTime === null || store.clockSeen()?.source !== run.sourceTime) return;
       const upTo = momentOf === null ? started : Math.min(started, momentOf(run.sourceTime));
       for (const product of unmodifiedSince(upTo)) {
@@ -183,7 +183,7 @@ export function createObserver(options: ObserverOptions): Observer {
   };
 }
 
-/** No minute holds more requests than the rate, over all processes of the mirror. */
+/** Checks that no minute has more requests than the rate limit, over all processes of the mirror. */
 export function checkPace(rate: number | null, requests: readonly { readonly at: number }[]): void {
   if (rate === null) return;
   requests.forEach(({ at }, index) => {
@@ -193,10 +193,10 @@ export function checkPace(rate: number | null, requests: readonly { readonly at:
 }
 
 /**
- * A sealed run that did not see living products concludes that they are gone from a delta that was asked, at the earliest,
- * the overlap after the answer before it.
- * @param asked what was asked for, by the world's clock
- * @param applied the windows of which something came, later than they were answered
+ * Checks that a sealed run which did not see living products removes them only after a delta requested at least the
+ * overlap after the previous response.
+ * @param asked the requests, by the world's clock
+ * @param applied the applied windows, in the order of application
  */
 export function checkSettled(
   run: Run,
@@ -209,7 +209,7 @@ export function checkSettled(
   const last = store.runs.passes(run.id).at(-1);
   if (last?.kind !== 'settle') fail(`sealed run ${run.id} did not settle`);
   const own = applied.filter(({ runId }) => runId === run.id);
-  // A process that has lost its lease may ask, but what it is answered is not applied.
+  // A process that has lost its lease may make requests, but the responses are not applied.
   const by = new Set(own.flatMap(({ pass, owner }) => (pass === last.pass ? [owner] : [])));
   const begun = asked.filter(({ runId, pass, owner }) => runId === run.id && pass === last.pass && by.has(owner));
   const before = own.filter(({ pass }) => pass < last.pass);

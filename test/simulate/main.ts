@@ -29,7 +29,9 @@ async function main(): Promise<void> {
       process.stdout.write(`seed ${seed}: ${result.falseRemovals} removed by open runs\n`);
     if (result.violation === null) continue;
     failed.push(seed);
-    process.stdout.write(`seed ${seed}: ${result.violation}\n  again: npm run simulate -- --seeds ${seed} --trace\n`);
+    process.stdout.write(
+      `seed ${seed}: ${result.violation}\n  reproduce: npm run simulate -- --seeds ${seed} --trace\n`,
+    );
     if (values['until-found']) break;
   }
   const histories = Number(last) - Number(first) + 1;

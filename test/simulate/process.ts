@@ -5,13 +5,15 @@ import { CatchwordError } from '../../src/errors.ts';
 import { createPacer, type Pace } from '../../src/pacer.ts';
 import { createEmbeddedQueue } from '../../src/queue/embedded.ts';
 import type { PageQueue } from '../../src/queue/queue.ts';
+import type { Leased } from '../../src/store/lease.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
+import type { KeeperWriter } from '../../src/store/writers.ts';
 import { createReadWindow } from '../../src/sync/fetch-page.ts';
 import { createKeeper, type KeeperSettings } from '../../src/sync/keeper.ts';
 import type { SimulatedRequest, SimulatedSource } from './source.ts';
 import type { Owner, World } from './world.ts';
 
-/** What a process that was killed does: nothing. */
+/** Thrown in a process that was killed, so that it does nothing more. */
 export class Killed extends Error {}
 
 const SOURCE = sourceIdentity({ baseUrl: 'https://simulated.example', includeDetails: [], currency: [] });
@@ -25,17 +27,17 @@ export interface ProcessOptions {
   readonly pace: Pace | null;
   readonly concurrency: number;
   readonly skewMs: number;
-  /** Counts the points at which the process could die; true: it does, at this one. */
+  /** Called at each point where the process may die; true if it dies here. */
   readonly dies: (point: string) => boolean;
-  /** After each transaction. */
+  /** Called after each transaction. */
   readonly onWrite: () => void;
-  /** When a run begins. */
+  /** Called when a run begins. */
   readonly onRun: (id: number) => void;
-  /** When a window was applied. */
+  /** Called when a window was applied. */
   readonly onApplied: (window: SimulatedRequest) => void;
-  /** When the process begins to wait because a run settles. */
+  /** Called when the process begins to wait for a run to settle. */
   readonly onSettle: (self: SimulatedProcess) => void;
-  /** Shares of outcomes that are handed over twice, or lost, by the queue. */
+  /** Share of outcomes that the queue delivers twice or loses. */
   readonly duplicated: number;
 }
 
@@ -44,14 +46,14 @@ export interface SimulatedProcess {
   readonly store: Store;
   /** @throws Killed, CatchwordError */
   run(kind: RunKind): Promise<Run | null>;
-  /** Ends it at this moment, as SIGKILL does. */
+  /** Ends the process at once, as SIGKILL does. */
   kill(why: string): void;
   close(): Promise<void>;
 }
 
 const log = pino({ level: 'silent' });
 
-/** A queue may hand over an outcome twice: the second time must change nothing. */
+/** Delivers some outcomes twice, as a queue may: the second delivery must change nothing. */
 function duplicating(queue: PageQueue, twice: () => boolean): PageQueue {
   return {
     ...queue,
@@ -89,36 +91,48 @@ export async function startProcess(options: ProcessOptions): Promise<SimulatedPr
   let settles = false;
 
   const opened = openStore(db, { self: { pid: 1, host: owner.name, boot: null, pidNamespace: null } });
-  const store: Store = {
-    ...opened,
-    write: (work) => {
-      point('before a transaction');
-      const result = opened.write(work);
-      world.trace(`${owner.name} write ${opened.changes.lastSeq()}`);
-      onWrite();
-      point('after a transaction');
-      return result;
-    },
-    runs: {
-      ...opened.runs,
-      create: (run) => {
-        const id = opened.runs.create(run);
-        onRun(id);
-        return id;
+  function observed(writer: KeeperWriter): KeeperWriter {
+    const { runs } = writer;
+    return {
+      ...writer,
+      runs: {
+        ...runs,
+        create: (run) => {
+          const id = runs.create(run);
+          onRun(id);
+          return id;
+        },
+        settle: (id, wait, missing) => {
+          runs.settle(id, wait, missing);
+          const begins = wait !== null && !settles;
+          settles = wait !== null;
+          if (begins) onSettle(self);
+        },
+        addCheckpoint: (checkpoint) => {
+          point('inside a transaction');
+          runs.addCheckpoint(checkpoint);
+          onApplied({ owner, runId: checkpoint.runId, pass: checkpoint.pass, at: world.now() });
+        },
       },
-      settle: (id, wait, missing) => {
-        opened.runs.settle(id, wait, missing);
-        const begins = wait !== null && !settles;
-        settles = wait !== null;
-        if (begins) onSettle(self);
+    };
+  }
+
+  function acquire(nowMs: number): Leased<KeeperWriter> {
+    const leased = opened.keeperLease.acquire(nowMs);
+    return {
+      ...leased,
+      write: (work) => {
+        point('before a transaction');
+        const result = leased.write((writer) => work(observed(writer)));
+        world.trace(`${owner.name} write ${opened.changes.lastSeq()}`);
+        onWrite();
+        point('after a transaction');
+        return result;
       },
-      addCheckpoint: (checkpoint) => {
-        point('inside a transaction');
-        opened.runs.addCheckpoint(checkpoint);
-        onApplied({ owner, runId: checkpoint.runId, pass: checkpoint.pass, at: world.now() });
-      },
-    },
-  };
+    };
+  }
+
+  const store: Store = { ...opened, keeperLease: { ...opened.keeperLease, acquire } };
   const base = world.clockOf(owner);
   const clock = {
     ...base,
@@ -169,7 +183,7 @@ export async function startProcess(options: ProcessOptions): Promise<SimulatedPr
   return self;
 }
 
-/** Errors after which a run can be taken up again, or a new one begun; any other is a defect. */
+/** Whether a run can be resumed or restarted after the error; any other error is a defect. */
 export function isExpected(error: unknown): boolean {
   return error instanceof Killed || (error instanceof CatchwordError && error.code !== 'NOT_FOUND');
 }

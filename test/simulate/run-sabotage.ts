@@ -13,7 +13,7 @@ const { values } = parseArgs({
   options: { only: { type: 'string' }, seeds: { type: 'string', default: String(MAX_SEEDS) } },
 });
 
-/** A copy of the program with the bug in it. */
+/** Copies the program and inserts the bug. */
 function damagedCopy({ name, edits }: Sabotage): string {
   const directory = mkdtempSync(join(tmpdir(), 'catchword-sabotage-'));
   for (const part of ['src', 'test', 'drizzle', 'package.json', 'tsconfig.json']) {
@@ -24,7 +24,7 @@ function damagedCopy({ name, edits }: Sabotage): string {
     const path = join(directory, file);
     const text = readFileSync(path, 'utf8');
     if (text.split(find).length !== 2)
-      throw new Error(`"${name}" is out of date: ${file} does not hold it once: ${find}`);
+      throw new Error(`"${name}" is out of date: ${file} does not contain this exactly once: ${find}`);
     writeFileSync(
       path,
       text.replace(find, () => replace),
@@ -33,7 +33,7 @@ function damagedCopy({ name, edits }: Sabotage): string {
   return directory;
 }
 
-/** @returns how many seeds it took, and what was found; null where nothing was */
+/** Runs the simulator on the damaged copy. @returns the seed that found a violation; null if none did */
 function hunt(sabotage: Sabotage): { readonly seeds: number; readonly found: string } | null {
   const directory = damagedCopy(sabotage);
   try {
@@ -41,8 +41,7 @@ function hunt(sabotage: Sabotage): { readonly seeds: number; readonly found: str
     const { stdout, stderr } = spawnSync(process.execPath, args, { cwd: directory, encoding: 'utf8' });
     const [, seed, found = ''] = /^seed (\d+): (.*)/m.exec(stdout) ?? [];
     if (seed !== undefined) return { seeds: Number(seed), found: found.slice(0, 90) };
-    if (!/histories in/.test(stdout))
-      throw new Error(`"${sabotage.name}" does not even run:\n${stderr.slice(0, 2000)}`);
+    if (!/histories in/.test(stdout)) throw new Error(`"${sabotage.name}" does not run:\n${stderr.slice(0, 2000)}`);
     return null;
   } finally {
     rmSync(directory, { recursive: true, force: true });

@@ -1,4 +1,4 @@
-/** One deliberate bug: what is replaced, and by what. Every `find` must occur exactly once, or the bug is out of date. */
+/** A deliberate bug, as replacements of source text. Every `find` must occur exactly once. */
 export interface Sabotage {
   readonly name: string;
   readonly edits: readonly { readonly file: string; readonly find: string; readonly replace: string }[];
@@ -8,77 +8,77 @@ function bug(name: string, file: string, find: string, replace: string): Sabotag
   return { name, edits: [{ file, find, replace }] };
 }
 
-/** The test of the test: each of these must be found by the simulator. */
+/** Tests the simulator: it must find each of these bugs. */
 export const SABOTAGES: readonly Sabotage[] = [
   bug(
-    'the epoch is not checked',
+    'the lease accepts an old epoch',
     'src/store/lease.ts',
-    'if (current().epoch !== epoch) {',
-    'if (current().epoch < epoch) {',
+    'if (!isReleased && current().epoch === epoch) return;',
+    'if (current().epoch >= epoch) return;',
   ),
   bug(
-    'no transaction',
+    'pages are applied without a transaction',
     'src/store/transaction.ts',
     'const done = run.immediate(work);',
     'const done = { result: work() } as { result: unknown } | null;',
   ),
   bug(
-    'a checkpoint is written before what it stands for',
+    'a checkpoint is written before its products',
     'src/sync/apply-page.ts',
-    '    const applied = store.write(() => {',
-    '    const early = store.write(() => pages.filter(({ task }) => !store.runs.hasCheckpoint(runId, task.pass, task.window)).map((page) => { pin(page); store.runs.addCheckpoint(checkpointOf(page, compare(page))); return page; }));\n    const applied = store.write(() => { for (const page of early) { const draft = compare(page); if (draft.created.size + draft.changed.size > 0) write(draft); } if (early.length > 0) return early.map((page) => { const { ids: _ids, ...rest } = checkpointOf(page, compare(page)); return rest; });',
+    '    const applied = leased.write((writer) => {',
+    '    const early = leased.write((writer) => pages.filter(({ task }) => !store.runs.hasCheckpoint(runId, task.pass, task.window)).map((page) => { pin(writer, page); writer.runs.addCheckpoint(checkpointOf(options, page, draftPage(options, page))); return page; }));\n    const applied = leased.write((writer) => { for (const page of early) { const draft = draftPage(options, page); if (draft.created.size + draft.changed.size > 0) write(writer, draft); } if (early.length > 0) return early.map((page) => { const { ids: _ids, ...rest } = checkpointOf(options, page, draftPage(options, page)); return rest; });',
   ),
   bug(
-    'the watermark is local time',
+    'the watermark is the local time',
     'src/catalog/watermark.ts',
     'return response.sourceTime - Math.max(0, response.receivedAt - response.requestedAt) - (response.ageMs ?? 0);',
     'return response.requestedAt;',
   ),
   bug(
     'the watermark goes back',
-    'src/store/store.ts',
+    'src/store/watermark.ts',
     'watermark = max(coalesce(watermark, 0), :to)',
     'watermark = :to',
   ),
   bug(
-    'the watermark moves although a delta is open',
+    'the watermark advances although a delta is open',
     'src/sync/assess-run.ts',
     'const deltasRead = closed && allRead && !doubtful;',
     'const deltasRead = allRead || closed || !doubtful || doubtful;',
   ),
   bug('the last window is skipped', 'src/catalog/plan.ts', '    return at + 1;\n', '    return Math.max(1, at);\n'),
   bug(
-    'a modified product is a joint',
+    'a modified product joins windows',
     'src/catalog/seams.ts',
     'if (modifiedIn(id) > window.pass) return;',
     'if (modifiedIn(id) > 250) return;',
   ),
   bug(
-    'two equal products in neighbours are enough',
+    'one common product joins neighbours',
     'src/catalog/seams.ts',
     'if (both < STILL) return false;',
     'return afterIds.some((id) => id > 0 && beforeIds.includes(id));',
   ),
   bug(
-    'an open run removes what it did not see',
+    'an open run removes the products it did not see',
     'src/sync/sweep.ts',
     "const sealed = conclusion.proof === 'sealed';",
     'const sealed = conclusion.proof !== null;',
   ),
   bug(
-    'open seams are believed',
+    'a run with open seams is sealed',
     'src/catalog/seams.ts',
     'const joined = heads.some((head) => ends.has(head));',
     'const joined = heads.length > 0 && ends.size >= 0;',
   ),
   bug(
-    'the end of the list need not be seen',
+    'a run is sealed without the end of the list',
     'src/catalog/seams.ts',
     'const ends = new Set(all.flatMap((window, at) => (holdsEnd(window) ? [sets.find(at)] : [])));',
     'const ends = new Set(all.flatMap((window, at) => (holdsEnd(window) || at > 0 ? [sets.find(at)] : [])));',
   ),
   bug(
-    'the order of the list is not looked at',
+    'the order of the list is not checked',
     'src/catalog/seams.ts',
     'if (was < previous) disorder++;',
     'if (was < previous) disorder += 0;',
@@ -110,7 +110,7 @@ export const SABOTAGES: readonly Sabotage[] = [
     ],
   },
   {
-    name: 'deltas are not followed until one fits in a response',
+    name: 'the last delta may be longer than one response',
     edits: [
       {
         file: 'src/sync/next-step.ts',
@@ -125,8 +125,8 @@ export const SABOTAGES: readonly Sabotage[] = [
     ],
   },
   {
-    // Without the second edit the settling delta would make up for it.
-    name: 'no delta after the list',
+    // Without the second edit the settling delta would compensate for it.
+    name: 'there is no delta after the list',
     edits: [
       {
         file: 'src/sync/assess-run.ts',
@@ -141,43 +141,43 @@ export const SABOTAGES: readonly Sabotage[] = [
     ],
   },
   bug(
-    'a delta asks for nothing before the watermark',
+    'a delta starts at the watermark, without overlap',
     'src/catalog/watermark.ts',
     'return Math.max(0, watermark - overlapMs);',
     'return Math.max(0, watermark + 0 * overlapMs);',
   ),
   bug(
-    'a clock that was put back is not noticed',
+    'a clock that was put back is not detected',
     'src/catalog/watermark.ts',
     'if (source >= reference.source + elapsedMs - toleranceMs) continue;',
     'if (source >= reference.source + elapsedMs - toleranceMs || toleranceMs > 0) continue;',
   ),
   bug(
-    'the earlier read wins when it comes late',
-    'src/sync/apply-page.ts',
+    'an earlier read that arrives late overwrites a later one',
+    'src/sync/draft-page.ts',
     'if (later.has(known.id)) {',
     'if (later.has(-1)) {',
   ),
   bug(
-    'deltas do not count as seen',
+    'products in deltas do not count as seen',
     'src/sync/assess-run.ts',
     '      seen.add(id);\n',
     '      if (lists.has(window.pass)) seen.add(id);\n',
   ),
   bug(
-    'a removal has no record',
+    'a removal is not logged',
     'src/store/removals.ts',
     "        records.push({ seq, op: 'removed', productId: id, prevSeq, before: '{}', added: [] });\n      }\n      changes.append(records, runId, atMs);",
     "        records.push({ seq, op: 'removed', productId: id, prevSeq, before: '{}', added: [] });\n      }\n      changes.append([], runId, atMs);",
   ),
   bug(
-    'a product that comes back stays removed',
-    'src/sync/apply-page.ts',
+    'a restored product stays removed',
+    'src/sync/draft-page.ts',
     'if (!known.removed && sameContent(known.body, product.body, ignoreFields)) continue;',
     'if (sameContent(known.body, product.body, ignoreFields)) continue;',
   ),
   {
-    name: 'an unchanged product is written again',
+    name: 'an unchanged product is written and logged',
     edits: [
       {
         file: 'src/sync/apply-page.ts',
@@ -185,19 +185,19 @@ export const SABOTAGES: readonly Sabotage[] = [
         replace: 'const asItIs = match === 0;',
       },
       {
-        file: 'src/sync/apply-page.ts',
+        file: 'src/sync/draft-page.ts',
         find: 'if (!known.removed && sameContent(known.body, product.body, ignoreFields)) continue;',
         replace: '',
       },
       {
-        file: 'src/sync/apply-page.ts',
+        file: 'src/sync/draft-page.ts',
         find: 'if (known.removed || !same) draft.changed',
         replace: 'if (known.removed || same || !same) draft.changed',
       },
     ],
   },
   {
-    name: 'a window does not count as seen',
+    name: 'the products of one window do not count as seen',
     edits: [
       {
         file: 'src/sync/assess-run.ts',
@@ -207,7 +207,7 @@ export const SABOTAGES: readonly Sabotage[] = [
     ],
   },
   bug(
-    'an empty catalog is believed',
+    'an empty catalog is not held',
     'src/sync/finish-run.ts',
     'const held = swept?.holdReason != null;',
     'const held = swept?.holdReason === undefined && swept !== null;',
@@ -216,7 +216,7 @@ export const SABOTAGES: readonly Sabotage[] = [
     name: 'a run does not wait before it settles',
     edits: [
       {
-        file: 'src/sync/keeper.ts',
+        file: 'src/sync/execute-run.ts',
         find: 'let leftMs = Math.min(settings.overlapMs, noted?.leftMs ?? settings.overlapMs);',
         replace: 'let leftMs = 0 * (noted?.leftMs ?? 0);',
       },
@@ -228,10 +228,10 @@ export const SABOTAGES: readonly Sabotage[] = [
     ],
   },
   {
-    name: 'the clock says how long a resumed run still settles, and the pass before ends when it begins',
+    name: 'the clock decides how long a resumed run settles, and a pass ends when it begins',
     edits: [
       {
-        file: 'src/sync/keeper.ts',
+        file: 'src/sync/execute-run.ts',
         find: 'noted?.leftMs ?? settings.overlapMs);',
         replace: 'noted === null ? settings.overlapMs : Math.max(0, noted.until - clock.now()));',
       },
@@ -243,7 +243,7 @@ export const SABOTAGES: readonly Sabotage[] = [
     ],
   },
   bug(
-    'the settling delta asks since the delta before it',
+    'the settling delta starts at the previous delta',
     'src/sync/settle.ts',
     'const from = Math.min(deltaFrom(told, overlapMs), putBack ?? Number.POSITIVE_INFINITY);',
     'const from = Math.min(passes.at(-1)?.sourceTime ?? told, putBack ?? Number.POSITIVE_INFINITY);',
@@ -264,13 +264,13 @@ export const SABOTAGES: readonly Sabotage[] = [
     ],
   },
   bug(
-    'what a cache kept for long is believed',
+    'an old page from a cache is believed',
     'src/catalog/watermark.ts',
     'return ageMs > overlapMs ?',
     'return ageMs > 1_000 * overlapMs ?',
   ),
   bug(
-    'the rate is taken for twice what it is',
+    'the rate limit is doubled',
     'src/pacer.ts',
     'return { intervalMs: ((1 + MARGIN) * rate.windowMs) / rate.requests,',
     'return { intervalMs: (0.5 * rate.windowMs) / rate.requests,',
@@ -282,7 +282,7 @@ export const SABOTAGES: readonly Sabotage[] = [
     'if (next > now || shared !== null || isReserved(now)) return',
   ),
   bug(
-    'a resumed pass takes what was planned for read',
+    'a resumed pass skips planned windows',
     'src/sync/read-pass.ts',
     'if (!plan.has(task.window)) return;',
     'if (!plan.has(task.window) || (read.size > 3 && task.window.page % 7 === 0)) { read.add(key); plan.note({ ...task.window, items: task.window.perPage, numItems: captured.page.envelope.numItems, totalPages: 0, requestedAt: 0, doubt: null }); pending.delete(key); wake(); return; }',

@@ -18,7 +18,7 @@ export interface Scenario {
   readonly seam: number;
   readonly size: number;
   readonly order: Order;
-  /** Changes for each page that is read. */
+  /** Changes per page read. */
   readonly churn: number;
   readonly withdrawn: 'tombstone' | 'gone' | 'both';
   readonly withdrawnAs: KeeperSettings['withdrawnAs'];
@@ -28,37 +28,37 @@ export interface Scenario {
   readonly behaviour: SourceBehaviour;
   readonly sourceSkewMs: number;
   readonly localSkewMs: number;
-  /** The source's clock is put back by so much, once; 0: never. */
+  /** How far the source's clock is put back, once; 0: never. */
   readonly clockJumpMs: number;
   readonly concurrency: number;
   readonly rate: number | null;
-  /** Points at which the process dies, counted over all. */
+  /** Points at which the process dies, counted over all processes. */
   readonly crashes: readonly number[];
   readonly duplicated: number;
   readonly twoKeepers: boolean;
-  /** Between runs it changes as fast as while pages are read. */
+  /** Whether changes are as frequent between runs as during runs. */
   readonly steady: boolean;
-  /** For one run the source lists nothing. */
+  /** Whether the source's list is empty during one run. */
   readonly outage: boolean;
   readonly runs: readonly RunKind[];
   /** How late deltas may be: see CATCHWORD_DELTA_OVERLAP. */
   readonly overlapMs: number;
-  /** The clock of the machine that catchword runs on is put forward (or, negative, back): when, and by how much. */
+  /** When, and by how much, catchword's own clock is put forward (negative: back). */
   readonly localJumps: readonly { readonly atMs: number; readonly byMs: number }[];
-  /** Updates half an overlap before a run begins, as a share of the products that there were at first. */
+  /** Updates half an overlap before each run, as a share of the initial number of products. */
   readonly bulk: number;
-  /** How often a process dies while a run settles. The machine's clock is ahead for a while then. */
+  /** How often a process dies while a run settles; its clock is then ahead for a while. */
   readonly settlingDeaths: number;
 }
 
-/** The longest that anything the source shows, or does not show, may be out of date without saying so. */
+/** The longest time for which a response may be out of date without saying so. */
 export function latenessOf({ deltaLagMs, replicaLagMs, cacheMs, cacheTellsAge }: SourceBehaviour): number {
   return Math.max(deltaLagMs, replicaLagMs, cacheTellsAge ? 0 : cacheMs);
 }
 
 const IN_TIME = { deltaLagMs: 0, replicaLagMs: 0, cacheMs: 0, cacheTellsAge: false, cacheKeepsDate: true };
 
-/** Drawn last, so that what was drawn before stays what it was. */
+/** Drawn last, so that earlier draws stay the same. */
 function drawLateness(random: Random): Partial<SourceBehaviour> & { readonly overlapMs: number } {
   const short = random() < 0.3;
   const overlapMs = short ? 10_000 : OVERLAP_MS;
@@ -73,7 +73,7 @@ function drawLateness(random: Random): Partial<SourceBehaviour> & { readonly ove
 
 export const HOUR_MS = 3_600_000;
 
-/** Ahead and put right again, or put back and right again. */
+/** The clock jumps ahead or back and is corrected later. */
 function drawJumps(random: Random): Scenario['localJumps'] {
   const byMs = (random() < 0.6 ? 1 : -1) * HOUR_MS * (2 + 4 * random());
   const atMs = 1_000 + random() * 300_000;
@@ -83,7 +83,7 @@ function drawJumps(random: Random): Scenario['localJumps'] {
   ];
 }
 
-/** Small histories mostly; one in forty reads 20,000 products, 1,000 a page. */
+/** Mostly small histories; one in forty reads 20,000 products, 1,000 a page. */
 export function drawScenario(seed: number): Scenario {
   const random = createRandom(seed);
   const often = (share: number): boolean => random() < share;
@@ -97,9 +97,9 @@ export function drawScenario(seed: number): Scenario {
       : Math.floor(perPage * (2 + random() * 18));
   const faulty = often(0.4);
   const odd = often(0.15);
-  // Not both: totals that happen to fit a page that was cut cannot be told from the truth.
+  // Not both, because wrong totals that match a shortened page cannot be detected.
   const oddity = odd ? pick(random, ['short', 'lies', 'repeats', 'size', 'order', 'ties'] as const) : 'none';
-  // Without a Date, the machines' clocks have to agree to within minutes: nothing else tells the source's.
+  // Without a Date, the two clocks must agree to within minutes.
   const dated = !often(0.1);
   const drawn: Scenario = {
     seed,
@@ -123,7 +123,7 @@ export function drawScenario(seed: number): Scenario {
       shortPage: oddity === 'short' ? pick(random, [0.05, 0.6]) : 0,
       repeatedPage: oddity === 'repeats' ? 0.05 : 0,
       lyingTotals: oddity === 'lies' ? pick(random, [0.1, 1]) : 0,
-      answeredSize: oddity === 'size' ? Math.max(1, Math.floor(perPage * (0.3 + random() * 0.6))) : null,
+      maxPageSize: oddity === 'size' ? Math.max(1, Math.floor(perPage * (0.3 + random() * 0.6))) : null,
       outage: false,
       dated,
       lookup: often(0.3),
@@ -152,18 +152,18 @@ export function drawScenario(seed: number): Scenario {
   return often(0.3) ? late(drawn, random) : drawn;
 }
 
-/** The same, on a machine whose clock jumps. */
+/** Adds jumps of catchword's own clock. */
 function jumping(drawn: Scenario, random: Random): Scenario {
   return { ...drawn, localJumps: drawJumps(random) };
 }
 
-/** The same, of a source that shows changes late, here or there. */
+/** Adds a source that shows changes late. */
 function late(drawn: Scenario, random: Random): Scenario {
   const { overlapMs, ...lateness } = drawLateness(random);
   const behaviour = { ...drawn.behaviour, ...lateness };
-  // What a cache keeps tells nothing of a clock that was put back meanwhile.
+  // A cached response does not show that the clock was put back meanwhile.
   const clockJumpMs = behaviour.cacheMs > 0 ? 0 : drawn.clockJumpMs;
-  // All of it together is what the overlap allows for.
+  // The overlap allows for the sum of all delays.
   const lagMs = Math.min(drawn.lagMs, overlapMs - latenessOf(behaviour) - 2_000);
   const isOdd = drawn.order === 'unstable' || drawn.order === 'ties';
   const order = !isOdd && random() < 0.3 ? 'scattered' : drawn.order;
@@ -172,11 +172,11 @@ function late(drawn: Scenario, random: Random): Scenario {
 }
 
 /**
- * The same, where processes die while runs settle and the clock is ahead afterwards, and where so much changed just before
- * a run begins that its delta takes longer to read than the overlap lasts.
+ * Adds processes that die while a run settles, with a clock that is ahead afterwards, and so many changes just before a
+ * run that reading its delta takes longer than the overlap.
  */
 function interrupted(drawn: Scenario, random: Random): Scenario {
-  const behaviour = { ...drawn.behaviour, ...IN_TIME, latencyMs: 2_000, jitter: 0, answeredSize: null };
+  const behaviour = { ...drawn.behaviour, ...IN_TIME, latencyMs: 2_000, jitter: 0, maxPageSize: null };
   return {
     ...drawn,
     perPage: 20,

@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
+import { writeUnder } from '../../src/store/hold-lease.ts';
 import { createSimulatedCatalog } from './catalog.ts';
 import { settingsOf } from './history.ts';
 import { type SimulatedProcess, startProcess } from './process.ts';
@@ -10,30 +11,46 @@ import { createSimulatedSource } from './source.ts';
 import { createWorld, type World } from './world.ts';
 
 const OVERLAP_MS = 300_000;
-/** How often what is left of a wait is noted. */
+/** How often the remaining wait is noted. */
 const STEP_MS = 5_000;
 const SETTLES = 'settles';
-/** After so long, the lease of a process that was killed has expired. */
+/** The lease of a killed process has expired after this time. */
 const EXPIRED_MS = 31_000;
 
-/** A mirror of 200 products, of which the source has five no more. */
-async function place() {
+/** Sets up a mirror of 200 products, five of which the source no longer has. */
+async function setUp() {
   const directory = mkdtempSync(join(tmpdir(), 'catchword-settling-'));
   const world = createWorld(1, () => {});
   const now = (): number => world.now();
   const random = world.random;
   const catalog = createSimulatedCatalog(200, {
-    ...{ order: 'id', inclusiveFrom: true, wholeSeconds: false, random, now, sourceNow: now },
+    order: 'id',
+    inclusiveFrom: true,
+    wholeSeconds: false,
+    random,
+    now,
+    sourceNow: now,
   });
   const scenario = {
     ...drawScenario(1),
-    ...{ perPage: 50, seam: 5, overlapMs: OVERLAP_MS, concurrency: 1, withdrawnAs: 'updated' as const },
+    perPage: 50,
+    seam: 5,
+    overlapMs: OVERLAP_MS,
+    concurrency: 1,
+    withdrawnAs: 'updated' as const,
   };
   const calm = { unavailable: 0, rateLimited: 0, cutShort: 0, wrongPage: 0, shortPage: 0, repeatedPage: 0 };
   const late = { deltaLagMs: 0, replicaLagMs: 0, cacheMs: 0, cacheTellsAge: false, cacheKeepsDate: true };
   const behaviour = {
-    ...{ ...calm, ...late, latencyMs: 20, jitter: 0, lyingTotals: 0, answeredSize: null },
-    ...{ outage: false, dated: true, lookup: false },
+    ...calm,
+    ...late,
+    latencyMs: 20,
+    jitter: 0,
+    lyingTotals: 0,
+    maxPageSize: null,
+    outage: false,
+    dated: true,
+    lookup: false,
   };
   const source = createSimulatedSource(world, catalog, behaviour, now, () => {});
   const processes: SimulatedProcess[] = [];
@@ -44,8 +61,15 @@ async function place() {
   /** @param skewMs how far this machine's clock is ahead */
   async function begin(skewMs = 0): Promise<SimulatedProcess> {
     const started = await startProcess({
-      ...{ name: `p${processes.length}`, world, source, db: join(directory, 'catalog.db') },
-      ...{ settings: settingsOf(scenario), pace: null, concurrency: 1, skewMs, duplicated: 0 },
+      name: `p${processes.length}`,
+      world,
+      source,
+      db: join(directory, 'catalog.db'),
+      settings: settingsOf(scenario),
+      pace: null,
+      concurrency: 1,
+      skewMs,
+      duplicated: 0,
       dies: () => false,
       onWrite: () => {},
       onRun: () => {},
@@ -62,14 +86,14 @@ async function place() {
   return { world, begin, first, source, catalog, behaviour };
 }
 
-/** Lets time pass until a process begins to wait. @returns the moment */
+/** Lets time pass until a process begins to wait. @returns when that was */
 async function untilSettling(world: World): Promise<number> {
   while (!world.lines.some((line) => line.endsWith(SETTLES))) await world.advance(100);
   return world.now();
 }
 
-it('waits for the overlap after its last answer, and asks for its last delta then', async () => {
-  const { world, first, source } = await place();
+it('waits for the overlap after its last response, then reads its last delta', async () => {
+  const { world, first, source } = await setUp();
   const begun = world.now();
   const run = await world.until(first.run('full'));
   expect(run).toMatchObject({ proof: 'sealed', removed: 5 });
@@ -78,8 +102,8 @@ it('waits for the overlap after its last answer, and asks for its last delta the
   expect(world.now() - begun).toBeLessThan(OVERLAP_MS + 10_000);
 });
 
-it('waits for the rest after a crash, not counting the time in which no process ran', async () => {
-  const { world, first, begin, source } = await place();
+it('waits for the remaining time after a crash, not counting the time without a process', async () => {
+  const { world, first, begin, source } = await setUp();
   void first.run('full').catch(() => {});
   const begun = await untilSettling(world);
   await world.advance(100_000);
@@ -92,8 +116,8 @@ it('waits for the rest after a crash, not counting the time in which no process 
   expect(world.now()).toBeLessThan(begun + OVERLAP_MS + 60_000 + 2 * STEP_MS);
 });
 
-it('waits for the rest after each of many crashes, and comes to an end', async () => {
-  const { world, first, begin } = await place();
+it('waits for the remaining time after each of many crashes, and finishes', async () => {
+  const { world, first, begin } = await setUp();
   void first.run('full').catch(() => {});
   await untilSettling(world);
   let process = first;
@@ -107,8 +131,8 @@ it('waits for the rest after each of many crashes, and comes to an end', async (
   expect(process.store.runs.get(2)).toMatchObject({ state: 'complete', proof: 'sealed', removed: 5 });
 });
 
-it('does not take a long pass before the wait for a part of it, when the clock jumps ahead during a crash', async () => {
-  const { world, first, begin, source, catalog, behaviour } = await place();
+it('does not count a long pass before the wait as part of it when the clock jumps ahead during a crash', async () => {
+  const { world, first, begin, source, catalog, behaviour } = await setUp();
   for (let n = 0; n < 400; n++) catalog.update();
   behaviour.latencyMs = 70_000;
   void first.run('full').catch(() => {});
@@ -123,8 +147,8 @@ it('does not take a long pass before the wait for a part of it, when the clock j
   expect(Math.max(...delta) - Math.min(...delta)).toBeGreaterThan(0.9 * OVERLAP_MS);
 });
 
-it('waits again after a window that is read by the process that goes on', async () => {
-  const { world, first, begin, source } = await place();
+it('waits again after the resuming process read another window', async () => {
+  const { world, first, begin, source } = await setUp();
   void first.run('full').catch(() => {});
   await untilSettling(world);
   await world.advance(OVERLAP_MS - STEP_MS);
@@ -133,14 +157,14 @@ it('waits again after a window that is read by the process that goes on', async 
   const second = await begin();
   const [window] = second.store.runs.checkpoints(2, 1);
   if (window === undefined) throw new Error('the delta has no window');
-  second.store.write(() => second.store.runs.addCheckpoint({ ...window, page: 99, ids: [] }));
+  writeUnder(second.store.keeperLease, world.now(), ({ runs }) => runs.addCheckpoint({ ...window, page: 99, ids: [] }));
   const begun = world.now();
   expect(await world.until(second.run('full'))).toMatchObject({ id: 2, removed: 5 });
   expect(source.requests.at(-1)?.at ?? 0).toBeGreaterThanOrEqual(begun + OVERLAP_MS);
 });
 
-it.each([7_200_000, -7_200_000])('is not shortened by a clock that jumped by %i ms during a crash', async (skewMs) => {
-  const { world, first, begin, source } = await place();
+it.each([7_200_000, -7_200_000])('waits as long if the clock jumped by %i ms during a crash', async (skewMs) => {
+  const { world, first, begin, source } = await setUp();
   void first.run('full').catch(() => {});
   await world.advance(20_000);
   const begun = source.requests.at(-1)?.at ?? 0;

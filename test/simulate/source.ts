@@ -4,40 +4,40 @@ import { CatchwordError } from '../../src/errors.ts';
 import type { CatalogView, Shown, SimulatedCatalog } from './catalog.ts';
 import type { Owner, World } from './world.ts';
 
-/** How the source behaves; shares are of requests, 0 to 1. */
+/** How the source behaves; shares of requests are from 0 to 1. */
 export interface SourceBehaviour {
   latencyMs: number;
-  /** Latency varies up to so many times. */
+  /** Latency varies by up to this factor. */
   jitter: number;
   unavailable: number;
   rateLimited: number;
   cutShort: number;
   shortPage: number;
   wrongPage: number;
-  /** The page before, under the number that was asked for. */
+  /** Share of responses with the previous page under the requested number. */
   repeatedPage: number;
-  /** Totals that are a little off. */
+  /** Share of responses with slightly wrong totals. */
   lyingTotals: number;
-  /** The source answers at most so many a page; null: what is asked. */
-  answeredSize: number | null;
-  /** The listing is empty, and says so. */
+  /** The source's own maximum page size; null: the requested size. */
+  maxPageSize: number | null;
+  /** Whether the list is empty, with matching totals. */
   outage: boolean;
-  /** Whether answers carry a `Date`. */
+  /** Whether responses have a `Date`. */
   dated: boolean;
   lookup: boolean;
-  /** Deltas show the catalog as it was so long ago; lists and lookups are fresh. */
+  /** How long ago deltas show the catalog; lists and lookups are current. */
   deltaLagMs: number;
-  /** Two machines answer in turn, one of which shows everything as it was so long ago. */
+  /** How far one of two machines lags, which respond in turn. */
   replicaLagMs: number;
-  /** A cache in front of the source keeps answers for so long, whatever it is asked; 0: there is none. */
+  /** How long a cache in front of the source keeps responses, despite request headers; 0: no cache. */
   cacheMs: number;
-  /** It says how old an answer is (`Age`). */
+  /** Whether the cache sends `Age`. */
   cacheTellsAge: boolean;
-  /** It leaves the `Date` of the source in an answer; else it puts its own there. */
+  /** Whether the cache keeps the source's `Date`, or sends its own. */
   cacheKeepsDate: boolean;
 }
 
-/** A request, by the world's clock. */
+/** A request; its time is by the world's clock. */
 export interface SimulatedRequest {
   readonly owner: Owner;
   readonly runId: number;
@@ -78,19 +78,19 @@ export function createSimulatedSource(
   }
 
   let turn = 0;
-  /** The machine that answers. */
+  /** The machine that responds. */
   function viewFor({ from }: FetchTask): CatalogView {
     if (behaviour.replicaLagMs > 0 && turn++ % 2 === 1) return catalog.behind(behaviour.replicaLagMs);
     return behaviour.deltaLagMs > 0 && from !== null ? catalog.behind(behaviour.deltaLagMs) : catalog;
   }
 
   const kept = new Map<string, { readonly text: string; readonly dateMs: number; readonly at: number }>();
-  /** What the cache has for this request, unless it is too old. */
-  function cached({ window, from, vbid }: FetchTask, answer: () => string) {
+  /** The cached response to this request, unless it is too old. */
+  function cached({ window, from, vbid }: FetchTask, respond: () => string) {
     const key = JSON.stringify([window, from, vbid]);
     const found = kept.get(key);
     if (found !== undefined && world.now() - found.at <= behaviour.cacheMs) return found;
-    const made = { text: answer(), dateMs: sourceNow(), at: world.now() };
+    const made = { text: respond(), dateMs: sourceNow(), at: world.now() };
     if (behaviour.cacheMs > 0) kept.set(key, made);
     return made;
   }
@@ -98,7 +98,7 @@ export function createSimulatedSource(
   function pageText(task: FetchTask): string {
     const { window, from } = task;
     const catalog = viewFor(task);
-    const perPage = Math.min(window.perPage, behaviour.answeredSize ?? window.perPage);
+    const perPage = Math.min(window.perPage, behaviour.maxPageSize ?? window.perPage);
     const page = strikes(behaviour.wrongPage) ? window.page + 1 : window.page;
     const read = strikes(behaviour.repeatedPage) && page > 1 ? page - 1 : page;
     const offset = (read - 1) * perPage;
@@ -127,23 +127,23 @@ export function createSimulatedSource(
       onRequest();
       const requestedAt = clock.now();
       const askedAt = world.now();
-      // The moment that is answered of is the one at which the request came in.
+      // The response shows the catalog as of the arrival of the request.
       const error = refused();
       const { vbid } = task;
-      const answer = cached(task, () => (vbid === undefined ? pageText(task) : lookupText(task, vbid)));
-      const { text } = answer;
+      const shown = cached(task, () => (vbid === undefined ? pageText(task) : lookupText(task, vbid)));
+      const { text } = shown;
       const delayMs = behaviour.latencyMs * (1 + world.random() * behaviour.jitter);
       await clock.sleep(delayMs, signal);
-      const ageMs = Math.floor((world.now() - answer.at) / 1000) * 1000;
-      const isOld = answer.at < askedAt && behaviour.cacheKeepsDate;
-      const dateMs = Math.floor((isOld ? answer.dateMs : sourceNow()) / 1000) * 1000;
+      const ageMs = Math.floor((world.now() - shown.at) / 1000) * 1000;
+      const isOld = shown.at < askedAt && behaviour.cacheKeepsDate;
+      const dateMs = Math.floor((isOld ? shown.dateMs : sourceNow()) / 1000) * 1000;
       const { window } = task;
       const asked = task.vbid ?? `${window.page}x${window.perPage}`;
       world.trace(`${owner.name} read ${task.pass}:${asked} ${error?.code ?? text.length}`);
       if (error !== null) throw error;
       onStep('response');
       const sourceTime = behaviour.dated ? dateMs : null;
-      const age = behaviour.cacheTellsAge && answer.at < askedAt ? { ageMs } : {};
+      const age = behaviour.cacheTellsAge && shown.at < askedAt ? { ageMs } : {};
       return { text, sourceTime, requestedAt, receivedAt: clock.now(), bytes: text.length, ...age };
     }
     return { read, close: async () => {} };

@@ -4,8 +4,8 @@ import { simulate } from './history.ts';
 import { drawScenario, type Scenario } from './scenario.ts';
 
 /**
- * How often runs of 20,000 products, 1,000 a page, 50 pages a minute, are sealed: by the order of the list and by how much
- * changes all the time, in changes for each page that is read.
+ * Prints how often runs of 20,000 products (1,000 a page, 50 pages a minute) are sealed, by the order of the list and
+ * the number of changes per page read.
  */
 const { values } = parseArgs({ options: { histories: { type: 'string', default: '50' } } });
 
@@ -32,7 +32,7 @@ function scenarioOf(seed: number, order: Scenario['order'], churn: number, looku
     size: 1000 * PLAIN_PAGES,
     order,
     churn,
-    behaviour: { ...behaviour, ...calm, answeredSize: null, latencyMs: 1_000, jitter: 2, lookup, dated: true },
+    behaviour: { ...behaviour, ...calm, maxPageSize: null, latencyMs: 1_000, jitter: 2, lookup, dated: true },
     rate: 50,
     steady: true,
     concurrency: 8,
@@ -61,7 +61,7 @@ for (const order of ORDERS) {
   for (const churn of CHURN) {
     const sums = { runs: 0, sealed: 0, requests: 0, repairs: 0, removals: 0, withLookup: 0 };
     for (let seed = 1; seed <= Number(values.histories); seed++) {
-      // A sealed run has nothing to look up.
+      // Sealed runs make no lookups.
       for (const lookup of order === 'unstable' || order === 'ties' ? [false, true] : [false]) {
         const result = await simulate(seed, { scenario: scenarioOf(seed, order, churn, lookup) });
         if (result.violation !== null) {
@@ -72,7 +72,7 @@ for (const order of ORDERS) {
           sums.withLookup += result.falseRemovals;
           continue;
         }
-        // The last one is read when all is quiet.
+        // Without the last run, during which nothing changes.
         const runs = result.fullRuns.slice(0, 3);
         sums.runs += runs.length;
         sums.sealed += runs.filter(({ proof }) => proof === 'sealed').length;

@@ -8,23 +8,23 @@ interface Timer {
   fire(): void;
 }
 
-/** A process of the simulation: it can stand still for a while, or be killed. */
+/** A simulated process, which can be suspended or killed. */
 export interface Owner {
   readonly name: string;
-  /** Its local clock, less the world's; milliseconds. */
+  /** Difference of its clock from the world's, milliseconds. */
   skewMs: number;
-  /** What it waits for is not before this; of the world's clock. */
+  /** It is suspended until then, by the world's clock. */
   pausedUntil: number;
   dead: boolean;
 }
 
-/** One thread, one clock, one order of events. Time passes when nothing is left to do at the present moment. */
+/** One thread, one clock, one order of events. Time passes when there is nothing left to do at the current time. */
 export interface World {
   now(): number;
   readonly random: Random;
   at(ms: number, work: () => void, owner?: Owner): void;
   clockOf(owner: Owner): Clock;
-  /** Lets time pass until `done` settles; rejects when nothing would ever happen again. */
+  /** Lets time pass until `done` settles; rejects if all events are over. */
   until<T>(done: Promise<T>): Promise<T>;
   /** Lets time pass. */
   advance(ms: number): Promise<void>;
@@ -32,7 +32,7 @@ export interface World {
   readonly lines: readonly string[];
 }
 
-/** A heap by time, then by the order in which they were set. */
+/** A heap of timers by time, then by insertion order. */
 function createTimers() {
   const heap: Timer[] = [];
   const before = (a: Timer, b: Timer): boolean => a.at < b.at || (a.at === b.at && a.order < b.order);
@@ -75,7 +75,7 @@ export function createWorld(seed: number, onStep: () => void): World {
   let now = START;
   let order = 0;
 
-  /** All that can happen at this moment has happened when a macrotask comes round. */
+  /** Waits for a macrotask, after which everything that can happen at this time has happened. */
   function settle(): Promise<void> {
     return new Promise((resolve) => {
       setImmediate(resolve);
@@ -146,7 +146,7 @@ export function createWorld(seed: number, onStep: () => void): World {
     },
     advance: async (ms) => {
       const end = now + ms;
-      // What was begun at this moment goes on before time passes.
+      // Work started at this time continues before time passes.
       await settle();
       for (;;) {
         const next = timers.peek();

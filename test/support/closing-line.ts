@@ -1,6 +1,6 @@
 import type { Reporter, TestModule } from 'vitest/node';
 
-/** One plain line that any machine can read, whatever Vitest's own summary looks like. */
+/** Prints one machine-readable line after Vitest's summary. */
 export default class ClosingLine implements Reporter {
   onTestRunEnd(modules: readonly TestModule[]): void {
     const count = { passed: 0, failed: 0, skipped: 0 };
@@ -9,7 +9,7 @@ export default class ClosingLine implements Reporter {
         const { state } = test.result();
         if (state !== 'pending') count[state]++;
       }
-      // A file that could not even be loaded has no test to count.
+      // A file that could not be loaded has no tests; count the file.
       if (module.state() === 'failed' && [...module.children.allTests('failed')].length === 0) count.failed++;
     }
     process.stdout.write(`\n${count.passed} passed, ${count.failed} failed, ${count.skipped} skipped\n`);

@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 
-/** For files that are synced often and prove nothing by it: in memory, where nothing waits for a disk. */
+/** An in-memory directory, if there is one, for files whose syncs the test does not need. */
 export const FAST_DIRECTORY = existsSync('/dev/shm') ? '/dev/shm' : tmpdir();

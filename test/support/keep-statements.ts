@@ -1,8 +1,8 @@
 import Database from 'better-sqlite3';
 
 /**
- * Tests open files past the store. On Node.js 24, neither these databases nor what they prepare must be
- * garbage-collected: see src/store/statements.ts.
+ * Keeps databases that tests open without the store, and their statements, from being garbage-collected on Node.js 24:
+ * see src/store/statements.ts.
  */
 const kept: unknown[] = [];
 type Method = (this: Database.Database, ...values: readonly unknown[]) => unknown;

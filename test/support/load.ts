@@ -4,7 +4,7 @@ import { startKeeper } from '../../src/commands/shared/pipeline.ts';
 import { loadConfig, requireSource } from '../../src/config.ts';
 import { createLog } from '../../src/log.ts';
 
-/** One run in this process, as `catchword sync` makes it. */
+/** Makes one run in this process, as `catchword sync` does. */
 export async function load(
   settings: Record<string, string>,
   kind: RunKind,

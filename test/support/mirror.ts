@@ -8,7 +8,7 @@ import { createHistory } from '../../src/store/history.ts';
 import { keepStatements } from '../../src/store/statements.ts';
 import { openStore } from '../../src/store/store.ts';
 
-/** A directory of the test's own; kept when the test fails. */
+/** Creates a directory for the test; kept if the test fails. */
 export function temporaryDirectory(): string {
   const directory = mkdtempSync(join(tmpdir(), 'catchword-test-'));
   onTestFinished(({ task }) => {
@@ -17,7 +17,7 @@ export function temporaryDirectory(): string {
   return directory;
 }
 
-/** What settings a test's run has, unless it says otherwise. */
+/** The default settings of a test. */
 export function settingsFor(url: string, db: string, more: Record<string, string> = {}): Record<string, string> {
   return {
     CATCHWORD_BASE_URL: url,
@@ -25,7 +25,7 @@ export function settingsFor(url: string, db: string, more: Record<string, string
     CATCHWORD_ACCESS_TOKEN: 'sandboxtoken',
     CATCHWORD_RATE_LIMIT: 'off',
     CATCHWORD_DB: db,
-    // Runs that remove something wait for so long.
+    // Runs that remove products wait for this long.
     CATCHWORD_DELTA_OVERLAP: '1s',
     CATCHWORD_HTTP_PORT: 'off',
     LOG_LEVEL: 'warn',
@@ -33,7 +33,7 @@ export function settingsFor(url: string, db: string, more: Record<string, string
   };
 }
 
-/** The living products, as the view that users read shows them. */
+/** The living products, from the view that users read. */
 export function catalogOf(db: string): Map<string, string> {
   const sqlite = new Database(db, { readonly: true });
   keepStatements(sqlite);
@@ -45,7 +45,7 @@ export function catalogOf(db: string): Map<string, string> {
   }
 }
 
-/** Lets the server at `url` stand in for the service that the mirror was read from. */
+/** Makes the mirror belong to the server at `url`. */
 export function standIn(db: string, url: string): void {
   const sqlite = new Database(db);
   keepStatements(sqlite);
@@ -56,7 +56,7 @@ export function standIn(db: string, url: string): void {
   }
 }
 
-/** What the sandbox holds, read from outside the interface. */
+/** The sandbox's products, not read through the interface. */
 export async function truthOf(url: string): Promise<Map<string, string>> {
   const response = await fetch(`${url}/_sandbox/truth`);
   expect(response.status).toBe(200);
@@ -69,7 +69,7 @@ export async function mutate(url: string, mutation: Record<string, number>): Pro
   expect(response.status).toBe(200);
 }
 
-/** Products that the source announced as withdrawn: they are living in the mirror, and no longer in the truth. */
+/** Withdrawn products, which are still in the mirror but no longer in the sandbox's truth. */
 export function withoutWithdrawn(catalog: ReadonlyMap<string, string>): Map<string, string> {
   return new Map([...catalog].filter(([, body]) => objectMembers(body).get('distributable') !== 'false'));
 }
@@ -79,8 +79,7 @@ function sortedKeys(body: string): string {
 }
 
 /**
- * The change log has neither hole nor double, and replaying it over an empty map gives the mirror: the promise that
- * everything downstream rests on.
+ * Expects the change log to have no hole and no duplicate, and its replay to give exactly the mirror.
  * @returns the number of records
  */
 export function expectExactLog(db: string): number {

@@ -6,7 +6,7 @@ import { isInstalled, type ServerProcess, startServer } from './server.ts';
 export const natsAvailable = isInstalled('nats-server', 'nats-server');
 
 export interface NatsServer extends ServerProcess {
-  /** Where JetStream keeps its streams. */
+  /** JetStream's storage directory. */
   readonly directory: string;
   stop(): Promise<void>;
 }

@@ -12,11 +12,11 @@ interface Manifest {
 }
 
 /**
- * Makes `project` a project that has installed the package as npm packs it, with its command. The dependencies are links
- * to those of the checkout, because to compile SQLite takes a minute.
+ * Installs the packed package and its command into `project`. Links the dependencies of the checkout, because compiling
+ * SQLite takes a minute.
  */
 export async function installPackage(project: string): Promise<void> {
-  // dist is built already; to build it again would disturb other tests.
+  // Without the build script: dist exists, and rebuilding it would disturb other tests.
   const pack = ['pack', '--ignore-scripts', '--silent', '--pack-destination', project];
   const { stdout } = await run('npm', pack, { cwd: ROOT });
   const installed = join(project, 'node_modules/catchword');

@@ -6,7 +6,7 @@ import pg from 'pg';
 import { afterAll, beforeAll } from 'vitest';
 import { isInstalled, type ServerProcess, startServer } from './server.ts';
 
-/** Debian keeps the server's programs outside the path. */
+/** Debian installs the server's programs outside PATH. */
 export function programs(): string {
   const root = '/usr/lib/postgresql';
   const [newest] = existsSync(root) ? readdirSync(root).sort((a, b) => Number(b) - Number(a)) : [];
@@ -26,16 +26,16 @@ function user(): { uid: number; gid: number } | undefined {
   return { uid: id('-u'), gid: id('-g') };
 }
 
-/** A PostgreSQL of its own, in a new directory, that trusts everybody on this machine: user postgres, database postgres. */
+/** Starts a PostgreSQL in a new directory that trusts local connections: user postgres, database postgres. */
 export async function startPostgres({ settings = [] as readonly string[] } = {}): Promise<PostgresServer> {
   const directory = mkdtempSync(join(tmpdir(), 'catchword-postgres-'));
   const owner = user();
   if (owner !== undefined) chownSync(directory, owner.uid, owner.gid);
   const data = join(directory, 'data');
   const initdb = ['-D', data, '-A', 'trust', '-U', 'postgres', '-E', 'UTF8', '--no-sync', '--locale=C'];
-  // What it says of its errors becomes part of the exception.
+  // Its error output becomes part of the exception.
   execFileSync(`${programs()}initdb`, initdb, { stdio: ['ignore', 'ignore', 'pipe'], cwd: directory, ...owner });
-  // Without a socket in the file system: its path would be too long in some directories for temporary files.
+  // Without a socket file, whose path may be too long in a temporary directory.
   const args = ['-D', data, '-h', '127.0.0.1', '-k', '', ...settings.flatMap((one) => ['-c', one])];
   const server = await startServer({
     command: `${programs()}postgres`,
@@ -52,7 +52,7 @@ export async function startPostgres({ settings = [] as readonly string[] } = {})
   };
 }
 
-/** A server for the tests of a `describe`, and a client of it; to be used in tests and hooks alone. */
+/** A server and a client for the tests of a `describe`; use them only in tests and hooks. */
 export function usePostgres(): { readonly port: number; readonly client: pg.Client } {
   let server: PostgresServer;
   let client: pg.Client;

@@ -1,5 +1,7 @@
 import { env } from 'node:process';
 import fc from 'fast-check';
 
-/** The same commit gives the same result. `CATCHWORD_TEST_SEED=7 npm test` tries other examples. */
+/**
+ * Fixes the seed, so that the same commit gives the same result. `CATCHWORD_TEST_SEED=7 npm test` tries other examples.
+ */
 fc.configureGlobal({ seed: Number(env.CATCHWORD_TEST_SEED ?? 1) });

@@ -6,15 +6,15 @@ import { onTestFinished } from 'vitest';
 
 export interface RawSource {
   readonly url: string;
-  /** What `GET /v4/products` lists; an item's bytes are sent as they are. */
+  /** The items that `GET /v4/products` lists, sent byte by byte. */
   items: readonly Buffer[];
-  /** Requests that were made so far. */
+  /** Requests so far. */
   readonly requests: readonly URL[];
 }
 
 const POSITIVE = (value: string | null): number => Math.max(1, Number(value ?? 1));
 
-/** A catalog whose items are any bytes, which no sandbox would send. A delta of it is empty. */
+/** A source whose items are any bytes, which the sandbox does not send. Its deltas are empty. */
 export async function startRawSource(items: readonly Buffer[], { gzip = false } = {}): Promise<RawSource> {
   const requests: URL[] = [];
   const source = { url: '', items, requests };

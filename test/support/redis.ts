@@ -10,10 +10,7 @@ export interface RedisServer extends ServerProcess {
   stop(): Promise<void>;
 }
 
-/**
- * Starts a Redis that keeps nothing on disk: started again, it is empty. `args` go to `redis-server`, such as
- * `--requirepass`, `secret`.
- */
+/** Starts a Redis without persistence, so it is empty after a restart. `args` are passed to `redis-server`. */
 export async function startRedis({ args = [] as readonly string[] } = {}): Promise<RedisServer> {
   const directory = mkdtempSync(join(tmpdir(), 'catchword-redis-'));
   const fixed = ['--bind', '127.0.0.1', '--dir', directory, '--save', '', '--appendonly', 'no'];

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 
-/** Whether a server is installed. On CI its absence is an error, elsewhere tests that need it are left out. */
+/** Whether a server is installed. If it is not, CI fails; elsewhere the tests that need it are skipped. */
 export function isInstalled(command: string, name: string): boolean {
   const found = spawnSync(command, ['--version']).status === 0;
   if (!found && process.env.CI !== undefined) throw new Error(`${name} is needed on CI`);
@@ -24,16 +24,16 @@ export async function freePort(): Promise<number> {
 
 export interface ServerProcess {
   readonly port: number;
-  /** Sends the signal, and waits for the end of the process where the signal ends it. */
+  /** Sends the signal, and waits for the process to end if the signal ends it. */
   kill(signal: 'SIGKILL' | 'SIGTERM' | 'SIGINT' | 'SIGSTOP' | 'SIGCONT'): Promise<void>;
-  /** The same command again at the same port, after it was killed. */
+  /** Starts the same command at the same port again, after it was killed. */
   restart(): Promise<void>;
 }
 
 interface Command {
   readonly command: string;
   readonly args: (port: number) => readonly string[];
-  /** What it prints when it serves. That its port answers says nothing: another process may have taken it. */
+  /** Its output when it is ready. Connecting is not enough, because another process may have taken the port. */
   readonly ready: string;
   readonly user?: { readonly uid: number; readonly gid: number };
 }
@@ -43,10 +43,10 @@ interface Launched {
   readonly ended: Promise<unknown>;
 }
 
-/** A free port may be taken between its choice and its use. */
+/** A free port may be taken between its choice and its use, so other ports are tried. */
 const TRIES = 5;
 
-/** @returns null where another process has the port */
+/** @returns null if another process has the port */
 async function launch({ command, args, ready, user }: Command, port: number): Promise<Launched | null> {
   const child = spawn(command, args(port), { stdio: ['ignore', 'pipe', 'pipe'], ...user });
   const onExit = (): void => {
@@ -67,7 +67,7 @@ async function launch({ command, args, ready, user }: Command, port: number): Pr
     ended.catch(reject);
   });
   if (serves) {
-    // What it prints from now on is read, so that it never waits, and not kept.
+    // Further output is read, so that the process never blocks, and discarded.
     for (const stream of [child.stdout, child.stderr]) stream.removeAllListeners('data').resume();
     return { child, ended };
   }
@@ -75,7 +75,10 @@ async function launch({ command, args, ready, user }: Command, port: number): Pr
   throw new Error(`${command} did not start:\n${output}`);
 }
 
-/** Starts a server of the tests' own, and waits until it serves. It is ended by its process id, at the latest when this process ends. */
+/**
+ * Starts a server for the tests and waits until it is ready. It is killed by process id, at the latest when this
+ * process ends.
+ */
 export async function startServer(command: Command): Promise<ServerProcess> {
   async function launchAt(choose: () => Promise<number>): Promise<Launched & { readonly port: number }> {
     for (let tried = 0; tried < TRIES; tried++) {
@@ -84,7 +87,7 @@ export async function startServer(command: Command): Promise<ServerProcess> {
       if (launched !== null) return { ...launched, port };
       await delay(50);
     }
-    throw new Error(`${command.command} found no port that is free`);
+    throw new Error(`${command.command} found no free port`);
   }
 
   let current = await launchAt(freePort);

@@ -6,12 +6,12 @@ interface Sleeper {
   wake(): void;
 }
 
-/** Those who sleep until a moment of `time`. */
+/** The sleepers of a clock, each with the time at which it wakes. */
 function createSleepers(time: () => number, onSleep: () => void = () => {}) {
   const sleepers = new Set<Sleeper>();
   return {
     count: () => sleepers.size,
-    /** Removes the one who wakes first, if that is not after `until`. */
+    /** Removes the sleeper that wakes first, if it wakes by `until`. */
     takeNext: (until: number): Sleeper | undefined => {
       const [next] = [...sleepers].filter(({ at }) => at <= until).sort((a, b) => a.at - b.at);
       if (next !== undefined) sleepers.delete(next);
@@ -36,11 +36,11 @@ function createSleepers(time: () => number, onSleep: () => void = () => {}) {
   };
 }
 
-/** A clock that moves when the test says so. */
+/** A clock that the test moves. */
 export interface HandClock extends Clock {
-  /** Lets time pass: sleepers wake in order, and have their turn before the next one wakes. */
+  /** Lets time pass. Sleepers wake in order, and each one runs before the next wakes. */
   pass(ms: number): Promise<void>;
-  /** Sets the clock by this much, as an operator does: no time passes, so that no sleeper wakes. */
+  /** Changes the clock by this much, as an operator does. No time passes, so no sleeper wakes. */
   set(byMs: number): void;
 }
 
@@ -49,7 +49,7 @@ export function createHandClock(startMs: number): HandClock {
   let offsetMs = startMs;
   const { takeNext, sleep } = createSleepers(() => passedMs);
 
-  /** What was woken may take several turns before it sleeps again. */
+  /** A woken sleeper may take several turns of the event loop before it sleeps again. */
   async function settle(): Promise<void> {
     for (let turns = 0; turns < 5; turns++) await turn();
   }
@@ -74,7 +74,7 @@ export function createHandClock(startMs: number): HandClock {
   };
 }
 
-/** Time that passes only while everything waits for it: it jumps to the moment the next sleeper wants to be woken at. */
+/** A clock that jumps to the next sleeper's time whenever everything else is idle. */
 export function createVirtualClock(): Clock {
   let now = 1_000_000;
   const { count, takeNext, sleep } = createSleepers(

@@ -5,40 +5,43 @@ import type { CapturedPage } from '../../src/catalog/page.ts';
 import { sourceIdentity } from '../../src/catalog/source.ts';
 import { validatePage } from '../../src/catalog/validate-page.ts';
 import { systemClock } from '../../src/clock.ts';
+import type { Leased } from '../../src/store/lease.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
+import type { KeeperWriter } from '../../src/store/writers.ts';
 import { type Applier, createApplier } from '../../src/sync/apply-page.ts';
 import { cancelRun } from '../../src/sync/finish-run.ts';
 import { startRun } from '../../src/sync/start-run.ts';
 import { expectExactLog, temporaryDirectory } from '../support/mirror.ts';
 
 const PER_PAGE = 10;
+const LOST = expect.objectContaining({ code: 'LEASE_LOST' });
 
 interface Place {
   readonly db: string;
   readonly store: Store;
   readonly runId: number;
   readonly applier: Applier;
-  readonly epoch: number;
+  readonly leased: Leased<KeeperWriter>;
 }
 
 function place(db = join(temporaryDirectory(), 'catalog.db'), ignoreFields: string[][] = []): Place {
   const store = openStore(db);
   onTestFinished(() => store.close());
-  const epoch = store.lease.acquire(systemClock.now());
+  const leased = store.keeperLease.acquire(systemClock.now());
   const source = sourceIdentity({ baseUrl: 'https://catalog.example', includeDetails: [], currency: [] });
   const settings = { perPage: PER_PAGE, seam: 0, overlapMs: 0, source };
-  const run = startRun(store, epoch, { kind: 'full' }, settings, systemClock.now());
+  const run = startRun(leased, { kind: 'full' }, settings, systemClock.now());
   if (run === null) throw new Error('no run was started');
   const applier = createApplier({
     store,
     clock: systemClock,
     runId: run.id,
-    epoch,
+    leased,
     ignoreFields,
     withdrawnAs: 'updated',
     overlapMs: 300_000,
   });
-  return { db, store, runId: run.id, applier, epoch };
+  return { db, store, runId: run.id, applier, leased };
 }
 
 interface Read {
@@ -84,7 +87,7 @@ describe('applying pages', () => {
     expect(expectExactLog(at.db)).toBe(1);
   });
 
-  it('writes nothing for what is there, whatever the order of its keys', () => {
+  it('writes nothing for unchanged products, whatever the order of their keys', () => {
     const at = place();
     const items = ['{"vbid":"A","n":{"x":1,"y":[2]}}', '{"vbid":"B"}'];
     apply(at, captured(at, items));
@@ -93,24 +96,24 @@ describe('applying pages', () => {
     expect(expectExactLog(at.db)).toBe(2);
   });
 
-  it('leaves ignored fields out of the comparison', () => {
+  it('does not compare ignored fields', () => {
     const at = place(undefined, [['views']]);
     apply(at, captured(at, ['{"vbid":"A","views":1}']));
     expect(apply(at, captured(at, ['{"vbid":"A","views":2}'], { page: 2 }))).toMatchObject([{ updated: 0 }]);
   });
 
-  it('makes one version, and one record at most, of a product that comes twice', () => {
+  it('writes at most one version and one record of a product that comes twice', () => {
     const at = place();
     apply(at, captured(at, [product('A', '1'), product('A', '2')]));
     expect(titleOf(at, 'A')).toBe('2');
-    // In pages that share a batch, and then on a page together.
+    // First on two pages of a batch, then twice on one page.
     apply(at, captured(at, [product('B', '1')], { page: 2 }), captured(at, [product('B', '1')], { page: 3 }));
     expect(expectExactLog(at.db)).toBe(2);
     apply(at, captured(at, [product('B', '5'), product('B', '1')], { page: 4, at: 2_000 }));
     expect(expectExactLog(at.db)).toBe(2);
   });
 
-  it.each(['in order', 'late', 'in one batch', 'late in one batch'])('takes the read that began later, %s', (how) => {
+  it.each(['in order', 'late', 'in one batch', 'late in one batch'])('keeps the read that started later, %s', (how) => {
     const at = place();
     apply(at, captured(at, [product('A', 'first')], { page: 1, at: 1_000 }));
     const earlier = captured(at, [product('A', 'earlier')], { page: 2, at: 2_000 });
@@ -122,7 +125,7 @@ describe('applying pages', () => {
     expectExactLog(at.db);
   });
 
-  it('takes an unchanged later read for a read', () => {
+  it('counts a later read without changes as a read', () => {
     const at = place();
     apply(at, captured(at, [product('A', 'now')], { page: 1, at: 1_000 }));
     const later = captured(at, [product('A', 'now')], { page: 3, at: 3_000 });
@@ -131,7 +134,7 @@ describe('applying pages', () => {
     expect(titleOf(at, 'A')).toBe('now');
   });
 
-  it('restores what a tombstone stands for', () => {
+  it('restores a removed product', () => {
     const at = place();
     apply(at, captured(at, [product('A', '1'), product('B', '1')]));
     const sqlite = new Database(at.db);
@@ -145,18 +148,18 @@ describe('applying pages', () => {
     expect(expectExactLog(at.db)).toBe(4);
   });
 
-  it('keeps what it rejects, with the reason', () => {
+  it('keeps rejected items, with the reason', () => {
     const at = place();
     apply(at, captured(at, [product('A', '1'), '{"title":"no key"}', product('B', '1')]));
     expect(at.store.runs.rejected(at.runId, 10)).toMatchObject([{ page: 1, position: 1, body: '{"title":"no key"}' }]);
     expect([...at.store.runs.eachIds(at.runId)]).toEqual([[1, 0, 2]]);
   });
 
-  it('writes nothing with an old epoch, and nothing of a cancelled run', () => {
+  it('writes nothing after the lease was lost or the run was cancelled', () => {
     const at = place();
     apply(at, captured(at, [product('A', '1')]));
-    at.store.lease.release(at.epoch);
-    const epoch = at.store.lease.acquire(systemClock.now());
+    at.leased.release();
+    const leased = at.store.keeperLease.acquire(systemClock.now());
     expect(() => apply(at, captured(at, [product('B', '1')], { page: 2 }))).toThrow(
       expect.objectContaining({ code: 'LEASE_LOST' }),
     );
@@ -164,7 +167,7 @@ describe('applying pages', () => {
       store: at.store,
       clock: systemClock,
       runId: at.runId,
-      epoch,
+      leased,
       ignoreFields: [],
       withdrawnAs: 'updated',
       overlapMs: 300_000,
@@ -185,26 +188,29 @@ describe('the lease', () => {
     return [openStore(db), openStore(db, { self })] as const;
   };
 
-  it('is one process at a time, until it is given back or expires', () => {
+  it('is held by one process at a time, until it is released or expires', () => {
     const [mine, theirs] = holders(other);
-    const epoch = mine.lease.acquire(1_000);
-    expect(() => theirs.lease.acquire(1_000)).toThrow(expect.objectContaining({ code: 'MIRROR_BUSY' }));
-    expect(mine.lease.renew(epoch, 20_000)).toBe(true);
-    expect(() => theirs.lease.acquire(40_000)).toThrow(/is running a run/);
-    const next = theirs.lease.acquire(50_001);
-    expect(next).toBe(epoch + 1);
-    expect(mine.lease.renew(epoch, 50_002)).toBe(false);
-    mine.lease.release(epoch);
-    expect(theirs.lease.holder(50_003)).toMatchObject({ pid: 1, host: 'elsewhere' });
-    theirs.lease.release(next);
-    expect(mine.lease.acquire(50_004)).toBe(next + 1);
+    const first = mine.keeperLease.acquire(1_000);
+    expect(() => theirs.keeperLease.acquire(1_000)).toThrow(expect.objectContaining({ code: 'MIRROR_BUSY' }));
+    expect(first.renew(20_000)).toBe(true);
+    expect(() => theirs.keeperLease.acquire(40_000)).toThrow(/is running a run/);
+    const next = theirs.keeperLease.acquire(50_001);
+    expect(first.renew(50_002)).toBe(false);
+    expect(() => first.check()).toThrow(LOST);
+    expect(() => first.write(() => 'nothing')).toThrow(LOST);
+    first.release();
+    expect(theirs.keeperLease.holder(50_003)).toMatchObject({ pid: 1, host: 'elsewhere' });
+    expect(next.write(() => 'written')).toBe('written');
+    next.release();
+    expect(() => next.write(() => 'nothing')).toThrow(LOST);
+    expect(() => mine.keeperLease.acquire(50_004)).not.toThrow();
     for (const store of [mine, theirs]) store.close();
   });
 
-  it('of a clock that was set back does not hold for ever', () => {
+  it('does not hold forever if the clock was set back', () => {
     const [mine, theirs] = holders(other);
-    mine.lease.acquire(1_000_000_000);
-    expect(theirs.lease.acquire(1_000)).toBe(2);
+    mine.keeperLease.acquire(1_000_000_000);
+    expect(() => theirs.keeperLease.acquire(1_000)).not.toThrow();
     for (const store of [mine, theirs]) store.close();
   });
 });

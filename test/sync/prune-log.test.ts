@@ -3,6 +3,7 @@ import { expect, it, onTestFinished } from 'vitest';
 import { createLog } from '../../src/log.ts';
 import { type Harness, openHarness } from '../../src/relay/contract/harness.ts';
 import { createHistory } from '../../src/store/history.ts';
+import { writeUnder } from '../../src/store/hold-lease.ts';
 import { pruneLog } from '../../src/sync/prune-log.ts';
 
 const DAY_MS = 86_400_000;
@@ -14,9 +15,13 @@ function open(): Harness {
   return bench;
 }
 
-function prune(bench: Harness, settings = KEEP_NOTHING): number {
-  const log = createLog('silent');
-  return pruneLog(bench.store, settings, Date.now(), log, (work) => bench.store.write(work));
+function prune(bench: Harness, settings = KEEP_NOTHING, nowMs = Date.now(), ageMs = nowMs): number {
+  const leased = bench.store.keeperLease.acquire(Date.now());
+  try {
+    return pruneLog(bench.store, leased, settings, nowMs, createLog('silent'), ageMs);
+  } finally {
+    leased.release();
+  }
 }
 
 /** Three versions of ten products. */
@@ -33,15 +38,15 @@ function seqs(bench: Harness): number[] {
 }
 
 function addSink(bench: Harness, name: string, cursor: number): number {
-  return bench.store.write(() => {
-    bench.store.sinks.configure({ name, kind: 'jsonl', address: name, identity: name });
-    const id = bench.store.sinks.get(name)?.id ?? 0;
-    bench.store.sinks.reconcile(id, 1, cursor);
+  return writeUnder(bench.store.relayLease, Date.now(), ({ sinks }) => {
+    sinks.configure({ name, kind: 'jsonl', address: name, identity: name });
+    const id = sinks.get(name)?.id ?? 0;
+    sinks.reconcile(id, 1, cursor);
     return id;
   });
 }
 
-it('counts what a clock ahead of this one has dated as being as old as what follows it', () => {
+it('judges records that a clock ahead has dated by the age of the next record', () => {
   const bench = open();
   thirty(bench);
   const now = Date.now();
@@ -58,17 +63,16 @@ it('counts what a clock ahead of this one has dated as being as old as what foll
   expect(seqs(bench)[0]).toBe(11);
 });
 
-it('drops nothing that only a clock ahead of the source makes old', () => {
+it('does not drop records that are old only by a clock ahead of the source', () => {
   const bench = open();
   thirty(bench);
   const month = { logRetentionMs: 30 * DAY_MS, logCap: 1_000 };
   const [now, ahead] = [Date.now(), Date.now() + 400 * DAY_MS];
-  const guarded = <T>(work: () => T): T => bench.store.write(work);
-  expect(pruneLog(bench.store, month, ahead, createLog('silent'), guarded, now)).toBe(0);
-  expect(pruneLog(bench.store, month, ahead, createLog('silent'), guarded, ahead)).toBe(20);
+  expect(prune(bench, month, ahead, now)).toBe(0);
+  expect(prune(bench, month, ahead)).toBe(20);
 });
 
-it('keeps the newest record of each product, and drops what it supersedes', () => {
+it('keeps the newest record of each product, and drops superseded ones', () => {
   const bench = open();
   thirty(bench);
   expect(prune(bench)).toBe(20);
@@ -82,29 +86,29 @@ it('keeps the newest record of each product, and drops what it supersedes', () =
   ]);
 });
 
-it('keeps what is younger than the retention', () => {
+it('keeps records that are younger than the retention', () => {
   const bench = open();
   thirty(bench);
   expect(prune(bench, { ...KEEP_NOTHING, logRetentionMs: DAY_MS })).toBe(0);
   expect(seqs(bench)).toHaveLength(30);
 });
 
-it('keeps what a sink has not confirmed, be it paused or stopped', () => {
+it('keeps records that a paused or stopped sink has not confirmed', () => {
   const bench = open();
   thirty(bench);
   addSink(bench, 'fast', 30);
   const slow = addSink(bench, 'slow', 12);
-  bench.store.write(() => bench.store.sinks.setState(slow, 'paused'));
+  bench.store.request(({ sinks }) => sinks.setState(slow, 'paused'));
   prune(bench);
-  // Only 1 and 2 are superseded by something up to 12.
+  // Only 1 and 2 are superseded by records up to 12.
   expect(seqs(bench)).toEqual(Array.from({ length: 28 }, (_, index) => index + 3));
 });
 
-it('does not wait for a sink that the settings no longer name, and notes what that misses', () => {
+it('does not wait for a sink that the settings do not name any more, and notes the gap', () => {
   const bench = open();
   thirty(bench);
   const id = addSink(bench, 'gone', 15);
-  bench.store.write(() => bench.store.sinks.configureOnly([]));
+  writeUnder(bench.store.relayLease, Date.now(), ({ sinks }) => sinks.configureOnly([]));
   expect(prune(bench)).toBe(20);
   expect(bench.store.sinks.gaps(id)).toMatchObject([{ after: 15, upTo: 30 }]);
 });
@@ -113,7 +117,7 @@ it('disables a sink beyond the cap, says so, and notes the gap', () => {
   const bench = open();
   thirty(bench);
   const id = addSink(bench, 'dead', 5);
-  bench.store.write(() => bench.store.sinks.replay(id, 5, false));
+  bench.store.request(({ sinks }) => sinks.replay(id, 5, false));
   expect(prune(bench, { ...KEEP_NOTHING, logCap: 25 })).toBe(0);
   expect(bench.store.sinks.get('dead')?.state).toBe('running');
   expect(prune(bench, { ...KEEP_NOTHING, logCap: 24 })).toBe(20);
@@ -124,18 +128,18 @@ it('disables a sink beyond the cap, says so, and notes the gap', () => {
   expect(bench.store.sinks.gaps(id)).toMatchObject([{ after: 5, upTo: 30 }]);
 });
 
-it('does not disable again what was resumed and is catching up with what is left', () => {
+it('does not disable a resumed sink again while it catches up', () => {
   const bench = open();
   thirty(bench);
   const id = addSink(bench, 'late', 5);
-  bench.store.write(() => bench.store.sinks.replay(id, 5, false));
+  bench.store.request(({ sinks }) => sinks.replay(id, 5, false));
   prune(bench, { ...KEEP_NOTHING, logCap: 24 });
-  bench.store.write(() => bench.store.sinks.setState(id, 'running'));
+  bench.store.request(({ sinks }) => sinks.setState(id, 'running'));
   prune(bench, { ...KEEP_NOTHING, logCap: 24 });
   expect(bench.store.sinks.get('late')?.state).toBe('running');
 });
 
-it('does not count against the cap what a sink is still being filled with', () => {
+it('does not count the backfill of a sink against the cap', () => {
   const bench = open();
   thirty(bench);
   addSink(bench, 'new', 0);
@@ -144,7 +148,7 @@ it('does not count against the cap what a sink is still being filled with', () =
   expect(seqs(bench)).toHaveLength(30);
 });
 
-it('says so when an old state is asked for that is not kept', () => {
+it('reports an old state that the log no longer holds', () => {
   const bench = open();
   thirty(bench);
   prune(bench);

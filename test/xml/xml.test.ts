@@ -85,7 +85,7 @@ describe('what is read', () => {
     const document = fc.array(fc.constantFrom(...pieces), { maxLength: 5 }).map((parts) => parts.join(''));
     fc.assert(
       fc.property(document, (text) => {
-        // The gate alone: what it lets through, the parser refuses only after it has built all that stands before.
+        // Only the gate: the parser rejects what passes it only after it has built everything before.
         const isLetThrough = taken(() => checkXml(text));
         expect(isLetThrough, text).toBe(taken(() => parseXml(`<top>${text}</top>`)));
         expect(
@@ -126,7 +126,7 @@ describe('what is read', () => {
   it.each([
     ['not XML', 'hello & <goodbye'],
     ['an end tag too many', '</top><top>'],
-    ['an entity that nobody declared', '<a>&xxe;</a>'],
+    ['an undeclared entity', '<a>&xxe;</a>'],
     ['a DOCTYPE', '<!DOCTYPE a><a/>'],
     ['a DOCTYPE in other letters', '<!doctype a><a/>'],
   ])('%s is refused', (_, text) => {

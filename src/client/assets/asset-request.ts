@@ -3,17 +3,14 @@ import { inputError, PARSING } from '../input/input-error.ts';
 import { day, decimal, flag, httpUrl, name, only, text, texts, whole } from '../input/request-fields.ts';
 
 /*
- * The request fields of an asset (interface, section 2.1, with the limits of section 8). Nothing is sent that does not fit:
- * a wrong field would be refused with 422 at the cost of a request, and a misspelt one perhaps not at all.
+ * The request fields of an asset (interface, section 2.1, with the limits of section 8). They are validated before anything
+ * is sent: the service might ignore a misspelt field.
  */
 
-const drmLimit = whole(
-  '-1 (unlimited), or a whole number of 2 or more, is needed',
-  (value) => value === -1 || value >= 2,
-);
+const drmLimit = whole('must be -1 (unlimited) or a whole number of 2 or more', (value) => value === -1 || value >= 2);
 
-/** Additive: what is not named stays. `[]` changes nothing; null clears, and is refilled from the other 10/13 form. */
-const isbns = z.array(name, 'an array of texts, or null, is needed').nullable().optional();
+/** New values are added. `[]` changes nothing; null clears, and the service refills from the other 10/13 form. */
+const isbns = z.array(name, 'must be an array of texts, or null').nullable().optional();
 
 /** 2.1.1 */
 const IDENTIFIERS = {
@@ -25,33 +22,33 @@ const IDENTIFIERS = {
   vbid13_alias: isbns,
 };
 
-const CURRENCY = 'a currency code of three capital letters, such as USD, is needed';
+const CURRENCY = 'must be a currency code of three capital letters, such as USD';
 
 /** 2.1.2 */
 const PRICE = {
   currency: z.string(CURRENCY).regex(/^[A-Z]{3}$/, CURRENCY),
   type: name,
   amount: decimal,
-  duration: whole('a whole number of days, 1 or more, is needed', (days) => days >= 1).optional(),
+  duration: whole('must be a whole number of days, 1 or more', (days) => days >= 1).optional(),
   tax_inclusive: flag.optional(),
 };
 
-/** 2.1.3: of channels, `inclusive_access` is the only one. */
+/** 2.1.3: `inclusive_access` is the only channel. */
 const CHANNEL_ID = { sku: name, channel_id_inclusive_access: name };
 
-const channelIds = z.array(only(CHANNEL_ID), 'an array of {sku, channel_id_inclusive_access} is needed');
+const channelIds = z.array(only(CHANNEL_ID), 'must be an array of {sku, channel_id_inclusive_access}');
 
-/** Of a variant only `channel_ids` can be set; one element of it may stand in place of the variant. */
+/** Only `channel_ids` of a variant can be set. A single channel identifier is accepted instead of the variant. */
 const variant = z.preprocess(
   (given) => (typeof given === 'object' && given !== null && 'sku' in given ? { channel_ids: [given] } : given),
   only({ channel_ids: channelIds }),
 );
 
-const JURISDICTION = 'a two-letter country code, ROW or WORLD is needed';
+const JURISDICTION = 'must be a two-letter country code, ROW or WORLD';
 
 const jurisdictions = z.array(
   z.string(JURISDICTION).regex(/^([A-Z]{2}|ROW|WORLD)$/, JURISDICTION),
-  'an array of two-letter country codes, ROW or WORLD is needed',
+  'must be an array of two-letter country codes, ROW or WORLD',
 );
 
 const SALES_RIGHTS = {
@@ -64,7 +61,7 @@ const RELATED_PRODUCTS = { next_edition: name.optional(), previous_edition: name
 
 const ASSET_STATUS = { vbk: text.optional(), distribution: text.optional() };
 
-/** Only the service's own systems can set these. */
+/** Only the internal systems of the service can set these. */
 const INTERNAL = {
   asset_status: only(ASSET_STATUS).optional(),
   block_search: flag.optional(),
@@ -82,7 +79,7 @@ const price = only(PRICE).superRefine((value, context) => {
   context.addIssue({
     code: 'custom',
     path: ['duration'],
-    message: `a price of type ${value.type} needs the rental's days`,
+    message: `must be the days of the rental, since the price is of type ${value.type}`,
     input: undefined,
   });
 });
@@ -94,24 +91,24 @@ const PUBLIC = {
   copy_drm_limit: drmLimit.optional(),
   print_drm_limit: drmLimit.optional(),
   copyright_date: z
-    .string('a year of four digits, as a text, is needed')
-    .regex(/^\d{4}$/, 'four digits are needed')
+    .string('must be a year of four digits, as a text')
+    .regex(/^\d{4}$/, 'must be four digits')
     .optional(),
   description: text.optional(),
   cs_plus_discount_code: text.optional(),
   e_isbn: name.optional(),
-  edition: whole('a whole number from 0 to 127 is needed', (value) => value >= 0 && value <= 127).optional(),
+  edition: whole('must be a whole number from 0 to 127', (value) => value >= 0 && value <= 127).optional(),
   fro: flag.optional(),
   fulfillment_only: flag.optional(),
   identifiers: only(IDENTIFIERS).optional(),
-  imprint_id: whole('a whole number is needed').optional(),
+  imprint_id: whole('must be a whole number').optional(),
   kind: name.optional(),
   language: z
-    .string('a language code is needed')
-    .regex(/^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*$/, 'a language code such as en or pt-BR is needed')
+    .string('must be a language code')
+    .regex(/^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*$/, 'must be a language code such as en or pt-BR')
     .optional(),
   login_url: httpUrl.optional(),
-  // Not shown: null takes a date away, or what was withdrawn could never come back.
+  // null, which the interface does not show, removes a date, so that a withdrawn asset can return.
   off_sale_date: day.nullable().optional(),
   on_sale_date: day.nullable().optional(),
   parent_isbn: name.optional(),
@@ -122,36 +119,37 @@ const PUBLIC = {
   sampleable: flag.optional(),
   title: name.optional(),
   subtitle: text.optional(),
-  prices: z.array(price, 'an array of prices is needed').optional(),
-  variants: z.array(variant, 'an array of {channel_ids: [{sku, channel_id_inclusive_access}]} is needed').optional(),
+  prices: z.array(price, 'must be an array of prices').optional(),
+  variants: z.array(variant, 'must be an array of {channel_ids: [{sku, channel_id_inclusive_access}]}').optional(),
   callback_url: httpUrl.optional(),
   url: httpUrl.optional(),
 };
 
-const refused = z.never("it is set by the service's internal systems; others cannot rely on it").optional();
+const internal = z
+  .never('can only be set by internal systems of the service; pass allowInternal to send it')
+  .optional();
 
-function without<K extends string>(shape: Readonly<Record<K, z.ZodType>>): Record<K, typeof refused> {
-  return Object.fromEntries(Object.keys(shape).map((key) => [key, refused])) as Record<K, typeof refused>;
+/** Rejects each of these fields. */
+function rejected<K extends string>(shape: Readonly<Record<K, z.ZodType>>): Record<K, typeof internal> {
+  return Object.fromEntries(Object.keys(shape).map((key) => [key, internal])) as Record<K, typeof internal>;
 }
 
 const ALL = only({ ...PUBLIC, ...INTERNAL });
-const NO_INTERNAL = only({ ...PUBLIC, ...without(INTERNAL) });
-/** Not `required()`: its error is zod's own. */
+const NO_INTERNAL = only({ ...PUBLIC, ...rejected(INTERNAL) });
+/** `required()` would replace the messages. */
 const NEEDED = {
-  imprint_id: whole('to create an asset, a whole number is needed'),
-  title: z.string('to create an asset, a text is needed').regex(/\S/, 'a text that is not empty is needed'),
+  imprint_id: whole('must be a whole number to create an asset'),
+  title: z.string('must be a text to create an asset').regex(/\S/, 'must not be empty'),
 };
-const ALL_TO_CREATE = ALL.extend(NEEDED);
-const NO_INTERNAL_TO_CREATE = NO_INTERNAL.extend(NEEDED);
 
-/** What is only read may be read-only, at every depth. */
+/** The same type, read-only at every depth. */
 type Given<T> = T extends readonly (infer One)[]
   ? readonly Given<One>[]
   : T extends object
     ? { readonly [Key in keyof T]: Given<T[Key]> }
     : T;
 
-/** The fields as a caller gives them: whole numbers and booleans in quotes or without. */
+/** The fields as a caller passes them: whole numbers and booleans may be in quotes. */
 export type AssetFields = Omit<Given<z.input<typeof ALL>>, 'variants'> & {
   readonly variants?: readonly (ChannelId | { readonly channel_ids: readonly ChannelId[] })[] | undefined;
 };
@@ -166,9 +164,9 @@ export type AssetPrice = Given<z.input<typeof price>>;
 export type AssetBody = z.output<typeof ALL>;
 
 export interface AssetRules {
-  /** A new asset: `imprint_id` and `title` are needed. */
+  /** The asset is new: `imprint_id` and `title` are required. */
   readonly create: boolean;
-  /** Take the fields that only the service's internal systems can set. Default: refuse them. */
+  /** Accept the fields that only internal systems of the service can set. Default: reject them. */
   readonly allowInternal?: boolean;
 }
 
@@ -183,19 +181,19 @@ const KNOWN = {
   asset_status: Object.keys(ASSET_STATUS),
 };
 
-/** Fields that hold an object or an array. */
-export const STRUCTURED_FIELDS: ReadonlySet<string> = new Set([
-  ...['identifiers', 'prices', 'variants', 'sales_rights', 'related_products', 'asset_status', 'discount_codes'],
-]);
+/** Fields whose value is an object or an array. */
+export const STRUCTURED_FIELDS: ReadonlySet<string> = new Set(
+  'identifiers prices variants sales_rights related_products asset_status discount_codes'.split(' '),
+);
 
 /**
- * Checks the request fields of an asset.
+ * Validates the request fields of an asset.
  * @returns the body to send: whole numbers and booleans without quotes, all else as given
- * @throws CatchwordError USAGE naming every wrong field by its path, what is wrong with it and what is allowed
+ * @throws CatchwordError USAGE naming every invalid field by its path
  */
 export function checkAsset(fields: unknown, { create, allowInternal = false }: AssetRules): AssetBody {
-  const schema = allowInternal ? (create ? ALL_TO_CREATE : ALL) : create ? NO_INTERNAL_TO_CREATE : NO_INTERNAL;
-  const parsed = schema.safeParse(fields, PARSING);
+  const schema = allowInternal ? ALL : NO_INTERNAL;
+  const parsed = (create ? schema.extend(NEEDED) : schema).safeParse(fields, PARSING);
   if (parsed.success) return parsed.data;
   throw inputError('the asset', parsed.error.issues, KNOWN);
 }

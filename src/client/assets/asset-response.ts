@@ -1,31 +1,22 @@
 import { z } from 'zod';
-import {
-  decimalOf,
-  flagOf,
-  listOf,
-  nameOf,
-  numberedOf,
-  objectOf,
-  textOf,
-  textsOf,
-  wholeOf,
-} from '../input/response-fields.ts';
+import type { JsonObject } from '../http/answer.ts';
+import { decimalOf, flagOf, listOf, objectOf, textOf, textsOf, wholeOf } from '../input/response-fields.ts';
 
 /*
- * The response fields of an asset (interface, section 2.2). All may be missing; what has another form than the interface
- * gives it is missing too. Names are the interface's own. Fields that it does not name are in `raw`.
+ * The response fields of an asset (interface, section 2.2), by their names there. Each may be missing, and is undefined if
+ * its form differs from the interface. Other fields are in `raw`.
  */
 
 const variants = listOf({
   product_id: wholeOf,
-  /** The asset's identifier, or that with a rental marker such as R180. */
+  /** The identifier of the asset, for a rental followed by a marker such as R180. */
   sku: textOf,
   channel_ids: listOf({ channel: textOf, identifier: textOf }),
-  /** Such as a number of days, or perpetual. */
+  /** A number of days, or `perpetual`. */
   duration: textOf,
   online_duration: textOf,
   updated: textOf,
-  /** `price` as text, to the digit; `company_id` is `_all` or a company's number. */
+  /** `price` as text with every digit; `company_id` is `_all` or the number of a company. */
   prices: listOf({ price: decimalOf, currency: textOf, type: textOf, company_id: textOf }),
 });
 
@@ -55,22 +46,26 @@ const ASSET = z.object({
   build: objectOf({ available: flagOf, source: textOf, status: textOf }),
   copy_drm_limit: wholeOf,
   print_drm_limit: wholeOf,
-  /** Percentage of the pages that a user may print over the period of ownership, 10 to 100. */
+  /** Percentage of the pages that a user may print in total, 10 to 100. */
   lifetime_print_limit: wholeOf,
   copyright_date: textOf,
-  /** Percentage that corresponds to the cs_plus_discount_code sent. */
+  /** Percentage for the cs_plus_discount_code that was sent. */
   cs_plus_discount: decimalOf,
   discount_codes: textsOf,
   e_isbn: textOf,
   print_isbn: textOf,
   edition: wholeOf,
   identifiers: objectOf({
-    ...{ e_isbn_10: textsOf, e_isbn_13: textsOf, print_isbn_10: textsOf, print_isbn_13: textsOf },
-    ...{ vbid10_alias: textsOf, vbid13_alias: textsOf },
+    e_isbn_10: textsOf,
+    e_isbn_13: textsOf,
+    print_isbn_10: textsOf,
+    print_isbn_13: textsOf,
+    vbid10_alias: textsOf,
+    vbid13_alias: textsOf,
   }),
-  kind: numberedOf('value'),
-  /** A code or a full name, as the service sends it. */
-  language: nameOf,
+  kind: objectOf({ id: wholeOf, value: textOf }),
+  /** A code or a full name. */
+  language: textOf,
   login_url: textOf,
   on_sale_date: textOf,
   off_sale_date: textOf,
@@ -84,14 +79,13 @@ const ASSET = z.object({
 
 export const ASSET_FIELDS: readonly string[] = Object.keys(ASSET.shape);
 
-/** An asset as the service shows it. */
+/** An asset as the service returns it. */
 export type Asset = z.output<typeof ASSET> & {
-  /** The answer as it was received, with the fields that the interface does not name. */
-  readonly raw: Readonly<Record<string, unknown>>;
+  /** The answer as received, with fields that are not in the interface. */
+  readonly raw: JsonObject;
 };
 
-/** An asset of a parsed answer; undefined where the answer is no object. */
-export function assetOf(value: unknown): Asset | undefined {
-  const parsed = ASSET.safeParse(value);
-  return parsed.success ? { ...parsed.data, raw: value as Readonly<Record<string, unknown>> } : undefined;
+/** @param raw empty if the answer has no body */
+export function assetOf(raw: JsonObject = {}): Asset {
+  return { ...ASSET.parse(raw), raw };
 }

@@ -1,160 +1,186 @@
-import { unlessAborted } from '../../abort.ts';
-import type { Clock, Pause } from '../../clock.ts';
-import { CatchwordError, type ErrorCode } from '../../errors.ts';
-import { givenUp } from '../http/abort-errors.ts';
-import { type Account, renewedToken, resetToken } from './token-reset.ts';
+import { interrupted, unlessAborted } from '../../abort.ts';
+import { type Clock, type Pause, pauseAt } from '../../clock.ts';
+import { CatchwordError, hasCode } from '../../errors.ts';
 import type { TokenStore } from './token-store.ts';
 
 /*
- * Care for the access token (interface, section 5 rule 3). A token that is refused with 601 is replaced once, however
- * many requests it fails for at the same time, and each of them is then asked once more:
+ * Renews the access token (interface, section 5 rule 3). A token that is rejected with 601 is renewed once, even if many
+ * requests fail at the same time; then each of them is retried:
  *
- *   refused ─ another process stored a newer one? ─ yes: that one
- *                                                 └ no: verify the user's reference ─ another one: that one
- *                                                                                   └ the same, or 601: reset it, verify
+ *   601 ─ does the store have another one? ─ yes: use it
+ *                                          └ no: verify the user ─ another token: use it
+ *                                                                └ the same, or 601: reset it, verify again
  *
- * A token lives in memory and, where the user names a file for it, in that file.
+ * Verifying comes first because another process may have reset the token: a second reset would take it away from that
+ * process. The token is kept in memory and, if configured, in a file.
  */
+
+/** The user who owns the access token. */
+export interface Account {
+  /**
+   * Verifies the reference of the user, which changes nothing.
+   * @returns the valid token, or the error of a 601
+   * @throws CatchwordError SERVICE_UNKNOWN_USER if the reference does not exist (603); SOURCE_*; SERVICE_*
+   */
+  verify(): Promise<string | CatchwordError>;
+  /** Resets the token that requests are made with. @throws CatchwordError SOURCE_*; SERVICE_* */
+  reset(): Promise<void>;
+}
+
 export interface Tokens {
   current(): string | undefined;
-  /** Whether a token can be had without one being configured: the user's reference is known. */
+  /** Whether a token can be fetched without a configured one, since the reference of the user is known. */
   readonly fetchable: boolean;
-  /** Whether a token that was refused is being replaced. */
   isRenewing(): boolean;
   /**
-   * Waits for the renewal under way, if there is one.
+   * Waits for the renewal in progress, if there is one.
    * @throws CatchwordError what the renewal threw; INTERRUPTED
    */
   renewal(signal: AbortSignal): Promise<void>;
-  /** The user may be another by now: what the service said of it is asked anew. */
+  /** Forgets that a renewal failed for good: the user may have been created since. */
   forget(): void;
   /**
-   * Resets the token, whether it is valid or not. Where none is known, it is fetched first, or there would be nothing to
-   * reset. Resets that are asked for while one is under way are that one.
-   * @throws CatchwordError as `renew`; what the reset was refused with
+   * Resets the token even if it is valid; fetches it first if it is not known. Callers share a reset in progress.
+   * @throws CatchwordError as `renew`; what the reset was rejected with
    */
   reset(signal: AbortSignal): Promise<void>;
   /**
-   * Has another token than `failed` when it resolves.
-   * @param failed the token that was refused; undefined where none was known
-   * @param refusal what the service said of it
-   * @returns whether it came of a reset, so that nothing better can be had where it is refused too
-   * @throws CatchwordError `refusal`, or SERVICE_TOKEN, where there is no reference to fetch one by; what the reset threw; INTERRUPTED
+   * Replaces a rejected token.
+   * @param failed the rejected token; undefined if there was none
+   * @param refusal the error of the service
+   * @returns whether the new token comes from a reset, so that another renewal would not help
+   * @throws CatchwordError `refusal` or SERVICE_TOKEN if the user is not known; what the reset threw; INTERRUPTED
    */
   renew(failed: string | undefined, signal: AbortSignal, refusal?: CatchwordError): Promise<boolean>;
 }
 
 export interface TokensOptions {
-  /** As configured; what the store holds goes before it. */
+  /** The configured token; a token in the store takes precedence. */
   readonly configured: string | undefined;
   readonly store: TokenStore | null;
-  /** Null where nobody told the user's reference. */
+  /** null if the reference of the user is not configured. */
   readonly account: Account | null;
   readonly clock: Clock;
-  /** Ends the wait for another process; what `account` asks ends by itself then. */
+  /** Ends the wait for another process; requests of `account` end on their own. */
   readonly closed: AbortSignal;
 }
 
-/** For comfort: a renewal that the service says cannot succeed is not tried for each call anew. */
-const VERDICT_MS = 60_000;
+/** How long a renewal that failed for good is not repeated. */
+const FAILURE_MS = 60_000;
+/** One request may first meet the token of another process, and then one of a reset. */
+const MAX_RENEWALS = 2;
 
-/**
- * What the service says of the user, or that it gives no other token after a reset, which nobody wants done again and
- * again. All else, such as an answer that was cut short, says nothing of the next try.
- */
-const VERDICTS: readonly ErrorCode[] = ['SERVICE_TOKEN', 'SERVICE_UNKNOWN_USER', 'SERVICE_ERROR'];
-
-/** Why a token could not be renewed. */
-interface Verdict {
+/** A renewal that failed for good. */
+interface Failure {
   readonly failed: string | undefined;
   readonly error: CatchwordError;
   readonly pause: Pause;
 }
 
-/** Of one request: to the token that others have, and to one of a reset. */
-const MAX_RENEWALS = 2;
-
 function noReference(): CatchwordError {
-  return new CatchwordError('SERVICE_TOKEN', 'the access token is no longer valid (code 601)', {
-    hint: 'Set CATCHWORD_USER_REFERENCE to the user’s reference, so that a new one is fetched, or set CATCHWORD_ACCESS_TOKEN.',
+  return new CatchwordError('SERVICE_TOKEN', 'the access token is not valid (code 601)', {
+    hint: 'Set {setting} to the reference of the user, so that the token can be renewed, or set a new access token.',
+    setting: 'CATCHWORD_USER_REFERENCE',
     serviceCode: 601,
   });
 }
 
-function remembered({ error, pause: { until } }: Verdict, now: number): CatchwordError {
-  const { code, message, hint = '', status, serviceCode } = error;
-  const forSeconds = Math.ceil((until - now) / 1_000);
-  return new CatchwordError(code, `${message} (remembered; the service is asked again in ${forSeconds} s)`, {
-    ...{ status, serviceCode },
-    hint: `${hint} What is started anew asks at once.`.trim(),
+function unchanged(): CatchwordError {
+  return new CatchwordError('SERVICE_TOKEN', 'the access token was reset, but the service still returns the old one', {
+    hint: 'Retry later; if the error persists, ask the service.',
+    serviceCode: 601,
   });
 }
 
-/** Waits, but no longer than the one who asks: what is waited for goes on for the others. */
-async function orAborted(work: Promise<void>, signal: AbortSignal): Promise<void> {
+function remembered(error: CatchwordError, forMs: number): CatchwordError {
+  const seconds = Math.ceil(forMs / 1_000);
+  return error.with({ message: `${error.message} (remembered; the service is asked again in ${seconds} s)` });
+}
+
+async function waitFor(work: Promise<void>, signal: AbortSignal): Promise<void> {
   try {
     await unlessAborted(work, signal);
   } catch (error) {
-    throw signal.aborted ? givenUp() : error;
+    throw signal.aborted ? interrupted() : error;
   }
+}
+
+/**
+ * Resets the token and verifies the user, even if the reset was rejected: then another process may have reset it.
+ * @returns the new token, and the error if the reset was rejected
+ * @throws CatchwordError the rejection, if the token is still the same; SERVICE_TOKEN; what the requests threw
+ */
+async function resetToken(account: Account, old: string) {
+  const refused = await account.reset().then(
+    () => undefined,
+    (error: unknown) => {
+      if (error instanceof CatchwordError && !error.retryable) return error;
+      throw error;
+    },
+  );
+  const token = await account.verify();
+  if (typeof token !== 'string') throw refused ?? token;
+  if (token === old) throw refused ?? unchanged();
+  return { token, refused };
 }
 
 export function createTokens({ configured, store, account, clock, closed }: TokensOptions): Tokens {
   let token = store?.read() ?? configured;
-  let ofReset: string | undefined;
+  let tokenOfReset: string | undefined;
   let running: Promise<void> | undefined;
   let renewing: Promise<void> | undefined;
   let resetting: Promise<void> | undefined;
-  let verdict: Verdict | undefined;
+  let failure: Failure | undefined;
 
-  async function fetchNew(failed: string | undefined, refusal?: CatchwordError): Promise<void> {
+  async function fetchNew(from: Account, failed: string | undefined): Promise<void> {
+    const found = await from.verify();
+    if (typeof found === 'string' && found !== failed) {
+      token = found;
+      return;
+    }
+    // Without a token, a reset cannot be sent.
+    if (failed === undefined) throw found;
+    const replaced = await resetToken(from, failed);
+    token = replaced.token;
+    if (replaced.refused === undefined) tokenOfReset = token;
+  }
+
+  async function replace(failed: string | undefined, refusal: CatchwordError | undefined): Promise<void> {
+    const stored = store?.read();
+    if (stored !== undefined && stored !== failed) {
+      token = stored;
+      return;
+    }
     if (account === null) throw refusal ?? noReference();
     const now = clock.now();
-    // A clock that was put back behind it: how old the verdict is, is not known.
-    const isFresh = verdict !== undefined && verdict.pause.since <= now && now < verdict.pause.until;
-    if (isFresh && verdict !== undefined && verdict.failed === failed) throw remembered(verdict, now);
+    const pause = failure?.failed === failed && failure !== undefined ? pauseAt(failure.pause, now) : null;
+    if (failure !== undefined && pause !== null) throw remembered(failure.error, pause.until - now);
     try {
-      const renewed = await renewedToken(account, failed);
-      token = renewed.token;
-      if (renewed.isReset) ofReset = token;
+      await fetchNew(account, failed);
     } catch (error) {
-      if (error instanceof CatchwordError && VERDICTS.includes(error.code)) {
+      // Other errors, such as an answer that was cut short, do not predict the next attempt.
+      if (hasCode(error, 'SERVICE_TOKEN', 'SERVICE_UNKNOWN_USER', 'SERVICE_ERROR')) {
         const since = clock.now();
-        verdict = { failed, error, pause: { since, until: since + VERDICT_MS } };
+        failure = { failed, error, pause: { since, until: since + FAILURE_MS } };
       }
       throw error;
     }
-    await store?.write(token);
-  }
-
-  async function replace(failed: string | undefined, refusal?: CatchwordError): Promise<void> {
-    const newer = store?.read();
-    if (newer === undefined || newer === failed) await fetchNew(failed, refusal);
-    else token = newer;
-  }
-
-  async function known(from: Account): Promise<string> {
-    const found = store?.read() ?? token ?? (await from.verify());
-    if (typeof found === 'string') return found;
-    throw found;
+    if (token !== undefined) await store?.write(token);
   }
 
   async function resetNow(): Promise<void> {
     if (account === null) throw noReference();
-    // Requests are made with it, the reset among them.
-    token = await known(account);
-    let replaced = await resetToken(account, token);
-    token = replaced.token;
-    if (replaced.refused !== undefined) {
-      // Somebody else had replaced it: what is valid now was not reset yet.
-      replaced = await resetToken(account, token);
-      token = replaced.token;
-    }
+    // Another process may have replaced the known token: a reset needs the valid one.
+    const valid = await account.verify();
+    if (typeof valid === 'string') token = valid;
+    if (token === undefined) throw valid;
+    const { token: fresh, refused } = await resetToken(account, token);
+    token = fresh;
     await store?.write(token);
-    if (replaced.refused !== undefined) throw replaced.refused;
+    if (refused !== undefined) throw refused;
   }
 
-  /** One after the other, also of this process: a reset that was asked for is not done by a renewal that found another token. */
+  /** Runs one change of the token at a time: a renewal that finds another token is not the reset that was asked for. */
   function start(work: () => Promise<void>): Promise<void> {
     const before = running;
     const started = (async () => {
@@ -167,7 +193,7 @@ export function createTokens({ configured, store, account, clock, closed }: Toke
     return started;
   }
 
-  function startRenewal(failed: string | undefined, refusal?: CatchwordError): Promise<void> {
+  function startRenewal(failed: string | undefined, refusal: CatchwordError | undefined): Promise<void> {
     renewing = start(() => replace(failed, refusal)).finally(() => {
       renewing = undefined;
     });
@@ -178,33 +204,28 @@ export function createTokens({ configured, store, account, clock, closed }: Toke
     current: () => token,
     isRenewing: () => renewing !== undefined,
     renewal: async (signal) => {
-      if (renewing !== undefined) await orAborted(renewing, signal);
+      if (renewing !== undefined) await waitFor(renewing, signal);
     },
     renew: async (failed, signal, refusal) => {
-      // Somebody else replaced it while this request was under way.
-      if (token === failed) await orAborted(running ?? startRenewal(failed, refusal), signal);
-      return token !== undefined && token === ofReset;
+      // Otherwise it was replaced while this request was in flight.
+      if (token === failed) await waitFor(running ?? startRenewal(failed, refusal), signal);
+      return token !== undefined && token === tokenOfReset;
     },
     fetchable: account !== null,
     forget: () => {
-      verdict = undefined;
+      failure = undefined;
     },
     reset: async (signal) => {
       resetting ??= start(resetNow).finally(() => {
         resetting = undefined;
       });
-      await orAborted(resetting, signal);
+      await waitFor(resetting, signal);
     },
   };
 }
 
-export function isTokenError(error: unknown): error is CatchwordError {
-  return error instanceof CatchwordError && error.code === 'SERVICE_TOKEN';
-}
-
 /**
- * Does what needs the access token, and once more with a new one where it was refused: the one that others have, and one
- * of a reset where that is refused too.
+ * Runs work that needs the access token, and retries it with a new token after a 601.
  * @throws what `work` throws; what `renew` throws
  */
 export async function withToken<Result>(
@@ -219,7 +240,7 @@ export async function withToken<Result>(
     try {
       return await work();
     } catch (error) {
-      if (!isTokenError(error) || isLast || renewals === MAX_RENEWALS) throw error;
+      if (!hasCode(error, 'SERVICE_TOKEN') || isLast || renewals === MAX_RENEWALS) throw error;
       isLast = await tokens.renew(used, signal, error);
     }
   }

@@ -1,24 +1,29 @@
 import { createHash } from 'node:crypto';
-import { accessSync, constants } from 'node:fs';
-import { dirname, sep } from 'node:path';
+import { accessSync, chmodSync, constants, readFileSync, readlinkSync, realpathSync, statSync } from 'node:fs';
+import { rename, rm, writeFile } from 'node:fs/promises';
+import { dirname, resolve, sep } from 'node:path';
+import { interrupted } from '../../abort.ts';
 import type { Clock } from '../../clock.ts';
-import { givenUp } from '../http/abort-errors.ts';
-import { acquireLock } from '../token-lock.ts';
-import { readTokenFile, refused, targetOf, unusable, writeTokenFile } from './token-file.ts';
+import { CatchwordError, systemCodeOf } from '../../errors.ts';
+import { waitForFile } from '../../file-lock.ts';
 
-/** Where a token outlives the process: a file for this user alone, see token-file.ts. */
+/*
+ * A file that keeps the access token across processes. It has two lines, the token and a hash of its owner, and is
+ * private (mode 0600). It is replaced as a whole, so that no reader sees half of it. Any other file is left alone.
+ */
+
 export interface TokenStore {
   /**
-   * @returns the token; undefined where there is none, or where it is that of another service, API key or user
-   * @throws CatchwordError CONFIG_INVALID where it is there and cannot be read, or holds something else
+   * @returns the token; undefined if there is none, or if it belongs to another service, API key or user
+   * @throws CatchwordError CONFIG_INVALID if the file cannot be read or is not a token file
    */
   read(): string | undefined;
-  /** Replaces it as a whole, mode 0600. @throws CatchwordError CONFIG_INVALID */
+  /** Replaces the file. @throws CatchwordError CONFIG_INVALID */
   write(token: string): Promise<void>;
   /**
-   * Does `work` while no other process with the same file does, so that two do not reset each other's token.
-   * @throws CatchwordError CONFIG_INVALID where there can be no lock beside the file; INTERRUPTED when `signal` aborts before
-   *   it is this one's turn; what `work` throws
+   * Runs `work` while no other process with the same file does, so that two processes do not reset each other's token.
+   * @throws CatchwordError CONFIG_INVALID if the file cannot be locked; INTERRUPTED if `signal` aborts first; what
+   *   `work` throws
    */
   alone(work: () => Promise<void>, signal: AbortSignal): Promise<void>;
 }
@@ -32,49 +37,110 @@ export interface TokenOwner {
   readonly reference: string | undefined;
 }
 
-/** Of all three, so that none of them can be read from the file. */
+const CONTENT = /^([\x21-\x7e]+)\r?\n(sha256:[0-9a-f]{64})(?:\r?\n)?$/;
+
+function storeError(message: string, cause?: unknown): CatchwordError {
+  return new CatchwordError('CONFIG_INVALID', message, {
+    hint: 'Set {setting} to a file of its own, in a directory that this user can write to; it need not exist.',
+    setting: 'CATCHWORD_TOKEN_STORE',
+    cause,
+  });
+}
+
+function failed(what: string, path: string, error: unknown): CatchwordError {
+  return error instanceof CatchwordError
+    ? error
+    : storeError(`cannot ${what} the token store ${path} (${systemCodeOf(error)})`, error);
+}
+
+/** One hash, so that neither of the three can be read from the file. */
 function hashOf({ origin, apiKey, reference }: TokenOwner): string {
-  return createHash('sha256')
-    .update(JSON.stringify([origin, apiKey, reference ?? null]))
-    .digest('hex');
+  const owner = JSON.stringify([origin, apiKey, reference ?? null]);
+  return `sha256:${createHash('sha256').update(owner).digest('hex')}`;
+}
+
+/** Follows symbolic links, also to a file that does not exist yet. */
+function targetOf(path: string): string {
+  try {
+    return realpathSync(path);
+  } catch (error) {
+    if (systemCodeOf(error) !== 'ENOENT') throw error;
+  }
+  try {
+    return targetOf(resolve(dirname(path), readlinkSync(path)));
+  } catch (error) {
+    if (systemCodeOf(error) === 'EINVAL' || systemCodeOf(error) === 'ENOENT') return path;
+    throw error;
+  }
 }
 
 function usableFile(path: string): string {
-  if (path === '' || path.endsWith('/') || path.endsWith(sep)) throw refused(path, 'names no file');
+  if (path === '' || path.endsWith('/') || path.endsWith(sep))
+    throw storeError(`the token store ${path} has no file name`);
   try {
     const file = targetOf(path);
     accessSync(dirname(file), constants.W_OK);
     return file;
   } catch (error) {
-    throw unusable(path, 'write', error);
+    throw failed('write', path, error);
+  }
+}
+
+/** Reads the token and its owner, and makes the file private if others could read it. */
+function readFile(path: string): { readonly token: string; readonly owner: string } | undefined {
+  try {
+    const found = statSync(path, { throwIfNoEntry: false });
+    if (found === undefined || (found.isFile() && found.size === 0)) return undefined;
+    const content = found.isFile() ? readFileSync(path, 'utf8') : '';
+    const [, token, owner] = CONTENT.exec(content) ?? [];
+    if (token === undefined || owner === undefined) throw storeError(`the token store ${path} is not a token file`);
+    if ((found.mode & 0o077) !== 0) chmodSync(path, 0o600);
+    return { token, owner };
+  } catch (error) {
+    if (systemCodeOf(error) === 'ENOENT') return undefined;
+    throw failed('read', path, error);
+  }
+}
+
+async function writeTokenFile(path: string, content: string): Promise<void> {
+  const next = `${path}.${process.pid}.new`;
+  try {
+    // A leftover could be a link, or readable by others.
+    await rm(next, { force: true });
+    await writeFile(next, content, { flag: 'wx', mode: 0o600, flush: true });
+    await rename(next, path);
+  } catch (error) {
+    await rm(next, { force: true }).catch(() => {});
+    throw failed('write', path, error);
   }
 }
 
 /**
- * @param path of the file; its directory must exist. A symbolic link stays, and what it leads to is replaced
- * @param owner whose token is kept and read
- * @throws CatchwordError CONFIG_INVALID where it names no file, where its directory cannot be written to, or where there is a file that holds
- *   something else
+ * @param path of the file, in an existing directory; a symbolic link is kept and its target replaced
+ * @param owner whose token is read and written
+ * @throws CatchwordError CONFIG_INVALID if the directory is not writable, or the file is not a token file
  */
 export function openTokenStore(path: string, owner: TokenOwner, clock: Clock): TokenStore {
-  const ofOwner = `sha256:${hashOf(owner)}`;
+  const hash = hashOf(owner);
   const file = usableFile(path);
-  readTokenFile(file);
+  readFile(file);
   return {
     read: () => {
-      const stored = readTokenFile(file);
-      return stored?.owner === ofOwner ? stored.token : undefined;
+      const stored = readFile(file);
+      return stored?.owner === hash ? stored.token : undefined;
     },
-    write: (token) => writeTokenFile(file, { token, owner: ofOwner }),
+    write: async (token) => {
+      readFile(file);
+      await writeTokenFile(file, `${token}\n${hash}\n`);
+    },
     alone: async (work, signal) => {
-      const lock = `${file}.lock`;
-      const release = await acquireLock(lock, clock, signal).catch((error: unknown) => {
-        throw signal.aborted ? givenUp() : unusable(lock, 'write', error);
+      const release = await waitForFile(file, clock, signal).catch((error: unknown) => {
+        throw signal.aborted ? interrupted() : error;
       });
       try {
         await work();
       } finally {
-        await release();
+        release();
       }
     },
   };

@@ -1,5 +1,6 @@
 import { CatchwordError } from '../../errors.ts';
-import type { Caller } from '../http/requester.ts';
+import type { Caller } from '../http/caller.ts';
+import type { Operation } from '../http/operation.ts';
 import { credentialResults } from './results.ts';
 import {
   type CredentialResult,
@@ -10,62 +11,68 @@ import {
   requireList,
 } from './submission.ts';
 
-/** Which status carries 601 and 603 is not shown (interface, section 7), so the body is read at each of these. */
+/** Statuses that may come with 601 or 603 in the body: the interface (section 7) does not name one. */
 const ACCEPTED = [400, 403, 404, 409, 410, 422, 468, 469, 470, 474, 601, 603, 650];
 
-/** Codes that are about an account and not about the request. */
-const OF_ACCOUNTS = [474, 601, 603];
+/** Codes about an account, not about the request. */
+const ACCOUNT_CODES = [474, 601, 603];
 
-/** Of many requests, which one was refused. */
-function placed(error: CatchwordError, first: number, last: number): CatchwordError {
-  const { code, hint = '', status, serviceCode } = error;
-  if (code !== 'SERVICE_INVALID' || first === last) return error;
-  return new CatchwordError(code, `credentials ${first} to ${last}: ${error.message}`, { hint, status, serviceCode });
-}
-
-/** A refusal of a request for one account is that account's result. */
+/** Turns the refusal of a request for one account into that account's result. */
 function asResult(error: unknown, submissions: readonly CredentialSubmission[], first: number): CredentialResult[] {
-  const [only] = submissions;
   if (!(error instanceof CatchwordError)) throw error;
-  const isResult = OF_ACCOUNTS.includes(error.serviceCode ?? 0);
-  if (!isResult || only === undefined || submissions.length > 1)
-    throw placed(error, first, first + submissions.length - 1);
-  const about = { reference: only.reference ?? null, guid: only.guid ?? null };
-  return [{ ok: false, code: error.serviceCode ?? null, message: error.message, ...about }];
+  const { code, message, hint = '', status, serviceCode = 0 } = error;
+  const [only, second] = submissions;
+  if (only !== undefined && second === undefined) {
+    if (!ACCOUNT_CODES.includes(serviceCode)) throw error;
+    const { reference = null, guid = null } = only;
+    return [{ ok: false, code: serviceCode, message, reference, guid }];
+  }
+  if (code !== 'SERVICE_INVALID') throw error;
+  const place = `credentials ${first} to ${first + submissions.length - 1}`;
+  throw new CatchwordError(code, `${place}: ${message}`, { hint, status, serviceCode: error.serviceCode });
 }
 
-async function verifyBatch(
-  caller: Caller,
-  submissions: readonly CredentialSubmission[],
-  firstPosition: number,
-  signal: AbortSignal,
-): Promise<CredentialResult[]> {
-  const call = {
-    ...({ method: 'POST', path: '/v3/credentials.xml', token: false, repeatable: true, signal } as const),
+interface Batch {
+  readonly submissions: readonly CredentialSubmission[];
+  /** Position of the first submission, from 1. */
+  readonly first: number;
+}
+
+const VERIFY: Operation<Batch, CredentialResult[]> = {
+  method: 'POST',
+  path: '/v3/credentials.xml',
+  format: 'xml',
+  token: false,
+  repeatable: true,
+  accepts: ACCEPTED,
+  request: ({ submissions }) => ({
     body: credentialsXml(submissions),
-    accepted: ACCEPTED,
     secrets: submissions.flatMap(({ accessToken }) => accessToken ?? []),
-  };
+  }),
+  read: (answer, { submissions, first }) => credentialResults(answer, submissions, first),
+};
+
+async function verifyBatch(caller: Caller, batch: Batch, signal: AbortSignal): Promise<CredentialResult[]> {
   try {
-    return await caller.xml(call, (answer) => credentialResults(answer, submissions, firstPosition, caller.origin));
+    return await caller.call(VERIFY, batch, signal);
   } catch (error) {
-    return asResult(error, submissions, firstPosition);
+    return asResult(error, batch.submissions, batch.first);
   }
 }
 
 export type Submissions = Iterable<string | CredentialSubmission> | AsyncIterable<string | CredentialSubmission>;
 
 /**
- * `POST /v3/credentials.xml` (interface, section 4.3) for any number of accounts: as few requests as may be, 10,000
- * accounts each, one after the other. Holds one batch at a time, whatever the length of the source.
+ * Verifies any number of accounts with `POST /v3/credentials.xml` (interface, section 4.3): 10,000 in a request, one request
+ * after the other. Holds one batch in memory.
  *
  * @param submissions a string is a reference
- * @param before accounts that were verified earlier and are no part of `submissions`; errors count from there
- * @returns batches of results, each in the order of what was submitted; a 601 or 603 is a result and no
- *   exception, and so is an account that cannot be told to be answered for
- * @throws CatchwordError USAGE naming the position of what may not be submitted, before its batch is sent; SOURCE_*;
- *   SERVICE_INVALID for a request that is refused as a whole (650), naming the accounts in it; SERVICE_ERROR for one that is
- *   answered with nothing; XML_INVALID; INTERRUPTED
+ * @param before accounts that precede `submissions`; the positions in errors count from there
+ * @returns batches of results in the order of the submissions; a 601 or 603 is a result, and so is an account whose answer is
+ *   unclear
+ * @throws CatchwordError USAGE with the position of an invalid submission, before its batch is sent; SOURCE_*;
+ *   SERVICE_INVALID with the positions of a request that is refused as a whole (650); SERVICE_ERROR for an empty answer;
+ *   XML_INVALID; INTERRUPTED
  */
 export async function* verifyInBatches(
   caller: Caller,
@@ -77,15 +84,16 @@ export async function* verifyInBatches(
   let batch: CredentialSubmission[] = [];
   let position = before;
   for await (const submitted of submissions) {
-    batch.push(checkSubmission(submitted, ++position));
+    batch.push(checkSubmission(submitted, `credential ${++position}`));
     if (batch.length < MAX_CREDENTIALS) continue;
-    yield await verifyBatch(caller, batch, position - batch.length + 1, signal);
+    yield await verifyBatch(caller, { submissions: batch, first: position - batch.length + 1 }, signal);
     batch = [];
   }
-  if (batch.length > 0) yield await verifyBatch(caller, batch, position - batch.length + 1, signal);
+  if (batch.length > 0)
+    yield await verifyBatch(caller, { submissions: batch, first: position - batch.length + 1 }, signal);
 }
 
-/** As `verifyInBatches`, result by result. */
+/** Verifies as `verifyInBatches` does, and yields the results one by one. */
 export async function* verifyEach(
   caller: Caller,
   submissions: Submissions,
@@ -95,7 +103,7 @@ export async function* verifyEach(
 }
 
 /**
- * As `verifyInBatches`, all at once; what may not be submitted is refused before anything is sent.
+ * Verifies as `verifyInBatches` does, but checks every submission before anything is sent.
  * @returns one result for each submission, in their order
  */
 export async function verifyCredentials(
@@ -105,7 +113,8 @@ export async function verifyCredentials(
 ): Promise<CredentialResult[]> {
   requireList(submissions);
   const checked: CredentialSubmission[] = [];
-  for await (const submitted of submissions) checked.push(checkSubmission(submitted, checked.length + 1));
+  for await (const submitted of submissions)
+    checked.push(checkSubmission(submitted, `credential ${checked.length + 1}`));
   const results: CredentialResult[] = [];
   for await (const batch of verifyInBatches(caller, checked, signal)) results.push(...batch);
   return results;

@@ -1,120 +1,87 @@
 import { CatchwordError } from '../../errors.ts';
 import type { XmlElement } from '../../xml/read.ts';
-import { saidByElements } from '../errors/error-body.ts';
-import type { XmlAnswer } from '../http/response.ts';
-import { errorIn, othersIn, recordsIn, unexpected } from '../http/xml-records.ts';
+import { errorIn } from '../errors/error-message.ts';
+import { treeOfElements } from '../errors/error-tree.ts';
+import type { XmlAnswer } from '../http/answer.ts';
+import { errorAmong, othersIn, recordsIn, unexpected } from '../http/xml-records.ts';
 import type { Hide } from '../redact.ts';
-import { type Element, elementFrom } from './keys.ts';
-import { matched } from './match.ts';
-import { type CredentialResult, type CredentialSubmission, nameOf } from './submission.ts';
+import { type Element, elementFrom, matched } from './match.ts';
+import type { CredentialResult, CredentialSubmission } from './submission.ts';
 
-/** Codes that are about the request: malformed, or HTTP's own. The service's codes from 468 to 474 are about a user. */
+const ELEMENTS = ['credential', 'error'];
+const KNOWN = ['reference', 'guid', 'access-token', 'email'];
+
+function resultOf(found: Element | undefined, submitted: CredentialSubmission, hide: Hide): CredentialResult {
+  const reference = found?.reference ?? submitted.reference ?? null;
+  const guid = found?.guid ?? submitted.guid ?? null;
+  if (found === undefined) {
+    const message = 'the answer of the service does not show which account it is about';
+    return { ok: false, code: null, message, reference, guid };
+  }
+  const { element, fields, accessToken } = found;
+  const said = errorIn(treeOfElements([element]), [], hide);
+  // The token of an element with an error is stale.
+  if (element.name === 'credential' && accessToken !== null && said?.code === undefined) {
+    const others = othersIn(fields, KNOWN);
+    return { ok: true, reference, guid, accessToken, email: fields.get('email') || null, others };
+  }
+  const message = said?.text || (element.name === 'error' ? '' : 'the service gave no access token');
+  return { ok: false, code: said?.code ?? null, message, reference, guid };
+}
+
+/** Whether a code is about the request: 650, and those of HTTP. 468 to 474 are about a user. */
 function isOfRequest(code: number | undefined): boolean {
   return code === 650 || (code !== undefined && code >= 400 && code < 600 && !(code >= 468 && code <= 474));
 }
 
-const KNOWN = ['reference', 'guid', 'access-token', 'email'];
-
-function isKeyless({ reference, guid, accessToken }: Element): boolean {
-  return reference === null && guid === null && accessToken === null;
-}
-
-function resultOf(
-  { element, fields, reference, guid, accessToken }: Element,
-  submitted: CredentialSubmission,
-  hide: Hide,
-): CredentialResult {
-  const about = { reference: reference ?? submitted.reference ?? null, guid: guid ?? submitted.guid ?? null };
-  const said = saidByElements([element], hide);
-  // The token of one that carries an error is the one that is no longer valid.
-  if (element.name === 'credential' && accessToken !== null && said?.code === undefined) {
-    return { ok: true, ...about, accessToken, email: fields.get('email') || null, others: othersIn(fields, KNOWN) };
-  }
-  const message = said?.text || (element.name === 'error' ? '' : 'the service gave no access token');
-  return { ok: false, code: said?.code ?? null, message, ...about };
-}
-
-/** Nobody can tell which element is this one's, so nothing of any is handed out, not even a code. */
-function unclear({ reference, guid }: CredentialSubmission): CredentialResult {
-  const message = 'the service did not make clear which of its answers, if any, is about this account';
-  return { ok: false, code: null, message, reference: reference ?? null, guid: guid ?? null };
-}
-
-/** `<errors>` around failures holds elements of the list as any other; with a code or a text of its own it is an error. */
-function withoutWrappers(element: XmlElement): XmlElement {
-  const { name, attributes, text, children } = element;
-  if (children.length === 0) return element;
-  const isWrapper = name === 'errors' && attributes.size === 0 && text === '';
-  const isOfErrors = isWrapper && children.every((child) => child.name === 'error');
-  return { ...element, name: isOfErrors ? 'list' : name, children: children.map(withoutWrappers) };
-}
-
-/** Whether elements are neighbours: grouped by what they are, they are in no order. */
-function inOneList(elements: readonly XmlElement[], records: ReadonlySet<XmlElement>): boolean {
-  return (
-    elements.filter((one) => records.has(one)).length === records.size ||
-    elements.some(({ children }) => inOneList(children, records))
-  );
-}
-
-/** The error of the request as a whole: errors about no account whose code is about the request, or not one for each. */
+/** The error of the request as a whole: errors without keys whose code is about the request, or fewer or more than accounts. */
 function requestError(
   elements: readonly Element[],
   others: readonly XmlElement[],
   submitted: number,
   answer: XmlAnswer,
-  origin: string,
 ): CatchwordError | undefined {
-  const keyless = elements.filter((one) => one.element.name === 'error' && isKeyless(one));
-  const ofRequest = keyless.filter(({ element }) => isOfRequest(saidByElements([element], answer.hide)?.code));
+  const keyless = elements.filter(
+    ({ element, reference, guid, accessToken }) => element.name === 'error' && !(reference ?? guid ?? accessToken),
+  );
+  const ofRequest = keyless.filter(({ element }) =>
+    isOfRequest(errorIn(treeOfElements([element]), [], answer.hide)?.code),
+  );
   const isWhole = keyless.length === elements.length && elements.length !== submitted;
   const whole = [...others, ...(isWhole ? keyless : ofRequest).map(({ element }) => element)];
-  const error = errorIn(whole, { ...answer, refusal: undefined }, origin);
+  const { refusal, ...withoutRefusal } = answer;
+  const error = errorAmong(whole, withoutRefusal);
   // The status says more than a text without a code.
-  if (error !== undefined) return error.serviceCode === undefined ? (answer.refusal ?? error) : error;
-  return elements.length === 0 ? answer.refusal : undefined;
-}
-
-function unanswered(
-  [first, ...more]: readonly CredentialSubmission[],
-  firstPosition: number,
-  status: number,
-  origin: string,
-): CatchwordError {
-  const name = first === undefined ? 'anything' : nameOf(first, firstPosition);
-  const others = more.length === 0 ? '' : `, nor for the ${more.length} after it`;
-  return new CatchwordError('SERVICE_ERROR', `${origin} did not answer for ${name}${others}`, {
-    hint: `It is credential ${firstPosition} of what was submitted. Try again; if it stays so, leave it out.`,
-    status,
-  });
+  if (error !== undefined) return error.serviceCode === undefined ? (refusal ?? error) : error;
+  return elements.length === 0 ? refusal : undefined;
 }
 
 /**
- * The results for what was submitted, in its order; see credential-match.ts. An account whose element cannot be told from
- * those of others, or that was left out, is refused alone, with the code null.
- *
+ * The results of the submissions, in their order; match.ts decides which element is about which.
  * @param firstPosition of the first submission, from 1, for errors
- * @throws CatchwordError SERVICE_* where the whole request was refused; SERVICE_ERROR where no account was answered for, or
- *   with what was answered instead
+ * @throws CatchwordError SERVICE_* if the request was refused as a whole; SERVICE_ERROR if no account was answered
  */
 export function credentialResults(
   answer: XmlAnswer,
   submissions: readonly CredentialSubmission[],
   firstPosition: number,
-  origin: string,
 ): CredentialResult[] {
-  const unwrapped = { ...answer, elements: answer.elements.map(withoutWrappers) };
-  const { records, others, roots } = recordsIn(unwrapped, 'credentials', ['credential', 'error']);
+  const { records, others, roots } = recordsIn(answer.elements, 'credentials', ELEMENTS);
   const elements = records.map(elementFrom);
-  const error = requestError(elements, others, submissions.length, answer, origin);
+  const error = requestError(elements, others, submissions.length, answer);
   if (error !== undefined) throw error;
-  const isEmpty = roots.length > 0 && saidByElements(others, answer.hide, true) === undefined;
-  if (elements.length === 0 && !isEmpty) throw unexpected('credentials', answer, origin);
-  if (elements.length === 0) throw unanswered(submissions, firstPosition, answer.status, origin);
-  const hasPlaces = inOneList(unwrapped.elements, new Set(records));
-  const found = matched(elements, submissions, hasPlaces);
-  return submissions.map((submission, place) => {
-    const element = found[place];
-    return element === undefined ? unclear(submission) : resultOf(element, submission, answer.hide);
-  });
+  if (elements.length === 0) {
+    if (roots.length === 0 || errorIn(treeOfElements(others), [], answer.hide) !== undefined) {
+      throw unexpected('credentials', answer);
+    }
+    const range = `${firstPosition} to ${firstPosition + submissions.length - 1}`;
+    throw new CatchwordError('SERVICE_ERROR', `${answer.origin} did not answer for any of the credentials ${range}`, {
+      hint: 'Try again later. If the error stays, verify these accounts one at a time to find the cause.',
+      status: answer.status,
+    });
+  }
+  const lists = [answer.elements, ...answer.elements.map(({ children }) => children)];
+  const isOneList = lists.some((list) => list.filter(({ name }) => ELEMENTS.includes(name)).length === records.length);
+  const found = matched(elements, submissions, isOneList);
+  return submissions.map((submission, place) => resultOf(found[place], submission, answer.hide));
 }

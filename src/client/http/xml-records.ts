@@ -1,24 +1,22 @@
-import type { CatchwordError } from '../../errors.ts';
+import { CatchwordError } from '../../errors.ts';
 import type { XmlElement } from '../../xml/read.ts';
-import { isPage, saidByElements } from '../errors/error-body.ts';
-import { cleaned, isErrorName, MAX_TEXT, type Said } from '../errors/error-messages.ts';
-import { CODE, ERROR, STATUS, TEXT, WRAPPER } from '../errors/error-names.ts';
+import { errorIn, isErrorName, messageIn } from '../errors/error-message.ts';
+import { textIn, treeOfBody, treeOfElements } from '../errors/error-tree.ts';
 import { serviceError } from '../errors/service-error.ts';
-import type { Hide } from '../redact.ts';
-import type { XmlAnswer } from './response.ts';
+import type { XmlAnswer } from './answer.ts';
 
-/** Records of an answer and what stands beside them. */
+/** Records of an answer, and the elements around them. */
 export interface Records {
-  /** In the order of the answer, at whatever depth. */
+  /** In the order of the answer, at any depth. */
   readonly records: readonly XmlElement[];
-  /** Everything else, as it is nested: counts, errors, the root itself. */
+  /** Everything else, nested as received: counts, errors, the root itself. */
   readonly others: readonly XmlElement[];
-  /** The root without its records; none where it was left out, which has been seen. */
+  /** The root without its records; empty if the root is missing, which has been seen. */
   readonly roots: readonly XmlElement[];
 }
 
-/** Takes the elements called `names` out of the answer. What tells of an error is left whole. */
-export function recordsIn({ elements }: XmlAnswer, root: string, names: readonly string[]): Records {
+/** Takes the elements called `names` out of the answer. Elements called `error` or `errors` are not searched. */
+export function recordsIn(elements: readonly XmlElement[], root: string, names: readonly string[]): Records {
   const records: XmlElement[] = [];
   const roots: XmlElement[] = [];
   function without(element: XmlElement): XmlElement[] {
@@ -26,7 +24,7 @@ export function recordsIn({ elements }: XmlAnswer, root: string, names: readonly
       records.push(element);
       return [];
     }
-    if (isErrorName(element)) return [element];
+    if (isErrorName(element.name)) return [element];
     const left = { ...element, children: element.children.flatMap(without) };
     if (element.name === root) roots.push(left);
     return [left];
@@ -35,85 +33,66 @@ export function recordsIn({ elements }: XmlAnswer, root: string, names: readonly
   return { records, others, roots };
 }
 
-/** An attribute that is there and not empty. */
-export function attribute({ attributes }: XmlElement, name: string): string | null {
-  return attributes.get(name) || null;
-}
-
-/** What an element says by name: its attributes, and the texts of its children where there is no such attribute. */
+/** Attributes by name, and the texts of child elements without such an attribute. */
 export function fieldsOf({ attributes, children }: XmlElement): ReadonlyMap<string, string> {
-  // A copy for each of ten thousand elements would take memory.
+  // Copying the map of each of ten thousand elements would cost memory.
   if (children.length === 0) return attributes;
   const fields = new Map(children.map(({ name, text }) => [name, text]));
   for (const [name, value] of attributes) if (value !== '' || !fields.has(name)) fields.set(name, value);
   return fields;
 }
 
-/** Fields besides those that have a place of their own. */
+/** The fields without those called `known`. */
 export function othersIn(fields: ReadonlyMap<string, string>, known: readonly string[]): Record<string, string> {
   return Object.fromEntries([...fields].filter(([name]) => !known.includes(name)));
 }
 
-/** The error that elements hold, whatever the status was (interface, 4.2 rule 4), or undefined. */
-export function errorIn(
+/**
+ * The error that elements hold, at any status (interface, 4.2 rule 4); undefined if there is none.
+ * @param fields of a record: an element with one of them has no error code of its own
+ */
+export function errorAmong(
   elements: readonly XmlElement[],
-  { status, hide, refusal }: XmlAnswer,
-  origin: string,
+  { status, hide, refusal, origin }: XmlAnswer,
+  fields: readonly string[] = [],
 ): CatchwordError | undefined {
-  const said = saidByElements(elements, hide);
-  return refusal ?? (said === undefined ? undefined : serviceError(said, status, origin));
+  const message = errorIn(treeOfElements(elements), fields, hide);
+  return refusal ?? (message === undefined ? undefined : serviceError(message, status, origin));
 }
 
-/** What is said in words under this name is for people; anything else may be a token, a password or an email address. */
-function isForPeople(name: string): boolean {
-  return [TEXT, ERROR, WRAPPER, CODE, STATUS].some((known) => known.test(name));
+/** The error in a body of any format; undefined if there is none. */
+export function errorInBody({ text, status, hide, refusal, origin }: XmlAnswer): CatchwordError | undefined {
+  const message = errorIn(treeOfBody(text), [], hide);
+  return refusal ?? (message === undefined ? undefined : serviceError(message, status, origin));
 }
 
-function attributesAsChildren(attributes: XmlElement['attributes']): XmlElement[] {
-  return [...attributes].map(([name, text]) => ({ name, text, attributes: new Map(), children: [] }));
-}
-
-/** What an element says to people, all of it in elements. */
-function wordsOf({ name, text, attributes, children }: XmlElement, root: string): XmlElement {
-  return {
-    name,
-    text: name === root || isForPeople(name) ? text : '',
-    attributes: new Map(),
-    children: [...attributesAsChildren(attributes), ...children].map((child) => wordsOf(child, root)),
-  };
-}
-
-/** Long, or with a digit in it. */
-const LIKE_TOKEN = /(?=\S*\d)\S{6,}|\S{16,}/g;
-
-/** What plain text says to people: a word alone that has a digit may be an identifier or a token, and goes unsaid. */
-function plainWords(plain: string, hide: Hide): string {
-  if (isPage(plain) || /^\S*\d\S*$/.test(plain)) return '';
-  const words = /token|password/i.test(plain) ? plain.replace(LIKE_TOKEN, '[secret]') : plain;
-  return cleaned({ texts: [[words]] }, hide).text;
-}
+const MAX_NAMES = 10;
+/** Characters. */
+const MAX_SHOWN = 200;
 
 function namesIn({ name, attributes, children }: XmlElement): string[] {
   return [name, ...attributes.keys(), ...children.flatMap(namesIn)];
 }
 
-/** For comfort. */
-const MAX_NAMES = 10;
+/** What could be a token: long, or with a digit in it. */
+const LIKE_TOKEN = /(?=\S*\d)\S{6,}|\S{24,}/g;
 
 /**
- * An answer that holds nothing of what was asked for: what it says in words is why. Of anything else, the names alone are
- * shown; of plain text, all of it. A page for people is not the service's.
- * @param what was asked for, in one word; the root where there is one
+ * The error of an answer that has neither what was asked for nor an error. It shows a message for people and the names of
+ * elements: other values may be tokens, passwords or email addresses.
+ * @param what what was asked for: the name of the root
  */
-export function unexpected(what: string, answer: XmlAnswer, origin: string): CatchwordError {
-  const { status, hide, refusal, plain = '' } = answer;
-  const elements = answer.elements.filter(({ name }) => !/^html$/i.test(name));
-  const code = saidByElements(elements, hide, true)?.code;
-  const words = elements.map((element) => wordsOf(element, what));
-  const text = saidByElements(words, hide, true)?.text || plainWords(plain, hide);
-  const names = [...new Set(elements.flatMap(namesIn))].filter((name) => name !== what).slice(0, MAX_NAMES);
-  const only = names.length === 0 ? '' : `, but ${hide(names.join(', '), MAX_TEXT)}`;
-  const isSaid = code !== undefined || text !== '';
-  const said: Said = { code, text: isSaid ? text : `no ${what}, and no error either${only}` };
-  return refusal ?? serviceError(said, status, origin);
+export function unexpected(what: string, { elements, text, status, hide, refusal, origin }: XmlAnswer): CatchwordError {
+  if (refusal !== undefined) return refusal;
+  const tree = treeOfBody(text);
+  const { code } = messageIn(tree, hide);
+  const words = textIn(tree, 'message') ?? textIn(tree, 'description') ?? (tree.children.length === 0 ? tree.text : '');
+  const shown = hide(words.replace(LIKE_TOKEN, '[secret]'), MAX_SHOWN);
+  if (code !== undefined) return serviceError({ code, text: shown }, status, origin);
+  const names = [...new Set(elements.flatMap(namesIn))].slice(0, MAX_NAMES).join(', ');
+  const found = [shown === '' ? [] : `“${shown}”`, names === '' ? [] : hide(names, MAX_SHOWN)].flat().join(' in ');
+  return new CatchwordError('SERVICE_ERROR', `${origin} answered without ${what}${found === '' ? '' : `: ${found}`}`, {
+    hint: 'Ask the service: its answer is neither a result nor an error.',
+    status,
+  });
 }

@@ -1,20 +1,18 @@
 import { inspect } from 'node:util';
 import type { z } from 'zod';
 import { CatchwordError } from '../../errors.ts';
-import { nearestName } from '../nearest-name.ts';
 
-/** Names that may stand at a place; places are written without indices: '' for the top, `prices`, `sales_rights`. */
+/** Known names by place, without indices: '' for the top, `prices`, `sales_rights`. */
 export type KnownNames = Readonly<Record<string, readonly string[]>>;
 
-/** How what a caller gave is parsed: with our words where a schema has none of its own. */
+/** Options for parsing input: a message for schemas that have none of their own. */
 export const PARSING = {
   reportInput: true,
   error: ({ code, expected }: z.core.$ZodRawIssue): string | undefined =>
-    code === 'invalid_type' && expected === 'string' ? 'a text is needed' : undefined,
+    code === 'invalid_type' && expected === 'string' ? 'must be a text' : undefined,
 };
 
 const MAX_SHOWN = 40;
-/** One line a person can still read. */
 const MAX_ISSUES = 20;
 
 function placeOf(path: readonly PropertyKey[]): string {
@@ -24,7 +22,7 @@ function placeOf(path: readonly PropertyKey[]): string {
     .replace(/^\./, '');
 }
 
-/** Not everything can be written as JSON: no BigInt, no object that holds itself. */
+/** JSON, or what `inspect` shows of a BigInt or a circular object. */
 function written(value: unknown): string {
   try {
     return JSON.stringify(value) ?? inspect(value);
@@ -33,22 +31,55 @@ function written(value: unknown): string {
   }
 }
 
-/** Addresses may hold credentials, so like credentials they are not repeated. */
+/** Credentials are not shown, nor are addresses, which may contain credentials. */
 function shown(value: unknown, place: string): string {
-  if (/(url|key|token|password)$/i.test(place)) return 'what is given';
+  if (/(url|key|token|password)$/i.test(place)) return 'the value';
   const text = written(value);
   return text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN)}…` : text;
 }
 
+/** Levenshtein distance. */
+function distance(from: string, to: string): number {
+  let row = Array.from({ length: to.length + 1 }, (_, index) => index);
+  for (const [index, letter] of from.split('').entries()) {
+    const next = [index + 1];
+    for (let at = 1; at <= to.length; at++) {
+      const replaced = (row[at - 1] ?? 0) + (letter === to[at - 1] ? 0 : 1);
+      next.push(Math.min(replaced, (row[at] ?? 0) + 1, (next[at - 1] ?? 0) + 1));
+    }
+    row = next;
+  }
+  return row[to.length] ?? 0;
+}
+
+/** Longer names are not compared, to limit the work. */
+const MAX_NAME = 64;
+
+/** The known name that was probably meant; undefined if none is similar. Ignores case, and `-` for `_`. */
+export function nearestName(name: string, known: readonly string[]): string | undefined {
+  if (name.length > MAX_NAME) return undefined;
+  const folded = name
+    .replace(/([a-z\d])([A-Z])/g, '$1_$2')
+    .replaceAll('-', '_')
+    .toLowerCase();
+  // Two swapped letters count as two steps.
+  const allowed = folded.length < 4 ? 1 : Math.max(2, Math.floor(folded.length / 3));
+  const [best] = known
+    .map((candidate) => ({ candidate, steps: distance(folded, candidate) }))
+    .filter(({ steps }) => steps <= allowed)
+    .sort((a, b) => a.steps - b.steps);
+  return best?.candidate;
+}
+
 function unknownNames(keys: readonly string[], place: string): string {
-  return keys.map((key) => `${place === '' ? key : `${place}.${key}`}: there is no such field`).join('; ');
+  return keys.map((key) => `${place === '' ? key : `${place}.${key}`}: unknown field`).join('; ');
 }
 
 function wrong(issue: z.core.$ZodIssue): string {
   const place = placeOf(issue.path);
   if (issue.code === 'unrecognized_keys') return unknownNames(issue.keys, place);
-  if (issue.input === undefined) return `${place === '' ? 'all of it' : place}: missing; ${issue.message}`;
-  return `${place === '' ? 'the whole' : place}: ${shown(issue.input, place)} cannot be used; ${issue.message}`;
+  if (issue.input === undefined) return `${place === '' ? 'it' : place}: missing, ${issue.message}`;
+  return `${place === '' ? 'it' : place}: ${shown(issue.input, place)} is not valid, ${issue.message}`;
 }
 
 function suggestions(issues: readonly z.core.$ZodIssue[], known: KnownNames): string[] {
@@ -58,16 +89,15 @@ function suggestions(issues: readonly z.core.$ZodIssue[], known: KnownNames): st
     const names = known[at] ?? [];
     return issue.keys.map((key) => {
       const nearest = nearestName(key, names);
-      if (nearest !== undefined) return `For ${key}, the nearest known name is ${nearest}.`;
-      return names.length > 12 ? `No known name is near ${key}.` : `In place of ${key}, there is: ${names.join(', ')}.`;
+      if (nearest !== undefined) return `Did you mean ${nearest} instead of ${key}?`;
+      return names.length > 12 ? `Remove ${key}.` : `Instead of ${key}, use one of: ${names.join(', ')}.`;
     });
   });
 }
 
 /**
- * Everything that is wrong with what the caller gave, in one error: each field by its path, what is wrong with it, and
- * what is allowed; for names that do not exist the hint has the nearest that does.
- * @param what what was given, such as `the asset`
+ * One error for all invalid input: the path of each field, its value and the rule. The hint suggests names for unknown ones.
+ * @param what the input, such as `the asset`
  * @param issues of a parse with `PARSING`
  */
 export function inputError(what: string, issues: readonly z.core.$ZodIssue[], known: KnownNames = {}): CatchwordError {
@@ -75,6 +105,6 @@ export function inputError(what: string, issues: readonly z.core.$ZodIssue[], kn
   const more = issues.length > MAX_ISSUES ? `; and ${issues.length - MAX_ISSUES} more` : '';
   const hints = suggestions(issues.slice(0, MAX_ISSUES), known);
   return new CatchwordError('USAGE', `${what}: ${listed}${more}`, {
-    hint: hints.length > 0 ? hints.join(' ') : 'Nothing was sent. Correct what is named, and try again.',
+    hint: hints.length > 0 ? hints.join(' ') : 'Correct these fields; nothing was sent.',
   });
 }

@@ -1,12 +1,11 @@
 import { z } from 'zod';
 
 /*
- * Types of request fields. Numbers and booleans may be given in quotes, as in the interface's own examples (section
- * 2.1.2); whole numbers and booleans are sent without them, as the tables of fields type them. A decimal is sent as it was
- * given: it goes through no float on its way.
+ * Types of request fields. Numbers and booleans may be given in quotes, as in the examples of the interface (section
+ * 2.1.2); whole numbers and booleans are sent without quotes. A decimal is sent as given, without conversion to a float.
  */
 
-/** @param allowed what is allowed, as half a sentence */
+/** @param allowed the rule, such as `must be a whole number` */
 export function whole(allowed: string, accepts: (value: number) => boolean = () => true) {
   return z.union([z.number(), z.string()], allowed).transform((given, context) => {
     const value = typeof given === 'number' ? given : /^-?\d+$/.test(given) ? Number(given) : Number.NaN;
@@ -17,34 +16,34 @@ export function whole(allowed: string, accepts: (value: number) => boolean = () 
 }
 
 export const flag = z
-  .union([z.boolean(), z.enum(['true', 'false'])], 'true or false is needed')
+  .union([z.boolean(), z.enum(['true', 'false'])], 'must be true or false')
   .transform((value) => value === true || value === 'true');
 
-const NEEDS_DECIMAL = 'a decimal number of 0 or more, such as 19.95, is needed';
+const DECIMAL = 'must be a decimal number of 0 or more, such as 19.95';
 
 export const decimal = z.union(
-  [z.number(NEEDS_DECIMAL).min(0, NEEDS_DECIMAL), z.string(NEEDS_DECIMAL).regex(/^\d+(\.\d+)?$/, NEEDS_DECIMAL)],
-  NEEDS_DECIMAL,
+  [z.number(DECIMAL).min(0, DECIMAL), z.string(DECIMAL).regex(/^\d+(\.\d+)?$/, DECIMAL)],
+  DECIMAL,
 );
 
-export const text = z.string('a text is needed');
+export const text = z.string('must be a text');
 
-export const name = z.string('a text is needed').regex(/\S/, 'a text that is not empty is needed');
+export const name = z.string('must be a text').regex(/\S/, 'must not be empty');
 
-export const texts = z.array(name, 'an array of texts is needed');
+export const texts = z.array(name, 'must be an array of texts');
 
-/** A day that exists, without a time. */
-export const day = z.iso.date('an ISO 8601 date that exists, such as 2026-01-31, is needed');
+/** An existing day, without a time. */
+export const day = z.iso.date('must be an ISO 8601 date, such as 2026-01-31');
 
-const NEEDS_URL = 'an http or https address is needed';
+const HTTP_URL = 'must be an http or https address';
 
 export const httpUrl = z
-  .string(NEEDS_URL)
-  .refine((value) => URL.canParse(value) && /^https?:$/.test(new URL(value).protocol), NEEDS_URL);
+  .string(HTTP_URL)
+  .refine((value) => URL.canParse(value) && /^https?:$/.test(new URL(value).protocol), HTTP_URL);
 
-/** An object that holds these fields and no others. */
+/** An object with these fields only. */
 export function only<S extends z.ZodRawShape>(shape: S) {
   return z.strictObject(shape, {
-    error: (issue) => (issue.code === 'invalid_type' ? 'an object is needed' : undefined),
+    error: (issue) => (issue.code === 'invalid_type' ? 'must be an object' : undefined),
   });
 }

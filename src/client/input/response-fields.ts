@@ -1,11 +1,11 @@
 import { z } from 'zod';
 
 /*
- * Types of response fields. Services differ from the interface and from each other, so a field of another form than
- * expected is undefined, never an error: what was received is there to look at in `raw`.
+ * Types of response fields. Services differ from the interface and from each other, so a field of an unexpected form is
+ * undefined, not an error; `raw` has the answer as received.
  */
 
-/** The word "null" has been seen where null is meant. */
+/** The text "null" has been seen instead of null. */
 function orAbsent<S extends z.ZodType>(schema: S) {
   return z
     .preprocess((value) => (value === null || value === 'null' ? undefined : value), schema.optional())
@@ -17,7 +17,7 @@ const anyText = z.union([z.string(), z.number().transform(String)]);
 
 export const textOf = orAbsent(anyText);
 
-/** To the digit where it was sent as text. */
+/** Keeps every digit of a number that was sent as text. */
 export const decimalOf = orAbsent(
   z.union([
     z.number().transform(String),
@@ -42,19 +42,16 @@ export const flagOf = orAbsent(
   z.union([z.boolean(), z.enum(['true', 'false']).transform((value) => value === 'true')]),
 );
 
-/** An array of texts; one text alone is an array of one. What is no text is left out. */
+/** An array of texts. Items that are not texts are omitted. */
 export const textsOf = orAbsent(
-  z.union([
-    anyText.transform((value) => [value]),
-    z.array(z.unknown()).transform((values) => values.flatMap((value) => anyText.safeParse(value).data ?? [])),
-  ]),
+  z.array(z.unknown()).transform((values) => values.flatMap((value) => anyText.safeParse(value).data ?? [])),
 );
 
 export function objectOf<S extends z.ZodRawShape>(shape: S) {
   return orAbsent(z.object(shape));
 }
 
-/** What is no object of this shape is left out. */
+/** Items that are not objects of this shape are omitted. */
 export function listOf<S extends z.ZodRawShape>(shape: S) {
   const one = z.object(shape);
   return orAbsent(
@@ -66,29 +63,3 @@ export function listOf<S extends z.ZodRawShape>(shape: S) {
     ),
   );
 }
-
-/** A name, or an object that holds one. */
-export const nameOf = orAbsent(
-  z.union([
-    anyText,
-    z
-      .object({ code: textOf, value: textOf, name: textOf })
-      .transform(({ code, value, name }) => code ?? value ?? name)
-      .pipe(z.string()),
-  ]),
-);
-
-/** An object with a number and a name; a name alone is taken for one without a number. */
-export function numberedOf<K extends 'value' | 'name'>(key: K) {
-  const made = (id: number | undefined, name: string | undefined) => ({ id, [key]: name }) as Numbered<K>;
-  return orAbsent(
-    z.union([
-      anyText.transform((name) => made(undefined, name)),
-      z
-        .object({ id: wholeOf, value: textOf, name: textOf })
-        .transform(({ id, value, name }) => made(id, key === 'value' ? (value ?? name) : (name ?? value))),
-    ]),
-  );
-}
-
-type Numbered<K extends string> = { readonly id: number | undefined } & Readonly<Record<K, string | undefined>>;

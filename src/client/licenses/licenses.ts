@@ -1,25 +1,26 @@
 import { parse } from 'isbn3';
+import { z } from 'zod';
 import { CatchwordError } from '../../errors.ts';
 import { parseIsoTime } from '../../iso-time.ts';
 import type { XmlElement } from '../../xml/read.ts';
-import { saidByElements } from '../errors/error-body.ts';
-import type { Caller } from '../http/requester.ts';
-import type { XmlAnswer } from '../http/response.ts';
-import { errorIn, fieldsOf, othersIn, type Records, recordsIn, unexpected } from '../http/xml-records.ts';
-import { checkLicenseQuery } from '../operations/license-query.ts';
-import { countIn, saysNothing } from './no-license.ts';
+import type { ParsedAnswer } from '../http/answer.ts';
+import type { Caller } from '../http/caller.ts';
+import type { Operation } from '../http/operation.ts';
+import { errorAmong, fieldsOf, othersIn, recordsIn, unexpected } from '../http/xml-records.ts';
+import { inputError, PARSING } from '../input/input-error.ts';
+import { name, only } from '../input/request-fields.ts';
 
-/** A license that a user holds (interface, section 2.3). What the service leaves out or leaves empty is null. */
+/** A license that a user holds (interface, section 2.3). Missing and empty attributes are null. */
 export interface License {
-  /** The book identifier; empty where the service left it out. */
+  /** The book identifier; empty if it is missing. */
   readonly sku: string;
-  /** `download`, which some services write, is read as `downloadable`. Others are kept as they are. */
+  /** `download`, which some services write, becomes `downloadable`. Other types are kept. */
   readonly type: 'online' | 'downloadable' | (string & {}) | null;
   /** As the service wrote it. */
   readonly expiration: string | null;
   /**
-   * Milliseconds since 1970; null for `never`; undefined where the service gave none, or none that can be read. A date
-   * without a time lasts until its end in UTC.
+   * Milliseconds since 1970; null for `never`; undefined if it is missing or not a date. A date without a time includes
+   * the whole day in UTC.
    */
   readonly expiresAt: number | null | undefined;
   readonly imprint: string | null;
@@ -28,37 +29,42 @@ export interface License {
   readonly isbn: string | null;
   readonly partOf: string | null;
   readonly term: string | null;
-  /** `code-api`, `add-drop`, `promotional`, `p+e`; others have been seen. */
+  /** `code-api`, `add-drop`, `promotional`, `p+e`; `demo` has been seen. */
   readonly codeUse: string | null;
   readonly kind: string | null;
-  /** Attributes, and child elements, that the interface does not name. */
+  /** Attributes and child elements that are not in the interface. */
   readonly others: Readonly<Record<string, string>>;
 }
 
 export interface Licenses {
-  /** One element for each type of a title; expired ones as well. */
+  /** One for each type of a title, expired ones included. */
   readonly licenses: readonly License[];
-  /** Of what is listed, what the user has access to. Not every service says. */
+  /** Licensed products that the user has access to; optional. */
   readonly distributable?: number;
-  /** All licenses of the user, deactivated titles as well. Not every service says. */
+  /** All licenses of the user, deactivated titles included; optional. */
   readonly total?: number;
 }
 
 export interface LicenseQuery {
-  /** The book identifier; without it, the whole account. */
+  /** The book identifier; default: the whole account. */
   readonly sku?: string | undefined;
   readonly type?: 'online' | 'downloadable' | 'all' | undefined;
 }
 
-const KNOWN: readonly string[] = [
-  ...['imprint', 'publisher', 'name', 'sku', 'isbn', 'part_of', 'term', 'code-use', 'kind', 'type', 'expiration'],
-];
+const QUERY_FIELDS = {
+  // Identifiers copied from a spreadsheet may have spaces around them.
+  sku: name.transform((sku) => sku.trim()).optional(),
+  type: z.enum(['online', 'downloadable', 'all'], 'must be online, downloadable or all').optional(),
+};
+const QUERY = only(QUERY_FIELDS);
+
+const KNOWN = 'imprint publisher name sku isbn part_of term code-use kind type expiration'.split(' ');
 const DAY_MS = 86_400_000;
 
 const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
 const RFC_1123 = /^[A-Z][a-z]{2}, (\d{1,2}) ([A-Z][a-z]{2}) (\d{4}) (\d\d:\d\d:\d\d) (GMT|UTC|[+-]\d{4})$/;
 
-/** An RFC 1123 date as ISO 8601 has it; anything else as it is. */
+/** Converts an RFC 1123 date to ISO 8601, and returns any other text unchanged. */
 function asIso(text: string): string {
   const [, day = '', month = '', year, time, zone] = RFC_1123.exec(text) ?? [];
   if (year === undefined) return text;
@@ -66,7 +72,7 @@ function asIso(text: string): string {
   return `${year}-${number.padStart(2, '0')}-${day.padStart(2, '0')} ${time} ${zone}`;
 }
 
-/** `never`, an RFC 1123 date or an ISO date, also as Ruby writes it; one without a time zone is UTC. */
+/** Parses `never`, an RFC 1123 date, or an ISO date, also as Ruby writes it; UTC without a time zone. */
 export function expirationMs(text: string | null): number | null | undefined {
   const value = text?.trim() ?? '';
   if (/^never$/i.test(value)) return null;
@@ -79,17 +85,13 @@ export function expirationMs(text: string | null): number | null | undefined {
   return /^\d{4}-\d\d-\d\d$/.test(value) ? ms + DAY_MS : ms;
 }
 
-function typeOf(text: string | null): License['type'] {
-  return text === 'download' ? 'downloadable' : text;
-}
-
 function licenseFrom(element: XmlElement): License {
   const fields = fieldsOf(element);
   const field = (name: string): string | null => fields.get(name) || null;
   const expiration = field('expiration');
   return {
     sku: field('sku') ?? '',
-    type: typeOf(field('type')),
+    type: field('type') === 'download' ? 'downloadable' : field('type'),
     expiration,
     expiresAt: expirationMs(expiration),
     imprint: field('imprint'),
@@ -104,22 +106,33 @@ function licenseFrom(element: XmlElement): License {
   };
 }
 
-/** The error where no license was found and something else was: taken for "not licensed", it would sell a title twice. */
-function whyNone({ others, roots }: Records, answer: XmlAnswer, origin: string): CatchwordError | undefined {
-  const hasCode = saidByElements(others, answer.hide, true)?.code !== undefined;
-  const isNone = !hasCode && saysNothing(others, roots.length === 0);
-  return isNone ? undefined : unexpected('licenses', answer, origin);
+const COUNTS: readonly string[] = ['distributable_products', 'total_products'];
+
+/** The counts are attributes of `summary` or of the root, or elements. */
+function countIn(elements: readonly XmlElement[], wanted: string): number | undefined {
+  for (const element of elements) {
+    const own = element.name === wanted ? element.text : (element.attributes.get(wanted) ?? '');
+    const count = /^\d+$/.test(own) ? Number(own) : countIn(element.children, wanted);
+    if (count !== undefined) return count;
+  }
+  return undefined;
 }
 
-function licensesFrom(answer: XmlAnswer, origin: string): Licenses {
-  const found = recordsIn(answer, 'licenses', ['license']);
-  const { records, others, roots } = found;
-  const error = errorIn(others, answer, origin) ?? (records.length === 0 ? whyNone(found, answer, origin) : undefined);
+/** Whether an element is the root or the counts, and holds nothing that could be a license or an error. */
+function isEmpty({ name: tag, text, attributes, children }: XmlElement): boolean {
+  const isCount = ([key, value]: readonly [string, string]) => COUNTS.includes(key) && /^\d+$/.test(value);
+  if (COUNTS.includes(tag)) return isCount([tag, text]);
+  const isKnown = text === '' && /^(?:licenses|summary)$/.test(tag) && children.every(isEmpty);
+  return isKnown && [...attributes].every((one) => isCount(one) || /^xml(?:ns)?(?::|$)/.test(one[0]));
+}
+
+function licensesFrom(answer: ParsedAnswer): Licenses {
+  const { records, others } = recordsIn(answer.elements, 'licenses', ['license']);
+  const error = errorAmong(others, answer);
   if (error !== undefined) throw error;
-  const distributable = countIn(others, 'distributable_products');
-  const total = countIn(others, 'total_products');
-  // Nothing at all does not say that nothing is licensed.
-  if (roots.length === 0 && records.length === 0 && total === undefined) throw unexpected('licenses', answer, origin);
+  // An unclear answer that was taken for "not licensed" would sell a title twice.
+  if (records.length === 0 && !(others.length > 0 && others.every(isEmpty))) throw unexpected('licenses', answer);
+  const [distributable, total] = COUNTS.map((count) => countIn(others, count));
   return {
     licenses: records.map(licenseFrom),
     ...(distributable !== undefined && { distributable }),
@@ -127,39 +140,54 @@ function licensesFrom(answer: XmlAnswer, origin: string): Licenses {
   };
 }
 
-/**
- * `GET /v3/licenses.xml` (interface, section 4.2): what the user of the access token holds.
- * @throws CatchwordError USAGE, SOURCE_*, SERVICE_*, XML_INVALID, INTERRUPTED; SERVICE_* for an error inside a 200 as well
- */
-export async function readLicenses(caller: Caller, asked: LicenseQuery, signal: AbortSignal): Promise<Licenses> {
-  const { sku, type } = checkLicenseQuery(asked);
-  const query = new URLSearchParams();
-  if (sku !== undefined) query.set('sku', sku);
-  if (type !== undefined) query.set('license_type', type);
-  const call = { method: 'GET', path: '/v3/licenses.xml', token: true, repeatable: true, query, signal } as const;
-  return await caller.xml(call, (answer) => licensesFrom(answer, caller.origin));
-}
+/** `GET /v3/licenses.xml` (interface, section 4.2). An empty `sku` would list the whole account. */
+const READ_LICENSES: Operation<LicenseQuery, Licenses> = {
+  method: 'GET',
+  path: '/v3/licenses.xml',
+  format: 'xml',
+  token: true,
+  repeatable: true,
+  request: (given) => {
+    const parsed = QUERY.safeParse(given, PARSING);
+    if (!parsed.success) {
+      throw inputError('the query of licenses', parsed.error.issues, { '': Object.keys(QUERY_FIELDS) });
+    }
+    const { sku, type } = parsed.data;
+    return {
+      query: new URLSearchParams({
+        ...(sku !== undefined && { sku }),
+        ...(type !== undefined && { license_type: type }),
+      }),
+    };
+  },
+  read: licensesFrom,
+};
 
 /**
- * The same for all ways to write an identifier: with dashes or without, as ISBN-10 or ISBN-13, with the marker of a
- * rental (`R180`) or without.
+ * Reads what the user of the access token holds.
+ * @throws CatchwordError USAGE, SOURCE_*, SERVICE_*, XML_INVALID, INTERRUPTED; SERVICE_* for an error in a 200, too
  */
+export function readLicenses(caller: Caller, query: LicenseQuery, signal: AbortSignal): Promise<Licenses> {
+  return caller.call(READ_LICENSES, query, signal);
+}
+
+/** Normalizes an identifier: ISBN-10 and ISBN-13, dashes, and the marker of a rental (`R180`) make no difference. */
 function canonical(identifier: string): string {
   const title = identifier.trim().replace(/(.)R\d{2,4}$/, '$1');
   return parse(title)?.isbn13 ?? title.replace(/[\s-]/g, '').toUpperCase();
 }
 
-/** Whether licenses are all of one title: called the same, or with the same ISBN. */
+/** Whether all licenses have the same `sku` or the same `isbn`. */
 function isOneTitle(licenses: readonly License[]): boolean {
   const skus = new Set(licenses.map(({ sku }) => canonical(sku)));
   const isbns = new Set(licenses.map(({ isbn }) => isbn && canonical(isbn)));
   return skus.size === 1 || (isbns.size === 1 && !isbns.has(null));
 }
 
-/** What is left out in a license may be the very title that was asked for. */
+/** The license may be for the requested title. */
 function nameless(): CatchwordError {
   return new CatchwordError('SERVICE_ERROR', 'the service listed a license with neither sku nor isbn', {
-    hint: 'Whether the title is owned is not known: look at what licenses.read gives, and ask the service.',
+    hint: 'Read the licenses of the account, and ask the service whether the title is owned.',
   });
 }
 
@@ -168,15 +196,14 @@ function isCurrent({ expiresAt }: License, nowMs: number): boolean {
 }
 
 /**
- * Whether licenses that were asked for by `sku` mean that the title is owned (interface, 4.2 rule 2).
+ * Whether the answer for `sku` means that the title is owned (interface, 4.2 rule 2).
  *
- * A license counts that has not expired at `nowMs`: one that never expires, or whose expiration lies ahead. One whose
- * expiration is missing or cannot be read counts too, because a sale that is refused can be made later, and one made twice
- * is not undone. Its type does not matter. A service lists the title under whichever of its identifiers it prefers, so
- * the answer is believed where it names one title; where it names several, only those count whose `sku` or `isbn` is what
- * was asked for.
+ * A license counts until it expires at `nowMs`. One without a valid expiration counts too: a rejected sale can be made
+ * later, but a duplicate one cannot be undone. The type does not matter. A service may list the title by any of its
+ * identifiers, so an answer that names one title is trusted; if it names several, only those with the requested `sku` or
+ * `isbn` count.
  *
- * @throws CatchwordError SERVICE_ERROR where that depends on a license that names no title
+ * @throws CatchwordError SERVICE_ERROR if the result depends on a license that names no title
  */
 export function isOwned({ licenses }: Licenses, sku: string, nowMs: number): boolean {
   const wanted = canonical(sku);

@@ -1,21 +1,22 @@
 import { z } from 'zod';
+import type { JsonObject } from '../http/answer.ts';
 import { inputError, PARSING } from '../input/input-error.ts';
 import { name, text, whole } from '../input/request-fields.ts';
 import { decimalOf, listOf, objectOf, textOf, textsOf, wholeOf } from '../input/response-fields.ts';
 
 /*
- * A package: existing books under one SKU (interface, 4.5). Its shape is not shown there. These are the fields that have
- * been seen at live services; others pass, both ways.
+ * A package: existing books under one SKU (interface, 4.5). Its shape is not shown there; these fields have been seen at
+ * live services. Other fields are sent and returned unchanged.
  */
 
 const license = z.looseObject(
   {
     details: text.optional(),
-    duration: z.union([z.string(), z.number()], 'a number of days, or a word, is needed').optional(),
-    type: z.enum(['numdays', 'absdate', 'perpetual'], 'numdays, absdate or perpetual is needed').optional(),
-    num_days: whole('a whole number of days, 1 or more, is needed', (days) => days >= 1).optional(),
+    duration: z.union([z.string(), z.number()], 'must be a number of days or a word').optional(),
+    type: z.enum(['numdays', 'absdate', 'perpetual'], 'must be numdays, absdate or perpetual').optional(),
+    num_days: whole('must be a whole number of days, 1 or more', (days) => days >= 1).optional(),
   },
-  'an object is needed',
+  'must be an object',
 );
 
 const REQUEST = z.looseObject(
@@ -24,22 +25,22 @@ const REQUEST = z.looseObject(
     name: text.optional(),
     description: text.optional(),
     publisher: text.optional(),
-    list_price: z.union([z.string(), z.number()], 'a price is needed').optional(),
-    library_id: z.union([z.string(), z.number()], 'a number or a text is needed').optional(),
-    products: z.array(z.unknown(), 'an array is needed').optional(),
-    tags: z.array(text, 'an array of texts is needed').optional(),
+    list_price: z.union([z.string(), z.number()], 'must be a price').optional(),
+    library_id: z.union([z.string(), z.number()], 'must be a number or a text').optional(),
+    products: z.array(z.unknown(), 'must be an array').optional(),
+    tags: z.array(text, 'must be an array of texts').optional(),
     download_license: license.optional(),
     online_license: license.optional(),
   },
-  'an object is needed',
+  'must be an object',
 );
 
-/** The fields of a package as a caller gives them. */
+/** The fields of a package as a caller passes them. */
 export type PackageFields = z.input<typeof REQUEST>;
 
 /**
  * @returns the body to send
- * @throws CatchwordError USAGE naming every wrong field by its path
+ * @throws CatchwordError USAGE naming every invalid field by its path
  */
 export function checkPackage(fields: unknown): z.output<typeof REQUEST> {
   const parsed = REQUEST.safeParse(fields, PARSING);
@@ -56,7 +57,7 @@ const PACKAGE = z.object({
   publisher: textOf,
   list_price: decimalOf,
   library_id: textOf,
-  /** Identifiers of its books, where they come as texts or as objects with a `sku` or `vbid`; see `raw` otherwise. */
+  /** Identifiers of its books: texts, or objects with a `vbid` or `sku`. Others are only in `raw`. */
   products: z
     .array(z.unknown())
     .transform((products) => products.flatMap((product) => productKey(product) ?? []))
@@ -72,19 +73,17 @@ const PACKAGE = z.object({
 export const PACKAGE_FIELDS: readonly string[] = Object.keys(PACKAGE.shape);
 
 function productKey(product: unknown): string | undefined {
-  const [own] = textsOf.parse(product) ?? [];
   const [object] = listOf({ sku: textOf, vbid: textOf }).parse([product]) ?? [];
-  return own ?? object?.vbid ?? object?.sku;
+  return textOf.parse(product) ?? object?.vbid ?? object?.sku;
 }
 
-/** A package as the service shows it. Fields that are missing, or of another form, are undefined. */
+/** A package as the service returns it. A field that is missing, or of another form, is undefined. */
 export type Package = z.output<typeof PACKAGE> & {
-  /** The answer as it was received; a text in place of an object is its `text`. */
-  readonly raw: Readonly<Record<string, unknown>>;
+  /** The answer as received. */
+  readonly raw: JsonObject;
 };
 
-/** A package of a parsed answer; undefined where the answer is no object. */
-export function packageOf(value: unknown): Package | undefined {
-  const parsed = PACKAGE.safeParse(value);
-  return parsed.success ? { ...parsed.data, raw: value as Readonly<Record<string, unknown>> } : undefined;
+/** @param raw empty if the answer has no body */
+export function packageOf(raw: JsonObject = {}): Package {
+  return { ...PACKAGE.parse(raw), raw };
 }

@@ -1,59 +1,81 @@
-import { foundObject, writtenObject } from '../http/json-object.ts';
-import { type CallOptions, callV4 } from '../http/json-request.ts';
-import { pathPart } from '../http/path-segment.ts';
-import type { Caller } from '../http/requester.ts';
-import { optionsOf } from '../input/call-options.ts';
+import { requireFields } from '../http/answer.ts';
+import type { Caller } from '../http/caller.ts';
+import type { Endpoint } from '../http/endpoint.ts';
+import type { Operation } from '../http/operation.ts';
+import { type CallOptions, optionsOf } from '../input/call-options.ts';
 import { checkPackage, PACKAGE_FIELDS, type Package, type PackageFields, packageOf } from './package-fields.ts';
 
 /**
- * Packages: existing books sold as one SKU (interface, 4.5; shape not shown, see package-shape.ts). The path can be
- * configured: `packagesPath`, `CATCHWORD_PACKAGES_PATH`.
+ * Packages: existing books sold as one SKU (interface, 4.5; the shape is not shown there, see package-fields.ts). The path
+ * can be configured: `packagesPath`, `CATCHWORD_PACKAGES_PATH`.
  *
  * Each throws CatchwordError USAGE, SERVICE_FORBIDDEN (403), SERVICE_INVALID (422), NOT_FOUND, SOURCE_*, INTERRUPTED.
  */
 export interface Packages {
-  /** `POST`; not tried again once it may have arrived. */
+  /** `POST`; not retried once it may have arrived. */
   create(fields: PackageFields, options?: CallOptions): Promise<Package>;
   read(sku: string, options?: CallOptions): Promise<Package>;
-  /** `PUT`; services append the products given, so it is not tried again once it may have arrived. */
+  /** `PUT`; services append the given products, so it is not retried once it may have arrived. */
   update(sku: string, fields: PackageFields, options?: CallOptions): Promise<Package>;
-  /** `DELETE /:pkg_sku/assets`; the books in it stay. Not tried again once it may have arrived. */
+  /** `DELETE /:pkg_sku/assets`; its books are kept. Not retried once it may have arrived. */
   delete(sku: string, options?: CallOptions): Promise<void>;
 }
 
-const WHO_MAY = 'This API key lacks the permission for packages: ask the service for it.';
+interface PackageUpdate {
+  readonly sku: string;
+  readonly fields: PackageFields;
+}
+
+function operationsAt(path: string) {
+  const common = {
+    format: 'json',
+    token: false,
+    repeatable: false,
+    fields: PACKAGE_FIELDS,
+    whoMayCall: 'Ask the service for the permission for packages.',
+  } as const satisfies Partial<Endpoint>;
+  const of = (sku: string) => ({ values: { package_SKU: sku }, subject: `package ${sku}` });
+  const one = `${path}/:package_SKU`;
+  const create: Operation<PackageFields, Package> = {
+    ...common,
+    method: 'POST',
+    path,
+    creates: 'sku',
+    request: (fields) => ({ body: checkPackage(fields), subject: 'new package' }),
+    read: ({ value }) => packageOf(value),
+  };
+  const read: Operation<string, Package> = {
+    ...common,
+    method: 'GET',
+    path: one,
+    repeatable: true,
+    request: of,
+    read: (answer) => packageOf(requireFields(answer, path)),
+  };
+  const update: Operation<PackageUpdate, Package> = {
+    ...common,
+    method: 'PUT',
+    path: one,
+    request: ({ sku, fields }) => ({ ...of(sku), body: checkPackage(fields) }),
+    read: ({ value }) => packageOf(value),
+  };
+  const remove: Operation<string, void> = {
+    ...common,
+    method: 'DELETE',
+    path: `${one}/assets`,
+    request: of,
+    read: () => {},
+  };
+  return { create, read, update, remove };
+}
 
 /** @param path such as `/v4/packages` */
 export function createPackages(caller: Caller, path: string): Packages {
-  const at = (sku: string): string => `${path}/${pathPart('package SKU', sku)}`;
-  const answer = { read: packageOf, origin: caller.origin, path, name: 'packages' };
-  const about = (sku: string) => ({ subject: `package ${sku}`, whoMayCall: WHO_MAY, fields: PACKAGE_FIELDS });
+  const { create, read, update, remove } = operationsAt(path);
   return {
-    create: async (fields, options) => {
-      const { signal } = optionsOf(options);
-      const body = checkPackage(fields);
-      const call = { method: 'POST', path, body, signal, repeatable: false, freeform: true } as const;
-      const answered = await callV4(caller, { ...call, ...about('to create'), creates: 'sku' });
-      return writtenObject(answered, { ...answer, creates: 'sku' });
-    },
-    read: async (sku, options) => {
-      const { signal } = optionsOf(options);
-      const call = { method: 'GET', path: at(sku), signal, repeatable: true, identified: true } as const;
-      const answered = await callV4(caller, { ...call, ...about(sku) });
-      return foundObject(answered, answer);
-    },
-    update: async (sku, fields, options) => {
-      const { signal } = optionsOf(options);
-      const body = checkPackage(fields);
-      const call = { method: 'PUT', path: at(sku), body, signal, repeatable: false, freeform: true } as const;
-      const answered = await callV4(caller, { ...call, ...about(sku), identified: true });
-      return writtenObject(answered, answer);
-    },
-    delete: async (sku, options) => {
-      const { signal } = optionsOf(options);
-      // Tried again, a deletion that arrived would answer that there is no such package.
-      const call = { method: 'DELETE', path: `${at(sku)}/assets`, signal, repeatable: false, freeform: true } as const;
-      await callV4(caller, { ...call, ...about(sku), identified: true });
-    },
+    create: async (fields, options) => await caller.call(create, fields, optionsOf(options).signal),
+    read: async (sku, options) => await caller.call(read, sku, optionsOf(options).signal),
+    update: async (sku, fields, options) => await caller.call(update, { sku, fields }, optionsOf(options).signal),
+    delete: async (sku, options) => await caller.call(remove, sku, optionsOf(options).signal),
   };
 }

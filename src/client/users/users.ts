@@ -1,16 +1,18 @@
+import { z } from 'zod';
 import { CatchwordError } from '../../errors.ts';
-import { writeXml, type XmlTree } from '../../xml/write.ts';
-import { isErrorName } from '../errors/error-messages.ts';
-import { lookFirst, mayExist } from '../errors/uncertain-write.ts';
-import { pathPart } from '../http/path-segment.ts';
-import type { Caller } from '../http/requester.ts';
-import type { XmlAnswer } from '../http/response.ts';
-import { errorIn, othersIn, recordsIn, unexpected } from '../http/xml-records.ts';
-import { checkUserFields } from '../operations/user-fields.ts';
+import { isName, writeXml, type XmlTree } from '../../xml/write.ts';
+import { isErrorName } from '../errors/error-message.ts';
+import { alsoCreated, checkFirst } from '../errors/uncertain-write.ts';
+import type { ParsedAnswer } from '../http/answer.ts';
+import type { Caller } from '../http/caller.ts';
+import type { Operation } from '../http/operation.ts';
+import { errorAmong, errorInBody, othersIn, recordsIn, unexpected } from '../http/xml-records.ts';
+import { inputError, PARSING } from '../input/input-error.ts';
+import { only, text } from '../input/request-fields.ts';
 
 /**
- * A user to create (interface, section 4.5; shape not shown, so as public clients send it). A reference user has a
- * reference of the caller's choice; a full user has an email address and a password.
+ * A user to create (interface, section 4.5; the shape is not shown there but known from public clients). A reference user
+ * has a reference of the caller's choice, a full user an email address and a password.
  */
 export type NewUser = UserNames &
   (
@@ -21,11 +23,11 @@ export type NewUser = UserNames &
 interface UserNames {
   readonly firstName: string;
   readonly lastName: string;
-  /** Sent as they are, as child elements: `redemption-code`, `promote-option`, `survey-option` … */
+  /** Further child elements: `redemption-code`, `promote-option`, `survey-option` … */
   readonly others?: Readonly<Record<string, string>>;
 }
 
-/** A user as the service describes it. What it leaves out or leaves empty is null. */
+/** A user as the service describes it. Missing and empty fields are null. */
 export interface User {
   readonly email: string | null;
   readonly firstName: string | null;
@@ -33,37 +35,50 @@ export interface User {
   readonly guid: string | null;
   readonly accessToken: string | null;
   readonly reference: string | null;
-  /** Whatever else it says, by its own names. */
+  /** All other fields, by the names of the service. */
   readonly others: Readonly<Record<string, string>>;
 }
 
-/** Characters that are shown of one. */
+/** Characters of a guid that an error shows. */
 const MAX_GUID = 64;
-
+/** Fields with a place of their own. */
 const KNOWN = ['email', 'password', 'first-name', 'last-name', 'guid', 'access-token', 'reference'];
+
+const others = z.record(z.string(), text, 'must be an object of texts').superRefine((fields, context) => {
+  for (const name of Object.keys(fields).filter((one) => !isName(one) || KNOWN.includes(one))) {
+    const message = KNOWN.includes(name)
+      ? 'must be given by its own field'
+      : 'must be a name of an XML element: letters, digits, -, _ and ., starting with a letter or _';
+    // The value may be a secret.
+    context.addIssue({ code: 'custom', message, input: name });
+  }
+});
+
+const FIELDS = {
+  reference: text.optional(),
+  email: text.optional(),
+  password: text.optional(),
+  firstName: text.optional(),
+  lastName: text.optional(),
+  others: others.optional(),
+};
+const USER = only(FIELDS);
 
 function required(name: string, value: string | undefined): XmlTree {
   if (value !== undefined && value.trim() !== '') return { name, content: value };
   throw new CatchwordError('USAGE', `a user needs ${name === 'email' ? 'an' : 'a'} ${name}`, {
-    hint: 'A reference user has a reference, a full user an email and a password; both have a first and a last name.',
+    hint: 'Give a reference user a reference, a full user an email and a password, and both a first and a last name.',
   });
 }
 
-/**
- * The body of `POST /v3/users`.
- * @throws CatchwordError USAGE naming what is missing or too much
- */
-export function userXml(user: NewUser): string {
-  checkUserFields(user);
+/** The body of `POST /v3/users`. @throws CatchwordError USAGE naming what is missing or not allowed */
+function userXml(given: NewUser): string {
+  const parsed = USER.safeParse(given, PARSING);
+  if (!parsed.success) throw inputError('the user', parsed.error.issues, { '': Object.keys(FIELDS) });
+  const user = parsed.data;
   if (user.reference !== undefined && (user.email !== undefined || user.password !== undefined)) {
     throw new CatchwordError('USAGE', 'a user has either a reference, or an email and a password', {
-      hint: 'Leave one of them out.',
-    });
-  }
-  const taken = Object.keys(user.others ?? {}).find((name) => KNOWN.includes(name));
-  if (taken !== undefined) {
-    throw new CatchwordError('USAGE', `${taken} has a field of its own`, {
-      hint: 'Give it beside others, by the name of that field.',
+      hint: 'Omit one of them.',
     });
   }
   const identity =
@@ -81,82 +96,102 @@ export function userXml(user: NewUser): string {
   });
 }
 
-function isAny(fields: ReadonlyMap<string, string>, names: readonly string[]): boolean {
-  return names.some((name) => Boolean(fields.get(name)));
-}
+/** Fields that only the service knows: an error may repeat the others. */
+const OWN_FIELDS = ['guid', 'access-token'];
 
-/**
- * @param isNew whether it was to be created, so that an error beside it names it
- * @throws CatchwordError SERVICE_* where there is an error in its place or beside it, or nothing
- */
-function userFrom(answer: XmlAnswer, origin: string, isNew: boolean): User {
-  const { records, others } = recordsIn(answer, 'user', ['user']);
+function userFrom(answer: ParsedAnswer, isNew: boolean): User {
+  const { records, others: around } = recordsIn(answer.elements, 'user', ['user']);
   const [root] = records;
   // Bodies without the root have been seen.
-  const members = root?.children ?? others;
-  const fields = new Map([...(root?.attributes ?? []), ...members.map(({ name, text }) => [name, text] as const)]);
-  // An error may repeat which user was asked for, but not what the service alone knows.
-  const isUser = isAny(fields, ['guid', 'access-token']);
-  const errors = [...others, ...(root?.children.filter(isErrorName) ?? [])];
-  const error = errorIn(isUser ? errors : answer.elements, answer, origin);
-  if (error !== undefined) {
-    const guid = isNew ? fields.get('guid') : undefined;
-    throw guid ? mayExist(error, `the user with the guid ${answer.hide(guid, MAX_GUID)}`) : error;
-  }
-  if (!isUser && !isAny(fields, ['reference', 'email'])) {
-    const none = unexpected('user', answer, origin);
-    throw isNew ? lookFirst(none) : none;
-  }
+  const members = root?.children ?? around;
+  const fields = new Map([
+    ...(root?.attributes ?? []),
+    ...members.map(({ name, text: value }) => [name, value] as const),
+  ]);
   const field = (name: string): string | null => fields.get(name) || null;
+  const guid = field('guid');
+  const isUser = guid !== null || field('access-token') !== null;
+  const errors = isUser
+    ? [...around, ...(root?.children ?? []).filter(({ name }) => isErrorName(name))]
+    : answer.elements;
+  const error = errorAmong(errors, answer, OWN_FIELDS);
+  if (error !== undefined) {
+    throw isNew && guid !== null ? alsoCreated(error, `guid ${answer.hide(guid, MAX_GUID)}`) : error;
+  }
+  if (!isUser && field('reference') === null && field('email') === null) {
+    const none = unexpected('user', answer);
+    throw isNew ? checkFirst(none, { creates: 'guid' }) : none;
+  }
   return {
     email: field('email'),
     firstName: field('first-name'),
     lastName: field('last-name'),
-    guid: field('guid'),
+    guid,
     accessToken: field('access-token'),
     reference: field('reference'),
     others: othersIn(fields, KNOWN),
   };
 }
 
+/** @param suffix `.xml`, or empty */
+function operationsWith(suffix: string) {
+  const create: Operation<NewUser, User> = {
+    method: 'POST',
+    path: `/v3/users${suffix}`,
+    format: 'xml',
+    token: false,
+    repeatable: false,
+    creates: 'guid',
+    request: (user) => ({ body: userXml(user), secrets: user.password === undefined ? [] : [user.password] }),
+    read: (answer) => userFrom(answer, true),
+  };
+  const read: Operation<string, User> = {
+    method: 'GET',
+    path: `/v3/users${suffix}/:user_id`,
+    format: 'xml',
+    token: false,
+    repeatable: true,
+    request: (id) => ({ values: { user_id: id } }),
+    read: (answer) => userFrom(answer, false),
+  };
+  const reset: Operation<undefined, void> = {
+    method: 'POST',
+    path: `/v3/users/reset_access${suffix}`,
+    format: 'xml',
+    token: true,
+    repeatable: true,
+    request: () => ({}),
+    // The answer is not shown: with a good status, anything but an error is a success.
+    read: (answer) => {
+      const error = errorInBody(answer);
+      if (error !== undefined) throw error;
+    },
+  };
+  return { create, read, reset };
+}
+
 /**
- * `POST /v3/users` (interface, section 4.5). Not asked again after a failure half-way: the user may exist by then.
- * @param suffix `.xml`, or empty
+ * `POST /v3/users` (interface, section 4.5). Not retried once it was sent: the user may exist then.
  * @throws CatchwordError USAGE, SOURCE_*, SERVICE_*, XML_INVALID, INTERRUPTED
  */
-export async function createUser(caller: Caller, suffix: string, user: NewUser, signal: AbortSignal): Promise<User> {
-  const call = {
-    ...({ method: 'POST', path: `/v3/users${suffix}`, token: false, repeatable: false, signal } as const),
-    body: userXml(user),
-    creates: 'guid',
-    secrets: user.password === undefined ? [] : [user.password],
-  };
-  return await caller.xml(call, (answer) => userFrom(answer, caller.origin, true));
+export function createUser(caller: Caller, suffix: string, user: NewUser, signal: AbortSignal): Promise<User> {
+  return caller.call(operationsWith(suffix).create, user, signal);
 }
 
 /**
- * `GET /v3/users/:id` (as public clients ask it).
+ * `GET /v3/users/:id`.
  * @param id guid, reference or email
- * @throws CatchwordError USAGE where it is empty or would lead elsewhere; SERVICE_UNKNOWN_USER or NOT_FOUND where there
- *   is no such user; SOURCE_*, SERVICE_*, XML_INVALID, INTERRUPTED
+ * @throws CatchwordError USAGE; SERVICE_UNKNOWN_USER or NOT_FOUND if the user does not exist; SOURCE_*, SERVICE_*,
+ *   XML_INVALID, INTERRUPTED
  */
-export async function readUser(caller: Caller, suffix: string, id: string, signal: AbortSignal): Promise<User> {
-  const path = `/v3/users${suffix}/${pathPart('user id', id)}`;
-  const call = { method: 'GET', path, token: false, repeatable: true, identified: true, signal } as const;
-  return await caller.xml(call, (answer) => userFrom(answer, caller.origin, false));
+export function readUser(caller: Caller, suffix: string, id: string, signal: AbortSignal): Promise<User> {
+  return caller.call(operationsWith(suffix).read, id, signal);
 }
 
 /**
- * `POST /v3/users/reset_access` (interface, section 5 rule 3): the access token of the request is no longer valid afterwards.
- * The shape of the answer is not shown: with a good status, whatever is no error is a success, a text among it.
- * What nobody understands, such as a page for people, is not asked for again: the token may have been reset by then.
+ * `POST /v3/users/reset_access` (interface, section 5 rule 3): invalidates the access token of the request.
  * @throws CatchwordError SOURCE_*, SERVICE_*, XML_INVALID, INTERRUPTED
  */
-export async function postReset(caller: Caller, suffix: string, signal: AbortSignal): Promise<void> {
-  const path = `/v3/users/reset_access${suffix}`;
-  const call = { method: 'POST', path, token: true, repeatable: true, onceAnswered: true, signal } as const;
-  await caller.xml(call, (answer) => {
-    const error = errorIn(answer.elements, answer, caller.origin);
-    if (error !== undefined) throw error;
-  });
+export function postReset(caller: Caller, suffix: string, signal: AbortSignal): Promise<void> {
+  return caller.call(operationsWith(suffix).reset, undefined, signal);
 }

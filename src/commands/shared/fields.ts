@@ -1,6 +1,6 @@
-import { CatchwordError, messageOf, systemCodeOf } from '../../errors.ts';
-import { textOf } from '../utf8.ts';
-import { readAll } from './input-stream.ts';
+import { CatchwordError, messageOf } from '../../errors.ts';
+import { type Input, readAll } from './input-stream.ts';
+import { textOf } from './utf8.ts';
 
 /** Fields of a record to write, as a command is given them. */
 export interface FieldsInput {
@@ -16,22 +16,9 @@ function isObject(value: unknown): value is Fields {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-async function contents(file: string, signal: AbortSignal): Promise<Buffer> {
-  try {
-    return await readAll(signal, file);
-  } catch (cause) {
-    if (cause instanceof CatchwordError) throw cause;
-    const code = systemCodeOf(cause) ?? messageOf(cause);
-    throw new CatchwordError('USAGE', `--file: cannot read ${file} (${code})`, {
-      hint: 'Name a file that this user may read, or - for stdin.',
-      cause,
-    });
-  }
-}
-
-async function fromFile(file: string, signal: AbortSignal): Promise<Fields> {
+async function fromFile(file: string, input: Input): Promise<Fields> {
   const name = file === '-' ? 'stdin' : file;
-  const json = textOf(await contents(file, signal), `--file ${name}`).replace(/^\ufeff/, '');
+  const json = textOf(await readAll(input, file), `--file ${name}`).replace(/^\ufeff/, '');
   let value: unknown;
   try {
     value = JSON.parse(json);
@@ -79,14 +66,14 @@ function withSet(fields: Fields, given: string, isJson: (name: string) => boolea
 export async function readFields(
   { file, set = [] }: FieldsInput,
   isJson: (name: string) => boolean,
-  signal: AbortSignal,
+  input: Input,
 ): Promise<Fields> {
   if (file === undefined && set.length === 0) {
     throw new CatchwordError('USAGE', 'there are no fields to write', {
       hint: 'Give them with --file fields.json, --file - for stdin, or --set name=value.',
     });
   }
-  const start = file === undefined ? {} : await fromFile(file, signal);
+  const start = file === undefined ? {} : await fromFile(file, input);
   return set.reduce((fields, given) => withSet(fields, given, isJson), start);
 }
 

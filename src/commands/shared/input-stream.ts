@@ -1,20 +1,40 @@
-import { constants, createReadStream, fstatSync, openSync } from 'node:fs';
+import { type BigIntStats, constants, createReadStream, fstatSync, openSync } from 'node:fs';
 import { Socket } from 'node:net';
 import type { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isatty, ReadStream } from 'node:tty';
-import { CatchwordError } from '../../errors.ts';
+import { CatchwordError, messageOf } from '../../errors.ts';
+import type { CommandContext } from './context.ts';
+import { usageError } from './usage-error.ts';
 
-/** Bytes to be read once; where they come from a file, its number says which. */
-export type Source = AsyncIterable<Uint8Array> & { readonly fd?: number };
+/** A file, pipe or terminal that is read once. */
+export interface Source extends AsyncIterable<Uint8Array> {
+  /** Null unless it is a regular file. */
+  readonly file: BigIntStats | null;
+  bytesRead(): number;
+  /** Stops reading; an open stdin or pipe would keep the process alive. */
+  close(): void;
+}
 
-/** The end of a pipe whose writer a signal ended may be seen this much before the same signal to this process. */
+/** The parts of a command's context that reading needs. */
+export type Input = Pick<CommandContext, 'signal' | 'stdin'>;
+
+/** A signal to the process group may end the writer of a pipe this long before it reaches this process. */
 const SIGNAL_MS = 20;
 
+function unreadable(name: string, cause: unknown): CatchwordError {
+  if (cause instanceof CatchwordError) return cause;
+  return usageError(
+    `${name} cannot be read: ${messageOf(cause)}`,
+    'Name a file that you can read, or - for stdin.',
+    cause,
+  );
+}
+
 async function* readUntil(signal: AbortSignal, name: string, stream: Readable): AsyncGenerator<Uint8Array> {
-  const interrupted = new CatchwordError('INTERRUPTED', `interrupted while ${name} was read`);
-  // A pipe, or somebody who types, may never say another word.
+  const interrupted = new CatchwordError('INTERRUPTED', `interrupted while reading ${name}`);
+  // A pipe or a terminal may stay silent for ever.
   const stop = (): void => void stream.destroy(interrupted);
   if (signal.aborted) {
     stream.destroy();
@@ -25,35 +45,52 @@ async function* readUntil(signal: AbortSignal, name: string, stream: Readable): 
     yield* stream as AsyncIterable<Uint8Array>;
     await sleep(SIGNAL_MS);
     if (signal.aborted) throw interrupted;
+  } catch (cause) {
+    throw unreadable(name, cause);
   } finally {
     signal.removeEventListener('abort', stop);
   }
 }
 
-/** Reading a pipe or a terminal as a file would keep a thread until there is something to read, and no signal ends that. */
-function streamOf(fd: number): Readable {
-  if (isatty(fd)) return new ReadStream(fd);
-  return fstatSync(fd).isFIFO() ? new Socket({ fd, readable: true, writable: false }) : createReadStream('', { fd });
+/** A file stream would block a thread on a pipe or terminal until data arrives, and no signal interrupts that. */
+function streamOf(fd: number): ReturnType<Input['stdin']> {
+  if (isatty(fd)) return Object.assign(new ReadStream(fd), { fd });
+  const stream = fstatSync(fd).isFIFO()
+    ? new Socket({ fd, readable: true, writable: false })
+    : createReadStream('', { fd });
+  return Object.assign(stream, { fd });
 }
 
-/**
- * Opens stdin (`-`) or a file, which may be a pipe. Reading it throws CatchwordError INTERRUPTED as soon as the signal is
- * aborted.
- * @throws what the system says where the file cannot be opened
- */
-export function sourceUntil(signal: AbortSignal, path: string): Source {
-  if (path === '-') {
-    return { fd: process.stdin.fd, [Symbol.asyncIterator]: () => readUntil(signal, 'stdin', process.stdin) };
+function opened(path: string): number {
+  try {
+    // O_NONBLOCK: opening a pipe would wait for its writer otherwise.
+    return openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
+  } catch (cause) {
+    throw unreadable(path, cause);
   }
-  // Else opening a pipe would wait for its writer.
-  const fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
-  return { fd, [Symbol.asyncIterator]: () => readUntil(signal, path, streamOf(fd)) };
 }
 
 /**
- * All of stdin (`-`) or of a file, which may be a pipe.
- * @throws CatchwordError INTERRUPTED as soon as the signal is aborted, and what the system says where it cannot be read
+ * Opens stdin (`-`), a file or a pipe. Reading throws CatchwordError USAGE if it fails, and INTERRUPTED as soon as the signal
+ * is aborted.
+ * @throws CatchwordError USAGE if it cannot be opened
  */
-export async function readAll(signal: AbortSignal, path: string): Promise<Buffer> {
-  return await buffer(sourceUntil(signal, path));
+export function sourceUntil({ signal, stdin }: Input, path: string): Source {
+  const isStdin = path === '-';
+  const stream = isStdin ? stdin() : streamOf(opened(path));
+  const found = stream.fd === undefined ? null : fstatSync(stream.fd, { bigint: true });
+  return {
+    file: found?.isFile() ? found : null,
+    bytesRead: () => stream.bytesRead ?? 0,
+    close: () => void stream.destroy(),
+    [Symbol.asyncIterator]: () => readUntil(signal, isStdin ? 'stdin' : path, stream),
+  };
+}
+
+/**
+ * Reads all of stdin (`-`), a file or a pipe.
+ * @throws CatchwordError USAGE, INTERRUPTED
+ */
+export async function readAll(input: Input, path: string): Promise<Buffer> {
+  return await buffer(sourceUntil(input, path));
 }

@@ -1,5 +1,5 @@
 import { Presets, SingleBar } from 'cli-progress';
-import type { Progress } from '../../sync/keeper.ts';
+import type { Progress } from '../../sync/execute-run.ts';
 import type { CommandContext } from './context.ts';
 import { count, duration, isTerminal } from './format.ts';
 import { settlingText } from './settling.ts';

@@ -61,7 +61,7 @@ export async function startAlone({ role, db, mode, clock, log, start }: StandbyO
     const store = openStore(db, { mustExist: waited, mode });
     let held = false;
     try {
-      await holdLease(store.daemonLease, clock, log, (_epoch, lost) => {
+      await holdLease(store.daemonLease, clock, log, (_leased, lost) => {
         held = true;
         return serve(settled, lost);
       });

@@ -8,10 +8,10 @@ import { pageOf } from '../../catalog/validate-page.ts';
 import { CatchwordError, type ErrorCode, isErrorCode, messageOf } from '../../errors.ts';
 
 /**
- * Outcomes as JSON, for a queue between processes.
+ * Encodes outcomes as JSON, for a queue between processes.
  *
- * A captured page travels as the response's text, compressed, and is validated again where it arrives: the text is all
- * that a page is made of, so nothing else of it can be lost or differ on the way.
+ * A captured page is sent as the compressed text of the response, and validated again by the receiver. A page is
+ * derived from that text alone, so nothing can be lost or differ.
  */
 
 const compress = promisify(gzip);
@@ -50,7 +50,7 @@ const ENCODED = z.discriminatedUnion('kind', [
     receivedAt: time,
     bytes: count,
     ageMs: count.exactOptional(),
-    /** The bytes of the response's text: gzip, base64. */
+    /** The response's bytes: gzip, base64. */
     body: z.base64(),
   }),
   z.object({ kind: z.literal('failed'), task: TASK, requests: count, error: ERROR }),
@@ -65,13 +65,13 @@ function parse<S extends z.ZodType>(schema: S, data: unknown): z.output<S> {
 }
 
 function unreadable(reason: string, cause?: unknown): CatchwordError {
-  return new CatchwordError('QUEUE_MISCONFIGURED', `a job of the queue cannot be read: ${reason}`, {
+  return new CatchwordError('QUEUE_MISCONFIGURED', `a queued job cannot be read: ${reason}`, {
     hint: 'Run the same version in every process that shares this Redis.',
     cause,
   });
 }
 
-/** @throws CatchwordError QUEUE_MISCONFIGURED when `data` is not a task */
+/** @throws CatchwordError QUEUE_MISCONFIGURED if `data` is not a task */
 export function parseTask(data: unknown): FetchTask {
   return parse(TASK, data);
 }
@@ -85,8 +85,8 @@ export async function encodeOutcome(outcome: FetchOutcome): Promise<EncodedOutco
 }
 
 /**
- * @throws CatchwordError QUEUE_MISCONFIGURED when `data` is not an encoded outcome; PAGE_INVALID when the page it holds
- *   is not what the task asked for
+ * @throws CatchwordError QUEUE_MISCONFIGURED if `data` is not an encoded outcome; PAGE_INVALID if its page is not the
+ *   one that the task requested
  */
 export async function decodeOutcome(data: unknown): Promise<FetchOutcome> {
   const encoded = parse(ENCODED, data);

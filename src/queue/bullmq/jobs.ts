@@ -6,23 +6,23 @@ import { type FetchTask, taskId } from '../../catalog/page.ts';
 import type { Clock } from '../../clock.ts';
 import { messageOf } from '../../errors.ts';
 import type { Logger } from '../../log.ts';
-import { cutRedis, doneWithin } from './redis.ts';
+import { cutRedis } from './redis.ts';
 
-/** What the keeper and the fetchers must agree on, and what is the same for their workers. */
+/** The names and formats on which the keeper and the fetchers agree, and the settings that their workers share. */
 
-/** Which queues: the same on both sides. */
+/** Where the queues are; the same for the keeper and the fetchers. */
 export interface QueuePlace {
   /** `redis://[user:password@]host:port[/db]` */
   readonly redisUrl: string;
-  /** In front of every key. Default `catchword`. */
+  /** Prefix of every key. Default `catchword`. */
   readonly prefix?: string;
-  /** Tells apart services that are read through one Redis; see `sourceId`. */
+  /** Identifies the service, because several may share one Redis; see `sourceId`. */
   readonly source: string;
 }
 
 /**
- * All mirrors of a source share its fetchers, and so its rate limit. What was read goes back to the keeper that asked:
- * each mirror has an `apply` queue of its own.
+ * Names the queues of a source. All its mirrors share the fetchers, and so the rate limit. Each mirror has its own
+ * `apply` queue, so that outcomes return to the keeper that requested them.
  */
 export function queueNames({ prefix = 'catchword', source }: QueuePlace) {
   return {
@@ -33,41 +33,38 @@ export function queueNames({ prefix = 'catchword', source }: QueuePlace) {
   };
 }
 
-/** In the apply queue: tells the keeper of a pause that a fetcher was asked for. Its data is a `PauseNews`. */
+/** Name of a job in the apply queue that reports a pause to the keeper. Its data is a `PauseMessage`. */
 export const PAUSE_JOB = 'pause';
-export const PAUSE_NEWS = z.object({ pauseMs: z.number().positive() });
-export type PauseNews = z.infer<typeof PAUSE_NEWS>;
+export const PAUSE_MESSAGE = z.object({ pauseMs: z.number().positive() });
+export type PauseMessage = z.infer<typeof PAUSE_MESSAGE>;
 
-/**
- * End of a key of the fetch queue whose value changes whenever an operator asks the source although it asked for a pause:
- * fetchers forget the pauses that they were asked for before.
- */
-export const FORGOTTEN_KEY = 'forgotten-pauses';
+/** Last part of the key whose value changes when an operator ends a pause; fetchers then forget earlier pauses. */
+export const PAUSE_ENDED_KEY = 'forgotten-pauses';
 
-/** Without a `:`, which BullMQ keeps for itself. */
+/** Identifies the jobs of a task. Contains no `:`, which BullMQ reserves. */
 export function jobId(task: FetchTask): string {
   return `${task.mirror}_${taskId(task)}`;
 }
 
-/** A short name of a source, the same in every process that reads it. */
+/** A short id of a source, equal in every process that reads it. */
 export function sourceId(baseUrl: string): string {
   return createHash('sha256').update(baseUrl).digest('hex').slice(0, 12);
 }
 
-/** A job that is over leaves nothing behind, so that its id can be added again. */
+/** Deletes jobs when they end, so that their ids can be added again. */
 export const JOB_OPTIONS = { removeOnComplete: true, removeOnFail: true, stackTraceLimit: 0 } as const;
 
-/** Every failed try of a fetch job comes back through the fetcher's `backoffStrategy`. */
+/** The fetcher's `backoffStrategy` delays each retry of a fetch job. */
 export function fetchJobOptions(task: FetchTask) {
   return { ...JOB_OPTIONS, attempts: task.maxAttempts, backoff: { type: 'custom' } };
 }
 
-/** A job whose worker died is taken up again after `lockDuration` and up to two `stalledInterval`s (milliseconds). */
+/** A job whose worker died is restarted after `lockDuration` and up to two `stalledInterval`s (milliseconds). */
 export const WORKER_OPTIONS = { lockDuration: 15_000, stalledInterval: 5_000 } as const;
 
 const CLOSE_TIMEOUT_MS = 3_000;
 
-/** Of a job that Redis has forgotten, or that another worker took over. It is done again; nothing is lost. */
+/** Errors of a job that Redis has lost or another worker has taken over. It runs again, so nothing is lost. */
 const NO_LONGER_OURS: readonly unknown[] = [
   ErrorCode.JobNotExist,
   ErrorCode.JobLockNotExist,
@@ -75,28 +72,29 @@ const NO_LONGER_OURS: readonly unknown[] = [
   ErrorCode.JobLockMismatch,
 ];
 
-/** Logs what a worker cannot do; while the connection is down, its own line in the log says all there is to say. */
+/** Logs the errors of a worker; at debug level while the connection is down, because that is already logged. */
 export function logErrors(worker: Worker, connection: Redis, log: Logger): void {
   worker.on('error', (error) => {
     const expected = connection.status !== 'ready' || ('code' in error && NO_LONGER_OURS.includes(error.code));
-    log[expected ? 'debug' : 'warn']({ queue: worker.name, reason: messageOf(error) }, 'the queue reports an error');
+    log[expected ? 'debug' : 'warn']({ queue: worker.name, reason: messageOf(error) }, 'queue error');
   });
 }
 
 /**
- * Takes no more jobs, waits for those in hand, and disconnects. Where Redis has gone, or stops answering, the
- * connections are cut; a job that could not be marked as done is then done again by another worker.
- * @param inHand resolves when no job needs this process any more; called after the worker has stopped taking jobs
+ * Stops taking jobs, waits for the active ones and disconnects. If Redis is gone or stops responding, cuts the
+ * connections; another worker then repeats a job that could not be marked as done.
+ * @param idle resolves when no job needs this process any more; called after the worker has stopped taking jobs
  */
 export async function closeWorker(
   worker: Worker,
   connection: Redis,
   clock: Clock,
-  inHand: () => Promise<unknown>,
+  idle: () => Promise<unknown>,
 ): Promise<void> {
   const closed = worker.close(connection.status !== 'ready');
-  await inHand();
-  await doneWithin(closed, CLOSE_TIMEOUT_MS, clock);
+  await idle();
+  const timer = new AbortController();
+  await Promise.race([closed, clock.sleep(CLOSE_TIMEOUT_MS, timer.signal)]).finally(() => timer.abort());
   cutRedis(connection);
   worker.getBackend().blockingClient?.then(cutRedis, () => {});
 }

@@ -8,12 +8,12 @@ import type { PageQueue } from '../queue.ts';
 import { decodeOutcome } from './codec.ts';
 import {
   closeWorker,
-  FORGOTTEN_KEY,
   fetchJobOptions,
   jobId,
   logErrors,
+  PAUSE_ENDED_KEY,
   PAUSE_JOB,
-  PAUSE_NEWS,
+  PAUSE_MESSAGE,
   type QueuePlace,
   queueNames,
   WORKER_OPTIONS,
@@ -25,12 +25,12 @@ export interface BullQueueOptions extends QueuePlace {
   readonly mirror: string;
   readonly clock: Clock;
   readonly log: Logger;
-  /** Called when the source asked a fetcher for a pause while it read for this mirror. Must not throw. */
+  /** Called when the source asks a fetcher of this mirror for a pause. Must not throw. */
   readonly onRateLimited?: (pause: Pause) => void;
 }
 
 export interface BullQueue extends PageQueue {
-  /** Lets all fetchers ask the source again, although it asked for a pause. */
+  /** Ends the pause that the source asked for, for all fetchers. */
   forgetPause(): Promise<void>;
 }
 
@@ -40,10 +40,10 @@ export interface BullQueue extends PageQueue {
  * ```
  * keeper ── add ──► fetch jobs ──► fetchers, anywhere ──► apply jobs ── handle ──► keeper
  * ```
- * A job's id is the mirror and the task's id in both queues. A fetcher adds the apply job before its fetch job ends, so whoever looks
- * for the fetch job first and for the apply job after it cannot miss a task that is under way.
+ * Both jobs of a task have the same id: the mirror's and the task's. A fetcher adds the apply job before its fetch job
+ * ends, so checking for the fetch job first and the apply job second finds every task in progress.
  *
- * Without Redis, `add` and `drop` do nothing but say so in the log: the keeper adds again what is still missing.
+ * While Redis is unreachable, `add` and `drop` only log that: the keeper adds the missing tasks again later.
  *
  * @throws CatchwordError QUEUE_UNAVAILABLE, QUEUE_MISCONFIGURED as `checkRedis`
  */
@@ -51,30 +51,31 @@ export async function createBullQueue(options: BullQueueOptions): Promise<BullQu
   const { redisUrl, clock, log, mirror, onRateLimited } = options;
   await checkRedis(redisUrl);
   const { prefix, ...names } = queueNames(options);
-  // An outage is told once, by the connection of the worker.
+  // Silent, because the worker's connection logs an outage already.
   const producer = connectRedis(redisUrl, createLog('silent'), 'fail');
   const fetchQueue = new Queue(names.fetch, { connection: producer, prefix });
   const applyQueue = new Queue(names.apply(mirror), { connection: producer, prefix });
   const queues = [fetchQueue, applyQueue];
-  // The connection logs for itself; without a listener the error would be thrown.
+  // The connection logs its errors itself; without a listener they would be thrown.
   for (const queue of queues) queue.on('error', () => {});
   await Promise.all(queues.map((queue) => queue.waitUntilReady()));
 
   let consumer: { readonly worker: Worker; readonly connection: typeof producer } | undefined;
-  let inHand: Promise<void> = Promise.resolve();
+  let active: Promise<void> = Promise.resolve();
   let closed: Promise<void> | undefined;
 
-  async function unlessGone(what: string, work: () => Promise<void>): Promise<void> {
+  /** Does `work` in Redis; a failure is only logged. */
+  async function attempt(what: string, work: () => Promise<void>): Promise<void> {
     if (closed !== undefined) return;
     try {
       await work();
     } catch (error) {
       const level = producer.status === 'ready' ? 'warn' : 'debug';
-      log[level]({ what, reason: messageOf(error) }, 'Redis did not do what it was asked');
+      log[level]({ what, reason: messageOf(error) }, 'Redis command failed');
     }
   }
 
-  async function isUnderWay(tasks: readonly FetchTask[]): Promise<boolean[]> {
+  async function areInProgress(tasks: readonly FetchTask[]): Promise<boolean[]> {
     const pipeline = producer.pipeline();
     for (const task of tasks) {
       const id = jobId(task);
@@ -87,9 +88,9 @@ export async function createBullQueue(options: BullQueueOptions): Promise<BullQu
     return tasks.map((_, index) => replies[2 * index] === true || replies[2 * index + 1] === true);
   }
 
-  /** What is left of it is what Redis still holds fetchers back for: the news may have waited for this process. */
+  /** Reports a pause. Takes its remaining time from Redis, because the job may have waited for this process. */
   async function notePause(data: unknown): Promise<void> {
-    const { pauseMs } = PAUSE_NEWS.parse(data);
+    const { pauseMs } = PAUSE_MESSAGE.parse(data);
     const leftMs = Math.min(pauseMs, await fetchQueue.getRateLimitTtl());
     const since = clock.now();
     if (leftMs > 0) onRateLimited?.({ since, until: since + leftMs });
@@ -99,22 +100,22 @@ export async function createBullQueue(options: BullQueueOptions): Promise<BullQu
     try {
       await handle(await decodeOutcome(data));
     } catch (error) {
-      // Not tried again: what the keeper still misses it asks for again.
-      log.error(errorFields(error), 'an outcome was not accepted');
+      // Not retried: the keeper adds the missing page again.
+      log.error(errorFields(error), 'a fetched page was not applied');
     }
   }
 
   async function close(): Promise<void> {
-    if (consumer !== undefined) await closeWorker(consumer.worker, consumer.connection, clock, () => inHand);
+    if (consumer !== undefined) await closeWorker(consumer.worker, consumer.connection, clock, () => active);
     await Promise.all(queues.map((queue) => queue.close()));
     cutRedis(producer);
   }
 
   return {
     add: (tasks) =>
-      unlessGone('add', async () => {
-        const underWay = await isUnderWay(tasks);
-        const missing = tasks.filter((_, index) => underWay[index] === false);
+      attempt('add tasks', async () => {
+        const inProgress = await areInProgress(tasks);
+        const missing = tasks.filter((_, index) => inProgress[index] === false);
         if (missing.length === 0) return;
         await fetchQueue.addBulk(
           missing.map((task) => ({
@@ -133,11 +134,9 @@ export async function createBullQueue(options: BullQueueOptions): Promise<BullQu
             await job.moveToWait(token);
             throw new WaitingError();
           }
-          inHand =
-            job.name === PAUSE_JOB
-              ? unlessGone('tell of a pause', () => notePause(job.data))
-              : deliver(job.data, handle);
-          await inHand;
+          active =
+            job.name === PAUSE_JOB ? attempt('note a pause', () => notePause(job.data)) : deliver(job.data, handle);
+          await active;
         },
         { connection, prefix, concurrency: 1, ...WORKER_OPTIONS },
       );
@@ -146,20 +145,20 @@ export async function createBullQueue(options: BullQueueOptions): Promise<BullQu
       await worker.waitUntilReady();
     },
     drop: (runId) =>
-      unlessGone('drop', async () => {
+      attempt('drop tasks', async () => {
         for (const queue of queues) {
-          // Ids alone: the jobs that wait to be applied hold pages.
+          // Reads only ids, because apply jobs contain whole pages.
           const ids = await queue.getRanges(['wait', 'delayed'], 0, -1);
           const own = ids.filter((id) => id.startsWith(`${mirror}_r${runId}-`));
           await Promise.all(own.map((id) => queue.remove(id)));
         }
       }),
     forgetPause: () =>
-      unlessGone('forget the pause', async () => {
-        // First: a fetcher that starts a job without it would hold all of them back again.
-        await producer.set(fetchQueue.toKey(FORGOTTEN_KEY), randomUUID(), 'PX', LONGEST_PAUSE_MS);
+      attempt('end the pause', async () => {
+        // First, because a fetcher that does not know that the pause ended would block all of them again.
+        await producer.set(fetchQueue.toKey(PAUSE_ENDED_KEY), randomUUID(), 'PX', LONGEST_PAUSE_MS);
         await fetchQueue.removeRateLimitKey();
-        // Tries that were put off until the pause is over.
+        // Starts the retries that were delayed until the end of the pause.
         await fetchQueue.promoteJobs();
       }),
     close: () => {

@@ -1,32 +1,29 @@
 import { Redis } from 'ioredis';
-import type { Clock } from '../../clock.ts';
 import { CatchwordError, messageOf, systemCodeOf } from '../../errors.ts';
 import type { Logger } from '../../log.ts';
 
-/** What BullMQ needs: blocking commands with fractions of a second, and `GETDEL`. */
+/** BullMQ needs blocking commands with fractions of a second, and `GETDEL`. */
 const MIN_VERSION = [6, 2] as const;
 const CHECK_TIMEOUT_MS = 3_000;
-/** Longer than the longest blocking command (10 s): a server that is silent for so long has gone without saying so. */
+/** Longer than the longest blocking command (10 s): a server that is silent for so long is gone. */
 const SILENCE_MS = 20_000;
-/** For commands that somebody waits for. */
 const COMMAND_TIMEOUT_MS = 5_000;
 const MAX_RECONNECT_DELAY_MS = 2_000;
 
-/** `host:port` of a Redis address: all of it that may be written to a log, as the rest can hold a password. */
+/** The `host:port` of a Redis address. The rest may contain a password and must not be logged. */
 export function redisAddress(url: string): string {
   const { hostname, port } = new URL(url);
   return `${hostname || '127.0.0.1'}:${port || '6379'}`;
 }
 
-/** A failed connection to a name with several addresses has a code, and an empty message. */
+/** The reason of an error. A failed connection to a name with several addresses has a code but an empty message. */
 function reasonOf(error: unknown): string {
-  return messageOf(error) || systemCodeOf(error) || 'no answer';
+  return messageOf(error) || systemCodeOf(error) || 'no response';
 }
 
 /**
- * Connects, and connects again whenever the connection is lost. An outage is one line in the log, and its end another.
- * @param whenGone what happens to commands while there is no connection: `wait` for it (workers, which have nothing
- *   else to do), or `fail` (callers that must not hang)
+ * Connects, and reconnects whenever the connection is lost. Logs one line when an outage begins and one when it ends.
+ * @param whenGone whether commands without a connection `wait` for it (workers) or `fail` (callers that must not hang)
  */
 export function connectRedis(url: string, log: Logger, whenGone: 'wait' | 'fail'): Redis {
   const redis = new Redis(url, {
@@ -34,7 +31,7 @@ export function connectRedis(url: string, log: Logger, whenGone: 'wait' | 'fail'
       ? { maxRetriesPerRequest: null, socketTimeout: SILENCE_MS }
       : { maxRetriesPerRequest: 0, enableOfflineQueue: false, commandTimeout: COMMAND_TIMEOUT_MS }),
     retryStrategy: (times) => Math.min(times * 100, MAX_RECONNECT_DELAY_MS),
-    // After a failover the old primary, now a replica, refuses writes: ask again who is primary, and repeat the command.
+    // After a failover the old primary is a read-only replica: reconnect to the new one and repeat the command (2).
     reconnectOnError: (error) => (error.message.startsWith('READONLY') ? 2 : false),
   });
   const about = { redis: redisAddress(url) };
@@ -42,19 +39,19 @@ export function connectRedis(url: string, log: Logger, whenGone: 'wait' | 'fail'
   function onLost(reason: string): void {
     if (lost) return;
     lost = true;
-    log.warn({ ...about, reason }, 'connection to Redis lost, connecting again');
+    log.warn({ ...about, reason }, 'connection to Redis lost, reconnecting');
   }
-  // The error object holds the command with its arguments, a password among them; its message does not.
+  // Logs only the message, because the error object contains the command's arguments, a password among them.
   redis.on('error', (error) => onLost(reasonOf(error)));
   redis.on('reconnecting', () => onLost('closed by the server'));
   redis.on('ready', () => {
-    if (lost) log.info(about, 'connection to Redis is back');
+    if (lost) log.info(about, 'connection to Redis restored');
     lost = false;
   });
   return redis;
 }
 
-/** What ioredis and BullMQ's view of it have in common. */
+/** The methods that ioredis and BullMQ's type of it share. */
 interface Connection {
   readonly status: string;
   connect(): Promise<unknown>;
@@ -62,8 +59,8 @@ interface Connection {
 }
 
 /**
- * Disconnects for good; commands without an answer are rejected. ioredis keeps them for ever when it is told to
- * disconnect between two attempts to connect, but not when it is told so during one.
+ * Disconnects for good and rejects pending commands. ioredis never settles them if it is disconnected between two
+ * attempts to connect, so this starts an attempt first.
  */
 export function cutRedis(connection: Connection): void {
   if (connection.status === 'end') return;
@@ -71,25 +68,12 @@ export function cutRedis(connection: Connection): void {
   connection.disconnect();
 }
 
-/**
- * Waits for `work`, but not much longer than a server that is there would take.
- * @returns whether it was done in time
- */
-export async function doneWithin(work: Promise<unknown>, timeoutMs: number, clock: Clock): Promise<boolean> {
-  const timer = new AbortController();
-  try {
-    return await Promise.race([work.then(() => true), clock.sleep(timeoutMs, timer.signal).then(() => false)]);
-  } finally {
-    timer.abort();
-  }
-}
-
 function olderThan(version: string, [minMajor, minMinor]: readonly [number, number]): boolean {
   const [major = 0, minor = 0] = version.split('.').map(Number);
   return major < minMajor || (major === minMajor && minor < minMinor);
 }
 
-function refuse(message: string, hint: string, cause?: unknown): CatchwordError {
+function misconfigured(message: string, hint: string, cause?: unknown): CatchwordError {
   return new CatchwordError('QUEUE_MISCONFIGURED', message, { hint, cause });
 }
 
@@ -112,7 +96,10 @@ async function readInfo(url: string): Promise<string> {
     const cause = reason ?? error;
     const where = `Redis at ${redisAddress(url)}`;
     if (/^(NOAUTH|WRONGPASS|NOPERM|ERR .*AUTH)/.test(messageOf(cause))) {
-      throw refuse(`${where} refuses this user: ${reasonOf(cause)}`, 'Put the user and password into REDIS_URL.');
+      throw misconfigured(
+        `${where} rejects this user: ${reasonOf(cause)}`,
+        'Put the user and password into REDIS_URL.',
+      );
     }
     throw new CatchwordError('QUEUE_UNAVAILABLE', `${where} cannot be reached: ${reasonOf(cause)}`, {
       hint: 'Start Redis or correct REDIS_URL; without REDIS_URL everything runs in one process.',
@@ -123,21 +110,20 @@ async function readInfo(url: string): Promise<string> {
 }
 
 /**
- * Whether this Redis can carry the queue. All that is asked is in `INFO`, which hosted services that forbid `CONFIG`
- * allow, too.
- * @throws CatchwordError QUEUE_UNAVAILABLE after a few seconds without an answer; QUEUE_MISCONFIGURED where it is too
- *   old, may evict keys, or refuses the user
+ * Checks that Redis can hold the queue. Uses only `INFO`, because hosted services may forbid `CONFIG`.
+ * @throws CatchwordError QUEUE_UNAVAILABLE after a few seconds without a response; QUEUE_MISCONFIGURED if Redis is too
+ *   old, may evict keys, or rejects the user
  */
 export async function checkRedis(url: string): Promise<void> {
   const info = await readInfo(url);
   const where = `Redis at ${redisAddress(url)}`;
   const version = /^redis_version:(\S+)/m.exec(info)?.[1] ?? '0';
   if (olderThan(version, MIN_VERSION)) {
-    throw refuse(`${where} is version ${version}`, `Version ${MIN_VERSION.join('.')} or later is needed.`);
+    throw misconfigured(`${where} is version ${version}`, `Upgrade Redis to ${MIN_VERSION.join('.')} or later.`);
   }
   const policy = /^maxmemory_policy:(\S+)/m.exec(info)?.[1];
   if (policy !== undefined && policy !== 'noeviction') {
-    throw refuse(
+    throw misconfigured(
       `${where} may evict jobs: its maxmemory-policy is ${policy}`,
       'Set maxmemory-policy to noeviction, or use another Redis.',
     );

@@ -8,7 +8,7 @@ import type { Logger } from '../../log.ts';
 import { closeWorker, JOB_OPTIONS, logErrors, type QueuePlace, queueNames, WORKER_OPTIONS } from './jobs.ts';
 import { connectRedis, cutRedis } from './redis.ts';
 
-/** How a scheduler on one machine asks the keeper on another for a run. */
+/** Sends requests for runs from a scheduler to the keeper, which may be on another machine. */
 export interface RunRequests extends Service {
   ask(request: RunRequest & { readonly tick: string }): Promise<void>;
 }
@@ -19,8 +19,8 @@ export interface RunRequestOptions extends QueuePlace {
 
 const REQUEST = z.object({ kind: z.enum(['full', 'delta']), tick: z.string() });
 
-/** Two schedulers that fire for the same moment make one job; the keeper's own record of ticks catches what is left. */
-function tickId(tick: string): string {
+/** Job id of a tick, so that two schedulers add one job; the keeper ignores ticks that it has served. */
+function tickJobId(tick: string): string {
   return tick.replaceAll(':', '-');
 }
 
@@ -33,7 +33,7 @@ export function connectRunRequests(options: RunRequestOptions): RunRequests {
     name: 'run requests',
     ask: async (request) => {
       await queue.waitUntilReady();
-      await queue.add('run', request, { ...JOB_OPTIONS, jobId: tickId(request.tick) });
+      await queue.add('run', request, { ...JOB_OPTIONS, jobId: tickJobId(request.tick) });
     },
     stop: async () => {
       await queue.close();
@@ -42,13 +42,13 @@ export function connectRunRequests(options: RunRequestOptions): RunRequests {
   };
 }
 
-export interface ServeOptions extends RunRequestOptions {
+export interface ServeRunRequestsOptions extends RunRequestOptions {
   readonly clock: Clock;
   readonly onRequest: (request: RunRequest) => void;
 }
 
-/** Hands requests to the keeper's run desk. */
-export async function serveRunRequests(options: ServeOptions): Promise<Service> {
+/** Receives requests for runs, in the keeper. */
+export async function serveRunRequests(options: ServeRunRequestsOptions): Promise<Service> {
   const { prefix, runs } = queueNames(options);
   const { log, clock, onRequest } = options;
   const connection = connectRedis(options.redisUrl, log, 'wait');

@@ -191,7 +191,7 @@ async function poison({ harness, config, target, expectAll }: Scene): Promise<vo
   const { products } = await target.read();
   assert.equal(products.has('P11'), false);
   assert.deepEqual(products.get('P4'), JSON.parse(body('P4', 2)));
-  const skip = (): void => harness.store.write(() => harness.store.sinks.skip(harness.sink().id, 12, Date.now()));
+  const skip = (): void => harness.store.request(({ sinks }) => sinks.skip(harness.sink().id, 12, Date.now()));
   skip();
   await until(
     'the waiting events are delivered',
@@ -245,12 +245,12 @@ async function replays({ harness, config, target, expectAll }: Scene): Promise<v
   const { id } = harness.sink();
   const all = harness.events().map(({ seq }) => seq);
 
-  harness.store.write(() => harness.store.sinks.replay(id, 49, false));
+  harness.store.request(({ sinks }) => sinks.replay(id, 49, false));
   await harness.caughtUp();
   let { seqs } = await target.read();
   if (seqs !== null) assert.deepEqual(seqs.slice(all.length), all.slice(49));
 
-  harness.store.write(() => harness.store.sinks.replay(id, 0, true));
+  harness.store.request(({ sinks }) => sinks.replay(id, 0, true));
   await harness.caughtUp();
   ({ seqs } = await target.read());
   // The newest change of each product, removals included: the store may still have the product.
@@ -265,7 +265,7 @@ async function pauses({ harness, config, target, expectAll }: Scene): Promise<vo
   harness.start(config);
   harness.change(versions(20, 1));
   await harness.caughtUp();
-  harness.store.write(() => harness.store.sinks.setState(harness.sink().id, 'paused'));
+  harness.store.request(({ sinks }) => sinks.setState(harness.sink().id, 'paused'));
   // A batch that was already read may still be delivered; after a restart, none is.
   await harness.stop();
   harness.start(config);
@@ -274,7 +274,7 @@ async function pauses({ harness, config, target, expectAll }: Scene): Promise<vo
   assert.equal(harness.sink().cursor, 20);
   assert.deepEqual((await target.read()).products.get('P1'), JSON.parse(body('P1', 1)));
   harness.start(config);
-  harness.store.write(() => harness.store.sinks.setState(harness.sink().id, 'running'));
+  harness.store.request(({ sinks }) => sinks.setState(harness.sink().id, 'running'));
   await expectAll();
 }
 

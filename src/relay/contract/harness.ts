@@ -9,8 +9,11 @@ import { CatchwordError } from '../../errors.ts';
 import type { Service } from '../../lifecycle.ts';
 import { createLog } from '../../log.ts';
 import { createHistory } from '../../store/history.ts';
+import { writeUnder } from '../../store/hold-lease.ts';
 import type { SinkRow } from '../../store/sinks.ts';
 import { openStore, type Store } from '../../store/store.ts';
+import type { SinkWriter } from '../../store/write-sinks.ts';
+import type { KeeperWriter } from '../../store/writers.ts';
 import { type RelayOptions, startRelay } from '../relay.ts';
 import type { Sink } from '../sink.ts';
 import type { SinkConfig } from '../sink-config.ts';
@@ -64,7 +67,7 @@ export async function until(what: string, condition: () => boolean | Promise<boo
   }
 }
 
-function writeVersion(store: Store, { vbid, body }: Version, nowMs: number): void {
+function writeVersion(store: KeeperWriter, { vbid, body }: Version, nowMs: number): void {
   const known = store.products.find(vbid);
   const seq = store.changes.lastSeq() + 1;
   if (body === null) {
@@ -86,12 +89,20 @@ function writeVersion(store: Store, { vbid, body }: Version, nowMs: number): voi
   if (known.removed) store.products.addLiving(1);
 }
 
-/** A store that ends the relay when it writes its first ack. */
-function withoutAck(store: Store): Store {
-  const ack = (): never => {
-    throw new CatchwordError('LEASE_LOST', 'the check ends the relay here');
+/** The same store, but its relay writes acks with `ack`. */
+export function withAck(store: Store, ack: SinkWriter['ack'], onRelease = (): void => {}): Store {
+  const acquire: Store['relayLease']['acquire'] = (nowMs) => {
+    const leased = store.relayLease.acquire(nowMs);
+    return {
+      ...leased,
+      write: (work) => leased.write((writer) => work({ ...writer, sinks: { ...writer.sinks, ack } })),
+      release: () => {
+        onRelease();
+        leased.release();
+      },
+    };
   };
-  return { ...store, sinks: { ...store.sinks, ack } };
+  return { ...store, relayLease: { ...store.relayLease, acquire } };
 }
 
 /** Replaces some functions of a sink. */
@@ -114,7 +125,7 @@ export function smallBatches(events: number): (sink: Sink) => Pick<Sink, 'batch'
 export function openHarness({ isComplete = true } = {}): Harness {
   const directory = mkdtempSync(join(tmpdir(), 'catchword-contract-'));
   const store = openStore(join(directory, 'catalog.db'));
-  if (isComplete) store.write(() => store.advanceWatermark(1, 1));
+  if (isComplete) writeUnder(store.keeperLease, Date.now(), (writer) => writer.advanceWatermark(1, 1));
   const history = createHistory(store);
   let relay: Service | undefined;
 
@@ -137,8 +148,8 @@ export function openHarness({ isComplete = true } = {}): Harness {
   return {
     store,
     change: (versions) => {
-      store.write(() => {
-        for (const version of versions) writeVersion(store, version, Date.now());
+      writeUnder(store.keeperLease, Date.now(), (writer) => {
+        for (const version of versions) writeVersion(writer, version, Date.now());
       });
     },
     start: (config, more) => {
@@ -147,12 +158,13 @@ export function openHarness({ isComplete = true } = {}): Harness {
     stop,
     crash: async (config) => {
       let ended = false;
-      const watched = withoutAck(store);
-      const release = (epoch: number): void => {
-        ended = true;
-        store.relayLease.release(epoch);
+      const ack = (): never => {
+        throw new CatchwordError('LEASE_LOST', 'the check ends the relay here');
       };
-      relay = run({ ...watched, relayLease: { ...store.relayLease, release } }, config);
+      const killed = withAck(store, ack, () => {
+        ended = true;
+      });
+      relay = run(killed, config);
       await until('the relay ends', () => ended);
       await stop();
     },

@@ -4,28 +4,28 @@ import type { TokenState } from '../http/authentication.ts';
 import { createIdentities } from './identities.ts';
 
 /**
- * The users that one API key created (interface, 4.3: no other key can verify them). They are numbered: 0 is the key's
- * own reader, then come the initial reference users, then those created since.
+ * The users that one API key created; no other key can verify them (interface, 4.3). They are numbered: 0 is the key's
+ * own reader, then come the initial reference users, then those created later.
  *
- * Initial users are pure functions of seed and number. Kept in memory are those that were created, and of the others
- * those whose token is no longer their first. Passwords are not kept at all, for no operation reads them.
+ * Initial users are pure functions of seed and number. Only created users and reset tokens are kept in memory. Passwords
+ * are not kept: no operation reads them.
  */
 export interface Accounts {
   byReference(reference: string): User | null;
   byGuid(guid: string): User | null;
   byEmail(email: string): User | null;
-  /** Whose token it is or was: a stale one still says who asks for another. */
+  /** Finds the user who has or had this token: a stale one still shows who asks for a new one. */
   byToken(token: string): TokenHolder | null;
   tokenState(token: string): TokenState;
-  /** What the new user would share with another, though it has to be its own; null where nothing. */
+  /** Returns the field of a new user that another user already has, or null. */
   taken(profile: Profile): keyof Profile | null;
-  /** @param profile for which `taken` is null */
+  /** @param profile of which `taken` returns null */
   create(profile: Profile): User;
-  /** Gives the user a new token and makes all former ones stale. */
+  /** Gives the user a new token and makes all earlier ones stale. */
   reset(user: User): User;
 }
 
-/** `reference` is null for full users, who have an email and a password of their own. */
+/** A user. `reference` is null for full users, who have their own email and password. */
 export interface User {
   readonly number: number;
   readonly reference: string | null;
@@ -33,7 +33,7 @@ export interface User {
   readonly firstName: string;
   readonly lastName: string;
   readonly guid: string;
-  /** The latest, which alone is valid. */
+  /** The latest token, the only valid one. */
   readonly accessToken: string;
 }
 
@@ -42,14 +42,14 @@ export interface TokenHolder {
   readonly state: 'valid' | 'stale';
 }
 
-/** What is known of a user when it is created. The sandbox makes what is left out. */
+/** The fields that a user is created with. The sandbox makes the omitted ones. */
 export interface Profile {
   readonly reference?: string | undefined;
   readonly email?: string | undefined;
   readonly firstName?: string | undefined;
   readonly lastName?: string | undefined;
   readonly guid?: string | undefined;
-  /** The user's first. */
+  /** The user's first token. */
   readonly accessToken?: string | undefined;
 }
 
@@ -57,7 +57,7 @@ export interface AccountOptions {
   readonly seed: number;
   /** Differs from key to key. */
   readonly series: number;
-  /** What the references of initial users begin with. */
+  /** The beginning of initial users' references. */
   readonly prefix: string;
   /** Initial reference users, 0 to 10 million. */
   readonly users: number;
@@ -65,15 +65,15 @@ export interface AccountOptions {
   readonly reader: Profile | null;
 }
 
-/** In references, so that `user-0000001` sorts before `user-0000010`. */
+/** Makes `user-0000002` sort before `user-0000010`. */
 const REFERENCE_DIGITS = 7;
 
 export function createAccounts({ seed, series, prefix, users, reader }: AccountOptions): Accounts {
   const identities = createIdentities(seed, series);
-  /** How often the token was reset. */
+  /** How often each user's token was reset. */
   const generations = new Map<number, number>();
   const profiles = new Map<number, Profile>();
-  /** Of the users in `profiles`, what they are found by; emails in lower case. */
+  /** Indexes of the users in `profiles`. Emails are in lower case. */
   const references = new Map<string, number>();
   const emails = new Map<string, number>();
   const guids = new Map<string, number>();
@@ -121,7 +121,7 @@ export function createAccounts({ seed, series, prefix, users, reader }: AccountO
     return user(references.get(reference));
   }
 
-  /** A guid that was chosen hides the one that the sandbox would have made. */
+  /** A chosen guid replaces the one that the sandbox would have made. */
   function byGuid(guid: string): User | null {
     const found = user(guids.get(guid) ?? identities.numberOfGuid(guid));
     return found?.guid === guid ? found : null;

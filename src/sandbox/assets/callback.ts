@@ -1,8 +1,21 @@
 import { request as httpRequest } from 'node:http';
 import { request as httpsRequest } from 'node:https';
-import { isPrivateLiteral, publicLookup } from '../../public-address.ts';
+import { isIP } from 'node:net';
+import { isLoopback } from '../../loopback.ts';
+import { isPublic, publicLookup } from '../../public-address.ts';
 
 const TIMEOUT_MS = 10_000;
+
+/** The host of a URL, without brackets and without the dot at its end. */
+function hostOf(url: string): string {
+  return new URL(url).hostname.replace(/^\[|\]$/g, '').replace(/\.$/, '');
+}
+
+/** Whether a URL shows by itself that its address is private. Names are checked when they are looked up. */
+export function isPrivateUrl(url: string): boolean {
+  const host = hostOf(url);
+  return isIP(host) === 0 ? isLoopback(host) || host.endsWith('.localhost') : !isPublic(host);
+}
 
 const lookupPublic = publicLookup((hostname) => new Error(`${hostname} is a private address`));
 
@@ -13,32 +26,26 @@ export interface Call {
   readonly signal: AbortSignal;
 }
 
-/** POSTs JSON. @returns whether it was answered with 2xx; redirects are not followed, and what cannot be called is false */
+/** POSTs JSON, without following redirects. @returns whether the reply has a 2xx status */
 export function callBack({ url, body, allowPrivate, signal }: Call): Promise<boolean> {
   return new Promise((resolve) => {
-    // An address may look right and still be refused at the call, as one whose user is not encoded well.
-    try {
-      const { hostname, protocol } = new URL(url);
-      if (!allowPrivate && isPrivateLiteral(hostname)) return resolve(false);
-      const send = protocol === 'https:' ? httpsRequest : httpRequest;
-      const call = send(url, {
-        method: 'POST',
-        headers: { 'Content-Type': 'application/json', 'Content-Length': Buffer.byteLength(body) },
-        signal,
-        timeout: TIMEOUT_MS,
-        agent: false,
-        ...(!allowPrivate && { lookup: lookupPublic }),
-      });
-      call.on('timeout', () => call.destroy(new Error('no answer in time')));
-      call.on('error', () => resolve(false));
-      call.on('response', (response) => {
-        const { statusCode = 500 } = response;
-        response.resume();
-        resolve(statusCode >= 200 && statusCode < 300);
-      });
-      call.end(body);
-    } catch {
-      resolve(false);
-    }
+    if (!allowPrivate && isPrivateUrl(url)) return resolve(false);
+    const send = url.toLowerCase().startsWith('https:') ? httpsRequest : httpRequest;
+    const call = send(url, {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json', 'Content-Length': Buffer.byteLength(body) },
+      signal,
+      timeout: TIMEOUT_MS,
+      agent: false,
+      ...(!allowPrivate && { lookup: lookupPublic }),
+    });
+    call.on('timeout', () => call.destroy(new Error('no reply in time')));
+    call.on('error', () => resolve(false));
+    call.on('response', (response) => {
+      const { statusCode = 500 } = response;
+      response.resume();
+      resolve(statusCode >= 200 && statusCode < 300);
+    });
+    call.end(body);
   });
 }

@@ -5,7 +5,7 @@ import { createRandom } from './random.ts';
 
 const MIN_TICK_MS = 20;
 
-/** A change that cannot be kept, as on a full disk, is not done; the next one may be. */
+/** Skips a change that cannot be journaled, as on a full disk; the next one may succeed. */
 function attempt(change: () => void): void {
   try {
     change();
@@ -15,8 +15,8 @@ function attempt(change: () => void): void {
 }
 
 /**
- * Changes the catalog at a steady pace until the signal aborts: 40% updates, 30% creations, 30% removals. Which products
- * and in which order depends on the seed alone, when depends on the clock.
+ * Changes the catalog at a steady pace until the signal aborts: 40% updates, 30% creations, 30% removals. The seed alone
+ * decides what changes and in which order, the clock when.
  */
 export async function churn(
   mutate: (mutation: Mutation) => void,

@@ -1,11 +1,11 @@
 import { isbn13 } from './isbn.ts';
 import { hash } from './random.ts';
 
-/** Three series of ISBNs share the nine digits: `3n` are vbids, `3n + 1` print editions, `3n + 2` electronic ones. */
+/** Three series of ISBNs share the nine digits: `3n` for vbids, `3n + 1` for print editions, `3n + 2` for electronic ones. */
 const SERIES = 3;
 /**
- * ISBNs are given out to publishers in blocks, and a publisher's titles come into a catalog together: so many neighbours
- * in the list are neighbours in number, and the blocks are in no order.
+ * Publishers get ISBNs in blocks, and a publisher's titles enter a catalog together. So neighbours in the list are often
+ * neighbours in number, and the order of the blocks is arbitrary.
  */
 const BLOCK = 100;
 const BLOCKS = 3_333_333;
@@ -15,18 +15,18 @@ const VERSION_STEP = 1_000_003;
 
 export const MAX_PRODUCTS = 20_000_000;
 
-/** Which numbers a product bears: pure functions of the seed, the product's index and its version. */
+/** The numbers of a product: pure functions of the seed, the product's index and its version. */
 export interface Numbering {
   vbid(index: number): string;
   /** Null for one product in eight. */
   printIsbn(index: number): string | null;
   /** Differs from version to version; null for one product in sixteen, until its first update. */
   eIsbn(index: number, version: number): string | null;
-  /** The index that would have this vbid; null where none below MAX_PRODUCTS has. */
+  /** Returns the index of the product with this vbid. Null if no index below MAX_PRODUCTS has it. */
   indexOf(vbid: string): number | null;
 }
 
-/** STEP to the power of -1 modulo BLOCKS: Euclid's extended algorithm. */
+/** The inverse of STEP modulo BLOCKS, by Euclid's extended algorithm. */
 function inverseOfStep(): bigint {
   let [a, b, x, y] = [BigInt(STEP), BigInt(BLOCKS), 1n, 0n];
   while (b !== 0n) [a, b, x, y] = [b, a % b, y, x - (a / b) * y];

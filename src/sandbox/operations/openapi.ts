@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { Operation } from '../http/operation.ts';
 import type { SandboxOptions } from '../options.ts';
-import { errorResponse } from './xml-schemas.ts';
+import { errorResponse } from './xml-schema.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -13,7 +13,7 @@ function refTo(part: 'schemas' | 'responses', format: Operation['format']): Json
   return { $ref: `#/components/${part}/${ERRORS[format]}` };
 }
 
-/** As it is sent (`input`) or answered (`output`). What JSON Schema cannot say, such as a check digit, is left open. */
+/** As it is sent (`input`) or answered (`output`). What JSON Schema cannot express, such as a check digit, is omitted. */
 function schemaOf(schema: z.ZodType, io: 'input' | 'output'): Json {
   const { $schema: _dialect, ...rest } = z.toJSONSchema(schema, { io, unrepresentable: 'any' });
   return rest;
@@ -37,7 +37,10 @@ function pathParameters(path: string, values: z.ZodType | undefined): Json[] {
 function queryParameters(query: z.ZodType | undefined): Json[] {
   const { properties = {}, required = [] } = membersOf(query);
   return Object.entries(properties).map(([name, schema]) => ({
-    ...{ name, in: 'query', required: required.includes(name), schema },
+    name,
+    in: 'query',
+    required: required.includes(name),
+    schema,
     ...(typeof schema.description === 'string' && { description: schema.description }),
   }));
 }
@@ -46,8 +49,8 @@ function templateOf(path: string): string {
   return path.replace(/:(\w+)/g, '{$1}');
 }
 
-/** In XML, an error comes with 200 as well (interface, 4.2 rule 4). */
-function answered({ format, response }: Operation): Json {
+/** In XML, an error may come with 200 (interface, 4.2 rule 4). */
+function goodContent({ format, response }: Operation): Json {
   if (response === undefined) return {};
   const good = schemaOf(response, 'output');
   return { schema: format === 'xml' ? { oneOf: [good, refTo('schemas', format)] } : good };
@@ -62,7 +65,6 @@ function operationObject(operation: Operation): Json {
     tags: [`Section ${section}`],
     security: [token === false ? { apiKey: [] } : { apiKey: [], accessToken: [] }],
     parameters: [...pathParameters(path, values), ...queryParameters(query)],
-    // The schemas are of JSON; of a body in XML, the interface shows what there is.
     ...((request !== undefined || (format === 'xml' && method !== 'GET')) && {
       requestBody: {
         required: request !== undefined,
@@ -71,8 +73,8 @@ function operationObject(operation: Operation): Json {
     }),
     responses: {
       200: {
-        description: format === 'xml' ? 'Done, or an error: the body tells' : 'Done',
-        content: { [type]: answered(operation) },
+        description: format === 'xml' ? 'Done, or an error: the body decides' : 'Done',
+        content: { [type]: goodContent(operation) },
       },
       default: refTo('responses', format),
     },
@@ -89,8 +91,8 @@ function pathsOf(operations: readonly Operation[]): Json {
 }
 
 /**
- * OpenAPI 3.1 of what the sandbox serves: interface, section 4. Its schemas are those that requests are judged by.
- * @param url where the sandbox answers
+ * Describes the operations of the sandbox (interface, section 4) in OpenAPI 3.1, with the schemas that validate requests.
+ * @param url address of the sandbox
  */
 export function openApiDocument(
   operations: readonly Operation[],
@@ -101,8 +103,8 @@ export function openApiDocument(
   }: Pick<SandboxOptions, 'apiKeyHeader' | 'accessTokenHeader'> & { url: string },
 ): Json {
   const header = (name: string) => ({ type: 'apiKey', in: 'header', name });
-  const refused = (format: Operation['format']) => ({
-    description: 'Refused',
+  const rejected = (format: Operation['format']) => ({
+    description: 'Rejected',
     content: { [TYPES[format]]: { schema: refTo('schemas', format) } },
   });
   return {
@@ -113,7 +115,7 @@ export function openApiDocument(
     components: {
       securitySchemes: { apiKey: header(apiKeyHeader), accessToken: header(accessTokenHeader) },
       schemas: { [ERRORS.json]: schemaOf(errors, 'output'), [ERRORS.xml]: schemaOf(errorResponse, 'output') },
-      responses: { [ERRORS.json]: refused('json'), [ERRORS.xml]: refused('xml') },
+      responses: { [ERRORS.json]: rejected('json'), [ERRORS.xml]: rejected('xml') },
     },
   };
 }

@@ -1,0 +1,125 @@
+import { cutPage } from '../../catalog/json-text.ts';
+import { CatchwordError } from '../../errors.ts';
+import { readXml, type XmlElement } from '../../xml/read.ts';
+import { errorIn, messageIn, type ServiceMessage } from '../errors/error-message.ts';
+import { type Tree, textIn, treeOfBody } from '../errors/error-tree.ts';
+import { serviceError } from '../errors/service-error.ts';
+import { alsoCreated, checkFirst } from '../errors/uncertain-write.ts';
+import type { Headers } from '../headers.ts';
+import type { Hide } from '../redact.ts';
+import type { Endpoint } from './endpoint.ts';
+
+/** An answer whose status is 2xx or accepted by the operation. */
+export interface Answer {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly text: string;
+  /** Scheme, host and port of the service. */
+  readonly origin: string;
+  /** Removes secrets from what the service says. */
+  readonly hide: Hide;
+  /** The error that an accepted status stands for. */
+  readonly refusal?: CatchwordError;
+  /** Bytes over the wire. */
+  readonly bytes: number;
+  /** Local clock, milliseconds since 1970. */
+  readonly requestedAt: number;
+  readonly receivedAt: number;
+}
+
+export type JsonObject = Readonly<Record<string, unknown>>;
+
+/** An answer as its operation reads it. */
+export interface ParsedAnswer extends Answer {
+  /** Of JSON; undefined if the body is empty. It has no error. */
+  readonly value: JsonObject | undefined;
+  /** Of XML: the elements at the top; none if the body is empty or not XML. They may have an error. */
+  readonly elements: readonly XmlElement[];
+}
+
+/** What is read of an XML answer. */
+export type XmlAnswer = Pick<ParsedAnswer, 'status' | 'elements' | 'text' | 'hide' | 'refusal' | 'origin'>;
+
+/** Deeper JSON could overflow the stack of code that walks through it; a real answer is a few levels deep. */
+const MAX_JSON_DEPTH = 64;
+/** Characters of an identifier that an error shows. */
+const MAX_IDENTIFIER = 255;
+/** Characters. A page of the catalog is longer, unless it is an error. */
+const MAX_ERROR_PAGE = 2_048;
+/** Fields of a page of the catalog, and of a product. */
+const PAGE_FIELDS = ['items', 'vbid'];
+
+/** The error of an answer; it names what was created all the same. */
+export function errorOf(message: ServiceMessage, answer: Answer, endpoint: Endpoint, tree: Tree): CatchwordError {
+  const error = answer.refusal ?? serviceError(message, answer.status, answer.origin);
+  const created = endpoint.creates === undefined ? undefined : textIn(tree, endpoint.creates);
+  if (created === undefined) return error;
+  return alsoCreated(error, `${endpoint.creates} ${answer.hide(created, MAX_IDENTIFIER)}`);
+}
+
+function brokenJson({ status, origin }: Answer): CatchwordError {
+  const hint = 'Retry later: the service may be in trouble.';
+  return new CatchwordError('SOURCE_BODY', `${origin} answered ${status} with broken JSON`, { hint, status });
+}
+
+function tooDeep({ origin }: Answer): CatchwordError {
+  const message = `${origin} answered with JSON nested deeper than ${MAX_JSON_DEPTH} levels`;
+  return new CatchwordError('SOURCE_BODY', message, { hint: 'Ask the service about it.', retryable: false });
+}
+
+function objectOf(value: unknown): JsonObject | undefined {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as JsonObject) : undefined;
+}
+
+/** The JSON object of an answer. Anything else does not show whether a write was done. */
+function readJson(answer: Answer, endpoint: Endpoint): JsonObject | undefined {
+  const { text, hide } = answer;
+  if (text.trim() === '') return undefined;
+  const tree = treeOfBody(text);
+  const error = errorIn(tree, endpoint.fields ?? [], hide);
+  if (error !== undefined) throw errorOf(error, answer, endpoint, tree);
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    if (/^\s*["[{]/.test(text)) throw answer.refusal ?? brokenJson(answer);
+  }
+  if (value === null) return undefined;
+  const object = objectOf(value);
+  if (object === undefined) throw checkFirst(errorOf(messageIn(tree, hide), answer, endpoint, tree), endpoint);
+  if (cutPage(text, MAX_JSON_DEPTH) === null) throw tooDeep(answer);
+  return object;
+}
+
+/** A 601 may come with a good status (interface, section 7). */
+function checkPage({ text, status, hide, origin }: Answer): void {
+  if (text.length > MAX_ERROR_PAGE || !text.includes('601')) return;
+  const error = errorIn(treeOfBody(text), PAGE_FIELDS, hide);
+  if (error?.code === 601) throw serviceError(error, status, origin);
+}
+
+/** @throws CatchwordError SERVICE_* for an error in JSON, SOURCE_BODY for broken JSON, XML_INVALID */
+export function parseAnswer(answer: Answer, endpoint: Endpoint): ParsedAnswer {
+  const { format } = endpoint;
+  if (format === 'page') checkPage(answer);
+  const value = format === 'json' ? readJson(answer, endpoint) : undefined;
+  if (format !== 'xml' || !/^\s*</.test(answer.text)) return { ...answer, value, elements: [] };
+  try {
+    return { ...answer, value, elements: readXml(answer.text) };
+  } catch (error) {
+    throw answer.refusal ?? error;
+  }
+}
+
+/**
+ * The object that a read found.
+ * @param path of the operations, for the hint
+ * @throws CatchwordError SERVICE_ERROR if it has no field with a value
+ */
+export function requireFields({ value, origin, status }: ParsedAnswer, path: string): JsonObject {
+  if (value !== undefined && Object.values(value).some((one) => one !== null)) return value;
+  throw new CatchwordError('SERVICE_ERROR', `${origin} answered with nothing`, {
+    hint: `Check that ${path} is the path of this operation.`,
+    status,
+  });
+}

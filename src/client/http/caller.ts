@@ -1,0 +1,133 @@
+import { interrupted, withAbort } from '../../abort.ts';
+import { PATIENCE_MS, retryDelayMs } from '../../backoff.ts';
+import type { Clock } from '../../clock.ts';
+import { CatchwordError } from '../../errors.ts';
+import type { Pacer } from '../../pacer.ts';
+import { type Tokens, withToken } from '../auth/access-token.ts';
+import { aboutSubject } from '../errors/service-error.ts';
+import { withOutcome } from '../errors/uncertain-write.ts';
+import { type Answer, parseAnswer } from './answer.ts';
+import type { Endpoint } from './endpoint.ts';
+import { type Operation, prepare, type Request } from './operation.ts';
+import type { Transport } from './transport.ts';
+
+/** Calls operations of the service: keeps the pace, retries where that is safe, and renews the access token. */
+export interface Caller {
+  /** Scheme, host and port of the service. */
+  readonly origin: string;
+  /** @throws CatchwordError USAGE before anything is sent; SOURCE_*, SERVICE_*, NOT_FOUND, XML_INVALID, INTERRUPTED */
+  call<Input, Result>(operation: Operation<Input, Result>, input: Input, signal: AbortSignal): Promise<Result>;
+}
+
+export interface CallerOptions {
+  readonly transport: Transport;
+  /** null disables token renewal: a 601 is an error. */
+  readonly tokens: Tokens | null;
+  readonly pacer: Pacer;
+  readonly clock: Clock;
+  /** Aborts every call, and rejects later ones. */
+  readonly closed: AbortSignal;
+}
+
+const MAX_ATTEMPTS = 5;
+
+/** Parsers may quote the answer, which may repeat a secret. */
+function readAnswer<Input, Result>(operation: Operation<Input, Result>, input: Input, answer: Answer): Result {
+  try {
+    return operation.read(parseAnswer(answer, operation), input);
+  } catch (error) {
+    throw error instanceof CatchwordError ? error.with({ message: answer.hide(error.message) }) : error;
+  }
+}
+
+/**
+ * Sends one request and reads its answer. If a write was sent and its outcome is unknown, the error says so.
+ * @throws CatchwordError as `Caller.call`
+ */
+export async function callOnce<Input, Result>(
+  transport: Transport,
+  operation: Operation<Input, Result>,
+  input: Input,
+  request: Request,
+  signal: AbortSignal,
+): Promise<Result> {
+  let isSent = false;
+  const onSent = (): void => {
+    isSent = true;
+  };
+  try {
+    const answer = await transport.send(operation, request, signal, operation.repeatable ? undefined : onSent);
+    return readAnswer(operation, input, answer);
+  } catch (error) {
+    if (!(error instanceof CatchwordError)) throw error;
+    const about = aboutSubject(error, operation, request.subject);
+    throw isSent ? withOutcome(about, operation) : about;
+  }
+}
+
+export function createCaller({ transport, tokens, pacer, clock, closed }: CallerOptions): Caller {
+  /** Milliseconds until the next attempt, in addition to the pause that the pacer keeps; null if there is none. */
+  function pauseAfter(error: unknown, endpoint: Endpoint, attempt: number): number | null {
+    if (!(error instanceof CatchwordError)) return null;
+    const askedMs = error.retryAfterMs ?? 0;
+    if (askedMs > 0) pacer.blockUntil(clock.now() + askedMs);
+    // A body that is too large or not text stays so; one that was cut short is SOURCE_UNAVAILABLE.
+    if (error.code === 'SOURCE_BODY') return null;
+    // A request over the rate limit was not carried out.
+    if (!endpoint.repeatable && error.code !== 'SOURCE_RATE_LIMITED') return null;
+    const delayMs = retryDelayMs(error, attempt, MAX_ATTEMPTS, () => clock.random());
+    return delayMs === null ? null : delayMs - askedMs;
+  }
+
+  /** Waits until a request may be sent; while the token is renewed, waits for that instead. */
+  async function turn(endpoint: Endpoint, signal: AbortSignal): Promise<void> {
+    const renewing = endpoint.token ? tokens : null;
+    do await renewing?.renewal(signal);
+    while (!(await pacer.acquire(signal, PATIENCE_MS, () => renewing?.isRenewing() !== true)));
+  }
+
+  async function withRetries<Result>(
+    endpoint: Endpoint,
+    signal: AbortSignal,
+    once: () => Promise<Result>,
+  ): Promise<Result> {
+    for (let attempt = 1; ; attempt++) {
+      await turn(endpoint, signal);
+      try {
+        return await once();
+      } catch (error) {
+        const pauseMs = pauseAfter(error, endpoint, attempt);
+        if (pauseMs === null) throw error;
+        await clock.sleep(pauseMs, signal);
+      }
+    }
+  }
+
+  /** The error of a call that was aborted by its caller, or by closing the connection. */
+  function abortError(endpoint: Endpoint): CatchwordError {
+    const check = 'check whether it was done first';
+    if (!closed.aborted) return endpoint.repeatable ? interrupted() : interrupted().with({ hint: `Retry; ${check}.` });
+    return new CatchwordError('INTERRUPTED', `the connection to ${transport.origin} is closed`, {
+      hint: `Connect again for further calls. If this was a write, ${check}.`,
+      retryable: false,
+    });
+  }
+
+  return {
+    origin: transport.origin,
+    call: async (operation, input, asked) => {
+      const request = prepare(operation, input);
+      try {
+        return await withAbort([asked, closed], (signal) => {
+          const once = () => callOnce(transport, operation, input, request, signal);
+          const work = () => withRetries(operation, signal, once);
+          return operation.token && tokens !== null ? withToken(tokens, signal, work) : work();
+        });
+      } catch (error) {
+        const isAborted =
+          error instanceof CatchwordError ? error.code === 'INTERRUPTED' : asked.aborted || closed.aborted;
+        throw isAborted ? abortError(operation) : error;
+      }
+    },
+  };
+}

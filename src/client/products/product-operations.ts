@@ -1,0 +1,77 @@
+import type { FetchTask, PageResponse } from '../../catalog/page.ts';
+import type { SourceConfig } from '../../config.ts';
+import { dateOf, type Headers, header } from '../headers.ts';
+import type { Answer } from '../http/answer.ts';
+import type { Operation } from '../http/operation.ts';
+
+export type ProductSettings = Pick<
+  SourceConfig,
+  'pageParam' | 'perPageParam' | 'untilParam' | 'currencyParam' | 'includeDetails' | 'currency'
+>;
+
+/** One window of the catalog, or of what changed in a time range. Times are milliseconds since 1970; null: no limit. */
+export interface ProductsQuery extends Pick<FetchTask, 'window' | 'from'> {
+  readonly until?: number | null;
+  readonly settings: ProductSettings;
+}
+
+export interface ProductQuery {
+  readonly vbid: string;
+  readonly settings: ProductSettings;
+}
+
+/** How long a cache kept the answer. A second proxy may add another whole number of seconds to the `Age`. */
+function ageOf(headers: Headers): { ageMs?: number } {
+  const ages = (header(headers, 'age') ?? '').split(',').map((text) => text.trim());
+  const known = ages.filter((text) => /^\d{1,9}$/.test(text)).map(Number);
+  return known.length === 0 ? {} : { ageMs: Math.max(...known) * 1_000 };
+}
+
+function pageOf({ text, headers, bytes, requestedAt, receivedAt }: Answer): PageResponse {
+  return { text, sourceTime: dateOf(headers), bytes, requestedAt, receivedAt, ...ageOf(headers) };
+}
+
+function detailQuery({ includeDetails, currency, currencyParam }: ProductSettings): URLSearchParams {
+  const query = new URLSearchParams();
+  if (includeDetails.length > 0) query.set('include_details', includeDetails.join(','));
+  if (currency.length > 0) query.set(currencyParam, currency.join(','));
+  return query;
+}
+
+/** `GET /v4/products` (interface, 4.4). Bytes that are not UTF-8 reject one item, not the page. */
+export const READ_PRODUCTS: Operation<ProductsQuery, PageResponse> = {
+  method: 'GET',
+  path: '/v4/products',
+  format: 'page',
+  token: true,
+  repeatable: true,
+  keepsBytes: true,
+  request: ({ window, from, until = null, settings }) => {
+    const query = new URLSearchParams({
+      [settings.pageParam]: String(window.page),
+      [settings.perPageParam]: String(window.perPage),
+    });
+    if (from !== null) query.set('from', new Date(from).toISOString());
+    if (until !== null) query.set(settings.untilParam, new Date(until).toISOString());
+    for (const [name, value] of detailQuery(settings)) query.set(name, value);
+    return { query };
+  },
+  read: pageOf,
+};
+
+/**
+ * Reads one product; the text of the answer is empty if the service does not know the product.
+ * @param path such as `/v4/products/:vbid`
+ */
+export function readProduct(path: string): Operation<ProductQuery, PageResponse> {
+  return {
+    method: 'GET',
+    path,
+    format: 'page',
+    token: true,
+    repeatable: true,
+    accepts: [404],
+    request: ({ vbid, settings }) => ({ values: { vbid }, query: detailQuery(settings) }),
+    read: (answer) => pageOf(answer.status === 404 ? { ...answer, text: '' } : answer),
+  };
+}

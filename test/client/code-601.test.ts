@@ -1,0 +1,137 @@
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { createCatalogClient } from '../../src/client/catalog-client.ts';
+import { readLicenses } from '../../src/client/licenses/licenses.ts';
+import { createCatalog } from '../../src/client/products/products.ts';
+import { postReset } from '../../src/client/users/users.ts';
+import { systemClock } from '../../src/clock.ts';
+import { loadConfig, requireSource } from '../../src/config.ts';
+import { connectTo, failure, KEY, NEVER, type Reply, serve, TOKEN } from './connection.ts';
+
+const TEXT = 'The access token has expired';
+const LAYOUTS = [
+  `<error code="601" message="${TEXT}"/>`,
+  `<error>601: ${TEXT}</error>`,
+  `<errors><error>601 ${TEXT}</error></errors>`,
+  `<error message="601: ${TEXT}"/>`,
+  `<error><number>601</number><message>${TEXT}</message></error>`,
+  `<licenses><error>601: ${TEXT}</error></licenses>`,
+  `<licenses><code>601</code></licenses>`,
+  `{"errors":["601: ${TEXT}"]}`,
+  `["601: ${TEXT}"]`,
+  `"601: ${TEXT}"`,
+  '{"error":{"code":"601"}}',
+  '{"error":601}',
+  '{"code":601}',
+  '{"response":{"error":{"error_code":"601"}}}',
+  `601: ${TEXT}`,
+  '601',
+];
+
+function products(url: string) {
+  const settings = { includeDetails: [], currency: [], pageParam: 'page', perPageParam: 'per_page' };
+  const more = { untilParam: 'until', currencyParam: 'currency', lookupPath: '/v4/products/:vbid' };
+  return createCatalog(connectTo(url).caller, { ...settings, ...more });
+}
+
+/** The reader of the mirror. */
+function readPage(url: string) {
+  const given = { CATCHWORD_BASE_URL: url, CATCHWORD_API_KEY: KEY, CATCHWORD_ACCESS_TOKEN: TOKEN };
+  const client = createCatalogClient(requireSource(loadConfig(given)), systemClock);
+  onTestFinished(() => client.close());
+  const window = { page: 1, perPage: 1000 };
+  return client.read({ mirror: '', runId: 0, pass: 0, window, from: null, maxAttempts: 1 }, NEVER);
+}
+
+async function operations(reply: Reply) {
+  const { url } = await serve(() => reply);
+  return {
+    page: () => products(url).products().next(),
+    product: () => products(url).product('x1'),
+    licenses: () => readLicenses(connectTo(url).caller, {}, NEVER),
+    reset: () => postReset(connectTo(url).caller, '.xml', NEVER),
+  };
+}
+
+function typeOf(body: string): Record<string, string> {
+  return { 'content-type': body.startsWith('<') ? 'application/xml' : 'text/plain' };
+}
+
+describe('the code 601', () => {
+  it.each([200, 401, 403, 422, 500])('is found in every layout, by every operation, with status %i', async (status) => {
+    for (const body of LAYOUTS) {
+      for (const [name, ask] of Object.entries(await operations({ status, body, headers: typeOf(body) }))) {
+        expect(await failure(ask()), `${name} ${body}`).toMatchObject({
+          code: 'SERVICE_TOKEN',
+          serviceCode: 601,
+          status,
+        });
+      }
+    }
+  });
+
+  it.each([401, 403, 422])('is found with status %i in XML without an error element', async (status) => {
+    for (const body of [
+      `<message>601: ${TEXT}</message>`,
+      `<response><message>601: ${TEXT}</message></response>`,
+      `<response>601: ${TEXT}</response>`,
+    ]) {
+      for (const [name, ask] of Object.entries(await operations({ status, body }))) {
+        expect(await failure(ask()), `${name} ${body}`).toMatchObject({ code: 'SERVICE_TOKEN', serviceCode: 601 });
+      }
+    }
+  });
+
+  it('is found in JSON of type text/plain', async () => {
+    const headers = { 'content-type': 'text/plain' };
+    for (const body of [`{"errors":["601: ${TEXT}"]}`, `"601: ${TEXT}"`, '{"error":{"code":601}}']) {
+      const { url } = await serve(() => ({ body, headers }));
+      const asked = { ...(await operations({ body, headers })), sync: () => readPage(url) };
+      for (const [name, ask] of Object.entries(asked)) {
+        expect(await failure(ask()), `${name} ${body}`).toMatchObject({ code: 'SERVICE_TOKEN', serviceCode: 601 });
+      }
+    }
+  });
+
+  it('is not found in a title, a license or a number of items', async () => {
+    const item = { vbid: 'x1', title: '601: The access token has expired', code: '601', description: 'token' };
+    const page = JSON.stringify({ num_items: 601, page: 1, per_page: 1000, total_pages: 1, items: [item] });
+    expect((await (await operations({ body: page })).page()).value).toMatchObject({ products: [{ vbid: 'x1' }] });
+    const lookup = JSON.stringify({ ...item, status: 'token 601', kind: 'book' });
+    expect(await (await operations({ body: lookup })).product()).toMatchObject({ vbid: 'x1' });
+    const stateful = JSON.stringify({ vbid: 'x1', status: '601', message: 'token' });
+    expect(await (await operations({ body: stateful })).product()).toMatchObject({ vbid: 'x1' });
+    const broken = page.slice(0, -20);
+    expect(await failure((await operations({ body: broken })).page())).toMatchObject({ code: 'PAGE_INVALID' });
+    const license = '<license name="601: The access token" code-use="601" status="601" sku="a"/>';
+    const { licenses } = await (await operations({ body: `<licenses>${license}</licenses>` })).licenses();
+    expect(licenses).toMatchObject([{ sku: 'a' }]);
+    for (const body of [
+      'OK',
+      'The token was reset',
+      '<message>601 tokens were reset</message>',
+      '<status>200</status>',
+    ]) {
+      await (await operations({ body })).reset();
+    }
+  });
+});
+
+describe('a status of 404', () => {
+  const json = { 'content-type': 'application/json' };
+
+  it.each(['', '{}', '{"errors":[]}', '{"errors":["Product x1 not found"]}'])(
+    'means that a product is unknown: %s',
+    async (body) => {
+      expect(await (await operations({ status: 404, headers: json, body })).product()).toBeUndefined();
+    },
+  );
+
+  it('means a wrong address if a page or an operation is missing', async () => {
+    const page = await operations({ status: 404, body: '<!DOCTYPE html><html>Not found</html>' });
+    expect(await failure(page.product())).toMatchObject({ code: 'SOURCE_NOT_SERVICE' });
+    const empty = await operations({ status: 404, body: '' });
+    for (const ask of [empty.page, empty.licenses]) {
+      expect(await failure(ask())).toMatchObject({ code: 'SOURCE_NOT_SERVICE' });
+    }
+  });
+});

@@ -1,0 +1,157 @@
+import { describe, expect, it } from 'vitest';
+import { errorIn, messageIn, type ServiceMessage } from '../../src/client/errors/error-message.ts';
+import { treeOfBody } from '../../src/client/errors/error-tree.ts';
+import type { Operation } from '../../src/client/http/operation.ts';
+import { hiding } from '../../src/client/redact.ts';
+import { connectTo, failure, golden, NEVER, serve, TOKEN } from './connection.ts';
+
+const TEXT = 'The access token is no longer valid';
+const hide = hiding(() => []);
+
+function message(body: string): ServiceMessage {
+  return messageIn(treeOfBody(body), hide);
+}
+
+function errorInResult(body: string): ServiceMessage | undefined {
+  return errorIn(treeOfBody(body), ['vbid', 'sku'], hide);
+}
+
+const WRITE: Operation<undefined, unknown> = {
+  method: 'PUT',
+  path: '/v4/x',
+  format: 'json',
+  token: true,
+  repeatable: false,
+  request: () => ({ body: {} }),
+  read: ({ value }) => value,
+};
+
+describe('the message of an error', () => {
+  it.each([
+    ['attributes', `<error code="601" message="${TEXT}"/>`],
+    ['attributes of an element that is not self-closing', `<error message="${TEXT}" code="601"></error>`],
+    ['child elements', `<error><code>601</code><message>${TEXT}</message></error>`],
+    [
+      'child elements called error-code and description',
+      `<error><error-code> 601 </error-code><description>${TEXT}</description></error>`,
+    ],
+    ['an attribute and the text', `<error code="601">${TEXT}</error>`],
+    ['a nested element', `<response><errors><error code="601" description="${TEXT}"/></errors></response>`],
+    ['attributes of the root', `<credentials code="601" message="${TEXT}"/>`],
+    ['child elements of another root', `<response><code>601</code><description>${TEXT}</description></response>`],
+    ['CDATA', `<error code="601"><![CDATA[${TEXT}]]></error>`],
+    ['a JSON object', JSON.stringify({ code: 601, message: TEXT })],
+    ['a JSON object with the code as text', JSON.stringify({ error: { code: '601', message: TEXT } })],
+    ['a JSON list', JSON.stringify({ errors: [{ code: 601, message: TEXT }] })],
+  ])('is read from %s', (_name, body) => {
+    expect(message(body)).toEqual({ code: 601, text: TEXT });
+  });
+
+  it.each([
+    ['{"errors":["a","b"]}', 'a; b'],
+    ['{"errors":{"title":["is missing"],"edition":"is 300"}}', 'title: is missing; edition: is 300'],
+    ['{"title":["can\'t be blank"]}', "title: can't be blank"],
+    ['"Product 601 not found"', 'Product 601 not found'],
+    ['["a","b"]', 'a; b'],
+    ['{"errors":', '{"errors":'],
+    ['plain\u0000\u001b text', 'plain text'],
+    ['<user><email>is already taken</email></user>', 'email: is already taken'],
+    ['<errors><email>is taken</email><title>is empty</title></errors>', 'email: is taken; title: is empty'],
+    ['<response><description>is taken</description></response>', 'is taken'],
+    ['<error message="no" reference="r" guid="g"/>', 'no'],
+    ['<error', ''],
+    ['<!DOCTYPE a [<!ENTITY b "c">]><error code="601">&b;</error>', ''],
+    ['<html><body>601</body></html>', ''],
+    ['', ''],
+  ])('of %s has no code', (body, text) => {
+    expect(message(body)).toEqual({ code: undefined, text });
+  });
+
+  it.each([`["601: ${TEXT}"]`, `<error>601: ${TEXT}</error>`, `601: ${TEXT}`])('has a code in its text: %s', (body) => {
+    expect(message(body)).toEqual({ code: 601, text: `601: ${TEXT}` });
+  });
+
+  it('has the code 601 even if the access token is a part of its words', () => {
+    const hideTok = hiding(() => ['tok']);
+    const found = messageIn(treeOfBody(JSON.stringify(`601: ${TEXT}`)), hideTok);
+    expect(found).toEqual({ code: 601, text: '601: The access [secret]en is no longer valid' });
+  });
+
+  it('does not show the value of a field for tokens', () => {
+    const body = '<user><reference>r</reference><access-token>a1b2c3d4e5</access-token></user>';
+    expect(message(body).text).toBe('reference: r; access-token: [secret]');
+    expect(message('{"access_token":"a1b2c3d4e5"}').text).toBe('access_token: [secret]');
+    expect(message('<user><access-token>is not valid</access-token></user>').text).toBe('access-token: is not valid');
+  });
+
+  it('has at most 200 characters for each text', () => {
+    expect(message(JSON.stringify('x'.repeat(1_000))).text).toHaveLength(200);
+  });
+
+  it.each([
+    ['many texts', { errors: { ['n'.repeat(200_000)]: Array.from({ length: 60_000 }, () => 'a') } }],
+    ['long texts', { errors: Array.from({ length: 100 }, () => 'x'.repeat(9_000)) }],
+    ['nested names', { errors: { ['n'.repeat(300_000)]: { ['m'.repeat(300_000)]: ['a', 'b'] } } }],
+  ])('has at most 4,000 characters in total for %s', (_name, body) => {
+    const { text } = message(JSON.stringify(body));
+    expect(text.length).toBeGreaterThan(100);
+    expect(text.length).toBeLessThanOrEqual(4_000);
+  });
+});
+
+describe('an answer with a good status', () => {
+  it.each([
+    ['{"code":470,"description":"no"}', 'no'],
+    ['{"error":true,"vbid":"A"}', 'true'],
+    ['{"vbid":"A","errors":["","price 2 ignored"]}', 'price 2 ignored'],
+    ['<response><error>boom</error></response>', 'boom'],
+    ['<licenses error="try later"/>', 'try later'],
+  ])('has an error: %s', (body, text) => {
+    expect(errorInResult(body)?.text).toBe(text);
+  });
+
+  it.each([
+    '{"vbid":"A","code":"12345","description":"A book"}',
+    '{"vbid":"A","subjects":[{"code":"611"}]}',
+    '{"vbid":"A","errors":[]}',
+    '{"vbid":"A","error":null,"errors":""}',
+    '{"vbid":"A","error":false}',
+    '<licenses><errors/></licenses>',
+    '<response><code>200</code><message>OK</message></response>',
+    'OK',
+  ])('has no error: %s', (body) => {
+    expect(errorInResult(body)).toBeUndefined();
+  });
+});
+
+describe('an error of the service', () => {
+  it.each([
+    [200, golden('error-601.xml'), { code: 'SERVICE_TOKEN', serviceCode: 601, exitCode: 2 }],
+    [401, golden('error-601.xml'), { code: 'SERVICE_TOKEN', serviceCode: 601 }],
+    [601, '', { code: 'SERVICE_TOKEN', serviceCode: 601 }],
+    [
+      404,
+      '<error code="603" message="no such reference"/>',
+      { code: 'SERVICE_UNKNOWN_USER', serviceCode: 603, exitCode: 1 },
+    ],
+    [422, '{"errors":["title is missing"]}', { code: 'SERVICE_INVALID', serviceCode: undefined, exitCode: 1 }],
+    [400, '<error code="650" message="malformed"/>', { code: 'SERVICE_INVALID', serviceCode: 650 }],
+    [403, '{"errors":["not yours"]}', { code: 'SERVICE_FORBIDDEN', exitCode: 1 }],
+    [401, '', { code: 'SOURCE_AUTH', exitCode: 2 }],
+    [404, '', { code: 'SOURCE_NOT_SERVICE' }],
+    [409, '<error code="468" message="invalid"/>', { code: 'SERVICE_ERROR', serviceCode: 468 }],
+    [500, '<error code="999" message="?"/>', { code: 'SERVICE_ERROR', serviceCode: 999 }],
+    [418, '', { code: 'SOURCE_REFUSED' }],
+  ])('with status %i and %s', async (status, body, expected) => {
+    const { url } = await serve(() => ({ status, body }));
+    const error = await failure(connectTo(url).caller.call(WRITE, undefined, NEVER));
+    expect(error).toMatchObject({ ...expected, status });
+    expect(error.hint).toMatch(/\.$/);
+  });
+
+  it.each([200, 422])('does not repeat the token with status %i', async (status) => {
+    const { url } = await serve(() => ({ status, body: JSON.stringify({ errors: [`you sent ${TOKEN}`] }) }));
+    const error = await failure(connectTo(url).caller.call(WRITE, undefined, NEVER));
+    expect(error.message).toContain('you sent [secret]');
+  });
+});

@@ -1,0 +1,171 @@
+import { chmodSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import type { CredentialSubmission } from '../../src/client/credentials/submission.ts';
+import { openResultFile } from '../../src/commands/credentials/result-file.ts';
+import { temporaryDirectory } from '../support/mirror.ts';
+
+const SCOPE = ['https://books.example/', 'SECRETKEY', 'csv'];
+
+function rowOf({ reference = '' }: CredentialSubmission): string {
+  return `row of ${reference}\n`;
+}
+
+function withTokens(...tokens: string[]): CredentialSubmission[] {
+  return tokens.map((accessToken) => ({ accessToken }));
+}
+
+async function* listed(submissions: readonly CredentialSubmission[]) {
+  yield* submissions;
+}
+
+/** Runs to the end, or breaks off before `until` accounts. @returns how many accounts were done before */
+async function runOf(
+  path: string,
+  submissions: readonly CredentialSubmission[],
+  { until = 1e9, restart = false, scope = SCOPE } = {},
+): Promise<number> {
+  const output = await openResultFile(path, restart, scope, listed(submissions), null);
+  try {
+    let batch: CredentialSubmission[] = [];
+    let accounts = output.done;
+    const write = async (): Promise<void> => {
+      await output.write(batch.map(rowOf).join(''), batch.length);
+      accounts += batch.length;
+      batch = [];
+    };
+    for await (const submission of output.rest) {
+      if (accounts >= until) return output.done;
+      batch.push(submission);
+      if (batch.length === 10) await write();
+    }
+    if (batch.length > 0) await write();
+    await output.finish?.();
+    return output.done;
+  } finally {
+    await output.close?.();
+  }
+}
+
+const MANY = Array.from({ length: 25 }, (_, index) => ({ reference: `r${index}` }));
+const ALL = MANY.map(rowOf).join('');
+
+describe('a result file', () => {
+  it('is resumed after the last complete batch, and readable by its user alone', async () => {
+    const path = join(temporaryDirectory(), 'out.csv');
+    expect(await runOf(path, MANY, { until: 20 })).toBe(0);
+    const checkpoints = readFileSync(`${path}.checkpoint`, 'utf8');
+    expect(checkpoints).toMatch(/^(\d+ \d+ [0-9a-f]{64}\n)+$/);
+    expect(checkpoints).not.toContain('SECRETKEY');
+    expect(statSync(`${path}.checkpoint`).mode & 0o777).toBe(0o600);
+    chmodSync(`${path}.part`, 0o644);
+    expect(await runOf(path, MANY)).toBe(20);
+    expect(readFileSync(path, 'utf8')).toBe(ALL);
+    expect(statSync(path).mode & 0o777).toBe(0o600);
+    expect(readdirSync(join(path, '..'))).toEqual(['out.csv']);
+  });
+
+  it('is resumed at every point where a crash may cut it', async () => {
+    const path = join(temporaryDirectory(), 'out.csv');
+    await runOf(path, MANY, { until: 20 });
+    const part = readFileSync(`${path}.part`);
+    const [first = '', second = '', third = ''] = readFileSync(`${path}.checkpoint`, 'utf8').split('\n');
+    const [, bytes] = second.split(' ').map(Number);
+    for (const [lines, length, done] of [
+      [[first, ''], 0, 0],
+      [[first, ''], 5, 0],
+      [[first, second.slice(0, 7)], 130, 0],
+      [[first, second, ''], bytes ?? 0, 10],
+      [[first, second, third.slice(0, 70)], part.length - 1, 10],
+      [[first, second, third, ''], part.length, 20],
+    ] as const) {
+      writeFileSync(`${path}.part`, part.subarray(0, length));
+      writeFileSync(`${path}.checkpoint`, lines.join('\n'));
+      expect(await runOf(path, MANY)).toBe(done);
+      expect(readFileSync(path, 'utf8')).toBe(ALL);
+      writeFileSync(path, '');
+    }
+  });
+
+  it('is resumed with accounts appended to the input', async () => {
+    const path = join(temporaryDirectory(), 'out.csv');
+    await runOf(path, MANY.slice(0, 20), { until: 10 });
+    expect(await runOf(path, MANY)).toBe(10);
+    expect(readFileSync(path, 'utf8')).toBe(ALL);
+  });
+
+  it.each<[string, readonly CredentialSubmission[], string[]]>([
+    ['other tokens', withTokens('a', 'b', 'other', ...'defghijklm'), SCOPE],
+    ['another order', withTokens('b', 'a', ...'cdefghijklm'), SCOPE],
+    ['fewer accounts', withTokens(...'abcdef'), SCOPE],
+    ['references instead of tokens', [...'abcdefghijklm'].map((reference) => ({ reference })), SCOPE],
+    ['another service', withTokens(...'abcdefghijklm'), SCOPE.with(0, 'https://other.example/')],
+    ['another API key', withTokens(...'abcdefghijklm'), SCOPE.with(1, 'OTHER')],
+    ['another format', withTokens(...'abcdefghijklm'), SCOPE.with(2, 'ndjson')],
+  ])('is not resumed with %s', async (_name, submissions, scope) => {
+    const path = join(temporaryDirectory(), 'out.csv');
+    await runOf(path, withTokens(...'abcdefghijklm'), { until: 10 });
+    const before = readFileSync(`${path}.part`, 'utf8');
+    await expect(runOf(path, submissions, { scope })).rejects.toMatchObject({
+      code: 'USAGE',
+      message: expect.stringContaining('another input, service or API key') as string,
+      hint: expect.stringContaining('--restart') as string,
+    });
+    await expect(runOf(path, [], { scope })).rejects.toThrow(/another input/);
+    expect(readFileSync(`${path}.part`, 'utf8')).toBe(before);
+    expect(await runOf(path, submissions, { scope, restart: true })).toBe(0);
+    expect(readFileSync(path, 'utf8')).toBe(submissions.map(rowOf).join(''));
+  });
+
+  it.each<[string, (path: string) => void]>([
+    ['a .part of another program', (path) => writeFileSync(`${path}.part`, 'precious')],
+    ['a .checkpoint of another program', (path) => writeFileSync(`${path}.checkpoint`, 'precious\n')],
+    ['a .part cut since', (path) => writeFileSync(`${path}.checkpoint`, `3 9 ${'0'.repeat(64)}\n`)],
+  ])('leaves %s as it is without --restart', async (_name, prepare) => {
+    const path = join(temporaryDirectory(), 'out.csv');
+    prepare(path);
+    const files = (): string[][] =>
+      readdirSync(join(path, '..')).map((name) => [name, readFileSync(join(path, '..', name), 'utf8')]);
+    const before = files();
+    await expect(runOf(path, MANY)).rejects.toMatchObject({
+      code: 'USAGE',
+      message: `${path}.part does not match ${path}.checkpoint`,
+      hint: 'Start over with --restart.',
+    });
+    expect(files()).toEqual(before);
+    expect(await runOf(path, MANY, { restart: true })).toBe(0);
+    expect(readdirSync(join(path, '..'))).toEqual(['out.csv']);
+  });
+
+  it('replaces another file with --restart only, and not before it is complete', async () => {
+    const path = join(temporaryDirectory(), 'out.csv');
+    writeFileSync(path, 'old');
+    await expect(runOf(path, MANY)).rejects.toMatchObject({
+      code: 'USAGE',
+      message: `${path} already exists`,
+      hint: expect.stringContaining('--restart') as string,
+    });
+    await runOf(path, MANY, { restart: true, until: 10 });
+    expect(readFileSync(path, 'utf8')).toBe('old');
+    await expect(runOf(path, [], { restart: true })).rejects.toThrow(/the input is empty/);
+    expect(readFileSync(path, 'utf8')).toBe('old');
+    expect(await runOf(path, MANY, { restart: true })).toBe(0);
+    expect(readFileSync(path, 'utf8')).toBe(ALL);
+  });
+
+  it('leaves no file without results, and one for an input without accounts', async () => {
+    const path = join(temporaryDirectory(), 'out.csv');
+    await runOf(path, MANY, { until: 0 });
+    expect(readdirSync(join(path, '..'))).toEqual([]);
+    await runOf(path, []);
+    expect(readdirSync(join(path, '..'))).toEqual(['out.csv']);
+  });
+
+  it('names the file that cannot be written', async () => {
+    const path = join(temporaryDirectory(), 'out.csv');
+    writeFileSync(path, '');
+    await expect(runOf(join(path, 'x.csv'), MANY)).rejects.toMatchObject({ exitCode: 2 });
+    await expect(runOf('', MANY)).rejects.toMatchObject({ message: '--out is empty' });
+    await expect(runOf(join(path, '..'), MANY)).rejects.toThrow(/is not a regular file/);
+  });
+});

@@ -1,0 +1,96 @@
+import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { expect, it } from 'vitest';
+import { runHere } from './support/in-process.ts';
+
+const ROOT = fileURLToPath(new URL('..', import.meta.url));
+const PLACES = [
+  'src',
+  'test',
+  'bench',
+  'examples',
+  'docs',
+  'README.md',
+  'CHANGELOG.md',
+  'ecosystem.config.cjs',
+  '.ci/run',
+];
+const IS_TEXT = /(\.(ts|mjs|cjs|md)|\/run)$/;
+
+/** Phrases that mark unclear English. The brackets keep this list from matching itself. */
+const PHRASES = [
+  '[i]s no',
+  '[a]re no',
+  'that is [n]one',
+  '[a]new',
+  '[b]eside',
+  'told [o]f',
+  'is [t]old',
+  'is [s]aid',
+  'leave [a]way',
+  'in [p]lace of',
+  '[n]obody',
+  '[w]hoever',
+  'what is [s]ent',
+  'what is [w]rong',
+  'what is [t]old',
+  'what is [t]here',
+  'for [c]omfort',
+  '[m]end\\w*',
+];
+
+/** White space, also a line break within a comment. */
+const SPACE = String.raw`\s+(?:(?:\*|//|#)\s+)?`;
+const UNCLEAR = new RegExp(`\\b(?:${PHRASES.map((phrase) => phrase.replaceAll(' ', SPACE)).join('|')})\\b`, 'gi');
+
+/** @returns the unclear phrases in a text, each with its line */
+function unclearIn(text: string): string[] {
+  return [...text.matchAll(UNCLEAR)].map(({ 0: phrase, index }) => {
+    const line = text.slice(0, index).split('\n').length;
+    return `${line}: ${phrase.replace(/\s+/g, ' ')}`;
+  });
+}
+
+function filesIn(place: string): string[] {
+  const path = join(ROOT, place);
+  if (statSync(path).isFile()) return [place];
+  const names = readdirSync(path, { recursive: true, encoding: 'utf8' });
+  return names.map((name) => join(place, name)).filter((name) => IS_TEXT.test(name));
+}
+
+/** The help of a command and of all its subcommands, by command line. */
+async function helpOf(path: readonly string[]): Promise<Map<string, string>> {
+  const { stdout, code } = await runHere([...path, '--help'], {}, ROOT);
+  expect(code).toBe(0);
+  const pages = new Map([[['catchword', ...path].join(' '), stdout]]);
+  const [, commands = ''] = stdout.split('\nCommands:\n');
+  for (const [, name = ''] of commands.matchAll(/^ {2}([a-z]\S*)/gm)) {
+    if (name === 'help') continue;
+    for (const page of await helpOf([...path, name])) pages.set(...page);
+  }
+  return pages;
+}
+
+it('finds unclear phrases, also across the lines of a comment', () => {
+  const phrase = ['in', 'place', 'of'];
+  expect(unclearIn(`a\n${phrase.join(' ')}`)).toEqual([`2: ${phrase.join(' ')}`]);
+  expect(unclearIn(`/** ${phrase.join('\n * ')} */`)).toHaveLength(1);
+  expect(unclearIn('recommended')).toEqual([]);
+});
+
+it('finds no unclear phrase in the sources, the tests and the documents', () => {
+  const files = PLACES.flatMap(filesIn);
+  expect(files.length).toBeGreaterThan(300);
+  const found = files.flatMap((file) =>
+    unclearIn(readFileSync(join(ROOT, file), 'utf8')).map((phrase) => `${file}:${phrase}`),
+  );
+  expect(found).toEqual([]);
+});
+
+it('finds no unclear phrase in the help of any command', async () => {
+  const pages = await helpOf([]);
+  expect(pages.size).toBeGreaterThan(30);
+  const found = [...pages].flatMap(([command, text]) => unclearIn(text).map((phrase) => `${command}: ${phrase}`));
+  expect(found).toEqual([]);
+});

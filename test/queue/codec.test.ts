@@ -1,0 +1,135 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { textOfBytes } from '../../src/catalog/byte-text.ts';
+import type { FetchOutcome } from '../../src/catalog/page.ts';
+import { validateLookup, validatePage } from '../../src/catalog/validate-page.ts';
+import { decodeOutcome, encodeOutcome } from '../../src/queue/bullmq/codec.ts';
+import { pageText, task } from './scripted-source.ts';
+
+const whole = fc.nat();
+const time = fc.integer({ min: 0, max: 4_102_444_800_000 });
+
+const tasks = fc.record({
+  mirror: fc.uuid(),
+  runId: whole,
+  pass: whole,
+  window: fc.record({ page: fc.integer({ min: 1, max: 5_000 }), perPage: fc.integer({ min: 1, max: 1_000 }) }),
+  from: fc.option(time),
+  maxAttempts: fc.integer({ min: 1, max: 20 }),
+});
+
+const captured = fc
+  .record({
+    task: tasks,
+    items: fc.uniqueArray(
+      fc.record({ vbid: fc.stringMatching(/^[A-Z0-9]{1,12}$/), title: fc.string({ unit: 'binary' }) }),
+      {
+        selector: ({ vbid }) => vbid,
+        maxLength: 5,
+      },
+    ),
+    about: fc.record(
+      { sourceTime: fc.option(time), requestedAt: time, receivedAt: time, bytes: whole, ageMs: whole },
+      { requiredKeys: ['sourceTime', 'requestedAt', 'receivedAt', 'bytes'] },
+    ),
+    requests: fc.integer({ min: 1, max: 20 }),
+  })
+  .map(({ task: asked, items, about, requests }): FetchOutcome => {
+    const { page, perPage } = asked.window;
+    const kept = items.slice(0, perPage).map((item) => ({ ...item, identifiers: {} }));
+    const numItems = (page - 1) * perPage + kept.length;
+    const envelope = { num_items: numItems, page, per_page: perPage, total_pages: page };
+    const text = JSON.stringify({ ...envelope, items: kept });
+    const response = { text, ...about };
+    return { kind: 'captured', captured: { task: asked, page: validatePage(text, asked.window), response, requests } };
+  });
+
+const failed = fc.record({
+  kind: fc.constant('failed' as const),
+  task: tasks,
+  requests: whole,
+  error: fc.record(
+    {
+      code: fc.constantFrom('SOURCE_TIMEOUT' as const, 'SOURCE_AUTH' as const),
+      message: fc.string(),
+      retryable: fc.boolean(),
+      hint: fc.string(),
+      retryAfterMs: whole,
+    },
+    { requiredKeys: ['code', 'message', 'retryable'] },
+  ),
+});
+
+/** Encodes and decodes an outcome, through JSON as in Redis. */
+async function travel(outcome: FetchOutcome): Promise<FetchOutcome> {
+  return decodeOutcome(JSON.parse(JSON.stringify(await encodeOutcome(outcome))));
+}
+
+async function encodedPage() {
+  const asked = task(3);
+  const text = pageText(asked.window);
+  const response = { text, sourceTime: null, requestedAt: 1, receivedAt: 2, bytes: text.length };
+  return encodeOutcome({
+    kind: 'captured',
+    captured: { task: asked, page: validatePage(text, asked.window), response, requests: 1 },
+  });
+}
+
+describe('outcome codec', () => {
+  it('decodes to the outcome that was encoded', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.oneof(captured, failed), async (outcome) => {
+        expect(await travel(outcome)).toEqual(outcome);
+      }),
+    );
+  });
+
+  it.each(['{"vbid":"V 1/2","title":"A"}', ''])('preserves the response to a point lookup: %j', async (text) => {
+    const asked = task(7, { window: { page: 7, perPage: 1 }, vbid: 'V 1/2' });
+    const response = { text, sourceTime: 5, requestedAt: 1, receivedAt: 2, bytes: text.length };
+    const outcome: FetchOutcome = {
+      kind: 'captured',
+      captured: { task: asked, page: validateLookup(text, 'V 1/2', asked.window), response, requests: 1 },
+    };
+    expect(await travel(outcome)).toEqual(outcome);
+    expect(outcome.captured.page.products).toHaveLength(text === '' ? 0 : 1);
+    expect(() => validateLookup(text || '{"vbid":"B"}', 'A', asked.window)).toThrow(/requested product A, got/);
+  });
+
+  it('preserves bytes that are not UTF-8', async () => {
+    const asked = task(3);
+    const bytes = Buffer.from(pageText(asked.window).replace('"V25"', '"V25","title":"Caf\xe9"'), 'latin1');
+    const text = textOfBytes(bytes);
+    const page = validatePage(text, asked.window);
+    const response = { text, sourceTime: null, requestedAt: 1, receivedAt: 2, bytes: bytes.length };
+    const outcome: FetchOutcome = { kind: 'captured', captured: { task: asked, page, response, requests: 1 } };
+    expect(await travel(outcome)).toEqual(outcome);
+    expect(page.rejected.map(({ position }) => position)).toEqual([5]);
+    expect(page.products.filter((product) => product !== null)).toHaveLength(9);
+  });
+
+  it('compresses a page', async () => {
+    const encoded = await encodedPage();
+    expect(JSON.stringify(encoded).length).toBeLessThan(pageText(task(3).window).length);
+  });
+
+  it.each([
+    ['nothing', undefined],
+    ['another kind', { kind: 'other' }],
+    ['a task without a window', { kind: 'failed', task: { runId: 1 }, requests: 1, error: {} }],
+  ])('rejects %s', async (_, data) => {
+    await expect(decodeOutcome(data)).rejects.toMatchObject({ code: 'QUEUE_MISCONFIGURED' });
+  });
+
+  it('rejects a body that is not compressed', async () => {
+    const encoded = await encodedPage();
+    await expect(decodeOutcome({ ...encoded, body: 'bm90IGd6aXA=' })).rejects.toMatchObject({
+      code: 'QUEUE_MISCONFIGURED',
+    });
+  });
+
+  it('rejects a page that the task did not request', async () => {
+    const encoded = await encodedPage();
+    await expect(decodeOutcome({ ...encoded, task: task(4) })).rejects.toMatchObject({ code: 'PAGE_INVALID' });
+  });
+});

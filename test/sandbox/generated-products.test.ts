@@ -1,0 +1,115 @@
+import { describe, expect, it } from 'vitest';
+import { systemClock } from '../../src/clock.ts';
+import type { Sandbox } from '../../src/sandbox/server.ts';
+import { NEW, put, send } from './asset-requests.ts';
+import { getJson, getPage, type Item, sandboxFor } from './client.ts';
+
+const EVERYTHING = '?include_details=metadata,subjects,identifiers,accessibility';
+
+function lookUp(sandbox: Sandbox, vbid: string): Promise<Item> {
+  return getJson<Item>(sandbox, `/v4/products/${vbid}${EVERYTHING}`);
+}
+
+describe("a write to a product of the catalog's own changes what was written and nothing else", () => {
+  it.each([
+    [{ title: 'Renamed' }, { title: 'Renamed' }, {}],
+    [{ description: 'About tides.' }, {}, { description: 'About tides.' }],
+    [{ print_drm_limit: 7 }, { print_restrictions: 7 }, {}],
+    [{ off_sale_date: '2999-01-01' }, { off_sale_date: '2999-01-01' }, {}],
+  ])('%j', async (sent, changed, metadata) => {
+    const sandbox = await sandboxFor({ items: 3, details: true });
+    const vbid = (await getPage(sandbox)).items[0]?.vbid ?? '';
+    const before = await lookUp(sandbox, vbid);
+    await put(sandbox, vbid, sent);
+    expect(await lookUp(sandbox, vbid)).toEqual({
+      ...{ ...before, ...changed },
+      metadata: { ...(before.metadata as object), ...metadata },
+    });
+  });
+
+  it('author_name is that of the first contributor', async () => {
+    const sandbox = await sandboxFor({ items: 3, details: true });
+    const vbid = (await getPage(sandbox)).items[0]?.vbid ?? '';
+    const before = await lookUp(sandbox, vbid);
+    const [author, editor] = before.contributors as object[];
+    expect([author, editor]).toMatchObject([{ type: 'author' }, { type: 'editor' }]);
+    await put(sandbox, vbid, { author_name: 'Renamed' });
+    const contributors = [{ name: 'Renamed', type: 'author' }, editor];
+    expect(await lookUp(sandbox, vbid)).toEqual({ ...before, contributors });
+  });
+
+  it('of a lean one, nothing but what was written is told', async () => {
+    const sandbox = await sandboxFor({ items: 3 });
+    const [before] = (await getPage(sandbox)).items;
+    await put(sandbox, before?.vbid ?? '', { title: 'Renamed', related_products: { next_edition: '9780306406157' } });
+    expect((await getPage(sandbox)).items[0]).toEqual({ ...before, title: 'Renamed' });
+  });
+});
+
+describe('objects inside are updated member by member', () => {
+  it("2.1: sales_rights of a product of the catalog's own", async () => {
+    const sandbox = await sandboxFor({ items: 3, details: true });
+    const [before] = (await getPage(sandbox)).items;
+    const vbid = before?.vbid ?? '';
+    const { body } = await put(sandbox, vbid, { sales_rights: { not_for_sale: ['US'] } });
+    expect(before?.sales_rights).toHaveLength(10);
+    expect(body.sales_rights).toEqual({
+      ...{ exclusive_rights: [], non_exclusive_rights: before?.sales_rights, not_for_sale: ['US'] },
+    });
+    expect((await getPage(sandbox)).items[0]).toEqual({ ...before, exclude_sales_rights: ['US'] });
+    await put(sandbox, vbid, { sales_rights: { non_exclusive_rights: [], exclusive_rights: ['FR'] } });
+    expect((await getPage(sandbox)).items[0]).toEqual({
+      ...{ ...before, sales_rights: ['FR'], exclude_sales_rights: ['US'] },
+    });
+  });
+
+  it('2.1: sales_rights and related_products of an asset', async () => {
+    const sandbox = await sandboxFor({ items: 0 });
+    await put(sandbox, 'L-1', {
+      ...NEW,
+      sales_rights: { exclusive_rights: ['US'], not_for_sale: ['CA'] },
+      related_products: { next_edition: '9780306406157', previous_edition: '9791090636071' },
+    });
+    const { body } = await put(sandbox, 'L-1', {
+      sales_rights: { not_for_sale: null },
+      related_products: { next_edition: null },
+    });
+    expect(body).toMatchObject({
+      sales_rights: { exclusive_rights: ['US'], not_for_sale: null },
+      related_products: { next_edition: null, previous_edition: '9791090636071' },
+    });
+    expect(await lookUp(sandbox, 'L-1')).toMatchObject({ sales_rights: ['US'], exclude_sales_rights: [] });
+  });
+});
+
+/** What asset and catalog both tell of a product, each by its own name. */
+function told(item: Item) {
+  const { description, publication_date, copyright_date } = item.metadata as Record<string, unknown>;
+  return {
+    created: new Date(String(item.created)).toISOString(),
+    ...{ print_drm_limit: item.print_restrictions, copy_drm_limit: item.copy_restrictions },
+    book_format: { name: expect.any(String), value: String(item.format).toLowerCase(), dash2epub: false },
+    build: { available: true },
+    ...{ title: item.title, subtitle: item.subtitle, language: item.language, kind: { value: item.kind } },
+    ...{ on_sale_date: item.on_sale_date, off_sale_date: item.off_sale_date },
+    ...{ description, publication_date, copyright_date },
+    sales_rights: { non_exclusive_rights: item.sales_rights },
+  };
+}
+
+it("2.2: an asset of the catalog's own is told of as in the catalog, whatever its version", async () => {
+  const time = { now: Date.UTC(2030, 0, 10) };
+  const sandbox = await sandboxFor({ items: 100, details: true, clock: { ...systemClock, now: () => time.now } });
+  const before = (await getPage(sandbox, '?include_details=metadata')).items;
+  time.now += 86_400_000;
+  sandbox.catalog.mutate({ update: 50, create: 5 });
+  await put(sandbox, before[0]?.vbid ?? '', { edition: 3 });
+  const { items } = await getPage(sandbox, '?include_details=metadata');
+  expect(items.map(({ created }) => created).slice(0, 100)).toEqual(before.map(({ created }) => created));
+  for (const item of items) {
+    const { body } = await send(sandbox, 'GET', `/vital_books/${item.vbid}`);
+    expect(body).toMatchObject(told(item));
+    // The bounds of section 8.
+    expect([item.vbid, body.print_drm_limit]).not.toEqual([item.vbid, expect.toBeOneOf([0, 1])]);
+  }
+});
