@@ -31,7 +31,7 @@ export function createChangeNotifier({ lastSeq, clock, pollMs }: ChangeNotifierO
   function wakeWaiters(): void {
     const last = lastSeq();
     const now = clock.now();
-    for (const waiter of [...waiters]) {
+    for (const waiter of waiters) {
       if (last > waiter.seq) waiter.settle({ hasGrown: true });
       // If the clock was set back, the wait ends early rather than late.
       else if (now >= waiter.untilMs || now < waiter.since) waiter.settle({ hasGrown: false });
@@ -45,7 +45,7 @@ export function createChangeNotifier({ lastSeq, clock, pollMs }: ChangeNotifierO
       try {
         wakeWaiters();
       } catch (error) {
-        for (const waiter of [...waiters]) waiter.settle({ error });
+        for (const waiter of waiters) waiter.settle({ error });
       }
       if (signal.aborted) return;
     }
