@@ -1,64 +1,38 @@
-import type { Clock } from '../clock.ts';
 import type { RecordChange } from './journal/change.ts';
-import { type Entry, openJournal } from './journal/journal.ts';
+import { openJournal } from './journal/journal.ts';
 import { createTimeline } from './journal/timeline.ts';
 import type { SandboxOptions } from './options.ts';
-import { createHoldings, type Holdings } from './state.ts';
-
-/** What a sandbox holds, with the way to change it so that it is kept. */
-export interface Keeping {
-  readonly holdings: Holdings;
-  readonly record: RecordChange;
-  /** Nothing may be recorded after. */
-  close(): void;
-}
-
-/** An answer that says that nothing was changed, as what was thrown does. */
-function isRefusal(result: unknown): boolean {
-  if (typeof result !== 'object' || result === null || !('status' in result)) return false;
-  return typeof result.status === 'number' && result.status >= 400;
-}
+import { createState } from './state.ts';
 
 /**
- * Does changes again, in order. What one of them throws stops nothing: whoever asked for it the first time was answered
- * with that error, and the sandbox went on. What the reading of `entries` throws is thrown.
- */
-export function repeatAll(entries: Iterable<Entry>, repeat: (entry: Entry) => void): void {
-  for (const entry of entries) {
-    try {
-      repeat(entry);
-    } catch {}
-  }
-}
-
-/**
- * Holdings as the journal left them, where there is one; else new ones.
+ * Creates the state of a sandbox, and replays its journal if it has one. Changes go through `record`, until `close`.
  * @throws CatchwordError CONFIG_INVALID for a journal that cannot be used
  */
-export function keepHoldings(options: SandboxOptions, clock: Clock, signal: AbortSignal): Keeping {
-  const { seed, items, users, db } = options;
+export function openState(options: SandboxOptions, signal: AbortSignal) {
+  const { seed, items, users, db, clock } = options;
   const given = { seed, items, users, at: clock.now() };
   const journal = db === null ? null : openJournal(db, given);
   const time = createTimeline(clock, journal?.beginning.at ?? given.at);
   const record: RecordChange = (change, act) => {
     const at = time.now();
-    const takeBack = journal?.append({ at, change });
-    let changed = false;
-    try {
-      const result = time.during(at, act);
-      changed = !isRefusal(result);
-      return result;
-    } finally {
-      if (!changed) takeBack?.();
-    }
+    const timed = () => time.during(at, act);
+    return journal === null ? timed() : journal.record({ at, change }, timed);
   };
   try {
-    const holdings = createHoldings(options, { clock, time, record, signal });
-    repeatAll(journal?.entries() ?? [], ({ at, change }) => time.during(at, () => holdings.repeat(change)));
+    const state = createState(options, time, record, signal);
+    for (const { at, change } of journal?.entries ?? []) {
+      try {
+        time.during(at, () => state.repeat(change));
+      } catch {
+        // A change that fails now failed the first time as well: the process was killed before it removed the entry.
+      }
+    }
     time.run();
-    return { holdings, record, close: () => journal?.close() };
+    return { state, record, close: () => journal?.close() };
   } catch (error) {
     journal?.close();
     throw error;
   }
 }
+
+export type JournaledState = ReturnType<typeof openState>;

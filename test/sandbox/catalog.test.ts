@@ -7,21 +7,18 @@ import { churn } from '../../src/sandbox/catalog/churn.ts';
 const DAY_MS = 86_400_000;
 const START = Date.UTC(2026, 0, 1);
 
-function make(given: { items: number; order?: ListOrder; withdrawnInListing?: boolean; seed?: number }) {
+function make(given: { items: number; order?: ListOrder; seed?: number }) {
   const time = { now: START };
   const catalog = createCatalog({
     order: 'id',
-    withdrawnInListing: false,
     seed: 1,
     withdrawnForMs: 10 * DAY_MS,
     clock: { now: () => time.now },
     ...given,
   });
   const list = (range: TimeRange | null, offset = 0, limit = 1_000_000) => {
-    const found: { index: number; version: number; withdrawn: boolean }[] = [];
-    const count = catalog.list(range, offset, limit, (index, version, withdrawn) => {
-      found.push({ index, version, withdrawn });
-    });
+    const { count, products } = catalog.list(range, offset, limit);
+    const found = products.map(({ index, version, withdrawn }) => ({ index, version, withdrawn }));
     return { count, found, indices: found.map(({ index }) => index) };
   };
   return { catalog, time, list };
@@ -30,7 +27,7 @@ function make(given: { items: number; order?: ListOrder; withdrawnInListing?: bo
 const since = (from: number): TimeRange => ({ from, until: Number.POSITIVE_INFINITY });
 
 describe('the catalog', () => {
-  it('lists products in order of creation, and knows nothing new at the start', () => {
+  it('lists products in order of creation, and has no updates at the start', () => {
     const { catalog, list } = make({ items: 5 });
     expect(list(null).indices).toEqual([0, 1, 2, 3, 4]);
     expect(list(null, 3, 10).indices).toEqual([3, 4]);
@@ -40,7 +37,7 @@ describe('the catalog', () => {
     expect(catalog.living).toBe(5);
   });
 
-  it('tells of a withdrawn product in deltas and by look-up for ten days, not in the listing', () => {
+  it('returns a withdrawn product in deltas and by lookup for ten days, but not in the list', () => {
     const { catalog, time, list } = make({ items: 3 });
     time.now += 1000;
     expect(catalog.mutate({ remove: 1 })).toEqual({ created: 0, updated: 0, removed: 1, living: 2 });
@@ -54,7 +51,7 @@ describe('the catalog', () => {
     expect(list(null).count).toBe(2);
   });
 
-  it('takes both ends of a range in', () => {
+  it('includes both ends of a range', () => {
     const { catalog, time, list } = make({ items: 3 });
     for (const at of [10, 20, 30]) {
       time.now = START + at;
@@ -65,7 +62,7 @@ describe('the catalog', () => {
     expect(list({ from: START + 21, until: START + 20 }).count).toBe(0);
   });
 
-  it('does no more than can be done', () => {
+  it('changes fewer products if there are not enough', () => {
     const { catalog } = make({ items: 3 });
     expect(catalog.mutate({ remove: 10, update: 10, create: 2 })).toEqual({
       created: 2,
@@ -76,7 +73,7 @@ describe('the catalog', () => {
     expect(() => catalog.mutate({ create: 20_000_000 })).toThrow(CatchwordError);
   });
 
-  it('changes what the seed says', () => {
+  it('chooses what changes by the seed', () => {
     const deltaAfter = (seed: number) => {
       const { catalog, list } = make({ items: 1000 });
       catalog.mutate({ update: 5, remove: 5, seed });
@@ -86,7 +83,7 @@ describe('the catalog', () => {
     expect(deltaAfter(3)).not.toEqual(deltaAfter(4));
   });
 
-  it('changes many at once', () => {
+  it('changes thousands at once', () => {
     const { catalog, list } = make({ items: 5000 });
     catalog.mutate({ remove: 1500 });
     expect(catalog.mutate({ update: 3000 })).toMatchObject({ updated: 3000, living: 3500 });
@@ -95,7 +92,7 @@ describe('the catalog', () => {
     expect(new Set(changed.map(({ index }) => index)).size).toBe(4500);
   });
 
-  it('keeps the time of updates from going back', () => {
+  it('never sets the time of an update back', () => {
     const { catalog, time, list } = make({ items: 3 });
     time.now = START + 100;
     catalog.mutate({ create: 1 });
@@ -104,7 +101,7 @@ describe('the catalog', () => {
     expect(list(since(START + 100)).indices).toEqual([3, 4]);
   });
 
-  it('lists as a plain list would, whatever changes, in every order', () => {
+  it('agrees with a simple model after any changes, in every order', () => {
     const step = fc.record({
       passMs: fc.constantFrom(0, 1, 1000, 4 * DAY_MS),
       create: fc.nat(4),
@@ -113,53 +110,47 @@ describe('the catalog', () => {
     });
     const orders = fc.constantFrom<ListOrder>('id', 'updated-asc', 'updated-desc');
     fc.assert(
-      fc.property(
-        fc.nat(2100),
-        orders,
-        fc.boolean(),
-        fc.array(step, { maxLength: 12 }),
-        (items, order, inListing, steps) => {
-          const { catalog, time, list } = make({ items, order, withdrawnInListing: inListing });
-          const everything = since(Number.NEGATIVE_INFINITY);
-          let model = Array.from({ length: items }, (_, index) => ({ index, version: 0, withdrawn: false, at: -1 }));
-          for (const { passMs, ...mutation } of steps) {
-            time.now += passMs;
-            model = model.filter(({ withdrawn, at }) => !withdrawn || at + 10 * DAY_MS > time.now);
-            const known = new Map(model.map((product) => [product.index, product]));
-            catalog.mutate(mutation);
-            // What was chosen is the catalog's business; from its delta the model learns what happened.
-            const changed = list(everything)
-              .found.filter(({ index, version, withdrawn }) => {
-                const before = known.get(index);
-                return before?.version !== version || before.withdrawn !== withdrawn;
-              })
-              .map((product) => ({ ...product, at: time.now }));
-            expect(changed.filter(({ withdrawn }) => withdrawn).length).toBeLessThanOrEqual(mutation.remove);
-            expect(changed.length).toBeLessThanOrEqual(mutation.create + mutation.update + mutation.remove);
-            const indices = new Set(changed.map(({ index }) => index));
-            model = [...model.filter(({ index }) => !indices.has(index)), ...changed];
-          }
+      fc.property(fc.nat(2100), orders, fc.array(step, { maxLength: 12 }), (items, order, steps) => {
+        const { catalog, time, list } = make({ items, order });
+        const everything = since(Number.NEGATIVE_INFINITY);
+        let model = Array.from({ length: items }, (_, index) => ({ index, version: 0, withdrawn: false, at: -1 }));
+        for (const { passMs, ...mutation } of steps) {
+          time.now += passMs;
+          model = model.filter(({ withdrawn, at }) => !withdrawn || at + 10 * DAY_MS > time.now);
+          const known = new Map(model.map((product) => [product.index, product]));
+          catalog.mutate(mutation);
+          // The model learns from the catalog's delta which products were chosen.
+          const changed = list(everything)
+            .found.filter(({ index, version, withdrawn }) => {
+              const before = known.get(index);
+              return before?.version !== version || before.withdrawn !== withdrawn;
+            })
+            .map((product) => ({ ...product, at: time.now }));
+          expect(changed.filter(({ withdrawn }) => withdrawn).length).toBeLessThanOrEqual(mutation.remove);
+          expect(changed.length).toBeLessThanOrEqual(mutation.create + mutation.update + mutation.remove);
+          const indices = new Set(changed.map(({ index }) => index));
+          model = [...model.filter(({ index }) => !indices.has(index)), ...changed];
+        }
 
-          const shown = model.map(({ index, version, withdrawn }) => ({ index, version, withdrawn }));
-          expect(list(everything).found).toEqual(shown);
-          const listed = shown.filter(({ withdrawn }) => inListing || !withdrawn);
-          if (order === 'id') listed.sort((a, b) => a.index - b.index);
-          if (order === 'updated-desc') listed.reverse();
-          expect(list(null)).toMatchObject({ count: listed.length, found: listed });
-          for (const offset of [1, 700, 1024, 2000]) {
-            expect(list(null, offset, 300).found).toEqual(listed.slice(offset, offset + 300));
-          }
-          const recent = model.filter(({ at }) => at >= START + 1000);
-          expect(list(since(START + 1000)).indices).toEqual(recent.map(({ index }) => index));
-          expect(catalog.living).toBe(shown.filter(({ withdrawn }) => !withdrawn).length);
-          for (const product of shown.slice(0, 50)) expect(catalog.find(product.index)).toMatchObject(product);
-        },
-      ),
+        const shown = model.map(({ index, version, withdrawn }) => ({ index, version, withdrawn }));
+        expect(list(everything).found).toEqual(shown);
+        const listed = shown.filter(({ withdrawn }) => !withdrawn);
+        if (order === 'id') listed.sort((a, b) => a.index - b.index);
+        if (order === 'updated-desc') listed.reverse();
+        expect(list(null)).toMatchObject({ count: listed.length, found: listed });
+        for (const offset of [1, 700, 1024, 2000]) {
+          expect(list(null, offset, 300).found).toEqual(listed.slice(offset, offset + 300));
+        }
+        const recent = model.filter(({ at }) => at >= START + 1000);
+        expect(list(since(START + 1000)).indices).toEqual(recent.map(({ index }) => index));
+        expect(catalog.living).toBe(shown.filter(({ withdrawn }) => !withdrawn).length);
+        for (const product of shown.slice(0, 50)) expect(catalog.find(product.index)).toMatchObject(product);
+      }),
       { numRuns: 200 },
     );
   });
 
-  it('churns at the pace asked for', async () => {
+  it('churns at the requested pace', async () => {
     const { catalog, time } = make({ items: 1000 });
     const stop = new AbortController();
     const clock = {
@@ -171,14 +162,13 @@ describe('the catalog', () => {
       },
     };
     await churn((mutation) => catalog.mutate(mutation), { perSecond: 30, seed: 1, clock, signal: stop.signal });
-    const changes = new Set<number>();
-    const count = catalog.list(since(START), 0, 1000, (index) => changes.add(index));
+    const { count } = catalog.list(since(START), 0, 1000);
     expect(catalog.withdrawn).toBeGreaterThan(50);
     expect(count).toBeGreaterThan(200);
     expect(count).toBeLessThanOrEqual(300);
   });
 
-  it('churns on after a change that could not be kept, as on a full disk', async () => {
+  it('continues to churn after a change that could not be journaled', async () => {
     const stop = new AbortController();
     let asked = 0;
     const mutate = () => {

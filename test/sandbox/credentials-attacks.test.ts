@@ -32,7 +32,7 @@ const ATTACKS: readonly (readonly [name: string, body: string | Buffer])[] = [
   ['a parameter entity', `<!DOCTYPE c [<!ENTITY % p SYSTEM "http://127.0.0.1:1/p"> %p;]>${GOOD}`],
   ['a DOCTYPE that declares nothing', `<!DOCTYPE credentials>${GOOD}`],
   ['a DOCTYPE in small letters', `<!doctype credentials>${GOOD}`],
-  ['an entity that nobody declared', '<credentials><credential reference="&x;"/></credentials>'],
+  ['an undeclared entity', '<credentials><credential reference="&x;"/></credentials>'],
   ['deep nesting', '<credentials>'.repeat(20_000) + '</credentials>'.repeat(20_000)],
   ['deep nesting without an end', '<a>'.repeat(49_000)],
   ['nesting below the root', `<credentials>${'<credential>'.repeat(20)}${'</credential>'.repeat(20)}</credentials>`],
@@ -45,7 +45,7 @@ const ATTACKS: readonly (readonly [name: string, body: string | Buffer])[] = [
   ['an attribute that does not end', `<credentials><credential reference="${'x'.repeat(60_000)}`],
   ['a NUL', '<credentials><credential reference="a\u0000"/></credentials>'],
   ['a reference to NUL', '<credentials><credential reference="&#0;"/></credentials>'],
-  ['the end of the element it is put into', `</top><top>${GOOD}`],
+  ['the end tag of the element that wraps it', `</top><top>${GOOD}`],
   ['UTF-16 with a mark', Buffer.from(`\ufeff<?xml version="1.0" encoding="UTF-16"?>${GOOD}`, 'utf16le')],
   ['UTF-16 without a mark', Buffer.from(GOOD, 'utf16le')],
   ['UTF-7 as declared', `<?xml version="1.0" encoding="UTF-7"?>${GOOD}`],
@@ -55,7 +55,7 @@ const ATTACKS: readonly (readonly [name: string, body: string | Buffer])[] = [
 ];
 
 describe('attacks on POST /v3/credentials.xml', () => {
-  it.each(ATTACKS)('%s is refused with 650, and the sandbox goes on', async (_, body) => {
+  it.each(ATTACKS)('rejects %s with 650, and continues to serve', async (_, body) => {
     const sandbox = await sandboxFor({ items: 0 });
     const answer = await exchange(sandbox, 'POST /v3/credentials.xml', body);
     expect(errorOf(answer)).toEqual([400, '650']);
@@ -67,7 +67,7 @@ describe('attacks on POST /v3/credentials.xml', () => {
   it.each([
     ['with its length', true],
     ['in chunks', false],
-  ])('100 MB %s are refused by their size', async (_, told) => {
+  ])('rejects 100 MB %s because of their size', async (_, withLength) => {
     const sandbox = await sandboxFor({ items: 0 });
     const piece = Buffer.alloc(2 ** 20, 'x');
     const start = Buffer.from('<credentials><credential reference="');
@@ -79,14 +79,14 @@ describe('attacks on POST /v3/credentials.xml', () => {
     const response = await request(`${sandbox.url}/v3/credentials.xml`, {
       method: 'POST',
       body: Readable.from(pieces),
-      headers: { ...CREDENTIALS, ...(told && length) },
+      headers: { ...CREDENTIALS, ...(withLength && length) },
     });
     expect(response.statusCode).toBe(413);
     expect(await response.body.text()).toMatch(/^<\?xml version="1.0" encoding="UTF-8"\?>\n<error code="413" /);
     expect(await isServing(sandbox)).toBe(true);
   });
 
-  it('what only looks like an attack is taken', async () => {
+  it('accepts XML that only looks like an attack', async () => {
     const sandbox = await sandboxFor({ items: 0 });
     const harmless = [
       `<?xml version="1.0" encoding="utf-8" standalone="yes"?>${GOOD}`,

@@ -1,17 +1,13 @@
-import { execFileSync } from 'node:child_process';
 import { appendFileSync, mkdirSync, readdirSync, readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { basename, dirname, join } from 'node:path';
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { systemClock } from '../../src/clock.ts';
-import { openJournal } from '../../src/sandbox/journal/journal.ts';
 import type { SandboxOptions } from '../../src/sandbox/options.ts';
 import { type Sandbox, startSandbox } from '../../src/sandbox/server.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
-import { NEW, put, send } from './assets-client.ts';
+import { NEW, put, send } from './asset-requests.ts';
 import { get, getPage, sandboxFor } from './client.ts';
 import { control, exchange } from './exchange.ts';
 
@@ -25,7 +21,7 @@ function setting(more: Partial<SandboxOptions> = {}) {
   return { time, db, options };
 }
 
-/** All that can be read. */
+/** Reads everything. */
 async function all(sandbox: Sandbox, vbids: readonly string[]) {
   const paths = [
     '/v4/products?include_details=metadata,identifiers',
@@ -40,7 +36,7 @@ async function all(sandbox: Sandbox, vbids: readonly string[]) {
 }
 
 describe('--db', () => {
-  it('holds after a restart what it held before: assets, packages, users, licenses, changes by control', async () => {
+  it('restores assets, packages, users, licenses and control changes after a restart', async () => {
     const { time, db, options } = setting();
     const first = await sandboxFor(options);
     const [own] = (await getPage(first)).items;
@@ -65,7 +61,7 @@ describe('--db', () => {
     const second = await sandboxFor(options);
     expect(await all(second, vbids)).toEqual(before);
     expect(statSync(db).mode & 0o777).toBe(0o600);
-    // And goes on from there as it would have.
+    // Both continue in the same way.
     time.now = START + 30 * 24 * HOUR;
     const [third] = [await sandboxFor({ ...options, db: copyOf(db) })];
     for (const sandbox of [second, third]) sandbox.catalog.mutate({ create: 3, remove: 3 });
@@ -73,7 +69,7 @@ describe('--db', () => {
     expect((await getPage(third)).items.map(({ vbid }) => vbid)).not.toContain(own?.vbid);
   });
 
-  it('cuts off a line that has no end, and goes on', async () => {
+  it('cuts off an unfinished line and continues', async () => {
     const { db, options } = setting();
     const first = await sandboxFor(options);
     await put(first, 'L-1', NEW);
@@ -95,7 +91,7 @@ describe('--db', () => {
     [{ seed: 2 }, /begun with seed 1, not 2/],
     [{ items: 51 }, /begun with items 50, not 51/],
     [{ users: 7 }, /begun with users 1000, not 7/],
-  ])('refuses the journal of another beginning: %j', async (other, message) => {
+  ])('rejects the journal of another beginning: %j', async (other, message) => {
     const { options } = setting();
     await (await startSandbox(options)).stop();
     await expect(startSandbox({ ...options, ...other })).rejects.toMatchObject({
@@ -105,7 +101,7 @@ describe('--db', () => {
     });
   });
 
-  it('refuses a file that is no journal, one that is damaged, and a folder that is not there; and changes none', async () => {
+  it('rejects other files, damaged journals and missing folders, without changing them', async () => {
     const { db, options } = setting();
     const refused = { code: 'CONFIG_INVALID', hint: expect.any(String) };
     writeFileSync(db, 'a letter\n');
@@ -121,7 +117,7 @@ describe('--db', () => {
     await expect(startSandbox({ ...options, db: join(db, 'x') })).rejects.toMatchObject(refused);
   });
 
-  it('does not keep what only reads, nor a password', async () => {
+  it('does not record reads or passwords', async () => {
     const { db, options } = setting();
     const sandbox = await sandboxFor(options);
     const begun = readFileSync(db, 'utf8');
@@ -137,7 +133,7 @@ describe('--db', () => {
     expect(kept).not.toContain('open-sesame');
   });
 
-  it('does again what was taken and nothing that was refused, whatever --allow-private-callbacks says now', async () => {
+  it('replays what was accepted, whatever --allow-private-callbacks says now', async () => {
     const { options } = setting({ ingestionMs: HOUR });
     const wait = { ...NEW, url: 'https://files.example.org/a.pdf', callback_url: 'http://127.0.0.1:9/' };
     for (const [vbid, allowPrivateCallbacks] of [
@@ -156,7 +152,7 @@ describe('--db', () => {
     }
   });
 
-  it('6: a call that was not made before the end is made after the next start, and no other', async () => {
+  it('6: makes a pending call after a restart, and no other', async () => {
     const called: string[] = [];
     const server = createServer((request, response) => {
       called.push(request.url ?? '');
@@ -181,16 +177,7 @@ describe('--db', () => {
     expect((await send(last, 'GET', '/vital_books/L-2')).body.build).toMatchObject({ status: 'approved' });
   });
 
-  it("takes regular files alone: the mode of a device is everybody's", async () => {
-    const path = join(temporaryDirectory(), 'pipe');
-    execFileSync('mkfifo', ['-m', '644', path]);
-    const message = expect.stringContaining('is no regular file');
-    await expect(startSandbox({ db: path, items: 1 })).rejects.toMatchObject({ code: 'CONFIG_INVALID', message });
-    expect(statSync(path).mode & 0o777).toBe(0o644);
-    expect(readdirSync(dirname(path))).toEqual(['pipe']);
-  });
-
-  it('keeps nothing of a request that was refused', async () => {
+  it('records nothing of a rejected request', async () => {
     const { db, options } = setting();
     const sandbox = await sandboxFor(options);
     await put(sandbox, 'L-1', NEW);
@@ -199,33 +186,13 @@ describe('--db', () => {
     expect((await exchange(sandbox, 'POST /v4/packages', 'no JSON')).status).toBe(422);
     expect((await exchange(sandbox, 'POST /v3/users', '<user/>')).status).toBe(422);
     expect((await exchange(sandbox, 'POST /_sandbox/mutate', '{"create":-1}')).status).toBe(422);
-    expect((await exchange(sandbox, 'POST /_sandbox/expire', '{"reference":"nobody"}')).status).toBe(404);
+    expect((await exchange(sandbox, 'POST /_sandbox/expire', '{"reference":"unknown"}')).status).toBe(404);
     expect(readFileSync(db, 'utf8')).toBe(before);
     await put(sandbox, 'L-3', NEW);
     expect(readFileSync(db, 'utf8').slice(before.length)).toMatch(/^\{[^\n]*L-3[^\n]*\}\n$/);
   });
 
-  it('lets go of what it held once that was read', async () => {
-    const path = join(temporaryDirectory(), 'large.ndjson');
-    const given = { seed: 1, items: 1, users: 1, at: START };
-    const line = `${JSON.stringify({ at: START, kind: 'control', path: '/_sandbox/mutate', body: 'x'.repeat(1000) })}\n`;
-    writeFileSync(path, `${JSON.stringify({ sandbox: 1, ...given })}\n${line.repeat(30_000)}`);
-    setFlagsFromString('--expose-gc');
-    const collect = runInNewContext('gc') as () => void;
-    collect();
-    const before = process.memoryUsage().arrayBuffers;
-    const journal = openJournal(path, given);
-    onTestFinished(() => journal.close());
-    expect([...journal.entries()]).toHaveLength(30_000);
-    const held = () => {
-      collect();
-      return process.memoryUsage().arrayBuffers - before;
-    };
-    await expect.poll(held).toBeLessThan(5_000_000);
-    journal.append({ at: START, change: { kind: 'control', path: '/_sandbox/mutate', body: {} } });
-  });
-
-  it('is refused while another sandbox uses it, and had when that has ended', async () => {
+  it('rejects a journal while another sandbox uses it', async () => {
     const { db, options } = setting();
     const first = await sandboxFor(options);
     const refused = { code: 'CONFIG_INVALID', message: `--db ${db}: is in use` };
@@ -237,7 +204,7 @@ describe('--db', () => {
     expect((await send(next, 'GET', '/vital_books/L-1')).status).toBe(200);
   });
 
-  it('is refused where it cannot be kept to one sandbox: the message names the lock, the hint what is needed', async () => {
+  it('rejects a journal that cannot be locked, and names the lock', async () => {
     const { db, options } = setting();
     mkdirSync(`${db}.lock`);
     await expect(startSandbox(options)).rejects.toMatchObject({

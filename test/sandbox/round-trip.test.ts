@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { runHere } from '../support/in-process.ts';
 import { catalogOf, settingsFor, temporaryDirectory } from '../support/mirror.ts';
-import { NEW, put } from './assets-client.ts';
+import { NEW, put } from './asset-requests.ts';
 import { getPage, sandboxFor } from './client.ts';
 
 interface Event {
@@ -14,7 +14,7 @@ interface Event {
   };
 }
 
-it('4.1, 4.4: an asset is created, changed and withdrawn, and the mirror and its change log tell of each', async () => {
+it('4.1, 4.4: the mirror and its change log follow an asset that is created, changed and withdrawn', async () => {
   const sandbox = await sandboxFor({ items: 30 });
   const directory = temporaryDirectory();
   const db = join(directory, 'catalog.db');

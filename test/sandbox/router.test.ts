@@ -1,19 +1,20 @@
 import { request } from 'undici';
 import { describe, expect, it } from 'vitest';
-import { OTHER_READER } from '../../src/sandbox/accounts/api-keys.ts';
-import { authentication, type TokenState } from '../../src/sandbox/http/authentication.ts';
+import type { TokenState } from '../../src/sandbox/accounts/accounts.ts';
+import { createApiKeys, KEY_WITHOUT_CATALOG } from '../../src/sandbox/accounts/api-keys.ts';
+import { OTHER_READER } from '../../src/sandbox/accounts/directory.ts';
+import { authentication } from '../../src/sandbox/http/authentication.ts';
 import type { Operation } from '../../src/sandbox/http/operation.ts';
-import { xmlAnswer } from '../../src/sandbox/http/response.ts';
+import { Rejection, rejectionReply, xmlReply } from '../../src/sandbox/http/reply.ts';
 import { createRouter } from '../../src/sandbox/http/router.ts';
-import { createKeys } from '../../src/sandbox/keys.ts';
-import { KEY_WITHOUT_CATALOG, SANDBOX_DEFAULTS } from '../../src/sandbox/options.ts';
+import { SANDBOX_DEFAULTS } from '../../src/sandbox/options.ts';
 import { readXml } from '../../src/xml/read.ts';
 import { CREDENTIALS, sandboxFor } from './client.ts';
 import { exchange, rootOf } from './exchange.ts';
 
 function operation(method: Operation['method'], path: string): Operation {
-  const operate = () => xmlAnswer(200, { name: 'done' });
-  return { method, path, section: '0', summary: path, token: false, format: 'xml', operate };
+  const run = () => xmlReply({ name: 'done' });
+  return { method, path, section: '0', summary: path, token: false, format: 'xml', run };
 }
 
 describe('the router', () => {
@@ -24,14 +25,14 @@ describe('the router', () => {
   ];
   const route = createRouter(operations);
 
-  it('finds by method and path, fixed segments first, values decoded', () => {
+  it('finds an operation by method and path, and decodes values', () => {
     expect(route('GET', '/v4/things/new')).toMatchObject({ operation: operations[0], values: {} });
     expect(route('GET', '/v4/things/a%20b')).toMatchObject({ operation: operations[1], values: { id: 'a b' } });
     expect(route('GET', '/v4/things/%ZZ')).toMatchObject({ values: { id: '%ZZ' } });
   });
 
-  it('tells unknown paths from methods that are not allowed', () => {
-    for (const path of ['/', '/v4/things', '/v4/things/', '/v4/things/a/b', '/v4/a/'])
+  it('distinguishes unknown paths from methods that are not allowed', () => {
+    for (const path of ['/', '/v4/things', '/v4/things/', '/v4/things/a/b'])
       expect([path, route('GET', path)]).toEqual([path, { status: 404 }]);
     expect(route('GET', '/v4/a')).toEqual({ status: 405 });
   });
@@ -40,15 +41,22 @@ describe('the router', () => {
 describe('5 authentication', () => {
   const [key, token] = Object.keys(CREDENTIALS).map((name) => name.toLowerCase()) as [string, string];
   const states: Record<string, TokenState> = { good: 'valid', old: 'stale' };
-  const authenticate = authentication(
-    SANDBOX_DEFAULTS,
-    createKeys(SANDBOX_DEFAULTS),
-    (given) => states[given] ?? 'unknown',
-  );
+  const accept = authentication(SANDBOX_DEFAULTS, {
+    ownerOf: createApiKeys(SANDBOX_DEFAULTS).ownerOf,
+    tokenState: (given) => states[given] ?? 'unknown',
+  });
+  const authenticate: (...call: Parameters<typeof accept>) => object = (headers, called) => {
+    try {
+      return accept(headers, called);
+    } catch (error) {
+      if (error instanceof Rejection) return rejectionReply(called.format, error);
+      throw error;
+    }
+  };
   const xml = { token: true, format: 'xml' } as const;
   const json = { token: true, format: 'json' } as const;
 
-  it('5: the API key is asked of all, the access token of some operations', () => {
+  it('5: requires the API key for all operations, the access token for some', () => {
     expect(authenticate({ [key]: 'OTHERKEY' }, { ...json, token: false })).toEqual({
       apiKey: 'OTHERKEY',
       accessToken: null,
@@ -61,10 +69,10 @@ describe('5 authentication', () => {
     });
   });
 
-  it('5 rule 3: a token that is no longer valid yields 601, in XML and in JSON', () => {
+  it('5 rule 3: replies with 601 to a stale token, in XML and in JSON', () => {
     for (const given of ['old', 'never seen']) {
       const answer = authenticate({ [key]: 'SANDBOXKEY', [token]: given }, xml);
-      const [root] = 'body' in answer ? readXml(answer.body) : [];
+      const [root] = 'body' in answer ? readXml(String(answer.body)) : [];
       expect(root?.name).toBe('error');
       expect(root?.attributes.get('code')).toBe('601');
     }
@@ -75,7 +83,7 @@ describe('5 authentication', () => {
   });
 });
 
-it('5: its keys are of upper-case letters and digits, tokens of lower-case ones', async () => {
+it('5: has keys of upper-case letters and digits, and tokens of lower-case ones', async () => {
   const { apiKey, otherApiKey, accessToken } = SANDBOX_DEFAULTS;
   for (const key of [apiKey, otherApiKey, KEY_WITHOUT_CATALOG]) expect(key).toMatch(/^[0-9A-Z]+$/);
   const sandbox = await sandboxFor({ items: 0, users: 1 });
@@ -87,21 +95,21 @@ it('5: its keys are of upper-case letters and digits, tokens of lower-case ones'
 });
 
 describe('bodies', () => {
-  it('are taken up to 4 MiB of JSON and 18 MiB of XML, and refused beyond in the language of the operation', async () => {
+  it('accepts up to 1 MiB of JSON and 18 MiB of XML, and rejects more in the format of the operation', async () => {
     const sandbox = await sandboxFor({ items: 0 });
     const at = async (method: 'PUT' | 'POST', path: string, bytes: number) => {
       const body = Buffer.alloc(bytes, ' ');
       const response = await request(sandbox.url + path, { method, headers: CREDENTIALS, body });
       return [response.statusCode, response.headers['content-type']];
     };
-    expect(await at('PUT', '/v4/assets', 4 * 2 ** 20)).toEqual([422, 'application/json']);
-    expect(await at('PUT', '/v4/assets', 4 * 2 ** 20 + 1)).toEqual([413, 'application/json']);
+    expect(await at('PUT', '/v4/assets', 2 ** 20)).toEqual([422, 'application/json']);
+    expect(await at('PUT', '/v4/assets', 2 ** 20 + 1)).toEqual([413, 'application/json']);
     expect(await at('POST', '/v3/credentials.xml', 18 * 2 ** 20)).toEqual([400, 'application/xml; charset=utf-8']);
     expect(await at('POST', '/v3/credentials.xml', 18 * 2 ** 20 + 1)).toEqual([413, 'application/xml; charset=utf-8']);
   });
 });
 
-describe('9 the language of errors', () => {
+describe('9 the format of errors', () => {
   it('9 rule 2: XML for paths that end with .xml, JSON for all others', async () => {
     const sandbox = await sandboxFor({ items: 1 });
     const at = async (path: string, headers: Record<string, string>) => {

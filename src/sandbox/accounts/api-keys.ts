@@ -1,69 +1,24 @@
-import { createRedemption, type Redemption } from '../accounts-redemption.ts';
-import type { Numbering } from '../catalog/product-numbers.ts';
-import type { TokenState } from '../http/authentication.ts';
-import type { TitleOf } from '../operations/titles.ts';
 import type { SandboxOptions } from '../options.ts';
-import { type Accounts, createAccounts, type User } from './accounts.ts';
-import { type Grant, licenseFor, readerGrants } from './grants.ts';
-import { createLicenses, type Licenses } from './licenses.ts';
 
-/** What the service keeps for the users of one API key. */
-export interface Members {
-  readonly accounts: Accounts;
-  readonly licenses: Licenses;
-  /** Codes that a user's licenses are answered with in place of the list, by the user's number. */
-  readonly failures: Map<number, number>;
-}
+/** A valid key without a catalog. */
+export const KEY_WITHOUT_CATALOG = 'NOCATALOG';
 
-export interface ReaderTokens {
-  readonly accessToken: string;
-  readonly otherAccessToken: string;
-}
-
-/** All users. Each API key has its own, unknown to the others. */
-export interface Directory {
-  of(apiKey: string): Members;
-  /** The latest tokens of the keys' own readers, which a reset or a journal replaces. */
-  readerTokens(): ReaderTokens;
-  /** Of the token under any key. */
-  tokenState(token: string): TokenState;
-  readonly redemption: Redemption;
-  grant(members: Members, user: User, grant: Grant): void;
-}
-
-/** References of the keys' own readers, and the other key's token. */
-export const READER = 'sandbox-reader';
-export const OTHER_READER = { reference: 'other-reader', accessToken: 'othersandboxtoken' } as const;
-/** Users of the other key besides its reader. */
-const OTHER_USERS = 10;
-
-type Options = Pick<SandboxOptions, 'seed' | 'users' | 'apiKey' | 'otherApiKey' | 'accessToken'>;
-
-export function createDirectory(options: Options, numbering: Numbering, titleOf: TitleOf): Directory {
-  const { seed, users, apiKey, otherApiKey, accessToken } = options;
-  const reader = { reference: READER, accessToken, firstName: 'Sandbox', lastName: 'Reader' };
-  const otherReader = { ...OTHER_READER, firstName: 'Other', lastName: 'Reader' };
-  const members = (accounts: Accounts): Members => ({ accounts, licenses: createLicenses(), failures: new Map() });
-  const main = members(createAccounts({ seed, series: 1, prefix: 'user-', users, reader }));
-  const other = members(
-    createAccounts({ seed, series: 2, prefix: 'other-user-', users: OTHER_USERS, reader: otherReader }),
-  );
-  const rest = members(createAccounts({ seed, series: 3, prefix: 'user-', users: 0, reader: null }));
-  const tokenOf = ({ accounts }: Members, reference: string): string =>
-    accounts.byReference(reference)?.accessToken ?? '';
-  for (const grant of readerGrants(numbering)) main.licenses.grant(0, licenseFor(grant, titleOf));
-
+/** The API keys that the service accepts. The main key can be renewed; its data stays. */
+export function createApiKeys({ apiKey, otherApiKey }: Pick<SandboxOptions, 'apiKey' | 'otherApiKey'>) {
+  const others = [otherApiKey, KEY_WITHOUT_CATALOG];
+  let main = apiKey;
   return {
-    of: (key) => (key === apiKey ? main : key === otherApiKey ? other : rest),
-    readerTokens: () => ({
-      accessToken: tokenOf(main, READER),
-      otherAccessToken: tokenOf(other, OTHER_READER.reference),
-    }),
-    tokenState: (token) => {
-      const states = [main, other, rest].map(({ accounts }) => accounts.tokenState(token));
-      return states.find((state) => state !== 'unknown') ?? 'unknown';
+    /** The main key that callers must send now. */
+    main: () => main,
+    /** Returns the key that owns the caller's data, or null if the key is not valid. */
+    ownerOf: (key: string): string | null => (key === main ? apiKey : others.includes(key) ? key : null),
+    /** Replaces the main key. @returns whether the new key was free */
+    renew: (key: string): boolean => {
+      if (others.includes(key)) return false;
+      main = key;
+      return true;
     },
-    redemption: createRedemption(numbering),
-    grant: ({ licenses }, { number }, grant) => licenses.grant(number, licenseFor(grant, titleOf)),
   };
 }
+
+export type ApiKeys = ReturnType<typeof createApiKeys>;

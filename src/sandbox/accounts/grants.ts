@@ -1,21 +1,30 @@
 import { isWritable } from '../../xml/write.ts';
 import type { Numbering } from '../catalog/product-numbers.ts';
-import type { TitleOf } from '../operations/titles.ts';
+import { CODES, codeRejection } from '../http/error-codes.ts';
 import type { License } from './licenses.ts';
 
-/** What a license is made from; what is left out comes from the title, or is empty. */
-export type Grant = Pick<License, 'sku' | 'type'> & { readonly [Field in keyof License]?: License[Field] | undefined };
-
-/** Without what XML cannot hold, in which licenses are answered; the title of an asset, sent as JSON, may hold it. */
-function writable(text: string): string {
-  return isWritable(text)
-    ? text
-    : Array.from(text)
-        .filter((character) => isWritable(character))
-        .join('');
+/** What a license repeats of its book. */
+export interface Title {
+  readonly name: string;
+  readonly publisher: string;
+  readonly kind: string;
+  readonly isbn: string;
 }
 
-/** A license with all its attributes. Titles that the catalog does not have are licensed under their SKU as name. */
+/** Describes a product or an asset, on sale or not. Null if none has this vbid. */
+export type TitleOf = (vbid: string) => Title | null;
+
+/** What a license is made from. Omitted fields come from the title, or are empty. */
+export type Grant = Pick<License, 'sku' | 'type'> & { readonly [Field in keyof License]?: License[Field] | undefined };
+
+/** Removes characters that XML cannot hold. The title of an asset comes from JSON and may have them. */
+function writable(text: string): string {
+  return Array.from(text)
+    .filter((character) => isWritable(character))
+    .join('');
+}
+
+/** A title that the catalog does not have is licensed with its SKU as name. */
 export function licenseFor({ sku, type, ...given }: Grant, titleOf: TitleOf): License {
   const title = titleOf(sku);
   const publisher = writable(given.publisher ?? title?.publisher ?? '');
@@ -35,8 +44,8 @@ export function licenseFor({ sku, type, ...given }: Grant, titleOf: TitleOf): Li
 }
 
 /**
- * What the sandbox's own reader holds: a title with both types, an expired one, dates in each format, each `code-use`,
- * and a SKU that is a word. The dates are far from any clock, so that the answers are the same on every day.
+ * Licenses of the sandbox's own reader: a title with both types, an expired one, dates in each format, each `code-use`,
+ * and a SKU that is a word. The dates are far away, so that replies do not depend on the day.
  */
 export function readerGrants(numbering: Numbering): Grant[] {
   const vbid = (index: number) => numbering.vbid(index);
@@ -49,4 +58,24 @@ export function readerGrants(numbering: Numbering): Grant[] {
     { sku: vbid(4), type: 'online', codeUse: 'p+e' },
     { sku: 'BOOKSHELF-TUTORIAL', type: 'download', codeUse: 'demo', name: 'Bookshelf Tutorial' },
   ];
+}
+
+const REDEEMABLE = ['SANDBOX-BOOK-1', 'SANDBOX-BOOK-2', 'SANDBOX-BOOK-3'];
+
+/** Each of `REDEEMABLE` grants a book, once. `SANDBOX-USED` is already redeemed, `SANDBOX-FAILED` fails. */
+export function createRedemption(numbering: Numbering) {
+  const redeemed = new Set(['SANDBOX-USED']);
+  return {
+    /** @throws Rejection if the code cannot be redeemed */
+    check: (code: string): void => {
+      if (redeemed.has(code)) throw codeRejection(200, CODES.alreadyRedeemed);
+      if (code === 'SANDBOX-FAILED') throw codeRejection(200, CODES.redemptionFailed);
+      if (!REDEEMABLE.includes(code)) throw codeRejection(200, CODES.redemptionInvalid);
+    },
+    /** Redeems a code that was checked. */
+    redeem: (code: string): Grant => {
+      redeemed.add(code);
+      return { sku: numbering.vbid(10 + REDEEMABLE.indexOf(code)), type: 'downloadable', codeUse: 'code-api' };
+    },
+  };
 }

@@ -1,14 +1,12 @@
-import type { XmlTree } from '../../xml/write.ts';
-
-/** `download` is the newer word for `downloadable`; services write both. */
+/** `download` is the newer word for `downloadable`; services use both. */
 export const LICENSE_TYPES = ['online', 'downloadable', 'download'] as const;
 export type LicenseType = (typeof LICENSE_TYPES)[number];
 
-/** Interface, 2.3; `demo` from its example. */
+/** Interface, 2.3; `demo` is in its example. */
 export const CODE_USES = ['code-api', 'add-drop', 'promotional', 'p+e', 'demo'] as const;
 export type CodeUse = (typeof CODE_USES)[number];
 
-/** A license as it is reported (interface, 2.3). `term` and `part_of`: their meaning is not shown. */
+/** A license (interface, 2.3). The meaning of `term` and `partOf` is not shown. */
 export interface License {
   readonly sku: string;
   readonly type: LicenseType;
@@ -24,37 +22,32 @@ export interface License {
   readonly kind: string;
 }
 
-/** The licenses of the users of one key, by the user's number. */
-export interface Licenses {
-  /** In the order in which they were first granted. Expired ones too. */
-  of(user: number): readonly License[];
-  /**
-   * Duplicates are allowed without limit, but one copy of a title and type is kept, and of it the expiration alone: the
-   * later of both (interface, section 3).
-   */
-  grant(user: number, license: License): void;
-}
-
 /** Whether two words mean the same type. */
 export function sameType(one: LicenseType, other: LicenseType): boolean {
   return (one === 'online') === (other === 'online');
 }
 
-/** When it ends, in milliseconds since 1970: Infinity for `never`; NaN for what is none of the formats. */
+/** Returns the end in milliseconds since 1970; Infinity for `never`, NaN for an unknown format. */
 export function expiresAt(expiration: string): number {
   if (expiration === 'never') return Number.POSITIVE_INFINITY;
-  // A date without a time lasts to its end.
+  // A date without a time lasts until its end.
   if (/^\d{4}-\d\d-\d\d$/.test(expiration)) return Date.parse(`${expiration}T23:59:59.999Z`);
   const isTime = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)$/.test(expiration);
   const isRfc = /^[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d GMT$/.test(expiration);
   return isTime || isRfc ? Date.parse(expiration) : Number.NaN;
 }
 
-export function createLicenses(): Licenses {
+/** The licenses of one key's users, by the user's number. */
+export function createLicenses() {
   const byUser = new Map<number, License[]>();
   return {
-    of: (user) => byUser.get(user) ?? [],
-    grant: (user, license) => {
+    /** In the order in which they were first granted, including expired ones. */
+    of: (user: number): readonly License[] => byUser.get(user) ?? [],
+    /**
+     * Duplicates are allowed without limit. Only one copy of a title and type is kept, with the later of both expirations
+     * (interface, section 3).
+     */
+    grant: (user: number, license: License): void => {
       const kept = byUser.get(user) ?? [];
       byUser.set(user, kept);
       const at = kept.findIndex(({ sku, type }) => sku === license.sku && sameType(type, license.type));
@@ -67,14 +60,4 @@ export function createLicenses(): Licenses {
   };
 }
 
-/** The element of interface 2.3, all attributes in its order. */
-export function licenseElement(license: License): XmlTree {
-  const { imprint, publisher, name, sku, isbn, term, kind, type, expiration } = license;
-  return {
-    name: 'license',
-    attributes: {
-      ...{ imprint, publisher, name, sku, isbn, part_of: license.partOf, term },
-      ...{ 'code-use': license.codeUse, kind, type, expiration },
-    },
-  };
-}
+export type Licenses = ReturnType<typeof createLicenses>;

@@ -1,23 +1,21 @@
-import { lookup } from 'node:dns';
-import { request as httpRequest } from 'node:http';
-import { request as httpsRequest } from 'node:https';
-import { isIP, type LookupFunction } from 'node:net';
+import { lookup } from 'node:dns/promises';
+import { isIP } from 'node:net';
+import { withAbort } from '../../abort.ts';
+import { isLoopback } from '../../loopback.ts';
 import { isPublic } from '../../public-address.ts';
 
-const TIMEOUT_MS = 10_000;
+const LIMIT = { timeoutMs: 10_000, reason: () => new Error('no reply in time') };
 
-/** Looks names up for a call that is being made, so that what is judged is what is called. */
-const lookupPublic: LookupFunction = (hostname, options, callback) => {
-  lookup(hostname, { ...options, all: true }, (error, found) => {
-    if (error !== null) return callback(error, '', 0);
-    const [first] = found;
-    if (first === undefined || found.some(({ address }) => !isPublic(address))) {
-      return callback(new Error('an address in the own network is not called'), '', 0);
-    }
-    if (options.all) return callback(null, found as unknown as string, 0);
-    callback(null, first.address, first.family);
-  });
-};
+/** The host of a URL, without brackets and without the dot at its end. */
+function hostOf(url: string): string {
+  return new URL(url).hostname.replace(/^\[|\]$/g, '').replace(/\.$/, '');
+}
+
+/** Whether a URL shows by itself that its address is private. Names are looked up when they are called. */
+export function isPrivateUrl(url: string): boolean {
+  const host = hostOf(url);
+  return isIP(host) === 0 ? isLoopback(host) || host.endsWith('.localhost') : !isPublic(host);
+}
 
 export interface Call {
   readonly url: string;
@@ -26,34 +24,22 @@ export interface Call {
   readonly signal: AbortSignal;
 }
 
-/** POSTs JSON. @returns whether it was answered with 2xx; redirects are not followed, and what cannot be called is false */
-export function callBack({ url, body, allowPrivate, signal }: Call): Promise<boolean> {
-  return new Promise((resolve) => {
-    // An address may look right and still be refused at the call, as one whose user is not encoded well.
-    try {
-      const { hostname, protocol } = new URL(url);
-      // An address that is written as a number is never looked up.
-      const host = hostname.replace(/^\[|\]$/g, '');
-      if (!allowPrivate && isIP(host) !== 0 && !isPublic(host)) return resolve(false);
-      const send = protocol === 'https:' ? httpsRequest : httpRequest;
-      const call = send(url, {
-        method: 'POST',
-        headers: { 'Content-Type': 'application/json', 'Content-Length': Buffer.byteLength(body) },
-        signal,
-        timeout: TIMEOUT_MS,
-        agent: false,
-        ...(!allowPrivate && { lookup: lookupPublic }),
-      });
-      call.on('timeout', () => call.destroy(new Error('no answer in time')));
-      call.on('error', () => resolve(false));
-      call.on('response', (response) => {
-        const { statusCode = 500 } = response;
-        response.resume();
-        resolve(statusCode >= 200 && statusCode < 300);
-      });
-      call.end(body);
-    } catch {
-      resolve(false);
-    }
-  });
+/** POSTs JSON, without following redirects. @returns whether the reply has a 2xx status */
+export async function callBack({ url, body, allowPrivate, signal }: Call): Promise<boolean> {
+  const headers = { 'Content-Type': 'application/json' };
+  try {
+    const addresses = allowPrivate ? [] : await lookup(hostOf(url), { all: true });
+    if (addresses.some(({ address }) => !isPublic(address))) return false;
+    return await withAbort(
+      [signal],
+      async (signal) => {
+        const response = await fetch(url, { method: 'POST', headers, body, redirect: 'manual', signal });
+        await response.body?.cancel();
+        return response.ok;
+      },
+      LIMIT,
+    );
+  } catch {
+    return false;
+  }
 }

@@ -1,39 +1,55 @@
 import { z } from 'zod';
 import { isoTime } from '../../iso-time.ts';
 import { isIsbn } from '../catalog/isbn.ts';
-import { fromOne, quotable } from '../quotable.ts';
 
 /*
- * The request of an asset: interface, section 2.1. Numbers and booleans may stand in quotes. Members that are not listed
- * are ignored, and so are the internal ones, which only the service itself sets.
+ * The request of an asset: interface, section 2.1. Numbers and booleans may be in quotes. Unknown fields are ignored, and
+ * so are the internal ones, which only the service sets.
  */
 
-const text = z.string({ error: 'a text is needed' });
+/**
+ * A number that may be in quotes (interface, 2.1.2). Both parts state the bounds, so that the OpenAPI document does too.
+ * @param error the message of every check: a union repeats the message of the part that nearly fits
+ */
+export function quotable(error: string, number: (params: { error: string }) => z.ZodType<number>, quoted: RegExp) {
+  return z.union([number({ error }), z.string({ error }).regex(quoted, { error })], { error }).transform(Number);
+}
+
+/** A whole number of at least 1. */
+export const positive = quotable(
+  'must be a whole number of at least 1',
+  (params) => z.int(params).min(1, params),
+  /^0*[1-9]\d{0,8}$/,
+);
+const text = z.string();
 const bool = z
-  .union([z.boolean(), z.enum(['true', 'false'])], { error: 'true or false is needed' })
+  .union([z.boolean(), z.enum(['true', 'false'])], { error: 'must be true or false' })
   .transform((value) => value === true || value === 'true');
-const decimal = quotable('a decimal number is needed', (words) => z.number(words).min(0, words), /^\d{1,12}(\.\d+)?$/);
+const decimal = quotable('must be a decimal number', (params) => z.number(params).min(0, params), /^\d{1,12}(\.\d+)?$/);
 const drmLimit = quotable(
-  '-1 (unlimited) or at least 2 is needed',
-  (words) => z.union([z.literal(-1, words), z.int(words).min(2, words)], words),
+  'must be -1 (unlimited) or at least 2',
+  (params) => z.union([z.literal(-1, params), z.int(params).min(2, params)], params),
   /^(-1|0*([2-9]|[1-9]\d{1,8}))$/,
 );
 const edition = quotable(
-  '0 to 127 is needed',
-  (words) => z.int(words).min(0, words).max(127, words),
+  'must be 0 to 127',
+  (params) => z.int(params).min(0, params).max(127, params),
   /^0*(\d|[1-9]\d|1[01]\d|12[0-7])$/,
 );
-/** Null takes the date away. A day begins at midnight UTC. */
-const date = isoTime.nullable();
-const isbn = text.refine(isIsbn, { error: 'an ISBN with a right check digit is needed' });
-const WEB = { error: 'an http or https URL is needed' };
+const year = 'must be a 4-digit year';
+const languageCode = 'must be a language code';
+const currencyCode = 'must be an ISO 4217 code';
+/** Null removes the date. A day begins at midnight UTC. */
+const date = z.union(isoTime.options, { error: 'must be an ISO 8601 date' }).nullable();
+const isbn = text.refine(isIsbn, 'must be an ISBN with the right check digit');
+const url = 'must be an http or https URL';
 const webAddress = z
-  .string(WEB)
-  .regex(/^[Hh][Tt][Tt][Pp][Ss]?:\/\//, WEB)
-  .refine((address) => URL.canParse(address), WEB);
+  .string(url)
+  .regex(/^[Hh][Tt][Tt][Pp][Ss]?:\/\//, url)
+  .refine((address) => URL.canParse(address), url);
 
 /** Interface, section 2.1.1. Null clears; an empty array changes nothing. */
-const isbns = z.array(isbn, { error: 'an array of ISBNs, or null, is needed' }).nullable().optional();
+const isbns = z.array(isbn).nullable().optional();
 export const IDENTIFIER_KEYS = [
   'e_isbn_10',
   'e_isbn_13',
@@ -43,33 +59,26 @@ export const IDENTIFIER_KEYS = [
   'vbid13_alias',
 ] as const;
 export type IdentifierKey = (typeof IDENTIFIER_KEYS)[number];
-const identifiers = z.object({
-  e_isbn_10: isbns,
-  e_isbn_13: isbns,
-  print_isbn_10: isbns,
-  print_isbn_13: isbns,
-  vbid10_alias: isbns,
-  vbid13_alias: isbns,
-});
+const identifiers = z.object(
+  Object.fromEntries(IDENTIFIER_KEYS.map((key) => [key, isbns])) as Record<IdentifierKey, typeof isbns>,
+);
 
-/** For a check on several members of an object: made although one of them is wrong, since each wrong one is to be named. */
-const EVEN_SO = { when: ({ value }: { value: unknown }) => typeof value === 'object' && value !== null };
+/** Runs a check of an object even if members of it are wrong, so that every problem is named. */
+const ALWAYS = { when: ({ value }: { value: unknown }) => typeof value === 'object' && value !== null };
 
 /** Interface, section 2.1.2. */
 const price = z
   .object({
-    currency: z
-      .string({ error: 'a currency code is needed' })
-      .regex(/^[A-Z]{3}$/, { error: 'an ISO 4217 code is needed' }),
-    type: text.min(1, { error: 'a price type is needed' }),
+    currency: z.string(currencyCode).regex(/^[A-Z]{3}$/, currencyCode),
+    type: text.min(1),
     amount: decimal,
-    duration: fromOne('at least 1 day is needed').optional(),
+    duration: positive.optional(),
     tax_inclusive: bool.optional(),
   })
   .refine(({ duration, type }) => duration !== undefined || !/rental/i.test(String(type)), {
-    ...EVEN_SO,
+    ...ALWAYS,
     path: ['duration'],
-    error: 'a rental price needs a duration',
+    error: 'is required for a rental price',
   })
   .meta({
     if: { properties: { type: { pattern: '[Rr][Ee][Nn][Tt][Aa][Ll]' } } },
@@ -77,7 +86,7 @@ const price = z
     then: { required: ['duration'] },
   });
 
-function refuseKeys(pattern: RegExp, message: string) {
+function rejectKeys(pattern: RegExp, message: string) {
   return (value: object, context: z.core.$RefinementCtx) => {
     for (const key of Object.keys(value)) {
       if (pattern.test(key)) context.addIssue({ code: 'custom', path: [key], message });
@@ -89,15 +98,15 @@ function refuseKeys(pattern: RegExp, message: string) {
 const OTHER_CHANNEL = /^channel_id_(?!inclusive_access$)/;
 const channelId = z
   .looseObject({ sku: text, channel_id_inclusive_access: text })
-  .superRefine(refuseKeys(OTHER_CHANNEL, 'only channel_id_inclusive_access is supported'), EVEN_SO)
+  .superRefine(rejectKeys(OTHER_CHANNEL, 'only channel_id_inclusive_access is supported'), ALWAYS)
   .meta({ patternProperties: { [OTHER_CHANNEL.source]: false } });
 const ANY_CHANNEL = /^channel_id_/;
 const variant = z
-  .looseObject({ channel_ids: z.array(channelId, { error: 'an array is needed' }).optional() })
-  .superRefine(refuseKeys(ANY_CHANNEL, 'belongs into an element of channel_ids'), EVEN_SO)
+  .looseObject({ channel_ids: z.array(channelId).optional() })
+  .superRefine(rejectKeys(ANY_CHANNEL, 'must be in an element of channel_ids'), ALWAYS)
   .meta({ patternProperties: { [ANY_CHANNEL.source]: false } });
 
-const rights = z.array(text, { error: 'an array of texts is needed' });
+const jurisdictions = z.array(text);
 
 const assetRequest = z.object({
   author_name: text,
@@ -105,9 +114,7 @@ const assetRequest = z.object({
   author_last_name: text,
   copy_drm_limit: drmLimit,
   print_drm_limit: drmLimit,
-  copyright_date: z
-    .string({ error: 'a 4-digit year is needed' })
-    .regex(/^\d{4}$/, { error: 'a 4-digit year is needed' }),
+  copyright_date: z.string(year).regex(/^\d{4}$/, year),
   description: text,
   cs_plus_discount_code: text,
   e_isbn: isbn,
@@ -115,11 +122,9 @@ const assetRequest = z.object({
   fro: bool,
   fulfillment_only: bool,
   identifiers: identifiers.nullable(),
-  imprint_id: fromOne('a whole number of at least 1 is needed'),
-  kind: text.min(1, { error: 'a kind is needed' }),
-  language: z
-    .string({ error: 'a language code is needed' })
-    .regex(/^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*$/, { error: 'a language code is needed' }),
+  imprint_id: positive,
+  kind: text.min(1),
+  language: z.string(languageCode).regex(/^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*$/, languageCode),
   login_url: webAddress,
   off_sale_date: date,
   on_sale_date: date,
@@ -128,43 +133,32 @@ const assetRequest = z.object({
   publication_date: date,
   related_products: z.object({ next_edition: isbn.nullable(), previous_edition: isbn.nullable() }).partial(),
   sales_rights: z
-    .object({ exclusive_rights: rights, non_exclusive_rights: rights, not_for_sale: rights.nullable() })
+    .object({
+      exclusive_rights: jurisdictions,
+      non_exclusive_rights: jurisdictions,
+      not_for_sale: jurisdictions.nullable(),
+    })
     .partial(),
   sampleable: bool,
-  title: text.min(1, { error: 'a title is needed' }),
+  title: text.min(1),
   subtitle: text,
-  prices: z.array(price, { error: 'an array of prices is needed' }),
-  variants: z.array(variant, { error: 'an array is needed' }),
-  callback_url: webAddress.refine(isCallable, { error: 'user and password must be percent-encoded UTF-8' }),
+  prices: z.array(price),
+  variants: z.array(variant),
+  callback_url: webAddress,
   url: webAddress,
 });
 
 export const assetUpdate = assetRequest.partial();
-const TO_CREATE = { error: 'is needed to create an asset' };
-/** Of an asset that does not exist yet: interface, section 4.1, rule 1. */
+const TO_CREATE = { error: 'is required to create an asset' };
+/** The request for an asset that does not exist yet: interface, section 4.1, rule 1. */
 export const assetCreation = assetUpdate.extend({
   imprint_id: z.nonoptional(assetUpdate.shape.imprint_id, TO_CREATE),
   title: z.nonoptional(assetUpdate.shape.title, TO_CREATE),
 });
-/** Letters too, and dashes: not every vbid is an ISBN. */
-export const assetId = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/, {
-  error: '1 to 64 letters, digits, dots, dashes and underscores are needed',
-});
+/** Not every vbid is an ISBN: letters and dashes occur too. */
+export const assetId = z
+  .string()
+  .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/, 'must be 1 to 64 letters, digits, dots, dashes and underscores');
 export type AssetRequest = z.output<typeof assetUpdate>;
 export type Price = z.output<typeof price>;
 export type Variants = NonNullable<AssetRequest['variants']>;
-export type ChannelId = NonNullable<Variants[number]['channel_ids']>[number];
-
-/** Whether user and password of an address, if any, are encoded well: a call decodes them. */
-function isCallable(address: string): boolean {
-  // Told of as no URL already.
-  if (!URL.canParse(address)) return true;
-  const { username, password } = new URL(address);
-  try {
-    decodeURIComponent(username);
-    decodeURIComponent(password);
-    return true;
-  } catch {
-    return false;
-  }
-}

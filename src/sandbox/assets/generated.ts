@@ -1,66 +1,58 @@
+import { z } from 'zod';
 import { PUBLISHERS } from '../catalog/words.ts';
 import type { AssetFields } from './asset.ts';
 
-/** The parts of a generated product of 2 KB that an asset has too. */
-interface GeneratedItem {
-  readonly title: string;
-  readonly subtitle: string;
-  readonly kind: string;
-  readonly language: string;
-  readonly publisher: string;
-  readonly edition: number | string;
-  readonly format: string;
-  readonly created: string;
-  readonly contributors: readonly { readonly name: string }[];
-  readonly on_sale_date: string;
-  readonly print_restrictions: number;
-  readonly copy_restrictions: number;
-  readonly sales_rights: readonly string[];
-  readonly metadata: {
-    readonly description: string;
-    readonly publication_date: string;
-    readonly copyright_date: string;
-  };
-  readonly variants: readonly {
-    readonly duration: string;
-    readonly prices: readonly { readonly type: string; readonly value: number | string; readonly currency: string }[];
-  }[];
-}
+/** The parts of a generated product that an asset has too. */
+const generatedItem = z.object({
+  title: z.string(),
+  subtitle: z.string(),
+  kind: z.string(),
+  language: z.string(),
+  publisher: z.string(),
+  /** NaN for the word "null", which is an oddity of services. */
+  edition: z.coerce.number().catch(Number.NaN),
+  format: z.string(),
+  created: z.string(),
+  contributors: z.array(z.object({ name: z.string() })),
+  on_sale_date: z.string(),
+  print_restrictions: z.number(),
+  copy_restrictions: z.number(),
+  sales_rights: z.array(z.string()),
+  metadata: z.object({ description: z.string(), publication_date: z.string(), copyright_date: z.string() }),
+  variants: z.array(
+    z.object({
+      duration: z.string(),
+      prices: z.array(z.object({ type: z.string(), value: z.coerce.number(), currency: z.string() })),
+    }),
+  ),
+});
 
-/** A product of the catalog's own as an asset. */
-export interface GeneratedAsset {
-  /** Without the ISBNs, which follow from its identifiers. */
-  readonly fields: AssetFields;
-  /** Milliseconds since 1970. */
-  readonly createdAt: number;
-  /** Of its file, as `book_format` has it. */
-  readonly format: string;
-}
-
-/** @param text a product with all its members, as the catalog renders it */
-export function generatedAsset(text: string): GeneratedAsset {
-  const item = JSON.parse(text) as GeneratedItem;
-  return { fields: fieldsOf(item), createdAt: Date.parse(item.created), format: item.format.toLowerCase() };
-}
-
-function fieldsOf(item: GeneratedItem): AssetFields {
-  const edition = Number(item.edition);
-  const prices = item.variants.flatMap(({ duration, prices }) =>
+/**
+ * A generated product as an asset. Its ISBNs are not among the fields: they follow from its identifiers.
+ * @param text a product with all its fields, as the catalog renders it
+ */
+export function generatedAsset(text: string) {
+  const generated = generatedItem.parse(JSON.parse(text));
+  const { publisher, edition, format, created, contributors, metadata, variants, ...rest } = generated;
+  const { print_restrictions, copy_restrictions, sales_rights, ...same } = rest;
+  const prices = variants.flatMap(({ duration, prices }) =>
     prices.map(({ type, value, currency }) => ({
-      ...{ currency, type, amount: Number(value) },
+      currency,
+      type,
+      amount: value,
       ...(duration !== 'perpetual' && { duration: Number(duration) }),
     })),
   );
-  return {
-    ...{ title: item.title, subtitle: item.subtitle, kind: item.kind, language: item.language, prices },
-    author_name: item.contributors[0]?.name ?? '',
-    description: item.metadata.description,
+  const fields: AssetFields = {
+    ...same,
+    ...metadata,
     ...(Number.isInteger(edition) && { edition }),
-    imprint_id: 1 + (PUBLISHERS as readonly string[]).indexOf(item.publisher),
-    on_sale_date: item.on_sale_date,
-    publication_date: item.metadata.publication_date,
-    copyright_date: item.metadata.copyright_date,
-    ...{ print_drm_limit: item.print_restrictions, copy_drm_limit: item.copy_restrictions },
-    sales_rights: { exclusive_rights: [], non_exclusive_rights: [...item.sales_rights], not_for_sale: null },
+    author_name: contributors[0]?.name ?? '',
+    imprint_id: 1 + PUBLISHERS.indexOf(publisher),
+    print_drm_limit: print_restrictions,
+    copy_drm_limit: copy_restrictions,
+    sales_rights: { exclusive_rights: [], non_exclusive_rights: sales_rights, not_for_sale: null },
+    prices,
   };
+  return { fields, createdAt: Date.parse(created), format: format.toLowerCase() };
 }

@@ -1,23 +1,23 @@
 import { canonicalIsbn, counterpartIsbn } from '../catalog/isbn.ts';
-import type { ItemShape } from '../catalog/item-details.ts';
-import { type Asset, type AssetFields, fileTypeOf } from './asset.ts';
+import type { ItemShape } from '../catalog/item.ts';
+import { type Asset, fileTypeOf } from './asset.ts';
 import { IDENTIFIER_KEYS } from './fields.ts';
 import { publisherOf } from './response.ts';
-import { CHANNEL, variantsOf } from './variants.ts';
+import { channelIdsOf, variantsOf } from './variants.ts';
 
 type Members = Readonly<Record<string, unknown>>;
 type BaseVariant = Members & { readonly sku?: string };
 
 const FORMATS = { epub: 'ePub', pdf: 'pdf' } as const;
 
-/** In 13 digits; null where there is none. The ISBN that was written by itself goes before the lists. */
-function canonical([first]: readonly string[], plain = first): string | null {
-  if (plain === undefined) return null;
-  const isbn = canonicalIsbn(plain);
+/** Returns an ISBN with 13 digits. @param alone the ISBN that was written by itself, which takes precedence */
+function canonical([first]: readonly string[], alone = first): string | null {
+  if (alone === undefined) return null;
+  const isbn = canonicalIsbn(alone);
   return isbn.length === 13 ? isbn : (counterpartIsbn(isbn) ?? isbn);
 }
 
-/** The members that follow from those of interface, section 2.1.1; the others are the catalog's own. */
+/** Members that follow from those of interface, section 2.1.1. The others are the catalog's own. */
 const WRITTEN = new Set<string>(['e_isbn', 'print_isbn', ...IDENTIFIER_KEYS]);
 
 function identifiersOf({ identifiers, fields }: Asset, base: Members, all: boolean): Members {
@@ -27,67 +27,63 @@ function identifiersOf({ identifiers, fields }: Asset, base: Members, all: boole
   const lists = Object.entries(identifiers).filter(([, isbns]) => isbns.length > 0);
   return {
     ...Object.fromEntries(Object.entries(base).filter(([name]) => !WRITTEN.has(name))),
-    ...{ print_isbn_canonical: print, eisbn_canonical: electronic },
+    print_isbn_canonical: print,
+    eisbn_canonical: electronic,
     ...(all && electronic !== null && { e_isbn: electronic }),
     ...(all && print !== null && { print_isbn: print }),
     ...(all && Object.fromEntries(lists)),
   };
 }
 
-function channelIdsOf({ channelIds }: Asset, sku: string) {
-  const identifier = channelIds.get(sku);
-  return identifier === undefined ? [] : [{ channel: CHANNEL, identifier }];
-}
-
 function variantItems(asset: Asset, base: readonly BaseVariant[] | undefined, { currencies }: ItemShape) {
-  const { vbid, updatedAt, fields, generated } = asset;
+  const { vbid, updatedAt, fields, generated, channelIds } = asset;
   if (fields.prices === undefined && generated) {
-    return base?.map((variant) =>
-      asset.channelIds.has(variant.sku ?? '')
-        ? { ...variant, channel_ids: channelIdsOf(asset, variant.sku ?? '') }
-        : variant,
-    );
+    return base?.map((variant) => {
+      const own = channelIdsOf(channelIds, variant.sku ?? '');
+      return own.length === 0 ? variant : { ...variant, channel_ids: own };
+    });
   }
-  return variantsOf(vbid, fields.prices ?? []).map(({ sku, type, days, prices }) => ({
-    ...{ sku, type, duration: days === null ? 'perpetual' : String(days) },
-    online_duration: days === null ? 'perpetual' : String(days),
+  return variantsOf(vbid, fields.prices).map(({ sku, type, duration, prices }) => ({
+    sku,
+    type,
+    duration,
+    online_duration: duration,
     distributable: true,
     prices: prices
       .filter(({ currency }) => currencies?.has(currency) ?? true)
       .map((price) => ({ type: price.type, value: price.amount, currency: price.currency })),
     updated: new Date(updatedAt).toISOString(),
-    channel_ids: channelIdsOf(asset, sku),
+    channel_ids: channelIdsOf(channelIds, sku),
   }));
 }
 
-/** The author comes first in the catalog; who follows is not told of by `author_name`. */
-function contributorsOf(author: string, base: Members): readonly unknown[] {
-  const [, ...others] = (base.contributors ?? []) as readonly unknown[];
-  return [{ name: author, type: 'author' }, ...others];
-}
-
-/** The catalog's name of a member, and its value; undefined where it was not written. */
+/** Fields by their names in the catalog. Undefined: not written. */
 function plainMembers({ fields, createdAt, generated, ingestion }: Asset, base: Members): Members {
   const type = ingestion === null ? null : fileTypeOf(ingestion);
-  const { author_name: author, sales_rights: rights } = fields;
-  const granted = [...(rights?.exclusive_rights ?? []), ...(rights?.non_exclusive_rights ?? [])];
+  const { author_name: author, sales_rights: rights, imprint_id: imprint } = fields;
+  // The author comes first in the catalog; `author_name` says nothing about the others.
+  const [, ...others] = (base.contributors ?? []) as readonly unknown[];
   return {
     kind: fields.kind ?? (generated ? undefined : 'book'),
-    ...{ title: fields.title, subtitle: fields.subtitle },
+    title: fields.title,
+    subtitle: fields.subtitle,
     format: type === null ? undefined : FORMATS[type],
-    publisher: fields.imprint_id === undefined ? undefined : publisherOf(fields.imprint_id),
+    publisher: imprint === undefined ? undefined : publisherOf(imprint),
     edition: fields.edition,
-    contributors: author === undefined ? undefined : contributorsOf(author, base),
+    contributors: author === undefined ? undefined : [{ name: author, type: 'author' }, ...others],
     language: fields.language,
     created: generated ? undefined : new Date(createdAt).toISOString(),
-    ...{ on_sale_date: fields.on_sale_date, off_sale_date: fields.off_sale_date },
-    ...{ print_restrictions: fields.print_drm_limit, copy_restrictions: fields.copy_drm_limit },
-    sales_rights: rights === undefined ? undefined : granted,
-    exclude_sales_rights: rights === undefined ? undefined : (rights.not_for_sale ?? []),
+    on_sale_date: fields.on_sale_date,
+    off_sale_date: fields.off_sale_date,
+    print_restrictions: fields.print_drm_limit,
+    copy_restrictions: fields.copy_drm_limit,
+    sales_rights: rights && [...(rights.exclusive_rights ?? []), ...(rights.non_exclusive_rights ?? [])],
+    exclude_sales_rights: rights && (rights.not_for_sale ?? []),
   };
 }
 
-function metadataOf({ description, publication_date, copyright_date, imprint_id }: AssetFields): Members {
+function metadataOf({ fields }: Asset): Members {
+  const { description, publication_date, copyright_date, imprint_id } = fields;
   const imprint_name = imprint_id === undefined ? undefined : publisherOf(imprint_id);
   return { description, publication_date, copyright_date, imprint_name };
 }
@@ -96,29 +92,28 @@ function written(members: Members): Members {
   return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined));
 }
 
-/** A product as the catalog made it; `full`, with its variants, where they are told of although the shape has none. */
-export interface MadeItem {
+/** A product as the catalog generated it. */
+export interface GeneratedItem {
   readonly text: string;
-  readonly full: string | null;
+  /** The same with variants, if the asset has channel identifiers, which are members of variants. */
+  readonly withVariants: string | null;
 }
 
-/** @param made null where an asset made the product */
-export function assetItem(asset: Asset, made: MadeItem | null, shape: ItemShape, withdrawn: boolean): string {
-  const base = JSON.parse(made?.text ?? '{}') as Record<string, unknown>;
-  const priced = JSON.parse(made?.full ?? made?.text ?? '{}') as Record<string, unknown>;
+/** Renders a product that was written to. @param base null if the asset created the product */
+export function assetItem(asset: Asset, base: GeneratedItem | null, shape: ItemShape, withdrawn: boolean): string {
+  const item = JSON.parse(base?.text ?? '{}') as Members;
+  const priced = JSON.parse(base?.withVariants ?? base?.text ?? '{}') as Members;
   const { groups } = shape;
-  const all = shape.details || groups.has('identifiers');
   const variants = variantItems(asset, priced.variants as readonly BaseVariant[] | undefined, shape);
+  const allIdentifiers = shape.details || groups.has('identifiers');
   return JSON.stringify({
     vbid: asset.vbid,
-    ...base,
-    identifiers: identifiersOf(asset, (base.identifiers ?? {}) as Members, all),
-    ...written(plainMembers(asset, base)),
+    ...item,
+    identifiers: identifiersOf(asset, (item.identifiers ?? {}) as Members, allIdentifiers),
+    ...written(plainMembers(asset, item)),
     ...(variants !== undefined && { variants }),
-    ...(groups.has('subjects') && { subjects: base.subjects ?? [] }),
-    ...(groups.has('metadata') && {
-      metadata: { ...(base.metadata as Members), ...written(metadataOf(asset.fields)) },
-    }),
+    ...(groups.has('subjects') && { subjects: item.subjects ?? [] }),
+    ...(groups.has('metadata') && { metadata: { ...(item.metadata as Members), ...written(metadataOf(asset)) } }),
     ...(withdrawn && { distributable: false }),
   });
 }

@@ -1,13 +1,66 @@
+import { z } from 'zod';
 import { canonicalIsbn, isIsbn } from '../catalog/isbn.ts';
 import { hash } from '../catalog/random.ts';
 import { KINDS, PUBLISHERS } from '../catalog/words.ts';
 import { type Asset, type AssetFields, type BuildStatus, fileTypeOf } from './asset.ts';
+import { assetUpdate, IDENTIFIER_KEYS } from './fields.ts';
 import type { Identifiers } from './identifiers.ts';
-import { CHANNEL, variantsOf } from './variants.ts';
+import { channelIdsOf, variantsOf } from './variants.ts';
 
-/** What is known of an asset besides what was written to it. */
+const text = z.string().nullable().default(null);
+const TEXTS = [
+  ...['isbn', 'isbn_canonical', 'e_isbn', 'print_isbn', 'parent_id', 'title', 'subtitle', 'description', 'language'],
+  ...['author_name', 'author_first_name', 'author_last_name', 'copyright_date', 'login_url', 'cs_plus_discount'],
+  ...['publication_date', 'on_sale_date', 'off_sale_date'],
+];
+const FLAGS = ['fro', 'fulfillment_only', 'sampleable'];
+/** Only the service sets these. */
+const INTERNAL_FLAGS = ['block_search', 'custom', 'epub_page_labels', 'floe', 'vcs_authored'];
+
+function shapeOf<T extends z.ZodType>(names: readonly string[], schema: T): Record<string, T> {
+  return Object.fromEntries(names.map((name) => [name, schema]));
+}
+
+const named = z.looseObject({ id: z.int(), name: z.string() });
+const { related_products, sales_rights } = assetUpdate.shape;
+
+const variant = z.object({
+  product_id: z.int(),
+  sku: z.string(),
+  channel_ids: z.array(z.object({ channel: z.string(), identifier: z.string() })),
+  duration: z.string(),
+  online_duration: z.string(),
+  updated: z.iso.datetime(),
+  prices: z.array(z.object({ price: z.number(), currency: z.string(), type: z.string(), company_id: z.string() })),
+});
+
+/** Interface, section 2.2. The defaults are what the sandbox answers for fields that were not written. */
+export const assetResponseSchema = z.object({
+  vbid: z.string(),
+  id: z.int(),
+  ...shapeOf(TEXTS, text),
+  ...shapeOf([...FLAGS, ...INTERNAL_FLAGS], z.boolean().default(false)),
+  created: z.iso.datetime(),
+  edition: z.int().min(0).max(127).nullable().default(null),
+  copy_drm_limit: z.int().default(-1),
+  print_drm_limit: z.int().default(-1),
+  lifetime_print_limit: z.int().min(10).max(100).default(100),
+  related_products: related_products.unwrap().default({}),
+  sales_rights: sales_rights.unwrap().default({}),
+  discount_codes: z.array(z.string()).default([]),
+  kind: z.object({ id: z.int(), value: z.string() }),
+  identifiers: z.record(z.enum(IDENTIFIER_KEYS), z.array(z.string())),
+  asset_status: z.object({ vbk: z.string(), distribution: z.string() }),
+  build: z.object({ available: z.boolean(), source: z.string(), status: z.string() }),
+  book_format: z.object({ name: text, value: text, dash2epub: z.boolean() }),
+  imprint: named.extend({ resource_url: z.string() }),
+  publisher: named.extend({ city: z.string() }),
+  variants: z.array(variant),
+});
+
+/** What an asset's response needs besides the asset. */
 export interface Standing {
-  /** Written members over those that the catalog made. */
+  /** Written fields over generated ones. */
   readonly fields: AssetFields;
   readonly identifiers: Identifiers;
   readonly build: BuildStatus;
@@ -18,89 +71,59 @@ const FORMAT_NAMES = new Map([
   ['epub', 'ePub'],
   ['pdf', 'PDF'],
 ]);
-/** Products and kinds have numbers of their own, apart from those of assets. */
+/** Ids of assets and of their products are in different ranges. */
 const FIRST_ID = 1_000_000;
 
-function iso(time: number): string {
-  return new Date(time).toISOString();
-}
-
-/** The sandbox's discounts are the number in the code: `CS20` is 20 percent. 10 where there is none, or one above 100. */
+/** The sandbox's discount is the number in the code: `CS20` is 20 percent. Without one, or above 100, it is 10. */
 function discountOf(code: string | undefined): string | null {
   if (code === undefined) return null;
   const percent = Number(/\d+/.exec(code)?.[0] ?? '10');
   return String(percent <= 100 ? percent : 10);
 }
 
-/** Names outside the sandbox's own list have a number that depends on the name alone. */
-function kindOf(name: string) {
-  const known = [...new Set<string>(KINDS)].indexOf(name);
-  const id = known === -1 ? 100 + (Buffer.from(name).reduce((sum, byte) => hash(sum, byte), 0) % 900) : 1 + known;
-  return { id, value: name };
+/** The id of a kind that the catalog does not have depends on its name alone. */
+function kindOf(value: string) {
+  const known = [...new Set(KINDS)].indexOf(value);
+  const id = known === -1 ? 100 + (Buffer.from(value).reduce((sum, byte) => hash(sum, byte), 0) % 900) : 1 + known;
+  return { id, value };
 }
 
 export function publisherOf(imprintId: number): string {
   return PUBLISHERS[(imprintId - 1) % PUBLISHERS.length] ?? '';
 }
 
-function variantElements({ vbid, index, updatedAt, channelIds }: Asset, fields: AssetFields) {
-  return variantsOf(vbid, fields.prices ?? []).map(({ sku, days, prices }, at) => ({
+/** The format of the file that was sent, if it is accepted; else the generated one. */
+function bookFormatOf({ ingestion, format }: Asset) {
+  const value = (ingestion === null ? null : fileTypeOf(ingestion)) ?? format;
+  return { name: value === null ? null : (FORMAT_NAMES.get(value) ?? value), value, dash2epub: false };
+}
+
+function variantElements({ vbid, index, updatedAt, channelIds }: Asset, { prices }: AssetFields) {
+  return variantsOf(vbid, prices).map(({ sku, duration, prices }, at) => ({
     product_id: (FIRST_ID + index) * 10 + at,
     sku,
-    channel_ids: channelIds.has(sku) ? [{ channel: CHANNEL, identifier: channelIds.get(sku) }] : [],
-    duration: days === null ? 'perpetual' : String(days),
-    online_duration: days === null ? 'perpetual' : String(days),
-    updated: iso(updatedAt),
+    channel_ids: channelIdsOf(channelIds, sku),
+    duration,
+    online_duration: duration,
+    updated: new Date(updatedAt).toISOString(),
     prices: prices.map(({ amount, currency, type }) => ({ price: amount, currency, type, company_id: '_all' })),
   }));
 }
 
-function isbnOf({ vbid }: Asset, { e_isbn }: AssetFields): string | null {
-  return isIsbn(vbid) ? vbid : (e_isbn ?? null);
-}
-
-/** Of the file that was sent, where it is one that is taken in; else as the catalog has it. */
-function bookFormatOf({ ingestion, format }: Asset) {
-  const type = ingestion === null ? null : fileTypeOf(ingestion);
-  const value = type ?? format;
-  return { name: value === null ? null : (FORMAT_NAMES.get(value) ?? value), value, dash2epub: false };
-}
-
-/** Members that only the service sets, and those that a request sets to true or false: interface, section 2.1. */
-function flagsOf({ fro = false, fulfillment_only = false, sampleable = false }: AssetFields) {
-  const internal = { block_search: false, custom: false, epub_page_labels: false, floe: false, vcs_authored: false };
-  return { ...internal, fro, fulfillment_only, sampleable };
-}
-
-/** Interface, section 2.2. What was not written is null; what only the service sets has a default. */
+/** The response of section 2.2. Fields of the request that it does not have are removed by the schema. */
 export function assetResponse(asset: Asset, { fields, identifiers, build, distribution }: Standing) {
-  const {
-    prices: _prices,
-    imprint_id: imprintId = 1,
-    parent_isbn,
-    cs_plus_discount_code,
-    kind = 'book',
-    ...echo
-  } = fields;
-  const isbn = isbnOf(asset, fields);
-  const [publisher, text] = [publisherOf(imprintId), null];
-  return {
+  const { imprint_id: imprintId = 1, kind = 'book' } = fields;
+  const isbn = isIsbn(asset.vbid) ? asset.vbid : (fields.e_isbn ?? null);
+  const publisher = publisherOf(imprintId);
+  return assetResponseSchema.parse({
+    ...fields,
     vbid: asset.vbid,
     id: FIRST_ID + asset.index,
     isbn,
     isbn_canonical: isbn === null ? null : canonicalIsbn(isbn),
-    parent_id: parent_isbn ?? null,
-    created: iso(asset.createdAt),
-    ...{ author_name: text, author_first_name: text, author_last_name: text, title: text, subtitle: text },
-    ...{ description: text, copyright_date: text, publication_date: text, on_sale_date: text, off_sale_date: text },
-    ...{ edition: null, language: text, login_url: text },
-    ...{ copy_drm_limit: -1, print_drm_limit: -1, related_products: {}, sales_rights: {} },
-    ...echo,
-    ...{ e_isbn: fields.e_isbn ?? null, print_isbn: fields.print_isbn ?? null },
-    ...flagsOf(fields),
-    lifetime_print_limit: 100,
-    discount_codes: [],
-    cs_plus_discount: discountOf(cs_plus_discount_code),
+    parent_id: fields.parent_isbn,
+    created: new Date(asset.createdAt).toISOString(),
+    cs_plus_discount: discountOf(fields.cs_plus_discount_code),
     kind: kindOf(kind),
     identifiers,
     asset_status: { vbk: build, distribution },
@@ -109,5 +132,5 @@ export function assetResponse(asset: Asset, { fields, identifiers, build, distri
     imprint: { id: imprintId, name: publisher, resource_url: `https://resources.example.org/v4/imprints/${imprintId}` },
     publisher: { id: 1 + ((imprintId - 1) % PUBLISHERS.length), name: publisher, city: 'Springfield' },
     variants: variantElements(asset, fields),
-  };
+  });
 }

@@ -2,23 +2,19 @@ import type { Clock } from '../../clock.ts';
 import { CatchwordError } from '../../errors.ts';
 import { MAX_PRODUCTS } from './product-numbers.ts';
 import { createRandom, sample } from './random.ts';
-import { createTurns, isOnSale, type OnSale } from './sale-schedule.ts';
-import { createGaps } from './sparse-index.ts';
 
 /**
- * Which products exist, in which version and order. What is in them is a pure function elsewhere (`item.ts`), so that a
- * million products cost nothing until they change: state is kept for changed products only.
+ * Which products exist, in which version and order. Their content is a pure function (`item.ts`), so only changed
+ * products are kept in memory.
  *
- * A product is *living*, then *withdrawn* for a while (told of in deltas and by point lookup), then gone everywhere. One
- * that is claimed is not there at all until it is offered for sale. One that is offered lives while it is on sale: it
- * comes and goes at the moments that the offer says, whether anybody asks then or later, since every look begins with
- * the turns that came due, in order of time. Offered again, it comes back, wherever it was.
- * Update times never go back, and `touched` is a Map in which a changed product is moved to the end, so its order of
- * insertion is the order of update.
+ * A product is *living*, then *withdrawn* for a while (included in deltas and found by point lookup), then gone. A
+ * claimed product is not there at all until it is offered for sale. An offered product lives while it is on sale. It
+ * comes and goes at exactly the moments of the offer: every access first applies the moments that have passed, in order.
+ * Offered again, it comes back.
  */
 export type ListOrder = 'id' | 'updated-asc' | 'updated-desc';
 
-/** How many products to change; each at least 0. `seed`: chosen by it alone, else by the catalog's own sequence. */
+/** How many products to change, each at least 0. `seed`: the only source of the choice; default: the catalog's own. */
 export interface Mutation {
   readonly create?: number | undefined;
   readonly update?: number | undefined;
@@ -26,60 +22,18 @@ export interface Mutation {
   readonly seed?: number | undefined;
 }
 
-/** What was done (less than asked where too few products live), and how many live now. */
-export interface MutationCounts {
-  readonly created: number;
-  readonly updated: number;
-  readonly removed: number;
-  readonly living: number;
-}
-
-/** A product as it stands. `updatedAt`: milliseconds since 1970. */
-export interface ProductState {
+export interface Product {
   readonly index: number;
   readonly version: number;
+  /** Milliseconds since 1970. */
   readonly updatedAt: number;
   readonly withdrawn: boolean;
 }
 
-/** Both ends inclusive, milliseconds since 1970. */
+/** Milliseconds since 1970, or infinite. Of a list, both ends are included; of a sale window, `until` is not. */
 export interface TimeRange {
   readonly from: number;
   readonly until: number;
-}
-
-export type Visit = (index: number, version: number, withdrawn: boolean) => void;
-
-export interface Catalog {
-  /** Living products. */
-  readonly living: number;
-  /** Withdrawn products that deltas still tell of. */
-  readonly withdrawn: number;
-  /**
-   * Removes, then updates, then creates; no product is both removed and updated by one call.
-   * @throws CatchwordError USAGE where the catalog would hold more than 20 million products in its life
-   */
-  mutate(mutation: Mutation): MutationCounts;
-  /**
-   * Visits up to `limit` products from `offset` on.
-   * @param range null: the listing, in the catalog's order; else what was updated in the range, oldest update first,
-   *   withdrawn products included
-   * @returns how many products there are in all
-   */
-  list(range: TimeRange | null, offset: number, limit: number, visit: Visit): number;
-  /** Null for a product that does not exist yet, or no longer. */
-  find(index: number): ProductState | null;
-  /** The index that `claim` would give. */
-  readonly next: number;
-  /**
-   * A new product, not there for anybody until it is offered.
-   * @throws CatchwordError USAGE where the catalog would hold more than 20 million products in its life
-   */
-  claim(): number;
-  /** Leaves out an index that no product has had yet: its number is taken by another. */
-  skip(index: number): void;
-  /** Notes an update of a product now, and when it is on sale. Its version stays. */
-  offer(index: number, window: OnSale): void;
 }
 
 export interface CatalogOptions {
@@ -87,25 +41,14 @@ export interface CatalogOptions {
   readonly seed: number;
   readonly order: ListOrder;
   readonly withdrawnForMs: number;
-  readonly withdrawnInListing: boolean;
   readonly clock: Pick<Clock, 'now'>;
 }
 
 const INITIAL_AGE_MS = 30 * 86_400_000;
-/** From so many on, it is cheaper to go through all living products once than to look each one up. */
-const MANY = 1000;
 const EVERYTHING: TimeRange = { from: Number.NEGATIVE_INFINITY, until: Number.POSITIVE_INFINITY };
 
-/** Index of the first element whose update is not before `time`. */
-function firstSince(products: readonly ProductState[], time: number): number {
-  let low = 0;
-  let high = products.length;
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if ((products[middle]?.updatedAt ?? time) < time) low = middle + 1;
-    else high = middle;
-  }
-  return low;
+function isOnSale({ from, until }: TimeRange, now: number): boolean {
+  return from <= now && now < until;
 }
 
 function tooMany(): CatchwordError {
@@ -113,154 +56,161 @@ function tooMany(): CatchwordError {
 }
 
 /** @throws CatchwordError USAGE for more than 20 million products */
-export function createCatalog(options: CatalogOptions): Catalog {
-  const { items, clock, order, withdrawnForMs, withdrawnInListing } = options;
+export function createCatalog(options: CatalogOptions) {
+  const { items, clock, order, withdrawnForMs } = options;
   if (items > MAX_PRODUCTS) throw tooMany();
   const ownRandom = createRandom(options.seed);
   let latest = clock.now();
-  /** The untouched product `i` was last updated at this time plus `i` milliseconds. */
+  /** The unchanged product `i` was last updated at this time plus `i` milliseconds. */
   const initialTime = latest - INITIAL_AGE_MS - items;
   let total = items;
-  const touched = new Map<number, ProductState>();
-  /** Of the initial products, those that are in `touched` or were. */
-  const initialTouched = createGaps();
-  const notLiving = createGaps();
-  const unlisted = withdrawnInListing ? createGaps() : notLiving;
-  const skipped = new Set<number>();
-  const turns = createTurns();
-  const windows = new Map<number, OnSale>();
+  /** In order of update: a product that changes again moves to the end. */
+  const changed = new Map<number, Product>();
+  /** Indices below `total` of products that are not living. */
+  const absent = new Set<number>();
   /** In order of withdrawal. */
-  const withdrawals: ProductState[] = [];
-  /** `touched` as arrays, made when asked for after a change: all, and those in the listing. */
-  let arrays: { readonly all: ProductState[]; readonly listed: ProductState[] } | null = null;
+  const withdrawals = new Set<number>();
+  const skipped = new Set<number>();
+  /** Sale windows that begin or end at a known time. */
+  const windows = new Map<number, TimeRange>();
+  /** The first moment after `latest` at which a window begins or ends. */
+  let nextTurn = Number.POSITIVE_INFINITY;
+  /** Kept until `absent` or `total` changes. */
+  let livingIndices: readonly number[] | null = null;
+  /** The last list by update, with its range; kept until the next change. */
+  let updates: { readonly key: string; readonly indices: readonly number[] } | null = null;
 
-  function touch(index: number, version: number, withdrawn: boolean): void {
-    if (index < items && !initialTouched.has(index)) initialTouched.add(index);
-    const state = { index, version, updatedAt: latest, withdrawn };
-    if (touched.get(index)?.withdrawn) dropWithdrawal(index);
-    touched.delete(index);
-    touched.set(index, state);
-    if (withdrawn) withdrawals.push(state);
-    if (withdrawn !== notLiving.has(index)) notLiving[withdrawn ? 'add' : 'delete'](index);
-    if (unlisted !== notLiving && unlisted.has(index)) unlisted.delete(index);
-    arrays = null;
+  function setPresence(index: number, present: boolean): void {
+    if (present === !absent.has(index)) return;
+    if (present) absent.delete(index);
+    else absent.add(index);
+    livingIndices = null;
   }
 
-  function dropWithdrawal(index: number): void {
-    const at = withdrawals.findIndex((state) => state.index === index);
-    if (at !== -1) withdrawals.splice(at, 1);
+  function touch(index: number, version: number, withdrawn: boolean): void {
+    changed.delete(index);
+    changed.set(index, { index, version, updatedAt: latest, withdrawn });
+    withdrawals.delete(index);
+    if (withdrawn) withdrawals.add(index);
+    setPresence(index, !withdrawn);
+    updates = null;
+  }
+
+  function versionOf(index: number): number {
+    return changed.get(index)?.version ?? 0;
   }
 
   function forgetWithdrawn(now: number): void {
-    const kept = withdrawals.findIndex((state) => state.updatedAt + withdrawnForMs > now);
-    for (const { index } of withdrawals.splice(0, kept === -1 ? withdrawals.length : kept)) {
-      touched.delete(index);
-      if (withdrawnInListing) unlisted.add(index);
-      arrays = null;
+    for (const index of withdrawals) {
+      if ((changed.get(index)?.updatedAt ?? now) + withdrawnForMs > now) return;
+      withdrawals.delete(index);
+      changed.delete(index);
+      updates = null;
     }
   }
 
-  function turn(index: number): void {
-    const window = windows.get(index);
-    if (window === undefined) return;
-    const onSale = isOnSale(window, latest);
-    if (onSale === notLiving.has(index)) touch(index, versionOf(index), !onSale);
+  function findNextTurn(): void {
+    const turns = [...windows.values()].flatMap(({ from, until }) => [from, until]).filter((at) => at > latest);
+    nextTurn = turns.reduce((first, at) => Math.min(first, at), Number.POSITIVE_INFINITY);
   }
 
-  /** Brings all to the present. */
+  /** Applies everything that has happened by now. */
   function settle(): void {
     const now = Math.max(latest, clock.now());
-    for (let due = turns.due(now); due !== null; due = turns.due(now)) {
-      latest = Math.max(latest, due.at);
+    while (nextTurn <= now) {
+      latest = nextTurn;
       forgetWithdrawn(latest);
-      turn(due.index);
+      for (const [index, window] of windows) {
+        if (window.from !== latest && window.until !== latest) continue;
+        const onSale = isOnSale(window, latest);
+        if (onSale === absent.has(index)) touch(index, versionOf(index), !onSale);
+      }
+      findNextTurn();
     }
     latest = now;
     forgetWithdrawn(now);
   }
 
-  function versionOf(index: number): number {
-    return touched.get(index)?.version ?? 0;
-  }
-
-  /** Makes room for an index that is not living. */
-  function leaveOut(index: number): void {
-    notLiving.add(index);
-    if (unlisted !== notLiving) unlisted.add(index);
-  }
-
-  function skipTaken(): void {
-    while (skipped.delete(total)) leaveOut(total++);
-  }
-
-  function claim(): number {
-    if (total >= MAX_PRODUCTS) throw tooMany();
-    skipTaken();
-    leaveOut(total);
+  function addAbsent(): number {
+    absent.add(total);
+    livingIndices = null;
     return total++;
   }
 
-  function touchedArrays() {
-    if (arrays === null) {
-      const all = [...touched.values()];
-      arrays = { all, listed: withdrawnInListing ? all : all.filter((state) => !state.withdrawn) };
+  function skipTaken(): void {
+    while (skipped.delete(total)) addAbsent();
+  }
+
+  /**
+   * Returns the index of a new product, which is not there until it is offered.
+   * @throws CatchwordError USAGE if the catalog would hold more than 20 million products in its life
+   */
+  function claim(): number {
+    if (total >= MAX_PRODUCTS) throw tooMany();
+    skipTaken();
+    return addAbsent();
+  }
+
+  function living(): readonly number[] {
+    if (livingIndices === null) {
+      const indices: number[] = [];
+      for (let index = 0; index < total; index++) if (!absent.has(index)) indices.push(index);
+      livingIndices = indices;
     }
-    return arrays;
+    return livingIndices;
   }
 
   function choose(random: () => number, count: number): number[] {
-    const living = total - notLiving.count;
-    const positions = sample(random, count, living);
-    const indices: number[] = [];
-    if (count < MANY) {
-      for (const position of positions) notLiving.each(position, 1, (index) => indices.push(index));
-      return indices;
-    }
-    const all = new Uint32Array(living);
-    let at = 0;
-    notLiving.each(0, living, (index) => {
-      all[at++] = index;
-    });
-    return positions.map((position) => all[position] ?? 0);
+    if (count === 0) return [];
+    const indices = living();
+    return sample(random, count, indices.length).map((position) => indices[position] ?? 0);
   }
 
-  /** Untouched initial products in order of index, which is the order of their update, then the touched ones. */
-  function listByUpdate(range: TimeRange, states: readonly ProductState[], descending: boolean) {
-    const bounded = (time: number) => Math.min(items, Math.max(0, Math.ceil(time - initialTime)));
-    const firstRank = initialTouched.rank(bounded(range.from));
-    const untouched = Math.max(0, initialTouched.rank(bounded(range.until + 1)) - firstRank);
-    const first = firstSince(states, range.from);
-    const count = untouched + Math.max(0, firstSince(states, range.until + 1) - first);
+  function productAt(index: number): Product {
+    return changed.get(index) ?? { index, version: 0, updatedAt: initialTime + index, withdrawn: false };
+  }
 
-    return {
-      count,
-      each: (offset: number, limit: number, visit: Visit): void => {
-        const size = Math.max(0, Math.min(limit, count - offset));
-        const start = descending ? count - offset - size : offset;
-        const found: (number | ProductState)[] = [];
-        const initial = Math.max(0, Math.min(size, untouched - start));
-        initialTouched.each(firstRank + start, initial, (index) => found.push(index));
-        const next = first + start + initial - untouched;
-        if (initial < size) found.push(...states.slice(next, next + size - initial));
-        if (descending) found.reverse();
-        for (const one of found) {
-          if (typeof one === 'number') visit(one, 0, false);
-          else visit(one.index, one.version, one.withdrawn);
-        }
-      },
-    };
+  /** Unchanged products come first, in order of index: that is the order of their updates. */
+  function updatedIn({ from, until }: TimeRange): number[] {
+    const indices: number[] = [];
+    const first = Math.max(0, Math.ceil(from - initialTime));
+    const last = Math.min(items - 1, until - initialTime);
+    for (let index = first; index <= last; index++) {
+      if (!absent.has(index) && !changed.has(index)) indices.push(index);
+    }
+    for (const { index, updatedAt } of changed.values()) {
+      if (updatedAt >= from && updatedAt <= until) indices.push(index);
+    }
+    return indices;
+  }
+
+  function byUpdate(range: TimeRange | null): readonly number[] {
+    const key = range === null ? 'living' : `${range.from} ${range.until}`;
+    if (updates?.key === key) return updates.indices;
+    const all = updatedIn(range ?? EVERYTHING);
+    const indices = range === null ? all.filter((index) => !absent.has(index)) : all;
+    if (range === null && order === 'updated-desc') indices.reverse();
+    updates = { key, indices };
+    return indices;
   }
 
   return {
+    /** Number of living products. */
     get living() {
       settle();
-      return total - notLiving.count;
+      return total - absent.size;
     },
+    /** Number of withdrawn products that deltas still include. */
     get withdrawn() {
       settle();
-      return withdrawals.length;
+      return withdrawals.size;
     },
-    mutate: ({ create = 0, update = 0, remove = 0, seed }) => {
+    /**
+     * Removes, then updates, then creates. One call never removes and updates the same product. Returns what was done,
+     * which is less than asked if too few products live, and how many live now.
+     * @throws CatchwordError USAGE if the catalog would hold more than 20 million products in its life
+     */
+    mutate: ({ create = 0, update = 0, remove = 0, seed }: Mutation) => {
       if (total + create > MAX_PRODUCTS) throw tooMany();
       settle();
       const random = seed === undefined ? ownRandom : createRandom(seed);
@@ -269,43 +219,42 @@ export function createCatalog(options: CatalogOptions): Catalog {
       const updated = choose(random, update);
       for (const index of updated) touch(index, versionOf(index) + 1, false);
       for (let n = 0; n < create; n++) touch(claim(), 0, false);
-      return { created: create, updated: updated.length, removed: removed.length, living: total - notLiving.count };
+      return { created: create, updated: updated.length, removed: removed.length, living: total - absent.size };
     },
-    list: (range, offset, limit, visit) => {
+    /**
+     * Returns up to `limit` products from `offset` on, and how many there are in all.
+     * @param range null: the living products in the catalog's order; else all that were updated in the range, oldest
+     *   update first, including withdrawn ones
+     */
+    list: (range: TimeRange | null, offset: number, limit: number) => {
       settle();
-      if (range !== null || order !== 'id') {
-        const { all, listed } = touchedArrays();
-        const descending = range === null && order === 'updated-desc';
-        const list = listByUpdate(range ?? EVERYTHING, range === null ? listed : all, descending);
-        list.each(offset, limit, visit);
-        return list.count;
-      }
-      const count = total - unlisted.count;
-      unlisted.each(offset, Math.max(0, Math.min(limit, count - offset)), (index) => {
-        const state = touched.get(index);
-        visit(index, state?.version ?? 0, state?.withdrawn ?? false);
-      });
-      return count;
+      const indices = range === null && order === 'id' ? living() : byUpdate(range);
+      return { count: indices.length, products: indices.slice(offset, offset + limit).map(productAt) };
     },
-    find: (index) => {
+    /** Null for a product that does not exist yet, or no longer. */
+    find: (index: number): Product | null => {
       settle();
-      const state = touched.get(index);
-      if (state !== undefined) return state;
-      if (index < 0 || index >= items || notLiving.has(index)) return null;
-      return { index, version: 0, updatedAt: initialTime + index, withdrawn: false };
+      if (changed.has(index)) return productAt(index);
+      return index < 0 || index >= items || absent.has(index) ? null : productAt(index);
     },
+    /** The index that `claim` would return. */
     get next() {
       skipTaken();
       return total;
     },
     claim,
-    skip: (index) => skipped.add(index),
-    offer: (index, window) => {
+    /** Skips an index that no product has had yet, because its number is taken. */
+    skip: (index: number) => skipped.add(index),
+    /** Notes an update of a product now, and when it is on sale. Its version stays. */
+    offer: (index: number, window: TimeRange): void => {
       settle();
-      windows.set(index, window);
-      turns.plan(index, window, latest);
+      if (window.from === EVERYTHING.from && window.until === EVERYTHING.until) windows.delete(index);
+      else windows.set(index, window);
+      findNextTurn();
       const onSale = isOnSale(window, latest);
-      if (onSale || !notLiving.has(index)) touch(index, versionOf(index), !onSale);
+      if (onSale || !absent.has(index)) touch(index, versionOf(index), !onSale);
     },
   };
 }
+
+export type Catalog = ReturnType<typeof createCatalog>;

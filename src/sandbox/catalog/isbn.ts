@@ -1,22 +1,22 @@
-/** The digits of 0 to 999 and their share of the ISBN-13 checksum, so that an ISBN costs three look-ups. */
-const DIGITS = Array.from({ length: 1000 }, (_, group) => String(group).padStart(3, '0'));
-const weighted = (outer: number, inner: number) =>
-  Uint8Array.from(DIGITS, (group) => Number(group[0]) * outer + Number(group[1]) * inner + Number(group[2]) * outer);
-const OUTER_THREE = weighted(3, 1);
-const OUTER_ONE = weighted(1, 3);
-/** Checksum of the prefix 978. */
-const PREFIX_SUM = 9 + 3 * 7 + 8;
+/*
+ * Plain arithmetic. isbn3 rejects numbers that no agency has given out, and those of the sandbox are such numbers.
+ */
 
-/** The ISBN-13 with prefix 978 whose nine middle digits are `body` (0 to 999,999,999), check digit included. */
-export function isbn13(body: number): string {
-  const high = Math.floor(body / 1_000_000);
-  const middle = Math.floor(body / 1000) % 1000;
-  const low = body % 1000;
-  const sum = PREFIX_SUM + (OUTER_THREE[high] ?? 0) + (OUTER_ONE[middle] ?? 0) + (OUTER_THREE[low] ?? 0);
-  return `978${DIGITS[high]}${DIGITS[middle]}${DIGITS[low]}${(10 - (sum % 10)) % 10}`;
+/** @param body the nine digits between the prefix and the check digit */
+function checkDigit13(prefix: '978' | '979', body: number): number {
+  let sum = prefix === '978' ? 38 : 39;
+  for (let rest = body, weight = 3; rest > 0; rest = Math.floor(rest / 10), weight = 4 - weight) {
+    sum += (rest % 10) * weight;
+  }
+  return (10 - (sum % 10)) % 10;
 }
 
-/** The ISBN-10 of the same book. */
+/** Returns the ISBN-13 with prefix 978 and these nine middle digits, 0 to 999,999,999. */
+export function isbn13(body: number): string {
+  return `978${String(body).padStart(9, '0')}${checkDigit13('978', body)}`;
+}
+
+/** Returns the ISBN-10 of the same book. */
 export function isbn10(isbn: string): string {
   const body = isbn.slice(3, 12);
   let sum = 0;
@@ -25,33 +25,20 @@ export function isbn10(isbn: string): string {
   return body + (check === 10 ? 'X' : String(check));
 }
 
-/*
- * What follows is arithmetic and not isbn3: that knows the numbers which agencies have given out, and the sandbox's own
- * are none of those.
- */
-
-function isIsbn10(digits: string): boolean {
-  return /^\d{9}[\dX]$/.test(digits) && isbn10(`978${digits}`) === digits;
-}
-
-function isIsbn13(digits: string): boolean {
-  if (!/^97[89]\d{10}$/.test(digits)) return false;
-  const sum = Array.from(digits, Number).reduce((total, digit, at) => total + digit * (at % 2 === 0 ? 1 : 3), 0);
-  return sum % 10 === 0;
-}
-
-/** Without dashes and spaces. */
+/** Removes dashes and spaces. */
 export function canonicalIsbn(text: string): string {
   return text.replace(/[- ]/g, '').toUpperCase();
 }
 
-/** Whether it is an ISBN of 10 or 13 digits with a right check digit; dashes and spaces make no difference. */
+/** Whether it is an ISBN of 10 or 13 digits with the right check digit. Dashes and spaces are ignored. */
 export function isIsbn(text: string): boolean {
   const digits = canonicalIsbn(text);
-  return isIsbn10(digits) || isIsbn13(digits);
+  if (/^\d{9}[\dX]$/.test(digits)) return isbn10(`978${digits}`) === digits;
+  const [, prefix, body, check] = /^(97[89])(\d{9})(\d)$/.exec(digits) ?? [];
+  return checkDigit13(prefix === '979' ? '979' : '978', Number(body)) === Number(check);
 }
 
-/** The ISBN in the other length, for one without dashes; null for an ISBN-13 that has no ISBN-10, as those with 979. */
+/** Returns the other length of an ISBN without dashes. Null if it has none, as with prefix 979. */
 export function counterpartIsbn(isbn: string): string | null {
   if (isbn.length === 10) return isbn13(Number(isbn.slice(0, 9)));
   return isbn.startsWith('978') ? isbn10(isbn) : null;

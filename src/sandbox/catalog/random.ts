@@ -1,4 +1,4 @@
-/** A well mixed whole number from 0 to 2^32 - 1; the same for the same arguments. */
+/** Returns a well mixed whole number from 0 to 2^32 - 1. The same arguments give the same number. */
 export function hash(seed: number, a: number, b = 0): number {
   let h = Math.imul(seed ^ 0x9e3779b9, 0x85ebca6b) ^ Math.imul(a, 0xc2b2ae35) ^ Math.imul(b, 0x27d4eb2f);
   h = Math.imul(h ^ (h >>> 16), 0x7feb352d);
@@ -9,15 +9,15 @@ export function hash(seed: number, a: number, b = 0): number {
 /** At least 0, below 1. */
 export type Random = () => number;
 
-/** A sequence that depends on the seed alone. */
+/** Creates a sequence that depends only on the seed. */
 export function createRandom(seed: number): Random {
   let step = 0;
   return () => hash(seed, ++step) / 2 ** 32;
 }
 
 /**
- * `count` different whole numbers below `bound`, in no particular order (Floyd's algorithm: exactly `count` draws).
- * All of them where `count` is not below `bound`.
+ * Returns `count` different whole numbers below `bound`, or all of them if there are fewer, in any order (Floyd's
+ * algorithm: exactly `count` draws).
  */
 export function sample(random: Random, count: number, bound: number): number[] {
   const chosen = new Set<number>();

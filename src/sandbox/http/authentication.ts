@@ -1,44 +1,59 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import type { Keys } from '../keys.ts';
 import type { SandboxOptions } from '../options.ts';
+import { CODES, codeRejection } from './error-codes.ts';
 import type { Operation } from './operation.ts';
-import { type Answer, refusalAnswer } from './response.ts';
+import { Rejection } from './reply.ts';
 
-/** `stale`: was valid once, and is not since it was reset. */
-export type TokenState = 'valid' | 'stale' | 'unknown';
-
-/** Whoever calls. */
+/** The caller of an operation. */
 export interface Caller {
   readonly apiKey: string;
   readonly accessToken: string | null;
 }
 
-/** Interface, section 7: the access token is no longer valid. The HTTP status that carries it is not shown. */
-const TOKEN_NOT_VALID = 601;
-
-function tokenRefusal(format: Operation['format'], state: 'stale' | 'unknown'): Answer {
-  if (format === 'xml') return refusalAnswer('xml', 200, 'The access token is not valid', TOKEN_NOT_VALID);
-  const stale = `Access token is no longer valid (${TOKEN_NOT_VALID})`;
-  return refusalAnswer('json', 403, state === 'stale' ? stale : 'Access token is not valid');
+/** What decides whether a caller is accepted. */
+export interface Credentials {
+  /** Returns the key that owns the caller's data, or null if the key is not valid. */
+  readonly ownerOf: (apiKey: string) => string | null;
+  readonly tokenState: (token: string) => 'valid' | 'stale' | 'unknown';
 }
 
-type Authenticate = (headers: IncomingHttpHeaders, operation: Pick<Operation, 'token' | 'format'>) => Caller | Answer;
+type Authenticate = (headers: IncomingHttpHeaders, operation: Pick<Operation, 'token' | 'format'>) => Caller;
 
-/** Interface, section 5. @returns the caller, or the answer that refuses it in the operation's language */
+/** The interface does not show the status that carries 601. */
+function tokenRejection(format: Operation['format'], state: 'stale' | 'unknown'): Rejection {
+  if (format === 'xml') return codeRejection(200, CODES.tokenNotValid, 'The access token is not valid');
+  const stale = `Access token is no longer valid (${CODES.tokenNotValid})`;
+  return new Rejection(403, state === 'stale' ? stale : 'Access token is not valid');
+}
+
+/** Checks the headers of section 5 of the interface. */
 export function authentication(
   { apiKeyHeader, accessTokenHeader }: Pick<SandboxOptions, 'apiKeyHeader' | 'accessTokenHeader'>,
-  keys: Pick<Keys, 'ownerOf'>,
-  tokenState: (token: string) => TokenState,
+  { ownerOf, tokenState }: Credentials,
 ): Authenticate {
   return (headers, { token, format }) => {
-    const given = headers[apiKeyHeader.toLowerCase()];
-    const accessToken = headers[accessTokenHeader.toLowerCase()] ?? null;
-    if (typeof given !== 'string') return refusalAnswer(format, 401, `${apiKeyHeader} is missing`);
-    if (token && accessToken === null) return refusalAnswer(format, 401, `${accessTokenHeader} is missing`);
-    const apiKey = keys.ownerOf(given);
-    if (apiKey === null) return refusalAnswer(format, 403, 'API key is not valid');
-    if (token !== true) return { apiKey, accessToken: accessToken === null ? null : String(accessToken) };
-    const state = tokenState(String(accessToken));
-    return state === 'valid' ? { apiKey, accessToken: String(accessToken) } : tokenRefusal(format, state);
+    const key = headers[apiKeyHeader.toLowerCase()];
+    const accessToken = headers[accessTokenHeader.toLowerCase()]?.toString() ?? null;
+    if (typeof key !== 'string') throw new Rejection(401, `${apiKeyHeader} is missing`);
+    if (token && accessToken === null) throw new Rejection(401, `${accessTokenHeader} is missing`);
+    const apiKey = ownerOf(key);
+    if (apiKey === null) throw new Rejection(403, 'API key is not valid');
+    const state = token === true ? tokenState(accessToken ?? '') : 'valid';
+    if (state !== 'valid') throw tokenRejection(format, state);
+    return { apiKey, accessToken };
   };
+}
+
+/**
+ * Checks the header that the interface names for an operation besides those of section 5. Services are not known to
+ * check it, so only a strict sandbox does.
+ * @throws Rejection 406 or 415
+ */
+export function checkStrictHeader({ accept, ...headers }: IncomingHttpHeaders, { strictHeader }: Operation): void {
+  if (strictHeader === 'accept' && !/(^|,)\s*(application\/(json|\*)|\*\/\*)\s*(;|,|$)/i.test(accept ?? '')) {
+    throw new Rejection(406, 'Accept: must include application/json');
+  }
+  if (strictHeader === 'content-type' && !/^application\/json\s*(;|$)/i.test(headers['content-type'] ?? '')) {
+    throw new Rejection(415, 'Content-Type: must be application/json');
+  }
 }

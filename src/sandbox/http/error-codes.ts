@@ -1,11 +1,11 @@
-import { type Answer, refusalAnswer } from './response.ts';
+import { Rejection } from './reply.ts';
 
-/** Custom codes of the v3 operations; beyond the interface's 601 and 603 they are those that services were seen to use. */
+/** Custom codes of the v3 operations: the interface's 601 and 603, and others that services were seen to use. */
 export const CODES = {
   redemptionInvalid: 468,
   alreadyRedeemed: 469,
   redemptionFailed: 470,
-  /** The sandbox's own choice: services' code for it is not known. */
+  /** The sandbox's own choice: the code that services use is not known. */
   alreadyInUse: 471,
   userNotFound: 474,
   tokenNotValid: 601,
@@ -13,7 +13,6 @@ export const CODES = {
   malformed: 650,
 } as const;
 
-/** What the error of each code says. */
 export const MESSAGES: Readonly<Record<number, string>> = {
   [CODES.redemptionInvalid]: 'The redemption code is not valid',
   [CODES.alreadyRedeemed]: 'The redemption code is already redeemed',
@@ -23,7 +22,7 @@ export const MESSAGES: Readonly<Record<number, string>> = {
   [CODES.referenceUnknown]: 'The reference value does not exist',
 };
 
-/** The error of a whole request, in the body alone or with an HTTP status that says so too. */
-export function codeAnswer(status: number, code: number, message = MESSAGES[code] ?? `Error ${code}`): Answer {
-  return refusalAnswer('xml', status, message, code);
+/** Rejects a whole v3 request. With status 200 only the body says that the request failed. */
+export function codeRejection(status: number, code: number, message = MESSAGES[code] ?? `Error ${code}`): Rejection {
+  return new Rejection(status, message, { code });
 }

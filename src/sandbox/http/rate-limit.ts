@@ -4,12 +4,12 @@ export interface RateLimit {
   readonly windowMs: number;
 }
 
-/** Takes the time of an arrival; returns null where it is within the limit, else the seconds of `Retry-After`. */
+/** Returns null if a request that arrives now is within the limit, else the seconds of `Retry-After`. */
 export type Admit = (now: number) => number | null;
 
 /**
- * A sliding window over the requests let through. Over the limit, all are refused until the oldest has left the
- * window; a request before that is impolite and begins the wait anew, a whole window from then.
+ * A sliding window over the admitted requests. Over the limit, all requests are rejected until the oldest has left the
+ * window. A request before that restarts the wait: a whole window from then.
  */
 export function createRateLimiter({ maxRequests, windowMs }: RateLimit): Admit {
   const admitted: number[] = [];

@@ -1,31 +1,28 @@
-/** A request of the interface (control requests are not logged), in order of arrival. */
+/** A request of the interface. Control requests are not logged. */
 export interface RequestEntry {
   /** Time of arrival, milliseconds since 1970. */
   readonly at: number;
-  /** Path and query, as sent. */
+  /** Path and query as sent. */
   readonly path: string;
-  /** Of the answer; 0 while there is none. */
+  /** Status of the reply; 0 until there is one. */
   status: number;
-}
-
-export interface RequestLog {
-  add(at: number, path: string): RequestEntry;
-  /** The latest 100,000 at most. */
-  entries(): readonly Readonly<RequestEntry>[];
 }
 
 const MAX_ENTRIES = 100_000;
 
-export function createRequestLog(): RequestLog {
+export function createRequestLog() {
   let entries: RequestEntry[] = [];
   return {
-    add: (at, path) => {
+    add: (at: number, path: string): RequestEntry => {
       const entry = { at, path, status: 0 };
-      // Let it grow to twice the size, so that old entries are dropped rarely and in one go.
+      // Growing to twice the size drops old entries rarely and all at once.
       if (entries.length >= 2 * MAX_ENTRIES) entries = entries.slice(-MAX_ENTRIES);
       entries.push(entry);
       return entry;
     },
-    entries: () => entries.slice(-MAX_ENTRIES),
+    /** Up to 100,000 latest requests, in order of arrival. */
+    entries: (): readonly Readonly<RequestEntry>[] => entries.slice(-MAX_ENTRIES),
   };
 }
+
+export type RequestLog = ReturnType<typeof createRequestLog>;

@@ -1,16 +1,16 @@
 import type { Operation } from './operation.ts';
 
-/** Which operation a path asks for, with the values of its `:name` segments; or how nothing is asked for. */
+/** The operation that a request calls, or the status of the error. */
 export type Route =
   | { readonly operation: Operation; readonly values: Readonly<Record<string, string>> }
   | { readonly status: 404 | 405 };
 
-/** Null where it is not encoded well. */
-function decoded(segment: string): string | null {
+/** Returns a segment as it is if it is not encoded correctly. */
+function decode(segment: string): string {
   try {
     return decodeURIComponent(segment);
   } catch {
-    return null;
+    return segment;
   }
 }
 
@@ -19,25 +19,17 @@ function valuesOf(pattern: readonly string[], segments: readonly string[]): Reco
   const values: Record<string, string> = {};
   for (const [at, part] of pattern.entries()) {
     const segment = segments[at] ?? '';
-    if (part.startsWith(':') && segment !== '') values[part.slice(1)] = decoded(segment) ?? segment;
+    if (part.startsWith(':')) values[part.slice(1)] = decode(segment);
     else if (part !== segment) return null;
   }
   return values;
 }
 
-/** The first operation that fits counts: fixed segments go before `:name` ones. */
+/** Finds the first operation that matches. A slash at the end is ignored: `/v4/assets/` has no vbid. */
 export function createRouter(operations: readonly Operation[]): (method: string, path: string) => Route {
   const entries = operations.map((operation) => ({ operation, pattern: operation.path.split('/') }));
-  // Of a PUT, a value that is empty is absent where the path without it is known: `/v4/assets/` is `/v4/assets`.
-  const absent = new Set(
-    operations.flatMap(({ method, path }) => {
-      const without = /^(.*)\/:\w+$/.exec(path)?.[1];
-      const known = method === 'PUT' && operations.some((other) => other.method === method && other.path === without);
-      return known ? [`${method} ${without}/`] : [];
-    }),
-  );
   return (method, path) => {
-    const segments = (absent.has(`${method} ${path}`) ? path.slice(0, -1) : path).split('/');
+    const segments = path.replace(/\/$/, '').split('/');
     let status: 404 | 405 = 404;
     for (const { operation, pattern } of entries) {
       const values = valuesOf(pattern, segments);

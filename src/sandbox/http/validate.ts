@@ -1,9 +1,7 @@
 import { z } from 'zod';
+import { Rejection, type RejectionDetails } from './reply.ts';
 
-/** What is asked for; or one message for each member that is wrong, which names it. */
-export type Judged<T> = { readonly asked: T } | { readonly wrong: readonly string[] };
-
-const EXPECTED: Readonly<Record<string, string>> = {
+const TYPES: Readonly<Record<string, string>> = {
   string: 'a text',
   number: 'a number',
   int: 'a whole number',
@@ -12,37 +10,39 @@ const EXPECTED: Readonly<Record<string, string>> = {
   object: 'an object',
 };
 
-/** The members that the object may have, where it may have no others. */
-function membersOf({ inst }: z.core.$ZodRawIssue): string {
-  return inst instanceof z.ZodObject ? Object.keys(inst.shape).join(', ') : 'those that are known';
-}
-
-/** In plain words, where a schema has none of its own; undefined: as the library says it. */
-function plainly(issue: z.core.$ZodRawIssue): string | undefined {
-  if (issue.input === undefined) return 'is needed';
-  if (issue.code === 'unrecognized_keys') return `is none of ${membersOf(issue)}`;
-  if (issue.code === 'invalid_type') return `${EXPECTED[issue.expected] ?? issue.expected} is needed`;
-  const ofNumber = 'origin' in issue && (issue.origin === 'number' || issue.origin === 'int');
-  if (issue.code === 'too_small') return ofNumber ? `at least ${issue.minimum} is needed` : 'must not be empty';
-  if (issue.code === 'too_big' && ofNumber) return `at most ${issue.maximum} is needed`;
+/** Describes a problem for which the schema has no words of its own. Undefined: the library's words. */
+function describe(issue: z.core.$ZodRawIssue): string | undefined {
+  if (issue.input === undefined) return 'is required';
+  if (issue.code === 'unrecognized_keys') {
+    const known = issue.inst instanceof z.ZodObject ? Object.keys(issue.inst.shape) : [];
+    return `is unknown; use ${known.join(', ')}`;
+  }
+  if (issue.code === 'invalid_type') return `must be ${TYPES[issue.expected] ?? issue.expected}`;
+  if (issue.code === 'invalid_value') return `must be one of ${issue.values.join(', ')}`;
+  const isNumber = 'origin' in issue && (issue.origin === 'number' || issue.origin === 'int');
+  if (issue.code === 'too_small') return isNumber ? `must be at least ${issue.minimum}` : 'must not be empty';
+  if (issue.code === 'too_big') return `must be at most ${issue.maximum}${isNumber ? '' : ' characters'}`;
   return undefined;
 }
 
-/** Where it is wrong: of members that are not known, each. */
+/** Each unknown member is a place of its own. */
 function placesOf(issue: z.core.$ZodIssue): PropertyKey[][] {
   return issue.code === 'unrecognized_keys' ? issue.keys.map((key) => [...issue.path, key]) : [issue.path];
 }
 
-/** @param separator stands between the names of a path, as in `prices/0/amount` */
-export function judge<T>(schema: z.ZodType<T>, value: unknown, separator: '/' | '.'): Judged<T> {
-  const { success, data, error } = schema.safeParse(value, { error: plainly });
-  if (success) return { asked: data };
+/**
+ * Parses a value by its schema.
+ * @throws Rejection 422 (or `status`) with the first problem of each wrong member, as in `prices/0/amount: …`
+ */
+export function validate<T>(schema: z.ZodType<T>, value: unknown, status = 422, details?: RejectionDetails): T {
+  const { success, data, error } = schema.safeParse(value, { error: describe });
+  if (success) return data;
   const messages = new Map<string, string>();
   for (const issue of error.issues) {
     for (const path of placesOf(issue)) {
-      const where = path.length === 0 ? 'body' : path.join(separator);
-      if (!messages.has(where)) messages.set(where, `${where}: ${issue.message}`);
+      const place = path.length === 0 ? 'body' : path.join('/');
+      if (!messages.has(place)) messages.set(place, `${place}: ${issue.message}`);
     }
   }
-  return { wrong: [...messages.values()] };
+  throw new Rejection(status, [...messages.values()], details);
 }

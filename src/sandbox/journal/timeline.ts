@@ -1,39 +1,35 @@
 import type { Clock } from '../../clock.ts';
 
 /**
- * The time of what the sandbox holds. It stands still during a change, so that all of the change has the time that the
- * journal says, now and when it is done again; and it never goes back.
+ * The time of the sandbox's state. It stands still during a change, so that the whole change has the time that the journal
+ * records, now and when it is replayed. It never goes back.
+ * @param beginning milliseconds since 1970; the time until the first change
  */
-export interface Timeline {
-  /** Milliseconds since 1970. */
-  now(): number;
-  /** Does `change` at the time `at`, or later where time had gone on further. */
-  during<T>(at: number, change: () => T): T;
-  /** Goes with the clock from now on. Until then, time is what the last change had. */
-  run(): void;
-}
-
-/** @param beginning milliseconds since 1970; where it stands until it runs. Default: now, and it runs */
-export function createTimeline(clock: Pick<Clock, 'now'>, beginning?: number): Timeline {
-  let latest = beginning ?? clock.now();
-  let stands = beginning !== undefined;
+export function createTimeline(clock: Pick<Clock, 'now'>, beginning: number) {
+  let latest = beginning;
+  let stopped = true;
   return {
-    now: () => {
-      if (!stands) latest = Math.max(latest, clock.now());
+    /** Milliseconds since 1970. */
+    now: (): number => {
+      if (!stopped) latest = Math.max(latest, clock.now());
       return latest;
     },
-    during: (at, change) => {
-      const stood = stands;
+    /** Makes a change at the time `at`, or later if time is already further. */
+    during: <T>(at: number, change: () => T): T => {
+      const before = stopped;
       latest = Math.max(latest, at);
-      stands = true;
+      stopped = true;
       try {
         return change();
       } finally {
-        stands = stood;
+        stopped = before;
       }
     },
-    run: () => {
-      stands = false;
+    /** Follows the clock from now on. Until then, it is the time of the last change. */
+    run: (): void => {
+      stopped = false;
     },
   };
 }
+
+export type Timeline = ReturnType<typeof createTimeline>;

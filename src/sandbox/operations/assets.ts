@@ -1,19 +1,18 @@
 import { z } from 'zod';
 import { type Asset, buildStatusOf, onSaleOf } from '../assets/asset.ts';
-import { assetCreation, assetId, assetUpdate } from '../assets/fields.ts';
+import { isPrivateUrl } from '../assets/callback.ts';
+import { type AssetRequest, assetCreation, assetId, assetUpdate } from '../assets/fields.ts';
 import type { Ingestions } from '../assets/ingestion.ts';
-import { readAssetRequest } from '../assets/read-request.ts';
-import { assetResponse } from '../assets/response.ts';
-import { assetResponseSchema } from '../assets/response-schema.ts';
+import { assetResponse, assetResponseSchema } from '../assets/response.ts';
 import type { Assets } from '../assets/store.ts';
-import { strangeSkus } from '../assets/variants.ts';
+import { unknownSkus } from '../assets/variants.ts';
 import type { Catalog } from '../catalog/catalog.ts';
+import { parseJson } from '../http/body.ts';
 import type { Operation, OperationRequest } from '../http/operation.ts';
-import { type Answer, errorAnswer } from '../http/response.ts';
-import { judge } from '../http/validate.ts';
+import { jsonReply, Rejection, type Reply } from '../http/reply.ts';
+import { validate } from '../http/validate.ts';
 import type { Timeline } from '../journal/timeline.ts';
 
-/** What the operations on assets need of the sandbox. */
 export interface Library {
   readonly assets: Assets;
   readonly catalog: Catalog;
@@ -24,68 +23,76 @@ export interface Library {
 
 const pathValues = z.object({ vbid: assetId });
 
-/** The asset as it stands now: interface, section 2.2. */
-export function answerAsset(library: Library, asset: Asset): Answer {
-  const { assets, catalog, time } = library;
-  const state = catalog.find(asset.index);
-  const identifiers = assets.identifiersOf(asset);
-  const fields = assets.fieldsOf(asset);
-  const living = state !== null && !state.withdrawn;
+/** Replies with the asset as it is now: interface, section 2.2. */
+function assetReply({ assets, catalog, time }: Library, asset: Asset): Reply {
+  const product = catalog.find(asset.index);
   const soon = onSaleOf(asset.fields).from > time.now();
-  const distribution = living ? 'distributed' : soon ? 'initialized' : 'withdrawn';
-  const standing = { fields, identifiers, build: buildStatusOf(asset, time.now()), distribution } as const;
-  return { status: 200, body: JSON.stringify(assetResponse(asset, standing)) };
+  const isLiving = product !== null && !product.withdrawn;
+  const standing = {
+    fields: assets.fieldsOf(asset),
+    identifiers: assets.identifiersOf(asset),
+    build: buildStatusOf(asset, time.now()),
+    distribution: isLiving ? 'distributed' : soon ? 'initialized' : 'withdrawn',
+  } as const;
+  return jsonReply(assetResponse(asset, standing));
 }
 
-/**
- * Creates, or updates, an asset: interface, section 4.1.
- * @param vbid null: one is generated
- */
-export function writeAsset(library: Library, vbid: string | null, { body, apiKey }: OperationRequest): Answer {
+/** Creates or updates an asset: interface, section 4.1. @param vbid null: it is generated */
+function writeAsset(library: Library, vbid: string | null, { body, apiKey }: OperationRequest): Reply {
   const { assets, ingestions, allowPrivateCallbacks } = library;
-  const named = vbid === null ? null : judge(pathValues, { vbid }, '/');
-  if (named !== null && 'wrong' in named) return errorAnswer(422, named.wrong);
+  if (vbid !== null) validate(pathValues, { vbid });
   const held = vbid === null ? null : assets.find(vbid);
   if (held !== null && held.owner !== apiKey) {
-    return errorAnswer(403, `The caller is not the content owner of ${vbid}`);
+    throw new Rejection(403, `The caller is not the content owner of ${vbid}`);
   }
-  const read = readAssetRequest(body, { creates: held === null, allowPrivateCallbacks: allowPrivateCallbacks() });
-  if ('wrong' in read) return errorAnswer(422, read.wrong);
-  const request = read.asked;
+  const schema: z.ZodType<AssetRequest> = held === null ? assetCreation : assetUpdate;
+  const request = validate(schema, parseJson(body));
+  const { callback_url: callback, variants = [] } = request;
+  if (callback !== undefined && !allowPrivateCallbacks() && isPrivateUrl(callback)) {
+    throw new Rejection(422, 'callback_url: is a private address; allow it with --allow-private-callbacks');
+  }
   const id = vbid ?? assets.nextVbid();
   const { prices = [] } = request.prices === undefined && held !== null ? assets.fieldsOf(held) : request;
-  const strange = strangeSkus(id, vbid !== null, prices, request.variants ?? []);
-  if (strange.length > 0) return errorAnswer(422, strange);
+  const unknown = unknownSkus(id, prices, variants);
+  if (unknown.length > 0) throw new Rejection(422, unknown);
   const asset = assets.put(id, apiKey, request);
   if (request.url !== undefined) ingestions.announce(asset);
-  return answerAsset(library, asset);
+  return assetReply(library, asset);
 }
 
-/** `PUT /v4/assets/:vbid`; without the vbid, an EAN is generated. */
+/** The interface has no version in the paths of books (section 9, rule 1); services have them with a version as well. */
+const BOOK_PATHS = ['/vital_books', '/v3/vital_books', '/v4/vital_books'] as const;
+
+/** Interface, 4.1, and books (4.5), which it only names: their request and response are those of an asset. */
 export function assetOperations(library: Library): Operation[] {
-  const common = {
-    method: 'PUT',
-    section: '4.1',
-    token: false,
-    format: 'json',
-    names: 'accept',
-    response: assetResponseSchema,
-  } as const;
+  const find = ({ values }: OperationRequest): Asset => {
+    const asset = library.assets.find(values.vbid ?? '');
+    if (asset === null) throw new Rejection(404, 'Book not found');
+    return asset;
+  };
+  const create = (request: OperationRequest) => writeAsset(library, null, request);
+  const write = (request: OperationRequest) => writeAsset(library, request.values.vbid ?? '', request);
+  const update = (request: OperationRequest) => writeAsset(library, find(request).vbid, request);
+  const read = (request: OperationRequest) => assetReply(library, find(request));
+
+  const common = { token: false, format: 'json', response: assetResponseSchema } as const;
+  const asset = { ...common, method: 'PUT', section: '4.1', strictHeader: 'accept' } as const;
+  const creation = { request: assetCreation, run: create };
+  const book = { ...common, section: '4.5' } as const;
   return [
+    { ...asset, ...creation, path: '/v4/assets', summary: 'Create an asset, with a generated identifier' },
     {
-      ...common,
-      path: '/v4/assets',
-      summary: 'Create an asset, with an identifier that is generated',
-      request: assetCreation,
-      operate: (request) => writeAsset(library, null, request),
-    },
-    {
-      ...common,
+      ...asset,
       path: '/v4/assets/:vbid',
       summary: 'Create or update an asset',
       values: pathValues,
       request: assetUpdate,
-      operate: (request) => writeAsset(library, request.values.vbid ?? '', request),
+      run: write,
     },
+    ...BOOK_PATHS.flatMap((path): Operation[] => [
+      { ...book, ...creation, method: 'POST', path, summary: 'Create a book, with a generated identifier' },
+      { ...book, method: 'PUT', path: `${path}/:vbid`, summary: 'Update a book', request: assetUpdate, run: update },
+      { ...book, method: 'GET', path: `${path}/:vbid`, summary: 'Read a book', run: read },
+    ]),
   ];
 }

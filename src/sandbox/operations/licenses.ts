@@ -1,49 +1,73 @@
 import { z } from 'zod';
-import type { Directory } from '../accounts/api-keys.ts';
-import { expiresAt, LICENSE_TYPES, type License, licenseElement, sameType } from '../accounts/licenses.ts';
-import { CODES, codeAnswer } from '../http/error-codes.ts';
+import type { XmlTree } from '../../xml/write.ts';
+import type { Directory } from '../accounts/directory.ts';
+import { CODE_USES, expiresAt, LICENSE_TYPES, type License, sameType } from '../accounts/licenses.ts';
+import { CODES, codeRejection } from '../http/error-codes.ts';
 import type { Operation, OperationRequest } from '../http/operation.ts';
-import { type Answer, refusalAnswer, xmlAnswer } from '../http/response.ts';
+import { type Reply, xmlReply } from '../http/reply.ts';
+import { validate } from '../http/validate.ts';
 import type { Timeline } from '../journal/timeline.ts';
-import { licensesResponse } from './xml-schemas.ts';
+import { attribute } from './xml-schema.ts';
 
-const TYPES = [...LICENSE_TYPES, 'all'] as const;
 const query = z.object({
   sku: z.string().min(1).optional(),
-  license_type: z.enum(TYPES).optional(),
+  license_type: z.enum([...LICENSE_TYPES, 'all']).optional(),
 });
 
-type Query = z.infer<typeof query>;
+const license = z
+  .object({
+    imprint: attribute,
+    publisher: attribute,
+    name: attribute,
+    sku: attribute,
+    isbn: attribute,
+    part_of: attribute,
+    term: attribute,
+    'code-use': z.enum(CODE_USES).meta({ xml: { attribute: true } }),
+    kind: attribute,
+    type: z.enum(LICENSE_TYPES).meta({ xml: { attribute: true } }),
+    expiration: attribute.describe('never, an RFC 1123 date or an ISO 8601 date'),
+  })
+  .meta({ xml: { name: 'license' } });
+const summary = z.object({ distributable_products: attribute, total_products: attribute });
+
+/** Interface, 2.3 and 4.2. */
+export const licensesResponse = z
+  .object({ license: z.array(license), summary: summary.optional() })
+  .meta({ xml: { name: 'licenses' } });
+
+/** Interface, 2.3, with the attributes in its order. */
+function licenseElement({ partOf, codeUse, imprint, publisher, name, sku, isbn, term, ...rest }: License): XmlTree {
+  const { kind, type, expiration } = rest;
+  const first = { imprint, publisher, name, sku, isbn, part_of: partOf, term };
+  return { name: 'license', attributes: { ...first, 'code-use': codeUse, kind, type, expiration } };
+}
 
 /**
- * What the account holds, and the counts (interface, 2.3): of what is listed, that which has not expired; and all
- * licenses of the user. A SKU that is not licensed is answered with an empty root, without counts (4.2, rule 2).
+ * Lists the licenses with their counts (interface, 2.3): the listed ones that have not expired, and all of the user. A SKU
+ * that is not licensed gets an empty root without counts (4.2, rule 2).
  */
-function listed(licenses: readonly License[], { sku, license_type: type = 'all' }: Query, now: number): Answer {
+function list(licenses: readonly License[], { sku, license_type: type = 'all' }: z.infer<typeof query>, now: number) {
   const found = licenses
     .filter((license) => sku === undefined || license.sku === sku)
     .filter((license) => type === 'all' || sameType(license.type, type));
   const usable = found.filter(({ expiration }) => expiresAt(expiration) > now);
   const counts = { distributable_products: String(usable.length), total_products: String(licenses.length) };
   const summary = sku !== undefined && found.length === 0 ? [] : [{ name: 'summary', attributes: counts }];
-  return xmlAnswer(200, { name: 'licenses', content: [...found.map(licenseElement), ...summary] });
+  return xmlReply({ name: 'licenses', content: [...found.map(licenseElement), ...summary] });
 }
 
-function readLicenses(directory: Directory, time: Pick<Timeline, 'now'>, request: OperationRequest): Answer {
-  const asked = query.safeParse(Object.fromEntries(request.params));
-  if (!asked.success) {
-    const [issue] = asked.error.issues;
-    const needed = issue?.path[0] === 'sku' ? 'sku: is empty' : `license_type: one of ${TYPES.join(', ')} is needed`;
-    return refusalAnswer('xml', 400, needed);
-  }
+function readLicenses(directory: Directory, time: Pick<Timeline, 'now'>, request: OperationRequest): Reply {
+  const asked = validate(query, Object.fromEntries(request.params), 400);
   const { accounts, licenses, failures } = directory.of(request.apiKey);
   const holder = accounts.byToken(request.accessToken ?? '');
-  // The token may be another key's.
-  if (holder === null) return codeAnswer(200, CODES.tokenNotValid);
-  const failure = failures.get(holder.user.number);
-  // With 200: that the request was completed does not mean that it was granted (4.2, rule 4).
-  if (failure !== undefined) return codeAnswer(200, failure);
-  return listed(licenses.of(holder.user.number), asked.data, time.now());
+  // The token may belong to another key.
+  if (holder === null) throw codeRejection(200, CODES.tokenNotValid);
+  const { number } = holder.user;
+  const failure = failures.get(number);
+  // Status 200 only means that the request completed (4.2, rule 4).
+  if (failure !== undefined) throw codeRejection(200, failure);
+  return list(licenses.of(number), asked, time.now());
 }
 
 /** Interface, 4.2. */
@@ -58,7 +82,7 @@ export function licenseOperations(directory: Directory, time: Pick<Timeline, 'no
       format: 'xml',
       query,
       response: licensesResponse,
-      operate: (request) => readLicenses(directory, time, request),
+      run: (request) => readLicenses(directory, time, request),
     },
   ];
 }

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { Operation } from '../http/operation.ts';
 import type { SandboxOptions } from '../options.ts';
-import { errorResponse } from './xml-schemas.ts';
+import { errorResponse } from './xml-schema.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -13,7 +13,7 @@ function refTo(part: 'schemas' | 'responses', format: Operation['format']): Json
   return { $ref: `#/components/${part}/${ERRORS[format]}` };
 }
 
-/** As it is sent (`input`) or answered (`output`). What JSON Schema cannot say, such as a check digit, is left open. */
+/** As it is sent (`input`) or answered (`output`). What JSON Schema cannot express, such as a check digit, is omitted. */
 function schemaOf(schema: z.ZodType, io: 'input' | 'output'): Json {
   const { $schema: _dialect, ...rest } = z.toJSONSchema(schema, { io, unrepresentable: 'any' });
   return rest;
@@ -24,45 +24,36 @@ interface Members {
   readonly required?: readonly string[];
 }
 
-function membersOf(schema: z.ZodType | undefined): Members {
-  return schema === undefined ? {} : schemaOf(schema, 'input');
+function parametersOf(place: 'path' | 'query', schema: z.ZodType): Json[] {
+  const { properties = {}, required = [] }: Members = schemaOf(schema, 'input');
+  return Object.entries(properties).map(([name, { description, ...rest }]) => {
+    const parameter = { name, in: place, required: required.includes(name), schema: rest };
+    return description === undefined ? parameter : { ...parameter, description };
+  });
 }
 
-function pathParameters(path: string, values: z.ZodType | undefined): Json[] {
-  const { properties = {} } = membersOf(values);
+/** The values of a path are texts, if the operation does not say more. */
+function pathValues({ path, values }: Operation): z.ZodType {
   const names = [...path.matchAll(/:(\w+)/g)].map(([, name = '']) => name);
-  return names.map((name) => ({ name, in: 'path', required: true, schema: properties[name] ?? { type: 'string' } }));
+  return values ?? z.object(Object.fromEntries(names.map((name) => [name, z.string()])));
 }
 
-function queryParameters(query: z.ZodType | undefined): Json[] {
-  const { properties = {}, required = [] } = membersOf(query);
-  return Object.entries(properties).map(([name, schema]) => ({
-    ...{ name, in: 'query', required: required.includes(name), schema },
-    ...(typeof schema.description === 'string' && { description: schema.description }),
-  }));
-}
-
-function templateOf(path: string): string {
-  return path.replace(/:(\w+)/g, '{$1}');
-}
-
-/** In XML, an error comes with 200 as well (interface, 4.2 rule 4). */
-function answered({ format, response }: Operation): Json {
+/** In XML, an error may come with 200 (interface, 4.2 rule 4). */
+function goodContent({ format, response }: Operation): Json {
   if (response === undefined) return {};
   const good = schemaOf(response, 'output');
   return { schema: format === 'xml' ? { oneOf: [good, refTo('schemas', format)] } : good };
 }
 
 function operationObject(operation: Operation): Json {
-  const { method, path, section, summary, token, format, values, query, request } = operation;
+  const { method, path, section, summary, token, format, query = z.object({}), request } = operation;
   const type = TYPES[format];
   return {
     operationId: `${method.toLowerCase()}${path.replace(/\W+/g, '_')}`,
     summary,
     tags: [`Section ${section}`],
     security: [token === false ? { apiKey: [] } : { apiKey: [], accessToken: [] }],
-    parameters: [...pathParameters(path, values), ...queryParameters(query)],
-    // The schemas are of JSON; of a body in XML, the interface shows what there is.
+    parameters: [...parametersOf('path', pathValues(operation)), ...parametersOf('query', query)],
     ...((request !== undefined || (format === 'xml' && method !== 'GET')) && {
       requestBody: {
         required: request !== undefined,
@@ -71,8 +62,8 @@ function operationObject(operation: Operation): Json {
     }),
     responses: {
       200: {
-        description: format === 'xml' ? 'Done, or an error: the body tells' : 'Done',
-        content: { [type]: answered(operation) },
+        description: format === 'xml' ? 'Done, or an error: the body decides' : 'Done',
+        content: { [type]: goodContent(operation) },
       },
       default: refTo('responses', format),
     },
@@ -82,27 +73,24 @@ function operationObject(operation: Operation): Json {
 function pathsOf(operations: readonly Operation[]): Json {
   const paths: Record<string, Record<string, Json>> = {};
   for (const operation of operations) {
-    const template = templateOf(operation.path);
+    const template = operation.path.replace(/:(\w+)/g, '{$1}');
     paths[template] = { ...paths[template], [operation.method.toLowerCase()]: operationObject(operation) };
   }
   return paths;
 }
 
 /**
- * OpenAPI 3.1 of what the sandbox serves: interface, section 4. Its schemas are those that requests are judged by.
- * @param url where the sandbox answers
+ * Describes the operations of the sandbox (interface, section 4) in OpenAPI 3.1, with the schemas that validate requests.
+ * @param url address of the sandbox
  */
 export function openApiDocument(
   operations: readonly Operation[],
-  {
-    url,
-    apiKeyHeader,
-    accessTokenHeader,
-  }: Pick<SandboxOptions, 'apiKeyHeader' | 'accessTokenHeader'> & { url: string },
+  url: string,
+  { apiKeyHeader, accessTokenHeader }: Pick<SandboxOptions, 'apiKeyHeader' | 'accessTokenHeader'>,
 ): Json {
   const header = (name: string) => ({ type: 'apiKey', in: 'header', name });
-  const refused = (format: Operation['format']) => ({
-    description: 'Refused',
+  const rejected = (format: Operation['format']) => ({
+    description: 'Rejected',
     content: { [TYPES[format]]: { schema: refTo('schemas', format) } },
   });
   return {
@@ -113,7 +101,7 @@ export function openApiDocument(
     components: {
       securitySchemes: { apiKey: header(apiKeyHeader), accessToken: header(accessTokenHeader) },
       schemas: { [ERRORS.json]: schemaOf(errors, 'output'), [ERRORS.xml]: schemaOf(errorResponse, 'output') },
-      responses: { [ERRORS.json]: refused('json'), [ERRORS.xml]: refused('xml') },
+      responses: { [ERRORS.json]: rejected('json'), [ERRORS.xml]: rejected('xml') },
     },
   };
 }

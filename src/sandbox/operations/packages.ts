@@ -1,52 +1,95 @@
+import { z } from 'zod';
+import { positive, quotable } from '../assets/fields.ts';
 import { hash } from '../catalog/random.ts';
-import { readJsonBody } from '../http/json-body.ts';
+import { parseJson } from '../http/body.ts';
 import type { Operation, OperationRequest } from '../http/operation.ts';
-import { type Answer, errorAnswer } from '../http/response.ts';
-import { type Judged, judge } from '../http/validate.ts';
+import { jsonReply, Rejection, type Reply } from '../http/reply.ts';
+import { validate } from '../http/validate.ts';
 import type { Timeline } from '../journal/timeline.ts';
-import { type PackageChanges, packageChanges, packageCreation, packageResponse } from './package-schemas.ts';
+
+const price = quotable('must be a number of at least 0', (params) => z.number(params).min(0, params), /^\d+(\.\d+)?$/);
+const id = quotable('must be a whole number', (params) => z.int(params), /^\d{1,15}$/);
+
+const text = z.string().nullish();
+/** `numdays` needs `num_days`, and `absdate` its day in `details`. */
+const license = z.discriminatedUnion(
+  'type',
+  [
+    z.looseObject({ type: z.literal('numdays'), num_days: positive, details: text }),
+    z.looseObject({
+      type: z.literal('absdate'),
+      num_days: positive.nullish(),
+      details: z.iso.date('must be an ISO 8601 date'),
+    }),
+    z.looseObject({ type: z.literal('perpetual'), num_days: positive.nullish(), details: text }),
+  ],
+  { error: 'must be numdays, absdate or perpetual' },
+);
+
+/** Fields that services were seen to use. Others are kept and repeated: the shape is not shown (interface, 4.5). */
+const packageUpdate = z.looseObject({
+  // A path cannot hold a segment of one or two dots.
+  sku: z
+    .string()
+    .max(255)
+    .regex(/^(?!\.{0,2}$)/, 'must not be empty, . or ..')
+    .optional(),
+  name: z.string().min(1).optional(),
+  description: text,
+  publisher: text,
+  list_price: price.nullish(),
+  library_id: id.nullish(),
+  products: z.array(z.string()).optional(),
+  tags: z.array(z.string()).optional(),
+  download_license: license.nullish(),
+  online_license: license.nullish(),
+});
+const packageCreation = packageUpdate.required({ name: true, products: true });
+type PackageFields = z.infer<typeof packageUpdate>;
+
+/** The defaults are for fields that were not sent. Additional fields are repeated. */
+const packageResponse = z.looseObject({
+  sku: z.string(),
+  name: z.string().nullable().default(null),
+  description: z.string().nullable().default(null),
+  publisher: z.string().nullable().default(null),
+  list_price: z.number().nullable().default(null),
+  library_id: z.int().nullable().default(null),
+  products: z.array(z.string()),
+  tags: z.array(z.string()).default([]),
+  download_license: z.looseObject({ type: z.string() }).nullable().default(null),
+  online_license: z.looseObject({ type: z.string() }).nullable().default(null),
+  created_on: z.iso.datetime(),
+  updated_on: z.iso.datetime(),
+});
 
 /** What the operations on packages need of the sandbox. */
-export interface Packaging {
+export interface PackageContext {
   readonly seed: number;
   readonly time: Pick<Timeline, 'now'>;
-  /** Whether there is a product of this vbid to put into a package. */
+  /** Whether a product has this vbid. */
   readonly isProduct: (vbid: string) => boolean;
 }
 
-/** A package as it is kept. */
 interface Package {
   readonly owner: string;
   readonly sku: string;
-  /** In the order in which they were added, each once. */
+  /** In the order in which they were added, without duplicates. */
   readonly products: readonly string[];
-  readonly fields: PackageChanges;
+  readonly fields: PackageFields;
   /** Milliseconds since 1970. */
   readonly createdAt: number;
   readonly updatedAt: number;
 }
 
-const EMPTY = {
-  ...{ name: null, description: null, publisher: null, list_price: null, library_id: null, tags: [] },
-  ...{ download_license: null, online_license: null },
-};
-
-function packageAnswer({ sku, fields, products, createdAt, updatedAt }: Package): Answer {
-  const times = { created_on: new Date(createdAt).toISOString(), updated_on: new Date(updatedAt).toISOString() };
-  return { status: 200, body: JSON.stringify({ ...EMPTY, ...fields, sku, products, ...times }) };
+function packageReply({ sku, fields, products, createdAt, updatedAt }: Package): Reply {
+  const created_on = new Date(createdAt).toISOString();
+  const updated_on = new Date(updatedAt).toISOString();
+  return jsonReply(packageResponse.parse({ ...fields, sku, products, created_on, updated_on }));
 }
 
-/** Values in a body; generous: a package may hold some ten thousand products. For safety. */
-const MAX_VALUES = 50_000;
-
-/** @returns what is asked for, or what is wrong with it */
-function parse(schema: typeof packageChanges | typeof packageCreation, body: Buffer): Judged<PackageChanges> {
-  const read = readJsonBody(body, MAX_VALUES);
-  return 'wrong' in read ? read : judge<PackageChanges>(schema, read.json, '.');
-}
-
-/** The packages there are. */
-function createPackages({ seed, time, isProduct }: Packaging) {
+/** Interface, 4.5; with the version in the path and without (section 9). */
+export function packageOperations({ seed, time, isProduct }: PackageContext): Operation[] {
   const packages = new Map<string, Package>();
   let generated = 0;
 
@@ -57,84 +100,70 @@ function createPackages({ seed, time, isProduct }: Packaging) {
     return sku;
   }
 
-  /** Null where all of them are products. */
-  function unknown(products: readonly string[] = []): Answer | null {
-    const wrong = products.flatMap((vbid, at) => (isProduct(vbid) ? [] : [`products.${at}: there is no ${vbid}`]));
-    return wrong.length === 0 ? null : errorAnswer(422, wrong);
+  function checkProducts(products: readonly string[] = []): void {
+    const wrong = products.flatMap((vbid, at) => (isProduct(vbid) ? [] : [`products/${at}: ${vbid} is not a product`]));
+    if (wrong.length > 0) throw new Rejection(422, wrong);
   }
 
-  /** The package, which is the caller's own, or the answer that refuses it. */
-  function own({ values, apiKey }: OperationRequest): Package | Answer {
+  function findOwn({ values, apiKey }: OperationRequest): Package {
     const sku = values.sku ?? '';
     const found = packages.get(sku);
-    if (found === undefined) return errorAnswer(404, `Package ${sku} not found`);
-    return found.owner === apiKey ? found : errorAnswer(403, 'The API key does not own this package');
+    if (found === undefined) throw new Rejection(404, `Package ${sku} not found`);
+    if (found.owner !== apiKey) throw new Rejection(403, 'The API key does not own this package');
+    return found;
   }
 
-  function create({ body, apiKey }: OperationRequest): Answer {
-    const read = parse(packageCreation, body);
-    if ('wrong' in read) return errorAnswer(422, read.wrong);
-    const fields = read.asked;
+  /** A package that cannot be answered, such as one that is nested too deep, is not kept. */
+  function keep(changed: Package): Reply {
+    const reply = packageReply(changed);
+    packages.set(changed.sku, changed);
+    return reply;
+  }
+
+  function create({ body, apiKey }: OperationRequest): Reply {
+    const fields = validate(packageCreation, parseJson(body));
     if (fields.sku !== undefined && (packages.has(fields.sku) || isProduct(fields.sku))) {
-      return errorAnswer(422, `sku: ${fields.sku} is already in use`);
+      throw new Rejection(422, `sku: ${fields.sku} is already in use`);
     }
-    const refusal = unknown(fields.products);
-    if (refusal !== null) return refusal;
+    checkProducts(fields.products);
     const now = time.now();
     const products = [...new Set(fields.products)];
-    const made = { owner: apiKey, sku: fields.sku ?? newSku(), products, fields, createdAt: now, updatedAt: now };
-    const answer = packageAnswer(made);
-    packages.set(made.sku, made);
-    return answer;
+    return keep({ owner: apiKey, sku: fields.sku ?? newSku(), products, fields, createdAt: now, updatedAt: now });
   }
 
-  function read(request: OperationRequest): Answer {
-    const found = own(request);
-    return 'status' in found ? found : packageAnswer(found);
-  }
-
-  function update(request: OperationRequest): Answer {
-    const found = own(request);
-    if ('status' in found) return found;
-    const read = parse(packageChanges, request.body);
-    if ('wrong' in read) return errorAnswer(422, read.wrong);
-    const fields = read.asked;
-    if (fields.sku !== undefined && fields.sku !== found.sku) return errorAnswer(422, 'sku: cannot be changed');
-    const refusal = unknown(fields.products);
-    if (refusal !== null) return refusal;
-    const changed = {
+  function update(request: OperationRequest): Reply {
+    const found = findOwn(request);
+    const fields = validate(packageUpdate, parseJson(request.body));
+    if (fields.sku !== undefined && fields.sku !== found.sku) throw new Rejection(422, 'sku: cannot be changed');
+    checkProducts(fields.products);
+    return keep({
       ...found,
       products: [...new Set([...found.products, ...(fields.products ?? [])])],
       fields: { ...found.fields, ...fields },
       updatedAt: time.now(),
-    };
-    const answer = packageAnswer(changed);
-    packages.set(changed.sku, changed);
-    return answer;
+    });
   }
 
-  /** The package alone: the assets in it cannot be deleted (interface, 4.5). */
-  function remove(request: OperationRequest): Answer {
-    const found = own(request);
-    if ('status' in found) return found;
+  /** Deletes only the package: the assets in it cannot be deleted (interface, 4.5). */
+  function remove(request: OperationRequest): Reply {
+    const found = findOwn(request);
     packages.delete(found.sku);
-    return packageAnswer(found);
+    return packageReply(found);
   }
 
-  return { create, read, update, remove };
-}
-
-/** Interface, 4.5; with the version in the path and without (section 9). */
-export function packageOperations(packaging: Packaging): Operation[] {
-  const { create, read, update, remove } = createPackages(packaging);
+  const read = (request: OperationRequest) => packageReply(findOwn(request));
   const common = { section: '4.5', token: false, format: 'json', response: packageResponse } as const;
   return ['/v4/packages', '/packages'].flatMap((path): Operation[] => [
-    { ...common, method: 'POST', path, summary: 'Create a package', request: packageCreation, operate: create },
-    { ...common, method: 'GET', path: `${path}/:sku`, summary: 'Read a package', operate: read },
+    { ...common, method: 'POST', path, summary: 'Create a package', request: packageCreation, run: create },
+    { ...common, method: 'GET', path: `${path}/:sku`, summary: 'Read a package', run: read },
     {
-      ...{ ...common, method: 'PUT', path: `${path}/:sku`, summary: 'Update a package' },
-      ...{ request: packageChanges, operate: update },
+      ...common,
+      method: 'PUT',
+      path: `${path}/:sku`,
+      summary: 'Update a package',
+      request: packageUpdate,
+      run: update,
     },
-    { ...common, method: 'DELETE', path: `${path}/:sku/assets`, summary: 'Delete a package', operate: remove },
+    { ...common, method: 'DELETE', path: `${path}/:sku/assets`, summary: 'Delete a package', run: remove },
   ]);
 }

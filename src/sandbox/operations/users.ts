@@ -1,24 +1,21 @@
 import { z } from 'zod';
-import { CatchwordError } from '../../errors.ts';
 import type { XmlElement } from '../../xml/read.ts';
-import { writeXml, type XmlTree } from '../../xml/write.ts';
+import { writeXml } from '../../xml/write.ts';
 import type { User } from '../accounts/accounts.ts';
-import type { Directory } from '../accounts/api-keys.ts';
-import { CODES, codeAnswer } from '../http/error-codes.ts';
+import type { Directory } from '../accounts/directory.ts';
+import { malformed, parseXml } from '../http/body.ts';
+import { CODES, codeRejection } from '../http/error-codes.ts';
 import type { Operation, OperationRequest } from '../http/operation.ts';
-import { type Answer, xmlAnswer } from '../http/response.ts';
-import { readXmlBody } from '../http/xml-body.ts';
-import { userResponse } from './xml-schemas.ts';
+import { Rejection, type Reply, xmlReply } from '../http/reply.ts';
+import { validate } from '../http/validate.ts';
 
-/** Longer ones make no sense; for comfort. */
-const MAX_CHARS = 255;
-const text = z.string().max(MAX_CHARS, `at most ${MAX_CHARS} characters are taken`).optional();
+const text = z.string().max(255).optional();
 
-/** Child elements of `user`. What else is sent (`promote-option`, `survey-option`) changes nothing here. */
+/** Child elements of `user`. Others (`promote-option`, `survey-option`) have no effect. */
 const newUser = z
   .object({
     reference: text,
-    email: z.email('is no address').optional(),
+    email: z.email('must be an email address').optional(),
     password: text,
     'first-name': text,
     'last-name': text,
@@ -26,125 +23,113 @@ const newUser = z
   })
   .refine(({ reference, password }) => reference === undefined || password === undefined, {
     path: ['password'],
-    error: 'reference users have none',
+    error: 'is not allowed for a reference user',
   })
   .refine(({ reference, email }) => reference !== undefined || email !== undefined, {
     path: ['reference'],
-    error: 'a reference, or an email and a password, are needed',
+    error: 'is required, or an email and a password',
   })
   .refine(({ reference, password }) => reference !== undefined || password !== undefined, {
     path: ['password'],
-    error: 'is needed by a user without a reference',
+    error: 'is required for a user without a reference',
   })
   .meta({ xml: { name: 'user' } });
 
-type NewUser = z.infer<typeof newUser>;
+/** Interface, 4.5; as live services answer. */
+export const userResponse = z
+  .object({
+    email: z.string(),
+    'first-name': z.string(),
+    'last-name': z.string(),
+    guid: z.string(),
+    'access-token': z.string(),
+    reference: z.string(),
+  })
+  .meta({ xml: { name: 'user' } });
 
-/** Empty elements count as left out. @throws CatchwordError XML_INVALID where one is there twice */
+/** An empty element counts as omitted. */
 function fieldsOf({ children }: XmlElement): Record<string, string> {
   const fields = new Map<string, string>();
   for (const { name, text: value } of children) {
-    if (fields.has(name)) throw new CatchwordError('XML_INVALID', 'an element is there twice');
+    if (fields.has(name)) throw malformed('user', `the element ${name} occurs twice`);
     if (value !== '') fields.set(name, value);
   }
   return Object.fromEntries(fields);
 }
 
-function userAnswer(user: User): Answer {
-  const element = (name: string, content: string): XmlTree => ({ name, content });
-  const content = [
-    element('email', user.email),
-    element('first-name', user.firstName),
-    element('last-name', user.lastName),
-    element('guid', user.guid),
-    element('access-token', user.accessToken),
-    element('reference', user.reference ?? ''),
-  ];
-  return xmlAnswer(200, { name: 'user', content });
+function parse(body: Buffer): z.infer<typeof newUser> {
+  return validate(newUser, fieldsOf(parseXml(body, 'user')), 422, { code: CODES.malformed });
 }
 
-/** The password is not read: no operation of the interface asks for it again. */
-function createUser(directory: Directory, apiKey: string, asked: NewUser): Answer {
-  const members = directory.of(apiKey);
-  const { reference, email, 'redemption-code': code } = asked;
-  const profile = { reference, email, firstName: asked['first-name'], lastName: asked['last-name'] };
-  const taken = members.accounts.taken(profile);
-  if (taken !== null) return codeAnswer(409, CODES.alreadyInUse, `The ${taken} is already in use`);
-  const refusal = code === undefined ? null : directory.redemption.refusal(code);
-  if (refusal !== null) return codeAnswer(200, refusal);
-  const user = members.accounts.create(profile);
-  const grants = code === undefined ? [] : directory.redemption.redeem(code);
-  for (const grant of grants) directory.grant(members, user, grant);
-  return userAnswer(user);
+function elements(fields: Readonly<Record<string, string | undefined>>) {
+  return Object.entries(fields).flatMap(([name, content]) => (content === undefined ? [] : [{ name, content }]));
 }
 
-/** @returns what is asked for, or the answer that refuses it */
-function parse(body: Buffer): { readonly fields: NewUser } | { readonly refused: Answer } {
-  let asked: ReturnType<typeof newUser.safeParse>;
+function userReply(user: User): Reply {
+  const content = elements({
+    email: user.email,
+    'first-name': user.firstName,
+    'last-name': user.lastName,
+    guid: user.guid,
+    'access-token': user.accessToken,
+    reference: user.reference ?? '',
+  });
+  return xmlReply({ name: 'user', content });
+}
+
+/** Returns a body that creates the same user and holds nothing else. It is empty if the body creates none. */
+function redact(body: Buffer): Buffer {
   try {
-    asked = newUser.safeParse(fieldsOf(readXmlBody(body, 'user')));
+    const fields = parse(body);
+    const password = fields.password === undefined ? undefined : 'redacted';
+    return Buffer.from(writeXml({ name: 'user', content: elements({ ...fields, password }) }));
   } catch (error) {
-    if (!(error instanceof CatchwordError)) throw error;
-    return { refused: codeAnswer(400, CODES.malformed, `Malformed user request: ${error.message}`) };
+    if (error instanceof Rejection) return Buffer.alloc(0);
+    throw error;
   }
-  if (asked.success) return { fields: asked.data };
-  const issues = asked.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`);
-  return { refused: codeAnswer(422, CODES.malformed, issues.join('; ')) };
 }
 
-function create(directory: Directory, { body, apiKey }: OperationRequest): Answer {
-  const asked = parse(body);
-  return 'refused' in asked ? asked.refused : createUser(directory, apiKey, asked.fields);
-}
-
-/** Creates the same user, and holds nothing else that was sent; nothing where the body creates none. */
-function withoutPassword(body: Buffer): Buffer {
-  const asked = parse(body);
-  if ('refused' in asked) return Buffer.alloc(0);
-  const { password, ...fields } = asked.fields;
-  const kept = { ...fields, password: password === undefined ? undefined : 'not kept' };
-  const content = Object.entries(kept).flatMap(([name, value]) =>
-    value === undefined ? [] : { name, content: value },
-  );
-  return Buffer.from(writeXml({ name: 'user', content }));
-}
-
-function read(directory: Directory, { values, apiKey }: OperationRequest): Answer {
-  const id = values.id ?? '';
-  const { accounts } = directory.of(apiKey);
-  const user = accounts.byGuid(id) ?? accounts.byReference(id) ?? accounts.byEmail(id);
-  return user === null ? codeAnswer(404, CODES.userNotFound) : userAnswer(user);
-}
-
-/** Takes a stale token: whose it was still says who asks. */
-function resetAccess(directory: Directory, { accessToken, apiKey }: OperationRequest): Answer {
-  const { accounts } = directory.of(apiKey);
-  const holder = accounts.byToken(accessToken ?? '');
-  if (holder === null) return codeAnswer(404, CODES.userNotFound);
-  accounts.reset(holder.user);
-  return xmlAnswer(200, { name: 'user', content: [{ name: 'guid', content: holder.user.guid }] });
-}
-
-/** Interface, 4.5, where the paths have no `.xml`, and live services, where they have. */
+/** The paths of interface 4.5 have no `.xml`; live services have it. */
 export function userOperations(directory: Directory): Operation[] {
+  /** The password is not kept: no operation of the interface asks for it again. */
+  function create({ body, apiKey }: OperationRequest): Reply {
+    const { reference, email, 'redemption-code': code, 'first-name': firstName, 'last-name': lastName } = parse(body);
+    const members = directory.of(apiKey);
+    const profile = { reference, email, firstName, lastName };
+    const taken = members.accounts.taken(profile);
+    if (taken !== null) throw codeRejection(409, CODES.alreadyInUse, `The ${taken} is already in use`);
+    if (code !== undefined) directory.redemption.check(code);
+    const user = members.accounts.create(profile);
+    if (code !== undefined) directory.grant(members, user, directory.redemption.redeem(code));
+    return userReply(user);
+  }
+
+  function read({ values: { id = '' }, apiKey }: OperationRequest): Reply {
+    const { accounts } = directory.of(apiKey);
+    const user = accounts.byGuid(id) ?? accounts.byReference(id) ?? accounts.byEmail(id);
+    if (user === null) throw codeRejection(404, CODES.userNotFound);
+    return userReply(user);
+  }
+
+  /** Accepts a stale token: it still shows who asks. */
+  function resetAccess({ accessToken, apiKey }: OperationRequest): Reply {
+    const { accounts } = directory.of(apiKey);
+    const holder = accounts.byToken(accessToken ?? '');
+    if (holder === null) throw codeRejection(404, CODES.userNotFound);
+    accounts.reset(holder.user);
+    return xmlReply({ name: 'user', content: [{ name: 'guid', content: holder.user.guid }] });
+  }
+
   const common = { section: '4.5', token: false, format: 'xml' } as const;
-  return ['.xml', ''].flatMap((suffix): Operation[] => [
-    {
-      ...{ ...common, method: 'POST', path: `/v3/users${suffix}`, summary: 'Create a user' },
-      request: newUser,
-      response: userResponse,
-      kept: withoutPassword,
-      operate: (request) => create(directory, request),
-    },
-    {
-      ...{ ...common, method: 'GET', path: `/v3/users${suffix}/:id`, summary: 'Read a user' },
-      response: userResponse,
-      operate: (request) => read(directory, request),
-    },
-    {
-      ...{ ...common, method: 'POST', path: `/v3/users/reset_access${suffix}`, summary: "Reset a user's access token" },
-      token: 'any',
-      operate: (request) => resetAccess(directory, request),
-    },
-  ]);
+  const user = { ...common, response: userResponse };
+  return ['.xml', ''].flatMap((suffix): Operation[] => {
+    const path = `/v3/users${suffix}`;
+    const resetPath = `/v3/users/reset_access${suffix}`;
+    const reset = "Reset a user's access token";
+    return [
+      { ...user, method: 'POST', path, summary: 'Create a user', request: newUser, redact, run: create },
+      { ...user, method: 'GET', path: `${path}/:id`, summary: 'Read a user', run: read },
+      { ...common, method: 'POST', path: resetPath, summary: reset, token: 'any', run: resetAccess },
+    ];
+  });
 }

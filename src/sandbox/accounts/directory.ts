@@ -1,0 +1,60 @@
+import type { Numbering } from '../catalog/product-numbers.ts';
+import type { SandboxOptions } from '../options.ts';
+import { type Accounts, createAccounts, type TokenState, type User } from './accounts.ts';
+import { createRedemption, type Grant, licenseFor, readerGrants, type TitleOf } from './grants.ts';
+import { createLicenses, type Licenses } from './licenses.ts';
+
+/** The users of one API key, and what the service keeps for them. */
+export interface Members {
+  readonly accounts: Accounts;
+  readonly licenses: Licenses;
+  /** Error codes that a user's license requests are answered with, by the user's number. */
+  readonly failures: Map<number, number>;
+}
+
+/** References of the keys' own readers, and the other key's token. */
+export const READER = 'sandbox-reader';
+export const OTHER_READER = { reference: 'other-reader', accessToken: 'othersandboxtoken' } as const;
+/** Users of the other key besides its reader. */
+const OTHER_USERS = 10;
+
+type Options = Pick<SandboxOptions, 'seed' | 'users' | 'apiKey' | 'otherApiKey' | 'accessToken'>;
+
+/** All users. Each API key has its own, and none sees those of another. */
+export function createDirectory(options: Options, numbering: Numbering, titleOf: TitleOf) {
+  const { seed, users, apiKey, otherApiKey, accessToken } = options;
+  const members = (accounts: Accounts): Members => ({ accounts, licenses: createLicenses(), failures: new Map() });
+  const reader = { reference: READER, accessToken, firstName: 'Sandbox', lastName: 'Reader' };
+  const otherReader = { ...OTHER_READER, firstName: 'Other', lastName: 'Reader' };
+  const main = members(createAccounts({ seed, series: 1, prefix: 'user-', users, reader }));
+  const other = members(
+    createAccounts({ seed, series: 2, prefix: 'other-user-', users: OTHER_USERS, reader: otherReader }),
+  );
+  const rest = members(createAccounts({ seed, series: 3, prefix: 'user-', users: 0, reader: null }));
+  const all = [main, other, rest];
+  const tokenOf = ({ accounts }: Members, reference: string): string =>
+    accounts.byReference(reference)?.accessToken ?? '';
+  for (const grant of readerGrants(numbering)) main.licenses.grant(0, licenseFor(grant, titleOf));
+
+  return {
+    main,
+    /** Those of the main key first. */
+    all,
+    of: (key: string): Members => (key === apiKey ? main : key === otherApiKey ? other : rest),
+    /** The latest tokens of the keys' own readers; a reset or a journal may have replaced those of the options. */
+    readerTokens: () => ({
+      accessToken: tokenOf(main, READER),
+      otherAccessToken: tokenOf(other, OTHER_READER.reference),
+    }),
+    /** The state of a token, whichever key it belongs to. */
+    tokenState: (token: string): TokenState => {
+      const states = all.map(({ accounts }) => accounts.tokenState(token));
+      return states.find((state) => state !== 'unknown') ?? 'unknown';
+    },
+    redemption: createRedemption(numbering),
+    grant: ({ licenses }: Members, { number }: User, grant: Grant) =>
+      licenses.grant(number, licenseFor(grant, titleOf)),
+  };
+}
+
+export type Directory = ReturnType<typeof createDirectory>;

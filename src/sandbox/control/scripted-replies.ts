@@ -1,0 +1,67 @@
+import { STATUS_CODES } from 'node:http';
+import { z } from 'zod';
+import { MESSAGES } from '../http/error-codes.ts';
+import type { Operation } from '../http/operation.ts';
+import { jsonReply, Rejection, type Reply, rejectionReply } from '../http/reply.ts';
+import { validate } from '../http/validate.ts';
+import { xmlText } from './controls.ts';
+
+const script = z.strictObject({
+  operation: z.string(),
+  status: z.int().refine((status) => status === 200 || (status >= 400 && status <= 599), 'must be 200, or 400 to 599'),
+  message: xmlText.max(1000).optional(),
+  code: z.int().min(100).max(999).optional(),
+  retry_after: z.int().min(0).max(86_400).optional(),
+  times: z.int().min(0).max(1_000_000).default(1),
+});
+
+/** The name of an operation, such as `PUT /v4/assets/:vbid`. */
+function nameOf({ method, path }: Operation): string {
+  return `${method} ${path}`;
+}
+
+/** `POST /v3/users.xml` and `POST /v3/users` are one operation. */
+function withoutSuffix(name: string): string {
+  return name.replace(/\.xml(?=\/|$)/, '');
+}
+
+function defaultMessage(status: number, code: number | undefined): string {
+  const ofCode = code === undefined ? undefined : MESSAGES[code];
+  return ofCode ?? (status === 200 ? undefined : STATUS_CODES[status]) ?? 'Failed';
+}
+
+/**
+ * Replies that a test has set for operations, instead of their own. They are not journaled. Any operation of a service may
+ * fail, with any code and status (interface, section 7).
+ */
+export function createScriptedReplies(operations: readonly Operation[]) {
+  const scripts = new Map<string, { readonly reply: Reply; left: number }>();
+  return {
+    /** `POST /_sandbox/answer`: sets the reply of an operation, and replaces an earlier one. 0 `times` removes it. */
+    control: (body: unknown): Reply => {
+      const { operation: name, status, message, code, retry_after: retryAfter, times } = validate(script, body);
+      const key = withoutSuffix(name);
+      const operation = operations.find((known) => withoutSuffix(nameOf(known)) === key);
+      if (operation === undefined) {
+        throw new Rejection(422, `operation: must be one of ${operations.map(nameOf).join(', ')}`);
+      }
+      const text = message ?? defaultMessage(status, code);
+      const error = code === undefined || operation.format === 'xml' ? text : `${text} (${code})`;
+      const reply = rejectionReply(operation.format, new Rejection(status, error, { code, retryAfter }));
+      if (times === 0) scripts.delete(key);
+      else scripts.set(key, { reply, left: times });
+      return jsonReply({ operation: name, status, times });
+    },
+    /** Returns the next scripted reply of the operation, and counts it as used. Null if there is none. */
+    next: (operation: Operation): Reply | null => {
+      const key = withoutSuffix(nameOf(operation));
+      const script = scripts.get(key);
+      if (script === undefined) return null;
+      script.left--;
+      if (script.left === 0) scripts.delete(key);
+      return script.reply;
+    },
+  };
+}
+
+export type ScriptedReplies = ReturnType<typeof createScriptedReplies>;

@@ -1,0 +1,60 @@
+import { messageOf } from '../../errors.ts';
+import { writeXml, type XmlTree } from '../../xml/write.ts';
+
+/** A reply before it is sent, and perhaps damaged on its way by a fault. */
+export interface Reply {
+  readonly status: number;
+  readonly body: string;
+  /** Default: application/json. */
+  readonly contentType?: string;
+  /** Whole seconds. */
+  readonly retryAfter?: number;
+}
+
+/** The format of an operation's replies, errors included. */
+export type Format = 'json' | 'xml';
+
+/** Errors listed in one reply. */
+const MAX_ERRORS = 100;
+
+export function jsonReply(value: unknown): Reply {
+  return { status: 200, body: JSON.stringify(value) };
+}
+
+export function xmlReply(root: XmlTree, status = 200): Reply {
+  return { status, body: writeXml(root), contentType: 'application/xml; charset=utf-8' };
+}
+
+export interface RejectionDetails {
+  /** Custom code of a v3 operation. Default: the status. */
+  readonly code?: number | undefined;
+  readonly retryAfter?: number | undefined;
+}
+
+/** Thrown to answer a request with an error. Whatever throws it has changed nothing before. */
+export class Rejection extends Error {
+  readonly status: number;
+  readonly errors: readonly string[];
+  readonly details: RejectionDetails;
+
+  constructor(status: number, errors: string | readonly string[], details: RejectionDetails = {}) {
+    const list = typeof errors === 'string' ? [errors] : errors;
+    super(list[0]);
+    this.status = status;
+    const more = list.length - MAX_ERRORS;
+    this.errors = more > 0 ? [...list.slice(0, MAX_ERRORS), `… and ${more} more`] : list;
+    this.details = details;
+  }
+}
+
+/**
+ * Writes an error as an array of texts in JSON, or as one `error` element in XML (interface, section 7). What is not a
+ * rejection is an internal error.
+ */
+export function rejectionReply(format: Format, thrown: unknown): Reply {
+  const { status, errors, details } = thrown instanceof Rejection ? thrown : new Rejection(500, messageOf(thrown));
+  const { code = status, retryAfter } = details;
+  const error = { name: 'error', attributes: { code: String(code), message: errors.join('; ') } };
+  const reply = format === 'json' ? { status, body: JSON.stringify({ errors }) } : xmlReply(error, status);
+  return { ...reply, ...(retryAfter !== undefined && { retryAfter }) };
+}
