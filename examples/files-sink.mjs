@@ -1,10 +1,10 @@
 /**
- * A sink of your own: a directory with one file a product. Use it with
+ * An example of a sink: a directory with one file for each product. Use it with
  *
  *   CATCHWORD_SINK_FILES=module:examples/files-sink.mjs?directory=data/products
  *
- * It is fed at least once: after a crash the last batch may come again, which here makes no difference. What every
- * method has to do is written in catchword/sink (src/relay/sink.ts).
+ * Each event is delivered at least once: after a crash the last batch may come again, which makes no difference here.
+ * catchword/sink (src/relay/sink.ts) describes what each method must do.
  */
 import { access, constants, mkdir, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -14,13 +14,13 @@ export function createSink({ url }) {
   const directory = url.searchParams.get('directory');
   if (directory === null) throw new Error('directory=PATH is missing');
 
-  /** A key may hold anything; a file name may not. */
+  /** Encodes a key, because it may contain characters that a file name cannot. */
   const fileOf = (vbid) => join(directory, `${encodeURIComponent(vbid)}.json`);
 
   return {
     batch: { events: 500, chars: 4_000_000 },
 
-    // It keeps no mark of its own, so it does not know how far it is: the mirror's word counts.
+    // Returns null because the directory does not record its position: the mirror does.
     async open() {
       await mkdir(directory, { recursive: true });
       return null;
@@ -45,9 +45,9 @@ export function createSink({ url }) {
         () => true,
         () => false,
       );
-      if (!exists) return 'will be made';
+      if (!exists) return 'will be created';
       await access(directory, constants.W_OK);
-      return 'can be written';
+      return 'is writable';
     },
   };
 }
