@@ -173,8 +173,10 @@ describe('catchword sandbox', () => {
     };
     const received: unknown[] = [];
     for (const more of [['--allow-private-callbacks'], ['--allow-private-callbacks'], []]) {
-      const { stdout } = run('--items', '12', '--port', '0', '--json', '--db', db, ...more);
+      const { stdout, stop, done } = run('--items', '12', '--port', '0', '--json', '--db', db, ...more);
       received.push(await put(JSON.parse(await firstOutput(stdout)).url));
+      stop.abort();
+      await done;
     }
     expect(received).toEqual([[200, expect.any(String)], received[0], [422, undefined]]);
     await expect(run('--items', '13', '--port', '0', '--db', db).done).rejects.toMatchObject({

@@ -87,8 +87,8 @@ describe('the bytes of credentials (4.3)', () => {
 describe('the bytes of licenses (4.2)', () => {
   it.each([
     ['none', 'sku=9780000000033'],
-    ['verifies one credential', 'sku=9780000000019'],
-    ['verifies one credential', 'sku=9780000000019&license_type=all'],
+    ['one', 'sku=9780000000019'],
+    ['one', 'sku=9780000000019&license_type=all'],
     ['two', 'sku=9780000000026'],
   ])('%s: %s', async (name, query) => {
     const sandbox = await withLicenses();
