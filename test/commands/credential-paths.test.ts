@@ -41,7 +41,7 @@ describe('files of credentials verify', () => {
     for (const more of [[], ['--out', 'r.csv']]) {
       const ended = await verified(server, directory, ['none.csv', ...more]);
       expect(ended).toMatchObject({ code: 2, stdout: '' });
-      expect(ended.stderr).toMatch(/^error none.csv cannot be read: E[^\n]+\nhint {2}[^\n]+\n$/);
+      expect(ended.stderr).toMatch(/^error cannot read none.csv \(E[^\n]+\nhint {2}[^\n]+\n$/);
     }
     expect(readdirSync(directory)).toEqual(before);
     expect(server.asked).toEqual([]);
