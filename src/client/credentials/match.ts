@@ -92,7 +92,9 @@ function isInOrder(elements: readonly Element[], submissions: readonly Credentia
     return kindsOf(one).every((kind) => {
       const before = first.get(kind);
       if (before === undefined) first.set(kind, { isOwn, submission });
-      return before === undefined || (before.isOwn && isOwn) || sharesKey(before.submission, submission);
+      const isSame = before === undefined || sharesKey(before.submission, submission);
+      if (isError(one)) return isSame && (before?.isOwn ?? isOwn) === isOwn;
+      return isSame || (before.isOwn && isOwn);
     });
   });
 }
