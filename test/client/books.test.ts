@@ -13,7 +13,7 @@ describe('books', () => {
   });
 
   it('4.5: PUT /vital_books/:vbid updates, GET reads', async () => {
-    const { client, asked } = await talk(() => ({ body: { vbid: 'a', kind: 'book' } }));
+    const { client, asked } = await talk(() => ({ body: { vbid: 'a', kind: { value: 'book' } } }));
     await client.books.update('a b', { title: 'B' });
     expect(await client.books.read('a/b')).toMatchObject({ vbid: 'a', kind: { value: 'book' } });
     expect(asked.map(({ method, url, body }) => [method, url, body])).toEqual([

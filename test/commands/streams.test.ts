@@ -86,8 +86,8 @@ describe('a full disk behind stdout', () => {
 
 describe('Ctrl-C', () => {
   it.each([
-    [['asset', 'put', '--set', 'title=A', '--set', 'imprint_id=1'], /^Ask again; [^\n]*may have arrived[^\n]*$/],
-    [['licenses'], /^Ask again\.$/],
+    [['asset', 'put', '--set', 'title=A', '--set', 'imprint_id=1'], /^Retry; [^\n]*check whether it was done[^\n]*$/],
+    [['licenses'], /^Retry the call\.$/],
   ])('during %j says what to do', async (args, hint) => {
     const server = await serve(() => null);
     const running = start(args, settings(server), temporaryDirectory());

@@ -77,7 +77,7 @@ it('commands that do not read the catalog share the limit and the pauses of the 
   store.source.notePause({ since: now, until: now + 7_200_000 });
   store.close();
   const paused = await run(['licenses'], { ...settings, CATCHWORD_RATE_LIMIT: 'off' }, directory);
-  expect(paused).toMatchObject({ code: 75, stderr: expect.stringContaining('asked for no request') as string });
+  expect(paused).toMatchObject({ code: 75, stderr: expect.stringContaining('accepts no request') as string });
 
   const other = await sandboxOf(30);
   const elsewhere = { ...settings, CATCHWORD_BASE_URL: other.url };
