@@ -99,11 +99,9 @@ export interface LogOptions {
 
 /** Something that a person who watches should know, although nothing failed. */
 export interface Notice {
-  /** Constant, for a log. */
+  /** Constant. A command prints it, followed by the fields `until` and `reason`. */
   readonly message: string;
   readonly fields: LogFields;
-  /** The same as one line for a person. */
-  readonly text: string;
 }
 
 export type Tell = (notice: Notice) => void;

@@ -61,7 +61,6 @@ export function rereadNotice(store: Store, { selection }: SourceIdentity): Notic
   return {
     message: 'every product is read again and recorded as updated where it differs',
     fields: { reason: why },
-    text: `${why}: every product is read again and recorded as updated where it differs`,
   };
 }
 

@@ -115,9 +115,9 @@ describe('user create', () => {
     ['password', /CATCHWORD_USER_PASSWORD/],
     ['Password', /CATCHWORD_USER_PASSWORD/],
     ['reference', /--reference/],
-    ['guid', /Leave it away/],
-    ['ACCESS_TOKEN', /Leave it away/],
-  ])('takes %s for no further field', async (name, hint) => {
+    ['guid', /Omit it/],
+    ['ACCESS_TOKEN', /Omit it/],
+  ])('rejects %s as --field', async (name, hint) => {
     const server = await serve(() => '');
     const args = ['user', 'create', '--reference', 'me', ...NAMES, '--field', `${name}=topsecret`];
     const ended = await runHere(args, settings(server), temporaryDirectory());

@@ -84,7 +84,7 @@ describe('catchword asset', () => {
     [['asset', 'put', 'a', '--set', '__proto__.title=A'], undefined, /__proto__: there is no such field/],
     [['asset', 'put', 'a', '--file', 'none.json'], undefined, /cannot read none.json \(ENOENT\)/],
     [['asset', 'put', 'a', '--file', 'fields.json'], '{"title":', /fields.json is not JSON/],
-    [['asset', 'put', 'a', '--file', 'fields.json'], '["title"]', /holds no JSON object/],
+    [['asset', 'put', 'a', '--file', 'fields.json'], '["title"]', /is not a JSON object/],
     [['asset', 'put', 'a', '--file', 'fields.json'], LATIN1, /fields.json: it is not UTF-8/],
     [['package', 'update', 'P', '--file', 'fields.json'], LATIN1, /fields.json: it is not UTF-8/],
     [['asset', 'put', 'a', '--file', '-'], undefined, /stdin is not JSON/],
@@ -165,7 +165,7 @@ describe('catchword package', () => {
     const read = await against({ body: { sku: 'P', x: 1 } }, ['package', 'get', 'P', '--json']);
     expect(JSON.parse(read.stdout)).toEqual({ sku: 'P', x: 1 });
     const deleted = await against({ body: '' }, ['package', 'delete', 'P']);
-    expect(deleted).toMatchObject({ code: 0, stdout: 'deleted package P; the books in it stay\n' });
+    expect(deleted).toMatchObject({ code: 0, stdout: 'deleted package P; its books are kept\n' });
     expect(deleted.sent).toEqual([{ method: 'DELETE', url: '/v4/packages/P/assets', body: null }]);
   });
 

@@ -61,7 +61,7 @@ it('lists, pauses, resumes and replays', async () => {
   expect(await sink('pause', 'file')).toMatchObject({ code: 0, stdout: 'file is paused\n' });
   expect(await sink('pause', 'file')).toMatchObject({ code: 2, stderr: expect.stringContaining('it is paused') });
   expect(await list()).toMatchObject([{ state: 'paused' }]);
-  expect(await sink('resume', 'file')).toMatchObject({ code: 0, stdout: 'file goes on after 5\n' });
+  expect(await sink('resume', 'file')).toMatchObject({ code: 0, stdout: 'file resumes after 5\n' });
   await relay(bench, env, directory);
 
   expect(await sink('replay', 'file', '--from', '7')).toMatchObject({ code: 0 });
@@ -110,7 +110,7 @@ it('delivers refused events again, and resumes the sink', async () => {
   await until('it is stopped', () => bench.store.sinks.get('file')?.state === 'stopped');
   expect(await list()).toMatchObject([{ parked: 19 }]);
   hook.refuses = false;
-  expect(await sink('retry', 'file')).toMatchObject({ code: 0, stdout: 'file is sent 19 events again\n' });
+  expect(await sink('retry', 'file')).toMatchObject({ code: 0, stdout: 'file gets 19 events again\n' });
   await until('all are there', () => new Set(target.events.map(({ subject }) => subject)).size === 30);
   await until('none is parked', async () => bench.store.sinks.parkedCount(1) === 0);
   // The error is cleared a turn later.

@@ -194,7 +194,9 @@ describe('another selection', () => {
   it('is announced before the first request, and read by a full run', async () => {
     const before = first.requests.length;
     const changed = start(['sync', '--json'], { ...settings, ...metadata }, directory);
-    await changed.shows('CATCHWORD_INCLUDE_DETAILS changed from (none) to metadata: every product is read again');
+    await changed.shows(
+      'recorded as updated where it differs: CATCHWORD_INCLUDE_DETAILS changed from (none) to metadata',
+    );
     const { code, stdout } = await changed.ended;
     expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringContaining('"kind":"full"') as string });
     expect(first.requests[before]?.path).not.toContain('from=');

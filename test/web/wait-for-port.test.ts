@@ -4,10 +4,10 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
-import { startWhenPortIsFree } from '../../src/commands/shared/standby.ts';
 import { createLog } from '../../src/log.ts';
 import { openStore } from '../../src/store/store.ts';
 import { startWeb } from '../../src/web/server.ts';
+import { startWhenPortIsFree } from '../../src/web/wait-for-port.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
 import { createHandClock } from '../support/test-clocks.ts';
 
