@@ -1,11 +1,11 @@
 import { Command } from 'commander';
 import { sourceIdentity } from '../catalog/source.ts';
 import { CatchwordError } from '../errors.ts';
+import { withMirror } from '../roles/open-mirror.ts';
 import { LEASES } from '../store/lease.ts';
 import type { Store } from '../store/store.ts';
 import type { CommandContext } from './shared/context.ts';
 import { print } from './shared/format.ts';
-import { withMirror } from './shared/mirror.ts';
 import { loadSettings } from './shared/settings.ts';
 import { runOnce } from './sync.ts';
 

@@ -42,54 +42,42 @@ async function put(context: CommandContext, vbid: string | undefined, options: P
   const { createAssets } = await import('../client/assets/assets.ts');
   const isJson = (name: string) => STRUCTURED_FIELDS.has(name) || takesNull(name, checkAsset);
   const fields = (await readFields(options, isJson, context.signal)) as AssetFields;
-  const { create, allowInternal } = options;
-  const verb = vbid === undefined ? 'created' : 'saved';
-  await callService(context, options, {
-    call: ({ caller }, _config, signal) =>
-      createAssets(caller).put(vbid ?? null, fields, { allowInternal, signal, ...(create === true && { create }) }),
-    done: (asset) => `${verb} ${plain(asset.vbid)}`,
-    json: (asset) => ({ vbid: asset.vbid, asset: asset.raw }),
-    text: (asset) => [
-      `${verb} ${named(context, asset.vbid, asset.title)}`,
-      ...(vbid === undefined ? ['The service assigned this identifier: store it, it names the asset.'] : []),
-      ...(fields.url === undefined
-        ? []
-        : [`Its file is being ingested${fields.callback_url === undefined ? '' : '; callback_url is called then'}.`]),
-    ],
+  await callService(context, options, async ({ caller }, _config, signal) => {
+    const { create, allowInternal } = options;
+    const how = { allowInternal, signal, ...(create === true && { create }) };
+    const asset = await createAssets(caller).put(vbid ?? null, fields, how);
+    const verb = vbid === undefined ? 'created' : 'saved';
+    const text = [`${verb} ${named(context, asset.vbid, asset.title)}`];
+    if (vbid === undefined) text.push('The service assigned this identifier: store it, it names the asset.');
+    const callback = fields.callback_url === undefined ? '' : '; callback_url is called when that ends';
+    if (fields.url !== undefined) text.push(`Its file is being ingested${callback}.`);
+    return { done: `${verb} ${plain(asset.vbid)}`, json: { vbid: asset.vbid, asset: asset.raw }, text };
   });
 }
 
-function putCommand(context: CommandContext): Command {
-  return withFieldOptions(new Command('put').description('create an asset, or change one'))
+async function get(context: CommandContext, vbid: string, options: { readonly json?: boolean }): Promise<void> {
+  const { createBooks } = await import('../client/assets/books.ts');
+  await callService(context, options, async ({ caller }, { booksPath }, signal) => {
+    const { raw, title, ...asset } = await createBooks(caller, booksPath).read(vbid, { signal });
+    return { json: raw, text: [named(context, asset.vbid ?? vbid, title), JSON.stringify(raw, null, 2)] };
+  });
+}
+
+export function assetCommand(context: CommandContext): Command {
+  const group = new Command('asset').description('create, change and show assets of the service');
+  group.enablePositionalOptions();
+  withFieldOptions(group.command('put').description('create an asset, or change one'))
     .argument('[vbid]', 'its identifier; omit it to create an asset')
     .option('--create', 'create the asset under the given identifier: imprint_id and title are required')
     .option('--allow-internal', "send fields that only the service's own systems can set")
     .option('--json', 'print one JSON document')
     .addHelpText('after', PUT_HELP)
     .action((vbid: string | undefined, options: PutOptions) => put(context, vbid, options));
-}
-
-function getCommand(context: CommandContext): Command {
-  return new Command('get')
+  group
+    .command('get')
     .description('show an asset as the service describes it (reads CATCHWORD_BOOKS_PATH)')
     .argument('<vbid>')
     .option('--json', 'print one JSON document')
-    .action((vbid: string, options: { readonly json?: boolean }) =>
-      callService(context, options, {
-        call: async ({ caller }, { booksPath }, signal) => {
-          const { createBooks } = await import('../client/assets/books.ts');
-          return await createBooks(caller, booksPath).read(vbid, { signal });
-        },
-        json: ({ raw }) => raw,
-        text: (asset) => [named(context, asset.vbid ?? vbid, asset.title), JSON.stringify(asset.raw, null, 2)],
-      }),
-    );
-}
-
-export function assetCommand(context: CommandContext): Command {
-  return new Command('asset')
-    .description('create, change and show assets of the service')
-    .enablePositionalOptions()
-    .addCommand(putCommand(context))
-    .addCommand(getCommand(context));
+    .action((vbid: string, options: { readonly json?: boolean }) => get(context, vbid, options));
+  return group;
 }

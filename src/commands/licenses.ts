@@ -22,26 +22,17 @@ export function licensesCommand(context: CommandContext): Command {
   return new Command('licenses')
     .description('list the licenses of the user of the access token')
     .option('--sku <sku>', 'list only licenses for this title', (sku) => sku.trim())
-    .addOption(
-      new Option('--type <type>', 'list only licenses of this type').choices(['online', 'downloadable', 'all']),
-    )
+    .addOption(new Option('--type <type>', 'list only this type').choices(['online', 'downloadable', 'all']))
     .option('--json', 'print one JSON document')
-    .action(({ json, ...query }: LicenseQuery & { readonly json?: boolean }) =>
-      callService(
-        context,
-        { json },
-        {
-          call: ({ caller }, _config, signal) => readLicenses(caller, query, signal),
-          json: (held) => held,
-          text: ({ licenses, total, distributable }) => {
-            const none = query.sku === undefined ? 'the account holds no license' : `${query.sku} is not licensed`;
-            const accessible = distributable === undefined ? '' : `, ${count(distributable)} accessible here`;
-            return [
-              licenses.length === 0 ? none : licenseTable(licenses, context.clock.now()),
-              ...(total === undefined ? [] : [`${plural(total, 'license')} in the account${accessible}`]),
-            ];
-          },
-        },
-      ),
+    .action((query: LicenseQuery & { readonly json?: boolean }) =>
+      callService(context, query, async ({ caller }, _config, signal) => {
+        const held = await readLicenses(caller, query, signal);
+        const { licenses, total, distributable } = held;
+        const none = query.sku === undefined ? 'the account holds no license' : `${query.sku} is not licensed`;
+        const text = [licenses.length === 0 ? none : licenseTable(licenses, context.clock.now())];
+        const accessible = distributable === undefined ? '' : `, ${count(distributable)} accessible here`;
+        if (total !== undefined) text.push(`${plural(total, 'license')} in the account${accessible}`);
+        return { json: held, text };
+      }),
     );
 }

@@ -13,28 +13,26 @@ import { plural, print, wholeNumber } from './shared/format.ts';
 import { writeMirror } from './shared/mirror.ts';
 import { checkPause, commandLog, toPerson } from './shared/notices.ts';
 
-/** The mirror under its lease, so that no run writes meanwhile. */
+/** A run to review. The lease of its mirror is held, so that no run writes meanwhile. */
 interface Review {
+  readonly context: CommandContext;
+  readonly config: Config;
   readonly store: Store;
   readonly epoch: number;
-  readonly config: Config;
   readonly runId: number;
 }
 
-interface Outcome {
-  readonly json: unknown;
-  readonly text: string;
-}
+type Decide = (review: Review) => Promise<{ readonly json: unknown; readonly text: string }>;
 
 /** Looks up the products that a run would remove. @returns ids of those that still exist; none without a lookup path */
-async function existing(context: CommandContext, { store, config, runId }: Review): Promise<readonly number[]> {
+async function existing({ context, config, store, runId }: Review): Promise<readonly number[]> {
   if (config.lookupPath === undefined) return [];
+  const { clock, signal } = context;
   const source = requireSource(config);
   requireSameSource(store, sourceIdentity(source));
-  checkPause(store, context.clock.now());
-  const { clock, signal } = context;
-  const tell = toPerson(context);
-  const lookups = startEmbeddedQueue({ config: source, clock, log: commandLog(context, 'error'), tell }, store);
+  checkPause(store, clock.now());
+  const log = commandLog(context, 'error');
+  const lookups = startEmbeddedQueue({ config: source, clock, log, tell: toPerson(context) }, store);
   try {
     return await recheck(store, lookups.queue, runId, signal);
   } finally {
@@ -42,35 +40,29 @@ async function existing(context: CommandContext, { store, config, runId }: Revie
   }
 }
 
-async function approve(context: CommandContext, review: Review): Promise<Outcome> {
-  const { store, epoch, runId } = review;
+const approve: Decide = async (review) => {
+  const { context, store, epoch, runId } = review;
   const before = requireHeld(store, runId);
   const held = store.removals.heldCount(runId);
-  const run = approveRun(store, epoch, runId, context.clock.now(), await existing(context, review));
+  const run = approveRun(store, epoch, runId, context.clock.now(), await existing(review));
   const removed = run.removed - before.removed;
   const kept = held > removed ? `; ${plural(held - removed, 'product')} kept because the source still has them` : '';
   return { json: runJson(run), text: `run ${runId} is approved: ${plural(removed, 'product')} removed${kept}` };
-}
+};
 
-async function reject(_context: CommandContext, { store, epoch, runId }: Review): Promise<Outcome> {
-  const run = rejectRun(store, epoch, runId);
-  return { json: runJson(run), text: `run ${runId} is rejected: nothing is removed` };
-}
+const reject: Decide = async ({ store, epoch, runId }) => {
+  return { json: runJson(rejectRun(store, epoch, runId)), text: `run ${runId} is rejected: nothing is removed` };
+};
 
-async function undo({ clock }: CommandContext, { store, epoch, runId }: Review): Promise<Outcome> {
-  const restored = undoRun(store, epoch, runId, clock.now());
-  const text =
-    restored === 0
-      ? `run ${runId} removed nothing that could be restored`
-      : `restored ${plural(restored, 'product')} that run ${runId} removed`;
+const undo: Decide = async ({ context, store, epoch, runId }) => {
+  const restored = undoRun(store, epoch, runId, context.clock.now());
+  const none = `run ${runId} removed nothing that could be restored`;
+  const text = restored === 0 ? none : `restored ${plural(restored, 'product')} that run ${runId} removed`;
   return { json: { run: runId, restored }, text };
-}
+};
 
-function reviewCommand(
-  context: CommandContext,
-  [name, argument, description]: readonly [string, string, string],
-  decide: (context: CommandContext, review: Review) => Promise<Outcome>,
-): Command {
+function reviewCommand(context: CommandContext, usage: string, description: string, decide: Decide): Command {
+  const [name = '', argument = ''] = usage.split(' ');
   return new Command(name)
     .description(description)
     .argument(argument, 'number of the run', wholeNumber(argument, 1))
@@ -78,7 +70,7 @@ function reviewCommand(
     .action((runId: number, options: { json?: boolean }) =>
       writeMirror(context, async (store, config) => {
         const { json, text } = await holdLease(store.lease, context.clock, commandLog(context, 'error'), (epoch) =>
-          decide(context, { store, epoch, config, runId }),
+          decide({ context, config, store, epoch, runId }),
         );
         print(context, options, json, text);
       }),
@@ -87,13 +79,13 @@ function reviewCommand(
 
 /** `runs undo <id>` */
 export function undoCommand(context: CommandContext): Command {
-  return reviewCommand(context, ['undo', '<id>', 'restore what a run removed, as new changes'], undo);
+  return reviewCommand(context, 'undo <id>', 'restore what a run removed, as new changes', undo);
 }
 
 export function decideCommands(context: CommandContext): Command[] {
   const applied = 'apply the removals that a run held back (products seen since are kept)';
   return [
-    reviewCommand(context, ['approve', '<run>', applied], approve),
-    reviewCommand(context, ['reject', '<run>', 'discard the removals that a run held back'], reject),
+    reviewCommand(context, 'approve <run>', applied, approve),
+    reviewCommand(context, 'reject <run>', 'discard the removals that a run held back', reject),
   ];
 }

@@ -73,58 +73,45 @@ function listText(
   return [table(head, [...rows, ...freshRows]), ...warnings.map(colours(context, context.stdout).yellow)];
 }
 
-function listCommand(context: CommandContext): Command {
-  return new Command('list')
-    .description('list sinks: position, state, last error, and stores that grow without a limit')
-    .option('--json', 'print one JSON document')
-    .action((options: { json?: boolean }) =>
-      readMirror(context, async (store, config) => {
-        const nowMs = context.clock.now();
-        const sinks = store.read(() => store.sinks.list().map((sink) => sinkSummary(store, sink, nowMs)));
-        const configs = config.sinks.map((setting) => sinkConfig(setting));
-        const fresh = configs.filter(({ name }) => !sinks.some((sink) => sink.name === name));
-        const sizes = await sizesOf(configs.filter((one) => !fresh.includes(one)));
-        const json = [
-          ...sinks.map((sink) => {
-            const size = sizes.get(sink.name);
-            return { ...sink, size: size?.text ?? null, limit: size?.limit ?? null };
-          }),
-          ...fresh.map(({ name, kind, address, identity }) => ({ name, kind, address, identity, state: 'new' })),
-        ];
-        print(context, options, json, listText(context, sinks, fresh, sizes));
+async function list(context: CommandContext, options: { json?: boolean }): Promise<void> {
+  await readMirror(context, async (store, config) => {
+    const nowMs = context.clock.now();
+    const sinks = store.read(() => store.sinks.list().map((sink) => sinkSummary(store, sink, nowMs)));
+    const configs = config.sinks.map((setting) => sinkConfig(setting));
+    const fresh = configs.filter(({ name }) => !sinks.some((sink) => sink.name === name));
+    const sizes = await sizesOf(configs.filter((one) => !fresh.includes(one)));
+    const json = [
+      ...sinks.map((sink) => {
+        const size = sizes.get(sink.name);
+        return { ...sink, size: size?.text ?? null, limit: size?.limit ?? null };
       }),
-    );
+      ...fresh.map(({ name, kind, address, identity }) => ({ name, kind, address, identity, state: 'new' })),
+    ];
+    print(context, options, json, listText(context, sinks, fresh, sizes));
+  });
 }
 
 /** Events that wait for a decision, or for their delivery. */
 const SHOWN: ReadonlySet<ParkedState> = new Set(['refused', 'waiting', 'ready']);
 
-function parkedCommand(context: CommandContext): Command {
-  return new Command('parked')
-    .description('list events that a sink refused, and later ones of the same products, which wait')
-    .argument('<name>')
-    .option('--json', 'print one JSON document')
-    .action((name: string, options: { json?: boolean }) =>
-      readMirror(context, (store) => {
-        const events = store.sinks.parked(requireSink(store, name).id).filter(({ state }) => SHOWN.has(state));
-        const rows = events.map(({ seq, vbid, change, state, at, reason }) => {
-          return [seq, vbid, change.op, state, moment(at), reason];
-        });
-        const head = ['seq', 'vbid', 'op', 'state', 'since (UTC)', 'why'];
-        const retry = `redeliver them: npx catchword sink retry ${name}`;
-        const hint = `${retry}; skip one: npx catchword sink skip ${name} SEQ (or --all)`;
-        const text = events.length === 0 ? `nothing of ${name} is parked` : [table(head, rows), hint];
-        print(context, options, events.map(parkedJson), text);
-      }),
-    );
+async function listParked(context: CommandContext, name: string, options: { json?: boolean }): Promise<void> {
+  await readMirror(context, (store) => {
+    const events = store.sinks.parked(requireSink(store, name).id).filter(({ state }) => SHOWN.has(state));
+    const rows = events.map(({ seq, vbid, change, state, at, reason }) => {
+      return [seq, vbid, change.op, state, moment(at), reason];
+    });
+    const head = ['seq', 'vbid', 'op', 'state', 'since (UTC)', 'why'];
+    const retry = `redeliver them: npx catchword sink retry ${name}`;
+    const hint = `${retry}; skip one: npx catchword sink skip ${name} SEQ (or --all)`;
+    const text = events.length === 0 ? `nothing of ${name} is parked` : [table(head, rows), hint];
+    print(context, options, events.map(parkedJson), text);
+  });
 }
 
-/** Changes a sink in one transaction and prints the outcome. */
-async function changeSink(
-  context: CommandContext,
-  name: string,
-  change: (store: Store, sink: SinkRow, nowMs: number, config: Config) => string,
-): Promise<void> {
+/** A change to a sink, in one transaction. @returns the outcome, for a person */
+type Change = (store: Store, sink: SinkRow, nowMs: number, config: Config) => string;
+
+async function changeSink(context: CommandContext, name: string, change: Change): Promise<void> {
   await writeMirror(context, (store, config) => {
     const nowMs = context.clock.now();
     const outcome = store.write(() => change(store, requireSink(store, name), nowMs, config));
@@ -132,101 +119,86 @@ async function changeSink(
   });
 }
 
-function pauseCommand(context: CommandContext): Command {
-  return new Command('pause')
-    .description('stop delivering to a sink; the change log keeps what it needs')
-    .argument('<name>')
-    .action((name: string) =>
-      changeSink(context, name, (store, sink) => {
-        pauseSink(store, sink);
-        return `${name} is paused`;
-      }),
-    );
+const pause: Change = (store, sink) => {
+  pauseSink(store, sink);
+  return `${sink.name} is paused`;
+};
+
+const resume: Change = ({ sinks }, { id, name, cursor }) => {
+  sinks.setState(id, 'running');
+  return `${name} resumes after ${cursor}`;
+};
+
+const retry: Change = ({ sinks }, { id, name }) => {
+  const freed = sinks.retry(id);
+  sinks.setState(id, 'running');
+  return freed === 0 ? `${name} is resumed; nothing is parked` : `${name} gets ${plural(freed, 'event')} again`;
+};
+
+const forget: Change = (store, sink, nowMs, { sinks }) => {
+  forgetSink(store, sink, sinks, nowMs);
+  return `${sink.name} is forgotten; what it stored is kept there`;
+};
+
+/** What to do if a sink that is not running is to get events. */
+function resumeHint({ name, state }: SinkRow): string {
+  return `${name} is ${state}: npx catchword sink resume ${name}`;
 }
 
-function resumeCommand(context: CommandContext): Command {
-  return new Command('resume')
-    .description('resume a sink that was paused, stopped or disabled, or retry a failing one now')
-    .argument('<name>')
-    .action((name: string) =>
-      changeSink(context, name, ({ sinks }, { id, cursor }) => {
-        sinks.setState(id, 'running');
-        return `${name} resumes after ${cursor}`;
-      }),
-    );
+/** @param from 0 for all current products */
+function replay(from: number): Change {
+  return (store, sink) => {
+    replaySink(store, sink, from);
+    const all = `every product as of change ${store.changes.lastSeq()}, and then what follows`;
+    const waits = sink.state === 'running' ? '' : `; ${resumeHint(sink)}`;
+    return `${sink.name} gets ${from === 0 ? all : `every change from ${from} on`}${waits}`;
+  };
 }
 
-function retryCommand(context: CommandContext): Command {
-  return new Command('retry')
-    .description('redeliver the events that a sink refused, and resume it')
-    .argument('<name>')
-    .action((name: string) =>
-      changeSink(context, name, ({ sinks }, { id }) => {
-        const freed = sinks.retry(id);
-        sinks.setState(id, 'running');
-        return freed === 0 ? `${name} is resumed; nothing is parked` : `${name} gets ${plural(freed, 'event')} again`;
-      }),
-    );
+/** @param seq undefined for all refused events */
+function skip(seq: number | undefined): Change {
+  return (store, sink, nowMs) => {
+    const skipped = seq === undefined ? skipRefused(store, sink, nowMs) : skipEvent(store, sink, seq, nowMs);
+    if (skipped === 0) return `${sink.name} has not refused any event`;
+    const now = requireSink(store, sink.name);
+    const delivered = now.state === 'running' ? 'are delivered now' : `wait, because ${resumeHint(now)}`;
+    return `${plural(skipped, 'event')} skipped; later ones of the same products ${delivered}`;
+  };
 }
 
-function replayCommand(context: CommandContext): Command {
+export function sinkCommand(context: CommandContext): Command {
+  const group = new Command('sink').description('look after the downstream stores that get the changes');
+  const add = (name: string, description: string): Command => group.command(name).description(description);
+  const addChange = (name: string, description: string, change: Change): void => {
+    add(name, description)
+      .argument('<name>')
+      .action((sink: string) => changeSink(context, sink, change));
+  };
+  add('list', 'list sinks: position, state, last error, and stores that grow without a limit')
+    .option('--json', 'print one JSON document')
+    .action((options: { json?: boolean }) => list(context, options));
+  add('parked', 'list events that a sink refused, and later ones of the same products, which wait')
+    .argument('<name>')
+    .option('--json', 'print one JSON document')
+    .action((name: string, options: { json?: boolean }) => listParked(context, name, options));
+  addChange('pause', 'stop delivering to a sink; the change log keeps what it needs', pause);
+  addChange('resume', 'resume a sink that was paused, stopped or disabled, or retry a failing one now', resume);
+  addChange('retry', 'redeliver the events that a sink refused, and resume it', retry);
   const start = (value: string): number => (value === 'beginning' ? 0 : wholeNumber('--from', 1)(value));
-  return new Command('replay')
-    .description('redeliver from a change, or all current products')
+  add('replay', 'redeliver from a change, or all current products')
     .argument('<name>')
     .option('--from <seq>', 'redeliver from this change, or: beginning', start, 0)
-    .action((name: string, { from }: { from: number }) =>
-      changeSink(context, name, (store, sink) => {
-        replaySink(store, sink, from);
-        const all = `every product as of change ${store.changes.lastSeq()}, and then what follows`;
-        const waits = sink.state === 'running' ? '' : `; it is ${sink.state}: npx catchword sink resume ${name}`;
-        return `${name} gets ${from === 0 ? all : `every change from ${from} on`}${waits}`;
-      }),
-    );
-}
-
-function skipCommand(context: CommandContext): Command {
-  return new Command('skip')
-    .description('skip an event that a sink refused: it is never delivered there')
+    .action((name: string, { from }: { from: number }) => changeSink(context, name, replay(from)));
+  add('skip', 'skip an event that a sink refused: it is never delivered there')
     .argument('<name>')
     .argument('[seq]', 'number of the event', wholeNumber('<seq>', 1))
     .option('--all', 'skip every event that the sink refused')
     .action((name: string, seq: number | undefined, { all }: { all?: boolean }) => {
-      if ((seq === undefined) === (all === undefined)) {
-        throw new CatchwordError('USAGE', 'sink skip needs either the number of an event or --all', {
-          hint: `See: npx catchword sink parked ${name}.`,
-        });
-      }
-      return changeSink(context, name, (store, sink, nowMs) => {
-        let skipped = 1;
-        if (seq === undefined) skipped = skipRefused(store, sink, nowMs);
-        else skipEvent(store, sink, seq, nowMs);
-        if (skipped === 0) return `${name} has not refused any event`;
-        const { state } = requireSink(store, name);
-        const what = seq === undefined ? `${plural(skipped, 'event')} skipped` : `event ${seq} is skipped`;
-        const waits = `wait, because ${name} is ${state}: npx catchword sink resume ${name}`;
-        const products = seq === undefined ? 'their products' : 'its product';
-        return `${what}; later ones of ${products} ${state === 'running' ? 'are delivered now' : waits}`;
+      if ((seq === undefined) === (all === true)) return changeSink(context, name, skip(seq));
+      throw new CatchwordError('USAGE', 'sink skip needs either the number of an event or --all', {
+        hint: `See: npx catchword sink parked ${name}.`,
       });
     });
-}
-
-function forgetCommand(context: CommandContext): Command {
-  return new Command('forget')
-    .description('remove a sink that is no longer configured, with its position and parked events')
-    .argument('<name>')
-    .action((name: string) =>
-      changeSink(context, name, (store, sink, nowMs, config) => {
-        forgetSink(store, sink, config.sinks, nowMs);
-        return `${name} is forgotten; what it stored is kept there`;
-      }),
-    );
-}
-
-export function sinkCommand(context: CommandContext): Command {
-  const sink = new Command('sink').description('look after the downstream stores that get the changes');
-  const reading = [listCommand, parkedCommand];
-  const changing = [pauseCommand, resumeCommand, retryCommand, replayCommand, skipCommand, forgetCommand];
-  for (const command of [...reading, ...changing]) sink.addCommand(command(context));
-  return sink;
+  addChange('forget', 'remove a sink whose setting was removed, with its position and parked events', forget);
+  return group;
 }

@@ -6,15 +6,14 @@ import type { SourceConfig } from '../config.ts';
 import { CatchwordError } from '../errors.ts';
 import { printable } from '../printable.ts';
 import { heldRemovalsJson, runJson } from '../report/run.ts';
+import { withMirrorIfAny } from '../roles/open-mirror.ts';
 import { startKeeper } from '../roles/pipeline.ts';
-import { mirrorExists } from '../store/place.ts';
 import type { Store } from '../store/store.ts';
 import { EXAMPLES, type Forecast, forecast } from '../sync/forecast.ts';
 import type { Keeper } from '../sync/keeper.ts';
 import { requireSameSource, rereadNotice } from '../sync/source.ts';
 import type { CommandContext } from './shared/context.ts';
 import { count, isoMoment, plural, print, SKEW_MS, time } from './shared/format.ts';
-import { withMirror } from './shared/mirror.ts';
 import { checkPause, observePause, quietLog, toPerson } from './shared/notices.ts';
 import { showProgress } from './shared/progress.ts';
 import { heldText, proofLine, runSummary } from './shared/run-text.ts';
@@ -59,11 +58,6 @@ export async function runOnce(
     display.stop();
     await service.stop();
   }
-}
-
-/** Opens the mirror while `work` runs; passes null if there is none yet. */
-async function withMirrorIfAny<T>(config: SourceConfig, work: (mirror: Store | null) => T | Promise<T>): Promise<T> {
-  return mirrorExists(config.db) ? await withMirror(config, true, work) : await work(null);
 }
 
 /** @throws CatchwordError USAGE if the mirror was never filled, or `from` is in the future */

@@ -62,8 +62,37 @@ async function newUser(options: CreateOptions, configured: string | undefined, s
   });
 }
 
-function createCommand(context: CommandContext): Command {
-  return new Command('create')
+async function create(context: CommandContext, options: CreateOptions): Promise<void> {
+  await callService(context, options, async ({ caller }, { usersSuffix, userPassword }, signal) => {
+    const user = await createUser(caller, usersSuffix, await newUser(options, userPassword, signal), signal);
+    const { guid, reference, email, accessToken } = user;
+    const rows = Object.entries({ guid, reference, email, 'access token': accessToken });
+    const text = rows.flatMap(([name, value]) => (value == null ? [] : [`${name}: ${plain(value)}`]));
+    return { done: `created the user ${plain(guid ?? reference ?? email ?? '')}`.trim(), json: user, text };
+  });
+}
+
+async function resetAccess(context: CommandContext, options: { readonly json?: boolean }): Promise<void> {
+  await callService(context, options, async ({ tokens }, { tokenStore, userReference: reference }, signal) => {
+    if (reference === undefined) {
+      throw new CatchwordError('CONFIG_INVALID', 'CATCHWORD_USER_REFERENCE is not set', {
+        hint: 'Set it: the new token is fetched with it. The token was not reset.',
+      });
+    }
+    await tokens.reset(signal);
+    const done = `reset the access token of ${reference}`;
+    if (tokenStore !== undefined) {
+      return { done, json: { reference, tokenStore }, text: `the new token is in ${tokenStore}` };
+    }
+    const accessToken = tokens.current();
+    return { done, json: { reference, accessToken }, text: `${accessToken}` };
+  });
+}
+
+export function userCommand(context: CommandContext): Command {
+  const group = new Command('user').description('create users, and reset access tokens').enablePositionalOptions();
+  group
+    .command('create')
     .description('create a user, with a reference of your own or with an email and a password')
     .option('--reference <reference>', 'create a reference user; the reference must be unique for this API key')
     .option('--email <email>', 'create a full user; set its password in CATCHWORD_USER_PASSWORD')
@@ -72,47 +101,11 @@ function createCommand(context: CommandContext): Command {
     .requiredOption('--last-name <name>')
     .option('--field <name=value>', 'add another field, such as redemption-code; may be repeated', field, {})
     .option('--json', 'print one JSON document')
-    .action((options: CreateOptions) =>
-      callService(context, options, {
-        call: async ({ caller }, { usersSuffix, userPassword }, signal) =>
-          createUser(caller, usersSuffix, await newUser(options, userPassword, signal), signal),
-        done: ({ guid, reference, email }) => `created the user ${plain(guid ?? reference ?? email ?? '')}`.trim(),
-        json: (user) => user,
-        text: ({ guid, reference, email, accessToken }) =>
-          Object.entries({ guid, reference, email, 'access token': accessToken }).flatMap(([name, value]) =>
-            value == null ? [] : [`${name}: ${plain(value)}`],
-          ),
-      }),
-    );
-}
-
-function resetCommand(context: CommandContext): Command {
-  return new Command('reset-access')
+    .action((options: CreateOptions) => create(context, options));
+  group
+    .command('reset-access')
     .description('reset the access token and fetch the new one (requires CATCHWORD_USER_REFERENCE)')
     .option('--json', 'print one JSON document')
-    .action((options: { readonly json?: boolean }) =>
-      callService(context, options, {
-        call: async ({ tokens }, { tokenStore, userReference: reference }, signal) => {
-          if (reference === undefined) {
-            throw new CatchwordError('CONFIG_INVALID', 'CATCHWORD_USER_REFERENCE is not set', {
-              hint: 'Set it: the new token is fetched with it. The token was not reset.',
-            });
-          }
-          await tokens.reset(signal);
-          return { reference, ...(tokenStore === undefined ? { accessToken: tokens.current() } : { tokenStore }) };
-        },
-        done: ({ reference }) => `reset the access token of ${reference}`,
-        json: (result) => result,
-        text: (result) =>
-          'tokenStore' in result ? `the new token is in ${result.tokenStore}` : `${result.accessToken}`,
-      }),
-    );
-}
-
-export function userCommand(context: CommandContext): Command {
-  return new Command('user')
-    .description('create users, and reset access tokens')
-    .enablePositionalOptions()
-    .addCommand(createCommand(context))
-    .addCommand(resetCommand(context));
+    .action((options: { readonly json?: boolean }) => resetAccess(context, options));
+  return group;
 }

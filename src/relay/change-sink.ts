@@ -40,12 +40,12 @@ export function replaySink({ sinks, changes }: Store, { id, name, cursor }: Sink
   sinks.replay(id, Math.max(0, from - 1), from === 0);
 }
 
-/** Skips an event that the sink refused: one that is parked, or the one that stopped it. */
-export function skipEvent(store: Store, { id, name, stoppedAt }: SinkRow, seq: number, nowMs: number): void {
+/** Skips an event that the sink refused: one that is parked, or the one that stopped it. @returns 1 */
+export function skipEvent(store: Store, { id, name, stoppedAt }: SinkRow, seq: number, nowMs: number): number {
   const { sinks } = store;
   if (sinks.stateOf(id, seq) === 'refused') {
     sinks.skip(id, seq, nowMs);
-    return;
+    return 1;
   }
   const [change] = createHistory(store).after(seq - 1, 1);
   if (stoppedAt !== seq || change?.seq !== seq) {
@@ -55,6 +55,7 @@ export function skipEvent(store: Store, { id, name, stoppedAt }: SinkRow, seq: n
   }
   sinks.park(id, { seq, reason: 'skipped by the operator', at: nowMs, change }, 'skipped');
   sinks.setState(id, 'running');
+  return 1;
 }
 
 /** Skips every event that the sink refused. @returns how many */
@@ -65,7 +66,7 @@ export function skipRefused(store: Store, sink: SinkRow, nowMs: number): number 
   return seqs.length;
 }
 
-/** Removes a sink that is no longer configured, and that no running relay feeds. */
+/** Removes a sink whose setting was removed, and that no running relay feeds. */
 export function forgetSink(store: Store, sink: SinkRow, settings: readonly SinkSetting[], nowMs: number): void {
   const { id, name, configured } = sink;
   const setting = settings.find((one) => one.name === name);

@@ -13,11 +13,11 @@ import { showPresence } from '../schedule/presence.ts';
 import { startRunDesk } from '../schedule/run-queue.ts';
 import { createAskedTicks, lookWhatIsDue, type ScheduleOptions, startScheduler } from '../schedule/scheduler.ts';
 import { startStandby } from '../schedule/standby.ts';
-import { mirrorExists } from '../store/place.ts';
 import { openStore, type Store } from '../store/store.ts';
 import { watchMirror } from '../store/watch.ts';
 import { checkExposure } from '../web/listen.ts';
 import { startWhenPortIsFree } from '../web/wait-for-port.ts';
+import { withMirrorIfAny } from './open-mirror.ts';
 import { type KeeperService, startFetcherService, startKeeper } from './pipeline.ts';
 
 /** What a process is given to play a role. */
@@ -43,16 +43,10 @@ function requireRedis({ redisUrl }: Config, role: string): string {
 }
 
 /** Events name the source that the mirror has noted; if it has noted none, CATCHWORD_BASE_URL is required. */
-function requireEventSource(config: Config): void {
-  const { baseUrl, db, dbMode: mode } = config;
-  if (baseUrl !== undefined) return;
-  if (!mirrorExists(db)) requireName(config);
-  const store = openStore(db, { mustExist: true, forReading: true, mode });
-  try {
-    if (store.source.noted() === null) requireName(config);
-  } finally {
-    store.close();
-  }
+async function requireEventSource(config: Config): Promise<void> {
+  if (config.baseUrl !== undefined) return;
+  const noted = await withMirrorIfAny(config, (mirror) => mirror?.source.noted() ?? null);
+  if (noted === null) requireName(config);
 }
 
 async function startHttp({ config, clock, log }: Process<Config>, port: number): Promise<Service> {
@@ -158,7 +152,7 @@ export const startRelayRole: StartRole<Config> = async (process, services) => {
       'Set one, such as CATCHWORD_SINK_FILE=jsonl:data/changes.jsonl, or do not start relay.',
     );
   }
-  requireEventSource(config);
+  await requireEventSource(config);
   const store = openStore(config.db, { mode: config.dbMode });
   services.push({ name: 'mirror', stop: async () => store.close() }, watchMirror(store, clock));
   await checkSinks(config);
@@ -167,7 +161,7 @@ export const startRelayRole: StartRole<Config> = async (process, services) => {
 
 export const startWebRole: StartRole<Config> = async (process, services) => {
   const { config } = process;
-  requireEventSource(config);
+  await requireEventSource(config);
   if (config.httpPort === null) {
     throw unusable(
       'CATCHWORD_HTTP_PORT is off, and web only serves HTTP',

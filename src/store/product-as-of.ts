@@ -6,7 +6,7 @@ import type { Store } from './store.ts';
 
 /**
  * The product as it was right after a change.
- * @throws CatchwordError USAGE if there is no such change yet; NOT_FOUND if the product did not exist then, or the log no
+ * @throws CatchwordError USAGE if `at` is beyond the newest change; NOT_FOUND if the product did not exist then, or the log no
  *   longer holds what it was
  */
 export function productAsOf(store: Store, row: ProductRow, at: number): ProductRow {

@@ -25,7 +25,7 @@ describe('product --at', () => {
   const productJson = async (...args: string[]) =>
     JSON.parse((await product(...args, '--json')).stdout) as Record<string, unknown>;
 
-  /** 1: another one; 2: created; 3: updated; 4: removed; 5: restored, with another title. */
+  /** 1: another product; 2: created; 3: updated; 4: removed; 5: restored, with another title. */
   beforeAll(() => {
     bench = openWorkbench();
     bench.change([{ vbid: 'B', body: '{"vbid":"B"}' }]);
@@ -83,7 +83,7 @@ describe('product --at', () => {
     expect((await ask('2')).stdout).toMatch(/^A Two\n/);
   });
 
-  it('has its like in changes --after', async () => {
+  it('rejects changes --after a change that does not exist yet', async () => {
     const ask = runCommand(changesCommand, ['--after', '6'], { CATCHWORD_DB: bench.store.path });
     await expect(ask).rejects.toMatchObject({
       code: 'USAGE',
@@ -93,7 +93,7 @@ describe('product --at', () => {
 });
 
 describe('sync --from', () => {
-  it('is refused for a mirror that was never filled, and makes none', async () => {
+  it('rejects a mirror that was never filled, and does not create one', async () => {
     const sandbox = await startSandbox({ items: 20 });
     onTestFinished(() => sandbox.stop());
     sandbox.catalog.mutate({ remove: 5, seed: 1 });

@@ -45,24 +45,23 @@ export async function withService<Result>(
   }
 }
 
-/** One call of the service, as an account verb makes it. */
-export interface ServiceCall<Result> {
-  call(connection: Connection, config: SourceConfig, signal: AbortSignal): Promise<Result>;
-  /** What was written, such as `created 978…`. If the output fails, the error says it. */
-  done?(result: Result): string;
-  json(result: Result): unknown;
-  text(result: Result): string | readonly string[];
+/** The result of a call: for `--json`, and for a person. */
+export interface CallResult {
+  readonly json: unknown;
+  readonly text: string | readonly string[];
+  /** What was written, such as `created 978…`: an error that the output fails with names it. */
+  readonly done?: string;
 }
 
 /** Calls the service, notes what was written, and prints the result. */
-export async function callService<Result>(
+export async function callService(
   context: CommandContext,
   options: { readonly json?: boolean | undefined },
-  { call, done, json, text }: ServiceCall<Result>,
+  call: (connection: Connection, config: SourceConfig, signal: AbortSignal) => Promise<CallResult>,
 ): Promise<void> {
   await withService(context, async (connection, config) => {
-    const result = await call(connection, config, context.signal);
-    if (done !== undefined) context.wrote(done(result));
-    print(context, options, json(result), text(result));
+    const { json, text, done } = await call(connection, config, context.signal);
+    if (done !== undefined) context.wrote(done);
+    print(context, options, json, text);
   });
 }

@@ -86,7 +86,7 @@ export async function readFields(
 ): Promise<Fields> {
   if (file === undefined && set.length === 0) {
     throw unreadable(
-      'there are no fields to write',
+      'no field is given',
       'Give them with --file fields.json, --file - for stdin, or --set name=value.',
     );
   }

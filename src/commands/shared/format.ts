@@ -71,9 +71,8 @@ export function colours(context: CommandContext, stream: NodeJS.WritableStream) 
   return pc.createColors(isTerminal(stream) && !context.environment.NO_COLOR);
 }
 
-const EDGES = ['top', 'bottom', 'left', 'mid'].flatMap((edge) => [edge, `${edge}-mid`]);
-const CORNERS = ['top', 'bottom'].flatMap((edge) => [`${edge}-left`, `${edge}-right`]);
-const NO_LINES = Object.fromEntries([...EDGES, ...CORNERS, 'right', 'right-mid'].map((part) => [part, '']));
+const EDGES = 'top top-mid top-left top-right bottom bottom-mid bottom-left bottom-right left left-mid right right-mid';
+const NO_LINES = Object.fromEntries(`${EDGES} mid mid-mid`.split(' ').map((part) => [part, '']));
 
 /** Columns without lines: numbers are aligned to the right, and text is made printable. */
 export function table(head: readonly string[], rows: readonly (readonly (string | number | null)[])[]): string {
