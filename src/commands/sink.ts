@@ -2,10 +2,10 @@ import { Command } from 'commander';
 import type { Config } from '../config.ts';
 import { CatchwordError } from '../errors.ts';
 import { forgetSink, pauseSink, replaySink, requireSink, skipEvent, skipRefused } from '../relay/change-sink.ts';
-import { withDeadline } from '../relay/deadline.ts';
 import type { StoredSize } from '../relay/sink.ts';
 import { type SinkConfig, sinkConfig } from '../relay/sink-config.ts';
-import { parkedJson, sinkSummary } from '../report/sink.ts';
+import { storedSizes } from '../relay/stored-sizes.ts';
+import { parkedJson, sinkListJson, sinkSummary } from '../report/sink.ts';
 import type { ParkedState, SinkRow } from '../store/sinks.ts';
 import type { Store } from '../store/store.ts';
 import type { CommandContext } from './shared/context.ts';
@@ -23,29 +23,11 @@ import {
 } from './shared/format.ts';
 import { readMirror, writeMirror } from './shared/mirror.ts';
 
-/** How long `sink list` waits for a store to report its size; milliseconds. */
-const SIZE_TIMEOUT_MS = 2_000;
-
-type Sizes = ReadonlyMap<string, StoredSize | null>;
-
-/** Asks stores of events how much they keep; null for a store that does not answer. */
-async function sizesOf(configs: readonly SinkConfig[]): Promise<Sizes> {
-  const never = new AbortController().signal;
-  const asked = configs.map(async (config) => {
-    // Invalid settings are reported by the relay and by doctor.
-    const sink = await config.make().catch(() => null);
-    const size = sink?.size?.bind(sink);
-    if (size === undefined) return [];
-    return [[config.name, await withDeadline(never, SIZE_TIMEOUT_MS, size).catch(() => null)] as const];
-  });
-  return new Map((await Promise.all(asked)).flat());
-}
-
 function listText(
   context: CommandContext,
   sinks: readonly ReturnType<typeof sinkSummary>[],
   fresh: readonly SinkConfig[],
-  sizes: Sizes,
+  sizes: ReadonlyMap<string, StoredSize | null>,
 ): string[] {
   if (sinks.length + fresh.length === 0) {
     return ['no sinks: set CATCHWORD_SINK_<NAME>, such as CATCHWORD_SINK_FILE=jsonl:data/changes.jsonl'];
@@ -79,15 +61,8 @@ async function list(context: CommandContext, options: { json?: boolean }): Promi
     const sinks = store.read(() => store.sinks.list().map((sink) => sinkSummary(store, sink, nowMs)));
     const configs = config.sinks.map((setting) => sinkConfig(setting));
     const fresh = configs.filter(({ name }) => !sinks.some((sink) => sink.name === name));
-    const sizes = await sizesOf(configs.filter((one) => !fresh.includes(one)));
-    const json = [
-      ...sinks.map((sink) => {
-        const size = sizes.get(sink.name);
-        return { ...sink, size: size?.text ?? null, limit: size?.limit ?? null };
-      }),
-      ...fresh.map(({ name, kind, address, identity }) => ({ name, kind, address, identity, state: 'new' })),
-    ];
-    print(context, options, json, listText(context, sinks, fresh, sizes));
+    const sizes = await storedSizes(configs.filter((one) => !fresh.includes(one)));
+    print(context, options, sinkListJson(sinks, fresh, sizes), listText(context, sinks, fresh, sizes));
   });
 }
 

@@ -1,4 +1,6 @@
 import { iso } from '../iso-time.ts';
+import type { StoredSize } from '../relay/sink.ts';
+import type { SinkConfig } from '../relay/sink-config.ts';
 import type { ParkedEvent, SinkRow } from '../store/sinks.ts';
 import type { Store } from '../store/store.ts';
 
@@ -12,7 +14,7 @@ function stateOf({ configured, state, retryAt, cursor, backfillTo }: SinkRow): s
   return cursor < backfillTo ? 'backfill' : 'live';
 }
 
-/** A sink as `sink list --json` prints it. */
+/** The position and state of a sink. */
 export function sinkSummary(store: Store, sink: SinkRow, nowMs: number) {
   const { id, name, kind, address, identity, cursor, delivered, error } = sink;
   const lag = store.changes.lastSeq() - cursor;
@@ -38,6 +40,22 @@ export function sinkSummary(store: Store, sink: SinkRow, nowMs: number) {
     retry_at: iso(sink.retryAt),
     gaps: store.sinks.gaps(id).map(({ after, upTo, at }) => ({ after, up_to: upTo, at: iso(at) })),
   };
+}
+
+/** Sinks as `sink list --json` prints them. @param fresh configured ones that have not been fed yet */
+export function sinkListJson(
+  known: readonly ReturnType<typeof sinkSummary>[],
+  fresh: readonly SinkConfig[],
+  sizes: ReadonlyMap<string, StoredSize | null>,
+): Record<string, unknown>[] {
+  const knownJson = known.map((sink) => {
+    const size = sizes.get(sink.name);
+    return { ...sink, size: size?.text ?? null, limit: size?.limit ?? null };
+  });
+  return [
+    ...knownJson,
+    ...fresh.map(({ name, kind, address, identity }) => ({ name, kind, address, identity, state: 'new' })),
+  ];
 }
 
 /** A sink as `status --json` prints it. */
