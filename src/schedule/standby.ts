@@ -52,7 +52,7 @@ export async function startStandby({ role, db, mode, clock, log, start }: Standb
     settle();
     await withAbort([stopping.signal, lost], (over) =>
       serveUntil(over, services, () => {
-        if (lost.aborted) log.warn({ role }, 'another process took over because this one was suspended for too long');
+        if (lost.aborted) log.warn({ role }, 'another process has taken over because this one was suspended for too long');
       }),
     );
   }

@@ -150,7 +150,7 @@ describe('adopt, again', () => {
     await adopting.ended;
     const again = await cli(['adopt', '--json'], moved, directory);
     expect(again).toMatchObject({ code: 0, stdout: expect.stringContaining('"kind":"full"') as string });
-    expect(again.stderr).toContain(`the reading of ${slow.url} was begun and has not ended`);
+    expect(again.stderr).toContain(`resuming the unfinished full run of ${slow.url}`);
     expect(catalogOf(db)).toEqual(await truthOf(slow.url));
     const done = await cli(['adopt'], moved, directory);
     expect(done.stdout).toContain('nothing to adopt');
