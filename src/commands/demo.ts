@@ -73,7 +73,7 @@ async function demo(context: CommandContext, json: boolean, sandbox: Sandbox, db
     heading(`1. a service with ${count(ITEMS)} products, at ${sandbox.url} (catchword sandbox)`);
     heading('2. everything is read into an SQLite mirror (catchword sync)');
     const full = await load('full');
-    heading('3. the catalog changes: 3 products are created, 4 updated, 2 withdrawn');
+    heading('3. the catalog moves: 3 products are created, 4 updated, 2 withdrawn');
     sandbox.catalog.mutate(MUTATION);
     heading('4. only what changed is read (catchword sync)');
     const delta = await load('delta');
