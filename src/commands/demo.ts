@@ -13,8 +13,7 @@ import { createHistory } from '../store/history.ts';
 import type { Store } from '../store/store.ts';
 import type { CommandContext } from './shared/context.ts';
 import { colours, count, plural, printJson, printLine, size, table } from './shared/format.ts';
-import { commandLog } from './shared/notices.ts';
-import { showProgress } from './shared/progress.ts';
+import { withProgress } from './shared/progress.ts';
 import { runSummary } from './shared/run-text.ts';
 
 const ITEMS = 20_000;
@@ -46,62 +45,59 @@ async function demo(context: CommandContext, json: boolean, sandbox: Sandbox, db
     if (!json) printLine(context, text);
   };
   const heading = (text: string): void => say(c.bold(text));
-  const display = showProgress(context);
-  const config = loadConfig({
-    CATCHWORD_BASE_URL: sandbox.url,
-    CATCHWORD_API_KEY: SANDBOX_DEFAULTS.apiKey,
-    CATCHWORD_ACCESS_TOKEN: SANDBOX_DEFAULTS.accessToken,
-    CATCHWORD_RATE_LIMIT: 'off',
-    CATCHWORD_DELTA_OVERLAP: '1s',
-    CATCHWORD_DB: db,
+  const config = requireSource(
+    loadConfig({
+      CATCHWORD_BASE_URL: sandbox.url,
+      CATCHWORD_API_KEY: SANDBOX_DEFAULTS.apiKey,
+      CATCHWORD_ACCESS_TOKEN: SANDBOX_DEFAULTS.accessToken,
+      CATCHWORD_RATE_LIMIT: 'off',
+      CATCHWORD_DELTA_OVERLAP: '1s',
+      CATCHWORD_DB: db,
+    }),
+  );
+  await withProgress(context, config, async (runContext, display) => {
+    const kept = await startKeeper({ ...runContext, fetching: true });
+    const { store, keeper } = kept;
+    async function load(kind: Run['kind']): Promise<Run> {
+      const run = await keeper.run({ kind }, context.signal);
+      display.stop();
+      if (run === null) throw new CatchwordError('RUN_NOT_ACTIVE', 'no run was started');
+      say(runSummary(context, run));
+      return run;
+    }
+    try {
+      heading(`1. a service with ${count(ITEMS)} products, at ${sandbox.url} (catchword sandbox)`);
+      heading('2. everything is read into an SQLite mirror (catchword sync)');
+      const full = await load('full');
+      heading('3. the catalog moves: 3 products are created, 4 updated, 2 withdrawn');
+      sandbox.catalog.mutate(MUTATION);
+      heading('4. only what changed is read (catchword sync)');
+      const delta = await load('delta');
+      heading('5. what a downstream store gets, in order (catchword changes)');
+      const changes = createHistory(store).after(full.created, 100);
+      const changeRows = changes.map(({ seq, op, vbid, before, added }) => {
+        const was = before === null ? '–' : [before, ...added.map((key) => `without ${key}`)].join(' ').slice(0, 70);
+        return [seq, op, vbid, was];
+      });
+      say(table(['seq', 'op', 'vbid', 'what it was before'], changeRows));
+      heading('6. found by words (catchword search history)');
+      const hitRows = store.search('history', 3).map(({ vbid, title, publisher }) => [vbid, title, publisher]);
+      say(table(['vbid', 'title', 'publisher'], hitRows));
+      const comparison = await compare(store, sandbox);
+      const { different, compared, onlyHere } = comparison;
+      const verdict =
+        different === 0
+          ? c.green(`all ${plural(compared, 'product')} of the service are here, each the same`)
+          : c.red(`${plural(different, 'product')} differ from the service`);
+      heading(`7. compared one by one: ${verdict}`);
+      const withdrawn = `${plural(onlyHere, 'withdrawn product')}, announced by the service for ten days`;
+      say(`   and ${withdrawn}; ${size(store.sizeBytes())} on disk`);
+      if (json) printJson(context, { full, delta, changes: changes.length, ...comparison });
+      context.setExitCode(different === 0 ? 0 : 3);
+    } finally {
+      await kept.stop();
+    }
   });
-  const { store, keeper, stop } = await startKeeper({
-    config: requireSource(config),
-    clock: context.clock,
-    log: commandLog(context, 'warn'),
-    fetching: true,
-    onProgress: display.update,
-  });
-  async function load(kind: Run['kind']): Promise<Run> {
-    const run = await keeper.run({ kind }, context.signal);
-    display.stop();
-    if (run === null) throw new CatchwordError('RUN_NOT_ACTIVE', 'no run was started');
-    say(runSummary(context, run));
-    return run;
-  }
-  try {
-    heading(`1. a service with ${count(ITEMS)} products, at ${sandbox.url} (catchword sandbox)`);
-    heading('2. everything is read into an SQLite mirror (catchword sync)');
-    const full = await load('full');
-    heading('3. the catalog moves: 3 products are created, 4 updated, 2 withdrawn');
-    sandbox.catalog.mutate(MUTATION);
-    heading('4. only what changed is read (catchword sync)');
-    const delta = await load('delta');
-    heading('5. what a downstream store gets, in order (catchword changes)');
-    const changes = createHistory(store).after(full.created, 100);
-    const changeRows = changes.map(({ seq, op, vbid, before, added }) => {
-      const was = before === null ? '–' : [before, ...added.map((key) => `without ${key}`)].join(' ').slice(0, 70);
-      return [seq, op, vbid, was];
-    });
-    say(table(['seq', 'op', 'vbid', 'what it was before'], changeRows));
-    heading('6. found by words (catchword search history)');
-    const hitRows = store.search('history', 3).map(({ vbid, title, publisher }) => [vbid, title, publisher]);
-    say(table(['vbid', 'title', 'publisher'], hitRows));
-    const comparison = await compare(store, sandbox);
-    const { different, compared, onlyHere } = comparison;
-    const verdict =
-      different === 0
-        ? c.green(`all ${plural(compared, 'product')} of the service are here, each the same`)
-        : c.red(`${plural(different, 'product')} differ from the service`);
-    heading(`7. compared one by one: ${verdict}`);
-    const withdrawn = `${plural(onlyHere, 'withdrawn product')}, announced by the service for ten days`;
-    say(`   and ${withdrawn}; ${size(store.sizeBytes())} on disk`);
-    if (json) printJson(context, { full, delta, changes: changes.length, ...comparison });
-    context.setExitCode(different === 0 ? 0 : 3);
-  } finally {
-    display.stop();
-    await stop();
-  }
 }
 
 export function demoCommand(context: CommandContext): Command {

@@ -9,18 +9,7 @@ import { parkedJson, sinkListJson, sinkSummary } from '../report/sink.ts';
 import type { ParkedState, SinkRow } from '../store/sinks.ts';
 import type { Store } from '../store/store.ts';
 import type { CommandContext } from './shared/context.ts';
-import {
-  colours,
-  count,
-  duration,
-  moment,
-  plural,
-  print,
-  printLine,
-  table,
-  time,
-  wholeNumber,
-} from './shared/format.ts';
+import { colours, count, duration, plural, print, printLine, table, time, wholeNumber } from './shared/format.ts';
 import { readMirror, writeMirror } from './shared/mirror.ts';
 
 function listText(
@@ -73,9 +62,9 @@ async function listParked(context: CommandContext, name: string, options: { json
   await readMirror(context, (store) => {
     const events = store.sinks.parked(requireSink(store, name).id).filter(({ state }) => SHOWN.has(state));
     const rows = events.map(({ seq, vbid, change, state, at, reason }) => {
-      return [seq, vbid, change.op, state, moment(at), reason];
+      return [seq, vbid, change.op, state, time(at), reason];
     });
-    const head = ['seq', 'vbid', 'op', 'state', 'since (UTC)', 'why'];
+    const head = ['seq', 'vbid', 'op', 'state', 'since', 'why'];
     const retry = `redeliver them: npx catchword sink retry ${name}`;
     const hint = `${retry}; skip one: npx catchword sink skip ${name} SEQ (or --all)`;
     const text = events.length === 0 ? `nothing of ${name} is parked` : [table(head, rows), hint];

@@ -8,16 +8,16 @@ import { printable } from '../printable.ts';
 import { heldRemovalsJson, runJson } from '../report/run.ts';
 import { withMirrorIfAny } from '../roles/open-mirror.ts';
 import { startKeeper } from '../roles/pipeline.ts';
+import { withScratchMirror } from '../roles/scratch-mirror.ts';
 import type { Store } from '../store/store.ts';
 import { EXAMPLES, type Forecast, forecast } from '../sync/forecast.ts';
 import type { Keeper } from '../sync/keeper.ts';
 import { requireSameSource, rereadNotice } from '../sync/source.ts';
 import type { CommandContext } from './shared/context.ts';
 import { count, isoMoment, plural, print, SKEW_MS, time } from './shared/format.ts';
-import { checkPause, observePause, quietLog, toPerson } from './shared/notices.ts';
-import { showProgress } from './shared/progress.ts';
+import { checkPause, observePause, toPerson } from './shared/notices.ts';
+import { withProgress } from './shared/progress.ts';
 import { heldText, proofLine, runSummary } from './shared/run-text.ts';
-import { scratchRun } from './shared/scratch-run.ts';
 import { loadSettings } from './shared/settings.ts';
 
 export interface RunOptions {
@@ -34,30 +34,27 @@ export async function runOnce(
   { json, now, adopting }: RunOptions,
   work: (keeper: Keeper) => Promise<Run | null>,
 ): Promise<void> {
-  const { clock } = context;
-  const log = quietLog(context, config.logLevel);
-  const display = showProgress(context);
-  const onProgress = display.update;
-  const tell = toPerson(context);
-  const service = await startKeeper({ config, clock, log, fetching: true, now, adopting, onProgress, tell });
-  const { store } = service;
-  try {
-    if (adopting !== true) checkPause(store, clock.now());
-    const run = await work(service.keeper);
-    display.stop();
-    if (run === null) return;
-    store.walCheckpoint();
-    const summary = runSummary(context, run);
-    if (run.state !== 'held') print(context, { json }, runJson(run), summary);
-    else {
-      context.setExitCode(5);
-      const held = { ...runJson(run), held_removals: heldRemovalsJson(store, run.id) };
-      print(context, { json }, held, [summary, '', heldText(store, run.id)]);
+  await withProgress(context, config, async (runContext, display) => {
+    const kept = await startKeeper({ ...runContext, fetching: true, now, adopting });
+    const { store, keeper } = kept;
+    try {
+      if (adopting !== true) checkPause(store, context.clock.now());
+      const run = await work(keeper);
+      display.stop();
+      if (run === null) return;
+      store.walCheckpoint();
+      const summary = runSummary(context, run);
+      if (run.state !== 'held') print(context, { json }, runJson(run), summary);
+      else {
+        context.setExitCode(5);
+        const held = { ...runJson(run), held_removals: heldRemovalsJson(store, run.id) };
+        print(context, { json }, held, [summary, '', heldText(store, run.id)]);
+      }
+    } finally {
+      display.stop();
+      await kept.stop();
     }
-  } finally {
-    display.stop();
-    await service.stop();
-  }
+  });
 }
 
 /** @throws CatchwordError USAGE if the mirror was never filled, or `from` is in the future */
@@ -121,12 +118,15 @@ async function dryRun(
   const isFull = request.kind === 'full' || from === undefined || reread !== null;
   // With `removed`, the empty scratch mirror would not store the withdrawn products that a delta contains.
   const own: SourceConfig = isFull ? config : { ...config, withdrawnAs: 'updated' };
-  await scratchRun(context, own, mirror, options.now, async ({ store, mirror: before, run, settle }) => {
-    const made = await run(isFull ? { kind: 'full' } : { kind: 'delta', from });
-    if (isFull) await settle(made);
-    const expected = forecast(before, store, made, config);
-    print(context, options, forecastJson(made, expected), forecastText(made, expected));
-  });
+  const { signal } = context;
+  await withProgress(context, own, (runContext, { waits: onSettle }) =>
+    withScratchMirror({ ...runContext, now: options.now, mirror, signal, onSettle }, async (scratch) => {
+      const run = await scratch.run(isFull ? { kind: 'full' } : { kind: 'delta', from });
+      if (isFull) await scratch.settle(run);
+      const expected = forecast(scratch.mirror, scratch.store, run, config);
+      print(context, options, forecastJson(run, expected), forecastText(run, expected));
+    }),
+  );
 }
 
 interface SyncOptions extends RunOptions {

@@ -5,14 +5,14 @@ import type { SourceConfig } from '../config.ts';
 import { CatchwordError } from '../errors.ts';
 import { printable } from '../printable.ts';
 import { withMirror } from '../roles/open-mirror.ts';
-import type { ScratchMirror } from '../roles/scratch-mirror.ts';
+import { type ScratchMirror, withScratchMirror } from '../roles/scratch-mirror.ts';
 import type { Store } from '../store/store.ts';
 import { requireSameSource, selectionChanges } from '../sync/source.ts';
 import { type Verdict, verifyMirror } from '../sync/verify.ts';
 import type { CommandContext } from './shared/context.ts';
 import { count, plural, print, time } from './shared/format.ts';
 import { observePause } from './shared/notices.ts';
-import { scratchRun } from './shared/scratch-run.ts';
+import { withProgress } from './shared/progress.ts';
 import { loadSettings } from './shared/settings.ts';
 
 interface Options {
@@ -72,8 +72,11 @@ async function verify(context: CommandContext, options: Options, config: SourceC
   if (changes !== '') context.stderr.write(`${changes} since the mirror was read: the selected products may differ\n`);
   // The scratch mirror stores withdrawn products, so that drift can be recognised.
   const own = { ...config, withdrawnAs: 'updated' } as const;
-  await scratchRun(context, own, mirror, options.now, (scratch) =>
-    compare(context, options, config, scratch, readUpTo),
+  const { signal } = context;
+  await withProgress(context, own, (run, { waits: onSettle }) =>
+    withScratchMirror({ ...run, now: options.now, mirror, signal, onSettle }, (scratch) =>
+      compare(context, options, config, scratch, readUpTo),
+    ),
   );
 }
 

@@ -14,13 +14,13 @@ export interface ScratchMirror {
   readonly store: Store;
   /** The real mirror, or an empty one if there is none yet. */
   readonly mirror: Store;
-  run(request: RunRequest): Promise<Run>;
+  readonly run: (request: RunRequest) => Promise<Run>;
   /**
    * If the mirror has products that a full run did not see, waits for late deltas and reads what changed meanwhile.
    * @param since the delta begins here, or when the full run began, whichever is earlier; milliseconds since 1970
    * @returns the delta's run; null if nothing is missing
    */
-  settle(full: Run, since?: number): Promise<Run | null>;
+  readonly settle: (full: Run, since?: number) => Promise<Run | null>;
 }
 
 export interface ScratchOptions extends Omit<KeeperOptions, 'fetching' | 'paceIn' | 'adopting'> {
@@ -44,12 +44,13 @@ export async function withScratchMirror<T>(
   const directory = mkdtempSync(join(tmpdir(), 'catchword-scratch-'));
   const mirror = real ?? openStore(join(directory, 'empty.db'));
   try {
-    const { store, keeper, stop } = await startKeeper({
+    const kept = await startKeeper({
       ...options,
       config: { ...config, db: join(directory, 'catalog.db') },
       fetching: true,
       paceIn: real ?? undefined,
     });
+    const { store, keeper } = kept;
     async function run(request: RunRequest): Promise<Run> {
       const made = await keeper.run(request, signal);
       if (made === null) throw new CatchwordError('NOT_FOUND', 'the run was not started');
@@ -69,7 +70,7 @@ export async function withScratchMirror<T>(
     try {
       return await work({ store, mirror, run, settle });
     } finally {
-      await stop();
+      await kept.stop();
     }
   } finally {
     if (mirror !== real) mirror.close();

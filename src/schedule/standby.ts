@@ -52,7 +52,8 @@ export async function startStandby({ role, db, mode, clock, log, start }: Standb
     settle();
     await withAbort([stopping.signal, lost], (over) =>
       serveUntil(over, services, () => {
-        if (lost.aborted) log.warn({ role }, 'another process has taken over because this one was suspended for too long');
+        if (lost.aborted)
+          log.warn({ role }, 'another process has taken over because this one was suspended for too long');
       }),
     );
   }

@@ -90,7 +90,9 @@ it('lists parked events, and skips one', async () => {
     bench.store.sinks.park(1, { seq: 1, reason: 'it is poison', at: 0, change: first }, 'refused');
     bench.store.sinks.parkWaiting(1, [{ seq: 2, reason: 'waits', at: 0, change: { ...second, vbid: 'P0' } }]);
   });
-  expect((await sink('parked', 'file')).stdout).toMatch(/1 +P0 +created +refused +1970-01-01 00:00:00 +it is poison\n/);
+  expect((await sink('parked', 'file')).stdout).toMatch(
+    /1 +P0 +created +refused +1970-01-01 00:00:00 UTC +it is poison\n/,
+  );
   expect(JSON.parse((await sink('parked', 'file', '--json')).stdout)).toMatchObject([
     { seq: 1, vbid: 'P0', op: 'created', state: 'refused' },
     { seq: 2, state: 'waiting' },

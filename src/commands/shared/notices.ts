@@ -16,11 +16,6 @@ export function commandLog(context: CommandContext, level: string, split = false
   return createLog(level, { readable: isTerminal(context.stderr), colour: !context.environment.NO_COLOR, split });
 }
 
-/** The log of a command whose result a person waits for: only errors, unless `LOG_LEVEL` asks for more. */
-export function quietLog(context: CommandContext, logLevel: string): Logger {
-  return commandLog(context, context.environment.LOG_LEVEL ? logLevel : 'error');
-}
-
 /** Prints notices for a person, on stderr. */
 export function toPerson({ stderr }: Pick<CommandContext, 'stderr'>): Tell {
   const clearProgressBar = isTerminal(stderr) ? '\r\u001b[K' : '';

@@ -1,19 +1,22 @@
 import { Presets, SingleBar } from 'cli-progress';
+import type { Clock } from '../../clock.ts';
+import type { SourceConfig } from '../../config.ts';
+import type { Logger, Tell } from '../../log.ts';
 import type { Progress } from '../../sync/keeper.ts';
 import type { CommandContext } from './context.ts';
 import { count, duration, isTerminal, settlingText } from './format.ts';
+import { commandLog, toPerson } from './notices.ts';
 
 type Settling = NonNullable<Progress['settling']>;
 
 /** A shorter wait is not mentioned. */
 const LONG_WAIT_MS = 5_000;
 
-/** Shows the progress of a run: as a bar on a terminal, otherwise only what the run waits for. */
 export interface ProgressDisplay {
   readonly update: (progress: Progress) => void;
   /** Shows a wait between two runs. */
-  waits(settling: Settling): void;
-  stop(): void;
+  readonly waits: (settling: Settling) => void;
+  readonly stop: () => void;
 }
 
 function showWaits(context: CommandContext): ProgressDisplay {
@@ -33,7 +36,7 @@ function showWaits(context: CommandContext): ProgressDisplay {
   };
 }
 
-export function showProgress(context: CommandContext): ProgressDisplay {
+function showProgress(context: CommandContext): ProgressDisplay {
   if (!isTerminal(context.stderr)) return showWaits(context);
   const startedAt = context.clock.now();
   let first: Progress | undefined;
@@ -63,4 +66,30 @@ export function showProgress(context: CommandContext): ProgressDisplay {
     waits: (settling) => bar.update({ left: settlingText(settling) }),
     stop: () => bar.stop(),
   };
+}
+
+/** What a run whose result a person waits for is given: a quiet log, and a display of its progress. */
+export interface RunContext {
+  readonly config: SourceConfig;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly tell: Tell;
+  readonly onProgress: ProgressDisplay['update'];
+}
+
+/** Shows the progress of runs: as a bar on a terminal, otherwise only what they wait for. */
+export async function withProgress<Result>(
+  context: CommandContext,
+  config: SourceConfig,
+  work: (run: RunContext, display: ProgressDisplay) => Promise<Result>,
+): Promise<Result> {
+  const display = showProgress(context);
+  // Only errors, unless LOG_LEVEL asks for more.
+  const log = commandLog(context, context.environment.LOG_LEVEL ? config.logLevel : 'error');
+  const run = { config, clock: context.clock, log, tell: toPerson(context), onProgress: display.update };
+  try {
+    return await work(run, display);
+  } finally {
+    display.stop();
+  }
 }

@@ -3,11 +3,10 @@
  * nothing to write until tomorrow. Node.js has no poll(2), but its WASI has `poll_oneoff`, which calls poll(2).
  */
 
-/** Offsets in the memory of the call, and sizes and numbers of WASI preview 1. */
+/** Offsets in the memory of the call, and numbers of WASI preview 1. A subscription of type 0 is a clock. */
 const CLOCK_SUBSCRIPTION = 48;
 const EVENTS = 256;
 const EVENT_COUNT = 512;
-const CLOCK = 0;
 const FD_WRITE = 2;
 const HANG_UP = 1;
 /** How long a full pipe that has a reader is waited for. */
@@ -17,7 +16,7 @@ interface Memory {
   readonly buffer: ArrayBuffer;
 }
 
-/** A standard global whose types only the browser library declares. */
+/** A standard global that only the browser library declares. */
 declare const WebAssembly: { Memory: new (size: { initial: number }) => Memory };
 
 interface Poll {
@@ -48,7 +47,6 @@ export async function watchReader(fd: number): Promise<() => boolean> {
   const view = new DataView(memory.buffer);
   view.setUint8(8, FD_WRITE);
   view.setUint32(16, 1, true);
-  view.setUint8(CLOCK_SUBSCRIPTION + 8, CLOCK);
   view.setUint32(CLOCK_SUBSCRIPTION + 16, 1, true);
   view.setBigUint64(CLOCK_SUBSCRIPTION + 24, TIMEOUT_NS, true);
   return () => {
