@@ -2,6 +2,7 @@
  * How fast each sink is fed from a log of a million records, beside what its store takes when it is fed by a bare loop.
  * `npx tsx bench/sinks.ts [records] [--only KIND]`; needs redis-server, nats-server and PostgreSQL.
  */
+
 import { execFileSync, fork, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, fsyncSync, mkdtempSync, openSync, rmSync, writeFileSync, writeSync } from 'node:fs';
@@ -20,6 +21,7 @@ import { productOf } from '../src/catalog/product.ts';
 import { table } from '../src/commands/shared/format.ts';
 import { sinkConfig } from '../src/relay/sink-config.ts';
 import { createHistory } from '../src/store/history.ts';
+import { writeUnder } from '../src/store/hold-lease.ts';
 import { openStore, type Store } from '../src/store/store.ts';
 import { startNats } from '../test/support/nats.ts';
 import { programs, startPostgres } from '../test/support/postgres.ts';
@@ -98,20 +100,17 @@ interface Sinks {
 
 /** Feeds sinks with a relay of its own process, until all but `dead` have everything. */
 async function feed(store: Store, sinks: Sinks, mode: 'backfill' | 'live', dead?: string): Promise<Fed> {
-  store.write(() => {
-    store.sinks.configureOnly([]);
-  });
+  writeUnder(store.relayLease, Date.now(), (writer) => writer.sinks.configureOnly([]));
   const names = Object.keys(sinks);
   const env: Record<string, string> = { CATCHWORD_BASE_URL: 'http://127.0.0.1', CATCHWORD_DB: store.path };
   for (const [name, url] of Object.entries(sinks)) env[`CATCHWORD_SINK_${name.toUpperCase()}`] = url;
   if (mode === 'live') {
     // Known from the beginning, and behind by the whole log.
-    store.write(() => {
-      for (const [name, url] of Object.entries(sinks)) {
-        store.sinks.configure(sinkConfig({ env: 'SINK', name, url, secret: undefined }));
-        store.sinks.replay(store.sinks.get(name)?.id ?? 0, 0, false);
-      }
-    });
+    for (const [name, url] of Object.entries(sinks)) {
+      const config = sinkConfig({ env: 'SINK', name, url, secret: undefined });
+      writeUnder(store.relayLease, Date.now(), (writer) => writer.sinks.configure(config));
+      store.request((writer) => writer.sinks.replay(writer.sinks.get(name)?.id ?? 0, 0, false));
+    }
   }
   const child = spawn(process.execPath, [CLI, 'relay'], {
     env: { ...process.env, ...env },

@@ -2,13 +2,12 @@ export type RunKind = 'full' | 'delta';
 
 /**
  * ```
- * planned → reading → finishing → complete
- *                 │        └────→ held
- *                 └→ failed | cancelled
+ * planned → reading → complete | held
+ *              └────→ failed | cancelled
  * ```
- * A run in one of the first three is unfinished: a keeper that starts goes on with it.
+ * A run that is planned or reading is unfinished: a keeper that starts goes on with it.
  */
-export type RunState = 'planned' | 'reading' | 'finishing' | 'complete' | 'held' | 'failed' | 'cancelled';
+export type RunState = 'planned' | 'reading' | 'complete' | 'held' | 'failed' | 'cancelled';
 
 export type Proof = 'sealed' | 'open';
 

@@ -4,7 +4,9 @@ import { type Config, requireSource } from '../config.ts';
 import { runJson } from '../report/run.ts';
 import { startEmbeddedQueue } from '../roles/pipeline.ts';
 import { holdLease } from '../store/hold-lease.ts';
+import type { Leased } from '../store/lease.ts';
 import type { Store } from '../store/store.ts';
+import type { KeeperWriter } from '../store/writers.ts';
 import { recheck } from '../sync/recheck-held.ts';
 import { approveRun, rejectRun, requireHeld, undoRun } from '../sync/review-run.ts';
 import { requireSameSource } from '../sync/source.ts';
@@ -18,7 +20,7 @@ interface Review {
   readonly context: CommandContext;
   readonly config: Config;
   readonly store: Store;
-  readonly epoch: number;
+  readonly leased: Leased<KeeperWriter>;
   readonly runId: number;
 }
 
@@ -41,21 +43,21 @@ async function existing({ context, config, store, runId }: Review): Promise<read
 }
 
 const approve: Decide = async (review) => {
-  const { context, store, epoch, runId } = review;
+  const { context, store, leased, runId } = review;
   const before = requireHeld(store, runId);
   const held = store.removals.heldCount(runId);
-  const run = approveRun(store, epoch, runId, context.clock.now(), await existing(review));
+  const run = approveRun(leased, runId, context.clock.now(), await existing(review));
   const removed = run.removed - before.removed;
   const kept = held > removed ? `; ${plural(held - removed, 'product')} kept because the source still has them` : '';
   return { json: runJson(run), text: `run ${runId} is approved: ${plural(removed, 'product')} removed${kept}` };
 };
 
-const reject: Decide = async ({ store, epoch, runId }) => {
-  return { json: runJson(rejectRun(store, epoch, runId)), text: `run ${runId} is rejected: nothing is removed` };
+const reject: Decide = async ({ leased, runId }) => {
+  return { json: runJson(rejectRun(leased, runId)), text: `run ${runId} is rejected: nothing is removed` };
 };
 
-const undo: Decide = async ({ context, store, epoch, runId }) => {
-  const restored = undoRun(store, epoch, runId, context.clock.now());
+const undo: Decide = async ({ context, leased, runId }) => {
+  const restored = undoRun(leased, runId, context.clock.now());
   const none = `run ${runId} removed nothing that could be restored`;
   const text = restored === 0 ? none : `restored ${plural(restored, 'product')} that run ${runId} removed`;
   return { json: { run: runId, restored }, text };
@@ -69,8 +71,11 @@ function reviewCommand(context: CommandContext, usage: string, description: stri
     .option('--json', 'print one JSON document')
     .action((runId: number, options: { json?: boolean }) =>
       writeMirror(context, async (store, config) => {
-        const { json, text } = await holdLease(store.lease, context.clock, commandLog(context, 'error'), (epoch) =>
-          decide({ context, config, store, epoch, runId }),
+        const { json, text } = await holdLease(
+          store.keeperLease,
+          context.clock,
+          commandLog(context, 'error'),
+          (leased) => decide({ context, config, store, leased, runId }),
         );
         print(context, options, json, text);
       }),

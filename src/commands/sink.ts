@@ -7,7 +7,7 @@ import { type SinkConfig, sinkConfig } from '../relay/sink-config.ts';
 import { storedSizes } from '../relay/stored-sizes.ts';
 import { parkedJson, sinkListJson, sinkSummary } from '../report/sink.ts';
 import type { ParkedState, SinkRow } from '../store/sinks.ts';
-import type { Store } from '../store/store.ts';
+import type { RequestWriter } from '../store/writers.ts';
 import type { CommandContext } from './shared/context.ts';
 import { colours, count, duration, plural, print, printLine, table, time, wholeNumber } from './shared/format.ts';
 import { readMirror, writeMirror } from './shared/mirror.ts';
@@ -73,12 +73,20 @@ async function listParked(context: CommandContext, name: string, options: { json
 }
 
 /** A change to a sink, in one transaction. @returns the outcome, for a person */
-type Change = (store: Store, sink: SinkRow, nowMs: number, config: Config) => string;
+type Change = (writer: RequestWriter, sink: SinkRow, nowMs: number, now: MirrorState) => string;
+
+interface MirrorState {
+  readonly config: Config;
+  readonly isRelayRunning: boolean;
+}
 
 async function changeSink(context: CommandContext, name: string, change: Change): Promise<void> {
   await writeMirror(context, (store, config) => {
     const nowMs = context.clock.now();
-    const outcome = store.write(() => change(store, requireSink(store, name), nowMs, config));
+    const outcome = store.request((writer) => {
+      const isRelayRunning = store.relayLease.holder(nowMs) !== null;
+      return change(writer, requireSink(writer, name), nowMs, { config, isRelayRunning });
+    });
     printLine(context, outcome);
   });
 }
@@ -99,8 +107,8 @@ const retry: Change = ({ sinks }, { id, name }) => {
   return freed === 0 ? `${name} is resumed; nothing is parked` : `${name} gets ${plural(freed, 'event')} again`;
 };
 
-const forget: Change = (store, sink, nowMs, { sinks }) => {
-  forgetSink(store, sink, sinks, nowMs);
+const forget: Change = (store, sink, _nowMs, { config, isRelayRunning }) => {
+  forgetSink(store, sink, config.sinks, isRelayRunning);
   return `${sink.name} is forgotten; what it stored is kept there`;
 };
 

@@ -1,8 +1,9 @@
 import type { SinkSetting } from '../config.ts';
 import { CatchwordError } from '../errors.ts';
 import { createHistory } from '../store/history.ts';
+import type { Reader } from '../store/reader.ts';
 import type { SinkRow } from '../store/sinks.ts';
-import type { Store } from '../store/store.ts';
+import type { RequestWriter } from '../store/writers.ts';
 
 /*
  * What an operator changes about a sink. Each function runs in a write transaction of its caller, and throws
@@ -10,7 +11,7 @@ import type { Store } from '../store/store.ts';
  */
 
 /** @throws CatchwordError NOT_FOUND */
-export function requireSink({ sinks }: Store, name: string): SinkRow {
+export function requireSink({ sinks }: Reader, name: string): SinkRow {
   const sink = sinks.get(name);
   if (sink !== undefined) return sink;
   const names = sinks.list().map((known) => known.name);
@@ -19,13 +20,13 @@ export function requireSink({ sinks }: Store, name: string): SinkRow {
   throw new CatchwordError('NOT_FOUND', `the mirror has no sink ${name}`, { hint });
 }
 
-export function pauseSink({ sinks }: Store, { id, name, state }: SinkRow): void {
+export function pauseSink({ sinks }: RequestWriter, { id, name, state }: SinkRow): void {
   if (state !== 'running') throw new CatchwordError('USAGE', `${name} is not running: it is ${state}`);
   sinks.setState(id, 'paused');
 }
 
 /** Redelivers from a change on, or every product as it is now (0), and then what follows. */
-export function replaySink({ sinks, changes }: Store, { id, name, cursor }: SinkRow, from: number): void {
+export function replaySink({ sinks, changes }: RequestWriter, { id, name, cursor }: SinkRow, from: number): void {
   if (from > cursor + 1) {
     throw new CatchwordError('USAGE', `--from: ${name} has not had ${from} yet: it is at ${cursor}`, {
       hint: 'Replay from a change that was delivered already; later ones follow anyway.',
@@ -41,7 +42,7 @@ export function replaySink({ sinks, changes }: Store, { id, name, cursor }: Sink
 }
 
 /** Skips an event that the sink refused: one that is parked, or the one that stopped it. @returns 1 */
-export function skipEvent(store: Store, { id, name, stoppedAt }: SinkRow, seq: number, nowMs: number): number {
+export function skipEvent(store: RequestWriter, { id, name, stoppedAt }: SinkRow, seq: number, nowMs: number): number {
   const { sinks } = store;
   if (sinks.stateOf(id, seq) === 'refused') {
     sinks.skip(id, seq, nowMs);
@@ -53,13 +54,13 @@ export function skipEvent(store: Store, { id, name, stoppedAt }: SinkRow, seq: n
       hint: `See: npx catchword sink parked ${name}, and npx catchword sink list.`,
     });
   }
-  sinks.park(id, { seq, reason: 'skipped by the operator', at: nowMs, change }, 'skipped');
+  sinks.skipUnparked(id, { seq, at: nowMs, change });
   sinks.setState(id, 'running');
   return 1;
 }
 
 /** Skips every event that the sink refused. @returns how many */
-export function skipRefused(store: Store, sink: SinkRow, nowMs: number): number {
+export function skipRefused(store: RequestWriter, sink: SinkRow, nowMs: number): number {
   const refused = store.sinks.parked(sink.id, 'refused').map(({ seq }) => seq);
   const seqs = sink.stoppedAt === null ? refused : [...refused, sink.stoppedAt];
   for (const seq of seqs) skipEvent(store, sink, seq, nowMs);
@@ -67,8 +68,12 @@ export function skipRefused(store: Store, sink: SinkRow, nowMs: number): number 
 }
 
 /** Removes a sink whose setting was removed, and that no running relay feeds. */
-export function forgetSink(store: Store, sink: SinkRow, settings: readonly SinkSetting[], nowMs: number): void {
-  const { id, name, configured } = sink;
+export function forgetSink(
+  { sinks }: RequestWriter,
+  { id, name, configured }: SinkRow,
+  settings: readonly SinkSetting[],
+  isRelayRunning: boolean,
+): void {
   const setting = settings.find((one) => one.name === name);
   if (setting !== undefined) {
     throw new CatchwordError('USAGE', `${name} is configured by ${setting.env}`, {
@@ -76,10 +81,10 @@ export function forgetSink(store: Store, sink: SinkRow, settings: readonly SinkS
     });
   }
   // A relay reads its settings only when it starts.
-  if (configured && store.relayLease.holder(nowMs) !== null) {
+  if (configured && isRelayRunning) {
     throw new CatchwordError('USAGE', `a running daemon (or relay) still feeds ${name}`, {
       hint: 'Restart it without the setting of this sink first.',
     });
   }
-  store.sinks.forget(id);
+  sinks.forget(id);
 }

@@ -2,23 +2,25 @@ import type { Clock } from '../clock.ts';
 import { CatchwordError, messageOf } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import { createHistory, type History } from '../store/history.ts';
+import type { Leased } from '../store/lease.ts';
+import type { Reader } from '../store/reader.ts';
 import type { SinkRow } from '../store/sinks.ts';
 import { eventSource } from '../store/source.ts';
-import type { Store } from '../store/store.ts';
+import type { RelayWriter } from '../store/writers.ts';
 import { withDeadline } from './deadline.ts';
 import { type Batch, type ReadOptions, readBatch } from './read-batch.ts';
 import { isSinkError, type Mark, type Sink } from './sink.ts';
 import { type SinkConfig, withoutSecrets } from './sink-config.ts';
 
 export interface FeedOptions {
-  readonly store: Store;
+  readonly store: Reader;
   readonly config: SinkConfig;
   readonly clock: Clock;
   readonly log: Logger;
   /** The `source` of events where the mirror has not noted its own. */
   readonly source: string;
-  /** Of the relay's lease: what an older relay reports is not noted. */
-  readonly epoch: number;
+  /** The relay's lease: an older relay cannot write. */
+  readonly leased: Leased<RelayWriter>;
 }
 
 /** What the parts of feeding one sink share: the mirror's side of it. */
@@ -27,8 +29,6 @@ export interface FeedContext extends FeedOptions {
   reading(): ReadOptions;
   /** The sink as the mirror knows it now. */
   readonly row: () => SinkRow;
-  /** Writes to the mirror while this relay holds the lease. @throws CatchwordError LEASE_LOST */
-  readonly guarded: <T>(work: () => T) => T;
   readonly markOf: (sink: SinkRow, cursor: number, late?: number) => Mark;
   /** What is next after `cursor`. @param limit at most so many events; @param apart events to leave out */
   readonly read: (
@@ -52,7 +52,7 @@ export function sinkCode(error: unknown): string {
 }
 
 export function createFeedContext(options: FeedOptions): FeedContext {
-  const { store, config, log, epoch } = options;
+  const { store, config, log } = options;
   const history = createHistory(store);
   const reading = (): ReadOptions => ({
     history,
@@ -75,11 +75,6 @@ export function createFeedContext(options: FeedOptions): FeedContext {
       if (found === undefined) throw new Error(`sink ${config.name} is not known to the mirror`);
       return found;
     },
-    guarded: (work) =>
-      store.write(() => {
-        store.relayLease.check(epoch);
-        return work();
-      }),
     markOf: ({ generation }, cursor, late = 0) => {
       const at = store.changes.timeOf(cursor) ?? 0;
       return { incarnation: store.incarnation, generation, cursor, at, late };

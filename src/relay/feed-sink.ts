@@ -38,10 +38,10 @@ const isFatal = (error: unknown): boolean => isMirrorLost(error) || hasCode(erro
  * @throws CatchwordError LEASE_LOST when another relay has taken over
  */
 export async function feedSink(options: FeedOptions, stopping: AbortSignal, signal: AbortSignal): Promise<void> {
-  const { store, config, clock, log, epoch } = options;
+  const { store, config, clock, log, leased } = options;
   const context = createFeedContext(options);
-  const { history, row, guarded, markOf, shown } = context;
-  const paused: PausedSink = { store, row, guarded, clock, log };
+  const { history, row, markOf, shown } = context;
+  const paused: PausedSink = { row, leased, clock, log };
   const meter = createMeter(clock);
   let session: Session | undefined;
   /** Confirmed, and not noted yet. */
@@ -67,7 +67,7 @@ export async function feedSink(options: FeedOptions, stopping: AbortSignal, sign
     const { sink, cursor, delivered } = pending;
     const at = clock.now();
     const { cursor: before, backfillTo } = row();
-    const noted = guarded(() => store.sinks.ack(sink, { cursor, delivered, rate: meter.rate(), at }));
+    const noted = leased.write(({ sinks }) => sinks.ack(sink, { cursor, delivered, rate: meter.rate(), at }));
     if (noted && before < backfillTo && cursor >= backfillTo) log.info({ sink: config.name, cursor }, 'backfill ended');
     pending = null;
     notedAt = at;
@@ -106,13 +106,13 @@ export async function feedSink(options: FeedOptions, stopping: AbortSignal, sign
     const events = ready.map(({ change }) => sinkEvent(change, how));
     await deliver(target, events, markOf(sink, sink.cursor, last.seq));
     meter.count(events.length);
-    const noted = guarded(() => {
+    const noted = leased.write(({ sinks }) => {
       const ack = { cursor: sink.cursor, delivered: events.length, rate: meter.rate(), at: clock.now() };
-      if (!store.sinks.ack(sink, ack)) return false;
+      if (!sinks.ack(sink, ack)) return false;
       const seqs = ready.map(({ seq }) => seq);
-      if (session?.keepsMark) store.sinks.setFreed(sink.id, seqs, 'delivered');
-      else store.sinks.unpark(sink.id, seqs);
-      store.sinks.forgetFreed(sink.id, clock.now() - KEEP_DELIVERED_MS);
+      if (session?.keepsMark) sinks.setFreed(sink.id, seqs, 'delivered');
+      else sinks.unpark(sink.id, seqs);
+      sinks.forgetFreed(sink.id, clock.now() - KEEP_DELIVERED_MS);
       return true;
     });
     if (!noted) await close();
@@ -127,9 +127,9 @@ export async function feedSink(options: FeedOptions, stopping: AbortSignal, sign
   function setAside(sink: SinkRow, waiting: readonly RecordedChange[]): boolean {
     const at = clock.now();
     const reason = 'waits for an earlier event of its product';
-    return guarded(() => {
+    return leased.write(({ sinks }) => {
       if (row().generation !== sink.generation) return false;
-      store.sinks.parkWaiting(
+      sinks.parkWaiting(
         sink.id,
         waiting.map((change) => ({ seq: change.seq, reason, at, change })),
       );
@@ -178,11 +178,11 @@ export async function feedSink(options: FeedOptions, stopping: AbortSignal, sign
       stop(sink, REFUSED, `${MAX_REFUSALS} events in a row were refused: ${reason}`);
       return;
     }
-    const isParked = guarded(() => {
+    const isParked = leased.write(({ sinks }) => {
       // A replay judges it again.
       if (row().generation !== session?.generation) return false;
-      if (wasParked) store.sinks.refuseReady(sink.id, seq, reason, at);
-      else store.sinks.park(sink.id, { seq, reason, at, change: recordAt(history, seq) }, 'refused');
+      if (wasParked) sinks.refuseReady(sink.id, seq, reason, at);
+      else sinks.park(sink.id, { seq, reason, at, change: recordAt(history, seq) });
       return true;
     });
     if (!isParked) return;
@@ -191,7 +191,7 @@ export async function feedSink(options: FeedOptions, stopping: AbortSignal, sign
   }
 
   function stop(sink: SinkRow, code: string, reason: string, before: number | null = null): void {
-    guarded(() => store.sinks.stop(sink.id, reason, clock.now(), before));
+    leased.write(({ sinks }) => sinks.stop(sink.id, reason, clock.now(), before));
     log.error({ code, sink: config.name, reason }, 'sink is stopped; see npx catchword sink list');
   }
 
@@ -226,7 +226,7 @@ export async function feedSink(options: FeedOptions, stopping: AbortSignal, sign
       backoffMs(failures, () => clock.random(), CEILING_MS),
     );
     const now = clock.now();
-    guarded(() => store.sinks.fail(sink.id, reason, now, now + Math.round(pauseMs)));
+    leased.write(({ sinks }) => sinks.fail(sink.id, reason, now, now + Math.round(pauseMs)));
     const fields = { code: sinkCode(error), sink: config.name, reason, failures, pauseMs: Math.round(pauseMs) };
     log.warn(fields, 'sink failed, trying again');
     await untilRetry(paused, stopping);
@@ -234,7 +234,7 @@ export async function feedSink(options: FeedOptions, stopping: AbortSignal, sign
 
   /** @returns whether there was something to do */
   async function turn(): Promise<boolean> {
-    store.relayLease.check(epoch);
+    leased.check();
     const sink = row();
     if (sink.state !== 'running') {
       await close();
@@ -248,7 +248,7 @@ export async function feedSink(options: FeedOptions, stopping: AbortSignal, sign
     if (now.generation !== current.generation) return true;
     const at = pending === null ? now : { ...now, cursor: pending.cursor };
     if ((await deliverReady(at, current)) || (await deliverNext(at, current))) return true;
-    if (now.error !== null) guarded(() => store.sinks.clearError(now.id));
+    if (now.error !== null) leased.write(({ sinks }) => sinks.clearError(now.id));
     await settle(context, current, signal);
     return false;
   }

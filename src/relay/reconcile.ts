@@ -1,6 +1,7 @@
 import { CatchwordError } from '../errors.ts';
+import type { Reader } from '../store/reader.ts';
 import type { SinkRow } from '../store/sinks.ts';
-import type { Store } from '../store/store.ts';
+import type { RelayWriter } from '../store/writers.ts';
 import type { Mark, Opened } from './sink.ts';
 
 export interface Reconciled {
@@ -17,7 +18,7 @@ export interface Reconciled {
  * @param mark what the sink told; null where it does not know
  * @throws CatchwordError SINK_CONFLICT where the sink was fed from another history: numbers there mean other changes
  */
-export function reconcile(store: Store, sink: SinkRow, mark: Opened | null, nowMs: number): Reconciled {
+export function reconcile(store: RelayWriter, sink: SinkRow, mark: Opened | null, nowMs: number): Reconciled {
   const { generation, cursor } = sink;
   if (mark === null) return adopt(store, sink, generation, cursor);
   if (!isOfThisHistory(store, mark)) {
@@ -51,14 +52,14 @@ export function reconcile(store: Store, sink: SinkRow, mark: Opened | null, nowM
 }
 
 /** Another mirror's changes are not; one that was restored from a backup has fewer, or others under the same numbers. */
-export function isOfThisHistory({ changes, incarnation }: Store, mark: Mark): boolean {
+export function isOfThisHistory({ changes, incarnation }: Reader, mark: Mark): boolean {
   if (mark.incarnation !== incarnation || mark.cursor > changes.lastSeq()) return false;
   const recordedAt = mark.at === 0 ? undefined : changes.timeOf(mark.cursor);
   return recordedAt === undefined || recordedAt === mark.at;
 }
 
 /** Of what was set free, what the sink has by its own word is delivered; what it has lost since is ready again. */
-function reconcileFreed({ sinks }: Store, { id, cursor }: SinkRow, mark: Mark): void {
+function reconcileFreed({ sinks }: RelayWriter, { id, cursor }: SinkRow, mark: Mark): void {
   const { generation, late } = mark;
   const seqsOf = (rows: readonly { readonly seq: number }[]): number[] => rows.map(({ seq }) => seq);
   const lost = sinks
@@ -70,7 +71,7 @@ function reconcileFreed({ sinks }: Store, { id, cursor }: SinkRow, mark: Mark): 
   sinks.setFreed(id, seqsOf(has), 'delivered');
 }
 
-function adopt(store: Store, sink: SinkRow, generation: number, cursor: number, began?: number): Reconciled {
+function adopt(store: RelayWriter, sink: SinkRow, generation: number, cursor: number, began?: number): Reconciled {
   // Fed under another name or address before: from there on it misses removals and updates, not only products.
   const wasFed = !sink.opened && cursor > sink.cursor;
   store.sinks.reconcile(sink.id, generation, cursor, {
@@ -81,7 +82,7 @@ function adopt(store: Store, sink: SinkRow, generation: number, cursor: number, 
 }
 
 /** Set back, it is sent what the log still has: superseded changes may be pruned. Filled anew, it misses nothing. */
-function noteGap(store: Store, sink: SinkRow, cursor: number, nowMs: number): void {
+function noteGap(store: RelayWriter, sink: SinkRow, cursor: number, nowMs: number): void {
   const upTo = Math.min(store.changes.prunedTo(), sink.cursor);
   if (cursor > 0 && cursor < upTo) store.sinks.addGap(sink.id, { after: cursor, upTo, at: nowMs });
 }

@@ -4,7 +4,9 @@ import { CatchwordError, isMirrorLost, messageOf } from '../errors.ts';
 import { failureOf, type Service } from '../lifecycle.ts';
 import type { Logger } from '../log.ts';
 import { holdLease } from '../store/hold-lease.ts';
+import type { Leased } from '../store/lease.ts';
 import type { Store } from '../store/store.ts';
+import type { RelayWriter } from '../store/writers.ts';
 import { feedSink } from './feed-sink.ts';
 import type { SinkConfig } from './sink-config.ts';
 
@@ -30,11 +32,10 @@ export function startRelay({ store, sinks, clock, log, source }: RelayOptions): 
   const stopping = new AbortController();
   const giveUp = new AbortController();
 
-  async function feedAll(epoch: number): Promise<void> {
-    store.write(() => {
-      store.relayLease.check(epoch);
-      store.sinks.configureOnly(sinks.map(({ name }) => name));
-      for (const sink of sinks) store.sinks.configure(sink);
+  async function feedAll(leased: Leased<RelayWriter>): Promise<void> {
+    leased.write((writer) => {
+      writer.sinks.configureOnly(sinks.map(({ name }) => name));
+      for (const sink of sinks) writer.sinks.configure(sink);
     });
     // One that fails for good, which is when the lease is lost, ends the others.
     const over = new AbortController();
@@ -49,7 +50,7 @@ export function startRelay({ store, sinks, clock, log, source }: RelayOptions): 
     try {
       const feeds = sinks.map(async (config) => {
         try {
-          await feedSink({ store, config, clock, log, source, epoch }, halt.signal, over.signal);
+          await feedSink({ store, config, clock, log, source, leased }, halt.signal, over.signal);
         } catch (error) {
           halt.abort();
           over.abort(error);
@@ -66,9 +67,9 @@ export function startRelay({ store, sinks, clock, log, source }: RelayOptions): 
 
   async function run(): Promise<void> {
     let standsBy = false;
-    const serve = (epoch: number): Promise<void> => {
+    const serve = (leased: Leased<RelayWriter>): Promise<void> => {
       standsBy = false;
-      return feedAll(epoch);
+      return feedAll(leased);
     };
     while (!stopping.signal.aborted) {
       try {

@@ -1,13 +1,12 @@
 import { type Clock, LONGEST_PAUSE_MS, pauseAt } from '../clock.ts';
 import type { Logger } from '../log.ts';
+import type { Leased } from '../store/lease.ts';
 import type { SinkRow } from '../store/sinks.ts';
-import type { Store } from '../store/store.ts';
+import type { RelayWriter } from '../store/writers.ts';
 
 export interface PausedSink {
-  readonly store: Store;
   readonly row: () => SinkRow;
-  /** Runs a write transaction of this relay. */
-  readonly guarded: (work: () => void) => void;
+  readonly leased: Leased<RelayWriter>;
   readonly clock: Clock;
   readonly log: Logger;
 }
@@ -31,7 +30,7 @@ export function announcePause({ row, clock, log }: PausedSink): void {
  * Waits until a failing sink may be tried again; also keeps to what a store asked of an earlier process. `resume` and
  * `replay` end the pause. A pause that a clock ahead of this one noted is noted again, as it would last at every start.
  */
-export async function untilRetry({ store, row, guarded, clock }: PausedSink, stopping: AbortSignal): Promise<void> {
+export async function untilRetry({ row, leased, clock }: PausedSink, stopping: AbortSignal): Promise<void> {
   while (!stopping.aborted) {
     const sink = row();
     if (sink.retryAt === null) return;
@@ -40,7 +39,7 @@ export async function untilRetry({ store, row, guarded, clock }: PausedSink, sto
     const pause = pauseAt({ since, until: Math.min(sink.retryAt, since + LONGEST_PAUSE_MS) }, now);
     if (pause === null) return;
     if (pause.since !== sink.errorAt || pause.until !== sink.retryAt) {
-      guarded(() => store.sinks.fail(sink.id, sink.error ?? '', pause.since, pause.until));
+      leased.write(({ sinks }) => sinks.fail(sink.id, sink.error ?? '', pause.since, pause.until));
     }
     await clock.sleep(Math.min(LOOK_MS, pause.until - now), stopping).catch(() => {});
   }

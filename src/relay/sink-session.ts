@@ -71,14 +71,14 @@ export async function openSession(context: FeedContext, signal: AbortSignal): Pr
     const mark = usableMark(await call((deadline) => sink.open(asked, newest, deadline)));
     const isThere = mark !== null && mark.refill === undefined && isUpTo(context, before, sink, mark);
     const known = isThere ? { ...mark, cursor: before.cursor, at: 0 } : mark;
-    const began = context.guarded(() => {
+    const began = context.leased.write((writer) => {
       const now = context.row();
       // What the sink was given, and what was looked at since, is not true any more.
       if (now.generation !== before.generation || now.cursor !== before.cursor) {
         throw new SinkError('unavailable', 'delivery began again while the sink was opened');
       }
-      if (mark !== null) store.sinks.clearError(now.id);
-      return reconcile(store, now, known, clock.now());
+      if (mark !== null) writer.sinks.clearError(now.id);
+      return reconcile(writer, now, known, clock.now());
     });
     logOpened(context, before, began.cursor, mark);
     const row = context.row();

@@ -29,7 +29,7 @@ function holderJson(holder: Holder | null) {
 export function statusOf(store: Store, nowMs: number, plans: Plans) {
   const [last] = store.runs.list(1);
   const daemon = holderJson(store.daemonLease.holder(nowMs));
-  const retry = store.retry();
+  const retry = store.schedule.retry();
   const completedAt = completeAt(store);
   return {
     mirror: store.path,
@@ -42,7 +42,7 @@ export function statusOf(store: Store, nowMs: number, plans: Plans) {
     age_seconds: completedAt === null ? null : Math.max(0, Math.round((nowMs - completedAt) / 1000)),
     blocked_until: iso(store.source.pause(nowMs)?.until ?? null),
     /** The process that makes a run, the daemon (or keeper), and the process that feeds the sinks. */
-    running: holderJson(store.lease.holder(nowMs)),
+    running: holderJson(store.keeperLease.holder(nowMs)),
     daemon,
     relay: holderJson(store.relayLease.holder(nowMs)),
     held: store.runs.held().map(({ id }) => id),

@@ -2,6 +2,8 @@ import type { Clock } from '../clock.ts';
 import { messageOf } from '../errors.ts';
 import type { Service } from '../lifecycle.ts';
 import type { Logger } from '../log.ts';
+import type { Leased } from '../store/lease.ts';
+import type { Reader } from '../store/reader.ts';
 import type { Store } from '../store/store.ts';
 
 /** A third of the time after which a silent daemon counts as gone. */
@@ -20,13 +22,13 @@ export interface PresenceOptions {
 export function showPresence({ store, clock, log }: PresenceOptions): Service {
   const { daemonLease: lease } = store;
   const stopping = new AbortController();
-  let epoch: number | null = null;
+  let leased: Leased<Reader> | null = null;
 
   function beat(): void {
     try {
-      if (epoch === null || !lease.renew(epoch, clock.now())) epoch = lease.acquire(clock.now());
+      if (leased === null || !leased.renew(clock.now())) leased = lease.acquire(clock.now());
     } catch (error) {
-      epoch = null;
+      leased = null;
       log.debug({ reason: messageOf(error) }, 'another daemon is shown as the one of this mirror');
     }
   }
@@ -44,13 +46,13 @@ export function showPresence({ store, clock, log }: PresenceOptions): Service {
     stop: async () => {
       stopping.abort();
       await running;
-      if (epoch === null) return;
+      if (leased === null) return;
       try {
-        lease.release(epoch);
+        leased.release();
       } catch (error) {
         log.debug({ reason: messageOf(error) }, 'the daemon is shown until its lease expires');
       }
-      epoch = null;
+      leased = null;
     },
   };
 }

@@ -54,7 +54,7 @@ function resultOf({ id: _id, kind: _kind, evidence: _evidence, ...run }: Run): R
 
 /** The run that failed and is owed; null if none is. */
 function owedRun(store: Store): Wanted | null {
-  const owed = store.retry();
+  const owed = store.schedule.retry();
   return owed === null ? null : { request: { kind: owed.kind }, because: 'retry' };
 }
 
@@ -62,11 +62,11 @@ function owedRun(store: Store): Wanted | null {
 function coverOf(store: Store, current: RunKind | null, wanted: RunKind, nowMs: number): string | null {
   if (current !== null && covers(current, wanted)) return 'the run that is under way covers it';
   const unfinished = store.runs.unfinished();
-  const isElsewhere = current === null && store.lease.holder(nowMs) !== null;
+  const isElsewhere = current === null && store.keeperLease.holder(nowMs) !== null;
   if (unfinished !== undefined && isElsewhere && covers(unfinished.kind, wanted)) {
     return 'the run that another process is making covers it';
   }
-  const owed = store.retry();
+  const owed = store.schedule.retry();
   return owed !== null && covers(owed.kind, wanted) ? 'the retry of the run that failed covers it' : null;
 }
 
@@ -96,7 +96,7 @@ function isStillWanted(store: Store, { because }: Wanted): boolean {
 
 export function startRunDesk({ keeper, store, clock, log }: RunDeskOptions): RunDesk {
   const stopping = new AbortController();
-  const pause: Pause = createPause(clock, () => store.retry()?.at ?? null);
+  const pause: Pause = createPause(clock, () => store.schedule.retry()?.at ?? null);
   let waiting: Wanted[] = [];
   let current: RunKind | null = null;
   let saidBusy = false;
@@ -178,7 +178,7 @@ export function startRunDesk({ keeper, store, clock, log }: RunDeskOptions): Run
     for (;;) {
       if (stopping.signal.aborted || pause.leftMs() > 0) return;
       const left = store.runs.unfinished();
-      if (left !== undefined && store.lease.holder(clock.now()) === null) {
+      if (left !== undefined && store.keeperLease.holder(clock.now()) === null) {
         if (await attempt(left.kind, () => resume(left))) continue;
         return;
       }

@@ -1,7 +1,7 @@
 import type { Database } from 'better-sqlite3';
 import type { ChangeOp } from '../catalog/run.ts';
 
-/** In the order of their numbers in the table. */
+/** Ordered by their numbers in the table. */
 const OPS: readonly ChangeOp[] = ['created', 'updated', 'removed', 'restored'];
 
 /** One record of the change log. */
@@ -17,9 +17,9 @@ export interface ChangeRow {
   readonly added: readonly string[];
 }
 
-/** A record, and its product as it is now. */
+/** A record with the current state of its product. */
 export interface HeadedChange extends ChangeRow {
-  /** The product's newest change, and the body that it left. */
+  /** The product's newest change, and its body after that change. */
   readonly headSeq: number;
   readonly headBody: string;
 }
@@ -33,37 +33,40 @@ export interface NewChange {
   readonly added: readonly string[];
 }
 
-export interface ChangeStore {
-  /** The newest `seq` ever given, 0 for none; only the single writer may count on from it. */
+export interface ChangeReader {
+  /** The newest `seq` ever assigned, 0 for none; only the keeper may count on from it. */
   lastSeq(): number;
-  append(changes: readonly NewChange[], runId: number, atMs: number): void;
-  /** Records `count` creations at once: products `firstId` on, records `firstSeq` on. */
-  appendCreated(firstSeq: number, firstId: number, count: number, runId: number, atMs: number): void;
   get(seq: number): ChangeRow | undefined;
   /** Records after `seq`, oldest first. */
   after(seq: number, limit: number): HeadedChange[];
   /**
-   * Of the records after `seq` and up to `toSeq`, oldest first: those that were their product's newest as of `asOfSeq`, or
-   * are followed by one after it (of those, `chain` tells).
+   * Of the records after `seq` up to `toSeq`, oldest first: those that are their product's newest, and those whose product
+   * has changed after `asOfSeq` (use `chain` to find out whether they were the newest as of then).
    */
   newest(seq: number, toSeq: number, asOfSeq: number, limit: number): HeadedChange[];
-  /** A product's records from `headSeq` back to the oldest kept, newest first. */
+  /** A product's records from `headSeq` back to the oldest one kept, newest first. */
   chain(headSeq: number): ChangeRow[];
-  /** When a change was recorded, milliseconds since 1970; undefined where the log does not have it. */
+  /** When a change was recorded, milliseconds since 1970; undefined if the log does not hold it. */
   timeOf(seq: number): number | undefined;
-  /** Up to here the log holds only each product's newest change as of then; 0 where nothing was pruned. */
+  /** Up to this `seq` the log holds only each product's newest change as of then; 0 if nothing was pruned. */
   prunedTo(): number;
   /**
-   * Drops records up to `toSeq` that another one up to there follows. Each product's newest one stays: it is what a new
-   * sink is filled from. The cost is that of the records since the last call.
+   * Of the records after `seq`, at most `limit`: the last one before the first that is younger than `beforeMs`; `seq` if
+   * there is none. Ignores records dated after `nowMs`: a clock that was ahead made them, so the next record tells their age.
+   */
+  lastBefore(seq: number, beforeMs: number, nowMs: number, limit: number): number;
+}
+
+export interface ChangeWriter extends ChangeReader {
+  append(changes: readonly NewChange[], runId: number, atMs: number): void;
+  /** Records `count` creations at once: of products from `firstId` on, as records from `firstSeq` on. */
+  appendCreated(firstSeq: number, firstId: number, count: number, runId: number, atMs: number): void;
+  /**
+   * Drops records up to `toSeq` that are superseded by another one up to there. Keeps each product's newest one: a new sink
+   * is filled from these. The cost depends only on the records since the last call.
    * @returns the dropped ones
    */
   prune(toSeq: number): number[];
-  /**
-   * Of the records after `seq`, at most `limit`: the last one before any that is younger than `beforeMs`; `seq` for none.
-   * Records that a clock ahead of `nowMs` made are as old as what follows them.
-   */
-  lastBefore(seq: number, beforeMs: number, nowMs: number, limit: number): number;
 }
 
 interface Raw extends Omit<ChangeRow, 'op' | 'added'> {
@@ -71,7 +74,7 @@ interface Raw extends Omit<ChangeRow, 'op' | 'added'> {
   readonly added: string | null;
 }
 
-/** In the order of RAW's fields: rows of numbers are half as costly as rows of names where a million are read. */
+/** The columns of HEADED. Reading a million rows as arrays costs half as much as reading them as objects. */
 type HeadedRaw = [
   number,
   number,
@@ -104,7 +107,7 @@ function rowOf(raw: Raw): ChangeRow {
   return { ...raw, op: OPS[raw.op] ?? 'updated', added: addedOf(raw.added) };
 }
 
-/** By index and in one piece: taking the row apart and together again cost three times what reading it does. */
+/** Reads by index into one literal: destructuring and spreading cost three times as much as reading the row. */
 function headedOf(raw: HeadedRaw): HeadedChange {
   return {
     seq: raw[0],
@@ -121,15 +124,8 @@ function headedOf(raw: HeadedRaw): HeadedChange {
   };
 }
 
-export function createChangeStore(sqlite: Database): ChangeStore {
+export function createChangeReader(sqlite: Database): ChangeReader {
   const lastSeq = sqlite.prepare<[], number>("SELECT seq FROM sqlite_sequence WHERE name = 'changes'").pluck();
-  const insert = sqlite.prepare(
-    `INSERT INTO changes (seq, at, run_id, op, product_id, prev_seq, before, added) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
-  );
-  const insertCreated = sqlite.prepare(
-    `WITH RECURSIVE step (n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM step LIMIT :count)
-     INSERT INTO changes (seq, at, run_id, op, product_id) SELECT :seq + n, :at, :run, 0, :id + n FROM step`,
-  );
   const get = sqlite.prepare<[number], Raw>(`${SELECT} WHERE changes.seq = ?`);
   const after = sqlite
     .prepare<[number, number], HeadedRaw>(`${HEADED} WHERE changes.seq > ? ORDER BY changes.seq LIMIT ?`)
@@ -142,13 +138,6 @@ export function createChangeStore(sqlite: Database): ChangeStore {
     .raw();
   const timeOf = sqlite.prepare<[number], number>('SELECT at FROM changes WHERE seq = ?').pluck();
   const prunedTo = sqlite.prepare<[], number>('SELECT pruned_to FROM mirror WHERE id = 1').pluck();
-  const setPrunedTo = sqlite.prepare('UPDATE mirror SET pruned_to = ? WHERE id = 1');
-  const dropFollowed = sqlite
-    .prepare<[number, number], number>(
-      `DELETE FROM changes WHERE seq IN
-         (SELECT prev_seq FROM changes WHERE seq > ? AND seq <= ? AND prev_seq IS NOT NULL) RETURNING seq`,
-    )
-    .pluck();
   const times = sqlite
     .prepare<[number, number, number], [number, number]>(
       'SELECT seq, at FROM changes WHERE seq > ? AND at <= ? ORDER BY seq LIMIT ?',
@@ -157,15 +146,6 @@ export function createChangeStore(sqlite: Database): ChangeStore {
 
   return {
     lastSeq: () => lastSeq.get() ?? 0,
-    append: (changes, runId, atMs) => {
-      for (const { seq, op, productId, prevSeq, before, added } of changes) {
-        const addedText = added.length === 0 ? null : JSON.stringify(added);
-        insert.run(seq, atMs, runId, OPS.indexOf(op), productId, prevSeq, before, addedText);
-      }
-    },
-    appendCreated: (firstSeq, firstId, count, runId, atMs) => {
-      if (count > 0) insertCreated.run({ seq: firstSeq, id: firstId, count, run: runId, at: atMs });
-    },
     get: (seq) => {
       const raw = get.get(seq);
       return raw === undefined ? undefined : rowOf(raw);
@@ -184,11 +164,6 @@ export function createChangeStore(sqlite: Database): ChangeStore {
     },
     timeOf: (seq) => timeOf.get(seq),
     prunedTo: () => prunedTo.get() ?? 0,
-    prune: (toSeq) => {
-      const dropped = dropFollowed.all(prunedTo.get() ?? 0, toSeq);
-      setPrunedTo.run(toSeq);
-      return dropped;
-    },
     lastBefore: (seq, beforeMs, nowMs, limit) => {
       let last = seq;
       for (const [found, at] of times.all(seq, nowMs, limit)) {
@@ -196,6 +171,41 @@ export function createChangeStore(sqlite: Database): ChangeStore {
         last = found;
       }
       return last;
+    },
+  };
+}
+
+export function createChangeWriter(sqlite: Database, reader: ChangeReader): ChangeWriter {
+  const insert = sqlite.prepare(
+    `INSERT INTO changes (seq, at, run_id, op, product_id, prev_seq, before, added) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+  );
+  const insertCreated = sqlite.prepare(
+    `WITH RECURSIVE step (n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM step LIMIT :count)
+     INSERT INTO changes (seq, at, run_id, op, product_id) SELECT :seq + n, :at, :run, 0, :id + n FROM step`,
+  );
+  const setPrunedTo = sqlite.prepare('UPDATE mirror SET pruned_to = ? WHERE id = 1');
+  const dropFollowed = sqlite
+    .prepare<[number, number], number>(
+      `DELETE FROM changes WHERE seq IN
+         (SELECT prev_seq FROM changes WHERE seq > ? AND seq <= ? AND prev_seq IS NOT NULL) RETURNING seq`,
+    )
+    .pluck();
+
+  return {
+    ...reader,
+    append: (changes, runId, atMs) => {
+      for (const { seq, op, productId, prevSeq, before, added } of changes) {
+        const addedText = added.length === 0 ? null : JSON.stringify(added);
+        insert.run(seq, atMs, runId, OPS.indexOf(op), productId, prevSeq, before, addedText);
+      }
+    },
+    appendCreated: (firstSeq, firstId, count, runId, atMs) => {
+      if (count > 0) insertCreated.run({ seq: firstSeq, id: firstId, count, run: runId, at: atMs });
+    },
+    prune: (toSeq) => {
+      const dropped = dropFollowed.all(reader.prunedTo(), toSeq);
+      setPrunedTo.run(toSeq);
+      return dropped;
     },
   };
 }

@@ -1,14 +1,14 @@
 import { isbnForms } from '../catalog/isbn.ts';
 import { CatchwordError } from '../errors.ts';
 import type { ProductRow } from './products.ts';
-import type { Store } from './store.ts';
+import type { Reader } from './reader.ts';
 
 /**
- * The product whose key `text` is; if there is none, the one that has it as its print or electronic ISBN, with 10 or 13
- * digits, with or without dashes. A living product is found rather than a removed one.
+ * Finds the product whose key is `text`, or else whose print or electronic ISBN it is, with 10 or 13 digits, with or without
+ * dashes. Prefers a living product to a removed one.
  * @throws CatchwordError USAGE if several products have the ISBN
  */
-export function findProduct(store: Store, text: string): ProductRow | undefined {
+export function findProduct(store: Reader, text: string): ProductRow | undefined {
   const known = store.products.get(text);
   if (known !== undefined) return known;
   const forms = isbnForms(text);
@@ -18,6 +18,6 @@ export function findProduct(store: Store, text: string): ProductRow | undefined 
   if (named.length < 2) return named[0];
   const names = named.map(({ vbid }) => vbid).join(', ');
   throw new CatchwordError('USAGE', `${named.length} products have the ISBN ${text}: ${names}`, {
-    hint: 'Name one of them by its vbid.',
+    hint: 'Use the vbid of one of them.',
   });
 }

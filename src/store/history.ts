@@ -3,7 +3,7 @@ import type { RecordedChange } from '../catalog/event.ts';
 import type { RunKind } from '../catalog/run.ts';
 import { CatchwordError } from '../errors.ts';
 import type { ChangeRow, HeadedChange } from './changes.ts';
-import type { Store } from './store.ts';
+import type { Reader } from './reader.ts';
 
 /** A product as it was right after one of its changes. */
 export interface PastProduct {
@@ -11,32 +11,32 @@ export interface PastProduct {
   readonly body: string;
 }
 
-/** Reads the log with the products as they were. */
+/** Reads the change log together with the products as they were. */
 export interface History {
   /** Changes after `seq`, oldest first, at most `limit`. */
   after(seq: number, limit: number): RecordedChange[];
   /**
-   * Of the changes after `seq` and up to `toSeq`, oldest first, at most `limit`: those that are their product's newest as
-   * of `asOfSeq`. All of them together, up to `asOfSeq`, are the mirror as it was then.
-   * @returns them, and how far the log was looked through
+   * Of the changes after `seq` up to `toSeq`, oldest first, at most `limit`: those that are their product's newest as of
+   * `asOfSeq`. All of them up to `asOfSeq` together are the mirror as it was then.
+   * @returns them, and how far the log was searched
    */
   newest(seq: number, toSeq: number, asOfSeq: number, limit: number): { changes: RecordedChange[]; to: number };
-  /** A product's changes that are still kept, newest first. */
+  /** The changes of a product that the log still holds, newest first. */
   of(vbid: string): RecordedChange[];
   /**
-   * The product's newest change as of `seq`, and its text right after it: of a removed product, the last one known. Null
-   * where it did not exist yet.
-   * @throws CatchwordError NOT_FOUND where the log no longer reaches back so far
+   * The product's newest change as of `seq`, and its text right after that change (of a removal: the text before it). Null
+   * if the product did not exist yet.
+   * @throws CatchwordError NOT_FOUND if the log no longer reaches back so far
    */
   asOf(vbid: string, seq: number): PastProduct | null;
 }
 
-/** Bodies on the way back from a product's present one that are kept, because the next to be asked for are among them. */
+/** Bodies to keep of one walk back from a product's current body: the next ones to be read are among them. */
 const KEPT_BODIES = 64;
-/** All that are kept, of all products; the oldest go first. */
+/** Bodies to keep of all products; the oldest are dropped first. */
 const KEPT_IN_ALL = 1_024;
 
-/** The item's text right after each change of `chain` (newest first), starting from its present text. */
+/** The item's text right after each change of `chain` (newest first), starting from its current text. */
 function* bodiesBack(chain: readonly ChangeRow[], present: string): Iterable<[ChangeRow, string]> {
   let body = present;
   for (const change of chain) {
@@ -45,9 +45,9 @@ function* bodiesBack(chain: readonly ChangeRow[], present: string): Iterable<[Ch
   }
 }
 
-export function createHistory(store: Store): History {
+export function createHistory(store: Reader): History {
   const kinds = new Map<number, RunKind>();
-  /** By `seq`. What a product was right after a change never becomes untrue. */
+  /** By `seq`. What a product was right after a change never changes. */
   const kept = new Map<number, string>();
 
   function causeOf(runId: number): RunKind {
@@ -69,7 +69,7 @@ export function createHistory(store: Store): History {
     }
   }
 
-  /** Takes later changes back, one by one: mostly there are none. */
+  /** Reverts later changes one by one; usually there are none. */
   function bodyAfter({ seq, headSeq, headBody }: HeadedChange): string {
     const known = headSeq === seq ? headBody : kept.get(seq);
     if (known !== undefined) return known;
@@ -81,7 +81,7 @@ export function createHistory(store: Store): History {
       }
       walked.push([change.seq, body]);
     }
-    throw new Error(`the change log has no way back from ${headSeq} to ${seq}`);
+    throw new Error(`the change log does not lead back from ${headSeq} to ${seq}`);
   }
 
   function headed(change: HeadedChange): RecordedChange {
@@ -89,12 +89,12 @@ export function createHistory(store: Store): History {
     return recorded(change, bodyAfter(change));
   }
 
-  /** The tombstone has the last known product, or the record once the product was restored. */
+  /** The tombstone holds the last known product; once the product is restored, the record holds it. */
   function removed(change: ChangeRow, headSeq: number, headBody: string): RecordedChange {
     return recorded(headSeq === change.seq ? { ...change, before: headBody } : change, null);
   }
 
-  /** Whether nothing up to `asOf` follows the change; only asked where something follows it. */
+  /** Whether the change is its product's newest as of `asOf`. */
   function isNewestAsOf({ seq, headSeq }: HeadedChange, asOf: number): boolean {
     return headSeq === seq || store.changes.chain(headSeq).find((change) => change.seq <= asOf)?.seq === seq;
   }
@@ -125,8 +125,8 @@ export function createHistory(store: Store): History {
           if (change.seq <= seq) return { change, body };
         }
         if (chain.at(-1)?.prevSeq != null) {
-          throw new CatchwordError('NOT_FOUND', `the change log no longer holds what ${vbid} was at change ${seq}`, {
-            hint: `Changes up to ${store.changes.prunedTo()} were pruned (CATCHWORD_LOG_RETENTION); ask for a later one.`,
+          throw new CatchwordError('NOT_FOUND', `the change log no longer holds ${vbid} as of change ${seq}`, {
+            hint: `Changes up to ${store.changes.prunedTo()} were pruned (CATCHWORD_LOG_RETENTION); use a later change.`,
           });
         }
         return null;

@@ -1,35 +1,35 @@
 import type { Clock } from '../clock.ts';
 import { messageOf } from '../errors.ts';
 import type { Logger } from '../log.ts';
-import type { LeaseStore } from './lease.ts';
+import type { Lease, Leased } from './lease.ts';
 
 /** A third of the time after which a silent holder loses the lease. */
 const RENEW_MS = 10_000;
 
 /**
- * Does `work` while this process holds the mirror's lease, and renews it meanwhile.
+ * Runs `work` while this process holds a lease, and renews the lease meanwhile.
  *
- * A lease that was lost is noticed where it matters: every write checks the epoch in its own transaction. Work that writes
- * nothing by itself listens to `lost`, which aborts when the lease cannot be renewed because another process has it.
+ * Every write checks the lease in its own transaction. Work that does not write listens to `lost`, which aborts when the
+ * lease cannot be renewed because another process has it.
  *
  * @throws CatchwordError MIRROR_BUSY, or what `work` throws
  */
-export async function holdLease<T>(
-  lease: LeaseStore,
+export async function holdLease<T, Writer>(
+  lease: Lease<Writer>,
   clock: Clock,
   log: Logger,
-  work: (epoch: number, lost: AbortSignal) => Promise<T>,
+  work: (leased: Leased<Writer>, lost: AbortSignal) => Promise<T>,
 ): Promise<T> {
-  const epoch = lease.acquire(clock.now());
+  const leased = lease.acquire(clock.now());
   const over = new AbortController();
   const lost = new AbortController();
 
-  /** @returns false when there is nothing to renew any more */
+  /** @returns false when the lease was lost */
   function renewOnce(): boolean {
     try {
-      return lease.renew(epoch, clock.now());
+      return leased.renew(clock.now());
     } catch (error) {
-      // There are two more tries before it expires.
+      // It can be retried twice before the lease expires.
       log.warn({ reason: messageOf(error) }, 'the lease could not be renewed');
       return true;
     }
@@ -41,21 +41,31 @@ export async function holdLease<T>(
       while (renewOnce());
       lost.abort();
     } catch (error) {
-      // Nobody awaits this while the work goes on: what is thrown here would end the process.
+      // An error thrown here would be an unhandled rejection while `work` goes on.
       if (!over.signal.aborted) log.warn({ reason: messageOf(error) }, 'the lease is not renewed any more');
     }
   }
 
   const renewing = renew();
   try {
-    return await work(epoch, lost.signal);
+    return await work(leased, lost.signal);
   } finally {
     over.abort();
     await renewing;
     try {
-      lease.release(epoch);
+      leased.release();
     } catch (error) {
-      log.warn({ reason: messageOf(error) }, 'the lease was not given back; it expires by itself');
+      log.warn({ reason: messageOf(error) }, 'the lease was not released; it expires by itself');
     }
+  }
+}
+
+/** Runs one transaction under a lease that is held only for it. @throws CatchwordError MIRROR_BUSY, or what `work` throws */
+export function writeUnder<T, Writer>(lease: Lease<Writer>, nowMs: number, work: (writer: Writer) => T): T {
+  const leased = lease.acquire(nowMs);
+  try {
+    return leased.write(work);
+  } finally {
+    leased.release();
   }
 }

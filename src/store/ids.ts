@@ -1,6 +1,6 @@
 /**
- * A page's product ids, in order, as a compact blob: each as the difference from the one before, zigzag and LEB128.
- * Products of one page were mostly created together, so most ids take one byte.
+ * Encodes a page's product ids, in order, as a compact blob: each as its difference from the previous id, in zigzag and
+ * LEB128. Most products of one page were created together, so most ids take one byte.
  *
  * @param ids whole numbers from 0 to 2^31 - 1
  */
@@ -11,7 +11,7 @@ export function encodeIds(ids: readonly number[]): Buffer {
   for (const id of ids) {
     const step = id - previous;
     previous = id;
-    // Doubling by multiplication: a shift would overflow 32 bits.
+    // A shift would overflow 32 bits.
     let rest = step < 0 ? -2 * step - 1 : 2 * step;
     while (rest > 127) {
       bytes[size++] = (rest % 128) + 128;

@@ -13,11 +13,12 @@ interface Link {
   readonly added: string | null;
 }
 
-/** Removals that are completed at once: memory stays flat. */
+/** Removals per transaction, so that memory stays flat. */
 const BATCH = 500;
 
 /**
- * Completes the records of removals that were restored before such records kept the last known product (see products.ts). Reads columns that every version of the schema has, and changes nothing the second time.
+ * Completes records of removals that an older version wrote, when they did not keep the last known product of a removal that
+ * was restored later (see products.ts). Reads only columns that every version of the schema has, and can be repeated.
  */
 export function keepRemovedProducts(sqlite: Database): void {
   const incomplete = sqlite.prepare<[number, number], Removal>(
@@ -29,7 +30,7 @@ export function keepRemovedProducts(sqlite: Database): void {
   const link = sqlite.prepare<[number], Link>('SELECT prev_seq AS prevSeq, before, added FROM changes WHERE seq = ?');
   const keep = sqlite.prepare('UPDATE changes SET before = ? WHERE seq = ?');
 
-  /** Undefined where the log no longer leads back to the removal. */
+  /** Undefined if the log no longer leads back to the removal. */
   function lastKnown({ seq, headSeq, body }: Removal): string | undefined {
     let known = body;
     for (let at: number | null = headSeq; at !== null && at !== seq; ) {

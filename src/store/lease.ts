@@ -4,39 +4,46 @@ import type { Database } from 'better-sqlite3';
 import { CatchwordError } from '../errors.ts';
 
 /**
- * Who may write runs of this mirror, or feed its sinks: one process at a time, each with a higher epoch than the one
- * before.
+ * Gives one process at a time the right to write. Each holder gets a higher epoch than the one before.
  *
- * A holder renews; one that stops renewing loses the lease when it expires. A holder that is known to be dead (same
- * machine, same boot, no such process) loses it at once, so that a restart after a kill need not wait.
+ * A holder renews its lease; one that stops renewing loses it when it expires. A holder that is known to be dead (same
+ * machine, same boot, no such process) loses it at once, so that a restart after a kill does not have to wait.
  */
-export interface LeaseStore {
+export interface Lease<Writer> {
   /**
    * @param nowMs local clock
-   * @returns the new epoch
    * @throws CatchwordError MIRROR_BUSY naming the holder
    */
-  acquire(nowMs: number): number;
-  /** @returns false when the lease was lost */
-  renew(epoch: number, nowMs: number): boolean;
-  release(epoch: number): void;
-  /** @throws CatchwordError LEASE_LOST; call it inside the transaction that it guards */
-  check(epoch: number): void;
+  acquire(nowMs: number): Leased<Writer>;
   /** The process that holds a lease which has not expired. */
   holder(nowMs: number): Holder | null;
+}
+
+/** A lease that was acquired: the only way to its writer. */
+export interface Leased<Writer> {
+  /**
+   * Runs `work` in one transaction, after checking in it that the lease is still held.
+   * @throws CatchwordError LEASE_LOST; as `createWriteTransaction`
+   */
+  write<T>(work: (writer: Writer) => T): T;
+  /** @throws CatchwordError LEASE_LOST */
+  check(): void;
+  /** @returns false when the lease was lost */
+  renew(nowMs: number): boolean;
+  release(): void;
 }
 
 export interface Holder {
   readonly pid: number;
   readonly host: string;
-  /** Ids of the boot and of the process namespace in which `pid` means something; null where unknown. */
+  /** Ids of the boot and of the process namespace in which `pid` is valid; null if unknown. */
   readonly boot: string | null;
   readonly pidNamespace: string | null;
 }
 
-/** What a lease is for; one row of the table each. */
+/** One row of the table for each lease. See writers.ts for what each protects. */
 export const LEASES = {
-  runs: { id: 1, doing: 'is running a run on this mirror' },
+  keeper: { id: 1, doing: 'is running a run on this mirror' },
   relay: { id: 2, doing: 'feeds the sinks of this mirror' },
   daemon: { id: 3, doing: 'is the daemon of this mirror' },
 } as const;
@@ -51,12 +58,12 @@ export function thisProcess(): Holder {
     const boot = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
     return { ...self, boot, pidNamespace: readlinkSync('/proc/self/ns/pid') };
   } catch {
-    // Not Linux: whether another process lives is not known, expiry decides.
+    // Not Linux: whether another process is alive is unknown, so only expiry ends its lease.
     return { ...self, boot: null, pidNamespace: null };
   }
 }
 
-/** True only where it is certain: the holder ran here, before a reboot or under a process id that is free now. */
+/** True only if it is certain: the holder ran here, before a reboot or under a process id that is free now. */
 function isDead(holder: Holder, self: Holder): boolean {
   if (self.boot === null || holder.host !== self.host || holder.pidNamespace !== self.pidNamespace) return false;
   if (holder.boot !== self.boot) return true;
@@ -75,12 +82,17 @@ interface LeaseRow {
   readonly expires_at: number | null;
 }
 
-export function createLeaseStore(
-  sqlite: Database,
-  write: <T>(work: () => T) => T,
-  { id, doing }: (typeof LEASES)[keyof typeof LEASES],
-  self: Holder = thisProcess(),
-): LeaseStore {
+export interface LeaseOptions<Writer> {
+  readonly lease: (typeof LEASES)[keyof typeof LEASES];
+  readonly writer: Writer;
+  readonly self: Holder;
+  /** Runs its argument in one write transaction. */
+  readonly write: <T>(work: () => T) => T;
+}
+
+export function createLease<Writer>(sqlite: Database, options: LeaseOptions<Writer>): Lease<Writer> {
+  const { writer, self, write } = options;
+  const { id, doing } = options.lease;
   const read = sqlite.prepare<[number], LeaseRow>('SELECT epoch, holder, expires_at FROM lease WHERE id = ?');
   const take = sqlite.prepare(
     `INSERT INTO lease (id, epoch, holder, expires_at) VALUES (:id, :epoch, :holder, :until)
@@ -96,10 +108,35 @@ export function createLeaseStore(
   function holder(nowMs: number): Holder | null {
     const row = current();
     if (row.holder === null || row.expires_at === null || row.expires_at <= nowMs) return null;
-    // A clock that was set back would otherwise keep a dead holder for as long.
+    // Otherwise a clock that was set back would keep a dead holder for as long.
     if (row.expires_at > nowMs + LEASE_TTL_MS) return null;
     const found = JSON.parse(row.holder) as Holder;
     return isDead(found, self) ? null : found;
+  }
+
+  function leased(epoch: number): Leased<Writer> {
+    let isReleased = false;
+
+    function check(): void {
+      if (!isReleased && current().epoch === epoch) return;
+      throw new CatchwordError('LEASE_LOST', 'another process has taken over this mirror', {
+        hint: 'Nothing was lost: the other process resumes from the last checkpoint.',
+      });
+    }
+
+    return {
+      check,
+      write: (work) =>
+        write(() => {
+          check();
+          return work(writer);
+        }),
+      renew: (nowMs) => write(() => extend.run(nowMs + LEASE_TTL_MS, id, epoch).changes === 1),
+      release: () => {
+        isReleased = true;
+        write(() => free.run(id, epoch));
+      },
+    };
   }
 
   return {
@@ -109,23 +146,12 @@ export function createLeaseStore(
         const other = holder(nowMs);
         if (other !== null) {
           throw new CatchwordError('MIRROR_BUSY', `process ${other.pid} on ${other.host} ${doing}`, {
-            hint: 'Wait for it, or see what it does with: npx catchword status.',
+            hint: 'Wait until it ends, or see what it does: npx catchword status.',
           });
         }
         const epoch = current().epoch + 1;
         take.run({ id, epoch, holder: JSON.stringify(self), until: nowMs + LEASE_TTL_MS });
-        return epoch;
+        return leased(epoch);
       }),
-    renew: (epoch, nowMs) => write(() => extend.run(nowMs + LEASE_TTL_MS, id, epoch).changes === 1),
-    release: (epoch) => {
-      write(() => free.run(id, epoch));
-    },
-    check: (epoch) => {
-      if (current().epoch !== epoch) {
-        throw new CatchwordError('LEASE_LOST', 'another process has taken over this mirror', {
-          hint: 'Nothing was lost: the other one goes on from the last checkpoint.',
-        });
-      }
-    },
   };
 }

@@ -12,7 +12,7 @@ import { keepStatements } from './statements.ts';
 
 /** Older ones can corrupt a database in WAL mode while the WAL is reset. */
 const MIN_SQLITE = '3.51.3';
-/** "ctwd": tells a mirror from another program's database. */
+/** "ctwd": distinguishes a mirror from another program's database. */
 const APPLICATION_ID = 0x63747764;
 const MIGRATIONS = fileURLToPath(new URL('../../drizzle', import.meta.url));
 
@@ -20,12 +20,12 @@ export interface MirrorFile {
   readonly path: string;
   readonly sqlite: Database;
   readonly orm: BetterSQLite3Database;
-  /** This user may read the file and not write it: nothing was set up or migrated. */
+  /** This user may only read the file: it was not set up or migrated. */
   readonly isReadonly: boolean;
   readonly sameFile: SameFile;
   /**
-   * Closes the file. Where other users may read it, its -wal and -shm stay: whoever may not create them could not open it.
-   * @throws CatchwordError MIRROR_REPLACED; then it stays open, because closing it would write to what is there now
+   * Closes the file. If other users may read it, its -wal and -shm stay: they could not open it without.
+   * @throws CatchwordError MIRROR_REPLACED; the file stays open then, because closing it would write to the new one
    */
   readonly close: () => void;
 }
@@ -33,7 +33,7 @@ export interface MirrorFile {
 export interface OpenOptions {
   /** Fail with NOT_FOUND instead of creating the file. */
   readonly mustExist?: boolean;
-  /** Nothing will be written: a file that this user may only read is opened as well. */
+  /** Also open a file that this user may only read. */
   readonly forReading?: boolean;
   /** Permission bits of the mirror's files, such as 0o640. Default: 0o600 for a new file; an existing one keeps its own. */
   readonly mode?: number | undefined;
@@ -41,12 +41,12 @@ export interface OpenOptions {
   readonly busyTimeoutMs?: number;
 }
 
-/** Where SQLite finds the file: it follows links, to a file that does not exist yet as well. */
+/** Follows links as SQLite does, also to a file that does not exist yet. */
 function withoutLinks(path: string): string {
   try {
     return realpathSync(path);
   } catch {
-    // There is nothing, or what is there says so when it is looked at.
+    // The file does not exist, or a later check reports why it cannot be used.
   }
   try {
     return resolve(dirname(path), readlinkSync(path));
@@ -64,7 +64,7 @@ function atLeast(version: string, minimum: string): boolean {
   return true;
 }
 
-/** The newest migration that the file has, as drizzle notes it; 0 for an empty file, null for a foreign one. */
+/** The file's newest migration, as drizzle notes it; 0 for an empty file, null for another program's. */
 function schemaVersion(sqlite: Database): number | null {
   const tables = sqlite.prepare("SELECT name FROM sqlite_schema WHERE type = 'table'").pluck().all();
   if (tables.length === 0) return 0;
@@ -73,7 +73,7 @@ function schemaVersion(sqlite: Database): number | null {
   return typeof newest === 'number' ? newest : 0;
 }
 
-/** Reads only: a file that is not ours is left as it is. */
+/** Only reads, so that another program's file stays unchanged. @returns the schema's version */
 function checkOwnSchema(path: string, sqlite: Database, newest: number): number {
   const version = schemaVersion(sqlite);
   const applicationId = sqlite.prepare('PRAGMA application_id').pluck().get();
@@ -82,7 +82,7 @@ function checkOwnSchema(path: string, sqlite: Database, newest: number): number 
     throw unusable(
       path,
       "is another program's database",
-      'Set CATCHWORD_DB to another file; this one was left as it is.',
+      'Set CATCHWORD_DB to another file; this one was not changed.',
     );
   }
   if (version > newest) {
@@ -91,7 +91,7 @@ function checkOwnSchema(path: string, sqlite: Database, newest: number): number 
   return version;
 }
 
-/** Of several processes that find an old file one migrates it; the others find it migrated when they try again. */
+/** If several processes find an old file, one migrates it, and the others find it migrated when they retry. */
 function migrateToNewest(sqlite: Database, orm: BetterSQLite3Database, schema: number, newest: number): void {
   sqlite.exec(`PRAGMA application_id = ${APPLICATION_ID}`);
   try {
@@ -103,7 +103,7 @@ function migrateToNewest(sqlite: Database, orm: BetterSQLite3Database, schema: n
   }
 }
 
-/** What SQLite calls an error, such as `SQLITE_BUSY`; drizzle wraps it. */
+/** The code of an SQLite error, such as `SQLITE_BUSY`, also of one that drizzle has wrapped. */
 function sqliteCodeOf(error: unknown): string {
   const inner = error instanceof Error && error.cause instanceof Error ? error.cause : error;
   return inner instanceof BetterSqlite.SqliteError ? inner.code : '';
@@ -127,27 +127,27 @@ function configure(path: string, sqlite: Database, isReadonly: boolean): BetterS
   const orm = drizzle(forOrm);
   if (isReadonly) {
     if (schema === newest) return orm;
-    const hint = 'Run npx catchword status as the owner of the file: that upgrades it.';
+    const hint = 'Run npx catchword status as the owner of the file to upgrade it.';
     throw unusable(path, 'was written by an older catchword, and this user may not upgrade it', hint);
   }
-  // Effective only while the file is empty. 2-KB bodies would waste half of a 4-KB page.
+  // Takes effect only while the file is empty. 2-KB bodies would waste half of a 4-KB page.
   sqlite.exec('PRAGMA page_size = 16384');
   sqlite.exec('PRAGMA journal_mode = WAL');
   sqlite.exec('PRAGMA synchronous = FULL');
   sqlite.exec('PRAGMA foreign_keys = ON');
-  // catchword moves the WAL into the file by itself: see same-file.ts.
+  // catchword does its own checkpoints: see same-file.ts.
   sqlite.exec('PRAGMA wal_autocheckpoint = 0');
   sqlite.exec('PRAGMA journal_size_limit = 67108864');
-  // 32 MiB: holds the inner pages of every index at several million products, and no more (memory stays flat). SQLite
-  // would forget it at a change of the page size.
+  // 32 MiB: holds the inner pages of every index at several million products, and keeps memory flat. Set last: SQLite
+  // resets it when the page size changes.
   sqlite.exec('PRAGMA cache_size = -32768');
   if (schema !== newest) migrateToNewest(sqlite, orm, schema, newest);
   return orm;
 }
 
-/** A reader without write permission keeps the -wal and -shm in place when it is the last to close the file. */
+/** Closes the file before a read-only connection, which leaves the -wal and -shm in place when it closes. */
 function keepCompanions(path: string, sqlite: Database, sameFile: SameFile): void {
-  // Does not wait for others: whoever is last does it.
+  // Does not wait for other processes: the last one to close does this.
   sqlite.exec('PRAGMA busy_timeout = 0');
   if (sameFile.hasWritten()) sameFile.checkpoint('TRUNCATE');
   const reader = new BetterSqlite(path, { readonly: true });
@@ -167,12 +167,12 @@ function closeFile(path: string, sqlite: Database, sameFile: SameFile, isReadonl
   else sqlite.close();
 }
 
-/** What SQLite says of a file that it cannot open or read. */
+/** Turns an error of SQLite into one that says what to do. */
 export function explain(path: string, isReadonly: boolean, error: unknown): CatchwordError {
   if (error instanceof CatchwordError) return error;
   const code = sqliteCodeOf(error);
   if (code === 'SQLITE_NOTADB') {
-    const hint = 'Set CATCHWORD_DB to another file; this one was left as it is.';
+    const hint = 'Set CATCHWORD_DB to another file; this one was not changed.';
     return unusable(path, 'is not an SQLite database', hint, error);
   }
   const noCompanions = COMPANIONS.some((end) => lookAt(`${path}${end}`) === undefined);
@@ -184,9 +184,9 @@ export function explain(path: string, isReadonly: boolean, error: unknown): Catc
   }
   if (code.startsWith('SQLITE_BUSY')) return busy(error);
   const what = `cannot be opened (${messageOf(error)})`;
-  // A full or failing disk may be well again when a process manager starts the process again, which it does not after exit 2.
+  // Not MIRROR_UNUSABLE, which exits with 2: process managers do not restart that, and the disk may recover.
   if (/^SQLITE_(FULL|IOERR)/.test(code)) {
-    const hint = 'Make room on the disk or repair it, then start again.';
+    const hint = 'Free disk space or repair the disk, then restart.';
     return new CatchwordError('MIRROR_WRITE_FAILED', `${path} ${what}`, { hint, cause: error });
   }
   const hint =
@@ -195,9 +195,9 @@ export function explain(path: string, isReadonly: boolean, error: unknown): Catc
 }
 
 /**
- * Opens the mirror, creates it where there is none, and brings its schema up to date.
- * @throws CatchwordError MIRROR_UNUSABLE, NOT_FOUND (with `mustExist`), and what may pass: MIRROR_BUSY, MIRROR_REPLACED,
- *   MIRROR_WRITE_FAILED; the file is left as it was
+ * Opens the mirror, creates it if it does not exist, and migrates its schema.
+ * @throws CatchwordError MIRROR_UNUSABLE, NOT_FOUND (with `mustExist`); MIRROR_BUSY, MIRROR_REPLACED, MIRROR_WRITE_FAILED,
+ *   after which a retry may help. The file is not changed then
  */
 export function openMirrorFile(file: string, options: OpenOptions = {}): MirrorFile {
   const path = resolve(file);
@@ -213,7 +213,7 @@ export function openMirrorFile(file: string, options: OpenOptions = {}): MirrorF
       sqlite = open;
       const orm = configure(path, open, isReadonly);
       if (nameOf(path) !== opened) {
-        throw new CatchwordError('MIRROR_REPLACED', `${path} was replaced while it was opened`, { hint: 'Try again.' });
+        throw new CatchwordError('MIRROR_REPLACED', `${path} was replaced while it was opened`, { hint: 'Retry.' });
       }
       const sameFile = createSameFile(open, { path, real }, opened, isReadonly);
       const close = (): void => closeFile(real, open, sameFile, isReadonly);
@@ -223,7 +223,7 @@ export function openMirrorFile(file: string, options: OpenOptions = {}): MirrorF
       if (!sqliteCodeOf(error).startsWith('SQLITE_BUSY') || performance.now() > giveUpAt) {
         throw explain(real, isReadonly, error);
       }
-      // Changing the journal mode and migrating do not wait for another process by themselves.
+      // SQLite itself does not wait for other processes when it changes the journal mode or migrates.
       pause();
     }
   }

@@ -1,7 +1,7 @@
 import type { Database } from 'better-sqlite3';
 import type { Product } from '../catalog/product.ts';
 
-/** A row as the upsert sees it. `removed` marks a tombstone. */
+/** What applying a page needs to know of a stored product. `removed` marks a tombstone. */
 export interface KnownProduct {
   readonly id: number;
   readonly body: string;
@@ -9,7 +9,7 @@ export interface KnownProduct {
   readonly removed: boolean;
 }
 
-/** A product to be written, with the id and `seq` it gets. */
+/** A product to insert, with its id and `seq`. */
 export interface NewProduct {
   readonly id: number;
   readonly seq: number;
@@ -26,42 +26,45 @@ export interface ProductRow {
   readonly publisher: string | null;
   readonly printIsbn: string | null;
   readonly eIsbn: string | null;
-  /** Milliseconds since 1970, as all times here. */
+  /** Milliseconds since 1970, like all times here. */
   readonly firstSeenAt: number;
   readonly changedAt: number;
   readonly changedSeq: number;
   readonly removedAt: number | null;
 }
 
-export interface ProductStore {
-  /** The id of a living product that has exactly this body; less than 0 for another body or a tombstone. */
+export interface ProductReader {
+  /** The id of a living product that has exactly this body; negative for another body or a tombstone. */
   match(vbid: string, body: string): number | undefined;
   find(vbid: string): KnownProduct | undefined;
   get(vbid: string): ProductRow | undefined;
-  /** Products, removed ones as well, with one of these as print or electronic ISBN, in the order of their keys; at most 20. */
+  /** Products, including removed ones, that have one of these as print or electronic ISBN, ordered by key; at most 20. */
   withIsbn(forms: readonly string[]): ProductRow[];
   /** The product's newest change; 0 for an id that is not in use. */
   changedSeq(id: number): number;
-  /** All living products, in the order of their keys, a batch at a time: memory does not grow with them. */
+  /** All living products, ordered by key. Reads them in batches, so that memory does not grow with the catalog. */
   all(): Generator<Pick<ProductRow, 'vbid' | 'title' | 'body'>>;
-  /** The highest id in use; ids are given out by the keeper, in order. */
+  /** The highest id in use; the keeper assigns ids in order. */
   lastId(): number;
+  /** Number of rows that are not tombstones. */
+  living(): number;
+}
+
+export interface ProductWriter extends ProductReader {
   insert(products: readonly NewProduct[], atMs: number): void;
   /** Writes a new version over a living product or a tombstone. */
   update(id: number, product: Product, seq: number, atMs: number): void;
-  /** Makes a living product a tombstone. Its words stay in the full-text search, which leaves tombstones out. */
+  /** Turns a living product into a tombstone. Its words stay in the full-text index; searches skip tombstones. */
   bury(id: number, seq: number, atMs: number): void;
-  /** Makes a tombstone a living product again, as it was. */
+  /** Turns a tombstone back into a living product, unchanged. */
   revive(id: number, seq: number, atMs: number): void;
-  /** Number of rows that are not tombstones. */
-  living(): number;
   addLiving(difference: number): void;
   /**
    * Drops the indexes by ISBN, which upserts do not need: filling an empty mirror takes two thirds of the time and writes
-   * a third of the bytes when they are made afterwards.
+   * a third of the bytes if they are created afterwards.
    */
   dropLookups(): void;
-  /** Makes what `dropLookups` dropped; otherwise does nothing. */
+  /** Creates the indexes by ISBN if they are missing. */
   ensureLookups(): void;
 }
 
@@ -69,9 +72,9 @@ const COLUMNS =
   'id, vbid, title, kind, format, publisher, print_isbn, e_isbn, changed_at, changed_seq, body, withdrawn';
 const WIDTH = 12;
 const VALUES = `(${Array<string>(WIDTH).fill('?').join(', ')})`;
-/** Rows of one INSERT: measured 5.0 µs a product at 50, 6.5 at 1; more gain nothing. */
+/** Rows per INSERT: measured 5.0 µs a product at 50, 6.5 at 1; more rows gain nothing. */
 const BATCH = 50;
-/** Rows that are read at a time where all are. */
+/** Rows per query when all products are read. */
 const READ_BATCH = 1000;
 
 /** As in schema.ts. */
@@ -81,7 +84,7 @@ const ROW = `id, vbid, body, title, kind, format, publisher, print_isbn AS print
   coalesce(first_seen_at, changed_at) AS firstSeenAt, changed_at AS changedAt, changed_seq AS changedSeq,
   removed_at AS removedAt`;
 
-export function createProductStore(sqlite: Database): ProductStore {
+export function createProductReader(sqlite: Database): ProductReader {
   const find = sqlite
     .prepare<[string], [number, string, number, number | null]>(
       'SELECT id, body, changed_seq, removed_at FROM products WHERE vbid = ?',
@@ -99,35 +102,7 @@ export function createProductStore(sqlite: Database): ProductStore {
   );
   const changedSeq = sqlite.prepare<[number], number>('SELECT changed_seq FROM products WHERE id = ?').pluck();
   const lastId = sqlite.prepare<[], number | null>('SELECT max(id) FROM products').pluck();
-  const insertOne = sqlite.prepare(`INSERT INTO products (${COLUMNS}) VALUES ${VALUES}`);
-  const insertMany = sqlite.prepare(
-    `INSERT INTO products (${COLUMNS}) VALUES ${Array<string>(BATCH).fill(VALUES).join(', ')}`,
-  );
-  const update = sqlite.prepare(
-    `UPDATE products SET first_seen_at = coalesce(first_seen_at, changed_at), title = ?, kind = ?, format = ?,
-       publisher = ?, print_isbn = ?, e_isbn = ?, changed_at = ?, changed_seq = ?, removed_at = NULL, body = ?,
-       withdrawn = ?
-     WHERE id = ?`,
-  );
-  // Of a tombstone that is about to become a product again: the log keeps what was removed.
-  const keepRemoved = sqlite.prepare(
-    `UPDATE changes SET before = (SELECT body FROM products WHERE id = :id)
-     WHERE op = 2 AND seq = (SELECT changed_seq FROM products WHERE id = :id AND removed_at IS NOT NULL)`,
-  );
-  const index = sqlite.prepare(
-    'INSERT OR REPLACE INTO products_fts (rowid, title, contributors, publisher, identifiers) VALUES (?, ?, ?, ?, ?)',
-  );
-  const unindex = sqlite.prepare('DELETE FROM products_fts WHERE rowid = ?');
-  const mark = sqlite.prepare(
-    `UPDATE products SET first_seen_at = coalesce(first_seen_at, changed_at), changed_at = ?, changed_seq = ?,
-       removed_at = ? WHERE id = ?`,
-  );
   const living = sqlite.prepare<[], number>('SELECT living FROM mirror WHERE id = 1').pluck();
-  const addLiving = sqlite.prepare('UPDATE mirror SET living = living + ? WHERE id = 1');
-
-  function indexWords(id: number, { search }: Product): void {
-    if (search !== null) index.run(id, search.title, search.contributors, search.publisher, search.identifiers);
-  }
 
   const match = sqlite
     .prepare<[string, string], number>(
@@ -154,6 +129,42 @@ export function createProductStore(sqlite: Database): ProductStore {
       }
     },
     lastId: () => lastId.get() ?? 0,
+    living: () => living.get() ?? 0,
+  };
+}
+
+export function createProductWriter(sqlite: Database, reader: ProductReader): ProductWriter {
+  const insertOne = sqlite.prepare(`INSERT INTO products (${COLUMNS}) VALUES ${VALUES}`);
+  const insertMany = sqlite.prepare(
+    `INSERT INTO products (${COLUMNS}) VALUES ${Array<string>(BATCH).fill(VALUES).join(', ')}`,
+  );
+  const update = sqlite.prepare(
+    `UPDATE products SET first_seen_at = coalesce(first_seen_at, changed_at), title = ?, kind = ?, format = ?,
+       publisher = ?, print_isbn = ?, e_isbn = ?, changed_at = ?, changed_seq = ?, removed_at = NULL, body = ?,
+       withdrawn = ?
+     WHERE id = ?`,
+  );
+  // A tombstone is about to be overwritten: the change record keeps the product that was removed.
+  const keepRemoved = sqlite.prepare(
+    `UPDATE changes SET before = (SELECT body FROM products WHERE id = :id)
+     WHERE op = 2 AND seq = (SELECT changed_seq FROM products WHERE id = :id AND removed_at IS NOT NULL)`,
+  );
+  const index = sqlite.prepare(
+    'INSERT OR REPLACE INTO products_fts (rowid, title, contributors, publisher, identifiers) VALUES (?, ?, ?, ?, ?)',
+  );
+  const unindex = sqlite.prepare('DELETE FROM products_fts WHERE rowid = ?');
+  const mark = sqlite.prepare(
+    `UPDATE products SET first_seen_at = coalesce(first_seen_at, changed_at), changed_at = ?, changed_seq = ?,
+       removed_at = ? WHERE id = ?`,
+  );
+  const addLiving = sqlite.prepare('UPDATE mirror SET living = living + ? WHERE id = 1');
+
+  function indexWords(id: number, { search }: Product): void {
+    if (search !== null) index.run(id, search.title, search.contributors, search.publisher, search.identifiers);
+  }
+
+  return {
+    ...reader,
     insert: (rows, atMs) => {
       let values: unknown[] = [];
       for (const { id, seq, product } of rows) {
@@ -204,7 +215,6 @@ export function createProductStore(sqlite: Database): ProductStore {
       keepRemoved.run({ id });
       mark.run(atMs, seq, null, id);
     },
-    living: () => living.get() ?? 0,
     addLiving: (difference) => {
       addLiving.run(difference);
     },

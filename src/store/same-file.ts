@@ -5,32 +5,32 @@ import { COMPANIONS, lookAt } from './place.ts';
 import { keepStatements } from './statements.ts';
 
 /**
- * Compares the files that are open with what is at their paths. A mirror that was deleted, moved, replaced, restored or
- * written over while it is open would otherwise be written to where nobody sees it, and be lost with the process.
+ * Compares the open files with the files at their paths. Otherwise, when a mirror is deleted, moved, replaced, restored or
+ * overwritten while it is open, this process would write to a file that has no name any more, and that is lost at its end.
  *
- * Another file is told by device and inode. One that was copied over in place keeps both, and is told by its size and
- * time: only a WAL checkpoint changes these. Whether there was one is known in three ways, because none sees all of them:
- * SQLite counts the frames of the WAL that are in the file, but begins at 0 again when the WAL does; and each write notes
- * the file's size and time in the mirror, so that processes that seldom look find what the others have accepted.
+ * A different device or inode shows another file. A file that was copied over in place keeps both, but its size or time
+ * changes; otherwise only a WAL checkpoint changes these. There are two ways to know of a checkpoint, because each misses
+ * some: SQLite counts the frames of the WAL that were moved into the file, but starts at 0 again when the WAL does; and each
+ * write notes the file's size and time in the mirror, so that processes that rarely check see what the others accepted.
  *
- * catchword makes its checkpoints itself, and notes in the mirror that one has begun: a full disk or a kill may cut it
- * short, and SQLite does not count it then.
+ * catchword does its own checkpoints, and notes in the mirror that one has begun: a full disk or a kill may interrupt it,
+ * and SQLite does not count it then.
  *
- * A change that none of these explains may still be harmless, such as `touch`. So the WAL stays where it is, unless the
- * file and the WAL do not fit together: that proves that the file is another one.
+ * A change that is still unexplained may be harmless, such as `touch`. So the WAL is set aside only if the file and the WAL
+ * do not fit together: that proves that the file is another one.
  */
 export interface SameFile {
-  /** @throws CatchwordError MIRROR_REPLACED. To be called outside transactions, as it asks SQLite for its count. */
+  /** Call it outside transactions, because it asks SQLite for its count. @throws CatchwordError MIRROR_REPLACED */
   check(): void;
-  /** In a write transaction: whether the file is as `check` found it; if so, the mirror notes that. */
+  /** In a write transaction: notes the file's state in the mirror. @returns false if it changed since `check` */
   begun(): boolean;
   /**
-   * After this process has written: moves the WAL into the file if it has grown long.
+   * Call it after each write: moves the WAL into the file if it has grown long.
    * @throws CatchwordError MIRROR_REPLACED
    */
   written(): void;
   /**
-   * Moves the WAL into the file. TRUNCATE also empties it, if no other process is reading or writing.
+   * Moves the WAL into the file. TRUNCATE also empties the WAL, if other processes neither read nor write.
    * @throws CatchwordError MIRROR_REPLACED
    */
   checkpoint(mode: 'PASSIVE' | 'TRUNCATE'): void;
@@ -39,25 +39,25 @@ export interface SameFile {
 
 /** Where a mirror's files are. */
 export interface FilePaths {
-  /** As the settings name it. */
+  /** The path in the settings. */
   readonly path: string;
-  /** The file itself, without links: SQLite keeps the WAL next to that. */
+  /** The file itself, without links: SQLite keeps the WAL next to it. */
   readonly real: string;
 }
 
 /**
- * How long another process's WAL checkpoint may have changed the file without SQLite counting it: it counts after the disk
- * has confirmed. After that the content is looked at. Milliseconds.
+ * How long to wait for another process's WAL checkpoint to be counted, which SQLite does after the disk has confirmed it.
+ * Then the content is checked. Milliseconds.
  */
 const CHECKPOINT_MS = 10_000;
-/** The same after a write of one's own, which has to go on, and does where the content is sound. */
+/** The same after this process's own write, which succeeds if the content is sound. */
 const CHECKPOINT_IN_WRITE_MS = 1_000;
 const PAUSE_MS = 20;
-/** Frames that wait in the WAL until they are moved into the file, 64 MiB: a page that changes often is moved once. */
+/** Frames in the WAL before they are moved into the file, 64 MiB: a page that changes often is moved once. */
 const LONG_WAL = 4096;
-/** Where a reader keeps them from being moved, that is tried again when there are so many more. */
+/** Further frames before a checkpoint that a reader blocked is retried. */
 const LONGER_WAL = 1024;
-/** File systems may round a time when they store it, to 10 ms or to one or two whole seconds. Nanoseconds. */
+/** File systems may round times to 10 ms, or to one or two whole seconds. Nanoseconds. */
 const ROUNDED_NS = 20_000_000n;
 const ROUNDED_SECONDS_NS = 2_000_000_000n;
 const SECOND_NS = 1_000_000_000n;
@@ -66,21 +66,20 @@ type FileState = Pick<BigIntStats, 'size' | 'mtimeNs'>;
 
 const NOTHING: FileState = { size: -1n, mtimeNs: 0n };
 
-/** What was found out about files that this process has open, by path and inode: all stores of a file end for one reason. */
+/** Errors of replaced files that are still open, by path and inode: all stores of a file fail with the same one. */
 const lostFiles = new Map<string, CatchwordError>();
 
 /**
- * Whether a mirror of this process was found replaced, and is open still. Such a process has to end by `process.exit`: at
- * its natural end Node closes the mirror, and SQLite then writes to the files that are there now.
+ * Whether a mirror of this process was replaced and is still open. Such a process has to end with `process.exit`: otherwise
+ * Node.js closes the mirror at exit, and SQLite writes to the new files.
  */
 export function hasOpenLostMirror(): boolean {
   return lostFiles.size > 0;
 }
 
-/** Stands in the mirror's row while a checkpoint is under way; until the next write where it was cut short. */
+/** Noted in the mirror's row while a checkpoint runs; if it is interrupted, until the next write. */
 const CHECKPOINT = 'checkpoint';
 
-/** For the mirror's row. */
 function formatState({ size, mtimeNs }: FileState): string {
   return `${size} ${mtimeNs}`;
 }
@@ -90,41 +89,39 @@ function parseState(text: string | null): FileState {
   return size === undefined || mtimeNs === undefined ? NOTHING : { size: BigInt(size), mtimeNs: BigInt(mtimeNs) };
 }
 
-/** Frames in the WAL, how many of them are in the file, and when the WAL was last written. */
+/** Frames in the WAL, and how many of them were moved into the file. */
 interface Progress {
   readonly frames: number;
   readonly moved: number;
-  readonly walTime: bigint;
 }
 
-const NO_PROGRESS: Progress = { frames: -1, moved: -1, walTime: 0n };
+const NO_PROGRESS: Progress = { frames: -1, moved: -1 };
 
-/** Whether SQLite moved frames into the file between two looks. Frames that were only added do not change the file. */
+/** Whether SQLite moved frames into the file between two checks. Frames that were only added do not change the file. */
 function hasCheckpointed(before: Progress, now: Progress): boolean {
-  if (now.moved !== before.moved || now.frames < before.frames) return true;
-  return now.frames === before.frames && now.walTime !== before.walTime;
+  return now.moved !== before.moved || now.frames < before.frames;
 }
 
 /**
- * The same between the begin and the end of one's own write, which adds frames. In it the WAL may have begun again, with
- * nothing moved; SQLite does that only where everything had been moved.
+ * The same between the start and the end of this process's own write, which adds frames. The write may have restarted the
+ * WAL, with nothing moved; SQLite does that only if all frames had been moved.
  */
 function hasCheckpointedInWrite(before: Progress, now: Progress): boolean {
-  // Another process has emptied the WAL after this write.
+  // Another process emptied the WAL after this write.
   if (now.frames === 0) return true;
   if (now.frames <= before.frames) return now.moved > 0;
   const mayHaveBegunAgain = before.moved === before.frames;
   return now.moved !== before.moved && !(mayHaveBegunAgain && now.moved === 0);
 }
 
-/** Whether a file was written between two looks at it. */
+/** Whether a file was written between two checks. */
 function isWritten(before: FileState, now: FileState): boolean {
   const rounded = now.mtimeNs % SECOND_NS === 0n ? ROUNDED_SECONDS_NS : ROUNDED_NS;
   const passed = now.mtimeNs - before.mtimeNs;
   return now.size !== before.size || passed > rounded || passed < -rounded;
 }
 
-/** Device and inode of what is at a path; null for nothing. */
+/** Device and inode of the file at a path; null if it does not exist. */
 export function nameOf(path: string): string | null {
   const found = lookAt(path);
   return found === undefined ? null : `${found.dev}:${found.ino}`;
@@ -134,7 +131,7 @@ export function pause(): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, PAUSE_MS);
 }
 
-/** A path that is free: nothing that was set aside before is overwritten. */
+/** A path that is free, so that files which were set aside before are not overwritten. */
 function freePath(path: string): string {
   for (let number = 1; ; number++) {
     const candidate = number === 1 ? path : `${path}-${number}`;
@@ -143,9 +140,9 @@ function freePath(path: string): string {
 }
 
 /**
- * Takes the WAL of the file that was here away from the one that is here now: SQLite would replay it into that. It is
- * renamed, not deleted: whoever moved the mirror elsewhere may need it.
- * @returns where it is now; null where it was gone
+ * Renames the WAL of the previous file, because SQLite would replay it into the new one. It is not deleted: it may be needed
+ * together with a mirror that was moved elsewhere.
+ * @returns its new path; null if it was gone
  */
 function setWalAside(real: string, own: readonly (string | null)[]): string | null {
   const [wal, shm] = COMPANIONS.map((end, index) => (nameOf(`${real}${end}`) === own[index] ? `${real}${end}` : null));
@@ -156,7 +153,7 @@ function setWalAside(real: string, own: readonly (string | null)[]): string | nu
 }
 
 /**
- * Whether the file and its WAL fit together, as seen by a connection that has kept nothing of them. Takes seconds per
+ * Whether the file and its WAL fit together, as seen by a new connection, which has not cached anything. Takes seconds per
  * gigabyte.
  */
 function isSound(real: string): boolean {
@@ -173,7 +170,7 @@ function isSound(real: string): boolean {
 
 /**
  * @param opened device and inode of the file when it was opened
- * @param isReadonly without the right to write, there may be no WAL, and nothing is set aside
+ * @param isReadonly this user may only read the file: there may be no WAL, and the WAL is not set aside
  */
 export function createSameFile(
   sqlite: Database,
@@ -191,7 +188,7 @@ export function createSameFile(
   let progress = NO_PROGRESS;
   let file = NOTHING;
   let hasWritten = false;
-  /** Frames at the last try to move them. */
+  /** Frames at the last attempt to move them. */
   let tried = 0;
   const key = `${real} ${opened}`;
 
@@ -201,7 +198,7 @@ export function createSameFile(
 
   function progressNow(): Progress {
     const [, frames = 0, moved = 0] = readCount.get() ?? [];
-    return { frames, moved, walTime: lookAt(`${real}-wal`)?.mtimeNs ?? 0n };
+    return { frames, moved };
   }
 
   function fail(what: string, hint: string): never {
@@ -214,15 +211,15 @@ export function createSameFile(
 
   function replaced(what: string): never {
     const aside = isReadonly ? null : setWalAside(real, companions);
-    const kept = aside === null ? '' : ` The changes that were not in the old file yet are in ${aside}.`;
-    const hint = 'Start catchword again to go on with the file that is there now.';
+    const kept = aside === null ? '' : ` The newest changes of the old file are in ${aside}.`;
+    const hint = 'Restart catchword to continue with the new file.';
     fail(what, `${hint} To replace a mirror, stop catchword first.${kept}`);
   }
 
   function changed(): never {
     if (!isSound(real)) replaced('was written over');
     const hint =
-      'Start catchword again: nothing is lost. To restore a backup, stop catchword first, and delete the -wal and the -shm.';
+      'Restart catchword; nothing was lost. To restore a backup, stop catchword first, and delete the -wal and the -shm.';
     fail('was changed by another program', hint);
   }
 
@@ -230,18 +227,18 @@ export function createSameFile(
     const lost = lostFiles.get(key);
     if (lost !== undefined) throw lost;
     const found = nameOf(path);
-    const hint = 'Put the file back with its -wal, or start catchword again to load everything into a new one.';
+    const hint = 'Put the file back with its -wal, or restart catchword to load everything into a new file.';
     if (found === null) fail('was deleted or moved away', hint);
     if (found !== opened) replaced('was replaced by another file');
     if (wal === null || nameOf(`${real}-wal`) === wal) return;
-    fail('lost its write-ahead log (-wal)', 'Start catchword again. Delete no file of a mirror that is in use.');
+    fail('lost its write-ahead log (-wal)', 'Restart catchword. Do not delete files of a mirror that is in use.');
   }
 
-  /** Waits until the file is as it was, or what changed it is known. @returns whether that came to be */
+  /** Waits until the file is unchanged, or its change is explained. @returns false if neither happens in time */
   function isExplained(waitMs: number, explains: (now: Progress, found: FileState) => boolean): boolean {
     const giveUpAt = performance.now() + waitMs;
     for (;;) {
-      // The progress first: a checkpoint that ends in between is then seen as one, and not as somebody's copy.
+      // Reads the progress first: a checkpoint that ends in between is then not mistaken for a copied file.
       const now = progressNow();
       const found = fileNow();
       const known = !isWritten(file, found) || explains(now, found);
@@ -260,7 +257,7 @@ export function createSameFile(
       const noted = readNoted.get() ?? null;
       return noted === CHECKPOINT || !isWritten(parseState(noted), found);
     } catch (error) {
-      // What was copied over the file may be unreadable now.
+      // A file that was copied over this one may be unreadable.
       if (error instanceof BetterSqlite.SqliteError) return false;
       throw error;
     }
@@ -273,7 +270,7 @@ export function createSameFile(
 
   function check(): void {
     checkNames();
-    // A reader does no harm to a file that was written over, and SQLite does not count for readers.
+    // A reader cannot damage an overwritten file, and SQLite does not count frames for readers.
     if (isReadonly) return;
     const known = isExplained(CHECKPOINT_MS, (now, found) => hasCheckpointed(progress, now) || isNoted(found));
     if (!known) changed();
@@ -284,10 +281,10 @@ export function createSameFile(
       noteState.run(CHECKPOINT);
       sqlite.exec(`PRAGMA wal_checkpoint(${mode})`);
       look();
-      // Of a WAL that is to stay empty, the next write notes it.
+      // After TRUNCATE the next write notes it, so that the WAL stays empty.
       if (mode === 'PASSIVE') noteState.run(formatState(file));
     } catch (error) {
-      // As SQLite's own checkpoints: what cannot be done now, because of a full disk, say, is tried again later.
+      // Like SQLite's own checkpoints, one that fails, because the disk is full for example, is retried later.
       if (!(error instanceof BetterSqlite.SqliteError)) throw error;
     }
     look();

@@ -1,18 +1,18 @@
 import type { Database } from 'better-sqlite3';
 import { CatchwordError } from '../errors.ts';
 
-/** Whether the content is still what this process has read and written: see `createSameHistory`. */
+/** Checks that the content is still the history that this process knows: see `createSameHistory`. */
 export interface SameHistory {
   /** @throws CatchwordError MIRROR_REPLACED */
   check(): void;
-  /** Notes the newest change that this process has seen, at the end of its own transaction; `committed` makes it count. */
+  /** Notes the newest change at the end of this process's own transaction; it counts after `committed`. */
   ending(): void;
   committed(): void;
 }
 
 /**
- * Notices a backup that was restored into the open file by SQLite itself (`.restore`): the file keeps its name, but it is
- * another mirror's, or has fewer changes than this process has seen. Going on would give their numbers to other changes.
+ * Detects a backup that SQLite itself restored into the open file (`.restore`): the file keeps its name, but it holds another
+ * mirror, or fewer changes than this process has seen. Writing on would assign the same numbers to other changes.
  */
 export function createSameHistory(sqlite: Database, path: string, incarnation: string): SameHistory {
   const read = sqlite
@@ -35,7 +35,7 @@ export function createSameHistory(sqlite: Database, path: string, incarnation: s
         'MIRROR_REPLACED',
         `${path} holds another or an older mirror than when it was opened; nothing more is written`,
         {
-          hint: 'Start catchword again to go on with what the file holds now. To restore a mirror, stop catchword first.',
+          hint: 'Restart catchword to continue with the current file. To restore a mirror, stop catchword first.',
         },
       );
     },

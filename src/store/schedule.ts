@@ -2,7 +2,7 @@ import type { Database } from 'better-sqlite3';
 import type { RunKind } from '../catalog/run.ts';
 import { tickName } from '../catalog/tick.ts';
 
-/** A run that failed and is tried again. */
+/** A failed run that is to be retried. */
 export interface Retry {
   readonly kind: RunKind;
   /** Milliseconds since 1970, by the local clock at the moment of the failure. */
@@ -11,24 +11,28 @@ export interface Retry {
   readonly reason: string;
 }
 
-/** Which scheduled moments were served, and which failed run is owed. */
-export interface ScheduleStore {
+/** Which scheduled moments were served, and which failed run is to be retried. */
+export interface ScheduleReader {
   /**
-   * The newest moment of the schedule that was served, milliseconds since 1970. Where none was noted: when the newest run
-   * began that would have served it; null where there is none.
+   * The newest scheduled moment that was served, milliseconds since 1970. If none was noted, the start of the newest run
+   * that would have served one; null if no run did.
    */
   served(kind: RunKind): number | null;
-  /** Notes that the moment was served; an earlier moment than the noted one changes nothing. */
+  retry(): Retry | null;
+}
+
+/** Every process may write the schedule, without a lease. Each call is one transaction. */
+export interface ScheduleWriter extends ScheduleReader {
+  /** Notes that the moment was served. Ignores moments before the newest one that was served. */
   serve(kind: RunKind, atMs: number): void;
   /**
-   * For a clock that was put back: moments after `nowMs` were not served, whatever was noted while the clock was ahead.
-   * Runs that bear the name of such a moment lose it, so that the moment can start a run when it comes.
+   * Forgets that moments after `nowMs` were served; call it when the clock was put back. Runs that are named after such a
+   * moment lose the name, so that the moment can start a run when it comes.
    */
   forgetAfter(kind: RunKind, nowMs: number): void;
-  retry(): Retry | null;
-  /** A full run that is owed stays owed when a delta fails. */
+  /** Notes a run to be retried. A full run stays noted when a delta fails. */
   setRetry(retry: Retry): void;
-  /** A run of this kind succeeded or was cancelled: a full run covers a delta, a delta does not cover a full run. */
+  /** Notes that a run of this kind succeeded or was cancelled. A full run also covers a delta, but not vice versa. */
   clearRetry(kind: RunKind): void;
 }
 
@@ -38,7 +42,7 @@ interface RetryRow {
   readonly reason: string | null;
 }
 
-export function createScheduleStore(sqlite: Database, write: <T>(work: () => T) => T): ScheduleStore {
+export function createScheduleReader(sqlite: Database): ScheduleReader {
   const served = sqlite
     .prepare<{ kind: RunKind }, number | null>(
       `SELECT coalesce(
@@ -46,6 +50,23 @@ export function createScheduleStore(sqlite: Database, write: <T>(work: () => T) 
          (SELECT max(started_at) FROM runs WHERE state IN ('complete', 'held') AND (kind = :kind OR :kind = 'delta')))`,
     )
     .pluck();
+  const retry = sqlite.prepare<[], RetryRow>(
+    'SELECT retry_kind AS kind, retry_at AS at, retry_reason AS reason FROM mirror WHERE id = 1',
+  );
+  return {
+    served: (kind) => served.get({ kind }) ?? null,
+    retry: () => {
+      const { kind, at, reason } = retry.get() ?? { kind: null, at: null, reason: null };
+      return kind === null || at === null ? null : { kind, at, reason: reason ?? '' };
+    },
+  };
+}
+
+export function createScheduleWriter(
+  sqlite: Database,
+  reader: ScheduleReader,
+  write: <T>(work: () => T) => T,
+): ScheduleWriter {
   const serve = sqlite.prepare(
     `INSERT INTO schedule_ticks (kind, served_at) VALUES (?, ?)
      ON CONFLICT (kind) DO UPDATE SET served_at = max(served_at, excluded.served_at)`,
@@ -54,11 +75,8 @@ export function createScheduleStore(sqlite: Database, write: <T>(work: () => T) 
     `INSERT INTO schedule_ticks (kind, served_at) VALUES (?, ?)
      ON CONFLICT (kind) DO UPDATE SET served_at = min(served_at, excluded.served_at)`,
   );
-  // Names of one kind sort as their moments do.
+  // The names of one kind sort like their moments.
   const release = sqlite.prepare('UPDATE runs SET tick = NULL WHERE tick > ? AND tick < ?');
-  const retry = sqlite.prepare<[], RetryRow>(
-    'SELECT retry_kind AS kind, retry_at AS at, retry_reason AS reason FROM mirror WHERE id = 1',
-  );
   const setRetry = sqlite.prepare(
     `UPDATE mirror SET retry_kind = CASE retry_kind WHEN 'full' THEN 'full' ELSE :kind END, retry_at = :at,
        retry_reason = :reason WHERE id = 1`,
@@ -68,7 +86,7 @@ export function createScheduleStore(sqlite: Database, write: <T>(work: () => T) 
      WHERE id = 1 AND (retry_kind = :kind OR :kind = 'full')`,
   );
   return {
-    served: (kind) => served.get({ kind }) ?? null,
+    ...reader,
     serve: (kind, atMs) => {
       write(() => serve.run(kind, atMs));
     },
@@ -77,10 +95,6 @@ export function createScheduleStore(sqlite: Database, write: <T>(work: () => T) 
         putBack.run(kind, nowMs);
         release.run(tickName(kind, nowMs), `${kind}@a`);
       });
-    },
-    retry: () => {
-      const { kind, at, reason } = retry.get() ?? { kind: null, at: null, reason: null };
-      return kind === null || at === null ? null : { kind, at, reason: reason ?? '' };
     },
     setRetry: (owed) => {
       write(() => setRetry.run({ ...owed }));

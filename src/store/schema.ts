@@ -3,26 +3,25 @@ import { blob, index, integer, primaryKey, real, sql, sqliteTable, text, uniqueI
 
 /*
  * Tables are ours to change; users read the views (drizzle/0001_views.sql, 0005_shop_columns.sql). Times are milliseconds since 1970.
- * No generated columns: what is looked up is stored, so that reading it needs no JSON parser.
+ * Do not use generated columns: looked-up values are stored, so that reading them does not parse JSON.
  */
 
 /**
- * One row (id 1): what is true of the whole mirror.
+ * One row (id 1): the state of the whole mirror.
  * - incarnation: random id of this file's history
  * - watermark: source time up to which every change is in the mirror; null before the first complete run
  * - living: number of products without a tombstone
- * - blocked_since, blocked_until: when the source asked for a pause, and its end; since is null in mirrors of before
+ * - blocked_since, blocked_until: when the source asked for a pause, and its end; since is null if an older version noted it
  * - source_seen, local_seen: the source's clock and this machine's at the same moment, when the watermark was last set
  * - pruned_to: up to here the change log holds only each product's newest change as of then
  * - source_address: the service that is mirrored, without credentials; null before the first run
  * - source_selection: JSON of the settings that select what the catalog shows (details, currency); null as above. With
- *   `unfinished`, another one was begun with and no full run has ended since (see source.ts)
+ *   `unfinished`, a run has started with another selection, and no full run has completed since (see source.ts)
  * - next_request_at: the earliest moment of the next request under the rate limit, for all processes of this mirror;
- *   null where none was reserved
- * - retry_at, retry_kind, retry_reason: when a run that failed is tried again, which kind it is and why it failed; null
- *   while no run is owed
+ *   null if none was reserved
+ * - retry_at, retry_kind, retry_reason: when a failed run is retried, its kind, and why it failed; null otherwise
  * - file_state: size and time of the mirror's file as the last write found them, or that a checkpoint has begun since (see
- *   same-file.ts); null before the first
+ *   same-file.ts); null before the first write
  */
 export const mirror = sqliteTable('mirror', {
   id: integer('id').primaryKey(),
@@ -44,7 +43,7 @@ export const mirror = sqliteTable('mirror', {
 });
 
 /**
- * The newest scheduled moment of each kind of run that was served, so that what fell due while nothing ran is made up for.
+ * The newest scheduled moment of each kind of run that was served, so that a moment missed while nothing ran is made up for.
  */
 export const scheduleTicks = sqliteTable('schedule_ticks', {
   kind: text('kind', { enum: ['full', 'delta'] }).primaryKey(),
@@ -52,10 +51,10 @@ export const scheduleTicks = sqliteTable('schedule_ticks', {
 });
 
 /**
- * Who may write runs (id 1), who delivers to sinks (id 2), and which daemon is active (id 3).
- * - epoch: grows by one with every holder; a write that carries an older one changes nothing
+ * The leases of the keeper (id 1), of the relay (id 2) and of the active daemon (id 3); see writers.ts.
+ * - epoch: grows by one with every holder; a writer with an older one is rejected
  * - holder: JSON of the holding process, null when free
- * - expires_at: when a holder that no longer renews loses it
+ * - expires_at: when a holder that stops renewing loses the lease
  */
 export const lease = sqliteTable('lease', {
   id: integer('id').primaryKey(),
@@ -65,12 +64,12 @@ export const lease = sqliteTable('lease', {
 });
 
 /**
- * - id: small and dense, so that a checkpoint can hold a page's ids in a byte or two each
- * - first_seen_at: null while equal to changed_at, which is so for most of a catalog
+ * - id: small and dense, so that a checkpoint can store each id of a page in a byte or two
+ * - first_seen_at: null while equal to changed_at, as for most of a catalog
  * - changed_seq: head of the product's chain of changes (changes.prev_seq leads on)
  * - removed_at: set on a tombstone
  * - withdrawn: the source says `distributable: false`. Stored, unlike the view's other fields: a million bodies of 2 KB take
- *   8 s to parse, and 1 s to pass over
+ *   8 s to parse, and 1 s to skip
  */
 export const products = sqliteTable(
   'products',
@@ -96,20 +95,20 @@ export const products = sqliteTable(
     // `catalog` by ISBN.
     index('products_print_isbn').on(table.printIsbn).where(sql`print_isbn IS NOT NULL`),
     index('products_e_isbn').on(table.eIsbn).where(sql`e_isbn IS NOT NULL`),
-    // `catalog` by changed_seq: what a reader has not seen yet.
+    // `catalog` by changed_seq: products that a reader has not seen yet.
     index('products_changed_seq').on(table.changedSeq),
-    // `catalog` by changed_at is served by an index on the view's expression, in drizzle/0001_views.sql: drizzle-kit
-    // writes expressions with commas wrongly.
+    // `catalog` by changed_at: see the index on the view's expression in drizzle/0001_views.sql. drizzle-kit writes
+    // expressions with commas wrongly.
   ],
 );
 
 /**
- * The ordered log. It holds what is needed to go back from a version to the one before, not the version.
+ * The ordered log. A record holds what is needed to revert a version to the previous one, not the version itself.
  * - op: 0 created, 1 updated, 2 removed, 3 restored
- * - prev_seq: the same product's change before; null where there is none
+ * - prev_seq: the same product's previous change; null if there is none
  * - before: JSON object, previous values of top-level fields that changed or vanished; of a removal, {} while the tombstone
- *   has the last known product, and that product once a restoration has written over it
- * - added: JSON array, top-level fields that the previous version did not have; null where there are none
+ *   holds the last known product, and that product once it is restored
+ * - added: JSON array, top-level fields that the previous version did not have; null if there are none
  */
 export const changes = sqliteTable(
   'changes',
@@ -132,12 +131,12 @@ export const changes = sqliteTable(
 /**
  * - tick: the schedule's moment that started it, e.g. `full@2026-11-20T02:00:00.000Z`; null when started by hand
  * - from_time, source_time: see Run in catalog/run.ts
- * - selection: what selects the products that it reads, as in mirror.source_selection; null in runs of before
+ * - selection: which products it reads, as in mirror.source_selection; null in runs of older versions
  * - settles_at: until when the run waits before it reads its last delta (local clock); null while it does not wait
  * - settle_left: how much of that wait is left, counted by the timers of the processes that waited, in milliseconds; a
- *   process that goes on waits for it, whatever the clock says
- * - counts are filled in when the run ends; until then they are the sums of its checkpoints, except for `missing`: what a
- *   run that settles has not seen so far
+ *   process that resumes the run waits for it, whatever the clock says
+ * - counts are filled in when the run ends; until then they are the sums of its checkpoints, except for `missing`: products
+ *   that a settling run has not seen so far
  * - evidence: JSON, how the proof was obtained (Evidence in catalog/run.ts)
  */
 export const runs = sqliteTable(
@@ -146,7 +145,7 @@ export const runs = sqliteTable(
     id: integer('id').primaryKey({ autoIncrement: true }),
     kind: text('kind', { enum: ['full', 'delta'] }).notNull(),
     state: text('state', {
-      enum: ['planned', 'reading', 'finishing', 'complete', 'held', 'failed', 'cancelled'],
+      enum: ['planned', 'reading', 'complete', 'held', 'failed', 'cancelled'],
     }).notNull(),
     tick: text('tick'),
     fromTime: integer('from_time'),
@@ -171,24 +170,23 @@ export const runs = sqliteTable(
     evidence: text('evidence', { mode: 'json' }).$type<Evidence>(),
   },
   (table) => [
-    // Two schedulers that fire for the same moment start one run.
+    // Two schedulers that fire at the same moment start one run.
     uniqueIndex('runs_tick').on(table.tick),
   ],
 );
 
 /**
- * One reading of a list, or of a part of it, in the order in which they were made: the next begins when all windows of
- * the one before have a checkpoint.
- * - kind: the whole list; a delta; a delta from long before the run, which says nothing of what changed while it read;
- *   windows that repair seams of an earlier pass; point lookups; or a delta that was asked after the run had settled
- * - root: the pass that read the list of which this one repairs seams; else its own number
- * - from_time: what the pass asks for; null for the whole list
+ * The readings of a list, or of part of it, in order: each starts when all windows of the previous one have a checkpoint.
+ * - kind: the whole list; a delta; a delta from long before the run, which does not show what changed while it read;
+ *   windows that repair seams of an earlier pass; point lookups; or the delta that is read after the run has settled
+ * - root: the pass whose seams this one repairs; otherwise its own number
+ * - from_time: the time that the delta starts from; null for the whole list
  * - source_time: the source's clock at the pass's first response
- * - num_items: the total that the first response told
+ * - num_items: the total in the first response
  * - per_page: the largest window of the pass
- * - seam: products that neighbours share; 0: plain pages
- * - size_ignored: the source answered pages of another size than asked; per_page is what it answers
- * - reversed: read from the end of the list to its head
+ * - seam: products that neighbouring windows share; 0: plain pages
+ * - size_ignored: the source ignored the requested page size; per_page is the size that it answers
+ * - reversed: read from the end of the list to its start
  */
 export const passes = sqliteTable(
   'passes',
@@ -211,15 +209,15 @@ export const passes = sqliteTable(
 );
 
 /**
- * A window of a pass was applied. Kept until a later run of the same kind is complete.
+ * Applied windows of passes. Kept until a later run completes.
  * - ids: product ids in the order of the response (see ids.ts); 0 for a rejected item
- * - num_items, total_pages: what this response told
- * - requested_at: the moment that the window shows, which is the start of the request, or earlier by the age that a cache
- *   told; a later read is not overwritten by an earlier one
- * - requests: tries, the successful one included
+ * - num_items, total_pages: the totals in this response
+ * - requested_at: the moment that the window shows: the start of the request, or earlier by the age that a cache reports; an
+ *   earlier read does not overwrite a later one
+ * - requests: attempts, including the successful one
  * - doubt: why the totals contradict the items
  * - seq: the newest change right after the window was applied
- * Of a point lookup, page is the product's id.
+ * For a point lookup, page is the product's id.
  */
 export const checkpoints = sqliteTable(
   'checkpoints',
@@ -261,41 +259,41 @@ export const rejectedItems = sqliteTable(
 );
 
 /**
- * Living products that full runs did not see, none of which could prove that they are gone.
- * - runs: how many of them in a row
+ * Living products that full runs did not see, without a proof that they are gone.
+ * - runs: how many full runs in a row did not see the product
  */
 export const missing = sqliteTable('missing', {
   productId: integer('product_id').primaryKey(),
   runs: integer('runs').notNull(),
 });
 
-/** Products that a held run would remove. Only ever gets shorter, until an operator decides or a full run supersedes it. */
+/** Products that a held run would remove. The list only shrinks, until an operator decides or a full run supersedes it. */
 export const heldRemovals = sqliteTable(
   'held_removals',
   { runId: integer('run_id').notNull(), productId: integer('product_id').notNull() },
   (table) => [
     primaryKey({ columns: [table.runId, table.productId] }),
-    // A delta takes what it sees off every list.
+    // A delta takes the products that it sees off every list.
     index('held_removals_product').on(table.productId),
   ],
 );
 
 /**
- * A downstream store, by the name in its setting. Kept when it is no longer configured, so that it can go on.
+ * A downstream store, by the name in its setting. Kept when the settings drop it, so that it can resume later.
  * - address: kind and place without credentials
- * - identity: another one is another store
- * - generation: grows when delivery begins anew (a replay, parked events set free); fences of an older one do not count
- * - began_generation, began_cursor: since when, and after which change, delivery began anew; what the store confirmed in a
- *   later generation still counts
- * - opened: whether this store was ever asked how far it is, since it was configured or moved
+ * - identity: a sink with another identity is another store
+ * - generation: grows when delivery restarts (a replay, freed events); fences of an older generation do not count
+ * - began_generation, began_cursor: the generation, and the change after which, delivery last restarted; confirmations of a
+ *   later generation still count
+ * - opened: whether this store was opened since it was configured or moved
  * - cursor: newest `seq` confirmed by the store
- * - backfill_to: up to here only each product's newest change is delivered; 0 for none
- * - backfill_removed: tombstones are delivered as well; a new store has nothing to remove
- * - take_over: what another mirror has delivered there may be replaced
+ * - backfill_to: up to this seq only each product's newest change is delivered; 0 for none
+ * - backfill_removed: tombstones are delivered too; a new store does not need them
+ * - take_over: the store's content may be replaced although another mirror delivered it
  * - delivered: events confirmed so far
- * - rate: events a second, lately
- * - retry_at: when a failing store is tried again
- * - stopped_at: the event before which the sink stopped, because it was refused; null for any other reason
+ * - rate: recent events per second
+ * - retry_at: when a failing store is retried
+ * - stopped_at: the refused event before which the sink stopped; null if it stopped for another reason
  */
 export const sinks = sqliteTable(
   'sinks',
@@ -329,11 +327,11 @@ export const sinks = sqliteTable(
 );
 
 /**
- * Events that a sink refused for good, and later ones of the same products. Their content is kept here: the log may be
- * pruned meanwhile.
- * - state: refused; waiting for an earlier one of its product; ready to be delivered; delivered,
- *   and kept as long as the sink might lose it; skipped (never to be delivered)
- * - freed: since which generation it is ready
+ * Events that a sink refused permanently, and later ones of the same products. Their content is kept here, because the log
+ * may be pruned meanwhile.
+ * - state: refused; waiting for an earlier event of its product; ready to be delivered; delivered, and kept while the sink
+ *   might lose it; skipped (never delivered)
+ * - freed: the generation in which it became ready
  * - change: JSON of RecordedChange
  */
 export const parked = sqliteTable(
@@ -351,7 +349,7 @@ export const parked = sqliteTable(
   (table) => [primaryKey({ columns: [table.sinkId, table.seq] })],
 );
 
-/** Records that a sink was not told of, because it was disabled and the log pruned: after `after`, up to `up_to`. */
+/** Records that a sink missed, because they were pruned while it did not hold the log: after `after`, up to `up_to`. */
 export const sinkGaps = sqliteTable(
   'sink_gaps',
   {

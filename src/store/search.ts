@@ -11,18 +11,18 @@ export interface SearchHit {
 }
 
 /**
- * Living products that hold every word: in title, contributors, publisher or an identifier. A word that ends in `*`
- * stands for every word that begins so.
+ * Finds living products that contain every word in title, contributors, publisher or an identifier. A word that ends in `*`
+ * matches every word with that prefix.
  * @param limit 1 or more
  */
 export type Search = (words: string, limit: number) => SearchHit[];
 
 const COLUMNS =
   'products.vbid, products.title, products.publisher, products.format, products.print_isbn AS printIsbn, products.e_isbn AS eIsbn';
-/** Above every character that an identifier holds. */
+/** Sorts after every character of an identifier. */
 const LAST = '\u{10ffff}';
 
-/** Each word quoted, so that no operator of FTS5's own language is read out of it. */
+/** Quotes each word, so that FTS5 does not read operators of its query language. */
 function ftsQuery(words: readonly string[]): string {
   return words
     .map((word) => {
@@ -34,8 +34,8 @@ function ftsQuery(words: readonly string[]): string {
 }
 
 /**
- * `vbid` and the two canonical ISBNs are found through their indexes and are not repeated in the full-text index: for a
- * lean catalog that saves it altogether.
+ * Finds `vbid` and the two canonical ISBNs through their own indexes. They are not in the full-text index, which a lean
+ * catalog therefore does not need at all.
  */
 export function createSearch(sqlite: Database): Search {
   const byIdentifier = sqlite.prepare<Record<string, unknown>, SearchHit>(
@@ -63,7 +63,7 @@ export function createSearch(sqlite: Database): Search {
         for (const hit of byIdentifier.all({ from: form, to, limit })) hits.set(hit.vbid, hit);
       }
     }
-    // A word of punctuation only has no token, which FTS5 takes for an empty query.
+    // FTS5 treats a word of punctuation as an empty query.
     for (const hit of byWords.all({ query: ftsQuery(words), limit })) hits.set(hit.vbid, hit);
     return [...hits.values()].slice(0, limit);
   };

@@ -1,18 +1,18 @@
 import type { Database, Statement } from 'better-sqlite3';
 
 /**
- * Keeps every statement, and the databases they belong to, for as long as the process lives.
+ * Every statement, and its database, for as long as the process lives.
  *
- * From Node.js 24.19 on, the process is aborted when a statement of better-sqlite3 12 is garbage-collected
+ * From Node.js 24.19 on, the process aborts when a statement of better-sqlite3 12 is garbage-collected
  * (`RemoveEnvironmentCleanupHook … Assertion failed: (env) != nullptr`), and version 13 needs a newer Node.js than 20.
- * A store prepares its statements once, so there is little to keep. `Database.pragma` and `Statement.iterate` make objects
- * of that kind that nobody can keep: neither is used.
+ * A store prepares its statements once, so there are few. `Database.pragma` and `Statement.iterate` create such objects
+ * internally, where they cannot be kept: do not use them.
  */
 const kept: unknown[] = [];
 
 /**
- * Makes `sqlite.prepare` keep what it prepares.
- * @returns the same database for drizzle, which prepares anew for each query: the same text gives the same statement
+ * Makes `sqlite.prepare` keep every statement.
+ * @returns the same database for drizzle, which prepares each query again: here the same text returns the same statement
  */
 export function keepStatements(sqlite: Database): Database {
   const prepare = sqlite.prepare.bind(sqlite);

@@ -1,81 +1,53 @@
 import { randomUUID } from 'node:crypto';
-import type { Clocks } from '../catalog/watermark.ts';
-import { type ChangeStore, createChangeStore } from './changes.ts';
-import { createLeaseStore, type Holder, LEASES, type LeaseStore, thisProcess } from './lease.ts';
+import { createLease, type Holder, LEASES, type Lease, thisProcess } from './lease.ts';
 import { explain, type MirrorFile, type OpenOptions, openMirrorFile } from './open.ts';
 import { unusable } from './place.ts';
-import { createProductStore, type ProductStore } from './products.ts';
-import { createRemovalStore, type RemovalStore } from './removals.ts';
-import { createRunStore, type RunStore } from './runs.ts';
+import { createReader, type Reader } from './reader.ts';
 import { createSameHistory } from './same-history.ts';
-import { createScheduleStore, type Retry, type ScheduleStore } from './schedule.ts';
-import { createSearch, type Search } from './search.ts';
-import { createSinkStore, type SinkStore } from './sinks.ts';
-import { createSourceStore, type SourceStore } from './source.ts';
-import {
-  createReadTransaction,
-  createWriteTransaction,
-  type ReadTransaction,
-  type WriteTransaction,
-} from './transaction.ts';
+import type { ScheduleWriter } from './schedule.ts';
+import type { PaceWriter } from './source.ts';
+import { createWriteTransaction } from './transaction.ts';
+import { createWriters, type KeeperWriter, type RelayWriter, type RequestWriter } from './writers.ts';
 
-/** The mirror: one SQLite file. Everything it returns is plain values. */
-export interface Store {
-  readonly path: string;
-  /** Random id of this file's history. */
-  readonly incarnation: string;
-  readonly products: ProductStore;
-  readonly changes: ChangeStore;
-  readonly runs: RunStore;
-  readonly removals: RemovalStore;
-  readonly sinks: SinkStore;
-  readonly schedule: ScheduleStore;
-  readonly source: SourceStore;
-  readonly lease: LeaseStore;
-  /** Which daemon is active; others stand by. */
-  readonly daemonLease: LeaseStore;
-  /** Who feeds the sinks. */
-  readonly relayLease: LeaseStore;
-  readonly search: Search;
-  readonly read: ReadTransaction;
-  /** All or nothing; see transaction.ts. */
-  readonly write: WriteTransaction;
-  /** Source time up to which every change is in the mirror, milliseconds since 1970; null before the first run. */
-  watermark(): number | null;
-  /**
-   * Moves the watermark forward; an earlier time than the present one does not move it back.
-   * @param localMs this machine's clock when the source's was `toMs`
-   */
-  advanceWatermark(toMs: number, localMs: number): void;
-  /**
-   * Where the next delta begins, before any overlap: the watermark, or less where the source's clock was put back since.
-   */
-  readUpTo(): number | null;
-  /** The source's clock and this machine's at the moment that the watermark was last set by. */
-  clockSeen(): Clocks | null;
-  /** When a run that failed is tried again, and why it failed; null while no run is owed. */
-  retry(): Retry | null;
+/**
+ * The mirror: one SQLite file. Everyone may read it; see writers.ts for who may write what.
+ *
+ * ```
+ * store.read(reader => …)                                     several reads, one snapshot
+ * store.keeperLease.acquire(now).write(writer => …)           all or nothing, while the lease is held
+ * store.request(writer => …)                                  all or nothing, without a lease
+ * ```
+ */
+export interface Store extends Reader {
+  readonly keeperLease: Lease<KeeperWriter>;
+  readonly relayLease: Lease<RelayWriter>;
+  /** Shows which daemon is active; the others stand by. */
+  readonly daemonLease: Lease<Reader>;
+  /** Runs `work` in one transaction. @throws CatchwordError as `createWriteTransaction` */
+  request<T>(work: (writer: RequestWriter) => T): T;
+  readonly schedule: ScheduleWriter;
+  readonly source: PaceWriter;
   /** Size of the file with its WAL, in bytes. */
   sizeBytes(): number;
-  /** Checks the whole file's structure; an empty list means that it is sound. Takes seconds per gigabyte. */
+  /** Checks the structure of the whole file; returns an empty list if it is sound. Takes seconds per gigabyte. */
   quickCheck(): string[];
   /** Moves the WAL into the file. */
   walCheckpoint(): void;
   /**
-   * Looks whether the file that is open is still the mirror at its path; costs microseconds. Every write does so by itself.
-   * @throws CatchwordError MIRROR_REPLACED: the process has to end, and to be started again
+   * Checks that the open file is still the mirror at its path; takes microseconds. Every write does so by itself.
+   * @throws CatchwordError MIRROR_REPLACED: the process has to be restarted
    */
   check(): void;
-  /** @throws CatchwordError MIRROR_REPLACED: then the file stays open, because closing it would write to the new one */
+  /** @throws CatchwordError MIRROR_REPLACED: the file stays open then, because closing it would write to the new one */
   close(): void;
 }
 
 export interface StoreOptions extends OpenOptions {
-  /** Who this process is, for the lease; default: as the operating system says. */
+  /** This process as a holder of leases; default: as the operating system identifies it. */
   readonly self?: Holder;
 }
 
-/** Reads the mirror's row, which is written once. */
+/** Reads the incarnation from the mirror's row, and creates the row in a new mirror. */
 function incarnationOf({ path, sqlite, isReadonly, sameFile }: MirrorFile): string {
   const read = sqlite.prepare<[], string>('SELECT incarnation FROM mirror WHERE id = 1').pluck();
   const found = read.get();
@@ -101,7 +73,7 @@ export function openStore(file: string, options: StoreOptions = {}): Store {
   }
 }
 
-function storeOf(mirror: MirrorFile, options: StoreOptions): Store {
+function storeOf(mirror: MirrorFile, { self = thisProcess() }: StoreOptions): Store {
   const { path, sqlite, orm, isReadonly, sameFile } = mirror;
   const incarnation = incarnationOf(mirror);
   const sameHistory = createSameHistory(sqlite, path, incarnation);
@@ -119,48 +91,19 @@ function storeOf(mirror: MirrorFile, options: StoreOptions): Store {
       sameFile.written();
     },
   });
-  const watermark = sqlite.prepare<[], number | null>('SELECT watermark FROM mirror WHERE id = 1').pluck();
-  const advance = sqlite.prepare(
-    `UPDATE mirror SET watermark = max(coalesce(watermark, 0), :to), source_seen = :to, local_seen = :local WHERE id = 1`,
-  );
-  const clockSeen = sqlite.prepare<[], { source: number | null; local: number | null }>(
-    'SELECT source_seen AS source, local_seen AS local FROM mirror WHERE id = 1',
-  );
   const pageCount = sqlite.prepare<[], number>('PRAGMA page_count').pluck();
   const pageSize = sqlite.prepare<[], number>('PRAGMA page_size').pluck();
   const quickCheck = sqlite.prepare<[], string>('PRAGMA quick_check').pluck();
-  const products = createProductStore(sqlite);
-  const changes = createChangeStore(sqlite);
-  const schedule = createScheduleStore(sqlite, write);
+  const reader = createReader({ path, incarnation, sqlite, orm });
+  const writers = createWriters(sqlite, orm, reader, write);
   return {
-    path,
-    incarnation,
-    products,
-    changes,
-    runs: createRunStore(sqlite, orm),
-    removals: createRemovalStore(sqlite, products, changes),
-    sinks: createSinkStore(sqlite),
-    schedule,
-    source: createSourceStore(sqlite, write),
-    lease: createLeaseStore(sqlite, write, LEASES.runs, options.self ?? thisProcess()),
-    relayLease: createLeaseStore(sqlite, write, LEASES.relay, options.self ?? thisProcess()),
-    daemonLease: createLeaseStore(sqlite, write, LEASES.daemon, options.self ?? thisProcess()),
-    search: createSearch(sqlite),
-    read: createReadTransaction(sqlite),
-    write,
-    watermark: () => watermark.get() ?? null,
-    advanceWatermark: (toMs, localMs) => {
-      advance.run({ to: toMs, local: localMs });
-    },
-    readUpTo: () => {
-      const at = watermark.get() ?? null;
-      return at === null ? null : Math.min(at, clockSeen.get()?.source ?? at);
-    },
-    clockSeen: () => {
-      const { source, local } = clockSeen.get() ?? { source: null, local: null };
-      return source === null || local === null ? null : { source, local };
-    },
-    retry: () => schedule.retry(),
+    ...reader,
+    keeperLease: createLease(sqlite, { lease: LEASES.keeper, writer: writers.keeper, self, write }),
+    relayLease: createLease(sqlite, { lease: LEASES.relay, writer: writers.relay, self, write }),
+    daemonLease: createLease(sqlite, { lease: LEASES.daemon, writer: reader, self, write }),
+    request: (work) => write(() => work(writers.request)),
+    schedule: writers.schedule,
+    source: writers.pace,
     sizeBytes: () => (pageCount.get() ?? 0) * (pageSize.get() ?? 0),
     quickCheck: () => quickCheck.all().filter((line) => line !== 'ok'),
     walCheckpoint: () => sameFile.checkpoint('PASSIVE'),

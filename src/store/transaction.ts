@@ -2,22 +2,18 @@ import BetterSqlite, { type Database } from 'better-sqlite3';
 import { CatchwordError, hasCode } from '../errors.ts';
 import { busy } from './place.ts';
 
-/** Runs reads that belong together: one lock in place of one for each, and one state of the file. */
-export type ReadTransaction = <T>(work: () => T) => T;
-
-export function createReadTransaction(sqlite: Database): ReadTransaction {
+/** Runs reads on one snapshot of the file, under one lock. */
+export function createReadTransaction(sqlite: Database): <T>(work: () => T) => T {
   const run = sqlite.transaction((work: () => unknown) => work());
   return <T>(work: () => T): T => run.deferred(work) as T;
 }
 
-export type WriteTransaction = <T>(work: () => T) => T;
-
 export interface WriteGuard {
   /** This user may only read the file. */
   readonly isReadonly: boolean;
-  /** Throws if the open file is not, or no longer, the mirror. */
+  /** Throws if the open file is not the mirror any more. */
   before(): void;
-  /** Called when the transaction has begun. Throws as `before` does; false: `before` is to look again. */
+  /** Called when the transaction has begun. Throws as `before` does; returns false if `before` has to check again. */
   begun(): boolean;
   /** Called at the end of the transaction, and after it was committed. */
   ending(): void;
@@ -25,16 +21,16 @@ export interface WriteGuard {
 }
 
 /**
- * Runs `work` in one immediate transaction: all of it is durable when this returns, or nothing of it happened.
+ * Runs `work` in one immediate transaction: when this returns, all of it is durable; when it throws, nothing was written.
  *
- * After SQLITE_FULL or an I/O error SQLite has rolled back by itself, and a further statement would run alone, outside
- * any transaction. So the first failed write ends the writer: later calls fail at once, until the file is opened again.
+ * After SQLITE_FULL or an I/O error SQLite has rolled back by itself, and a further statement would run outside any
+ * transaction. So after the first failed write every later call fails at once, until the file is opened again.
  *
- * @throws CatchwordError MIRROR_BUSY when another process writes for longer than the busy timeout;
- *   MIRROR_WRITE_FAILED when the file cannot be written; MIRROR_REPLACED when it is no longer the file at its path;
- *   MIRROR_UNUSABLE when this user may only read it; or what `work` throws, rolled back
+ * @throws CatchwordError MIRROR_BUSY if another process writes for longer than the busy timeout;
+ *   MIRROR_WRITE_FAILED if the file cannot be written; MIRROR_REPLACED if it is not the file at its path any more;
+ *   MIRROR_UNUSABLE if this user may only read it; or what `work` throws, after the rollback
  */
-export function createWriteTransaction(sqlite: Database, guard: WriteGuard): WriteTransaction {
+export function createWriteTransaction(sqlite: Database, guard: WriteGuard): <T>(work: () => T) => T {
   let broken: CatchwordError | undefined;
   const run = sqlite.transaction((work: () => unknown) => {
     if (!guard.begun()) return null;
@@ -63,13 +59,13 @@ export function createWriteTransaction(sqlite: Database, guard: WriteGuard): Wri
       if (error instanceof CatchwordError && hasCode(error, 'MIRROR_REPLACED')) broken = error;
       if (!(error instanceof BetterSqlite.SqliteError)) throw error;
       if (error.code.startsWith('SQLITE_BUSY')) throw busy(error);
-      // A mistake in what was to be written: SQLite has undone the statement, and the transaction with it.
+      // A bug in the written values: SQLite has undone the statement, and the transaction is rolled back.
       if (error.code.startsWith('SQLITE_CONSTRAINT')) throw error;
       broken = new CatchwordError(
         'MIRROR_WRITE_FAILED',
         `writing the mirror failed: ${error.message} (${error.code})`,
         {
-          hint: 'Nothing half-written remains. Make room on the disk or mend it, then start again; the run goes on.',
+          hint: 'The transaction was rolled back. Free disk space or repair the disk and restart; the run resumes.',
           cause: error,
         },
       );

@@ -3,10 +3,10 @@ import { isMirrorLost } from '../errors.ts';
 import { failureOf, type Service } from '../lifecycle.ts';
 import type { Store } from './store.ts';
 
-/** How often a process that does not write looks whether its mirror is still there. */
+/** How often a process that does not write checks that its mirror was not replaced. */
 const LOOK_MS = 5_000;
 
-/** A service that fails as soon as the open file is no longer the mirror at its path: what serves it cannot go on. */
+/** A service that fails as soon as the open file is not the mirror at its path any more, so that the process ends. */
 export function watchMirror(store: Store, clock: Clock): Service & { readonly failed: Promise<never> } {
   const stopping = new AbortController();
 
@@ -14,7 +14,7 @@ export function watchMirror(store: Store, clock: Clock): Service & { readonly fa
     try {
       store.check();
     } catch (error) {
-      // Anything else, such as a disk that does not answer now, is met where the mirror is used.
+      // Other errors, such as those of a failing disk, are reported where the mirror is used.
       if (isMirrorLost(error)) throw error;
     }
   }

@@ -5,54 +5,56 @@ import { doubtAge, momentOf, sourceTimeOf } from '../catalog/watermark.ts';
 import type { Clock } from '../clock.ts';
 import { CatchwordError } from '../errors.ts';
 import type { NewChange } from '../store/changes.ts';
+import type { Leased } from '../store/lease.ts';
 import type { KnownProduct } from '../store/products.ts';
+import type { Reader } from '../store/reader.ts';
 import type { Checkpoint } from '../store/runs.ts';
-import type { Store } from '../store/store.ts';
+import type { KeeperWriter } from '../store/writers.ts';
 
 /**
  * Applies pages of one run.
  *
- * What a page changes, its change records and its checkpoint are written in one transaction, or nothing of them is.
- * Pages that come close together share a transaction, because SQLite writes whole 16-KB pages: products whose keys are
- * in no order touch an index page each, and a million of them applied 1,000 at a time wrote 57 GB (measured); applied
- * `BATCH_PAGES` pages at a time they write less than a tenth of that. A checkpoint of a page without changes costs
- * 1.5 KB in a batch and 50 KB alone. A crash costs reading again what was in the batch.
+ * A page's products, change records and checkpoint are written in one transaction.
+ * Pages that arrive close together share a transaction, because SQLite writes whole 16-KB pages: products with random keys
+ * touch an index page each. A million of them, applied 1,000 at a time, wrote 57 GB (measured); applied `BATCH_PAGES` pages
+ * at a time they write less than a tenth of that. A checkpoint of a page without changes costs 1.5 KB in a batch and 50 KB
+ * alone. After a crash the pages of the batch are read again.
  */
 export interface Applier {
   /**
-   * Takes a page into the batch, and applies the batch when it is full. The first page of a pass is applied at once: it
+   * Adds a page to the batch, and applies the batch when it is full. Applies the first page of a pass at once, because it
    * pins the source time.
-   * @returns what was applied by this call
-   * @throws CatchwordError LEASE_LOST, RUN_CANCELLED, MIRROR_WRITE_FAILED; then nothing of the batch was written
+   * @returns the pages that this call applied
+   * @throws CatchwordError LEASE_LOST, RUN_CANCELLED, MIRROR_WRITE_FAILED; the batch was not written then
    */
   take(captured: CapturedPage): readonly Applied[];
-  /** Applies the batch; returns and throws as `take` does. With `olderThanMs`, only if it waits for so long. */
+  /** Applies the batch, if its first page arrived `olderThanMs` ago or earlier. Returns and throws as `take` does. */
   flush(olderThanMs?: number): readonly Applied[];
 }
 
-/** A checkpoint that was written. Its ids stay in the file: a run's would not fit in memory that is to stay flat. */
+/** A checkpoint that was written, without its ids, so that memory stays flat. */
 export type Applied = Omit<Checkpoint, 'ids'>;
 
-/** Pages that change something. Measured: with 32 a first load is slower, and 80 MB more are in use. */
+/** Pages with changes. Measured: with 32 a first load is slower and uses 80 MB more. */
 const BATCH_PAGES = 16;
-/** Pages in all: one that changes nothing waits as a list of ids. */
+/** All pages: one without changes waits as a list of ids. */
 const BATCH_ALL_PAGES = 64;
-/** Of text: large products fill a batch sooner, so that memory stays flat. */
+/** Characters of text: large products fill a batch sooner, so that memory stays flat. */
 const BATCH_CHARS = 8_000_000;
 
 export interface ApplierOptions {
-  readonly store: Store;
+  readonly store: Reader;
+  readonly leased: Leased<KeeperWriter>;
   readonly clock: Clock;
   readonly runId: number;
-  readonly epoch: number;
   readonly ignoreFields: readonly Pointer[];
-  /** What a product is recorded as that the source no longer distributes. */
+  /** How to record a product that the source does not distribute any more. */
   readonly withdrawnAs: 'updated' | 'removed';
-  /** How late deltas may be; an answer that a cache kept for longer is doubted. Milliseconds. */
+  /** How late deltas may be. A response that a cache kept for longer is doubted. Milliseconds. */
   readonly overlapMs: number;
 }
 
-/** A page that waits in the batch. A product that the mirror has already, word for word, is held by its id alone. */
+/** A page in the batch. Products whose text the mirror already holds are kept as ids. */
 interface WaitingPage extends Omit<CapturedPage, 'page' | 'response'> {
   readonly response: Omit<PageResponse, 'text'>;
   readonly envelope: Envelope;
@@ -60,7 +62,7 @@ interface WaitingPage extends Omit<CapturedPage, 'page' | 'response'> {
   readonly rejected: readonly RejectedItem[];
   /** In the order of the response; null for a rejected item. */
   readonly products: readonly (Product | number | null)[];
-  /** Products that neither the mirror had nor a page of the batch before this one. */
+  /** Products that are neither in the mirror nor in an earlier page of the batch. */
   readonly unknown: ReadonlySet<string>;
 }
 
@@ -69,7 +71,7 @@ interface Draft {
   readonly ids: number[];
   readonly created: Map<string, { id: number; product: Product }>;
   readonly changed: Map<string, { known: KnownProduct; product: Product; change: Difference }>;
-  /** Ids of products that are removed on the source's word. */
+  /** Ids of products that the source withdrew. */
   readonly withdrawn: Set<number>;
 }
 
@@ -80,9 +82,9 @@ interface Pinned {
 }
 
 export function createApplier(options: ApplierOptions): Applier {
-  const { store, clock, runId, epoch, ignoreFields, withdrawnAs, overlapMs } = options;
+  const { store, leased, clock, runId, ignoreFields, withdrawnAs, overlapMs } = options;
   let batch: WaitingPage[] = [];
-  /** Products that pages in the batch may change: what the mirror has of them is not what it will have. */
+  /** Products that pages in the batch may change: the mirror's text of them may be outdated when the batch is applied. */
   let unsettled = new Set<string>();
   let changing = 0;
   let chars = 0;
@@ -93,7 +95,7 @@ export function createApplier(options: ApplierOptions): Applier {
     pinned.set(pass, { local: store.runs.passStart(runId, pass) ?? clock.now(), source: sourceTime });
   }
 
-  /** Ids that another window of this pass has read already, and which it shows as they were at a later moment. */
+  /** Ids that another window of this pass has shown as of a later moment. */
   function readLater({ task: { pass }, response }: WaitingPage): Set<number> {
     const later = new Set<number>();
     for (const ids of store.runs.idsReadAfter(runId, pass, momentOf(response))) for (const id of ids) later.add(id);
@@ -141,7 +143,7 @@ export function createApplier(options: ApplierOptions): Applier {
         continue;
       }
       draft.ids.push(known.id);
-      // Twice on one page: the later one counts, even where it says again what the mirror has.
+      // If a product is on the page twice, the later one counts, even if it equals the mirror's.
       draft.changed.delete(product.vbid);
       draft.withdrawn.delete(known.id);
       if (gone) {
@@ -152,7 +154,7 @@ export function createApplier(options: ApplierOptions): Applier {
       if (!known.removed && sameContent(known.body, product.body, ignoreFields)) continue;
       later ??= readLater(captured);
       if (later.has(known.id)) {
-        // It is there, in the later read; what this one shows of it is out of date.
+        // The product exists, as the later read shows; this read of it is outdated.
         draft.ids[draft.ids.length - 1] = 0;
         continue;
       }
@@ -163,25 +165,25 @@ export function createApplier(options: ApplierOptions): Applier {
     return draft;
   }
 
-  function write({ created, changed, withdrawn }: Draft): void {
+  function write({ products, changes, removals }: KeeperWriter, { created, changed, withdrawn }: Draft): void {
     const now = clock.now();
     const records: NewChange[] = [];
-    let seq = store.changes.lastSeq();
+    let seq = changes.lastSeq();
     let restored = 0;
     const firstSeq = seq + 1;
     const inserts = [...created.values()].map(({ id, product }) => ({ id, seq: ++seq, product }));
-    store.products.insert(inserts, now);
-    store.changes.appendCreated(firstSeq, inserts[0]?.id ?? 0, inserts.length, runId, now);
+    products.insert(inserts, now);
+    changes.appendCreated(firstSeq, inserts[0]?.id ?? 0, inserts.length, runId, now);
     for (const { known, product, change } of changed.values()) {
       seq++;
       if (known.removed) restored++;
       const op = known.removed ? 'restored' : 'updated';
       records.push({ seq, op, productId: known.id, prevSeq: known.changedSeq, ...change });
-      store.products.update(known.id, product, seq, now);
+      products.update(known.id, product, seq, now);
     }
-    store.changes.append(records, runId, now);
-    if (inserts.length + restored > 0) store.products.addLiving(inserts.length + restored);
-    if (withdrawn.size > 0) store.removals.remove(withdrawn, runId, now);
+    changes.append(records, runId, now);
+    if (inserts.length + restored > 0) products.addLiving(inserts.length + restored);
+    if (withdrawn.size > 0) removals.remove(withdrawn, runId, now);
   }
 
   function checkpointOf(captured: WaitingPage, draft: Draft): Checkpoint {
@@ -208,46 +210,46 @@ export function createApplier(options: ApplierOptions): Applier {
   }
 
   /**
-   * Pins the source time of the pass to its first response. A later one may show that this was too late: then the
-   * source's clock was put back meanwhile, or several machines answer, whose clocks differ.
+   * Pins the source time of the pass to its first response. A later response may move it back: then the source's clock was
+   * put back meanwhile, or several machines with different clocks answer.
    */
-  function pin({ task: { pass }, envelope, response }: WaitingPage): void {
+  function pin({ runs }: KeeperWriter, { task: { pass }, envelope, response }: WaitingPage): void {
     const first = pinned.get(pass);
     const moment = momentOf(response);
     const elapsed = first === undefined ? 0 : Math.max(0, moment - first.local);
     const sourceTime = sourceTimeOf(response) - elapsed;
     if (first !== undefined && sourceTime >= first.source) return;
-    store.runs.pinPass(runId, pass, sourceTime, envelope.numItems);
-    if (pass === 0) store.runs.pinRun(runId, sourceTime);
+    runs.pinPass(runId, pass, sourceTime, envelope.numItems);
+    if (pass === 0) runs.pinRun(runId, sourceTime);
     pinned.set(pass, { local: Math.min(first?.local ?? moment, moment), source: sourceTime });
   }
 
-  function applyOne(captured: WaitingPage): Applied | null {
+  function applyOne(writer: KeeperWriter, captured: WaitingPage): Applied | null {
     const { task, rejected } = captured;
-    if (store.runs.hasCheckpoint(runId, task.pass, task.window)) return null;
+    if (writer.runs.hasCheckpoint(runId, task.pass, task.window)) return null;
     const draft = compare(captured);
-    if (draft.created.size + draft.changed.size + draft.withdrawn.size > 0) write(draft);
-    if (rejected.length > 0) store.runs.addRejected(runId, task.pass, task.window, rejected);
-    pin(captured);
+    if (draft.created.size + draft.changed.size + draft.withdrawn.size > 0) write(writer, draft);
+    if (rejected.length > 0) writer.runs.addRejected(runId, task.pass, task.window, rejected);
+    pin(writer, captured);
     const checkpoint = checkpointOf(captured, draft);
-    store.runs.addCheckpoint(checkpoint);
+    writer.runs.addCheckpoint(checkpoint);
     const { ids: _ids, ...applied } = checkpoint;
     return applied;
   }
 
   function flush(olderThanMs = 0): readonly Applied[] {
-    // Also where the clock was put back behind it.
+    // abs: the clock may have been put back since.
     if (batch.length === 0 || Math.abs(clock.now() - batchSince) < olderThanMs) return [];
     const pages = batch;
     batch = [];
     changing = 0;
     chars = 0;
     unsettled = new Set();
-    const applied = store.write(() => {
-      store.lease.check(epoch);
-      if (store.runs.state(runId) === 'cancelled')
+    const applied = leased.write((writer) => {
+      if (writer.runs.state(runId) === 'cancelled') {
         throw new CatchwordError('RUN_CANCELLED', `run ${runId} was cancelled`);
-      return pages.map(applyOne);
+      }
+      return pages.map((page) => applyOne(writer, page));
     });
     return applied.filter((checkpoint) => checkpoint !== null);
   }
@@ -257,7 +259,7 @@ export function createApplier(options: ApplierOptions): Applier {
       if (batch.length === 0) batchSince = clock.now();
       const waiting = shelve(captured);
       batch.push(waiting);
-      // A body that is kept keeps the page's text alive, which it was cut from.
+      // A kept body keeps the whole text of its page in memory, because it is a slice of it.
       if (waiting.products.some((product) => product !== null && typeof product === 'object')) {
         changing++;
         chars += captured.response.text.length;

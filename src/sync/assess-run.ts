@@ -3,13 +3,13 @@ import { endOf, holdsEnd, windowsOver } from '../catalog/plan.ts';
 import type { Evidence, ListEvidence, Run } from '../catalog/run.ts';
 import { createIdSet, examineSeams, type IdSet, type SeamInput, type SeamReport } from '../catalog/seams.ts';
 import { type Clocks, FROM_CACHE } from '../catalog/watermark.ts';
+import type { Reader } from '../store/reader.ts';
 import type { Checkpoint, Pass } from '../store/runs.ts';
-import type { Store } from '../store/store.ts';
 
-/** Windows that repair a list, as a share of its own, over all rounds: beyond it, repairs would be a second reading. */
+/** Windows to repair a list, over all rounds, as a share of its own: more would amount to reading it again. */
 const REPAIRS = 0.1;
 const REPAIRS_LEAST = 20;
-/** Half the width that the first repair of a gap reads, as a share of the largest window; the next reads twice as much. */
+/** Half the width of the first repair of a gap, as a share of the largest window. Each further repair is twice as wide. */
 const REPAIR_REACH = 0.4;
 
 type Read = Omit<Checkpoint, 'ids'>;
@@ -19,24 +19,24 @@ export interface ReadList {
   readonly pass: Pass;
   /** Windows of the first reading and of all repairs. */
   readonly windows: readonly Read[];
-  /** One response held all of it. */
+  /** One response held the whole list. */
   readonly exact: boolean;
   /** Null for an exact list, and for one of plain pages. */
   readonly seams: SeamReport | null;
-  /** Nothing of it can have slipped by: its seams are joined, or it is a delta of plain pages that stood still. */
+  /** No product can be missing: its seams are joined, or it is a delta of plain pages that stood still. */
   readonly complete: boolean;
   readonly repairs: number;
 }
 
-/** What a run has read so far, and what can be said of it. */
+/** What a run has read so far, and how complete it is. */
 export interface Assessment {
   /** In the order in which they were read. */
   readonly lists: readonly ReadList[];
-  /** Everything that a window, a delta or a lookup of the run held. */
+  /** Products in any window, delta or lookup of the run. */
   readonly seen: IdSet;
-  /** What the newest reading of the whole list held. */
+  /** Products in the newest reading of the whole list. */
   readonly listed: IdSet;
-  /** Nothing can have happened to the last thing that was read, while it was. */
+  /** The last list that was read cannot have changed meanwhile. */
   readonly closed: boolean;
 }
 
@@ -45,20 +45,20 @@ interface RunPasses {
   readonly reads: ReadonlyMap<number, readonly Read[]>;
 }
 
-function passesOf(store: Store, runId: number, before: number): RunPasses {
+function passesOf(store: Reader, runId: number, before: number): RunPasses {
   const passes = store.runs.passes(runId).filter(({ pass }) => pass < before);
   return { passes, reads: new Map(passes.map(({ pass }) => [pass, store.runs.checkpoints(runId, pass)])) };
 }
 
-/** A delta that tells what was modified while the run read. */
+/** Whether the pass shows what was modified while the run read. */
 export function isDelta({ kind }: Pick<Pass, 'kind'>): boolean {
   return kind === 'delta' || kind === 'settle';
 }
 
-/** Passes that told what was modified: deltas, and their repairs, which only complete them. */
-function tellsChanges({ root }: Pass, _at: number, passes: readonly Pass[]): boolean {
-  const told = passes.find(({ pass }) => pass === root);
-  return told !== undefined && isDelta(told);
+/** Whether the pass is a delta that shows what was modified, or a repair of one. */
+function showsChanges({ root }: Pass, _at: number, passes: readonly Pass[]): boolean {
+  const repaired = passes.find(({ pass }) => pass === root);
+  return repaired !== undefined && isDelta(repaired);
 }
 
 /** Whether one response held the whole list. */
@@ -68,21 +68,21 @@ export function isExact({ seam }: Pick<Pass, 'seam'>, windows: readonly Read[]):
   return holdsEnd(only) || (seam === 0 && only.totalPages <= 1 && only.items === only.numItems);
 }
 
-/** Whether the windows of a pass hold the same products wherever two of them reach: nothing moved while it was read. */
-function stoodStill(store: Store, pass: Pass): boolean {
+/** Whether overlapping windows of a pass hold the same products where they overlap: nothing moved while it was read. */
+function stoodStill(store: Reader, pass: Pass): boolean {
   const windows = store.runs.checkpoints(pass.runId, pass.pass);
   if (pass.seam === 0) return false;
   const idsOf = (window: Read) => store.runs.idsOf(pass.runId, pass.pass, window);
-  // Whatever was modified: only standing still joins.
+  // Treats every product as modified, so that only equal windows join.
   const modifiedIn = () => Number.POSITIVE_INFINITY;
   return examineSeams({ windows, root: pass.pass, idsOf, modifiedIn, highest: store.products.lastId() }).sealed;
 }
 
 /**
- * Whether nothing can have happened to a delta while it was read: one response held it, or it stood still. Then no delta of
- * the delta is needed.
+ * Whether a delta cannot have changed while it was read: one response held it, or it stood still. Then it needs no delta of
+ * its own.
  */
-export function isClosed(store: Store, pass: Pass): boolean {
+export function isClosed(store: Reader, pass: Pass): boolean {
   if (pass.kind === 'repair' || pass.kind === 'lookup') return false;
   if (isExact(pass, store.runs.checkpoints(pass.runId, pass.pass))) return true;
   return pass.kind !== 'list' && stoodStill(store, pass);
@@ -90,10 +90,10 @@ export function isClosed(store: Store, pass: Pass): boolean {
 
 type ReadIds = (window: Read) => readonly number[];
 
-/** Which pass told last that a product was modified. */
+/** The last pass that showed a product as modified; -1 for none. */
 function modifications({ passes, reads }: RunPasses, idsOf: ReadIds, highest: number): (id: number) => number {
   const last = new Uint8Array(highest + 1);
-  for (const pass of passes.filter(tellsChanges)) {
+  for (const pass of passes.filter(showsChanges)) {
     for (const window of reads.get(pass.pass) ?? []) {
       for (const id of idsOf(window)) last[id] = Math.max(last[id] ?? 0, pass.root + 1);
     }
@@ -110,21 +110,21 @@ function assessList(root: Pass, all: RunPasses, { steady, ...input }: ListInput)
   const windows = [root, ...repairs].flatMap(({ pass }) => all.reads.get(pass) ?? []);
   const exact = isExact(root, own);
   if (!exact && root.seam > 0) {
-    // A delta of a delta asks for nothing that became visible late: what did so shows in what its windows hold.
+    // A change that became visible late is not in the delta of a delta, but its windows hold the changed product.
     const late = root.kind === 'list' ? {} : { steady };
     const seams = examineSeams({ windows, root: root.pass, ...input, ...late });
     return { pass: root, windows, exact, seams, complete: seams.sealed, repairs: repairs.length };
   }
-  const told = windows.map((window) => idsOf(window).some((id) => input.modifiedIn(id) > root.pass));
+  const moved = windows.map((window) => idsOf(window).some((id) => input.modifiedIn(id) > root.pass));
   const lastPage = windows.reduce((last, { page }) => Math.max(last, page), 0);
-  // Plain pages lose what moves from a page to the one before it. Where nothing changed but what stood on the last page,
-  // nothing moved across a boundary.
-  const complete = exact || told.every((changed, at) => !changed || windows[at]?.page === lastPage);
+  // Plain pages lose products that move to the previous page. If only products on the last page changed, none has moved
+  // across a boundary.
+  const complete = exact || moved.every((changed, at) => !changed || windows[at]?.page === lastPage);
   return { pass: root, windows, exact, seams: null, complete, repairs: repairs.length };
 }
 
-/** @param before only passes before this one are looked at */
-export function assessRun(store: Store, runId: number, before = Number.POSITIVE_INFINITY): Assessment {
+/** @param before assess only passes before this one */
+export function assessRun(store: Reader, runId: number, before = Number.POSITIVE_INFINITY): Assessment {
   const all = passesOf(store, runId, before);
   const highest = store.products.lastId();
   const seen = createIdSet(highest);
@@ -152,7 +152,7 @@ export function assessRun(store: Store, runId: number, before = Number.POSITIVE_
 }
 
 /** The source's clock and this machine's at the start of each pass. */
-export function passClocks(store: Store, runId: number): Clocks[] {
+export function passClocks(store: Reader, runId: number): Clocks[] {
   return store.runs.passes(runId).flatMap(({ pass, sourceTime }) => {
     const local = store.runs.passStart(runId, pass);
     return sourceTime === null || local === null ? [] : [{ source: sourceTime, local }];
@@ -164,22 +164,22 @@ export function newestList({ lists }: Assessment): ReadList | undefined {
   return lists.findLast(({ pass }) => pass.kind === 'list');
 }
 
-/** The total that the most recent response told. */
+/** The total in the most recent response. */
 export function newestTotal(windows: readonly Read[]): number {
   return windows.reduce((a, b) => (b.pass > a.pass || (b.pass === a.pass && b.requestedAt >= a.requestedAt) ? b : a))
     .numItems;
 }
 
-/** Windows over the gaps of a list, each wider than the one that was tried before; none where that would be too many. */
+/** Windows over the gaps of a list, wider than in the previous round; empty if there would be too many. */
 export function repairsOf({ pass: { pass, perPage, seam }, windows, seams, repairs }: ReadList): Window[] {
   if (seams === null || seams.disorder > 0) return [];
   const own = windows.filter((window) => window.pass === pass);
-  // Where pages are shorter than they say, so is a repair.
+  // If many pages are shorter than their totals say, repairs would be too.
   if (own.filter(({ doubt }) => doubt !== null).length > REPAIRS * own.length) return [];
   const reach = REPAIR_REACH * perPage * 2 ** repairs;
   const layout = { perPage, seam: Math.min(seam * 2 ** (repairs + 1), perPage >> 2) };
   const found = new Map<string, Window>();
-  // However many products the source says there are, the end is not far behind what was read.
+  // The source's total may be wrong, but the end of the list is not far behind what was read.
   const end = Math.min(
     newestTotal(windows),
     windows.reduce((most, window) => Math.max(most, endOf(window)), 0) + perPage,
@@ -187,7 +187,7 @@ export function repairsOf({ pass: { pass, perPage, seam }, windows, seams, repai
   for (const { offset, shift } of seams.gaps) {
     const centre = (offset ?? end) - (offset === null ? 0 : shift);
     const low = Math.floor(centre - reach);
-    // A window that reaches beyond the end comes back short, and so shows that it holds it.
+    // A window that reaches beyond the end comes back short, which shows that it holds the end.
     const high = offset === null ? centre + 1 : Math.ceil(centre + reach);
     for (const window of windowsOver(low, high, layout)) found.set(windowKey(window), window);
   }
@@ -196,18 +196,18 @@ export function repairsOf({ pass: { pass, perPage, seam }, windows, seams, repai
 }
 
 export interface Conclusion {
-  /** Null for a delta of one response, which needs none. As far as the deltas tell that were read. */
+  /** Null for a delta of one response, which needs none. Valid once the run has settled, if it must. */
   readonly proof: 'sealed' | 'open' | null;
   /** Why it is open. */
   readonly reasons: readonly string[];
   readonly evidence: Evidence;
-  /** Every change since `deltaFrom` (and, of a sealed full run, before it) has been read. */
+  /** Every change since `deltaFrom` has been read. */
   readonly deltasRead: boolean;
-  /** Where the run's deltas begin; milliseconds since 1970. */
+  /** Start of the run's earliest delta; milliseconds since 1970. */
   readonly deltaFrom: number;
-  /** The run read as many products as the source says there are, in one order: what it did not see counts as missing. */
+  /** The run read as many products as the source's total, so products that it did not see count as missing. */
   readonly countAgrees: boolean;
-  /** What is concluded here could be falsified by a change that no delta has told of yet: the run has to settle first. */
+  /** A change that deltas have not shown yet could make this conclusion wrong: the run has to settle first. */
   readonly mustSettle: boolean;
 }
 
@@ -218,8 +218,8 @@ function plainReason({ pass }: ReadList): string {
 }
 
 /**
- * The lists that the proof rests on. Those before the newest one do not count, nor do deltas that were read before the run
- * had settled: what they told, the settling ones tell again.
+ * The lists that the proof is based on: the newest reading of the whole list, and the deltas. Once the run has settled,
+ * earlier deltas do not count, because the settling deltas show the same changes again.
  */
 export function proofLists(assessment: Assessment, settled: boolean): ReadList[] {
   const list = newestList(assessment);
@@ -265,7 +265,7 @@ function rejectedOf({ windows }: ReadList): number {
   return windows.reduce((sum, window) => sum + window.rejected, 0);
 }
 
-/** @param seen what counts as read: with deltas, fewer than the source's total shows that something was missed */
+/** Whether as many products were read as the source's total. @param seen the products that count as read */
 export function countAgrees(seen: IdSet, list: ReadList): boolean {
   return seen.size + rejectedOf(list) + (list.seams?.repeated ?? 0) >= newestTotal(list.windows);
 }
@@ -285,16 +285,16 @@ function evidenceOf(list: ReadList): ListEvidence {
   };
 }
 
-/** Whether a joint of these lists could be a product that was modified, if a delta tells of it late. */
-function restsOnJoints(store: Store, lists: readonly ReadList[]): boolean {
+/** Whether a joint of these lists could be a modified product, if a delta shows the change late. */
+function restsOnJoints(store: Reader, lists: readonly ReadList[]): boolean {
   return lists.some((read) => !read.exact && !stoodStill(store, read.pass));
 }
 
 /**
- * What can be said of a run that has read all that it is going to read.
- * @param settled whether its last delta was asked late enough to tell of everything
+ * Concludes what a run has proven, from everything that it has read.
+ * @param settled whether its last delta was read late enough to show every change
  */
-export function conclude(store: Store, run: Run, assessment: Assessment, settled: boolean): Conclusion {
+export function conclude(store: Reader, run: Run, assessment: Assessment, settled: boolean): Conclusion {
   const { lists, closed } = assessment;
   const reasons = reasonsOf(run, assessment, settled);
   const list = newestList(assessment);
@@ -324,7 +324,7 @@ export function conclude(store: Store, run: Run, assessment: Assessment, settled
     deltaFrom: deltas.reduce((least, { pass }) => Math.min(least, pass.from ?? least), Number.POSITIVE_INFINITY),
     countAgrees:
       list !== undefined &&
-      // Deltas tell of products that are gone as well.
+      // Not `seen`: deltas also hold products that are gone.
       countAgrees(assessment.listed, list) &&
       rejectedOf(list) === 0 &&
       list.windows.every(({ doubt }) => doubt === null),

@@ -1,15 +1,14 @@
 import { createIdSet } from '../catalog/seams.ts';
 import { CatchwordError } from '../errors.ts';
 
-/** Windows without anything new that a list may have, in addition to as many as those with something new. For safety. */
+/** Windows without new products that a list may have beyond the number of those with new ones. A safety limit. */
 const BARREN = 32;
 
 /**
- * Watches that a list brings products that it has not shown before. What a source says about the size of its list is only
- * a hint: one that repeats itself, whatever it is asked for, would be read without end. While many products are inserted
- * before the place that is read, what was read comes again; hence as many windows as there were with something new.
- * @returns takes the product ids of the next window that was read
- * @throws CatchwordError PAGE_INVALID
+ * Checks that a list keeps showing new products. The source's total is only a hint, so a source that repeats its pages would
+ * be read endlessly. Pages may repeat for a while when products are inserted before the current position: therefore as many
+ * windows without new products are allowed as there were windows with new ones.
+ * @returns takes the product ids of each window that was read; throws CatchwordError PAGE_INVALID
  */
 export function watchProgress(): (ids: readonly number[]) => void {
   const seen = createIdSet(0);
@@ -23,10 +22,10 @@ export function watchProgress(): (ids: readonly number[]) => void {
     if (barren <= fruitful + BARREN) return;
     throw new CatchwordError(
       'PAGE_INVALID',
-      `the list goes on without anything new: ${barren} of its pages held only what others had shown`,
+      `the list goes on without anything new: ${barren} of its pages held only known products`,
       {
         retryable: false,
-        hint: 'The source does not seem to know pages by the names it was asked with: see CATCHWORD_PAGE_PARAM.',
+        hint: 'The source may use other names for the page parameters: check CATCHWORD_PAGE_PARAM.',
       },
     );
   };

@@ -1,7 +1,7 @@
 import { changedPointers, difference, type Pointer, sameContent } from '../catalog/content.ts';
-import type { Store } from '../store/store.ts';
+import type { Reader } from '../store/reader.ts';
 
-/** A product that two mirrors do not agree about. */
+/** A difference between two mirrors in one product. */
 export type Disagreement =
   | { readonly kind: 'only-here'; readonly vbid: string; readonly title: string | null; readonly body: string }
   | { readonly kind: 'only-there'; readonly vbid: string; readonly title: string | null; readonly body: string }
@@ -19,10 +19,14 @@ interface Living {
 }
 
 /**
- * Every product that `here` and `there` do not agree about, in the order of keys. Memory does not grow with them.
- * @param ignoreFields fields left out of the comparison
+ * Yields every difference between two mirrors, ordered by key. Memory does not grow with the catalog.
+ * @param ignoreFields fields to ignore
  */
-export function* compareMirrors(here: Store, there: Store, ignoreFields: readonly Pointer[]): Generator<Disagreement> {
+export function* compareMirrors(
+  here: Reader,
+  there: Reader,
+  ignoreFields: readonly Pointer[],
+): Generator<Disagreement> {
   const [ours, theirs] = [here.products.all(), there.products.all()];
   let [a, b] = [ours.next().value as Living | undefined, theirs.next().value as Living | undefined];
   while (a !== undefined || b !== undefined) {
@@ -43,7 +47,7 @@ export function* compareMirrors(here: Store, there: Store, ignoreFields: readonl
   }
 }
 
-/** SQLite orders text by its UTF-8 bytes, which is not the order of JavaScript's UTF-16 where surrogates are involved. */
+/** Compares as SQLite does, by UTF-8 bytes: JavaScript compares UTF-16, which orders surrogates differently. */
 function keyBefore(a: string, b: string): boolean {
   return Buffer.compare(Buffer.from(a), Buffer.from(b)) < 0;
 }

@@ -5,11 +5,11 @@ import { notUtf8 } from '../client/http/response-body.ts';
 import { CatchwordError } from '../errors.ts';
 import type { ReadWindow } from '../queue/queue.ts';
 
-/** A page that contradicts its own totals, or is too old, or is not UTF-8, is read this often; then it is used, with its doubt. */
+/** Reads of a page that contradicts its totals, is too old or is not UTF-8. The last read is used, with its doubt noted. */
 const DOUBTED_READS = 3;
 
 /**
- * One request, one page: what both queues run, whoever decides about trying again.
+ * Makes one request for one page; the queues decide about retries.
  * @param overlapMs a page that a cache kept for longer is read again
  */
 export function createReadWindow(client: CatalogClient, overlapMs: number): ReadWindow {

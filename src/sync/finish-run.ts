@@ -1,13 +1,16 @@
 import type { Run } from '../catalog/run.ts';
 import { clockPutBack, deltaFrom } from '../catalog/watermark.ts';
 import { CatchwordError } from '../errors.ts';
+import type { Leased } from '../store/lease.ts';
+import type { Reader } from '../store/reader.ts';
 import type { Store } from '../store/store.ts';
+import type { KeeperWriter } from '../store/writers.ts';
 import { type Assessment, type Conclusion, conclude, passClocks } from './assess-run.ts';
 import { isSettled } from './settle.ts';
 import { noteRead } from './source.ts';
 import { type SweepSettings, sweep } from './sweep.ts';
 
-/** Rejected items are of use while somebody looks for the reason. */
+/** Rejected items are kept this long, for people who look for the reason. */
 const KEEP_REJECTED_MS = 30 * 86_400_000;
 
 export interface FinishSettings extends SweepSettings {
@@ -15,16 +18,16 @@ export interface FinishSettings extends SweepSettings {
 }
 
 /**
- * The clock by which ages are counted that decide what is dropped. This machine's may be ahead by any amount; of the
- * source's and its own, the earlier one drops nothing too soon.
+ * The time by which ages are judged that decide what is dropped: the earlier one of this machine's clock, which may be ahead,
+ * and the source's. So nothing is dropped too soon.
  */
 export function ageClock({ sourceTime }: Run, nowMs: number): number {
   return Math.min(nowMs, sourceTime ?? nowMs);
 }
 
-const UNSETTLED = 'its deltas could not be read late enough to tell of everything: nothing is concluded from them';
+const UNSETTLED = 'its deltas could not be read late enough to show every change: nothing is concluded from them';
 
-/** What may be concluded where the run had to settle and could not. */
+/** Restricts what is concluded from a run that had to settle and could not. */
 function withhold(conclusion: Conclusion): Conclusion {
   if (!conclusion.mustSettle) return conclusion;
   return {
@@ -36,36 +39,36 @@ function withhold(conclusion: Conclusion): Conclusion {
   };
 }
 
-/** Where the watermark stands if every change up to the run's source time is in the mirror; else where it stood. */
+/** Moves the watermark to the run's source time, if every change up to then is in the mirror. */
 function moveWatermark(
-  store: Store,
+  writer: KeeperWriter,
   run: Run,
   conclusion: Conclusion,
   held: boolean,
   { overlapMs }: FinishSettings,
 ): void {
   if (run.sourceTime === null) return;
-  const readUpTo = store.readUpTo();
-  // A list that is held, or empty, looks wrong: what it did not tell may still have to come from a delta.
+  const readUpTo = writer.readUpTo();
+  // A list that is held or empty looks wrong, so later deltas still have to supply what it did not show.
   const sealed = run.kind === 'full' && conclusion.proof === 'sealed' && !held && conclusion.evidence.numItems > 0;
-  const seen = store.clockSeen();
-  const clocks = passClocks(store, run.id);
-  // Of a full run the deltas begin where it began; they reach back to the watermark only by the same clock.
+  const seen = writer.clockSeen();
+  const clocks = passClocks(writer, run.id);
+  // A full run's deltas start at its own start; whether they reach back to the watermark is known only by the same clock.
   const sameClock = run.kind === 'delta' || seen === null || clockPutBack(seen, clocks, overlapMs) === null;
-  // As far back as any delta asks: what became visible late since the watermark was set carries an earlier time.
+  // Less the overlap: changes that became visible late since the watermark was set have an earlier time.
   const reachesBack = readUpTo === null || conclusion.deltaFrom <= deltaFrom(readUpTo, overlapMs);
   const read = conclusion.deltasRead && reachesBack && (readUpTo === null || sameClock);
-  // Before the first watermark there is nothing that a later delta would be owed.
+  // Before the first watermark, later deltas do not depend on earlier ones.
   const first = run.kind === 'full' && readUpTo === null;
-  if (sealed || read || first) store.advanceWatermark(run.sourceTime, clocks[0]?.local ?? run.startedAt);
+  if (sealed || read || first) writer.advanceWatermark(run.sourceTime, clocks[0]?.local ?? run.startedAt);
 }
 
-/** Full runs before this one that wait for a decision: what they found is out of date. */
-function supersede(store: Store, run: Run): void {
-  for (const { id } of store.runs.held()) {
+/** Cancels earlier full runs that wait for a decision: their lists of removals are outdated. */
+function supersede(writer: KeeperWriter, run: Run): void {
+  for (const { id } of writer.runs.held()) {
     if (id >= run.id) continue;
-    store.removals.release(id);
-    store.runs.decide(id, { state: 'cancelled', error: `superseded by run ${run.id}; nothing was removed` });
+    writer.removals.release(id);
+    writer.runs.decide(id, { state: 'cancelled', error: `superseded by run ${run.id}; nothing was removed` });
   }
 }
 
@@ -75,37 +78,35 @@ function supersede(store: Store, run: Run): void {
  * @throws CatchwordError LEASE_LOST, RUN_CANCELLED
  */
 export function finishRun(
-  store: Store,
-  epoch: number,
+  leased: Leased<KeeperWriter>,
   runId: number,
   assessment: Assessment,
   settings: FinishSettings,
   nowMs: number,
 ): Run {
-  return store.write(() => {
-    store.lease.check(epoch);
-    const run = requireRun(store, runId);
+  return leased.write((writer) => {
+    const run = requireRun(writer, runId);
     if (run.state === 'cancelled') throw new CatchwordError('RUN_CANCELLED', `run ${runId} was cancelled`);
-    const settled = isSettled(store, store.runs.passes(runId), settings.overlapMs);
-    const conclusion = withhold(conclude(store, run, assessment, settled));
-    const swept = run.kind === 'full' ? sweep(store, run, assessment, conclusion, settings) : null;
-    const counts = store.runs.counts(runId);
+    const settled = isSettled(writer, writer.runs.passes(runId), settings.overlapMs);
+    const conclusion = withhold(conclude(writer, run, assessment, settled));
+    const swept = run.kind === 'full' ? sweep(writer, run, assessment, conclusion, settings) : null;
+    const counts = writer.runs.counts(runId);
     const held = swept?.holdReason != null;
     const missing = [...(swept?.missing ?? []), ...(held ? swept.remove : [])];
-    const removed = swept === null || held ? 0 : store.removals.remove(swept.remove, runId, nowMs);
-    if (swept === null) store.removals.noteSeen(store.runs.eachIds(runId));
-    else if (held) store.removals.hold(runId, swept.remove);
+    const removed = swept === null || held ? 0 : writer.removals.remove(swept.remove, runId, nowMs);
+    if (swept === null) writer.removals.noteSeen(writer.runs.eachIds(runId));
+    else if (held) writer.removals.hold(runId, swept.remove);
     if (swept !== null) {
-      supersede(store, run);
-      // A run that cannot vouch for its own count confirms nothing.
-      if (conclusion.proof === 'sealed' || conclusion.countAgrees) store.removals.noteMissing(missing);
-      else store.removals.noteSeen(store.runs.eachIds(runId));
+      supersede(writer, run);
+      // A run whose count does not agree confirms no missing product.
+      if (conclusion.proof === 'sealed' || conclusion.countAgrees) writer.removals.noteMissing(missing);
+      else writer.removals.noteSeen(writer.runs.eachIds(runId));
     }
-    store.products.ensureLookups();
-    store.runs.end(runId, {
+    writer.products.ensureLookups();
+    writer.runs.end(runId, {
       state: held ? 'held' : 'complete',
       finishedAt: nowMs,
-      // Each product once, however many windows it was in.
+      // Counts each product once, even if it was in several windows.
       counts: {
         ...counts,
         items: assessment.seen.size + counts.rejected,
@@ -117,27 +118,26 @@ export function finishRun(
       error: null,
       evidence: conclusion.evidence,
     });
-    store.schedule.clearRetry(run.kind);
-    moveWatermark(store, run, conclusion, held, settings);
-    if (run.kind === 'full') noteRead(store, runId);
-    store.runs.prune(runId, ageClock(run, nowMs) - KEEP_REJECTED_MS);
-    return requireRun(store, runId);
+    writer.schedule.clearRetry(run.kind);
+    moveWatermark(writer, run, conclusion, held, settings);
+    if (run.kind === 'full') noteRead(writer, runId);
+    writer.runs.prune(runId, ageClock(run, nowMs) - KEEP_REJECTED_MS);
+    return requireRun(writer, runId);
   });
 }
 
-/** Ends a run that cannot go on, keeping what it applied. */
-export function failRun(store: Store, epoch: number, runId: number, error: CatchwordError, nowMs: number): void {
-  store.write(() => {
-    store.lease.check(epoch);
-    const run = requireRun(store, runId);
+/** Ends a run that cannot continue. Applied pages are kept. */
+export function failRun(leased: Leased<KeeperWriter>, runId: number, error: CatchwordError, nowMs: number): void {
+  leased.write((writer) => {
+    const run = requireRun(writer, runId);
     if (run.state === 'cancelled') return;
-    store.removals.noteSeen(store.runs.eachIds(runId));
-    store.products.ensureLookups();
+    writer.removals.noteSeen(writer.runs.eachIds(runId));
+    writer.products.ensureLookups();
     const text = `${error.code}: ${error.message}`;
-    store.runs.end(runId, {
+    writer.runs.end(runId, {
       state: 'failed',
       finishedAt: nowMs,
-      counts: store.runs.counts(runId),
+      counts: writer.runs.counts(runId),
       proof: null,
       reasons: [],
       error: text,
@@ -146,31 +146,33 @@ export function failRun(store: Store, epoch: number, runId: number, error: Catch
 }
 
 /**
- * Stops a run from another process: the keeper that works on it notices at its next page.
+ * Cancels a run, from any process. The keeper that works on it notices at its next page.
  * @throws CatchwordError NOT_FOUND, RUN_NOT_ACTIVE
  */
 export function cancelRun(store: Store, runId: number, nowMs: number): Run {
-  return store.write(() => {
-    const run = requireRun(store, runId);
+  return store.request((writer) => {
+    const run = requireRun(writer, runId);
     if (run.finishedAt !== null) {
-      throw new CatchwordError('RUN_NOT_ACTIVE', `run ${runId} is ${run.state} already`, {
-        hint: 'Only a run that is planned or reading can be cancelled: npx catchword runs.',
+      throw new CatchwordError('RUN_NOT_ACTIVE', `run ${runId} is already ${run.state}`, {
+        hint: 'Only a planned or reading run can be cancelled: npx catchword runs.',
       });
     }
-    store.removals.noteSeen(store.runs.eachIds(runId));
-    store.products.ensureLookups();
-    const counts = store.runs.counts(runId);
-    store.runs.end(runId, { state: 'cancelled', finishedAt: nowMs, counts, proof: null, reasons: [], error: null });
-    store.schedule.clearRetry(run.kind);
-    return requireRun(store, runId);
+    writer.removals.noteSeen(writer.runs.eachIds(runId));
+    writer.products.ensureLookups();
+    const counts = writer.runs.counts(runId);
+    writer.runs.end(runId, { state: 'cancelled', finishedAt: nowMs, counts, proof: null, reasons: [], error: null });
+    writer.schedule.clearRetry(run.kind);
+    return requireRun(writer, runId);
   });
 }
 
 /** @throws CatchwordError NOT_FOUND */
-export function requireRun(store: Store, runId: number): Run {
+export function requireRun(store: Reader, runId: number): Run {
   const run = store.runs.get(runId);
   if (run === undefined) {
-    throw new CatchwordError('NOT_FOUND', `there is no run ${runId}`, { hint: 'List them with: npx catchword runs.' });
+    throw new CatchwordError('NOT_FOUND', `run ${runId} does not exist`, {
+      hint: 'List runs with: npx catchword runs.',
+    });
   }
   return run;
 }

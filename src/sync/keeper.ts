@@ -7,8 +7,10 @@ import { iso } from '../iso-time.ts';
 import type { Logger, Tell } from '../log.ts';
 import type { PageQueue } from '../queue/queue.ts';
 import { holdLease } from '../store/hold-lease.ts';
+import type { Leased } from '../store/lease.ts';
 import type { Pass } from '../store/runs.ts';
 import type { Store } from '../store/store.ts';
+import type { KeeperWriter } from '../store/writers.ts';
 import { type Applier, createApplier } from './apply-page.ts';
 import { ageClock, type FinishSettings, failRun, finishRun, requireRun } from './finish-run.ts';
 import { nextStep, type StepSettings } from './next-step.ts';
@@ -18,52 +20,51 @@ import { requireSameSource, rereadNotice } from './source.ts';
 import { type StartSettings, startRun } from './start-run.ts';
 
 /**
- * The one place that writes the mirror.
+ * Makes runs: the only writer of products and changes.
  *
  * ```
  * lease ─► unfinished run? ─► resume ─┐
- *               └─ no ──────► plan ───┴─► read passes ─► finish ─► lease given back
+ *               └─ no ──────► plan ───┴─► read passes ─► finish ─► release the lease
  * ```
- * Pass 0 is the list (or, of a delta run, the delta); what follows it is decided in next-step.ts.
+ * Pass 0 is the list (in a delta run, the delta); next-step.ts decides what follows.
  */
 export interface Keeper {
   /**
-   * Finishes the run that an earlier process left, or starts a new one, and reads it to its end.
-   * @returns the run; null when its tick was started by another scheduler
-   * @throws CatchwordError MIRROR_BUSY, MIRROR_OTHER_SOURCE; INTERRUPTED when `signal` aborts (resumable); what the source
-   *   or file refused
+   * Resumes the run that an earlier process left unfinished, or starts a new one, and reads it to its end.
+   * @returns the run; null if another scheduler started the run of this tick
+   * @throws CatchwordError MIRROR_BUSY, MIRROR_OTHER_SOURCE; INTERRUPTED when `signal` aborts (resumable); any error of the
+   *   source or the file
    */
   run(request: RunRequest, signal: AbortSignal): Promise<Run | null>;
   /**
-   * Takes the configured address as the new one of the mirror's service, and reads everything from there. An unfinished
-   * run is given up, as it has read from the old one.
+   * Makes the configured address the mirror's new source, and reads everything from there. Gives up an unfinished run,
+   * because it has read from the old address.
    * @throws CatchwordError as `run`
    */
   adopt(signal: AbortSignal): Promise<Run>;
-  /** As `run`, for an unfinished run only; null when there is none. */
+  /** As `run`, but only resumes; returns null if no run is unfinished. */
   resume(signal: AbortSignal): Promise<Run | null>;
 }
 
-/** What one sees while a run goes on. */
+/** The state of a run in progress, for display. */
 export interface Progress {
   readonly runId: number;
   readonly kind: Run['kind'];
   readonly pass: number;
-  /** Windows read and known so far, over all passes. */
+  /** Windows read so far, and windows known so far, over all passes. */
   readonly pages: number;
   readonly pagesKnown: number;
   readonly items: number;
   readonly requests: number;
-  /** Set while it waits before it reads its last delta. */
+  /** Set while the run waits before it reads its last delta. */
   readonly settling: Pick<Run, 'settlesAt' | 'missing'> | null;
 }
 
 export interface KeeperSettings extends PassSettings, StartSettings, StepSettings, FinishSettings, PruneSettings {
-  /** An unfinished run that began longer ago is given up; milliseconds. */
+  /** Give up an unfinished run that is older; milliseconds. */
   readonly runMaxAgeMs: number;
   readonly ignoreFields: readonly Pointer[];
   readonly withdrawnAs: 'updated' | 'removed';
-  /** What is read. */
   readonly source: SourceIdentity;
 }
 
@@ -74,19 +75,19 @@ export interface KeeperOptions {
   readonly log: Logger;
   readonly settings: KeeperSettings;
   readonly onProgress?: (progress: Progress) => void;
-  /** Told, before the first request of a run, what a person would wonder about later. */
+  /** Gets notices that people should see before the first request of a run. */
   readonly tell?: Tell;
 }
 
-/** How often a run that settles looks whether it was cancelled. */
+/** How often a settling run checks whether it was cancelled. */
 const SETTLE_STEP_MS = 5_000;
-/** A clock that jumped by more shows the end of the wait elsewhere. */
+/** If the clock jumps by more, the displayed end of the wait moves. */
 const SHOWN_STEP_MS = 10_000;
 
-/** `Date` counts whole seconds: a delta asked for within the same one would hold the same changes again. */
+/** `Date` counts whole seconds: a second delta within the same second would hold the same changes again. */
 const DATE_STEP_MS = 1_000;
 
-/** After these the pages that are missing can be read later; after any other error the run has failed. */
+/** After these errors the run can be resumed; any other error fails it. */
 const RESUMABLE = new Set([
   'INTERRUPTED',
   'LEASE_LOST',
@@ -98,8 +99,10 @@ const RESUMABLE = new Set([
   'SOURCE_TIMEOUT',
   'SOURCE_UNAVAILABLE',
 ]);
-/** Of a run that has read nothing yet there is nothing to resume, unless it was told to stop. */
+/** The same for a run that has not read a page yet: only if it was stopped from outside. */
 const ALWAYS_RESUMABLE = new Set(['INTERRUPTED', 'LEASE_LOST']);
+
+type KeeperLease = Leased<KeeperWriter>;
 
 export async function createKeeper(options: KeeperOptions): Promise<Keeper> {
   const { store, queue, clock, log, settings } = options;
@@ -133,18 +136,11 @@ export async function createKeeper(options: KeeperOptions): Promise<Keeper> {
     }
   }
 
-  function guarded<T>(epoch: number, work: () => T): T {
-    return store.write(() => {
-      store.lease.check(epoch);
-      return work();
-    });
-  }
-
-  /** What fails here is tried again after the next run. */
-  function prune(epoch: number, run: Run): void {
+  /** Errors are only logged: pruning is retried after the next run. */
+  function prune(leased: KeeperLease, run: Run): void {
     try {
       const now = clock.now();
-      const dropped = pruneLog(store, settings, now, log, (work) => guarded(epoch, work), ageClock(run, now));
+      const dropped = pruneLog(store, leased, settings, now, log, ageClock(run, now));
       if (dropped > 0) log.info({ dropped, upTo: store.changes.prunedTo() }, 'change log pruned');
     } catch (error) {
       log.warn({ reason: messageOf(error) }, 'the change log could not be pruned');
@@ -157,57 +153,62 @@ export async function createKeeper(options: KeeperOptions): Promise<Keeper> {
     return pass;
   }
 
-  /** Reads the last pass to its end, in plain pages where the source leaves no choice. */
-  async function readLast(run: Run, epoch: number, applier: Applier, signal: AbortSignal): Promise<void> {
+  /** Reads the last pass to its end; in plain pages if the source ignores the requested page size. */
+  async function readLast(run: Run, leased: KeeperLease, applier: Applier, signal: AbortSignal): Promise<void> {
     for (;;) {
       const pass = lastPass(run);
       const answeredSize = await readOne(run, pass, applier, signal);
       if (answeredSize === null) return;
       log.warn(
         { run: run.id, asked: pass.perPage, answered: answeredSize },
-        'the source keeps to a page size of its own',
+        'the source ignores the requested page size',
       );
       await queue.drop(run.id);
-      guarded(epoch, () => store.runs.ignoreSize(run.id, pass.pass, answeredSize));
+      leased.write(({ runs }) => runs.ignoreSize(run.id, pass.pass, answeredSize));
     }
   }
 
-  async function readAll(run: Run, epoch: number, applier: Applier, signal: AbortSignal): Promise<Run> {
+  async function readAll(run: Run, leased: KeeperLease, applier: Applier, signal: AbortSignal): Promise<Run> {
     for (;;) {
-      await readLast(run, epoch, applier, signal);
+      await readLast(run, leased, applier, signal);
       const step = nextStep(store, requireRun(store, run.id), settings);
-      if (step.kind === 'finish') return finishRun(store, epoch, run.id, step.assessment, settings, clock.now());
+      if (step.kind === 'finish') return finishRun(leased, run.id, step.assessment, settings, clock.now());
       const { pass } = step;
-      if (step.kind === 'settle') await settle(pass, epoch, step.missing, signal);
-      // Only where the delta of a delta did not get shorter: mostly it is empty, and nobody need wait for that.
+      if (step.kind === 'settle') await settle(pass, leased, step.missing, signal);
+      // The first delta does not wait: the delta after it is usually empty.
       const deltas = store.runs.passes(run.id).filter(({ kind }) => kind === 'delta').length;
       if (pass.kind === 'delta' && deltas > 1) await clock.sleep(DATE_STEP_MS, signal);
-      guarded(epoch, () => {
-        store.runs.addPass(pass);
-        if (step.kind === 'settle') store.runs.settle(run.id, null, step.missing);
+      leased.write(({ runs }) => {
+        runs.addPass(pass);
+        if (step.kind === 'settle') runs.settle(run.id, null, step.missing);
       });
     }
   }
 
   /**
-   * Waits for the overlap, or for what an earlier process left of it. The wait is counted by timers, and what is left of it
-   * is noted as it passes: the clock may jump, also while no process runs.
-   * @throws CatchwordError RUN_CANCELLED, LEASE_LOST; what `signal` aborts with
+   * Waits for the overlap, or for the rest of a wait that an earlier process started. Timers count the wait, and the rest is
+   * noted regularly, because the clock may jump, even while no process runs.
+   * @throws CatchwordError RUN_CANCELLED, LEASE_LOST; the reason with which `signal` aborts
    */
-  async function settle({ runId, pass }: Pass, epoch: number, missing: number, signal: AbortSignal): Promise<void> {
+  async function settle(
+    { runId, pass }: Pass,
+    leased: KeeperLease,
+    missing: number,
+    signal: AbortSignal,
+  ): Promise<void> {
     const run = requireRun(store, runId);
     const noted = store.runs.settleWait(runId);
     let leftMs = Math.min(settings.overlapMs, noted?.leftMs ?? settings.overlapMs);
     let shown = noted?.until ?? 0;
     if (leftMs > 0) {
       const until = new Date(clock.now() + leftMs).toISOString();
-      log.info({ run: runId, until, missing }, 'settling: deltas may be late, so the last one is read after a wait');
+      log.info({ run: runId, until, missing }, 'settling: waiting before the last delta, because deltas may be late');
     }
     while (leftMs > 0) {
       const until = clock.now() + leftMs;
       if (Math.abs(until - shown) > SHOWN_STEP_MS) shown = until;
       const wait = { until: shown, leftMs };
-      guarded(epoch, () => store.runs.settle(runId, wait, missing));
+      leased.write(({ runs }) => runs.settle(runId, wait, missing));
       const { pages, items, requests } = store.runs.counts(runId);
       const settling = { settlesAt: shown, missing };
       options.onProgress?.({ runId, kind: run.kind, pass, pages, pagesKnown: pages, items, requests, settling });
@@ -221,65 +222,69 @@ export async function createKeeper(options: KeeperOptions): Promise<Keeper> {
   }
 
   /** Notes that the run has failed, unless it can be resumed. */
-  function close(epoch: number, run: Run, error: CatchwordError): void {
+  function close(leased: KeeperLease, run: Run, error: CatchwordError): void {
     const resumable = requireRun(store, run.id).pages > 0 ? RESUMABLE : ALWAYS_RESUMABLE;
     if (resumable.has(error.code)) return;
     try {
-      failRun(store, epoch, run.id, error, clock.now());
+      failRun(leased, run.id, error, clock.now());
     } catch (secondary) {
-      log.warn({ run: run.id, reason: messageOf(secondary) }, 'the failure could not be noted');
+      log.warn({ run: run.id, reason: messageOf(secondary) }, 'the failure of the run could not be noted');
     }
   }
 
-  async function execute(run: Run, epoch: number, signal: AbortSignal): Promise<Run> {
+  async function execute(run: Run, leased: KeeperLease, signal: AbortSignal): Promise<Run> {
     const { ignoreFields, withdrawnAs, overlapMs } = settings;
-    const applier = createApplier({ store, clock, runId: run.id, epoch, ignoreFields, withdrawnAs, overlapMs });
+    const applier = createApplier({ store, leased, clock, runId: run.id, ignoreFields, withdrawnAs, overlapMs });
     try {
-      const finished = await readAll(run, epoch, applier, signal);
-      prune(epoch, finished);
+      const finished = await readAll(run, leased, applier, signal);
+      prune(leased, finished);
       return finished;
     } catch (thrown) {
       const error = signal.aborted && !(thrown instanceof CatchwordError) ? interruption() : thrown;
       try {
         applier.flush();
       } catch (secondary) {
-        // What stopped the run may be what stops this, too; the pages of the batch are read again.
+        // The error that stopped the run may also stop this. The pages of the batch are read again.
         log.debug({ run: run.id, reason: messageOf(secondary) }, 'the last batch was not applied');
       }
-      if (error instanceof CatchwordError) close(epoch, run, error);
+      if (error instanceof CatchwordError) close(leased, run, error);
       throw error;
     } finally {
       await queue.drop(run.id);
     }
   }
 
-  function giveUp(epoch: number, run: Run, error: CatchwordError): undefined {
-    failRun(store, epoch, run.id, error, clock.now());
+  function giveUp(leased: KeeperLease, run: Run, error: CatchwordError): undefined {
+    failRun(leased, run.id, error, clock.now());
     log.warn({ run: run.id, reason: error.message }, 'an unfinished run was given up');
   }
 
-  /** The run that was left unfinished, unless it is too old to go on with, or read what is not wanted any more. */
-  function leftOver(epoch: number): Run | undefined {
+  /** The unfinished run. Gives it up if it is too old, or has read from another source or selection. */
+  function leftOver(leased: KeeperLease): Run | undefined {
     requireSameSource(store, settings.source);
     const run = store.runs.unfinished();
     if (run === undefined) return undefined;
     const ageMs = clock.now() - run.startedAt;
     const hours = Math.round(Math.abs(ageMs) / 3_600_000);
     if (ageMs > settings.runMaxAgeMs) {
-      return giveUp(epoch, run, new CatchwordError('RUN_TOO_OLD', `unfinished for ${hours} hours`));
+      return giveUp(leased, run, new CatchwordError('RUN_TOO_OLD', `unfinished for ${hours} hours`));
     }
-    // A clock that was put back: without this bound the run would never be too old.
+    // The clock was put back: without this bound the run would never be too old.
     if (-ageMs > settings.runMaxAgeMs) {
-      return giveUp(epoch, run, new CatchwordError('RUN_TOO_OLD', `it began ${hours} hours ahead of this clock`));
+      return giveUp(leased, run, new CatchwordError('RUN_TOO_OLD', `started ${hours} hours ahead of this clock`));
     }
     const noted = store.source.noted();
-    // A run that has applied nothing yet does not bind the mirror to its address, and must not be read from another one.
+    // Before its first page a run does not bind the mirror to an address, but it must not continue with another one.
     if (noted !== null && noted.address !== settings.source.address) {
-      return giveUp(epoch, run, new CatchwordError('RUN_OUTDATED', 'it read from another address'));
+      return giveUp(leased, run, new CatchwordError('RUN_OUTDATED', 'it has read from another address'));
     }
     const selection = store.runs.selectionOf(run.id) ?? noted?.selection ?? settings.source.selection;
     if (selection === settings.source.selection) return run;
-    return giveUp(epoch, run, new CatchwordError('RUN_OUTDATED', 'the settings select other products since it began'));
+    return giveUp(
+      leased,
+      run,
+      new CatchwordError('RUN_OUTDATED', 'the settings select other products since it started'),
+    );
   }
 
   function announce(): void {
@@ -287,47 +292,48 @@ export async function createKeeper(options: KeeperOptions): Promise<Keeper> {
     if (notice !== null) options.tell?.(notice);
   }
 
-  async function resumeUnder(epoch: number, signal: AbortSignal): Promise<Run | null> {
-    const run = leftOver(epoch);
+  async function resumeUnder(leased: KeeperLease, signal: AbortSignal): Promise<Run | null> {
+    const run = leftOver(leased);
     if (run === undefined) return null;
     if (run.kind === 'full') announce();
     log.info({ run: run.id, kind: run.kind, pages: run.pages }, 'run resumed');
-    return await execute(run, epoch, signal);
+    return await execute(run, leased, signal);
   }
 
-  async function begin(request: RunRequest, epoch: number, signal: AbortSignal): Promise<Run | null> {
-    const run = startRun(store, epoch, request, settings, clock.now());
+  async function begin(request: RunRequest, leased: KeeperLease, signal: AbortSignal): Promise<Run | null> {
+    const run = startRun(leased, request, settings, clock.now());
     if (run === null) return null;
     log.info({ run: run.id, kind: run.kind, from: iso(run.from) }, 'run started');
-    return await execute(run, epoch, signal);
+    return await execute(run, leased, signal);
   }
 
   return {
     resume: async (signal) => {
       if (store.runs.unfinished() === undefined) return null;
-      return await holdLease(store.lease, clock, log, (epoch) => resumeUnder(epoch, signal));
+      return await holdLease(store.keeperLease, clock, log, (leased) => resumeUnder(leased, signal));
     },
     run: (request, signal) =>
-      holdLease(store.lease, clock, log, async (epoch) => {
-        const resumed = await resumeUnder(epoch, signal);
-        // A full run covers what a delta would; a delta that was left does not cover a full one.
+      holdLease(store.keeperLease, clock, log, async (leased) => {
+        const resumed = await resumeUnder(leased, signal);
+        // A full run covers a delta, but not vice versa.
         const covers = resumed?.kind === 'full' || (request.kind === resumed?.kind && request.from === undefined);
         if (resumed !== null && covers) return resumed;
         announce();
-        return await begin(request, epoch, signal);
+        return await begin(request, leased, signal);
       }),
     adopt: (signal) =>
-      holdLease(store.lease, clock, log, async (epoch) => {
+      holdLease(store.keeperLease, clock, log, async (leased) => {
         const left = store.runs.unfinished();
-        if (left !== undefined) giveUp(epoch, left, new CatchwordError('RUN_OUTDATED', 'it read from another address'));
+        if (left !== undefined)
+          giveUp(leased, left, new CatchwordError('RUN_OUTDATED', 'it has read from another address'));
         const { address, selection } = settings.source;
-        guarded(epoch, () => {
-          const before = store.source.noted()?.selection ?? selection;
-          store.source.note({ address, selection: before, unfinished: true });
-          // The old address asked for it.
-          store.source.forgetPause();
+        leased.write(({ source }) => {
+          const before = source.noted()?.selection ?? selection;
+          source.note({ address, selection: before, unfinished: true });
+          // The pause was that of the old address.
+          source.forgetPause();
         });
-        const run = await begin({ kind: 'full' }, epoch, signal);
+        const run = await begin({ kind: 'full' }, leased, signal);
         if (run === null) throw new CatchwordError('RUN_NOT_ACTIVE', 'no run was started');
         return run;
       }),

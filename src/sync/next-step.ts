@@ -1,7 +1,7 @@
 import type { Run } from '../catalog/run.ts';
 import { clockPutBack, deltaFrom } from '../catalog/watermark.ts';
+import type { Reader } from '../store/reader.ts';
 import type { Pass, PassKind } from '../store/runs.ts';
-import type { Store } from '../store/store.ts';
 import {
   type Assessment,
   assessRun,
@@ -19,38 +19,38 @@ import {
 import { isSettled, MAX_SETTLES, settlesFrom } from './settle.ts';
 
 /**
- * What a run does next, decided from what SQLite holds of it, so that a resumed run decides the same:
+ * Decides what a run does next, only from its state in SQLite, so that a resumed run decides the same:
  *
  * ```
  * list ─► delta ─► delta of the delta … until one stood still ─► all lists joined? ─ yes ─► settle ─► finish
  *          ▲                                                          │ no                    │
- *          ├──── windows over the gaps ◄──────────────────────────────┤ some repairs  ◄───────┤ if it shows gaps
- *          ├──── the list again, from its end to its head ◄───────────┤ some passes           │
- *          └──── point lookups of what was not seen ◄─────────────────┘ once                  │
+ *          ├──── windows over the gaps ◄──────────────────────────────┤ a few times   ◄───────┤ if it shows gaps
+ *          ├──── the list again, from its end to its start ◄──────────┤ a few times           │
+ *          └──── point lookups of unseen products ◄───────────────────┘ once                  │
  *                                                                                 settle ◄────┘ if it moved
  * ```
- * Whatever was read is followed by a delta since the last one, as a joint must not have been modified in between. Deltas
- * may be late: a run that concludes anything from them waits first, and asks once more; see settle.ts.
+ * Every other pass is followed by a delta since the last one, because a joint must not have been modified in between. Deltas
+ * may be late: before a run concludes anything from them, it waits and reads one more; see settle.ts.
  */
 export type Step =
   | { readonly kind: 'read'; readonly pass: Pass }
-  /** Wait for the overlap, then read. `missing`: products that the run has not seen so far. */
+  /** Wait for the overlap, then read. `missing`: number of products that the run has not seen so far. */
   | { readonly kind: 'settle'; readonly pass: Pass; readonly missing: number }
   | { readonly kind: 'finish'; readonly assessment: Assessment };
 
 export interface StepSettings {
   readonly overlapMs: number;
-  /** Readings of the whole list, at most. */
+  /** Maximum readings of the whole list. */
   readonly maxPasses: number;
   /** Whether the source has a point lookup. */
   readonly lookups: boolean;
 }
 
-/** Deltas of one run until it settles, and after that again. A source that still outruns them is reported, not followed for ever. */
+/** Maximum deltas before a run settles, and again after it. A source that changes faster than that is reported. */
 const MAX_DELTAS = 12;
-/** Repairs of one list. */
+/** Maximum repairs of one list. */
 const MAX_REPAIRS = 5;
-/** `Date` counts whole seconds, and some services keep times of change in them. */
+/** `Date` counts whole seconds, and so do the change times of some services. */
 const DATE_STEP_MS = 1_000;
 
 function newPass(run: Run, after: Pass, pass: Partial<Pass> & Pick<Pass, 'kind' | 'from'>): Pass {
@@ -69,29 +69,29 @@ function newPass(run: Run, after: Pass, pass: Partial<Pass> & Pick<Pass, 'kind' 
   };
 }
 
-/** Since when the delta after `after` asks. */
-function sinceOf(store: Store, run: Run, passes: readonly Pass[], after: Pass, overlapMs: number): number {
+/** The time from which the delta after `after` reads. */
+function sinceOf(store: Reader, run: Run, passes: readonly Pass[], after: Pass, overlapMs: number): number {
   const lastDelta = passes.findLast(isDelta);
-  // The deltas that followed the list, the repair or the lookup before it. What became visible after
-  // the first of them was read may be told of by none.
+  // The first of the deltas that followed the previous list, repair or lookup: changes that became visible after it was read
+  // may not be in any of them.
   const before = passes.slice(0, -1);
   const firstDelta = before[before.findLastIndex((pass) => !isDelta(pass)) + 1];
   const told = ((after.kind === 'delta' ? lastDelta : firstDelta) ?? passes[0])?.sourceTime ?? run.startedAt;
-  // What was read of the list before: a change may have become visible late. A delta of a delta asks for what happened
-  // while that one was read.
+  // Less the overlap, because a change may become visible late. A delta of a delta only needs what changed while that one was
+  // read.
   const since = after.kind === 'delta' ? told - DATE_STEP_MS : deltaFrom(told, overlapMs);
   const readUpTo = store.readUpTo();
   const plainList = run.kind === 'full' && after.seam === 0 && lastDelta === undefined && readUpTo !== null;
-  // A full run of plain pages proves nothing; so that its end may still move the watermark, it reads what any delta would.
+  // A full run of plain pages proves nothing. It reads what a delta run would, so that it can still move the watermark.
   return Math.max(0, plainList ? Math.min(since, deltaFrom(readUpTo, overlapMs)) : since);
 }
 
 /**
- * A delta from an earlier time, where the source's clock was put back: while the run read, or between the watermark and a
- * delta run. What changed since then may carry an earlier time than the deltas asked for.
+ * A delta from an earlier time, if the source's clock was put back: while the run read, or between the watermark and a delta
+ * run. Changes since then may have an earlier time than the deltas asked for.
  */
 function lateDelta(
-  store: Store,
+  store: Reader,
   run: Run,
   passes: readonly Pass[],
   overlapMs: number,
@@ -114,11 +114,11 @@ function repairable(assessment: Assessment, settled: boolean): ReadList | undefi
 }
 
 /** Living products that a full run has not seen. */
-function unseenBy(store: Store, run: Run, { seen }: Assessment): number {
+function unseenBy(store: Reader, run: Run, { seen }: Assessment): number {
   return run.kind === 'full' ? store.removals.unseen(seen).length : 0;
 }
 
-export function nextStep(store: Store, run: Run, settings: StepSettings): Step {
+export function nextStep(store: Reader, run: Run, settings: StepSettings): Step {
   const passes = store.runs.passes(run.id);
   const after = passes.at(-1);
   if (after === undefined) throw new Error(`run ${run.id} has no pass`);

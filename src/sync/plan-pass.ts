@@ -1,22 +1,22 @@
 import type { FetchTask, Window } from '../catalog/page.ts';
 import { createFixedPlan, createListPlan, type PassPlan, startOf } from '../catalog/plan.ts';
+import type { Reader } from '../store/reader.ts';
 import type { Pass } from '../store/runs.ts';
-import type { Store } from '../store/store.ts';
 import { assessRun, repairsOf } from './assess-run.ts';
 
-/** Products that one run looks up, at most: a bound on its requests. */
+/** Maximum products that one run looks up, to bound its requests. */
 const LOOKUPS = 200;
-/** A lookup is a hint: where it does not work, the run goes on without. */
+/** A lookup is only a hint: if it fails, the run continues without. */
 const LOOKUP_ATTEMPTS = 3;
 
-/** Which windows a pass reads, and what the task of one adds. */
+/** Which windows a pass reads, and what it adds to the task of each. */
 export interface PlannedPass {
   readonly plan: PassPlan;
   readonly taskOf: (window: Window) => Partial<FetchTask>;
 }
 
-/** The product that a lookup must find, or it is not believed: one that the run has just seen. */
-export function controlOf(store: Store, pass: Pass): number | undefined {
+/** A product that the run has just seen: lookups are trusted only if they find it. */
+export function controlOf(store: Reader, pass: Pass): number | undefined {
   const list = store.runs
     .passes(pass.runId)
     .findLast(({ kind, pass: number }) => kind === 'list' && number < pass.pass);
@@ -28,10 +28,10 @@ export function controlOf(store: Store, pass: Pass): number | undefined {
   return undefined;
 }
 
-function plannedLookups(store: Store, pass: Pass): PlannedPass {
+function plannedLookups(store: Reader, pass: Pass): PlannedPass {
   const control = controlOf(store, pass);
   const unseen = store.removals.unseen(assessRun(store, pass.runId, pass.pass).seen);
-  // Others each night, so that products which lists do not show but lookups find do not keep the rest waiting.
+  // Starts elsewhere in each run: products that lookups find, but lists do not show, must not crowd out the others.
   const from = (pass.runId * LOOKUPS) % Math.max(1, unseen.length);
   const turn = [...unseen.slice(from), ...unseen.slice(0, from)].slice(0, LOOKUPS);
   const ids = control === undefined ? [] : [control, ...turn];
@@ -41,8 +41,8 @@ function plannedLookups(store: Store, pass: Pass): PlannedPass {
   };
 }
 
-/** Up to which offset the readings of the list before this one found products; undefined where there was none. */
-function heldUpTo(store: Store, { runId, pass: before }: Pass): number | undefined {
+/** The offset up to which earlier readings of the list found products; undefined if there are none. */
+function heldUpTo(store: Reader, { runId, pass: before }: Pass): number | undefined {
   const ends = store.runs
     .passes(runId)
     .filter(({ kind, pass }) => kind === 'list' && pass < before)
@@ -51,8 +51,8 @@ function heldUpTo(store: Store, { runId, pass: before }: Pass): number | undefin
   return ends.length === 0 ? undefined : ends.reduce((a, b) => Math.max(a, b));
 }
 
-/** The same for the same passes before it, so that a resumed pass goes on where it was. */
-export function planPass(store: Store, pass: Pass): PlannedPass {
+/** Depends only on the passes before this one, so that a resumed pass has the same plan. */
+export function planPass(store: Reader, pass: Pass): PlannedPass {
   const taskOf = (): Partial<FetchTask> => ({});
   if (pass.kind === 'lookup') return plannedLookups(store, pass);
   if (pass.kind === 'repair') {

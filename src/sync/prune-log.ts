@@ -1,22 +1,23 @@
 import type { Logger } from '../log.ts';
+import type { Leased } from '../store/lease.ts';
+import type { Reader } from '../store/reader.ts';
 import type { SinkRow } from '../store/sinks.ts';
-import type { Store } from '../store/store.ts';
+import type { KeeperWriter } from '../store/writers.ts';
 
 export interface PruneSettings {
-  /** Superseded records are kept for so long; milliseconds. */
+  /** How long to keep superseded records; milliseconds. */
   readonly logRetentionMs: number;
-  /** A sink that is further behind, in records, no longer holds the log beyond its retention. */
+  /** A sink that is more records behind does not hold the log beyond its retention. */
   readonly logCap: number;
 }
 
-/** Records that are looked through in one transaction: other writers wait for about 50 ms. */
+/** Records per transaction: other writers wait for about 50 ms. */
 const STEP = 10_000;
-/** Of one call. After a run there is seldom more than it has written; a long log is caught up with in several runs. */
+/** Transactions per call. A run seldom needs more for what it has written; a long log is pruned over several runs. */
 const STEPS = 100;
 
 /**
- * How many records the log keeps for a sink: one that is being filled needs what came after its filling, and what was
- * pruned is kept for nobody.
+ * How many records the log keeps for a sink: those after its cursor, or after its backfill, that were not pruned yet.
  */
 function lagOf({ cursor, backfillTo }: SinkRow, prunedTo: number, lastSeq: number): number {
   return lastSeq - Math.max(cursor, backfillTo, prunedTo);
@@ -27,22 +28,20 @@ function holdsLog({ configured, state }: SinkRow): boolean {
 }
 
 /**
- * Drops records of the change log that are superseded, older than the retention, and confirmed by every sink. Each
- * product's newest record stays, so that the log never says less than what the mirror is: it is what a new sink is filled
- * from, and what a reader who was away for long ends with.
+ * Drops records of the change log that are superseded, older than the retention, and confirmed by every sink. Keeps each
+ * product's newest record: new sinks are filled from these, and readers who were away for long end up with the mirror's state.
  *
- * A sink that nobody mends would keep everything for ever: beyond the cap it is disabled, and what it misses is noted.
+ * A broken sink would hold the log forever: beyond the cap it is disabled, and the records that it misses are noted.
  *
- * @param guarded runs a write transaction of this run
- * @param ageMs the clock by which the age of records is counted; see `ageClock`
+ * @param ageMs the time by which the age of records is judged; see `ageClock`
  * @returns how many records were dropped
  */
 export function pruneLog(
-  store: Store,
+  store: Reader,
+  leased: Leased<KeeperWriter>,
   { logRetentionMs, logCap }: PruneSettings,
   nowMs: number,
   log: Logger,
-  guarded: <T>(work: () => T) => T,
   ageMs = nowMs,
 ): number {
   const lastSeq = store.changes.lastSeq();
@@ -53,36 +52,33 @@ export function pruneLog(
     const lag = lagOf(sink, store.changes.prunedTo(), lastSeq);
     if (!holdsLog(sink) || !isOld || lag <= logCap) continue;
     const error = `disabled: ${lag} changes behind, more than CATCHWORD_LOG_CAP`;
-    guarded(() => {
-      store.sinks.fail(id, error, nowMs, null);
-      store.sinks.setState(id, 'disabled');
-    });
+    leased.write(({ sinks }) => sinks.disable(id, error, nowMs));
     const fields = { code: 'SINK_DISABLED', sink: name, cursor, lastSeq, cap: logCap };
     log.error(fields, 'sink is disabled: the change log does not wait for it');
   }
   let dropped = 0;
   for (let step = 0; step < STEPS; step++) {
-    const found = guarded(() => pruneStep(store, before, nowMs));
+    const found = leased.write((writer) => pruneStep(writer, before, nowMs));
     if (found === null) break;
     dropped += found;
   }
   return dropped;
 }
 
-/** All in one transaction: an operator may begin a replay between two of them. @returns null when there is nothing more */
-function pruneStep(store: Store, before: number, nowMs: number): number | null {
-  const needed = store.sinks.list().filter(holdsLog);
-  const floor = Math.min(store.changes.lastSeq(), ...needed.map(({ cursor }) => cursor));
-  const from = store.changes.prunedTo();
-  const to = Math.min(floor, store.changes.lastBefore(from, before, nowMs, STEP));
-  return to <= from ? null : pruneTo(store, to, nowMs);
+/** Reads the cursors in the transaction that prunes, because a replay may start in between. @returns null when done */
+function pruneStep(writer: KeeperWriter, before: number, nowMs: number): number | null {
+  const needed = writer.sinks.list().filter(holdsLog);
+  const floor = Math.min(writer.changes.lastSeq(), ...needed.map(({ cursor }) => cursor));
+  const from = writer.changes.prunedTo();
+  const to = Math.min(floor, writer.changes.lastBefore(from, before, nowMs, STEP));
+  return to <= from ? null : pruneTo(writer, to, nowMs);
 }
 
-function pruneTo(store: Store, to: number, nowMs: number): number {
-  const dropped = store.changes.prune(to);
-  for (const sink of store.sinks.list()) {
+function pruneTo(writer: KeeperWriter, to: number, nowMs: number): number {
+  const dropped = writer.changes.prune(to);
+  for (const sink of writer.sinks.list()) {
     const { id, cursor: after } = sink;
-    if (!holdsLog(sink) && dropped.some((seq) => seq > after)) store.sinks.addGap(id, { after, upTo: to, at: nowMs });
+    if (!holdsLog(sink) && dropped.some((seq) => seq > after)) writer.sinks.addGap(id, { after, upTo: to, at: nowMs });
   }
   return dropped.length;
 }

@@ -4,53 +4,53 @@ import type { Clock } from '../clock.ts';
 import { CatchwordError, fromErrorRecord } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import type { PageQueue } from '../queue/queue.ts';
+import type { Reader } from '../store/reader.ts';
 import type { Pass } from '../store/runs.ts';
-import type { Store } from '../store/store.ts';
 import type { Applied, Applier } from './apply-page.ts';
 import { watchProgress } from './check-progress.ts';
 import { planPass } from './plan-pass.ts';
 
-/** How often tasks that have not come back are handed to the queue again, in milliseconds: it may have lost them. */
+/** How often unanswered tasks are added to the queue again, in case it lost them; milliseconds. */
 const RECONCILE_MS = 5_000;
 
-/** How long an applied page may wait for others that share its transaction, in milliseconds. */
+/** How long a page may wait in the applier's batch; milliseconds. */
 const BATCH_AGE_MS = 10_000;
 
 export interface PassSettings {
-  /** Windows handed to the queue and not yet applied, at most. Bounds what a queue holds; for memory, not for speed. */
+  /** Maximum windows in the queue. A limit for its memory, not for speed. */
   readonly lookahead: number;
-  /** Tries of a request before the run gives up. */
+  /** Maximum attempts of a request. */
   readonly maxAttempts: number;
-  /** The same for the very first request of a run: an address or a key that is wrong should show soon. */
+  /** The same for the first request of a run, so that a wrong address or key shows soon. */
   readonly firstAttempts: number;
 }
 
 export interface PassContext {
-  readonly store: Store;
+  readonly store: Reader;
   readonly queue: PageQueue;
   readonly clock: Clock;
   readonly applier: Applier;
   readonly log: Logger;
   readonly settings: PassSettings;
   readonly signal: AbortSignal;
-  /** Called for each window that came back. */
+  /** Called for each window that was read. */
   readonly onRead: (captured: CapturedPage, windowsKnown: number) => void;
 }
 
-/** What a run ends with that was told to stop. */
+/** The error of a run that was told to stop. */
 export function interruption(): CatchwordError {
-  return new CatchwordError('INTERRUPTED', 'interrupted; the run goes on at the next start', {
-    hint: 'Nothing that was read is lost.',
+  return new CatchwordError('INTERRUPTED', 'interrupted; the run resumes at the next start', {
+    hint: 'Pages that were read are kept.',
   });
 }
 
-/** Where a queue's outcomes go while a pass is read. */
+/** Receives the queue's outcomes while a pass is read. */
 export interface PassReader {
-  /** Never throws: what goes wrong ends `done`. */
+  /** Never throws: errors reject `done`. */
   handle(outcome: FetchOutcome): void;
   /**
-   * Resolves when every window of the pass has its checkpoint, or, with the size that it answers, when the source turns
-   * out to answer pages of another size than asked; rejects with what ended it.
+   * Resolves when every window of the pass has a checkpoint, or, with `answeredSize`, when the source answers pages of
+   * another size than requested. Rejects with the error that ended the pass.
    */
   readonly done: Promise<{ readonly answeredSize: number | null }>;
 }
@@ -62,19 +62,19 @@ function windowRead({ task: { window }, page, response }: CapturedPage): WindowR
 }
 
 /**
- * Reads a pass: asks the plan what is missing, hands it to the queue, applies what comes back, until nothing is missing.
- * A start, a resume and the repair of a queue that forgot are the same step: what is missing is known from SQLite.
+ * Reads a pass: repeatedly adds the missing windows to the queue and applies the pages that come back. Which windows are
+ * missing is known from SQLite, so a start, a resume and a queue that lost its tasks are all handled the same way.
  */
 export function readPass(pass: Pass, context: PassContext): PassReader {
   const { store, queue, clock, applier, log, settings, signal } = context;
   const { plan, taskOf: about } = planPass(store, pass);
   const read = new Set<string>();
   const noteProgress = watchProgress();
-  /** Handed to the queue and not back yet. */
+  /** Windows in the queue. */
   const pending = new Map<string, FetchTask>();
-  /** Back, and in the applier's batch. */
+  /** Windows in the applier's batch. */
   const arrived = new Set<string>();
-  /** Lookups that came to nothing. */
+  /** Lookups that failed. */
   const givenUp = new Set<string>();
   const ended = new AbortController();
   let wake = (): void => {};
@@ -106,7 +106,7 @@ export function readPass(pass: Pass, context: PassContext): PassReader {
     return plan.missing(Math.max(0, settings.lookahead - pending.size), taken).map(taskOf);
   }
 
-  /** @throws CatchwordError PAGE_INVALID where the list goes on without anything new: else it would never end */
+  /** @throws CatchwordError PAGE_INVALID if the list continues without new products: otherwise it would never end */
   function checkProgress(window: Applied): void {
     if (pass.kind === 'repair' || pass.kind === 'lookup') return;
     const ids = store.runs.idsOf(pass.runId, pass.pass, window);
@@ -121,12 +121,12 @@ export function readPass(pass: Pass, context: PassContext): PassReader {
       `page ${window.page} repeats the one before it, beyond the end of the list`,
       {
         retryable: false,
-        hint: 'The source does not seem to know pages by the names it was asked with: see CATCHWORD_PAGE_PARAM.',
+        hint: 'The source may use other names for the page parameters: check CATCHWORD_PAGE_PARAM.',
       },
     );
   }
 
-  /** Takes note of what was applied. */
+  /** Applies pages, and marks them as read. */
   function note(apply: () => readonly Applied[]): void {
     try {
       for (const checkpoint of apply()) {
@@ -142,15 +142,19 @@ export function readPass(pass: Pass, context: PassContext): PassReader {
     }
   }
 
-  /** The source answers in a size of its own. Its pages are good, but they are not the windows that were asked for. */
+  /** The source ignores the requested page size: its pages are valid, but they are not the planned windows. */
   function resize({ page: { envelope }, task }: CapturedPage): void {
     if (answeredSize !== null || !pending.has(windowKey(task.window))) return;
     if (pass.sizeIgnored || envelope.perPage < 1) {
       end(
-        new CatchwordError('PAGE_INVALID', `asked for ${task.window.perPage} a page, got ${envelope.perPage}`, {
-          retryable: false,
-          hint: 'The source changes the size of its pages while it is read: set CATCHWORD_PER_PAGE to one that it keeps.',
-        }),
+        new CatchwordError(
+          'PAGE_INVALID',
+          `requested ${task.window.perPage} products a page, got ${envelope.perPage}`,
+          {
+            retryable: false,
+            hint: 'The source changes its page size between requests: set CATCHWORD_PER_PAGE to a size that it keeps.',
+          },
+        ),
       );
       return;
     }
@@ -174,7 +178,7 @@ export function readPass(pass: Pass, context: PassContext): PassReader {
     const task = outcome.kind === 'captured' ? outcome.captured.task : outcome.task;
     const key = windowKey(task.window);
     if (task.mirror !== store.incarnation || task.runId !== pass.runId || task.pass !== pass.pass) return;
-    // A queue may deliver twice; of a window that is there already the second has nothing to say.
+    // A queue may deliver a window twice; the second one is ignored.
     if (failure !== undefined || arrived.has(key) || read.has(key) || givenUp.has(key)) return;
     if (outcome.kind === 'failed') {
       fail(outcome);
@@ -185,11 +189,11 @@ export function readPass(pass: Pass, context: PassContext): PassReader {
       resize(captured);
       return;
     }
-    // Asked for under a plan that was given up.
+    // The window belongs to a plan that was replaced.
     if (!plan.has(task.window)) return;
     pending.delete(key);
     arrived.add(key);
-    // Before it is applied, which others may be waited for: a window that shows the end of the list ends the asking.
+    // Noted before it is applied, which may take a while: a window that shows the end of the list ends the planning.
     plan.note(windowRead(captured));
     context.onRead(captured, plan.size);
     note(() => applier.take(captured));
@@ -205,10 +209,10 @@ export function readPass(pass: Pass, context: PassContext): PassReader {
       }
       const tasks = missing();
       if (tasks.length === 0 && pending.size === 0) {
-        // What the batch holds may show that the list goes on.
+        // Pages in the batch may show that the list continues.
         if (arrived.size === 0) return;
         note(() => applier.flush());
-        // What was not applied now had been before: it was delivered twice.
+        // Pages that were not applied now had been applied before: they were delivered twice.
         if (arrived.size > 0) noteCheckpoints();
         continue;
       }
@@ -229,7 +233,7 @@ export function readPass(pass: Pass, context: PassContext): PassReader {
   async function tick(): Promise<void> {
     for (;;) {
       await clock.sleep(RECONCILE_MS, ended.signal);
-      // By what was slept, not by the time of day, which may be set back meanwhile.
+      // Timed by sleeping, not by the clock, which may be set back meanwhile.
       isReconcileDue = true;
       note(() => applier.flush(BATCH_AGE_MS));
     }

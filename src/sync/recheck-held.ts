@@ -1,20 +1,20 @@
 import type { FetchOutcome, FetchTask } from '../catalog/page.ts';
 import { CatchwordError, fromErrorRecord } from '../errors.ts';
 import type { PageQueue } from '../queue/queue.ts';
+import type { Reader } from '../store/reader.ts';
 import type { HeldProduct } from '../store/removals.ts';
-import type { Store } from '../store/store.ts';
 
-/** A number that no run's pass has. */
+/** Higher than the pass numbers of any run. */
 const RECHECK_PASS = 1_000_000;
 const ATTEMPTS = 5;
-/** Products that are known to be there, of which a lookup must find one. */
+/** Products that are known to exist, of which the lookups must find one. */
 const CONTROLS = 3;
-/** Of a longer list a sample is looked up, evenly spread: a bound on the requests, as no run can begin meanwhile. */
+/** For a longer list an evenly spread sample is looked up, to bound the requests: runs cannot start meanwhile. */
 const SAMPLE = 200;
 
-/** Looks these products up. @returns ids of those that the source has, other than as withdrawn */
+/** Looks these products up. @returns ids of those that the source has and has not withdrawn */
 async function lookUp(
-  store: Store,
+  store: Reader,
   queue: PageQueue,
   runId: number,
   products: readonly HeldProduct[],
@@ -44,7 +44,7 @@ async function lookUp(
       if (product != null && !product.withdrawn) found.add(outcome.captured.task.window.page);
       if (--left === 0) resolve();
     }
-    const interrupted = new CatchwordError('INTERRUPTED', 'interrupted; nothing is decided');
+    const interrupted = new CatchwordError('INTERRUPTED', 'interrupted; nothing was decided');
     signal.addEventListener('abort', () => reject(interrupted), { once: true });
     void queue.consume(take).then(() => queue.add(tasks), reject);
   });
@@ -52,13 +52,13 @@ async function lookUp(
 }
 
 /**
- * Asks the source about what a held run would remove.
+ * Looks up the products that a held run would remove.
  * @returns ids of products that the source still has
- * @throws CatchwordError SOURCE_REFUSED where the lookup finds nothing, not even a product that is there; RUN_NOT_ACTIVE
- *   where a sample of a long list is not gone altogether; what a lookup failed with. Nothing is decided then
+ * @throws CatchwordError SOURCE_REFUSED if the lookups find nothing, not even products that exist; RUN_NOT_ACTIVE if some of
+ *   the sample of a long list still exist; any error of a lookup
  */
 export async function recheck(
-  store: Store,
+  store: Reader,
   queue: PageQueue,
   runId: number,
   signal: AbortSignal,
@@ -74,18 +74,14 @@ export async function recheck(
   const found = await lookUp(store, queue, runId, [...controls, ...asked], signal);
   const alive = asked.filter(({ id }) => found.has(id)).map(({ id }) => id);
   if (found.size === 0) {
-    throw new CatchwordError('SOURCE_REFUSED', 'the lookup finds nothing, not even what should be there', {
-      hint: 'Check CATCHWORD_LOOKUP_PATH with npx catchword doctor. Where the catalog is really empty, unset it and approve.',
+    throw new CatchwordError('SOURCE_REFUSED', 'the lookup finds nothing, not even products that should exist', {
+      hint: 'Check CATCHWORD_LOOKUP_PATH with npx catchword doctor. If the catalog really is empty, unset it and approve.',
     });
   }
   if (alive.length > 0 && asked.length < held.length) {
-    throw new CatchwordError(
-      'RUN_NOT_ACTIVE',
-      `of ${asked.length} products looked up, ${alive.length} are still there`,
-      {
-        hint: 'The list is out of date, and too long to look up: read anew with npx catchword sync --full.',
-      },
-    );
+    throw new CatchwordError('RUN_NOT_ACTIVE', `of ${asked.length} products looked up, ${alive.length} still exist`, {
+      hint: 'The list is outdated and too long to look up: make a new one with npx catchword sync --full.',
+    });
   }
   return alive;
 }

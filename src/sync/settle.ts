@@ -1,69 +1,69 @@
 import type { Run } from '../catalog/run.ts';
 import { clockPutBack, deltaFrom } from '../catalog/watermark.ts';
+import type { Reader } from '../store/reader.ts';
 import type { Pass } from '../store/runs.ts';
-import type { Store } from '../store/store.ts';
 import { isClosed, passClocks } from './assess-run.ts';
 
 /**
- * Settling: what a run must do before it concludes anything from what its deltas do not tell.
+ * Settling: what a run must do before it concludes anything from the absence of a product in its deltas.
  *
- * A delta may tell of a change late, by up to the overlap: the deltas of many services come from an index or a replica
- * that lags behind the list. So a delta that was asked right after the list cannot prove that nothing was modified while
- * the list was read. A run that settles waits for the overlap after its last answer, and asks again: a pass of the kind
- * `settle`. What was modified before the wait, and shown anywhere, this delta tells of:
+ * A delta may show a change late, by up to the overlap: many services answer deltas from an index or a replica that lags
+ * behind the list. So a delta that is read right after the list cannot prove that nothing was modified while the list was
+ * read. A settling run waits for the overlap after its last response, and then reads another delta: a pass of the kind
+ * `settle`. This one shows everything that was modified before the wait:
  *
  * ```
  * list ─► deltas ─► repairs, lookups ─► (wait) ─► settle ─► one response, or stood still? ─ yes ─► judge seams, remove
  *                                          ▲                              │ no
  *                                          └──────────────────────────────┘
  * ```
- * The wait is counted by the timers of the processes that wait; see keeper.ts. The source's clock shows besides whether the
- * answer is as new as it has to be.
+ * Timers of the waiting processes count the wait; see keeper.ts. In addition, the source's clock shows whether the response
+ * is recent enough.
  *
- * The first settling delta asks from the run's source time, less the overlap. A later one asks from the source time of the
- * one before, less the overlap: whatever that one could not tell of yet carries a later time.
+ * The first settling delta starts from the run's source time, less the overlap. Each later one starts from the source time of
+ * the previous one, less the overlap: changes that the previous one could not show yet have a later time.
  */
 
-/** Waits of one run, at most: after so many, it is open and concludes nothing. */
+/** Maximum waits of one run. After them it is open and concludes nothing. */
 export const MAX_SETTLES = 4;
 
-/** `Date` counts whole seconds, and the time that an answer took is subtracted from it. */
+/** Tolerance: `Date` counts whole seconds, and the duration of the response is subtracted from it. */
 const CLOCK_STEP_MS = 2_000;
 const CLOCK_SHARE = 0.1;
 
-/** The source's clock when the last window of a pass was asked for; null if nothing tells. */
-function lastAsked(store: Store, { runId, pass, sourceTime }: Pass): number | null {
+/** The source's clock when the last window of a pass was requested; null if unknown. */
+function lastAsked(store: Reader, { runId, pass, sourceTime }: Pass): number | null {
   const start = store.runs.passStart(runId, pass);
   const end = store.runs.passEnd(runId, pass);
-  // A jump of this machine's clock lies between the two, too. Most jumps make this later than it was: the run waits again.
+  // Includes any jump of this machine's clock. Most jumps make the result too late, and then the run just waits again.
   return sourceTime === null || start === null || end === null ? null : sourceTime + (end - start);
 }
 
 /**
- * Whether the source's clock went on by the overlap between the last window of the pass before and this pass, which was read
- * after a wait. It did not where the source's clock was put back, and where a cache answered.
+ * Whether the source's clock advanced by the overlap between the last window of the previous pass and this pass. It did not
+ * if the source's clock was put back, or if a cache answered.
  */
-function hasWaited(store: Store, before: Pass | undefined, pass: Pass, overlapMs: number): boolean {
+function hasWaited(store: Reader, before: Pass | undefined, pass: Pass, overlapMs: number): boolean {
   const asked = before === undefined ? null : lastAsked(store, before);
   if (asked === null || pass.sourceTime === null) return false;
   const toleranceMs = CLOCK_STEP_MS + CLOCK_SHARE * overlapMs;
   return pass.sourceTime - asked >= overlapMs - toleranceMs;
 }
 
-/** Whether the last thing that the run read is a delta that was asked late enough, and that nothing slipped from. */
-export function isSettled(store: Store, passes: readonly Pass[], overlapMs: number): boolean {
+/** Whether the run's last pass is a delta that was read late enough, and that is complete. */
+export function isSettled(store: Reader, passes: readonly Pass[], overlapMs: number): boolean {
   const last = passes.at(-1);
   if (last?.kind !== 'settle') return false;
   return hasWaited(store, passes.at(-2), last, overlapMs) && isClosed(store, last);
 }
 
 /**
- * Since when the next settling delta asks; milliseconds since 1970.
+ * The time from which the next settling delta reads; milliseconds since 1970.
  *
- * A few milliseconds earlier with each pass, so that no two deltas of a run have the same address, and no cache can answer
- * one with what it kept of the other.
+ * It is one millisecond earlier with each pass: so two deltas of a run never have the same address, and a cache cannot answer
+ * one with the other.
  */
-export function settlesFrom(store: Store, run: Run, passes: readonly Pass[], overlapMs: number): number {
+export function settlesFrom(store: Reader, run: Run, passes: readonly Pass[], overlapMs: number): number {
   const before = passes.findLast(
     (pass, at) => pass.kind === 'settle' && hasWaited(store, passes[at - 1], pass, overlapMs),
   );

@@ -1,20 +1,21 @@
 import type { Selection, SourceIdentity } from '../catalog/source.ts';
 import { CatchwordError } from '../errors.ts';
 import type { Notice } from '../log.ts';
-import type { Store } from '../store/store.ts';
+import type { Reader } from '../store/reader.ts';
+import type { KeeperWriter } from '../store/writers.ts';
 
-/** Whether nothing of any source is in the mirror: then it may become the mirror of any. */
-function isUnread(store: Store): boolean {
+/** Whether the mirror holds nothing from any source yet: then it may become the mirror of any source. */
+function isUnread(store: Reader): boolean {
   const unfinished = store.runs.unfinished();
   return store.watermark() === null && store.products.lastId() === 0 && (unfinished?.pages ?? 0) === 0;
 }
 
 /**
- * A mirror is continued with its own source only: with another one, deltas would be complete that say nothing of what the
- * mirror holds. To be called before the source is asked anything for this mirror.
+ * Rejects another source than the mirror's own: its deltas would be complete, but say nothing about the mirror's products.
+ * Call it before the first request for this mirror.
  * @throws CatchwordError MIRROR_OTHER_SOURCE
  */
-export function requireSameSource(store: Store, { address }: SourceIdentity): void {
+export function requireSameSource(store: Reader, { address }: SourceIdentity): void {
   const noted = store.source.noted();
   if (noted === null || noted.address === address || isUnread(store)) return;
   throw new CatchwordError(
@@ -35,7 +36,7 @@ function shown(values: readonly string[]): string {
   return values.length === 0 ? '(none)' : values.join(',');
 }
 
-/** `CATCHWORD_CURRENCY changed from (none) to EUR`, for each setting that did; empty where none did. */
+/** Such as `CATCHWORD_CURRENCY changed from (none) to EUR`, for each setting that changed; empty if none did. */
 export function selectionChanges(before: string, after: string): string {
   const [old, new_] = [before, after].map((text) => JSON.parse(text) as Selection);
   if (old === undefined || new_ === undefined) return '';
@@ -47,37 +48,38 @@ export function selectionChanges(before: string, after: string): string {
 }
 
 /**
- * Why every product has to be read again: what selects the catalog has changed, or such a reading was begun and has not
- * ended. Null where a delta does.
+ * Why every product has to be read again: the settings that select the catalog changed, or such a full run has not completed
+ * yet. Null if a delta is enough.
  */
-export function rereadNotice(store: Store, { selection }: SourceIdentity): Notice | null {
+export function rereadNotice(store: Reader, { selection }: SourceIdentity): Notice | null {
   const noted = store.source.noted();
   if (noted === null || isUnread(store) || (!noted.unfinished && noted.selection === selection)) return null;
   const changes = selectionChanges(noted.selection, selection);
   const why =
     changes === ''
-      ? 'the source or the settings of the mirror were changed, and no full load has ended since'
+      ? 'the source or the settings of the mirror changed, and a full load has not completed since'
       : changes;
   return {
-    message: 'every product is read again and recorded as updated where it differs',
+    message: 'reading every product again; those that differ are recorded as updated',
     fields: { reason: why },
   };
 }
 
 /**
- * Notes, as a run begins, what it reads. What was noted as the selection stays until a full run has ended with the new one.
+ * Notes at the start of a run what it reads. The noted selection stays until a full run has completed with the new one.
  * @returns whether the run must be a full one
  */
-export function noteBegin(store: Store, { address, selection }: SourceIdentity): boolean {
-  const noted = isUnread(store) ? null : store.source.noted();
+export function noteBegin(writer: KeeperWriter, { address, selection }: SourceIdentity): boolean {
+  const noted = isUnread(writer) ? null : writer.source.noted();
   const rereads = noted !== null && (noted.unfinished || noted.selection !== selection);
-  store.source.note({ address, selection: rereads ? noted.selection : selection, unfinished: rereads });
+  writer.source.note({ address, selection: rereads ? noted.selection : selection, unfinished: rereads });
   return rereads;
 }
 
-/** Notes that a full run has read everything. */
-export function noteRead(store: Store, runId: number): void {
-  const noted = store.source.noted();
-  const selection = store.runs.selectionOf(runId);
-  if (noted !== null && selection !== null) store.source.note({ address: noted.address, selection, unfinished: false });
+/** Notes the selection of a full run that has read everything. */
+export function noteRead(writer: KeeperWriter, runId: number): void {
+  const noted = writer.source.noted();
+  const selection = writer.runs.selectionOf(runId);
+  if (noted !== null && selection !== null)
+    writer.source.note({ address: noted.address, selection, unfinished: false });
 }

@@ -3,7 +3,8 @@ import type { SourceIdentity } from '../catalog/source.ts';
 import { tickTime } from '../catalog/tick.ts';
 import { deltaFrom } from '../catalog/watermark.ts';
 import { CatchwordError } from '../errors.ts';
-import type { Store } from '../store/store.ts';
+import type { Leased } from '../store/lease.ts';
+import type { KeeperWriter } from '../store/writers.ts';
 import { noteBegin, requireSameSource } from './source.ts';
 
 export interface StartSettings {
@@ -15,34 +16,32 @@ export interface StartSettings {
 }
 
 /**
- * Plans a run: one row, one pass. A delta becomes a full run without a watermark, as there is nothing to go on from, and
- * where the settings select other products, or more of them, than what was read so far.
+ * Plans a run: one row, one pass. Instead of a delta it plans a full run if the mirror has no watermark yet, or if the
+ * settings select other products than those read so far.
  * @param nowMs local clock
- * @returns the run, or null when its tick was started already
+ * @returns the run, or null if the run of its tick was already started
  * @throws CatchwordError LEASE_LOST, MIRROR_OTHER_SOURCE
  */
 export function startRun(
-  store: Store,
-  epoch: number,
+  leased: Leased<KeeperWriter>,
   request: RunRequest,
   settings: StartSettings,
   nowMs: number,
 ): Run | null {
-  return store.write(() => {
-    store.lease.check(epoch);
+  return leased.write((writer) => {
     const moment = request.tick === undefined ? null : tickTime(request.tick);
-    if (moment !== null) store.schedule.serve(request.kind, moment);
-    if (request.tick !== undefined && store.runs.hasTick(request.tick)) return null;
-    requireSameSource(store, settings.source);
-    const rereads = noteBegin(store, settings.source);
-    const readUpTo = store.readUpTo();
+    if (moment !== null) writer.schedule.serve(request.kind, moment);
+    if (request.tick !== undefined && writer.runs.hasTick(request.tick)) return null;
+    requireSameSource(writer, settings.source);
+    const rereads = noteBegin(writer, settings.source);
+    const readUpTo = writer.readUpTo();
     const since = request.from ?? (readUpTo === null ? null : deltaFrom(readUpTo, settings.overlapMs));
     const from = request.kind === 'delta' && !rereads ? since : null;
     const kind = from === null ? 'full' : 'delta';
-    if (store.products.lastId() === 0) store.products.dropLookups();
+    if (writer.products.lastId() === 0) writer.products.dropLookups();
     const { selection } = settings.source;
-    const id = store.runs.create({ kind, from, startedAt: nowMs, tick: request.tick ?? null, selection });
-    store.runs.addPass({
+    const id = writer.runs.create({ kind, from, startedAt: nowMs, tick: request.tick ?? null, selection });
+    writer.runs.addPass({
       runId: id,
       pass: 0,
       kind: from === null ? 'list' : 'delta',
@@ -55,8 +54,8 @@ export function startRun(
       sizeIgnored: false,
       reversed: false,
     });
-    const run = store.runs.get(id);
-    if (run === undefined) throw new CatchwordError('NOT_FOUND', `run ${id} vanished while it was planned`);
+    const run = writer.runs.get(id);
+    if (run === undefined) throw new CatchwordError('NOT_FOUND', `run ${id} vanished while it was being planned`);
     return run;
   });
 }

@@ -1,46 +1,46 @@
 import { isWithdrawnBody } from '../catalog/product.ts';
 import type { Run } from '../catalog/run.ts';
-import type { Store } from '../store/store.ts';
+import type { Reader } from '../store/reader.ts';
 import { type Assessment, type Conclusion, newestList, newestTotal } from './assess-run.ts';
 import { controlOf } from './plan-pass.ts';
 
 /**
- * The end of a full run: what becomes of products that it did not see.
+ * Decides at the end of a full run about the products that it did not see.
  *
- * A sealed run has proven that they are gone. An open one has not: there they are *missing*, and go when a point lookup
- * says so or when several full runs in a row, each of which read as many products as the source says there are, did not
- * see them. More unexpected removals than the limit are not made but held, whatever the proof: an operator decides.
+ * A sealed run has proven that they are gone, so they are removed. In an open run they are *missing*: they are removed if a
+ * point lookup does not find them, or if several full runs in a row did not see them, each of which read as many products as
+ * the source's total. Whatever the proof, more unexpected removals than the limit are held: an operator decides.
  */
 export interface SweepSettings {
   readonly removalLimit: { readonly percent?: number | undefined; readonly products?: number | undefined };
-  /** Full runs in a row. */
+  /** Full runs in a row that must not have seen a product. */
   readonly confirmations: number;
 }
 
 export interface Sweep {
   readonly missing: readonly number[];
   readonly remove: readonly number[];
-  /** Why the removals are held; null where they are made. */
+  /** Why the removals are held; null if they are made. */
   readonly holdReason: string | null;
 }
 
-/** A share of a small mirror is a handful, and a handful changes any day. */
+/** In a small mirror a percentage is a handful of products, which may change on any day. */
 const LIMIT_LEAST = 100;
 
-/** Unexpected removals that are made without asking. */
+/** How many unexpected removals are made without a decision. */
 export function removalLimitOf({ removalLimit }: Pick<SweepSettings, 'removalLimit'>, living: number): number {
   if (removalLimit.products !== undefined) return removalLimit.products;
   return Math.max(LIMIT_LEAST, Math.floor(((removalLimit.percent ?? 0) / 100) * living));
 }
 
-/** A product that was announced as withdrawn was expected to go. */
-function expected(store: Store, id: number): boolean {
+/** Whether the source announced that it would withdraw the product. */
+function expected(store: Reader, id: number): boolean {
   const body = store.removals.candidate(id)?.body;
   return body !== undefined && isWithdrawnBody(body);
 }
 
-/** Products of which a lookup said that there are none; of no use unless it found a product that is there. */
-function lookedUpInVain(store: Store, run: Run): ReadonlySet<number> {
+/** Products that lookups did not find. Lookups count only if they found a product that exists. */
+function notFoundByLookup(store: Reader, run: Run): ReadonlySet<number> {
   const gone = new Set<number>();
   for (const pass of store.runs.passes(run.id)) {
     if (pass.kind !== 'lookup') continue;
@@ -53,7 +53,7 @@ function lookedUpInVain(store: Store, run: Run): ReadonlySet<number> {
 }
 
 function whyHeld(
-  store: Store,
+  store: Reader,
   { all, unexpected }: { readonly all: number; readonly unexpected: number },
   assessment: Assessment,
   settings: SweepSettings,
@@ -65,7 +65,7 @@ function whyHeld(
   if (unexpected === 0) return null;
   if (total === 0) return 'the source lists no product at all';
   if (unexpected > limit) {
-    // What the source announced does not count against the limit, and is held with the rest.
+    // Announced removals do not count against the limit, but are held with the others.
     const announced = all === unexpected ? '' : `; the source announced ${all - unexpected} more, ${all} in all`;
     return `${unexpected} removals are more than the limit of ${limit}${announced}`;
   }
@@ -75,7 +75,7 @@ function whyHeld(
 }
 
 export function sweep(
-  store: Store,
+  store: Reader,
   run: Run,
   assessment: Assessment,
   conclusion: Conclusion,
@@ -83,7 +83,7 @@ export function sweep(
 ): Sweep {
   const unseen = store.removals.unseen(assessment.seen);
   const sealed = conclusion.proof === 'sealed';
-  const lookedUp = conclusion.mustSettle ? new Set<number>() : lookedUpInVain(store, run);
+  const lookedUp = conclusion.mustSettle ? new Set<number>() : notFoundByLookup(store, run);
   const gone = sealed ? new Set(unseen) : lookedUp;
   const confirmed = (id: number): boolean =>
     conclusion.countAgrees && store.removals.missingRuns(id) + 1 >= settings.confirmations;

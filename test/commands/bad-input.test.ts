@@ -175,7 +175,7 @@ describe('bad input', () => {
 
   it('no mirror to look at', async () => {
     for (const args of [['status'], ['runs'], ['product', 'A'], ['search', 'a'], ['changes'], ['cancel', '1']]) {
-      const directory = await expectRefusal(args, {}, 1, /there is no mirror at/);
+      const directory = await expectRefusal(args, {}, 1, /no mirror at/);
       expect(readdirSync(directory)).toEqual([]);
     }
   });

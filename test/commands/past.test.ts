@@ -7,6 +7,7 @@ import type { CommandContext } from '../../src/commands/shared/context.ts';
 import { syncCommand } from '../../src/commands/sync.ts';
 import { openWorkbench, type Workbench } from '../../src/relay/contract/harness.ts';
 import { startSandbox } from '../../src/sandbox/server.ts';
+import { writeUnder } from '../../src/store/hold-lease.ts';
 import { runCommand } from '../support/in-process.ts';
 import { load } from '../support/load.ts';
 import { settingsFor, temporaryDirectory } from '../support/mirror.ts';
@@ -74,7 +75,7 @@ describe('product --at', () => {
     const pruned = openWorkbench();
     onTestFinished(() => pruned.close());
     for (const title of ['One', 'Two', 'Three']) pruned.change([{ vbid: 'A', body: version(title) }]);
-    pruned.store.write(() => pruned.store.changes.prune(2));
+    writeUnder(pruned.store.keeperLease, Date.now(), ({ changes }) => changes.prune(2));
     const ask = (at: string) => runCommand(productCommand, ['A', '--at', at], { CATCHWORD_DB: pruned.store.path });
     await expect(ask('1')).rejects.toMatchObject({
       code: 'NOT_FOUND',

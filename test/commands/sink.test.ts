@@ -4,6 +4,7 @@ import { expect, it, onTestFinished } from 'vitest';
 import { loadConfig } from '../../src/config.ts';
 import { openWorkbench, until, type Workbench } from '../../src/relay/contract/harness.ts';
 import { sinkConfig } from '../../src/relay/sink-config.ts';
+import { writeUnder } from '../../src/store/hold-lease.ts';
 import { books } from '../relay/feeding.ts';
 import { webhookTarget } from '../relay/targets.ts';
 import { start, startService } from '../support/cli.ts';
@@ -83,12 +84,12 @@ it('lists, pauses, resumes and replays a sink', async () => {
 it('lists parked events, and skips one', async () => {
   const { bench, sink, list } = open();
   bench.change(books(4, 1));
-  bench.store.write(() => {
-    bench.store.sinks.configure({ name: 'file', kind: 'jsonl', address: 'out.jsonl', identity: 'out.jsonl' });
+  writeUnder(bench.store.relayLease, Date.now(), ({ sinks }) => {
+    sinks.configure({ name: 'file', kind: 'jsonl', address: 'out.jsonl', identity: 'out.jsonl' });
     const [first, second] = bench.events();
     if (first === undefined || second === undefined) throw new Error('no events');
-    bench.store.sinks.park(1, { seq: 1, reason: 'it is poison', at: 0, change: first }, 'refused');
-    bench.store.sinks.parkWaiting(1, [{ seq: 2, reason: 'waits', at: 0, change: { ...second, vbid: 'P0' } }]);
+    sinks.park(1, { seq: 1, reason: 'it is poison', at: 0, change: first });
+    sinks.parkWaiting(1, [{ seq: 2, reason: 'waits', at: 0, change: { ...second, vbid: 'P0' } }]);
   });
   expect((await sink('parked', 'file')).stdout).toMatch(
     /1 +P0 +created +refused +1970-01-01 00:00:00 UTC +it is poison\n/,
@@ -133,12 +134,12 @@ it('redelivers refused events, and resumes the sink', async () => {
 it('skips every refused event', async () => {
   const { bench, sink } = open();
   bench.change(books(4, 1));
-  bench.store.write(() => {
-    bench.store.sinks.configure({ name: 'file', kind: 'jsonl', address: 'out.jsonl', identity: 'out.jsonl' });
+  writeUnder(bench.store.relayLease, Date.now(), ({ sinks }) => {
+    sinks.configure({ name: 'file', kind: 'jsonl', address: 'out.jsonl', identity: 'out.jsonl' });
     for (const change of bench.events().slice(0, 3)) {
-      bench.store.sinks.park(1, { seq: change.seq, reason: 'it is poison', at: 0, change }, 'refused');
+      sinks.park(1, { seq: change.seq, reason: 'it is poison', at: 0, change });
     }
-    bench.store.sinks.stop(1, 'it refuses', 0, 4);
+    sinks.stop(1, 'it refuses', 0, 4);
   });
   expect(await sink('skip', 'file')).toMatchObject({ code: 2, stderr: expect.stringContaining('or --all') });
   expect(await sink('skip', 'file', '1', '--all')).toMatchObject({ code: 2 });
@@ -152,21 +153,24 @@ it('skips every refused event', async () => {
 });
 
 it.each([
-  ['paused', (bench) => bench.store.sinks.setState(1, 'paused')],
-  ['stopped', (bench) => bench.store.sinks.stop(1, 'it refused too many', 0, null)],
+  ['paused', ({ store }) => store.request(({ sinks }) => sinks.setState(1, 'paused'))],
+  [
+    'stopped',
+    ({ store }) => writeUnder(store.relayLease, 0, ({ sinks }) => sinks.stop(1, 'it refused too many', 0, null)),
+  ],
 ] satisfies [string, (bench: Workbench) => void][])(
   'skip says that a %s sink does not deliver yet',
   async (state, halt) => {
     const { bench, sink } = open();
     bench.change(books(2, 1));
     bench.change(books(2, 2));
-    bench.store.write(() => {
-      bench.store.sinks.configure({ name: 'file', kind: 'jsonl', address: 'out.jsonl', identity: 'out.jsonl' });
+    writeUnder(bench.store.relayLease, Date.now(), ({ sinks }) => {
+      sinks.configure({ name: 'file', kind: 'jsonl', address: 'out.jsonl', identity: 'out.jsonl' });
       for (const change of bench.events().slice(0, 2)) {
-        bench.store.sinks.park(1, { seq: change.seq, reason: 'it is poison', at: 0, change }, 'refused');
+        sinks.park(1, { seq: change.seq, reason: 'it is poison', at: 0, change });
       }
-      halt(bench);
     });
+    halt(bench);
     const waits = `wait, because file is ${state}: npx catchword sink resume file\n`;
     expect(await sink('skip', 'file', '1')).toMatchObject({
       code: 0,

@@ -6,6 +6,7 @@ import { createLog } from '../../src/log.ts';
 import { openWorkbench } from '../../src/relay/contract/harness.ts';
 import { type Sandbox, startSandbox } from '../../src/sandbox/server.ts';
 import { showPresence } from '../../src/schedule/presence.ts';
+import { writeUnder } from '../../src/store/hold-lease.ts';
 import { openStore } from '../../src/store/store.ts';
 import { books } from '../relay/feeding.ts';
 import { start } from '../support/cli.ts';
@@ -86,12 +87,12 @@ describe('status', () => {
     const { settings } = await place();
     await load(settings, 'full');
     const store = openStore(settings.CATCHWORD_DB ?? '');
-    store.write(() => {
-      store.runs.create({ kind: 'full', from: null, startedAt: Date.now(), tick: null });
-      store.removals.hold(2, [1, 2, 3]);
+    writeUnder(store.keeperLease, Date.now(), ({ runs, removals }) => {
+      runs.create({ kind: 'full', from: null, startedAt: Date.now(), tick: null });
+      removals.hold(2, [1, 2, 3]);
       const reasons = ['held: 2 removals are more than the limit of 1; the source announced 1 more, 3 in all'];
-      const counts = store.runs.counts(2);
-      store.runs.end(2, { state: 'held', finishedAt: Date.now(), counts, proof: 'sealed', reasons, error: null });
+      const counts = runs.counts(2);
+      runs.end(2, { state: 'held', finishedAt: Date.now(), counts, proof: 'sealed', reasons, error: null });
     });
     store.close();
     const reason = '2 removals are more than the limit of 1; the source announced 1 more, 3 in all';
@@ -104,9 +105,9 @@ describe('status', () => {
     const bench = openWorkbench();
     onTestFinished(() => bench.close());
     bench.change(books(4, 1));
-    bench.store.write(() => {
-      bench.store.sinks.configure({ name: 'shop', kind: 'postgres', address: 'a', identity: 'a' });
-      bench.store.sinks.fail(1, 'PostgreSQL: permission denied (42501)', 0, Date.now() + 60_000);
+    writeUnder(bench.store.relayLease, Date.now(), ({ sinks }) => {
+      sinks.configure({ name: 'shop', kind: 'postgres', address: 'a', identity: 'a' });
+      sinks.fail(1, 'PostgreSQL: permission denied (42501)', 0, Date.now() + 60_000);
     });
     const settings = { CATCHWORD_DB: bench.store.path, CATCHWORD_SINK_FILE: 'jsonl:out.jsonl' };
     const { stdout } = await runCommand(statusCommand, [], settings);

@@ -4,6 +4,7 @@ import { expect, it } from 'vitest';
 import { eventText } from '../../src/catalog/event.ts';
 import { openWorkbench, type Version } from '../../src/relay/contract/harness.ts';
 import { createHistory } from '../../src/store/history.ts';
+import { writeUnder } from '../../src/store/hold-lease.ts';
 import { keepStatements } from '../../src/store/statements.ts';
 
 const FIELDS = ['title', 'price', 'tags', 'a/b', '~', '__proto__'];
@@ -85,7 +86,7 @@ it('tells the products as of a change, also after the log was pruned', async () 
         const last = states.length - 1;
         const asOf = a % (last + 1);
         const pruned = b % (asOf + 1);
-        bench.store.write(() => bench.store.changes.prune(pruned));
+        writeUnder(bench.store.keeperLease, Date.now(), ({ changes }) => changes.prune(pruned));
         const history = createHistory(bench.store);
         const found = new Map<string, unknown>();
         for (let seq = 0; seq < asOf; ) {

@@ -6,7 +6,7 @@ import { CatchwordError } from '../../src/errors.ts';
 import { serveUntil } from '../../src/lifecycle.ts';
 import { createLog } from '../../src/log.ts';
 import type { SinkTarget } from '../../src/relay/contract/checks.ts';
-import { openWorkbench, until } from '../../src/relay/contract/harness.ts';
+import { openWorkbench, until, withAck } from '../../src/relay/contract/harness.ts';
 import { startRelay } from '../../src/relay/relay.ts';
 import { sinkConfig } from '../../src/relay/sink-config.ts';
 import { books } from './feeding.ts';
@@ -83,7 +83,7 @@ it('ends when the mirror cannot be written any more, so that it is started anew'
   };
   const relay = startRelay({
     ...{ clock: systemClock, log: createLog('silent'), source: 'http://service.example' },
-    store: { ...bench.store, sinks: { ...bench.store.sinks, ack: fails } },
+    store: withAck(bench.store, fails),
     sinks: [config('full', target.url)],
   });
   onTestFinished(async () => {

@@ -105,7 +105,7 @@ it('is the same after any number of starts, where a replay was taken away', asyn
   bench.change(books(20, 1));
   bench.start(config);
   await bench.caughtUp();
-  bench.store.write(() => bench.store.sinks.replay(bench.sink().id, 15, false));
+  bench.store.request(({ sinks }) => sinks.replay(bench.sink().id, 15, false));
   await bench.caughtUp();
   await bench.stop();
   rmSync(join(target.directory, 'changes.jsonl'));
@@ -126,7 +126,7 @@ it('is sent all that it lost, also from before a replay', async () => {
   bench.change(books(20, 1));
   bench.start(config);
   await bench.caughtUp();
-  bench.store.write(() => bench.store.sinks.replay(bench.sink().id, 17, false));
+  bench.store.request(({ sinks }) => sinks.replay(bench.sink().id, 17, false));
   await bench.caughtUp();
   await bench.stop();
   const file = join(target.directory, 'changes.jsonl');
@@ -150,7 +150,7 @@ it('names rotated files by what is in them', async () => {
   bench.start(config);
   bench.change(books(10, 1));
   await bench.caughtUp();
-  bench.store.write(() => bench.store.sinks.replay(bench.sink().id, 0, true));
+  bench.store.request(({ sinks }) => sinks.replay(bench.sink().id, 0, true));
   await until('it is delivered again', async () => (await target.read()).seqs?.length === 20);
   await bench.stop();
   for (const file of readdirSync(target.directory).filter((name) => /-\d+\.jsonl$/.test(name))) {
@@ -211,9 +211,9 @@ it('stops at a file of another mirror, until the operator lets it go on', async 
   bench.start(config);
   await until('it stops', () => bench.sink().state === 'stopped');
   expect(bench.sink().error).toContain('was fed by another mirror');
-  bench.store.write(() => {
-    bench.store.sinks.replay(bench.sink().id, 0, true);
-    bench.store.sinks.setState(bench.sink().id, 'running');
+  bench.store.request(({ sinks }) => {
+    sinks.replay(bench.sink().id, 0, true);
+    sinks.setState(bench.sink().id, 'running');
   });
   await bench.caughtUp();
   await bench.stop();

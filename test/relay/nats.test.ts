@@ -78,7 +78,7 @@ describe.skipIf(!natsAvailable)('nats', () => {
     expect(bench.sink()).toMatchObject({ cursor: 3, error: expect.stringMatching(/wrong last|not of this sink/) });
     const { streams } = await manager();
     await streams.deleteMessage(target.stream, 4);
-    bench.store.write(() => bench.store.sinks.setState(bench.sink().id, 'running'));
+    bench.store.request(({ sinks }) => sinks.setState(bench.sink().id, 'running'));
     await bench.caughtUp();
     expect((await target.read()).seqs).toEqual([1, 2, 3, 4, 5, 6]);
   });

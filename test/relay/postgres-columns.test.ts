@@ -69,7 +69,7 @@ describe.skipIf(!postgresAvailable)('the columns and prices of a PostgreSQL sink
     await bench.caughtUp();
     expect(await prices(target.table)).toEqual([price('8'), price(null, 'EUR')]);
     // A replay passes through older prices, and never writes them over newer ones.
-    bench.store.write(() => bench.store.sinks.replay(bench.sink().id, 0, true));
+    bench.store.request(({ sinks }) => sinks.replay(bench.sink().id, 0, true));
     await bench.caughtUp();
     expect(await prices(target.table)).toEqual([price('8'), price(null, 'EUR')]);
   });

@@ -1,5 +1,6 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { altered, limited, openWorkbench, SINK_NAME, until, type Workbench } from '../../src/relay/contract/harness.ts';
+import { writeUnder } from '../../src/store/hold-lease.ts';
 import { postgresAvailable, usePostgres } from '../support/postgres.ts';
 import { books, fed, feeding } from './feeding.ts';
 import { postgresTarget } from './targets.ts';
@@ -9,9 +10,9 @@ describe.skipIf(!postgresAvailable)('a table of PostgreSQL that is taken over', 
 
   /** As `sink replay` and `sink resume` do. */
   function takeOver(bench: Workbench): void {
-    bench.store.write(() => {
-      bench.store.sinks.replay(bench.sink().id, 0, true);
-      bench.store.sinks.setState(bench.sink().id, 'running');
+    bench.store.request(({ sinks }) => {
+      sinks.replay(bench.sink().id, 0, true);
+      sinks.setState(bench.sink().id, 'running');
     });
   }
 
@@ -144,7 +145,7 @@ describe.skipIf(!postgresAvailable)('a table of PostgreSQL that is taken over', 
     await bench.caughtUp();
     expect(await living(table)).toHaveLength(50);
     bench.change(books(5, 4));
-    bench.store.write(() => bench.store.advanceWatermark(1, 1));
+    writeUnder(bench.store.keeperLease, Date.now(), ({ advanceWatermark }) => advanceWatermark(1, 1));
     await until('the rest is removed', async () => (await living(table)).join() === 'P0,P1,P2,P3,P4');
   });
 

@@ -7,6 +7,7 @@ import { altered, SINK_NAME, until, type Workbench } from '../../src/relay/contr
 import { startRelay } from '../../src/relay/relay.ts';
 import { SinkError } from '../../src/relay/sink.ts';
 import { sinkConfig } from '../../src/relay/sink-config.ts';
+import { writeUnder } from '../../src/store/hold-lease.ts';
 import { books, feeding } from './feeding.ts';
 import { jsonlTarget } from './targets.ts';
 
@@ -68,7 +69,7 @@ it('is sent a replay again of which it lost everything', async () => {
   await bench.caughtUp();
   await bench.stop();
   const [text, state] = [fileOf(target), `${fileOf(target)}.state`].map((file) => readFileSync(file));
-  bench.store.write(() => bench.store.sinks.replay(bench.sink().id, 10, false));
+  bench.store.request(({ sinks }) => sinks.replay(bench.sink().id, 10, false));
   bench.start(config);
   await bench.caughtUp();
   await bench.stop();
@@ -82,13 +83,12 @@ it('is sent a replay again of which it lost everything', async () => {
 it('nothing comes twice where the operator skips while a batch is on its way', async () => {
   const { bench, target, config } = await feeding(jsonlTarget());
   bench.change(books(4_000, 1));
-  const { sinks } = bench.store;
   let turns = 0;
   const skipping = altered(config, (sink) => ({
     batch: { events: 50, chars: 1_000_000 },
     deliver: async (events, mark, signal) => {
       await sink.deliver(events, mark, signal);
-      if (++turns % 10 === 0) bench.store.write(() => sinks.skip(bench.sink().id, 999_999, 0));
+      if (++turns % 10 === 0) bench.store.request(({ sinks }) => sinks.skip(bench.sink().id, 999_999, 0));
     },
   }));
   bench.start(skipping);
@@ -108,7 +108,7 @@ it('nothing comes twice where it was killed while the file was rotated', async (
   const { length } = readFileSync(fileOf(target));
   writeFileSync(`${fileOf(target)}.state`, JSON.stringify({ ...state, offset: length, cursor: 10 }));
   renameSync(fileOf(target), fileOf(target).replace('.jsonl', `-${'10'.padStart(20, '0')}.jsonl`));
-  bench.store.write(() => bench.store.sinks.reconcile(bench.sink().id, 1, 5));
+  writeUnder(bench.store.relayLease, Date.now(), ({ sinks }) => sinks.reconcile(bench.sink().id, 1, 5));
   bench.change(books(5, 2));
   for (let start = 0; start < 3; start++) {
     bench.start(config);
@@ -126,11 +126,11 @@ function refuse(bench: Workbench, seq: number): void {
   const [change] = bench.events(seq - 1);
   if (change === undefined) throw new Error(`no event ${seq}`);
   const parked = { seq, reason: 'poison', at: 0, change };
-  bench.store.write(() => bench.store.sinks.park(bench.sink().id, parked, 'refused'));
+  writeUnder(bench.store.relayLease, Date.now(), ({ sinks }) => sinks.park(bench.sink().id, parked));
 }
 
 function skip(bench: Workbench, seq: number): void {
-  bench.store.write(() => bench.store.sinks.skip(bench.sink().id, seq, 0));
+  bench.store.request(({ sinks }) => sinks.skip(bench.sink().id, seq, 0));
 }
 
 it('what waits behind a refused event is not lost in a crash', async () => {
@@ -206,7 +206,7 @@ it('a replay that is ordered while the sink is opened is delivered once', async 
   const late = altered(config, (sink) => ({
     open: async (mark, newest, signal) => {
       const told = await sink.open(mark, newest, signal);
-      if (!replayed) bench.store.write(() => bench.store.sinks.replay(bench.sink().id, 1, false));
+      if (!replayed) bench.store.request(({ sinks }) => sinks.replay(bench.sink().id, 1, false));
       replayed = true;
       return told;
     },

@@ -5,6 +5,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { loadConfig } from '../../src/config.ts';
 import { openWorkbench } from '../../src/relay/contract/harness.ts';
 import { sinkConfig } from '../../src/relay/sink-config.ts';
+import { writeUnder } from '../../src/store/hold-lease.ts';
 import { books } from './feeding.ts';
 
 function config(url: string) {
@@ -99,20 +100,22 @@ it('a sink that moves to another address begins anew there, and what the old one
   onTestFinished(() => bench.close());
   const { sinks } = bench.store;
   bench.change(books(3, 1));
-  bench.store.write(() => {
-    sinks.configure({ name: 'x', kind: 'jsonl', address: 'old', identity: 'old' });
-    sinks.reconcile(1, 1, 3);
+  writeUnder(bench.store.relayLease, Date.now(), (writer) => {
+    writer.sinks.configure({ name: 'x', kind: 'jsonl', address: 'old', identity: 'old' });
+    writer.sinks.reconcile(1, 1, 3);
     const [change] = bench.events();
     if (change === undefined) throw new Error('no event');
-    sinks.park(1, { seq: 1, reason: 'poison', at: 0, change }, 'refused');
-    sinks.configure({ name: 'x', kind: 'jsonl', address: 'old', identity: 'old' });
+    writer.sinks.park(1, { seq: 1, reason: 'poison', at: 0, change });
+    writer.sinks.configure({ name: 'x', kind: 'jsonl', address: 'old', identity: 'old' });
   });
   expect(sinks.get('x')).toMatchObject({ cursor: 3 });
   expect(sinks.parked(1)).toHaveLength(1);
-  bench.store.write(() => sinks.configure({ name: 'x', kind: 'jsonl', address: 'new', identity: 'new' }));
+  writeUnder(bench.store.relayLease, Date.now(), (writer) =>
+    writer.sinks.configure({ name: 'x', kind: 'jsonl', address: 'new', identity: 'new' }),
+  );
   expect(sinks.get('x')).toMatchObject({ cursor: 0, backfillTo: 3 });
   // It turns out, when it is opened, that it is not the same store.
-  bench.store.write(() => sinks.reconcile(1, 1, 0));
+  writeUnder(bench.store.relayLease, Date.now(), (writer) => writer.sinks.reconcile(1, 1, 0));
   expect(sinks.parked(1)).toEqual([]);
 });
 
@@ -122,11 +125,11 @@ it('a receiver that an earlier version knew by its query as well is not filled a
   const { sinks } = bench.store;
   const known = config('webhook+https://h.example/a?key=1');
   bench.change(books(3, 1));
-  bench.store.write(() => {
-    sinks.configure({ ...known, identity: known.formerIdentity ?? '' });
-    sinks.reconcile(1, 1, 3);
-    sinks.configure(known);
-    sinks.configure(config('webhook+https://h.example/a?key=2'));
+  writeUnder(bench.store.relayLease, Date.now(), (writer) => {
+    writer.sinks.configure({ ...known, identity: known.formerIdentity ?? '' });
+    writer.sinks.reconcile(1, 1, 3);
+    writer.sinks.configure(known);
+    writer.sinks.configure(config('webhook+https://h.example/a?key=2'));
   });
   expect(sinks.get('x')).toMatchObject({ cursor: 3, identity: known.identity });
 });

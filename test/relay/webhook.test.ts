@@ -48,7 +48,7 @@ it('waits as long as it is told to, unless it is resumed', async () => {
   await until('it waits', () => bench.store.sinks.get('contract')?.retryAt != null);
   const { errorAt, retryAt } = bench.sink();
   expect((retryAt ?? 0) - (errorAt ?? 0)).toBeGreaterThanOrEqual(3_600_000);
-  bench.store.write(() => bench.store.sinks.setState(bench.sink().id, 'running'));
+  bench.store.request(({ sinks }) => sinks.setState(bench.sink().id, 'running'));
   await bench.caughtUp();
 });
 

@@ -7,6 +7,7 @@ import { tickName } from '../../src/catalog/tick.ts';
 import { CatchwordError } from '../../src/errors.ts';
 import type { Notice } from '../../src/log.ts';
 import { startRunDesk } from '../../src/schedule/run-queue.ts';
+import { writeUnder } from '../../src/store/hold-lease.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import { requireRun } from '../../src/sync/finish-run.ts';
 import type { Keeper } from '../../src/sync/keeper.ts';
@@ -79,14 +80,14 @@ function deskOver(db: string, clock: HandClock, script: Script = []) {
       return await finish(run);
     },
     run: async (request) => {
-      const epoch = store.lease.acquire(clock.now());
+      const leased = store.keeperLease.acquire(clock.now());
       try {
-        const run = startRun(store, epoch, request, { perPage: 10, seam: 0, overlapMs: 0, source }, clock.now());
+        const run = startRun(leased, request, { perPage: 10, seam: 0, overlapMs: 0, source }, clock.now());
         if (run === null) return null;
         made.push(request.tick ?? request.kind);
         return await finish(run);
       } finally {
-        store.lease.release(epoch);
+        leased.release();
       }
     },
   };
@@ -102,13 +103,13 @@ function deskOver(db: string, clock: HandClock, script: Script = []) {
 
 function end(store: Store, run: Run, state: 'complete' | 'failed', at: number): void {
   const rest = { counts: COUNTS, proof: null, reasons: [], error: null };
-  store.write(() => store.runs.end(run.id, { state, finishedAt: at, ...rest }));
+  store.request(({ runs }) => runs.end(run.id, { state, finishedAt: at, ...rest }));
 }
 
 function filledMirror(clock: HandClock): string {
   const db = join(temporaryDirectory(), 'catalog.db');
   const store = openStore(db);
-  store.write(() => store.advanceWatermark(clock.now(), clock.now()));
+  writeUnder(store.keeperLease, clock.now(), ({ advanceWatermark }) => advanceWatermark(clock.now(), clock.now()));
   store.close();
   return db;
 }
@@ -124,8 +125,8 @@ it('tries a full run that failed again, and says when and why until it succeeds'
   const { desk, store, made, lines } = deskOver(filledMirror(clock), clock, [down(), down()]);
   desk.submit(tick('full', START));
   await clock.pass(1000);
-  expect(store.retry()).toMatchObject({ kind: 'full', reason: 'the service answered 503' });
-  const { at } = store.retry() ?? { at: 0 };
+  expect(store.schedule.retry()).toMatchObject({ kind: 'full', reason: 'the service answered 503' });
+  const { at } = store.schedule.retry() ?? { at: 0 };
   expect(at).toBeGreaterThan(START);
   expect(lines.find(({ msg }) => msg === 'run stopped')).toMatchObject({
     nextTryAt: new Date(at).toISOString(),
@@ -133,7 +134,7 @@ it('tries a full run that failed again, and says when and why until it succeeds'
   });
   await clock.pass(2 * MINUTE);
   expect(made).toEqual([tickName('full', START), 'full', 'full']);
-  expect(store.retry()).toBeNull();
+  expect(store.schedule.retry()).toBeNull();
   expect(store.runs.list(1)).toMatchObject([{ kind: 'full', state: 'complete' }]);
 });
 
@@ -148,7 +149,7 @@ it('tries again at once after a restart', async () => {
   const second = deskOver(db, clock);
   await clock.pass(10);
   expect(second.made).toEqual(['full']);
-  expect(second.store.retry()).toBeNull();
+  expect(second.store.schedule.retry()).toBeNull();
 });
 
 it('does not wait for a pause of the source any longer when sync --now ends it, nor when its run was made elsewhere', async () => {
@@ -163,7 +164,7 @@ it('does not wait for a pause of the source any longer when sync --now ends it, 
   other.source.notePause({ since: clock.now(), until: clock.now() + 5 * HOUR });
   await clock.pass(HOUR);
   expect(made).toHaveLength(1);
-  expect(store.retry()?.at).toBeGreaterThan(clock.now() + 3 * HOUR);
+  expect(store.schedule.retry()?.at).toBeGreaterThan(clock.now() + 3 * HOUR);
 
   const notices: Notice[] = [];
   forgetPause(other, clock.now(), (notice) => notices.push(notice));
@@ -233,7 +234,7 @@ it('says which run covers a moment that it skips', async () => {
   await clock.pass(10);
   desk.submit(tick('delta', START + 1));
   expect(reasons().slice(1)).toEqual(['the retry of the run that failed covers it']);
-  expect(lines.at(-1)).toMatchObject({ nextTryAt: new Date(store.retry()?.at ?? 0).toISOString() });
+  expect(lines.at(-1)).toMatchObject({ nextTryAt: new Date(store.schedule.retry()?.at ?? 0).toISOString() });
   await clock.pass(HOUR);
   expect(made).toEqual([tickName('full', START), tickName('full', START + 1), 'full']);
   expect(store.schedule.served('delta')).toBe(START + 1);
@@ -246,9 +247,9 @@ it('waits for a process that works on the mirror, and says so once', async () =>
   const self = { pid: 1, host: 'elsewhere', boot: null, pidNamespace: null };
   const other = openStore(db, { self });
   onTestFinished(() => other.close());
-  const epoch = other.lease.acquire(clock.now());
+  const held = other.keeperLease.acquire(clock.now());
   const renew = async (): Promise<void> => {
-    other.lease.renew(epoch, clock.now());
+    held.renew(clock.now());
     await clock.pass(15_000);
   };
   desk.submit(tick('full', START));
@@ -257,7 +258,7 @@ it('waits for a process that works on the mirror, and says so once', async () =>
   expect(lines.map(({ msg, reason }) => [msg, reason])).toEqual([
     ['waiting: another process works on this mirror', 'process 1 on elsewhere is running a run on this mirror'],
   ]);
-  other.lease.release(epoch);
+  held.release();
   await clock.pass(MINUTE);
   expect(made).toEqual([tickName('full', START)]);
 });
@@ -270,15 +271,15 @@ it('what an operator cancelled is not tried again', async () => {
   desk.submit(tick('full', START));
   await clock.pass(2 * HOUR);
   expect(made).toEqual([tickName('full', START)]);
-  expect(store.retry()).toBeNull();
+  expect(store.schedule.retry()).toBeNull();
 });
 
 /** A run that another process has begun, and that nothing works on any more. */
 function leaveUnfinished(store: Store, kind: RunKind, nowMs: number): void {
   const source = { address: 'http://127.0.0.1:1', selection: selectionText({ includeDetails: [], currency: [] }) };
-  const epoch = store.lease.acquire(nowMs);
-  startRun(store, epoch, { kind, tick: tickName(kind, nowMs) }, { perPage: 10, seam: 0, overlapMs: 0, source }, nowMs);
-  store.lease.release(epoch);
+  const leased = store.keeperLease.acquire(nowMs);
+  startRun(leased, { kind, tick: tickName(kind, nowMs) }, { perPage: 10, seam: 0, overlapMs: 0, source }, nowMs);
+  leased.release();
 }
 
 it('makes the run that another process owed when it died', async () => {
@@ -291,7 +292,7 @@ it('makes the run that another process owed when it died', async () => {
   expect(lines.filter(({ msg }) => msg === 'skipped')).toHaveLength(2);
   await clock.pass(MINUTE);
   expect(made).toEqual(['full']);
-  expect(store.retry()).toBeNull();
+  expect(store.schedule.retry()).toBeNull();
 });
 
 it('makes a full run that is owed after a delta that was owed before it', async () => {
@@ -302,7 +303,7 @@ it('makes a full run that is owed after a delta that was owed before it', async 
   leaveUnfinished(store, 'full', clock.now());
   await clock.pass(HOUR);
   expect(made).toEqual([tickName('delta', START), 'resume full', 'full']);
-  expect(store.retry()).toBeNull();
+  expect(store.schedule.retry()).toBeNull();
 });
 
 it('makes a run again that was given up because it was left unfinished for too long', async () => {
@@ -315,20 +316,20 @@ it('makes a run again that was given up because it was left unfinished for too l
   const { made, store: later } = deskOver(db, clock, ['give up']);
   await clock.pass(MINUTE);
   expect(made).toEqual(['resume full', 'full']);
-  expect(later.retry()).toBeNull();
+  expect(later.schedule.retry()).toBeNull();
 });
 
 it('fills a mirror that was never filled, unless another process did so meanwhile', async () => {
   const clock = createHandClock(START);
   const db = join(temporaryDirectory(), 'catalog.db');
-  const { desk, store, made } = deskOver(db, clock);
+  const { desk, made } = deskOver(db, clock);
   const other = openStore(db, { self: { pid: 1, host: 'elsewhere', boot: null, pidNamespace: null } });
   onTestFinished(() => other.close());
-  const epoch = other.lease.acquire(clock.now());
+  const held = other.keeperLease.acquire(clock.now());
   desk.submit({ kind: 'full' });
   await clock.pass(1000);
-  store.write(() => store.advanceWatermark(clock.now(), clock.now()));
-  other.lease.release(epoch);
+  held.write(({ advanceWatermark }) => advanceWatermark(clock.now(), clock.now()));
+  held.release();
   await clock.pass(MINUTE);
   expect(made).toEqual([]);
 });

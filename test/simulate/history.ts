@@ -115,10 +115,10 @@ async function pause({ world, catalog, scenario }: Setting): Promise<void> {
 
 /** The operator knows an outage when there is one. */
 function decide({ world, observer, behaviour }: Setting, { store, owner }: SimulatedProcess, run: Run): void {
-  const epoch = store.lease.acquire(world.clockOf(owner).now());
-  if (behaviour.outage) rejectRun(store, epoch, run.id);
-  else approveRun(store, epoch, run.id, world.now());
-  store.lease.release(epoch);
+  const leased = store.keeperLease.acquire(world.clockOf(owner).now());
+  if (behaviour.outage) rejectRun(leased, run.id);
+  else approveRun(leased, run.id, world.now());
+  leased.release();
   world.trace(`run ${run.id} ${behaviour.outage ? 'rejected' : 'approved'}`);
   observer.step();
 }

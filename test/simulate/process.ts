@@ -5,7 +5,9 @@ import { CatchwordError } from '../../src/errors.ts';
 import { createPacer, type Pace } from '../../src/pacer.ts';
 import { createEmbeddedQueue } from '../../src/queue/embedded.ts';
 import type { PageQueue } from '../../src/queue/queue.ts';
+import type { Leased } from '../../src/store/lease.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
+import type { KeeperWriter } from '../../src/store/writers.ts';
 import { createReadWindow } from '../../src/sync/fetch-page.ts';
 import { createKeeper, type KeeperSettings } from '../../src/sync/keeper.ts';
 import type { SimulatedRequest, SimulatedSource } from './source.ts';
@@ -89,36 +91,48 @@ export async function startProcess(options: ProcessOptions): Promise<SimulatedPr
   let settles = false;
 
   const opened = openStore(db, { self: { pid: 1, host: owner.name, boot: null, pidNamespace: null } });
-  const store: Store = {
-    ...opened,
-    write: (work) => {
-      point('before a transaction');
-      const result = opened.write(work);
-      world.trace(`${owner.name} write ${opened.changes.lastSeq()}`);
-      onWrite();
-      point('after a transaction');
-      return result;
-    },
-    runs: {
-      ...opened.runs,
-      create: (run) => {
-        const id = opened.runs.create(run);
-        onRun(id);
-        return id;
+  function observed(writer: KeeperWriter): KeeperWriter {
+    const { runs } = writer;
+    return {
+      ...writer,
+      runs: {
+        ...runs,
+        create: (run) => {
+          const id = runs.create(run);
+          onRun(id);
+          return id;
+        },
+        settle: (id, wait, missing) => {
+          runs.settle(id, wait, missing);
+          const begins = wait !== null && !settles;
+          settles = wait !== null;
+          if (begins) onSettle(self);
+        },
+        addCheckpoint: (checkpoint) => {
+          point('inside a transaction');
+          runs.addCheckpoint(checkpoint);
+          onApplied({ owner, runId: checkpoint.runId, pass: checkpoint.pass, at: world.now() });
+        },
       },
-      settle: (id, wait, missing) => {
-        opened.runs.settle(id, wait, missing);
-        const begins = wait !== null && !settles;
-        settles = wait !== null;
-        if (begins) onSettle(self);
+    };
+  }
+
+  function acquire(nowMs: number): Leased<KeeperWriter> {
+    const leased = opened.keeperLease.acquire(nowMs);
+    return {
+      ...leased,
+      write: (work) => {
+        point('before a transaction');
+        const result = leased.write((writer) => work(observed(writer)));
+        world.trace(`${owner.name} write ${opened.changes.lastSeq()}`);
+        onWrite();
+        point('after a transaction');
+        return result;
       },
-      addCheckpoint: (checkpoint) => {
-        point('inside a transaction');
-        opened.runs.addCheckpoint(checkpoint);
-        onApplied({ owner, runId: checkpoint.runId, pass: checkpoint.pass, at: world.now() });
-      },
-    },
-  };
+    };
+  }
+
+  const store: Store = { ...opened, keeperLease: { ...opened.keeperLease, acquire } };
   const base = world.clockOf(owner);
   const clock = {
     ...base,

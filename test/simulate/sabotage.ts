@@ -13,8 +13,8 @@ export const SABOTAGES: readonly Sabotage[] = [
   bug(
     'the epoch is not checked',
     'src/store/lease.ts',
-    'if (current().epoch !== epoch) {',
-    'if (current().epoch < epoch) {',
+    'if (!isReleased && current().epoch === epoch) return;',
+    'if (current().epoch >= epoch) return;',
   ),
   bug(
     'no transaction',
@@ -25,8 +25,8 @@ export const SABOTAGES: readonly Sabotage[] = [
   bug(
     'a checkpoint is written before what it stands for',
     'src/sync/apply-page.ts',
-    '    const applied = store.write(() => {',
-    '    const early = store.write(() => pages.filter(({ task }) => !store.runs.hasCheckpoint(runId, task.pass, task.window)).map((page) => { pin(page); store.runs.addCheckpoint(checkpointOf(page, compare(page))); return page; }));\n    const applied = store.write(() => { for (const page of early) { const draft = compare(page); if (draft.created.size + draft.changed.size > 0) write(draft); } if (early.length > 0) return early.map((page) => { const { ids: _ids, ...rest } = checkpointOf(page, compare(page)); return rest; });',
+    '    const applied = leased.write((writer) => {',
+    '    const early = leased.write((writer) => pages.filter(({ task }) => !store.runs.hasCheckpoint(runId, task.pass, task.window)).map((page) => { pin(writer, page); writer.runs.addCheckpoint(checkpointOf(page, compare(page))); return page; }));\n    const applied = leased.write((writer) => { for (const page of early) { const draft = compare(page); if (draft.created.size + draft.changed.size > 0) write(writer, draft); } if (early.length > 0) return early.map((page) => { const { ids: _ids, ...rest } = checkpointOf(page, compare(page)); return rest; });',
   ),
   bug(
     'the watermark is local time',
@@ -36,7 +36,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   ),
   bug(
     'the watermark goes back',
-    'src/store/store.ts',
+    'src/store/watermark.ts',
     'watermark = max(coalesce(watermark, 0), :to)',
     'watermark = :to',
   ),

@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
+import { writeUnder } from '../../src/store/hold-lease.ts';
 import { createSimulatedCatalog } from './catalog.ts';
 import { settingsOf } from './history.ts';
 import { type SimulatedProcess, startProcess } from './process.ts';
@@ -133,7 +134,7 @@ it('waits again after a window that is read by the process that goes on', async 
   const second = await begin();
   const [window] = second.store.runs.checkpoints(2, 1);
   if (window === undefined) throw new Error('the delta has no window');
-  second.store.write(() => second.store.runs.addCheckpoint({ ...window, page: 99, ids: [] }));
+  writeUnder(second.store.keeperLease, world.now(), ({ runs }) => runs.addCheckpoint({ ...window, page: 99, ids: [] }));
   const begun = world.now();
   expect(await world.until(second.run('full'))).toMatchObject({ id: 2, removed: 5 });
   expect(source.requests.at(-1)?.at ?? 0).toBeGreaterThanOrEqual(begun + OVERLAP_MS);

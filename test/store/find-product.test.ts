@@ -3,6 +3,7 @@ import { expect, it } from 'vitest';
 import { isbnForms } from '../../src/catalog/isbn.ts';
 import { productOf } from '../../src/catalog/product.ts';
 import { findProduct } from '../../src/store/find-product.ts';
+import { writeUnder } from '../../src/store/hold-lease.ts';
 import { openStore } from '../../src/store/store.ts';
 import { runHere } from '../support/in-process.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
@@ -31,15 +32,15 @@ function filledMirror(): string {
     { vbid: '9780306406157X', identifiers: {} },
     { vbid: '9780804429573', identifiers: {} },
   ];
-  store.write(() => {
+  writeUnder(store.keeperLease, Date.now(), ({ products, changes }) => {
     const rows = items.map((item, index) => ({
       id: index + 1,
       seq: index + 1,
       product: productOf(item.vbid, item, JSON.stringify(item)),
     }));
-    store.products.insert(rows, 1);
-    store.changes.appendCreated(1, 1, rows.length, 1, 1);
-    store.products.addLiving(rows.length);
+    products.insert(rows, 1);
+    changes.appendCreated(1, 1, rows.length, 1, 1);
+    products.addLiving(rows.length);
   });
   store.close();
   return db;
@@ -53,9 +54,9 @@ it('finds a product by its vbid first, then by a print or electronic ISBN', () =
   expect(found('0-8044-2957-x')).toBe('B');
   expect(found('9780306406158')).toBeUndefined();
   expect(() => found('979-10-343-0177-5')).toThrow(expect.objectContaining({ code: 'USAGE' }));
-  store.write(() => store.removals.remove([4], 1, 2));
+  writeUnder(store.keeperLease, Date.now(), ({ removals }) => removals.remove([4], 1, 2));
   expect(found('979-10-343-0177-5')).toBe('C');
-  store.write(() => store.removals.remove([3, 1], 1, 2));
+  writeUnder(store.keeperLease, Date.now(), ({ removals }) => removals.remove([3, 1], 1, 2));
   expect(found('0306406152')).toBe('A');
   expect(store.search('978-0-8044-2957-3', 5).map(({ vbid }) => vbid)).toEqual(['9780804429573', 'B']);
   store.close();

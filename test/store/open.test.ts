@@ -78,7 +78,7 @@ describe('opening a mirror', () => {
     }
     mkdirSync(join(directory, 'folder.db'));
     expect(() => openMirrorFile(join(directory, 'folder.db'))).toThrow(/is not a file/);
-    expect(() => openMirrorFile(join(directory, 'absent.db'), { mustExist: true })).toThrow(/there is no mirror/);
+    expect(() => openMirrorFile(join(directory, 'absent.db'), { mustExist: true })).toThrow(/no mirror at/);
     expect(() => openMirrorFile('/proc/catchword/catalog.db')).toThrow(/cannot be created/);
   });
 

@@ -91,7 +91,7 @@ it('what is copied over the file during a write, and does not fit the WAL, is le
   store.walCheckpoint();
   passTime();
   const write = () =>
-    store.write(() => {
+    store.request(() => {
       writeFileSync(db, other);
       writeBytes(store, 10);
     });
@@ -120,7 +120,7 @@ it('a checkpoint after a write that the disk cut short is no reason to end', () 
   const store = closing(stores[0] as Store);
   writeBytes(store, 10);
   passTime();
-  store.write(() => {
+  store.request(() => {
     writeBytes(store, 20);
     utimesSync(db, new Date(), new Date());
   });

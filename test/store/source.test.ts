@@ -3,7 +3,8 @@ import Database from 'better-sqlite3';
 import fc from 'fast-check';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { selectionText, sourceAddress } from '../../src/catalog/source.ts';
-import { createSourceStore } from '../../src/store/source.ts';
+import { writeUnder } from '../../src/store/hold-lease.ts';
+import { createPaceWriter, createSourceReader } from '../../src/store/source.ts';
 import { keepStatements } from '../../src/store/statements.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
@@ -36,12 +37,13 @@ describe('the address of a source', () => {
 
 describe('a noted source', () => {
   it('is what was noted, finished or not', () => {
-    const { source } = opened();
+    const { source, keeperLease } = opened();
     expect(source.noted()).toBeNull();
     const selection = selectionText({ includeDetails: ['metadata'], currency: [] });
     for (const unfinished of [true, false]) {
-      source.note({ address: 'https://api.example.com', selection, unfinished });
-      expect(source.noted()).toEqual({ address: 'https://api.example.com', selection, unfinished });
+      const noted = { address: 'https://api.example.com', selection, unfinished };
+      writeUnder(keeperLease, T, (writer) => writer.source.note(noted));
+      expect(source.noted()).toEqual(noted);
     }
   });
 });
@@ -104,7 +106,7 @@ describe('a pause that the source asked for', () => {
     const sqlite = new Database(db, { readonly: true });
     onTestFinished(() => void sqlite.close());
     keepStatements(sqlite);
-    const source = createSourceStore(sqlite, () => {
+    const source = createPaceWriter(sqlite, createSourceReader(sqlite), () => {
       throw new Error('nothing is written');
     });
     expect(source.keepPause(T - HOUR)).toEqual({ since: T - HOUR, until: T });

@@ -7,6 +7,7 @@ import { difference } from '../../src/catalog/content.ts';
 import { objectMembers } from '../../src/catalog/json-text.ts';
 import { productOf } from '../../src/catalog/product.ts';
 import { drizzle, migrate } from '../../src/store/drizzle.ts';
+import { writeUnder } from '../../src/store/hold-lease.ts';
 import { keepStatements } from '../../src/store/statements.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
@@ -19,24 +20,26 @@ type Fields = Readonly<Record<string, unknown>>;
 /** Writes items as a run does: creations, updates and, after a removal, restorations. */
 function put(store: Store, vbid: string, text: string): void {
   const product = productOf(vbid, JSON.parse(text) as Fields, text);
-  store.write(() => {
-    const seq = store.changes.lastSeq() + 1;
-    const known = store.products.find(vbid);
+  writeUnder(store.keeperLease, Date.now(), ({ products, changes }) => {
+    const seq = changes.lastSeq() + 1;
+    const known = products.find(vbid);
     if (known === undefined) {
-      const id = store.products.lastId() + 1;
-      store.products.insert([{ id, seq, product }], seq);
-      store.changes.appendCreated(seq, id, 1, 1, seq);
+      const id = products.lastId() + 1;
+      products.insert([{ id, seq, product }], seq);
+      changes.appendCreated(seq, id, 1, 1, seq);
     } else {
       const op = known.removed ? 'restored' : 'updated';
       const change = difference(known.body, text);
-      store.changes.append([{ seq, op, productId: known.id, prevSeq: known.changedSeq, ...change }], 1, seq);
-      store.products.update(known.id, product, seq, seq);
+      changes.append([{ seq, op, productId: known.id, prevSeq: known.changedSeq, ...change }], 1, seq);
+      products.update(known.id, product, seq, seq);
     }
   });
 }
 
 function remove(store: Store, vbid: string): void {
-  store.write(() => store.removals.remove([store.products.get(vbid)?.id ?? 0], 1, 9));
+  writeUnder(store.keeperLease, Date.now(), ({ removals }) =>
+    removals.remove([store.products.get(vbid)?.id ?? 0], 1, 9),
+  );
 }
 
 const RICH = `{"vbid":"A","title":"Tides","subtitle":"of the North","language":"en","edition":2,

@@ -5,40 +5,43 @@ import type { CapturedPage } from '../../src/catalog/page.ts';
 import { sourceIdentity } from '../../src/catalog/source.ts';
 import { validatePage } from '../../src/catalog/validate-page.ts';
 import { systemClock } from '../../src/clock.ts';
+import type { Leased } from '../../src/store/lease.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
+import type { KeeperWriter } from '../../src/store/writers.ts';
 import { type Applier, createApplier } from '../../src/sync/apply-page.ts';
 import { cancelRun } from '../../src/sync/finish-run.ts';
 import { startRun } from '../../src/sync/start-run.ts';
 import { expectExactLog, temporaryDirectory } from '../support/mirror.ts';
 
 const PER_PAGE = 10;
+const LOST = expect.objectContaining({ code: 'LEASE_LOST' });
 
 interface Place {
   readonly db: string;
   readonly store: Store;
   readonly runId: number;
   readonly applier: Applier;
-  readonly epoch: number;
+  readonly leased: Leased<KeeperWriter>;
 }
 
 function place(db = join(temporaryDirectory(), 'catalog.db'), ignoreFields: string[][] = []): Place {
   const store = openStore(db);
   onTestFinished(() => store.close());
-  const epoch = store.lease.acquire(systemClock.now());
+  const leased = store.keeperLease.acquire(systemClock.now());
   const source = sourceIdentity({ baseUrl: 'https://catalog.example', includeDetails: [], currency: [] });
   const settings = { perPage: PER_PAGE, seam: 0, overlapMs: 0, source };
-  const run = startRun(store, epoch, { kind: 'full' }, settings, systemClock.now());
+  const run = startRun(leased, { kind: 'full' }, settings, systemClock.now());
   if (run === null) throw new Error('no run was started');
   const applier = createApplier({
     store,
     clock: systemClock,
     runId: run.id,
-    epoch,
+    leased,
     ignoreFields,
     withdrawnAs: 'updated',
     overlapMs: 300_000,
   });
-  return { db, store, runId: run.id, applier, epoch };
+  return { db, store, runId: run.id, applier, leased };
 }
 
 interface Read {
@@ -155,8 +158,8 @@ describe('applying pages', () => {
   it('writes nothing with an old epoch, and nothing of a cancelled run', () => {
     const at = place();
     apply(at, captured(at, [product('A', '1')]));
-    at.store.lease.release(at.epoch);
-    const epoch = at.store.lease.acquire(systemClock.now());
+    at.leased.release();
+    const leased = at.store.keeperLease.acquire(systemClock.now());
     expect(() => apply(at, captured(at, [product('B', '1')], { page: 2 }))).toThrow(
       expect.objectContaining({ code: 'LEASE_LOST' }),
     );
@@ -164,7 +167,7 @@ describe('applying pages', () => {
       store: at.store,
       clock: systemClock,
       runId: at.runId,
-      epoch,
+      leased,
       ignoreFields: [],
       withdrawnAs: 'updated',
       overlapMs: 300_000,
@@ -187,24 +190,27 @@ describe('the lease', () => {
 
   it('is one process at a time, until it is given back or expires', () => {
     const [mine, theirs] = holders(other);
-    const epoch = mine.lease.acquire(1_000);
-    expect(() => theirs.lease.acquire(1_000)).toThrow(expect.objectContaining({ code: 'MIRROR_BUSY' }));
-    expect(mine.lease.renew(epoch, 20_000)).toBe(true);
-    expect(() => theirs.lease.acquire(40_000)).toThrow(/is running a run/);
-    const next = theirs.lease.acquire(50_001);
-    expect(next).toBe(epoch + 1);
-    expect(mine.lease.renew(epoch, 50_002)).toBe(false);
-    mine.lease.release(epoch);
-    expect(theirs.lease.holder(50_003)).toMatchObject({ pid: 1, host: 'elsewhere' });
-    theirs.lease.release(next);
-    expect(mine.lease.acquire(50_004)).toBe(next + 1);
+    const first = mine.keeperLease.acquire(1_000);
+    expect(() => theirs.keeperLease.acquire(1_000)).toThrow(expect.objectContaining({ code: 'MIRROR_BUSY' }));
+    expect(first.renew(20_000)).toBe(true);
+    expect(() => theirs.keeperLease.acquire(40_000)).toThrow(/is running a run/);
+    const next = theirs.keeperLease.acquire(50_001);
+    expect(first.renew(50_002)).toBe(false);
+    expect(() => first.check()).toThrow(LOST);
+    expect(() => first.write(() => 'nothing')).toThrow(LOST);
+    first.release();
+    expect(theirs.keeperLease.holder(50_003)).toMatchObject({ pid: 1, host: 'elsewhere' });
+    expect(next.write(() => 'written')).toBe('written');
+    next.release();
+    expect(() => next.write(() => 'nothing')).toThrow(LOST);
+    expect(() => mine.keeperLease.acquire(50_004)).not.toThrow();
     for (const store of [mine, theirs]) store.close();
   });
 
   it('of a clock that was set back does not hold for ever', () => {
     const [mine, theirs] = holders(other);
-    mine.lease.acquire(1_000_000_000);
-    expect(theirs.lease.acquire(1_000)).toBe(2);
+    mine.keeperLease.acquire(1_000_000_000);
+    expect(() => theirs.keeperLease.acquire(1_000)).not.toThrow();
     for (const store of [mine, theirs]) store.close();
   });
 });

@@ -132,7 +132,7 @@ describe('adopt', () => {
     await adopting.ended;
     const { code, stdout, stderr } = await cli(['sync', '--json'], moved, directory);
     expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringContaining('"kind":"full"') as string });
-    expect(stderr).toContain('no full load has ended since');
+    expect(stderr).toContain('a full load has not completed since');
     const next = await cli(['sync', '--json'], moved, directory);
     expect(next.stdout).toContain('"kind":"delta"');
     expect(next.stderr).toBe('');
@@ -227,7 +227,9 @@ describe('another selection', () => {
       stdout: expect.stringContaining('"kind":"full"') as string,
     });
     const runs = JSON.parse((await cli(['runs', '--json'], settings, directory)).stdout) as { error: string | null }[];
-    expect(runs.map(({ error }) => error)).toContain('RUN_OUTDATED: the settings select other products since it began');
+    expect(runs.map(({ error }) => error)).toContain(
+      'RUN_OUTDATED: the settings select other products since it started',
+    );
     expect(catalogOf(db)).toEqual(await truthOf(first.url));
     expect((await cli(['sync', '--json'], settings, directory)).stdout).toContain('"kind":"delta"');
   });

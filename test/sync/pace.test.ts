@@ -4,7 +4,7 @@ import Database from 'better-sqlite3';
 import { expect, it, onTestFinished } from 'vitest';
 import type { Notice } from '../../src/log.ts';
 import { type Sandbox, startSandbox } from '../../src/sandbox/server.ts';
-import { createSourceStore } from '../../src/store/source.ts';
+import { createPaceWriter, createSourceReader } from '../../src/store/source.ts';
 import { keepStatements } from '../../src/store/statements.ts';
 import { openStore } from '../../src/store/store.ts';
 import { createWriteTransaction } from '../../src/store/transaction.ts';
@@ -102,7 +102,8 @@ it('a mirror that cannot be written leaves the limit to the process, which says 
     sqlite.close();
   });
   const notices: Notice[] = [];
-  const store = { path: db, source: createSourceStore(sqlite, createWriteTransaction(sqlite, NO_GUARD)) };
+  const write = createWriteTransaction(sqlite, NO_GUARD);
+  const store = { path: db, source: createPaceWriter(sqlite, createSourceReader(sqlite), write) };
   const clock = createVirtualClock();
   const config = { rateLimit: { requests: 10, windowMs: 1_000 } };
   const pacer = mirrorPacer({ config, clock, tell: (notice) => notices.push(notice) }, store);

@@ -3,6 +3,7 @@ import { expect, it, onTestFinished } from 'vitest';
 import { createLog } from '../../src/log.ts';
 import { openWorkbench, type Workbench } from '../../src/relay/contract/harness.ts';
 import { createHistory } from '../../src/store/history.ts';
+import { writeUnder } from '../../src/store/hold-lease.ts';
 import { pruneLog } from '../../src/sync/prune-log.ts';
 
 const DAY_MS = 86_400_000;
@@ -14,9 +15,13 @@ function open(): Workbench {
   return bench;
 }
 
-function prune(bench: Workbench, settings = KEEP_NOTHING): number {
-  const log = createLog('silent');
-  return pruneLog(bench.store, settings, Date.now(), log, (work) => bench.store.write(work));
+function prune(bench: Workbench, settings = KEEP_NOTHING, nowMs = Date.now(), ageMs = nowMs): number {
+  const leased = bench.store.keeperLease.acquire(Date.now());
+  try {
+    return pruneLog(bench.store, leased, settings, nowMs, createLog('silent'), ageMs);
+  } finally {
+    leased.release();
+  }
 }
 
 /** Three versions of ten products. */
@@ -33,10 +38,10 @@ function seqs(bench: Workbench): number[] {
 }
 
 function addSink(bench: Workbench, name: string, cursor: number): number {
-  return bench.store.write(() => {
-    bench.store.sinks.configure({ name, kind: 'jsonl', address: name, identity: name });
-    const id = bench.store.sinks.get(name)?.id ?? 0;
-    bench.store.sinks.reconcile(id, 1, cursor);
+  return writeUnder(bench.store.relayLease, Date.now(), ({ sinks }) => {
+    sinks.configure({ name, kind: 'jsonl', address: name, identity: name });
+    const id = sinks.get(name)?.id ?? 0;
+    sinks.reconcile(id, 1, cursor);
     return id;
   });
 }
@@ -63,9 +68,8 @@ it('drops nothing that only a clock ahead of the source makes old', () => {
   thirty(bench);
   const month = { logRetentionMs: 30 * DAY_MS, logCap: 1_000 };
   const [now, ahead] = [Date.now(), Date.now() + 400 * DAY_MS];
-  const guarded = <T>(work: () => T): T => bench.store.write(work);
-  expect(pruneLog(bench.store, month, ahead, createLog('silent'), guarded, now)).toBe(0);
-  expect(pruneLog(bench.store, month, ahead, createLog('silent'), guarded, ahead)).toBe(20);
+  expect(prune(bench, month, ahead, now)).toBe(0);
+  expect(prune(bench, month, ahead)).toBe(20);
 });
 
 it('keeps the newest record of each product, and drops what it supersedes', () => {
@@ -94,7 +98,7 @@ it('keeps what a sink has not confirmed, be it paused or stopped', () => {
   thirty(bench);
   addSink(bench, 'fast', 30);
   const slow = addSink(bench, 'slow', 12);
-  bench.store.write(() => bench.store.sinks.setState(slow, 'paused'));
+  bench.store.request(({ sinks }) => sinks.setState(slow, 'paused'));
   prune(bench);
   // Only 1 and 2 are superseded by something up to 12.
   expect(seqs(bench)).toEqual(Array.from({ length: 28 }, (_, index) => index + 3));
@@ -104,7 +108,7 @@ it('does not wait for a sink that the settings no longer name, and notes what th
   const bench = open();
   thirty(bench);
   const id = addSink(bench, 'gone', 15);
-  bench.store.write(() => bench.store.sinks.configureOnly([]));
+  writeUnder(bench.store.relayLease, Date.now(), ({ sinks }) => sinks.configureOnly([]));
   expect(prune(bench)).toBe(20);
   expect(bench.store.sinks.gaps(id)).toMatchObject([{ after: 15, upTo: 30 }]);
 });
@@ -113,7 +117,7 @@ it('disables a sink beyond the cap, says so, and notes the gap', () => {
   const bench = open();
   thirty(bench);
   const id = addSink(bench, 'dead', 5);
-  bench.store.write(() => bench.store.sinks.replay(id, 5, false));
+  bench.store.request(({ sinks }) => sinks.replay(id, 5, false));
   expect(prune(bench, { ...KEEP_NOTHING, logCap: 25 })).toBe(0);
   expect(bench.store.sinks.get('dead')?.state).toBe('running');
   expect(prune(bench, { ...KEEP_NOTHING, logCap: 24 })).toBe(20);
@@ -128,9 +132,9 @@ it('does not disable again what was resumed and is catching up with what is left
   const bench = open();
   thirty(bench);
   const id = addSink(bench, 'late', 5);
-  bench.store.write(() => bench.store.sinks.replay(id, 5, false));
+  bench.store.request(({ sinks }) => sinks.replay(id, 5, false));
   prune(bench, { ...KEEP_NOTHING, logCap: 24 });
-  bench.store.write(() => bench.store.sinks.setState(id, 'running'));
+  bench.store.request(({ sinks }) => sinks.setState(id, 'running'));
   prune(bench, { ...KEEP_NOTHING, logCap: 24 });
   expect(bench.store.sinks.get('late')?.state).toBe('running');
 });

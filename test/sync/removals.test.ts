@@ -6,6 +6,7 @@ import { productOf } from '../../src/catalog/product.ts';
 import { systemClock } from '../../src/clock.ts';
 import { SANDBOX_DEFAULTS, type SandboxOptions } from '../../src/sandbox/options.ts';
 import { type Sandbox, startSandbox } from '../../src/sandbox/server.ts';
+import { writeUnder } from '../../src/store/hold-lease.ts';
 import { openStore } from '../../src/store/store.ts';
 import { runHere as cli } from '../support/in-process.ts';
 import { load } from '../support/load.ts';
@@ -92,12 +93,12 @@ describe('a sealed run', () => {
     // One more than the source has, and as many as were announced.
     const store = openStore(here.db);
     const stranger = '{"vbid":"NOBODY"}';
-    store.write(() => {
-      const id = store.products.lastId() + 1;
-      const seq = store.changes.lastSeq() + 1;
-      store.products.insert([{ id, seq, product: productOf('NOBODY', { vbid: 'NOBODY' }, stranger) }], 1);
-      store.changes.appendCreated(seq, id, 1, 1, 1);
-      store.products.addLiving(1);
+    writeUnder(store.keeperLease, Date.now(), ({ products, changes }) => {
+      const id = products.lastId() + 1;
+      const seq = changes.lastSeq() + 1;
+      products.insert([{ id, seq, product: productOf('NOBODY', { vbid: 'NOBODY' }, stranger) }], 1);
+      changes.appendCreated(seq, id, 1, 1, 1);
+      products.addLiving(1);
     });
     store.close();
     expect(await load(here.settings, 'full')).toMatchObject({ proof: 'sealed', removed: 4, missing: 0 });
@@ -128,15 +129,15 @@ describe('more removals than the limit', () => {
   it('are counted apart from those that the source announced', async () => {
     const here = await held();
     const store = openStore(here.db);
-    store.write(() => {
-      const [id, seq] = [store.products.lastId() + 1, store.changes.lastSeq() + 1];
+    writeUnder(store.keeperLease, Date.now(), ({ products, changes }) => {
+      const [id, seq] = [products.lastId() + 1, changes.lastSeq() + 1];
       const rows = Array.from({ length: 20 }, (_, at) => {
         const fields = { vbid: `WITHDRAWN-${at}`, distributable: false };
         return { id: id + at, seq: seq + at, product: productOf(fields.vbid, fields, JSON.stringify(fields)) };
       });
-      store.products.insert(rows, 1);
-      store.changes.appendCreated(seq, id, rows.length, 1, 1);
-      store.products.addLiving(rows.length);
+      products.insert(rows, 1);
+      changes.appendCreated(seq, id, rows.length, 1, 1);
+      products.addLiving(rows.length);
     });
     store.close();
     const run = await cli(['sync', '--full'], here.settings, here.directory);
@@ -168,7 +169,7 @@ describe('more removals than the limit', () => {
     await expectEqual(here);
     const twice = await cli(['approve', '2'], here.settings, here.directory);
     expect(twice.code).toBe(1);
-    expect(twice.stderr).toContain('run 2 is complete: it holds no removals [RUN_NOT_ACTIVE]');
+    expect(twice.stderr).toContain('run 2 is complete: it does not hold removals [RUN_NOT_ACTIVE]');
   });
 
   it('are dropped when rejected', async () => {
@@ -236,7 +237,9 @@ describe('more removals than the limit', () => {
     await expect(reading).rejects.toMatchObject({ code: 'INTERRUPTED' });
     const approved = await cli(['approve', '2'], here.settings, here.directory);
     expect(approved).toMatchObject({ code: 1, stdout: '' });
-    expect(approved.stderr).toContain('run 3 is unfinished, and may have seen what this one removes [RUN_NOT_ACTIVE]');
+    expect(approved.stderr).toContain(
+      'run 3 is unfinished, and may have seen products that this run removes [RUN_NOT_ACTIVE]',
+    );
     expect(catalogOf(here.db).size).toBe(2_500);
     // What a cancelled run has seen is off the list as well: it had read the first window.
     await cli(['cancel', '3'], here.settings, here.directory);
@@ -255,7 +258,7 @@ describe('more removals than the limit', () => {
     expect(await load(settings, 'full')).toMatchObject({ state: 'held', missing: 120 });
     const doubted = await cli(['approve', '2'], settings, here.directory);
     expect(doubted.code).toBe(1);
-    expect(doubted.stderr).toContain('the lookup finds nothing, not even what should be there [SOURCE_REFUSED]');
+    expect(doubted.stderr).toContain('the lookup finds nothing, not even products that should exist [SOURCE_REFUSED]');
     standIn(here.db, here.sandbox.url);
     const spared = await cli(['approve', '2', '--json'], here.settings, here.directory);
     expect(JSON.parse(spared.stdout)).toMatchObject({ state: 'complete', removed: 0 });

@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
 import { type Clock, systemClock } from '../../src/clock.ts';
+import { writeUnder } from '../../src/store/hold-lease.ts';
 import { openStore } from '../../src/store/store.ts';
 import { load } from '../support/load.ts';
 import { place, serve } from './place.ts';
@@ -47,9 +48,13 @@ it('the age does not depend on the clock of the source', async () => {
   const { web } = await serve(db, { readyMaxAgeMs: HOUR });
   const store = openStore(db);
   const status = async () => (await get(`${web.url}/readyz`)).status;
-  store.write(() => store.advanceWatermark(Date.now() - 40 * HOUR, Date.now()));
+  writeUnder(store.keeperLease, Date.now(), ({ advanceWatermark }) =>
+    advanceWatermark(Date.now() - 40 * HOUR, Date.now()),
+  );
   expect(await status()).toBe(200);
-  store.write(() => store.advanceWatermark(Date.now() + 40 * HOUR, Date.now() - 2 * HOUR));
+  writeUnder(store.keeperLease, Date.now(), ({ advanceWatermark }) =>
+    advanceWatermark(Date.now() + 40 * HOUR, Date.now() - 2 * HOUR),
+  );
   expect(await status()).toBe(503);
   store.close();
 });

@@ -159,7 +159,7 @@ describe('who may ask', () => {
         code: 'CONFIG_INVALID',
         message: expect.stringContaining('CATCHWORD_HTTP_TOKEN') as string,
       });
-      expect(() => openStore(db, { mustExist: true })).toThrow(/there is no mirror/);
+      expect(() => openStore(db, { mustExist: true })).toThrow(/no mirror at/);
     }
     const { web } = await serve(emptyMirror(), { host: '0.0.0.0', token });
     expect(web.url).toMatch(/^http:\/\/0\.0\.0\.0:\d+$/);

@@ -191,7 +191,7 @@ async function poison({ bench, config, target, expectAll }: Scene): Promise<void
   const { products } = await target.read();
   assert.equal(products.has('P11'), false);
   assert.deepEqual(products.get('P4'), JSON.parse(body('P4', 2)));
-  const skip = (): void => bench.store.write(() => bench.store.sinks.skip(bench.sink().id, 12, Date.now()));
+  const skip = (): void => bench.store.request(({ sinks }) => sinks.skip(bench.sink().id, 12, Date.now()));
   skip();
   await until('what waited is delivered', () => bench.store.sinks.parked(bench.sink().id, 'ready').length === 0);
   bench.change(versions(5, 5));
@@ -240,12 +240,12 @@ async function replays({ bench, config, target, expectAll }: Scene): Promise<voi
   const { id } = bench.sink();
   const all = bench.events().map(({ seq }) => seq);
 
-  bench.store.write(() => bench.store.sinks.replay(id, 49, false));
+  bench.store.request(({ sinks }) => sinks.replay(id, 49, false));
   await bench.caughtUp();
   let { seqs } = await target.read();
   if (seqs !== null) assert.deepEqual(seqs.slice(all.length), all.slice(49));
 
-  bench.store.write(() => bench.store.sinks.replay(id, 0, true));
+  bench.store.request(({ sinks }) => sinks.replay(id, 0, true));
   await bench.caughtUp();
   ({ seqs } = await target.read());
   // Of each product the newest change; a removal tells a store that still has it.
@@ -260,7 +260,7 @@ async function pauses({ bench, config, target, expectAll }: Scene): Promise<void
   bench.start(config);
   bench.change(versions(20, 1));
   await bench.caughtUp();
-  bench.store.write(() => bench.store.sinks.setState(bench.sink().id, 'paused'));
+  bench.store.request(({ sinks }) => sinks.setState(bench.sink().id, 'paused'));
   // A batch that was being read when it was paused may still go out; after a restart nothing is.
   await bench.stop();
   bench.start(config);
@@ -269,7 +269,7 @@ async function pauses({ bench, config, target, expectAll }: Scene): Promise<void
   assert.equal(bench.sink().cursor, 20);
   assert.deepEqual((await target.read()).products.get('P1'), JSON.parse(body('P1', 1)));
   bench.start(config);
-  bench.store.write(() => bench.store.sinks.setState(bench.sink().id, 'running'));
+  bench.store.request(({ sinks }) => sinks.setState(bench.sink().id, 'running'));
   await expectAll();
 }
 

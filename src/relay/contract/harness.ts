@@ -10,8 +10,11 @@ import { CatchwordError } from '../../errors.ts';
 import type { Service } from '../../lifecycle.ts';
 import { createLog } from '../../log.ts';
 import { createHistory } from '../../store/history.ts';
+import { writeUnder } from '../../store/hold-lease.ts';
 import type { SinkRow } from '../../store/sinks.ts';
 import { openStore, type Store } from '../../store/store.ts';
+import type { SinkWriter } from '../../store/write-sinks.ts';
+import type { KeeperWriter } from '../../store/writers.ts';
 import { type RelayOptions, startRelay } from '../relay.ts';
 import type { Sink } from '../sink.ts';
 import type { SinkConfig } from '../sink-config.ts';
@@ -61,7 +64,7 @@ export async function until(what: string, condition: () => boolean | Promise<boo
   }
 }
 
-function writeVersion(store: Store, { vbid, body }: Version, nowMs: number): void {
+function writeVersion(store: KeeperWriter, { vbid, body }: Version, nowMs: number): void {
   const known = store.products.find(vbid);
   const seq = store.changes.lastSeq() + 1;
   if (body === null) {
@@ -83,12 +86,20 @@ function writeVersion(store: Store, { vbid, body }: Version, nowMs: number): voi
   if (known.removed) store.products.addLiving(1);
 }
 
-/** As a relay sees it that has been ended from outside, right after what a sink confirmed. */
-function withoutAck(store: Store): Store {
-  const ack = (): never => {
-    throw new CatchwordError('LEASE_LOST', 'this check ends the relay here');
+/** The same store, whose relay notes what sinks confirm with `ack`. */
+export function withAck(store: Store, ack: SinkWriter['ack'], onRelease = (): void => {}): Store {
+  const acquire: Store['relayLease']['acquire'] = (nowMs) => {
+    const leased = store.relayLease.acquire(nowMs);
+    return {
+      ...leased,
+      write: (work) => leased.write((writer) => work({ ...writer, sinks: { ...writer.sinks, ack } })),
+      release: () => {
+        onRelease();
+        leased.release();
+      },
+    };
   };
-  return { ...store, sinks: { ...store.sinks, ack } };
+  return { ...store, relayLease: { ...store.relayLease, acquire } };
 }
 
 /** The same sink, with some of it changed. */
@@ -111,7 +122,7 @@ export function limited(events: number): (sink: Sink) => Pick<Sink, 'batch'> {
 export function openWorkbench({ isComplete = true } = {}): Workbench {
   const directory = mkdtempSync(join(tmpdir(), 'catchword-contract-'));
   const store = openStore(join(directory, 'catalog.db'));
-  if (isComplete) store.write(() => store.advanceWatermark(1, 1));
+  if (isComplete) writeUnder(store.keeperLease, Date.now(), ({ advanceWatermark }) => advanceWatermark(1, 1));
   const history = createHistory(store);
   let relay: Service | undefined;
 
@@ -134,8 +145,8 @@ export function openWorkbench({ isComplete = true } = {}): Workbench {
   return {
     store,
     change: (versions) => {
-      store.write(() => {
-        for (const version of versions) writeVersion(store, version, Date.now());
+      writeUnder(store.keeperLease, Date.now(), (writer) => {
+        for (const version of versions) writeVersion(writer, version, Date.now());
       });
     },
     start: (config, more) => {
@@ -144,12 +155,13 @@ export function openWorkbench({ isComplete = true } = {}): Workbench {
     stop,
     crash: async (config) => {
       let ended = false;
-      const watched = withoutAck(store);
-      const release = (epoch: number): void => {
-        ended = true;
-        store.relayLease.release(epoch);
+      const ack = (): never => {
+        throw new CatchwordError('LEASE_LOST', 'this check ends the relay here');
       };
-      relay = run({ ...watched, relayLease: { ...store.relayLease, release } }, config);
+      const killed = withAck(store, ack, () => {
+        ended = true;
+      });
+      relay = run(killed, config);
       await until('the relay ends', () => ended);
       await stop();
     },
