@@ -1,24 +1,24 @@
 import { once } from 'node:events';
 
-/** A long-running part. `stop` finishes what is in hand, lets go of everything, and may be called more than once. */
+/** A long-running part. `stop` finishes the work in hand and releases everything; it may be called more than once. */
 export interface Service {
   readonly name: string;
-  /** Rejects when this part cannot go on in this process: whoever watches the process is to start it anew. */
+  /** Rejects when this part cannot go on, so that the process must end and be restarted. */
   readonly failed?: Promise<never>;
   stop(): Promise<void>;
 }
 
-/** `failed` of a service whose work is `running`: never ends where that ends well. */
+/** Makes `failed` of a service whose work is `running`: it stays pending if the work succeeds. */
 export function failureOf(running: Promise<void>): Promise<never> {
   const failed = new Promise<never>((_, reject) => {
     running.catch(reject);
   });
-  // Nobody may be watching; then a failure must not count as one that nobody looks at.
+  // Prevents an unhandled rejection; awaited elsewhere.
   failed.catch(() => {});
   return failed;
 }
 
-/** Stops services in the reverse order of their start: what feeds others goes first. All are stopped, whatever fails. */
+/** Stops all services in the reverse order of their start, then throws the first error. */
 export async function stopAll(services: readonly Service[]): Promise<void> {
   const errors: unknown[] = [];
   for (const service of [...services].reverse()) {
@@ -31,7 +31,7 @@ export async function stopAll(services: readonly Service[]): Promise<void> {
   if (errors.length > 0) throw errors[0];
 }
 
-/** Stops services because of an error. What else goes wrong then follows from that error, and must not hide it. */
+/** Stops services after an error. Later errors follow from it and must not hide it. */
 export async function stopAfterFailure(services: readonly Service[]): Promise<void> {
   await stopAll(services).catch(() => {});
 }
@@ -49,7 +49,7 @@ export async function startTogether<Result>(start: (services: Service[]) => Prom
 
 async function untilOver(signal: AbortSignal, services: readonly Service[]): Promise<void> {
   if (signal.aborted) return;
-  // A part that waits for nothing from outside would let the process end.
+  // Without a timer the process would end if no service waits for anything.
   const alive = setInterval(() => {}, 2 ** 30);
   const over = new AbortController();
   const failures = services.flatMap(({ failed }) => failed ?? []);
@@ -65,7 +65,7 @@ async function untilOver(signal: AbortSignal, services: readonly Service[]): Pro
  * Waits until `signal` aborts or a service fails, then stops all services.
  *
  * @param onStopping called before they are stopped
- * @throws what ended one of the services, or else what stopping them threw
+ * @throws the error of the service that failed, otherwise the first error of stopping
  */
 export async function serveUntil(
   signal: AbortSignal,

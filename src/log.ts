@@ -5,9 +5,9 @@ import { CatchwordError, messageOf, systemCodeOf } from './errors.ts';
 import { printableLines } from './printable.ts';
 
 /**
- * Every field that a line of the log may have, and what it holds. A name means the same in every line, because programs
- * that store logs refuse a field that is a number here and an object there. `time` is an ISO 8601 string, UTC; a name that
- * ends in `Ms` is a number of milliseconds. docs/operations.md says what each means.
+ * The fields of a log line, and their types. A name has one type in all lines, because programs that store logs reject a
+ * field that is a number in one line and an object in another. `time` is an ISO 8601 string in UTC; a name that ends in
+ * `Ms` is a number of milliseconds. docs/operations.md explains each field.
  */
 export const LOG_FIELDS = {
   time: 'time',
@@ -79,7 +79,7 @@ export type LogFields = {
 
 type Log = (fields: LogFields, message: string) => void;
 
-/** The fields first, then a constant message. */
+/** Takes the fields first, then a constant message. */
 export interface Logger {
   readonly debug: Log;
   readonly info: Log;
@@ -89,15 +89,15 @@ export interface Logger {
 }
 
 export interface LogOptions {
-  /** Lines for a person instead of JSON. Default false. */
+  /** Whether lines are for a person instead of JSON. Default false. */
   readonly readable?: boolean;
-  /** Colours in them. Default false. */
+  /** Whether such lines have colours. Default false. */
   readonly colour?: boolean;
-  /** What is not an error goes to stdout. Default false: everything goes to stderr. */
+  /** Whether lines that are not errors go to stdout. Default false: all lines go to stderr. */
   readonly split?: boolean;
 }
 
-/** Something that a person who watches should know, although nothing failed. */
+/** A message for the operator, although nothing failed. */
 export interface Notice {
   /** Constant. A command prints it, followed by the fields `until` and `reason`. */
   readonly message: string;
@@ -106,36 +106,36 @@ export interface Notice {
 
 export type Tell = (notice: Notice) => void;
 
-/** Names under which a secret could be passed by mistake; their values are never written. */
+/** Names that a secret could have if it were logged by mistake; their values are redacted. */
 const SECRET_KEYS = ['apiKey', 'accessToken', 'secret', 'password', 'authorization', 'headers'];
 
-/** Bytes. */
-const MAX_WAITING = 2 ** 20;
+/** Log text that is kept while the disk is full. */
+const MAX_WAITING_BYTES = 2 ** 20;
 
 /**
- * A log that cannot be written stops nothing; of what waits for a disk with room, no more than that is kept. Lines beyond
- * it are dropped without a try to write, so an empty one, which never is, tries what waits in their place.
+ * Opens a descriptor for log lines. A full disk stops nothing: lines wait, and those that exceed the limit are dropped.
+ * pino does not retry the waiting lines when it drops one; writing an empty line makes it do so.
  */
 function output(fd: 1 | 2, shown = printableLines) {
-  const destination = pino.destination({ dest: fd, sync: true, maxLength: MAX_WAITING });
+  const destination = pino.destination({ dest: fd, sync: true, maxLength: MAX_WAITING_BYTES });
   destination.on('error', () => {}).on('drop', () => void destination.write(''));
-  // JSON escapes only a part of what a terminal obeys; such characters stand inside of strings alone.
+  // JSON itself does not escape all unprintable characters; they occur only inside its strings.
   return { write: (line: string) => void destination.write(shown(line)) };
 }
 
 const COLOURS = new RegExp(`(${String.fromCharCode(27)}\\[[\\d;]*m)`);
 
-/** Colours alone do no harm, whichever text they came with. */
-function printableButColours(text: string): string {
+/** Escapes unprintable characters, but keeps colours. */
+function printableWithColours(text: string): string {
   const parts = text.split(COLOURS);
   return parts.map((part, index) => (index % 2 === 1 ? part : printableLines(part))).join('');
 }
 
-/** Loaded only for a person: it takes as long to load as all else that a log needs. */
+/** Loads pino-pretty only when needed: it takes as long as the rest of the log. */
 function readableOutput(colour: boolean): DestinationStream {
   const pretty = createRequire(import.meta.url)('pino-pretty') as typeof import('pino-pretty');
   const time = 'SYS:HH:MM:ss';
-  const { write } = output(2, printableButColours);
+  const { write } = output(2, printableWithColours);
   const destination = new Writable({
     decodeStrings: false,
     write: (text: string, _encoding, done) => {
@@ -157,7 +157,7 @@ function destinationOf({ readable = false, colour = false, split = false }: LogO
 }
 
 /**
- * The program's logger: JSON lines on stderr, unless `options` say otherwise.
+ * Makes the logger of the program: JSON lines on stderr, unless `options` say otherwise.
  * @param level a pino level, or `silent`
  */
 export function createLog(level: string, options: LogOptions = {}): Logger {
@@ -172,7 +172,7 @@ export function createLog(level: string, options: LogOptions = {}): Logger {
   );
 }
 
-/** An error as fields of a line; the stack only of one that is a defect of the program. */
+/** Describes an error as log fields; with its stack only if it is a defect of the program. */
 export function errorFields(error: unknown): LogFields {
   if (error instanceof CatchwordError) return { code: error.code, reason: error.message, hint: error.hint };
   const stack = error instanceof Error ? error.stack : undefined;

@@ -1,79 +1,64 @@
 import { Command, CommanderError } from 'commander';
-import { adoptCommand } from './commands/adopt.ts';
-import { assetCommand } from './commands/asset.ts';
-import { changesCommand } from './commands/changes.ts';
-import { credentialsCommand } from './commands/credentials/verify.ts';
-import { daemonCommands } from './commands/daemon.ts';
-import { demoCommand } from './commands/demo.ts';
-import { doctorCommand } from './commands/doctor/doctor.ts';
-import { helpCommand } from './commands/help.ts';
-import { licensesCommand } from './commands/licenses.ts';
-import { packageCommand } from './commands/package.ts';
-import { productCommands } from './commands/product.ts';
-import { decideCommands } from './commands/review.ts';
-import { runCommands } from './commands/runs.ts';
-import { sandboxCommand } from './commands/sandbox.ts';
-import type { CommandContext } from './commands/shared/context.ts';
-import { colours } from './commands/shared/format.ts';
-import { sinkCommand } from './commands/sink.ts';
-import { statusCommand } from './commands/status.ts';
-import { syncCommand } from './commands/sync.ts';
-import { userCommand } from './commands/user.ts';
-import { verifyCommand } from './commands/verify.ts';
-import { CatchwordError, messageOf, systemCodeOf } from './errors.ts';
+import { withAbort } from './abort.ts';
+import type { CommandContext, ProcessContext } from './commands/shared/context.ts';
+import { withDotEnv } from './environment.ts';
+import { CatchwordError, hasCode, messageOf, systemCodeOf } from './errors.ts';
 import { printableLines } from './printable.ts';
+import { VERBS, type Verb } from './verb-table.ts';
 import { VERSION } from './version.ts';
 
-/** All verbs, as they are called on a command line. Errors of a command are thrown: see `reportError`. */
-export function createProgram(context: CommandContext): Command {
+async function loadCommand({ name, summary, load }: Verb, context: CommandContext): Promise<Command> {
+  const make = await load();
+  const command = [make(context)].flat().find((one) => one.name() === name);
+  if (command === undefined) throw new Error(`the module of ${name} does not make that command`);
+  return command.description(summary);
+}
+
+/** The verbs that a command line needs as they are: the one that it calls, or the one that `help` is to explain. */
+function calledVerbs(argv: readonly string[]): readonly string[] {
+  const [verb = '', explained = ''] = argv.filter((word) => !word.startsWith('-'));
+  return verb === 'help' ? [verb, explained] : [verb];
+}
+
+/** Makes the program: the commands that `argv` calls, and for each other one its name and summary. */
+export async function createProgram(context: CommandContext, argv: readonly string[]): Promise<Command> {
+  const { stdout, stderr } = context;
   const root = new Command('catchword')
     .description("Keeps an exact local copy of somebody else's product catalog.")
     .version(VERSION)
     .showHelpAfterError(false)
     .enablePositionalOptions()
     .showSuggestionAfterError(true)
-    .addHelpText(
-      'after',
-      '\nSettings are read from the environment and .env; see the README. Try it: npx catchword demo',
-    );
-  const commands = [
-    syncCommand(context),
-    ...daemonCommands(context),
-    statusCommand(context),
-    ...runCommands(context),
-    ...decideCommands(context),
-    verifyCommand(context),
-    adoptCommand(context),
-    ...productCommands(context),
-    changesCommand(context),
-    sinkCommand(context),
-    assetCommand(context),
-    packageCommand(context),
-    licensesCommand(context),
-    credentialsCommand(context),
-    userCommand(context),
-    doctorCommand(context),
-    sandboxCommand(context),
-    demoCommand(context),
-  ];
-  for (const command of commands) root.addCommand(command);
-  root.addCommand(helpCommand(root));
-  for (const command of [root, ...commands, ...commands.flatMap((one) => one.commands)]) {
+    .addHelpText('after', '\nSettings come from the environment and .env. Try it: npx catchword demo');
+  const called = calledVerbs(argv);
+  for (const verb of VERBS) {
+    const { name, summary, group } = verb;
+    const isCalled = called.includes(name);
+    const command = isCalled ? await loadCommand(verb, context) : new Command(name).description(summary);
+    root.addCommand(command.helpGroup(`${group}:`));
+  }
+  for (const command of [root, ...root.commands, ...root.commands.flatMap((one) => one.commands)]) {
     command
       .exitOverride((error) => {
         throw usageError(command, error);
       })
       .configureOutput({
-        writeOut: (text) => context.stdout.write(text),
-        writeErr: (text) => context.stderr.write(text),
-        // Usage errors are reported once, below, with everything else.
+        writeOut: (text) => stdout.write(text),
+        writeErr: (text) => stderr.write(text),
+        getOutHelpWidth: () => columnsOf(stdout),
+        getErrHelpWidth: () => columnsOf(stderr),
+        // `reportError` prints usage errors like all others.
         outputError: () => {},
       });
   }
   return root;
 }
 
-/** Help that was asked for, or that is the answer to an incomplete command, has been written; all else is an error. */
+function columnsOf(stream: NodeJS.WritableStream): number {
+  return 'columns' in stream && typeof stream.columns === 'number' ? stream.columns : 80;
+}
+
+/** Requested help, and help for an incomplete command, have been written already; everything else is an error. */
 function usageError(command: Command, error: CommanderError): Error {
   if (error.exitCode === 0 || error.code === 'commander.help') return error;
   const message = error.message.replace(/^error: /, '').replaceAll('\n', ' ');
@@ -85,25 +70,83 @@ function pathOf(command: Command): string {
   return command.parent === null ? command.name() : `${pathOf(command.parent)} ${command.name()}`;
 }
 
-/** What is wrong, in one line or in one line each, and a line that says what to do. */
-export function printError(context: CommandContext, message: string, hint?: string): void {
+async function printError(context: CommandContext, message: string, hint?: string): Promise<void> {
+  // Imported only now: a command that prints no error may not need it.
+  const { colours } = await import('./commands/shared/format.ts');
   const c = colours(context, context.stderr);
   context.stderr.write(`${c.red('error')} ${printableLines(message)}\n`);
   if (hint !== undefined) context.stderr.write(`${c.dim('hint')}  ${printableLines(hint)}\n`);
 }
 
-/** Says on stderr what went wrong. @returns the exit code of a command that ends so */
-export function reportError(context: CommandContext, error: unknown): number {
-  // An incomplete command, such as a bare `catchword sink`, was answered with its help, on stderr.
+/** Prints an error. @returns the exit code of a command that ends with it */
+async function reportError(context: CommandContext, error: unknown): Promise<number> {
+  // Commander has answered an incomplete command, such as a bare `catchword sink`, with help on stderr.
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
-  // The reader went away (`| head`), and has what it wanted.
+  // The reader of stdout closed it (`| head`).
   if (systemCodeOf(error) === 'EPIPE') return 0;
   if (error instanceof CatchwordError) {
     const [first = '', ...lines] = error.message.split('\n');
-    printError(context, [`${first} [${error.code}]`, ...lines].join('\n'), error.hint);
+    await printError(context, [`${first} [${error.code}]`, ...lines].join('\n'), error.hint);
     return error.exitCode;
   }
-  printError(context, messageOf(error), 'This is a defect of catchword; please report it with what you did.');
+  await printError(context, messageOf(error), 'This is a defect of catchword; please report it with what you did.');
   if (context.environment.LOG_LEVEL === 'debug') context.stderr.write(`${error instanceof Error ? error.stack : ''}\n`);
   return 1;
+}
+
+/** Waits until everything is written, or cannot be. */
+function flushed(stream: NodeJS.WritableStream): Promise<void> {
+  return new Promise((resolve) => {
+    stream.once('error', () => resolve());
+    // The stream emits its error after the callback.
+    stream.write('', () => setImmediate(resolve));
+  });
+}
+
+/**
+ * Runs one command line.
+ * @param argv without the names of Node.js and of the program
+ * @returns the exit code; undefined for a command that ended without one, which a signal may have stopped
+ */
+export async function run(argv: readonly string[], host: ProcessContext): Promise<number | undefined> {
+  const lost = new AbortController();
+  let writeError: Error | undefined;
+  host.stdout.on('error', (error: Error) => {
+    // A reader that closes stdout (`| head`) is not a failure.
+    if (systemCodeOf(error) !== 'EPIPE') writeError ??= error;
+    lost.abort();
+  });
+  // The exit code still says how the command ended.
+  host.stderr.on('error', () => {});
+  return await withAbort([host.signal, lost.signal], async (signal) => {
+    let written = '';
+    let exitCode: number | undefined;
+    const context: CommandContext = {
+      ...host,
+      ...withDotEnv(host.environment, process.cwd()),
+      signal,
+      wrote: (what) => {
+        written = `${what}, but `;
+      },
+      setExitCode: (code) => {
+        exitCode = code;
+      },
+    };
+    let failure: unknown;
+    try {
+      await (await createProgram(context, argv)).parseAsync([...argv], { from: 'user' });
+    } catch (error) {
+      failure = error;
+    }
+    if (!lost.signal.aborted) await flushed(host.stdout);
+    if (writeError !== undefined) {
+      const message = `${written}the output cannot be written: ${writeError.message}`;
+      await printError(context, message, 'Send it to a disk with enough space.');
+      return 1;
+    }
+    if (failure === undefined) return exitCode;
+    if (!signal.aborted || !hasCode(failure, 'INTERRUPTED')) return await reportError(context, failure);
+    if (host.signal.aborted) await printError(context, failure.message, failure.hint);
+    return exitCode;
+  });
 }

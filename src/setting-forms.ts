@@ -1,150 +1,152 @@
 import { z } from 'zod';
 import { wholeNumber } from './whole-number.ts';
 
-/* The forms that settings have: what is accepted, and the value it becomes. */
+/*
+ * The forms that settings have: which text is valid, and the value it becomes. The description of each completes the
+ * sentence "must be …".
+ */
+
+/** @param parse returns undefined if the text is not valid */
+function form<Value>(description: string, parse: (given: string) => Value | undefined) {
+  return z
+    .string()
+    .transform((given, context) => {
+      const value = parse(given);
+      if (value !== undefined) return value;
+      context.addIssue(`must be ${description}`);
+      return z.NEVER;
+    })
+    .describe(description);
+}
+
+function matching(pattern: RegExp, description: string) {
+  return form(description, (given) => (pattern.test(given) ? given : undefined));
+}
+
+export const text = z.string().describe('text');
+
+export function oneOf<const Word extends string>(...words: readonly Word[]) {
+  return form(`one of ${words.join(', ')}`, (given) => words.find((word) => word === given));
+}
+
+export function whole(min: number, max: number) {
+  const range = max === Number.MAX_SAFE_INTEGER ? `of at least ${min}` : `from ${min} to ${max}`;
+  return form(`a whole number ${range}`, (given) => wholeNumber(given, min, max) ?? undefined);
+}
 
 const UNITS_MS = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
 
-export const text = z.string();
+/** Becomes milliseconds. */
+export const duration = form('a duration such as 500ms, 60s, 5m, 24h or 7d', (given) => {
+  const [, amount, unit] = /^(\d+(?:\.\d+)?)(ms|s|m|h|d)$/.exec(given) ?? [];
+  return unit === undefined ? undefined : Number(amount) * UNITS_MS[unit as keyof typeof UNITS_MS];
+});
 
-export function whole(min: number, max: number) {
-  return z.string().transform((value, context) => {
-    const number = wholeNumber(value, min, max);
-    if (number !== null) return number;
-    context.addIssue(`a whole number from ${min} to ${max} is needed`);
-    return z.NEVER;
-  });
-}
+/** Becomes a number of requests in a window; null for no limit. */
+export const rate = form('a rate above 0 such as 50/min or 10/s, or off for no limit', (given) => {
+  if (given === 'off') return null;
+  const [, amount, unit] = /^(\d+(?:\.\d+)?)\/(s|min)$/.exec(given) ?? [];
+  const requests = Number(amount);
+  return requests > 0 ? { requests, windowMs: unit === 's' ? 1_000 : 60_000 } : undefined;
+});
 
-/** `60s`, `5m`, `24h`, `500ms` or `7d`, as milliseconds. */
-export const duration = z
-  .string()
-  .regex(/^\d+(\.\d+)?(ms|s|m|h|d)$/, 'a duration such as 60s, 5m or 24h is needed')
-  .transform((value) => {
-    const [, amount, unit] = /^([\d.]+)(\w+)$/.exec(value) ?? [];
-    return Number(amount) * UNITS_MS[unit as keyof typeof UNITS_MS];
-  });
-
-/** Requests in a window; null where there is no limit. */
-export const rate = z
-  .string()
-  .regex(/^(off|\d+(\.\d+)?\/(s|min))$/, 'a rate such as 50/min or 10/s, or off, is needed')
-  .transform((value) => {
-    if (value === 'off') return null;
-    const [amount, unit] = value.split('/');
-    return { requests: Number(amount), windowMs: unit === 's' ? 1_000 : 60_000 };
-  })
-  .refine((value) => value === null || value.requests > 0, 'a rate above 0 is needed; off means no limit');
-
-export const list = z.string().transform((value) =>
-  value
+function items(given: string): string[] {
+  return given
     .split(',')
     .map((item) => item.trim())
-    .filter((item) => item !== ''),
+    .filter((item) => item !== '');
+}
+
+export const list = form('a comma-separated list', items);
+
+/** Becomes the parts of each pointer. */
+export const pointers = form('JSON pointers such as /price,/variants', (given) => {
+  const found = items(given);
+  if (!found.every((item) => item.startsWith('/'))) return undefined;
+  const unescaped = (part: string): string => part.replaceAll('~1', '/').replaceAll('~0', '~');
+  return found.map((item) => item.slice(1).split('/').map(unescaped));
+});
+
+/** Becomes the number of products that neighbouring windows share; 0 reads plain pages. */
+export const seam = form('a whole number from 1 to 400, or off', (given) =>
+  given === 'off' ? 0 : (wholeNumber(given, 1, 400) ?? undefined),
 );
 
-export const pointers = list
-  .refine((items) => items.every((item) => item.startsWith('/')), 'JSON pointers such as /price,/variants are needed')
-  .transform((items) =>
-    items.map((item) =>
-      item
-        .slice(1)
-        .split('/')
-        .map((part) => part.replaceAll('~1', '/').replaceAll('~0', '~')),
-    ),
-  );
+/** Becomes a share of the mirror, or a number of products. */
+export const removalLimit = form('a share of up to 100% such as 1%, or a whole number of products', (given) => {
+  const percent = /^\d+(\.\d+)?%$/.test(given) ? Number.parseFloat(given) : undefined;
+  if (percent !== undefined) return percent <= 100 ? { percent } : undefined;
+  const products = wholeNumber(given);
+  return products === null ? undefined : { products };
+});
 
-/** Products that neighbouring windows share; 0 reads plain pages. */
-export const seam = z
-  .string()
-  .regex(/^(off|[1-9]\d*)$/, 'a whole number from 1 to 400, or off, is needed')
-  .transform((value) => (value === 'off' ? 0 : Number(value)))
-  .refine((value) => value <= 400, 'a whole number from 1 to 400, or off, is needed');
+/** Becomes the port to listen on: 0 for any free port, null for none. */
+export const port = form('a port from 0 to 65535, or off', (given) =>
+  given === 'off' ? null : (wholeNumber(given, 0, 65_535) ?? undefined),
+);
 
-/** A share of the mirror, or a number of products. */
-export const removalLimit = z
-  .string()
-  .regex(/^\d+(\.\d+)?%?$/, 'a share such as 1%, or a number of products, is needed')
-  .transform((value) => (value.endsWith('%') ? { percent: Number.parseFloat(value) } : { products: Number(value) }))
-  .refine(
-    (value) => (value.percent === undefined ? Number.isInteger(value.products) : value.percent <= 100),
-    'a share up to 100%, or a whole number of products, is needed',
-  );
+/** Becomes permission bits; the owner of a file can always read and write it. */
+export const fileMode = form('an octal mode such as 0600, 0640 or 0644', (given) =>
+  /^0?6[0246]{2}$/.test(given) ? Number.parseInt(given, 8) : undefined,
+);
 
-/** Where to listen; 0 takes any free port, null none. */
-export const port = z
-  .string()
-  .regex(/^(off|\d+)$/, 'a port from 0 to 65535, or off, is needed')
-  .transform((value) => (value === 'off' ? null : Number(value)))
-  .refine((value) => value === null || value <= 65_535, 'a port from 0 to 65535, or off, is needed');
+/** The end of a path; empty for none. */
+export const suffix = form('a suffix such as .xml, or off', (given) => {
+  if (given === 'off') return '';
+  return /^\.[a-z]{1,8}$/.test(given) ? given : undefined;
+});
 
-/** Permission bits of files; their owner can always read and write them. */
-export const fileMode = z
-  .string()
-  .regex(/^0?6[0246]{2}$/, 'an octal mode such as 0600, 0640 or 0644 is needed')
-  .transform((value) => Number.parseInt(value, 8));
+export const reference = matching(/^[^\p{Cc}\p{Cs}]{1,255}$/u, 'a reference of 1 to 255 characters');
+export const headerName = matching(/^[\w!#$%&'*+.^`|~-]+$/, 'a header name');
+export const headerValue = matching(/^[\x21-\x7e]+$/, 'printable characters without spaces');
+export const processName = matching(/^[A-Za-z0-9_-]+$/, 'letters, digits, _ and -');
 
-/** Behind a path; empty for none. */
-export const suffix = z
-  .string()
-  .regex(/^(off|\.[a-z]{1,8})$/, 'a suffix such as .xml, or off, is needed')
-  .transform((value) => (value === 'off' ? '' : value));
-
-export const reference = z.string().regex(/^[^\p{Cc}\p{Cs}]{1,255}$/u, 'a reference of 1 to 255 characters is needed');
-
-export const headerName = z.string().regex(/^[\w!#$%&'*+.^`|~-]+$/, 'a header name is needed');
-export const headerValue = z.string().regex(/^[\x21-\x7e]+$/, 'printable characters without spaces are needed');
-export const timeZone = z.string().refine((value) => {
+export const timeZone = form('a time zone such as UTC or Europe/Berlin', (given) => {
   try {
-    return new Intl.DateTimeFormat('en', { timeZone: value }).resolvedOptions().timeZone !== '';
+    new Intl.DateTimeFormat('en', { timeZone: given });
+    return given;
   } catch {
-    return false;
+    return undefined;
   }
-}, 'a time zone such as UTC or Europe/Berlin is needed');
+});
 
-/** Path of a point lookup. */
-export const lookupPath = z
-  .string()
-  .refine(
-    (value) => /^\/[^?#]*:vbid[^?#]*$/.test(value),
-    'a path that holds :vbid is needed, such as /v4/products/:vbid',
-  );
+/** The path of a point lookup. */
+export const lookupPath = matching(/^\/[^?#]*:vbid[^?#]*$/, 'a path that contains :vbid, such as /v4/products/:vbid');
 
-/** Path of operations of the service, without a query. */
-export const servicePath = z
-  .string()
-  .regex(/^(\/[\w.~-]+)+$/, 'a path such as /v4/packages is needed')
-  .refine((value) => !/\/\.\.?(\/|$)/.test(value), 'a path without . and .. is needed');
+/** The path of operations of the service. */
+export const servicePath = form('a path without a query, . and .., such as /v4/packages', (given) =>
+  /^(\/[\w.~-]+)+$/.test(given) && !/\/\.\.?(\/|$)/.test(given) ? given : undefined,
+);
 
-/** Whether an `@` or a `#` stands behind the host: then a part of a password is read as a host or a port. */
-function isTornApart(value: string): boolean {
-  const { pathname, search, hash } = new URL(value);
+/** Whether an `@` or a `#` follows the host, so that a part of a password was parsed as a host or a port. */
+function isTornApart({ pathname, search, hash }: URL): boolean {
   return hash !== '' || `${pathname}${search}`.includes('@');
 }
 
-/** Address of the service, without credentials and without what stands behind the path. */
-export const baseUrl = z
-  .string()
-  .refine((value) => /^https?:$/.test(URL.canParse(value) ? new URL(value).protocol : ''), {
-    error: 'an http or https address is needed',
-    abort: true,
-  })
-  .refine((value) => new URL(value).port === '' || !isTornApart(value), {
-    error: 'no user name or password may stand in the address; use CATCHWORD_API_KEY',
-    abort: true,
-  })
-  .refine((value) => new URL(value).username === '' && new URL(value).password === '', {
-    error: 'no user name or password may stand in the address; use CATCHWORD_API_KEY',
-  })
-  .transform((value) => value.replace(/[/?#]+$/, ''));
+/** An address with one of `protocols`; `problemOf` names what else must not be in it. */
+function address(protocols: RegExp, description: string, problemOf: (url: URL) => string | null) {
+  return z
+    .string()
+    .superRefine((given, context) => {
+      const url = URL.canParse(given) ? new URL(given) : null;
+      const problem = url !== null && protocols.test(url.protocol) ? problemOf(url) : `must be ${description}`;
+      if (problem !== null) context.addIssue(problem);
+    })
+    .describe(description);
+}
 
-/** Address of a Redis; may hold credentials. */
-export const redisUrl = z
-  .string()
-  .refine((value) => /^rediss?:$/.test(URL.canParse(value) ? new URL(value).protocol : ''), {
-    error: 'an address such as redis://127.0.0.1:6379 is needed; percent-encode /, #, ? and @ in a password',
-    abort: true,
-  })
-  .refine((value) => !isTornApart(value), {
-    error: 'write /, #, ? and @ in a password as %2F, %23, %3F and %40',
-  });
+/** The address of the service, without trailing slashes. */
+export const baseUrl = address(/^https?:$/, 'an http or https address', (url) =>
+  url.username !== '' || url.password !== '' || (url.port !== '' && isTornApart(url))
+    ? 'must not contain a user name or password'
+    : null,
+)
+  .transform((given) => given.replace(/[/?#]+$/, ''))
+  .describe('an http or https address');
+
+/** The address of a Redis; may hold credentials. */
+export const redisUrl = address(
+  /^rediss?:$/,
+  'an address such as redis://127.0.0.1:6379, with /, #, ? and @ in a password percent-encoded',
+  (url) => (isTornApart(url) ? 'must have /, #, ? and @ in a password written as %2F, %23, %3F and %40' : null),
+);

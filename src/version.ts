@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 
-/** Of this program, as its package says. */
+/** The version of this package. */
 export const VERSION = (
   JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as { version: string }
 ).version;

@@ -27,7 +27,7 @@ const COMMON = [
 const MAY_IMPORT: Record<string, readonly string[]> = {
   catalog: [],
   xml: [],
-  client: ['catalog', 'config', 'xml'],
+  client: ['catalog', 'config', 'option-table', 'xml'],
   store: ['catalog'],
   report: ['catalog', 'store', 'relay'],
   queue: ['catalog'],
@@ -40,7 +40,10 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   commands: ['*'],
   program: ['*'],
   cli: ['*'],
-  config: ['setting-forms'],
+  'verb-table': ['*'],
+  config: ['environment', 'option-table'],
+  environment: [],
+  'option-table': ['setting-forms'],
   'setting-forms': [],
 };
 
@@ -59,7 +62,7 @@ const ONLY_IN: Record<string, readonly string[]> = {
   'node-cron': ['schedule'],
   croner: ['schedule'],
   fastify: ['web'],
-  commander: ['commands', 'program', 'cli'],
+  commander: ['commands', 'program', 'verb-table'],
 };
 
 interface Import {
@@ -133,9 +136,25 @@ describe('architecture', () => {
     expect(cycles).toEqual([]);
   });
 
-  it('only config and the entry read the environment', () => {
+  it('only the entry reads the environment of the process', () => {
     const wrong = files.filter((file) => /process\.env\b/.test(readFileSync(join(SRC, file), 'utf8')));
-    expect(wrong).toEqual(['config.ts']);
+    expect(wrong).toEqual(['cli.ts']);
+  });
+
+  it('the entry loads no command, and no package but commander', () => {
+    const loaded = new Set<string>();
+    const load = (file: string): void => {
+      loaded.add(file);
+      const text = file.endsWith('.ts') ? readFileSync(join(SRC, file), 'utf8') : '';
+      for (const [, from = ''] of text.matchAll(/^import (?!type )[^;]*?'([^']+)';/gm)) {
+        const next = from.startsWith('.') ? relative(SRC, resolve(SRC, dirname(file), from)) : from;
+        if (!loaded.has(next)) load(next);
+      }
+    };
+    load('cli.ts');
+    const others = [...loaded].filter((name) => !/^(node:.*|[^/]*\.ts)$/.test(name));
+    expect(others).toEqual(['commander']);
+    expect(loaded.size).toBeLessThan(20);
   });
 
   it('makes no statement that could be garbage-collected: store/statements.ts says why', () => {

@@ -6,10 +6,11 @@ import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { LOG_FIELDS } from '../src/log.ts';
 import { startSandbox } from '../src/sandbox/server.ts';
-import { run, runOnTerminal, startService } from './support/cli.ts';
+import { runOnTerminal, startService } from './support/cli.ts';
+import { runHere } from './support/in-process.ts';
 import { settingsFor, temporaryDirectory } from './support/mirror.ts';
 
-/** The table that users read. */
+/** The table of fields in docs/operations.md. */
 const TABLE = new Map(
   [
     ...readFileSync(new URL('../docs/operations.md', import.meta.url), 'utf8').matchAll(/^\| `(\w+)` \| ([\w ]+) \|/gm),
@@ -28,7 +29,7 @@ const HOLDS: Record<string, (value: unknown) => boolean> = {
 
 type Line = Readonly<Record<string, unknown>>;
 
-/** Every line is JSON, and has no field that the table does not have, or of another type. */
+/** Expects JSON lines, whose fields and types are in the table. */
 function checkedLines(text: string): Line[] {
   const lines = text
     .trimEnd()
@@ -37,20 +38,20 @@ function checkedLines(text: string): Line[] {
   for (const line of lines) {
     expect(Object.keys(line)).toEqual(expect.arrayContaining(['time', 'level', 'pid', 'msg']));
     for (const [name, value] of Object.entries(line)) {
-      const type = TABLE.get(name) ?? 'no type: it is not in the table';
+      const type = TABLE.get(name) ?? 'not in the table';
       expect(value === null || HOLDS[type]?.(value), `${name} (${type}) in ${JSON.stringify(line)}`).toBe(true);
     }
   }
   return lines;
 }
 
-it('the table in docs/operations.md has every field of the log, and no other', () => {
+it('docs/operations.md documents exactly the fields of the log', () => {
   const documented = Object.fromEntries([...TABLE].map(([name, type]) => [name, type.replace('array of ', '')]));
   expect(documented).toEqual(LOG_FIELDS);
   for (const name of Object.keys(LOG_FIELDS)) expect(name).toMatch(/^[a-z][a-zA-Z]*$/);
 });
 
-/** Answers `first` to its first request and `later` to every other. */
+/** Starts a server that answers `first` to its first request and `later` to the others. */
 async function receiver(first: number, later: number): Promise<string> {
   let requests = 0;
   const server = createServer((request, response) => {
@@ -64,7 +65,7 @@ async function receiver(first: number, later: number): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-it('a daemon keeps to the table through a load, failures and a stop', async () => {
+it('a daemon logs only documented fields through a load, failures and a stop', async () => {
   const sandbox = await startSandbox({ items: 300 });
   onTestFinished(() => sandbox.stop());
   const directory = temporaryDirectory();
@@ -76,7 +77,7 @@ it('a daemon keeps to the table through a load, failures and a stop', async () =
     CATCHWORD_SINK_HOOK: `webhook+${await receiver(500, 204)}/hook#allow=private`,
     CATCHWORD_SINK_HOOK_SECRET: `whsec_${Buffer.from('a secret of thirty-two bytes, so').toString('base64')}`,
   });
-  expect((await run(['sync'], settings, directory)).code).toBe(0);
+  expect((await runHere(['sync'], settings, directory)).code).toBe(0);
   const daemon = startService(['daemon'], settings, directory);
   await daemon.shows('run complete');
   await daemon.shows('backfill ended');
@@ -107,10 +108,10 @@ it('a daemon keeps to the table through a load, failures and a stop', async () =
 });
 
 it.each([
-  ['that wants no more events', 410, '', { code: 'SINK_GONE', reason: expect.stringContaining('answered 410') }],
-  ['that refuses one under refused=stop', 422, '&refused=stop', { code: 'SINK_REFUSED' }],
-  ['that refuses one after another', 422, '&batch=1', { code: 'SINK_REFUSED', reason: expect.stringMatching(/^20 /) }],
-])('says in a code why a sink is stopped %s', async (_what, status, options, line) => {
+  ['whose receiver is gone', 410, '', { code: 'SINK_GONE', reason: expect.stringContaining('answered 410') }],
+  ['that rejects an event under refused=stop', 422, '&refused=stop', { code: 'SINK_REFUSED' }],
+  ['that rejects 20 events in a row', 422, '&batch=1', { code: 'SINK_REFUSED', reason: expect.stringMatching(/^20 /) }],
+])('logs a code when it stops a sink %s', async (_what, status, options, line) => {
   const sandbox = await startSandbox({ items: 30 });
   onTestFinished(() => sandbox.stop());
   const directory = temporaryDirectory();
@@ -129,7 +130,7 @@ it.each([
   for (const { code } of lines) expect(code).toEqual(expect.any(String));
 });
 
-it('an error that ends a service is a line of the log, also before anything is started', async () => {
+it('a service logs the error that ends it, even before it has started', async () => {
   const directory = temporaryDirectory();
   const settings = settingsFor('http://127.0.0.1:1', join(directory, 'catalog.db'));
   for (const [verb, wrong] of [
@@ -137,7 +138,7 @@ it('an error that ends a service is a line of the log, also before anything is s
     ['keeper', {}],
     ['web', { LOG_LEVEL: 'loud' }],
   ] as const) {
-    const { code, stdout, stderr } = await run([verb], { ...settings, ...wrong }, directory);
+    const { code, stdout, stderr } = await runHere([verb], { ...settings, ...wrong }, directory);
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
     expect(checkedLines(stderr)).toMatchObject([
       { level: 60, role: verb, code: 'CONFIG_INVALID', exitCode: 2, hint: expect.any(String) },
@@ -145,7 +146,7 @@ it('an error that ends a service is a line of the log, also before anything is s
   }
 });
 
-it('errors go to stderr and all else to stdout where a service is told so', async () => {
+it('LOG_OUTPUT=split sends errors to stderr and all other lines to stdout', async () => {
   const sandbox = await startSandbox({ items: 10 });
   onTestFinished(() => sandbox.stop());
   const directory = temporaryDirectory();
@@ -157,14 +158,14 @@ it('errors go to stderr and all else to stdout where a service is told so', asyn
   const { code, stdout, stderr } = await daemon.ended;
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
   expect(checkedLines(stdout).map(({ msg }) => msg)).toContain('run complete');
-  const loaded = await run(['sync', '--json'], settings, directory);
+  const loaded = await runHere(['sync', '--json'], settings, directory);
   expect(JSON.parse(loaded.stdout)).toMatchObject({ state: 'complete' });
 });
 
 it.each([
   ['with colours', {}],
-  ['without colours where NO_COLOR is set', { NO_COLOR: '1' }],
-])('on a terminal, lines are for a person, %s', async (_what, more) => {
+  ['without colours if NO_COLOR is set', { NO_COLOR: '1' }],
+])('logs readable lines on a terminal, %s', async (_what, more) => {
   const sandbox = await startSandbox({ items: 10 });
   onTestFinished(() => sandbox.stop());
   const directory = temporaryDirectory();

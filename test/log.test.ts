@@ -7,7 +7,7 @@ import { temporaryDirectory } from './support/mirror.ts';
 
 const LOG = new URL('../dist/log.js', import.meta.url).href;
 
-/** Writes more than there is room for, and than a log keeps; then there is room. The last lines are too long to be kept too. */
+/** Writes more than the disk and the log can hold, frees space, and writes lines that no longer fit in what waits. */
 const FILLS = `
 import { truncateSync } from 'node:fs';
 import { createLog } from '${LOG}';
@@ -17,15 +17,15 @@ truncateSync('log', 0);
 for (let line = 0; line < 3; line++) log.info({ line, pad: 'y'.repeat(2_000) }, 'has room');
 `;
 
-it('a log that was full for long goes on where there is room again', async () => {
+it('the log resumes when a full disk has space again', async () => {
   const cwd = temporaryDirectory();
-  // A limit of a file is a full disk that is made in a moment: 2 MB, or 4 MB where a shell counts in other blocks.
+  // A limit of file size acts like a full disk: 2 MB, or 4 MB if the shell counts in larger blocks.
   const command = ['-c', 'ulimit -f 4096 && exec "$0" --input-type=module -e "$1" 2>> log', process.execPath, FILLS];
   await promisify(execFile)('sh', command, { cwd });
   const lines = readFileSync(join(cwd, 'log'), 'utf8').trimEnd().split('\n');
-  // The first is the end of one that was cut off when room was made.
+  // The first line was cut off by truncateSync.
   const seen = lines.slice(1).map((line) => JSON.parse(line) as { line?: number; msg: string });
-  // What waited, then what is new; the line that found the room may be lost.
+  // Lines that waited, then new ones; the line that found the free space may be lost.
   expect(seen.filter(({ msg }) => msg === 'fills').length).toBeGreaterThan(500);
   expect(seen.slice(-2)).toMatchObject([
     { line: 1, msg: 'has room' },

@@ -2,13 +2,13 @@ import { Writable } from 'node:stream';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { indentedJson } from '../src/catalog/json-text.ts';
-import { systemClock } from '../src/clock.ts';
 import { printLine, table } from '../src/commands/shared/format.ts';
 import { CatchwordError } from '../src/errors.ts';
 import { printable, printableLines } from '../src/printable.ts';
 import { rawValue } from './catalog/raw-json.ts';
+import { contextWith } from './support/in-process.ts';
 
-/** What a terminal obeys, and what shows a text as another one. */
+/** Characters that a terminal obeys, or that disguise a text. */
 const UNPRINTABLE = /[\p{Cc}\p{Bidi_Control}\u2028\u2029]/u;
 const CLEAR = '\u001b[2J';
 const odd = fc.string({
@@ -28,7 +28,7 @@ const odd = fc.string({
   ),
 });
 
-/** What a person sees on a terminal or in a file. */
+/** The text that a terminal or a file receives. */
 function printed(text: string, isTTY: boolean): string {
   let out = '';
   const stdout = Object.assign(
@@ -40,13 +40,12 @@ function printed(text: string, isTTY: boolean): string {
     }),
     { isTTY },
   );
-  const rest = { stderr: stdout, environment: {}, signal: new AbortController().signal, clock: systemClock };
-  printLine({ stdout, ...rest, wrote: () => {}, setExitCode: () => {} }, text);
+  printLine(contextWith({ stdout }), text);
   return out;
 }
 
-describe('what a source sent', () => {
-  it('is printed without a character that a terminal obeys', () => {
+describe('text from a source', () => {
+  it('is printed without control characters', () => {
     fc.assert(
       fc.property(odd, (text) => {
         expect(printable(text)).not.toMatch(UNPRINTABLE);
@@ -59,18 +58,18 @@ describe('what a source sent', () => {
     );
   });
 
-  it('is shown as what it is', () => {
+  it('is printed with escapes for unprintable characters', () => {
     expect(printable(`a${CLEAR}\u009b\u202e\u007f\n\tb é😀`)).toBe('a\\u001b[2J\\u009b\\u202e\\u007f b é😀');
     expect(printable(printable(CLEAR))).toBe(printable(CLEAR));
   });
 
-  it('leaves colours on a terminal, and there alone', () => {
+  it('keeps colours on a terminal only', () => {
     const red = '\u001b[31mred\u001b[39m';
     expect(printed(`${red}${CLEAR}`, true)).toBe(`${red}\\u001b[2J\n`);
     expect(printed(red, false)).toBe('\\u001b[31mred\\u001b[39m\n');
   });
 
-  it('of JSON, stays JSON that says the same', () => {
+  it('stays the same JSON value', () => {
     fc.assert(
       fc.property(fc.jsonValue({ stringUnit: odd }), fc.constantFrom(undefined, 2), (value, indent) => {
         const text = JSON.stringify(value, null, indent);
@@ -80,8 +79,8 @@ describe('what a source sent', () => {
   });
 });
 
-describe('JSON for a person', () => {
-  it('says the same, and keeps every digit', () => {
+describe('indentedJson', () => {
+  it('keeps the value and every digit', () => {
     fc.assert(
       fc.property(rawValue(3), (text) => {
         const shown = indentedJson(text);
@@ -94,7 +93,7 @@ describe('JSON for a person', () => {
     );
   });
 
-  it('is what JSON.stringify makes, where that loses nothing', () => {
+  it('equals the output of JSON.stringify if that loses nothing', () => {
     fc.assert(
       fc.property(fc.jsonValue(), (value) => {
         const text = JSON.stringify(value);

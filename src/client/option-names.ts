@@ -1,5 +1,5 @@
-import { OPTIONS } from '../config.ts';
 import { CatchwordError, toErrorRecord } from '../errors.ts';
+import { OPTIONS } from '../option-table.ts';
 import type { Caller } from './http/requester.ts';
 
 /*

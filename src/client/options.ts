@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { OPTIONS, type SourceConfig } from '../config.ts';
+import type { SourceConfig } from '../config.ts';
+import { OPTIONS } from '../option-table.ts';
 import { inputError, PARSING } from './input/input-error.ts';
 import { only } from './input/request-fields.ts';
 import { inOptionNames } from './option-names.ts';

@@ -41,7 +41,7 @@ async function put(context: CommandContext, vbid: string | undefined, options: P
   const { STRUCTURED_FIELDS, checkAsset } = await import('../client/assets/asset-request.ts');
   const { createAssets } = await import('../client/assets/assets.ts');
   const isJson = (name: string) => STRUCTURED_FIELDS.has(name) || takesNull(name, checkAsset);
-  const fields = (await readFields(options, isJson, context.signal)) as AssetFields;
+  const fields = (await readFields(options, isJson, context)) as AssetFields;
   await callService(context, options, async ({ caller }, _config, signal) => {
     const { create, allowInternal } = options;
     const how = { allowInternal, signal, ...(create === true && { create }) };

@@ -6,17 +6,16 @@ function unknown(name: string, parent: Command): CatchwordError {
   const names = parent.commands.map((command) => command.name());
   const nearest = nearestName(name, names);
   return new CatchwordError('USAGE', `unknown command ${JSON.stringify(name)}`, {
-    hint: nearest === undefined ? `There is: ${names.join(', ')}.` : `Did you mean ${nearest}?`,
+    hint: nearest === undefined ? `Commands are: ${names.join(', ')}.` : `Did you mean ${nearest}?`,
   });
 }
 
-/** `help sink list`: commander's own knows one level, and answers a name that it does not know with all help there is. */
-export function helpCommand(root: Command): Command {
+/** `help sink list`. Commander's own help knows one level only, and prints all help for an unknown name. */
+export function helpCommand(): Command {
   return new Command('help')
-    .description('show help for a command')
     .argument('[command...]', 'such as: sync, or: sink list')
-    .action((names: string[]) => {
-      let command = root;
+    .action((names: string[], _options, self: Command) => {
+      let command = self.parent ?? self;
       for (const name of names) {
         const next = command.commands.find((one) => one.name() === name);
         if (next === undefined) throw unknown(name, command);

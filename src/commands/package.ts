@@ -44,7 +44,7 @@ export function packageCommand(context: CommandContext): Command {
       .option('--json', 'print one JSON document')
       .addHelpText('after', FIELDS_HELP)
       .action(async (sku: string, options: Options) => {
-        const fields = (await readFields(options, (name) => STRUCTURED.has(name), signal)) as PackageFields;
+        const fields = (await readFields(options, (name) => STRUCTURED.has(name), context)) as PackageFields;
         await call(options, async (packages) => {
           const written =
             verb === 'create'

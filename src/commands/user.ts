@@ -4,7 +4,7 @@ import { CatchwordError } from '../errors.ts';
 import { callService } from './shared/connection.ts';
 import type { CommandContext } from './shared/context.ts';
 import { plain } from './shared/format.ts';
-import { readAll } from './shared/input-stream.ts';
+import { type Input, readAll } from './shared/input-stream.ts';
 import { textOf } from './utf8.ts';
 
 interface CreateOptions {
@@ -41,21 +41,21 @@ function field(given: string, before: Readonly<Record<string, string>>): Record<
 async function passwordOf(
   { passwordStdin }: CreateOptions,
   configured: string | undefined,
-  signal: AbortSignal,
+  input: Input,
 ): Promise<string> {
   const password = passwordStdin
-    ? textOf(await readAll(signal, '-'), 'the password on stdin').replace(/\r?\n$/, '')
+    ? textOf(await readAll(input, '-'), 'the password on stdin').replace(/\r?\n$/, '')
     : configured;
   if (password) return password;
   throw new CatchwordError('USAGE', 'a user with an email needs a password', { hint: PASSWORD_HINT });
 }
 
-async function newUser(options: CreateOptions, configured: string | undefined, signal: AbortSignal): Promise<NewUser> {
+async function newUser(options: CreateOptions, configured: string | undefined, input: Input): Promise<NewUser> {
   const { reference, email, firstName, lastName, field: others } = options;
   const names = { firstName, lastName, others };
   if (reference !== undefined && email === undefined) return { reference, ...names };
   if (reference === undefined && email !== undefined) {
-    return { email, password: await passwordOf(options, configured, signal), ...names };
+    return { email, password: await passwordOf(options, configured, input), ...names };
   }
   throw new CatchwordError('USAGE', 'a user has either a reference or an email', {
     hint: 'Use --reference, or --email with a password.',
@@ -64,7 +64,7 @@ async function newUser(options: CreateOptions, configured: string | undefined, s
 
 async function create(context: CommandContext, options: CreateOptions): Promise<void> {
   await callService(context, options, async ({ caller }, { usersSuffix, userPassword }, signal) => {
-    const user = await createUser(caller, usersSuffix, await newUser(options, userPassword, signal), signal);
+    const user = await createUser(caller, usersSuffix, await newUser(options, userPassword, context), signal);
     const { guid, reference, email, accessToken } = user;
     const rows = Object.entries({ guid, reference, email, 'access token': accessToken });
     const text = rows.flatMap(([name, value]) => (value == null ? [] : [`${name}: ${plain(value)}`]));

@@ -69,14 +69,6 @@ const NOTHING: FileState = { size: -1n, mtimeNs: 0n };
 /** Errors of replaced files that are still open, by path and inode: all stores of a file fail with the same one. */
 const lostFiles = new Map<string, CatchwordError>();
 
-/**
- * Whether a mirror of this process was replaced and is still open. Such a process has to end with `process.exit`: otherwise
- * Node.js closes the mirror at exit, and SQLite writes to the new files.
- */
-export function hasOpenLostMirror(): boolean {
-  return lostFiles.size > 0;
-}
-
 /** Noted in the mirror's row while a checkpoint runs; if it is interrupted, until the next write. */
 const CHECKPOINT = 'checkpoint';
 
@@ -206,6 +198,8 @@ export function createSameFile(
       hint,
     });
     lostFiles.set(key, lost);
+    // At its natural end Node.js would close the mirror, and SQLite would write to the files that are there now.
+    process.once('beforeExit', () => process.exit());
     throw lost;
   }
 

@@ -1,9 +1,9 @@
-import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { closeSync, createWriteStream, existsSync, mkdirSync, openSync, readdirSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { type Sandbox, startSandbox } from '../../src/sandbox/server.ts';
 import { keepStatements } from '../../src/store/statements.ts';
 import { openStore } from '../../src/store/store.ts';
@@ -17,14 +17,14 @@ beforeAll(async () => {
 });
 afterAll(() => sandbox.stop());
 
-/** One line that says what is wrong, one that says what to do, and nothing else. */
-/** What a service logs, as another command prints it. */
+/** The error that a service logs, as other commands print it. */
 function printed(stderr: string): string {
   if (!stderr.startsWith('{')) return stderr;
   const { reason, code, hint } = JSON.parse(stderr) as { reason: string; code: string; hint: string };
   return `error ${reason} [${code}]\nhint  ${hint}\n`;
 }
 
+/** Expects one line that says what is wrong, one that says what to do, and nothing else. */
 async function expectRefusal(
   args: string[],
   more: Record<string, string>,
@@ -52,7 +52,7 @@ describe('bad input', () => {
     [['product'], /missing required argument 'vbid'/],
     [['sandbox', '--faults', 'gremlins'], /gremlins/],
     [['sandbox', '--items', '-1'], /--items/],
-  ])('%j', async (args, message) => {
+  ])('rejects the command line %j', async (args, message) => {
     const directory = await expectRefusal(args, {}, 2, message);
     expect(readdirSync(directory)).toEqual([]);
   });
@@ -70,7 +70,7 @@ describe('bad input', () => {
     ['CATCHWORD_IGNORE_FIELDS', 'views'],
     ['LOG_LEVEL', 'loud'],
     ['REDIS_URL', 'localhost:6379'],
-  ])('%s=%s', async (name, value) => {
+  ])('rejects the setting %s=%s', async (name, value) => {
     const directory = await expectRefusal(['sync'], { [name]: value }, 2, new RegExp(name));
     expect(readdirSync(directory)).toEqual([]);
   });
@@ -90,11 +90,11 @@ describe('bad input', () => {
     await expectRefusal([name.includes('SINK') ? 'relay' : 'sync'], { [name]: value }, 2, /^(?!.*topsecret)/s);
   });
 
-  it('a schedule that is none', async () => {
+  it('rejects a schedule that is not a cron expression', async () => {
     await expectRefusal(['daemon'], { CATCHWORD_DELTA_CRON: 'hourly' }, 2, /CATCHWORD_DELTA_CRON: "hourly"/);
   });
 
-  it('an unreachable source', async () => {
+  it('reports an unreachable source and leaves no unfinished run', async () => {
     const directory = await expectRefusal(['sync'], { CATCHWORD_BASE_URL: 'http://127.0.0.1:1' }, 75, /ECONNREFUSED/);
     const store = openStore(join(directory, 'catalog.db'));
     expect(store.runs.unfinished()).toBeUndefined();
@@ -105,22 +105,22 @@ describe('bad input', () => {
     [{ CATCHWORD_API_KEY: 'WRONG' }, /403.*SOURCE_AUTH/],
     [{ CATCHWORD_ACCESS_TOKEN: '' }, /401.*SOURCE_AUTH/],
     [{ CATCHWORD_API_KEY: 'NOCATALOG' }, /Catalog not found.*SOURCE_AUTH/],
-  ])('a wrong key: %j', async (more, message) => {
+  ])('reports wrong credentials: %j', async (more, message) => {
     await expectRefusal(['sync'], more, 2, message);
   });
 
-  it('an address that is not the service', async () => {
+  it('reports an address that is not the service', async () => {
     const server = createServer((_request, response) => {
       response.setHeader('content-type', 'text/html').end('<html>Welcome</html>');
     }).listen(0, '127.0.0.1');
     await new Promise((resolve) => server.once('listening', resolve));
     const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-    await expectRefusal(['sync'], { CATCHWORD_BASE_URL: url }, 2, /text\/html in place of JSON.*SOURCE_NOT_SERVICE/);
+    await expectRefusal(['sync'], { CATCHWORD_BASE_URL: url }, 2, /text\/html.*SOURCE_NOT_SERVICE/);
     server.close();
     await expectRefusal(['sync'], { CATCHWORD_BASE_URL: `${sandbox.url}/wrong` }, 2, /404.*SOURCE_NOT_SERVICE/);
   });
 
-  it('a file that is no mirror', async () => {
+  it('rejects a file that is not a mirror of this version', async () => {
     const directory = temporaryDirectory();
     writeFileSync(join(directory, 'text.db'), 'hello, this is a text of some length');
     await expectRefusal(['sync'], { CATCHWORD_DB: 'text.db' }, 2, /not an SQLite database/, directory);
@@ -134,7 +134,7 @@ describe('bad input', () => {
     await expectRefusal(['sync'], { CATCHWORD_DB: 'newer.db' }, 2, /newer catchword/, directory);
   });
 
-  it('a place that cannot be written', async () => {
+  it('rejects a path that cannot be written', async () => {
     const directory = temporaryDirectory();
     writeFileSync(join(directory, 'file'), '');
     await expectRefusal(
@@ -145,7 +145,7 @@ describe('bad input', () => {
       directory,
     );
     await expectRefusal(['sync'], { CATCHWORD_DB: '/proc/catchword/catalog.db' }, 2, /cannot be created/, directory);
-    // Root may write everywhere.
+    // Root can write everywhere.
     mkdirSync(join(directory, 'locked'), { mode: 0o500 });
     if (process.getuid?.() !== 0) {
       await expectRefusal(
@@ -159,23 +159,30 @@ describe('bad input', () => {
     expect(existsSync(join(directory, 'locked', 'catalog.db'))).toBe(false);
   });
 
-  it('a full disk behind stdout', async () => {
-    const directory = temporaryDirectory();
-    const settings = settingsFor(sandbox.url, join(directory, 'catalog.db'));
-    const references = Array.from({ length: 20_000 }, (_, index) => `r${index}\n`);
-    writeFileSync(join(directory, 'users.csv'), `reference\n${references.join('')}`);
-    for (const args of [['--help'], ['licenses', '--json'], ['credentials', 'verify', 'users.csv']]) {
-      const ended = await runRedirected(args, '> /dev/full', settings, directory);
-      expect(ended).toMatchObject({
-        ...{ code: 1, signal: null, stdout: '' },
-        stderr: expect.stringMatching(/^error the output cannot be written: ENOSPC[^\n]+\nhint {2}[^\n]+\n$/) as string,
-      });
-    }
+  describe('on a full disk behind stdout', () => {
+    const FULL = /^error the output cannot be written: ENOSPC[^\n]+\nhint {2}[^\n]+\n$/;
+
+    it('reports that the help cannot be written', async () => {
+      const ended = await runRedirected(['--help'], '> /dev/full', {}, temporaryDirectory());
+      expect(ended).toMatchObject({ code: 1, signal: null, stdout: '', stderr: expect.stringMatching(FULL) });
+    });
+
+    it.each([[['licenses', '--json']], [['credentials', 'verify', 'users.csv']]])('reports it: %j', async (args) => {
+      const directory = temporaryDirectory();
+      const references = Array.from({ length: 20_000 }, (_, index) => `r${index}\n`);
+      writeFileSync(join(directory, 'users.csv'), `reference\n${references.join('')}`);
+      const full = openSync('/dev/full', 'w');
+      onTestFinished(() => closeSync(full));
+      const stdout = createWriteStream('', { fd: full, autoClose: false });
+      const settings = settingsFor(sandbox.url, join(directory, 'catalog.db'));
+      const ended = await runHere(args, settings, directory, { stdout });
+      expect(ended).toMatchObject({ code: 1, stderr: expect.stringMatching(FULL) });
+    });
   });
 
-  it('no mirror to look at', async () => {
+  it('reports a missing mirror and does not create one', async () => {
     for (const args of [['status'], ['runs'], ['product', 'A'], ['search', 'a'], ['changes'], ['cancel', '1']]) {
-      const directory = await expectRefusal(args, {}, 1, /no mirror at/);
+      const directory = await expectRefusal(args, {}, 1, /no mirror at .*NOT_FOUND/);
       expect(readdirSync(directory)).toEqual([]);
     }
   });

@@ -2,9 +2,9 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import { expect, it, onTestFinished } from 'vitest';
-import { systemClock } from '../../src/clock.ts';
 import { changesCommand } from '../../src/commands/changes.ts';
 import { startSandbox } from '../../src/sandbox/server.ts';
+import { contextWith } from '../support/in-process.ts';
 import { load } from '../support/load.ts';
 import { settingsFor, temporaryDirectory } from '../support/mirror.ts';
 
@@ -23,11 +23,8 @@ it('changes --follow stops on a signal even if stdout is blocked', async () => {
       stdout.emit('taken');
     },
   });
-  const ended = changesCommand({
-    ...{ stdout, stderr: stdout, environment, signal: stopping.signal, clock: systemClock },
-    setExitCode: () => {},
-    wrote: () => {},
-  }).parseAsync(['--follow'], { from: 'user' });
+  const context = contextWith({ stdout, stderr: stdout, environment, signal: stopping.signal });
+  const ended = changesCommand(context).parseAsync(['--follow'], { from: 'user' });
   if (written === 0) await once(stdout, 'taken');
   expect(stdout.writableNeedDrain).toBe(true);
   stopping.abort();

@@ -6,6 +6,7 @@ import { readCredentials } from '../../src/commands/credentials/input.ts';
 import { sourceUntil } from '../../src/commands/shared/input-stream.ts';
 import { readXml } from '../../src/xml/read.ts';
 import { writeXml } from '../../src/xml/write.ts';
+import { contextWith } from '../support/in-process.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
 
 async function* inPieces(text: string, length: number) {
@@ -14,7 +15,7 @@ async function* inPieces(text: string, length: number) {
 
 async function read(path: string, stdin: AsyncIterable<Uint8Array> = inPieces('', 1)) {
   const { submissions } = await readCredentials(path, (from) =>
-    from === '-' ? stdin : sourceUntil(new AbortController().signal, from),
+    from === '-' ? stdin : sourceUntil(contextWith({}), from),
   );
   const read: unknown[] = [];
   for await (const { submission } of submissions) read.push(submission);

@@ -1,4 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { VERBS } from '../../src/verb-table.ts';
+import { VERSION } from '../../src/version.ts';
 import { runHere } from '../support/in-process.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
 
@@ -6,7 +8,7 @@ const catchword = (...args: string[]) => runHere(args, {}, temporaryDirectory())
 
 describe('an incomplete command', () => {
   it.each([[[]], [['sink']], [['credentials']], [['asset']], [['package']], [['user']]])(
-    'prints its help on stderr and exits 2: %j',
+    'prints its help on stderr and exits with 2: %j',
     async (args: string[]) => {
       const ended = await catchword(...args);
       expect(ended).toMatchObject({ code: 2, stdout: '' });
@@ -24,7 +26,7 @@ describe('help', () => {
     [['help', 'sink'], 'Usage: catchword sink [options] [command]'],
     [['help', 'sink', 'list'], 'Usage: catchword sink list [options]'],
     [['sink', 'help', 'list'], 'Usage: catchword sink list [options]'],
-  ])('is printed on stdout, with exit 0: %j', async (args, usage) => {
+  ])('is printed on stdout with exit code 0: %j', async (args, usage) => {
     expect(await catchword(...args)).toMatchObject({ code: 0, stderr: '', stdout: expect.stringContaining(usage) });
   });
 
@@ -37,10 +39,21 @@ describe('help', () => {
     expect(await catchword(...args)).toMatchObject({ code: 2, stdout: '', stderr: expect.stringContaining(message) });
   });
 
-  it('describes every command in lower case', async () => {
+  it('describes every command in one line in lower case', async () => {
     const { stdout } = await catchword('--help');
-    const described = [...stdout.matchAll(/^ {2}([a-z]+)(?: [[<].*?)? {2,}(\S.*)$/gm)];
-    expect(described.length).toBeGreaterThan(25);
-    for (const [, verb, description] of described) expect(description, verb).toMatch(/^[a-z]/);
+    for (const { name, summary } of VERBS) {
+      expect(summary, name).toMatch(/^[a-z].*[^.]$/);
+      expect(stdout).toMatch(new RegExp(`^  ${name} +${summary.replace(/[()*]/g, '\\$&')}$`, 'm'));
+    }
   });
+
+  it.each(VERBS.map(({ name }) => name))('explains %s', async (name) => {
+    const help = await catchword(name, '--help');
+    expect(help).toMatchObject({ code: 0, stderr: '' });
+    expect(help.stdout).toContain(`Usage: catchword ${name}`);
+  });
+});
+
+it('--version prints the version', async () => {
+  expect(await catchword('--version')).toMatchObject({ code: 0, stderr: '', stdout: `${VERSION}\n` });
 });

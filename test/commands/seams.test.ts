@@ -1,18 +1,8 @@
-import { PassThrough } from 'node:stream';
 import { describe, expect, it } from 'vitest';
-import { systemClock } from '../../src/clock.ts';
-import type { CommandContext } from '../../src/commands/shared/context.ts';
 import { cellsOf, seamPicture } from '../../src/commands/shared/seam-picture.ts';
+import { contextWith } from '../support/in-process.ts';
 
-const context: CommandContext = {
-  stdout: new PassThrough(),
-  stderr: new PassThrough(),
-  environment: {},
-  signal: new AbortController().signal,
-  clock: systemClock,
-  setExitCode: () => {},
-  wrote: () => {},
-};
+const context = contextWith({});
 
 describe('the picture of seams', () => {
   it('has one cell per seam, or shows the worst of several', () => {

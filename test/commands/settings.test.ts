@@ -3,7 +3,6 @@ import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { checkedSettings, unknownSettings } from '../../src/commands/shared/settings.ts';
 import { startSandbox } from '../../src/sandbox/server.ts';
-import { run } from '../support/cli.ts';
 import { runHere } from '../support/in-process.ts';
 import { settingsFor, temporaryDirectory } from '../support/mirror.ts';
 
@@ -16,10 +15,9 @@ const WRONG = {
   CATCHWORD_HTTP_TOKEN: 'topsecret with spaces',
 };
 
-describe('settings that are wrong', () => {
-  it('are all named at once, each on a line, without a secret', async () => {
-    const directory = temporaryDirectory();
-    const ended = await runHere(['sync'], WRONG, directory);
+describe('wrong settings', () => {
+  it('are all named in one error, each on a line of its own, without a secret', async () => {
+    const ended = await runHere(['sync'], WRONG, temporaryDirectory());
     expect(ended).toMatchObject({ code: 2, stdout: '' });
     const [first, ...lines] = ended.stderr.trimEnd().split('\n');
     expect(first).toBe('error 8 settings are wrong [CONFIG_INVALID]');
@@ -29,7 +27,7 @@ describe('settings that are wrong', () => {
     expect(ended.stderr).not.toContain('topsecret');
   });
 
-  it('are findings of their own in doctor', async () => {
+  it('are separate findings of doctor', async () => {
     const ended = await runHere(['doctor', '--json'], WRONG, temporaryDirectory());
     expect(ended).toMatchObject({ code: 1, stderr: '' });
     const findings = JSON.parse(ended.stdout) as { check: string; level: string; text: string }[];
@@ -39,23 +37,24 @@ describe('settings that are wrong', () => {
     expect(ended.stdout).not.toContain('topsecret');
   });
 
-  it.each([['daemon'], ['relay'], ['web'], ['status'], ['changes']])('are named by %s, too', async (verb) => {
+  it.each([['daemon'], ['relay'], ['web'], ['status'], ['changes'], ['settings']])('stop %s', async (verb) => {
     const ended = await runHere([verb], { ...WRONG, CATCHWORD_HTTP_PORT: '0' }, temporaryDirectory());
-    expect(ended).toMatchObject({ code: 2, stdout: '' });
+    expect(ended.code).toBe(2);
     for (const name of Object.keys(WRONG)) expect(ended.stderr).toContain(name);
+    expect(ended.stdout).not.toContain('topsecret');
   });
 
-  it('are one error of the same form as ever where there is one', () => {
+  it('are reported without a list if there is only one', () => {
     expect(() => checkedSettings({ CATCHWORD_PER_PAGE: 'many' }, 'nothing')).toThrow(
       expect.objectContaining({
         code: 'CONFIG_INVALID',
-        message: 'CATCHWORD_PER_PAGE: "many" cannot be used (products a page, 1 to 1000)',
-        hint: 'A whole number from 1 to 1000 is needed.',
+        message: 'CATCHWORD_PER_PAGE: "many" cannot be used (products per page)',
+        hint: 'It must be a whole number from 1 to 1000.',
       }),
     );
   });
 
-  it('hide nothing else: secret files are looked at, too', () => {
+  it('include files of secrets that cannot be read', () => {
     const environment = { CATCHWORD_API_KEY_FILE: '/nowhere', CATCHWORD_SINK_A_FILE: '/nowhere', LOG_LEVEL: 'loud' };
     expect(() => checkedSettings(environment, 'nothing')).toThrow(
       /^3 settings.*API_KEY_FILE: cannot read.*LOG_LEVEL.*SINK_A_FILE: cannot read/s,
@@ -63,7 +62,7 @@ describe('settings that are wrong', () => {
   });
 });
 
-describe('variables that are not settings', () => {
+describe('unknown variables', () => {
   it.each([
     ['CATCHWORD_RATELIMIT', 'Did you mean CATCHWORD_RATE_LIMIT?'],
     ['CATCHWORD_BASEURL', 'Did you mean CATCHWORD_BASE_URL?'],
@@ -79,14 +78,14 @@ describe('variables that are not settings', () => {
     expect(text.endsWith(suggestion)).toBe(true);
   });
 
-  it('are secrets of sinks that there are not', () => {
+  it('include the secret of a sink that is not set', () => {
     const sinks = { CATCHWORD_SINK_HOOK: 'webhook+https://x', CATCHWORD_SINK_HOKO_SECRET: 's' };
     expect(unknownSettings(sinks)).toEqual([
-      'CATCHWORD_SINK_HOKO_SECRET: there is no CATCHWORD_SINK_HOKO. It is ignored. Did you mean CATCHWORD_SINK_HOOK?',
+      'CATCHWORD_SINK_HOKO_SECRET: CATCHWORD_SINK_HOKO is not set. It is ignored. Did you mean CATCHWORD_SINK_HOOK?',
     ]);
   });
 
-  it('are no others', () => {
+  it('do not include settings, empty variables and those of other programs', () => {
     const known = {
       CATCHWORD_DB: 'a',
       CATCHWORD_API_KEY_FILE: 'a',
@@ -99,29 +98,96 @@ describe('variables that are not settings', () => {
     expect(unknownSettings(known)).toEqual([]);
   });
 
-  it('are named on stderr by each verb that reads settings, and never on stdout', async () => {
+  it('are named on stderr by every verb that reads settings, and never on stdout', async () => {
     const sandbox = await startSandbox({ items: 20 });
     onTestFinished(() => sandbox.stop());
     const directory = temporaryDirectory();
     const settings = { ...settingsFor(sandbox.url, join(directory, 'catalog.db')), CATCHWORD_RATELIMIT: '5/min' };
     const note = 'note  CATCHWORD_RATELIMIT is not a setting. It is ignored. Did you mean CATCHWORD_RATE_LIMIT?\n';
-    for (const args of [['sync', '--json'], ['status', '--json'], ['licenses', '--json'], ['runs'], ['verify']]) {
+    const verbs = [
+      ['sync', '--json'],
+      ['status', '--json'],
+      ['licenses', '--json'],
+      ['runs'],
+      ['verify'],
+      ['settings'],
+    ];
+    for (const args of verbs) {
       const ended = await runHere(args, settings, directory);
       expect(ended).toMatchObject({ code: 0, stderr: note });
       expect(ended.stdout).not.toContain('RATELIMIT');
     }
-    const doctor = await runHere(['doctor'], settings, directory);
-    expect(doctor).toMatchObject({
+    expect(await runHere(['doctor'], settings, directory)).toMatchObject({
       code: 0,
       stderr: '',
       stdout: expect.stringContaining('Did you mean CATCHWORD_RATE_LIMIT?'),
     });
   });
 
-  it('are named before what is missing, which may be what was misspelt', async () => {
+  it('are named before a missing setting, which may be misspelt', async () => {
     const directory = temporaryDirectory();
     writeFileSync(join(directory, '.env'), 'CATCHWORD_BASEURL=http://127.0.0.1:1\nCATCHWORD_API_KEY=K\n');
-    const ended = await run(['sync'], {}, directory);
+    const ended = await runHere(['sync'], {}, directory);
     expect(ended.stderr).toMatch(/^note .*Did you mean CATCHWORD_BASE_URL\?\nerror CATCHWORD_BASE_URL is not set/);
+  });
+});
+
+describe('settings', () => {
+  async function settings(environment: Record<string, string>, dotEnv = '') {
+    const directory = temporaryDirectory();
+    writeFileSync(join(directory, 'key'), 'topsecret\n');
+    writeFileSync(join(directory, '.env'), dotEnv);
+    const { stdout, stderr, code } = await runHere(['settings', '--json'], environment, directory);
+    const rows = JSON.parse(stdout) as { name: string; value: string | null; from: string }[];
+    const found = new Map(rows.map(({ name, value, from }) => [name, [value, from]]));
+    return { of: (name: string) => found.get(name), stdout, stderr, code };
+  }
+
+  it('prints where each value comes from', async () => {
+    const { of, code } = await settings(
+      { CATCHWORD_PER_PAGE: '50', CATCHWORD_API_KEY_FILE: 'key', CATCHWORD_SEAM: '5', CATCHWORD_DB: '' },
+      'CATCHWORD_SEAM=7\nCATCHWORD_CONCURRENCY=2\nCATCHWORD_DB=other.db\n',
+    );
+    expect(code).toBe(0);
+    expect(of('CATCHWORD_PER_PAGE')).toEqual(['50', 'environment']);
+    expect(of('CATCHWORD_SEAM')).toEqual(['5', 'environment']);
+    expect(of('CATCHWORD_CONCURRENCY')).toEqual(['2', '.env']);
+    expect(of('CATCHWORD_DB')).toEqual(['data/catalog.db', 'default']);
+    expect(of('CATCHWORD_API_KEY')).toEqual(['********', 'CATCHWORD_API_KEY_FILE']);
+    expect(of('CATCHWORD_BASE_URL')).toEqual([null, 'default']);
+  });
+
+  it('masks secrets and the credentials of sinks', async () => {
+    const { of, stdout } = await settings({
+      CATCHWORD_ACCESS_TOKEN: 'topsecret',
+      REDIS_URL: 'redis://:topsecret@127.0.0.1:6379',
+      CATCHWORD_SINK_SHOP: 'postgres://shop:topsecret@db.example/shop',
+      CATCHWORD_SINK_HOOK: 'webhook+https://example.org/topsecret?key=topsecret',
+      CATCHWORD_SINK_HOOK_SECRET: `whsec_${Buffer.from('topsecret').toString('base64')}`,
+    });
+    expect(of('CATCHWORD_SINK_SHOP')).toEqual(['postgres db.example:5432/shop products', 'environment']);
+    expect(of('CATCHWORD_SINK_HOOK_SECRET')).toEqual(['********', 'environment']);
+    expect(stdout).not.toContain('topsecret');
+    expect(stdout).not.toContain('whsec_');
+  });
+
+  it('prints wrong values without their secrets, reports them and exits 2', async () => {
+    const { of, stdout, stderr, code } = await settings({
+      ...WRONG,
+      CATCHWORD_BASE_URL: 'ftp://user:topsecret@127.0.0.1',
+    });
+    expect(code).toBe(2);
+    expect(of('CATCHWORD_PER_PAGE')).toEqual(['many', 'environment']);
+    expect(of('CATCHWORD_BASE_URL')).toEqual(['ftp://…@127.0.0.1', 'environment']);
+    expect(of('CATCHWORD_SINK_SHOP')).toEqual(['********', 'environment']);
+    expect(stdout + stderr).not.toContain('topsecret');
+    expect(stderr).toMatch(/^error 7 settings are wrong/);
+  });
+
+  it('prints a table for a person', async () => {
+    const { stdout, code } = await runHere(['settings'], { CATCHWORD_SEAM: '5' }, temporaryDirectory());
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/^setting +value +from\n/);
+    expect(stdout).toMatch(/^CATCHWORD_SEAM +5 +environment$/m);
   });
 });

@@ -13,7 +13,7 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const TSC = join(ROOT, 'node_modules/.bin/tsc');
 const run = promisify(execFile);
 
-/** A project of somebody else's: the packed package in its node_modules, its dependencies beside it. */
+/** Another project, with the packed package and its dependencies in node_modules. */
 let project: string;
 
 beforeAll(async () => {
@@ -23,7 +23,7 @@ beforeAll(async () => {
 
 afterAll(() => rmSync(project, { recursive: true, force: true }));
 
-/** Answers what a test of the package asks, and nothing of it is checked here but the method and the path. */
+/** Starts a service that answers by method and path, and checks nothing else. */
 async function service(): Promise<string> {
   const answers: Readonly<Record<string, unknown>> = {
     'PUT /v4/assets': { vbid: '9781402894626', title: 'Made', kind: { id: 1, value: 'book' }, cs_plus_discount: 12.5 },
@@ -58,7 +58,7 @@ const asset = await client.assets.create({ imprint_id: 5, title: 'Made', prices:
 out.push(asset.vbid, asset.kind?.value, asset.cs_plus_discount, (await client.catalog.product('A'))?.title);
 out.push(await client.licenses.owns('A'));
 try {
-  await client.books.read('nobody');
+  await client.books.read('unknown');
 } catch (error) {
   if (error instanceof CatchwordError) out.push(error.code, error.status);
 }
@@ -69,7 +69,7 @@ process.stdout.write(JSON.stringify(out));
 const EXPECTED = ['A One', 1, '9781402894626', 'book', '12.5', 'One', true, 'NOT_FOUND', 404];
 
 describe('the published package', () => {
-  it('is used from JavaScript', async () => {
+  it('can be used from JavaScript', async () => {
     const script = `import { CatchwordError, createClient } from 'catchword';
       const client = createClient({ baseUrl: process.argv[2], apiKey: 'KEY', accessToken: 'token', rateLimit: 'off' });${BODY}`;
     writeFileSync(join(project, 'use.js'), script);
@@ -77,7 +77,7 @@ describe('the published package', () => {
     expect(JSON.parse(stdout)).toEqual(EXPECTED);
   });
 
-  it('is used from TypeScript: strict, with all declarations checked and without those of Node.js', async () => {
+  it('can be used from strict TypeScript that checks all declarations and has none of Node.js', async () => {
     const script = `import type { Sink, SinkEvent } from 'catchword/sink';
       import type { SinkCheck, SinkSubject } from 'catchword/sink-contract';
       import { type Asset, type AssetFields, CatchwordError, type Client, type ClientOptions, createClient } from 'catchword';
@@ -90,7 +90,7 @@ describe('the published package', () => {
       export const isOnce = ({ effectivelyOnce }: SinkSubject, { name }: SinkCheck): boolean => effectivelyOnce && name !== '';
       // @ts-expect-error a misspelt field
       export const wrong: AssetFields = { titel: 'A' };
-      // @ts-expect-error a text is needed
+      // @ts-expect-error a title must be a string
       export const wrongType = (): unknown => client.assets.update('A', { title: 5 });
     `;
     writeFileSync(join(project, 'use-typed.ts'), script);
@@ -105,12 +105,12 @@ describe('the published package', () => {
     expect(JSON.parse(stdout)).toEqual(EXPECTED);
   });
 
-  it('has no effect when it is imported, and no other doors than the named ones', async () => {
+  it('has no effect when imported, and exports only its public entries', async () => {
     const script = `import 'catchword';
       const tried = await Promise.allSettled([import('catchword/dist/config.js'), import('catchword/sink'), import('catchword/sink-contract')]);
       process.stdout.write(JSON.stringify(tried.map(({ status }) => status)));`;
-    writeFileSync(join(project, 'doors.js'), script.replace('', ''));
-    const { stdout } = await run(process.execPath, ['doors.js'], { cwd: project });
+    writeFileSync(join(project, 'entries.js'), script);
+    const { stdout } = await run(process.execPath, ['entries.js'], { cwd: project });
     expect(JSON.parse(stdout)).toEqual(['rejected', 'fulfilled', 'fulfilled']);
   });
 });

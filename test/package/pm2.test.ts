@@ -24,7 +24,7 @@ interface Listed {
   };
 }
 
-/** Where pm2 is installed, and keeps its own files. */
+/** The directory that pm2 is installed in and keeps its files in. */
 const home = mkdtempSync(join(tmpdir(), 'catchword-pm2-'));
 let isInstalled = false;
 
@@ -45,7 +45,7 @@ beforeAll(async () => {
     isInstalled = true;
   } catch (error) {
     if (process.env.CI !== undefined) throw error;
-    process.stderr.write('pm2 cannot be installed from npm: tests with it are left out\n');
+    process.stderr.write('pm2 cannot be installed from npm: its tests are skipped\n');
   }
 }, 180_000);
 
@@ -57,13 +57,13 @@ afterAll(async () => {
     try {
       if (pid > 0) process.kill(pid, 'SIGKILL');
     } catch {
-      // It has ended, as it was asked to.
+      // It has ended already.
     }
   }
   rmSync(home, { recursive: true, force: true });
 });
 
-/** A directory with an `.env`, as an operator has it, in which the processes are started. */
+/** Starts the processes in a directory with an `.env`, as an operator does. */
 async function startIn(more: Record<string, string>): Promise<{ directory: string; db: string }> {
   const sandbox = await startSandbox({ items: 50 });
   const directory = temporaryDirectory();
@@ -86,7 +86,7 @@ function linesOf(file: string): { level: number; msg: string }[] {
 }
 
 describe('under pm2', () => {
-  it('a daemon that dies from a signal comes back, and what is not an error is not in the error log', async (test) => {
+  it('restarts a daemon that a signal killed, and keeps lines that are not errors out of the error log', async (test) => {
     test.skip(!isInstalled);
     const { db } = await startIn({});
     const [first, ...others] = await list();
@@ -96,7 +96,7 @@ describe('under pm2', () => {
     await expect.poll(() => linesOf(out).map(({ msg }) => msg)).toContain('run complete');
     expect(catalogOf(db).size).toBe(50);
 
-    // One that has a wrong setting is not started again in the time in which the other one is.
+    // A daemon with a wrong setting is not restarted while the other one is.
     await startIn({ CATCHWORD_NAME: 'wrong', CATCHWORD_DELTA_CRON: 'hourly' });
     const wrong = async () => (await list()).find(({ name }) => name === 'catchword-wrong-daemon');
     await expect.poll(wrong).toMatchObject({ pid: 0, pm2_env: { exit_code: 2 } });
@@ -112,16 +112,19 @@ describe('under pm2', () => {
     ]);
   });
 
-  it.skipIf(!redisAvailable)('REDIS_URL in .env starts the roles, each with a name of its own', async (test) => {
-    test.skip(!isInstalled);
-    const redis = await startRedis();
-    onTestFinished(() => redis.stop());
-    const more = { CATCHWORD_HTTP_PORT: '0', CATCHWORD_SINK_FILE: 'jsonl:changes.jsonl' };
-    const { db } = await startIn({ CATCHWORD_NAME: 'books', REDIS_URL: redis.url, ...more });
-    const found = await list();
-    expect(found.map(({ name, pm2_env }) => `${name} ${pm2_env.status}`).sort()).toEqual(
-      ['fetcher', 'fetcher', 'keeper', 'relay', 'scheduler', 'web'].map((verb) => `catchword-books-${verb} online`),
-    );
-    await expect.poll(() => existsSync(db) && catalogOf(db).size).toBe(50);
-  });
+  it.skipIf(!redisAvailable)(
+    'starts each role as a process with its own name if REDIS_URL is in .env',
+    async (test) => {
+      test.skip(!isInstalled);
+      const redis = await startRedis();
+      onTestFinished(() => redis.stop());
+      const more = { CATCHWORD_HTTP_PORT: '0', CATCHWORD_SINK_FILE: 'jsonl:changes.jsonl' };
+      const { db } = await startIn({ CATCHWORD_NAME: 'books', REDIS_URL: redis.url, ...more });
+      const found = await list();
+      expect(found.map(({ name, pm2_env }) => `${name} ${pm2_env.status}`).sort()).toEqual(
+        ['fetcher', 'fetcher', 'keeper', 'relay', 'scheduler', 'web'].map((verb) => `catchword-books-${verb} online`),
+      );
+      await expect.poll(() => existsSync(db) && catalogOf(db).size).toBe(50);
+    },
+  );
 });

@@ -4,22 +4,14 @@ import { PassThrough } from 'node:stream';
 import { request } from 'undici';
 import { describe, expect, it } from 'vitest';
 import { createClient } from '../../src/client/client.ts';
-import { systemClock } from '../../src/clock.ts';
 import { sandboxCommand } from '../../src/commands/sandbox.ts';
+import { contextWith } from '../support/in-process.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
 
 function run(...flags: string[]) {
   const stdout = new PassThrough({ encoding: 'utf8' });
   const stop = new AbortController();
-  const command = sandboxCommand({
-    stdout,
-    stderr: new PassThrough(),
-    environment: {},
-    signal: stop.signal,
-    clock: systemClock,
-    setExitCode: () => {},
-    wrote: () => {},
-  });
+  const command = sandboxCommand(contextWith({ stdout, signal: stop.signal }));
   return { stdout, stop, done: command.parseAsync(flags, { from: 'user' }) };
 }
 

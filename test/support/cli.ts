@@ -6,7 +6,7 @@ import { onTestFinished } from 'vitest';
 const CLI = fileURLToPath(new URL('../../dist/cli.js', import.meta.url));
 
 export interface Ended {
-  /** Null where a signal ended it. */
+  /** Null if a signal ended the process. */
   readonly code: number | null;
   readonly signal: NodeJS.Signals | null;
   readonly stdout: string;
@@ -16,22 +16,22 @@ export interface Ended {
 export interface Running {
   readonly child: ChildProcess;
   readonly ended: Promise<Ended>;
-  /** Resolves with all of stderr so far when it, or stdout, has shown `text`; rejects when the process ends without. */
+  /** Waits until stdout or stderr contains `text`. @returns all of stderr so far */
   shows(text: string): Promise<string>;
 }
 
-/** The user to run a program as. */
+/** The user that runs a program. */
 interface As {
   readonly uid?: number;
   readonly gid?: number;
 }
 
-/** Only these variables, so that nothing of the machine's own environment is in play; `TZ` is that of all tests. */
+/** Adds what every process needs; nothing else of this machine's environment. */
 function environment(env: Record<string, string>): Record<string, string> {
   return { PATH: process.env.PATH ?? '', HOME: process.env.HOME ?? '', TZ: process.env.TZ ?? '', ...env };
 }
 
-/** Starts `catchword` in a directory of its own, so that no .env is in play either. */
+/** Starts `catchword` in a directory of the test. */
 export function start(
   args: readonly string[],
   env: Record<string, string>,
@@ -44,19 +44,19 @@ export function start(
   return running;
 }
 
-/** As `start`, for what runs until it is stopped: it does not outlive the test, however that ends. */
+/** Does the same, and kills the process when the test ends. */
 export function startService(args: readonly string[], env: Record<string, string>, cwd: string): Running {
   const running = start(args, env, cwd);
   onTestFinished(() => void running.child.kill('SIGKILL'));
   return running;
 }
 
-/** As `start`, with stdin left open. */
+/** Does the same as `start`, but leaves stdin open. */
 export function startWaiting(args: readonly string[], env: Record<string, string>, cwd: string, as?: As): Running {
   return startProcess([process.execPath, CLI, ...args], env, cwd, as);
 }
 
-/** Runs a terminal of its own for what it is given, prints what is shown there, and ends it after "run complete". */
+/** Runs a command on a new terminal, prints what the terminal shows, and stops the command after "run complete". */
 const TERMINAL = `
 import os, pty, signal, sys
 pid, fd = pty.fork()
@@ -75,14 +75,14 @@ sys.stdout.flush()
 sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
 `;
 
-/** As `run`, on a terminal (Python's), until a run is complete; what it shows is in `stdout`. */
+/** Runs `catchword` on a terminal until a run is complete; `stdout` is what the terminal shows. */
 export async function runOnTerminal(args: readonly string[], env: Record<string, string>, cwd: string): Promise<Ended> {
   const { child, ended } = startProcess(['python3', '-c', TERMINAL, process.execPath, CLI, ...args], env, cwd);
   child.stdin?.end();
   return await ended;
 }
 
-/** As `start`, with any program, and stdin left open. */
+/** Starts any program, and leaves stdin open. */
 export function startProcess(
   [file = '', ...args]: readonly string[],
   env: Record<string, string>,
@@ -138,7 +138,7 @@ export async function run(
   return await start(args, env, cwd, stdin).ended;
 }
 
-/** As a shell runs it: `redirections` such as `< users.csv` come after the arguments. */
+/** Runs `catchword` in a shell, with redirections such as `< users.csv`. */
 export async function runRedirected(
   args: readonly string[],
   redirections: string,

@@ -1,15 +1,31 @@
 import fs from 'node:fs';
-import { PassThrough } from 'node:stream';
+import { PassThrough, Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import type { Command } from 'commander';
 import { type Clock, systemClock } from '../../src/clock.ts';
-import type { CommandContext } from '../../src/commands/shared/context.ts';
-import { createProgram, reportError } from '../../src/program.ts';
+import type { CommandContext, ProcessContext } from '../../src/commands/shared/context.ts';
+import { run } from '../../src/program.ts';
 import type { Ended } from './cli.ts';
 
 export type Printed = Omit<Ended, 'signal'>;
 
-/** Log lines go to the descriptor of stderr, past every stream. @returns what gives it back */
+/** A context in which nothing is read, printed or stopped, unless `parts` say otherwise. */
+export function contextWith(parts: Partial<CommandContext>): CommandContext {
+  return {
+    stdin: () => Readable.from([]),
+    stdout: new PassThrough(),
+    stderr: new PassThrough(),
+    environment: {},
+    fromDotEnv: new Set(),
+    signal: new AbortController().signal,
+    clock: systemClock,
+    wrote: () => {},
+    setExitCode: () => {},
+    ...parts,
+  };
+}
+
+/** Sends log lines, which go to the descriptor of stderr past every stream, to `stderr`. @returns what undoes it */
 function redirectLog(stderr: PassThrough): () => void {
   const write = fs.writeSync;
   fs.writeSync = ((fd: number, data: string | Buffer, ...more: never[]) => {
@@ -22,29 +38,16 @@ function redirectLog(stderr: PassThrough): () => void {
   };
 }
 
-/** What a command prints, and its exit code: as it sets it, or as `work` returns it. */
-async function printed(
-  environment: Record<string, string>,
-  clock: Clock,
-  work: (context: CommandContext) => Promise<number | undefined>,
+/** Collects what `work` prints; `work` returns the exit code. */
+async function collectOutput(
+  work: (streams: Pick<ProcessContext, 'stdout' | 'stderr'>) => Promise<number>,
 ): Promise<Printed> {
   const [stdout, stderr] = [new PassThrough(), new PassThrough()];
   const texts = Promise.all([text(stdout), text(stderr)]);
-  let code = 0;
-  const context: CommandContext = {
-    stdout,
-    stderr,
-    environment,
-    signal: new AbortController().signal,
-    clock,
-    wrote: () => {},
-    setExitCode: (given) => {
-      code = given;
-    },
-  };
   const restoreLog = redirectLog(stderr);
+  let code: number;
   try {
-    code = (await work(context)) ?? code;
+    code = await work({ stdout, stderr });
   } finally {
     restoreLog();
     stdout.end();
@@ -54,42 +57,59 @@ async function printed(
   return { stdout: out, stderr: err, code };
 }
 
-/** Runs a command without a process of its own, so that its clock can be chosen. @throws what the command throws */
+/** Runs a command in this process. @throws what the command throws */
 export async function runCommand(
   make: (context: CommandContext) => Command,
   args: readonly string[],
   environment: Record<string, string>,
   clock: Clock = systemClock,
 ): Promise<Printed> {
-  return await printed(environment, clock, async (context) => {
-    await make(context).parseAsync([...args], { from: 'user' });
-    return undefined;
+  return await collectOutput(async (streams) => {
+    let code = 0;
+    const setExitCode = (given: number): void => {
+      code = given;
+    };
+    await make(contextWith({ ...streams, environment, clock, setExitCode })).parseAsync([...args], { from: 'user' });
+    return code;
   });
 }
 
 let isRunning = false;
 
+interface HereOptions {
+  readonly stdin?: string | Buffer;
+  /** Instead of a stream that collects what is printed. */
+  readonly stdout?: NodeJS.WritableStream;
+  readonly signal?: AbortSignal;
+  readonly clock?: Clock;
+}
+
 /**
- * As `run` of cli.ts, without a process of its own, which takes most of a second to start: for what neither reads stdin or
- * `.env` nor is stopped by a signal. One at a time, because the working directory is that of this process.
+ * Runs a command line in this process, because a process of its own takes most of a second to start. One at a time: the
+ * working directory is that of this process.
  */
 export async function runHere(
   args: readonly string[],
   environment: Record<string, string>,
   cwd: string,
+  { stdin, stdout, signal = new AbortController().signal, clock = systemClock }: HereOptions = {},
 ): Promise<Printed> {
-  if (isRunning) throw new Error('another command runs here');
+  if (isRunning) throw new Error('another command is running in this process');
   isRunning = true;
   const before = process.cwd();
   process.chdir(cwd);
   try {
-    return await printed(environment, systemClock, async (context) => {
-      try {
-        await createProgram(context).parseAsync([...args], { from: 'user' });
-        return undefined;
-      } catch (error) {
-        return reportError(context, error);
-      }
+    return await collectOutput(async (streams) => {
+      const openStdin = (): Readable => Readable.from(stdin === undefined ? [] : [Buffer.from(stdin)]);
+      const host = {
+        ...streams,
+        ...(stdout !== undefined && { stdout }),
+        stdin: openStdin,
+        environment,
+        signal,
+        clock,
+      };
+      return (await run(args, host)) ?? (signal.aborted ? 130 : 0);
     });
   } finally {
     process.chdir(before);

@@ -71,7 +71,7 @@ describe('a mirror of another service', () => {
     expect(found?.text).toContain(first.url);
     expect(other.requests).toEqual([]);
     const same = await cli(['doctor', '--json'], settings, directory);
-    expect(same.stdout).toContain(`${first.url}, as the mirror has it`);
+    expect(same.stdout).toContain(`${first.url}, as in the mirror`);
   });
 
   it('ends a daemon whose mirror was adopted by another address meanwhile', async () => {

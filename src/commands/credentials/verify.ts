@@ -85,7 +85,7 @@ async function verify(context: CommandContext, file: string, options: VerifyOpti
     });
   }
   await withService(context, async ({ caller }, config) => {
-    const input = await readCredentials(file, (path) => sourceUntil(context.signal, path));
+    const input = await readCredentials(file, (path) => sourceUntil(context, path));
     try {
       const output = await outputFor(context, options, config, input);
       await verifyInput(context, options, caller, input, output);

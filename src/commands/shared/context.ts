@@ -1,21 +1,29 @@
+import type { Readable } from 'node:stream';
 import type { Clock } from '../../clock.ts';
-import type { Environment } from '../../config.ts';
+import type { CompletedEnvironment, Environment } from '../../environment.ts';
 
-/** What a command has of the process that runs it. */
-export interface CommandContext {
+/** The process that runs a command. */
+export interface ProcessContext {
+  /** Opens stdin. */
+  readonly stdin: () => Readable & { readonly fd?: number };
   /** Data, and nothing else. */
   readonly stdout: NodeJS.WritableStream;
-  /** Logs and progress. */
+  /** Logs, progress and errors. */
   readonly stderr: NodeJS.WritableStream;
+  /** Without the variables of `.env`. */
   readonly environment: Environment;
-  /** Aborted by the first SIGINT or SIGTERM: the command is to stop cleanly and return. */
+  /** Aborted by the first SIGINT or SIGTERM: the command must stop cleanly and return. */
   readonly signal: AbortSignal;
   readonly clock: Clock;
+}
+
+/** What a command sees of its process: `.env` completes the environment, and a lost stdout aborts the signal, too. */
+export interface CommandContext extends ProcessContext, CompletedEnvironment {
   /**
-   * Notes what was written through the service, for the error that says that it cannot be printed.
+   * Notes what was written through the service, for the error that reports that it could not be printed.
    * @param what was done, with the identifier and without a secret: `created 9781402894626`
    */
   wrote(what: string): void;
-  /** Exit code of a command that ends without an error; 0 where it is not called. */
+  /** Sets the exit code of a command that ends without an error; the default is 0. */
   setExitCode(code: number): void;
 }

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { CatchwordError, messageOf, systemCodeOf } from '../../errors.ts';
 import { textOf } from '../utf8.ts';
-import { readAll } from './input-stream.ts';
+import { type Input, readAll } from './input-stream.ts';
 
 /** The fields of a record to write, as the command line gives them. */
 export interface FieldsInput {
@@ -30,9 +30,9 @@ function unreadable(message: string, hint: string, cause?: unknown): CatchwordEr
   return new CatchwordError('USAGE', message, { hint, cause });
 }
 
-async function fromFile(file: string, signal: AbortSignal): Promise<Fields> {
+async function fromFile(file: string, input: Input): Promise<Fields> {
   const name = file === '-' ? 'stdin' : file;
-  const bytes = await readAll(signal, file).catch((cause: unknown) => {
+  const bytes = await readAll(input, file).catch((cause: unknown) => {
     if (cause instanceof CatchwordError) throw cause;
     const message = `--file: cannot read ${file} (${systemCodeOf(cause) ?? messageOf(cause)})`;
     throw unreadable(message, 'Name a file that this user may read, or - for stdin.', cause);
@@ -80,7 +80,7 @@ function withSet(fields: Fields, given: string, isJson: (name: string) => boolea
 export async function readFields(
   { file, set = [] }: FieldsInput,
   isJson: (name: string) => boolean,
-  signal: AbortSignal,
+  input: Input,
 ): Promise<Fields> {
   if (file === undefined && set.length === 0) {
     throw unreadable(
@@ -88,6 +88,6 @@ export async function readFields(
       'Give them with --file fields.json, --file - for stdin, or --set name=value.',
     );
   }
-  const start = file === undefined ? {} : await fromFile(file, signal);
+  const start = file === undefined ? {} : await fromFile(file, input);
   return set.reduce((fields, given) => withSet(fields, given, isJson), start);
 }

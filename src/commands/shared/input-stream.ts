@@ -5,9 +5,13 @@ import { buffer } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isatty, ReadStream } from 'node:tty';
 import { CatchwordError } from '../../errors.ts';
+import type { CommandContext } from './context.ts';
 
 /** Bytes to be read once; where they come from a file, its number says which. */
 export type Source = AsyncIterable<Uint8Array> & { readonly fd?: number };
+
+/** The parts of a command's context that reading needs. */
+export type Input = Pick<CommandContext, 'signal' | 'stdin'>;
 
 /** The end of a pipe whose writer a signal ended may be seen this much before the same signal to this process. */
 const SIGNAL_MS = 20;
@@ -41,9 +45,13 @@ function streamOf(fd: number): Readable {
  * aborted.
  * @throws what the system says where the file cannot be opened
  */
-export function sourceUntil(signal: AbortSignal, path: string): Source {
+export function sourceUntil({ signal, stdin }: Input, path: string): Source {
   if (path === '-') {
-    return { fd: process.stdin.fd, [Symbol.asyncIterator]: () => readUntil(signal, 'stdin', process.stdin) };
+    const stream = stdin();
+    return {
+      ...(stream.fd !== undefined && { fd: stream.fd }),
+      [Symbol.asyncIterator]: () => readUntil(signal, 'stdin', stream),
+    };
   }
   // Else opening a pipe would wait for its writer.
   const fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
@@ -54,6 +62,6 @@ export function sourceUntil(signal: AbortSignal, path: string): Source {
  * All of stdin (`-`) or of a file, which may be a pipe.
  * @throws CatchwordError INTERRUPTED as soon as the signal is aborted, and what the system says where it cannot be read
  */
-export async function readAll(signal: AbortSignal, path: string): Promise<Buffer> {
-  return await buffer(sourceUntil(signal, path));
+export async function readAll(input: Input, path: string): Promise<Buffer> {
+  return await buffer(sourceUntil(input, path));
 }

@@ -1,25 +1,19 @@
 import { nearestName } from '../../client/nearest-name.ts';
-import {
-  type Config,
-  type Environment,
-  isSinkVariable,
-  OPTIONS,
-  readSettings,
-  type SourceConfig,
-  settingsError,
-} from '../../config.ts';
+import { type Config, isSinkVariable, readSettings, type SourceConfig, settingsError } from '../../config.ts';
+import type { Environment } from '../../environment.ts';
 import { CatchwordError } from '../../errors.ts';
+import { OPTIONS } from '../../option-table.ts';
 import { sinkConfig } from '../../relay/sink-config.ts';
 import { checkCron } from '../../schedule/scheduler.ts';
 import type { CommandContext } from './context.ts';
 import { colours } from './format.ts';
 
-/** What a verb cannot do without: the address and the key of the service, or nothing. */
+/** Settings that a verb requires: the address and the key of the service, or nothing. */
 export type Need = 'source' | 'nothing';
 
 const NEEDED = { source: ['baseUrl', 'apiKey'], nothing: [] } as const;
 
-/** The settings as a verb with that need has them. */
+/** The settings of a verb with that need. */
 export interface ConfigFor {
   readonly source: SourceConfig;
   readonly nothing: Config;
@@ -35,7 +29,7 @@ function problemOf(check: () => unknown): CatchwordError[] {
   }
 }
 
-/** Everything that is wrong with the settings, schedules and addresses of sinks included; empty where nothing is. */
+/** An error for every setting that is wrong, schedules and addresses of sinks included. */
 export function settingProblems(environment: Environment, need: Need): CatchwordError[] {
   const { values, problems } = readSettings(environment, NEEDED[need]);
   const schedules = [
@@ -58,8 +52,8 @@ export function checkedSettings<N extends Need>(environment: Environment, need: 
 
 const PREFIX = /^catchword[_-]/i;
 
-/** `CATCHWORD_SINK_<NAME>_SECRET` without the sink that it belongs to. */
-function lonelySecret(name: string, environment: Environment): string | null {
+/** The variable of the sink that a secret belongs to, if that sink is not set. */
+function missingSink(name: string, environment: Environment): string | null {
   const [, sink] = /^(CATCHWORD_SINK_.+)_SECRET(?:_FILE)?$/.exec(name) ?? [];
   return sink === undefined || environment[sink] || environment[`${sink}_FILE`] ? null : sink;
 }
@@ -69,15 +63,15 @@ function withoutPrefix(name: string): string {
 }
 
 function suggestion(name: string, known: readonly string[]): string {
-  // The prefix, which all of them share, would make any two of them look alike.
+  // Without the prefix, which makes any two names look alike.
   const nearest = nearestName(withoutPrefix(name), known.map(withoutPrefix));
-  const inCapitals = name.toUpperCase();
-  const meant = inCapitals !== name && isSinkVariable(inCapitals) ? inCapitals : undefined;
-  const shown = meant ?? (nearest === undefined ? undefined : `CATCHWORD_${nearest.toUpperCase()}`);
-  return shown === undefined ? 'It is ignored.' : `It is ignored. Did you mean ${shown}?`;
+  const upper = name.toUpperCase();
+  const sink = upper !== name && isSinkVariable(upper) ? upper : undefined;
+  const meant = sink ?? (nearest === undefined ? undefined : `CATCHWORD_${nearest.toUpperCase()}`);
+  return meant === undefined ? 'It is ignored.' : `It is ignored. Did you mean ${meant}?`;
 }
 
-/** A sentence for each variable that looks like a setting but is not one, with the name that was probably meant. */
+/** A sentence for each variable that looks like a setting but is not one, with the nearest known name. */
 export function unknownSettings(environment: Environment): string[] {
   const known = Object.values(OPTIONS).flatMap(({ env, secret }) => (secret ? [env, `${env}_FILE`] : [env]));
   const given = Object.keys(environment).filter((name) => PREFIX.test(name) && environment[name]);
@@ -85,18 +79,18 @@ export function unknownSettings(environment: Environment): string[] {
   return given.flatMap((name) => {
     if (known.includes(name)) return [];
     if (!isSinkVariable(name)) return [`${name} is not a setting. ${suggestion(name, known)}`];
-    const sink = lonelySecret(name, environment);
-    return sink === null ? [] : [`${name}: there is no ${sink}. ${suggestion(sink, sinks)}`];
+    const sink = missingSink(name, environment);
+    return sink === null ? [] : [`${name}: ${sink} is not set. ${suggestion(sink, sinks)}`];
   });
 }
 
 /**
- * The settings of a verb. Variables that are probably misspelt are named on stderr.
+ * Reads the settings of a verb. Names unknown variables on stderr.
  * @throws CatchwordError CONFIG_INVALID naming everything that is wrong
  */
 export function loadSettings<N extends Need>(context: CommandContext, need: N): ConfigFor[N] {
   const c = colours(context, context.stderr);
-  // First: what is missing below may be misspelt here.
+  // Before the errors: a setting that is missing may be misspelt.
   for (const text of unknownSettings(context.environment)) context.stderr.write(`${c.yellow('note')}  ${text}\n`);
   return checkedSettings(context.environment, need);
 }

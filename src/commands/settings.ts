@@ -1,0 +1,65 @@
+import { Command } from 'commander';
+import { type ReadSettings, readSettings, redactValue } from '../config.ts';
+import { OPTIONS } from '../option-table.ts';
+import { sinkConfig } from '../relay/sink-config.ts';
+import type { CommandContext } from './shared/context.ts';
+import { printJson, printLine, table } from './shared/format.ts';
+import { loadSettings } from './shared/settings.ts';
+
+const MASK = '********';
+
+interface Setting {
+  readonly name: string;
+  /** As it is written; null if it is not set. A secret is masked. */
+  readonly value: string | null;
+  /** `default`, `environment`, `.env`, or the variable that names the file of a secret. */
+  readonly from: string;
+}
+
+function originOf({ environment, fromDotEnv }: CommandContext, name: string, isSecret: boolean): string {
+  if (environment[name]) return fromDotEnv.has(name) ? '.env' : 'environment';
+  return isSecret && environment[`${name}_FILE`] ? `${name}_FILE` : 'default';
+}
+
+function optionSettings(context: CommandContext, { values }: ReadSettings): Setting[] {
+  return Object.entries(OPTIONS).map(([key, { env: name, fallback, secret }]) => {
+    const from = originOf(context, name, secret);
+    const given = context.environment[name] || fallback || null;
+    const isValid = Object.hasOwn(values, key);
+    if (secret) return { name, value: from === 'default' ? null : MASK, from };
+    return { name, value: given === null || isValid ? given : redactValue(given), from };
+  });
+}
+
+/** The address of a sink without its credentials; masked as a whole if it is not valid. */
+function sinkSettings(context: CommandContext, { values }: ReadSettings): Setting[] {
+  return values.sinks.flatMap((sink) => {
+    const secretName = `${sink.env}_SECRET`;
+    const address = { name: sink.env, value: addressOf(sink), from: originOf(context, sink.env, true) };
+    if (sink.secret === undefined) return [address];
+    return [address, { name: secretName, value: MASK, from: originOf(context, secretName, true) }];
+  });
+}
+
+function addressOf(sink: ReadSettings['values']['sinks'][number]): string {
+  try {
+    const { kind, address } = sinkConfig(sink);
+    return `${kind} ${address}`;
+  } catch {
+    return MASK;
+  }
+}
+
+export function settingsCommand(context: CommandContext): Command {
+  return new Command('settings').option('--json', 'print one JSON document').action((options: { json?: boolean }) => {
+    const read = readSettings(context.environment);
+    const settings = [...optionSettings(context, read), ...sinkSettings(context, read)];
+    if (options.json) printJson(context, settings);
+    else {
+      const rows = settings.map(({ name, value, from }) => [name, value, from]);
+      printLine(context, table(['setting', 'value', 'from'], rows));
+    }
+    // Reports unknown variables and settings that are wrong.
+    loadSettings(context, 'nothing');
+  });
+}

@@ -1,0 +1,215 @@
+import type { z } from 'zod';
+import {
+  baseUrl,
+  duration,
+  fileMode,
+  headerName,
+  headerValue,
+  list,
+  lookupPath,
+  oneOf,
+  pointers,
+  port,
+  processName,
+  rate,
+  redisUrl,
+  reference,
+  removalLimit,
+  seam,
+  servicePath,
+  suffix,
+  text,
+  timeZone,
+  whole,
+} from './setting-forms.ts';
+
+export interface Option<S extends z.ZodType = z.ZodType, F extends string | undefined = string | undefined> {
+  /** Name of the environment variable. */
+  readonly env: string;
+  readonly fallback: F;
+  readonly schema: S;
+  readonly help: string;
+  /** The value is never printed, and may come from the file that `<env>_FILE` names. */
+  readonly secret: boolean;
+}
+
+function option<S extends z.ZodType, F extends string | undefined>(
+  env: string,
+  fallback: F,
+  schema: S,
+  help: string,
+): Option<S, F> {
+  return { env, fallback, schema, help, secret: false };
+}
+
+function secret<S extends z.ZodType>(env: string, schema: S, help: string): Option<S, undefined> {
+  return { env, fallback: undefined, schema, help, secret: true };
+}
+
+const SERVICE = {
+  baseUrl: option('CATCHWORD_BASE_URL', undefined, baseUrl, 'address of the service'),
+  apiKey: secret('CATCHWORD_API_KEY', headerValue, 'API key'),
+  accessToken: secret('CATCHWORD_ACCESS_TOKEN', headerValue, 'access token'),
+  userReference: option(
+    'CATCHWORD_USER_REFERENCE',
+    undefined,
+    reference,
+    "reference of the token's user; lets catchword renew the token",
+  ),
+  tokenStore: option('CATCHWORD_TOKEN_STORE', undefined, text, 'file that keeps a renewed access token; read first'),
+  userPassword: secret('CATCHWORD_USER_PASSWORD', text, 'password of the user to create'),
+  apiKeyHeader: option('CATCHWORD_API_KEY_HEADER', 'X-Service-API-Key', headerName, 'header of the API key'),
+  accessTokenHeader: option(
+    'CATCHWORD_ACCESS_TOKEN_HEADER',
+    'X-Service-Access-Token',
+    headerName,
+    'header of the access token',
+  ),
+  usersSuffix: option('CATCHWORD_V3_SUFFIX', '.xml', suffix, 'suffix of the /v3/users paths; off: none'),
+  booksPath: option('CATCHWORD_BOOKS_PATH', '/vital_books', servicePath, 'path of the book operations'),
+  packagesPath: option('CATCHWORD_PACKAGES_PATH', '/v4/packages', servicePath, 'path of the package operations'),
+  lookupPath: option('CATCHWORD_LOOKUP_PATH', undefined, lookupPath, 'path that reads one product; at most 200 a run'),
+  pageParam: option('CATCHWORD_PAGE_PARAM', 'page', text, 'name of the page parameter'),
+  perPageParam: option('CATCHWORD_PER_PAGE_PARAM', 'per_page', text, 'name of the page size parameter'),
+  untilParam: option('CATCHWORD_UNTIL_PARAM', 'until', text, 'name of the parameter that ends a time range'),
+  currencyParam: option('CATCHWORD_CURRENCY_PARAM', 'currency', text, 'name of the currency parameter'),
+};
+
+const PACE = {
+  rateLimit: option(
+    'CATCHWORD_RATE_LIMIT',
+    '50/min',
+    rate,
+    'requests to the service, shared by all processes of a mirror; with REDIS_URL, fetchers share a limit of their own',
+  ),
+  concurrency: option('CATCHWORD_CONCURRENCY', '8', whole(1, 256), 'pages in flight per process'),
+  requestTimeoutMs: option('CATCHWORD_REQUEST_TIMEOUT', '60s', duration, 'limit of a whole request, body included'),
+};
+
+const MIRROR = {
+  db: option('CATCHWORD_DB', 'data/catalog.db', text, 'the mirror, an SQLite file'),
+  dbMode: option('CATCHWORD_DB_MODE', undefined, fileMode, "mode of the mirror's files; a new one is 0600"),
+  perPage: option('CATCHWORD_PER_PAGE', '1000', whole(1, 1000), 'products per page'),
+  includeDetails: option(
+    'CATCHWORD_INCLUDE_DETAILS',
+    '',
+    list,
+    'groups of details to include; after a change, the next run reads every product again',
+  ),
+  currency: option('CATCHWORD_CURRENCY', '', list, 'currencies of prices, as ISO 4217 codes'),
+  ignoreFields: option('CATCHWORD_IGNORE_FIELDS', '', pointers, 'fields whose changes are ignored'),
+  withdrawnAs: option(
+    'CATCHWORD_WITHDRAWN_AS',
+    'updated',
+    oneOf('updated', 'removed'),
+    'how a change to `distributable: false` is recorded',
+  ),
+};
+
+const RUNS = {
+  fullCron: option(
+    'CATCHWORD_FULL_CRON',
+    '0 2 * * *',
+    text,
+    'schedule of full loads, as a cron expression; off: never',
+  ),
+  deltaCron: option('CATCHWORD_DELTA_CRON', '0 * * * *', text, 'schedule of delta loads; off: never'),
+  timezone: option('CATCHWORD_TIMEZONE', 'UTC', timeZone, 'time zone of both schedules'),
+  deltaOverlapMs: option(
+    'CATCHWORD_DELTA_OVERLAP',
+    '5m',
+    duration,
+    'how late deltas may be: how far back a delta asks, and how long a run waits before it removes products',
+  ),
+  seam: option(
+    'CATCHWORD_SEAM',
+    '10',
+    seam,
+    'products that neighbouring windows share; off: plain pages, and no run is sealed',
+  ),
+  maxPasses: option('CATCHWORD_MAX_PASSES', '2', whole(1, 10), 'maximum full passes when a run is not sealed'),
+  removalLimit: option(
+    'CATCHWORD_REMOVAL_LIMIT',
+    '1%',
+    removalLimit,
+    'more unexpected removals than this are held for approval; a share counts as at least 100 products',
+  ),
+  removalConfirmations: option(
+    'CATCHWORD_REMOVAL_CONFIRMATIONS',
+    '2',
+    whole(1, 1000),
+    'full runs in a row that must miss a product before an open run removes it',
+  ),
+  runMaxAgeMs: option('CATCHWORD_RUN_MAX_AGE', '24h', duration, 'age at which an unfinished run is abandoned'),
+};
+
+const DELIVERY = {
+  logRetentionMs: option(
+    'CATCHWORD_LOG_RETENTION',
+    '30d',
+    duration,
+    'how long the change log keeps superseded records',
+  ),
+  logCap: option(
+    'CATCHWORD_LOG_CAP',
+    '10000000',
+    whole(1000, Number.MAX_SAFE_INTEGER),
+    'a sink that is more records behind than this, and beyond the retention, is disabled',
+  ),
+};
+
+const HTTP = {
+  httpHost: option(
+    'CATCHWORD_HTTP_HOST',
+    '127.0.0.1',
+    text,
+    'address to listen on; beyond loopback a token is required',
+  ),
+  httpPort: option('CATCHWORD_HTTP_PORT', '8080', port, '0: any free port; off: the daemon does not serve HTTP'),
+  httpToken: secret('CATCHWORD_HTTP_TOKEN', headerValue, 'bearer token required from HTTP clients'),
+  readyMaxAgeMs: option('CATCHWORD_READY_MAX_AGE', '26h', duration, '/readyz answers 503 when the mirror is older'),
+};
+
+const PROCESSES = {
+  redisUrl: secret('REDIS_URL', redisUrl, 'Redis for BullMQ; unset: everything runs in one process'),
+  name: option('CATCHWORD_NAME', undefined, processName, 'name of this catalog in the names of its pm2 processes'),
+  logLevel: option(
+    'LOG_LEVEL',
+    'info',
+    oneOf('fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'),
+    'lines below this level are not logged',
+  ),
+  logOutput: option(
+    'LOG_OUTPUT',
+    'stderr',
+    oneOf('stderr', 'split'),
+    'where services log; split: errors to stderr, everything else to stdout',
+  ),
+  noColour: option('NO_COLOR', undefined, text, 'any value turns colours off'),
+};
+
+/** Every setting: name, default, form, meaning. The only place that knows the names of environment variables. */
+export const OPTIONS = { ...SERVICE, ...PACE, ...MIRROR, ...RUNS, ...DELIVERY, ...HTTP, ...PROCESSES };
+
+/** The same, by subject. */
+export const OPTION_GROUPS: Readonly<Record<string, Readonly<Record<string, Option>>>> = {
+  'The service': SERVICE,
+  Pace: PACE,
+  'The mirror': MIRROR,
+  Runs: RUNS,
+  Delivery: DELIVERY,
+  HTTP,
+  Processes: PROCESSES,
+};
+
+/** Settings of which there is one for each sink. */
+export const SINK_OPTIONS = [
+  { env: 'CATCHWORD_SINK_<NAME>', form: 'an address such as jsonl:changes.jsonl', help: 'a sink, named in lower case' },
+  { env: 'CATCHWORD_SINK_<NAME>_SECRET', form: 'text', help: 'key that signs the requests of a webhook' },
+];
+
+type ValueOf<O> =
+  O extends Option<infer S, infer F> ? (F extends string ? z.output<S> : z.output<S> | undefined) : never;
+
+/** The value of each setting; undefined if it is not set and has no default. */
+export type Values = { readonly [K in keyof typeof OPTIONS]: ValueOf<(typeof OPTIONS)[K]> };

@@ -1,0 +1,148 @@
+import type { Command } from 'commander';
+import type { CommandContext } from './commands/shared/context.ts';
+
+type MakeCommands = (context: CommandContext) => Command | readonly Command[];
+
+export interface Verb {
+  /** Heading in the help. */
+  readonly group: string;
+  readonly name: string;
+  readonly summary: string;
+  /** Imports the module that makes the command, among others maybe. */
+  readonly load: () => Promise<MakeCommands>;
+  /** Exit codes besides 0, 1, 2 and those of signals. */
+  readonly exits: readonly number[];
+}
+
+type Row = readonly [name: string, summary: string, load: () => Promise<MakeCommands>, exits?: readonly number[]];
+
+const daemons = async () => (await import('./commands/daemon.ts')).daemonCommands;
+const decisions = async () => (await import('./commands/review.ts')).decideCommands;
+const runs = async () => (await import('./commands/runs.ts')).runCommands;
+const products = async () => (await import('./commands/product.ts')).productCommands;
+
+const GROUPS: Readonly<Record<string, readonly Row[]>> = {
+  Load: [
+    [
+      'sync',
+      'read what changed since the last run; at first, everything',
+      async () => (await import('./commands/sync.ts')).syncCommand,
+      [4, 5, 75],
+    ],
+    ['daemon', 'run everything in one process until it is stopped', daemons],
+    [
+      'verify',
+      'compare the mirror with the source; change no product',
+      async () => (await import('./commands/verify.ts')).verifyCommand,
+      [3, 75],
+    ],
+    ['approve', 'apply removals that a run held (products seen since are kept)', decisions, [4, 75]],
+    ['reject', 'drop removals that a run held', decisions, [4]],
+    ['cancel', 'cancel a run (applied pages are kept)', runs],
+    [
+      'adopt',
+      'continue the mirror with a service that moved; do a full run',
+      async () => (await import('./commands/adopt.ts')).adoptCommand,
+      [4, 5, 75],
+    ],
+  ],
+  Read: [
+    [
+      'status',
+      'show mirror size, freshness, last run, daemon and sinks',
+      async () => (await import('./commands/status.ts')).statusCommand,
+    ],
+    ['runs', 'list the newest runs; `runs undo` restores removed products', runs],
+    ['run', 'show one run: what it read, changed, proved and rejected', runs],
+    ['product', 'show one product, its changes, or an earlier version of it', products],
+    ['search', 'search titles, contributors, publishers and identifiers', products],
+    [
+      'changes',
+      'print the change log as CloudEvents, one per line',
+      async () => (await import('./commands/changes.ts')).changesCommand,
+    ],
+  ],
+  Deliver: [
+    [
+      'sink',
+      'manage the sinks that receive the change log',
+      async () => (await import('./commands/sink.ts')).sinkCommand,
+    ],
+  ],
+  'Use the service': [
+    ['asset', 'create, change and read assets', async () => (await import('./commands/asset.ts')).assetCommand, [75]],
+    [
+      'package',
+      'create, change, read and delete packages of books',
+      async () => (await import('./commands/package.ts')).packageCommand,
+      [75],
+    ],
+    [
+      'licenses',
+      'list the licenses of the user of the access token',
+      async () => (await import('./commands/licenses.ts')).licensesCommand,
+      [75],
+    ],
+    [
+      'credentials',
+      'verify users that this API key created',
+      async () => (await import('./commands/credentials/verify.ts')).credentialsCommand,
+      [75],
+    ],
+    [
+      'user',
+      'create users and reset access tokens',
+      async () => (await import('./commands/user.ts')).userCommand,
+      [75],
+    ],
+  ],
+  'Run roles on several machines': [
+    ['scheduler', 'start runs when they are due (needs REDIS_URL)', daemons],
+    ['keeper', 'own the mirror and write it (needs REDIS_URL)', daemons],
+    ['fetcher', 'read pages; run any number, anywhere (needs REDIS_URL)', daemons],
+    ['relay', 'deliver changes to the sinks; run it where the mirror is', daemons],
+    ['web', 'serve the mirror over HTTP, read-only; run it where it is', daemons],
+  ],
+  'Set up': [
+    [
+      'doctor',
+      'check settings, mirror, Redis, sinks and source; suggest fixes',
+      async () => (await import('./commands/doctor/doctor.ts')).doctorCommand,
+    ],
+    [
+      'settings',
+      'print every setting and where it comes from; mask secrets',
+      async () => (await import('./commands/settings.ts')).settingsCommand,
+    ],
+    [
+      'sandbox',
+      'run a stand-in for the service on this machine',
+      async () => (await import('./commands/sandbox.ts')).sandboxCommand,
+    ],
+    [
+      'demo',
+      'try catchword: a sandbox, a full load, changes, a delta load',
+      async () => (await import('./commands/demo.ts')).demoCommand,
+      [3],
+    ],
+    ['help', 'show help for a command', async () => (await import('./commands/help.ts')).helpCommand],
+  ],
+};
+
+/** All verbs. Their modules are loaded when they are called. */
+export const VERBS: readonly Verb[] = Object.entries(GROUPS).flatMap(([group, rows]) =>
+  rows.map(([name, summary, load, exits = []]) => ({ group, name, summary, load, exits })),
+);
+
+/** What the exit code of a command means, and what to do. */
+export const EXIT_CODES: Readonly<Record<string, string>> = {
+  0: 'done',
+  1: 'failed; also a write whose outcome is unknown: check the service before you repeat it',
+  2: 'wrong usage, setting or credentials: correct what the error names',
+  3: 'differences were found',
+  4: 'interrupted before the end: run the command again to resume',
+  5: 'removals are held: approve or reject them',
+  75: 'the service is unavailable or limits the rate: try again later',
+  130: 'stopped by SIGINT, after a clean stop',
+  143: 'stopped by SIGTERM, after a clean stop',
+};

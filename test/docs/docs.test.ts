@@ -1,0 +1,60 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { isSinkVariable } from '../../src/config.ts';
+import { OPTIONS } from '../../src/option-table.ts';
+import { FAULT_KINDS } from '../../src/sandbox/http/faults.ts';
+import { VERBS } from '../../src/verb-table.ts';
+import { commandsPage, settingsPage } from './reference.ts';
+
+const ROOT = new URL('../../', import.meta.url);
+
+function page(path: string): string {
+  return readFileSync(new URL(path, ROOT), 'utf8');
+}
+
+const PAGES = ['README.md', ...readdirSync(new URL('docs', ROOT)).map((name) => `docs/${name}`)].map((path) => ({
+  path,
+  text: page(path),
+}));
+
+/** Every match of `pattern` in the pages, with the page it is on. */
+function mentions(pattern: RegExp): { path: string; name: string }[] {
+  return PAGES.flatMap(({ path, text }) => [...text.matchAll(pattern)].map(([, name = '']) => ({ path, name })));
+}
+
+describe('the README and the documents', () => {
+  it('name only commands that exist', () => {
+    const named = mentions(/npx catchword ([a-z]+)/g);
+    expect(named.length).toBeGreaterThan(10);
+    expect(named.filter(({ name }) => !VERBS.some((verb) => verb.name === name))).toEqual([]);
+  });
+
+  it('name only settings that exist', () => {
+    const known = Object.values(OPTIONS).flatMap(({ env, secret }) => (secret ? [env, `${env}_FILE`] : [env]));
+    const ofTests = ['CATCHWORD_TEST_SEED', 'CATCHWORD_TEST_RUNS'];
+    const named = mentions(/\b(CATCHWORD_[A-Z0-9_]*[A-Z0-9])\b(?!_?<)/g);
+    expect(named.length).toBeGreaterThan(40);
+    expect(named.filter(({ name }) => ![...known, ...ofTests].includes(name) && !isSinkVariable(name))).toEqual([]);
+  });
+
+  it('name every fault of the sandbox', () => {
+    const text = PAGES.map((one) => one.text).join('\n');
+    for (const kind of FAULT_KINDS) expect(text).toContain(`\`${kind}\``);
+  });
+});
+
+describe('docs/commands.md', () => {
+  it('is what `npm run docs` writes', async () => {
+    expect(page('docs/commands.md')).toBe(await commandsPage());
+  });
+});
+
+describe('docs/settings.md', () => {
+  it('is what `npm run docs` writes', () => {
+    expect(page('docs/settings.md')).toBe(settingsPage());
+  });
+
+  it('says of every setting which form it has', () => {
+    for (const { env, schema } of Object.values(OPTIONS)) expect(schema.description, env).toMatch(/^[a-zA-Z]/);
+  });
+});

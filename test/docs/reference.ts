@@ -1,0 +1,82 @@
+import type { Command } from 'commander';
+import { OPTION_GROUPS, type Option, SINK_OPTIONS } from '../../src/option-table.ts';
+import { createProgram } from '../../src/program.ts';
+import { EXIT_CODES, VERBS, type Verb } from '../../src/verb-table.ts';
+import { contextWith } from '../support/in-process.ts';
+
+/* The pages of docs/ that `npm run docs` writes from the tables in src. */
+
+const GENERATED = '<!-- Written by `npm run docs` from the tables in src. Do not edit. -->';
+
+function tableOf(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  const lines = [head, head.map(() => '---'), ...rows];
+  return lines.map((cells) => `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`).join('\n');
+}
+
+function helpOf(command: Command, lines: string[]): string {
+  lines.length = 0;
+  command.outputHelp();
+  // `--help` goes without saying, and so does a list of options that has nothing else.
+  return lines
+    .join('')
+    .replace(/^ +-h, --help .*\n/m, '')
+    .replace(/^Options:\n(\n|$)/m, '')
+    .trim();
+}
+
+async function sectionOf({ name, exits }: Verb): Promise<string> {
+  const lines: string[] = [];
+  const stdout = Object.assign(contextWith({}).stdout, { write: (text: string) => lines.push(text) > 0 });
+  const program = await createProgram(contextWith({ stdout }), [name]);
+  const command = program.commands.find((one) => one.name() === name);
+  if (command === undefined) throw new Error(`${name} is not a command`);
+  const helps = [command, ...command.commands].map((one) => `\`\`\`text\n${helpOf(one, lines)}\n\`\`\``);
+  const codes = exits.length === 0 ? [] : [`Other exit codes: ${exits.join(', ')}.`];
+  return [`### ${name}`, ...helps, ...codes].join('\n\n');
+}
+
+export async function commandsPage(): Promise<string> {
+  const groups = [...new Set(VERBS.map(({ group }) => group))];
+  const sections = await Promise.all(
+    groups.map(async (group) => {
+      const verbs = VERBS.filter((verb) => verb.group === group);
+      return [`## ${group}`, ...(await Promise.all(verbs.map(sectionOf)))].join('\n\n');
+    }),
+  );
+  const exitCodes = Object.entries(EXIT_CODES).map(([code, meaning]) => [code, meaning]);
+  return `${[
+    '# Commands',
+    GENERATED,
+    'In a checkout, `npx catchword <verb>` and `node dist/cli.js <verb>` are the same. stdout is for data, stderr for logs and progress. With `--json`, a command prints one JSON document, or one document per line if it streams, and nothing else on stdout. `NO_COLOR` turns colours off.',
+    'Every command exits with 0, 1 or 2, or with 130 or 143 after a signal; other codes are named with the command.',
+    tableOf(['exit code', 'meaning'], exitCodes),
+    ...sections,
+  ].join('\n\n')}\n`;
+}
+
+function settingRow({ env, fallback, schema, help, secret }: Option): readonly string[] {
+  const names = secret ? `\`${env}\`, \`${env}_FILE\`` : `\`${env}\``;
+  return [names, fallback ? `\`${fallback}\`` : '(none)', schema.description ?? '', secret ? `${help} (secret)` : help];
+}
+
+export function settingsPage(): string {
+  const head = ['variable', 'default', 'form', 'meaning'];
+  const groups = Object.entries(OPTION_GROUPS).map(
+    ([group, options]) => `## ${group}\n\n${tableOf(head, Object.values(options).map(settingRow))}`,
+  );
+  const sinks = SINK_OPTIONS.map(({ env, form, help }) => [
+    `\`${env}\`, \`${env}_FILE\``,
+    '(none)',
+    form,
+    `${help} (secret)`,
+  ]);
+  return `${[
+    '# Settings',
+    GENERATED,
+    'Settings are environment variables. catchword also reads `.env` in the working directory; a variable of the environment takes precedence. An empty value counts as not set. An invalid value is an error that names the variable, with every other wrong setting; an unknown `CATCHWORD_` variable is ignored, with a note on stderr.',
+    'A secret may come from a file: set the variable with `_FILE` to its path. `npx catchword settings` prints every setting and where it comes from; `npx catchword doctor` checks them.',
+    ...groups,
+    `## Sinks\n\n${tableOf(head, sinks)}`,
+    'See [sinks](sinks.md) for the addresses and options of each kind.',
+  ].join('\n\n')}\n`;
+}
