@@ -24,7 +24,11 @@ it('changes --follow stops on a signal even if stdout is blocked', async () => {
     },
   });
   const ended = changesCommand({
-    ...{ stdout, stderr: stdout, environment, signal: stopping.signal, clock: systemClock },
+    stdout,
+    stderr: stdout,
+    environment,
+    signal: stopping.signal,
+    clock: systemClock,
     setExitCode: () => {},
     wrote: () => {},
   }).parseAsync(['--follow'], { from: 'user' });
