@@ -12,7 +12,9 @@ const NAMES = ['--first-name', 'Ada', '--last-name', 'Abernathy'];
 
 function settings(server: Server): Record<string, string> {
   return {
-    ...{ CATCHWORD_BASE_URL: server.url, CATCHWORD_API_KEY: KEY, CATCHWORD_ACCESS_TOKEN: TOKEN },
+    CATCHWORD_BASE_URL: server.url,
+    CATCHWORD_API_KEY: KEY,
+    CATCHWORD_ACCESS_TOKEN: TOKEN,
     CATCHWORD_RATE_LIMIT: 'off',
   };
 }

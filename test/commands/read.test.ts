@@ -101,7 +101,8 @@ describe('reading a mirror', () => {
 
   it('rejects changes after one that does not exist yet', async () => {
     expect(await runHere(['changes', '--follow', '--after', '9000'], settings, directory)).toMatchObject({
-      ...{ code: 2, stdout: '' },
+      code: 2,
+      stdout: '',
       stderr: expect.stringMatching(/--after: 9000 is beyond the newest change, which is 305/),
     });
   });

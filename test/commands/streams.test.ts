@@ -37,7 +37,9 @@ describe('a full disk behind stderr', () => {
     onTestFinished(() => closeSync(full));
     const env = { ...settings(server), PATH: process.env.PATH ?? '', CATCHWORD_DB: 'catalog.db', LOG_LEVEL: 'info' };
     const child = spawn(process.execPath, [CLI, 'daemon'], {
-      ...{ cwd, env: { ...env, CATCHWORD_HTTP_PORT: '0' }, stdio: ['ignore', 'ignore', full, 'ipc'] },
+      cwd,
+      env: { ...env, CATCHWORD_HTTP_PORT: '0' },
+      stdio: ['ignore', 'ignore', full, 'ipc'],
     });
     onTestFinished(() => void child.kill('SIGKILL'));
     const ended = once(child, 'exit');
