@@ -11,7 +11,7 @@ const file = join(directory, '.env');
 const settings = { ...(existsSync(file) ? parseEnv(readFileSync(file, 'utf8')) : {}), ...process.env };
 
 const name = settings.CATCHWORD_NAME || '';
-if (!/^[A-Za-z0-9_-]*$/.test(name)) throw new Error('CATCHWORD_NAME: letters, digits, _ and - are needed');
+if (!/^[A-Za-z0-9_-]*$/.test(name)) throw new Error('CATCHWORD_NAME: must be letters, digits, _ and -');
 const prefix = name === '' ? 'catchword' : `catchword-${name}`;
 
 const role = (verb, instances = 1) => ({

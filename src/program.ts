@@ -4,7 +4,7 @@ import type { CommandContext, ProcessContext } from './commands/shared/context.t
 import { withDotEnv } from './environment.ts';
 import { CatchwordError, hasCode, messageOf, systemCodeOf } from './errors.ts';
 import { printableLines } from './printable.ts';
-import { VERBS, type Verb } from './verb-table.ts';
+import { EXIT_CODES, VERBS, type Verb } from './verb-table.ts';
 import { VERSION } from './version.ts';
 
 async function loadCommand({ name, summary, load }: Verb, context: CommandContext): Promise<Command> {
@@ -20,6 +20,18 @@ function calledVerbs(argv: readonly string[]): readonly string[] {
   return verb === 'help' ? [verb, explained] : [verb];
 }
 
+function helpEnd(): string {
+  const codes = Object.entries(EXIT_CODES).map(([code, meaning]) => `  ${code.padEnd(13)}  ${meaning}`);
+  const lines = [
+    '',
+    'Exit codes:',
+    ...codes,
+    '',
+    'Settings come from the environment and .env. Try it: npx catchword demo',
+  ];
+  return lines.join('\n');
+}
+
 /** Makes the program: the commands that `argv` calls, and for each other one its name and summary. */
 export async function createProgram(context: CommandContext, argv: readonly string[]): Promise<Command> {
   const { stdout, stderr } = context;
@@ -29,7 +41,7 @@ export async function createProgram(context: CommandContext, argv: readonly stri
     .showHelpAfterError(false)
     .enablePositionalOptions()
     .showSuggestionAfterError(true)
-    .addHelpText('after', '\nSettings come from the environment and .env. Try it: npx catchword demo');
+    .addHelpText('after', helpEnd());
   const called = calledVerbs(argv);
   for (const verb of VERBS) {
     const { name, summary, group } = verb;

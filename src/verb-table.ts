@@ -137,12 +137,12 @@ export const VERBS: readonly Verb[] = Object.entries(GROUPS).flatMap(([group, ro
 /** What the exit code of a command means, and what to do. */
 export const EXIT_CODES: Readonly<Record<string, string>> = {
   0: 'done',
-  1: 'failed; also a write whose outcome is unknown: check the service before you repeat it',
-  2: 'wrong usage, setting or credentials: correct what the error names',
+  1: 'failed, or unknown whether a write succeeded: check first',
+  2: 'wrong usage, settings or credentials',
   3: 'differences were found',
-  4: 'interrupted before the end: run the command again to resume',
+  4: 'incomplete: run the command again to resume',
   5: 'removals are held: approve or reject them',
-  75: 'the service is unavailable or limits the rate: try again later',
-  130: 'stopped by SIGINT, after a clean stop',
-  143: 'stopped by SIGTERM, after a clean stop',
+  75: 'service unavailable or rate limited: retry later',
+  130: 'stopped cleanly by SIGINT',
+  143: 'stopped cleanly by SIGTERM',
 };

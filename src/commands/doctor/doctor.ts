@@ -3,7 +3,7 @@ import { dirname, resolve } from 'node:path';
 import { Command } from 'commander';
 import { sourceIdentity } from '../../catalog/source.ts';
 import { type Config, requireSource, type SinkSetting, type SourceConfig } from '../../config.ts';
-import { CatchwordError, messageOf, systemCodeOf } from '../../errors.ts';
+import { messageOf, systemCodeOf } from '../../errors.ts';
 import { sinkConfig, withoutSecrets } from '../../relay/sink-config.ts';
 import { completeAt } from '../../report/status.ts';
 import { mirrorExists } from '../../store/place.ts';
@@ -40,27 +40,20 @@ function writeProblem(path: string, mode = constants.W_OK): string | null {
   }
 }
 
-/** SQLite creates files next to the mirror, so its directory must be writable, too. */
-function checkDirectory(db: string): void {
+function checkMirror({ db, dbMode }: Config, nowMs: number): Result {
+  const exists = mirrorExists(db);
   const directory = nearestDirectory(resolve(db));
   const problem = writeProblem(`${directory}/`, constants.W_OK | constants.X_OK);
-  if (problem === null) return;
-  throw new CatchwordError('MIRROR_UNUSABLE', `${db}: ${directory} cannot be written (${problem})`, {
-    hint: 'Set CATCHWORD_DB to a path that this user can write, or give this user write permission.',
-  });
-}
-
-function checkMirror({ db, dbMode }: Config, nowMs: number): Result {
-  if (!mirrorExists(db)) {
-    checkDirectory(db);
-    return note(`${db} does not exist yet`, 'Create it: npx catchword sync.');
+  // SQLite creates files next to the mirror. A user who can only read the mirror does without them.
+  if (problem !== null && (!exists || writeProblem(db) === null)) {
+    const hint = 'Set CATCHWORD_DB to a path that this user can write, or give this user write permission.';
+    return failed(`${db}: ${directory} cannot be written (${problem})`, hint);
   }
-  // A user who can only read the mirror needs no directory to write.
-  if (writeProblem(db) === null) checkDirectory(db);
+  if (!exists) return note(`${db} does not exist yet`, 'Create it: npx catchword sync.');
   const store = openStore(db, { forReading: true, mode: dbMode });
   try {
-    const [problem] = store.quickCheck();
-    if (problem !== undefined) return failed(`${db} is damaged: ${problem}`, 'Move it away, then: npx catchword sync.');
+    const [damage] = store.quickCheck();
+    if (damage !== undefined) return failed(`${db} is damaged: ${damage}`, 'Move it away, then: npx catchword sync.');
     const completedAt = completeAt(store);
     const fresh =
       completedAt === null

@@ -1,0 +1,21 @@
+import { Writable } from 'node:stream';
+import { expect, it, onTestFinished } from 'vitest';
+import { startSandbox } from '../src/sandbox/server.ts';
+import { runHere } from './support/in-process.ts';
+import { settingsFor, temporaryDirectory } from './support/mirror.ts';
+
+it('a reader that closes stdout is not a failure', async () => {
+  const closed = Object.assign(new Error('write EPIPE'), { code: 'EPIPE' });
+  const stdout = new Writable({ write: (_chunk, _encoding, done) => done(closed) });
+  expect(await runHere(['--help'], {}, temporaryDirectory(), { stdout })).toMatchObject({ code: 0, stderr: '' });
+});
+
+it('a signal stops a command, which reports that it was interrupted', async () => {
+  const sandbox = await startSandbox({ items: 20, latencyMs: 60_000 });
+  onTestFinished(() => sandbox.stop());
+  const directory = temporaryDirectory();
+  const stopping = new AbortController();
+  const ended = runHere(['sync'], settingsFor(sandbox.url, 'catalog.db'), directory, { signal: stopping.signal });
+  setTimeout(() => stopping.abort(), 100);
+  expect(await ended).toMatchObject({ code: 130, stdout: '', stderr: expect.stringMatching(/^error .*interrupted/) });
+});
