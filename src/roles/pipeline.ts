@@ -9,8 +9,9 @@ import { paceOf } from '../pacer.ts';
 import { createEmbeddedQueue } from '../queue/embedded.ts';
 import type { PageQueue } from '../queue/queue.ts';
 import { openStore, type Store } from '../store/store.ts';
+import type { Progress } from '../sync/execute-run.ts';
 import { createReadWindow } from '../sync/fetch-page.ts';
-import { createKeeper, type Keeper, type KeeperSettings, type Progress } from '../sync/keeper.ts';
+import { createKeeper, type Keeper, type KeeperSettings } from '../sync/keeper.ts';
 import { forgetPause, mirrorPacer, pausesIn } from '../sync/shared-pace.ts';
 import { requireSameSource } from '../sync/source.ts';
 

@@ -40,8 +40,8 @@ export interface ChangeReader {
   /** Records after `seq`, oldest first. */
   after(seq: number, limit: number): HeadedChange[];
   /**
-   * Of the records after `seq` up to `toSeq`, oldest first: those that are their product's newest, and those whose product
-   * has changed after `asOfSeq` (use `chain` to find out whether they were the newest as of then).
+   * Of the records after `seq` up to `toSeq`, oldest first: those that are their product's newest, and those whose
+   * product has changed after `asOfSeq` (use `chain` to find out whether they were the newest as of then).
    */
   newest(seq: number, toSeq: number, asOfSeq: number, limit: number): HeadedChange[];
   /** A product's records from `headSeq` back to the oldest one kept, newest first. */
@@ -51,8 +51,9 @@ export interface ChangeReader {
   /** Up to this `seq` the log holds only each product's newest change as of then; 0 if nothing was pruned. */
   prunedTo(): number;
   /**
-   * Of the records after `seq`, at most `limit`: the last one before the first that is younger than `beforeMs`; `seq` if
-   * there is none. Ignores records dated after `nowMs`: a clock that was ahead made them, so the next record tells their age.
+   * Of the records after `seq`, at most `limit`: the last one before the first that is younger than `beforeMs`; `seq`
+   * if there is none. Ignores records dated after `nowMs`: a clock that was ahead made them, so the next record tells
+   * their age.
    */
   lastBefore(seq: number, beforeMs: number, nowMs: number, limit: number): number;
 }
@@ -62,8 +63,8 @@ export interface ChangeWriter extends ChangeReader {
   /** Records `count` creations at once: of products from `firstId` on, as records from `firstSeq` on. */
   appendCreated(firstSeq: number, firstId: number, count: number, runId: number, atMs: number): void;
   /**
-   * Drops records up to `toSeq` that are superseded by another one up to there. Keeps each product's newest one: a new sink
-   * is filled from these. The cost depends only on the records since the last call.
+   * Drops records up to `toSeq` that are superseded by another one up to there. Keeps each product's newest one: a new
+   * sink is filled from these. The cost depends only on the records since the last call.
    * @returns the dropped ones
    */
   prune(toSeq: number): number[];

@@ -1,8 +1,8 @@
 import { createRequire } from 'node:module';
 
 /*
- * Loads drizzle-orm in its CommonJS build. Its ES modules are a thousand small files, and newer versions of Node.js keep
- * memory for each: importing them takes 200 MB on Node.js 24, and this build takes 20 MB (8 MB either way on 20).
+ * Loads drizzle-orm in its CommonJS build. Its ES modules are a thousand small files, and newer versions of Node.js
+ * keep memory for each: importing them takes 200 MB on Node.js 24, and this build takes 20 MB (8 MB either way on 20).
  */
 const load = createRequire(import.meta.url);
 

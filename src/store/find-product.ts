@@ -4,8 +4,8 @@ import type { ProductRow } from './products.ts';
 import type { Reader } from './reader.ts';
 
 /**
- * Finds the product whose key is `text`, or else whose print or electronic ISBN it is, with 10 or 13 digits, with or without
- * dashes. Prefers a living product to a removed one.
+ * Finds the product whose key is `text`, or else whose print or electronic ISBN it is, with 10 or 13 digits, with or
+ * without dashes. Prefers a living product to a removed one.
  * @throws CatchwordError USAGE if several products have the ISBN
  */
 export function findProduct(store: Reader, text: string): ProductRow | undefined {

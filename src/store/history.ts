@@ -16,16 +16,16 @@ export interface History {
   /** Changes after `seq`, oldest first, at most `limit`. */
   after(seq: number, limit: number): RecordedChange[];
   /**
-   * Of the changes after `seq` up to `toSeq`, oldest first, at most `limit`: those that are their product's newest as of
-   * `asOfSeq`. All of them up to `asOfSeq` together are the mirror as it was then.
+   * Of the changes after `seq` up to `toSeq`, oldest first, at most `limit`: those that are their product's newest as
+   * of `asOfSeq`. All of them up to `asOfSeq` together are the mirror as it was then.
    * @returns them, and how far the log was searched
    */
   newest(seq: number, toSeq: number, asOfSeq: number, limit: number): { changes: RecordedChange[]; to: number };
   /** The changes of a product that the log still holds, newest first. */
   of(vbid: string): RecordedChange[];
   /**
-   * The product's newest change as of `seq`, and its text right after that change (of a removal: the text before it). Null
-   * if the product did not exist yet.
+   * The product's newest change as of `seq`, and its text right after that change (of a removal: the text before it).
+   * Null if the product did not exist yet.
    * @throws CatchwordError NOT_FOUND if the log no longer reaches back so far
    */
   asOf(vbid: string, seq: number): PastProduct | null;

@@ -9,8 +9,8 @@ const RENEW_MS = 10_000;
 /**
  * Runs `work` while this process holds a lease, and renews the lease meanwhile.
  *
- * Every write checks the lease in its own transaction. Work that does not write listens to `lost`, which aborts when the
- * lease cannot be renewed because another process has it.
+ * Every write checks the lease in its own transaction. Work that does not write listens to `lost`, which aborts when
+ * the lease cannot be renewed because another process has it.
  *
  * @throws CatchwordError MIRROR_BUSY, or what `work` throws
  */
@@ -60,7 +60,10 @@ export async function holdLease<T, Writer>(
   }
 }
 
-/** Runs one transaction under a lease that is held only for it. @throws CatchwordError MIRROR_BUSY, or what `work` throws */
+/**
+ * Runs one transaction under a lease that is held only for it.
+ * @throws CatchwordError MIRROR_BUSY, or what `work` throws
+ */
 export function writeUnder<T, Writer>(lease: Lease<Writer>, nowMs: number, work: (writer: Writer) => T): T {
   const leased = lease.acquire(nowMs);
   try {

@@ -17,8 +17,9 @@ interface Link {
 const BATCH = 500;
 
 /**
- * Completes records of removals that an older version wrote, when they did not keep the last known product of a removal that
- * was restored later (see products.ts). Reads only columns that every version of the schema has, and can be repeated.
+ * Completes records of removals that an older version wrote, when they did not keep the last known product of a removal
+ * that was restored later (see products.ts). Reads only columns that every version of the schema has, and can be
+ * repeated.
  */
 export function keepRemovedProducts(sqlite: Database): void {
   const incomplete = sqlite.prepare<[number, number], Removal>(

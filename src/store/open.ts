@@ -35,7 +35,9 @@ export interface OpenOptions {
   readonly mustExist?: boolean;
   /** Also open a file that this user may only read. */
   readonly forReading?: boolean;
-  /** Permission bits of the mirror's files, such as 0o640. Default: 0o600 for a new file; an existing one keeps its own. */
+  /**
+   * Permission bits of the mirror's files, such as 0o640. Default: 0o600 for a new file; an existing one keeps its own.
+   */
   readonly mode?: number | undefined;
   /** Milliseconds to wait for another process's write; default 10,000. */
   readonly busyTimeoutMs?: number;
@@ -196,8 +198,8 @@ export function explain(path: string, isReadonly: boolean, error: unknown): Catc
 
 /**
  * Opens the mirror, creates it if it does not exist, and migrates its schema.
- * @throws CatchwordError MIRROR_UNUSABLE, NOT_FOUND (with `mustExist`); MIRROR_BUSY, MIRROR_REPLACED, MIRROR_WRITE_FAILED,
- *   after which a retry may help. The file is not changed then
+ * @throws CatchwordError MIRROR_UNUSABLE, NOT_FOUND (with `mustExist`); MIRROR_BUSY, MIRROR_REPLACED,
+ *   MIRROR_WRITE_FAILED, after which a retry may help. The file is not changed then
  */
 export function openMirrorFile(file: string, options: OpenOptions = {}): MirrorFile {
   const path = resolve(file);

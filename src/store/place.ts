@@ -5,10 +5,10 @@ import { CatchwordError, messageOf, systemCodeOf } from '../errors.ts';
 /*
  * Where the mirror's files are, and who may use them.
  *
- * POSIX drops every lock that a process holds on a file as soon as the process closes any descriptor of that file. SQLite
- * uses such locks. Without them, another program that closes the mirror assumes that it is the last one and deletes the WAL,
- * to which this process still writes. So only SQLite may open an existing mirror, its WAL or its shared memory; all other
- * code uses the path (`stat`, `access`, `chmod`).
+ * POSIX drops every lock that a process holds on a file as soon as the process closes any descriptor of that file.
+ * SQLite uses such locks. Without them, another program that closes the mirror assumes that it is the last one and
+ * deletes the WAL, to which this process still writes. So only SQLite may open an existing mirror, its WAL or its
+ * shared memory; all other code uses the path (`stat`, `access`, `chmod`).
  */
 
 /** Readable and writable by its owner alone. */

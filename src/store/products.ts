@@ -38,7 +38,9 @@ export interface ProductReader {
   match(vbid: string, body: string): number | undefined;
   find(vbid: string): KnownProduct | undefined;
   get(vbid: string): ProductRow | undefined;
-  /** Products, including removed ones, that have one of these as print or electronic ISBN, ordered by key; at most 20. */
+  /**
+   * Products, including removed ones, that have one of these as print or electronic ISBN, ordered by key; at most 20.
+   */
   withIsbn(forms: readonly string[]): ProductRow[];
   /** The product's newest change; 0 for an id that is not in use. */
   changedSeq(id: number): number;
@@ -60,8 +62,8 @@ export interface ProductWriter extends ProductReader {
   revive(id: number, seq: number, atMs: number): void;
   addLiving(difference: number): void;
   /**
-   * Drops the indexes by ISBN, which upserts do not need: filling an empty mirror takes two thirds of the time and writes
-   * a third of the bytes if they are created afterwards.
+   * Drops the indexes by ISBN, which upserts do not need: filling an empty mirror takes two thirds of the time and
+   * writes a third of the bytes if they are created afterwards.
    */
   dropLookups(): void;
   /** Creates the indexes by ISBN if they are missing. */

@@ -5,19 +5,21 @@ import { COMPANIONS, lookAt } from './place.ts';
 import { keepStatements } from './statements.ts';
 
 /**
- * Compares the open files with the files at their paths. Otherwise, when a mirror is deleted, moved, replaced, restored or
- * overwritten while it is open, this process would write to a file that has no name any more, and that is lost at its end.
+ * Compares the open files with the files at their paths. Otherwise, when a mirror is deleted, moved, replaced, restored
+ * or overwritten while it is open, this process would write to a file that has no name any more, and that is lost at
+ * its end.
  *
  * A different device or inode shows another file. A file that was copied over in place keeps both, but its size or time
- * changes; otherwise only a WAL checkpoint changes these. There are two ways to know of a checkpoint, because each misses
- * some: SQLite counts the frames of the WAL that were moved into the file, but starts at 0 again when the WAL does; and each
- * write notes the file's size and time in the mirror, so that processes that rarely check see what the others accepted.
+ * changes; otherwise only a WAL checkpoint changes these. There are two ways to know of a checkpoint, because each
+ * misses some: SQLite counts the frames of the WAL that were moved into the file, but starts at 0 again when the WAL
+ * does; and each write notes the file's size and time in the mirror, so that processes that rarely check see what the
+ * others accepted.
  *
- * catchword does its own checkpoints, and notes in the mirror that one has begun: a full disk or a kill may interrupt it,
- * and SQLite does not count it then.
+ * catchword does its own checkpoints, and notes in the mirror that one has begun: a full disk or a kill may interrupt
+ * it, and SQLite does not count it then.
  *
- * A change that is still unexplained may be harmless, such as `touch`. So the WAL is set aside only if the file and the WAL
- * do not fit together: that proves that the file is another one.
+ * A change that is still unexplained may be harmless, such as `touch`. So the WAL is set aside only if the file and the
+ * WAL do not fit together: that proves that the file is another one.
  */
 export interface SameFile {
   /** Call it outside transactions, because it asks SQLite for its count. @throws CatchwordError MIRROR_REPLACED */
@@ -46,8 +48,8 @@ export interface FilePaths {
 }
 
 /**
- * How long to wait for another process's WAL checkpoint to be counted, which SQLite does after the disk has confirmed it.
- * Then the content is checked. Milliseconds.
+ * How long to wait for another process's WAL checkpoint to be counted, which SQLite does after the disk has confirmed
+ * it. Then the content is checked. Milliseconds.
  */
 const CHECKPOINT_MS = 10_000;
 /** The same after this process's own write, which succeeds if the content is sound. */
@@ -95,8 +97,8 @@ function hasCheckpointed(before: Progress, now: Progress): boolean {
 }
 
 /**
- * The same between the start and the end of this process's own write, which adds frames. The write may have restarted the
- * WAL, with nothing moved; SQLite does that only if all frames had been moved.
+ * The same between the start and the end of this process's own write, which adds frames. The write may have restarted
+ * the WAL, with nothing moved; SQLite does that only if all frames had been moved.
  */
 function hasCheckpointedInWrite(before: Progress, now: Progress): boolean {
   // Another process emptied the WAL after this write.
@@ -132,8 +134,8 @@ function freePath(path: string): string {
 }
 
 /**
- * Renames the WAL of the previous file, because SQLite would replay it into the new one. It is not deleted: it may be needed
- * together with a mirror that was moved elsewhere.
+ * Renames the WAL of the previous file, because SQLite would replay it into the new one. It is not deleted: it may be
+ * needed together with a mirror that was moved elsewhere.
  * @returns its new path; null if it was gone
  */
 function setWalAside(real: string, own: readonly (string | null)[]): string | null {
@@ -145,8 +147,8 @@ function setWalAside(real: string, own: readonly (string | null)[]): string | nu
 }
 
 /**
- * Whether the file and its WAL fit together, as seen by a new connection, which has not cached anything. Takes seconds per
- * gigabyte.
+ * Whether the file and its WAL fit together, as seen by a new connection, which has not cached anything. Takes seconds
+ * per gigabyte.
  */
 function isSound(real: string): boolean {
   let fresh: Database | undefined;
@@ -257,7 +259,7 @@ export function createSameFile(
     }
   }
 
-  function look(): void {
+  function remember(): void {
     progress = progressNow();
     file = fileNow();
   }
@@ -274,17 +276,17 @@ export function createSameFile(
     try {
       noteState.run(CHECKPOINT);
       sqlite.exec(`PRAGMA wal_checkpoint(${mode})`);
-      look();
+      remember();
       // After TRUNCATE the next write notes it, so that the WAL stays empty.
       if (mode === 'PASSIVE') noteState.run(formatState(file));
     } catch (error) {
       // Like SQLite's own checkpoints, one that fails, because the disk is full for example, is retried later.
       if (!(error instanceof BetterSqlite.SqliteError)) throw error;
     }
-    look();
+    remember();
   }
 
-  if (!isReadonly) look();
+  if (!isReadonly) remember();
   return {
     check,
     begun: () => {

@@ -11,8 +11,9 @@ export interface SameHistory {
 }
 
 /**
- * Detects a backup that SQLite itself restored into the open file (`.restore`): the file keeps its name, but it holds another
- * mirror, or fewer changes than this process has seen. Writing on would assign the same numbers to other changes.
+ * Detects a backup that SQLite itself restored into the open file (`.restore`): the file keeps its name, but it holds
+ * another mirror, or fewer changes than this process has seen. Writing on would assign the same numbers to other
+ * changes.
  */
 export function createSameHistory(sqlite: Database, path: string, incarnation: string): SameHistory {
   const read = sqlite

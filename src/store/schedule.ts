@@ -14,8 +14,8 @@ export interface Retry {
 /** Which scheduled moments were served, and which failed run is to be retried. */
 export interface ScheduleReader {
   /**
-   * The newest scheduled moment that was served, milliseconds since 1970. If none was noted, the start of the newest run
-   * that would have served one; null if no run did.
+   * The newest scheduled moment that was served, milliseconds since 1970. If none was noted, the start of the newest
+   * run that would have served one; null if no run did.
    */
   served(kind: RunKind): number | null;
   retry(): Retry | null;
@@ -26,8 +26,8 @@ export interface ScheduleWriter extends ScheduleReader {
   /** Notes that the moment was served. Ignores moments before the newest one that was served. */
   serve(kind: RunKind, atMs: number): void;
   /**
-   * Forgets that moments after `nowMs` were served; call it when the clock was put back. Runs that are named after such a
-   * moment lose the name, so that the moment can start a run when it comes.
+   * Forgets that moments after `nowMs` were served; call it when the clock was put back. Runs that are named after such
+   * a moment lose the name, so that the moment can start a run when it comes.
    */
   forgetAfter(kind: RunKind, nowMs: number): void;
   /** Notes a run to be retried. A full run stays noted when a delta fails. */

@@ -2,8 +2,9 @@ import type { Evidence } from '../catalog/run.ts';
 import { blob, index, integer, primaryKey, real, sql, sqliteTable, text, uniqueIndex } from './drizzle.ts';
 
 /*
- * Tables are ours to change; users read the views (drizzle/0001_views.sql, 0005_shop_columns.sql). Times are milliseconds since 1970.
- * Do not use generated columns: looked-up values are stored, so that reading them does not parse JSON.
+ * Tables are ours to change; users read the views (drizzle/0001_views.sql, 0005_shop_columns.sql). Times are
+ * milliseconds since 1970. Do not use generated columns: looked-up values are stored, so that reading them does not
+ * parse JSON.
  */
 
 /**
@@ -11,7 +12,8 @@ import { blob, index, integer, primaryKey, real, sql, sqliteTable, text, uniqueI
  * - incarnation: random id of this file's history
  * - watermark: source time up to which every change is in the mirror; null before the first complete run
  * - living: number of products without a tombstone
- * - blocked_since, blocked_until: when the source asked for a pause, and its end; since is null if an older version noted it
+ * - blocked_since, blocked_until: when the source asked for a pause, and its end; since is null if an older version
+ *   noted it
  * - source_seen, local_seen: the source's clock and this machine's at the same moment, when the watermark was last set
  * - pruned_to: up to here the change log holds only each product's newest change as of then
  * - source_address: the service that is mirrored, without credentials; null before the first run
@@ -20,8 +22,8 @@ import { blob, index, integer, primaryKey, real, sql, sqliteTable, text, uniqueI
  * - next_request_at: the earliest moment of the next request under the rate limit, for all processes of this mirror;
  *   null if none was reserved
  * - retry_at, retry_kind, retry_reason: when a failed run is retried, its kind, and why it failed; null otherwise
- * - file_state: size and time of the mirror's file as the last write found them, or that a checkpoint has begun since (see
- *   same-file.ts); null before the first write
+ * - file_state: size and time of the mirror's file as the last write found them, or that a checkpoint has begun since
+ *   (see same-file.ts); null before the first write
  */
 export const mirror = sqliteTable('mirror', {
   id: integer('id').primaryKey(),
@@ -43,7 +45,8 @@ export const mirror = sqliteTable('mirror', {
 });
 
 /**
- * The newest scheduled moment of each kind of run that was served, so that a moment missed while nothing ran is made up for.
+ * The newest scheduled moment of each kind of run that was served, so that a moment missed while nothing ran is made up
+ * for.
  */
 export const scheduleTicks = sqliteTable('schedule_ticks', {
   kind: text('kind', { enum: ['full', 'delta'] }).primaryKey(),
@@ -68,8 +71,8 @@ export const lease = sqliteTable('lease', {
  * - first_seen_at: null while equal to changed_at, as for most of a catalog
  * - changed_seq: head of the product's chain of changes (changes.prev_seq leads on)
  * - removed_at: set on a tombstone
- * - withdrawn: the source says `distributable: false`. Stored, unlike the view's other fields: a million bodies of 2 KB take
- *   8 s to parse, and 1 s to skip
+ * - withdrawn: the source says `distributable: false`. Stored, unlike the view's other fields: a million bodies of 2 KB
+ *   take 8 s to parse, and 1 s to skip
  */
 export const products = sqliteTable(
   'products',
@@ -106,8 +109,8 @@ export const products = sqliteTable(
  * The ordered log. A record holds what is needed to revert a version to the previous one, not the version itself.
  * - op: 0 created, 1 updated, 2 removed, 3 restored
  * - prev_seq: the same product's previous change; null if there is none
- * - before: JSON object, previous values of top-level fields that changed or vanished; of a removal, {} while the tombstone
- *   holds the last known product, and that product once it is restored
+ * - before: JSON object, previous values of top-level fields that changed or vanished; of a removal, {} while the
+ *   tombstone holds the last known product, and that product once it is restored
  * - added: JSON array, top-level fields that the previous version did not have; null if there are none
  */
 export const changes = sqliteTable(
@@ -135,8 +138,8 @@ export const changes = sqliteTable(
  * - settles_at: until when the run waits before it reads its last delta (local clock); null while it does not wait
  * - settle_left: how much of that wait is left, counted by the timers of the processes that waited, in milliseconds; a
  *   process that resumes the run waits for it, whatever the clock says
- * - counts are filled in when the run ends; until then they are the sums of its checkpoints, except for `missing`: products
- *   that a settling run has not seen so far
+ * - counts are filled in when the run ends; until then they are the sums of its checkpoints, except for `missing`:
+ *   products that a settling run has not seen so far
  * - evidence: JSON, how the proof was obtained (Evidence in catalog/run.ts)
  */
 export const runs = sqliteTable(
@@ -176,7 +179,8 @@ export const runs = sqliteTable(
 );
 
 /**
- * The readings of a list, or of part of it, in order: each starts when all windows of the previous one have a checkpoint.
+ * The readings of a list, or of part of it, in order: each starts when all windows of the previous one have a
+ * checkpoint.
  * - kind: the whole list; a delta; a delta from long before the run, which does not show what changed while it read;
  *   windows that repair seams of an earlier pass; point lookups; or the delta that is read after the run has settled
  * - root: the pass whose seams this one repairs; otherwise its own number
@@ -212,8 +216,8 @@ export const passes = sqliteTable(
  * Applied windows of passes. Kept until a later run completes.
  * - ids: product ids in the order of the response (see ids.ts); 0 for a rejected item
  * - num_items, total_pages: the totals in this response
- * - requested_at: the moment that the window shows: the start of the request, or earlier by the age that a cache reports; an
- *   earlier read does not overwrite a later one
+ * - requested_at: the moment that the window shows: the start of the request, or earlier by the age that a cache
+ *   reports; an earlier read does not overwrite a later one
  * - requests: attempts, including the successful one
  * - doubt: why the totals contradict the items
  * - seq: the newest change right after the window was applied
@@ -267,7 +271,9 @@ export const missing = sqliteTable('missing', {
   runs: integer('runs').notNull(),
 });
 
-/** Products that a held run would remove. The list only shrinks, until an operator decides or a full run supersedes it. */
+/**
+ * Products that a held run would remove. The list only shrinks, until an operator decides or a full run supersedes it.
+ */
 export const heldRemovals = sqliteTable(
   'held_removals',
   { runId: integer('run_id').notNull(), productId: integer('product_id').notNull() },
@@ -283,8 +289,8 @@ export const heldRemovals = sqliteTable(
  * - address: kind and place without credentials
  * - identity: a sink with another identity is another store
  * - generation: grows when delivery restarts (a replay, freed events); fences of an older generation do not count
- * - began_generation, began_cursor: the generation, and the change after which, delivery last restarted; confirmations of a
- *   later generation still count
+ * - began_generation, began_cursor: the generation, and the change after which, delivery last restarted; confirmations
+ *   of a later generation still count
  * - opened: whether this store was opened since it was configured or moved
  * - cursor: newest `seq` confirmed by the store
  * - backfill_to: up to this seq only each product's newest change is delivered; 0 for none
@@ -327,10 +333,10 @@ export const sinks = sqliteTable(
 );
 
 /**
- * Events that a sink refused permanently, and later ones of the same products. Their content is kept here, because the log
- * may be pruned meanwhile.
- * - state: refused; waiting for an earlier event of its product; ready to be delivered; delivered, and kept while the sink
- *   might lose it; skipped (never delivered)
+ * Events that a sink refused permanently, and later ones of the same products. Their content is kept here, because the
+ * log may be pruned meanwhile.
+ * - state: refused; waiting for an earlier event of its product; ready to be delivered; delivered, and kept while the
+ *   sink might lose it; skipped (never delivered)
  * - freed: the generation in which it became ready
  * - change: JSON of RecordedChange
  */

@@ -11,8 +11,8 @@ export interface SearchHit {
 }
 
 /**
- * Finds living products that contain every word in title, contributors, publisher or an identifier. A word that ends in `*`
- * matches every word with that prefix.
+ * Finds living products that contain every word in title, contributors, publisher or an identifier. A word that ends in
+ * `*` matches every word with that prefix.
  * @param limit 1 or more
  */
 export type Search = (words: string, limit: number) => SearchHit[];

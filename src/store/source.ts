@@ -5,8 +5,8 @@ import { LONGEST_PAUSE_MS, laterPause, type Pause, pauseAt } from '../clock.ts';
 /** The source that a mirror has noted. */
 export interface NotedSource extends SourceIdentity {
   /**
-   * A run has started with another address or selection, and no full run has completed since: the mirror may hold products
-   * of both. `selection` is then the previous one.
+   * A run has started with another address or selection, and no full run has completed since: the mirror may hold
+   * products of both. `selection` is then the previous one.
    */
   readonly unfinished: boolean;
 }
@@ -29,13 +29,13 @@ export interface SourceReader {
 }
 
 /**
- * Pauses and the rate limit. Every process may write them, without a lease: each call is one transaction. A process that
- * may only read the file writes nothing.
+ * Pauses and the rate limit. Every process may write them, without a lease: each call is one transaction. A process
+ * that may only read the file writes nothing.
  */
 export interface PaceWriter extends SourceReader {
   /**
-   * As `pause`, and notes the pause as it is by this clock. So a pause that restarts, because the clock was put back, does
-   * so only once.
+   * As `pause`, and notes the pause as it is by this clock. So a pause that restarts, because the clock was put back,
+   * does so only once.
    * @throws CatchwordError MIRROR_BUSY, MIRROR_WRITE_FAILED
    */
   keepPause(nowMs: number): Pause | null;
@@ -49,8 +49,8 @@ export interface PaceWriter extends SourceReader {
   /**
    * Reserves the next requests for this process. The reservation is durable before a request is made: a process that is
    * killed loses its turn, and never causes an extra request.
-   * @returns the moment of the first reserved request, if it is not later than now; otherwise nothing is reserved, and the
-   *   caller asks again at that moment. Null if this user may only read the mirror.
+   * @returns the moment of the first reserved request, if it is not later than now; otherwise nothing is reserved, and
+   *   the caller asks again at that moment. Null if this user may only read the mirror.
    * @throws CatchwordError MIRROR_BUSY, MIRROR_WRITE_FAILED
    */
   reserve(nowMs: number, request: ReservationRequest): number | null;

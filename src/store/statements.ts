@@ -12,7 +12,8 @@ const kept: unknown[] = [];
 
 /**
  * Makes `sqlite.prepare` keep every statement.
- * @returns the same database for drizzle, which prepares each query again: here the same text returns the same statement
+ * @returns the same database for drizzle, which prepares each query again: here the same text returns the same
+ *   statement
  */
 export function keepStatements(sqlite: Database): Database {
   const prepare = sqlite.prepare.bind(sqlite);

@@ -4,7 +4,10 @@ import type { Clocks } from '../catalog/watermark.ts';
 export interface WatermarkReader {
   /** Source time up to which every change is in the mirror, milliseconds since 1970; null before the first run. */
   watermark(): number | null;
-  /** Where the next delta starts, before any overlap: the watermark, or earlier if the source's clock was put back since. */
+  /**
+   * Where the next delta starts, before any overlap: the watermark, or earlier if the source's clock was put back
+   * since.
+   */
   readUpTo(): number | null;
   /** The source's clock and this machine's when the watermark was last set. */
   clockSeen(): Clocks | null;

@@ -51,7 +51,9 @@ export interface RunWriter extends RunReader {
   addPass(pass: Pass): void;
   /** Pins the pass's source time, when its first response arrives. A later response may only move it back. */
   pinPass(runId: number, pass: number, sourceTime: number, numItems: number): void;
-  /** Notes that the source answers pages of this size, whatever size is requested: the pass continues in plain pages. */
+  /**
+   * Notes that the source answers pages of this size, whatever size is requested: the pass continues in plain pages.
+   */
   ignoreSize(runId: number, pass: number, perPage: number): void;
 
   /** Restarts the run's settling wait, which is counted from its last window. */
@@ -63,8 +65,10 @@ export interface RunWriter extends RunReader {
 
 export function createRunWriter(sqlite: Database, orm: BetterSQLite3Database, reader: RunReader): RunWriter {
   const addCheckpoint = sqlite.prepare(
-    `INSERT INTO checkpoints (run_id, pass, page, per_page, num_items, total_pages, requested_at, items, created,
-       updated, removed, restored, rejected, requests, ids, doubt, seq) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    `INSERT INTO checkpoints (run_id, pass, page, per_page, num_items, total_pages, requested_at, items, created, updated,
+       removed, restored, rejected, requests, ids, doubt, seq)
+     VALUES (:runId, :pass, :page, :perPage, :numItems, :totalPages, :requestedAt, :items, :created, :updated,
+       :removed, :restored, :rejected, :requests, :ids, :doubt, :seq)`,
   );
   const endWait = sqlite.prepare(
     'UPDATE runs SET settles_at = NULL, settle_left = NULL WHERE id = ? AND settles_at IS NOT NULL',
@@ -123,27 +127,9 @@ export function createRunWriter(sqlite: Database, orm: BetterSQLite3Database, re
         .where(and(eq(passes.runId, runId), eq(passes.pass, pass)))
         .run();
     },
-    addCheckpoint: (c) => {
-      addCheckpoint.run(
-        c.runId,
-        c.pass,
-        c.page,
-        c.perPage,
-        c.numItems,
-        c.totalPages,
-        c.requestedAt,
-        c.items,
-        c.created,
-        c.updated,
-        c.removed,
-        c.restored,
-        c.rejected,
-        c.requests,
-        encodeIds(c.ids),
-        c.doubt,
-        c.seq,
-      );
-      endWait.run(c.runId);
+    addCheckpoint: (checkpoint) => {
+      addCheckpoint.run({ ...checkpoint, ids: encodeIds(checkpoint.ids) });
+      endWait.run(checkpoint.runId);
     },
     addRejected: (runId, pass, { page, perPage }, items) => {
       for (const item of items) {

@@ -14,12 +14,14 @@ import { createSinkWriter, type SinkPruning, type SinkRequests, type SinkWriter 
 /*
  * Who may write what. A writer is handed out only inside a transaction, by the lease that protects its tables:
  *
- * | lease  | tables                                                                                     |
- * |--------|--------------------------------------------------------------------------------------------|
- * | keeper | products, changes, runs, passes, checkpoints, rejected, missing, held_removals, mirror; sink_gaps and disabled sinks, when it prunes the log |
- * | relay  | sinks, parked, sink_gaps                                                                   |
- * | daemon | none: it only shows which daemon is active                                                 |
- * | none   | schedule_ticks, the retry, pauses and the rate limit (in mirror); requests, which the holders of the leases check for: the end of a cancelled run, decisions about sinks |
+ * - keeper: products, changes, runs, passes, checkpoints, rejected, missing, held_removals and mirror. When it prunes
+ *   the log it also disables sinks and notes sink_gaps.
+ * - relay: sinks, parked, sink_gaps.
+ * - daemon: no table. It only shows which daemon is active.
+ *
+ * Without a lease, every process may write schedule_ticks, and the retry, the pauses and the rate limit in mirror.
+ * Requests of operators need none either: the keeper checks in each transaction whether its run was cancelled, and the
+ * relay whether a sink's state or generation has changed.
  */
 
 /** Written under the keeper's lease. */

@@ -1,29 +1,26 @@
-import { type Difference, difference, type Pointer, sameContent } from '../catalog/content.ts';
-import type { CapturedPage, Envelope, PageResponse, RejectedItem } from '../catalog/page.ts';
-import type { Product } from '../catalog/product.ts';
+import type { CapturedPage } from '../catalog/page.ts';
 import { doubtAge, momentOf, sourceTimeOf } from '../catalog/watermark.ts';
 import type { Clock } from '../clock.ts';
 import { CatchwordError } from '../errors.ts';
 import type { NewChange } from '../store/changes.ts';
 import type { Leased } from '../store/lease.ts';
-import type { KnownProduct } from '../store/products.ts';
-import type { Reader } from '../store/reader.ts';
 import type { Checkpoint } from '../store/runs.ts';
 import type { KeeperWriter } from '../store/writers.ts';
+import { checkpointOf, type Draft, type DraftContext, draftPage, type WaitingPage } from './draft-page.ts';
 
 /**
  * Applies pages of one run.
  *
- * A page's products, change records and checkpoint are written in one transaction.
- * Pages that arrive close together share a transaction, because SQLite writes whole 16-KB pages: products with random keys
- * touch an index page each. A million of them, applied 1,000 at a time, wrote 57 GB (measured); applied `BATCH_PAGES` pages
- * at a time they write less than a tenth of that. A checkpoint of a page without changes costs 1.5 KB in a batch and 50 KB
- * alone. After a crash the pages of the batch are read again.
+ * A page's products, change records and checkpoint are written in one transaction. Pages that arrive close together
+ * share a transaction, because SQLite writes whole 16-KB pages: products with random keys touch an index page each. A
+ * million of them, applied 1,000 at a time, wrote 57 GB (measured); applied `BATCH_PAGES` pages at a time they write
+ * less than a tenth of that. A checkpoint of a page without changes costs 1.5 KB in a batch and 50 KB alone. After a
+ * crash the pages of the batch are read again.
  */
 export interface Applier {
   /**
-   * Adds a page to the batch, and applies the batch when it is full. Applies the first page of a pass at once, because it
-   * pins the source time.
+   * Adds a page to the batch, and applies the batch when it is full. Applies the first page of a pass at once, because
+   * it pins the source time.
    * @returns the pages that this call applied
    * @throws CatchwordError LEASE_LOST, RUN_CANCELLED, MIRROR_WRITE_FAILED; the batch was not written then
    */
@@ -42,37 +39,11 @@ const BATCH_ALL_PAGES = 64;
 /** Characters of text: large products fill a batch sooner, so that memory stays flat. */
 const BATCH_CHARS = 8_000_000;
 
-export interface ApplierOptions {
-  readonly store: Reader;
+export interface ApplierOptions extends DraftContext {
   readonly leased: Leased<KeeperWriter>;
   readonly clock: Clock;
-  readonly runId: number;
-  readonly ignoreFields: readonly Pointer[];
-  /** How to record a product that the source does not distribute any more. */
-  readonly withdrawnAs: 'updated' | 'removed';
   /** How late deltas may be. A response that a cache kept for longer is doubted. Milliseconds. */
   readonly overlapMs: number;
-}
-
-/** A page in the batch. Products whose text the mirror already holds are kept as ids. */
-interface WaitingPage extends Omit<CapturedPage, 'page' | 'response'> {
-  readonly response: Omit<PageResponse, 'text'>;
-  readonly envelope: Envelope;
-  readonly doubt: string | null;
-  readonly rejected: readonly RejectedItem[];
-  /** In the order of the response; null for a rejected item. */
-  readonly products: readonly (Product | number | null)[];
-  /** Products that are neither in the mirror nor in an earlier page of the batch. */
-  readonly unknown: ReadonlySet<string>;
-}
-
-/** What a page changes, before anything is written. */
-interface Draft {
-  readonly ids: number[];
-  readonly created: Map<string, { id: number; product: Product }>;
-  readonly changed: Map<string, { known: KnownProduct; product: Product; change: Difference }>;
-  /** Ids of products that the source withdrew. */
-  readonly withdrawn: Set<number>;
 }
 
 /** Local start and source time of a pass's first request. */
@@ -82,10 +53,12 @@ interface Pinned {
 }
 
 export function createApplier(options: ApplierOptions): Applier {
-  const { store, leased, clock, runId, ignoreFields, withdrawnAs, overlapMs } = options;
+  const { store, leased, clock, runId, withdrawnAs, overlapMs } = options;
   let batch: WaitingPage[] = [];
-  /** Products that pages in the batch may change: the mirror's text of them may be outdated when the batch is applied. */
-  let unsettled = new Set<string>();
+  /**
+   * Products that pages in the batch may change: the mirror's text of them may be outdated when the batch is applied.
+   */
+  let maybeChanged = new Set<string>();
   let changing = 0;
   let chars = 0;
   let batchSince = 0;
@@ -95,22 +68,15 @@ export function createApplier(options: ApplierOptions): Applier {
     pinned.set(pass, { local: store.runs.passStart(runId, pass) ?? clock.now(), source: sourceTime });
   }
 
-  /** Ids that another window of this pass has shown as of a later moment. */
-  function readLater({ task: { pass }, response }: WaitingPage): Set<number> {
-    const later = new Set<number>();
-    for (const ids of store.runs.idsReadAfter(runId, pass, momentOf(response))) for (const id of ids) later.add(id);
-    return later;
-  }
-
   function shelve({ page, response: { text: _text, ...response }, ...captured }: CapturedPage): WaitingPage {
     const unknown = new Set<string>();
     const products = store.read(() =>
       page.products.map((product) => {
-        if (product === null || unsettled.has(product.vbid)) return product;
+        if (product === null || maybeChanged.has(product.vbid)) return product;
         const match = store.products.match(product.vbid, product.body);
         const asItIs = match !== undefined && match > 0;
         if (asItIs && !(product.withdrawn && withdrawnAs === 'removed')) return match;
-        unsettled.add(product.vbid);
+        maybeChanged.add(product.vbid);
         if (match === undefined) unknown.add(product.vbid);
         return product;
       }),
@@ -118,51 +84,6 @@ export function createApplier(options: ApplierOptions): Applier {
     const { envelope, rejected } = page;
     const doubt = page.doubt ?? doubtAge(response, overlapMs);
     return { ...captured, response, envelope, doubt, rejected, products, unknown };
-  }
-
-  function compare(captured: WaitingPage): Draft {
-    const draft: Draft = { ids: [], created: new Map(), changed: new Map(), withdrawn: new Set() };
-    let later: Set<number> | undefined;
-    let nextId = 0;
-    for (const product of captured.products) {
-      if (product === null || typeof product === 'number') {
-        draft.ids.push(product ?? 0);
-        continue;
-      }
-      const known = captured.unknown.has(product.vbid) ? undefined : store.products.find(product.vbid);
-      const gone = product.withdrawn && withdrawnAs === 'removed';
-      if (known === undefined && gone) {
-        draft.ids.push(draft.created.get(product.vbid)?.id ?? 0);
-        continue;
-      }
-      if (known === undefined) {
-        nextId ||= store.products.lastId() + 1;
-        const id = draft.created.get(product.vbid)?.id ?? nextId++;
-        draft.created.set(product.vbid, { id, product });
-        draft.ids.push(id);
-        continue;
-      }
-      draft.ids.push(known.id);
-      // If a product is on the page twice, the later one counts, even if it equals the mirror's.
-      draft.changed.delete(product.vbid);
-      draft.withdrawn.delete(known.id);
-      if (gone) {
-        later ??= readLater(captured);
-        if (!known.removed && !later.has(known.id)) draft.withdrawn.add(known.id);
-        continue;
-      }
-      if (!known.removed && sameContent(known.body, product.body, ignoreFields)) continue;
-      later ??= readLater(captured);
-      if (later.has(known.id)) {
-        // The product exists, as the later read shows; this read of it is outdated.
-        draft.ids[draft.ids.length - 1] = 0;
-        continue;
-      }
-      const change = difference(known.body, product.body);
-      const same = change.before === '{}' && change.added.length === 0;
-      if (known.removed || !same) draft.changed.set(product.vbid, { known, product, change });
-    }
-    return draft;
   }
 
   function write({ products, changes, removals }: KeeperWriter, { created, changed, withdrawn }: Draft): void {
@@ -186,32 +107,9 @@ export function createApplier(options: ApplierOptions): Applier {
     if (withdrawn.size > 0) removals.remove(withdrawn, runId, now);
   }
 
-  function checkpointOf(captured: WaitingPage, draft: Draft): Checkpoint {
-    const { task, envelope, response, rejected, requests } = captured;
-    const restored = [...draft.changed.values()].filter(({ known }) => known.removed).length;
-    return {
-      runId,
-      pass: task.pass,
-      ...task.window,
-      numItems: envelope.numItems,
-      totalPages: envelope.totalPages,
-      requestedAt: momentOf(response),
-      items: captured.products.length,
-      created: draft.created.size,
-      updated: draft.changed.size - restored,
-      removed: draft.withdrawn.size,
-      restored,
-      rejected: rejected.length,
-      requests,
-      doubt: captured.doubt,
-      seq: store.changes.lastSeq(),
-      ids: draft.ids,
-    };
-  }
-
   /**
-   * Pins the source time of the pass to its first response. A later response may move it back: then the source's clock was
-   * put back meanwhile, or several machines with different clocks answer.
+   * Pins the source time of the pass to its first response. A later response may move it back: then the source's clock
+   * was put back meanwhile, or several machines with different clocks answer.
    */
   function pin({ runs }: KeeperWriter, { task: { pass }, envelope, response }: WaitingPage): void {
     const first = pinned.get(pass);
@@ -227,11 +125,11 @@ export function createApplier(options: ApplierOptions): Applier {
   function applyOne(writer: KeeperWriter, captured: WaitingPage): Applied | null {
     const { task, rejected } = captured;
     if (writer.runs.hasCheckpoint(runId, task.pass, task.window)) return null;
-    const draft = compare(captured);
+    const draft = draftPage(options, captured);
     if (draft.created.size + draft.changed.size + draft.withdrawn.size > 0) write(writer, draft);
     if (rejected.length > 0) writer.runs.addRejected(runId, task.pass, task.window, rejected);
     pin(writer, captured);
-    const checkpoint = checkpointOf(captured, draft);
+    const checkpoint = checkpointOf(options, captured, draft);
     writer.runs.addCheckpoint(checkpoint);
     const { ids: _ids, ...applied } = checkpoint;
     return applied;
@@ -244,7 +142,7 @@ export function createApplier(options: ApplierOptions): Applier {
     batch = [];
     changing = 0;
     chars = 0;
-    unsettled = new Set();
+    maybeChanged = new Set();
     const applied = leased.write((writer) => {
       if (writer.runs.state(runId) === 'cancelled') {
         throw new CatchwordError('RUN_CANCELLED', `run ${runId} was cancelled`);

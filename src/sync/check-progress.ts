@@ -5,9 +5,9 @@ import { CatchwordError } from '../errors.ts';
 const BARREN = 32;
 
 /**
- * Checks that a list keeps showing new products. The source's total is only a hint, so a source that repeats its pages would
- * be read endlessly. Pages may repeat for a while when products are inserted before the current position: therefore as many
- * windows without new products are allowed as there were windows with new ones.
+ * Checks that a list keeps showing new products. The source's total is only a hint, so a source that repeats its pages
+ * would be read endlessly. Pages may repeat for a while when products are inserted before the current position:
+ * therefore as many windows without new products are allowed as there were windows with new ones.
  * @returns takes the product ids of each window that was read; throws CatchwordError PAGE_INVALID
  */
 export function watchProgress(): (ids: readonly number[]) => void {

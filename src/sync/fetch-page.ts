@@ -5,7 +5,9 @@ import { notUtf8 } from '../client/http/response-body.ts';
 import { CatchwordError } from '../errors.ts';
 import type { ReadWindow } from '../queue/queue.ts';
 
-/** Reads of a page that contradicts its totals, is too old or is not UTF-8. The last read is used, with its doubt noted. */
+/**
+ * Reads of a page that contradicts its totals, is too old or is not UTF-8. The last read is used, with its doubt noted.
+ */
 const DOUBTED_READS = 3;
 
 /**

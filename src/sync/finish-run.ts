@@ -5,9 +5,10 @@ import type { Leased } from '../store/lease.ts';
 import type { Reader } from '../store/reader.ts';
 import type { Store } from '../store/store.ts';
 import type { KeeperWriter } from '../store/writers.ts';
-import { type Assessment, type Conclusion, conclude, passClocks } from './assess-run.ts';
+import { type Assessment, passClocks } from './assess-run.ts';
+import { type Conclusion, conclude } from './conclude-run.ts';
 import { isSettled } from './settle.ts';
-import { noteRead } from './source.ts';
+import { noteFullRead } from './source.ts';
 import { type SweepSettings, sweep } from './sweep.ts';
 
 /** Rejected items are kept this long, for people who look for the reason. */
@@ -18,8 +19,8 @@ export interface FinishSettings extends SweepSettings {
 }
 
 /**
- * The time by which ages are judged that decide what is dropped: the earlier one of this machine's clock, which may be ahead,
- * and the source's. So nothing is dropped too soon.
+ * The time by which ages are judged that decide what is dropped: the earlier one of this machine's clock, which may be
+ * ahead, and the source's. So nothing is dropped too soon.
  */
 export function ageClock({ sourceTime }: Run, nowMs: number): number {
   return Math.min(nowMs, sourceTime ?? nowMs);
@@ -53,7 +54,8 @@ function moveWatermark(
   const sealed = run.kind === 'full' && conclusion.proof === 'sealed' && !held && conclusion.evidence.numItems > 0;
   const seen = writer.clockSeen();
   const clocks = passClocks(writer, run.id);
-  // A full run's deltas start at its own start; whether they reach back to the watermark is known only by the same clock.
+  // A full run's deltas start at its own start; whether they reach back to the watermark is known only by the same
+  // clock.
   const sameClock = run.kind === 'delta' || seen === null || clockPutBack(seen, clocks, overlapMs) === null;
   // Less the overlap: changes that became visible late since the watermark was set have an earlier time.
   const reachesBack = readUpTo === null || conclusion.deltaFrom <= deltaFrom(readUpTo, overlapMs);
@@ -120,7 +122,7 @@ export function finishRun(
     });
     writer.schedule.clearRetry(run.kind);
     moveWatermark(writer, run, conclusion, held, settings);
-    if (run.kind === 'full') noteRead(writer, runId);
+    if (run.kind === 'full') noteFullRead(writer, runId);
     writer.runs.prune(runId, ageClock(run, nowMs) - KEEP_REJECTED_MS);
     return requireRun(writer, runId);
   });

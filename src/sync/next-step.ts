@@ -5,17 +5,15 @@ import type { Pass, PassKind } from '../store/runs.ts';
 import {
   type Assessment,
   assessRun,
-  conclude,
-  countAgrees,
   isClosed,
   isDelta,
   newestList,
   newestTotal,
   passClocks,
-  proofLists,
   type ReadList,
   repairsOf,
 } from './assess-run.ts';
+import { conclude, countAgrees, proofLists } from './conclude-run.ts';
 import { isSettled, MAX_SETTLES, settlesFrom } from './settle.ts';
 
 /**
@@ -29,8 +27,8 @@ import { isSettled, MAX_SETTLES, settlesFrom } from './settle.ts';
  *          └──── point lookups of unseen products ◄───────────────────┘ once                  │
  *                                                                                 settle ◄────┘ if it moved
  * ```
- * Every other pass is followed by a delta since the last one, because a joint must not have been modified in between. Deltas
- * may be late: before a run concludes anything from them, it waits and reads one more; see settle.ts.
+ * Every other pass is followed by a delta since the last one, because a joint must not have been modified in between.
+ * Deltas may be late: before a run concludes anything from them, it waits and reads one more; see settle.ts.
  */
 export type Step =
   | { readonly kind: 'read'; readonly pass: Pass }
@@ -72,13 +70,13 @@ function newPass(run: Run, after: Pass, pass: Partial<Pass> & Pick<Pass, 'kind' 
 /** The time from which the delta after `after` reads. */
 function sinceOf(store: Reader, run: Run, passes: readonly Pass[], after: Pass, overlapMs: number): number {
   const lastDelta = passes.findLast(isDelta);
-  // The first of the deltas that followed the previous list, repair or lookup: changes that became visible after it was read
-  // may not be in any of them.
+  // The first of the deltas that followed the previous list, repair or lookup: changes that became visible after it was
+  // read may not be in any of them.
   const before = passes.slice(0, -1);
   const firstDelta = before[before.findLastIndex((pass) => !isDelta(pass)) + 1];
   const told = ((after.kind === 'delta' ? lastDelta : firstDelta) ?? passes[0])?.sourceTime ?? run.startedAt;
-  // Less the overlap, because a change may become visible late. A delta of a delta only needs what changed while that one was
-  // read.
+  // Less the overlap, because a change may become visible late. A delta of a delta only needs what changed while that
+  // one was read.
   const since = after.kind === 'delta' ? told - DATE_STEP_MS : deltaFrom(told, overlapMs);
   const readUpTo = store.readUpTo();
   const plainList = run.kind === 'full' && after.seam === 0 && lastDelta === undefined && readUpTo !== null;
@@ -87,8 +85,8 @@ function sinceOf(store: Reader, run: Run, passes: readonly Pass[], after: Pass, 
 }
 
 /**
- * A delta from an earlier time, if the source's clock was put back: while the run read, or between the watermark and a delta
- * run. Changes since then may have an earlier time than the deltas asked for.
+ * A delta from an earlier time, if the source's clock was put back: while the run read, or between the watermark and a
+ * delta run. Changes since then may have an earlier time than the deltas asked for.
  */
 function lateDelta(
   store: Reader,

@@ -62,8 +62,8 @@ function windowRead({ task: { window }, page, response }: CapturedPage): WindowR
 }
 
 /**
- * Reads a pass: repeatedly adds the missing windows to the queue and applies the pages that come back. Which windows are
- * missing is known from SQLite, so a start, a resume and a queue that lost its tasks are all handled the same way.
+ * Reads a pass: repeatedly adds the missing windows to the queue and applies the pages that come back. Which windows
+ * are missing is known from SQLite, so a start, a resume and a queue that lost its tasks are all handled the same way.
  */
 export function readPass(pass: Pass, context: PassContext): PassReader {
   const { store, queue, clock, applier, log, settings, signal } = context;

@@ -54,8 +54,8 @@ async function lookUp(
 /**
  * Looks up the products that a held run would remove.
  * @returns ids of products that the source still has
- * @throws CatchwordError SOURCE_REFUSED if the lookups find nothing, not even products that exist; RUN_NOT_ACTIVE if some of
- *   the sample of a long list still exist; any error of a lookup
+ * @throws CatchwordError SOURCE_REFUSED if the lookups find nothing, not even products that exist; RUN_NOT_ACTIVE if
+ *   some of the sample of a long list still exist; any error of a lookup
  */
 export async function recheck(
   store: Reader,

@@ -62,7 +62,8 @@ export function rejectRun(leased: Leased<KeeperWriter>, runId: number): Run {
 }
 
 /**
- * Restores products that a run removed and that have not changed since, as `restored` changes: the log is never rewritten.
+ * Restores products that a run removed and that have not changed since, as `restored` changes: the log is never
+ * rewritten.
  * @returns how many
  * @throws CatchwordError LEASE_LOST, NOT_FOUND, RUN_NOT_ACTIVE if the run has not ended
  */

@@ -7,21 +7,21 @@ import { isClosed, passClocks } from './assess-run.ts';
 /**
  * Settling: what a run must do before it concludes anything from the absence of a product in its deltas.
  *
- * A delta may show a change late, by up to the overlap: many services answer deltas from an index or a replica that lags
- * behind the list. So a delta that is read right after the list cannot prove that nothing was modified while the list was
- * read. A settling run waits for the overlap after its last response, and then reads another delta: a pass of the kind
- * `settle`. This one shows everything that was modified before the wait:
+ * A delta may show a change late, by up to the overlap: many services answer deltas from an index or a replica that
+ * lags behind the list. So a delta that is read right after the list cannot prove that nothing was modified while the
+ * list was read. A settling run waits for the overlap after its last response, and then reads another delta: a pass of
+ * the kind `settle`. This one shows everything that was modified before the wait:
  *
  * ```
  * list ─► deltas ─► repairs, lookups ─► (wait) ─► settle ─► one response, or stood still? ─ yes ─► judge seams, remove
  *                                          ▲                              │ no
  *                                          └──────────────────────────────┘
  * ```
- * Timers of the waiting processes count the wait; see keeper.ts. In addition, the source's clock shows whether the response
- * is recent enough.
+ * Timers of the waiting processes count the wait; see keeper.ts. In addition, the source's clock shows whether the
+ * response is recent enough.
  *
- * The first settling delta starts from the run's source time, less the overlap. Each later one starts from the source time of
- * the previous one, less the overlap: changes that the previous one could not show yet have a later time.
+ * The first settling delta starts from the run's source time, less the overlap. Each later one starts from the source
+ * time of the previous one, less the overlap: changes that the previous one could not show yet have a later time.
  */
 
 /** Maximum waits of one run. After them it is open and concludes nothing. */
@@ -40,8 +40,8 @@ function lastAsked(store: Reader, { runId, pass, sourceTime }: Pass): number | n
 }
 
 /**
- * Whether the source's clock advanced by the overlap between the last window of the previous pass and this pass. It did not
- * if the source's clock was put back, or if a cache answered.
+ * Whether the source's clock advanced by the overlap between the last window of the previous pass and this pass. It did
+ * not if the source's clock was put back, or if a cache answered.
  */
 function hasWaited(store: Reader, before: Pass | undefined, pass: Pass, overlapMs: number): boolean {
   const asked = before === undefined ? null : lastAsked(store, before);
@@ -60,8 +60,8 @@ export function isSettled(store: Reader, passes: readonly Pass[], overlapMs: num
 /**
  * The time from which the next settling delta reads; milliseconds since 1970.
  *
- * It is one millisecond earlier with each pass: so two deltas of a run never have the same address, and a cache cannot answer
- * one with the other.
+ * It is one millisecond earlier with each pass: so two deltas of a run never have the same address, and a cache cannot
+ * answer one with the other.
  */
 export function settlesFrom(store: Reader, run: Run, passes: readonly Pass[], overlapMs: number): number {
   const before = passes.findLast(

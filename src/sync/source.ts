@@ -11,8 +11,8 @@ function isUnread(store: Reader): boolean {
 }
 
 /**
- * Rejects another source than the mirror's own: its deltas would be complete, but say nothing about the mirror's products.
- * Call it before the first request for this mirror.
+ * Rejects another source than the mirror's own: its deltas would be complete, but say nothing about the mirror's
+ * products. Call it before the first request for this mirror.
  * @throws CatchwordError MIRROR_OTHER_SOURCE
  */
 export function requireSameSource(store: Reader, { address }: SourceIdentity): void {
@@ -48,8 +48,8 @@ export function selectionChanges(before: string, after: string): string {
 }
 
 /**
- * Why every product has to be read again: the settings that select the catalog changed, or such a full run has not completed
- * yet. Null if a delta is enough.
+ * Why every product has to be read again: the settings that select the catalog changed, or such a full run has not
+ * completed yet. Null if a delta is enough.
  */
 export function rereadNotice(store: Reader, { selection }: SourceIdentity): Notice | null {
   const noted = store.source.noted();
@@ -69,7 +69,7 @@ export function rereadNotice(store: Reader, { selection }: SourceIdentity): Noti
  * Notes at the start of a run what it reads. The noted selection stays until a full run has completed with the new one.
  * @returns whether the run must be a full one
  */
-export function noteBegin(writer: KeeperWriter, { address, selection }: SourceIdentity): boolean {
+export function noteRunStart(writer: KeeperWriter, { address, selection }: SourceIdentity): boolean {
   const noted = isUnread(writer) ? null : writer.source.noted();
   const rereads = noted !== null && (noted.unfinished || noted.selection !== selection);
   writer.source.note({ address, selection: rereads ? noted.selection : selection, unfinished: rereads });
@@ -77,7 +77,7 @@ export function noteBegin(writer: KeeperWriter, { address, selection }: SourceId
 }
 
 /** Notes the selection of a full run that has read everything. */
-export function noteRead(writer: KeeperWriter, runId: number): void {
+export function noteFullRead(writer: KeeperWriter, runId: number): void {
   const noted = writer.source.noted();
   const selection = writer.runs.selectionOf(runId);
   if (noted !== null && selection !== null)

@@ -5,7 +5,7 @@ import { deltaFrom } from '../catalog/watermark.ts';
 import { CatchwordError } from '../errors.ts';
 import type { Leased } from '../store/lease.ts';
 import type { KeeperWriter } from '../store/writers.ts';
-import { noteBegin, requireSameSource } from './source.ts';
+import { noteRunStart, requireSameSource } from './source.ts';
 
 export interface StartSettings {
   readonly perPage: number;
@@ -33,7 +33,7 @@ export function startRun(
     if (moment !== null) writer.schedule.serve(request.kind, moment);
     if (request.tick !== undefined && writer.runs.hasTick(request.tick)) return null;
     requireSameSource(writer, settings.source);
-    const rereads = noteBegin(writer, settings.source);
+    const rereads = noteRunStart(writer, settings.source);
     const readUpTo = writer.readUpTo();
     const since = request.from ?? (readUpTo === null ? null : deltaFrom(readUpTo, settings.overlapMs));
     const from = request.kind === 'delta' && !rereads ? since : null;

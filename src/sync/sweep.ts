@@ -1,15 +1,17 @@
 import { isWithdrawnBody } from '../catalog/product.ts';
 import type { Run } from '../catalog/run.ts';
 import type { Reader } from '../store/reader.ts';
-import { type Assessment, type Conclusion, newestList, newestTotal } from './assess-run.ts';
+import { type Assessment, newestList, newestTotal } from './assess-run.ts';
+import type { Conclusion } from './conclude-run.ts';
 import { controlOf } from './plan-pass.ts';
 
 /**
  * Decides at the end of a full run about the products that it did not see.
  *
- * A sealed run has proven that they are gone, so they are removed. In an open run they are *missing*: they are removed if a
- * point lookup does not find them, or if several full runs in a row did not see them, each of which read as many products as
- * the source's total. Whatever the proof, more unexpected removals than the limit are held: an operator decides.
+ * A sealed run has proven that they are gone, so they are removed. In an open run they are *missing*: they are removed
+ * if a point lookup does not find them, or if several full runs in a row did not see them, each of which read as many
+ * products as the source's total. Whatever the proof, more unexpected removals than the limit are held: an operator
+ * decides.
  */
 export interface SweepSettings {
   readonly removalLimit: { readonly percent?: number | undefined; readonly products?: number | undefined };

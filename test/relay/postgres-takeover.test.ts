@@ -145,7 +145,7 @@ describe.skipIf(!postgresAvailable)('a table of PostgreSQL that is taken over', 
     await bench.caughtUp();
     expect(await living(table)).toHaveLength(50);
     bench.change(books(5, 4));
-    writeUnder(bench.store.keeperLease, Date.now(), ({ advanceWatermark }) => advanceWatermark(1, 1));
+    writeUnder(bench.store.keeperLease, Date.now(), (writer) => writer.advanceWatermark(1, 1));
     await until('the rest is removed', async () => (await living(table)).join() === 'P0,P1,P2,P3,P4');
   });
 

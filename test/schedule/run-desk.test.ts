@@ -109,7 +109,7 @@ function end(store: Store, run: Run, state: 'complete' | 'failed', at: number): 
 function filledMirror(clock: HandClock): string {
   const db = join(temporaryDirectory(), 'catalog.db');
   const store = openStore(db);
-  writeUnder(store.keeperLease, clock.now(), ({ advanceWatermark }) => advanceWatermark(clock.now(), clock.now()));
+  writeUnder(store.keeperLease, clock.now(), (writer) => writer.advanceWatermark(clock.now(), clock.now()));
   store.close();
   return db;
 }
@@ -328,7 +328,7 @@ it('fills a mirror that was never filled, unless another process did so meanwhil
   const held = other.keeperLease.acquire(clock.now());
   desk.submit({ kind: 'full' });
   await clock.pass(1000);
-  held.write(({ advanceWatermark }) => advanceWatermark(clock.now(), clock.now()));
+  held.write((writer) => writer.advanceWatermark(clock.now(), clock.now()));
   held.release();
   await clock.pass(MINUTE);
   expect(made).toEqual([]);

@@ -26,7 +26,7 @@ export const SABOTAGES: readonly Sabotage[] = [
     'a checkpoint is written before what it stands for',
     'src/sync/apply-page.ts',
     '    const applied = leased.write((writer) => {',
-    '    const early = leased.write((writer) => pages.filter(({ task }) => !store.runs.hasCheckpoint(runId, task.pass, task.window)).map((page) => { pin(writer, page); writer.runs.addCheckpoint(checkpointOf(page, compare(page))); return page; }));\n    const applied = leased.write((writer) => { for (const page of early) { const draft = compare(page); if (draft.created.size + draft.changed.size > 0) write(writer, draft); } if (early.length > 0) return early.map((page) => { const { ids: _ids, ...rest } = checkpointOf(page, compare(page)); return rest; });',
+    '    const early = leased.write((writer) => pages.filter(({ task }) => !store.runs.hasCheckpoint(runId, task.pass, task.window)).map((page) => { pin(writer, page); writer.runs.addCheckpoint(checkpointOf(options, page, draftPage(options, page))); return page; }));\n    const applied = leased.write((writer) => { for (const page of early) { const draft = draftPage(options, page); if (draft.created.size + draft.changed.size > 0) write(writer, draft); } if (early.length > 0) return early.map((page) => { const { ids: _ids, ...rest } = checkpointOf(options, page, draftPage(options, page)); return rest; });',
   ),
   bug(
     'the watermark is local time',
@@ -42,7 +42,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   ),
   bug(
     'the watermark moves although a delta is open',
-    'src/sync/assess-run.ts',
+    'src/sync/conclude-run.ts',
     'const deltasRead = closed && allRead && !doubtful;',
     'const deltasRead = allRead || closed || !doubtful || doubtful;',
   ),
@@ -103,7 +103,7 @@ export const SABOTAGES: readonly Sabotage[] = [
         replace: 'if (isDelta(pass)) return true;\n  const idsOf',
       },
       {
-        file: 'src/sync/assess-run.ts',
+        file: 'src/sync/conclude-run.ts',
         find: 'else if (!read.seams.sealed) {',
         replace: "else if (!read.seams.sealed && read.pass.kind === 'list') {",
       },
@@ -134,7 +134,7 @@ export const SABOTAGES: readonly Sabotage[] = [
         replace: "return pass.kind === 'list' || stoodStill(store, pass);",
       },
       {
-        file: 'src/sync/assess-run.ts',
+        file: 'src/sync/conclude-run.ts',
         find: 'mustSettle: !settled && (absent || restsOnJoints(store, restsOn)),',
         replace: 'mustSettle: !settled && (absent || restsOnJoints(store, restsOn.slice(restsOn.length))),',
       },
@@ -154,7 +154,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   ),
   bug(
     'the earlier read wins when it comes late',
-    'src/sync/apply-page.ts',
+    'src/sync/draft-page.ts',
     'if (later.has(known.id)) {',
     'if (later.has(-1)) {',
   ),
@@ -172,7 +172,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   ),
   bug(
     'a product that comes back stays removed',
-    'src/sync/apply-page.ts',
+    'src/sync/draft-page.ts',
     'if (!known.removed && sameContent(known.body, product.body, ignoreFields)) continue;',
     'if (sameContent(known.body, product.body, ignoreFields)) continue;',
   ),
@@ -185,12 +185,12 @@ export const SABOTAGES: readonly Sabotage[] = [
         replace: 'const asItIs = match === 0;',
       },
       {
-        file: 'src/sync/apply-page.ts',
+        file: 'src/sync/draft-page.ts',
         find: 'if (!known.removed && sameContent(known.body, product.body, ignoreFields)) continue;',
         replace: '',
       },
       {
-        file: 'src/sync/apply-page.ts',
+        file: 'src/sync/draft-page.ts',
         find: 'if (known.removed || !same) draft.changed',
         replace: 'if (known.removed || same || !same) draft.changed',
       },
@@ -216,7 +216,7 @@ export const SABOTAGES: readonly Sabotage[] = [
     name: 'a run does not wait before it settles',
     edits: [
       {
-        file: 'src/sync/keeper.ts',
+        file: 'src/sync/execute-run.ts',
         find: 'let leftMs = Math.min(settings.overlapMs, noted?.leftMs ?? settings.overlapMs);',
         replace: 'let leftMs = 0 * (noted?.leftMs ?? 0);',
       },
@@ -231,7 +231,7 @@ export const SABOTAGES: readonly Sabotage[] = [
     name: 'the clock says how long a resumed run still settles, and the pass before ends when it begins',
     edits: [
       {
-        file: 'src/sync/keeper.ts',
+        file: 'src/sync/execute-run.ts',
         find: 'noted?.leftMs ?? settings.overlapMs);',
         replace: 'noted === null ? settings.overlapMs : Math.max(0, noted.until - clock.now()));',
       },

@@ -62,7 +62,7 @@ it('finds a product by its vbid first, then by a print or electronic ISBN', () =
   store.close();
 });
 
-it('is what product and the API take', async () => {
+it('finds products by ISBN in the product command and in the API', async () => {
   const db = filledMirror();
   const { web } = await serve(db);
   const { status, text } = await get(`${web.url}/api/products/0-306-40615-2`);

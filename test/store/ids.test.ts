@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { decodeIds, encodeIds } from '../../src/store/ids.ts';
 
-it('keeps any ids in any order', () => {
+it('encodes and decodes any ids in any order', () => {
   fc.assert(
     fc.property(fc.array(fc.integer({ min: 0, max: 2 ** 31 - 1 })), (ids) => {
       expect(decodeIds(encodeIds(ids))).toEqual(ids);
@@ -10,6 +10,6 @@ it('keeps any ids in any order', () => {
   );
 });
 
-it('takes a byte for each neighbour', () => {
+it('encodes consecutive ids in one byte each', () => {
   expect(encodeIds(Array.from({ length: 1000 }, (_, index) => 1_000_000 + index)).length).toBeLessThan(1010);
 });

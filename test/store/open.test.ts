@@ -13,7 +13,7 @@ import { temporaryDirectory } from '../support/mirror.ts';
 const STORE = fileURLToPath(new URL('../../dist/store/store.js', import.meta.url));
 
 describe('opening a mirror', () => {
-  it('makes a file for its owner alone, set up to survive, on every connection', () => {
+  it('creates a file for its owner alone, and sets up durability on every connection', () => {
     const path = join(temporaryDirectory(), 'deep', 'er', 'catalog.db');
     const first = openMirrorFile(path);
     const second = openMirrorFile(path);
@@ -50,7 +50,7 @@ describe('opening a mirror', () => {
     expect(new Set(ends).size).toBe(1);
   });
 
-  it('says that another process keeps the file locked, which a process manager tries again after', () => {
+  it('reports a file that another process keeps locked with an exit code that process managers retry', () => {
     const path = join(temporaryDirectory(), 'catalog.db');
     const other = new Database(path);
     keepStatements(other);
@@ -62,7 +62,7 @@ describe('opening a mirror', () => {
     openStore(path).close();
   });
 
-  it('leaves what is no mirror as it is', () => {
+  it('does not change a file that is not a mirror', () => {
     const directory = temporaryDirectory();
     const text = join(directory, 'text.db');
     writeFileSync(text, 'not a database, and longer than a header of one');
@@ -82,7 +82,7 @@ describe('opening a mirror', () => {
     expect(() => openMirrorFile('/proc/catchword/catalog.db')).toThrow(/cannot be created/);
   });
 
-  it('refuses a mirror of a newer version', () => {
+  it('rejects a mirror of a newer version', () => {
     const path = join(temporaryDirectory(), 'catalog.db');
     openStore(path).close();
     const sqlite = new Database(path);
@@ -92,7 +92,7 @@ describe('opening a mirror', () => {
     expect(() => openStore(path)).toThrow(/was written by a newer catchword/);
   });
 
-  it('answers look-ups in the views from an index', () => {
+  it('answers lookups in the views from an index', () => {
     const { sqlite } = openMirrorFile(join(temporaryDirectory(), 'catalog.db'));
     const lookups = {
       catalog: ['vbid', 'print_isbn', 'e_isbn', 'changed_at', 'changed_seq'],

@@ -24,7 +24,7 @@ const IDLE = { CATCHWORD_DELTA_CRON: 'off', CATCHWORD_FULL_CRON: 'off' };
 const LAST = 'SELECT max(seq) FROM change_log';
 const isLinux = process.platform === 'linux';
 
-/** Does not outlive the test, whatever happens. */
+/** Kills the process when the test ends. */
 function begin(args: readonly string[], { settings, directory }: Place, more: Record<string, string> = {}): Running {
   const running = start(args, { ...settings, ...more }, directory);
   onTestFinished(() => {
@@ -37,7 +37,7 @@ async function addressOf(web: Running): Promise<string> {
   return /"address":"([^"]+)"/.exec(await web.shows('"msg":"listening"'))?.[1] ?? '';
 }
 
-/** Files that a process has open although they were deleted. */
+/** Deleted files that a process still has open. */
 function deletedFilesOf({ child }: Running): string[] {
   const directory = `/proc/${child.pid}/fd`;
   return readdirSync(directory)
@@ -56,7 +56,7 @@ function locksOf({ child }: Running, path: string): string[] {
 }
 
 describe.skipIf(!sqliteToolsAvailable || !isLinux)('a mirror that sqlite3 and Python read', () => {
-  it('stays the daemon’s own: it keeps its locks, others see what is new, and a kill loses nothing', async () => {
+  it('keeps the daemon’s locks while other programs read it: they see new changes, and a kill loses nothing', async () => {
     const source = await place({ items: 500, churnPerSecond: 20 }, { ...SERVING, ...EVERY_SECOND });
     const daemon = begin(['daemon'], source);
     await daemon.shows('run complete');
@@ -75,7 +75,7 @@ describe.skipIf(!sqliteToolsAvailable || !isLinux)('a mirror that sqlite3 and Py
     expect(expectExactLog(source.db)).toBeGreaterThanOrEqual(seen);
   });
 
-  it('stays guarded by the lease: a second load is refused while the daemon loads', async () => {
+  it('stays protected by the lease: a second load is rejected while the daemon loads', async () => {
     const source = await place(
       { items: 20_000, latencyMs: 200 },
       { ...SERVING, ...IDLE, CATCHWORD_PER_PAGE: '100', CATCHWORD_CONCURRENCY: '2' },
@@ -92,7 +92,7 @@ describe.skipIf(!sqliteToolsAvailable || !isLinux)('a mirror that sqlite3 and Py
 
 type Happen = (place: Place, backup: string) => unknown;
 
-/** What an operator may do to the file under a daemon, and what is at its path then. */
+/** What an operator may do to the file of a running daemon. */
 const ACCIDENTS: Record<string, Happen> = {
   deleted: ({ db }) => rmSync(db),
   'deleted with its WAL': ({ db }) => {
@@ -130,7 +130,7 @@ async function reaches(source: Place, seq: number): Promise<void> {
 }
 
 describe.skipIf(!sqliteToolsAvailable)('a daemon whose mirror', () => {
-  it('is compacted or checkpointed by sqlite3 goes on', async () => {
+  it('is compacted or checkpointed by sqlite3 continues', async () => {
     const source = await filled({ items: 2_000, churnPerSecond: 20 });
     const daemon = begin(['daemon'], source, { ...SERVING, ...EVERY_SECOND });
     await daemon.shows('run complete');
@@ -158,14 +158,14 @@ describe.skipIf(!sqliteToolsAvailable)('a daemon whose mirror', () => {
     await sqlite3(source.db, `.backup ${backup}`);
     const content = 'SELECT count(*), sum(seq), sum(length(before)) FROM change_log';
     const expected = [...(await sqlite3(backup, content)), 'ok'];
-    // Changes that are in the WAL alone, and a file that has grown.
+    // Some changes are only in the WAL, and the file has grown.
     await reaches(source, 100);
     await happen(source, backup);
     await expectReplaced(daemon);
     expect([...(await sqlite3(source.db, content)), ...(await sqlite3(source.db, 'PRAGMA integrity_check'))]).toEqual(
       expected,
     );
-    // The next one goes on from what the backup holds.
+    // The next daemon continues with the content of the backup.
     const next = await runHere(['sync', '--json'], source.settings, source.directory);
     expect(next.code).toBe(0);
     expectExactLog(source.db);
@@ -176,7 +176,7 @@ describe.skipIf(!sqliteToolsAvailable)('a daemon whose mirror', () => {
     await expectRestoreIsNoticed(source, begin(['daemon'], source, { ...SERVING, ...EVERY_SECOND }), happen);
   });
 
-  it('has a backup copied over it, while the WAL holds what came later, ends and loses nothing', async () => {
+  it('has a backup copied over it, while the WAL holds newer changes, ends and loses nothing', async () => {
     const source = await place({ items: 50, churnPerSecond: 20 }, { LOG_LEVEL: 'info' });
     const daemon = begin(['daemon'], source, EVERY_SECOND);
     await daemon.shows('run complete');
@@ -202,7 +202,7 @@ describe.skipIf(!sqliteToolsAvailable)('a daemon whose mirror', () => {
     });
   });
 
-  it('is restored by sqlite3 itself ends, and gives no number to two changes', async () => {
+  it('is restored by sqlite3 itself ends, and does not assign a number to two changes', async () => {
     const source = await filled({ items: 50, churnPerSecond: 20 });
     const backup = join(source.directory, 'backup.db');
     await sqlite3(source.db, `.backup ${backup}`);
@@ -213,7 +213,7 @@ describe.skipIf(!sqliteToolsAvailable)('a daemon whose mirror', () => {
     expect(await sqlite3(source.db, LAST)).toEqual(await sqlite3(backup, LAST));
   });
 
-  it('is replaced is not ready, and ends the roles that only read it or feed sinks', async () => {
+  it('is replaced is not ready, and ends the roles that only read it or deliver to sinks', async () => {
     const source = await filled({ items: 50 });
     const web = begin(['web'], source, SERVING);
     const relay = begin(['relay'], source, { ...SERVING, CATCHWORD_SINK_FILE: 'jsonl:changes.jsonl' });

@@ -17,7 +17,7 @@ import { getJson } from '../web/reader.ts';
 
 const CLI = fileURLToPath(new URL('../../dist/cli.js', import.meta.url));
 const OTHER = { uid: NOBODY, gid: NOBODY };
-/** Another user has to be able to run the program from this checkout. */
+/** Whether another user can run the program from this checkout. */
 const canBeAnother =
   process.geteuid?.() === 0 && spawnSync(process.execPath, [CLI, '--version'], { ...OTHER, cwd: '/' }).status === 0;
 if (!canBeAnother) process.stderr.write('not root: tests as another user are left out\n');
@@ -29,7 +29,7 @@ function modeOf(path: string): number {
   return statSync(path).mode & 0o777;
 }
 
-/** A filled mirror in a folder that everybody may enter. */
+/** A filled mirror in a directory that every user may search. */
 async function shared(items: number, more: Record<string, string> = SHARED): Promise<Place> {
   const made = await place({ items, details: true }, more);
   chmodSync(made.directory, 0o755);
@@ -37,7 +37,7 @@ async function shared(items: number, more: Record<string, string> = SHARED): Pro
   return made;
 }
 
-/** Runs the program as a user who owns nothing; reads only what the owner lets everybody read. */
+/** Runs the program as a user who does not own the mirror. */
 function asOther({ db }: Pick<Place, 'db'>, ...args: string[]) {
   const env = { PATH: process.env.PATH ?? '', CATCHWORD_DB: db, CATCHWORD_BASE_URL: 'http://127.0.0.1:9' };
   const { status, stdout, stderr } = spawnSync(process.execPath, [CLI, ...args], {
@@ -80,7 +80,7 @@ describe('CATCHWORD_DB_MODE', () => {
     first.close();
   });
 
-  it('rejects what is not the mode of a file that its owner can use', async () => {
+  it('rejects modes with which the owner could not use the file', async () => {
     for (const value of ['0400', '640x', '777', '8', '0o640']) {
       const { code, stderr } = await runHere(['status'], { CATCHWORD_DB_MODE: value }, temporaryDirectory());
       expect(code).toBe(2);
@@ -102,7 +102,7 @@ describe.skipIf(!sqliteToolsAvailable || !canBeAnother)('another user of the mac
     daemon.child.kill('SIGTERM');
     expect((await daemon.ended).code).toBe(0);
     for (const read of [sqlite3, python]) expect(await read(uri, COUNT, OTHER)).toEqual(['30']);
-    // Views alone: the full-text index needs a newer SQLite than Debian has, and is not in the way.
+    // Only the views: the full-text index needs a newer SQLite than Debian has.
     expect(await python(uri, 'SELECT count(*) FROM change_log', OTHER)).toEqual(['30']);
   });
 
@@ -157,7 +157,7 @@ describe.skipIf(!sqliteToolsAvailable || !canBeAnother)('another user of the mac
     after.close();
   });
 
-  it('is told that it may not write, and nothing is changed', async () => {
+  it('gets an error when it tries to write, and changes nothing', async () => {
     const source = await shared(5);
     for (const args of [
       ['cancel', '1'],
@@ -170,7 +170,7 @@ describe.skipIf(!sqliteToolsAvailable || !canBeAnother)('another user of the mac
     expect(statSync(source.db).uid).toBe(0);
   });
 
-  it('is told that it may not read, not that there is no mirror', async () => {
+  it('gets an error that it may not read, instead of that the mirror does not exist', async () => {
     const source = await shared(5, {});
     const unread = asOther(source, 'status');
     expect(unread.code).toBe(2);
@@ -187,9 +187,9 @@ describe.skipIf(!sqliteToolsAvailable || !canBeAnother)('another user of the mac
     expect(absent.stderr).toContain('NOT_FOUND');
   });
 
-  it('is told what is missing where nobody has the mirror open', async () => {
+  it('gets an error that names the missing -wal and -shm if no process has the mirror open', async () => {
     const source = await shared(5);
-    // As a program leaves it that deletes the WAL when it is the last to close the mirror.
+    // Like a program that deletes the WAL when it is the last one to close the mirror.
     await sqlite3(source.db, 'CREATE TABLE IF NOT EXISTS gone (a); DROP TABLE gone');
     expect(existsSync(`${source.db}-wal`)).toBe(false);
     const { code, stderr } = asOther(source, 'status');
@@ -200,7 +200,7 @@ describe.skipIf(!sqliteToolsAvailable || !canBeAnother)('another user of the mac
     expect(asOther(source, 'status')).toMatchObject({ code: 0 });
   });
 
-  it('is told that an older schema has to be upgraded by the owner', async () => {
+  it('gets an error that the owner has to upgrade an older schema', async () => {
     const directory = join(temporaryDirectory(), 'shared');
     mkdirSync(directory);
     const db = join(directory, 'catalog.db');

@@ -6,7 +6,7 @@ import { expect, it, onTestFinished } from 'vitest';
 import { openStore, type Store } from '../../src/store/store.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
 
-/** So many bytes that SQLite moves the WAL into the file right after the commit: more than 64 MiB. */
+/** More than 64 MiB: catchword moves the WAL into the file right after the commit. */
 const MORE_THAN_THE_WAL = 70 * 2 ** 20;
 
 const REPLACED = expect.objectContaining({ code: 'MIRROR_REPLACED' }) as Error;
@@ -15,7 +15,7 @@ function writeBytes(store: Store, bytes: number): void {
   store.schedule.setRetry({ kind: 'full', at: 0, reason: 'x'.repeat(bytes) });
 }
 
-/** Longer than a file system may round the time of a file. */
+/** Waits for longer than a file system rounds the time of a file. */
 function passTime(): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 25);
 }
@@ -31,7 +31,7 @@ function closing(store: Store): Store {
   return store;
 }
 
-it('a process that seldom looks accepts a WAL that began again and grew in the meantime', () => {
+it('a process that rarely checks accepts a WAL that was restarted and grew meanwhile', () => {
   const { stores } = openStores(2);
   const [writing, idle] = stores.map(closing) as [Store, Store];
   writeBytes(writing, 10);
@@ -45,7 +45,7 @@ it('a process that seldom looks accepts a WAL that began again and grew in the m
 
 const STEPS = ['look', 'write', 'write', 'write more', 'write more', 'fill', 'PASSIVE', 'TRUNCATE', 'close'] as const;
 
-it('processes accept every order of writes, looks and checkpoints', () => {
+it('processes accept every order of writes, checks and checkpoints', () => {
   const steps = fc.array(
     fc.record({
       who: fc.nat({ max: 2 }),
@@ -70,7 +70,7 @@ it('processes accept every order of writes, looks and checkpoints', () => {
             stores[who] = openStore(db);
           } else {
             outside.prepare(`PRAGMA wal_checkpoint(${what})`).all();
-            // Processes look every five seconds; nobody else empties the WAL twice in so short a time.
+            // Processes check every five seconds; other programs do not empty the WAL twice within that time.
             for (const each of stores) each.check();
           }
         }
@@ -84,7 +84,7 @@ it('processes accept every order of writes, looks and checkpoints', () => {
   );
 });
 
-it('what is copied over the file during a write, and does not fit the WAL, is left as it is', () => {
+it('does not change a file that is copied over the mirror during a write and does not fit the WAL', () => {
   const { db, stores } = openStores(1);
   const store = stores[0] as Store;
   const other = Buffer.alloc(2 ** 20, 'not a database, ');
@@ -101,7 +101,7 @@ it('what is copied over the file during a write, and does not fit the WAL, is le
   expect(existsSync(`${db}-wal.replaced`)).toBe(true);
 });
 
-it('a file that another program has touched ends the process, and nothing is lost', () => {
+it('a file that another program has touched ends the process without losing changes', () => {
   const { db, stores } = openStores(2);
   const [store, other] = stores as [Store, Store];
   writeBytes(store, 10);
@@ -115,7 +115,7 @@ it('a file that another program has touched ends the process, and nothing is los
   reader.close();
 });
 
-it('a checkpoint after a write that the disk cut short is no reason to end', () => {
+it('a checkpoint that the disk interrupted does not end the process', () => {
   const { db, stores } = openStores(1);
   const store = closing(stores[0] as Store);
   writeBytes(store, 10);
@@ -127,7 +127,7 @@ it('a checkpoint after a write that the disk cut short is no reason to end', () 
   expect(() => writeBytes(store, 30)).not.toThrow();
 });
 
-it('a checkpoint that a kill cut short is no reason for others to end', () => {
+it('a checkpoint that a kill interrupted does not end other processes', () => {
   const { db, stores } = openStores(1);
   const store = closing(stores[0] as Store);
   const killed = new Database(db);

@@ -24,11 +24,11 @@ describe('the address of a source', () => {
     ['http://api.example.com:80', 'http://api.example.com'],
     ['http://api.example.com:8080/', 'http://api.example.com:8080'],
     ['https://user:secret@api.example.com/v?key=1#top', 'https://api.example.com/v'],
-  ])('%s is %s', (given, expected) => {
+  ])('of %s is %s', (given, expected) => {
     expect(sourceAddress(given)).toBe(expected);
   });
 
-  it('and what it selects do not depend on the order in which it is set', () => {
+  it('does not depend on the order of the settings, nor does the selection', () => {
     expect(selectionText({ includeDetails: ['b', 'a', 'b'], currency: ['USD', 'EUR'] })).toBe(
       selectionText({ includeDetails: ['a', 'b'], currency: ['EUR', 'USD'] }),
     );
@@ -36,7 +36,7 @@ describe('the address of a source', () => {
 });
 
 describe('a noted source', () => {
-  it('is what was noted, finished or not', () => {
+  it('is returned as noted, finished or not', () => {
     const { source, keeperLease } = opened();
     expect(source.noted()).toBeNull();
     const selection = selectionText({ includeDetails: ['metadata'], currency: [] });
@@ -49,14 +49,14 @@ describe('a noted source', () => {
 });
 
 describe('a pause that the source asked for', () => {
-  it('holds for what is left of it, in every process', () => {
+  it('holds for the rest of its duration, in every process', () => {
     const store = opened();
     store.source.notePause({ since: T, until: T + HOUR });
     expect(opened(store.path).source.pause(T + 50 * 60_000)).toEqual({ since: T, until: T + HOUR });
     expect(store.source.pause(T + HOUR)).toBeNull();
   });
 
-  it('is not made shorter by one that another process was asked for', () => {
+  it('is not shortened by a pause that another process notes', () => {
     const { source } = opened();
     source.notePause({ since: T, until: T + 2 * HOUR });
     source.notePause({ since: T + 1_000, until: T + HOUR });
@@ -65,20 +65,20 @@ describe('a pause that the source asked for', () => {
     expect(source.pause(T + 2_000)).toEqual({ since: T + 2_000, until: T + 3 * HOUR });
   });
 
-  it('that a clock noted which was ahead is compared by its length', () => {
+  it('is compared by its length if the clock that noted it was ahead', () => {
     const { source } = opened();
     source.notePause({ since: T + 10 * HOUR, until: T + 10 * HOUR + 60_000 });
     source.notePause({ since: T, until: T + HOUR });
     expect(source.pause(T)).toEqual({ since: T, until: T + HOUR });
   });
 
-  it('does not become longer when the clock is put back behind it', () => {
+  it('does not become longer when the clock is put back', () => {
     const { source } = opened();
     source.notePause({ since: T, until: T + HOUR });
     expect(source.pause(T - 2 * HOUR)).toEqual({ since: T - 2 * HOUR, until: T - HOUR });
   });
 
-  it('is at most a day, and so is one whose beginning is not known', () => {
+  it('lasts at most a day, even if its start is unknown', () => {
     const { source } = opened();
     for (const until of [T + 1_000 * 24 * HOUR, Number.POSITIVE_INFINITY]) {
       source.notePause({ since: T, until });
@@ -86,7 +86,7 @@ describe('a pause that the source asked for', () => {
     }
   });
 
-  it('begins once where the clock was put back', () => {
+  it('restarts only once after the clock was put back', () => {
     const store = opened();
     store.source.notePause({ since: T, until: T + HOUR });
     const now = T - 2 * HOUR;
@@ -95,11 +95,11 @@ describe('a pause that the source asked for', () => {
     }
     expect(opened(store.path).source.pause(now + HOUR - 1)).toEqual({ since: now, until: now + HOUR });
     expect(store.source.keepPause(now + HOUR)).toBeNull();
-    // It is over, also by a clock that is put back again.
+    // It stays over when the clock is put back again.
     expect(store.source.keepPause(now + 1)).toBeNull();
   });
 
-  it('and requests are not noted in a mirror that may only be read', () => {
+  it('is not noted in a read-only mirror, nor are requests', () => {
     const db = join(temporaryDirectory(), 'catalog.db');
     const owner = opened(db);
     owner.source.notePause({ since: T, until: T + HOUR });
@@ -118,7 +118,7 @@ describe('a pause that the source asked for', () => {
 });
 
 describe('reserved requests', () => {
-  it('are one interval apart, over all who share the mirror', () => {
+  it('are one interval apart, over all processes of the mirror', () => {
     const first = opened();
     let example = 0;
     const processes = [first, opened(first.path), opened(first.path)];
@@ -128,7 +128,7 @@ describe('reserved requests', () => {
         fc.integer({ min: 1, max: 4 }),
         (steps, slots) => {
           const request = { intervalMs: 100, slackMs: 5, slots };
-          // What an earlier example reserved is in the past.
+          // Reservations of earlier examples are in the past.
           let now = T + HOUR * ++example;
           const granted: number[] = [];
           for (const { process, waitMs } of steps) {
@@ -145,7 +145,7 @@ describe('reserved requests', () => {
     );
   });
 
-  it('outlive the process that made them', () => {
+  it('outlive the process that reserved them', () => {
     const request = { intervalMs: 60_000, slackMs: 300, slots: 1 };
     const killed = openStore(join(temporaryDirectory(), 'catalog.db'));
     expect(killed.source.reserve(T, request)).toBe(T);
@@ -155,7 +155,7 @@ describe('reserved requests', () => {
     expect(next.source.reserve(T + 60_000, request)).toBe(T + 60_000);
   });
 
-  it('of a clock that was ahead hold back for one interval, once', () => {
+  it('delay requests by one interval, once, if the clock was ahead', () => {
     const { source } = opened();
     const request = { intervalMs: 1_000, slackMs: 5, slots: 1 };
     source.reserve(T + 2 * HOUR, request);

@@ -20,7 +20,7 @@ function blocks(language: string, page = PAGE): string[] {
 }
 
 describe.skipIf(!sqliteToolsAvailable)('docs/sql.md', () => {
-  it('has examples that work beside an open mirror', async () => {
+  it('has examples that work while the mirror is open', async () => {
     const sandbox = await startSandbox({ items: 30, details: true, withdrawnForMs: 0 });
     onTestFinished(() => sandbox.stop());
     const cwd = temporaryDirectory();
@@ -48,12 +48,12 @@ describe.skipIf(!sqliteToolsAvailable)('docs/sql.md', () => {
     expect(stdout).toMatch(/^(\d{13} was .+\n){2}28 products, read up to 32\n$/);
   });
 
-  it('has examples, as the README has, that wait while another program holds the mirror for a moment', async () => {
+  it('has examples, like the README, that wait while another program locks the mirror for a moment', async () => {
     const cwd = temporaryDirectory();
     mkdirSync(join(cwd, 'data'));
     const db = join(cwd, 'data/catalog.db');
     openStore(db).close();
-    // As a program does that opens the mirror first, or closes it last.
+    // Like a program that opens the mirror first, or closes it last.
     const holder = new Database(db);
     holder.pragma('locking_mode = EXCLUSIVE');
     holder.exec('BEGIN IMMEDIATE; COMMIT');

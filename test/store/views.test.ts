@@ -50,13 +50,13 @@ const RICH = `{"vbid":"A","title":"Tides","subtitle":"of the North","language":"
       {"type":"digital_list_price","value":10.50,"currency":"USD"},{"type":"print_list_price","value":"9.00","currency":"EUR"}]},
     {"sku":4711,"duration":180,"prices":[{"type":"digital_list_price","value":"null","currency":"null"},{"value":"-1"},{"value":"1.2.3"}]},
     {"sku":"none"},"not an object",{"prices":{"value":1}}]}`;
-const ODD = `{"vbid":"B","subtitle":"null","edition":0,"language":"","contributors":"nobody","resource_links":"none",
+const ODD = `{"vbid":"B","subtitle":"null","edition":0,"language":"","contributors":"unknown","resource_links":"none",
   "on_sale_date":null,"distributable":"false","variants":null}`;
 
 describe.skipIf(!sqliteToolsAvailable)('the view', () => {
   const COLUMNS = 'subtitle, contributors, language, edition, cover_url, on_sale_date, off_sale_date';
 
-  it('catalog has the fields that a shop needs, for readers of any age', async () => {
+  it('catalog has the fields that a shop needs, with old and new versions of SQLite', async () => {
     const db = join(temporaryDirectory(), 'catalog.db');
     const store = openStore(db);
     put(store, 'A', RICH);
@@ -124,7 +124,7 @@ describe.skipIf(!sqliteToolsAvailable)('the view', () => {
     store.close();
   });
 
-  it('change_log names the fields that changed, and has what was removed', async () => {
+  it('change_log names the changed fields, and keeps removed products', async () => {
     const db = join(temporaryDirectory(), 'catalog.db');
     const store = openStore(db);
     put(store, 'A', '{"vbid":"A","v":1.50,"a~/b":1}');
@@ -146,7 +146,7 @@ describe.skipIf(!sqliteToolsAvailable)('the view', () => {
   });
 });
 
-/** The tables of a mirror as the first migrations make them, without what later ones add. */
+/** A mirror with the tables of the first migrations only. */
 function copyToOlder(db: string, directory: string, migrations: number): string {
   const folder = join(directory, 'migrations');
   mkdirSync(join(folder, 'meta'), { recursive: true });
@@ -183,7 +183,7 @@ function sorted(text: string): [string, string][] {
   return [...objectMembers(text)].sort(([a], [b]) => (a < b ? -1 : 1));
 }
 
-it('an upgraded mirror shows the same in every view', () => {
+it('an upgraded mirror has the same rows in every view', () => {
   const directory = temporaryDirectory();
   const db = join(directory, 'catalog.db');
   const store = openStore(db);
@@ -211,7 +211,7 @@ it('an upgraded mirror shows the same in every view', () => {
     (rows(path, 'change_log') as { op: string; vbid: string; before: string }[]).filter(({ op }) => op === 'removed');
   expect(removals(older).map(({ vbid }) => vbid)).toEqual(['A', 'E', 'A']);
   for (const [index, { before }] of removals(older).entries()) {
-    // As the source wrote them, but in an order that may differ.
+    // Fields may come in another order than the source's.
     expect(sorted(before)).toEqual(sorted(removals(db)[index]?.before ?? ''));
   }
 });

@@ -10,7 +10,7 @@ import { catalogOf, settingsFor, temporaryDirectory } from '../support/mirror.ts
 interface Asked {
   readonly page: number;
   readonly perPage: number;
-  /** Of the whole list; else of what changed since a time. */
+  /** Whether the whole list is read, not a delta. */
   readonly list: boolean;
   /** Requests so far, this one included. */
   readonly nth: number;
@@ -47,11 +47,11 @@ function page({ page: number, perPage }: Asked, vbids: readonly string[], numIte
 
 const FIVE = ['A', 'B', 'C', 'D', 'E'];
 
-/** A heap that holds any run, and not a plan of what a source says it has. */
+/** A heap large enough for any run, but not for a plan of the claimed products. */
 const SMALL_HEAP = { NODE_OPTIONS: '--max-old-space-size=120' };
 
 describe('a source that says that it has 2^53 products', () => {
-  it('and shows five, on one short page, ends in an open run', async () => {
+  it('but shows five, on one short page: the run ends open', async () => {
     const source = await sourceOf((asked, response) => {
       const found = asked.page === 1 && asked.list ? FIVE : [];
       response.end(page(asked, found, asked.list ? MOST : 0));

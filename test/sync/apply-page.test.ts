@@ -87,7 +87,7 @@ describe('applying pages', () => {
     expect(expectExactLog(at.db)).toBe(1);
   });
 
-  it('writes nothing for what is there, whatever the order of its keys', () => {
+  it('writes nothing for unchanged products, whatever the order of their keys', () => {
     const at = place();
     const items = ['{"vbid":"A","n":{"x":1,"y":[2]}}', '{"vbid":"B"}'];
     apply(at, captured(at, items));
@@ -96,24 +96,24 @@ describe('applying pages', () => {
     expect(expectExactLog(at.db)).toBe(2);
   });
 
-  it('leaves ignored fields out of the comparison', () => {
+  it('does not compare ignored fields', () => {
     const at = place(undefined, [['views']]);
     apply(at, captured(at, ['{"vbid":"A","views":1}']));
     expect(apply(at, captured(at, ['{"vbid":"A","views":2}'], { page: 2 }))).toMatchObject([{ updated: 0 }]);
   });
 
-  it('makes one version, and one record at most, of a product that comes twice', () => {
+  it('writes at most one version and one record of a product that comes twice', () => {
     const at = place();
     apply(at, captured(at, [product('A', '1'), product('A', '2')]));
     expect(titleOf(at, 'A')).toBe('2');
-    // In pages that share a batch, and then on a page together.
+    // First on two pages of a batch, then twice on one page.
     apply(at, captured(at, [product('B', '1')], { page: 2 }), captured(at, [product('B', '1')], { page: 3 }));
     expect(expectExactLog(at.db)).toBe(2);
     apply(at, captured(at, [product('B', '5'), product('B', '1')], { page: 4, at: 2_000 }));
     expect(expectExactLog(at.db)).toBe(2);
   });
 
-  it.each(['in order', 'late', 'in one batch', 'late in one batch'])('takes the read that began later, %s', (how) => {
+  it.each(['in order', 'late', 'in one batch', 'late in one batch'])('keeps the read that started later, %s', (how) => {
     const at = place();
     apply(at, captured(at, [product('A', 'first')], { page: 1, at: 1_000 }));
     const earlier = captured(at, [product('A', 'earlier')], { page: 2, at: 2_000 });
@@ -125,7 +125,7 @@ describe('applying pages', () => {
     expectExactLog(at.db);
   });
 
-  it('takes an unchanged later read for a read', () => {
+  it('counts a later read without changes as a read', () => {
     const at = place();
     apply(at, captured(at, [product('A', 'now')], { page: 1, at: 1_000 }));
     const later = captured(at, [product('A', 'now')], { page: 3, at: 3_000 });
@@ -134,7 +134,7 @@ describe('applying pages', () => {
     expect(titleOf(at, 'A')).toBe('now');
   });
 
-  it('restores what a tombstone stands for', () => {
+  it('restores a removed product', () => {
     const at = place();
     apply(at, captured(at, [product('A', '1'), product('B', '1')]));
     const sqlite = new Database(at.db);
@@ -148,14 +148,14 @@ describe('applying pages', () => {
     expect(expectExactLog(at.db)).toBe(4);
   });
 
-  it('keeps what it rejects, with the reason', () => {
+  it('keeps rejected items, with the reason', () => {
     const at = place();
     apply(at, captured(at, [product('A', '1'), '{"title":"no key"}', product('B', '1')]));
     expect(at.store.runs.rejected(at.runId, 10)).toMatchObject([{ page: 1, position: 1, body: '{"title":"no key"}' }]);
     expect([...at.store.runs.eachIds(at.runId)]).toEqual([[1, 0, 2]]);
   });
 
-  it('writes nothing with an old epoch, and nothing of a cancelled run', () => {
+  it('writes nothing after the lease was lost or the run was cancelled', () => {
     const at = place();
     apply(at, captured(at, [product('A', '1')]));
     at.leased.release();
@@ -188,7 +188,7 @@ describe('the lease', () => {
     return [openStore(db), openStore(db, { self })] as const;
   };
 
-  it('is one process at a time, until it is given back or expires', () => {
+  it('is held by one process at a time, until it is released or expires', () => {
     const [mine, theirs] = holders(other);
     const first = mine.keeperLease.acquire(1_000);
     expect(() => theirs.keeperLease.acquire(1_000)).toThrow(expect.objectContaining({ code: 'MIRROR_BUSY' }));
@@ -207,7 +207,7 @@ describe('the lease', () => {
     for (const store of [mine, theirs]) store.close();
   });
 
-  it('of a clock that was set back does not hold for ever', () => {
+  it('does not hold forever if the clock was set back', () => {
     const [mine, theirs] = holders(other);
     mine.keeperLease.acquire(1_000_000_000);
     expect(() => theirs.keeperLease.acquire(1_000)).not.toThrow();

@@ -13,12 +13,12 @@ import { place } from '../web/place.ts';
 
 const HOUR = 3_600_000;
 
-/** This machine's clock, off by `aheadMs`. */
+/** This machine's clock, ahead by `aheadMs`. */
 function clockOff(aheadMs: () => number): Clock {
   return { ...systemClock, now: () => Date.now() + aheadMs() };
 }
 
-/** Runs as one process, whose clock may be off, would make them. */
+/** Makes runs like one process whose clock may be wrong. */
 async function runs(settings: Record<string, string>, clock: Clock, kinds: readonly ('full' | 'delta')[]) {
   const config = requireSource(loadConfig(settings));
   const service = await startKeeper({ config, clock, log: createLog('fatal'), fetching: true });
@@ -38,7 +38,7 @@ function edit(db: string, sql: string): void {
   sqlite.close();
 }
 
-it('a clock that was two hours ahead and was put right holds no run up', async () => {
+it('a clock that was two hours ahead and was corrected does not delay runs', async () => {
   const { sandbox, db, settings } = await place({ items: 300, faults: '429@1' }, { CATCHWORD_RATE_LIMIT: '10/s' });
   await runs(
     settings,
@@ -51,7 +51,7 @@ it('a clock that was two hours ahead and was put right holds no run up', async (
   expectExactLog(db);
 });
 
-it('a clock that is put back, and forward, while a process runs holds no run up', async () => {
+it('a clock that is put back and forward while a process runs does not delay runs', async () => {
   const { sandbox, db, settings } = await place({ items: 300 }, { CATCHWORD_RATE_LIMIT: '10/s' });
   let aheadMs = 2 * HOUR;
   const clock = clockOff(() => aheadMs);
@@ -68,7 +68,7 @@ it('a clock that is put back, and forward, while a process runs holds no run up'
   expectExactLog(db);
 });
 
-it('a pause that the source asked for 50 minutes ago holds for what is left of it, and is announced', async () => {
+it('a pause that the source asked for 50 minutes ago holds for the rest of its duration, and is announced', async () => {
   const { sandbox, directory, db, settings } = await place({ items: 30 });
   await runs(settings, systemClock, ['full']);
   const asked = sandbox.requests.length;
@@ -85,7 +85,7 @@ it('a pause that the source asked for 50 minutes ago holds for what is left of i
   expect((await asking.ended).code).toBe(0);
 });
 
-it('a source whose clock seems to lag by the fraction that Date leaves out costs one more delta, and loses nothing', async () => {
+it('a source whose clock seems to lag by the fraction of a second that Date omits costs one more delta, and loses nothing', async () => {
   const now = Date.now();
   const clock = { ...systemClock, now: () => now };
   const { sandbox, db, settings } = await place({ items: 10, clock }, { CATCHWORD_DELTA_OVERLAP: '1s' });
@@ -111,7 +111,7 @@ it('an unfinished run that began a day ahead of the clock is given up', async ()
   expect(next).toMatchObject({ id: 2, state: 'complete' });
 });
 
-it('a sink that failed under a clock two hours ahead is tried again after its pause', async () => {
+it('a sink that failed under a clock two hours ahead is retried after its pause', async () => {
   const { sandbox, directory, db, settings } = await place({ items: 5 });
   const file = join(directory, 'out.jsonl');
   const sink = { ...settings, CATCHWORD_SINK_OUT: `jsonl:${file}`, LOG_LEVEL: 'info' };

@@ -8,7 +8,7 @@ import { load } from '../support/load.ts';
 import { catalogOf, expectExactLog, settingsFor, temporaryDirectory, truthOf } from '../support/mirror.ts';
 
 const CLI = fileURLToPath(new URL('../../dist/cli.js', import.meta.url));
-/** In blocks of 512 bytes: less than the mirror needs, more than its first batches. */
+/** In blocks of 512 bytes: less than the mirror needs, and more than its first batches need. */
 const ROOM = 30_000;
 
 it.each(['sync --full', 'daemon'])(
@@ -23,7 +23,7 @@ it.each(['sync --full', 'daemon'])(
       CATCHWORD_HTTP_PORT: 'off',
       LOG_LEVEL: 'silent',
     });
-    // A write beyond the limit fails with EFBIG, as one on a full disk fails with ENOSPC.
+    // A write beyond the limit fails with EFBIG, like one on a full disk with ENOSPC.
     const limited = `trap '' XFSZ; ulimit -f ${ROOM}; exec "$0" "$1" ${verb}`;
     const ended = await promisify(execFile)('sh', ['-c', limited, process.execPath, CLI], {
       cwd: directory,

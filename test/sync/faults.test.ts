@@ -6,7 +6,7 @@ import { startSandbox } from '../../src/sandbox/server.ts';
 import { load } from '../support/load.ts';
 import { catalogOf, expectExactLog, settingsFor, standIn, temporaryDirectory, truthOf } from '../support/mirror.ts';
 
-/** What a run ends with when a fault strikes every request. */
+/** The error of a run in which every request meets a fault. */
 const ENDS_WITH: Record<Exclude<FaultKind, 'short-page'>, ErrorCode> = {
   '5xx': 'SOURCE_UNAVAILABLE',
   reset: 'SOURCE_UNAVAILABLE',
@@ -19,10 +19,10 @@ const ENDS_WITH: Record<Exclude<FaultKind, 'short-page'>, ErrorCode> = {
 };
 
 describe.each(FAULT_KINDS)('fault %s', (kind) => {
-  // Elsewhere no answer may look late because the machine is busy.
+  // In other tests a response must not time out because the machine is busy.
   const timeout = kind === 'slow-body' ? '500ms' : '10s';
 
-  it('now and then: the load is complete and exact', async () => {
+  it('in some requests: the load is complete and exact', async () => {
     const faults = [2, 3, 5, 8].map((nth) => `${kind}@${nth}`).join(',');
     const sandbox = await startSandbox({ items: 2_000, faults, slowBodyMs: 1_500 });
     onTestFinished(() => sandbox.stop());
@@ -37,7 +37,7 @@ describe.each(FAULT_KINDS)('fault %s', (kind) => {
 
   if (!(kind in ENDS_WITH)) return;
 
-  it('always: the run ends with a clear error and nothing is written', async () => {
+  it('in every request: the run ends with a clear error and nothing is written', async () => {
     const sandbox = await startSandbox({ items: 2_000, faults: `${kind}:1`, slowBodyMs: 1_500 });
     onTestFinished(() => sandbox.stop());
     const db = join(temporaryDirectory(), 'catalog.db');
@@ -50,7 +50,7 @@ describe.each(FAULT_KINDS)('fault %s', (kind) => {
   });
 });
 
-it('a source whose every page is short is taken at its word, and proves nothing', async () => {
+it('a source whose pages are all too short is used, but proves nothing', async () => {
   const sandbox = await startSandbox({ items: 2_000 });
   onTestFinished(() => sandbox.stop());
   const db = join(temporaryDirectory(), 'catalog.db');

@@ -10,7 +10,7 @@ import { catalogOf, expectExactLog, settingsFor, temporaryDirectory, truthOf } f
 const KILLS = 50;
 const WINDOWS = 200;
 
-it('goes on after 50 kills at random moments, and ends in the same state', { timeout: 900_000 }, async () => {
+it('resumes after 50 kills at random moments, and ends in the same state', { timeout: 900_000 }, async () => {
   const sandbox = await startSandbox({ items: 20_000, latencyMs: 20 });
   onTestFinished(() => sandbox.stop());
   const directory = temporaryDirectory();
@@ -21,7 +21,7 @@ it('goes on after 50 kills at random moments, and ends in the same state', { tim
   for (let killed = 0; killed < KILLS; ) {
     const before = sandbox.requests.length;
     const running = start(['sync', '--full'], { ...settings, LOG_LEVEL: 'info' }, directory);
-    // Some die while the program is loaded or the schema is made, most while pages are read and written.
+    // Some die while the program loads or creates the schema, most while they read and write pages.
     if (random() > 0.2) await running.shows('"msg":"run ');
     const timer = setTimeout(() => running.child.kill('SIGKILL'), random() * 450);
     const { signal, code } = await running.ended;
@@ -34,7 +34,7 @@ it('goes on after 50 kills at random moments, and ends in the same state', { tim
       sandbox.catalog.mutate({ create: 20, update: 300, seed: killed });
     }
   }
-  // Otherwise this would have shown nothing.
+  // Otherwise the test would not show anything.
   expect(killedAtWork).toBeGreaterThan(KILLS / 5);
   const last = await run(['sync', '--full', '--json'], settings, directory);
   expect(last.stderr).toBe('');
@@ -44,7 +44,7 @@ it('goes on after 50 kills at random moments, and ends in the same state', { tim
   expect(expectExactLog(db)).toBeGreaterThanOrEqual(20_000);
 });
 
-it('reads only what is missing after a kill', async () => {
+it('reads only the missing pages after a kill', async () => {
   const sandbox = await startSandbox({ items: 20_000, latencyMs: 10 });
   onTestFinished(() => sandbox.stop());
   const directory = temporaryDirectory();

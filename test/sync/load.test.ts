@@ -81,7 +81,7 @@ describe.each([{ details: false }, { details: true }])(
 );
 
 describe('runs', () => {
-  it('a night in which nothing happened changes nothing', async () => {
+  it('a full run without changes writes nothing', async () => {
     const sandbox = await sandboxOf({ items: 5_000 });
     const db = join(temporaryDirectory(), 'catalog.db');
     const settings = settingsFor(sandbox.url, db);
@@ -91,7 +91,7 @@ describe('runs', () => {
     expect(expectExactLog(db)).toBe(5_000);
   });
 
-  it('a sealed run removes what is gone', async () => {
+  it('a sealed run removes products that are gone', async () => {
     const sandbox = await sandboxOf({ items: 3_000, withdrawnForMs: 0 });
     const db = join(temporaryDirectory(), 'catalog.db');
     const settings = settingsFor(sandbox.url, db);
@@ -154,7 +154,7 @@ describe('runs', () => {
     expect(catalogOf(db)).toEqual(await truthOf(sandbox.url));
   });
 
-  it('a delta that asks back by less than the overlap does not move the watermark', async () => {
+  it('a delta that starts later than the watermark less the overlap does not move the watermark', async () => {
     let aheadMs = 0;
     const sandbox = await sandboxOf({ items: 10, clock: { ...systemClock, now: () => Date.now() + aheadMs } });
     const directory = temporaryDirectory();
@@ -163,7 +163,7 @@ describe('runs', () => {
     await load(settings, 'full');
     const before = watermarkOf(db);
     aheadMs = 5_000;
-    // A change that becomes visible now may carry a time from before this, and would never be asked for again.
+    // A change that becomes visible now may have an earlier time, and would never be read.
     const since = new Date(before - 5_000).toISOString();
     expect((await runHere(['sync', '--from', since], settings, directory)).code).toBe(0);
     expect(watermarkOf(db)).toBe(before);
@@ -171,7 +171,7 @@ describe('runs', () => {
     expect(watermarkOf(db)).toBeGreaterThan(before);
   });
 
-  it('a list that never ends is an error, not a run without end', async () => {
+  it('a list that never ends is an error, not an endless run', async () => {
     const server = createServer((request, response) => {
       const asked = new URL(request.url ?? '', 'http://localhost').searchParams;
       const perPage = Number(asked.get('per_page'));

@@ -24,7 +24,7 @@ function rejectedOf(db: string, runId: number) {
   }
 }
 
-/** Settings of a load through this queue, with a fetcher where it needs one. */
+/** Settings of a load through this queue, with a fetcher if it needs one. */
 async function throughQueue(name: string, url: string, db: string): Promise<Record<string, string>> {
   const settings = settingsFor(url, db, { LOG_LEVEL: 'silent' });
   if (name === 'embedded') return settings;
@@ -58,7 +58,7 @@ describe.each(['embedded', ...(redisAvailable ? ['BullMQ'] : [])])('through the 
         body: '{"vbid":"B","title":"Caf\ufffd"}',
       },
     ]);
-    // It was read again before it was rejected: bytes may be damaged on the way.
+    // It was read again before it was rejected, because bytes may be damaged on the way.
     expect(source.requests.filter((url) => !url.searchParams.has('from'))).toHaveLength(3);
 
     source.items = [book('A', 'Café'), book('B', 'Café'), book('C', 'Über \ufffd 😀')];
@@ -68,7 +68,7 @@ describe.each(['embedded', ...(redisAvailable ? ['BullMQ'] : [])])('through the 
   });
 });
 
-it('never removes a product because its title is no longer UTF-8', async () => {
+it('never removes a product because its title has become invalid UTF-8', async () => {
   const source = await startRawSource([book('A', 'Café'), book('B', 'Café')]);
   const db = join(temporaryDirectory(), 'catalog.db');
   const settings = settingsFor(source.url, db, { LOG_LEVEL: 'silent' });
@@ -80,7 +80,7 @@ it('never removes a product because its title is no longer UTF-8', async () => {
   expect([...catalogOf(db).keys()]).toEqual(['A', 'B']);
 });
 
-it('keeps products apart whose numeric keys a double cannot tell apart', async () => {
+it('keeps products apart whose numeric keys are equal as doubles', async () => {
   const items = ['9007199254740993', '9007199254740992', '0', '"1.50"'].map((vbid) =>
     Buffer.from(`{"vbid":${vbid},"title":"T"}`),
   );
@@ -98,7 +98,7 @@ it('keeps products apart whose numeric keys a double cannot tell apart', async (
   );
 });
 
-it('rejects keys with half of a surrogate pair, and keeps such texts elsewhere as they are', async () => {
+it('rejects keys with half of a surrogate pair, and keeps such texts elsewhere unchanged', async () => {
   const kept = '{"vbid":"A","title":"\\ud800","\\udfff":["\\ud83d", "\\ud83d\\ude00"]}';
   const source = await startRawSource(
     [kept, '{"vbid":"\\ud800"}', '{"vbid":"\\udc00"}', '{"vbid":"\\ud83d\\ude00"}'].map((item) => Buffer.from(item)),
@@ -115,7 +115,7 @@ it('rejects keys with half of a surrogate pair, and keeps such texts elsewhere a
     { position: 1, reason: 'vbid: it holds half of a surrogate pair', body: '{"vbid":"\\ud800"}' },
     { position: 2, reason: 'vbid: it holds half of a surrogate pair', body: '{"vbid":"\\udc00"}' },
   ]);
-  // What such a field was before is kept as exactly.
+  // The previous value of such a field is kept just as exactly.
   source.items = [Buffer.from('{"vbid":"A","title":"\\ud801"}'), Buffer.from('{"vbid":"\\ud83d\\ude00"}')];
   expect(await load(settings, 'full')).toMatchObject({ updated: 1 });
   const store = openStore(db, { mustExist: true });
@@ -126,7 +126,7 @@ it('rejects keys with half of a surrogate pair, and keeps such texts elsewhere a
   ]);
 });
 
-it('finds a change in the digits of a number, whatever a double makes of it', async () => {
+it('finds a change in the digits of a number even if both are equal as doubles', async () => {
   const numbers = ['1', '12345678901234567890', '12345678901234567891', '1e400', 'null', '0.10000000000000000001'];
   const bodyOf = (number: string, seen: number): string => `{"vbid":"A","id":${number},"seen":${seen}}`;
   const source = await startRawSource([Buffer.from(bodyOf('0', 0))]);
@@ -136,7 +136,7 @@ it('finds a change in the digits of a number, whatever a double makes of it', as
   for (const [index, number] of numbers.entries()) {
     source.items = [Buffer.from(bodyOf(number, index))];
     expect(await load(settings, 'full'), number).toMatchObject({ updated: 1 });
-    // Only what is ignored differs, and the order of keys.
+    // Only ignored fields differ, and the order of keys.
     source.items = [Buffer.from(`{"seen":-1,"id":${number},"vbid":"A"}`)];
     expect(await load(settings, 'full'), number).toMatchObject({ updated: 0 });
   }

@@ -40,7 +40,7 @@ function edit(sql: string): void {
 
 describe('a mirror of another service', () => {
   it.each(['sync', 'sync --full', 'sync --dry-run', 'verify', 'daemon'])(
-    'is refused by %s before any request, with both addresses and the two ways out',
+    'is rejected by %s before any request, with both addresses and what to do',
     async (verb) => {
       const refused = await cli(verb.split(' '), elsewhere, directory);
       expect(refused.code).toBe(2);
@@ -53,7 +53,7 @@ describe('a mirror of another service', () => {
     },
   );
 
-  it('is refused by approve before anything is looked up', async () => {
+  it('is rejected by approve before any lookup', async () => {
     edit(`UPDATE runs SET state = 'held'; INSERT INTO held_removals (run_id, product_id) VALUES (1, 1)`);
     const lookups = { ...elsewhere, CATCHWORD_LOOKUP_PATH: '/v4/products/:vbid' };
     const refused = await cli(['approve', '1'], lookups, directory);
@@ -62,7 +62,7 @@ describe('a mirror of another service', () => {
     expect(catalogOf(db).size).toBe(400);
   });
 
-  it('is a failed check of doctor', async () => {
+  it('fails a check of doctor', async () => {
     const { code, stdout } = await cli(['doctor', '--json'], elsewhere, directory);
     expect(code).toBe(1);
     const findings = JSON.parse(stdout) as { check: string; level: string; text: string; hint: string }[];
@@ -74,7 +74,7 @@ describe('a mirror of another service', () => {
     expect(same.stdout).toContain(`${first.url}, as in the mirror`);
   });
 
-  it('ends a daemon whose mirror was adopted by another address meanwhile', async () => {
+  it('ends a daemon whose mirror was adopted for another address meanwhile', async () => {
     const every = { CATCHWORD_DELTA_CRON: '* * * * * *', CATCHWORD_FULL_CRON: 'off', LOG_LEVEL: 'info' };
     const daemon = start(['daemon'], { ...settings, ...every }, directory);
     await daemon.shows('run complete');
@@ -85,13 +85,13 @@ describe('a mirror of another service', () => {
     });
   });
 
-  it('does not hold for a first address that was never read from', async () => {
+  it('is accepted if the first address was never read from', async () => {
     const nowhere = settingsFor('http://127.0.0.1:9', join(directory, 'new.db'), { LOG_LEVEL: '' });
     expect(await cli(['sync'], nowhere, directory)).toMatchObject({ code: 75 });
     expect(await cli(['sync'], { ...nowhere, CATCHWORD_BASE_URL: first.url }, directory)).toMatchObject({ code: 0 });
   });
 
-  it('is not one that is only written in another way', async () => {
+  it('is not one whose address is only written differently', async () => {
     const { port } = new URL(first.url);
     const written = { ...settings, CATCHWORD_BASE_URL: `HTTP://127.0.0.1:${port}//` };
     expect(await cli(['sync'], written, directory)).toMatchObject({ code: 0 });
@@ -101,7 +101,7 @@ describe('a mirror of another service', () => {
 describe('adopt', () => {
   it('continues the mirror with the new address, by a full run under the removal limit', async () => {
     const adopted = await cli(['adopt'], elsewhere, directory);
-    // All 400 products of before are not there: more than the limit.
+    // All 400 products of the old address are gone: more than the limit.
     expect(adopted).toMatchObject({ code: 5, stdout: expect.stringContaining('would remove 400') as string });
     expect(adopted.stderr).toContain(`was read from ${first.url} and is continued with ${other.url}`);
     expect(await cli(['sync'], settings, directory)).toMatchObject({ code: 2 });
@@ -115,14 +115,14 @@ describe('adopt', () => {
     expectExactLog(db);
   });
 
-  it('has nothing to do where the address is the same, and makes no request then', async () => {
+  it('does nothing, without any request, if the address is the same', async () => {
     const asked = first.requests.length;
     const { code, stdout } = await cli(['adopt'], settings, directory);
     expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringContaining('nothing to adopt') as string });
     expect(first.requests.length).toBe(asked);
   });
 
-  it('that was killed is finished by the next run, which is a full one', async () => {
+  it('is finished by the next run, a full one, after a kill', async () => {
     const slow = await startSandbox({ items: 400, seed: 1, details: true, latencyMs: 300 });
     onTestFinished(() => slow.stop());
     const moved = settingsFor(slow.url, db, { LOG_LEVEL: '', CATCHWORD_PER_PAGE: '50', CATCHWORD_CONCURRENCY: '1' });
@@ -140,7 +140,7 @@ describe('adopt', () => {
 });
 
 describe('adopt, again', () => {
-  it('goes on with an adoption that was interrupted', async () => {
+  it('resumes an adoption that was interrupted', async () => {
     const slow = await startSandbox({ items: 400, seed: 1, details: true, latencyMs: 300 });
     onTestFinished(() => slow.stop());
     const moved = settingsFor(slow.url, db, { LOG_LEVEL: '', CATCHWORD_PER_PAGE: '50', CATCHWORD_CONCURRENCY: '1' });
@@ -163,7 +163,7 @@ describe('adopt, again', () => {
     expect(adopted).toMatchObject({ code: 5, stdout: expect.stringContaining('would remove 400') as string });
   });
 
-  it('keeps to a pause that the new address asked for', async () => {
+  it('waits for a pause that the new address asked for', async () => {
     const now = Date.now();
     edit(`UPDATE mirror SET source_address = '${other.url}', blocked_since = ${now}, blocked_until = ${now + 7_200_000},
       source_selection = json_set(source_selection, '$.unfinished', json('true'))`);
@@ -173,7 +173,7 @@ describe('adopt, again', () => {
     expect(await cli(['sync', '--now'], elsewhere, directory)).toMatchObject({ code: 5 });
   });
 
-  it('refuses while a daemon is alive that has no sinks and makes no run', async () => {
+  it('is rejected while a daemon is alive, even one without sinks that makes no run', async () => {
     const idle = { CATCHWORD_DELTA_CRON: 'off', CATCHWORD_FULL_CRON: 'off', LOG_LEVEL: 'info' };
     const daemon = start(['daemon'], { ...settings, ...idle }, directory);
     await daemon.shows('"msg":"started"');
@@ -212,7 +212,7 @@ describe('another selection', () => {
     expect(forecast.stdout).toContain('"kind":"full"');
   });
 
-  it('does not continue an unfinished run of the one before, nor is it taken as read before a full run has ended', async () => {
+  it('gives up an unfinished run of the previous selection, and holds only after a full run', async () => {
     await mutate(first.url, { update: 100, seed: 3 });
     const slow = { CATCHWORD_PER_PAGE: '20', CATCHWORD_CONCURRENCY: '1', CATCHWORD_RATE_LIMIT: '5/s' };
     const asked = first.requests.length;
@@ -220,7 +220,7 @@ describe('another selection', () => {
     await expect.poll(() => first.requests.length).toBeGreaterThan(asked + 3);
     killed.child.kill('SIGKILL');
     await killed.ended;
-    // Back to the selection of before: what was read of the other one may be in the mirror.
+    // Back to the previous selection: the mirror may hold products of the other one.
     const back = await cli(['sync', '--json'], settings, directory);
     expect({ code: back.code, stdout: back.stdout }).toEqual({
       code: 0,
@@ -234,7 +234,7 @@ describe('another selection', () => {
     expect((await cli(['sync', '--json'], settings, directory)).stdout).toContain('"kind":"delta"');
   });
 
-  it('of a mirror made before is what is set at its next run', async () => {
+  it('is noted at the next run of a mirror of an older version', async () => {
     edit('UPDATE mirror SET source_address = NULL, source_selection = NULL; UPDATE runs SET selection = NULL');
     const next = await cli(['sync', '--json'], { ...settings, ...metadata }, directory);
     expect(next).toMatchObject({ code: 0, stdout: expect.stringContaining('"kind":"delta"') as string, stderr: '' });
@@ -266,7 +266,7 @@ describe('the source of an event', () => {
     expect(await web.ended).toMatchObject({ code: 0 });
   });
 
-  it('needs CATCHWORD_BASE_URL where the mirror has noted none', async () => {
+  it('needs CATCHWORD_BASE_URL if the mirror has not noted one', async () => {
     const { CATCHWORD_BASE_URL: _, ...nameless } = settings;
     for (const role of ['relay', 'web']) {
       const empty = { ...nameless, CATCHWORD_DB: join(directory, 'none.db'), CATCHWORD_SINK_FILE: 'jsonl:none.jsonl' };

@@ -20,17 +20,17 @@ async function sandboxOf(items: number): Promise<Sandbox> {
   return sandbox;
 }
 
-/** When requests of the interface arrived, milliseconds since 1970, as the sandbox tells everybody. */
+/** When requests of the interface arrived at the sandbox; milliseconds since 1970. */
 async function arrivals({ url }: Sandbox): Promise<number[]> {
   const response = await fetch(`${url}/_sandbox/requests`);
   return ((await response.json()) as { at: number }[]).map(({ at }) => at);
 }
 
-it('a process that is killed ten times makes no more requests than the limit, and says what it waits for', async () => {
+it('a process that is killed ten times keeps to the limit, and says what it waits for', async () => {
   const sandbox = await sandboxOf(5_000);
   const directory = temporaryDirectory();
   const db = join(directory, 'catalog.db');
-  // One in five minutes, longer than ten starts take.
+  // One request in five minutes, which is longer than ten starts take.
   const settings = settingsFor(sandbox.url, db, { CATCHWORD_RATE_LIMIT: '0.2/min', CATCHWORD_CONCURRENCY: '1' });
   for (let kill = 1; kill <= 10; kill++) {
     const killed = start(['sync'], settings, directory);
@@ -42,7 +42,7 @@ it('a process that is killed ten times makes no more requests than the limit, an
   expect(await arrivals(sandbox)).toHaveLength(1);
 });
 
-it('sync, verify and sync --dry-run at once keep one limit together', async () => {
+it('concurrent sync, verify and sync --dry-run share one limit', async () => {
   const sandbox = await sandboxOf(500);
   const directory = temporaryDirectory();
   const db = join(directory, 'catalog.db');
@@ -57,11 +57,11 @@ it('sync, verify and sync --dry-run at once keep one limit together', async () =
   expect(times.length).toBeGreaterThan(60);
   const windowMs = 4_000;
   const busiest = Math.max(...times.map((from) => times.filter((at) => at >= from && at < from + windowMs).length));
-  // Some arrive late on a machine that is busy, so that others seem to follow them closely.
+  // On a busy machine some requests arrive late, so that the next ones seem to follow too closely.
   expect(busiest).toBeLessThanOrEqual(20 + 4);
 });
 
-it('commands that do not read the catalog keep the limit and the pauses of the mirror of their service', async () => {
+it('commands that do not read the catalog share the limit and the pauses of the mirror', async () => {
   const sandbox = await sandboxOf(30);
   const directory = temporaryDirectory();
   const db = join(directory, 'catalog.db');
@@ -90,10 +90,10 @@ it('commands that do not read the catalog keep the limit and the pauses of the m
   expect(unusable).toMatchObject({ code: 0, stderr: expect.stringContaining('is not an SQLite database') as string });
 });
 
-/** The file of this test stays where it is. */
+/** The file of this test is not replaced. */
 const NO_GUARD = { isReadonly: false, before: () => {}, begun: () => true, ending: () => {}, committed: () => {} };
 
-it('a mirror that cannot be written leaves the limit to the process, which says so once', async () => {
+it('a process that cannot write the mirror keeps the limit by itself, and says so once', async () => {
   const db = join(temporaryDirectory(), 'catalog.db');
   openStore(db).close();
   const sqlite = new Database(db, { readonly: true });

@@ -12,7 +12,7 @@ import { createVirtualClock } from '../support/test-clocks.ts';
 
 interface BusySource {
   readonly url: string;
-  /** Seconds that it asks for with `Retry-After`; null: it answers with a catalog of one product. */
+  /** Seconds in `Retry-After`; null: it answers with a catalog of one product. */
   retryAfter: number | null;
   readonly requests: () => number;
 }
@@ -43,7 +43,7 @@ function placeOf(source: BusySource, more: Record<string, string> = {}) {
   return { directory, db, settings: settingsFor(source.url, db, more) };
 }
 
-it('a pause that another process was asked for holds without a rate limit, too', async () => {
+it('a pause that another process was asked for also holds without a rate limit', async () => {
   const db = join(temporaryDirectory(), 'catalog.db');
   const [store, other] = [openStore(db), openStore(db)];
   onTestFinished(() => {
@@ -60,7 +60,7 @@ it('a pause that another process was asked for holds without a rate limit, too',
   expect(clock.now()).toBeGreaterThanOrEqual(until);
 });
 
-it('a pause that doctor is asked for holds for other commands, too', async () => {
+it('a pause that doctor is asked for also holds for other commands', async () => {
   const source = await busySource(null);
   const { directory, settings } = placeOf(source);
   expect(await run(['sync'], settings, directory)).toMatchObject({ code: 0 });
@@ -86,7 +86,7 @@ it('sync --now ends the pause of a daemon that waits for it within a run, and sa
   await daemon.shows('"msg":"run complete"');
 });
 
-it('sync --now ends the pause of a daemon whose run was refused, and status shows no later try', async () => {
+it('sync --now ends the pause of a daemon whose run was rejected, and status does not show a later retry', async () => {
   const source = await busySource(7_200);
   const { directory, settings } = placeOf(source, {
     LOG_LEVEL: 'info',
@@ -100,7 +100,7 @@ it('sync --now ends the pause of a daemon whose run was refused, and status show
   expect(asked).toMatchObject({ code: 0 });
   const status = JSON.parse((await run(['status', '--json'], settings, directory)).stdout) as Record<string, unknown>;
   expect(status).toMatchObject({ blocked_until: null, next_try: null });
-  // Within the 15 seconds after which it looks again.
+  // Within the 15 seconds after which the daemon checks again.
   await daemon.shows('"msg":"run complete"');
 });
 

@@ -46,7 +46,7 @@ function addSink(bench: Workbench, name: string, cursor: number): number {
   });
 }
 
-it('counts what a clock ahead of this one has dated as being as old as what follows it', () => {
+it('judges records that a clock ahead has dated by the age of the next record', () => {
   const bench = open();
   thirty(bench);
   const now = Date.now();
@@ -63,7 +63,7 @@ it('counts what a clock ahead of this one has dated as being as old as what foll
   expect(seqs(bench)[0]).toBe(11);
 });
 
-it('drops nothing that only a clock ahead of the source makes old', () => {
+it('does not drop records that are old only by a clock ahead of the source', () => {
   const bench = open();
   thirty(bench);
   const month = { logRetentionMs: 30 * DAY_MS, logCap: 1_000 };
@@ -72,7 +72,7 @@ it('drops nothing that only a clock ahead of the source makes old', () => {
   expect(prune(bench, month, ahead)).toBe(20);
 });
 
-it('keeps the newest record of each product, and drops what it supersedes', () => {
+it('keeps the newest record of each product, and drops superseded ones', () => {
   const bench = open();
   thirty(bench);
   expect(prune(bench)).toBe(20);
@@ -86,25 +86,25 @@ it('keeps the newest record of each product, and drops what it supersedes', () =
   ]);
 });
 
-it('keeps what is younger than the retention', () => {
+it('keeps records that are younger than the retention', () => {
   const bench = open();
   thirty(bench);
   expect(prune(bench, { ...KEEP_NOTHING, logRetentionMs: DAY_MS })).toBe(0);
   expect(seqs(bench)).toHaveLength(30);
 });
 
-it('keeps what a sink has not confirmed, be it paused or stopped', () => {
+it('keeps records that a paused or stopped sink has not confirmed', () => {
   const bench = open();
   thirty(bench);
   addSink(bench, 'fast', 30);
   const slow = addSink(bench, 'slow', 12);
   bench.store.request(({ sinks }) => sinks.setState(slow, 'paused'));
   prune(bench);
-  // Only 1 and 2 are superseded by something up to 12.
+  // Only 1 and 2 are superseded by records up to 12.
   expect(seqs(bench)).toEqual(Array.from({ length: 28 }, (_, index) => index + 3));
 });
 
-it('does not wait for a sink that the settings no longer name, and notes what that misses', () => {
+it('does not wait for a sink that the settings do not name any more, and notes the gap', () => {
   const bench = open();
   thirty(bench);
   const id = addSink(bench, 'gone', 15);
@@ -128,7 +128,7 @@ it('disables a sink beyond the cap, says so, and notes the gap', () => {
   expect(bench.store.sinks.gaps(id)).toMatchObject([{ after: 5, upTo: 30 }]);
 });
 
-it('does not disable again what was resumed and is catching up with what is left', () => {
+it('does not disable a resumed sink again while it catches up', () => {
   const bench = open();
   thirty(bench);
   const id = addSink(bench, 'late', 5);
@@ -139,7 +139,7 @@ it('does not disable again what was resumed and is catching up with what is left
   expect(bench.store.sinks.get('late')?.state).toBe('running');
 });
 
-it('does not count against the cap what a sink is still being filled with', () => {
+it('does not count the backfill of a sink against the cap', () => {
   const bench = open();
   thirty(bench);
   addSink(bench, 'new', 0);
@@ -148,7 +148,7 @@ it('does not count against the cap what a sink is still being filled with', () =
   expect(seqs(bench)).toHaveLength(30);
 });
 
-it('says so when an old state is asked for that is not kept', () => {
+it('reports an old state that the log no longer holds', () => {
   const bench = open();
   thirty(bench);
   prune(bench);

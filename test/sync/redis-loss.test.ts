@@ -6,7 +6,7 @@ import { run, start } from '../support/cli.ts';
 import { catalogOf, expectExactLog, settingsFor, temporaryDirectory, truthOf } from '../support/mirror.ts';
 import { redisAvailable, startRedis } from '../support/redis.ts';
 
-/** The least a full load asks for. */
+/** Minimum requests of a full load. */
 const WINDOWS = 200;
 
 async function place() {
@@ -32,7 +32,7 @@ describe.skipIf(!redisAvailable)('a load through Redis', () => {
     } else {
       await server.kill('SIGKILL');
     }
-    // It was at work.
+    // Redis was in use.
     expect(sandbox.requests.length).toBeLessThan(WINDOWS);
     if (what === 'killed') await server.restart();
     const { code, stdout } = await loading.ended;
@@ -64,7 +64,7 @@ describe.skipIf(!redisAvailable)('a load through Redis', () => {
     expectExactLog(db);
   });
 
-  it('a role says what it lacks', async () => {
+  it('a role reports a missing setting', async () => {
     const { directory, settings } = await place();
     const { REDIS_URL: _url, ...without } = settings;
     const lacking = await run(['fetcher'], { ...without, LOG_LEVEL: 'error' }, directory);

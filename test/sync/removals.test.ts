@@ -19,7 +19,7 @@ interface Place {
   readonly settings: Record<string, string>;
 }
 
-/** Withdrawn products are gone at once: without a tombstone. */
+/** Withdrawn products are gone at once, without an announcement. */
 async function place(options: Partial<SandboxOptions>, more: Record<string, string> = {}): Promise<Place> {
   const sandbox = await startSandbox({ withdrawnForMs: 0, ...options });
   onTestFinished(() => sandbox.stop());
@@ -33,7 +33,7 @@ async function expectEqual({ sandbox, db }: Place): Promise<void> {
   expectExactLog(db);
 }
 
-/** A service that answers each path with this text; null: not found. */
+/** A service that answers each path with this text; null means not found. */
 async function serve(answer: (path: string) => string | null): Promise<string> {
   const server = createServer((request, response) => {
     const text = answer(new URL(request.url ?? '', 'http://localhost').pathname);
@@ -50,7 +50,7 @@ async function serve(answer: (path: string) => string | null): Promise<string> {
 }
 
 describe('a sealed run', () => {
-  it('removes what is gone, restores what comes back, and undo brings it back', async () => {
+  it('removes products that are gone, restores those that come back, and undoes removals', async () => {
     const here = await place({ items: 2_500 });
     await load(here.settings, 'full');
     here.sandbox.catalog.mutate({ remove: 40, seed: 1 });
@@ -70,7 +70,7 @@ describe('a sealed run', () => {
     await expectEqual(here);
   });
 
-  it('keeps what the source announces as withdrawn until it is gone, or removes it where that is asked for', async () => {
+  it('keeps withdrawn products until they are gone, or removes them at once if the settings say so', async () => {
     const kept = await place({ items: 500, withdrawnForMs: 86_400_000 });
     await load(kept.settings, 'full');
     kept.sandbox.catalog.mutate({ remove: 5, seed: 1 });
@@ -84,19 +84,19 @@ describe('a sealed run', () => {
     await expectEqual(kept);
   });
 
-  it('removes what vanished though as many were withdrawn, and verify agrees', async () => {
+  it('removes vanished products even if as many were withdrawn, and verify agrees', async () => {
     const here = await place({ items: 1_500, withdrawnForMs: 86_400_000 }, { CATCHWORD_WITHDRAWN_AS: 'removed' });
     await load(here.settings, 'full');
     here.sandbox.catalog.mutate({ remove: 3, seed: 1 });
     const verified = await cli(['verify'], here.settings, here.directory);
     expect(verified).toMatchObject({ code: 0, stdout: expect.stringContaining('0 differences, 3 drifted') as string });
-    // One more than the source has, and as many as were announced.
+    // One product more than the source has; as many as were announced.
     const store = openStore(here.db);
-    const stranger = '{"vbid":"NOBODY"}';
+    const stranger = '{"vbid":"STRANGER"}';
     writeUnder(store.keeperLease, Date.now(), ({ products, changes }) => {
       const id = products.lastId() + 1;
       const seq = changes.lastSeq() + 1;
-      products.insert([{ id, seq, product: productOf('NOBODY', { vbid: 'NOBODY' }, stranger) }], 1);
+      products.insert([{ id, seq, product: productOf('STRANGER', { vbid: 'STRANGER' }, stranger) }], 1);
       changes.appendCreated(seq, id, 1, 1, 1);
       products.addLiving(1);
     });
@@ -105,12 +105,12 @@ describe('a sealed run', () => {
     await expectEqual(here);
   });
 
-  it('removes products that were announced, however many', async () => {
+  it('removes any number of announced products', async () => {
     const here = await place({ items: 1_000, withdrawnForMs: 86_400_000 });
     await load({ ...here.settings, CATCHWORD_DELTA_OVERLAP: '0s' }, 'full');
     here.sandbox.catalog.mutate({ remove: 300, seed: 1 });
     await load(here.settings, 'delta');
-    // Later than the overlap reaches: the delta no longer tells of them.
+    // After the overlap, so that the delta does not show them any more.
     const later = { ...here.settings, CATCHWORD_DELTA_OVERLAP: '0s' };
     await systemClock.sleep(2_100);
     expect(await load(later, 'full')).toMatchObject({ state: 'complete', proof: 'sealed', removed: 300 });
@@ -148,7 +148,7 @@ describe('more removals than the limit', () => {
     expect(run.stdout).toContain('would remove 170 products:');
   });
 
-  it('are held, listed with titles, and made when approved', async () => {
+  it('are held, listed with titles, and applied when approved', async () => {
     const here = await held();
     const run = await cli(['sync', '--full'], here.settings, here.directory);
     expect(run).toMatchObject({ code: 5, stderr: '' });
@@ -180,7 +180,7 @@ describe('more removals than the limit', () => {
     );
     expect(catalogOf(here.db).size).toBe(2_500);
     expectExactLog(here.db);
-    // The next run finds the same, and holds it again.
+    // The next run finds the same removals, and holds them again.
     expect(await load(here.settings, 'full')).toMatchObject({ state: 'held', missing: 150 });
   });
 
@@ -197,14 +197,14 @@ describe('more removals than the limit', () => {
     await expectEqual(here);
   });
 
-  it('shrink by what was seen alive since, and by what a lookup finds', async () => {
+  it('shrink by products that were seen since, or that a lookup finds', async () => {
     const here = await held();
     await load(here.settings, 'full');
     const store = openStore(here.db);
     const [first, second] = store.removals.held(2);
     store.close();
     if (first === undefined || second === undefined) throw new Error('nothing is held');
-    // A service that has two of them after all: one tells of itself in a delta, the other answers to a lookup.
+    // A service that still has two of them: a delta shows one, a lookup finds the other.
     const reopened = openStore(here.db);
     const gone = new Set(reopened.removals.held(2).map(({ vbid }) => vbid));
     reopened.close();
@@ -241,14 +241,14 @@ describe('more removals than the limit', () => {
       'run 3 is unfinished, and may have seen products that this run removes [RUN_NOT_ACTIVE]',
     );
     expect(catalogOf(here.db).size).toBe(2_500);
-    // What a cancelled run has seen is off the list as well: it had read the first window.
+    // Products that the cancelled run has seen, in the first window, are off the list as well.
     await cli(['cancel', '3'], here.settings, here.directory);
     expect(store.removals.heldCount(2)).toBe(150);
     expect((await cli(['approve', '2'], here.settings, here.directory)).code).toBe(0);
     await expectEqual(here);
   });
 
-  it('of a catalog that was empty for a while are looked up, even where nothing else is left', async () => {
+  it('of a catalog that was empty for a while are looked up, even if no other product is left', async () => {
     const here = await place({ items: 120 }, { CATCHWORD_LOOKUP_PATH: '/v4/products/:vbid' });
     await load(here.settings, 'full');
     const empty = await startSandbox({ items: 0 });
@@ -279,7 +279,7 @@ describe('more removals than the limit', () => {
 describe('an open run', () => {
   const plain = { CATCHWORD_SEAM: 'off', CATCHWORD_PER_PAGE: '500' };
 
-  it('reads plain pages where the source keeps to a size of its own, and says so', async () => {
+  it('reads plain pages if the source ignores the requested page size, and says so', async () => {
     const here = await place({ items: 2_500, maxPerPage: 300 });
     const run = await load(here.settings, 'full');
     expect(run).toMatchObject({ state: 'complete', proof: 'open', created: 2_500 });
@@ -287,11 +287,11 @@ describe('an open run', () => {
       'the source answers 300 products a page whatever it is asked for, so pages cannot overlap (try CATCHWORD_PER_PAGE=300)',
     ]);
     await expectEqual(here);
-    // Asked for what it does answer, it can be sealed.
+    // With the size that the source answers, a run can be sealed.
     expect(await load({ ...here.settings, CATCHWORD_PER_PAGE: '300' }, 'full')).toMatchObject({ proof: 'sealed' });
   });
 
-  it('moves the watermark by deltas of many plain pages, if what they hold stood still', async () => {
+  it('moves the watermark by deltas of many plain pages, if their products stood still', async () => {
     const here = await place({ items: 2_500, maxPerPage: 100, withdrawnForMs: 86_400_000 });
     await load(here.settings, 'full');
     const store = openStore(here.db);
@@ -306,7 +306,7 @@ describe('an open run', () => {
     await expectEqual(here);
   });
 
-  it('removes what several runs did not see', async () => {
+  it('removes products that several runs did not see', async () => {
     const here = await place({ items: 2_500 }, plain);
     await load(here.settings, 'full');
     here.sandbox.catalog.mutate({ remove: 7, seed: 1 });
@@ -316,7 +316,7 @@ describe('an open run', () => {
     await expectEqual(here);
   });
 
-  it('removes at once what a lookup does not find', async () => {
+  it('removes products at once that a lookup does not find', async () => {
     const here = await place({ items: 2_500 }, { ...plain, CATCHWORD_LOOKUP_PATH: '/v4/products/:vbid' });
     await load(here.settings, 'full');
     here.sandbox.catalog.mutate({ remove: 7, seed: 1 });
@@ -325,7 +325,7 @@ describe('an open run', () => {
     await expectEqual(here);
   });
 
-  it('does not believe a lookup that finds nothing at all', async () => {
+  it('ignores lookups that do not find any product', async () => {
     const here = await place({ items: 2_500 }, { ...plain, CATCHWORD_LOOKUP_PATH: '/v4/nowhere/:vbid' });
     await load(here.settings, 'full');
     here.sandbox.catalog.mutate({ remove: 7, seed: 1 });
@@ -336,9 +336,9 @@ describe('an open run', () => {
 describe('the clock of the source', () => {
   const DAY = 86_400_000;
 
-  it.each([DAY, -DAY])('may be %i ms off', async (offMs) => {
+  it.each([DAY, -DAY])('may be wrong by %i ms', async (offMs) => {
     const clock = { ...SANDBOX_DEFAULTS.clock, now: () => Date.now() + offMs };
-    // With an overlap of a second, the fraction that `Date` leaves out may cost one more delta.
+    // With an overlap of a second, the fraction that `Date` omits may cost one more delta.
     const here = await place({ items: 1_500, clock, withdrawnForMs: DAY }, { CATCHWORD_DELTA_OVERLAP: '10s' });
     await load(here.settings, 'full');
     here.sandbox.catalog.mutate({ create: 3, update: 4, seed: 1 });
@@ -346,12 +346,12 @@ describe('the clock of the source', () => {
     await expectEqual(here);
   });
 
-  it('may be put back: what carries an earlier time than the watermark is found all the same', async () => {
+  it('may be put back: changes with an earlier time than the watermark are still found', async () => {
     let offMs = 0;
     const clock = { ...SANDBOX_DEFAULTS.clock, now: () => Date.now() + offMs };
     const here = await place({ items: 1_500, clock, withdrawnForMs: DAY });
     await load(here.settings, 'full');
-    // The sandbox's own times of change never go back, so it is another one that shows them an hour ago.
+    // The sandbox's change times never go back, so another sandbox shows them an hour earlier.
     offMs = -3_600_000;
     const other = await startSandbox({ items: 1_500, clock, withdrawnForMs: DAY });
     onTestFinished(() => other.stop());

@@ -15,14 +15,14 @@ interface Version {
   readonly at: number;
 }
 
-/** A service that lists the newest change first, and whose deltas are answered from an index that lags behind. */
+/** A service that lists the newest change first, and that answers deltas from an index that lags behind. */
 async function serveLagging(size: number, lagMs: number) {
   const products = new Map<string, Version[]>();
   for (let n = 0; n < size; n++) {
     products.set(`P${n}`, [{ vbid: `P${n}`, version: 1, at: Date.now() - 86_400_000 - n * 1_000 }]);
   }
 
-  /** The newest versions up to a moment. */
+  /** The newest version of each product up to a moment. */
   function shownAt(moment: number): Version[] {
     return [...products.values()]
       .flatMap((versions) => versions.filter(({ at }) => at <= moment).slice(-1))
@@ -34,7 +34,7 @@ async function serveLagging(size: number, lagMs: number) {
     asked: [] as URL[],
     /** Called before a page of the list is answered. */
     onList: (_page: number): void => {},
-    /** Of answers with a page of the list: no delta is asked for twice, so a cache has none. */
+    /** `Age` of the pages of the list: a cache has no deltas, because two never have the same address. */
     headers: {} as Record<string, string>,
     list: () => shownAt(Date.now()),
     modify: (vbid: string): void => {
@@ -89,7 +89,7 @@ describe('a source whose deltas lag behind its list', () => {
     const [gone, moving] = [service.list()[3]?.vbid ?? '', service.list()[70]?.vbid ?? ''];
     service.onList = (page) => {
       if (page < 3) return;
-      // From the part that is not read yet into the part that was, while another one leaves that: no seam moves.
+      // Moves from the unread part into the part that was read, while another one leaves that: no seam moves.
       service.modify(moving);
       service.remove(gone);
       service.onList = () => {};
@@ -102,7 +102,7 @@ describe('a source whose deltas lag behind its list', () => {
     expectExactLog(db);
   });
 
-  it('is not waited for where nothing depends on it', async () => {
+  it('is not waited for if nothing depends on it', async () => {
     const service = await serveLagging(100, 1_000);
     const db = join(temporaryDirectory(), 'catalog.db');
     const settings = settingsFor(service.url, db, { ...SMALL_PAGES, CATCHWORD_DELTA_OVERLAP: '1h' });
@@ -112,7 +112,7 @@ describe('a source whose deltas lag behind its list', () => {
     expect(await load(settings, 'delta', stop)).toMatchObject({ state: 'complete', proof: null });
   });
 
-  it('is asked by no address twice in a run, so that no cache can answer with an earlier delta', async () => {
+  it('never gets the same address twice in a run, so that a cache cannot answer with an earlier delta', async () => {
     const service = await serveLagging(100, 0);
     const settings = settingsFor(service.url, join(temporaryDirectory(), 'catalog.db'), SMALL_PAGES);
     await load(settings, 'full');
@@ -126,7 +126,7 @@ describe('a source whose deltas lag behind its list', () => {
 });
 
 describe('a run that settles', () => {
-  /** A run of the program that has read everything, and waits. */
+  /** Starts a run that has read everything, and waits. */
   async function settling(overlap: string) {
     const sandbox = await startSandbox({ items: 500, withdrawnForMs: 0 });
     onTestFinished(() => sandbox.stop());
@@ -149,7 +149,7 @@ describe('a run that settles', () => {
     return store.runs.unfinished()?.settlesAt ?? 0;
   }
 
-  it('says until when and why, has removed nothing yet, and can be cancelled', async () => {
+  it('shows until when and why it waits, has not removed anything yet, and can be cancelled', async () => {
     const { directory, db, settings, program } = await settling('10m');
     const text =
       /settling until \d{4}-\d\d-\d\d (\d\d:\d\d:\d\d) UTC: 7 products were not seen; a last delta at \1 decides/;
@@ -168,18 +168,21 @@ describe('a run that settles', () => {
     expect((await cli(['status'], settings, directory)).stdout).not.toContain('settling');
   });
 
-  it.each(['SIGTERM', 'SIGKILL'] as const)('is resumed after %s, and then removes what is gone', async (signal) => {
-    const { db, settings, program, store } = await settling('10m');
-    const until = settlesAt(store);
-    program.child.kill(signal);
-    await program.ended;
-    expect(settlesAt(store)).toBe(until);
-    expect(catalogOf(db).size).toBe(500);
-    const run = await load({ ...settings, CATCHWORD_DELTA_OVERLAP: '1s' }, 'full');
-    expect(run).toMatchObject({ id: 2, state: 'complete', proof: 'sealed', removed: 7, settlesAt: null });
-    expect(catalogOf(db).size).toBe(493);
-    expectExactLog(db);
-  });
+  it.each(['SIGTERM', 'SIGKILL'] as const)(
+    'is resumed after %s, and then removes products that are gone',
+    async (signal) => {
+      const { db, settings, program, store } = await settling('10m');
+      const until = settlesAt(store);
+      program.child.kill(signal);
+      await program.ended;
+      expect(settlesAt(store)).toBe(until);
+      expect(catalogOf(db).size).toBe(500);
+      const run = await load({ ...settings, CATCHWORD_DELTA_OVERLAP: '1s' }, 'full');
+      expect(run).toMatchObject({ id: 2, state: 'complete', proof: 'sealed', removed: 7, settlesAt: null });
+      expect(catalogOf(db).size).toBe(493);
+      expectExactLog(db);
+    },
+  );
 });
 
 describe('a cache in front of the source', () => {
@@ -193,18 +196,18 @@ describe('a cache in front of the source', () => {
     return { service, settings, db };
   }
 
-  it('proves nothing with pages that are older than deltas may be late', async () => {
+  it('proves nothing with pages that are older than the overlap', async () => {
     const { service, settings, db } = await aged('600');
     service.asked.length = 0;
     const run = await load(settings, 'full');
     expect(run).toMatchObject({ state: 'complete', proof: 'open', removed: 0 });
     expect(run.reasons).toContain('a cache answered with a page from 600 s ago');
     expect(catalogOf(db).has('P50')).toBe(true);
-    // Each page is asked for three times before it is used.
+    // Each page is read three times before it is used.
     expect(service.asked.filter((url) => url.search === '?page=1&per_page=1000')).toHaveLength(3 * 2);
   });
 
-  it('is asked for what the source shows now', async () => {
+  it('is asked for the current state of the source', async () => {
     const seen: (string | undefined)[] = [];
     const url = await listen((request, response) => {
       seen.push(request.headers['cache-control']);

@@ -26,7 +26,7 @@ function ticksOf(db: string): string[] {
   return ticks;
 }
 
-it('of two daemons on one mirror one works, the other stands by without a port and takes over', async () => {
+it('of two daemons on one mirror, one works, and the other stands by without a port and takes over', async () => {
   const { sandbox, directory, db, settings } = await place(
     { items: 3_000, churnPerSecond: 5 },
     { ...EVERY_SECOND, CATCHWORD_HTTP_PORT: String(await freePort()) },
@@ -44,7 +44,7 @@ it('of two daemons on one mirror one works, the other stands by without a port a
   await expect.poll(() => ticksOf(db).length).toBeGreaterThan(before + 1);
   expect((await fetch(`${url}/healthz`)).status).toBe(200);
 
-  // One that was stopped as it should be makes room at once, too; and a third is told who works.
+  // A daemon that was stopped cleanly also makes room at once, and a third one logs who works.
   const third = startService(['daemon'], settings, directory);
   await third.shows(`process ${second.child.pid} on`);
   second.child.kill('SIGTERM');
@@ -61,7 +61,7 @@ it('of two daemons on one mirror one works, the other stands by without a port a
   expect(sandbox.requests.every(({ status }) => status === 200)).toBe(true);
 });
 
-it('a daemon that was suspended stands by when it wakes, and the one that took over keeps on', async () => {
+it('a daemon that was suspended stands by when it resumes, and the one that took over continues', async () => {
   const { directory, db, settings } = await place(
     { items: 100 },
     { ...EVERY_SECOND, CATCHWORD_HTTP_PORT: String(await freePort()) },
@@ -90,7 +90,7 @@ it('a daemon that was suspended stands by when it wakes, and the one that took o
   expectExactLog(db);
 });
 
-it('makes up for a week of downtime with one full run, and not with a pile of deltas', async () => {
+it('makes up for a week of downtime with one full run, without any deltas', async () => {
   const minute = (new Date().getUTCMinutes() + 30) % 60;
   const { directory, db, settings } = await place(
     { items: 500 },
@@ -107,14 +107,14 @@ it('makes up for a week of downtime with one full run, and not with a pile of de
   daemon.child.kill('SIGTERM');
   expect((await daemon.ended).code).toBe(0);
   expect(ticksOf(db)).toEqual([expect.stringMatching(/^full@.*T02:00:00\.000Z$/)]);
-  // Started again, it has nothing to make up for.
+  // After a restart nothing is left to make up for.
   const next = startService(['daemon'], settings, directory);
   await next.shows('"msg":"started"');
   next.child.kill('SIGTERM');
   expect((await next.ended).stderr).not.toContain('run started');
 });
 
-it('a daemon that is told to stop finishes what it has in hand, and the next one goes on', async () => {
+it('a stopped daemon applies the pages that it has, and the next one resumes', async () => {
   const { sandbox, directory, db, settings } = await place(
     { items: 20_000, latencyMs: 40 },
     {
@@ -141,10 +141,10 @@ it('a daemon that is told to stop finishes what it has in hand, and the next one
   expect(expectExactLog(db)).toBe(20_000);
 });
 
-it('of two loads at once one works, and the other says who does', async () => {
+it('of two concurrent loads, one works, and the other names the process that does', async () => {
   const { sandbox, directory, db, settings } = await place(
     { items: 20_000, latencyMs: 100 },
-    // So that the first is still at work when the second has started.
+    // So that the first one still works when the second one has started.
     { CATCHWORD_PER_PAGE: '100', CATCHWORD_CONCURRENCY: '2', LOG_LEVEL: '' },
   );
   const first = start(['sync', '--full', '--json'], settings, directory);
@@ -158,7 +158,7 @@ it('of two loads at once one works, and the other says who does', async () => {
   expect(expectExactLog(db)).toBe(20_000);
 });
 
-it('SIGTERM stops a load cleanly with 143, and the next one goes on', async () => {
+it('SIGTERM stops a load cleanly with 143, and the next one resumes', async () => {
   const { sandbox, directory, db, settings } = await place(
     { items: 10_000, latencyMs: 40 },
     { CATCHWORD_PER_PAGE: '100', LOG_LEVEL: '' },
@@ -174,10 +174,10 @@ it('SIGTERM stops a load cleanly with 143, and the next one goes on', async () =
   expect(expectExactLog(db)).toBe(10_000);
 });
 
-it('a load that is cancelled from elsewhere stops', async () => {
+it('a load that another process cancels stops', async () => {
   const { sandbox, directory, db, settings } = await place(
     { items: 20_000, latencyMs: 200 },
-    // Twenty seconds, in which another process can surely be started.
+    // Twenty seconds, enough to start another process.
     { CATCHWORD_PER_PAGE: '100', CATCHWORD_CONCURRENCY: '2', LOG_LEVEL: '' },
   );
   const loading = start(['sync'], settings, directory);

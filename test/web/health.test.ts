@@ -48,12 +48,10 @@ it('the age does not depend on the clock of the source', async () => {
   const { web } = await serve(db, { readyMaxAgeMs: HOUR });
   const store = openStore(db);
   const status = async () => (await get(`${web.url}/readyz`)).status;
-  writeUnder(store.keeperLease, Date.now(), ({ advanceWatermark }) =>
-    advanceWatermark(Date.now() - 40 * HOUR, Date.now()),
-  );
+  writeUnder(store.keeperLease, Date.now(), (writer) => writer.advanceWatermark(Date.now() - 40 * HOUR, Date.now()));
   expect(await status()).toBe(200);
-  writeUnder(store.keeperLease, Date.now(), ({ advanceWatermark }) =>
-    advanceWatermark(Date.now() + 40 * HOUR, Date.now() - 2 * HOUR),
+  writeUnder(store.keeperLease, Date.now(), (writer) =>
+    writer.advanceWatermark(Date.now() + 40 * HOUR, Date.now() - 2 * HOUR),
   );
   expect(await status()).toBe(503);
   store.close();

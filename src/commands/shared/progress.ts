@@ -2,7 +2,7 @@ import { Presets, SingleBar } from 'cli-progress';
 import type { Clock } from '../../clock.ts';
 import type { SourceConfig } from '../../config.ts';
 import type { Logger, Tell } from '../../log.ts';
-import type { Progress } from '../../sync/keeper.ts';
+import type { Progress } from '../../sync/execute-run.ts';
 import type { CommandContext } from './context.ts';
 import { count, duration, isTerminal, settlingText } from './format.ts';
 import { commandLog, toPerson } from './notices.ts';

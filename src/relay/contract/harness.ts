@@ -122,7 +122,7 @@ export function limited(events: number): (sink: Sink) => Pick<Sink, 'batch'> {
 export function openWorkbench({ isComplete = true } = {}): Workbench {
   const directory = mkdtempSync(join(tmpdir(), 'catchword-contract-'));
   const store = openStore(join(directory, 'catalog.db'));
-  if (isComplete) writeUnder(store.keeperLease, Date.now(), ({ advanceWatermark }) => advanceWatermark(1, 1));
+  if (isComplete) writeUnder(store.keeperLease, Date.now(), (writer) => writer.advanceWatermark(1, 1));
   const history = createHistory(store);
   let relay: Service | undefined;
 

@@ -1,0 +1,246 @@
+import type { Pointer } from '../catalog/content.ts';
+import type { Run } from '../catalog/run.ts';
+import type { Clock } from '../clock.ts';
+import { CatchwordError, messageOf } from '../errors.ts';
+import type { Logger } from '../log.ts';
+import type { PageQueue } from '../queue/queue.ts';
+import type { Leased } from '../store/lease.ts';
+import type { Reader } from '../store/reader.ts';
+import type { Pass } from '../store/runs.ts';
+import type { KeeperWriter } from '../store/writers.ts';
+import { type Applier, createApplier } from './apply-page.ts';
+import { ageClock, type FinishSettings, failRun, finishRun, requireRun } from './finish-run.ts';
+import { nextStep, type StepSettings } from './next-step.ts';
+import { type PruneSettings, pruneLog } from './prune-log.ts';
+import { interruption, type PassReader, type PassSettings, readPass } from './read-pass.ts';
+
+/** The state of a run in progress, for display. */
+export interface Progress {
+  readonly runId: number;
+  readonly kind: Run['kind'];
+  readonly pass: number;
+  /** Windows read so far, and windows known so far, over all passes. */
+  readonly pages: number;
+  readonly pagesKnown: number;
+  readonly items: number;
+  readonly requests: number;
+  /** Set while the run waits before it reads its last delta. */
+  readonly settling: Pick<Run, 'settlesAt' | 'missing'> | null;
+}
+
+export interface ExecutorSettings extends PassSettings, StepSettings, FinishSettings, PruneSettings {
+  readonly ignoreFields: readonly Pointer[];
+  readonly withdrawnAs: 'updated' | 'removed';
+}
+
+export interface ExecutorOptions {
+  readonly store: Reader;
+  readonly queue: PageQueue;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly settings: ExecutorSettings;
+  readonly onProgress?: (progress: Progress) => void;
+}
+
+/** What the parts of executing one run share. */
+interface Execution extends ExecutorOptions {
+  readonly run: Run;
+  readonly leased: Leased<KeeperWriter>;
+  readonly applier: Applier;
+  readonly signal: AbortSignal;
+  /** Gives the queue's outcomes to this reader. */
+  readonly listen: (reader: PassReader | undefined) => void;
+}
+
+/** Reads a planned or unfinished run to its end. @throws CatchwordError as `Keeper.run` */
+export type Executor = (run: Run, leased: Leased<KeeperWriter>, signal: AbortSignal) => Promise<Run>;
+
+/** How often a settling run checks whether it was cancelled. */
+const SETTLE_STEP_MS = 5_000;
+/** If the clock jumps by more, the displayed end of the wait moves. */
+const SHOWN_STEP_MS = 10_000;
+
+/** `Date` counts whole seconds: a second delta within the same second would hold the same changes again. */
+const DATE_STEP_MS = 1_000;
+
+/** After these errors the run can be resumed; any other error fails it. */
+const RESUMABLE = new Set([
+  'INTERRUPTED',
+  'LEASE_LOST',
+  'MIRROR_BUSY',
+  'MIRROR_REPLACED',
+  'MIRROR_WRITE_FAILED',
+  'QUEUE_UNAVAILABLE',
+  'SOURCE_RATE_LIMITED',
+  'SOURCE_TIMEOUT',
+  'SOURCE_UNAVAILABLE',
+]);
+/** The same for a run that has not read a page yet: only if it was stopped from outside. */
+const ALWAYS_RESUMABLE = new Set(['INTERRUPTED', 'LEASE_LOST']);
+
+/** Reads a pass. @returns the page size that the source answers, if it is not the requested one */
+async function readOne(execution: Execution, pass: Pass): Promise<number | null> {
+  const { run, store, queue, clock, log, settings, applier, signal, onProgress } = execution;
+  const { pages, items, requests } = store.runs.counts(run.id);
+  const seen = { pages, items, requests };
+  const earlier = pages - store.runs.checkpoints(run.id, pass.pass).length;
+  const reader = readPass(pass, {
+    store,
+    queue,
+    clock,
+    applier,
+    log,
+    settings,
+    signal,
+    onRead: ({ page, requests: tries }, windows) => {
+      seen.pages++;
+      seen.items += page.products.length;
+      seen.requests += tries;
+      onProgress?.({
+        runId: run.id,
+        kind: run.kind,
+        pass: pass.pass,
+        pagesKnown: earlier + windows,
+        settling: null,
+        ...seen,
+      });
+    },
+  });
+  execution.listen(reader);
+  try {
+    return (await reader.done).answeredSize;
+  } finally {
+    execution.listen(undefined);
+  }
+}
+
+/** Errors are only logged: pruning is retried after the next run. */
+function prune({ store, leased, settings, clock, log }: Execution, run: Run): void {
+  try {
+    const now = clock.now();
+    const dropped = pruneLog(store, leased, settings, now, log, ageClock(run, now));
+    if (dropped > 0) log.info({ dropped, upTo: store.changes.prunedTo() }, 'change log pruned');
+  } catch (error) {
+    log.warn({ reason: messageOf(error) }, 'the change log could not be pruned');
+  }
+}
+
+function lastPass({ store, run }: Execution): Pass {
+  const pass = store.runs.passes(run.id).at(-1);
+  if (pass === undefined) throw new CatchwordError('NOT_FOUND', `run ${run.id} has no pass`);
+  return pass;
+}
+
+/** Reads the last pass to its end; in plain pages if the source ignores the requested page size. */
+async function readLast(execution: Execution): Promise<void> {
+  const { run, leased, queue, log } = execution;
+  for (;;) {
+    const pass = lastPass(execution);
+    const answeredSize = await readOne(execution, pass);
+    if (answeredSize === null) return;
+    log.warn(
+      { run: run.id, asked: pass.perPage, answered: answeredSize },
+      'the source ignores the requested page size',
+    );
+    await queue.drop(run.id);
+    leased.write(({ runs }) => runs.ignoreSize(run.id, pass.pass, answeredSize));
+  }
+}
+
+async function readAll(execution: Execution): Promise<Run> {
+  const { run, leased, store, clock, settings, signal } = execution;
+  for (;;) {
+    await readLast(execution);
+    const step = nextStep(store, requireRun(store, run.id), settings);
+    if (step.kind === 'finish') return finishRun(leased, run.id, step.assessment, settings, clock.now());
+    const { pass } = step;
+    if (step.kind === 'settle') await settle(execution, pass, step.missing);
+    // The first delta does not wait: the delta after it is usually empty.
+    const deltas = store.runs.passes(run.id).filter(({ kind }) => kind === 'delta').length;
+    if (pass.kind === 'delta' && deltas > 1) await clock.sleep(DATE_STEP_MS, signal);
+    leased.write(({ runs }) => {
+      runs.addPass(pass);
+      if (step.kind === 'settle') runs.settle(run.id, null, step.missing);
+    });
+  }
+}
+
+/**
+ * Waits for the overlap, or for the rest of a wait that an earlier process started. Timers count the wait, and the
+ * rest is noted regularly, because the clock may jump, even while no process runs.
+ * @throws CatchwordError RUN_CANCELLED, LEASE_LOST; the reason with which `signal` aborts
+ */
+async function settle(execution: Execution, { runId, pass }: Pass, missing: number): Promise<void> {
+  const { run, leased, store, clock, log, settings, signal, onProgress } = execution;
+  const noted = store.runs.settleWait(runId);
+  let leftMs = Math.min(settings.overlapMs, noted?.leftMs ?? settings.overlapMs);
+  let shown = noted?.until ?? 0;
+  if (leftMs > 0) {
+    const until = new Date(clock.now() + leftMs).toISOString();
+    log.info({ run: runId, until, missing }, 'settling: waiting before the last delta, because deltas may be late');
+  }
+  while (leftMs > 0) {
+    const until = clock.now() + leftMs;
+    if (Math.abs(until - shown) > SHOWN_STEP_MS) shown = until;
+    const wait = { until: shown, leftMs };
+    leased.write(({ runs }) => runs.settle(runId, wait, missing));
+    const { pages, items, requests } = store.runs.counts(runId);
+    const settling = { settlesAt: shown, missing };
+    onProgress?.({ runId, kind: run.kind, pass, pages, pagesKnown: pages, items, requests, settling });
+    const pauseMs = Math.min(leftMs, SETTLE_STEP_MS);
+    await clock.sleep(pauseMs, signal);
+    leftMs -= pauseMs;
+    if (store.runs.state(runId) === 'cancelled') {
+      throw new CatchwordError('RUN_CANCELLED', `run ${runId} was cancelled`);
+    }
+  }
+}
+
+/** Notes that the run has failed, unless it can be resumed. */
+function close({ run, leased, store, clock, log }: Execution, error: CatchwordError): void {
+  const resumable = requireRun(store, run.id).pages > 0 ? RESUMABLE : ALWAYS_RESUMABLE;
+  if (resumable.has(error.code)) return;
+  try {
+    failRun(leased, run.id, error, clock.now());
+  } catch (secondary) {
+    log.warn({ run: run.id, reason: messageOf(secondary) }, 'the failure of the run could not be noted');
+  }
+}
+
+async function execute(execution: Execution): Promise<Run> {
+  const { run, applier, queue, log, signal } = execution;
+  try {
+    const finished = await readAll(execution);
+    prune(execution, finished);
+    return finished;
+  } catch (thrown) {
+    const error = signal.aborted && !(thrown instanceof CatchwordError) ? interruption() : thrown;
+    try {
+      applier.flush();
+    } catch (secondary) {
+      // The error that stopped the run may also stop this. The pages of the batch are read again.
+      log.debug({ run: run.id, reason: messageOf(secondary) }, 'the last batch was not applied');
+    }
+    if (error instanceof CatchwordError) close(execution, error);
+    throw error;
+  } finally {
+    await queue.drop(run.id);
+  }
+}
+
+/** Creates the only consumer of the queue: one run at a time. */
+export async function createExecutor(options: ExecutorOptions): Promise<Executor> {
+  const { store, queue, clock, settings } = options;
+  const { ignoreFields, withdrawnAs, overlapMs } = settings;
+  let reader: PassReader | undefined;
+  await queue.consume(async (outcome) => reader?.handle(outcome));
+
+  function listen(next: PassReader | undefined): void {
+    reader = next;
+  }
+
+  return (run, leased, signal) => {
+    const applier = createApplier({ store, leased, clock, runId: run.id, ignoreFields, withdrawnAs, overlapMs });
+    return execute({ ...options, run, leased, applier, signal, listen });
+  };
+}

@@ -1,0 +1,215 @@
+import { describe, expect, it } from 'vitest';
+import { assessRun, isClosed, newestList, repairsOf } from '../../src/sync/assess-run.ts';
+import { conclude } from '../../src/sync/conclude-run.ts';
+import { ids, MINUTE, type PassSketch, type RunSketch, START, sketchRun, type WindowSketch } from './run-sketch.ts';
+
+/** 14 products in two windows; by default they share products 9 and 10. */
+function list(second: Partial<WindowSketch> = {}, more: Partial<PassSketch> = {}): PassSketch {
+  return {
+    windows: [
+      { ids: ids(1, 10), total: 14 },
+      { page: 2, perPage: 8, ids: ids(9, 14), total: 14, ...second },
+    ],
+    ...more,
+  };
+}
+
+const DELTA: PassSketch = { kind: 'delta', windows: [{ ids: [] }] };
+const EXACT: PassSketch = { perPage: 20, windows: [{ ids: ids(1, 14) }] };
+
+function concluded(passes: readonly PassSketch[], sketch: Partial<RunSketch> = {}, settled = true) {
+  const { store, run } = sketchRun({ products: 14, passes, ...sketch });
+  return conclude(store, run, assessRun(store, run.id), settled);
+}
+
+describe('the proof of a full run', () => {
+  it.each<[string, readonly PassSketch[]]>([
+    ['one response', [EXACT]],
+    ['joined windows', [list(), DELTA]],
+    [
+      'a repaired gap',
+      [
+        list({ ids: ids(11, 14) }),
+        DELTA,
+        {
+          kind: 'repair',
+          root: 0,
+          windows: [
+            { page: 3, perPage: 5, ids: ids(10, 11) },
+            { page: 2, perPage: 9, ids: [10, 11, 12] },
+          ],
+        },
+        DELTA,
+      ],
+    ],
+  ])('is sealed by %s', (_what, passes) => {
+    expect(concluded(passes)).toMatchObject({ proof: 'sealed', reasons: [], countAgrees: true, deltasRead: true });
+  });
+
+  it.each<[string, readonly PassSketch[], string]>([
+    [
+      'a gap',
+      [list({ ids: ids(11, 14) }), DELTA],
+      '1 of 2 seams did not close: the list moved faster than it was read',
+    ],
+    [
+      'a joint that a delta shows as modified',
+      [list(), { ...DELTA, windows: [{ ids: [9, 10] }] }],
+      '1 of 2 seams did not close: the list moved faster than it was read',
+    ],
+    [
+      'products in another order',
+      [list({ ids: [10, 9, ...ids(11, 14)] }), DELTA],
+      'the source lists products in no stable order',
+    ],
+    [
+      'plain pages',
+      [list({}, { seam: 0 }), DELTA],
+      'CATCHWORD_SEAM is off: plain pages do not overlap, and a product may slip between them',
+    ],
+    [
+      'a fixed page size',
+      [list({}, { seam: 0, sizeIgnored: true }), DELTA],
+      'the source answers 10 products a page whatever it is asked for, so pages cannot overlap (try CATCHWORD_PER_PAGE=10)',
+    ],
+    ['a missing delta', [list()], 'the source changed faster than its deltas could be read'],
+    [
+      'a doubted delta',
+      [list(), { ...DELTA, windows: [{ ids: [1], doubt: 'page 1 of 2 holds 1 item' }] }],
+      'the source contradicts itself: page 1 of 2 holds 1 item',
+    ],
+    [
+      'a page from a cache',
+      [list(), { ...DELTA, windows: [{ ids: [1], doubt: 'a cache answered with an old page' }] }],
+      'a cache answered with an old page',
+    ],
+    [
+      'a larger total',
+      [{ perPage: 20, windows: [{ ids: ids(1, 14), total: 15 }] }],
+      'the source says that it has 15 products, and 14 were read',
+    ],
+    [
+      'a rejected item',
+      [{ perPage: 20, windows: [{ ids: ids(1, 13), total: 14, rejected: 1 }] }],
+      'items were rejected, and each may be a product that was not seen',
+    ],
+  ])('is open after %s', (_what, passes, reason) => {
+    const { proof, reasons } = concluded(passes);
+    expect(proof).toBe('open');
+    expect(reasons).toContain(reason);
+  });
+});
+
+describe('the proof of a delta run', () => {
+  const run = { kind: 'delta' as const };
+
+  it('is not needed for one response', () => {
+    expect(concluded([DELTA], run)).toMatchObject({ proof: null, reasons: [], deltasRead: true });
+  });
+
+  it('is sealed by joined windows and a delta of the delta', () => {
+    expect(concluded([list({}, { kind: 'delta' }), DELTA], run)).toMatchObject({ proof: 'sealed', deltasRead: true });
+  });
+
+  it('is open while the delta moves', () => {
+    expect(concluded([list({ ids: ids(11, 14) }, { kind: 'delta' })], run)).toMatchObject({
+      proof: 'open',
+      deltasRead: false,
+    });
+  });
+});
+
+describe('a conclusion', () => {
+  it.each<[string, readonly PassSketch[], number, boolean]>([
+    ['rests on joints', [list(), DELTA], 14, true],
+    ['rests on one response that holds every product', [EXACT], 14, false],
+    ['rests on the absence of a product', [EXACT], 15, true],
+  ])('that %s: must settle is %4$s', (_what, passes, products, mustSettle) => {
+    expect(concluded(passes, { products }, false).mustSettle).toBe(mustSettle);
+    expect(concluded(passes, { products }, true).mustSettle).toBe(false);
+  });
+
+  it('does not confirm missing products if items were rejected or the total is larger', () => {
+    const rejected = { perPage: 20, windows: [{ ids: ids(1, 14), total: 14, rejected: 1 }] };
+    const larger = { perPage: 20, windows: [{ ids: ids(1, 14), total: 15 }] };
+    expect([EXACT, rejected, larger].map((pass) => concluded([pass]).countAgrees)).toEqual([true, false, false]);
+  });
+
+  it('starts at the earliest delta', () => {
+    const deltas = [3, 7, 5].map((minutes) => ({ ...DELTA, from: START - minutes * MINUTE }));
+    expect(concluded([list(), ...deltas]).deltaFrom).toBe(START - 7 * MINUTE);
+  });
+});
+
+it('counts products of deltas and lookups as seen, but not as listed', () => {
+  const { store, run } = sketchRun({
+    products: 20,
+    passes: [
+      list(),
+      { kind: 'delta', windows: [{ ids: [9, 15] }] },
+      {
+        kind: 'lookup',
+        windows: [
+          { page: 16, perPage: 1, ids: [16] },
+          { page: 17, perPage: 1, ids: [] },
+        ],
+      },
+    ],
+  });
+  const { seen, listed } = assessRun(store, run.id);
+  expect(ids(1, 20).filter((id) => seen.has(id))).toEqual(ids(1, 16));
+  expect(ids(1, 20).filter((id) => listed.has(id))).toEqual(ids(1, 14));
+});
+
+it.each<[string, PassSketch, boolean]>([
+  ['one response', DELTA, true],
+  [
+    'windows that hold the same products where they overlap',
+    {
+      kind: 'delta',
+      perPage: 20,
+      windows: [
+        { ids: ids(1, 20), total: 25 },
+        { page: 2, perPage: 15, ids: ids(16, 25), total: 25 },
+      ],
+    },
+    true,
+  ],
+  ['windows that share too few products', list({}, { kind: 'delta' }), false],
+  ['windows with a gap', list({ ids: ids(11, 14) }, { kind: 'delta' }), false],
+  ['a doubted response', { kind: 'delta', windows: [{ ids: [1], doubt: 'a cache answered' }] }, false],
+  ['a repair', { kind: 'repair', root: 0, windows: [{ ids: [1] }] }, false],
+])('a delta of %s is closed: %3$s', (_what, sketch, closed) => {
+  const { store, run } = sketchRun({ products: 25, passes: [sketch] });
+  expect(store.runs.passes(run.id).map((pass) => isClosed(store, pass))).toEqual([closed]);
+});
+
+describe('repairs of a list', () => {
+  function repairsAfter(...passes: PassSketch[]): string[] {
+    const { store, run } = sketchRun({ products: 160, passes });
+    const read = newestList(assessRun(store, run.id));
+    const windows = read === undefined ? [] : repairsOf(read);
+    return windows.map(({ page, perPage }) => `${(page - 1) * perPage}-${page * perPage - 1}`);
+  }
+
+  /** A list of 160 products with a gap at offset 90. */
+  const torn: PassSketch = {
+    perPage: 100,
+    windows: [
+      { ids: ids(1, 100), total: 160 },
+      { page: 2, perPage: 90, ids: ids(101, 160), total: 160 },
+    ],
+  };
+  const useless: PassSketch = { kind: 'repair', root: 0, windows: [{ page: 3, perPage: 40, ids: [] }] };
+
+  it('cover the gap, with a larger overlap each time', () => {
+    expect(repairsAfter(torn, DELTA)).toEqual(['0-99', '96-191']);
+    expect(repairsAfter(torn, DELTA, useless, DELTA)).toEqual(['0-99', '92-183']);
+  });
+
+  it('are not made for a list without gaps, without a stable order, or with many doubted pages', () => {
+    expect(repairsAfter(list(), DELTA)).toEqual([]);
+    expect(repairsAfter(list({ ids: [10, 9, ...ids(11, 14)] }), DELTA)).toEqual([]);
+    expect(repairsAfter(list({ ids: ids(11, 14), doubt: 'too short' }), DELTA)).toEqual([]);
+  });
+});

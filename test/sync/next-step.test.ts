@@ -1,0 +1,155 @@
+import { describe, expect, it } from 'vitest';
+import { nextStep, type StepSettings } from '../../src/sync/next-step.ts';
+import { ids, MINUTE, type PassSketch, type RunSketch, START, sketchRun } from './run-sketch.ts';
+
+const OVERLAP = 5 * MINUTE;
+const SETTINGS: StepSettings = { overlapMs: OVERLAP, maxPasses: 2, lookups: false };
+
+function twoWindows(first: readonly number[], second: readonly number[], total = 14): PassSketch {
+  return {
+    windows: [
+      { ids: first, total },
+      { page: 2, perPage: 8, ids: second, total },
+    ],
+  };
+}
+
+/** 14 products in two windows that share two of them, too few to show that the list stood still. */
+const LIST = twoWindows(ids(1, 10), ids(9, 14));
+const TORN = twoWindows(ids(1, 10), ids(11, 14));
+const UNORDERED = twoWindows(ids(1, 10), [10, 9, ...ids(11, 14)]);
+const STILL: PassSketch = {
+  perPage: 20,
+  windows: [
+    { ids: ids(1, 20), total: 25 },
+    { page: 2, perPage: 15, ids: ids(16, 25), total: 25 },
+  ],
+};
+const DELTA: PassSketch = { kind: 'delta', windows: [{ ids: [] }] };
+const MOVING: PassSketch = { ...TORN, kind: 'delta' };
+const REPAIR: PassSketch = { kind: 'repair', root: 0, from: null, windows: [{ page: 3, perPage: 5, ids: [11, 12] }] };
+const LOOKUP: PassSketch = { kind: 'lookup', from: null, windows: [{ page: 1, perPage: 1, ids: [1] }] };
+const SETTLE: PassSketch = { ...DELTA, kind: 'settle' };
+
+function times(count: number, ...passes: PassSketch[]): PassSketch[] {
+  return Array.from({ length: count }, () => passes).flat();
+}
+
+/** What the run does next: the kind of step, and the pass that it reads. */
+function stepAfter(
+  passes: readonly PassSketch[],
+  sketch: Partial<RunSketch> = {},
+  settings: Partial<StepSettings> = {},
+) {
+  const { store, run } = sketchRun({ products: 14, passes, ...sketch });
+  const step = nextStep(store, run, { ...SETTINGS, ...settings });
+  if (step.kind === 'finish') return 'finish';
+  const { kind, from, root, reversed } = step.pass;
+  const since = from === null ? '' : ` since ${(from - START) / MINUTE} min`;
+  const notes = [
+    ...(root === step.pass.pass ? [] : [`of pass ${root}`]),
+    ...(reversed ? ['reversed'] : []),
+    ...(step.kind === 'settle' ? [`missing ${step.missing}`] : []),
+  ];
+  return [`${kind}${since}`, ...notes].join(', ');
+}
+
+const SECOND = 1_000 / MINUTE;
+const MILLISECOND = 1 / MINUTE;
+
+describe('the next step of a full run', () => {
+  it.each<[string, readonly PassSketch[], string]>([
+    ['a list in one response', [{ perPage: 20, windows: [{ ids: ids(1, 14) }] }], 'finish'],
+    ['a list in several windows', [LIST], 'delta since -5 min'],
+    ['a delta that moved', [LIST, MOVING], `delta since ${1 - SECOND} min`],
+    ['a delta that moved after another', [LIST, MOVING, MOVING], `delta since ${2 - SECOND} min`],
+    ['twelve deltas that moved', [LIST, ...times(12, MOVING)], 'finish'],
+    ['a joined list', [LIST, DELTA], `settle since ${-5 - 2 * MILLISECOND} min, missing 0`],
+    ['a list with a gap', [TORN, DELTA], 'repair, of pass 0'],
+    ['a repair', [TORN, DELTA, REPAIR], 'delta since -4 min'],
+    ['a repair that did not help', [TORN, DELTA, REPAIR, DELTA], 'repair, of pass 0'],
+    ['five repairs that did not help', [TORN, DELTA, ...times(5, REPAIR, DELTA)], 'finish'],
+    ['an unordered list of every product', [UNORDERED, DELTA], 'finish'],
+  ])('after %s', (_what, passes, step) => {
+    expect(stepAfter(passes)).toBe(step);
+  });
+
+  it('finishes without settling if the list stood still and every product was seen', () => {
+    expect(stepAfter([STILL, DELTA], { products: 25 })).toBe('finish');
+    expect(stepAfter([STILL, DELTA], { products: 26 })).toMatch(/^settle .* missing 1$/);
+  });
+
+  it('reads plain pages with a delta that reaches back to the watermark', () => {
+    expect(stepAfter([{ ...LIST, seam: 0 }], { watermarkAgo: 60 * MINUTE })).toBe('delta since -65 min');
+  });
+
+  it('reads the list again in reverse, then looks products up, while an open run has not seen all', () => {
+    const again = [UNORDERED, DELTA, { ...UNORDERED, reversed: true }, DELTA];
+    const more = { products: 20 };
+    expect(stepAfter([UNORDERED, DELTA], more)).toBe('list, reversed');
+    expect(stepAfter([UNORDERED, DELTA], more, { maxPasses: 1 })).toMatch(/^settle .* missing 6$/);
+    expect(stepAfter(again, more)).toMatch(/^settle .* missing 6$/);
+    expect(stepAfter(again, more, { maxPasses: 3 })).toBe('list');
+    expect(stepAfter(again, more, { lookups: true })).toBe('lookup');
+    expect(stepAfter([...again, LOOKUP], more, { lookups: true })).toMatch(/^delta since/);
+    expect(stepAfter([...again, LOOKUP, DELTA], more, { lookups: true })).toMatch(/^settle .* missing 6$/);
+  });
+
+  it('reads a delta from an earlier time if the source put its clock back', () => {
+    expect(stepAfter([LIST, { ...DELTA, behind: 10 * MINUTE }])).toBe('delta since -15 min');
+    const asked = { ...DELTA, from: START - 15 * MINUTE, behind: 10 * MINUTE };
+    expect(stepAfter([LIST, asked])).toMatch(/^settle/);
+  });
+});
+
+describe('a run that settles', () => {
+  const early = { ...SETTLE, at: 2 * MINUTE };
+  const late = { ...SETTLE, at: 8 * MINUTE };
+
+  it('finishes after a delta that was read late enough', () => {
+    expect(stepAfter([LIST, DELTA, late])).toBe('finish');
+  });
+
+  it.each<[string, PassSketch]>([
+    ['was read too early', early],
+    ['moved while it was read', { ...MOVING, kind: 'settle', at: 8 * MINUTE }],
+    ['has an early time by the source', { ...late, behind: 5 * MINUTE }],
+  ])('settles again after a delta that %s', (_what, settle) => {
+    expect(stepAfter([LIST, DELTA, settle])).toMatch(/^settle since .* missing 0$/);
+  });
+
+  it('starts the next delta from the last one that was late enough', () => {
+    const moved = { ...MOVING, kind: 'settle' as const, at: 8 * MINUTE };
+    expect(stepAfter([LIST, DELTA, moved])).toBe(`settle since ${3 - 3 * MILLISECOND} min, missing 0`);
+  });
+
+  it('gives up after four deltas', () => {
+    expect(stepAfter([LIST, DELTA, ...times(3, early)])).toMatch(/^settle/);
+    expect(stepAfter([LIST, DELTA, ...times(4, early)])).toBe('finish');
+  });
+
+  it('repairs a gap that the settling delta shows', () => {
+    const modified = { ...SETTLE, at: 8 * MINUTE, windows: [{ ids: [9, 10] }] };
+    expect(stepAfter([LIST, DELTA, modified])).toBe('repair, of pass 0');
+  });
+});
+
+describe('the next step of a delta run', () => {
+  const run = { kind: 'delta' as const, watermarkAgo: 60 * MINUTE };
+
+  it.each<[string, readonly PassSketch[], string]>([
+    ['one response', [DELTA], 'finish'],
+    ['a delta that moved', [MOVING], `delta since ${-SECOND} min`],
+    ['a clock that was put back since the watermark', [{ ...DELTA, behind: 10 * MINUTE }], 'catchup since -75 min'],
+    [
+      'the delta that this needs',
+      [
+        { ...DELTA, behind: 10 * MINUTE },
+        { ...DELTA, kind: 'catchup', from: START - 75 * MINUTE, behind: 10 * MINUTE },
+      ],
+      'finish',
+    ],
+  ])('after %s', (_what, passes, step) => {
+    expect(stepAfter(passes, run)).toBe(step);
+  });
+});

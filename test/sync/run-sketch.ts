@@ -1,0 +1,120 @@
+import { join } from 'node:path';
+import { onTestFinished } from 'vitest';
+import { productOf } from '../../src/catalog/product.ts';
+import type { Run } from '../../src/catalog/run.ts';
+import { writeUnder } from '../../src/store/hold-lease.ts';
+import type { Pass } from '../../src/store/runs.ts';
+import { openStore, type Store } from '../../src/store/store.ts';
+import type { KeeperWriter } from '../../src/store/writers.ts';
+import { temporaryDirectory } from '../support/mirror.ts';
+
+export const MINUTE = 60_000;
+/** The source's clock, and this machine's, when every sketched run starts. */
+export const START = 1_800_000_000_000;
+
+/** A window that was read. Its ids are those of products 1, 2, … of the mirror. */
+export interface WindowSketch {
+  readonly ids: readonly number[];
+  /** Default: page 1 of the pass's size. */
+  readonly page?: number;
+  readonly perPage?: number;
+  /** The source's total; default: the number of ids. */
+  readonly total?: number;
+  readonly doubt?: string;
+  readonly rejected?: number;
+}
+
+/** A pass that was read. Default: a list in windows of 10 that share 2 products. */
+export interface PassSketch extends Partial<Omit<Pass, 'runId' | 'pass' | 'sourceTime'>> {
+  readonly windows: readonly WindowSketch[];
+  /** When it was read, milliseconds after the start of the run, by this machine's clock. */
+  readonly at?: number;
+  /** How far the source's clock is behind `at`. */
+  readonly behind?: number;
+}
+
+export interface RunSketch {
+  /** Living products of the mirror, with the ids 1, 2, … */
+  readonly products: number;
+  readonly passes: readonly PassSketch[];
+  readonly kind?: Run['kind'];
+  /** Products that the source announced as withdrawn. */
+  readonly withdrawn?: readonly number[];
+  /** The mirror's watermark, milliseconds before the start of the run; default: none. */
+  readonly watermarkAgo?: number;
+}
+
+/** `from`, `from + 1` … `to`. */
+export function ids(from: number, to: number): number[] {
+  return Array.from({ length: to - from + 1 }, (_, at) => from + at);
+}
+
+function addProducts(writer: KeeperWriter, count: number, withdrawn: readonly number[]): void {
+  const rows = ids(1, count).map((id) => {
+    const fields = { vbid: `P${id}`, ...(withdrawn.includes(id) && { distributable: false }) };
+    return { id, seq: id, product: productOf(fields.vbid, fields, JSON.stringify(fields)) };
+  });
+  writer.products.insert(rows, START);
+  writer.changes.appendCreated(1, 1, count, 0, START);
+  writer.products.addLiving(count);
+}
+
+function addPass({ runs }: KeeperWriter, runId: number, pass: number, sketch: PassSketch): void {
+  const { windows, at = pass * MINUTE, behind = 0, ...rest } = sketch;
+  const kind = rest.kind ?? 'list';
+  runs.addPass({
+    runId,
+    pass,
+    kind,
+    root: pass,
+    from: kind === 'list' ? null : START,
+    sourceTime: START + at - behind,
+    numItems: null,
+    perPage: 10,
+    seam: 2,
+    sizeIgnored: false,
+    reversed: false,
+    ...rest,
+  });
+  for (const window of windows) {
+    runs.addCheckpoint({
+      runId,
+      pass,
+      page: window.page ?? 1,
+      perPage: window.perPage ?? rest.perPage ?? 10,
+      numItems: window.total ?? window.ids.length,
+      totalPages: 1,
+      requestedAt: START + at,
+      items: window.ids.length + (window.rejected ?? 0),
+      created: 0,
+      updated: 0,
+      removed: 0,
+      restored: 0,
+      rejected: window.rejected ?? 0,
+      requests: 1,
+      doubt: window.doubt ?? null,
+      seq: 1_000,
+      ids: window.ids,
+    });
+  }
+}
+
+/** Writes a run that has read these passes into a mirror of its own. */
+export function sketchRun({ products, passes, kind = 'full', withdrawn = [], watermarkAgo }: RunSketch): {
+  store: Store;
+  run: Run;
+} {
+  const store = openStore(join(temporaryDirectory(), 'catalog.db'));
+  onTestFinished(() => store.close());
+  const runId = writeUnder(store.keeperLease, START, (writer) => {
+    addProducts(writer, products, withdrawn);
+    if (watermarkAgo !== undefined) writer.advanceWatermark(START - watermarkAgo, START - watermarkAgo);
+    const id = writer.runs.create({ kind, from: kind === 'full' ? null : START, startedAt: START, tick: null });
+    for (const [pass, sketch] of passes.entries()) addPass(writer, id, pass, sketch);
+    writer.runs.pinRun(id, START);
+    return id;
+  });
+  const run = store.runs.get(runId);
+  if (run === undefined) throw new Error('the sketched run vanished');
+  return { store, run };
+}

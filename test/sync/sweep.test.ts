@@ -1,0 +1,104 @@
+import { describe, expect, it } from 'vitest';
+import { writeUnder } from '../../src/store/hold-lease.ts';
+import { assessRun } from '../../src/sync/assess-run.ts';
+import { type Conclusion, conclude } from '../../src/sync/conclude-run.ts';
+import { removalLimitOf, type SweepSettings, sweep } from '../../src/sync/sweep.ts';
+import { ids, type PassSketch, type RunSketch, START, sketchRun } from './run-sketch.ts';
+
+const SETTINGS: SweepSettings = { removalLimit: { products: 3 }, confirmations: 2 };
+/** Every product from 1 to 10, in one response. */
+const LIST: PassSketch = { perPage: 20, windows: [{ ids: ids(1, 10) }] };
+
+interface Case extends Partial<RunSketch> {
+  readonly conclusion?: Partial<Conclusion>;
+  readonly settings?: Partial<SweepSettings>;
+  /** Full runs that have missed these products before. */
+  readonly missedBefore?: readonly number[];
+}
+
+function sweepOf({ conclusion, settings, missedBefore = [], ...sketch }: Case) {
+  const { store, run } = sketchRun({ products: 12, passes: [LIST], ...sketch });
+  writeUnder(store.keeperLease, START, ({ removals }) => removals.noteMissing(missedBefore));
+  const assessment = assessRun(store, run.id);
+  const concluded = { ...conclude(store, run, assessment, true), ...conclusion };
+  return sweep(store, run, assessment, concluded, { ...SETTINGS, ...settings });
+}
+
+describe('the limit of unexpected removals', () => {
+  it.each([
+    [{ products: 7 }, 1_000_000, 7],
+    [{ products: 0 }, 1_000_000, 0],
+    [{ percent: 1 }, 50_000, 500],
+    [{ percent: 1 }, 10_099, 100],
+    [{ percent: 0 }, 1_000_000, 100],
+  ])('%j of %i living products is %i', (removalLimit, living, limit) => {
+    expect(removalLimitOf({ removalLimit }, living)).toBe(limit);
+  });
+});
+
+describe('products that a sealed run did not see', () => {
+  it('are removed', () => {
+    expect(sweepOf({})).toEqual({ remove: [11, 12], missing: [], holdReason: null });
+  });
+
+  it('are held beyond the limit, announced ones too', () => {
+    expect(sweepOf({ products: 14, withdrawn: [14] })).toMatchObject({ remove: [11, 12, 13, 14], holdReason: null });
+    expect(sweepOf({ products: 15, withdrawn: [15] })).toMatchObject({
+      remove: [11, 12, 13, 14, 15],
+      holdReason: '4 removals are more than the limit of 3; the source announced 1 more, 5 in all',
+    });
+  });
+
+  it('are held if the source lists nothing', () => {
+    const passes = [{ windows: [{ ids: [] }] }];
+    expect(sweepOf({ products: 2, passes }).holdReason).toBe('the source lists no product at all');
+    expect(sweepOf({ products: 2, passes, withdrawn: [1, 2] }).holdReason).toBeNull();
+  });
+});
+
+describe('products that an open run did not see', () => {
+  const open = { conclusion: { proof: 'open' as const } };
+
+  it('are missing', () => {
+    expect(sweepOf(open)).toEqual({ remove: [], missing: [11, 12], holdReason: null });
+  });
+
+  it('are removed when enough runs in a row did not see them', () => {
+    expect(sweepOf({ ...open, missedBefore: [12] })).toMatchObject({ remove: [12], missing: [11] });
+    expect(sweepOf({ ...open, missedBefore: [12], settings: { confirmations: 3 } })).toMatchObject({ remove: [] });
+  });
+
+  it('are not confirmed by a run whose count does not agree', () => {
+    const conclusion = { ...open.conclusion, countAgrees: false };
+    expect(sweepOf({ conclusion, missedBefore: [11, 12] })).toMatchObject({ remove: [], missing: [11, 12] });
+  });
+
+  const found = { page: 1, perPage: 1, ids: [1] };
+  const notFound = { page: 12, perPage: 1, ids: [] };
+  function lookedUp(...windows: PassSketch['windows']): Case {
+    return { ...open, passes: [LIST, { kind: 'lookup', windows }] };
+  }
+
+  it('are removed when a lookup does not find them', () => {
+    expect(sweepOf(lookedUp(found, notFound))).toMatchObject({ remove: [12], missing: [11] });
+  });
+
+  it("are held if the source's total is far from what was read", () => {
+    const { passes = [] } = lookedUp(found, notFound);
+    const short = { perPage: 20, windows: [{ ids: ids(1, 10), total: 14 }] };
+    expect(sweepOf({ ...open, passes: [short, ...passes.slice(1)] })).toMatchObject({
+      remove: [12],
+      holdReason: 'the source says that it has 14 products, and 10 were read',
+    });
+  });
+
+  it('are not removed by lookups that do not find a product that exists, or are doubted', () => {
+    expect(sweepOf(lookedUp({ ...found, ids: [] }, notFound))).toMatchObject({ remove: [] });
+    expect(sweepOf(lookedUp(found, { ...notFound, doubt: 'a cache answered' }))).toMatchObject({ remove: [] });
+  });
+
+  it('are not removed by lookups of a run that has not settled', () => {
+    const conclusion = { ...open.conclusion, mustSettle: true };
+    expect(sweepOf({ ...lookedUp(found, notFound), conclusion })).toMatchObject({ remove: [], missing: [11, 12] });
+  });
+});
