@@ -22,7 +22,7 @@ beforeEach(async () => {
   await load({ ...settings, LOG_LEVEL: 'fatal' }, 'full');
 });
 
-/** Changes the mirror without catchword. */
+/** Damages the mirror behind catchword's back. */
 function damage(sql: string): void {
   const sqlite = new Database(db);
   keepStatements(sqlite);
@@ -38,7 +38,7 @@ function lines(text: string): Record<string, unknown>[] {
 }
 
 describe('verify', () => {
-  it('finds no difference in a correct mirror, and reports as drift what the next delta changes', async () => {
+  it('finds nothing in a mirror that is right, and calls drift what the next delta will bring', async () => {
     expect(await cli(['verify'], settings, directory)).toMatchObject({
       code: 0,
       stdout: expect.stringMatching(
@@ -54,16 +54,16 @@ describe('verify', () => {
     expect(found.filter(({ kind, drift }) => kind === 'differs' && drift === true)).toHaveLength(7);
     await load({ ...settings, LOG_LEVEL: 'fatal' }, 'delta');
     const after = lines((await cli(['verify', '--json'], settings, directory)).stdout);
-    // The withdrawn products are announced; the next full load removes them.
+    // What was withdrawn is no longer listed, and announced: the next full load removes it.
     expect(after.at(-1)).toMatchObject({ summary: { differences: 0 } });
   });
 
-  it('prints every difference, and does not change the mirror', async () => {
+  it('prints every difference, and writes nothing', async () => {
     const [a, b, c] = [...catalogOf(db).keys()].sort();
     damage(`
       UPDATE products SET body = json_set(body, '$.title', 'Wrong') WHERE vbid = '${a}';
       DELETE FROM products WHERE vbid = '${b}'; UPDATE mirror SET living = living - 1;
-      UPDATE products SET vbid = 'EXTRA', body = json_set(body, '$.vbid', 'EXTRA') WHERE vbid = '${c}'`);
+      UPDATE products SET vbid = 'NOBODY', body = json_set(body, '$.vbid', 'NOBODY') WHERE vbid = '${c}'`);
     const before = catalogOf(db);
     const { code, stdout } = await cli(['verify', '--json'], settings, directory);
     expect(code).toBe(3);
@@ -71,7 +71,7 @@ describe('verify', () => {
       { kind: 'differs', vbid: a, title: expect.any(String), fields: ['/title'], drift: false },
       { kind: 'only-there', vbid: b, title: expect.any(String), drift: false },
       { kind: 'only-there', vbid: c, title: expect.any(String), drift: false },
-      { kind: 'only-here', vbid: 'EXTRA', title: expect.any(String), drift: false },
+      { kind: 'only-here', vbid: 'NOBODY', title: expect.any(String), drift: false },
       { summary: { products: 1500, proof: 'sealed', reasons: [], differences: 4, drifted: 0, unproven: 0 } },
     ]);
     expect(catalogOf(db)).toEqual(before);
@@ -79,14 +79,14 @@ describe('verify', () => {
     expect(text.stdout).toMatch(/^DIFF {3}differs .*\/title$/m);
   });
 
-  it('rejects a mirror that was never filled', async () => {
+  it('needs a mirror that was filled', async () => {
     const empty = { ...settings, CATCHWORD_DB: join(directory, 'none.db') };
     expect(await cli(['verify'], empty, directory)).toMatchObject({ code: 1, stdout: '' });
   });
 });
 
 describe('sync --dry-run', () => {
-  it('forecasts what a run would change, and does not change the mirror', async () => {
+  it('tells what a run would do, and does nothing', async () => {
     sandbox.catalog.mutate({ create: 2, update: 3, remove: 4, seed: 1 });
     const before = catalogOf(db);
     const delta = await cli(['sync', '--dry-run', '--json'], settings, directory);
@@ -100,7 +100,7 @@ describe('sync --dry-run', () => {
     const removing = { ...settings, CATCHWORD_WITHDRAWN_AS: 'removed' };
     const gone = await cli(['sync', '--dry-run', '--json'], removing, directory);
     expect(JSON.parse(gone.stdout)).toMatchObject({ created: 2, updated: 3, removed: 4 });
-    // A delta that reaches back far enough announces the four withdrawn products.
+    // The four that were withdrawn are announced: by a delta that reaches back to where they were.
     const reaching = { ...settings, CATCHWORD_DELTA_OVERLAP: '5m' };
     const full = await cli(['sync', '--dry-run', '--full'], reaching, directory);
     expect(full).toMatchObject({ code: 0, stderr: '' });
@@ -110,7 +110,7 @@ describe('sync --dry-run', () => {
     expect(expectExactLog(db)).toBe(1_500);
   });
 
-  it('forecasts a first run, and leaves no file', async () => {
+  it('of a first run creates everything, and leaves no file', async () => {
     const fresh = { ...settings, CATCHWORD_DB: join(directory, 'new', 'catalog.db') };
     const { code, stdout } = await cli(['sync', '--dry-run', '--json'], fresh, directory);
     expect(code).toBe(0);
@@ -118,7 +118,7 @@ describe('sync --dry-run', () => {
     expect((await cli(['status'], fresh, directory)).code).toBe(1);
   });
 
-  it('reports that removals would be held', async () => {
+  it('says what would be held', async () => {
     sandbox.catalog.mutate({ remove: 200, seed: 1 });
     const gone = await startSandbox({ items: 1_000, details: true });
     onTestFinished(() => gone.stop());
