@@ -1,5 +1,5 @@
-import type { Evidence, ListEvidence, Run } from '../catalog/run.ts';
 import type { IdSet } from '../catalog/id-set.ts';
+import type { Evidence, ListEvidence, Run } from '../catalog/run.ts';
 import { FROM_CACHE } from '../catalog/watermark.ts';
 import type { Reader } from '../store/reader.ts';
 import { type Assessment, newestList, newestTotal, type ReadList, stoodStill } from './assess-run.ts';

@@ -2,13 +2,13 @@ import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { expect, it, onTestFinished } from 'vitest';
-import { mirrorPacer } from '../../src/commands/shared/rate-limit.ts';
 import type { Notice } from '../../src/log.ts';
 import { type Sandbox, startSandbox } from '../../src/sandbox/server.ts';
 import { createPaceWriter, createSourceReader } from '../../src/store/source.ts';
 import { keepStatements } from '../../src/store/statements.ts';
 import { openStore } from '../../src/store/store.ts';
 import { createWriteTransaction } from '../../src/store/transaction.ts';
+import { mirrorPacer } from '../../src/sync/shared-pace.ts';
 import { run, start } from '../support/cli.ts';
 import { load } from '../support/load.ts';
 import { settingsFor, temporaryDirectory } from '../support/mirror.ts';
@@ -110,7 +110,7 @@ it('a process that cannot write the mirror keeps the limit by itself, and says s
   const from = clock.now();
   for (let request = 0; request < 5; request++) await pacer.acquire(new AbortController().signal);
   expect(clock.now() - from).toBeGreaterThanOrEqual(400);
-  expect(notices.map(({ text }) => text)).toEqual([
-    `${db} cannot be written: this process keeps CATCHWORD_RATE_LIMIT by itself, not together with others`,
+  expect(notices).toEqual([
+    { message: 'this process keeps CATCHWORD_RATE_LIMIT by itself', fields: { reason: `${db} cannot be written` } },
   ]);
 });
