@@ -65,7 +65,8 @@ function createApp(log: Logger): FastifyInstance {
   app.setErrorHandler((error: Error, _request, reply) => onError(error, reply));
   app.setNotFoundHandler((_request, reply) =>
     refuse(reply, {
-      ...{ code: 'NOT_FOUND', message: 'there is nothing at this path' },
+      code: 'NOT_FOUND',
+      message: 'there is nothing at this path',
       hint: 'See /api/status, /api/runs, /api/products?q=, /api/changes, /api/changes/stream.',
     }),
   );

@@ -71,7 +71,8 @@ export function addStreams(app: FastifyInstance, { changes, clock, log, limits }
   function obstacle(): Refusal | null {
     if (streams.size < limits.maxStreams) return null;
     return {
-      ...{ code: 'TOO_MANY_STREAMS', message: `there are ${limits.maxStreams} streams already` },
+      code: 'TOO_MANY_STREAMS',
+      message: `there are ${limits.maxStreams} streams already`,
       hint: 'Come back later, close streams that nobody reads, or page through /api/changes.',
       headers: { 'retry-after': '10' },
     };

@@ -57,8 +57,17 @@ describe('asset request fields', () => {
   });
 
   it.each([
-    ...['author_name', 'author_first_name', 'author_last_name', 'description', 'cs_plus_discount_code', 'e_isbn'],
-    ...['kind', 'parent_isbn', 'print_isbn', 'title', 'subtitle'],
+    'author_name',
+    'author_first_name',
+    'author_last_name',
+    'description',
+    'cs_plus_discount_code',
+    'e_isbn',
+    'kind',
+    'parent_isbn',
+    'print_isbn',
+    'title',
+    'subtitle',
   ])('2.1: %s is a text', (field) => {
     bounds(field, ['a text', 'Ünïcode & <marks>'], [5, true, null, {}, ['a']], 'text');
   });
@@ -99,8 +108,16 @@ describe('asset request fields', () => {
 
   it('2.1: rejects internal fields unless allowInternal is set', () => {
     const internal = {
-      ...{ asset_status: { vbk: 'a', distribution: 'initialized' }, block_search: true, custom: 'false' },
-      ...{ discount_codes: ['A'], epub_page_labels: false, floe: false, vcs_authored: true },
+      asset_status: {
+        vbk: 'a',
+        distribution: 'initialized',
+      },
+      block_search: true,
+      custom: 'false',
+      discount_codes: ['A'],
+      epub_page_labels: false,
+      floe: false,
+      vcs_authored: true,
     };
     for (const [field, value] of Object.entries(internal)) {
       expect(refusal({ [field]: value }).message, field).toMatch(

@@ -8,7 +8,9 @@ describe('books', () => {
     const book = await client.books.create({ title: 'A', anything: { at: ['all'] } });
     expect(book).toMatchObject({ vbid: 'L-999-70031', raw: { rating: 5 } });
     expect(asked[0]).toMatchObject({
-      ...{ method: 'POST', url: '/vital_books', body: '{"title":"A","anything":{"at":["all"]}}' },
+      method: 'POST',
+      url: '/vital_books',
+      body: '{"title":"A","anything":{"at":["all"]}}',
     });
   });
 

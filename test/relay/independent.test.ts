@@ -24,7 +24,10 @@ it('feeds the others while one never answers, one is refused and one is nowhere'
   const port = typeof address === 'object' ? (address?.port ?? 0) : 0;
   const good: SinkTarget[] = await Promise.all([jsonlTarget(), jsonlTarget(), jsonlTarget()]);
   const relay = startRelay({
-    ...{ store: bench.store, clock: systemClock, log: createLog('silent'), source: 'http://service.example' },
+    store: bench.store,
+    clock: systemClock,
+    log: createLog('silent'),
+    source: 'http://service.example',
     sinks: [
       ...good.map(({ url }, index) => config(`good${index}`, url)),
       config('silent', `webhook+http://127.0.0.1:${port}/#allow=private&timeout=300`),
@@ -56,7 +59,10 @@ it('takes over when the other relay of the mirror is gone, and not before', asyn
   const bench = openWorkbench();
   const target = await jsonlTarget();
   const options = {
-    ...{ store: bench.store, clock: systemClock, log: createLog('silent'), source: 'http://service.example' },
+    store: bench.store,
+    clock: systemClock,
+    log: createLog('silent'),
+    source: 'http://service.example',
     sinks: [config('file', target.url)],
   };
   const first = startRelay(options);
@@ -82,7 +88,9 @@ it('ends when the mirror cannot be written any more, so that it is started anew'
     throw new CatchwordError('MIRROR_WRITE_FAILED', 'writing the mirror failed: disk is full');
   };
   const relay = startRelay({
-    ...{ clock: systemClock, log: createLog('silent'), source: 'http://service.example' },
+    clock: systemClock,
+    log: createLog('silent'),
+    source: 'http://service.example',
     store: withAck(bench.store, fails),
     sinks: [config('full', target.url)],
   });

@@ -36,8 +36,16 @@ it('writes what `changes` prints, readable by its owner only', async () => {
     datacontenttype: 'application/json',
     sequence: '00000000000000000001',
     data: {
-      ...{ op: 'created', vbid: 'P0', product: { vbid: 'P0', version: 1 }, before: null, changed: [] },
-      ...{ run: 1, cause: 'full' },
+      op: 'created',
+      vbid: 'P0',
+      product: {
+        vbid: 'P0',
+        version: 1,
+      },
+      before: null,
+      changed: [],
+      run: 1,
+      cause: 'full',
     },
   });
   expect(statSync(file).mode & 0o777).toBe(0o600);

@@ -23,20 +23,40 @@ function rowOf(event: SinkEvent, isLast: boolean, mark: Mark): Memory['rows'][nu
 
 export function memory(batch = { events: 100, chars: 1_000_000 }): Memory {
   const store: Memory = {
-    ...{ rows: [], poison: new Set<number>(), isDown: false, told: undefined, calls: [] },
+    rows: [],
+    poison: new Set<number>(),
+    isDown: false,
+    told: undefined,
+    calls: [],
     seqs: () => store.rows.map(({ seq }) => seq),
     config: (more = {}) => ({
-      ...{ name: SINK_NAME, kind: 'memory', address: 'memory', identity: 'memory', refused: 'park', secrets: [] },
+      name: SINK_NAME,
+      kind: 'memory',
+      address: 'memory',
+      identity: 'memory',
+      refused: 'park',
+      secrets: [],
       make: async () => ({
         batch,
         open: async (mark) => {
           if (store.isDown) throw new SinkError('unavailable', 'it is down');
-          return store.told ?? store.rows.at(-1)?.mark ?? { ...mark, cursor: 0, at: 0, late: 0 };
+          return (
+            store.told ??
+            store.rows.at(-1)?.mark ?? {
+              ...mark,
+              cursor: 0,
+              at: 0,
+              late: 0,
+            }
+          );
         },
         deliver: async (events, mark) => {
           if (store.isDown) throw new SinkError('unavailable', 'it is down');
           if (events.some(({ seq }) => store.poison.has(seq))) throw new SinkError('refused', 'poison');
-          store.calls.push({ events: events.length, chars: events.reduce((sum, { text }) => sum + text.length, 0) });
+          store.calls.push({
+            events: events.length,
+            chars: events.reduce((sum, { text }) => sum + text.length, 0),
+          });
           store.rows.push(...events.map((event, index) => rowOf(event, index === events.length - 1, mark)));
         },
         close: async () => {},

@@ -11,11 +11,31 @@ function detailed(value: string | number, more: Record<string, unknown> = {}) {
     { type: 'digital_list_price', currency: 'EUR', value: 'on request' },
   ];
   const fields = {
-    ...{ vbid: 'V1', title: 'Tides', subtitle: 'A "Tale"', language: 'en', edition: 2, distributable: false },
-    contributors: [{ name: 'Ann Lee', type: 'author' }, { name: 'Bo' }],
-    ...{ on_sale_date: '2026-01-31', off_sale_date: 'null', identifiers: { print_isbn_canonical: '9780000000002' } },
+    vbid: 'V1',
+    title: 'Tides',
+    subtitle: 'A "Tale"',
+    language: 'en',
+    edition: 2,
+    distributable: false,
+    contributors: [
+      {
+        name: 'Ann Lee',
+        type: 'author',
+      },
+      { name: 'Bo' },
+    ],
+    on_sale_date: '2026-01-31',
+    off_sale_date: 'null',
+    identifiers: { print_isbn_canonical: '9780000000002' },
     resource_links: { cover_image: 'https://covers.example/1.jpg' },
-    variants: [{ sku: 'V1R180', type: 'rental', duration: '180', prices }],
+    variants: [
+      {
+        sku: 'V1R180',
+        type: 'rental',
+        duration: '180',
+        prices,
+      },
+    ],
     ...more,
   };
   return { vbid: 'V1', body: JSON.stringify(fields) };
@@ -26,8 +46,14 @@ describe.skipIf(!postgresAvailable)('the columns and prices of a PostgreSQL sink
 
   const SHOP = `distributable, subtitle, contributors, language, edition, cover_url, on_sale_date, off_sale_date`;
   const SHOWN = {
-    ...{ distributable: false, subtitle: 'A "Tale"', contributors: 'Ann Lee; Bo', language: 'en', edition: '2' },
-    ...{ cover_url: 'https://covers.example/1.jpg', on_sale_date: '2026-01-31', off_sale_date: null },
+    distributable: false,
+    subtitle: 'A "Tale"',
+    contributors: 'Ann Lee; Bo',
+    language: 'en',
+    edition: '2',
+    cover_url: 'https://covers.example/1.jpg',
+    on_sale_date: '2026-01-31',
+    off_sale_date: null,
   };
 
   function prices(table: string) {
@@ -37,7 +63,12 @@ describe.skipIf(!postgresAvailable)('the columns and prices of a PostgreSQL sink
   }
 
   const price = (value: string | null, currency = 'USD') => ({
-    ...{ vbid: 'V1', sku: 'V1R180', type: 'digital_list_price', duration: '180', currency, value },
+    vbid: 'V1',
+    sku: 'V1R180',
+    type: 'digital_list_price',
+    duration: '180',
+    currency,
+    value,
   });
 
   it('say what a shop shows', async () => {

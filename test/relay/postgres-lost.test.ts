@@ -92,13 +92,11 @@ describe.skipIf(!postgresAvailable)('a table of PostgreSQL that lost its rows', 
     await isWhole(bench, target.table);
     expect(lines).toContainEqual(
       expect.objectContaining({
-        ...{
-          level: 50,
-          code: 'SINK_REFILLED',
-          sink: 'contract',
-          confirmed: 5,
-          reason: `table ${target.table} is empty, and had rows`,
-        },
+        level: 50,
+        code: 'SINK_REFILLED',
+        sink: 'contract',
+        confirmed: 5,
+        reason: `table ${target.table} is empty, and had rows`,
         msg: 'every product is sent to the store again',
       }),
     );

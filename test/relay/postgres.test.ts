@@ -11,14 +11,15 @@ describe.skipIf(!postgresAvailable)('postgres', () => {
   it('keeps typed columns, the body as JSON, and the cursor beside the table', async () => {
     const { bench, target, config } = await feeding(postgresTarget(postgres.port));
     const body = JSON.stringify({
-      ...{
-        vbid: 'V1',
-        title: 'A "Title" \\ {1,2}',
-        kind: { name: 'book' },
-        format: 'epub',
-        publisher: { name: 'Ünï' },
+      vbid: 'V1',
+      title: 'A "Title" \\ {1,2}',
+      kind: { name: 'book' },
+      format: 'epub',
+      publisher: { name: 'Ünï' },
+      identifiers: {
+        print_isbn_canonical: 0x8e5156d0802,
+        eisbn_canonical: '9780000000019',
       },
-      identifiers: { print_isbn_canonical: 9780000000002, eisbn_canonical: '9780000000019' },
       price: 10.5,
     });
     bench.change([{ vbid: 'V1', body }, ...books(2, 1)]);
@@ -27,11 +28,30 @@ describe.skipIf(!postgresAvailable)('postgres', () => {
     const { rows } = await postgres.client.query(`SELECT * FROM ${target.table} WHERE vbid = 'V1'`);
     expect(rows).toEqual([
       {
-        ...{ vbid: 'V1', title: 'A "Title" \\ {1,2}', kind: 'book', format: 'epub', publisher: 'Ünï' },
-        ...{ print_isbn: '9780000000002', e_isbn: '9780000000019', body: JSON.parse(body), seq: '1', removed_at: null },
+        vbid: 'V1',
+        title: 'A "Title" \\ {1,2}',
+        kind: 'book',
+        format: 'epub',
+        publisher: 'Ünï',
+        print_isbn: '9780000000002',
+        e_isbn: '9780000000019',
+        body: JSON.parse(body),
+        seq: '1',
+        removed_at: null,
         changed_at: new Date(bench.events()[0]?.at ?? 0),
-        ...{ distributable: true, subtitle: null, contributors: null, language: null, edition: null, cover_url: null },
-        ...{ on_sale_date: null, off_sale_date: null, fill: expect.any(String) },
+        ...{
+          distributable: true,
+          subtitle: null,
+          contributors: null,
+          language: null,
+          edition: null,
+          cover_url: null,
+        },
+        ...{
+          on_sale_date: null,
+          off_sale_date: null,
+          fill: expect.any(String),
+        },
       },
     ]);
     const { rows: cursors } = await postgres.client.query(`SELECT * FROM catchword_cursor WHERE table_name = $1`, [
@@ -45,7 +65,10 @@ describe.skipIf(!postgresAvailable)('postgres', () => {
         cursor: '3',
         at: String(bench.events()[2]?.at),
         late: '0',
-        ...{ fill: rows[0].fill, fill_ended: true, has_rows: true, layout: 2 },
+        fill: rows[0].fill,
+        fill_ended: true,
+        has_rows: true,
+        layout: 2,
       },
     ]);
   });

@@ -260,13 +260,11 @@ it('a process without sinks leaves those of another relay alone', async () => {
   bench.change(books(3, 1));
   await bench.caughtUp();
   const other = startRelay({
-    ...{
-      store: bench.store,
-      sinks: [],
-      clock: systemClock,
-      log: createLog('silent'),
-      source: 'http://service.example',
-    },
+    store: bench.store,
+    sinks: [],
+    clock: systemClock,
+    log: createLog('silent'),
+    source: 'http://service.example',
   });
   onTestFinished(() => other.stop());
   bench.change(books(3, 2));

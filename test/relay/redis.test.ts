@@ -26,7 +26,10 @@ describe.skipIf(!redisAvailable)('redis', () => {
     expect(newest[0]?.[0]).toBe('1-1000');
     expect(await redis.xlen(target.stream)).toBeLessThan(400);
     expect(await redis.hgetall(`{${target.stream}}:catchword`)).toEqual({
-      ...{ incarnation: bench.store.incarnation, generation: '1', cursor: '1000', late: '0' },
+      incarnation: bench.store.incarnation,
+      generation: '1',
+      cursor: '1000',
+      late: '0',
       at: String(bench.events(999)[0]?.at),
     });
   });

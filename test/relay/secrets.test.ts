@@ -138,8 +138,12 @@ it('shows no piece of a password in the output of any verb', { timeout: 120_000 
   ];
   for (const url of addresses) {
     const env = {
-      ...{ CATCHWORD_BASE_URL: 'http://127.0.0.1:1', CATCHWORD_API_KEY: 'K', CATCHWORD_DB: join(directory, 'c.db') },
-      ...{ CATCHWORD_SINK_SHOP: url, LOG_LEVEL: 'trace', CATCHWORD_HTTP_PORT: 'off' },
+      CATCHWORD_BASE_URL: 'http://127.0.0.1:1',
+      CATCHWORD_API_KEY: 'K',
+      CATCHWORD_DB: join(directory, 'c.db'),
+      CATCHWORD_SINK_SHOP: url,
+      LOG_LEVEL: 'trace',
+      CATCHWORD_HTTP_PORT: 'off',
     };
     for (const args of [['relay'], ['doctor']]) {
       const { stdout, stderr } = await runHere(args, env, directory);

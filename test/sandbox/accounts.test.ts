@@ -3,8 +3,14 @@ import { describe, expect, it } from 'vitest';
 import { type AccountOptions, createAccounts, type User } from '../../src/sandbox/accounts/accounts.ts';
 
 const OPTIONS: AccountOptions = {
-  ...{ seed: 1, series: 1, prefix: 'user-', users: 1000 },
-  reader: { reference: 'reader', accessToken: 'readertoken' },
+  seed: 1,
+  series: 1,
+  prefix: 'user-',
+  users: 1e3,
+  reader: {
+    reference: 'reader',
+    accessToken: 'readertoken',
+  },
 };
 
 function must(user: User | null | undefined): User {

@@ -164,13 +164,25 @@ describe('2.1 asset request', () => {
   it('2.1: ignores internal and unknown fields, and returns the defaults of the internal ones', async () => {
     const sandbox = await sandboxFor({ items: 0 });
     const internal = {
-      ...{ block_search: true, custom: true, epub_page_labels: true, floe: true, vcs_authored: true },
-      ...{ discount_codes: ['X'], asset_status: { vbk: 'done' }, lifetime_print_limit: 5 },
+      block_search: true,
+      custom: true,
+      epub_page_labels: true,
+      floe: true,
+      vcs_authored: true,
+      discount_codes: ['X'],
+      asset_status: { vbk: 'done' },
+      lifetime_print_limit: 5,
     };
     const reply = await put(sandbox, 'L-1', { ...NEW, ...internal, no_such_field: 1 });
     expect(reply.body).toMatchObject({
-      ...{ block_search: false, custom: false, epub_page_labels: false, floe: false, vcs_authored: false },
-      ...{ discount_codes: [], asset_status: { vbk: 'none' }, lifetime_print_limit: 100 },
+      block_search: false,
+      custom: false,
+      epub_page_labels: false,
+      floe: false,
+      vcs_authored: false,
+      discount_codes: [],
+      asset_status: { vbk: 'none' },
+      lifetime_print_limit: 100,
     });
     expect(reply.body).not.toHaveProperty('no_such_field');
   });
@@ -274,11 +286,9 @@ describe('2.1.2 prices, 2.1.3 channel identifiers', () => {
     }));
     const { body } = await put(sandbox, 'L-1', { ...NEW, prices });
     expect(body.variants.map(({ sku, prices: own }) => [sku, own.length])).toEqual([
-      ...[
-        ['L-1', 0],
-        ['L-1R90', 1],
-        ['L-1R180', 2],
-      ],
+      ['L-1', 0],
+      ['L-1R90', 1],
+      ['L-1R180', 2],
     ]);
   });
 

@@ -43,8 +43,15 @@ describe('4.3 verify credentials', () => {
     const { guid, token } = await attributesOf(sandbox, 'user-0000002');
     const [reference, byGuid, byToken] = ['reference="user-0000002"', `guid="${guid}"`, `access-token="${token}"`];
     const combinations = [
-      ...[reference, byGuid, byToken, `${reference} ${byGuid}`, `${reference} ${byToken}`, `${byGuid} ${byToken}`],
-      ...[`${reference} ${byGuid} ${byToken}`, `${reference} guid="" access-token=""`, `${reference} other="x"`],
+      reference,
+      byGuid,
+      byToken,
+      `${reference} ${byGuid}`,
+      `${reference} ${byToken}`,
+      `${byGuid} ${byToken}`,
+      `${reference} ${byGuid} ${byToken}`,
+      `${reference} guid="" access-token=""`,
+      `${reference} other="x"`,
     ];
     const asked = combinations.map((attributes) => `<credential ${attributes}/>`).join('');
     expect(outcomes(await verify(sandbox, asked))).toEqual(combinations.map(() => 'user-0000002'));
@@ -62,7 +69,10 @@ describe('4.3 verify credentials', () => {
     expect(outcomes(answer)).toEqual(['', '', '650', '650', '650']);
     const [first, , third] = rootOf(answer).children;
     expect(Object.fromEntries(first?.attributes ?? [])).toEqual({
-      ...{ email: 'full@example.com', 'access-token': 'fulltoken', guid: 'FULLUSER', reference: '' },
+      email: 'full@example.com',
+      'access-token': 'fulltoken',
+      guid: 'FULLUSER',
+      reference: '',
     });
     expect(third?.attributes.get('message')).toMatch(/email is not submitted/);
   });

@@ -31,32 +31,84 @@ describe('written assets in the catalog', () => {
     const { sandbox, time, since } = await calendar();
     time.now += 1000;
     const sent = {
-      ...{ ...NEW, kind: 'title', edition: 2, language: 'fr', author_name: 'Mei Okonkwo', copy_drm_limit: 5 },
-      identifiers: { print_isbn_13: ['9780306406157'], e_isbn_10: ['0198526636'] },
-      sales_rights: { exclusive_rights: ['US'], not_for_sale: ['CA'] },
+      ...NEW,
+      kind: 'title',
+      edition: 2,
+      language: 'fr',
+      author_name: 'Mei Okonkwo',
+      copy_drm_limit: 5,
+      identifiers: {
+        print_isbn_13: ['9780306406157'],
+        e_isbn_10: ['0198526636'],
+      },
+      sales_rights: {
+        exclusive_rights: ['US'],
+        not_for_sale: ['CA'],
+      },
       prices: [
-        { currency: 'USD', type: 'digital_list_price', amount: '30.50' },
-        { currency: 'EUR', type: 'digital_list_price', amount: 28 },
-        { currency: 'EUR', type: 'digital_rental_price', amount: 9, duration: 180 },
+        {
+          currency: 'USD',
+          type: 'digital_list_price',
+          amount: '30.50',
+        },
+        {
+          currency: 'EUR',
+          type: 'digital_list_price',
+          amount: 28,
+        },
+        {
+          currency: 'EUR',
+          type: 'digital_rental_price',
+          amount: 9,
+          duration: 180,
+        },
       ],
     };
     expect((await put(sandbox, 'L-999-70031', sent)).errors).toEqual([]);
     const page = await getPage(sandbox, '?include_details=identifiers,metadata&currency=EUR');
     expect(page).toMatchObject({ num_items: 4 });
     expect(page.items[3]).toMatchObject({
-      ...{ vbid: 'L-999-70031', title: 'Tides', kind: 'title', edition: 2, language: 'fr', copy_restrictions: 5 },
+      vbid: 'L-999-70031',
+      title: 'Tides',
+      kind: 'title',
+      edition: 2,
+      language: 'fr',
+      copy_restrictions: 5,
       identifiers: {
         print_isbn_canonical: '9780306406157',
         eisbn_canonical: '9780198526636',
         print_isbn_10: ['0306406152'],
         e_isbn_13: ['9780198526636'],
       },
-      contributors: [{ name: 'Mei Okonkwo', type: 'author' }],
+      contributors: [
+        {
+          name: 'Mei Okonkwo',
+          type: 'author',
+        },
+      ],
       sales_rights: ['US'],
       exclude_sales_rights: ['CA'],
       variants: [
-        { sku: 'L-999-70031', prices: [{ type: 'digital_list_price', value: 28, currency: 'EUR' }] },
-        { sku: 'L-999-70031R180', duration: '180', prices: [{ value: 9, currency: 'EUR' }] },
+        {
+          sku: 'L-999-70031',
+          prices: [
+            {
+              type: 'digital_list_price',
+              value: 28,
+              currency: 'EUR',
+            },
+          ],
+        },
+        {
+          sku: 'L-999-70031R180',
+          duration: '180',
+          prices: [
+            {
+              value: 9,
+              currency: 'EUR',
+            },
+          ],
+        },
       ],
       metadata: { imprint_name: page.items[3]?.publisher },
     });
@@ -75,8 +127,10 @@ describe('written assets in the catalog', () => {
     const { eisbn_canonical: own, print_isbn_canonical: print } = before?.identifiers ?? {};
     const pair = (isbn: unknown) => ({ ten: isbn10(String(isbn)), thirteen: isbn });
     const lists = {
-      ...{ e_isbn_10: [pair(own).ten, '0198526636'], e_isbn_13: [own, '9780198526636'] },
-      ...{ print_isbn_10: [pair(print).ten], print_isbn_13: [print] },
+      e_isbn_10: [pair(own).ten, '0198526636'],
+      e_isbn_13: [own, '9780198526636'],
+      print_isbn_10: [pair(print).ten],
+      print_isbn_13: [print],
     };
     const identifiers = { ...before?.identifiers, ...(details && lists) };
     const [changed, ...others] = await since(time.now);
@@ -126,8 +180,12 @@ describe('2.1.1 rule 1: identifiers of a generated product', () => {
     const own = String(before?.identifiers?.eisbn_canonical);
     const { body } = await put(sandbox, vbid, { identifiers: { e_isbn_13: [ADDED], vbid13_alias: [ADDED] } });
     expect(body).toMatchObject({
-      ...{ e_isbn: own },
-      identifiers: { e_isbn_13: [own, ADDED], e_isbn_10: [isbn10(own), '0306406152'], vbid13_alias: [vbid, ADDED] },
+      e_isbn: own,
+      identifiers: {
+        e_isbn_13: [own, ADDED],
+        e_isbn_10: [isbn10(own), '0306406152'],
+        vbid13_alias: [vbid, ADDED],
+      },
     });
     const { identifiers } = await getJson<Item>(sandbox, `/v4/products/${vbid}`);
     expect(identifiers).toMatchObject({ ...body.identifiers, eisbn_canonical: own, e_isbn: own });
@@ -138,7 +196,8 @@ describe('2.1.1 rule 1: identifiers of a generated product', () => {
     const [first] = (await getPage(sandbox)).items;
     const { vbid = '', identifiers } = first ?? {};
     expect((await send(sandbox, 'GET', `/vital_books/${vbid}`)).body.identifiers).toMatchObject({
-      ...{ e_isbn_13: [identifiers?.eisbn_canonical], print_isbn_13: [identifiers?.print_isbn_canonical] },
+      e_isbn_13: [identifiers?.eisbn_canonical],
+      print_isbn_13: [identifiers?.print_isbn_canonical],
       vbid13_alias: [vbid],
     });
   });
@@ -150,8 +209,11 @@ describe('2.1.1 rule 1: identifiers of a generated product', () => {
     const { body } = await put(sandbox, before?.vbid ?? '', { print_isbn: ADDED });
     const { identifiers } = await getJson<Item>(sandbox, `/v4/products/${before?.vbid}`);
     expect(identifiers).toMatchObject({
-      ...{ print_isbn_canonical: ADDED, print_isbn: ADDED, eisbn_canonical: before?.identifiers?.eisbn_canonical },
-      ...{ print_isbn_13: [own, ADDED], print_isbn_10: [isbn10(own), '0306406152'] },
+      print_isbn_canonical: ADDED,
+      print_isbn: ADDED,
+      eisbn_canonical: before?.identifiers?.eisbn_canonical,
+      print_isbn_13: [own, ADDED],
+      print_isbn_10: [isbn10(own), '0306406152'],
     });
     expect(body).toMatchObject({ print_isbn: ADDED, identifiers: { print_isbn_13: [own, ADDED] } });
   });

@@ -22,8 +22,12 @@ describe('changes only the written fields of a generated product', () => {
     const before = await lookUp(sandbox, vbid);
     await put(sandbox, vbid, sent);
     expect(await lookUp(sandbox, vbid)).toEqual({
-      ...{ ...before, ...changed },
-      metadata: { ...(before.metadata as object), ...metadata },
+      ...before,
+      ...changed,
+      metadata: {
+        ...(before.metadata as object),
+        ...metadata,
+      },
     });
   });
 
@@ -54,12 +58,16 @@ describe('updates nested objects member by member', () => {
     const { body } = await put(sandbox, vbid, { sales_rights: { not_for_sale: ['US'] } });
     expect(before?.sales_rights).toHaveLength(10);
     expect(body.sales_rights).toEqual({
-      ...{ exclusive_rights: [], non_exclusive_rights: before?.sales_rights, not_for_sale: ['US'] },
+      exclusive_rights: [],
+      non_exclusive_rights: before?.sales_rights,
+      not_for_sale: ['US'],
     });
     expect((await getPage(sandbox)).items[0]).toEqual({ ...before, exclude_sales_rights: ['US'] });
     await put(sandbox, vbid, { sales_rights: { non_exclusive_rights: [], exclusive_rights: ['FR'] } });
     expect((await getPage(sandbox)).items[0]).toEqual({
-      ...{ ...before, sales_rights: ['FR'], exclude_sales_rights: ['US'] },
+      ...before,
+      sales_rights: ['FR'],
+      exclude_sales_rights: ['US'],
     });
   });
 
@@ -87,12 +95,27 @@ function expected(item: Item) {
   const { description, publication_date, copyright_date } = item.metadata as Record<string, unknown>;
   return {
     created: new Date(String(item.created)).toISOString(),
-    ...{ print_drm_limit: item.print_restrictions, copy_drm_limit: item.copy_restrictions },
-    book_format: { name: expect.any(String), value: String(item.format).toLowerCase(), dash2epub: false },
+    print_drm_limit: item.print_restrictions,
+    copy_drm_limit: item.copy_restrictions,
+    book_format: {
+      name: expect.any(String),
+      value: String(item.format).toLowerCase(),
+      dash2epub: false,
+    },
     build: { available: true },
-    ...{ title: item.title, subtitle: item.subtitle, language: item.language, kind: { value: item.kind } },
-    ...{ on_sale_date: item.on_sale_date, off_sale_date: item.off_sale_date },
-    ...{ description, publication_date, copyright_date },
+    title: item.title,
+    subtitle: item.subtitle,
+    language: item.language,
+    kind: { value: item.kind },
+    ...{
+      on_sale_date: item.on_sale_date,
+      off_sale_date: item.off_sale_date,
+    },
+    ...{
+      description,
+      publication_date,
+      copyright_date,
+    },
     sales_rights: { non_exclusive_rights: item.sales_rights },
   };
 }

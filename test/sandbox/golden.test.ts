@@ -32,14 +32,26 @@ async function withLicenses(): Promise<Sandbox> {
     kind: 'book',
   };
   await grant('9780000000019', {
-    ...{ imprint: 'Quill', publisher: 'Quill & Anchor', name: 'Principles of <Botany>', kind: 'book' },
-    ...{ type: 'downloadable', expiration: 'never', code_use: 'code-api' },
+    imprint: 'Quill',
+    publisher: 'Quill & Anchor',
+    name: 'Principles of <Botany>',
+    kind: 'book',
+    type: 'downloadable',
+    expiration: 'never',
+    code_use: 'code-api',
   });
   await grant('9780000000026', {
-    ...{ ...hydrology, type: 'online', term: '180', code_use: 'add-drop', expiration: '2099-12-31' },
+    ...hydrology,
+    type: 'online',
+    term: '180',
+    code_use: 'add-drop',
+    expiration: '2099-12-31',
   });
   await grant('9780000000026', {
-    ...{ ...hydrology, type: 'downloadable', code_use: 'p+e', expiration: 'Thu, 10 Mar 2016 22:14:54 GMT' },
+    ...hydrology,
+    type: 'downloadable',
+    code_use: 'p+e',
+    expiration: 'Thu, 10 Mar 2016 22:14:54 GMT',
   });
   return sandbox;
 }
@@ -123,8 +135,12 @@ describe('the bytes of users (4.5)', () => {
   it('a user whose guid and token are those of the file', async () => {
     const sandbox = await sandboxFor({ items: 0 });
     await control(sandbox, 'user', {
-      ...{ reference: 'pupil-7', email: 'pupil-7@example.com', first_name: 'Élodie', last_name: 'Dubois & Fils' },
-      ...{ guid: '5N8C3DGK7Q2M9XW4TZ1B', access_token: 'q2x8w4t6z1b5n0c3d7g2h8j4p6k3m9v7' },
+      reference: 'pupil-7',
+      email: 'pupil-7@example.com',
+      first_name: 'Élodie',
+      last_name: 'Dubois & Fils',
+      guid: '5N8C3DGK7Q2M9XW4TZ1B',
+      access_token: 'q2x8w4t6z1b5n0c3d7g2h8j4p6k3m9v7',
     });
     const { text } = await exchange(sandbox, 'GET /v3/users.xml/pupil-7');
     expect(text).toBe(golden('user-reference-response'));

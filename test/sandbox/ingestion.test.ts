@@ -48,8 +48,17 @@ function warning(beginning: string): Promise<string> {
 
 const QUICK = { items: 0, ingestionMs: 1, callbackRetryMs: 1, allowPrivateCallbacks: true };
 const ASSET: Asset = {
-  ...{ vbid: 'L-1', index: 0, owner: 'key', createdAt: 0, updatedAt: 0, generated: false, fields: {} },
-  ...{ identifiers: NO_IDENTIFIERS, channelIds: new Map(), ingestion: null, format: null },
+  vbid: 'L-1',
+  index: 0,
+  owner: 'key',
+  createdAt: 0,
+  updatedAt: 0,
+  generated: false,
+  fields: {},
+  identifiers: NO_IDENTIFIERS,
+  channelIds: new Map(),
+  ingestion: null,
+  format: null,
 };
 const FILE = 'https://files.example.org/tides.epub';
 

@@ -53,7 +53,10 @@ describe('the catalog, with sale windows', () => {
 
   it('skips a number that is taken, once', () => {
     const catalog = createCatalog({
-      ...{ items: 3, seed: 1, order: 'id', withdrawnForMs: 50 },
+      items: 3,
+      seed: 1,
+      order: 'id',
+      withdrawnForMs: 50,
       clock: { now: () => 5 },
     });
     catalog.skip(4);

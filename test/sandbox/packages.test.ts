@@ -64,13 +64,29 @@ describe('4.5 packages', () => {
   it('accepts numbers in quotes, and each type of license', async () => {
     const sandbox = await sandboxFor({ items: 10 });
     const body = {
-      ...{ ...SHELF, list_price: '49.50', library_id: '7' },
-      download_license: { type: 'numdays', num_days: '180' },
-      online_license: { type: 'absdate', details: '2030-01-31' },
+      ...SHELF,
+      list_price: '49.50',
+      library_id: '7',
+      download_license: {
+        type: 'numdays',
+        num_days: '180',
+      },
+      online_license: {
+        type: 'absdate',
+        details: '2030-01-31',
+      },
     };
     expect((await send(sandbox, 'POST /v4/packages', body)).json).toMatchObject({
-      ...{ list_price: 49.5, library_id: 7, download_license: { type: 'numdays', num_days: 180 } },
-      online_license: { type: 'absdate', details: '2030-01-31' },
+      list_price: 49.5,
+      library_id: 7,
+      download_license: {
+        type: 'numdays',
+        num_days: 180,
+      },
+      online_license: {
+        type: 'absdate',
+        details: '2030-01-31',
+      },
     });
   });
 
@@ -83,7 +99,8 @@ describe('4.5 packages', () => {
     expect(updated).toMatchObject({ status: 200, json: { ...SHELF, ...change, products } });
     expect((await send(sandbox, 'GET /v4/packages/SHELF-1')).json).toEqual(updated.json);
     expect(await send(sandbox, 'PUT /v4/packages/SHELF-1', { sku: 'OTHER' })).toMatchObject({
-      ...{ status: 422, json: { errors: ['sku: cannot be changed'] } },
+      status: 422,
+      json: { errors: ['sku: cannot be changed'] },
     });
   });
 
@@ -122,7 +139,8 @@ describe('4.5 packages', () => {
       expect((await send(sandbox, operation, body, 'OTHERKEY')).status).toBe(403);
       const unknown = operation.replace('SHELF-1', 'SHELF-2') as typeof operation;
       expect(await send(sandbox, unknown, body)).toMatchObject({
-        ...{ status: 404, json: { errors: ['Package SHELF-2 not found'] } },
+        status: 404,
+        json: { errors: ['Package SHELF-2 not found'] },
       });
     }
     expect((await send(sandbox, 'GET /v4/packages/SHELF-1')).json).toMatchObject(SHELF);

@@ -6,7 +6,8 @@ function newsOf(lastSeq: () => number) {
   const clock = createVirtualClock();
   let looks = 0;
   const news = createNews({
-    ...{ clock, pollMs: 250 },
+    clock,
+    pollMs: 250,
     lastSeq: () => {
       looks++;
       return lastSeq();

@@ -38,13 +38,19 @@ export async function serve(db: string, given: Partial<WebOptions> = {}): Promis
     },
   });
   const web = await startWeb({
-    ...{ db, host: '127.0.0.1', port: 0, token: undefined, source: SOURCE, readyMaxAgeMs: 86_400_000 },
-    ...{
-      unready: () => null,
-      plans: () => ({ nextFull: null, nextDelta: null }),
-      clock: systemClock,
-      log: pino({ level: 'trace' }, sink),
-    },
+    db,
+    host: '127.0.0.1',
+    port: 0,
+    token: undefined,
+    source: SOURCE,
+    readyMaxAgeMs: 864e5,
+    unready: () => null,
+    plans: () => ({
+      nextFull: null,
+      nextDelta: null,
+    }),
+    clock: systemClock,
+    log: pino({ level: 'trace' }, sink),
     ...given,
   });
   onTestFinished(() => web.stop());

@@ -144,7 +144,8 @@ describe('who may ask', () => {
         '[::2]',
       ]) {
         expect(await refusal(`${web.url}${path}`, { headers: { host } }), host).toMatchObject({
-          ...{ status: 403, code: 'HOST_REFUSED' },
+          status: 403,
+          code: 'HOST_REFUSED',
         });
       }
     }
@@ -170,14 +171,13 @@ describe('who may ask', () => {
     const { web } = await serve(emptyMirror());
     const port = Number(new URL(web.url).port);
     await expect(serve(emptyMirror(), { port })).rejects.toMatchObject({
-      ...{
-        code: 'CONFIG_INVALID',
-        exitCode: 2,
-        message: expect.stringContaining(`CATCHWORD_HTTP_PORT: ${port}`) as string,
-      },
+      code: 'CONFIG_INVALID',
+      exitCode: 2,
+      message: expect.stringContaining(`CATCHWORD_HTTP_PORT: ${port}`) as string,
     });
     await expect(serve(emptyMirror(), { host: '192.0.2.1', token })).rejects.toMatchObject({
-      ...{ code: 'CONFIG_INVALID', message: expect.stringContaining('CATCHWORD_HTTP_HOST: 192.0.2.1') as string },
+      code: 'CONFIG_INVALID',
+      message: expect.stringContaining('CATCHWORD_HTTP_HOST: 192.0.2.1') as string,
     });
   });
 });

@@ -79,8 +79,18 @@ async function endless(text: string, slowReaderMs: number) {
     return Array.from({ length: 100 }, (_, index) => ({ seq: seq + index + 1, id: `${seq + index + 1}`, text }));
   };
   const parts = {
-    ...{ changes: { batch }, clock: systemClock, times: { heartbeatMs: 15_000, slowReaderMs, graceMs: 60_000 } },
-    news: createNews({ lastSeq: () => Number.MAX_SAFE_INTEGER, clock: systemClock, pollMs: 1 }),
+    changes: { batch },
+    clock: systemClock,
+    times: {
+      heartbeatMs: 15e3,
+      slowReaderMs,
+      graceMs: 6e4,
+    },
+    news: createNews({
+      lastSeq: () => Number.MAX_SAFE_INTEGER,
+      clock: systemClock,
+      pollMs: 1,
+    }),
   };
   const server = createServer((_request, response) => {
     response.writeHead(200, { 'content-type': 'text/event-stream', connection: 'close' });

@@ -150,8 +150,15 @@ export function statementsOf(names: Names, removals: Removals): Statements {
 export function markParameters(key: string, mark: Mark, written: Mark | null): unknown[] {
   const { incarnation, generation, cursor, at, late } = mark;
   return [
-    ...[key, incarnation, generation, cursor, at, late],
-    ...[written?.generation ?? 0, written?.cursor ?? 0, written?.late ?? 0],
+    key,
+    incarnation,
+    generation,
+    cursor,
+    at,
+    late,
+    written?.generation ?? 0,
+    written?.cursor ?? 0,
+    written?.late ?? 0,
   ];
 }
 
@@ -181,9 +188,23 @@ export function eventParameters(events: readonly SinkEvent[]): unknown[] {
     const more = detailsOf(fields);
     bodies.push(body);
     living.push([
-      ...[vbid, title, kind, format, publisher, printIsbn, eIsbn],
-      ...[more.distributable, more.subtitle, more.contributors, more.language, more.edition, more.coverUrl],
-      ...[more.onSaleDate, more.offSaleDate, seq, at / 1000],
+      vbid,
+      title,
+      kind,
+      format,
+      publisher,
+      printIsbn,
+      eIsbn,
+      more.distributable,
+      more.subtitle,
+      more.contributors,
+      more.language,
+      more.edition,
+      more.coverUrl,
+      more.onSaleDate,
+      more.offSaleDate,
+      seq,
+      at / 1e3,
     ]);
     const row = ({ sku, type, duration, currency, value }: ProductPrice) => [
       vbid,

@@ -9,9 +9,24 @@ import { channelIdsOf, variantsOf } from './variants.ts';
 
 const text = z.string().nullable().default(null);
 const TEXTS = [
-  ...['isbn', 'isbn_canonical', 'e_isbn', 'print_isbn', 'parent_id', 'title', 'subtitle', 'description', 'language'],
-  ...['author_name', 'author_first_name', 'author_last_name', 'copyright_date', 'login_url', 'cs_plus_discount'],
-  ...['publication_date', 'on_sale_date', 'off_sale_date'],
+  'isbn',
+  'isbn_canonical',
+  'e_isbn',
+  'print_isbn',
+  'parent_id',
+  'title',
+  'subtitle',
+  'description',
+  'language',
+  'author_name',
+  'author_first_name',
+  'author_last_name',
+  'copyright_date',
+  'login_url',
+  'cs_plus_discount',
+  'publication_date',
+  'on_sale_date',
+  'off_sale_date',
 ];
 const FLAGS = ['fro', 'fulfillment_only', 'sampleable'];
 /** Only the service sets these. */
