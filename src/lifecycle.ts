@@ -36,6 +36,17 @@ export async function stopAfterFailure(services: readonly Service[]): Promise<vo
   await stopAll(services).catch(() => {});
 }
 
+/** Runs `start`, which adds each service that it starts to the list. If it fails, stops those that were started. */
+export async function startTogether<Result>(start: (services: Service[]) => Promise<Result>): Promise<Result> {
+  const services: Service[] = [];
+  try {
+    return await start(services);
+  } catch (error) {
+    await stopAfterFailure(services);
+    throw error;
+  }
+}
+
 async function untilOver(signal: AbortSignal, services: readonly Service[]): Promise<void> {
   if (signal.aborted) return;
   // Without a timer the process would end if no service waits for anything.

@@ -99,11 +99,9 @@ export interface LogOptions {
 
 /** A message for the operator, although nothing failed. */
 export interface Notice {
-  /** Constant, for a log. */
+  /** Constant. A command prints it, followed by the fields `until` and `reason`. */
   readonly message: string;
   readonly fields: LogFields;
-  /** The same in one line for a person. */
-  readonly text: string;
 }
 
 export type Tell = (notice: Notice) => void;

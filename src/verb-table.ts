@@ -16,6 +16,22 @@ export interface Verb {
 
 type Row = readonly [name: string, summary: string, load: () => Promise<MakeCommands>, exits?: readonly number[]];
 
+const sync = async () => (await import('./commands/sync.ts')).syncCommand;
+const verify = async () => (await import('./commands/verify.ts')).verifyCommand;
+const adopt = async () => (await import('./commands/adopt.ts')).adoptCommand;
+const status = async () => (await import('./commands/status.ts')).statusCommand;
+const changes = async () => (await import('./commands/changes.ts')).changesCommand;
+const sink = async () => (await import('./commands/sink.ts')).sinkCommand;
+const asset = async () => (await import('./commands/asset.ts')).assetCommand;
+const packages = async () => (await import('./commands/package.ts')).packageCommand;
+const licenses = async () => (await import('./commands/licenses.ts')).licensesCommand;
+const credentials = async () => (await import('./commands/credentials/verify.ts')).credentialsCommand;
+const user = async () => (await import('./commands/user.ts')).userCommand;
+const doctor = async () => (await import('./commands/doctor/doctor.ts')).doctorCommand;
+const settings = async () => (await import('./commands/settings.ts')).settingsCommand;
+const sandbox = async () => (await import('./commands/sandbox.ts')).sandboxCommand;
+const demo = async () => (await import('./commands/demo.ts')).demoCommand;
+const help = async () => (await import('./commands/help.ts')).helpCommand;
 const daemons = async () => (await import('./commands/daemon.ts')).daemonCommands;
 const decisions = async () => (await import('./commands/review.ts')).decideCommands;
 const runs = async () => (await import('./commands/runs.ts')).runCommands;
@@ -23,109 +39,43 @@ const products = async () => (await import('./commands/product.ts')).productComm
 
 const GROUPS: Readonly<Record<string, readonly Row[]>> = {
   Load: [
-    [
-      'sync',
-      'read what changed since the last run; at first, everything',
-      async () => (await import('./commands/sync.ts')).syncCommand,
-      [4, 5, 75],
-    ],
+    ['sync', 'read what changed since the last run; at first, everything', sync, [4, 5, 75]],
     ['daemon', 'run everything in one process until it is stopped', daemons],
-    [
-      'verify',
-      'compare the mirror with the source; change no product',
-      async () => (await import('./commands/verify.ts')).verifyCommand,
-      [3, 75],
-    ],
+    ['verify', 'compare the mirror with the source; change no product', verify, [3, 75]],
     ['approve', 'apply removals that a run held (products seen since are kept)', decisions, [4, 75]],
     ['reject', 'drop removals that a run held', decisions, [4]],
     ['cancel', 'cancel a run (applied pages are kept)', runs],
-    [
-      'adopt',
-      'continue the mirror with a service that moved; do a full run',
-      async () => (await import('./commands/adopt.ts')).adoptCommand,
-      [4, 5, 75],
-    ],
+    ['adopt', 'continue the mirror with a service that moved; do a full run', adopt, [4, 5, 75]],
   ],
   Read: [
-    [
-      'status',
-      'show mirror size, freshness, last run, daemon and sinks',
-      async () => (await import('./commands/status.ts')).statusCommand,
-    ],
+    ['status', 'show mirror size, freshness, last run, daemon and sinks', status],
     ['runs', 'list the newest runs; `runs undo` restores removed products', runs],
     ['run', 'show one run: what it read, changed, proved and rejected', runs],
     ['product', 'show one product, its changes, or an earlier version of it', products],
-    ['search', 'search titles, contributors, publishers and identifiers', products],
-    [
-      'changes',
-      'print the change log as CloudEvents, one per line',
-      async () => (await import('./commands/changes.ts')).changesCommand,
-    ],
+    ['search', 'search products by words and identifiers; word* for prefixes', products],
+    ['changes', 'print the change log as CloudEvents, one per line', changes],
   ],
-  Deliver: [
-    [
-      'sink',
-      'manage the sinks that receive the change log',
-      async () => (await import('./commands/sink.ts')).sinkCommand,
-    ],
-  ],
+  Deliver: [['sink', 'manage the sinks that receive the change log', sink]],
   'Use the service': [
-    ['asset', 'create, change and read assets', async () => (await import('./commands/asset.ts')).assetCommand, [75]],
-    [
-      'package',
-      'create, change, read and delete packages of books',
-      async () => (await import('./commands/package.ts')).packageCommand,
-      [75],
-    ],
-    [
-      'licenses',
-      'list the licenses of the user of the access token',
-      async () => (await import('./commands/licenses.ts')).licensesCommand,
-      [75],
-    ],
-    [
-      'credentials',
-      'verify users that this API key created',
-      async () => (await import('./commands/credentials/verify.ts')).credentialsCommand,
-      [75],
-    ],
-    [
-      'user',
-      'create users and reset access tokens',
-      async () => (await import('./commands/user.ts')).userCommand,
-      [75],
-    ],
+    ['asset', 'create, change and read assets', asset, [75]],
+    ['package', 'create, change, read and delete packages of books', packages, [75]],
+    ['licenses', 'list the licenses of the user of the access token', licenses, [75]],
+    ['credentials', 'verify users that this API key created', credentials, [75]],
+    ['user', 'create users and reset access tokens', user, [75]],
   ],
   'Run roles on several machines': [
     ['scheduler', 'start runs when they are due (needs REDIS_URL)', daemons],
     ['keeper', 'own the mirror and write it (needs REDIS_URL)', daemons],
     ['fetcher', 'read pages; run any number, anywhere (needs REDIS_URL)', daemons],
-    ['relay', 'deliver changes to the sinks; run it where the mirror is', daemons],
-    ['web', 'serve the mirror over HTTP, read-only; run it where it is', daemons],
+    ['relay', "deliver changes to the sinks; run it on the mirror's machine", daemons],
+    ['web', 'serve the mirror over HTTP, read-only; run it on its machine', daemons],
   ],
   'Set up': [
-    [
-      'doctor',
-      'check settings, mirror, Redis, sinks and source; suggest fixes',
-      async () => (await import('./commands/doctor/doctor.ts')).doctorCommand,
-    ],
-    [
-      'settings',
-      'print every setting and where it comes from; mask secrets',
-      async () => (await import('./commands/settings.ts')).settingsCommand,
-    ],
-    [
-      'sandbox',
-      'run a stand-in for the service on this machine',
-      async () => (await import('./commands/sandbox.ts')).sandboxCommand,
-    ],
-    [
-      'demo',
-      'try catchword: a sandbox, a full load, changes, a delta load',
-      async () => (await import('./commands/demo.ts')).demoCommand,
-      [3],
-    ],
-    ['help', 'show help for a command', async () => (await import('./commands/help.ts')).helpCommand],
+    ['doctor', 'check settings, mirror, Redis, sinks and source; suggest fixes', doctor],
+    ['settings', 'print every setting and where it comes from; mask secrets', settings],
+    ['sandbox', 'run a stand-in for the service on this machine', sandbox],
+    ['demo', 'try catchword: a sandbox, a full load, changes, a delta load', demo, [3]],
+    ['help', 'show help for a command', help],
   ],
 };
 

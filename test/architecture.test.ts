@@ -35,6 +35,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   schedule: ['catalog', 'store', 'sync'],
   web: ['catalog', 'store', 'report'],
   relay: ['catalog', 'config', 'store'],
+  roles: ['catalog', 'client', 'config', 'queue', 'relay', 'report', 'schedule', 'store', 'sync', 'web'],
   sandbox: ['catalog', 'xml'],
   commands: ['*'],
   program: ['*'],

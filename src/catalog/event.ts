@@ -1,5 +1,6 @@
 import { changedPointers } from './content.ts';
 import type { ChangeOp, RunKind } from './run.ts';
+import { sourceAddress } from './source.ts';
 
 /** A change from the log, with the product as it was right after the change. */
 export interface RecordedChange {
@@ -15,6 +16,11 @@ export interface RecordedChange {
   readonly added: readonly string[];
   /** The item's JSON text as of `seq`; null if it was removed. */
   readonly body: string | null;
+}
+
+/** The `source` of events while the mirror has not noted its own. */
+export function configuredSource(baseUrl: string | undefined): string {
+  return `${baseUrl === undefined ? '' : sourceAddress(baseUrl)}/v4/products`;
 }
 
 const DIGITS = 20;

@@ -1,16 +1,9 @@
 import { Command } from 'commander';
 import type { AssetFields, checkAsset } from '../client/assets/asset-request.ts';
-import { withService } from './shared/connection.ts';
+import { callService } from './shared/connection.ts';
 import type { CommandContext } from './shared/context.ts';
-import { collected, type FieldsInput, readFields } from './shared/fields.ts';
-import { colours, plain, printJson, printLine } from './shared/format.ts';
-
-/** The schemas of all fields take a while to make, and every other command can do without. */
-const parts = {
-  request: () => import('../client/assets/asset-request.ts'),
-  assets: () => import('../client/assets/assets.ts'),
-  books: () => import('../client/assets/books.ts'),
-};
+import { type FieldsInput, readFields, withFieldOptions } from './shared/fields.ts';
+import { colours, plain } from './shared/format.ts';
 
 interface PutOptions extends FieldsInput {
   readonly create?: boolean;
@@ -19,22 +12,21 @@ interface PutOptions extends FieldsInput {
 }
 
 const PUT_HELP = `
-Without a vbid the asset is created, and the service makes its identifier: store it. Fields are checked before anything
-is sent. In --set, numbers and booleans are written as they are, objects and arrays as JSON; null takes a date away, and
-in a field of text is a text like any other:
+Without a vbid, the asset is created and the service assigns its identifier: store it. Fields are checked before the
+request is sent. In --set, write numbers and booleans as they are, and objects and arrays as JSON. null removes a date;
+in a text field it is text:
 
   catchword asset put --set imprint_id=5 --set title="A title" --set print_drm_limit=-1
   catchword asset put 9781402894626 --set off_sale_date=2026-12-31 --set identifiers.e_isbn_13='["9781402894626"]'
   catchword asset put 9781402894626 --set off_sale_date=null
   catchword asset put 9781402894626 --file asset.json`;
 
-/** On one line. */
 function named(context: CommandContext, vbid: string, title: string | undefined): string {
   const shown = colours(context, context.stdout).bold(plain(vbid));
   return title === undefined ? shown : `${shown} ${plain(title)}`;
 }
 
-/** Null takes such a field away. Elsewhere `null` is a text like any other. */
+/** Whether null removes the field. Otherwise `null` is text. */
 function takesNull(name: string, check: typeof checkAsset): boolean {
   try {
     check({ [name]: null }, { create: false, allowInternal: true });
@@ -44,65 +36,48 @@ function takesNull(name: string, check: typeof checkAsset): boolean {
   }
 }
 
-function putCommand(context: CommandContext): Command {
-  return new Command('put')
-    .description('create an asset, or change one')
-    .argument('[vbid]', 'its identifier; without one, it is created')
-    .option('--file <path>', 'the fields as a JSON object; - reads stdin')
-    .option('--set <field=value>', 'one field; may be repeated, and goes before the file', collected, [])
-    .option('--create', 'the asset is new, although it has an identifier: imprint_id and title are needed')
-    .option('--allow-internal', "send fields that only the service's own systems can set")
-    .option('--json', 'print one JSON document')
-    .addHelpText('after', PUT_HELP)
-    .action(async (vbid: string | undefined, options: PutOptions) => {
-      const [request, { createAssets }] = await Promise.all([parts.request(), parts.assets()]);
-      const isJson = (name: string) => request.STRUCTURED_FIELDS.has(name) || takesNull(name, request.checkAsset);
-      // Read first: what is wrong with it does not depend on the service.
-      const fields = (await readFields(options, isJson, context)) as AssetFields;
-      await withService(context, async ({ caller }) => {
-        const { create, allowInternal } = options;
-        const asset = await createAssets(caller).put(vbid ?? null, fields, {
-          ...{ allowInternal, signal: context.signal },
-          ...(create === true && { create }),
-        });
-        const verb = vbid === undefined ? 'created' : 'saved';
-        context.wrote(`${verb} ${plain(asset.vbid)}`);
-        if (options.json === true) {
-          printJson(context, { vbid: asset.vbid, asset: asset.raw });
-          return;
-        }
-        printLine(context, `${verb} ${named(context, asset.vbid, asset.title)}`);
-        if (vbid === undefined) printLine(context, 'The service made this identifier: store it, it names the asset.');
-        if (fields.url === undefined) return;
-        const told = fields.callback_url === undefined ? '' : '; callback_url is told when that ends';
-        printLine(context, `Its file is being ingested${told}.`);
-      });
-    });
+async function put(context: CommandContext, vbid: string | undefined, options: PutOptions): Promise<void> {
+  // Loaded here: the schemas of all fields take a while to build.
+  const { STRUCTURED_FIELDS, checkAsset } = await import('../client/assets/asset-request.ts');
+  const { createAssets } = await import('../client/assets/assets.ts');
+  const isJson = (name: string) => STRUCTURED_FIELDS.has(name) || takesNull(name, checkAsset);
+  const fields = (await readFields(options, isJson, context)) as AssetFields;
+  await callService(context, options, async ({ caller }, _config, signal) => {
+    const { create, allowInternal } = options;
+    const how = { allowInternal, signal, ...(create === true && { create }) };
+    const asset = await createAssets(caller).put(vbid ?? null, fields, how);
+    const verb = vbid === undefined ? 'created' : 'saved';
+    const text = [`${verb} ${named(context, asset.vbid, asset.title)}`];
+    if (vbid === undefined) text.push('The service assigned this identifier: store it, it names the asset.');
+    const callback = fields.callback_url === undefined ? '' : '; callback_url is called when that ends';
+    if (fields.url !== undefined) text.push(`Its file is being ingested${callback}.`);
+    return { done: `${verb} ${plain(asset.vbid)}`, json: { vbid: asset.vbid, asset: asset.raw }, text };
+  });
 }
 
-function getCommand(context: CommandContext): Command {
-  return new Command('get')
-    .description('what the service says of an asset (reads it as a book, CATCHWORD_BOOKS_PATH)')
-    .argument('<vbid>')
-    .option('--json', 'print one JSON document')
-    .action((vbid: string, options: { readonly json?: boolean }) =>
-      withService(context, async ({ caller }, { booksPath }) => {
-        const { createBooks } = await parts.books();
-        const asset = await createBooks(caller, booksPath).read(vbid, { signal: context.signal });
-        if (options.json === true) {
-          printJson(context, asset.raw);
-          return;
-        }
-        printLine(context, named(context, asset.vbid ?? vbid, asset.title));
-        printLine(context, JSON.stringify(asset.raw, null, 2));
-      }),
-    );
+async function get(context: CommandContext, vbid: string, options: { readonly json?: boolean }): Promise<void> {
+  const { createBooks } = await import('../client/assets/books.ts');
+  await callService(context, options, async ({ caller }, { booksPath }, signal) => {
+    const { raw, title, ...asset } = await createBooks(caller, booksPath).read(vbid, { signal });
+    return { json: raw, text: [named(context, asset.vbid ?? vbid, title), JSON.stringify(raw, null, 2)] };
+  });
 }
 
 export function assetCommand(context: CommandContext): Command {
-  return new Command('asset')
-    .description('create, change and read assets of the service')
-    .enablePositionalOptions()
-    .addCommand(putCommand(context))
-    .addCommand(getCommand(context));
+  const group = new Command('asset').description('create, change and show assets of the service');
+  group.enablePositionalOptions();
+  withFieldOptions(group.command('put').description('create an asset, or change one'))
+    .argument('[vbid]', 'its identifier; omit it to create an asset')
+    .option('--create', 'create the asset under the given identifier: imprint_id and title are required')
+    .option('--allow-internal', "send fields that only the service's own systems can set")
+    .option('--json', 'print one JSON document')
+    .addHelpText('after', PUT_HELP)
+    .action((vbid: string | undefined, options: PutOptions) => put(context, vbid, options));
+  group
+    .command('get')
+    .description('show an asset as the service describes it (reads CATCHWORD_BOOKS_PATH)')
+    .argument('<vbid>')
+    .option('--json', 'print one JSON document')
+    .action((vbid: string, options: { readonly json?: boolean }) => get(context, vbid, options));
+  return group;
 }

@@ -1,97 +1,79 @@
 import { Command } from 'commander';
 import type { Run } from '../catalog/run.ts';
-import { runJson } from '../report/run.ts';
+import { heldRemovalsJson, runJson } from '../report/run.ts';
+import type { Store } from '../store/store.ts';
 import { cancelRun, requireRun } from '../sync/finish-run.ts';
-import { heldJson, heldLines, undoCommand } from './review.ts';
+import { undoCommand } from './review.ts';
 import type { CommandContext } from './shared/context.ts';
-import { duration, moment, plural, printJson, printLine, table, wholeNumber } from './shared/format.ts';
+import { duration, moment, plural, print, table, wholeNumber } from './shared/format.ts';
+import { readMirror, writeMirror } from './shared/mirror.ts';
+import { heldText, runSummary } from './shared/run-text.ts';
 import { seamPicture } from './shared/seam-picture.ts';
-import { readMirror, withMirror } from './status.ts';
-import { runSummary } from './sync.ts';
+
+/** Rejected items that are listed. */
+const REJECTED = 100;
+
+const COUNTS = ['pages', 'items', 'created', 'updated', 'removed', 'restored', 'rejected'] as const;
+const HEAD = ['run', 'kind', 'state', 'proof', 'started (UTC)', 'took', ...COUNTS];
+
+interface Options {
+  readonly json?: boolean;
+}
 
 function row(run: Run, nowMs: number): (string | number)[] {
-  const took = duration((run.finishedAt ?? nowMs) - run.startedAt);
-  const counts = [run.pages, run.items, run.created, run.updated, run.removed, run.restored, run.rejected];
   const state = run.settlesAt === null ? run.state : 'settling';
+  const took = duration((run.finishedAt ?? nowMs) - run.startedAt);
+  const counts = COUNTS.map((name) => run[name]);
   return [run.id, run.kind, state, run.proof ?? '–', moment(run.startedAt), took, ...counts];
 }
 
-const HEAD = ['run', 'kind', 'state', 'proof', 'started (UTC)', 'took', 'pages', 'items'].concat([
-  'created',
-  'updated',
-  'removed',
-  'restored',
-  'rejected',
-]);
-
-function runsCommand(context: CommandContext): Command {
-  return new Command('runs')
-    .description('list the newest runs; `runs undo <id>` restores what one removed')
-    .enablePositionalOptions()
-    .addCommand(undoCommand(context))
-    .option('--limit <n>', 'how many', wholeNumber('--limit', 1), 20)
-    .option('--json', 'print one JSON document')
-    .action((options: { limit: number; json?: boolean }) =>
-      readMirror(context, (store) => {
-        const runs = store.runs.list(options.limit);
-        if (options.json) printJson(context, runs.map(runJson));
-        else if (runs.length === 0) printLine(context, 'no run yet; start one with: npx catchword sync');
-        else
-          printLine(
-            context,
-            table(
-              HEAD,
-              runs.map((run) => row(run, context.clock.now())),
-            ),
-          );
-      }),
-    );
+function printRuns(context: CommandContext, options: Options, runs: readonly Run[]): void {
+  const rows = runs.map((run) => row(run, context.clock.now()));
+  const none = 'no run yet; start one with: npx catchword sync';
+  print(context, options, runs.map(runJson), rows.length === 0 ? none : table(HEAD, rows));
 }
 
-function runCommand(context: CommandContext): Command {
-  return new Command('run')
-    .description('show one run: what it read, changed, proved and rejected')
-    .argument('<id>', 'number of the run', wholeNumber('<id>', 1))
-    .option('--json', 'print one JSON document')
-    .action((id: number, options: { json?: boolean }) =>
-      readMirror(context, (store) => {
-        const run = requireRun(store, id);
-        const rejected = store.runs.rejected(id, 100);
-        if (options.json) {
-          printJson(context, { ...runJson(run), held_removals: heldJson(store, id), rejected_items: rejected });
-          return;
-        }
-        printLine(context, runSummary(context, run));
-        if (run.evidence !== null) printLine(context, seamPicture(context, run.evidence));
-        if (run.state === 'held') printLine(context, `\n${heldLines(store, id)}`);
-        if (rejected.length === 0) return;
-        printLine(context);
-        printLine(
-          context,
-          table(
-            ['page', 'item', 'reason', 'body'],
-            rejected.map((r) => [r.page, r.position, r.reason, r.body.slice(0, 60)]),
-          ),
-        );
-        if (rejected.length < run.rejected) printLine(context, `… the rest is in the SQL view rejected_items`);
-      }),
-    );
+function printRun(context: CommandContext, options: Options, store: Store, id: number): void {
+  const run = requireRun(store, id);
+  const rejected = store.runs.rejected(id, REJECTED);
+  const rows = rejected.map(({ page, position, reason, body }) => [page, position, reason, body.slice(0, 60)]);
+  const lines = [runSummary(context, run)];
+  if (run.evidence !== null) lines.push(seamPicture(context, run.evidence));
+  if (run.state === 'held') lines.push('', heldText(store, id));
+  if (rows.length > 0) lines.push('', table(['page', 'item', 'reason', 'body'], rows));
+  if (rows.length < run.rejected) lines.push('… see the SQL view rejected_items for the rest');
+  const held_removals = heldRemovalsJson(store, id);
+  print(context, options, { ...runJson(run), held_removals, rejected_items: rejected }, lines);
 }
 
-function cancelCommand(context: CommandContext): Command {
-  return new Command('cancel')
-    .description('cancel a run (applied pages are kept)')
-    .argument('<id>', 'number of the run', wholeNumber('<id>', 1))
-    .option('--json', 'print one JSON document')
-    .action((id: number, options: { json?: boolean }) =>
-      withMirror(context, (store) => {
-        const run = cancelRun(store, id, context.clock.now());
-        if (options.json) printJson(context, runJson(run));
-        else printLine(context, `run ${id} is cancelled; what its ${plural(run.pages, 'page')} changed is kept`);
-      }),
-    );
+function cancel(context: CommandContext, options: Options, store: Store, id: number): void {
+  const run = cancelRun(store, id, context.clock.now());
+  print(context, options, runJson(run), `run ${id} is cancelled (${plural(run.pages, 'applied page')} kept)`);
 }
 
 export function runCommands(context: CommandContext): Command[] {
-  return [runsCommand(context), runCommand(context), cancelCommand(context)];
+  const id = wholeNumber('<id>', 1);
+  return [
+    new Command('runs')
+      .description('list the newest runs; `runs undo <id>` restores what one removed')
+      .enablePositionalOptions()
+      .addCommand(undoCommand(context))
+      .option('--limit <n>', 'list at most this many', wholeNumber('--limit', 1), 20)
+      .option('--json', 'print one JSON document')
+      .action((options: Options & { limit: number }) =>
+        readMirror(context, ({ runs }) => printRuns(context, options, runs.list(options.limit))),
+      ),
+    new Command('run')
+      .description('show one run: what it read, changed, proved and rejected')
+      .argument('<id>', 'number of the run', id)
+      .option('--json', 'print one JSON document')
+      .action((run: number, options: Options) =>
+        readMirror(context, (store) => printRun(context, options, store, run)),
+      ),
+    new Command('cancel')
+      .description('cancel a run (applied pages are kept)')
+      .argument('<id>', 'number of the run', id)
+      .option('--json', 'print one JSON document')
+      .action((run: number, options: Options) => writeMirror(context, (store) => cancel(context, options, store, run))),
+  ];
 }

@@ -7,6 +7,7 @@ import { FAULT_KINDS } from '../sandbox/http/faults.ts';
 import type { RateLimit } from '../sandbox/http/rate-limit.ts';
 import { SANDBOX_DEFAULTS } from '../sandbox/options.ts';
 import { type Sandbox, startSandbox } from '../sandbox/server.ts';
+import { wholeNumber } from '../whole-number.ts';
 import type { CommandContext } from './shared/context.ts';
 import { plural } from './shared/format.ts';
 
@@ -31,37 +32,37 @@ interface Flags {
 
 const ORDERS: readonly ListOrder[] = ['id', 'updated-asc', 'updated-desc'];
 
-function wrong(flag: string, text: string, needed: string): CatchwordError {
-  return new CatchwordError('USAGE', `${flag}: "${text}" cannot be used`, { hint: `${needed} is needed.` });
+function invalid(flag: string, text: string, needed: string): CatchwordError {
+  return new CatchwordError('USAGE', `${flag}: "${text}" is not ${needed}`, { hint: `Use ${needed}.` });
 }
 
 function whole(flag: string, max: number, min = 0): (text: string) => number {
   return (text) => {
-    const value = /^\d+$/.test(text) ? Number(text) : Number.NaN;
-    if (value >= min && value <= max) return value;
-    throw wrong(flag, text, `A whole number from ${min} to ${max}`);
+    const value = wholeNumber(text, min, max);
+    if (value === null) throw invalid(flag, text, `a whole number from ${min} to ${max}`);
+    return value;
   };
 }
 
 function rateLimit(text: string): RateLimit {
   const [, amount, unit] = /^([1-9]\d*)\/(min|s)$/.exec(text) ?? [];
-  if (amount === undefined) throw wrong('--rate-limit', text, 'A rate such as 50/min or 10/s');
+  if (amount === undefined) throw invalid('--rate-limit', text, 'a rate such as 50/min or 10/s');
   return { maxRequests: Number(amount), windowMs: unit === 's' ? 1_000 : 60_000 };
 }
 
 function churnPerSecond(text: string): number {
   const [, amount] = /^(\d+(?:\.\d+)?)(?:\/s)?$/.exec(text) ?? [];
-  if (amount === undefined) throw wrong('--churn', text, 'A rate such as 10/s');
+  if (amount === undefined) throw invalid('--churn', text, 'a rate such as 10/s');
   return Number(amount);
 }
 
 function listOrder(text: string): ListOrder {
   const order = ORDERS.find((known) => known === text);
-  if (order === undefined) throw wrong('--order', text, `One of ${ORDERS.join(', ')}`);
+  if (order === undefined) throw invalid('--order', text, `one of ${ORDERS.join(', ')}`);
   return order;
 }
 
-/** What a person or a program needs to talk to the sandbox. */
+/** Everything that a person or a program needs to call the sandbox. */
 function introduction(sandbox: Sandbox, flags: Flags) {
   const { otherApiKey, apiKeyHeader, accessTokenHeader } = SANDBOX_DEFAULTS;
   const apiKey = sandbox.apiKey();
@@ -72,7 +73,7 @@ function introduction(sandbox: Sandbox, flags: Flags) {
     CATCHWORD_API_KEY: apiKey,
     CATCHWORD_ACCESS_TOKEN: accessToken,
     CATCHWORD_USER_REFERENCE: READER,
-    // It shows every change at once, in lists and in deltas.
+    // The sandbox shows every change at once, in lists and in deltas.
     CATCHWORD_DELTA_OVERLAP: '1s',
     CATCHWORD_RATE_LIMIT:
       limit === undefined ? 'off' : `${limit.maxRequests}/${limit.windowMs === 1_000 ? 's' : 'min'}`,
@@ -99,7 +100,7 @@ function inWords({ url, items, environment, examples, ...about }: ReturnType<typ
   return `The sandbox answers at ${url} with ${plural(items, 'product')}, until Ctrl-C.
 API key ${apiKey}, access token ${accessToken}
 API key ${other.apiKey}, access token ${other.accessToken}: another caller, who owns nothing yet
-Users of the first: ${reference}, whose token that is${others}
+Users of the first key: ${reference}, who has that token${others}
 Description: ${url}/openapi.json
 
 ${exports.join('\n')}
@@ -118,25 +119,21 @@ export function sandboxCommand(context: CommandContext): Command {
   return new Command('sandbox')
     .description('run a stand-in for the service on this machine')
     .addOption(option('--items <n>', 'number of products at the start', whole('--items', 10_000_000)).default(items))
+    .addOption(option('--seed <n>', 'the same seed gives the same catalog', whole('--seed', 2 ** 32 - 1)).default(seed))
+    .addOption(option('--port <n>', 'port on 127.0.0.1; 0 takes any free one', whole('--port', 65_535)).default(4010))
+    .addOption(option('--latency <ms>', 'wait before each reply', whole('--latency', 3_600_000)).default(latencyMs))
+    .addOption(option('--rate-limit <n/min>', 'reject requests above this rate, such as 50/min or 10/s', rateLimit))
+    .addOption(option('--churn <n/s>', 'change this many products a second, such as 10/s', churnPerSecond))
+    .option('--details', 'return products of 2 KB, with titles to search for (the default)')
+    .option('--no-details', 'return products of 110 bytes: only vbid and identifiers')
+    .option('--lean', 'the same as --no-details')
+    .addOption(option('--order <order>', `order of the list: ${ORDERS.join(', ')}`, listOrder).default(order))
     .addOption(
       option(
-        '--seed <n>',
-        'seed of the catalog: the same seed gives the same catalog',
-        whole('--seed', 2 ** 32 - 1),
-      ).default(seed),
-    )
-    .addOption(option('--port <n>', 'port on 127.0.0.1; 0: any free one', whole('--port', 65_535)).default(4010))
-    .addOption(option('--latency <ms>', 'wait before each answer', whole('--latency', 3_600_000)).default(latencyMs))
-    .addOption(option('--rate-limit <n/min>', 'reject more requests than this: N/min or N/s', rateLimit))
-    .addOption(option('--churn <n/s>', 'change products all the time', churnPerSecond))
-    .option('--details', 'answer products of 2 KB, with titles to search for (the default)')
-    .option('--no-details', 'answer products of 110 bytes: only vbid and identifiers')
-    .option('--lean', 'the same as --no-details')
-    .addOption(option('--order <order>', `of the list: ${ORDERS.join(', ')}`, listOrder).default(order))
-    .addOption(
-      option('--max-per-page <n>', 'answer no larger page than this', whole('--max-per-page', 1000, 1)).default(
-        maxPerPage,
-      ),
+        '--max-per-page <n>',
+        'return pages of at most this many products',
+        whole('--max-per-page', 1000, 1),
+      ).default(maxPerPage),
     )
     .addOption(
       new Option(
@@ -147,7 +144,7 @@ export function sandboxCommand(context: CommandContext): Command {
     .addOption(
       option('--users <n>', 'number of reference users at the start', whole('--users', 10_000_000)).default(users),
     )
-    .option('--db <file>', 'keep what is written, for the next start with the same seed, items and users')
+    .option('--db <file>', 'keep all changes in a file, for the next start with the same seed, items and users')
     .option('--allow-private-callbacks', 'also call a callback_url that is a private address')
     .option('--strict', 'enforce the documented Accept and Content-Type headers')
     .option('--json', 'print one JSON document')

@@ -1,87 +1,132 @@
 import { Command } from 'commander';
 import type { Run, RunRequest } from '../catalog/run.ts';
-import type { Config, SourceConfig } from '../config.ts';
+import { sourceIdentity } from '../catalog/source.ts';
+import { deltaFrom } from '../catalog/watermark.ts';
+import type { SourceConfig } from '../config.ts';
 import { CatchwordError } from '../errors.ts';
-import { runJson } from '../report/run.ts';
-import { mirrorExists } from '../store/place.ts';
-import { openStore } from '../store/store.ts';
+import { printable } from '../printable.ts';
+import { heldRemovalsJson, runJson } from '../report/run.ts';
+import { withMirrorIfAny } from '../roles/open-mirror.ts';
+import { startKeeper } from '../roles/pipeline.ts';
+import { withScratchMirror } from '../roles/scratch-mirror.ts';
+import type { Store } from '../store/store.ts';
+import { EXAMPLES, type Forecast, forecast } from '../sync/forecast.ts';
 import type { Keeper } from '../sync/keeper.ts';
-import { dryRun } from './dry-run.ts';
-import { heldJson, heldLines } from './review.ts';
-import { commandLog } from './shared/command-log.ts';
+import { requireSameSource, rereadNotice } from '../sync/source.ts';
 import type { CommandContext } from './shared/context.ts';
-import { colours, count, duration, isoMoment, moment, plural, printJson, printLine, SKEW_MS } from './shared/format.ts';
-import { type KeeperOptions, startKeeper } from './shared/pipeline.ts';
-import { showProgress } from './shared/progress.ts';
-import { checkPause, toPerson } from './shared/rate-limit.ts';
+import { count, isoMoment, plural, print, SKEW_MS, time } from './shared/format.ts';
+import { checkPause, observePause, toPerson } from './shared/notices.ts';
+import { withProgress } from './shared/progress.ts';
+import { heldText, proofLine, runSummary } from './shared/run-text.ts';
 import { loadSettings } from './shared/settings.ts';
-import { settlingText } from './shared/settling.ts';
-
-/** What a run did, for a person. */
-export function runSummary(context: CommandContext, run: Run): string {
-  const c = colours(context, context.stdout);
-  const tookMs = (run.finishedAt ?? context.clock.now()) - run.startedAt;
-  const state = run.state === 'complete' ? c.green(run.state) : c.yellow(run.state);
-  const changes = [
-    `${count(run.created)} created`,
-    `${count(run.updated)} updated`,
-    `${count(run.removed)} removed`,
-    `${count(run.restored)} restored`,
-  ];
-  const lines = [
-    `run ${run.id}: ${run.kind} load ${state} in ${duration(tookMs)}`,
-    `  read     ${plural(run.items, 'product')}, ${plural(run.pages, 'page')}, ${plural(run.requests, 'request')}`,
-    `  changes  ${changes.join(', ')}`,
-  ];
-  const settling = settlingText(run);
-  if (settling !== null) lines.push(`  ${settling}`);
-  if (run.rejected > 0) lines.push(`  rejected ${plural(run.rejected, 'item')}: npx catchword run ${run.id}`);
-  if (run.missing > 0 && settling === null)
-    lines.push(`  missing  ${plural(run.missing, 'product')} not seen and not removed`);
-  if (run.proof !== null)
-    lines.push(`  proof    ${run.proof}${run.reasons.map((reason) => `\n           ${c.dim(reason)}`).join('')}`);
-  if (run.error !== null) lines.push(`  error    ${run.error}`);
-  return lines.join('\n');
-}
 
 export interface RunOptions {
   readonly json?: boolean;
   readonly now?: boolean;
+  /** Accept a new address of the mirror's source. */
+  readonly adopting?: boolean;
 }
 
-/** Makes one run, prints what came of it, and sets the exit code. */
+/** Makes one run, prints its result, and sets the exit code. */
 export async function runOnce(
   context: CommandContext,
   config: SourceConfig,
-  { json, now, adopting }: RunOptions & Pick<KeeperOptions, 'adopting'>,
+  { json, now, adopting }: RunOptions,
   work: (keeper: Keeper) => Promise<Run | null>,
 ): Promise<void> {
-  // Somebody waits for one answer: what came of it, or one line that says why not.
-  const log = commandLog(context, context.environment.LOG_LEVEL ? config.logLevel : 'error');
-  const display = showProgress(context);
-  const service = await startKeeper({
-    ...{ config, clock: context.clock, log, fetching: true, now: now === true, adopting: adopting === true },
-    onProgress: display.update,
-    tell: toPerson(context),
-  });
-  try {
-    if (adopting !== true) checkPause(service.store, context.clock.now());
-    const run = await work(service.keeper);
-    display.stop();
-    if (run === null) return;
-    service.store.walCheckpoint();
-    if (run.state === 'held') context.setExitCode(5);
-    if (json) {
-      const held = run.state === 'held' && { held_removals: heldJson(service.store, run.id) };
-      printJson(context, { ...runJson(run), ...held });
-      return;
+  await withProgress(context, config, async (runContext, display) => {
+    const kept = await startKeeper({ ...runContext, fetching: true, now, adopting });
+    const { store, keeper } = kept;
+    try {
+      if (adopting !== true) checkPause(store, context.clock.now());
+      const run = await work(keeper);
+      display.stop();
+      if (run === null) return;
+      store.walCheckpoint();
+      const summary = runSummary(context, run);
+      if (run.state !== 'held') print(context, { json }, runJson(run), summary);
+      else {
+        context.setExitCode(5);
+        const held = { ...runJson(run), held_removals: heldRemovalsJson(store, run.id) };
+        print(context, { json }, held, [summary, '', heldText(store, run.id)]);
+      }
+    } finally {
+      display.stop();
+      await kept.stop();
     }
-    printLine(context, runSummary(context, run));
-    if (run.state === 'held') printLine(context, `\n${heldLines(service.store, run.id)}`);
-  } finally {
-    display.stop();
-    await service.stop();
+  });
+}
+
+/** @throws CatchwordError USAGE if the mirror was never filled, or `from` is in the future */
+function checkFrom(mirror: Store | null, from: number, nowMs: number): void {
+  const watermark = mirror?.watermark() ?? null;
+  // A delta into an empty mirror would create withdrawn products, which the next full load removes.
+  if (watermark === null) {
+    throw new CatchwordError('USAGE', '--from: the mirror was never filled, so there is nothing to add changes to', {
+      hint: 'Run this first: npx catchword sync.',
+    });
   }
+  // The source's clock may be ahead of this one.
+  if (from <= Math.max(nowMs, watermark) + SKEW_MS) return;
+  throw new CatchwordError('USAGE', `--from: ${time(from)} is in the future`, {
+    hint: `It is ${time(nowMs)} by the clock of this machine.`,
+  });
+}
+
+function forecastText(run: Run, { counts, examples, unexpected, limit, held }: Forecast): string[] {
+  const why =
+    run.items === 0
+      ? ', held for approval: the source lists no product at all'
+      : `, held for approval: ${count(unexpected)} were not announced, more than the limit of ${count(limit)}`;
+  const lines = Object.entries(counts).flatMap(([fate, number]) => {
+    if (fate === 'missing' && number === 0) return [];
+    return [
+      `  ${fate.padEnd(9)}${count(number)}${fate === 'removed' && held ? why : ''}`,
+      ...examples
+        .filter((one) => one.fate === fate)
+        .map(({ vbid, title }) => `           ${vbid}  ${printable(title ?? '')}`),
+      ...(number > EXAMPLES ? [`           … and ${count(number - EXAMPLES)} more`] : []),
+    ];
+  });
+  const head = `a ${run.kind} load of ${plural(run.items, 'product')} would make these changes; no product was changed`;
+  return [head, ...lines, ...proofLine(run, ': ')];
+}
+
+function forecastJson({ kind, proof, reasons, items, requests }: Run, expected: Forecast): Record<string, unknown> {
+  const { counts, held, unexpected, limit, examples } = expected;
+  const run = { dry_run: true, kind, proof, reasons, items, requests };
+  return { ...run, ...counts, held, unexpected, removal_limit: limit, examples };
+}
+
+/** Reads what a run would read into a scratch mirror, and prints what it would change. */
+async function dryRun(
+  context: CommandContext,
+  config: SourceConfig,
+  request: RunRequest,
+  options: RunOptions,
+  mirror: Store | null,
+): Promise<void> {
+  const source = sourceIdentity(config);
+  if (mirror !== null) {
+    requireSameSource(mirror, source);
+    observePause(context, mirror, options.now);
+  }
+  const reread = mirror === null ? null : rereadNotice(mirror, source);
+  if (reread !== null) toPerson(context)(reread);
+  const readUpTo = mirror?.readUpTo() ?? null;
+  const from = request.from ?? (readUpTo === null ? undefined : deltaFrom(readUpTo, config.deltaOverlapMs));
+  const isFull = request.kind === 'full' || from === undefined || reread !== null;
+  // With `removed`, the empty scratch mirror would not store the withdrawn products that a delta contains.
+  const own: SourceConfig = isFull ? config : { ...config, withdrawnAs: 'updated' };
+  const { signal } = context;
+  await withProgress(context, own, (runContext, { waits: onSettle }) =>
+    withScratchMirror({ ...runContext, now: options.now, mirror, signal, onSettle }, async (scratch) => {
+      const run = await scratch.run(isFull ? { kind: 'full' } : { kind: 'delta', from });
+      if (isFull) await scratch.settle(run);
+      const expected = forecast(scratch.mirror, scratch.store, run, config);
+      print(context, options, forecastJson(run, expected), forecastText(run, expected));
+    }),
+  );
 }
 
 interface SyncOptions extends RunOptions {
@@ -90,56 +135,28 @@ interface SyncOptions extends RunOptions {
   readonly dryRun?: boolean;
 }
 
-/**
- * Of a mirror that was never filled a delta would create withdrawn products, too, which the next full load removes; and
- * nothing has changed after now.
- * @throws CatchwordError USAGE
- */
-function checkFrom({ db, dbMode: mode }: Config, from: number, nowMs: number): void {
-  const store = mirrorExists(db) ? openStore(db, { mustExist: true, forReading: true, mode }) : null;
-  try {
-    const watermark = store?.watermark() ?? null;
-    if (watermark === null) {
-      throw new CatchwordError('USAGE', '--from: the mirror was never filled, so there is nothing to add changes to', {
-        hint: 'Run this first: npx catchword sync.',
-      });
-    }
-    // The source's clock may be ahead of this one.
-    if (from > Math.max(nowMs, watermark) + SKEW_MS) {
-      throw new CatchwordError('USAGE', `--from: ${moment(from)} UTC is in the future`, {
-        hint: `It is ${moment(nowMs)} UTC by the clock of this machine.`,
-      });
-    }
-  } finally {
-    store?.close();
-  }
-}
-
 export function syncCommand(context: CommandContext): Command {
   return new Command('sync')
     .description('read what changed since the last run, or everything the first time')
     .option('--full', 'read the whole catalog')
-    .option(
-      '--from <time>',
-      'read what changed since this time (ISO 8601, UTC unless it names a zone)',
-      isoMoment('--from'),
-    )
+    .option('--from <time>', 'read what changed since this time (ISO 8601, UTC by default)', isoMoment('--from'))
     .option('--dry-run', 'print what the run would create, change and remove; change no product')
-    .option('--now', 'ask the source now, although it asked for a pause, and end that pause for a running daemon too')
+    .option('--now', 'end a pause that the source asked for, also for a running daemon')
     .option('--json', 'print the run as one JSON document')
     .action(async (options: SyncOptions) => {
-      if (options.full && options.from !== undefined) {
+      const { full, from } = options;
+      if (full && from !== undefined) {
         throw new CatchwordError('USAGE', '--full and --from exclude each other', {
-          hint: '--full reads everything, --from only what changed since.',
+          hint: 'Use --full to read everything, or --from to read only what changed since.',
         });
       }
       const config = loadSettings(context, 'source');
-      if (options.from !== undefined) checkFrom(config, options.from, context.clock.now());
-      const request: RunRequest = {
-        kind: options.full ? 'full' : 'delta',
-        ...(options.from !== undefined && { from: options.from }),
-      };
-      if (options.dryRun) await dryRun(context, config, request, options);
-      else await runOnce(context, config, options, (keeper) => keeper.run(request, context.signal));
+      const request: RunRequest = { kind: full ? 'full' : 'delta', ...(from !== undefined && { from }) };
+      if (from !== undefined) {
+        await withMirrorIfAny(config, (mirror) => checkFrom(mirror, from, context.clock.now()));
+      }
+      if (options.dryRun) {
+        await withMirrorIfAny(config, (mirror) => dryRun(context, config, request, options, mirror));
+      } else await runOnce(context, config, options, (keeper) => keeper.run(request, context.signal));
     });
 }

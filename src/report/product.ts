@@ -3,9 +3,9 @@ import type { ProductRow } from '../store/products.ts';
 import type { SearchHit } from '../store/search.ts';
 
 /**
- * One JSON document around bodies that are set in as they are, so that no number is rounded.
- * @param body the item's text; null where it does not exist
- * @param history its changes as event texts
+ * A product as one JSON document. Bodies are inserted as the service sent them, so that no number is rounded.
+ * @param body the item's text; null if the product is removed
+ * @param history the texts of its change events
  */
 export function productJson(row: ProductRow, body: string | null, history?: readonly string[]): string {
   const { id: _id, body: _body, firstSeenAt, changedAt, changedSeq, removedAt, printIsbn, eIsbn, ...fields } = row;

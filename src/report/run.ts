@@ -1,12 +1,13 @@
 import type { Evidence, Run } from '../catalog/run.ts';
 import { iso } from '../iso-time.ts';
+import type { Store } from '../store/store.ts';
 
 function evidenceJson({ numItems, lists, ...rest }: Evidence): Record<string, unknown> {
   const listed = lists.map(({ overlapLeast, ...list }) => ({ ...list, overlap_least: overlapLeast }));
   return { ...rest, num_items: numItems, lists: listed };
 }
 
-/** A run with the names and forms of the view `run_log`, the reasons of its proof and the evidence for it. */
+/** A run with the names of the view `run_log`, and with the reasons of its proof and the evidence for it. */
 export function runJson(run: Run): Record<string, unknown> {
   const { from, sourceTime, startedAt, finishedAt, settlesAt, evidence, ...rest } = run;
   return {
@@ -18,4 +19,9 @@ export function runJson(run: Run): Record<string, unknown> {
     finished_at: iso(finishedAt),
     settles_at: iso(settlesAt),
   };
+}
+
+/** All products that a held run would remove. */
+export function heldRemovalsJson({ removals }: Store, runId: number): Record<string, unknown>[] {
+  return removals.held(runId).map(({ vbid, title }) => ({ vbid, title }));
 }

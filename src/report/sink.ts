@@ -1,9 +1,11 @@
 import { iso } from '../iso-time.ts';
-import type { SinkRow } from '../store/sinks.ts';
+import type { StoredSize } from '../relay/sink.ts';
+import type { SinkConfig } from '../relay/sink-config.ts';
+import type { ParkedEvent, SinkRow } from '../store/sinks.ts';
 import type { Store } from '../store/store.ts';
 
-/** A rate that was measured longer ago says nothing of now. */
-const RATE_IS_OLD_MS = 30_000;
+/** A rate that was measured longer ago counts as 0. */
+const RATE_MAX_AGE_MS = 30_000;
 
 function stateOf({ configured, state, retryAt, cursor, backfillTo }: SinkRow): string {
   if (!configured) return 'not configured';
@@ -12,24 +14,25 @@ function stateOf({ configured, state, retryAt, cursor, backfillTo }: SinkRow): s
   return cursor < backfillTo ? 'backfill' : 'live';
 }
 
-/** How a sink stands, for people and programs. */
+/** The position and state of a sink. */
 export function sinkSummary(store: Store, sink: SinkRow, nowMs: number) {
   const { id, name, kind, address, identity, cursor, delivered, error } = sink;
   const lag = store.changes.lastSeq() - cursor;
   const [oldest] = lag > 0 ? store.changes.after(cursor, 1) : [];
+  const waitsSince = oldest?.at ?? (lag > 0 ? null : nowMs);
   return {
     name,
     kind,
     address,
-    /** What tells one store from another: a sink with another one is filled from the beginning. */
+    /** Identifies the store: a sink with another identity is filled from the beginning. */
     identity,
     state: stateOf(sink),
     cursor,
     lag_records: lag,
-    /** How long the oldest change that it was not told of has been waiting. */
-    lag_seconds: oldest === undefined ? (lag > 0 ? null : 0) : Math.max(0, Math.round((nowMs - oldest.at) / 1000)),
+    /** How long the oldest change that was not delivered has been waiting. */
+    lag_seconds: waitsSince === null ? null : Math.max(0, Math.round((nowMs - waitsSince) / 1000)),
     delivered,
-    rate: sink.ackedAt !== null && nowMs - sink.ackedAt < RATE_IS_OLD_MS ? sink.rate : 0,
+    rate: sink.ackedAt !== null && nowMs - sink.ackedAt < RATE_MAX_AGE_MS ? sink.rate : 0,
     parked: store.sinks.parkedCount(id),
     acked_at: iso(sink.ackedAt),
     error,
@@ -39,7 +42,50 @@ export function sinkSummary(store: Store, sink: SinkRow, nowMs: number) {
   };
 }
 
-/** Why a sink is not fed; null where all are. One that is paused is so by intention, one that fails is tried again. */
+/** Sinks as `sink list --json` prints them. @param fresh configured ones that have not been fed yet */
+export function sinkListJson(
+  known: readonly ReturnType<typeof sinkSummary>[],
+  fresh: readonly SinkConfig[],
+  sizes: ReadonlyMap<string, StoredSize | null>,
+): Record<string, unknown>[] {
+  const knownJson = known.map((sink) => {
+    const size = sizes.get(sink.name);
+    return { ...sink, size: size?.text ?? null, limit: size?.limit ?? null };
+  });
+  return [
+    ...knownJson,
+    ...fresh.map(({ name, kind, address, identity }) => ({ name, kind, address, identity, state: 'new' })),
+  ];
+}
+
+/** A sink as `status --json` prints it. */
+export interface SinkStatus {
+  readonly name: string;
+  readonly state: string;
+  readonly lag_records: number | null;
+  readonly lag_seconds: number | null;
+  readonly error: string | null;
+  readonly error_at: string | null;
+  readonly retry_at: string | null;
+}
+
+/** The sinks that the mirror knows, and configured ones that have not been fed yet. */
+export function sinkStatuses(store: Store, configured: readonly { name: string }[], nowMs: number): SinkStatus[] {
+  const known = store.sinks.list().map((sink) => {
+    const { name, state, lag_records, lag_seconds, error, error_at, retry_at } = sinkSummary(store, sink, nowMs);
+    return { name, state, lag_records, lag_seconds, error, error_at, retry_at };
+  });
+  const fresh = configured.filter(({ name }) => !known.some((sink) => sink.name === name));
+  const none = { lag_records: null, lag_seconds: null, error: null, error_at: null, retry_at: null };
+  return [...known, ...fresh.map(({ name }) => ({ name, state: 'new', ...none }))];
+}
+
+/** A parked event as `sink parked --json` prints it. */
+export function parkedJson({ change, at, ...event }: ParkedEvent): Record<string, unknown> {
+  return { ...event, op: change.op, at: iso(at) };
+}
+
+/** Why sinks get no changes; null if all do. A paused sink is paused on purpose, and a failing one is retried. */
 export function haltedSinks(store: Store): string | null {
   const halted = store.sinks
     .list()

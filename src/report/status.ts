@@ -7,14 +7,14 @@ import { runJson } from './run.ts';
 
 const HELD = 'held: ';
 
-/** Why the removals of a held run were not made. */
+/** Why a run held its removals back. */
 function heldReason(run: Run): string | null {
   return run.reasons.find((reason) => reason.startsWith(HELD))?.slice(HELD.length) ?? null;
 }
 
 /**
- * When the mirror was last complete by this machine's clock, milliseconds since 1970; null where it was never filled.
- * The source's own clock may be wrong by any amount.
+ * When the mirror was last complete, milliseconds since 1970; null if it was never filled. By this machine's clock,
+ * because the source's may be wrong by any amount.
  */
 export function completeAt(store: Store): number | null {
   const watermark = store.watermark();
@@ -25,7 +25,7 @@ function holderJson(holder: Holder | null) {
   return holder === null ? null : { pid: holder.pid, host: holder.host };
 }
 
-/** Where the mirror stands, as `catchword status --json` prints it and `/api/status` answers it. */
+/** The state of the mirror, as `catchword status --json` and `/api/status` show it. */
 export function statusOf(store: Store, nowMs: number, plans: Plans) {
   const [last] = store.runs.list(1);
   const daemon = holderJson(store.daemonLease.holder(nowMs));
@@ -38,10 +38,10 @@ export function statusOf(store: Store, nowMs: number, plans: Plans) {
     products: store.products.living(),
     last_seq: store.changes.lastSeq(),
     watermark: iso(store.watermark()),
-    /** 0 where the clock was put back since. */
+    /** 0 if the clock was set back since. */
     age_seconds: completedAt === null ? null : Math.max(0, Math.round((nowMs - completedAt) / 1000)),
     blocked_until: iso(store.source.pause(nowMs)?.until ?? null),
-    /** The process that is running a run, the daemon (or keeper), and the process that feeds the sinks. */
+    /** The process that makes a run, the daemon (or keeper), and the process that feeds the sinks. */
     running: holderJson(store.keeperLease.holder(nowMs)),
     daemon,
     relay: holderJson(store.relayLease.holder(nowMs)),
@@ -52,10 +52,10 @@ export function statusOf(store: Store, nowMs: number, plans: Plans) {
       reason: heldReason(run),
     })),
     last_run: last === undefined ? null : runJson(last),
-    /** Null where no daemon lives that would start a run. */
+    /** Null if no daemon is alive to start a run. */
     next_full: daemon === null ? null : iso(plans.nextFull),
     next_delta: daemon === null ? null : iso(plans.nextDelta),
-    /** When a run that failed is tried again, and why it failed. A restart tries at once. */
+    /** When a failed run is retried, and why it failed. A restart retries at once. */
     next_try: daemon === null ? null : iso(retry?.at ?? null),
     retry_reason: retry?.reason ?? null,
   };

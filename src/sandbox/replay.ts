@@ -2,21 +2,13 @@ import type { RecordChange } from './journal/change.ts';
 import { openJournal } from './journal/journal.ts';
 import { createTimeline } from './journal/timeline.ts';
 import type { SandboxOptions } from './options.ts';
-import { createState, type State } from './state.ts';
-
-/** The state of a sandbox, and the way to change it so that the change is journaled. */
-export interface JournaledState {
-  readonly state: State;
-  readonly record: RecordChange;
-  /** Nothing may be recorded afterwards. */
-  close(): void;
-}
+import { createState } from './state.ts';
 
 /**
- * Creates the state of a sandbox, and replays its journal if it has one.
+ * Creates the state of a sandbox, and replays its journal if it has one. Changes go through `record`, until `close`.
  * @throws CatchwordError CONFIG_INVALID for a journal that cannot be used
  */
-export function openState(options: SandboxOptions, signal: AbortSignal): JournaledState {
+export function openState(options: SandboxOptions, signal: AbortSignal) {
   const { seed, items, users, db, clock } = options;
   const given = { seed, items, users, at: clock.now() };
   const journal = db === null ? null : openJournal(db, given);
@@ -27,7 +19,7 @@ export function openState(options: SandboxOptions, signal: AbortSignal): Journal
     return journal === null ? timed() : journal.record({ at, change }, timed);
   };
   try {
-    const state = createState(options, { time, record, signal });
+    const state = createState(options, time, record, signal);
     for (const { at, change } of journal?.entries ?? []) {
       try {
         time.during(at, () => state.repeat(change));
@@ -42,3 +34,5 @@ export function openState(options: SandboxOptions, signal: AbortSignal): Journal
     throw error;
   }
 }
+
+export type JournaledState = ReturnType<typeof openState>;

@@ -3,7 +3,7 @@ import { createServer, type ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { CatchwordError, messageOf } from '../errors.ts';
-import type { ReaderTokens } from './accounts/directory.ts';
+import type { Directory } from './accounts/directory.ts';
 import type { Catalog, Mutation } from './catalog/catalog.ts';
 import { churn } from './catalog/churn.ts';
 import type { Control } from './control/controls.ts';
@@ -27,7 +27,7 @@ export interface Sandbox {
   /** The main key: that of the options, unless a control or the journal replaced it. */
   apiKey(): string;
   /** The readers' tokens: those of the options, unless a reset or the journal replaced them. */
-  readerTokens(): ReaderTokens;
+  readerTokens: Directory['readerTokens'];
   /** Breaks all connections. Idempotent. */
   stop(): Promise<void>;
 }
@@ -91,7 +91,7 @@ export async function startSandbox(given: Partial<SandboxOptions> = {}): Promise
   const server = createServer((request, response) => {
     const [path = '/', ...queries] = (request.url ?? '/').split('?');
     if (path === '/openapi.json' && ['GET', 'HEAD'].includes(request.method ?? '')) {
-      description ??= JSON.stringify(openApiDocument(operations, { ...options, url }));
+      description ??= JSON.stringify(openApiDocument(operations, url, options));
       send(response, { status: 200, body: description });
       return;
     }
@@ -101,7 +101,7 @@ export async function startSandbox(given: Partial<SandboxOptions> = {}): Promise
     response.on('error', () => {});
     handle(request, target, response).catch((error: unknown) => {
       if (response.headersSent) response.destroy();
-      else send(response, rejectionReply(formatOf(path), asRejection(error)));
+      else send(response, rejectionReply(formatOf(path), error));
     });
   });
 
@@ -140,8 +140,4 @@ export async function startSandbox(given: Partial<SandboxOptions> = {}): Promise
       journaled.close();
     },
   };
-}
-
-function asRejection(error: unknown): Rejection {
-  return error instanceof Rejection ? error : new Rejection(500, messageOf(error));
 }

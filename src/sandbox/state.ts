@@ -1,5 +1,5 @@
-import { type ApiKeys, createApiKeys } from './accounts/api-keys.ts';
-import { createDirectory, type Directory } from './accounts/directory.ts';
+import { createApiKeys } from './accounts/api-keys.ts';
+import { createDirectory } from './accounts/directory.ts';
 import type { Title } from './accounts/grants.ts';
 import { createIngestions } from './assets/ingestion.ts';
 import { publisherOf } from './assets/response.ts';
@@ -14,35 +14,13 @@ import type { Operation } from './http/operation.ts';
 import { createRouter } from './http/router.ts';
 import type { Change, RecordChange } from './journal/change.ts';
 import type { Timeline } from './journal/timeline.ts';
-import { assetOperations, bookOperations } from './operations/assets.ts';
+import { assetOperations } from './operations/assets.ts';
 import { credentialOperations } from './operations/credentials.ts';
 import { licenseOperations } from './operations/licenses.ts';
 import { packageOperations } from './operations/packages.ts';
 import { productOperations, type Shelf } from './operations/products.ts';
 import { userOperations } from './operations/users.ts';
 import type { SandboxOptions } from './options.ts';
-
-/** The state of a sandbox, and the operations on it. Nothing here waits, except callbacks. */
-export interface State {
-  readonly shelf: Shelf;
-  readonly operations: readonly Operation[];
-  readonly keys: ApiKeys;
-  readonly directory: Directory;
-  /** Controls that change the state, by path. */
-  readonly controls: ReadonlyMap<string, Control>;
-  /** Makes a change of the journal again. Before `start`. */
-  repeat(change: Change): void;
-  /** Starts to make callbacks. */
-  start(): void;
-  /** Resolves when no callback is waiting or under way. */
-  settled(): Promise<void>;
-}
-
-export interface StateContext {
-  readonly time: Timeline;
-  readonly record: RecordChange;
-  readonly signal: AbortSignal;
-}
 
 function titleOf(assets: Assets, vbid: string): Title | null {
   const asset = assets.find(vbid);
@@ -52,7 +30,8 @@ function titleOf(assets: Assets, vbid: string): Title | null {
   return { name: title, publisher, kind, isbn: isIsbn(vbid) ? vbid : '' };
 }
 
-export function createState(options: SandboxOptions, { time, record, signal }: StateContext): State {
+/** Creates the state of a sandbox, and the operations on it. Nothing here waits, except callbacks. */
+export function createState(options: SandboxOptions, time: Timeline, record: RecordChange, signal: AbortSignal) {
   const { seed, details, maxPerPage, allowPrivateCallbacks, clock, callbackRetryMs } = options;
   const catalog = createCatalog({ ...options, clock: time });
   const numbering = createNumbering(seed);
@@ -79,7 +58,6 @@ export function createState(options: SandboxOptions, { time, record, signal }: S
   const operations: readonly Operation[] = [
     ...productOperations(shelf),
     ...assetOperations(library),
-    ...bookOperations(library),
     ...licenseOperations(directory, time),
     ...credentialOperations(directory),
     ...userOperations(directory),
@@ -98,20 +76,25 @@ export function createState(options: SandboxOptions, { time, record, signal }: S
     operations,
     keys,
     directory,
+    /** Controls that change the state, by path. */
     controls,
-    repeat: (change) => {
-      if (change.kind === 'called') return ingestions.forget(change.call);
-      if (change.kind === 'control') return void controls.get(change.path)?.(change.body);
+    /** Makes a change of the journal again. Before `start`. */
+    repeat: (change: Change): void => {
+      if (change.kind === 'called') ingestions.forget(change.call);
+      if (change.kind === 'control') controls.get(change.path)?.(change.body);
+      if (change.kind !== 'request') return;
       const { method, path, query, apiKey, accessToken, body } = change;
       const found = route(method, path);
       if ('status' in found) return;
       const params = new URLSearchParams(query);
-      found.operation.run({ values: found.values, params, body, apiKey, accessToken, fault: null });
+      found.operation.run({ values: found.values, params, body: Buffer.from(body), apiKey, accessToken, fault: null });
     },
+    /** Ends the replay and starts to make callbacks. */
     start: () => {
       replaying = false;
       ingestions.start();
     },
+    /** Resolves when no callback is waiting or under way. */
     settled: () => ingestions.settled(),
   };
 }

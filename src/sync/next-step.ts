@@ -5,17 +5,15 @@ import type { Pass, PassKind } from '../store/runs.ts';
 import {
   type Assessment,
   assessRun,
-  conclude,
-  countAgrees,
   isClosed,
   isDelta,
   newestList,
   newestTotal,
   passClocks,
-  proofLists,
   type ReadList,
   repairsOf,
 } from './assess-run.ts';
+import { conclude, countAgrees, proofLists } from './conclude-run.ts';
 import { isSettled, MAX_SETTLES, settlesFrom } from './settle.ts';
 
 /**

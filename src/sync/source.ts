@@ -62,7 +62,6 @@ export function rereadNotice(store: Reader, { selection }: SourceIdentity): Noti
   return {
     message: 'reading every product again; those that differ are recorded as updated',
     fields: { reason: why },
-    text: `${why}: every product is read again, and recorded as updated if it differs`,
   };
 }
 

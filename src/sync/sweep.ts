@@ -1,7 +1,8 @@
 import { isWithdrawnBody } from '../catalog/product.ts';
 import type { Run } from '../catalog/run.ts';
 import type { Reader } from '../store/reader.ts';
-import { type Assessment, type Conclusion, newestList, newestTotal } from './assess-run.ts';
+import { type Assessment, newestList, newestTotal } from './assess-run.ts';
+import type { Conclusion } from './conclude-run.ts';
 import { controlOf } from './plan-pass.ts';
 
 /**

@@ -12,7 +12,9 @@ describe('assets', () => {
     expect(asked).toHaveLength(1);
     expect(asked[0]).toMatchObject({ method: 'PUT', url: '/v4/assets/978%2F1%20%3F' });
     expect(asked[0]?.headers).toMatchObject({
-      ...{ 'x-service-api-key': KEY, accept: 'application/json', 'content-type': 'application/json' },
+      'x-service-api-key': KEY,
+      accept: 'application/json',
+      'content-type': 'application/json',
     });
     expect(JSON.stringify(asked)).not.toContain(TOKEN);
     expect(JSON.parse(asked[0]?.body ?? '')).toEqual({ ...FIELDS, imprint_id: 5 });
@@ -28,9 +30,26 @@ describe('assets', () => {
   it('2.1: fields may be read-only', async () => {
     const { client, asked } = await talk(() => ({ body: { vbid: 'a' } }));
     const fields = {
-      ...{ prices: [{ currency: 'USD', type: 'list', amount: '9.90' }], identifiers: { e_isbn_13: ['9781402894626'] } },
-      ...{ sales_rights: { exclusive_rights: ['US'] }, discount_codes: ['A'] },
-      variants: [{ channel_ids: [{ sku: 'a', channel_id_inclusive_access: 'x' }] }],
+      prices: [
+        {
+          currency: 'USD',
+          type: 'list',
+          amount: '9.90',
+        },
+      ],
+      identifiers: { e_isbn_13: ['9781402894626'] },
+      sales_rights: { exclusive_rights: ['US'] },
+      discount_codes: ['A'],
+      variants: [
+        {
+          channel_ids: [
+            {
+              sku: 'a',
+              channel_id_inclusive_access: 'x',
+            },
+          ],
+        },
+      ],
     } as const;
     await client.assets.update('a', fields, { allowInternal: true });
     expect(JSON.parse(asked[0]?.body ?? '')).toEqual(fields);

@@ -30,7 +30,9 @@ it.each([
   });
   const config = requireSource(
     loadConfig({
-      ...{ CATCHWORD_BASE_URL: url, CATCHWORD_API_KEY: KEY, CATCHWORD_ACCESS_TOKEN: TOKEN },
+      CATCHWORD_BASE_URL: url,
+      CATCHWORD_API_KEY: KEY,
+      CATCHWORD_ACCESS_TOKEN: TOKEN,
       CATCHWORD_USER_REFERENCE: 'me',
     }),
   );
@@ -54,7 +56,9 @@ it('every request of a token renewal waits for its turn, and so does the retry',
   });
   const config = requireSource(
     loadConfig({
-      ...{ CATCHWORD_BASE_URL: url, CATCHWORD_API_KEY: KEY, CATCHWORD_ACCESS_TOKEN: TOKEN },
+      CATCHWORD_BASE_URL: url,
+      CATCHWORD_API_KEY: KEY,
+      CATCHWORD_ACCESS_TOKEN: TOKEN,
       CATCHWORD_USER_REFERENCE: 'me',
     }),
   );

@@ -24,7 +24,9 @@ describe('catalog', () => {
     expect(pages[0]?.products[0]).toMatchObject({ title: 'Title 1a', body: '{"vbid":"1a","title":"Title 1a"}' });
     expect(asked[0]?.url).toBe('/v4/products?page=1&per_page=2&include_details=subjects%2Cmetadata&currency=USD%2CEUR');
     expect(asked[0]?.headers).toMatchObject({
-      ...{ 'x-service-api-key': KEY, 'x-service-access-token': TOKEN, 'content-type': 'application/json' },
+      'x-service-api-key': KEY,
+      'x-service-access-token': TOKEN,
+      'content-type': 'application/json',
     });
     expect(asked).toHaveLength(3);
   });
@@ -45,7 +47,8 @@ describe('catalog', () => {
     await client.catalog.products({ from: '2026-11-20T02:00:00+01:00', perPage: 2 }).next();
     await client.catalog.products({ from: new Date(Date.UTC(2026, 0, 1)), perPage: 2 }).next();
     expect(asked.map(({ url }) => new URL(url, 'http://a').searchParams.get('from'))).toEqual([
-      ...['2026-11-20T01:00:00.000Z', '2026-01-01T00:00:00.000Z'],
+      '2026-11-20T01:00:00.000Z',
+      '2026-01-01T00:00:00.000Z',
     ]);
     for (const from of ['yesterday', '5', new Date(Number.NaN)]) {
       expect(await failure(client.catalog.products({ from }).next())).toMatchObject({ code: 'USAGE' });

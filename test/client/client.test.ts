@@ -133,7 +133,6 @@ describe('createClient', () => {
     await client.users.resetAccess();
     await client.licenses.read();
     expect(asked.map(({ method, url }) => `${method} ${url}`)).toEqual([
-      'POST /v3/credentials.xml',
       'POST /v3/users/reset_access.xml',
       'POST /v3/credentials.xml',
       'GET /v3/licenses.xml',

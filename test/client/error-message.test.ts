@@ -5,7 +5,7 @@ import type { Operation } from '../../src/client/http/operation.ts';
 import { hiding } from '../../src/client/redact.ts';
 import { connectTo, failure, golden, NEVER, serve, TOKEN } from './connection.ts';
 
-const TEXT = 'The access token is no longer valid';
+const TEXT = 'The access token has expired';
 const hide = hiding(() => []);
 
 function message(body: string): ServiceMessage {
@@ -74,7 +74,7 @@ describe('the message of an error', () => {
   it('has the code 601 even if the access token is a part of its words', () => {
     const hideTok = hiding(() => ['tok']);
     const found = messageIn(treeOfBody(JSON.stringify(`601: ${TEXT}`)), hideTok);
-    expect(found).toEqual({ code: 601, text: '601: The access [secret]en is no longer valid' });
+    expect(found).toEqual({ code: 601, text: '601: The access [secret]en has expired' });
   });
 
   it('does not show the value of a field for tokens', () => {

@@ -32,9 +32,21 @@ describe('licenses', () => {
     expect(await answered(golden('licenses-one.xml'))).toEqual({
       licenses: [
         {
-          ...{ sku: '9780000000019', type: 'downloadable', expiration: 'never', expiresAt: null, kind: 'book' },
-          ...{ imprint: 'Quill', publisher: 'Quill & Anchor', name: 'Principles of <Botany>', isbn: '9780000000019' },
-          ...{ partOf: null, term: null, codeUse: 'code-api', others: {} },
+          sku: '9780000000019',
+          type: 'downloadable',
+          expiration: 'never',
+          expiresAt: null,
+          kind: 'book',
+          imprint: 'Quill',
+          publisher: 'Quill & Anchor',
+          name: 'Principles of <Botany>',
+          isbn: '9780000000019',
+          ...{
+            partOf: null,
+            term: null,
+            codeUse: 'code-api',
+            others: {},
+          },
         },
       ],
       distributable: 1,
@@ -48,9 +60,21 @@ describe('licenses', () => {
     const { licenses } = await answered(`<licenses><license ${attributes} expiration="never"/></licenses>`);
     expect(licenses).toEqual([
       {
-        ...{ imprint: 'the imprint', publisher: 'the publisher', name: 'the name', sku: 'the sku', isbn: 'the isbn' },
-        ...{ partOf: 'the part_of', term: 'the term', codeUse: 'the code-use', kind: 'the kind', type: 'the type' },
-        ...{ expiration: 'never', expiresAt: null, others: {} },
+        imprint: 'the imprint',
+        publisher: 'the publisher',
+        name: 'the name',
+        sku: 'the sku',
+        isbn: 'the isbn',
+        partOf: 'the part_of',
+        term: 'the term',
+        codeUse: 'the code-use',
+        kind: 'the kind',
+        type: 'the type',
+        ...{
+          expiration: 'never',
+          expiresAt: null,
+          others: {},
+        },
       },
     ]);
   });

@@ -3,8 +3,15 @@ import { failure } from './connection.ts';
 import { talk } from './support.ts';
 
 const FIELDS = {
-  ...{ sku: 'P-1', name: 'A package', list_price: '19.90', products: ['9781402894626', { sku: 'B' }], tags: ['new'] },
-  download_license: { type: 'numdays', num_days: '180' },
+  sku: 'P-1',
+  name: 'A package',
+  list_price: '19.90',
+  products: ['9781402894626', { sku: 'B' }],
+  tags: ['new'],
+  download_license: {
+    type: 'numdays',
+    num_days: '180',
+  },
   shelf: { kept: 'as it is' },
 } as const;
 
@@ -20,7 +27,10 @@ describe('packages', () => {
     await client.packages.update('P-1', { products: ['C'] });
     await client.packages.delete('P-1');
     expect(asked.map(({ method, url }) => `${method} ${url}`)).toEqual([
-      ...['POST /v4/packages', 'GET /v4/packages/P%201', 'PUT /v4/packages/P-1', 'DELETE /v4/packages/P-1/assets'],
+      'POST /v4/packages',
+      'GET /v4/packages/P%201',
+      'PUT /v4/packages/P-1',
+      'DELETE /v4/packages/P-1/assets',
     ]);
     const { download_license, ...same } = FIELDS;
     const body: unknown = JSON.parse(asked[0]?.body ?? '');
@@ -58,7 +68,8 @@ describe('packages', () => {
 
   it('a 403 mentions the permission, a 404 names the package', async () => {
     const { client } = await talk(({ method }) => ({
-      ...{ status: method === 'GET' ? 403 : 404, body: { errors: ['Product P-1 not found'] } },
+      status: method === 'GET' ? 403 : 404,
+      body: { errors: ['Product P-1 not found'] },
     }));
     const forbidden = await failure(client.packages.read('P-1'));
     expect(forbidden).toMatchObject({ code: 'SERVICE_FORBIDDEN', status: 403 });

@@ -47,8 +47,11 @@ describe('an invalid token', () => {
     const { caller, tokens } = connectTo(url, { userReference: 'me' });
     expect(await readLicenses(caller, {}, NEVER)).toEqual({ licenses: [] });
     expect(paths(asked)).toEqual([
-      ...['GET /v3/licenses.xml', 'POST /v3/credentials.xml', 'POST /v3/users/reset_access.xml'],
-      ...['POST /v3/credentials.xml', 'GET /v3/licenses.xml'],
+      'GET /v3/licenses.xml',
+      'POST /v3/credentials.xml',
+      'POST /v3/users/reset_access.xml',
+      'POST /v3/credentials.xml',
+      'GET /v3/licenses.xml',
     ]);
     expect(asked[2]).toMatchObject({ body: '', headers: { 'x-key': KEY, 'x-token': TOKEN } });
     expect(asked[3]?.body).toContain('<credential reference="me"/>');
@@ -263,7 +266,9 @@ describe('an explicit reset', () => {
     const { tokens } = connectTo(url, { accessToken: undefined, userReference: 'me' });
     await tokens.reset(NEVER);
     expect(paths(asked)).toEqual([
-      ...['POST /v3/credentials.xml', 'POST /v3/users/reset_access.xml', 'POST /v3/credentials.xml'],
+      'POST /v3/credentials.xml',
+      'POST /v3/users/reset_access.xml',
+      'POST /v3/credentials.xml',
     ]);
     expect(asked[1]?.headers['x-token']).toBe(TOKEN);
     expect(tokens.current()).toBe(FRESH);

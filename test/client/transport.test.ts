@@ -15,8 +15,14 @@ async function transportTo(listener: RequestListener, options: Partial<Transport
   const server = createServer(listener).listen(0, '127.0.0.1');
   await new Promise((resolve) => server.once('listening', resolve));
   const transport = createTransport({
-    ...{ baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, apiKey: KEY, accessToken: () => TOKEN },
-    ...{ apiKeyHeader: 'X-Key', accessTokenHeader: 'X-Token', timeoutMs: 5_000, connections: 2, clock: systemClock },
+    baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    apiKey: KEY,
+    accessToken: () => TOKEN,
+    apiKeyHeader: 'X-Key',
+    accessTokenHeader: 'X-Token',
+    timeoutMs: 5e3,
+    connections: 2,
+    clock: systemClock,
     ...options,
   });
   onTestFinished(async () => {

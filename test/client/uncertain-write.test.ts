@@ -35,7 +35,7 @@ describe('a create', () => {
     ] as const) {
       const { error, asked } = await creating(what, reply);
       expect(error).toMatchObject({ ...FINAL, code, hint: HINT });
-      expect(error.message).toMatch(/; what was to be created may exist now$/);
+      expect(error.message).toMatch(/; it may have been created$/);
       expect(asked).toHaveLength(1);
     }
   });

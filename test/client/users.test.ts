@@ -3,7 +3,10 @@ import { createUser, type NewUser, postReset, readUser } from '../../src/client/
 import { connectTo, failure, golden, KEY, NEVER, type Reply, serve, TOKEN, XML_TYPE } from './connection.ts';
 
 const FULL: NewUser = {
-  ...{ email: 'ada@example.com', password: 'correct <horse>', firstName: 'Ada', lastName: 'Abernathy' },
+  email: 'ada@example.com',
+  password: 'correct <horse>',
+  firstName: 'Ada',
+  lastName: 'Abernathy',
 };
 const REFERENCE: NewUser = { reference: 'pupil-7', firstName: 'Élodie', lastName: 'Dubois & Fils' };
 
@@ -16,8 +19,13 @@ describe('a user', () => {
   it('is created with a reference', async () => {
     const { created, asked } = await creating(REFERENCE, golden('user-reference-response.xml'));
     expect(await created).toEqual({
-      ...{ email: 'pupil-7@example.com', firstName: 'Élodie', lastName: 'Dubois & Fils', reference: 'pupil-7' },
-      ...{ guid: '5N8C3DGK7Q2M9XW4TZ1B', accessToken: 'q2x8w4t6z1b5n0c3d7g2h8j4p6k3m9v7', others: {} },
+      email: 'pupil-7@example.com',
+      firstName: 'Élodie',
+      lastName: 'Dubois & Fils',
+      reference: 'pupil-7',
+      guid: '5N8C3DGK7Q2M9XW4TZ1B',
+      accessToken: 'q2x8w4t6z1b5n0c3d7g2h8j4p6k3m9v7',
+      others: {},
     });
     expect(asked[0]?.body).toBe(golden('user-reference-request.xml'));
     expect(asked[0]).toMatchObject({ method: 'POST', url: '/v3/users.xml', headers: { 'x-key': KEY } });

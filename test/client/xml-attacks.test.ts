@@ -52,7 +52,7 @@ describe('a hostile server', () => {
     expect(asked).toHaveLength(operations.length);
   });
 
-  it('that goes on and on is read to the cap and no further', async () => {
+  it('that sends an endless body is read up to the limit', async () => {
     let sent = 0;
     const { url } = await serve((_asked, _index, response) => {
       sent = 0;
@@ -70,7 +70,7 @@ describe('a hostile server', () => {
     expect(sent).toBeLessThan(32 * MB);
   });
 
-  it('that answers a refused status with an attack is refused by its status', async () => {
+  it('that attacks with an error status is an error by its status', async () => {
     const { url } = await serve(() => ({ status: 422, body: entityBomb() }));
     expect(await failure(readLicenses(connectTo(url).caller, {}, NEVER))).toMatchObject({ code: 'SERVICE_INVALID' });
   });

@@ -12,13 +12,15 @@ const NAMES = ['--first-name', 'Ada', '--last-name', 'Abernathy'];
 
 function settings(server: Server): Record<string, string> {
   return {
-    ...{ CATCHWORD_BASE_URL: server.url, CATCHWORD_API_KEY: KEY, CATCHWORD_ACCESS_TOKEN: TOKEN },
+    CATCHWORD_BASE_URL: server.url,
+    CATCHWORD_API_KEY: KEY,
+    CATCHWORD_ACCESS_TOKEN: TOKEN,
     CATCHWORD_RATE_LIMIT: 'off',
   };
 }
 
 describe('licenses', () => {
-  it('are shown as a table, and as JSON', async () => {
+  it('prints a table, or JSON', async () => {
     const server = await serve(() => golden('licenses-two.xml'));
     const directory = temporaryDirectory();
     const shown = await runHere(['licenses', '--sku', '9780000000026', '--type', 'all'], settings(server), directory);
@@ -33,7 +35,7 @@ describe('licenses', () => {
     });
   });
 
-  it('are those of the title, whatever space stands around it', async () => {
+  it('trims the SKU', async () => {
     const server = await serve(() => golden('licenses-none.xml'));
     const ended = await runHere(['licenses', '--sku', ' 9788074089008\t'], settings(server), temporaryDirectory());
     expect(ended).toMatchObject({ code: 0, stdout: '9788074089008 is not licensed\n' });
@@ -43,7 +45,7 @@ describe('licenses', () => {
     expect(server.asked).toHaveLength(1);
   });
 
-  it('that are none are an answer', async () => {
+  it('prints that nothing is licensed', async () => {
     const server = await serve(() => golden('licenses-none.xml'));
     const directory = temporaryDirectory();
     expect((await runHere(['licenses', '--sku', 'x'], settings(server), directory)).stdout).toBe('x is not licensed\n');
@@ -52,7 +54,7 @@ describe('licenses', () => {
     expect(wrong).toMatchObject({ code: 2, stdout: '' });
   });
 
-  it('end with the error inside a 200', async () => {
+  it('reports an error inside a 200', async () => {
     const server = await serve(() => golden('error-601.xml'));
     const ended = await runHere(['licenses'], settings(server), temporaryDirectory());
     expect(ended).toMatchObject({ code: 2, stdout: '' });
@@ -62,7 +64,7 @@ describe('licenses', () => {
 });
 
 describe('user create', () => {
-  it('takes a reference', async () => {
+  it('creates a reference user', async () => {
     const server = await serve(() => golden('user-reference-response.xml'));
     const args = ['user', 'create', '--reference', 'pupil-7', '--first-name', 'Élodie', '--last-name', 'Dubois & Fils'];
     const ended = await runHere(args, settings(server), temporaryDirectory());
@@ -71,7 +73,7 @@ describe('user create', () => {
     expect(server.asked[0]?.body).toBe(golden('user-reference-request.xml'));
   });
 
-  it('takes a password from the environment alone', async () => {
+  it('takes the password from the environment', async () => {
     const server = await serve(() => golden('user-full-response.xml'));
     const directory = temporaryDirectory();
     const args = ['user', 'create', '--email', 'ada@example.com', ...NAMES, '--json'];
@@ -85,7 +87,7 @@ describe('user create', () => {
     expect(server.asked[0]?.body).toBe(golden('user-full-request.xml'));
   });
 
-  it('takes a password from stdin', async () => {
+  it('takes the password from stdin', async () => {
     const server = await serve(() => golden('user-full-response.xml'));
     const args = ['user', 'create', '--email', 'ada@example.com', '--password-stdin', ...NAMES];
     const ended = await run(args, settings(server), temporaryDirectory(), 'correct <horse>\n');
@@ -93,7 +95,7 @@ describe('user create', () => {
     expect(server.asked[0]?.body).toBe(golden('user-full-request.xml'));
   });
 
-  it('refuses a password that is not UTF-8', async () => {
+  it('rejects a password that is not UTF-8', async () => {
     const server = await serve(() => golden('user-full-response.xml'));
     const args = ['user', 'create', '--email', 'ada@example.com', '--password-stdin', ...NAMES];
     const password = Buffer.from('p\xe4ssword', 'latin1');
@@ -104,7 +106,7 @@ describe('user create', () => {
     expect(server.asked).toEqual([]);
   });
 
-  it('prints what the service says without what a terminal would obey', async () => {
+  it('prints a user without control characters', async () => {
     const server = await serve(() => '<user><guid>G&#x9b;2J</guid><reference>me</reference></user>');
     const args = ['user', 'create', '--reference', 'me', ...NAMES];
     const ended = await runHere(args, settings(server), temporaryDirectory());
@@ -115,9 +117,9 @@ describe('user create', () => {
     ['password', /CATCHWORD_USER_PASSWORD/],
     ['Password', /CATCHWORD_USER_PASSWORD/],
     ['reference', /--reference/],
-    ['guid', /Leave it away/],
-    ['ACCESS_TOKEN', /Leave it away/],
-  ])('takes %s for no further field', async (name, hint) => {
+    ['guid', /Omit it/],
+    ['ACCESS_TOKEN', /Omit it/],
+  ])('rejects %s as --field', async (name, hint) => {
     const server = await serve(() => '');
     const args = ['user', 'create', '--reference', 'me', ...NAMES, '--field', `${name}=topsecret`];
     const ended = await runHere(args, settings(server), temporaryDirectory());
@@ -127,7 +129,7 @@ describe('user create', () => {
     expect(server.asked).toEqual([]);
   });
 
-  it('takes one of both', async () => {
+  it('requires either a reference or an email', async () => {
     const server = await serve(() => '');
     for (const args of [[], ['--reference', 'a', '--email', 'b']]) {
       const ended = await runHere(['user', 'create', ...args, ...NAMES], settings(server), temporaryDirectory());
@@ -140,7 +142,7 @@ describe('user create', () => {
 describe('user reset-access', () => {
   const service = () => serve(({ url }) => (url.includes('reset_access') ? '' : VERIFIED));
 
-  it('keeps the new token in its file and shows it to nobody', async () => {
+  it('stores the new token in its file and does not print it', async () => {
     const server = await service();
     const directory = temporaryDirectory();
     const more = { CATCHWORD_USER_REFERENCE: 'me', CATCHWORD_TOKEN_STORE: 'token', CATCHWORD_V3_SUFFIX: 'off' };
@@ -150,7 +152,7 @@ describe('user reset-access', () => {
     expect(server.asked.map(({ url }) => url)).toEqual(['/v3/users/reset_access', '/v3/credentials.xml']);
   });
 
-  it('prints it where no file is named', async () => {
+  it('prints the new token if no file is configured', async () => {
     const more = { CATCHWORD_USER_REFERENCE: 'me' };
     const ended = await runHere(
       ['user', 'reset-access'],
@@ -160,7 +162,7 @@ describe('user reset-access', () => {
     expect(ended).toMatchObject({ code: 0, stdout: `${FRESH}\n`, stderr: '' });
   });
 
-  it('resets the token of the reference where none is configured', async () => {
+  it('resets the token of the reference if none is configured', async () => {
     let valid = TOKEN;
     const server = await serve(({ url }) => {
       if (!url.includes('reset_access')) return VERIFIED.replace(FRESH, valid);
@@ -175,7 +177,7 @@ describe('user reset-access', () => {
     expect(Object.values(server.asked[1]?.headers ?? {})).toContain(TOKEN);
   });
 
-  it('resets nothing where the new one could not be fetched', async () => {
+  it('resets nothing if the new token could not be fetched', async () => {
     const server = await service();
     const ended = await runHere(['user', 'reset-access'], settings(server), temporaryDirectory());
     expect(ended).toMatchObject({ code: 2, stdout: '' });

@@ -7,7 +7,7 @@ import { run } from '../support/cli.ts';
 import { type Printed, runHere } from '../support/in-process.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
 
-/** Runs a command against a service that answers what the test says. */
+/** Runs a command against a service that gives one reply. */
 async function against(
   reply: JsonReply,
   args: readonly string[],
@@ -18,7 +18,7 @@ async function against(
   const directory = temporaryDirectory();
   if (file !== undefined) writeFileSync(join(directory, 'fields.json'), file);
   const settings = { CATCHWORD_BASE_URL: server.url, CATCHWORD_API_KEY: KEY, CATCHWORD_ACCESS_TOKEN: TOKEN };
-  // What stdin holds is that of a process.
+  // Only a process of its own has a stdin.
   const how = args.includes('-') ? run : runHere;
   const ended = await how(args, { ...settings, CATCHWORD_RATE_LIMIT: 'off', ...env }, directory);
   expect(`${ended.stdout}${ended.stderr}`).not.toContain(KEY);
@@ -40,7 +40,7 @@ function expectRefusal({ code, stdout, stderr }: Printed, exitCode: number, said
 const LATIN1 = Buffer.from('{"title":"\xe9t\xe9"}', 'latin1');
 
 describe('catchword asset', () => {
-  it('put without a vbid creates, prints the identifier and says to store it', async () => {
+  it('creates an asset without a vbid, prints the identifier and says to store it', async () => {
     const set = [
       '--set',
       'imprint_id=5',
@@ -56,7 +56,7 @@ describe('catchword asset', () => {
     expect(ended.sent).toEqual([{ method: 'PUT', url: '/v4/assets', body }]);
   });
 
-  it('put with a vbid saves what the file says and --set says on top', async () => {
+  it('saves the fields of the file, overridden by --set', async () => {
     const file = JSON.stringify({ title: 'Old', edition: 2, related_products: { next_edition: 'n' } });
     const set = [
       '--set',
@@ -75,7 +75,7 @@ describe('catchword asset', () => {
   });
 
   it.each([
-    [['asset', 'put', 'a'], undefined, /there are no fields/],
+    [['asset', 'put', 'a'], undefined, /no field is given/],
     [['asset', 'put', '--set', 'title=A'], undefined, /imprint_id: missing/],
     [['asset', 'put', 'a', '--create', '--set', 'title=A'], undefined, /imprint_id: missing/],
     [['asset', 'put', 'a', '--set', 'titel=A'], undefined, /titel: unknown field.*\n.*title/],
@@ -84,7 +84,7 @@ describe('catchword asset', () => {
     [['asset', 'put', 'a', '--set', '__proto__.title=A'], undefined, /__proto__: unknown field/],
     [['asset', 'put', 'a', '--file', 'none.json'], undefined, /cannot read none.json \(ENOENT\)/],
     [['asset', 'put', 'a', '--file', 'fields.json'], '{"title":', /fields.json is not JSON/],
-    [['asset', 'put', 'a', '--file', 'fields.json'], '["title"]', /holds no JSON object/],
+    [['asset', 'put', 'a', '--file', 'fields.json'], '["title"]', /is not a JSON object/],
     [['asset', 'put', 'a', '--file', 'fields.json'], LATIN1, /fields.json: it is not UTF-8/],
     [['package', 'update', 'P', '--file', 'fields.json'], LATIN1, /fields.json: it is not UTF-8/],
     [['asset', 'put', 'a', '--file', '-'], undefined, /stdin is not JSON/],
@@ -92,19 +92,19 @@ describe('catchword asset', () => {
     [['asset', 'put', '..', '--set', 'title=A'], undefined, /the vbid would lead to another address/],
     [['package', 'create', 'P', '--set', 'sku=Q'], undefined, /another SKU than P/],
     [['package', 'update', 'P', '--set', 'products=A'], undefined, /products: "A"/],
-  ])('%j is refused before anything is sent', async (args, file, said) => {
+  ])('rejects %j before the request', async (args, file, said) => {
     const ended = await against({}, args, file);
     expectRefusal(ended, 2, said);
     expect(ended.sent).toEqual([]);
   });
 
-  it('put sends internal fields with --allow-internal', async () => {
+  it('sends internal fields with --allow-internal', async () => {
     const ended = await against({ body: {} }, ['asset', 'put', 'a', '--set', 'custom=true', '--allow-internal']);
     expect(ended.sent).toEqual([{ method: 'PUT', url: '/v4/assets/a', body: { custom: true } }]);
     expect(ended).toMatchObject({ code: 0, stdout: 'saved a\n' });
   });
 
-  it('put takes a date away with null, and leaves a text that says so', async () => {
+  it('removes a date with null, and keeps null in a text field as text', async () => {
     const dates = ['off_sale_date', 'on_sale_date', 'publication_date'];
     const set = [...dates, 'sales_rights.not_for_sale', 'title'].flatMap((name) => ['--set', `${name}=null`]);
     const ended = await against({ body: {} }, ['asset', 'put', 'a', ...set]);
@@ -113,14 +113,14 @@ describe('catchword asset', () => {
     expect(ended.sent[0]?.body).toEqual({ ...none, sales_rights: { not_for_sale: null }, title: 'null' });
   });
 
-  it('put sends digits in parts of a field as text', async () => {
+  it('sends digits in parts of a field as text', async () => {
     const set = ['--set', 'related_products.next_edition=9780306406157'];
     const ended = await against({ body: {} }, ['asset', 'put', 'a', ...set]);
     expect(ended.stderr).toBe('');
     expect(ended.sent[0]?.body).toEqual({ related_products: { next_edition: '9780306406157' } });
   });
 
-  it('7: put tells what 403 and 422 mean', async () => {
+  it('7: explains 403 and 422', async () => {
     const put = ['asset', 'put', 'a', '--set', 'title=A'];
     const forbidden = await against({ status: 403, body: { errors: ['no rights'] } }, put);
     expectRefusal(forbidden, 1, /SERVICE_FORBIDDEN.*\n.*Content owners only/);
@@ -128,7 +128,7 @@ describe('catchword asset', () => {
     expectRefusal(invalid, 1, /title: no; kind: no.*SERVICE_INVALID/);
   });
 
-  it('get prints what the service says, without what a terminal would obey', async () => {
+  it('prints an asset without control characters', async () => {
     const body = { vbid: 'a', title: 'A\u001b[2J' };
     const ended = await against({ body }, ['asset', 'get', 'a']);
     expect(ended.stdout).toMatch(/^a A \[2J\n\{\n/);
@@ -138,9 +138,9 @@ describe('catchword asset', () => {
     expect(json.sent).toEqual([{ method: 'GET', url: '/vital_books/a', body: null }]);
   });
 
-  it('get of an asset that is not there exits with 1', async () => {
-    const ended = await against({ status: 404, body: { errors: ['Book not found'] } }, ['asset', 'get', 'nobody']);
-    expectRefusal(ended, 1, /nobody is not known.*Book not found.*NOT_FOUND/);
+  it('exits with 1 for an unknown asset', async () => {
+    const ended = await against({ status: 404, body: { errors: ['Book not found'] } }, ['asset', 'get', 'unknown']);
+    expectRefusal(ended, 1, /unknown is not known.*Book not found.*NOT_FOUND/);
   });
 });
 
@@ -165,11 +165,11 @@ describe('catchword package', () => {
     const read = await against({ body: { sku: 'P', x: 1 } }, ['package', 'get', 'P', '--json']);
     expect(JSON.parse(read.stdout)).toEqual({ sku: 'P', x: 1 });
     const deleted = await against({ body: '' }, ['package', 'delete', 'P']);
-    expect(deleted).toMatchObject({ code: 0, stdout: 'deleted package P; the books in it stay\n' });
+    expect(deleted).toMatchObject({ code: 0, stdout: 'deleted package P; its books are kept\n' });
     expect(deleted.sent).toEqual([{ method: 'DELETE', url: '/v4/packages/P/assets', body: null }]);
   });
 
-  it('9: the paths of books and packages come from the environment', async () => {
+  it('9: takes the paths of books and packages from the environment', async () => {
     const env = { CATCHWORD_BOOKS_PATH: '/v4/books', CATCHWORD_PACKAGES_PATH: '/sets' };
     const book = await against({ body: {} }, ['asset', 'get', 'a'], undefined, env);
     const set = await against({ body: {} }, ['package', 'get', 'P'], undefined, env);
@@ -178,7 +178,7 @@ describe('catchword package', () => {
     expectRefusal(wrong, 2, /CATCHWORD_BOOKS_PATH: "books\?" cannot be used/);
   });
 
-  it('a package that is not there exits with 1', async () => {
+  it('exits with 1 for an unknown package', async () => {
     const ended = await against({ status: 404, body: { errors: ['Product P not found'] } }, ['package', 'get', 'P']);
     expectRefusal(ended, 1, /package P is not known/);
   });

@@ -24,7 +24,7 @@ function printed(stderr: string): string {
   return `error ${reason} [${code}]\nhint  ${hint}\n`;
 }
 
-/** Expects one line that says what is wrong, one that says what to do, and nothing else. */
+/** Expects one line with the error, one with the hint, and nothing else. */
 async function expectRefusal(
   args: string[],
   more: Record<string, string>,

@@ -8,14 +8,14 @@ import { contextWith } from '../support/in-process.ts';
 import { load } from '../support/load.ts';
 import { settingsFor, temporaryDirectory } from '../support/mirror.ts';
 
-it('changes stop when they are told to, though nobody takes them', async () => {
+it('changes --follow stops on a signal even if stdout is blocked', async () => {
   const sandbox = await startSandbox({ items: 300 });
   onTestFinished(() => sandbox.stop());
   const environment = settingsFor(sandbox.url, join(temporaryDirectory(), 'catalog.db'));
   await load(environment, 'full');
   const stopping = new AbortController();
   let written = 0;
-  // Takes one line, and never says that it has room again.
+  // Takes one line, and never drains.
   const stdout = new Writable({
     highWaterMark: 1,
     write: () => {

@@ -6,10 +6,10 @@ import { type Printed, runHere } from '../support/in-process.ts';
 import { settingsFor, temporaryDirectory } from '../support/mirror.ts';
 import { startRawSource } from '../support/raw-source.ts';
 
-/** What a terminal obeys, and what shows a text as another one. */
+/** Characters that a terminal obeys, or that reorder text. */
 const UNPRINTABLE = /[\p{Cc}\p{Bidi_Control}\u2028\u2029]/u;
 const CLEAR = '\u001b[2J';
-/** As JSON has to write some of it, and may write the rest. */
+/** JSON must escape some of these characters, and may escape the others. */
 const TITLE = '\\u001b[2JBook\\u009b \u202eof\u009d \u007fodd titles';
 const SHOWN = '\\u001b[2JBook\\u009b \\u202eof\\u009d \\u007fodd titles';
 
@@ -17,7 +17,7 @@ function expectPrintable({ stdout, stderr }: Printed): void {
   expect(`${stdout}${stderr}`.replaceAll('\n', '')).not.toMatch(UNPRINTABLE);
 }
 
-it('no title and no reason reaches a terminal with what it would obey', async () => {
+it('prints titles and reasons without control characters', async () => {
   const odd = `{"vbid":"A","title":"${TITLE}"}`;
   const unusable = `{"vbid":"","title":"${TITLE}"}`;
   const source = await startRawSource([odd, unusable].map((item) => Buffer.from(item)));
@@ -41,13 +41,13 @@ it('no title and no reason reaches a terminal with what it would obey', async ()
   const verified = await runHere(['verify'], settings, directory);
   expect(verified).toMatchObject({ code: 3, stdout: expect.stringContaining(`${SHOWN}!`) as string });
   expectPrintable(verified);
-  // Data is not touched.
+  // JSON is not changed.
   const json = await runHere(['product', 'A', '--json'], settings, directory);
   expect(json.stdout).toContain(odd);
   expect(JSON.parse(json.stdout)).toMatchObject({ title: JSON.parse(`"${TITLE}"`) });
 }, 60_000);
 
-it('neither does a part of a page that is not JSON', async () => {
+it('prints a part of a page that is not JSON without control characters', async () => {
   const server = createServer((_request, response) => {
     response.writeHead(200, { 'content-type': 'application/json' }).end(`${CLEAR}\u009d\u202e oops`);
   }).listen(0, '127.0.0.1');

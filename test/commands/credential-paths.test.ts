@@ -41,7 +41,7 @@ describe('files of credentials verify', () => {
     for (const more of [[], ['--out', 'r.csv']]) {
       const ended = await verified(server, directory, ['none.csv', ...more]);
       expect(ended).toMatchObject({ code: 2, stdout: '' });
-      expect(ended.stderr).toMatch(/^error none.csv cannot be read: E[^\n]+\nhint {2}[^\n]+\n$/);
+      expect(ended.stderr).toMatch(/^error cannot read none.csv \(E[^\n]+\nhint {2}[^\n]+\n$/);
     }
     expect(readdirSync(directory)).toEqual(before);
     expect(server.asked).toEqual([]);
@@ -74,6 +74,7 @@ describe('files of credentials verify', () => {
     const server = await serve(({ body }, index) => (index === 0 ? null : verify(body)));
     const directory = temporaryDirectory();
     writeFileSync(join(directory, 'users.csv'), csvOf(2));
+    writeFileSync(join(directory, 'r.csv'), '');
     symlinkSync('r.csv', join(directory, 'link.csv'));
     const args = ['credentials', 'verify', 'users.csv', '--out'];
     const first = start([...args, 'r.csv'], settings(server), directory);
@@ -95,7 +96,7 @@ describe('files of credentials verify', () => {
     ['--out is empty', ['--out', ''], 'reference\nr0\n', '--out is empty'],
     ['--out is a directory', ['--out', '.'], 'reference\nr0\n', 'is not a regular file'],
     ['the header is wrong', [], 'name\nAda\n', 'no column is named'],
-    ['a line is wrong', [], 'reference\nr0\n"\u0007"\n', 'line 3'],
+    ['a line is wrong', [], 'reference\nr0\n"\u0007"\nr1\n', 'line 3'],
   ])('ends although stdin stays open if %s', async (_name, more, input, message) => {
     const server = await serve(({ body }) => verify(body));
     const directory = temporaryDirectory();

@@ -11,8 +11,9 @@ function rowOf({ reference = '' }: CredentialSubmission): string {
   return `row of ${reference}\n`;
 }
 
-function withTokens(...tokens: string[]): CredentialSubmission[] {
-  return tokens.map((accessToken) => ({ accessToken }));
+/** Accounts with one-letter tokens. */
+function withTokens(tokens: string): CredentialSubmission[] {
+  return tokens.split('').map((accessToken) => ({ accessToken }));
 }
 
 async function* listed(submissions: readonly CredentialSubmission[]) {
@@ -95,16 +96,16 @@ describe('a result file', () => {
   });
 
   it.each<[string, readonly CredentialSubmission[], string[]]>([
-    ['other tokens', withTokens('a', 'b', 'other', ...'defghijklm'), SCOPE],
-    ['another order', withTokens('b', 'a', ...'cdefghijklm'), SCOPE],
-    ['fewer accounts', withTokens(...'abcdef'), SCOPE],
-    ['references instead of tokens', [...'abcdefghijklm'].map((reference) => ({ reference })), SCOPE],
-    ['another service', withTokens(...'abcdefghijklm'), SCOPE.with(0, 'https://other.example/')],
-    ['another API key', withTokens(...'abcdefghijklm'), SCOPE.with(1, 'OTHER')],
-    ['another format', withTokens(...'abcdefghijklm'), SCOPE.with(2, 'ndjson')],
+    ['other tokens', withTokens('abXdefghijklm'), SCOPE],
+    ['another order', withTokens('bacdefghijklm'), SCOPE],
+    ['fewer accounts', withTokens('abcdef'), SCOPE],
+    ['references instead of tokens', 'abcdefghijklm'.split('').map((reference) => ({ reference })), SCOPE],
+    ['another service', withTokens('abcdefghijklm'), SCOPE.with(0, 'https://other.example/')],
+    ['another API key', withTokens('abcdefghijklm'), SCOPE.with(1, 'OTHER')],
+    ['another format', withTokens('abcdefghijklm'), SCOPE.with(2, 'ndjson')],
   ])('is not resumed with %s', async (_name, submissions, scope) => {
     const path = join(temporaryDirectory(), 'out.csv');
-    await runOf(path, withTokens(...'abcdefghijklm'), { until: 10 });
+    await runOf(path, withTokens('abcdefghijklm'), { until: 10 });
     const before = readFileSync(`${path}.part`, 'utf8');
     await expect(runOf(path, submissions, { scope })).rejects.toMatchObject({
       code: 'USAGE',

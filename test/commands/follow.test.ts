@@ -9,7 +9,7 @@ import { temporaryDirectory } from '../support/mirror.ts';
 
 const CLI = fileURLToPath(new URL('../../dist/cli.js', import.meta.url));
 
-/** A pipeline of the shell, with the exit code of `changes` on stderr. */
+/** Runs a shell pipeline; stderr shows the exit code of `changes`. */
 async function pipeline(db: string, reader: string): Promise<{ stdout: string; stderr: string }> {
   const script = `( "$0" "$1" changes --follow; echo "exit $?" >&2 ) | ${reader}`;
   const child = spawn('sh', ['-c', script, process.execPath, CLI], {
@@ -22,7 +22,7 @@ async function pipeline(db: string, reader: string): Promise<{ stdout: string; s
 }
 
 it.each([['head -1'], ['(head -1; sleep 1)'], ['(read -r line; echo "$line"; exec <&-; sleep 1)']])(
-  'changes --follow ends when its reader went away, without a new change: %s',
+  'changes --follow ends when its reader goes away, without a new change: %s',
   async (reader) => {
     const bench = openHarness();
     onTestFinished(() => bench.close());
@@ -34,12 +34,12 @@ it.each([['head -1'], ['(head -1; sleep 1)'], ['(read -r line; echo "$line"; exe
   },
 );
 
-it('changes --follow goes on while its reader takes its time', async () => {
+it('changes --follow keeps running while its reader is slow', async () => {
   const bench = openHarness();
   onTestFinished(() => bench.close());
   bench.change(books(1, 1));
   const ended = pipeline(bench.store.path, '(read -r first; echo ready; read -r second; echo "$second")');
-  // Longer than the follower looks for its reader: it comes back only for the change below.
+  // Long enough for several checks of the reader.
   const timer = setTimeout(() => bench.change(books(1, 2)), 3_000);
   onTestFinished(() => clearTimeout(timer));
   const { stdout, stderr } = await ended;

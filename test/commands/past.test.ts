@@ -26,7 +26,7 @@ describe('product --at', () => {
   const productJson = async (...args: string[]) =>
     JSON.parse((await product(...args, '--json')).stdout) as Record<string, unknown>;
 
-  /** 1: another one; 2: created; 3: updated; 4: removed; 5: restored, with another title. */
+  /** 1: another product; 2: created; 3: updated; 4: removed; 5: restored, with another title. */
   beforeAll(() => {
     bench = openHarness();
     bench.change([{ vbid: 'B', body: '{"vbid":"B"}' }]);
@@ -43,7 +43,12 @@ describe('product --at', () => {
     [5, 5, 'Back'],
   ])('prints all of the product as of change %i', async (at, seq, title) => {
     expect(await productJson('--at', String(at))).toMatchObject({
-      ...{ vbid: 'A', title, publisher: `${title} Press`, changed_seq: seq, removed_at: null, body: { title } },
+      vbid: 'A',
+      title,
+      publisher: `${title} Press`,
+      changed_seq: seq,
+      removed_at: null,
+      body: { title },
     });
     const { stdout } = await product('--at', String(at));
     expect(stdout).toMatch(new RegExp(`^A ${title}\\nfirst seen .*, seq ${seq}\\nas of change ${at}\\n`));
@@ -52,7 +57,10 @@ describe('product --at', () => {
 
   it('prints a product that was removed then', async () => {
     expect(await productJson('--at', '4')).toMatchObject({
-      ...{ title: 'New', changed_seq: 4, removed_at: expect.any(String), body: null },
+      title: 'New',
+      changed_seq: 4,
+      removed_at: expect.any(String),
+      body: null,
     });
     expect((await product('--at', '4')).stdout).toMatch(
       /^A New \(removed .* UTC\)\n.*seq 4\nas of change 4\nit is removed\n$/,
@@ -84,7 +92,7 @@ describe('product --at', () => {
     expect((await ask('2')).stdout).toMatch(/^A Two\n/);
   });
 
-  it('has its like in changes --after', async () => {
+  it('rejects changes --after a change that does not exist yet', async () => {
     const ask = runCommand(changesCommand, ['--after', '6'], { CATCHWORD_DB: bench.store.path });
     await expect(ask).rejects.toMatchObject({
       code: 'USAGE',
@@ -94,7 +102,7 @@ describe('product --at', () => {
 });
 
 describe('sync --from', () => {
-  it('is refused for a mirror that was never filled, and makes none', async () => {
+  it('rejects a mirror that was never filled, and does not create one', async () => {
     const sandbox = await startSandbox({ items: 20 });
     onTestFinished(() => sandbox.stop());
     sandbox.catalog.mutate({ remove: 5, seed: 1 });
@@ -113,7 +121,8 @@ describe('sync --from', () => {
       from_time: '2020-01-01T00:00:00.000Z',
     });
     await expect(runCommand(syncCommand, ['--from', '2099-01-01'], settings)).rejects.toMatchObject({
-      ...{ code: 'USAGE', message: '--from: 2099-01-01 00:00:00 UTC is in the future' },
+      code: 'USAGE',
+      message: '--from: 2099-01-01 00:00:00 UTC is in the future',
     });
   });
 });

@@ -31,7 +31,7 @@ let directory: string;
 let settings: Record<string, string>;
 let db: string;
 
-/** One mirror for all of these: 300 products, 5 of them updated once. */
+/** One mirror for all tests: 300 products, 5 of them updated once. */
 beforeAll(async () => {
   const { mkdtempSync } = await import('node:fs');
   const { tmpdir } = await import('node:os');
@@ -59,9 +59,9 @@ function lines(text: string): unknown[] {
     .map((line) => JSON.parse(line) as unknown);
 }
 
-describe('looking at a mirror', () => {
+describe('reading a mirror', () => {
   it.each([['status'], ['runs'], ['run', '1'], ['search', 'history'], ['doctor']])(
-    '%s --json is one document',
+    '%s --json prints one document',
     async (...args) => {
       const ended = await runHere([...args, '--json'], settings, directory);
       expect(lines(ended.stdout)).toHaveLength(1);
@@ -69,7 +69,7 @@ describe('looking at a mirror', () => {
     },
   );
 
-  it('status and runs are made for people, too', async () => {
+  it('prints status and runs for people', async () => {
     expect((await catchword('status')).stdout).toMatch(/products +300\nchanges +305\n/);
     const { stdout } = await catchword('runs');
     expect(stdout).toMatch(/^run +kind +state/);
@@ -78,7 +78,7 @@ describe('looking at a mirror', () => {
     expect((await catchword('run', '1')).stdout).toContain('300 products');
   });
 
-  it('changes are CloudEvents, in order', async () => {
+  it('prints changes as CloudEvents, in order', async () => {
     const events = lines((await catchword('changes')).stdout).map((event) => EVENT.parse(event));
     expect(events.map(({ sequence }) => Number(sequence))).toEqual(
       Array.from({ length: 305 }, (_, index) => index + 1),
@@ -99,14 +99,15 @@ describe('looking at a mirror', () => {
     expect(some.map((event) => EVENT.parse(event).sequence.slice(-3))).toEqual(['301', '302']);
   });
 
-  it('changes after one that is not there yet are no changes', async () => {
+  it('rejects changes after one that does not exist yet', async () => {
     expect(await runHere(['changes', '--follow', '--after', '9000'], settings, directory)).toMatchObject({
-      ...{ code: 2, stdout: '' },
+      code: 2,
+      stdout: '',
       stderr: expect.stringMatching(/--after: 9000 is beyond the newest change \(305\)/),
     });
   });
 
-  it('changes --follow goes on until it is told to stop', async () => {
+  it('changes --follow runs until a signal', async () => {
     const following = start(['changes', '--follow', '--after', '304'], settings, directory);
     await following.shows('"sequence"');
     following.child.kill('SIGTERM');
@@ -115,21 +116,21 @@ describe('looking at a mirror', () => {
     expect(lines(ended.stdout)).toHaveLength(1);
   });
 
-  it('changes end quietly when their reader goes away', async () => {
+  it('changes --follow ends without an error when its reader goes away', async () => {
     const following = start(['changes', '--follow'], settings, directory);
     await following.shows('"sequence"');
     following.child.stdout?.destroy();
-    // The next new change, or the next batch, finds nobody there.
+    // The next change cannot be written.
     const sandbox = await startSandbox({ items: 2_000, details: true, seed: 9 });
     onTestFinished(() => sandbox.stop());
     const grown = { ...settings, CATCHWORD_BASE_URL: sandbox.url };
     standIn(db, sandbox.url);
-    // Another catalog altogether: what was there before is held.
+    // Another catalog: the removals of the previous one are held.
     expect((await runHere(['sync', '--full'], grown, directory)).code).toBe(5);
     expect(await following.ended).toMatchObject({ code: 0, stderr: '' });
   });
 
-  it('a product is shown as it is, as it was, and how it changed', async () => {
+  it('shows a product as it is, as it was, and its changes', async () => {
     const event = EVENT.parse(lines((await catchword('changes', '--after', '300', '--limit', '1')).stdout)[0]);
     const vbid = event.subject;
     const [now] = lines((await catchword('product', vbid, '--history', '--json')).stdout) as [Record<string, unknown>];
@@ -143,7 +144,7 @@ describe('looking at a mirror', () => {
     expect((await catchword('product', vbid, '--history')).stdout).toMatch(/updated[\s\S]*created/);
   });
 
-  it('search finds words, identifiers and beginnings, and stumbles over nothing', async () => {
+  it('search finds words, identifiers and prefixes, and accepts any character', async () => {
     const [vbid = '', body = '{}'] = [...catalogOf(db)][0] ?? [];
     const item = JSON.parse(body) as { title: string; identifiers: { eisbn_canonical: string | null } };
     const found = async (...words: string[]) =>
@@ -158,7 +159,7 @@ describe('looking at a mirror', () => {
     for (const odd of ['"', "'", '*', 'AND', 'title:', '(', '-', 'NEAR(', 'a"b', '^', '%']) await found('--', odd);
   });
 
-  it('.env is read, and the environment wins', async () => {
+  it('reads .env, and the environment overrides it', async () => {
     const own = temporaryDirectory();
     writeFileSync(join(own, '.env'), `CATCHWORD_DB=${db}\nLOG_LEVEL=nonsense\n`);
     expect((await run(['status'], { LOG_LEVEL: 'error' }, own)).stdout).toContain(db);
@@ -167,7 +168,7 @@ describe('looking at a mirror', () => {
 });
 
 describe('secrets', () => {
-  it('appear nowhere, at any level', async () => {
+  it('do not appear in any output, at any log level', async () => {
     const sandbox = await startSandbox({
       items: 3_000,
       apiKey: 'SECRETKEY',
@@ -193,7 +194,7 @@ describe('secrets', () => {
 });
 
 describe('the demo', () => {
-  it('ends with every product the same', async () => {
+  it('ends with every product identical', async () => {
     const { code, stdout, stderr } = await runHere(['demo', '--json'], {}, temporaryDirectory());
     expect(stderr).toBe('');
     expect(code).toBe(0);

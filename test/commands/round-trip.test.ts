@@ -15,7 +15,7 @@ interface Event {
   };
 }
 
-it('what is written through the service comes back through the catalog, the change log and a sink', async () => {
+it('an asset written through the service returns through the catalog, the change log and a sink', async () => {
   const sandbox = await startSandbox({ items: 50 });
   onTestFinished(() => sandbox.stop());
   const directory = temporaryDirectory();
@@ -51,7 +51,7 @@ it('what is written through the service comes back through the catalog, the chan
   await catchword('sync');
   expect(await newest()).toMatchObject({ subject: vbid, data: { product: { distributable: false } } });
 
-  // The service announces it for ten days: so long it is in the mirror, and not among what can be had.
+  // The service announces the withdrawal for ten days; until then the mirror keeps the product as not distributable.
   expect(catalogOf(db).size).toBe(51);
   expect((await truthOf(sandbox.url)).size).toBe(50);
 

@@ -5,7 +5,7 @@ import { contextWith } from '../support/in-process.ts';
 const context = contextWith({});
 
 describe('the picture of seams', () => {
-  it('has a cell a seam, or the worst of several', () => {
+  it('has one cell per seam, or shows the worst of several', () => {
     expect(cellsOf('jro')).toEqual(['j', 'r', 'o']);
     const many = `${'j'.repeat(599)}o${'j'.repeat(599)}r`;
     const cells = cellsOf(many);
@@ -15,7 +15,7 @@ describe('the picture of seams', () => {
     expect(cellsOf('')).toEqual([]);
   });
 
-  it('tells what was read, list by list', () => {
+  it('describes each list that was read', () => {
     const list = {
       pass: 0,
       kind: 'list',

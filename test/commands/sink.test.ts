@@ -1,7 +1,9 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
+import { loadConfig } from '../../src/config.ts';
 import { type Harness, openHarness, until } from '../../src/relay/contract/harness.ts';
+import { sinkConfig } from '../../src/relay/sink-config.ts';
 import { writeUnder } from '../../src/store/hold-lease.ts';
 import { books } from '../relay/feeding.ts';
 import { webhookTarget } from '../relay/targets.ts';
@@ -25,21 +27,24 @@ function open() {
   return { bench, directory, env, sink, list };
 }
 
-/** Runs a relay until everything is confirmed. */
-async function relay(bench: Harness, env: Record<string, string>, directory: string): Promise<void> {
-  const running = start(['relay'], env, directory);
-  const last = bench.store.changes.lastSeq();
-  await until('all is confirmed', () => bench.store.sinks.get('file')?.cursor === last);
-  running.child.kill('SIGTERM');
-  expect(await running.ended).toMatchObject({ code: 0, stdout: '' });
+/** Runs a relay until every event is confirmed. */
+async function relay(bench: Harness, env: Record<string, string>): Promise<void> {
+  for (const sink of loadConfig(env).sinks) bench.start(sinkConfig(sink));
+  await isConfirmed(bench);
+  await bench.stop();
 }
 
-it('lists, pauses, resumes and replays', async () => {
+async function isConfirmed(bench: Harness): Promise<void> {
+  const last = bench.store.changes.lastSeq();
+  await until('all is confirmed', () => bench.store.sinks.get('file')?.cursor === last);
+}
+
+it('lists, pauses, resumes and replays a sink', async () => {
   const { bench, directory, env, sink, list } = open();
   bench.change(books(5, 1));
   const address = join(directory, 'out.jsonl');
   expect(await list()).toEqual([{ name: 'file', kind: 'jsonl', address, identity: address, state: 'new' }]);
-  await relay(bench, env, directory);
+  await relay(bench, env);
   bench.change(books(3, 2));
   expect(await list()).toMatchObject([
     {
@@ -62,13 +67,13 @@ it('lists, pauses, resumes and replays', async () => {
   expect(await sink('pause', 'file')).toMatchObject({ code: 0, stdout: 'file is paused\n' });
   expect(await sink('pause', 'file')).toMatchObject({ code: 2, stderr: expect.stringContaining('it is paused') });
   expect(await list()).toMatchObject([{ state: 'paused' }]);
-  expect(await sink('resume', 'file')).toMatchObject({ code: 0, stdout: 'file goes on after 5\n' });
-  await relay(bench, env, directory);
+  expect(await sink('resume', 'file')).toMatchObject({ code: 0, stdout: 'file resumes after 5\n' });
+  await relay(bench, env);
 
   expect(await sink('replay', 'file', '--from', '7')).toMatchObject({ code: 0 });
-  await relay(bench, env, directory);
+  await relay(bench, env);
   expect(await sink('replay', 'file')).toMatchObject({ code: 0 });
-  await relay(bench, env, directory);
+  await relay(bench, env);
   const seqs = readFileSync(join(directory, 'out.jsonl'), 'utf8')
     .trimEnd()
     .split('\n')
@@ -76,7 +81,7 @@ it('lists, pauses, resumes and replays', async () => {
   expect(seqs).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 7, 8, 4, 5, 6, 7, 8]);
 });
 
-it('shows what is parked, and skips it', async () => {
+it('lists parked events, and skips one', async () => {
   const { bench, sink, list } = open();
   bench.change(books(4, 1));
   writeUnder(bench.store.relayLease, Date.now(), ({ sinks }) => {
@@ -86,7 +91,9 @@ it('shows what is parked, and skips it', async () => {
     sinks.park(1, { seq: 1, reason: 'it is poison', at: 0, change: first });
     sinks.parkWaiting(1, [{ seq: 2, reason: 'waits', at: 0, change: { ...second, vbid: 'P0' } }]);
   });
-  expect((await sink('parked', 'file')).stdout).toMatch(/1 +P0 +created +refused +1970-01-01 00:00:00 +it is poison\n/);
+  expect((await sink('parked', 'file')).stdout).toMatch(
+    /1 +P0 +created +refused +1970-01-01 00:00:00 UTC +it is poison\n/,
+  );
   expect(JSON.parse((await sink('parked', 'file', '--json')).stdout)).toMatchObject([
     { seq: 1, vbid: 'P0', op: 'created', state: 'refused' },
     { seq: 2, state: 'waiting' },
@@ -96,11 +103,14 @@ it('shows what is parked, and skips it', async () => {
     code: 2,
     stderr: expect.stringContaining('has not refused event 2'),
   });
-  expect(await sink('skip', 'file', '1')).toMatchObject({ code: 0, stdout: expect.stringContaining('is skipped') });
+  expect(await sink('skip', 'file', '1')).toMatchObject({
+    code: 0,
+    stdout: expect.stringContaining('1 event skipped'),
+  });
   expect(JSON.parse((await sink('parked', 'file', '--json')).stdout)).toMatchObject([{ seq: 2, state: 'ready' }]);
 });
 
-it('delivers refused events again, and resumes the sink', async () => {
+it('redelivers refused events, and resumes the sink', async () => {
   const { bench, directory, env, sink, list } = open();
   const hook = { refuses: true };
   const target = await webhookTarget(() => ({ status: hook.refuses ? 422 : 204 }), '&batch=1');
@@ -111,7 +121,7 @@ it('delivers refused events again, and resumes the sink', async () => {
   await until('it is stopped', () => bench.store.sinks.get('file')?.state === 'stopped');
   expect(await list()).toMatchObject([{ parked: 19 }]);
   hook.refuses = false;
-  expect(await sink('retry', 'file')).toMatchObject({ code: 0, stdout: 'file is sent 19 events again\n' });
+  expect(await sink('retry', 'file')).toMatchObject({ code: 0, stdout: 'file gets 19 events again\n' });
   await until('all are there', () => new Set(target.events.map(({ subject }) => subject)).size === 30);
   await until('none is parked', async () => bench.store.sinks.parkedCount(1) === 0);
   // The error is cleared a turn later.
@@ -135,7 +145,7 @@ it('skips every refused event', async () => {
   expect(await sink('skip', 'file', '1', '--all')).toMatchObject({ code: 2 });
   expect(await sink('skip', 'file', '--all')).toMatchObject({
     code: 0,
-    stdout: '4 events skipped; later ones of their products are delivered now\n',
+    stdout: '4 events skipped; later ones of the same products are delivered now\n',
   });
   expect(bench.store.sinks.parkedCount(1)).toBe(0);
   expect(bench.store.sinks.get('file')?.state).toBe('running');
@@ -149,7 +159,7 @@ it.each([
     ({ store }) => writeUnder(store.relayLease, 0, ({ sinks }) => sinks.stop(1, 'it refused too many', 0, null)),
   ],
 ] satisfies [string, (bench: Harness) => void][])(
-  'skip says that a sink which is %s delivers nothing yet',
+  'skip says that a %s sink does not deliver yet',
   async (state, halt) => {
     const { bench, sink } = open();
     bench.change(books(2, 1));
@@ -164,20 +174,20 @@ it.each([
     const waits = `wait, because file is ${state}: npx catchword sink resume file\n`;
     expect(await sink('skip', 'file', '1')).toMatchObject({
       code: 0,
-      stdout: `event 1 is skipped; later ones of its product ${waits}`,
+      stdout: `1 event skipped; later ones of the same products ${waits}`,
     });
     expect(await sink('skip', 'file', '--all')).toMatchObject({
       code: 0,
-      stdout: `1 event skipped; later ones of their products ${waits}`,
+      stdout: `1 event skipped; later ones of the same products ${waits}`,
     });
     expect(bench.store.sinks.get('file')?.state).toBe(state);
   },
 );
 
-it('forgets a sink that is no longer configured', async () => {
+it('forgets a sink whose setting was removed', async () => {
   const { bench, directory, env, sink, list } = open();
   bench.change(books(2, 1));
-  await relay(bench, env, directory);
+  await relay(bench, env);
   expect(await sink('forget', 'file')).toMatchObject({
     code: 2,
     stderr: expect.stringContaining('file is configured by CATCHWORD_SINK_FILE'),
@@ -193,18 +203,18 @@ it('forgets a sink that is no longer configured', async () => {
   await running.ended;
   expect(await runHere(['sink', 'forget', 'file'], without, directory)).toMatchObject({ code: 0 });
   expect(bench.store.sinks.list()).toEqual([]);
-  // Named again, it continues where the file ends.
+  // Configured again, it continues where the file ends.
   bench.change(books(1, 2));
-  await relay(bench, env, directory);
+  await relay(bench, env);
   const lines = readFileSync(join(directory, 'out.jsonl'), 'utf8').trimEnd().split('\n');
   expect(lines).toHaveLength(3);
   expect(await list()).toMatchObject([{ name: 'file', cursor: 3 }]);
 });
 
-it('names stores that keep every event, with their size', async () => {
+it('lists stores that keep every event, with their size', async () => {
   const { bench, directory, env, sink, list } = open();
   bench.change(books(2, 1));
-  await relay(bench, env, directory);
+  await relay(bench, env);
   expect((await sink('list')).stdout).toContain(
     'file: keeps every event (0.0 MB now); to limit it, add rotate=100MB&keep=N',
   );
@@ -213,7 +223,7 @@ it('names stores that keep every event, with their size', async () => {
   expect((await runHere(['sink', 'list'], limited, directory)).stdout).not.toContain('keeps every event');
 });
 
-it('does not start a relay without sinks', async () => {
+it('rejects a relay without sinks', async () => {
   const { directory, env } = open();
   const { CATCHWORD_SINK_FILE: _, ...without } = env;
   expect(await runHere(['relay'], without, directory)).toMatchObject({
@@ -222,14 +232,14 @@ it('does not start a relay without sinks', async () => {
   });
 });
 
-it('says what is wrong with what it is asked', async () => {
+it('rejects unknown sinks, events and settings', async () => {
   const { bench, directory, env, sink } = open();
   bench.change(books(1, 1));
-  expect(await sink('pause', 'nobody')).toMatchObject({
+  expect(await sink('pause', 'unknown')).toMatchObject({
     code: 1,
-    stderr: expect.stringContaining('has no sink nobody'),
+    stderr: expect.stringContaining('has no sink unknown'),
   });
-  await relay(bench, env, directory);
+  await relay(bench, env);
   expect(await sink('replay', 'file', '--from', '9')).toMatchObject({
     code: 2,
     stderr: expect.stringContaining('file has not had 9 yet: it is at 1'),
@@ -253,7 +263,7 @@ it.each([
   ['webhook+http://127.0.0.1:1/hook#allow=private', 2],
   ['webhook+https://127.0.0.1:1/hook#allow=private', null],
   ['postgres://shop:pass#word@127.0.0.1/shop', 2],
-])('says that .env cut an address off at its #: %s', async (address, code) => {
+])('reports that .env cut an address off at its #: %s', async (address, code) => {
   const { bench, directory, env } = open();
   bench.change(books(1, 1));
   const { CATCHWORD_SINK_FILE: _, ...without } = env;
@@ -264,18 +274,21 @@ it.each([
   expect((await running.ended).code).toBe(code ?? 0);
 });
 
-it('takes an address in quotes from .env as it is', async () => {
+it('reads a quoted address from .env', async () => {
   const { bench, directory, env } = open();
   const hook = await webhookTarget(() => ({ status: 204 }));
   onTestFinished(hook.remove);
   const { CATCHWORD_SINK_FILE: _, ...without } = env;
   writeFileSync(join(directory, '.env'), `CATCHWORD_SINK_FILE="${hook.url}"\n`);
   bench.change(books(2, 1));
-  await relay(bench, { ...without, CATCHWORD_SINK_FILE_SECRET: hook.secret ?? '' }, directory);
+  const running = start(['relay'], { ...without, CATCHWORD_SINK_FILE_SECRET: hook.secret ?? '' }, directory);
+  await isConfirmed(bench);
+  running.child.kill('SIGTERM');
+  expect(await running.ended).toMatchObject({ code: 0, stdout: '' });
   expect(hook.events).toHaveLength(2);
 });
 
-it('shows secrets nowhere', { timeout: 60_000 }, async () => {
+it('does not show secrets anywhere', { timeout: 60_000 }, async () => {
   const { bench, directory, env } = open();
   const hook = await webhookTarget(() => ({ status: 500 }));
   onTestFinished(hook.remove);

@@ -96,7 +96,7 @@ describe('a command that waits for stdin', () => {
     const server = await serve(({ body }) => verify(body));
     const running = startWaiting(['credentials', 'verify', '-'], settings(server), temporaryDirectory());
     running.child.stdout?.destroy();
-    running.child.stdin?.write(csvOf(10_000));
+    running.child.stdin?.write(csvOf(10_001));
     expect(await running.ended).toMatchObject({ code: 0, signal: null, stderr: '' });
     expect(server.asked).toHaveLength(1);
   });

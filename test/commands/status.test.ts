@@ -26,7 +26,7 @@ async function statusJson(settings: Record<string, string>): Promise<Record<stri
 }
 
 describe('status', () => {
-  it('says why the last run failed, and that the first full load has not finished', async () => {
+  it('explains why the last run failed, and that the first full load has not finished', async () => {
     const { settings, db } = await place();
     await expect(load({ ...settings, CATCHWORD_BASE_URL: 'http://127.0.0.1:1' }, 'full')).rejects.toThrow();
     const { stdout } = await runCommand(statusCommand, [], settings);
@@ -42,7 +42,7 @@ describe('status', () => {
     });
   });
 
-  it('shows the next runs and the next try while a daemon lives', async () => {
+  it('shows the next runs and the next try while a daemon is alive', async () => {
     const { settings, db } = await place();
     await load(settings, 'full');
     const planned = { ...settings, CATCHWORD_FULL_CRON: '0 2 * * *', CATCHWORD_DELTA_CRON: 'off' };
@@ -62,7 +62,7 @@ describe('status', () => {
     });
   });
 
-  it('counts one page as one page', async () => {
+  it('prints 1 page, not 1 pages', async () => {
     const { settings } = await place();
     await load(settings, 'full');
     expect((await runCommand(statusCommand, [], settings)).stdout).toMatch(
@@ -71,19 +71,19 @@ describe('status', () => {
     expect((await runCommand(statusCommand, [], settings)).stdout).not.toMatch(/\b1 pages/);
   });
 
-  it('shows no negative age where the clock was put back, and says that it is wrong', async () => {
+  it('shows an age of 0 after the clock was set back, and says that the clock is wrong', async () => {
     const { settings } = await place();
     await load(settings, 'full');
     const { stdout } = await runCommand(statusCommand, [], settings, shiftedClock(-777_100));
     expect(stdout).toMatch(/complete .* UTC, 12 min 5\d s in the future: check the clock of this machine\n/);
     const { stdout: json } = await runCommand(statusCommand, ['--json'], settings, shiftedClock(-777_100));
     expect(JSON.parse(json)).toMatchObject({ age_seconds: 0 });
-    // What two machines differ by on any day is not worth a word.
+    // A usual difference between two machines is not reported.
     const { stdout: slightly } = await runCommand(statusCommand, [], settings, shiftedClock(-5_000));
     expect(slightly).toContain('UTC, 0.0 s ago\n');
   });
 
-  it('tells how many removals are held, and why', async () => {
+  it('shows how many removals are held, and why', async () => {
     const { settings } = await place();
     await load(settings, 'full');
     const store = openStore(settings.CATCHWORD_DB ?? '');
@@ -101,7 +101,7 @@ describe('status', () => {
     expect(await statusJson(settings)).toMatchObject({ held: [2], held_runs: [{ run: 2, removals: 3, reason }] });
   });
 
-  it('shows every sink: how far it is, and its last error', async () => {
+  it('shows the lag and the last error of every sink', async () => {
     const bench = openHarness();
     onTestFinished(() => bench.close());
     bench.change(books(4, 1));
@@ -125,7 +125,7 @@ describe('status', () => {
 });
 
 describe('a daemon', () => {
-  it('is shown while it lives, without sinks and between runs too', async () => {
+  it('is shown while it is alive, even without sinks and between runs', async () => {
     const { settings } = await place();
     await load(settings, 'full');
     expect((await runCommand(statusCommand, [], settings)).stdout).toContain('daemon     no daemon is running\n');
@@ -143,7 +143,7 @@ describe('a daemon', () => {
     expect(await statusJson(settings)).toMatchObject({ daemon: null });
   });
 
-  it('that stops is no longer shown, and another one takes its place', async () => {
+  it('disappears from status when it stops, and another one is shown instead', async () => {
     const bench = openHarness();
     onTestFinished(() => bench.close());
     const { store, clock } = { store: bench.store, clock: shiftedClock(0) };

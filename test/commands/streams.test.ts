@@ -18,7 +18,7 @@ function json(body: object): Reply {
 }
 
 describe('a full disk behind stderr', () => {
-  it('does not change what a command does, nor how it ends', async () => {
+  it('does not change the result or the exit code of a command', async () => {
     const server = await serve(({ body }) => verify(body));
     const directory = temporaryDirectory();
     writeFileSync(join(directory, 'users.csv'), csvOf(1));
@@ -30,18 +30,20 @@ describe('a full disk behind stderr', () => {
     expect(wrong).toMatchObject({ code: 2, signal: null });
   });
 
-  it('does not end a daemon', async () => {
+  it('does not stop a daemon', async () => {
     const server = await serve(() => ({ status: 503 }));
     const cwd = temporaryDirectory();
     const full = openSync('/dev/full', 'w');
     onTestFinished(() => closeSync(full));
     const env = { ...settings(server), PATH: process.env.PATH ?? '', CATCHWORD_DB: 'catalog.db', LOG_LEVEL: 'info' };
     const child = spawn(process.execPath, [CLI, 'daemon'], {
-      ...{ cwd, env: { ...env, CATCHWORD_HTTP_PORT: '0' }, stdio: ['ignore', 'ignore', full, 'ipc'] },
+      cwd,
+      env: { ...env, CATCHWORD_HTTP_PORT: '0' },
+      stdio: ['ignore', 'ignore', full, 'ipc'],
     });
     onTestFinished(() => void child.kill('SIGKILL'));
     const ended = once(child, 'exit');
-    // It has logged that it started; where it fails, it ends.
+    // It reports that it started, or ends.
     await Promise.race([once(child, 'message'), ended]);
     child.kill('SIGTERM');
     expect(await ended).toEqual([0, null]);
@@ -63,7 +65,7 @@ describe('a full disk behind stdout', () => {
     ],
     ['created package B-1', ['package', 'create', 'B-1', '--set', 'name=B'], () => json({ sku: 'B-1' })],
     ['deleted package B-1', ['package', 'delete', 'B-1'], () => ''],
-  ])('hides nothing that was done: %s', async (done, args, answer) => {
+  ])('does not hide what was written: %s', async (done, args, answer) => {
     const server = await serve(answer);
     const ended = await runRedirected(args, '> /dev/full', settings(server), temporaryDirectory());
     expect(ended).toMatchObject({ code: 1, signal: null });
@@ -71,7 +73,7 @@ describe('a full disk behind stdout', () => {
     expect(ended.stderr).toContain(`error ${done}, but the output cannot be written: ENOSPC`);
   });
 
-  it('shows no token', async () => {
+  it('does not show the token', async () => {
     const credential = { reference: 'me', guid: 'G', 'access-token': FRESH };
     const attributes = Object.entries(credential).map(([name, value]) => `${name}="${value}"`);
     const server = await serve(() => `<credentials><credential ${attributes.join(' ')}/></credentials>`);
@@ -86,8 +88,8 @@ describe('a full disk behind stdout', () => {
 
 describe('Ctrl-C', () => {
   it.each([
-    [['asset', 'put', '--set', 'title=A', '--set', 'imprint_id=1'], /^Ask again; [^\n]*may have arrived[^\n]*$/],
-    [['licenses'], /^Ask again\.$/],
+    [['asset', 'put', '--set', 'title=A', '--set', 'imprint_id=1'], /^Retry; [^\n]*check whether it was done[^\n]*$/],
+    [['licenses'], /^Retry the call\.$/],
   ])('during %j says what to do', async (args, hint) => {
     const server = await serve(() => null);
     const running = start(args, settings(server), temporaryDirectory());

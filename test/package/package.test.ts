@@ -95,8 +95,14 @@ describe('the published package', () => {
     `;
     writeFileSync(join(project, 'use-typed.ts'), script);
     const compilerOptions = {
-      ...{ target: 'es2022', module: 'nodenext', types: [], strict: true, skipLibCheck: false, outDir: 'out' },
-      ...{ exactOptionalPropertyTypes: true, noUncheckedIndexedAccess: true },
+      target: 'es2022',
+      module: 'nodenext',
+      types: [],
+      strict: true,
+      skipLibCheck: false,
+      outDir: 'out',
+      exactOptionalPropertyTypes: true,
+      noUncheckedIndexedAccess: true,
     };
     writeFileSync(join(project, 'tsconfig.json'), JSON.stringify({ compilerOptions, files: ['use-typed.ts'] }));
     const compiled = await run(TSC, ['-p', project]).catch((error: { stdout: string }) => error);

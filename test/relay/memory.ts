@@ -45,7 +45,10 @@ export function memory(batch = { events: 100, chars: 1_000_000 }): Memory {
         deliver: async (events, mark) => {
           if (store.isDown) throw new SinkError('unavailable', 'it is down');
           if (events.some(({ seq }) => store.poison.has(seq))) throw new SinkError('refused', 'poison');
-          store.calls.push({ events: events.length, chars: events.reduce((sum, { text }) => sum + text.length, 0) });
+          store.calls.push({
+            events: events.length,
+            chars: events.reduce((sum, { text }) => sum + text.length, 0),
+          });
           store.rows.push(...events.map((event, index) => rowOf(event, index === events.length - 1, mark)));
         },
         close: async () => {},

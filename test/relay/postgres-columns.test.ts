@@ -22,7 +22,14 @@ function detailed(value: string | number, more: Record<string, unknown> = {}) {
     off_sale_date: 'null',
     identifiers: { print_isbn_canonical: '9780000000002' },
     resource_links: { cover_image: 'https://covers.example/1.jpg' },
-    variants: [{ sku: 'V1R180', type: 'rental', duration: '180', prices }],
+    variants: [
+      {
+        sku: 'V1R180',
+        type: 'rental',
+        duration: '180',
+        prices,
+      },
+    ],
     ...more,
   };
   return { vbid: 'V1', body: JSON.stringify(fields) };

@@ -3,17 +3,23 @@ import { describe, expect, it } from 'vitest';
 import { type AccountOptions, createAccounts, type User } from '../../src/sandbox/accounts/accounts.ts';
 
 const OPTIONS: AccountOptions = {
-  ...{ seed: 1, series: 1, prefix: 'user-', users: 1000 },
-  reader: { reference: 'reader', accessToken: 'readertoken' },
+  seed: 1,
+  series: 1,
+  prefix: 'user-',
+  users: 1e3,
+  reader: {
+    reference: 'reader',
+    accessToken: 'readertoken',
+  },
 };
 
 function must(user: User | null | undefined): User {
-  if (user === null || user === undefined) throw new Error('there is no such user');
+  if (user === null || user === undefined) throw new Error('the user was not found');
   return user;
 }
 
 describe('users', () => {
-  it('are found by reference, guid, email and token, a million of them as well', () => {
+  it('finds users by reference, guid, email and token, even among a million', () => {
     const accounts = createAccounts({ ...OPTIONS, users: 1_000_000 });
     for (const reference of ['reader', 'user-0000001', 'user-0500000', 'user-1000000']) {
       const user = must(accounts.byReference(reference));
@@ -26,7 +32,7 @@ describe('users', () => {
     expect(none.filter((reference) => accounts.byReference(reference) !== null)).toEqual([]);
   });
 
-  it('have their own guids and tokens, in the letters of section 5', () => {
+  it('gives each user a guid and a token with the characters of section 5', () => {
     const accounts = createAccounts(OPTIONS);
     const users = Array.from({ length: 1000 }, (_, at) =>
       must(accounts.byReference(`user-${String(at + 1).padStart(7, '0')}`)),
@@ -37,7 +43,7 @@ describe('users', () => {
     expect(users.every(({ accessToken }) => /^[0-9a-z]{34}$/.test(accessToken))).toBe(true);
   });
 
-  it('are the same for the same seed, and others for another', () => {
+  it('creates the same users for the same seed, and others for another', () => {
     const [one, same, otherSeed, otherKey] = [{}, {}, { seed: 2 }, { series: 2 }].map((more) =>
       must(createAccounts({ ...OPTIONS, ...more }).byReference('user-0000001')),
     );
@@ -47,7 +53,7 @@ describe('users', () => {
     expect(otherKey?.accessToken).not.toBe(one?.accessToken);
   });
 
-  it('no text but the guids and tokens that were given is one', () => {
+  it('finds no user by a guid or token that was not given out', () => {
     const accounts = createAccounts(OPTIONS);
     const { guid, accessToken } = must(accounts.byReference('user-0000001'));
     for (const text of [guid, accessToken]) {
@@ -65,7 +71,7 @@ describe('users', () => {
     );
   });
 
-  it('may bring their own guid, token and email; what is taken is named', () => {
+  it('accepts a chosen guid, token and email, and names the field that is taken', () => {
     const accounts = createAccounts(OPTIONS);
     const mine = { reference: 'mine', email: 'Me@Example.com', guid: 'MYGUID00', accessToken: 'mytoken0' };
     expect(accounts.taken(mine)).toBeNull();
@@ -85,13 +91,13 @@ describe('users', () => {
 
 describe('tokens', () => {
   it.each(['reader', 'user-0000007', 'created'])(
-    'a reset of %s gives another and makes all former ones stale',
+    'a reset of %s gives a new token and makes all earlier ones stale',
     (reference) => {
       const accounts = createAccounts(OPTIONS);
       accounts.create({ reference: 'created' });
       const tokens = [must(accounts.byReference(reference)).accessToken];
       for (let times = 0; times < 3; times++) {
-        // With the first, stale token too: whose it was still says who asks.
+        // The first, stale token still shows who asks.
         const holder = must(accounts.byToken(tokens[0] ?? '')?.user);
         tokens.push(accounts.reset(holder).accessToken);
       }
@@ -102,19 +108,19 @@ describe('tokens', () => {
     },
   );
 
-  it('the token of a reset to come is not known yet', () => {
+  it('does not know the token of a future reset', () => {
     const [now, later] = [createAccounts(OPTIONS), createAccounts(OPTIONS)];
     const next = later.reset(must(later.byReference('user-0000001'))).accessToken;
     expect(now.tokenState(next)).toBe('unknown');
   });
 
-  it('the token that the sandbox would have made is not that of a user who has another', () => {
+  it('does not accept a generated token for a user who has a chosen one', () => {
     const accounts = createAccounts(OPTIONS);
     const made = createAccounts({ ...OPTIONS, reader: { reference: 'reader' } });
     expect(accounts.tokenState(must(made.byReference('reader')).accessToken)).toBe('unknown');
   });
 
-  it('nor is the guid that the sandbox would have made that of a user who has another', () => {
+  it('does not find a user with a chosen guid by the generated one', () => {
     const reader = { reference: 'reader', guid: 'READERGUID' };
     const accounts = createAccounts({ ...OPTIONS, reader });
     const made = must(createAccounts(OPTIONS).byReference('reader')).guid;

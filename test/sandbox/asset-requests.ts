@@ -14,7 +14,7 @@ export interface AssetBody {
   readonly [member: string]: unknown;
 }
 
-export interface Told {
+export interface AssetReply {
   readonly status: number;
   readonly body: AssetBody;
   readonly errors: readonly string[];
@@ -26,20 +26,20 @@ export async function send(
   path: string,
   body?: unknown,
   key = SANDBOX_DEFAULTS.apiKey,
-): Promise<Told> {
+): Promise<AssetReply> {
   const response = await request(sandbox.url + path, {
     method,
     headers: { [SANDBOX_DEFAULTS.apiKeyHeader]: key, accept: 'application/json' },
     ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
   });
-  const told = (await response.body.json()) as AssetBody & { readonly errors?: readonly string[] };
-  return { status: response.statusCode, body: told, errors: told.errors ?? [] };
+  const reply = (await response.body.json()) as AssetBody & { readonly errors?: readonly string[] };
+  return { status: response.statusCode, body: reply, errors: reply.errors ?? [] };
 }
 
-/** Creates or updates an asset with an identifier of its own. */
-export function put(sandbox: Sandbox, vbid: string, body: unknown, key?: string): Promise<Told> {
+/** Creates or updates an asset with a chosen identifier. */
+export function put(sandbox: Sandbox, vbid: string, body: unknown, key?: string): Promise<AssetReply> {
   return send(sandbox, 'PUT', `/v4/assets/${vbid}`, body, key);
 }
 
-/** What creation needs. */
+/** The fields that a creation requires. */
 export const NEW = { imprint_id: 3, title: 'Tides' };

@@ -9,7 +9,7 @@ const PRICED = {
   prices: [{ currency: 'USD', type: 'digital_list_price', amount: 12 }],
 };
 
-it('2.2: ids are whole numbers of their own, a variant says when it was updated', async () => {
+it('2.2: each id is a different whole number, and a variant has the time of its update', async () => {
   const sandbox = await sandboxFor({ items: 3 });
   const answers = [await put(sandbox, 'L-1', PRICED), await put(sandbox, 'L-2', PRICED)];
   const ids = answers.map(({ body }) => body.id);
@@ -24,13 +24,13 @@ it('2.2: ids are whole numbers of their own, a variant says when it was updated'
   }
 });
 
-it('2.1: fulfillment_only is kept as it is sent', async () => {
+it('2.1: returns fulfillment_only as it was sent', async () => {
   const sandbox = await sandboxFor({ items: 3 });
   expect((await put(sandbox, 'L-1', PRICED)).body).toMatchObject({ fulfillment_only: true });
   expect((await put(sandbox, 'L-1', { fulfillment_only: false })).body).toMatchObject({ fulfillment_only: false });
 });
 
-it('2.2: isbn_canonical is the ISBN without its dashes', async () => {
+it('2.2: isbn_canonical is the ISBN without dashes', async () => {
   const sandbox = await sandboxFor({ items: 0 });
   const answers = [
     await put(sandbox, 'L-1', { ...PRICED, e_isbn: '978-0-306-40615-7' }),
@@ -46,7 +46,7 @@ it('2.2: isbn_canonical is the ISBN without its dashes', async () => {
   ]);
 });
 
-it('2.1: parent_isbn is an ISBN, and answered as parent_id', async () => {
+it('2.1: parent_isbn must be an ISBN, and is returned as parent_id', async () => {
   const sandbox = await sandboxFor({ items: 0 });
   const parents = [];
   for (const more of [{}, { parent_isbn: '0-306-40615-2' }, {}, { parent_isbn: '9780198526636' }]) {
@@ -59,16 +59,16 @@ it('2.1: parent_isbn is an ISBN, and answered as parent_id', async () => {
   }
 });
 
-it('2.1.2: tax_inclusive is true or false, in quotes or not', async () => {
+it('2.1.2: tax_inclusive must be true or false, in quotes or not', async () => {
   const sandbox = await sandboxFor({ items: 0 });
-  const told = async (taxInclusive: unknown) => {
+  const reply = async (taxInclusive: unknown) => {
     const prices = [{ currency: 'USD', type: 'digital_list_price', amount: 1, tax_inclusive: taxInclusive }];
     const { status, errors } = await put(sandbox, 'L-1', { ...PRICED, prices });
     return [status, ...errors];
   };
-  for (const right of [true, false, 'true', 'false']) expect([right, ...(await told(right))]).toEqual([right, 200]);
+  for (const right of [true, false, 'true', 'false']) expect([right, ...(await reply(right))]).toEqual([right, 200]);
   for (const wrong of ['yes', '', 1, null, {}]) {
-    expect([wrong, ...(await told(wrong))]).toEqual([wrong, 422, 'prices/0/tax_inclusive: must be true or false']);
+    expect([wrong, ...(await reply(wrong))]).toEqual([wrong, 422, 'prices/0/tax_inclusive: must be true or false']);
   }
 });
 

@@ -57,13 +57,13 @@ describe('4.1 PUT /v4/assets/:vbid', () => {
     expect(updated).toMatchObject({ status: 200, body: { title: 'Tides', subtitle: 'x', id: created.body.id } });
   });
 
-  it('4.1: without vbid an EAN is generated, the same for the same seed, never one that is taken', async () => {
+  it('4.1: generates an EAN without a vbid, the same for the same seed, never one that is taken', async () => {
     const [a, b] = await Promise.all([sandboxFor({ items: 5, seed: 8 }), sandboxFor({ items: 5, seed: 8 })]);
     const first = await send(a, 'PUT', '/v4/assets', NEW);
     expect(first.body.vbid).toMatch(/^978\d{10}$/);
     expect(isIsbn(first.body.vbid)).toBe(true);
     const second = await send(a, 'PUT', '/v4/assets', NEW);
-    // On the other, the second number is taken before its turn.
+    // The second sandbox has an asset with that number already.
     await put(b, second.body.vbid, NEW);
     const [third, fourth] = [await send(b, 'PUT', '/v4/assets', NEW), await send(b, 'PUT', '/v4/assets', NEW)];
     const generated = new Set([third.body.vbid, fourth.body.vbid]);
@@ -78,7 +78,7 @@ describe('4.1 PUT /v4/assets/:vbid', () => {
     expect((await getPage(b)).num_items).toBe(58);
   });
 
-  it('4.1 rule 3, 5 rule 1: another key than the owner gets 403', async () => {
+  it('4.1 rule 3, 5 rule 1: rejects a key that is not the owner with 403', async () => {
     const sandbox = await sandboxFor({ items: 1 });
     const [item] = (await getPage(sandbox)).items;
     const vbid = item?.vbid ?? '';
@@ -90,7 +90,7 @@ describe('4.1 PUT /v4/assets/:vbid', () => {
     expect((await put(sandbox, 'L-2', NEW, 'NOSUCHKEY')).status).toBe(403);
   });
 
-  it('refuses identifiers that are none, and bodies that are no object', async () => {
+  it('rejects invalid identifiers, and bodies that are not objects', async () => {
     const sandbox = await sandboxFor({ items: 0 });
     expect(await put(sandbox, 'a%2Fb', NEW)).toMatchObject({ status: 422, errors: [expect.stringMatching(/^vbid: /)] });
     for (const body of ['', '{', '[]', 'null', '7', '"x"']) {
@@ -100,11 +100,11 @@ describe('4.1 PUT /v4/assets/:vbid', () => {
 });
 
 describe('2.1 asset request', () => {
-  it('2.1: takes every field, numbers and booleans in quotes or not', async () => {
+  it('2.1: accepts every field, with numbers and booleans in quotes or not', async () => {
     const sandbox = await sandboxFor({ items: 0 });
-    const told = await put(sandbox, 'L-1', EVERY_FIELD);
-    expect(told.errors).toEqual([]);
-    expect(told.body).toMatchObject({
+    const reply = await put(sandbox, 'L-1', EVERY_FIELD);
+    expect(reply.errors).toEqual([]);
+    expect(reply.body).toMatchObject({
       ...ECHOED,
       copy_drm_limit: 2,
       edition: 127,
@@ -135,13 +135,13 @@ describe('2.1 asset request', () => {
     ['prices', {}],
     ['url', 'ftp://example.org/book.pdf'],
     ['callback_url', 'example.org'],
-  ])('7: 422 names the field that is wrong: %s %j', async (name, value) => {
+  ])('7: 422 names the invalid field: %s %j', async (name, value) => {
     const sandbox = await sandboxFor({ items: 0 });
-    const told = await put(sandbox, 'L-1', { ...NEW, [name]: value });
-    expect([told.status, told.errors]).toEqual([422, [expect.stringMatching(new RegExp(`^${name}: must `))]]);
+    const reply = await put(sandbox, 'L-1', { ...NEW, [name]: value });
+    expect([reply.status, reply.errors]).toEqual([422, [expect.stringMatching(new RegExp(`^${name}: must `))]]);
   });
 
-  it('7: 422 has one message for each field, and changes nothing', async () => {
+  it('7: 422 has one message for each invalid field, and nothing changes', async () => {
     const sandbox = await sandboxFor({ items: 0 });
     await put(sandbox, 'L-1', NEW);
     const wrong = {
@@ -150,8 +150,8 @@ describe('2.1 asset request', () => {
       related_products: { next_edition: '1' },
       prices: [{ currency: 'USD', type: 't', amount: 1 }, { amount: 'free' }],
     };
-    const told = await put(sandbox, 'L-1', wrong);
-    expect(told.errors.map((message) => message.split(':')[0])).toEqual([
+    const reply = await put(sandbox, 'L-1', wrong);
+    expect(reply.errors.map((message) => message.split(':')[0])).toEqual([
       'edition',
       'related_products/next_edition',
       'prices/1/currency',
@@ -161,21 +161,33 @@ describe('2.1 asset request', () => {
     expect((await send(sandbox, 'GET', '/vital_books/L-1')).body.title).toBe('Tides');
   });
 
-  it('2.1: internal and unknown fields are ignored; the internal ones are answered with their defaults', async () => {
+  it('2.1: ignores internal and unknown fields, and returns the defaults of the internal ones', async () => {
     const sandbox = await sandboxFor({ items: 0 });
     const internal = {
-      ...{ block_search: true, custom: true, epub_page_labels: true, floe: true, vcs_authored: true },
-      ...{ discount_codes: ['X'], asset_status: { vbk: 'done' }, lifetime_print_limit: 5 },
+      block_search: true,
+      custom: true,
+      epub_page_labels: true,
+      floe: true,
+      vcs_authored: true,
+      discount_codes: ['X'],
+      asset_status: { vbk: 'done' },
+      lifetime_print_limit: 5,
     };
-    const told = await put(sandbox, 'L-1', { ...NEW, ...internal, no_such_field: 1 });
-    expect(told.body).toMatchObject({
-      ...{ block_search: false, custom: false, epub_page_labels: false, floe: false, vcs_authored: false },
-      ...{ discount_codes: [], asset_status: { vbk: 'none' }, lifetime_print_limit: 100 },
+    const reply = await put(sandbox, 'L-1', { ...NEW, ...internal, no_such_field: 1 });
+    expect(reply.body).toMatchObject({
+      block_search: false,
+      custom: false,
+      epub_page_labels: false,
+      floe: false,
+      vcs_authored: false,
+      discount_codes: [],
+      asset_status: { vbk: 'none' },
+      lifetime_print_limit: 100,
     });
-    expect(told.body).not.toHaveProperty('no_such_field');
+    expect(reply.body).not.toHaveProperty('no_such_field');
   });
 
-  it('2.1: author_name is the concatenation where it is omitted and both others are sent', async () => {
+  it('2.1: author_name is the concatenation if it is omitted and both others are sent', async () => {
     const sandbox = await sandboxFor({ items: 0 });
     const both = { author_first_name: 'Mei', author_last_name: 'Okonkwo' };
     expect((await put(sandbox, 'L-1', { ...NEW, ...both })).body.author_name).toBe('Mei Okonkwo');
@@ -186,13 +198,13 @@ describe('2.1 asset request', () => {
   });
 });
 
-it('4.1: a vbid that is empty is absent, and one is generated', async () => {
+it('4.1: generates a vbid if the path has an empty one', async () => {
   const sandbox = await sandboxFor({ items: 0 });
   const { status, body } = await put(sandbox, '', NEW);
   expect([status, isIsbn(body.vbid)]).toEqual([200, true]);
 });
 
-it('7: a body that is not UTF-8 is refused, not kept damaged', async () => {
+it('7: rejects a body that is not UTF-8', async () => {
   const sandbox = await sandboxFor({ items: 0 });
   const { url } = sandbox;
   const response = await request(`${url}/v4/assets/L-1`, {
@@ -204,7 +216,7 @@ it('7: a body that is not UTF-8 is refused, not kept damaged', async () => {
 });
 
 describe('2.1.2 prices, 2.1.3 channel identifiers', () => {
-  it('2.1.2: prices become variants, a rental for each duration', async () => {
+  it('2.1.2: makes a variant of the prices, and a rental for each duration', async () => {
     const sandbox = await sandboxFor({ items: 0 });
     const { variants } = (await put(sandbox, 'L-1', EVERY_FIELD)).body;
     expect(variants).toMatchObject([
@@ -227,7 +239,7 @@ describe('2.1.2 prices, 2.1.3 channel identifiers', () => {
     ]);
   });
 
-  it('2.1.2: a rental price needs a duration', async () => {
+  it('2.1.2: rejects a rental price without a duration', async () => {
     const sandbox = await sandboxFor({ items: 0 });
     const prices = [{ currency: 'USD', type: 'digital_rental_price', amount: '5.00' }];
     expect((await put(sandbox, 'L-1', { ...NEW, prices })).errors).toEqual([
@@ -240,7 +252,7 @@ describe('2.1.2 prices, 2.1.3 channel identifiers', () => {
     ]);
   });
 
-  it('2.1.3, 8: channel_id_inclusive_access is the only key', async () => {
+  it('2.1.3, 8: accepts only the key channel_id_inclusive_access', async () => {
     const sandbox = await sandboxFor({ items: 0 });
     const variants = [{ channel_ids: [{ sku: 'L-1', channel_id_retail: 'x' }] }];
     expect((await put(sandbox, 'L-1', { ...NEW, variants })).errors).toEqual([
@@ -258,13 +270,13 @@ describe('2.1.2 prices, 2.1.3 channel identifiers', () => {
     [[{ channel_ids: [{ sku: 'TYPO', channel_id_inclusive_access: 'x' }] }], ['sku']],
     [[{ channel_ids: [{ sku: 'L-1R90', channel_id_inclusive_access: 'x' }] }], ['sku']],
     [[{ channel_id_inclusive_access: 'x' }], ['channel_id_inclusive_access']],
-  ])('2.1.3: %j are refused, each wrong member named', async (variants, members) => {
+  ])('2.1.3: rejects the variants %j, and names each invalid member', async (variants, members) => {
     const sandbox = await sandboxFor({ items: 0 });
     const { status, errors } = await put(sandbox, 'L-1', { ...EVERY_FIELD, variants });
     expect([status, errors.map((message) => message.split(':')[0]?.split('/').at(-1))]).toEqual([422, members]);
   });
 
-  it('2.1.2: a product for each duration among the prices, shortest first', async () => {
+  it('2.1.2: lists rentals by duration, shortest first', async () => {
     const sandbox = await sandboxFor({ items: 0 });
     const prices = [180, 90, 180].map((duration) => ({
       currency: 'USD',
@@ -274,23 +286,21 @@ describe('2.1.2 prices, 2.1.3 channel identifiers', () => {
     }));
     const { body } = await put(sandbox, 'L-1', { ...NEW, prices });
     expect(body.variants.map(({ sku, prices: own }) => [sku, own.length])).toEqual([
-      ...[
-        ['L-1', 0],
-        ['L-1R90', 1],
-        ['L-1R180', 2],
-      ],
+      ['L-1', 0],
+      ['L-1R90', 1],
+      ['L-1R180', 2],
     ]);
   });
 
-  it('2.1.3: of an asset without an identifier there are no SKUs yet', async () => {
+  it('2.1.3: rejects a SKU of an asset without an identifier', async () => {
     const sandbox = await sandboxFor({ items: 0 });
     const variants = [{ channel_ids: [{ sku: 'L-1', channel_id_inclusive_access: 'x' }] }];
     expect((await send(sandbox, 'POST', '/vital_books', { ...NEW, variants })).errors).toEqual([
-      'variants/0/channel_ids/0/sku: cannot be set before the asset has its identifier, with which its SKUs begin',
+      'variants/0/channel_ids/0/sku: must be the vbid, or vbid, R and the days of one of the rentals',
     ]);
   });
 
-  it('2.1.3: the SKUs are those that the asset has already, or gets', async () => {
+  it('2.1.3: accepts the SKUs that the asset has, or gets with the request', async () => {
     const sandbox = await sandboxFor({ items: 1 });
     const [item] = (await getPage(sandbox)).items;
     const set = (sku: string) => [{ channel_ids: [{ sku, channel_id_inclusive_access: 'ia' }] }];
@@ -305,7 +315,7 @@ describe('2.1.2 prices, 2.1.3 channel identifiers', () => {
     expect(statuses).toEqual([200, 422, 200, 200, 422]);
   });
 
-  it('2.2: kind is an object, cs_plus_discount what the code gives, an imprint its publisher', async () => {
+  it('2.2: returns kind as an object, the discount of the code, and the imprint with its publisher', async () => {
     const sandbox = await sandboxFor({ items: 0 });
     expect((await put(sandbox, 'L-1', EVERY_FIELD)).body).toMatchObject({
       kind: { id: expect.any(Number), value: 'book' },
@@ -349,7 +359,7 @@ describe('4.5 books', () => {
     expect((await send(sandbox, 'PUT', path, { edition: 3 }, 'OTHERKEY')).status).toBe(403);
   });
 
-  it('4.5: reads the products that the catalog made', async () => {
+  it('4.5: reads generated products', async () => {
     const sandbox = await sandboxFor({ items: 20, details: true });
     for (const item of (await getPage(sandbox, '?include_details=metadata')).items) {
       const { body } = await send(sandbox, 'GET', `/vital_books/${item.vbid}`);

@@ -27,7 +27,7 @@ function make(given: { items: number; order?: ListOrder; seed?: number }) {
 const since = (from: number): TimeRange => ({ from, until: Number.POSITIVE_INFINITY });
 
 describe('the catalog', () => {
-  it('lists products in order of creation, and knows nothing new at the start', () => {
+  it('lists products in order of creation, and has no updates at the start', () => {
     const { catalog, list } = make({ items: 5 });
     expect(list(null).indices).toEqual([0, 1, 2, 3, 4]);
     expect(list(null, 3, 10).indices).toEqual([3, 4]);
@@ -37,7 +37,7 @@ describe('the catalog', () => {
     expect(catalog.living).toBe(5);
   });
 
-  it('tells of a withdrawn product in deltas and by look-up for ten days, not in the listing', () => {
+  it('returns a withdrawn product in deltas and by lookup for ten days, but not in the list', () => {
     const { catalog, time, list } = make({ items: 3 });
     time.now += 1000;
     expect(catalog.mutate({ remove: 1 })).toEqual({ created: 0, updated: 0, removed: 1, living: 2 });
@@ -51,7 +51,7 @@ describe('the catalog', () => {
     expect(list(null).count).toBe(2);
   });
 
-  it('takes both ends of a range in', () => {
+  it('includes both ends of a range', () => {
     const { catalog, time, list } = make({ items: 3 });
     for (const at of [10, 20, 30]) {
       time.now = START + at;
@@ -62,7 +62,7 @@ describe('the catalog', () => {
     expect(list({ from: START + 21, until: START + 20 }).count).toBe(0);
   });
 
-  it('does no more than can be done', () => {
+  it('changes fewer products if there are not enough', () => {
     const { catalog } = make({ items: 3 });
     expect(catalog.mutate({ remove: 10, update: 10, create: 2 })).toEqual({
       created: 2,
@@ -73,7 +73,7 @@ describe('the catalog', () => {
     expect(() => catalog.mutate({ create: 20_000_000 })).toThrow(CatchwordError);
   });
 
-  it('changes what the seed says', () => {
+  it('chooses what changes by the seed', () => {
     const deltaAfter = (seed: number) => {
       const { catalog, list } = make({ items: 1000 });
       catalog.mutate({ update: 5, remove: 5, seed });
@@ -83,7 +83,7 @@ describe('the catalog', () => {
     expect(deltaAfter(3)).not.toEqual(deltaAfter(4));
   });
 
-  it('changes many at once', () => {
+  it('changes thousands at once', () => {
     const { catalog, list } = make({ items: 5000 });
     catalog.mutate({ remove: 1500 });
     expect(catalog.mutate({ update: 3000 })).toMatchObject({ updated: 3000, living: 3500 });
@@ -92,7 +92,7 @@ describe('the catalog', () => {
     expect(new Set(changed.map(({ index }) => index)).size).toBe(4500);
   });
 
-  it('keeps the time of updates from going back', () => {
+  it('never sets the time of an update back', () => {
     const { catalog, time, list } = make({ items: 3 });
     time.now = START + 100;
     catalog.mutate({ create: 1 });
@@ -101,7 +101,7 @@ describe('the catalog', () => {
     expect(list(since(START + 100)).indices).toEqual([3, 4]);
   });
 
-  it('lists as a plain list would, whatever changes, in every order', () => {
+  it('agrees with a simple model after any changes, in every order', () => {
     const step = fc.record({
       passMs: fc.constantFrom(0, 1, 1000, 4 * DAY_MS),
       create: fc.nat(4),
@@ -119,7 +119,7 @@ describe('the catalog', () => {
           model = model.filter(({ withdrawn, at }) => !withdrawn || at + 10 * DAY_MS > time.now);
           const known = new Map(model.map((product) => [product.index, product]));
           catalog.mutate(mutation);
-          // What was chosen is the catalog's business; from its delta the model learns what happened.
+          // The model learns from the catalog's delta which products were chosen.
           const changed = list(everything)
             .found.filter(({ index, version, withdrawn }) => {
               const before = known.get(index);
@@ -150,7 +150,7 @@ describe('the catalog', () => {
     );
   });
 
-  it('churns at the pace asked for', async () => {
+  it('churns at the requested pace', async () => {
     const { catalog, time } = make({ items: 1000 });
     const stop = new AbortController();
     const clock = {
@@ -168,7 +168,7 @@ describe('the catalog', () => {
     expect(count).toBeLessThanOrEqual(300);
   });
 
-  it('churns on after a change that could not be kept, as on a full disk', async () => {
+  it('continues to churn after a change that could not be journaled', async () => {
     const stop = new AbortController();
     let asked = 0;
     const mutate = () => {

@@ -23,7 +23,7 @@ export interface PageBody {
   readonly items: Item[];
 }
 
-/** A sandbox that stops with the test. */
+/** Starts a sandbox that stops with the test. */
 export async function sandboxFor(options: Partial<SandboxOptions>): Promise<Sandbox> {
   const sandbox = await startSandbox(options);
   onTestFinished(() => sandbox.stop());

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { request } from 'undici';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { createClient } from '../../src/client/client.ts';
 import { sandboxCommand } from '../../src/commands/sandbox.ts';
 import { contextWith } from '../support/in-process.ts';
@@ -12,7 +12,12 @@ function run(...flags: string[]) {
   const stdout = new PassThrough({ encoding: 'utf8' });
   const stop = new AbortController();
   const command = sandboxCommand(contextWith({ stdout, signal: stop.signal }));
-  return { stdout, stop, done: command.parseAsync(flags, { from: 'user' }) };
+  const done = command.parseAsync(flags, { from: 'user' });
+  onTestFinished(async () => {
+    stop.abort();
+    await done.catch(() => {});
+  });
+  return { stdout, stop, done };
 }
 
 async function firstOutput(stream: PassThrough): Promise<string> {
@@ -20,7 +25,7 @@ async function firstOutput(stream: PassThrough): Promise<string> {
   return text;
 }
 
-/** Sends what the printed curl lines would. */
+/** Sends the requests of the printed curl lines. */
 async function answersOf(text: string): Promise<[number, string][]> {
   const lines = text.split('\n').filter((line) => line.startsWith('curl '));
   expect(lines).toHaveLength(3);
@@ -53,7 +58,7 @@ describe('catchword sandbox', () => {
     expect(text).toContain(
       `curl -s -H 'X-Service-API-Key: SANDBOXKEY' -H 'X-Service-Access-Token: sandboxtoken' -H 'Content-Type: application/json' '${url}/v4/products?per_page=2'`,
     );
-    expect(text).toContain('sandbox-reader, whose token that is, and user-0000001 to user-0001000\n');
+    expect(text).toContain('sandbox-reader, who has that token, and user-0000001 to user-0001000\n');
     expect(text).toContain('export CATCHWORD_USER_REFERENCE=sandbox-reader\n');
     const headers = { 'X-Service-API-Key': 'SANDBOXKEY', 'X-Service-Access-Token': 'sandboxtoken' };
     const response = await request(`${url}/v4/products?per_page=2`, { headers });
@@ -66,15 +71,13 @@ describe('catchword sandbox', () => {
   it.each([['--details'], ['--strict']])(
     'prints three curl lines that work: catalog, asset, licenses (%s)',
     async (...flags) => {
-      const { stdout, stop, done } = run('--items', '12', '--port', '0', ...flags);
+      const { stdout } = run('--items', '12', '--port', '0', ...flags);
       const answers = await answersOf(await firstOutput(stdout));
       expect(answers).toEqual([
         [200, expect.stringMatching(/^\{"num_items":12,/)],
         [200, expect.stringMatching(/^\{"vbid":"L-999-70031",.*"title":"Tides"/)],
         [200, expect.stringContaining('<license ')],
       ]);
-      stop.abort();
-      await done;
     },
   );
 
@@ -83,22 +86,20 @@ describe('catchword sandbox', () => {
     [['--details'], true],
     [['--no-details'], false],
     [['--lean'], false],
-  ])('answers products with a title, or lean ones: %j', async (flags, detailed) => {
-    const { stdout, stop, done } = run('--items', '12', '--port', '0', '--json', ...flags);
+  ])('serves detailed or lean products: %j', async (flags, detailed) => {
+    const { stdout } = run('--items', '12', '--port', '0', '--json', ...flags);
     const { url } = JSON.parse(await firstOutput(stdout)) as { url: string };
     const headers = { 'X-Service-API-Key': 'SANDBOXKEY', 'X-Service-Access-Token': 'sandboxtoken' };
     const response = await request(`${url}/v4/products?per_page=1`, { headers });
     const { items } = (await response.body.json()) as { items: Record<string, unknown>[] };
     expect(Object.keys(items[0] ?? {}).includes('title')).toBe(detailed);
     expect(items[0]).toHaveProperty('identifiers');
-    stop.abort();
-    await done;
   });
 
-  it('names users that there are', async () => {
+  it('names users that exist', async () => {
     const { stdout, stop, done } = run('--items', '12', '--port', '0', '--users', '3');
     const text = await firstOutput(stdout);
-    const [, reader = '', last = ''] = /: (\S+), whose token that is, and user-0000001 to (\S+)\n/.exec(text) ?? [];
+    const [, reader = '', last = ''] = /: (\S+), who has that token, and user-0000001 to (\S+)\n/.exec(text) ?? [];
     const url = /export CATCHWORD_BASE_URL=(\S+)/.exec(text)?.[1] ?? '';
     const client = createClient({ baseUrl: url, apiKey: 'SANDBOXKEY' });
     const results = await client.credentials.verify([reader, last, 'user-0000004']);
@@ -107,12 +108,12 @@ describe('catchword sandbox', () => {
     stop.abort();
     await done;
     const none = run('--port', '0', '--users', '0');
-    expect(await firstOutput(none.stdout)).toContain('sandbox-reader, whose token that is\n');
+    expect(await firstOutput(none.stdout)).toContain('sandbox-reader, who has that token\n');
     none.stop.abort();
     await none.done;
   });
 
-  it('prints the tokens of today where one was reset before', async () => {
+  it('prints the current tokens after a reset', async () => {
     const db = join(temporaryDirectory(), 'sandbox.ndjson');
     const flags = ['--items', '12', '--port', '0', '--db', db];
     const first = run(...flags, '--json');
@@ -153,7 +154,7 @@ describe('catchword sandbox', () => {
     await third.done;
   });
 
-  it('keeps what was written with --db, and calls back to the own network with --allow-private-callbacks', async () => {
+  it('keeps changes with --db, and calls private addresses with --allow-private-callbacks', async () => {
     const db = join(temporaryDirectory(), 'sandbox.ndjson');
     const put = async (url: string) => {
       const callback = { url: 'https://files.example.org/a.pdf', callback_url: url };
@@ -162,14 +163,14 @@ describe('catchword sandbox', () => {
       const response = await request(`${url}/v4/assets/L-1`, { method: 'PUT', headers, body });
       return [response.statusCode, ((await response.body.json()) as { created?: string }).created];
     };
-    const told: unknown[] = [];
+    const received: unknown[] = [];
     for (const more of [['--allow-private-callbacks'], ['--allow-private-callbacks'], []]) {
       const { stdout, stop, done } = run('--items', '12', '--port', '0', '--json', '--db', db, ...more);
-      told.push(await put(JSON.parse(await firstOutput(stdout)).url));
+      received.push(await put(JSON.parse(await firstOutput(stdout)).url));
       stop.abort();
       await done;
     }
-    expect(told).toEqual([[200, expect.any(String)], told[0], [422, undefined]]);
+    expect(received).toEqual([[200, expect.any(String)], received[0], [422, undefined]]);
     await expect(run('--items', '13', '--port', '0', '--db', db).done).rejects.toMatchObject({
       code: 'CONFIG_INVALID',
       message: expect.stringContaining('items 12, not 13'),
@@ -177,16 +178,7 @@ describe('catchword sandbox', () => {
   });
 
   it('prints one JSON document', async () => {
-    const { stdout, stop, done } = run(
-      '--port',
-      '0',
-      '--json',
-      '--rate-limit',
-      '50/min',
-      '--churn',
-      '2/s',
-      '--details',
-    );
+    const { stdout } = run(...'--port 0 --json --rate-limit 50/min --churn 2/s --details'.split(' '));
     const about = JSON.parse(await firstOutput(stdout));
     expect(about).toMatchObject({
       url: `http://127.0.0.1:${about.port}`,
@@ -195,8 +187,6 @@ describe('catchword sandbox', () => {
       items: 10_000,
       environment: { CATCHWORD_BASE_URL: about.url, CATCHWORD_RATE_LIMIT: '50/min' },
     });
-    stop.abort();
-    await done;
   });
 
   it.each([
@@ -211,7 +201,7 @@ describe('catchword sandbox', () => {
     ['--order', 'title'],
     ['--faults', 'gremlins:0.1'],
     ['--users', '10000001'],
-  ])('refuses %s %s', async (flag, value) => {
+  ])('rejects %s %s', async (flag, value) => {
     await expect(run('--port', '0', flag, value).done).rejects.toMatchObject({
       code: 'USAGE',
       message: expect.stringContaining(flag),

@@ -26,7 +26,7 @@ async function everyPage(sandbox: Sandbox): Promise<Item[]> {
 }
 
 describe('POST /_sandbox/mutate', () => {
-  it('changes the catalog and says what it did', async () => {
+  it('changes the catalog and replies with the counts', async () => {
     const sandbox = await sandboxFor({ items: 100 });
     expect(await mutate(sandbox, '{"create":3,"update":2,"remove":1,"seed":9}')).toEqual({
       status: 200,
@@ -35,12 +35,12 @@ describe('POST /_sandbox/mutate', () => {
     expect((await getPage(sandbox)).num_items).toBe(102);
   });
 
-  it('takes a body with a byte order mark', async () => {
+  it('accepts a body with a byte order mark', async () => {
     const sandbox = await sandboxFor({ items: 1 });
     expect(await mutate(sandbox, '\ufeff{"create":1}')).toMatchObject({ status: 200, body: { created: 1 } });
   });
 
-  it('refuses what it cannot read', async () => {
+  it('rejects an invalid body', async () => {
     const sandbox = await sandboxFor({ items: 1 });
     for (const body of ['', '{', '[]', '{"remove":-1}', '{"delete":1}', '{"create":99999999}']) {
       expect(await mutate(sandbox, body)).toEqual({ status: 422, body: { errors: expect.any(Array) } });
@@ -65,28 +65,31 @@ it.each([
   ['key', '{"api_key":""}', 'api_key: must be 1 to 255 printable characters without spaces'],
   ['key', '{"api_key":"OTHERKEY"}', 'api_key: is already in use'],
   ['user', '{"access_token":"sandboxtoken"}', 'access_token: is already in use'],
-])('POST /_sandbox/%s says in plain words what is wrong with %s', async (path, body, why) => {
+])('POST /_sandbox/%s describes the problem of %s', async (path, body, why) => {
   const { url } = await sandboxFor({ items: 1 });
   const response = await request(`${url}/_sandbox/${path}`, { method: 'POST', body });
   expect([response.statusCode, await response.body.json()]).toEqual([422, { errors: [why] }]);
 });
 
 describe('GET /_sandbox/truth', () => {
-  it.each(['id', 'updated-asc', 'updated-desc'] as const)('holds what the pages hold, in order %s', async (order) => {
-    const sandbox = await sandboxFor({ items: 3500, order });
-    sandbox.catalog.mutate({ create: 20, update: 500, remove: 700 });
-    const told = await truth(sandbox);
-    expect(told).toHaveLength(2820);
-    expect(told).toEqual(await everyPage(sandbox));
-  });
+  it.each(['id', 'updated-asc', 'updated-desc'] as const)(
+    'has the products of the pages, in order %s',
+    async (order) => {
+      const sandbox = await sandboxFor({ items: 3500, order });
+      sandbox.catalog.mutate({ create: 20, update: 500, remove: 700 });
+      const lines = await truth(sandbox);
+      expect(lines).toHaveLength(2820);
+      expect(lines).toEqual(await everyPage(sandbox));
+    },
+  );
 
-  it('takes include_details', async () => {
+  it('accepts include_details', async () => {
     const sandbox = await sandboxFor({ items: 2 });
     for (const item of await truth(sandbox, '?include_details=metadata')) expect(item).toHaveProperty('metadata');
     expect((await get(sandbox, '/_sandbox/truth?include_details=x', {})).status).toBe(422);
   });
 
-  it('is of one moment, however slowly it is read', async () => {
+  it('shows one moment, even if it is read slowly', async () => {
     const sandbox = await sandboxFor({ items: 50_000, details: true });
     const before = (await getPage(sandbox, '?per_page=1')).items[0];
     const response = await request(`${sandbox.url}/_sandbox/truth`);
@@ -98,7 +101,7 @@ describe('GET /_sandbox/truth', () => {
 });
 
 describe('GET /_sandbox/requests', () => {
-  it('logs the requests of the interface only', async () => {
+  it('logs only requests of the interface', async () => {
     const sandbox = await sandboxFor({ items: 1 });
     const startedAt = Date.now();
     await getPage(sandbox, '?page=2');
@@ -115,7 +118,7 @@ describe('GET /_sandbox/requests', () => {
 });
 
 describe('the sandbox', () => {
-  it('waits before it answers, and takes it well when the client leaves meanwhile', async () => {
+  it('waits before each reply, and survives a client that leaves meanwhile', async () => {
     const waits: number[] = [];
     const clock = {
       ...systemClock,
@@ -137,7 +140,7 @@ describe('the sandbox', () => {
     expect((await getPage(slow)).num_items).toBe(1000);
   });
 
-  it('says where a port is in use', async () => {
+  it('reports a port that is in use', async () => {
     const first = await sandboxFor({ items: 1 });
     await expect(sandboxFor({ items: 1, port: first.port })).rejects.toMatchObject({
       code: 'CONFIG_INVALID',
@@ -145,14 +148,14 @@ describe('the sandbox', () => {
     });
   });
 
-  it('can be stopped twice, and answers nothing then', async () => {
+  it('can be stopped twice, and does not answer afterwards', async () => {
     const sandbox = await sandboxFor({ items: 1, churnPerSecond: 50 });
     await getPage(sandbox);
     await Promise.all([sandbox.stop(), sandbox.stop()]);
     await expect(getPage(sandbox)).rejects.toThrow();
   });
 
-  it('churns by itself', async () => {
+  it('churns without being asked', async () => {
     const sandbox = await sandboxFor({ items: 1000, churnPerSecond: 1000 });
     await expect.poll(() => sandbox.catalog.withdrawn, { timeout: 10_000 }).toBeGreaterThan(0);
   });

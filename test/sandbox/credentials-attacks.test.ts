@@ -36,7 +36,7 @@ const ATTACKS: readonly (readonly [name: string, body: string | Buffer])[] = [
   ['deep nesting', '<credentials>'.repeat(20_000) + '</credentials>'.repeat(20_000)],
   ['deep nesting without an end', '<a>'.repeat(49_000)],
   ['nesting below the root', `<credentials>${'<credential>'.repeat(20)}${'</credential>'.repeat(20)}</credentials>`],
-  ['400,000 tags', `<credentials>${'<credential/>'.repeat(400_000)}</credentials>`],
+  ['hundreds of thousands of tags', `<credentials>${'<credential/>'.repeat(400_000)}</credentials>`],
   [
     'twenty thousand attributes',
     `<credentials><credential ${Array.from({ length: 20_000 }, (_, at) => `a${at}="1"`).join(' ')}/></credentials>`,
@@ -45,7 +45,7 @@ const ATTACKS: readonly (readonly [name: string, body: string | Buffer])[] = [
   ['an attribute that does not end', `<credentials><credential reference="${'x'.repeat(60_000)}`],
   ['a NUL', '<credentials><credential reference="a\u0000"/></credentials>'],
   ['a reference to NUL', '<credentials><credential reference="&#0;"/></credentials>'],
-  ['the end of the element it is put into', `</top><top>${GOOD}`],
+  ['the end tag of the element that wraps it', `</top><top>${GOOD}`],
   ['UTF-16 with a mark', Buffer.from(`\ufeff<?xml version="1.0" encoding="UTF-16"?>${GOOD}`, 'utf16le')],
   ['UTF-16 without a mark', Buffer.from(GOOD, 'utf16le')],
   ['UTF-7 as declared', `<?xml version="1.0" encoding="UTF-7"?>${GOOD}`],
@@ -55,7 +55,7 @@ const ATTACKS: readonly (readonly [name: string, body: string | Buffer])[] = [
 ];
 
 describe('attacks on POST /v3/credentials.xml', () => {
-  it.each(ATTACKS)('rejects %s with 650, and keeps serving', async (_, body) => {
+  it.each(ATTACKS)('rejects %s with 650, and continues to serve', async (_, body) => {
     const sandbox = await sandboxFor({ items: 0 });
     const answer = await exchange(sandbox, 'POST /v3/credentials.xml', body);
     expect(errorOf(answer)).toEqual([400, '650']);
@@ -67,7 +67,7 @@ describe('attacks on POST /v3/credentials.xml', () => {
   it.each([
     ['with its length', true],
     ['in chunks', false],
-  ])('rejects 100 MB %s with 413', async (_, hasLength) => {
+  ])('rejects 100 MB %s because of their size', async (_, withLength) => {
     const sandbox = await sandboxFor({ items: 0 });
     const piece = Buffer.alloc(2 ** 20, 'x');
     const start = Buffer.from('<credentials><credential reference="');
@@ -79,14 +79,14 @@ describe('attacks on POST /v3/credentials.xml', () => {
     const response = await request(`${sandbox.url}/v3/credentials.xml`, {
       method: 'POST',
       body: Readable.from(pieces),
-      headers: { ...CREDENTIALS, ...(hasLength && length) },
+      headers: { ...CREDENTIALS, ...(withLength && length) },
     });
     expect(response.statusCode).toBe(413);
     expect(await response.body.text()).toMatch(/^<\?xml version="1.0" encoding="UTF-8"\?>\n<error code="413" /);
     expect(await isServing(sandbox)).toBe(true);
   });
 
-  it('accepts harmless XML that resembles an attack', async () => {
+  it('accepts XML that only looks like an attack', async () => {
     const sandbox = await sandboxFor({ items: 0 });
     const harmless = [
       `<?xml version="1.0" encoding="utf-8" standalone="yes"?>${GOOD}`,

@@ -3,7 +3,7 @@ import type { Sandbox } from '../../src/sandbox/server.ts';
 import { sandboxFor } from './client.ts';
 import { callerHeaders, control, errorOf, exchange, outcomes, rootOf } from './exchange.ts';
 
-/** Sends the API key only, as the interface asks. */
+/** Sends only the API key, as the interface says. */
 function verify(sandbox: Sandbox, credentials: string, key = 'SANDBOXKEY') {
   return exchange(
     sandbox,
@@ -21,12 +21,12 @@ async function attributesOf(sandbox: Sandbox, reference: string) {
 }
 
 describe('4.3 verify credentials', () => {
-  it('rule 3: a reference user is verified by the reference alone', async () => {
+  it('rule 3: verifies a reference user by the reference alone', async () => {
     const sandbox = await sandboxFor({ items: 0 });
     expect(outcomes(await verify(sandbox, '<credential reference="user-0000001"/>'))).toEqual(['user-0000001']);
   });
 
-  it('rule 4: answers with the current valid token and guid', async () => {
+  it('rule 4: returns the current token and guid', async () => {
     const sandbox = await sandboxFor({ items: 0 });
     const before = await attributesOf(sandbox, 'sandbox-reader');
     expect(before.token).toBe('sandboxtoken');
@@ -38,19 +38,26 @@ describe('4.3 verify credentials', () => {
     );
   });
 
-  it('the submission matrix: reference users by token, reference or guid, together too', async () => {
+  it('the submission matrix: verifies reference users by token, reference, guid or any combination', async () => {
     const sandbox = await sandboxFor({ items: 0 });
     const { guid, token } = await attributesOf(sandbox, 'user-0000002');
     const [reference, byGuid, byToken] = ['reference="user-0000002"', `guid="${guid}"`, `access-token="${token}"`];
     const combinations = [
-      ...[reference, byGuid, byToken, `${reference} ${byGuid}`, `${reference} ${byToken}`, `${byGuid} ${byToken}`],
-      ...[`${reference} ${byGuid} ${byToken}`, `${reference} guid="" access-token=""`, `${reference} other="x"`],
+      reference,
+      byGuid,
+      byToken,
+      `${reference} ${byGuid}`,
+      `${reference} ${byToken}`,
+      `${byGuid} ${byToken}`,
+      `${reference} ${byGuid} ${byToken}`,
+      `${reference} guid="" access-token=""`,
+      `${reference} other="x"`,
     ];
     const asked = combinations.map((attributes) => `<credential ${attributes}/>`).join('');
     expect(outcomes(await verify(sandbox, asked))).toEqual(combinations.map(() => 'user-0000002'));
   });
 
-  it('the submission matrix: full users by token or guid; email and password are not submitted', async () => {
+  it('the submission matrix: verifies full users by token or guid, and rejects email and password', async () => {
     const sandbox = await sandboxFor({ items: 0 });
     const user = { email: 'full@example.com', guid: 'FULLUSER', access_token: 'fulltoken' };
     await control(sandbox, 'user', user);
@@ -62,12 +69,15 @@ describe('4.3 verify credentials', () => {
     expect(outcomes(answer)).toEqual(['', '', '650', '650', '650']);
     const [first, , third] = rootOf(answer).children;
     expect(Object.fromEntries(first?.attributes ?? [])).toEqual({
-      ...{ email: 'full@example.com', 'access-token': 'fulltoken', guid: 'FULLUSER', reference: '' },
+      email: 'full@example.com',
+      'access-token': 'fulltoken',
+      guid: 'FULLUSER',
+      reference: '',
     });
     expect(third?.attributes.get('message')).toMatch(/email is not submitted/);
   });
 
-  it('rejects keys of two users in one credential', async () => {
+  it('rejects attributes that name two users', async () => {
     const sandbox = await sandboxFor({ items: 0 });
     const { guid, token } = await attributesOf(sandbox, 'user-0000002');
     const answer = await verify(
@@ -78,7 +88,7 @@ describe('4.3 verify credentials', () => {
     expect(outcomes(answer)).toEqual(['603', '603', '603']);
   });
 
-  it('7: 601 for a stale token, 603 for an unknown reference, each instead of its credential', async () => {
+  it('7: replaces a credential by 601 for a stale token, by 603 for an unknown reference', async () => {
     const sandbox = await sandboxFor({ items: 0 });
     const { token } = await attributesOf(sandbox, 'user-0000004');
     await control(sandbox, 'expire', { reference: 'user-0000004' });
@@ -94,14 +104,14 @@ describe('4.3 verify credentials', () => {
     expect(outcomes(await verify(sandbox, `<credential access-token="${current}"/>`))).toEqual(['user-0000004']);
   });
 
-  it('omits the submitted token from errors', async () => {
+  it('does not repeat the token in an error', async () => {
     const sandbox = await sandboxFor({ items: 0 });
     const { text } = await verify(sandbox, '<credential access-token="s3cr3t" guid="G" reference="unknown"/>');
     expect(text).toMatch(/<error code="603" [^>]*reference="unknown" guid="G" email=""><\/error>/);
     expect(text).not.toMatch(/s3cr3t/);
   });
 
-  it('rule 2: users of another API key cannot be verified', async () => {
+  it('rule 2: does not verify users of another key, in either direction', async () => {
     const sandbox = await sandboxFor({ items: 0 });
     expect(outcomes(await verify(sandbox, '<credential reference="user-0000001"/>', 'OTHERKEY'))).toEqual(['603']);
     expect(outcomes(await verify(sandbox, '<credential access-token="sandboxtoken"/>', 'OTHERKEY'))).toEqual(['603']);
@@ -117,34 +127,34 @@ describe('4.3 verify credentials', () => {
     expect(outcomes(await verify(sandbox, `<credential guid="${guid}"/>`))).toEqual(['603']);
   });
 
-  it('8: takes 10,000 records in a request, in order, and no more', async () => {
+  it('8: accepts up to 10,000 records in a request, in order', async () => {
     const sandbox = await sandboxFor({ items: 0, users: 20_000 });
     const references = Array.from({ length: 10_000 }, (_, at) => `user-${String(20_000 - at).padStart(7, '0')}`);
     const asked = references.map((reference) => `<credential reference="${reference}"/>`);
     expect(outcomes(await verify(sandbox, asked.join('')))).toEqual(references);
-    // With end tags there are twice as many tags.
+    // End tags double the number of tags.
     const ended = references.map((reference) => `<credential reference="${reference}"></credential>`);
     expect(outcomes(await verify(sandbox, ended.join('')))).toEqual(references);
     expect(errorOf(await verify(sandbox, `${asked.join('')}${asked[0]}`))).toEqual([400, '650']);
   });
 
   it.each([
-    ['an empty body', ''],
+    ['no body', ''],
     ['no credentials', '<credentials/>'],
     ['another root', '<credential reference="user-0000001"/>'],
     ['two roots', '<credentials><credential reference="a"/></credentials><credentials/>'],
     ['other elements', '<credentials><credential reference="a"/><user/></credentials>'],
-    ['text that is not XML', '{"credentials":[]}'],
-    ['a tag that is not closed', '<credentials><credential reference="a"></credentials>'],
+    ['no XML', '{"credentials":[]}'],
+    ['an open tag', '<credentials><credential reference="a"></credentials>'],
     ['an attribute twice', '<credentials><credential reference="a" reference="b"/></credentials>'],
-  ])('%s: 650 with 400', async (_, body) => {
+  ])('rejects %s with 650 and status 400', async (_, body) => {
     const sandbox = await sandboxFor({ items: 0 });
     const answer = await exchange(sandbox, 'POST /v3/credentials.xml', body);
     expect(errorOf(answer)).toEqual([400, '650']);
     expect(rootOf(answer).attributes.get('message')).toMatch(/^Malformed credentials request: /);
   });
 
-  it('8: takes 10,000 long references of three bytes a character', async () => {
+  it('8: accepts 10,000 long references of three bytes a character', async () => {
     const sandbox = await sandboxFor({ items: 0 });
     const many = Array.from(
       { length: 10_000 },
@@ -156,7 +166,7 @@ describe('4.3 verify credentials', () => {
     expect([answer.status, answer.text.split('code="603"').length - 1]).toEqual([200, 10_000]);
   });
 
-  it('asks for the API key, and not for an access token', async () => {
+  it('requires the API key, but no access token', async () => {
     const sandbox = await sandboxFor({ items: 0 });
     const body = '<credentials><credential reference="user-0000001"/></credentials>';
     const status = async (headers: Record<string, string>) =>

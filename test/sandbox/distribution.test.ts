@@ -10,7 +10,7 @@ const START = Date.UTC(2030, 0, 10, 12);
 const DAY = 86_400_000;
 const day = (offset: number) => new Date(START + offset * DAY).toISOString().slice(0, 10);
 
-/** A sandbox whose days pass as the test says. */
+/** Starts a sandbox whose clock the test sets. */
 async function calendar(items = 3, details = false) {
   const time = { now: START };
   const sandbox = await sandboxFor({ items, details, clock: { ...systemClock, now: () => time.now } });
@@ -26,37 +26,89 @@ async function truth(sandbox: Sandbox): Promise<Item[]> {
   return lines.map((line) => JSON.parse(line) as Item);
 }
 
-describe('what is written comes back through the catalog', () => {
-  it('4.1, 4.4: an asset that was created is listed, told in deltas, found by its vbid, and true', async () => {
+describe('written assets in the catalog', () => {
+  it('4.1, 4.4: shows a created asset in the list, in deltas, by lookup and in the truth', async () => {
     const { sandbox, time, since } = await calendar();
     time.now += 1000;
     const sent = {
-      ...{ ...NEW, kind: 'title', edition: 2, language: 'fr', author_name: 'Mei Okonkwo', copy_drm_limit: 5 },
-      identifiers: { print_isbn_13: ['9780306406157'], e_isbn_10: ['0198526636'] },
-      sales_rights: { exclusive_rights: ['US'], not_for_sale: ['CA'] },
+      ...NEW,
+      kind: 'title',
+      edition: 2,
+      language: 'fr',
+      author_name: 'Mei Okonkwo',
+      copy_drm_limit: 5,
+      identifiers: {
+        print_isbn_13: ['9780306406157'],
+        e_isbn_10: ['0198526636'],
+      },
+      sales_rights: {
+        exclusive_rights: ['US'],
+        not_for_sale: ['CA'],
+      },
       prices: [
-        { currency: 'USD', type: 'digital_list_price', amount: '30.50' },
-        { currency: 'EUR', type: 'digital_list_price', amount: 28 },
-        { currency: 'EUR', type: 'digital_rental_price', amount: 9, duration: 180 },
+        {
+          currency: 'USD',
+          type: 'digital_list_price',
+          amount: '30.50',
+        },
+        {
+          currency: 'EUR',
+          type: 'digital_list_price',
+          amount: 28,
+        },
+        {
+          currency: 'EUR',
+          type: 'digital_rental_price',
+          amount: 9,
+          duration: 180,
+        },
       ],
     };
     expect((await put(sandbox, 'L-999-70031', sent)).errors).toEqual([]);
     const page = await getPage(sandbox, '?include_details=identifiers,metadata&currency=EUR');
     expect(page).toMatchObject({ num_items: 4 });
     expect(page.items[3]).toMatchObject({
-      ...{ vbid: 'L-999-70031', title: 'Tides', kind: 'title', edition: 2, language: 'fr', copy_restrictions: 5 },
+      vbid: 'L-999-70031',
+      title: 'Tides',
+      kind: 'title',
+      edition: 2,
+      language: 'fr',
+      copy_restrictions: 5,
       identifiers: {
         print_isbn_canonical: '9780306406157',
         eisbn_canonical: '9780198526636',
         print_isbn_10: ['0306406152'],
         e_isbn_13: ['9780198526636'],
       },
-      contributors: [{ name: 'Mei Okonkwo', type: 'author' }],
+      contributors: [
+        {
+          name: 'Mei Okonkwo',
+          type: 'author',
+        },
+      ],
       sales_rights: ['US'],
       exclude_sales_rights: ['CA'],
       variants: [
-        { sku: 'L-999-70031', prices: [{ type: 'digital_list_price', value: 28, currency: 'EUR' }] },
-        { sku: 'L-999-70031R180', duration: '180', prices: [{ value: 9, currency: 'EUR' }] },
+        {
+          sku: 'L-999-70031',
+          prices: [
+            {
+              type: 'digital_list_price',
+              value: 28,
+              currency: 'EUR',
+            },
+          ],
+        },
+        {
+          sku: 'L-999-70031R180',
+          duration: '180',
+          prices: [
+            {
+              value: 9,
+              currency: 'EUR',
+            },
+          ],
+        },
       ],
       metadata: { imprint_name: page.items[3]?.publisher },
     });
@@ -66,29 +118,28 @@ describe('what is written comes back through the catalog', () => {
     expect((await truth(sandbox))[3]).toEqual(item);
   });
 
-  it.each([false, true])(
-    '4.1: an update of a product of the catalog is laid over it (details: %s)',
-    async (details) => {
-      const { sandbox, time, since } = await calendar(3, details);
-      const [before, other] = (await getPage(sandbox)).items;
-      const vbid = before?.vbid ?? '';
-      time.now += 1000;
-      await put(sandbox, vbid, { title: 'Renamed', identifiers: { e_isbn_13: ['9780198526636'] } });
-      const { eisbn_canonical: own, print_isbn_canonical: print } = before?.identifiers ?? {};
-      const pair = (isbn: unknown) => ({ ten: isbn10(String(isbn)), thirteen: isbn });
-      const lists = {
-        ...{ e_isbn_10: [pair(own).ten, '0198526636'], e_isbn_13: [own, '9780198526636'] },
-        ...{ print_isbn_10: [pair(print).ten], print_isbn_13: [print] },
-      };
-      const identifiers = { ...before?.identifiers, ...(details && lists) };
-      const [changed, ...others] = await since(time.now);
-      expect(others).toEqual([]);
-      expect(changed).toMatchObject({ ...before, title: 'Renamed', identifiers });
-      expect((await getPage(sandbox)).items.slice(0, 2)).toEqual([changed, other]);
-    },
-  );
+  it.each([false, true])('4.1: merges an update into a generated product (details: %s)', async (details) => {
+    const { sandbox, time, since } = await calendar(3, details);
+    const [before, other] = (await getPage(sandbox)).items;
+    const vbid = before?.vbid ?? '';
+    time.now += 1000;
+    await put(sandbox, vbid, { title: 'Renamed', identifiers: { e_isbn_13: ['9780198526636'] } });
+    const { eisbn_canonical: own, print_isbn_canonical: print } = before?.identifiers ?? {};
+    const pair = (isbn: unknown) => ({ ten: isbn10(String(isbn)), thirteen: isbn });
+    const lists = {
+      e_isbn_10: [pair(own).ten, '0198526636'],
+      e_isbn_13: [own, '9780198526636'],
+      print_isbn_10: [pair(print).ten],
+      print_isbn_13: [print],
+    };
+    const identifiers = { ...before?.identifiers, ...(details && lists) };
+    const [changed, ...others] = await since(time.now);
+    expect(others).toEqual([]);
+    expect(changed).toMatchObject({ ...before, title: 'Renamed', identifiers });
+    expect((await getPage(sandbox)).items.slice(0, 2)).toEqual([changed, other]);
+  });
 
-  it('4.1: what a product was is told as it was, however slowly the truth is read', async () => {
+  it('4.1: does not show a later write in the truth, even if it is read slowly', async () => {
     const { sandbox } = await calendar(30_000, true);
     const [first] = (await getPage(sandbox, '?per_page=1')).items;
     const reading = await request(`${sandbox.url}/_sandbox/truth`);
@@ -99,7 +150,7 @@ describe('what is written comes back through the catalog', () => {
 });
 
 it.each([false, true])(
-  '2.1.3: channel identifiers of a product of the catalog come back (details: %s)',
+  '2.1.3: returns the channel identifiers of a generated product (details: %s)',
   async (details) => {
     const { sandbox } = await calendar(3, details);
     const sku = (await getPage(sandbox)).items[0]?.vbid ?? '';
@@ -113,53 +164,61 @@ it.each([false, true])(
   },
 );
 
-it('a question mark in the query is a part of it', async () => {
+it('accepts a question mark in the query', async () => {
   const { sandbox } = await calendar();
   const { bytes } = await get(sandbox, '/v4/products?include_details=a?b');
   expect(bytes.toString()).toContain('a?b');
 });
 
-describe('2.1.1 rule 1: on a product of the catalog, identifiers are added to its own', () => {
+describe('2.1.1 rule 1: identifiers of a generated product', () => {
   const ADDED = '9780306406157';
 
-  it('adds to its ISBNs and aliases, and asset and catalog say the same', async () => {
+  it('adds to its ISBNs and aliases, both in the asset and in the catalog', async () => {
     const { sandbox } = await calendar(3, true);
     const [before] = (await getPage(sandbox)).items;
     const vbid = before?.vbid ?? '';
     const own = String(before?.identifiers?.eisbn_canonical);
     const { body } = await put(sandbox, vbid, { identifiers: { e_isbn_13: [ADDED], vbid13_alias: [ADDED] } });
     expect(body).toMatchObject({
-      ...{ e_isbn: own },
-      identifiers: { e_isbn_13: [own, ADDED], e_isbn_10: [isbn10(own), '0306406152'], vbid13_alias: [vbid, ADDED] },
+      e_isbn: own,
+      identifiers: {
+        e_isbn_13: [own, ADDED],
+        e_isbn_10: [isbn10(own), '0306406152'],
+        vbid13_alias: [vbid, ADDED],
+      },
     });
     const { identifiers } = await getJson<Item>(sandbox, `/v4/products/${vbid}`);
     expect(identifiers).toMatchObject({ ...body.identifiers, eisbn_canonical: own, e_isbn: own });
   });
 
-  it('has them before anything was written', async () => {
+  it('returns them before any write', async () => {
     const { sandbox } = await calendar(3, true);
     const [first] = (await getPage(sandbox)).items;
     const { vbid = '', identifiers } = first ?? {};
     expect((await send(sandbox, 'GET', `/vital_books/${vbid}`)).body.identifiers).toMatchObject({
-      ...{ e_isbn_13: [identifiers?.eisbn_canonical], print_isbn_13: [identifiers?.print_isbn_canonical] },
+      e_isbn_13: [identifiers?.eisbn_canonical],
+      print_isbn_13: [identifiers?.print_isbn_canonical],
       vbid13_alias: [vbid],
     });
   });
 
-  it('2.1 print_isbn: all members of the print ISBN follow from the one that was written', async () => {
+  it('2.1 print_isbn: updates all members of the print ISBN', async () => {
     const { sandbox } = await calendar(3, true);
     const [before] = (await getPage(sandbox)).items;
     const own = String(before?.identifiers?.print_isbn_canonical);
     const { body } = await put(sandbox, before?.vbid ?? '', { print_isbn: ADDED });
     const { identifiers } = await getJson<Item>(sandbox, `/v4/products/${before?.vbid}`);
     expect(identifiers).toMatchObject({
-      ...{ print_isbn_canonical: ADDED, print_isbn: ADDED, eisbn_canonical: before?.identifiers?.eisbn_canonical },
-      ...{ print_isbn_13: [own, ADDED], print_isbn_10: [isbn10(own), '0306406152'] },
+      print_isbn_canonical: ADDED,
+      print_isbn: ADDED,
+      eisbn_canonical: before?.identifiers?.eisbn_canonical,
+      print_isbn_13: [own, ADDED],
+      print_isbn_10: [isbn10(own), '0306406152'],
     });
     expect(body).toMatchObject({ print_isbn: ADDED, identifiers: { print_isbn_13: [own, ADDED] } });
   });
 
-  it('2.1.1 rule 4: what was cleared is gone from both', async () => {
+  it('2.1.1 rule 4: removes cleared identifiers from asset and catalog', async () => {
     const { sandbox } = await calendar(3, true);
     const vbid = (await getPage(sandbox)).items[0]?.vbid ?? '';
     const { body } = await put(sandbox, vbid, { identifiers: { e_isbn_10: null, e_isbn_13: null } });
@@ -171,7 +230,7 @@ describe('2.1.1 rule 1: on a product of the catalog, identifiers are added to it
 });
 
 describe('on_sale_date and off_sale_date govern distribution', () => {
-  it('2.1 on_sale_date: before it, the asset is not in the catalog; on its day it is, without a request', async () => {
+  it('2.1 on_sale_date: adds the asset to the catalog on that day, without a request', async () => {
     const { sandbox, time, listed, since, lookup } = await calendar();
     const created = await put(sandbox, 'L-1', { ...NEW, on_sale_date: day(2) });
     expect(created.body.asset_status).toMatchObject({ distribution: 'initialized' });
@@ -183,7 +242,7 @@ describe('on_sale_date and off_sale_date govern distribution', () => {
     time.now = Date.parse(day(2)) - 1;
     expect(await listed()).toHaveLength(3);
     time.now += 5000;
-    // Entered at midnight, not when somebody asked.
+    // It entered at midnight, not at the time of a request.
     expect(await since(Date.parse(day(2)) + 1)).toEqual([]);
     expect(await since(Date.parse(day(2)))).toMatchObject([{ vbid: 'L-1' }]);
     expect(await listed()).toContain('L-1');
@@ -205,7 +264,7 @@ describe('on_sale_date and off_sale_date govern distribution', () => {
     expect(await since(begins + 1)).toEqual([]);
   });
 
-  it('2.1 off_sale_date: from its day on, the asset is withdrawn, told of for ten days, then gone', async () => {
+  it('2.1 off_sale_date: withdraws the asset on that day, and removes it ten days later', async () => {
     const { sandbox, time, listed, since, lookup } = await calendar();
     await put(sandbox, 'L-1', { ...NEW, off_sale_date: day(1) });
     expect(await listed()).toContain('L-1');
@@ -220,7 +279,7 @@ describe('on_sale_date and off_sale_date govern distribution', () => {
     expect([await lookup('L-1'), (await since(0)).length]).toEqual([404, 3]);
   });
 
-  it('2.1: it comes back when the date is moved, and moves with it', async () => {
+  it('2.1: brings the asset back when the date is moved', async () => {
     const { sandbox, time, listed, since } = await calendar();
     const [own = ''] = await listed();
     await put(sandbox, own, { off_sale_date: day(-1) });
@@ -231,26 +290,26 @@ describe('on_sale_date and off_sale_date govern distribution', () => {
     expect((await since(time.now))[0]).not.toHaveProperty('distributable');
     time.now = START + 6 * DAY;
     expect(await listed()).not.toContain(own);
-    // Gone altogether by now.
+    // Now it is gone.
     time.now = START + 40 * DAY;
     expect(await listed()).toHaveLength(2);
     await put(sandbox, own, { off_sale_date: null });
     expect(await listed()).toHaveLength(3);
   });
 
-  it('2.1: a product that leaves until a later on_sale_date is withdrawn until then', async () => {
+  it('2.1: withdraws a product until a later on_sale_date', async () => {
     const { sandbox, time, listed, since } = await calendar();
     const [own = ''] = await listed();
     await put(sandbox, own, { on_sale_date: day(3), off_sale_date: day(30) });
     expect(await since(START)).toMatchObject([{ vbid: own, distributable: false }]);
     time.now = START + 31 * DAY;
-    // It came, and went again.
+    // It came and went again.
     expect(await since(START + 20 * DAY)).toMatchObject([{ vbid: own, distributable: false }]);
     await put(sandbox, own, { on_sale_date: day(3), off_sale_date: day(300) });
     expect(await listed()).toContain(own);
   });
 
-  it('is the same whether anybody looked meanwhile or not', async () => {
+  it('does not depend on requests in between', async () => {
     const run = async (looks: boolean) => {
       const { sandbox, time } = await calendar(20);
       for (let at = 0; at < 12; at++) {

@@ -6,7 +6,7 @@ import { CREDENTIALS } from './client.ts';
 
 const [KEY, TOKEN] = Object.keys(CREDENTIALS) as [string, string];
 
-/** Headers of a caller; without a token where it is null. */
+/** Headers of a caller. Null: without a token. */
 export function callerHeaders(token: string | null = 'sandboxtoken', key = 'SANDBOXKEY'): Record<string, string> {
   return { [KEY]: key, ...(token !== null && { [TOKEN]: token }) };
 }
@@ -17,7 +17,7 @@ export interface Exchange {
   readonly text: string;
 }
 
-/** One request with a body or without. */
+/** Sends one request. */
 export async function exchange(
   sandbox: Sandbox,
   operation: `${'GET' | 'POST' | 'PUT' | 'DELETE'} /${string}`,
@@ -34,33 +34,33 @@ export async function exchange(
   return { status: response.statusCode, contentType, text: await response.body.text() };
 }
 
-/** A control operation that has to succeed. */
+/** Calls a control, and throws if it fails. */
 export async function control(sandbox: Sandbox, path: string, body: object): Promise<void> {
   const { status, text } = await exchange(sandbox, `POST /_sandbox/${path}`, JSON.stringify(body), {});
   if (status !== 200) throw new Error(`${path}: ${status} ${text}`);
 }
 
-/** The root of an answer. */
+/** The root of a reply. */
 export function rootOf({ text }: Exchange): XmlElement {
   const [root] = readXml(text);
-  if (root === undefined) throw new Error('there is no root');
+  if (root === undefined) throw new Error('the root is missing');
   return root;
 }
 
-/** The custom code of an answer's error, and its status; null for an answer that is no error. */
+/** Status and custom code of an error. Null if the reply is not an error. */
 export function errorOf(answer: Exchange): readonly [number, string] | null {
   const root = rootOf(answer);
   return root.name === 'error' ? [answer.status, root.attributes.get('code') ?? ''] : null;
 }
 
-/** Each credential as its reference, each error as its code. */
+/** Returns the reference of each credential, and the code of each error. */
 export function outcomes(answer: Exchange): string[] {
   return rootOf(answer).children.map(
     ({ name, attributes }) => attributes.get(name === 'error' ? 'code' : 'reference') ?? '',
   );
 }
 
-/** A file written by hand from the interface, to the byte. */
+/** Reads a file that was written by hand from the interface. */
 export function golden(name: string): string {
   return readFileSync(new URL(`../golden/${name}.xml`, import.meta.url), 'utf8');
 }

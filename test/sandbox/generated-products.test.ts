@@ -10,7 +10,7 @@ function lookUp(sandbox: Sandbox, vbid: string): Promise<Item> {
   return getJson<Item>(sandbox, `/v4/products/${vbid}${EVERYTHING}`);
 }
 
-describe("a write to a product of the catalog's own changes what was written and nothing else", () => {
+describe('changes only the written fields of a generated product', () => {
   it.each([
     [{ title: 'Renamed' }, { title: 'Renamed' }, {}],
     [{ description: 'About tides.' }, {}, { description: 'About tides.' }],
@@ -22,12 +22,16 @@ describe("a write to a product of the catalog's own changes what was written and
     const before = await lookUp(sandbox, vbid);
     await put(sandbox, vbid, sent);
     expect(await lookUp(sandbox, vbid)).toEqual({
-      ...{ ...before, ...changed },
-      metadata: { ...(before.metadata as object), ...metadata },
+      ...before,
+      ...changed,
+      metadata: {
+        ...(before.metadata as object),
+        ...metadata,
+      },
     });
   });
 
-  it('author_name is that of the first contributor', async () => {
+  it('changes the first contributor by author_name', async () => {
     const sandbox = await sandboxFor({ items: 3, details: true });
     const vbid = (await getPage(sandbox)).items[0]?.vbid ?? '';
     const before = await lookUp(sandbox, vbid);
@@ -38,7 +42,7 @@ describe("a write to a product of the catalog's own changes what was written and
     expect(await lookUp(sandbox, vbid)).toEqual({ ...before, contributors });
   });
 
-  it('of a lean one, nothing but what was written is told', async () => {
+  it('adds only the written fields to a lean product', async () => {
     const sandbox = await sandboxFor({ items: 3 });
     const [before] = (await getPage(sandbox)).items;
     await put(sandbox, before?.vbid ?? '', { title: 'Renamed', related_products: { next_edition: '9780306406157' } });
@@ -46,20 +50,24 @@ describe("a write to a product of the catalog's own changes what was written and
   });
 });
 
-describe('objects inside are updated member by member', () => {
-  it("2.1: sales_rights of a product of the catalog's own", async () => {
+describe('updates nested objects member by member', () => {
+  it('2.1: sales_rights of a generated product', async () => {
     const sandbox = await sandboxFor({ items: 3, details: true });
     const [before] = (await getPage(sandbox)).items;
     const vbid = before?.vbid ?? '';
     const { body } = await put(sandbox, vbid, { sales_rights: { not_for_sale: ['US'] } });
     expect(before?.sales_rights).toHaveLength(10);
     expect(body.sales_rights).toEqual({
-      ...{ exclusive_rights: [], non_exclusive_rights: before?.sales_rights, not_for_sale: ['US'] },
+      exclusive_rights: [],
+      non_exclusive_rights: before?.sales_rights,
+      not_for_sale: ['US'],
     });
     expect((await getPage(sandbox)).items[0]).toEqual({ ...before, exclude_sales_rights: ['US'] });
     await put(sandbox, vbid, { sales_rights: { non_exclusive_rights: [], exclusive_rights: ['FR'] } });
     expect((await getPage(sandbox)).items[0]).toEqual({
-      ...{ ...before, sales_rights: ['FR'], exclude_sales_rights: ['US'] },
+      ...before,
+      sales_rights: ['FR'],
+      exclude_sales_rights: ['US'],
     });
   });
 
@@ -82,22 +90,37 @@ describe('objects inside are updated member by member', () => {
   });
 });
 
-/** What asset and catalog both tell of a product, each by its own name. */
-function told(item: Item) {
+/** The fields that asset and catalog share, by their names in the asset. */
+function expected(item: Item) {
   const { description, publication_date, copyright_date } = item.metadata as Record<string, unknown>;
   return {
     created: new Date(String(item.created)).toISOString(),
-    ...{ print_drm_limit: item.print_restrictions, copy_drm_limit: item.copy_restrictions },
-    book_format: { name: expect.any(String), value: String(item.format).toLowerCase(), dash2epub: false },
+    print_drm_limit: item.print_restrictions,
+    copy_drm_limit: item.copy_restrictions,
+    book_format: {
+      name: expect.any(String),
+      value: String(item.format).toLowerCase(),
+      dash2epub: false,
+    },
     build: { available: true },
-    ...{ title: item.title, subtitle: item.subtitle, language: item.language, kind: { value: item.kind } },
-    ...{ on_sale_date: item.on_sale_date, off_sale_date: item.off_sale_date },
-    ...{ description, publication_date, copyright_date },
+    title: item.title,
+    subtitle: item.subtitle,
+    language: item.language,
+    kind: { value: item.kind },
+    ...{
+      on_sale_date: item.on_sale_date,
+      off_sale_date: item.off_sale_date,
+    },
+    ...{
+      description,
+      publication_date,
+      copyright_date,
+    },
     sales_rights: { non_exclusive_rights: item.sales_rights },
   };
 }
 
-it("2.2: an asset of the catalog's own is told of as in the catalog, whatever its version", async () => {
+it('2.2: returns a generated asset as the catalog has it, in any version', async () => {
   const time = { now: Date.UTC(2030, 0, 10) };
   const sandbox = await sandboxFor({ items: 100, details: true, clock: { ...systemClock, now: () => time.now } });
   const before = (await getPage(sandbox, '?include_details=metadata')).items;
@@ -108,8 +131,8 @@ it("2.2: an asset of the catalog's own is told of as in the catalog, whatever it
   expect(items.map(({ created }) => created).slice(0, 100)).toEqual(before.map(({ created }) => created));
   for (const item of items) {
     const { body } = await send(sandbox, 'GET', `/vital_books/${item.vbid}`);
-    expect(body).toMatchObject(told(item));
-    // The bounds of section 8.
+    expect(body).toMatchObject(expected(item));
+    // Section 8 excludes 0 and 1.
     expect([item.vbid, body.print_drm_limit]).not.toEqual([item.vbid, expect.toBeOneOf([0, 1])]);
   }
 });

@@ -7,7 +7,7 @@ import { readXml, type XmlElement } from '../../src/xml/read.ts';
 import { sandboxFor } from './client.ts';
 import { callerHeaders, control, exchange, golden } from './exchange.ts';
 
-/** The users of the files, with the guids and tokens that are in them. */
+/** Starts a sandbox with the users of the files, and their guids and tokens. */
 async function withUsers(): Promise<Sandbox> {
   const sandbox = await sandboxFor({ items: 10 });
   const user = (reference: string | undefined, email: string, guid: string, access_token: string) =>
@@ -32,14 +32,26 @@ async function withLicenses(): Promise<Sandbox> {
     kind: 'book',
   };
   await grant('9780000000019', {
-    ...{ imprint: 'Quill', publisher: 'Quill & Anchor', name: 'Principles of <Botany>', kind: 'book' },
-    ...{ type: 'downloadable', expiration: 'never', code_use: 'code-api' },
+    imprint: 'Quill',
+    publisher: 'Quill & Anchor',
+    name: 'Principles of <Botany>',
+    kind: 'book',
+    type: 'downloadable',
+    expiration: 'never',
+    code_use: 'code-api',
   });
   await grant('9780000000026', {
-    ...{ ...hydrology, type: 'online', term: '180', code_use: 'add-drop', expiration: '2099-12-31' },
+    ...hydrology,
+    type: 'online',
+    term: '180',
+    code_use: 'add-drop',
+    expiration: '2099-12-31',
   });
   await grant('9780000000026', {
-    ...{ ...hydrology, type: 'downloadable', code_use: 'p+e', expiration: 'Thu, 10 Mar 2016 22:14:54 GMT' },
+    ...hydrology,
+    type: 'downloadable',
+    code_use: 'p+e',
+    expiration: 'Thu, 10 Mar 2016 22:14:54 GMT',
   });
   return sandbox;
 }
@@ -47,7 +59,7 @@ async function withLicenses(): Promise<Sandbox> {
 const READER = callerHeaders('f7d2k9s4m1x8q3w6v5t0z2b7n4c9g1h3');
 
 describe('the bytes of credentials (4.3)', () => {
-  it('one', async () => {
+  it('verifies one credential', async () => {
     const sandbox = await withUsers();
     const answer = await exchange(sandbox, 'POST /v3/credentials.xml', golden('credentials-one-request'));
     expect(answer).toEqual({
@@ -57,14 +69,14 @@ describe('the bytes of credentials (4.3)', () => {
     });
   });
 
-  it('many, good and failed, in the order asked', async () => {
+  it('verifies many, good and failed, in the order of the request', async () => {
     const sandbox = await withUsers();
     const answer = await exchange(sandbox, 'POST /v3/credentials.xml', golden('credentials-request'));
     expect(answer.status).toBe(200);
     expect(answer.text).toBe(golden('credentials-response'));
   });
 
-  it('are the same however the request is written', async () => {
+  it('do not depend on how the request is written', async () => {
     const sandbox = await withUsers();
     const request = golden('credentials-request');
     const variants = [
@@ -113,7 +125,7 @@ describe('the bytes of users (4.5)', () => {
     const values = created.text.match(/<guid>([0-9A-Z]{20})<\/guid><access-token>([0-9a-z]{34})<\/access-token>/);
     const [, madeGuid = '', madeToken = ''] = values ?? [];
     const madeEmail = kind === 'full' ? email : `${madeGuid.toLowerCase()}@users.example`;
-    // What the sandbox makes itself is put in place of what the file has; all else is to the byte.
+    // Generated values replace those of the file. Everything else must be equal to the byte.
     const same = expected.replace(guid, madeGuid).replace(token, madeToken).replace(email, madeEmail);
     expect([created.status, created.text]).toEqual([200, same]);
     const read = await exchange(sandbox, `GET /v3/users.xml/${madeGuid}`);
@@ -123,8 +135,12 @@ describe('the bytes of users (4.5)', () => {
   it('a user whose guid and token are those of the file', async () => {
     const sandbox = await sandboxFor({ items: 0 });
     await control(sandbox, 'user', {
-      ...{ reference: 'pupil-7', email: 'pupil-7@example.com', first_name: 'Élodie', last_name: 'Dubois & Fils' },
-      ...{ guid: '5N8C3DGK7Q2M9XW4TZ1B', access_token: 'q2x8w4t6z1b5n0c3d7g2h8j4p6k3m9v7' },
+      reference: 'pupil-7',
+      email: 'pupil-7@example.com',
+      first_name: 'Élodie',
+      last_name: 'Dubois & Fils',
+      guid: '5N8C3DGK7Q2M9XW4TZ1B',
+      access_token: 'q2x8w4t6z1b5n0c3d7g2h8j4p6k3m9v7',
     });
     const { text } = await exchange(sandbox, 'GET /v3/users.xml/pupil-7');
     expect(text).toBe(golden('user-reference-response'));
@@ -132,7 +148,7 @@ describe('the bytes of users (4.5)', () => {
 });
 
 describe('the schemas of the OpenAPI document', () => {
-  /** As the schemas see it: attributes and texts by name, repeated elements as arrays. */
+  /** Converts to the form of the schemas: attributes and texts by name, repeated elements as arrays. */
   function plain(element: XmlElement, repeated: readonly string[]): Record<string, unknown> {
     const members: Record<string, unknown> = Object.fromEntries(element.attributes);
     for (const name of repeated) members[name] = [];
@@ -151,11 +167,11 @@ describe('the schemas of the OpenAPI document', () => {
     ['licenses-none', licensesResponse, ['license']],
     ['licenses-two', licensesResponse, ['license']],
     ['user-full-response', userResponse, []],
-  ])('have all that is in %s', (name, schema, repeated) => {
+  ])('describe everything in %s', (name, schema, repeated) => {
     const [root] = readXml(golden(name));
-    if (root === undefined) throw new Error('there is no root');
+    if (root === undefined) throw new Error('the root is missing');
     const document = plain(root, repeated);
-    // What a schema does not know would be left out here.
+    // Parsing removes whatever the schema does not describe.
     expect(schema.parse(document)).toEqual(document);
     expect(schema.meta()?.xml).toEqual({ name: root.name });
   });
@@ -176,7 +192,7 @@ describe('the bytes of errors (7)', () => {
     expect([answer.status, answer.text]).toEqual([200, golden(`error-${code}`)]);
   });
 
-  it('650: more records than are taken', async () => {
+  it('650: too many records', async () => {
     const sandbox = await withUsers();
     const many = `<credentials>${'<credential reference="reader-1"/>'.repeat(10_001)}</credentials>`;
     const answer = await exchange(sandbox, 'POST /v3/credentials.xml', many);

@@ -12,44 +12,44 @@ describe('2.1.1 identifiers', () => {
     await put(sandbox, 'L-1', NEW);
     let { identifiers } = (await put(sandbox, 'L-1', {})).body;
     for (const identifiersSent of patches) {
-      const told = await put(sandbox, 'L-1', { identifiers: identifiersSent });
-      expect(told.errors).toEqual([]);
-      identifiers = told.body.identifiers;
+      const reply = await put(sandbox, 'L-1', { identifiers: identifiersSent });
+      expect(reply.errors).toEqual([]);
+      identifiers = reply.body.identifiers;
     }
     return identifiers;
   }
 
-  it('2.1.1 rule 1: arrays are added to what is there', async () => {
-    const told = await patched({ e_isbn_13: [E.thirteen] }, { e_isbn_13: [OTHER.thirteen, E.thirteen] });
-    expect(told.e_isbn_13).toEqual([E.thirteen, OTHER.thirteen]);
-    expect(told.print_isbn_13).toEqual([]);
+  it('2.1.1 rule 1: adds arrays to the existing identifiers', async () => {
+    const reply = await patched({ e_isbn_13: [E.thirteen] }, { e_isbn_13: [OTHER.thirteen, E.thirteen] });
+    expect(reply.e_isbn_13).toEqual([E.thirteen, OTHER.thirteen]);
+    expect(reply.print_isbn_13).toEqual([]);
   });
 
   it.each([
     ['e_isbn_13', 'e_isbn_10'],
     ['print_isbn_13', 'print_isbn_10'],
     ['vbid13_alias', 'vbid10_alias'],
-  ])('2.1.1 rule 2: the form of 10 is made of %s, and that of it', async (long, short) => {
+  ])('2.1.1 rule 2: generates the matching form of %s, and the reverse', async (long, short) => {
     const both = { [long]: [E.thirteen], [short]: [E.ten] };
     expect(await patched({ [long]: ['978-0-306-40615-7'] })).toMatchObject(both);
     expect(await patched({ [short]: [E.ten] })).toMatchObject(both);
   });
 
-  it('2.1.1 rule 2: an ISBN with 979 has no form of 10', async () => {
+  it('2.1.1 rule 2: generates no ISBN-10 for an ISBN with prefix 979', async () => {
     expect(await patched({ e_isbn_13: ['9791090636071'] })).toMatchObject({
       e_isbn_13: ['9791090636071'],
       e_isbn_10: [],
     });
   });
 
-  it('2.1.1 rule 3: an empty array changes nothing', async () => {
+  it('2.1.1 rule 3: changes nothing for an empty array', async () => {
     expect(await patched({ e_isbn_13: [E.thirteen] }, { e_isbn_13: [], e_isbn_10: [] })).toMatchObject({
       e_isbn_13: [E.thirteen],
       e_isbn_10: [E.ten],
     });
   });
 
-  it('2.1.1 rule 4: null clears, and what the other form has is filled in again', async () => {
+  it('2.1.1 rule 4: clears for null, and refills from the other form', async () => {
     const added = { e_isbn_10: [E.ten], e_isbn_13: [OTHER.thirteen, '9791090636071'] };
     expect(await patched(added, { e_isbn_13: null })).toMatchObject({
       e_isbn_13: [E.thirteen, OTHER.thirteen],
@@ -63,7 +63,7 @@ describe('2.1.1 identifiers', () => {
     ['e_isbn', { e_isbn_13: null, e_isbn_10: null }],
     ['print_isbn', { print_isbn_13: null, print_isbn_10: null }],
     ['e_isbn', null],
-  ])('2.1.1 rule 4: %s goes when its lists are cleared, there and in the catalog', async (name, identifiers) => {
+  ])('2.1.1 rule 4: removes %s when its lists are cleared, in the catalog too', async (name, identifiers) => {
     const sandbox = await sandboxFor({ items: 0 });
     await put(sandbox, 'L-1', { ...NEW, [name]: '978-0-306-40615-7' });
     const partly = await put(sandbox, 'L-1', { identifiers: { e_isbn_13: null, print_isbn_13: null } });
@@ -81,24 +81,21 @@ describe('2.1.1 identifiers', () => {
     ['e_isbn', 'eisbn_canonical', { e_isbn_10: ['0-306-40615-2'] }],
     ['print_isbn', 'print_isbn_canonical', { print_isbn_13: [E.thirteen] }],
     ['print_isbn', 'print_isbn_canonical', { print_isbn_10: ['0-306-40615-2'] }],
-  ])(
-    '2.1.1: %s and %s are the first of the list where none was written by itself: %j',
-    async (name, inCatalog, sent) => {
-      const sandbox = await sandboxFor({ items: 0 });
-      const { body } = await put(sandbox, 'L-1', { ...NEW, identifiers: sent });
-      expect(body[name]).toBe(E.thirteen);
-      const isbn = name === 'e_isbn' ? E.thirteen : null;
-      expect([body.isbn, body.isbn_canonical]).toEqual([isbn, isbn]);
-      expect((await getJson<Item>(sandbox, '/v4/products/L-1')).identifiers[inCatalog]).toBe(E.thirteen);
-      expect((await put(sandbox, 'L-1', { [name]: OTHER.ten })).body[name]).toBe(OTHER.ten);
-      expect((await getJson<Item>(sandbox, '/v4/products/L-1')).identifiers[inCatalog]).toBe(OTHER.thirteen);
-    },
-  );
-
-  it('2.1.1: a value that is no ISBN is named with its place', async () => {
+  ])('2.1.1: %s and %s are the first of the list if none was written by itself: %j', async (name, inCatalog, sent) => {
     const sandbox = await sandboxFor({ items: 0 });
-    const told = await put(sandbox, 'L-1', { ...NEW, identifiers: { e_isbn_13: [E.thirteen, '12'] } });
-    expect(told.errors).toEqual([expect.stringMatching(/^identifiers\/e_isbn_13\/1: /)]);
+    const { body } = await put(sandbox, 'L-1', { ...NEW, identifiers: sent });
+    expect(body[name]).toBe(E.thirteen);
+    const isbn = name === 'e_isbn' ? E.thirteen : null;
+    expect([body.isbn, body.isbn_canonical]).toEqual([isbn, isbn]);
+    expect((await getJson<Item>(sandbox, '/v4/products/L-1')).identifiers[inCatalog]).toBe(E.thirteen);
+    expect((await put(sandbox, 'L-1', { [name]: OTHER.ten })).body[name]).toBe(OTHER.ten);
+    expect((await getJson<Item>(sandbox, '/v4/products/L-1')).identifiers[inCatalog]).toBe(OTHER.thirteen);
+  });
+
+  it('2.1.1: names the place of an invalid ISBN', async () => {
+    const sandbox = await sandboxFor({ items: 0 });
+    const reply = await put(sandbox, 'L-1', { ...NEW, identifiers: { e_isbn_13: [E.thirteen, '12'] } });
+    expect(reply.errors).toEqual([expect.stringMatching(/^identifiers\/e_isbn_13\/1: /)]);
     expect(canonicalIsbn('978-0-306-40615-7')).toBe(E.thirteen);
   });
 });

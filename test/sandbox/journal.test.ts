@@ -21,7 +21,7 @@ function setting(more: Partial<SandboxOptions> = {}) {
   return { time, db, options };
 }
 
-/** All that can be read. */
+/** Reads everything. */
 async function all(sandbox: Sandbox, vbids: readonly string[]) {
   const paths = [
     '/v4/products?include_details=metadata,identifiers',
@@ -36,7 +36,7 @@ async function all(sandbox: Sandbox, vbids: readonly string[]) {
 }
 
 describe('--db', () => {
-  it('holds after a restart what it held before: assets, packages, users, licenses, changes by control', async () => {
+  it('restores assets, packages, users, licenses and control changes after a restart', async () => {
     const { time, db, options } = setting();
     const first = await sandboxFor(options);
     const [own] = (await getPage(first)).items;
@@ -61,7 +61,7 @@ describe('--db', () => {
     const second = await sandboxFor(options);
     expect(await all(second, vbids)).toEqual(before);
     expect(statSync(db).mode & 0o777).toBe(0o600);
-    // And goes on from there as it would have.
+    // Both continue in the same way.
     time.now = START + 30 * 24 * HOUR;
     const [third] = [await sandboxFor({ ...options, db: copyOf(db) })];
     for (const sandbox of [second, third]) sandbox.catalog.mutate({ create: 3, remove: 3 });
@@ -69,7 +69,7 @@ describe('--db', () => {
     expect((await getPage(third)).items.map(({ vbid }) => vbid)).not.toContain(own?.vbid);
   });
 
-  it('cuts off a line that has no end, and goes on', async () => {
+  it('cuts off an unfinished line and continues', async () => {
     const { db, options } = setting();
     const first = await sandboxFor(options);
     await put(first, 'L-1', NEW);
@@ -91,7 +91,7 @@ describe('--db', () => {
     [{ seed: 2 }, /begun with seed 1, not 2/],
     [{ items: 51 }, /begun with items 50, not 51/],
     [{ users: 7 }, /begun with users 1000, not 7/],
-  ])('refuses the journal of another beginning: %j', async (other, message) => {
+  ])('rejects the journal of another beginning: %j', async (other, message) => {
     const { options } = setting();
     await (await startSandbox(options)).stop();
     await expect(startSandbox({ ...options, ...other })).rejects.toMatchObject({
@@ -101,7 +101,7 @@ describe('--db', () => {
     });
   });
 
-  it('refuses a file that is no journal, one that is damaged, and a folder that is not there; and changes none', async () => {
+  it('rejects other files, damaged journals and missing folders, without changing them', async () => {
     const { db, options } = setting();
     const refused = { code: 'CONFIG_INVALID', hint: expect.any(String) };
     writeFileSync(db, 'a letter\n');
@@ -117,7 +117,7 @@ describe('--db', () => {
     await expect(startSandbox({ ...options, db: join(db, 'x') })).rejects.toMatchObject(refused);
   });
 
-  it('does not keep what only reads, nor a password', async () => {
+  it('does not record reads or passwords', async () => {
     const { db, options } = setting();
     const sandbox = await sandboxFor(options);
     const begun = readFileSync(db, 'utf8');
@@ -133,7 +133,7 @@ describe('--db', () => {
     expect(kept).not.toContain('open-sesame');
   });
 
-  it('does again what was taken and nothing that was refused, whatever --allow-private-callbacks says now', async () => {
+  it('replays what was accepted, whatever --allow-private-callbacks says now', async () => {
     const { options } = setting({ ingestionMs: HOUR });
     const wait = { ...NEW, url: 'https://files.example.org/a.pdf', callback_url: 'http://127.0.0.1:9/' };
     for (const [vbid, allowPrivateCallbacks] of [
@@ -152,7 +152,7 @@ describe('--db', () => {
     }
   });
 
-  it('6: a call that was not made before the end is made after the next start, and no other', async () => {
+  it('6: makes a pending call after a restart, and no other', async () => {
     const called: string[] = [];
     const server = createServer((request, response) => {
       called.push(request.url ?? '');
@@ -177,7 +177,7 @@ describe('--db', () => {
     expect((await send(last, 'GET', '/vital_books/L-2')).body.build).toMatchObject({ status: 'approved' });
   });
 
-  it('keeps nothing of a request that was refused', async () => {
+  it('records nothing of a rejected request', async () => {
     const { db, options } = setting();
     const sandbox = await sandboxFor(options);
     await put(sandbox, 'L-1', NEW);
@@ -186,13 +186,13 @@ describe('--db', () => {
     expect((await exchange(sandbox, 'POST /v4/packages', 'no JSON')).status).toBe(422);
     expect((await exchange(sandbox, 'POST /v3/users', '<user/>')).status).toBe(422);
     expect((await exchange(sandbox, 'POST /_sandbox/mutate', '{"create":-1}')).status).toBe(422);
-    expect((await exchange(sandbox, 'POST /_sandbox/expire', '{"reference":"nobody"}')).status).toBe(404);
+    expect((await exchange(sandbox, 'POST /_sandbox/expire', '{"reference":"unknown"}')).status).toBe(404);
     expect(readFileSync(db, 'utf8')).toBe(before);
     await put(sandbox, 'L-3', NEW);
     expect(readFileSync(db, 'utf8').slice(before.length)).toMatch(/^\{[^\n]*L-3[^\n]*\}\n$/);
   });
 
-  it('is refused while another sandbox uses it, and had when that has ended', async () => {
+  it('rejects a journal while another sandbox uses it', async () => {
     const { db, options } = setting();
     const first = await sandboxFor(options);
     const refused = { code: 'CONFIG_INVALID', message: `--db ${db}: is in use` };
@@ -204,7 +204,7 @@ describe('--db', () => {
     expect((await send(next, 'GET', '/vital_books/L-1')).status).toBe(200);
   });
 
-  it('is refused where it cannot be kept to one sandbox: the message names the lock, the hint what is needed', async () => {
+  it('rejects a journal that cannot be locked, and names the lock', async () => {
     const { db, options } = setting();
     mkdirSync(`${db}.lock`);
     await expect(startSandbox(options)).rejects.toMatchObject({

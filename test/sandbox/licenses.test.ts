@@ -25,7 +25,7 @@ const vbid = (index: number) => createNumbering(SANDBOX_DEFAULTS.seed).vbid(inde
 const READER = { reference: 'sandbox-reader' };
 
 describe('4.2 read licenses', () => {
-  it('rule 1: without a query, all products of the account with their expirations', async () => {
+  it('rule 1: lists all licenses of the account with their expirations', async () => {
     const sandbox = await sandboxFor({ items: 10 });
     const found = await licensesOf(sandbox);
     expect(found.map(({ sku, type, expiration }) => [sku, type, expiration])).toEqual([
@@ -39,21 +39,9 @@ describe('4.2 read licenses', () => {
     ]);
   });
 
-  it('2.3: each has all attributes, of titles of the catalog', async () => {
+  it('2.3: returns all attributes, with the titles of the catalog', async () => {
     const sandbox = await sandboxFor({ items: 10, details: true });
-    const names = [
-      'imprint',
-      'publisher',
-      'name',
-      'sku',
-      'isbn',
-      'part_of',
-      'term',
-      'code-use',
-      'kind',
-      'type',
-      'expiration',
-    ];
+    const names = 'imprint publisher name sku isbn part_of term code-use kind type expiration'.split(' ');
     const found = await licensesOf(sandbox);
     for (const license of found) expect(Object.keys(license)).toEqual(names);
     const { items } = await getPage(sandbox);
@@ -65,7 +53,7 @@ describe('4.2 read licenses', () => {
     );
   });
 
-  it('2.3: counts what is listed and has not expired, and all', async () => {
+  it('2.3: counts the listed licenses that have not expired, and all licenses', async () => {
     const sandbox = await sandboxFor({ items: 10 });
     expect(await countsOf(sandbox)).toEqual(['6', '7']);
     expect(await countsOf(sandbox, '?license_type=online')).toEqual(['3', '7']);
@@ -73,14 +61,14 @@ describe('4.2 read licenses', () => {
     expect(await countsOf(sandbox, '?sku=9780000000019')).toEqual([]);
   });
 
-  it('rule 2: with a sku, that title only; an empty element where it is not licensed', async () => {
+  it('rule 2: lists only the title of a sku, or nothing if it is not licensed', async () => {
     const sandbox = await sandboxFor({ items: 10 });
     expect(await licensesOf(sandbox, `?sku=${vbid(2)}`)).toMatchObject([{ sku: vbid(2), type: 'online' }]);
     expect(await licensesOf(sandbox, '?sku=BOOKSHELF-TUTORIAL')).toHaveLength(1);
     expect((await get(sandbox, `/v3/licenses.xml?sku=${vbid(9)}`)).bytes.toString()).toMatch(/\n<licenses\/>$/);
   });
 
-  it('rule 3: a title with both licenses is two elements, one per type', async () => {
+  it('rule 3: lists a title with both types as two elements', async () => {
     const sandbox = await sandboxFor({ items: 10 });
     const types = async (query: string) =>
       (await licensesOf(sandbox, `?sku=${vbid(0)}${query}`)).map(({ type }) => type);
@@ -91,7 +79,7 @@ describe('4.2 read licenses', () => {
     expect(await types('&license_type=download')).toEqual(['downloadable']);
   });
 
-  it('either word for downloadable finds what is written with the other', async () => {
+  it('finds downloadable licenses by either word', async () => {
     const sandbox = await sandboxFor({ items: 10 });
     for (const type of ['downloadable', 'download']) {
       expect(await licensesOf(sandbox, `?sku=BOOKSHELF-TUTORIAL&license_type=${type}`)).toHaveLength(1);
@@ -99,7 +87,7 @@ describe('4.2 read licenses', () => {
     expect(await licensesOf(sandbox, '?sku=BOOKSHELF-TUTORIAL&license_type=online')).toEqual([]);
   });
 
-  it('refuses a query it cannot use', async () => {
+  it('rejects an invalid query', async () => {
     const sandbox = await sandboxFor({ items: 10 });
     for (const query of ['license_type=paper', 'license_type=', 'license_type=ONLINE', 'sku=']) {
       const answer = await exchange(sandbox, `GET /v3/licenses.xml?${query}`);
@@ -108,7 +96,7 @@ describe('4.2 read licenses', () => {
     }
   });
 
-  it('rule 4: an error may come with 200, until it is taken back', async () => {
+  it('rule 4: returns an error with 200 until the test removes it', async () => {
     const sandbox = await sandboxFor({ items: 10 });
     for (const code of [469, 474]) {
       await control(sandbox, 'fail', { ...READER, code });
@@ -118,7 +106,7 @@ describe('4.2 read licenses', () => {
     expect(await licensesOf(sandbox)).toHaveLength(7);
   });
 
-  it('5 rule 3: a stale token and one that never was yield 601, with 200', async () => {
+  it('5 rule 3: replies with 601 and status 200 to a stale or unknown token', async () => {
     const sandbox = await sandboxFor({ items: 10 });
     await control(sandbox, 'expire', READER);
     for (const token of ['sandboxtoken', 'unknown']) {
@@ -127,7 +115,7 @@ describe('4.2 read licenses', () => {
     }
   });
 
-  it('2.3: names an asset without what XML cannot hold', async () => {
+  it('2.3: removes characters that XML cannot hold from the name', async () => {
     const sandbox = await sandboxFor({ items: 10 });
     const title = 'A \u0001title\ufffe of\u000b \u{1f4d6}';
     expect((await put(sandbox, 'L-1', { ...NEW, title })).status).toBe(200);
@@ -136,7 +124,7 @@ describe('4.2 read licenses', () => {
     expect(names).toContain('A title of \u{1f4d6}');
   });
 
-  it('a token of another key is none of this one', async () => {
+  it('rejects a token of another key', async () => {
     const sandbox = await sandboxFor({ items: 10 });
     const status = async (token: string, key: string) =>
       errorOf(await exchange(sandbox, 'GET /v3/licenses.xml', null, callerHeaders(token, key)));
@@ -145,7 +133,7 @@ describe('4.2 read licenses', () => {
     expect(await status('othersandboxtoken', 'OTHERKEY')).toBeNull();
   });
 
-  it('asks for key and token', async () => {
+  it('requires key and token', async () => {
     const sandbox = await sandboxFor({ items: 10 });
     const error = async (headers: Record<string, string>) =>
       errorOf(await exchange(sandbox, 'GET /v3/licenses.xml', null, headers));
@@ -163,7 +151,7 @@ describe('4.2 read licenses', () => {
 });
 
 describe('3 the lifecycle of a license', () => {
-  it('duplicates are allowed without limit; one copy is kept, with the later expiration', async () => {
+  it('keeps one copy of duplicates, with the later expiration', async () => {
     const sandbox = await sandboxFor({ items: 10 });
     const sku = vbid(7);
     const expirations = ['2016-01-01', 'Thu, 31 Dec 2099 23:59:59 GMT', '2030-01-01T00:00:00Z', 'never', '2040-01-01'];
@@ -182,7 +170,7 @@ describe('3 the lifecycle of a license', () => {
     ['2030-01-31', '2030-01-31T23:59:59Z', '2030-02-01T00:00:00Z'],
     ['Thu, 31 Jan 2030 10:00:00 GMT', '2030-01-31T09:59:59Z', '2030-01-31T10:00:00Z'],
     ['2030-01-31T10:00:00+02:00', '2030-01-31T07:59:59Z', '2030-01-31T08:00:00Z'],
-  ])('%s ends at that time, a date at its end; then it is listed all the same', async (expiration, before, after) => {
+  ])('%s ends at that time (a date at its end), and is still listed', async (expiration, before, after) => {
     for (const [now, usable] of [
       [before, '1'],
       [after, '0'],
@@ -194,7 +182,7 @@ describe('3 the lifecycle of a license', () => {
     }
   });
 
-  it('a license granted to another user is not in this account', async () => {
+  it('does not list the licenses of another user', async () => {
     const sandbox = await sandboxFor({ items: 10 });
     const user = { reference: 'pupil', guid: 'PUPIL007', access_token: 'pupiltoken' };
     await control(sandbox, 'user', user);
@@ -203,7 +191,7 @@ describe('3 the lifecycle of a license', () => {
     expect(await licensesOf(sandbox, `?sku=${vbid(9)}`)).toEqual([]);
   });
 
-  it('a grant that cannot be is refused by name', async () => {
+  it('names the invalid field of a grant', async () => {
     const sandbox = await sandboxFor({ items: 10 });
     const grant = async (body: object) => {
       const { status, text } = await exchange(sandbox, 'POST /_sandbox/grant', JSON.stringify(body));
@@ -217,7 +205,7 @@ describe('3 the lifecycle of a license', () => {
     ]);
     expect(await grant({ ...good, expiration: '2026-13-01' })).toEqual([422, expect.stringMatching(/^expiration: /)]);
     expect(await grant({ ...good, sku: 'a\u0000' })).toEqual([422, expect.stringMatching(/^sku: .*XML/)]);
-    expect(await grant({ ...good, reference: 'nobody' })).toEqual([404, 'There is no such user']);
-    expect(await grant({ sku: 'A', type: 'online' })).toEqual([404, 'There is no such user']);
+    expect(await grant({ ...good, reference: 'unknown' })).toEqual([404, 'User not found']);
+    expect(await grant({ sku: 'A', type: 'online' })).toEqual([404, 'User not found']);
   });
 });

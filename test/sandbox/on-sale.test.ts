@@ -4,7 +4,7 @@ import { createRandom } from '../../src/sandbox/catalog/random.ts';
 import { createTimeline } from '../../src/sandbox/journal/timeline.ts';
 
 describe('the timeline', () => {
-  it('stands until it runs, stands during a change, and never goes back', () => {
+  it('stands still until it runs and during a change, and never goes back', () => {
     const clock = { now: () => 100 };
     const timeline = createTimeline(clock, 10);
     expect(timeline.now()).toBe(10);
@@ -17,8 +17,8 @@ describe('the timeline', () => {
   });
 });
 
-describe('the catalog, with products for sale at times', () => {
-  it.each(['id', 'updated-asc', 'updated-desc'] as const)('lists as a plain list would, in order %s', (order) => {
+describe('the catalog, with sale windows', () => {
+  it.each(['id', 'updated-asc', 'updated-desc'] as const)('lists the products on sale, in order %s', (order) => {
     {
       const time = { now: 1_000_000 };
       const options = { items: 40, seed: 1, order, withdrawnForMs: 50 };
@@ -51,9 +51,12 @@ describe('the catalog, with products for sale at times', () => {
     }
   });
 
-  it('leaves out a number that is taken, once', () => {
+  it('skips a number that is taken, once', () => {
     const catalog = createCatalog({
-      ...{ items: 3, seed: 1, order: 'id', withdrawnForMs: 50 },
+      items: 3,
+      seed: 1,
+      order: 'id',
+      withdrawnForMs: 50,
       clock: { now: () => 5 },
     });
     catalog.skip(4);

@@ -15,7 +15,7 @@ interface Described {
 }
 type Document = { readonly paths: Readonly<Record<string, Readonly<Record<string, Described>>>> };
 
-// The patterns say more than the names of the formats.
+// The patterns are stricter than the formats.
 const ajv = new Ajv2020({ strict: false, validateFormats: false });
 
 async function described(sandbox: Sandbox, operation: string): Promise<Described> {
@@ -26,7 +26,7 @@ async function described(sandbox: Sandbox, operation: string): Promise<Described
   return found;
 }
 
-/** Whether the body fits what is said of requests; how it was answered; and whether the answer fits what is said of it. */
+/** Returns whether the document describes a body, whether the sandbox accepts it, and whether the reply is described. */
 async function tried(sandbox: Sandbox, operation: string, at: string, body: object) {
   const { requestBody, responses } = await described(sandbox, operation);
   const response = await request(sandbox.url + at, {
@@ -56,15 +56,7 @@ it.each([
   ...['Rental', 'digital_rental_price'].map((type) => price({ type })),
   ...['dollar', 'USD'].map((currency) => price({ currency })),
   ...['ftp://a.example/', 'HTTPS://a.example/ä', 'a.example', 'mailto:a'].map((login_url) => ({ ...NEW, login_url })),
-  ...[
-    '2030-01-01',
-    '2030-02-30',
-    '2030-01-01T10:00',
-    '2030-01-01T10:00Z',
-    '2030-01-01T10:00:00+02:00',
-    '2030',
-    null,
-  ].map((on_sale_date) => ({
+  ...['2030-01-01', '2030-02-30', '2030-01-01T10:00', '2030-01-01T10:00Z', '2030', null].map((on_sale_date) => ({
     ...NEW,
     on_sale_date,
   })),
@@ -80,11 +72,11 @@ it.each([
   { title: 'Tides' },
   { imprint_id: 1 },
   { ...NEW, title: '' },
-])('of the asset %j, the document says what the sandbox does', async (body) => {
+])('describes which assets are accepted: %j', async (body) => {
   const sandbox = await sandboxFor({ items: 0 });
   const put = await tried(sandbox, 'PUT /v4/assets/{vbid}', '/v4/assets/L-1', body);
   expect(put.answered).toBe(true);
-  // That creation needs two members more is said where every request creates.
+  // A PUT may create or update, so its description does not require the two members that a creation needs.
   if ('title' in body && 'imprint_id' in body) expect(put.described).toBe(put.taken);
   if ('variants' in body) return;
   const post = await tried(sandbox, 'POST /vital_books', '/vital_books', body);
@@ -101,7 +93,7 @@ it.each([
   ...['2030-01-31', '2030-02-30', null].map((details) => ({ download_license: { type: 'absdate', details } })),
   ...[{ download_license: { type: 'perpetual' } }, { download_license: { type: 'forever' } }, { tags: [1] }],
   ...[{ name: '' }, { name: undefined }, { own_field: { a: 1 } }],
-])('of a package with %j, the document says what the sandbox does', async (more) => {
+])('describes which packages are accepted: %j', async (more) => {
   const sandbox = await sandboxFor({ items: 0 });
   const { described, taken, answered } = await tried(sandbox, 'POST /v4/packages', '/v4/packages', {
     ...SHELF,
@@ -111,7 +103,7 @@ it.each([
 });
 
 it.each(['', '?include_details=metadata,subjects,identifiers,accessibility', '?from=2020-01-01'])(
-  'the pages of products%s are as the document says',
+  'describes the pages of products%s',
   async (query) => {
     const sandbox = await sandboxFor({ items: 1000 });
     sandbox.catalog.mutate({ remove: 3 });
@@ -128,7 +120,7 @@ it.each([
   ['2030-01-01T10:00:00+02:00', 200],
   ['2030-02-30', 422],
   ['tomorrow', 422],
-])('of the time %s, the document says that it is answered with %i', async (from, status) => {
+])('describes that the time %s gets status %i', async (from, status) => {
   const sandbox = await sandboxFor({ items: 1 });
   const { parameters } = await described(sandbox, 'GET /v4/products');
   const schema = parameters.find(({ name }) => name === 'from')?.schema ?? {};
@@ -139,7 +131,7 @@ it.each([
   expect([response.statusCode, ajv.validate(schema, from)]).toEqual([status, status === 200]);
 });
 
-it('the identifiers that an asset may be given are described', async () => {
+it('describes which identifiers of an asset are accepted', async () => {
   const sandbox = await sandboxFor({ items: 0 });
   const { parameters } = await described(sandbox, 'PUT /v4/assets/{vbid}');
   const schema = parameters.find(({ name }) => name === 'vbid')?.schema ?? {};
@@ -152,7 +144,7 @@ it('the identifiers that an asset may be given are described', async () => {
 it.each([
   ['PUT /v4/assets/{vbid}', 'PUT'],
   ['GET /vital_books/{vbid}', 'GET'],
-] as const)('of an asset, %s describes every member that is answered', async (operation, method) => {
+] as const)('describes every member of an asset in the reply to %s', async (operation, method) => {
   const sandbox = await sandboxFor({ items: 1 });
   const { responses } = await described(sandbox, operation);
   const { schema } = responses[200].content['application/json'];
@@ -164,7 +156,7 @@ it.each([
   }
 });
 
-it('HEAD says that the document is there', async () => {
+it('answers HEAD', async () => {
   const { url } = await sandboxFor({ items: 0 });
   const response = await request(`${url}/openapi.json`, { method: 'HEAD' });
   expect([response.statusCode, await response.body.text()]).toEqual([200, '']);

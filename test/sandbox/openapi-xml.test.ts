@@ -5,13 +5,13 @@ import type { XmlElement } from '../../src/xml/read.ts';
 import { getJson, sandboxFor } from './client.ts';
 import { callerHeaders, control, type Exchange, exchange, rootOf } from './exchange.ts';
 
-/** Elements of which there may be any number, by the element that holds them. */
+/** Repeated elements, by their parent. */
 const LISTS: Readonly<Record<string, readonly string[]>> = {
   licenses: ['license'],
   credentials: ['credential', 'error'],
 };
 
-/** As the schemas have it: attributes and elements are members. */
+/** Converts to the form of the schemas: attributes and elements are members. */
 function membersOf({ name, attributes, children, text }: XmlElement): unknown {
   const names = LISTS[name] ?? [];
   const lists = names.map((list) => [list, children.filter((child) => child.name === list).map(membersOf)] as const);
@@ -20,7 +20,7 @@ function membersOf({ name, attributes, children, text }: XmlElement): unknown {
   return members.length === 0 ? text : Object.fromEntries(members);
 }
 
-/** Whether something is what the document says of an operation's answers with 200. */
+/** Returns whether a value fits the description of an operation's replies with 200. */
 async function judgeOf(sandbox: Sandbox, operation: string): Promise<(answer: unknown) => boolean> {
   const [method = '', path = ''] = operation.split(' ');
   const at = [path, method.toLowerCase(), 'responses', '200', 'content', 'application/xml', 'schema'];
@@ -31,14 +31,14 @@ async function judgeOf(sandbox: Sandbox, operation: string): Promise<(answer: un
 
 const READER = '<user><reference>kiosk-1</reference><first-name>K</first-name><last-name>One</last-name></user>';
 const USED = READER.replace('</user>', '<redemption-code>SANDBOX-USED</redemption-code></user>');
-const MIXED = '<credentials><credential reference="user-0000001"/><credential reference="nobody"/></credentials>';
+const MIXED = '<credentials><credential reference="user-0000001"/><credential reference="unknown"/></credentials>';
 
 it.each([
   ['GET /v3/licenses.xml', 'licenses', null],
   ['POST /v3/credentials.xml', 'credentials', MIXED],
   ['POST /v3/users.xml', 'user', READER],
   ['POST /v3/users.xml', 'error', USED],
-] as const)('%s: what comes with 200 is as the document says: %s', async (operation, root, body) => {
+] as const)('%s: describes the reply with 200: %s', async (operation, root, body) => {
   const sandbox = await sandboxFor({ items: 1 });
   const fits = await judgeOf(sandbox, operation);
   const answer = await exchange(sandbox, operation, body);
@@ -49,18 +49,18 @@ it.each([
   }
 });
 
-it('4.2 rule 4: an error in place of licenses is as the document says', async () => {
+it('4.2 rule 4: describes an error instead of licenses', async () => {
   const sandbox = await sandboxFor({ items: 1 });
   const fits = await judgeOf(sandbox, 'GET /v3/licenses.xml');
-  const told = ({ status, text }: Exchange) => [
+  const described = ({ status, text }: Exchange) => [
     status,
     text,
     fits(membersOf(rootOf({ status, text, contentType: '' }))),
   ];
-  const stale = await exchange(sandbox, 'GET /v3/licenses.xml', null, callerHeaders('nobodystoken'));
+  const stale = await exchange(sandbox, 'GET /v3/licenses.xml', null, callerHeaders('unknowntoken'));
   await control(sandbox, 'fail', { reference: 'sandbox-reader', code: 469 });
   const failed = await exchange(sandbox, 'GET /v3/licenses.xml');
-  expect([told(stale), told(failed)]).toEqual([
+  expect([described(stale), described(failed)]).toEqual([
     [200, expect.stringContaining('<error code="601"'), true],
     [200, expect.stringContaining('<error code="469"'), true],
   ]);

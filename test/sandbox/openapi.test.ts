@@ -16,7 +16,7 @@ interface Description {
   readonly components: { readonly securitySchemes: Readonly<Record<string, unknown>> };
 }
 
-/** Interface, section 4, with the paths that services have besides. */
+/** Interface, section 4, and additional paths of services. */
 const INTERFACE = [
   'put /v4/assets',
   'put /v4/assets/{vbid}',
@@ -54,7 +54,7 @@ function* refsIn(value: unknown): Iterable<string> {
 }
 
 describe('GET /openapi.json', () => {
-  it('has every operation of section 4, with its parameters, headers and a name of its own', async () => {
+  it('has every operation of section 4, with its parameters, headers and a unique name', async () => {
     const { sandbox, description, operations } = await described();
     expect(description).toMatchObject({ openapi: '3.1.0', servers: [{ url: sandbox.url }] });
     expect(operations.map(({ method, path }) => `${method} ${path}`)).toEqual(expect.arrayContaining(INTERFACE));
@@ -72,7 +72,7 @@ describe('GET /openapi.json', () => {
     );
   });
 
-  it('has schemas of what is sent and answered, and references that lead somewhere', async () => {
+  it('has schemas of requests and replies, and valid references', async () => {
     const { description } = await described();
     const refs = [...new Set(refsIn(description))];
     expect(refs).not.toEqual([]);
@@ -95,7 +95,7 @@ describe('GET /openapi.json', () => {
     });
   });
 
-  it('describes only what is served', async () => {
+  it('describes only existing operations', async () => {
     const { sandbox, operations } = await described();
     const [item] = (await getPage(sandbox)).items;
     await put(sandbox, 'L-1', NEW);

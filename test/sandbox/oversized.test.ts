@@ -6,7 +6,10 @@ it('7: lists a hundred errors of a request, and says how many more there are', a
   const sandbox = await sandboxFor({ items: 0 });
   const { status, errors } = await put(sandbox, 'L-1', { ...NEW, prices: new Array(1000).fill({}) });
   expect([status, errors.length, errors[0], errors.at(-1)]).toEqual([
-    ...[422, 101, 'prices/0/currency: must be an ISO 4217 code', '… and 2900 more'],
+    422,
+    101,
+    'prices/0/currency: must be an ISO 4217 code',
+    '… and 2900 more',
   ]);
 });
 

@@ -30,7 +30,7 @@ const SHELF = {
 };
 
 describe('4.5 packages', () => {
-  it('are created and read, with all fields', async () => {
+  it('creates and reads a package with all fields', async () => {
     const sandbox = await sandboxFor({ items: 10 });
     const created = await send(sandbox, 'POST /v4/packages', SHELF);
     expect(created).toMatchObject({ status: 200, json: SHELF });
@@ -40,7 +40,7 @@ describe('4.5 packages', () => {
     expect(await send(sandbox, 'GET /packages/SHELF-1')).toEqual(created);
   });
 
-  it('are answered as the OpenAPI document says', async () => {
+  it('replies as the OpenAPI document says', async () => {
     const sandbox = await sandboxFor({ items: 10 });
     const [{ response } = {}] = packageOperations({ seed: 1, time: { now: () => 0 }, isProduct: () => true });
     for (const body of [SHELF, { name: 'x', products: [], own_field: 1 }]) {
@@ -49,7 +49,7 @@ describe('4.5 packages', () => {
     }
   });
 
-  it('have a SKU made where none is sent, and nulls where nothing is', async () => {
+  it('generates a SKU, and returns null for omitted fields', async () => {
     const sandbox = await sandboxFor({ items: 10 });
     const skus = new Set<unknown>();
     for (const name of ['a', 'b', 'c']) {
@@ -61,20 +61,36 @@ describe('4.5 packages', () => {
     expect(skus.size).toBe(3);
   });
 
-  it('take numbers in quotes, and each type of license', async () => {
+  it('accepts numbers in quotes, and each type of license', async () => {
     const sandbox = await sandboxFor({ items: 10 });
     const body = {
-      ...{ ...SHELF, list_price: '49.50', library_id: '7' },
-      download_license: { type: 'numdays', num_days: '180' },
-      online_license: { type: 'absdate', details: '2030-01-31' },
+      ...SHELF,
+      list_price: '49.50',
+      library_id: '7',
+      download_license: {
+        type: 'numdays',
+        num_days: '180',
+      },
+      online_license: {
+        type: 'absdate',
+        details: '2030-01-31',
+      },
     };
     expect((await send(sandbox, 'POST /v4/packages', body)).json).toMatchObject({
-      ...{ list_price: 49.5, library_id: 7, download_license: { type: 'numdays', num_days: 180 } },
-      online_license: { type: 'absdate', details: '2030-01-31' },
+      list_price: 49.5,
+      library_id: 7,
+      download_license: {
+        type: 'numdays',
+        num_days: 180,
+      },
+      online_license: {
+        type: 'absdate',
+        details: '2030-01-31',
+      },
     });
   });
 
-  it('are updated: products are appended, each once, other fields replaced', async () => {
+  it('appends products once each in an update, and replaces other fields', async () => {
     const sandbox = await sandboxFor({ items: 10 });
     await send(sandbox, 'POST /v4/packages', SHELF);
     const change = { name: 'Second year', products: [vbid(2), vbid(0), vbid(2)], tags: [], online_license: null };
@@ -83,11 +99,12 @@ describe('4.5 packages', () => {
     expect(updated).toMatchObject({ status: 200, json: { ...SHELF, ...change, products } });
     expect((await send(sandbox, 'GET /v4/packages/SHELF-1')).json).toEqual(updated.json);
     expect(await send(sandbox, 'PUT /v4/packages/SHELF-1', { sku: 'OTHER' })).toMatchObject({
-      ...{ status: 422, json: { errors: ['sku: cannot be changed'] } },
+      status: 422,
+      json: { errors: ['sku: cannot be changed'] },
     });
   });
 
-  it('4.5: can be deleted; the assets in them stay', async () => {
+  it('4.5: deletes a package, but not the assets in it', async () => {
     const sandbox = await sandboxFor({ items: 10 });
     await send(sandbox, 'POST /v4/packages', SHELF);
     expect((await send(sandbox, 'DELETE /v4/packages/SHELF-1/assets')).status).toBe(200);
@@ -98,7 +115,7 @@ describe('4.5 packages', () => {
     expect((await send(sandbox, 'POST /v4/packages', SHELF)).status).toBe(200);
   });
 
-  it('take an asset that was just written, on sale or not; its license has its title', async () => {
+  it('accepts an asset that was just written, on sale or not', async () => {
     const sandbox = await sandboxFor({ items: 10 });
     const asset = { imprint_id: 1, title: 'A Book of My Own', on_sale_date: '2099-01-01' };
     expect((await send(sandbox, 'PUT /v4/assets/MY-OWN-1', asset)).status).toBe(200);
@@ -109,7 +126,7 @@ describe('4.5 packages', () => {
     expect(text).toMatch(/name="A Book of My Own" sku="MY-OWN-1" isbn=""/);
   });
 
-  it('of another key are forbidden, unknown ones not found', async () => {
+  it('rejects packages of another key, and unknown ones', async () => {
     const sandbox = await sandboxFor({ items: 10 });
     await send(sandbox, 'POST /v4/packages', SHELF);
     const operations = [
@@ -122,13 +139,14 @@ describe('4.5 packages', () => {
       expect((await send(sandbox, operation, body, 'OTHERKEY')).status).toBe(403);
       const unknown = operation.replace('SHELF-1', 'SHELF-2') as typeof operation;
       expect(await send(sandbox, unknown, body)).toMatchObject({
-        ...{ status: 404, json: { errors: ['Package SHELF-2 not found'] } },
+        status: 404,
+        json: { errors: ['Package SHELF-2 not found'] },
       });
     }
     expect((await send(sandbox, 'GET /v4/packages/SHELF-1')).json).toMatchObject(SHELF);
   });
 
-  it('that cannot be are refused with 422, each wrong field named', async () => {
+  it('names each invalid field with 422', async () => {
     const sandbox = await sandboxFor({ items: 10 });
     await send(sandbox, 'POST /v4/packages', SHELF);
     const fields = async (body: unknown) => {
@@ -166,7 +184,7 @@ describe('4.5 packages', () => {
     }
   });
 
-  it('are told in plain words what is wrong with them', async () => {
+  it('describes each problem', async () => {
     const sandbox = await sandboxFor({ items: 1 });
     const license = { type: 'numdays', details: 5 };
     const wrong = { sku: '..', name: '', list_price: -1, library_id: 1.5, tags: [1], online_license: license };
@@ -183,7 +201,7 @@ describe('4.5 packages', () => {
     ]);
   });
 
-  it.each(['[', '{"a":'])('are refused where they hold deep JSON of %s, and are not kept', async (open) => {
+  it.each(['[', '{"a":'])('does not keep a package with deep JSON of %s', async (open) => {
     const sandbox = await sandboxFor({ items: 10 });
     const deep = open.repeat(100_000) + (open === '[' ? ']'.repeat(100_000) : `1${'}'.repeat(100_000)}`);
     const body = `{"sku":"DEEP","name":"Deep","products":[],"more":${deep}}`;

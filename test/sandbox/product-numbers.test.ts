@@ -7,7 +7,7 @@ function checksum(isbn: string): number {
 }
 
 describe('ISBNs', () => {
-  it('end in the right check digit', () => {
+  it('have the right check digit', () => {
     expect(isbn13(30_640_615)).toBe('9780306406157');
     for (const body of [0, 7, 999, 1000, 123_456_789, 999_999_999]) expect(checksum(isbn13(body))).toBe(0);
   });
@@ -21,7 +21,7 @@ describe('ISBNs', () => {
 describe('the numbering', () => {
   const numbering = createNumbering(7);
 
-  it('gives every product its own numbers', () => {
+  it('gives every product different numbers', () => {
     const seen = new Set<string>();
     let given = 0;
     for (let index = 0; index < 20_000; index++) {
@@ -35,7 +35,7 @@ describe('the numbering', () => {
     expect(seen.size).toBe(given);
   });
 
-  it('finds the product of a vbid, and none for other numbers', () => {
+  it('finds a product only by its vbid', () => {
     for (const index of [0, 1, 999_999, 19_999_999]) expect(numbering.indexOf(numbering.vbid(index))).toBe(index);
     const vbid = numbering.vbid(5);
     const wrongCheckDigit = vbid.slice(0, 12) + ((Number(vbid[12]) + 1) % 10);
@@ -49,7 +49,7 @@ describe('the numbering', () => {
     expect(createNumbering(7).vbid(0)).toBe(numbering.vbid(0));
   });
 
-  it('gives every version another electronic ISBN', () => {
+  it('gives every version a different electronic ISBN', () => {
     for (let index = 0; index < 100; index++) {
       const versions = Array.from({ length: 20 }, (_, version) => numbering.eIsbn(index, version));
       expect(new Set(versions).size).toBe(20);

@@ -6,7 +6,7 @@ import { CREDENTIALS, get, getJson, getPage, type Item, sandboxFor } from './cli
 const [KEY, TOKEN] = Object.keys(CREDENTIALS) as [string, string];
 
 describe('GET /v4/products', () => {
-  it('answers pages of lean products', async () => {
+  it('returns pages of lean products', async () => {
     const sandbox = await sandboxFor({ items: 2500 });
     const first = await getPage(sandbox);
     expect(first).toMatchObject({ num_items: 2500, page: 1, per_page: 1000, total_pages: 3 });
@@ -17,13 +17,8 @@ describe('GET /v4/products', () => {
       expect(item.vbid).toMatch(/^978\d{10}$/);
     }
     expect((await getPage(sandbox, '?page=3')).items).toHaveLength(500);
-    expect(await getPage(sandbox, '?page=4')).toEqual({
-      num_items: 2500,
-      page: 4,
-      per_page: 1000,
-      total_pages: 3,
-      items: [],
-    });
+    const beyond = { num_items: 2500, page: 4, per_page: 1000, total_pages: 3, items: [] };
+    expect(await getPage(sandbox, '?page=4')).toEqual(beyond);
     const window = await getPage(sandbox, '?page=2&per_page=900&whatever=1');
     expect(window).toMatchObject({ page: 2, per_page: 900, total_pages: 3 });
     expect(window.items.slice(0, 100)).toEqual(first.items.slice(900));
@@ -36,19 +31,11 @@ describe('GET /v4/products', () => {
     expect((await getPage(a)).items).not.toEqual((await getPage(c)).items);
   });
 
-  it('refuses parameters it cannot use', async () => {
+  it('rejects invalid parameters', async () => {
     const sandbox = await sandboxFor({ items: 1 });
-    const bad = [
-      'page=0',
-      'page=x',
-      'per_page=0',
-      'per_page=1001',
-      'per_page=',
-      'from=yesterday',
-      'from=2026-13-01',
-      'from=2026-02-30',
-    ];
-    for (const query of [...bad, 'until=1', 'include_details=everything', 'currency=euro']) {
+    const pages = ['page=0', 'page=x', 'per_page=0', 'per_page=1001', 'per_page='];
+    const times = ['from=yesterday', 'from=2026-13-01', 'from=2026-02-30', 'until=1'];
+    for (const query of [...pages, ...times, 'include_details=everything', 'currency=euro']) {
       const answer = await get(sandbox, `/v4/products?${query}`);
       const { errors } = JSON.parse(answer.bytes.toString());
       expect([query, answer.status]).toEqual([query, 422]);
@@ -56,7 +43,7 @@ describe('GET /v4/products', () => {
     }
   });
 
-  it('says how a plus is written where it arrived as a space', async () => {
+  it('says how to write a plus that arrived as a space', async () => {
     const sandbox = await sandboxFor({ items: 1 });
     const said = async (time: string) =>
       JSON.parse((await get(sandbox, `/v4/products?from=${time}`)).bytes.toString()).errors as unknown;
@@ -65,7 +52,7 @@ describe('GET /v4/products', () => {
     expect(await getPage(sandbox, '?from=2026-11-20T10:00:00%2B02:00')).toMatchObject({ page: 1 });
   });
 
-  it('asks for key and token', async () => {
+  it('requires key and token', async () => {
     const sandbox = await sandboxFor({ items: 1 });
     const status = async (headers: Record<string, string>) => (await get(sandbox, '/v4/products', headers)).status;
     expect(await status({})).toBe(401);
@@ -76,7 +63,7 @@ describe('GET /v4/products', () => {
     expect([without.status, without.bytes.toString()]).toEqual([500, '{"errors":["Catalog not found"]}']);
   });
 
-  it('compresses when asked', async () => {
+  it('compresses on request', async () => {
     const sandbox = await sandboxFor({ items: 100 });
     const plain = await get(sandbox, '/v4/products');
     const zipped = await get(sandbox, '/v4/products', { ...CREDENTIALS, 'accept-encoding': 'br, gzip;q=0.5' });
@@ -89,7 +76,7 @@ describe('GET /v4/products', () => {
     expect(refused.bytes).toEqual(plain.bytes);
   });
 
-  it('lists what changed since a time, withdrawn products marked', async () => {
+  it('lists what changed since a time, with withdrawn products marked', async () => {
     const sandbox = await sandboxFor({ items: 1000 });
     const before = new Map((await getPage(sandbox)).items.map((item) => [item.vbid, item]));
     const from = `?from=${new Date(Date.now() - 60_000).toISOString()}`;
@@ -112,7 +99,7 @@ describe('GET /v4/products', () => {
     expect((await getPage(sandbox, '?from=2020-01-01T00:00:00')).num_items).toBe(1002);
   });
 
-  it('has products of 2 KB, with groups and currencies as asked', async () => {
+  it('returns products of 2 KB, with the requested groups and currencies', async () => {
     const sandbox = await sandboxFor({ items: 1000, details: true });
     const plain = await get(sandbox, '/v4/products');
     expect(plain.bytes.length / 1000).toBeGreaterThan(1800);
@@ -141,7 +128,7 @@ describe('GET /v4/products', () => {
 });
 
 describe('GET /v4/products/:vbid', () => {
-  it('answers one product, withdrawn ones for a while', async () => {
+  it('returns one product, and a withdrawn one for a while', async () => {
     const sandbox = await sandboxFor({ items: 3 });
     const { items } = await getPage(sandbox);
     const [first] = items;
@@ -156,7 +143,7 @@ describe('GET /v4/products/:vbid', () => {
   });
 });
 
-it('answers other paths and methods with JSON errors', async () => {
+it('replies to other paths and methods with JSON errors', async () => {
   const sandbox = await sandboxFor({ items: 1 });
   expect((await get(sandbox, '/v4/nothing')).status).toBe(404);
   const post = await request(`${sandbox.url}/v4/products`, { method: 'POST', headers: CREDENTIALS });

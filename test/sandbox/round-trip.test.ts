@@ -14,7 +14,7 @@ interface Event {
   };
 }
 
-it('4.1, 4.4: an asset is created, changed and withdrawn, and the mirror and its change log tell of each', async () => {
+it('4.1, 4.4: the mirror and its change log follow an asset that is created, changed and withdrawn', async () => {
   const sandbox = await sandboxFor({ items: 30 });
   const directory = temporaryDirectory();
   const db = join(directory, 'catalog.db');

@@ -1,8 +1,9 @@
 import { request } from 'undici';
 import { describe, expect, it } from 'vitest';
+import type { TokenState } from '../../src/sandbox/accounts/accounts.ts';
 import { createApiKeys, KEY_WITHOUT_CATALOG } from '../../src/sandbox/accounts/api-keys.ts';
 import { OTHER_READER } from '../../src/sandbox/accounts/directory.ts';
-import { authentication, type TokenState } from '../../src/sandbox/http/authentication.ts';
+import { authentication } from '../../src/sandbox/http/authentication.ts';
 import type { Operation } from '../../src/sandbox/http/operation.ts';
 import { Rejection, rejectionReply, xmlReply } from '../../src/sandbox/http/reply.ts';
 import { createRouter } from '../../src/sandbox/http/router.ts';
@@ -24,13 +25,13 @@ describe('the router', () => {
   ];
   const route = createRouter(operations);
 
-  it('finds by method and path, fixed segments first, values decoded', () => {
+  it('finds an operation by method and path, and decodes values', () => {
     expect(route('GET', '/v4/things/new')).toMatchObject({ operation: operations[0], values: {} });
     expect(route('GET', '/v4/things/a%20b')).toMatchObject({ operation: operations[1], values: { id: 'a b' } });
     expect(route('GET', '/v4/things/%ZZ')).toMatchObject({ values: { id: '%ZZ' } });
   });
 
-  it('tells unknown paths from methods that are not allowed', () => {
+  it('distinguishes unknown paths from methods that are not allowed', () => {
     for (const path of ['/', '/v4/things', '/v4/things/', '/v4/things/a/b'])
       expect([path, route('GET', path)]).toEqual([path, { status: 404 }]);
     expect(route('GET', '/v4/a')).toEqual({ status: 405 });
@@ -55,7 +56,7 @@ describe('5 authentication', () => {
   const xml = { token: true, format: 'xml' } as const;
   const json = { token: true, format: 'json' } as const;
 
-  it('5: the API key is asked of all, the access token of some operations', () => {
+  it('5: requires the API key for all operations, the access token for some', () => {
     expect(authenticate({ [key]: 'OTHERKEY' }, { ...json, token: false })).toEqual({
       apiKey: 'OTHERKEY',
       accessToken: null,
@@ -68,7 +69,7 @@ describe('5 authentication', () => {
     });
   });
 
-  it('5 rule 3: a token that is no longer valid yields 601, in XML and in JSON', () => {
+  it('5 rule 3: replies with 601 to a stale token, in XML and in JSON', () => {
     for (const given of ['old', 'never seen']) {
       const answer = authenticate({ [key]: 'SANDBOXKEY', [token]: given }, xml);
       const [root] = 'body' in answer ? readXml(String(answer.body)) : [];
@@ -82,7 +83,7 @@ describe('5 authentication', () => {
   });
 });
 
-it('5: its keys are of upper-case letters and digits, tokens of lower-case ones', async () => {
+it('5: has keys of upper-case letters and digits, and tokens of lower-case ones', async () => {
   const { apiKey, otherApiKey, accessToken } = SANDBOX_DEFAULTS;
   for (const key of [apiKey, otherApiKey, KEY_WITHOUT_CATALOG]) expect(key).toMatch(/^[0-9A-Z]+$/);
   const sandbox = await sandboxFor({ items: 0, users: 1 });
@@ -94,7 +95,7 @@ it('5: its keys are of upper-case letters and digits, tokens of lower-case ones'
 });
 
 describe('bodies', () => {
-  it('are taken up to 1 MiB of JSON and 18 MiB of XML, and refused beyond in the language of the operation', async () => {
+  it('accepts up to 1 MiB of JSON and 18 MiB of XML, and rejects more in the format of the operation', async () => {
     const sandbox = await sandboxFor({ items: 0 });
     const at = async (method: 'PUT' | 'POST', path: string, bytes: number) => {
       const body = Buffer.alloc(bytes, ' ');
@@ -108,7 +109,7 @@ describe('bodies', () => {
   });
 });
 
-describe('9 the language of errors', () => {
+describe('9 the format of errors', () => {
   it('9 rule 2: XML for paths that end with .xml, JSON for all others', async () => {
     const sandbox = await sandboxFor({ items: 1 });
     const at = async (path: string, headers: Record<string, string>) => {

@@ -6,7 +6,7 @@ import { callerHeaders, control, errorOf, exchange } from './exchange.ts';
 
 const ASSET = JSON.stringify({ imprint_id: 1, title: 'Tides' });
 
-it('7: an operation is answered with the failure that was arranged, as often as asked, and does nothing meanwhile', async () => {
+it('7: an operation replies with the scripted failure as often as asked, and changes nothing', async () => {
   const sandbox = await sandboxFor({ items: 1 });
   await control(sandbox, 'answer', { operation: 'PUT /v4/assets/:vbid', status: 500, times: 2 });
   const put = () => exchange(sandbox, 'PUT /v4/assets/TIDES', ASSET);
@@ -16,7 +16,7 @@ it('7: an operation is answered with the failure that was arranged, as often as 
   expect((await put()).status).toBe(200);
 });
 
-it('7: any custom code comes at any status, in the language of the operation', async () => {
+it('7: replies with any custom code and status, in the format of the operation', async () => {
   const sandbox = await sandboxFor({ items: 1 });
   const arrange = (operation: string, rest: object) => control(sandbox, 'answer', { operation, code: 601, ...rest });
   await arrange('GET /v3/licenses.xml', { status: 401, message: 'a < b' });
@@ -38,14 +38,14 @@ it.each([
   ['POST /v3/users', 'POST /v3/users.xml'],
   ['POST /v3/users.xml', 'POST /v3/users'],
   ['GET /v3/users/:id', 'GET /v3/users.xml/user-0000001'],
-] as const)('%s is one operation with its other form, %s', async (operation, called) => {
+] as const)('%s is the same operation as its other form, %s', async (operation, called) => {
   const sandbox = await sandboxFor({ items: 1 });
   await control(sandbox, 'answer', { operation, status: 503 });
   expect((await exchange(sandbox, called)).status).toBe(503);
   expect((await exchange(sandbox, called)).status).not.toBe(503);
 });
 
-it('what was arranged is taken back by 0 times', async () => {
+it('removes a scripted reply with 0 times', async () => {
   const sandbox = await sandboxFor({ items: 1 });
   const arrange = (times: number) => control(sandbox, 'answer', { operation: 'GET /v4/products', status: 500, times });
   await arrange(1000);
@@ -54,7 +54,7 @@ it('what was arranged is taken back by 0 times', async () => {
   expect((await exchange(sandbox, 'GET /v4/products')).status).toBe(200);
 });
 
-it('a pause is asked for with it', async () => {
+it('sends Retry-After with it', async () => {
   const sandbox = await sandboxFor({ items: 1 });
   await control(sandbox, 'answer', { operation: 'GET /v4/products', status: 503, retry_after: 30 });
   const response = await request(`${sandbox.url}/v4/products`, { headers: CREDENTIALS });
@@ -66,13 +66,13 @@ it.each([
   [{ operation: 'PUT /v4/asset', status: 500 }, 'operation: must be one of GET /v4/products, '],
   [{ operation: 'GET /v4/products', status: 302 }, 'status: must be 200, or 400 to 599'],
   [{ operation: 'GET /v4/products', status: 500, times: -1 }, 'times: must be at least 0'],
-])('%j is refused', async (body, why) => {
+])('rejects %j', async (body, why) => {
   const answer = await exchange(await sandboxFor({ items: 1 }), 'POST /_sandbox/answer', JSON.stringify(body));
   expect(answer.status).toBe(422);
   expect(answer.text).toContain(why);
 });
 
-it('4.1, 4.4: a strict sandbox asks for the headers that the interface names', async () => {
+it('4.1, 4.4: a strict sandbox requires the documented headers', async () => {
   const sandbox = await sandboxFor({ items: 1, strict: true });
   const put = (accept: string) => exchange(sandbox, 'PUT /v4/assets/TIDES', ASSET, { ...callerHeaders(null), accept });
   for (const accept of ['text/html', '', 'text/*']) {
@@ -90,7 +90,7 @@ it('4.1, 4.4: a strict sandbox asks for the headers that the interface names', a
   expect((await read({ ...CREDENTIALS, 'content-type': 'application/json; charset=utf-8' })).status).toBe(200);
 });
 
-it('4.1, 4.4: the client sends them', async () => {
+it('4.1, 4.4: the client sends the documented headers', async () => {
   const sandbox = await sandboxFor({ items: 1, strict: true });
   const options = { baseUrl: sandbox.url, apiKey: 'SANDBOXKEY', accessToken: 'sandboxtoken', rateLimit: 'off' };
   const client = createClient(options);
@@ -100,7 +100,7 @@ it('4.1, 4.4: the client sends them', async () => {
   expect(value).toMatchObject({ numItems: 2 });
 });
 
-it('one that is not strict asks for none of them', async () => {
+it('does not require them unless it is strict', async () => {
   const sandbox = await sandboxFor({ items: 1 });
   const response = await request(`${sandbox.url}/v4/products`, { headers: CREDENTIALS });
   await response.body.dump();

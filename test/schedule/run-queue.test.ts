@@ -4,13 +4,14 @@ import { expect, it, onTestFinished } from 'vitest';
 import type { Run, RunKind } from '../../src/catalog/run.ts';
 import { selectionText } from '../../src/catalog/source.ts';
 import { tickName } from '../../src/catalog/tick.ts';
-import { forgetPause } from '../../src/commands/shared/rate-limit.ts';
 import { CatchwordError } from '../../src/errors.ts';
+import type { Notice } from '../../src/log.ts';
 import { startRunQueue } from '../../src/schedule/run-queue.ts';
 import { writeUnder } from '../../src/store/hold-lease.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import { requireRun } from '../../src/sync/finish-run.ts';
 import type { Keeper } from '../../src/sync/keeper.ts';
+import { forgetPause } from '../../src/sync/shared-pace.ts';
 import { startRun } from '../../src/sync/start-run.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
 import { createHandClock, type HandClock } from '../support/test-clocks.ts';
@@ -165,9 +166,9 @@ it('stops waiting for a pause of the source if sync --now ends it or another pro
   expect(made).toHaveLength(1);
   expect(store.schedule.retry()?.at).toBeGreaterThan(clock.now() + 3 * HOUR);
 
-  const texts: string[] = [];
-  forgetPause(other, clock.now(), ({ text }) => texts.push(text));
-  expect(texts.join()).toMatch(/asked for no request before 2026-11-20 15:00:\d\d UTC: it is asked now/);
+  const notices: Notice[] = [];
+  forgetPause(other, clock.now(), (notice) => notices.push(notice));
+  expect(notices).toMatchObject([{ fields: { until: expect.stringMatching(/^2026-11-20T15:00:\d\d/) as string } }]);
   await clock.pass(20_000);
   expect(made).toEqual([tickName('full', START), 'full']);
 

@@ -42,7 +42,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   ),
   bug(
     'the watermark advances although a delta is open',
-    'src/sync/assess-run.ts',
+    'src/sync/conclude-run.ts',
     'const deltasRead = closed && allRead && !doubtful;',
     'const deltasRead = allRead || closed || !doubtful || doubtful;',
   ),
@@ -103,7 +103,7 @@ export const SABOTAGES: readonly Sabotage[] = [
         replace: 'if (isDelta(pass)) return true;\n  const idsOf',
       },
       {
-        file: 'src/sync/assess-run.ts',
+        file: 'src/sync/conclude-run.ts',
         find: 'else if (!read.seams.sealed) {',
         replace: "else if (!read.seams.sealed && read.pass.kind === 'list') {",
       },
@@ -134,7 +134,7 @@ export const SABOTAGES: readonly Sabotage[] = [
         replace: "return pass.kind === 'list' || stoodStill(store, pass);",
       },
       {
-        file: 'src/sync/assess-run.ts',
+        file: 'src/sync/conclude-run.ts',
         find: 'mustSettle: !settled && (absent || restsOnJoints(store, restsOn)),',
         replace: 'mustSettle: !settled && (absent || restsOnJoints(store, restsOn.slice(restsOn.length))),',
       },

@@ -148,7 +148,7 @@ describe.skipIf(!sqliteToolsAvailable || !canBeAnother)('another user of the mac
       const { code, stdout, stderr } = await start([...args, '--now'], settings, '/', undefined, OTHER).ended;
       expect({ code, stderr }).toEqual({
         code: 0,
-        stderr: `${source.db} cannot be written: this process keeps CATCHWORD_RATE_LIMIT by itself, not together with others\n`,
+        stderr: `this process keeps CATCHWORD_RATE_LIMIT by itself: ${source.db} cannot be written\n`,
       });
       expect(stdout).toMatch(/read 30 products from the source|a delta load of 0 products/);
     }

@@ -1,8 +1,8 @@
 import type { Run, RunKind } from '../../src/catalog/run.ts';
 import { systemClock } from '../../src/clock.ts';
-import { startKeeper } from '../../src/commands/shared/pipeline.ts';
 import { loadConfig, requireSource } from '../../src/config.ts';
 import { createLog } from '../../src/log.ts';
+import { startKeeper } from '../../src/roles/pipeline.ts';
 
 /** Makes one run in this process, as `catchword sync` does. */
 export async function load(

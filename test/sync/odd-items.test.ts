@@ -1,9 +1,9 @@
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { systemClock } from '../../src/clock.ts';
-import { startFetcherService } from '../../src/commands/shared/pipeline.ts';
 import { loadConfig, requireSource } from '../../src/config.ts';
 import { createLog } from '../../src/log.ts';
+import { startFetcherService } from '../../src/roles/pipeline.ts';
 import { createHistory } from '../../src/store/history.ts';
 import { openStore } from '../../src/store/store.ts';
 import { load } from '../support/load.ts';

@@ -150,7 +150,7 @@ describe('adopt, again', () => {
     await adopting.ended;
     const again = await cli(['adopt', '--json'], moved, directory);
     expect(again).toMatchObject({ code: 0, stdout: expect.stringContaining('"kind":"full"') as string });
-    expect(again.stderr).toContain(`the reading of ${slow.url} was begun and has not ended`);
+    expect(again.stderr).toContain(`resuming the unfinished full run of ${slow.url}`);
     expect(catalogOf(db)).toEqual(await truthOf(slow.url));
     const done = await cli(['adopt'], moved, directory);
     expect(done.stdout).toContain('nothing to adopt');
@@ -194,7 +194,9 @@ describe('another selection', () => {
   it('is announced before the first request, and read by a full run', async () => {
     const before = first.requests.length;
     const changed = start(['sync', '--json'], { ...settings, ...metadata }, directory);
-    await changed.shows('CATCHWORD_INCLUDE_DETAILS changed from (none) to metadata: every product is read again');
+    await changed.shows(
+      'recorded as updated where it differs: CATCHWORD_INCLUDE_DETAILS changed from (none) to metadata',
+    );
     const { code, stdout } = await changed.ended;
     expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringContaining('"kind":"full"') as string });
     expect(first.requests[before]?.path).not.toContain('from=');

@@ -2,13 +2,13 @@ import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { expect, it, onTestFinished } from 'vitest';
-import { mirrorPacer } from '../../src/commands/shared/rate-limit.ts';
 import type { Notice } from '../../src/log.ts';
 import { type Sandbox, startSandbox } from '../../src/sandbox/server.ts';
 import { createPaceWriter, createSourceReader } from '../../src/store/source.ts';
 import { keepStatements } from '../../src/store/statements.ts';
 import { openStore } from '../../src/store/store.ts';
 import { createWriteTransaction } from '../../src/store/transaction.ts';
+import { mirrorPacer } from '../../src/sync/shared-pace.ts';
 import { run, start } from '../support/cli.ts';
 import { load } from '../support/load.ts';
 import { settingsFor, temporaryDirectory } from '../support/mirror.ts';
@@ -77,7 +77,7 @@ it('commands that do not read the catalog share the limit and the pauses of the 
   store.source.notePause({ since: now, until: now + 7_200_000 });
   store.close();
   const paused = await run(['licenses'], { ...settings, CATCHWORD_RATE_LIMIT: 'off' }, directory);
-  expect(paused).toMatchObject({ code: 75, stderr: expect.stringContaining('asked for no request') as string });
+  expect(paused).toMatchObject({ code: 75, stderr: expect.stringContaining('accepts no request') as string });
 
   const other = await sandboxOf(30);
   const elsewhere = { ...settings, CATCHWORD_BASE_URL: other.url };
@@ -110,7 +110,7 @@ it('a process that cannot write the mirror keeps the limit by itself, and says s
   const from = clock.now();
   for (let request = 0; request < 5; request++) await pacer.acquire(new AbortController().signal);
   expect(clock.now() - from).toBeGreaterThanOrEqual(400);
-  expect(notices.map(({ text }) => text)).toEqual([
-    `${db} cannot be written: this process keeps CATCHWORD_RATE_LIMIT by itself, not together with others`,
+  expect(notices).toEqual([
+    { message: 'this process keeps CATCHWORD_RATE_LIMIT by itself', fields: { reason: `${db} cannot be written` } },
   ]);
 });

@@ -3,8 +3,8 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
-import { mirrorPacer } from '../../src/commands/shared/rate-limit.ts';
 import { openStore } from '../../src/store/store.ts';
+import { mirrorPacer } from '../../src/sync/shared-pace.ts';
 import { run, startService } from '../support/cli.ts';
 import { settingsFor, temporaryDirectory } from '../support/mirror.ts';
 import { redisAvailable, startRedis } from '../support/redis.ts';
@@ -80,7 +80,9 @@ it('sync --now ends the pause of a daemon that waits for it within a run, and sa
   await daemon.shows('waiting before the next request');
   source.retryAfter = null;
   const asking = await run(['sync', '--now'], { ...settings, LOG_LEVEL: '' }, directory);
-  expect(asking.stderr).toMatch(/the source asked for no request before [\d-]+ [\d:]+ UTC: it is asked now/);
+  expect(asking.stderr).toMatch(
+    /ending the pause that the source asked for until [\d-]+ [\d:]+ UTC: a running daemon asks the source now/,
+  );
   await daemon.shows('"msg":"run complete"');
 });
 

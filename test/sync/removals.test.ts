@@ -59,7 +59,7 @@ describe('a sealed run', () => {
     await expectEqual(here);
 
     const undone = await cli(['runs', 'undo', '2'], here.settings, here.directory);
-    expect(undone).toMatchObject({ code: 0, stdout: '40 products that run 2 removed are back\n' });
+    expect(undone).toMatchObject({ code: 0, stdout: 'restored 40 products that run 2 removed\n' });
     expect(catalogOf(here.db).size).toBe(2_500);
     expectExactLog(here.db);
     const again = await cli(['runs', 'undo', '2', '--json'], here.settings, here.directory);

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { writeUnder } from '../../src/store/hold-lease.ts';
-import { assessRun, type Conclusion, conclude } from '../../src/sync/assess-run.ts';
+import { assessRun } from '../../src/sync/assess-run.ts';
+import { type Conclusion, conclude } from '../../src/sync/conclude-run.ts';
 import { removalLimitOf, type SweepSettings, sweep } from '../../src/sync/sweep.ts';
 import { ids, type PassSketch, type RunSketch, START, sketchRun } from './run-sketch.ts';
 

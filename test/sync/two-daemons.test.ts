@@ -118,7 +118,9 @@ it('a stopped daemon applies the pages that it has, and the next one resumes', a
   const { sandbox, directory, db, settings } = await place(
     { items: 20_000, latencyMs: 40 },
     {
-      ...{ CATCHWORD_PER_PAGE: '100', CATCHWORD_CONCURRENCY: '4', LOG_LEVEL: 'info' },
+      CATCHWORD_PER_PAGE: '100',
+      CATCHWORD_CONCURRENCY: '4',
+      LOG_LEVEL: 'info',
       CATCHWORD_DELTA_CRON: 'off',
     },
   );

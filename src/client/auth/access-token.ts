@@ -170,14 +170,19 @@ export function createTokens({ configured, store, account, clock, closed }: Toke
 
   async function resetNow(): Promise<void> {
     if (account === null) throw noReference();
-    // Another process may have replaced the known token: a reset needs the valid one.
-    const valid = await account.verify();
-    if (typeof valid === 'string') token = valid;
-    if (token === undefined) throw valid;
-    const { token: fresh, refused } = await resetToken(account, token);
-    token = fresh;
+    const known = store?.read() ?? token ?? (await account.verify());
+    if (typeof known !== 'string') throw known;
+    // The requests of the reset are made with it.
+    token = known;
+    let replaced = await resetToken(account, token);
+    token = replaced.token;
+    if (replaced.refused !== undefined) {
+      // Another process had replaced the known token, so the valid one was not reset yet.
+      replaced = await resetToken(account, token);
+      token = replaced.token;
+    }
     await store?.write(token);
-    if (refused !== undefined) throw refused;
+    if (replaced.refused !== undefined) throw replaced.refused;
   }
 
   /** Runs one change of the token at a time: a renewal that finds another token is not the reset that was asked for. */

@@ -74,10 +74,16 @@ function withoutRepetitions(elements: readonly Element[]): Element[] {
   });
 }
 
-/** Whether each element is at the place of its submission, as far as keys show. */
-function isInOrder(elements: readonly Element[], submissions: readonly CredentialSubmission[]): boolean {
+/**
+ * Whether each element is at the place of its submission, as far as keys show.
+ * @param answered all keys in the answer
+ */
+function isInOrder(
+  elements: readonly Element[],
+  submissions: readonly CredentialSubmission[],
+  answered: ReadonlySet<string>,
+): boolean {
   const submitted = new Set(submissions.flatMap(keysOf));
-  const answered = new Set(elements.flatMap(keysOf));
   // The token submitted with another key may be stale: then its error may come in addition to the credential.
   const ofTwoKeys = new Set(submissions.map(keysOf).flatMap((keys) => (keys.length > 1 ? keys : [])));
   const first = new Map<string, { isOwn: boolean; submission: CredentialSubmission }>();
@@ -92,7 +98,9 @@ function isInOrder(elements: readonly Element[], submissions: readonly Credentia
     return kindsOf(one).every((kind) => {
       const before = first.get(kind);
       if (before === undefined) first.set(kind, { isOwn, submission });
-      return before === undefined || (before.isOwn && isOwn) || sharesKey(before.submission, submission);
+      const isSame = before === undefined || sharesKey(before.submission, submission);
+      if (isError(one)) return isSame && (before?.isOwn ?? isOwn) === isOwn;
+      return isSame || (before.isOwn && isOwn);
     });
   });
 }
@@ -113,8 +121,9 @@ export function matched(
   submissions: readonly CredentialSubmission[],
   hasPlaces: boolean,
 ): Found {
+  const answered = new Set(elements.flatMap(keysOf));
   const lists = hasPlaces ? [elements, withoutRepetitions(elements)] : [];
-  const placed = lists.find((list) => list.length === submissions.length && isInOrder(list, submissions));
+  const placed = lists.find((list) => list.length === submissions.length && isInOrder(list, submissions, answered));
   if (placed !== undefined) return placed;
   // An account may be verified by its reference although the token submitted with it is stale: its credential counts.
   const indexes = [byKey(elements.filter((one) => !isError(one))), byKey(elements.filter(isError))];

@@ -80,7 +80,8 @@ function messageOfTrees(trees: readonly Tree[], hide: Hide): ServiceMessage {
 
 /** Whether an `error` is empty, as in `"errors": []`, `"error": null` and `<errors/>`. */
 function isSilent({ text, children }: Tree): boolean {
-  return /^\s*(?:false|null|0)?\s*$/i.test(text) && children.every(isSilent);
+  const isOther = ({ name, isAttribute = false }: Tree) => isAttribute && !CODE.test(name) && !TEXT.test(name);
+  return /^\s*(?:false|null|0)?\s*$/i.test(text) && children.every((child) => isOther(child) || isSilent(child));
 }
 
 function errorsIn(tree: Tree, fields: readonly string[]): Tree[] {
@@ -98,7 +99,9 @@ function errorsIn(tree: Tree, fields: readonly string[]): Tree[] {
 export function errorIn(tree: Tree, fields: readonly string[], hide: Hide): ServiceMessage | undefined {
   const errors = errorsIn(tree, fields);
   if (errors.length > 0) return messageOfTrees(errors, hide);
-  if (tree.children.some(({ name }) => name !== '')) return undefined;
+  // Broken JSON is broken, whatever it contains.
+  const isText = tree.name === '' && tree.children.every(({ name }) => name === '') && !/^\s*["[{]/.test(tree.text);
+  if (!isText) return undefined;
   const message = messageOfTrees([tree], hide);
   return message.code === undefined ? undefined : message;
 }

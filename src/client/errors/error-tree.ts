@@ -31,7 +31,8 @@ export function treeOfElement({ name, text, attributes, children }: XmlElement):
 function treesOfValue(name: string, value: unknown, depth: number): Tree[] {
   if (value === null || value === undefined || depth > MAX_DEPTH) return [leaf(name, '')];
   if (Array.isArray(value)) return value.flatMap((one) => treesOfValue(name, one, depth + 1));
-  if (typeof value !== 'object') return [leaf(name, String(value))];
+  if (typeof value === 'string') return [leaf(name, value)];
+  if (typeof value !== 'object') return [leaf(name, JSON.stringify(value))];
   const children = Object.entries(value).flatMap(([key, one]) => treesOfValue(key, one, depth + 1));
   return [{ name, text: '', children }];
 }

@@ -143,7 +143,8 @@ export function refusalError(refusal: Refusal): CatchwordError {
 export function aboutSubject(error: CatchwordError, endpoint: Endpoint, subject: string | undefined): CatchwordError {
   const isAbout = ['SERVICE_FORBIDDEN', 'SERVICE_INVALID', 'NOT_FOUND'].includes(error.code);
   if (subject === undefined || !isAbout) return error;
-  const about = error.with({ message: `${subject}: ${error.message}` });
+  const isMissing = error.code === 'NOT_FOUND' ? ' is not known' : '';
+  const about = error.with({ message: `${subject}${isMissing}: ${error.message}` });
   if (error.code !== 'SERVICE_FORBIDDEN' || endpoint.whoMayCall === undefined) return about;
   return about.with({ hint: `Check {setting}. ${endpoint.whoMayCall}`, setting: API_KEY });
 }

@@ -15,18 +15,21 @@ export function checkFirst(error: CatchwordError, { creates }: Pick<Endpoint, 'c
 
 /** The error of an answer that also identifies what was created. Without the identifier, a retry would create it twice. */
 export function alsoCreated(error: CatchwordError, name: string): CatchwordError {
-  const hint = `Look for ${name} before you retry: it may have been created. ${error.hint ?? ''}`.trim();
+  const hint = `Look for ${name} before you retry: it may have been created.`;
   return error.with({ message: `${error.message}; ${name} may exist now`, hint, retryable: false });
 }
 
 /** Marks the error of a write that was sent as final, if the outcome of the write is unknown. */
-export function withOutcome(error: CatchwordError, endpoint: Endpoint): CatchwordError {
-  const { status = 0, code, retryable } = error;
+export function withOutcome(error: CatchwordError, { creates }: Endpoint): CatchwordError {
+  const { status = 0, code, retryable, message } = error;
   const isOther = code === 'SOURCE_NOT_SERVICE' && status >= 200 && status < 300;
   if (!isOther && !(NOT_UNDERSTOOD.includes(code) && (retryable || code !== 'SOURCE_UNAVAILABLE'))) return error;
-  const outcome = endpoint.creates === undefined ? 'it may have been done' : 'it may have been created';
-  const final = checkFirst(error.with({ message: `${error.message}; ${outcome}` }), endpoint);
-  if (code === 'SOURCE_TIMEOUT') return final.with({ hint: `${final.hint} ${error.hint ?? ''}` });
-  // A wrong address exits 2, which would say that nothing was done.
-  return isOther ? final.with({ code: 'SERVICE_ERROR' }) : final;
+  const check = creates === undefined ? CHECK_DONE : CHECK_CREATED;
+  return error.with({
+    // A wrong address exits 2, which would say that nothing was done.
+    code: isOther ? 'SERVICE_ERROR' : code,
+    message: `${message}; it may have been ${creates === undefined ? 'done' : 'created'}`,
+    hint: code === 'SOURCE_TIMEOUT' ? `${check} Raise {setting}.` : check,
+    retryable: false,
+  });
 }

@@ -5,6 +5,7 @@ import type { Clock } from '../../clock.ts';
 import { CatchwordError, messageOf, systemCodeOf } from '../../errors.ts';
 import { isLoopback } from '../../loopback.ts';
 import { VERSION } from '../../version.ts';
+import { isPage } from '../errors/error-tree.ts';
 import { refusalError } from '../errors/service-error.ts';
 import type { Headers } from '../headers.ts';
 import { type Hide, hiding } from '../redact.ts';
@@ -164,6 +165,7 @@ export function createTransport(options: TransportOptions): Transport {
     try {
       checkType(bytes, headers);
       const text = await bodyText(bytes, headers, limits, keepsBytes);
+      if (refusal !== undefined && isPage(text)) throw refusal;
       const times = { bytes: bytes.length, requestedAt, receivedAt: clock.now() };
       return { status, headers, text, origin: base.origin, hide, ...(refusal && { refusal }), ...times };
     } catch (error) {

@@ -14,7 +14,18 @@ export function requireObject(what: string, given: unknown): asserts given is ob
 }
 
 /**
- * Validates the options of a call, and adds a signal if there is none. A misspelt option would be ignored otherwise.
+ * Rejects misspelt names, which would be ignored otherwise.
+ * @throws CatchwordError USAGE
+ */
+export function requireNames(what: string, given: unknown, names: readonly string[]): void {
+  requireObject(what, given);
+  const keys = Object.keys(given).filter((name) => !names.includes(name));
+  if (keys.length === 0) return;
+  throw inputError(what, [{ code: 'unrecognized_keys', keys, path: [], message: '' }], { '': names });
+}
+
+/**
+ * Validates the options of a call, and adds a signal if there is none.
  * @param names of its options, besides `signal`
  * @throws CatchwordError USAGE
  */
@@ -22,14 +33,8 @@ export function optionsOf<Options extends CallOptions>(
   given: Options | undefined,
   names: readonly Exclude<keyof Options & string, 'signal'>[] = [],
 ): Partial<Options> & { readonly signal: AbortSignal } {
-  const what = 'the last argument (options)';
   const options: Partial<Options> = given ?? {};
-  if (given !== undefined) requireObject(what, given);
-  const known = ['signal', ...names];
-  const keys = Object.keys(options).filter((name) => !known.includes(name));
-  if (keys.length > 0) {
-    throw inputError(what, [{ code: 'unrecognized_keys', keys, path: [], message: '' }], { '': known });
-  }
+  if (given !== undefined) requireNames('the last argument (options)', given, ['signal', ...names]);
   const { signal = new AbortController().signal } = options;
   if (!(given instanceof AbortSignal) && signal instanceof AbortSignal) return { ...options, signal };
   throw new CatchwordError('USAGE', 'options.signal must be an AbortSignal', { hint: 'Pass { signal }, or omit it.' });

@@ -8,7 +8,7 @@ import type { Caller } from '../http/caller.ts';
 import type { Operation } from '../http/operation.ts';
 import { errorAmong, fieldsOf, othersIn, recordsIn, unexpected } from '../http/xml-records.ts';
 import { inputError, PARSING } from '../input/input-error.ts';
-import { name, only } from '../input/request-fields.ts';
+import { name } from '../input/request-fields.ts';
 
 /** A license that a user holds (interface, section 2.3). Missing and empty attributes are null. */
 export interface License {
@@ -51,12 +51,11 @@ export interface LicenseQuery {
   readonly type?: 'online' | 'downloadable' | 'all' | undefined;
 }
 
-const QUERY_FIELDS = {
+const QUERY = z.object({
   // Identifiers copied from a spreadsheet may have spaces around them.
   sku: name.transform((sku) => sku.trim()).optional(),
   type: z.enum(['online', 'downloadable', 'all'], 'must be online, downloadable or all').optional(),
-};
-const QUERY = only(QUERY_FIELDS);
+});
 
 const KNOWN = 'imprint publisher name sku isbn part_of term code-use kind type expiration'.split(' ');
 const DAY_MS = 86_400_000;
@@ -149,9 +148,7 @@ const READ_LICENSES: Operation<LicenseQuery, Licenses> = {
   repeatable: true,
   request: (given) => {
     const parsed = QUERY.safeParse(given, PARSING);
-    if (!parsed.success) {
-      throw inputError('the query of licenses', parsed.error.issues, { '': Object.keys(QUERY_FIELDS) });
-    }
+    if (!parsed.success) throw inputError('the query of licenses', parsed.error.issues);
     const { sku, type } = parsed.data;
     return {
       query: new URLSearchParams({

@@ -25,7 +25,7 @@ function invalid(error: CsvError): Error {
   const isLong = error.code === 'CSV_MAX_RECORD_SIZE';
   const what = isLong ? `is longer than ${MAX_ROW} characters` : 'is not valid CSV';
   const hint = 'Put fields that contain quotes in quotes, double the inner ones, and close each one.';
-  return usageError(`line ${error.lines} ${what}`, hint, error);
+  return usageError(`line ${Number(error.lines)} ${what}`, hint, error);
 }
 
 /**

@@ -5,9 +5,10 @@ import type { SourceConfig } from '../../config.ts';
 import { CatchwordError } from '../../errors.ts';
 import type { Store } from '../../store/store.ts';
 import { createReadWindow } from '../../sync/fetch-page.ts';
+import { mirrorPacer } from '../../sync/shared-pace.ts';
 import type { CommandContext } from '../shared/context.ts';
 import { duration, plural, SKEW_MS } from '../shared/format.ts';
-import { mirrorPacer, toPerson } from '../shared/rate-limit.ts';
+import { toPerson } from '../shared/notices.ts';
 import { examine, type Finding, failed, note, ok, type Result } from './finding.ts';
 
 /** Products of one probe. */

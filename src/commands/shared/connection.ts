@@ -4,11 +4,13 @@ import type { SourceConfig } from '../../config.ts';
 import { messageOf } from '../../errors.ts';
 import { mirrorExists } from '../../store/place.ts';
 import { openStore, type Store } from '../../store/store.ts';
+import { KEEPS_PACE_ALONE, mirrorPacer } from '../../sync/shared-pace.ts';
 import type { CommandContext } from './context.ts';
-import { mirrorPacer, toPerson } from './rate-limit.ts';
+import { print } from './format.ts';
+import { toPerson } from './notices.ts';
 import { loadSettings } from './settings.ts';
 
-/** The mirror of this service, whose processes keep one rate limit together; null where there is none. */
+/** Opens the mirror of this service, whose processes share one rate limit; null if there is none. */
 function openMirror(context: CommandContext, { db, dbMode: mode, baseUrl }: SourceConfig): Store | null {
   try {
     if (!mirrorExists(db)) return null;
@@ -16,22 +18,22 @@ function openMirror(context: CommandContext, { db, dbMode: mode, baseUrl }: Sour
     if (store.source.noted()?.address === sourceAddress(baseUrl)) return store;
     store.close();
   } catch (error) {
-    // These commands need no mirror.
-    context.stderr.write(`${messageOf(error)}: this process keeps CATCHWORD_RATE_LIMIT by itself\n`);
+    // These commands work without a mirror.
+    toPerson(context)({ message: KEEPS_PACE_ALONE, fields: { reason: messageOf(error) } });
   }
   return null;
 }
 
-/** Does `work` with a connection to the service, at the configured rate, and closes it. */
+/** Runs `work` with a connection to the service, at the configured rate. */
 export async function withService<Result>(
   context: CommandContext,
   work: (connection: Connection, config: SourceConfig) => Promise<Result>,
 ): Promise<Result> {
   const config = loadSettings(context, 'source');
   const { clock } = context;
-  const here = openMirror(context, config);
+  const mirror = openMirror(context, config);
   try {
-    const pacer = mirrorPacer({ config, clock, tell: toPerson(context) }, here);
+    const pacer = mirrorPacer({ config, clock, tell: toPerson(context) }, mirror);
     const connection = connect(config, config.rateLimit, clock, pacer);
     try {
       return await work(connection, config);
@@ -39,6 +41,27 @@ export async function withService<Result>(
       await connection.close();
     }
   } finally {
-    here?.close();
+    mirror?.close();
   }
+}
+
+/** The result of a call: for `--json`, and for a person. */
+export interface CallResult {
+  readonly json: unknown;
+  readonly text: string | readonly string[];
+  /** What was written, such as `created 978…`: an error that the output fails with names it. */
+  readonly done?: string;
+}
+
+/** Calls the service, notes what was written, and prints the result. */
+export async function callService(
+  context: CommandContext,
+  options: { readonly json?: boolean | undefined },
+  call: (connection: Connection, config: SourceConfig, signal: AbortSignal) => Promise<CallResult>,
+): Promise<void> {
+  await withService(context, async (connection, config) => {
+    const { json, text, done } = await call(connection, config, context.signal);
+    if (done !== undefined) context.wrote(done);
+    print(context, options, json, text);
+  });
 }

@@ -1,42 +1,49 @@
-import { CatchwordError, messageOf } from '../../errors.ts';
+import type { Command } from 'commander';
+import { type CatchwordError, messageOf } from '../../errors.ts';
 import { type Input, readAll } from './input-stream.ts';
+import { usageError } from './usage-error.ts';
 import { textOf } from './utf8.ts';
 
-/** Fields of a record to write, as a command is given them. */
+/** The fields of a record to write, as the command line gives them. */
 export interface FieldsInput {
   /** Path of a JSON file; `-` is stdin. */
   readonly file?: string | undefined;
-  /** `name=value`, or `name.part=value` for a part of a structured field; later ones win, and all win over the file. */
+  /** `name=value`, or `name.part=value` for a part of a structured field; overrides the file and earlier ones. */
   readonly set?: readonly string[] | undefined;
 }
 
 type Fields = Readonly<Record<string, unknown>>;
 
+const append = (given: string, before: readonly string[]): string[] => [...before, given];
+
+/** Adds the options `--file` and `--set` to a command. */
+export function withFieldOptions(command: Command): Command {
+  return command
+    .option('--file <path>', 'read the fields from a JSON object; - reads stdin')
+    .option('--set <field=value>', 'set one field, overriding the file; may be repeated', append, []);
+}
+
 function isObject(value: unknown): value is Fields {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function wrongFile(message: string): CatchwordError {
+  return usageError(`--file: ${message}`, 'Write the fields as one JSON object.');
 }
 
 async function fromFile(file: string, input: Input): Promise<Fields> {
   const name = file === '-' ? 'stdin' : file;
   const json = textOf(await readAll(input, file), `--file ${name}`).replace(/^\ufeff/, '');
-  let value: unknown;
   try {
-    value = JSON.parse(json);
+    const value: unknown = JSON.parse(json);
+    if (isObject(value)) return value;
   } catch (error) {
-    throw new CatchwordError('USAGE', `--file: ${name} is not JSON (${messageOf(error).split('\n')[0]})`, {
-      hint: 'Write the fields as one JSON object.',
-    });
+    throw wrongFile(`${name} is not JSON (${messageOf(error).split('\n')[0]})`);
   }
-  if (isObject(value)) return value;
-  throw new CatchwordError('USAGE', `--file: ${name} holds no JSON object`, {
-    hint: 'Write the fields as one JSON object.',
-  });
+  throw wrongFile(`${name} is not a JSON object`);
 }
 
-/**
- * Structured fields are given as JSON; all else is text, which numbers and booleans may be sent as. Digits stay text in
- * structured fields as well: an ISBN is no number.
- */
+/** Reads JSON in a structured field. Everything else is text: digits, too, because an ISBN is not a number. */
 function readValue(given: string, isJson: boolean): unknown {
   if (!isJson || !/^\s*(?:[[{"]|(?:null|true|false)\s*$)/.test(given)) return given;
   try {
@@ -49,9 +56,10 @@ function readValue(given: string, isJson: boolean): unknown {
 function withSet(fields: Fields, given: string, isJson: (name: string) => boolean): Fields {
   const [, name, part, value] = /^([\w-]+)(?:\.([\w-]+))?=(.*)$/s.exec(given) ?? [];
   if (name === undefined || value === undefined) {
-    throw new CatchwordError('USAGE', `--set: ${JSON.stringify(given.slice(0, 40))} is not of the form name=value`, {
-      hint: 'Such as --set title="A title" --set \'prices=[{"currency":"USD","type":"digital_list_price","amount":"9.90"}]\'.',
-    });
+    throw usageError(
+      `--set: ${JSON.stringify(given.slice(0, 40))} is not of the form name=value`,
+      'Such as --set title="A title" --set \'prices=[{"currency":"USD","type":"digital_list_price","amount":"9.90"}]\'.',
+    );
   }
   const read = readValue(value, isJson(name));
   if (part === undefined) return { ...fields, [name]: read };
@@ -60,8 +68,9 @@ function withSet(fields: Fields, given: string, isJson: (name: string) => boolea
 }
 
 /**
- * @param isJson whether a field of that name may be given as JSON: it holds an object or an array, or null takes it away
- * @throws CatchwordError USAGE where nothing is given, or what is given cannot be read; INTERRUPTED
+ * Reads the fields to write.
+ * @param isJson whether `--set` takes JSON for a field of that name
+ * @throws CatchwordError USAGE if no field is given, or one cannot be read; INTERRUPTED
  */
 export async function readFields(
   { file, set = [] }: FieldsInput,
@@ -69,15 +78,11 @@ export async function readFields(
   input: Input,
 ): Promise<Fields> {
   if (file === undefined && set.length === 0) {
-    throw new CatchwordError('USAGE', 'there are no fields to write', {
-      hint: 'Give them with --file fields.json, --file - for stdin, or --set name=value.',
-    });
+    throw usageError(
+      'no field is given',
+      'Give them with --file fields.json, --file - for stdin, or --set name=value.',
+    );
   }
   const start = file === undefined ? {} : await fromFile(file, input);
   return set.reduce((fields, given) => withSet(fields, given, isJson), start);
-}
-
-/** For an option that may be repeated. */
-export function collected(given: string, before: readonly string[]): string[] {
-  return [...before, given];
 }

@@ -4,7 +4,7 @@ import type { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isatty, ReadStream } from 'node:tty';
-import { CatchwordError, messageOf } from '../../errors.ts';
+import { CatchwordError, messageOf, systemCodeOf } from '../../errors.ts';
 import type { CommandContext } from './context.ts';
 import { usageError } from './usage-error.ts';
 
@@ -25,11 +25,8 @@ const SIGNAL_MS = 20;
 
 function unreadable(name: string, cause: unknown): CatchwordError {
   if (cause instanceof CatchwordError) return cause;
-  return usageError(
-    `${name} cannot be read: ${messageOf(cause)}`,
-    'Name a file that you can read, or - for stdin.',
-    cause,
-  );
+  const reason = systemCodeOf(cause) ?? messageOf(cause);
+  return usageError(`cannot read ${name} (${reason})`, 'Name a file that you can read, or - for stdin.', cause);
 }
 
 async function* readUntil(signal: AbortSignal, name: string, stream: Readable): AsyncGenerator<Uint8Array> {

@@ -1,78 +1,95 @@
 import { Presets, SingleBar } from 'cli-progress';
+import type { Clock } from '../../clock.ts';
+import type { SourceConfig } from '../../config.ts';
+import type { Logger, Tell } from '../../log.ts';
 import type { Progress } from '../../sync/execute-run.ts';
 import type { CommandContext } from './context.ts';
-import { count, duration, isTerminal } from './format.ts';
-import { settlingText } from './settling.ts';
+import { count, duration, isTerminal, settlingText } from './format.ts';
+import { commandLog, toPerson } from './notices.ts';
 
-const RUNNING = { settlesAt: null, missing: 0 };
+type Settling = NonNullable<Progress['settling']>;
 
-/** A wait that is shorter needs no word. */
+/** A shorter wait is not mentioned. */
 const LONG_WAIT_MS = 5_000;
 
-function sayWait(context: CommandContext, settling: NonNullable<Progress['settling']>): void {
-  if ((settling.settlesAt ?? 0) - context.clock.now() <= LONG_WAIT_MS) return;
-  context.stderr.write(`${settlingText(settling)}\n`);
+export interface ProgressDisplay {
+  readonly update: (progress: Progress) => void;
+  /** Shows a wait between two runs. */
+  readonly waits: (settling: Settling) => void;
+  readonly stop: () => void;
 }
 
-/** Elsewhere than on a terminal, one line says why nothing goes on for a while. */
 function showWaits(context: CommandContext): ProgressDisplay {
   let shown = false;
+  const waits = (settling: Settling): void => {
+    if ((settling.settlesAt ?? 0) - context.clock.now() > LONG_WAIT_MS) {
+      context.stderr.write(`${settlingText(settling)}\n`);
+    }
+  };
   return {
     update: ({ settling }) => {
-      if (settling !== null && !shown) sayWait(context, settling);
+      if (settling !== null && !shown) waits(settling);
       shown = settling !== null;
     },
-    waits: (settling) => sayWait(context, settling),
+    waits,
     stop: () => {},
   };
 }
 
-/** Shows how a run goes on: a bar on a terminal, and elsewhere only what it waits for (logs say the rest there). */
-export interface ProgressDisplay {
-  readonly update: (progress: Progress) => void;
-  /** Says that nothing goes on for a while, where no run does. */
-  waits(settling: NonNullable<Progress['settling']>): void;
-  stop(): void;
-}
-
-export function showProgress(context: CommandContext): ProgressDisplay {
+function showProgress(context: CommandContext): ProgressDisplay {
   if (!isTerminal(context.stderr)) return showWaits(context);
   const startedAt = context.clock.now();
   let first: Progress | undefined;
+  const format = '{kind} {bar} {value}/{total} pages · {speed} products/s · {requests} requests · {left}';
   const bar = new SingleBar(
-    {
-      stream: context.stderr,
-      format: '{kind} {bar} {value}/{total} pages · {speed} products/s · {requests} requests · {left}',
-      barsize: 24,
-      hideCursor: true,
-      clearOnComplete: true,
-      fps: 10,
-    },
+    { stream: context.stderr, format, barsize: 24, hideCursor: true, clearOnComplete: true, fps: 10 },
     Presets.shades_classic,
   );
   return {
     update: (progress) => {
+      const { kind, pages, pagesKnown, settling } = progress;
       if (first === undefined) {
         first = progress;
-        bar.start(progress.pagesKnown, progress.pages, {
-          kind: progress.kind,
-          speed: '–',
-          requests: 0,
-          left: '– left',
-        });
+        bar.start(pagesKnown, pages, { kind, speed: '–', requests: 0, left: '– left' });
       }
       const seconds = Math.max(0.001, (context.clock.now() - startedAt) / 1000);
-      const pagesHere = progress.pages - first.pages;
-      const leftMs = pagesHere === 0 ? null : ((progress.pagesKnown - progress.pages) / pagesHere) * seconds * 1000;
-      bar.setTotal(progress.pagesKnown);
-      bar.update(progress.pages, {
-        kind: progress.pass > 0 ? `${progress.kind}, changes since` : progress.kind,
+      const read = pages - first.pages;
+      const left = read === 0 ? '–' : duration(((pagesKnown - pages) / read) * seconds * 1000);
+      bar.setTotal(pagesKnown);
+      bar.update(pages, {
+        kind: progress.pass > 0 ? `${kind}, changes since` : kind,
         speed: count(Math.round((progress.items - first.items) / seconds)),
         requests: count(progress.requests),
-        left: settlingText(progress.settling ?? RUNNING) ?? `${leftMs === null ? '–' : duration(leftMs)} left`,
+        left: (settling && settlingText(settling)) ?? `${left} left`,
       });
     },
     waits: (settling) => bar.update({ left: settlingText(settling) }),
     stop: () => bar.stop(),
   };
+}
+
+/** What a run whose result a person waits for is given: a quiet log, and a display of its progress. */
+export interface RunContext {
+  readonly config: SourceConfig;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly tell: Tell;
+  readonly onProgress: ProgressDisplay['update'];
+}
+
+/** Shows the progress of runs: as a bar on a terminal, otherwise only what they wait for. */
+export async function withProgress<Result>(
+  context: CommandContext,
+  config: SourceConfig,
+  work: (run: RunContext, display: ProgressDisplay) => Promise<Result>,
+): Promise<Result> {
+  const display = showProgress(context);
+  // Only errors, unless LOG_LEVEL asks for more.
+  const log = commandLog(context, context.environment.LOG_LEVEL ? config.logLevel : 'error');
+  const run = { config, clock: context.clock, log, tell: toPerson(context), onProgress: display.update };
+  try {
+    return await work(run, display);
+  } finally {
+    display.stop();
+  }
 }

@@ -3,12 +3,12 @@ import type { CommandContext } from './context.ts';
 import { colours, count, plural } from './format.ts';
 
 const WIDTH = 60;
-/** What a stretch of the list looks like whose worst seam is in this state. */
+/** One cell of the picture: joined, repaired, open. */
 const MARKS = { j: '━', r: '╋', o: '┄' } as const;
 
 type State = keyof typeof MARKS;
 
-/** As many cells as there are seams, at most 60; each shows the worst of its seams. */
+/** At most 60 cells for a list's seams; each shows the worst of its seams. */
 export function cellsOf(seams: string): State[] {
   const cells = Math.min(WIDTH, seams.length);
   return Array.from({ length: cells }, (_, at) => {
@@ -17,31 +17,28 @@ export function cellsOf(seams: string): State[] {
   });
 }
 
-function tally(seams: string): string {
-  const of = (state: State): number => seams.split(state).length - 1;
-  return `${plural(seams.length, 'seam')}: ${count(of('j'))} joined, ${count(of('r'))} repaired, ${count(of('o'))} open`;
-}
-
-function listLines(context: CommandContext, { kind, seams, windows, repairs, overlap, overlapLeast }: ListEvidence) {
-  const name = kind === 'list' ? 'catalog' : 'delta';
-  if (seams === '') return [`  ${name.padEnd(9)}one response, exact`];
+function listLines(context: CommandContext, list: ListEvidence): string[] {
+  const { seams, windows, repairs, overlap, overlapLeast } = list;
+  const name = `  ${(list.kind === 'list' ? 'catalog' : 'delta').padEnd(9)}`;
+  if (seams === '') return [`${name}one response, exact`];
   const c = colours(context, context.stdout);
   const paint = { j: c.green, r: c.yellow, o: c.red };
-  const picture = cellsOf(seams)
-    .map((state) => paint[state](MARKS[state]))
-    .join('');
+  const picture = cellsOf(seams).map((state) => paint[state](MARKS[state]));
+  const number = (state: State): string => count(seams.split(state).length - 1);
+  const tally = `${number('j')} joined, ${number('r')} repaired, ${number('o')} open`;
   const read = `${plural(windows, 'window')}${repairs > 0 ? ` and ${plural(repairs, 'repair')}` : ''}`;
   const shared = overlap > 0 ? `, neighbours share ${count(overlap)} products (at least ${count(overlapLeast)})` : '';
-  return [`  ${name.padEnd(9)}▕${picture}▏`, `           ${tally(seams)}`, `           ${read}${shared}`];
+  const indent = ' '.repeat(11);
+  return [
+    `${name}▕${picture.join('')}▏`,
+    `${indent}${plural(seams.length, 'seam')}: ${tally}`,
+    `${indent}${read}${shared}`,
+  ];
 }
 
-/** A picture of the seams of each list that a run read: `━` joined, `╋` repaired, `┄` open. */
-export function seamPicture(context: CommandContext, evidence: Evidence): string {
-  const { requests, deltas, lookups, lists } = evidence;
-  const read = [
-    plural(requests, 'request'),
-    plural(deltas, 'delta'),
-    ...(lookups > 0 ? [plural(lookups, 'lookup')] : []),
-  ];
+/** Draws the seams of each list that a run read: `━` joined, `╋` repaired, `┄` open. */
+export function seamPicture(context: CommandContext, { requests, deltas, lookups, lists }: Evidence): string {
+  const read = [plural(requests, 'request'), plural(deltas, 'delta')];
+  if (lookups > 0) read.push(plural(lookups, 'lookup'));
   return [`  evidence ${read.join(', ')}`, ...lists.flatMap((list) => listLines(context, list))].join('\n');
 }

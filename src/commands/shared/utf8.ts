@@ -8,5 +8,5 @@ import { CatchwordError } from '../../errors.ts';
  */
 export function textOf(bytes: Uint8Array, name: string): string {
   if (isUtf8(bytes)) return Buffer.from(bytes).toString('utf8');
-  throw new CatchwordError('USAGE', `${name}: the text is not UTF-8`, { hint: 'Save it as UTF-8.' });
+  throw new CatchwordError('USAGE', `${name}: it is not UTF-8`, { hint: 'Save it as UTF-8.' });
 }

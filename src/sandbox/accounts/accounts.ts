@@ -1,29 +1,6 @@
 import { hash } from '../catalog/random.ts';
 import { FIRST_NAMES, LAST_NAMES } from '../catalog/words.ts';
-import type { TokenState } from '../http/authentication.ts';
 import { createIdentities } from './identities.ts';
-
-/**
- * The users that one API key created; no other key can verify them (interface, 4.3). They are numbered: 0 is the key's
- * own reader, then come the initial reference users, then those created later.
- *
- * Initial users are pure functions of seed and number. Only created users and reset tokens are kept in memory. Passwords
- * are not kept: no operation reads them.
- */
-export interface Accounts {
-  byReference(reference: string): User | null;
-  byGuid(guid: string): User | null;
-  byEmail(email: string): User | null;
-  /** Finds the user who has or had this token: a stale one still shows who asks for a new one. */
-  byToken(token: string): TokenHolder | null;
-  tokenState(token: string): TokenState;
-  /** Returns the field of a new user that another user already has, or null. */
-  taken(profile: Profile): keyof Profile | null;
-  /** @param profile of which `taken` returns null */
-  create(profile: Profile): User;
-  /** Gives the user a new token and makes all earlier ones stale. */
-  reset(user: User): User;
-}
 
 /** A user. `reference` is null for full users, who have their own email and password. */
 export interface User {
@@ -37,21 +14,13 @@ export interface User {
   readonly accessToken: string;
 }
 
-export interface TokenHolder {
-  readonly user: User;
-  readonly state: 'valid' | 'stale';
-}
+type Field = 'reference' | 'email' | 'firstName' | 'lastName' | 'guid' | 'accessToken';
 
-/** The fields that a user is created with. The sandbox makes the omitted ones. */
-export interface Profile {
-  readonly reference?: string | undefined;
-  readonly email?: string | undefined;
-  readonly firstName?: string | undefined;
-  readonly lastName?: string | undefined;
-  readonly guid?: string | undefined;
-  /** The user's first token. */
-  readonly accessToken?: string | undefined;
-}
+/** The fields that a user is created with, such as its first token. The sandbox makes the omitted ones. */
+export type Profile = { readonly [Name in Field]?: string | undefined };
+
+/** `stale`: was valid until it was reset. */
+export type TokenState = 'valid' | 'stale' | 'unknown';
 
 export interface AccountOptions {
   readonly seed: number;
@@ -68,16 +37,20 @@ export interface AccountOptions {
 /** Makes `user-0000002` sort before `user-0000010`. */
 const REFERENCE_DIGITS = 7;
 
-export function createAccounts({ seed, series, prefix, users, reader }: AccountOptions): Accounts {
+/**
+ * The users that one API key created; no other key can verify them (interface, 4.3). They are numbered: 0 is the key's
+ * own reader, then come the initial reference users, then those created later.
+ *
+ * Initial users are pure functions of seed and number. Only created users and reset tokens are kept in memory. Passwords
+ * are not kept: no operation reads them.
+ */
+export function createAccounts({ seed, series, prefix, users, reader }: AccountOptions) {
   const identities = createIdentities(seed, series);
   /** How often each user's token was reset. */
   const generations = new Map<number, number>();
   const profiles = new Map<number, Profile>();
-  /** Indexes of the users in `profiles`. Emails are in lower case. */
-  const references = new Map<string, number>();
-  const emails = new Map<string, number>();
-  const guids = new Map<string, number>();
-  const tokens = new Map<string, number>();
+  /** Numbers of the users in `profiles`, by field and value. Emails are in lower case. */
+  const index = new Map<string, number>();
   let next = 1 + users;
 
   const isInitial = (number: number) => number >= 1 && number <= users;
@@ -118,23 +91,24 @@ export function createAccounts({ seed, series, prefix, users, reader }: AccountO
   function byReference(reference: string): User | null {
     const number = reference.startsWith(prefix) ? Number(reference.slice(prefix.length)) : 0;
     if (isInitial(number) && initialReference(number) === reference) return user(number);
-    return user(references.get(reference));
+    return user(index.get(`reference ${reference}`));
   }
 
   /** A chosen guid replaces the one that the sandbox would have made. */
   function byGuid(guid: string): User | null {
-    const found = user(guids.get(guid) ?? identities.numberOfGuid(guid));
+    const found = user(index.get(`guid ${guid}`) ?? identities.numberOfGuid(guid));
     return found?.guid === guid ? found : null;
   }
 
   function byEmail(email: string): User | null {
     const text = email.toLowerCase();
-    const found = user(emails.get(text)) ?? byGuid(text.split('@')[0]?.toUpperCase() ?? '');
+    const found = user(index.get(`email ${text}`)) ?? byGuid(text.split('@')[0]?.toUpperCase() ?? '');
     return found?.email.toLowerCase() === text ? found : null;
   }
 
-  function byToken(token: string): TokenHolder | null {
-    const first = tokens.get(token);
+  /** Finds the user who has or had this token: a stale one still shows who asks for a new one. */
+  function byToken(token: string): { user: User; state: 'valid' | 'stale' } | null {
+    const first = index.get(`accessToken ${token}`);
     const found = first === undefined ? identities.ofToken(token) : { number: first, generation: 0 };
     const holder = user(found?.number);
     if (found === null || holder === null) return null;
@@ -147,10 +121,9 @@ export function createAccounts({ seed, series, prefix, users, reader }: AccountO
 
   function keep(number: number, profile: Profile): void {
     profiles.set(number, profile);
-    if (profile.reference !== undefined) references.set(profile.reference, number);
-    if (profile.email !== undefined) emails.set(profile.email.toLowerCase(), number);
-    if (profile.guid !== undefined) guids.set(profile.guid, number);
-    if (profile.accessToken !== undefined) tokens.set(profile.accessToken, number);
+    for (const [field, value] of Object.entries(profile)) {
+      index.set(`${field} ${field === 'email' ? String(value).toLowerCase() : value}`, number);
+    }
   }
 
   if (reader !== null) keep(0, reader);
@@ -160,21 +133,28 @@ export function createAccounts({ seed, series, prefix, users, reader }: AccountO
     byGuid,
     byEmail,
     byToken,
-    tokenState: (token) => byToken(token)?.state ?? 'unknown',
-    taken: ({ reference, email, guid, accessToken }) => {
-      if (reference !== undefined && byReference(reference) !== null) return 'reference';
-      if (email !== undefined && byEmail(email) !== null) return 'email';
-      if (guid !== undefined && byGuid(guid) !== null) return 'guid';
-      return accessToken !== undefined && byToken(accessToken) !== null ? 'accessToken' : null;
+    tokenState: (token: string): TokenState => byToken(token)?.state ?? 'unknown',
+    /** Returns the field of a new user that another user already has, or null. */
+    taken: (profile: Profile) => {
+      const find = { reference: byReference, email: byEmail, guid: byGuid, accessToken: byToken };
+      for (const field of ['reference', 'email', 'guid', 'accessToken'] as const) {
+        const value = profile[field];
+        if (value !== undefined && find[field](value) !== null) return field;
+      }
+      return null;
     },
-    create: (profile) => {
+    /** @param profile of which `taken` returns null */
+    create: (profile: Profile): User => {
       const number = next++;
       keep(number, profile);
       return userOf(number);
     },
-    reset: ({ number }) => {
+    /** Gives the user a new token and makes all earlier ones stale. */
+    reset: ({ number }: User): User => {
       generations.set(number, generationOf(number) + 1);
       return userOf(number);
     },
   };
 }
+
+export type Accounts = ReturnType<typeof createAccounts>;

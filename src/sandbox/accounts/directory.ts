@@ -1,8 +1,7 @@
 import type { Numbering } from '../catalog/product-numbers.ts';
-import type { TokenState } from '../http/authentication.ts';
 import type { SandboxOptions } from '../options.ts';
-import { type Accounts, createAccounts, type User } from './accounts.ts';
-import { createRedemption, type Grant, licenseFor, type Redemption, readerGrants, type TitleOf } from './grants.ts';
+import { type Accounts, createAccounts, type TokenState, type User } from './accounts.ts';
+import { createRedemption, type Grant, licenseFor, readerGrants, type TitleOf } from './grants.ts';
 import { createLicenses, type Licenses } from './licenses.ts';
 
 /** The users of one API key, and what the service keeps for them. */
@@ -13,25 +12,6 @@ export interface Members {
   readonly failures: Map<number, number>;
 }
 
-export interface ReaderTokens {
-  readonly accessToken: string;
-  readonly otherAccessToken: string;
-}
-
-/** All users. Each API key has its own, and none sees those of another. */
-export interface Directory {
-  readonly main: Members;
-  /** Those of the main key first. */
-  readonly all: readonly Members[];
-  of(apiKey: string): Members;
-  /** The latest tokens of the keys' own readers; a reset or a journal may have replaced those of the options. */
-  readerTokens(): ReaderTokens;
-  /** The state of a token, whichever key it belongs to. */
-  tokenState(token: string): TokenState;
-  readonly redemption: Redemption;
-  grant(members: Members, user: User, grant: Grant): void;
-}
-
 /** References of the keys' own readers, and the other key's token. */
 export const READER = 'sandbox-reader';
 export const OTHER_READER = { reference: 'other-reader', accessToken: 'othersandboxtoken' } as const;
@@ -40,7 +20,8 @@ const OTHER_USERS = 10;
 
 type Options = Pick<SandboxOptions, 'seed' | 'users' | 'apiKey' | 'otherApiKey' | 'accessToken'>;
 
-export function createDirectory(options: Options, numbering: Numbering, titleOf: TitleOf): Directory {
+/** All users. Each API key has its own, and none sees those of another. */
+export function createDirectory(options: Options, numbering: Numbering, titleOf: TitleOf) {
   const { seed, users, apiKey, otherApiKey, accessToken } = options;
   const members = (accounts: Accounts): Members => ({ accounts, licenses: createLicenses(), failures: new Map() });
   const reader = { reference: READER, accessToken, firstName: 'Sandbox', lastName: 'Reader' };
@@ -57,17 +38,23 @@ export function createDirectory(options: Options, numbering: Numbering, titleOf:
 
   return {
     main,
+    /** Those of the main key first. */
     all,
-    of: (key) => (key === apiKey ? main : key === otherApiKey ? other : rest),
+    of: (key: string): Members => (key === apiKey ? main : key === otherApiKey ? other : rest),
+    /** The latest tokens of the keys' own readers; a reset or a journal may have replaced those of the options. */
     readerTokens: () => ({
       accessToken: tokenOf(main, READER),
       otherAccessToken: tokenOf(other, OTHER_READER.reference),
     }),
-    tokenState: (token) => {
+    /** The state of a token, whichever key it belongs to. */
+    tokenState: (token: string): TokenState => {
       const states = all.map(({ accounts }) => accounts.tokenState(token));
       return states.find((state) => state !== 'unknown') ?? 'unknown';
     },
     redemption: createRedemption(numbering),
-    grant: ({ licenses }, { number }, grant) => licenses.grant(number, licenseFor(grant, titleOf)),
+    grant: ({ licenses }: Members, { number }: User, grant: Grant) =>
+      licenses.grant(number, licenseFor(grant, titleOf)),
   };
 }
+
+export type Directory = ReturnType<typeof createDirectory>;

@@ -19,7 +19,9 @@ export type Grant = Pick<License, 'sku' | 'type'> & { readonly [Field in keyof L
 
 /** Removes characters that XML cannot hold. The title of an asset comes from JSON and may have them. */
 function writable(text: string): string {
-  return [...text].filter((character) => isWritable(character)).join('');
+  return Array.from(text)
+    .filter((character) => isWritable(character))
+    .join('');
 }
 
 /** A title that the catalog does not have is licensed with its SKU as name. */
@@ -58,26 +60,20 @@ export function readerGrants(numbering: Numbering): Grant[] {
   ];
 }
 
-/** Redemption codes, each of which can be used once. */
-export interface Redemption {
-  /** @throws Rejection if the code cannot be redeemed */
-  check(code: string): void;
-  /** Redeems a code that was checked. */
-  redeem(code: string): Grant;
-}
-
 const REDEEMABLE = ['SANDBOX-BOOK-1', 'SANDBOX-BOOK-2', 'SANDBOX-BOOK-3'];
 
-/** Each of `REDEEMABLE` grants a book. `SANDBOX-USED` is already redeemed, `SANDBOX-FAILED` fails, others are not valid. */
-export function createRedemption(numbering: Numbering): Redemption {
+/** Each of `REDEEMABLE` grants a book, once. `SANDBOX-USED` is already redeemed, `SANDBOX-FAILED` fails. */
+export function createRedemption(numbering: Numbering) {
   const redeemed = new Set(['SANDBOX-USED']);
   return {
-    check: (code) => {
+    /** @throws Rejection if the code cannot be redeemed */
+    check: (code: string): void => {
       if (redeemed.has(code)) throw codeRejection(200, CODES.alreadyRedeemed);
       if (code === 'SANDBOX-FAILED') throw codeRejection(200, CODES.redemptionFailed);
       if (!REDEEMABLE.includes(code)) throw codeRejection(200, CODES.redemptionInvalid);
     },
-    redeem: (code) => {
+    /** Redeems a code that was checked. */
+    redeem: (code: string): Grant => {
       redeemed.add(code);
       return { sku: numbering.vbid(10 + REDEEMABLE.indexOf(code)), type: 'downloadable', codeUse: 'code-api' };
     },

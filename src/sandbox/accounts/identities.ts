@@ -1,21 +1,5 @@
 import { hash } from '../catalog/random.ts';
 
-/**
- * Guids and access tokens of a key's users: pure functions of the seed, the user's number and, for tokens, how often it
- * was reset. Both end in the number, so that a user is found by them without an index of a million users. Only a sandbox
- * should make tokens this way: anyone who knows the seed knows them all.
- */
-export interface Identities {
-  /** 20 upper-case letters and digits. */
-  guid(number: number): string;
-  /** Returns the number of the user with this guid, or null. */
-  numberOfGuid(guid: string): number | null;
-  /** 34 lower-case letters and digits (interface, section 5). @param generation how often the token was reset */
-  token(number: number, generation: number): string;
-  /** Returns which user can have had this token, or null. */
-  ofToken(token: string): { readonly number: number; readonly generation: number } | null;
-}
-
 const BLOCK_CHARS = 6;
 const BLOCK_VALUES = 36 ** BLOCK_CHARS;
 const GUID_BLOCKS = 2;
@@ -25,8 +9,13 @@ function block(value: number, chars: number): string {
   return value.toString(36).padStart(chars, '0');
 }
 
-/** @param series differs from key to key, so that users with the same number have different guids and tokens */
-export function createIdentities(seed: number, series: number): Identities {
+/**
+ * Guids and access tokens of a key's users: pure functions of the seed, the user's number and, for tokens, how often it
+ * was reset (its generation). Both contain the number, so that a user is found by them without an index of a million
+ * users. Only a sandbox should make tokens this way: anyone who knows the seed knows them all.
+ * @param series differs from key to key, so that users with the same number have different guids and tokens
+ */
+export function createIdentities(seed: number, series: number) {
   const base = hash(seed, series, 0x1d);
   const blocks = (count: number, number: number, generation: number) => {
     let text = '';
@@ -35,18 +24,22 @@ export function createIdentities(seed: number, series: number): Identities {
     }
     return text;
   };
+  /** 20 upper-case letters and digits. */
   const guid = (number: number) => `${blocks(GUID_BLOCKS, number, 0).toUpperCase()}${String(number).padStart(8, '0')}`;
+  /** 34 lower-case letters and digits (interface, section 5). */
   const token = (number: number, generation: number) =>
     `${blocks(TOKEN_BLOCKS, number, generation)}${block(number, BLOCK_CHARS)}${block(generation, 4)}`;
 
   return {
     guid,
-    numberOfGuid: (text) => {
+    /** Returns the number of the user with this guid, or null. */
+    numberOfGuid: (text: string) => {
       const number = Number(/^[0-9A-Z]{12}(\d{8,9})$/.exec(text)?.[1] ?? Number.NaN);
       return guid(number) === text ? number : null;
     },
     token,
-    ofToken: (text) => {
+    /** Returns which user can have had this token, or null. */
+    ofToken: (text: string) => {
       const [, number = '', generation = ''] = /^[0-9a-z]{24}([0-9a-z]{6})([0-9a-z]{4,8})$/.exec(text) ?? [];
       const found = { number: Number.parseInt(number, 36), generation: Number.parseInt(generation, 36) };
       return token(found.number, found.generation) === text ? found : null;

@@ -22,17 +22,6 @@ export interface License {
   readonly kind: string;
 }
 
-/** The licenses of one key's users, by the user's number. */
-export interface Licenses {
-  /** In the order in which they were first granted, including expired ones. */
-  of(user: number): readonly License[];
-  /**
-   * Duplicates are allowed without limit. Only one copy of a title and type is kept, with the later of both expirations
-   * (interface, section 3).
-   */
-  grant(user: number, license: License): void;
-}
-
 /** Whether two words mean the same type. */
 export function sameType(one: LicenseType, other: LicenseType): boolean {
   return (one === 'online') === (other === 'online');
@@ -48,11 +37,17 @@ export function expiresAt(expiration: string): number {
   return isTime || isRfc ? Date.parse(expiration) : Number.NaN;
 }
 
-export function createLicenses(): Licenses {
+/** The licenses of one key's users, by the user's number. */
+export function createLicenses() {
   const byUser = new Map<number, License[]>();
   return {
-    of: (user) => byUser.get(user) ?? [],
-    grant: (user, license) => {
+    /** In the order in which they were first granted, including expired ones. */
+    of: (user: number): readonly License[] => byUser.get(user) ?? [],
+    /**
+     * Duplicates are allowed without limit. Only one copy of a title and type is kept, with the later of both expirations
+     * (interface, section 3).
+     */
+    grant: (user: number, license: License): void => {
       const kept = byUser.get(user) ?? [];
       byUser.set(user, kept);
       const at = kept.findIndex(({ sku, type }) => sku === license.sku && sameType(type, license.type));
@@ -64,3 +59,5 @@ export function createLicenses(): Licenses {
     },
   };
 }
+
+export type Licenses = ReturnType<typeof createLicenses>;

@@ -1,5 +1,5 @@
 import { parseIsoTime } from '../../iso-time.ts';
-import type { OnSale } from '../catalog/catalog.ts';
+import type { TimeRange } from '../catalog/catalog.ts';
 import type { AssetRequest } from './fields.ts';
 import type { Identifiers } from './identifiers.ts';
 
@@ -41,7 +41,7 @@ function timeOf(date: string | null | undefined, otherwise: number): number {
 }
 
 /** From the beginning of `on_sale_date`, before the beginning of `off_sale_date`. */
-export function onSaleOf({ on_sale_date, off_sale_date }: AssetFields): OnSale {
+export function onSaleOf({ on_sale_date, off_sale_date }: AssetFields): TimeRange {
   return {
     from: timeOf(on_sale_date, Number.NEGATIVE_INFINITY),
     until: timeOf(off_sale_date, Number.POSITIVE_INFINITY),

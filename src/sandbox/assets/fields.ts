@@ -40,7 +40,7 @@ const year = 'must be a 4-digit year';
 const languageCode = 'must be a language code';
 const currencyCode = 'must be an ISO 4217 code';
 /** Null removes the date. A day begins at midnight UTC. */
-const date = isoTime.nullable();
+const date = z.union(isoTime.options, { error: 'must be an ISO 8601 date' }).nullable();
 const isbn = text.refine(isIsbn, 'must be an ISBN with the right check digit');
 const url = 'must be an http or https URL';
 const webAddress = z
@@ -59,14 +59,9 @@ export const IDENTIFIER_KEYS = [
   'vbid13_alias',
 ] as const;
 export type IdentifierKey = (typeof IDENTIFIER_KEYS)[number];
-const identifiers = z.object({
-  e_isbn_10: isbns,
-  e_isbn_13: isbns,
-  print_isbn_10: isbns,
-  print_isbn_13: isbns,
-  vbid10_alias: isbns,
-  vbid13_alias: isbns,
-});
+const identifiers = z.object(
+  Object.fromEntries(IDENTIFIER_KEYS.map((key) => [key, isbns])) as Record<IdentifierKey, typeof isbns>,
+);
 
 /** Runs a check of an object even if members of it are wrong, so that every problem is named. */
 const ALWAYS = { when: ({ value }: { value: unknown }) => typeof value === 'object' && value !== null };
@@ -167,4 +162,3 @@ export const assetId = z
 export type AssetRequest = z.output<typeof assetUpdate>;
 export type Price = z.output<typeof price>;
 export type Variants = NonNullable<AssetRequest['variants']>;
-export type ChannelId = NonNullable<Variants[number]['channel_ids']>[number];

@@ -27,45 +27,32 @@ const generatedItem = z.object({
   ),
 });
 
-/** A generated product as an asset. */
-export interface GeneratedAsset {
-  /** Without the ISBNs, which follow from its identifiers. */
-  readonly fields: AssetFields;
-  /** Milliseconds since 1970. */
-  readonly createdAt: number;
-  /** File format, as in `book_format`. */
-  readonly format: string;
-}
-
-/** @param text a product with all its fields, as the catalog renders it */
-export function generatedAsset(text: string): GeneratedAsset {
-  const { publisher, edition, format, created, contributors, metadata, variants, ...item } = generatedItem.parse(
-    JSON.parse(text),
+/**
+ * A generated product as an asset. Its ISBNs are not among the fields: they follow from its identifiers.
+ * @param text a product with all its fields, as the catalog renders it
+ */
+export function generatedAsset(text: string) {
+  const generated = generatedItem.parse(JSON.parse(text));
+  const { publisher, edition, format, created, contributors, metadata, variants, ...rest } = generated;
+  const { print_restrictions, copy_restrictions, sales_rights, ...same } = rest;
+  const prices = variants.flatMap(({ duration, prices }) =>
+    prices.map(({ type, value, currency }) => ({
+      currency,
+      type,
+      amount: value,
+      ...(duration !== 'perpetual' && { duration: Number(duration) }),
+    })),
   );
-  return {
-    createdAt: Date.parse(created),
-    format: format.toLowerCase(),
-    fields: {
-      title: item.title,
-      subtitle: item.subtitle,
-      kind: item.kind,
-      language: item.language,
-      author_name: contributors[0]?.name ?? '',
-      ...metadata,
-      ...(Number.isInteger(edition) && { edition }),
-      imprint_id: 1 + PUBLISHERS.indexOf(publisher),
-      on_sale_date: item.on_sale_date,
-      print_drm_limit: item.print_restrictions,
-      copy_drm_limit: item.copy_restrictions,
-      sales_rights: { exclusive_rights: [], non_exclusive_rights: item.sales_rights, not_for_sale: null },
-      prices: variants.flatMap(({ duration, prices }) =>
-        prices.map(({ type, value, currency }) => ({
-          currency,
-          type,
-          amount: value,
-          ...(duration !== 'perpetual' && { duration: Number(duration) }),
-        })),
-      ),
-    },
+  const fields: AssetFields = {
+    ...same,
+    ...metadata,
+    ...(Number.isInteger(edition) && { edition }),
+    author_name: contributors[0]?.name ?? '',
+    imprint_id: 1 + PUBLISHERS.indexOf(publisher),
+    print_drm_limit: print_restrictions,
+    copy_drm_limit: copy_restrictions,
+    sales_rights: { exclusive_rights: [], non_exclusive_rights: sales_rights, not_for_sale: null },
+    prices,
   };
+  return { fields, createdAt: Date.parse(created), format: format.toLowerCase() };
 }

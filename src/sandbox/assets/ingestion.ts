@@ -13,17 +13,6 @@ export interface PlannedCall {
   readonly startedAt: number;
 }
 
-export interface Ingestions {
-  /** Plans the call of an asset's `callback_url` for the end of its ingestion. */
-  announce(asset: Asset): void;
-  /** Before `start`: removes a call that was made already. */
-  forget(call: PlannedCall): void;
-  /** Starts to make calls. */
-  start(): void;
-  /** Resolves when no call is waiting or under way. */
-  settled(): Promise<void>;
-}
-
 export interface IngestionOptions {
   readonly clock: Clock;
   readonly signal: AbortSignal;
@@ -38,7 +27,7 @@ export interface IngestionOptions {
  * Interface, section 6. Method, payload and retries are not shown there. Here: POST of
  * `{"vbid":"…","status":"approved"}`, or `failed` for a file that is neither EPUB nor PDF.
  */
-export function createIngestions({ clock, signal, retryMs, allowPrivate, done }: IngestionOptions): Ingestions {
+export function createIngestions({ clock, signal, retryMs, allowPrivate, done }: IngestionOptions) {
   const running = new Set<Promise<void>>();
   const waiting = new Map<string, () => void>();
   let started = false;
@@ -65,7 +54,8 @@ export function createIngestions({ clock, signal, retryMs, allowPrivate, done }:
   }
 
   return {
-    announce: (asset) => {
+    /** Plans the call of an asset's `callback_url` for the end of its ingestion. */
+    announce: (asset: Asset): void => {
       const { vbid, ingestion } = asset;
       const callbackUrl = ingestion?.callbackUrl ?? null;
       if (ingestion === null || callbackUrl === null) return;
@@ -74,16 +64,21 @@ export function createIngestions({ clock, signal, retryMs, allowPrivate, done }:
       if (started) start();
       else waiting.set(keyOf({ vbid, startedAt }), start);
     },
-    forget: (planned) => {
+    /** Removes a call that was made already. Before `start`. */
+    forget: (planned: PlannedCall): void => {
       waiting.delete(keyOf(planned));
     },
-    start: () => {
+    /** Starts to make calls. */
+    start: (): void => {
       started = true;
       for (const start of waiting.values()) start();
       waiting.clear();
     },
-    settled: async () => {
+    /** Resolves when no call is waiting or under way. */
+    settled: async (): Promise<void> => {
       await Promise.all(running);
     },
   };
 }
+
+export type Ingestions = ReturnType<typeof createIngestions>;

@@ -8,9 +8,34 @@ import type { Identifiers } from './identifiers.ts';
 import { channelIdsOf, variantsOf } from './variants.ts';
 
 const text = z.string().nullable().default(null);
-/** Set by the service only. */
-const internal = z.boolean().default(false);
-const flag = z.boolean().default(false);
+const TEXTS = [
+  'isbn',
+  'isbn_canonical',
+  'e_isbn',
+  'print_isbn',
+  'parent_id',
+  'title',
+  'subtitle',
+  'description',
+  'language',
+  'author_name',
+  'author_first_name',
+  'author_last_name',
+  'copyright_date',
+  'login_url',
+  'cs_plus_discount',
+  'publication_date',
+  'on_sale_date',
+  'off_sale_date',
+];
+const FLAGS = ['fro', 'fulfillment_only', 'sampleable'];
+/** Only the service sets these. */
+const INTERNAL_FLAGS = ['block_search', 'custom', 'epub_page_labels', 'floe', 'vcs_authored'];
+
+function shapeOf<T extends z.ZodType>(names: readonly string[], schema: T): Record<string, T> {
+  return Object.fromEntries(names.map((name) => [name, schema]));
+}
+
 const named = z.looseObject({ id: z.int(), name: z.string() });
 const { related_products, sales_rights } = assetUpdate.shape;
 
@@ -28,40 +53,16 @@ const variant = z.object({
 export const assetResponseSchema = z.object({
   vbid: z.string(),
   id: z.int(),
-  isbn: text,
-  isbn_canonical: text,
-  parent_id: text,
+  ...shapeOf(TEXTS, text),
+  ...shapeOf([...FLAGS, ...INTERNAL_FLAGS], z.boolean().default(false)),
   created: z.iso.datetime(),
-  author_name: text,
-  author_first_name: text,
-  author_last_name: text,
-  title: text,
-  subtitle: text,
-  description: text,
-  copyright_date: text,
-  publication_date: text,
-  on_sale_date: text,
-  off_sale_date: text,
   edition: z.int().min(0).max(127).nullable().default(null),
-  language: text,
-  login_url: text,
   copy_drm_limit: z.int().default(-1),
   print_drm_limit: z.int().default(-1),
+  lifetime_print_limit: z.int().min(10).max(100).default(100),
   related_products: related_products.unwrap().default({}),
   sales_rights: sales_rights.unwrap().default({}),
-  e_isbn: text,
-  print_isbn: text,
-  block_search: internal,
-  custom: internal,
-  epub_page_labels: internal,
-  floe: internal,
-  vcs_authored: internal,
-  fro: flag,
-  fulfillment_only: flag,
-  sampleable: flag,
-  lifetime_print_limit: z.int().min(10).max(100).default(100),
   discount_codes: z.array(z.string()).default([]),
-  cs_plus_discount: text,
   kind: z.object({ id: z.int(), value: z.string() }),
   identifiers: z.record(z.enum(IDENTIFIER_KEYS), z.array(z.string())),
   asset_status: z.object({ vbk: z.string(), distribution: z.string() }),

@@ -7,28 +7,6 @@ import { type Asset, type AssetFields, type Ingestion, onSaleOf } from './asset.
 import type { AssetRequest } from './fields.ts';
 import { generatedAsset } from './generated.ts';
 import { type Identifiers, NO_IDENTIFIERS, patchIdentifiers } from './identifiers.ts';
-import { withChannelIds } from './variants.ts';
-
-/**
- * The assets that were written to, and generated products as assets. Each asset has one product in the catalog, and keeps
- * its index there. New products of the catalog never get a number that an asset already has.
- */
-export interface Assets {
-  /** Null if there is none. A generated product that was withdrawn is found until it is gone. */
-  find(vbid: string): Asset | null;
-  /** Returns the index of the product with this vbid. Null if there cannot be one. */
-  indexOf(vbid: string): number | null;
-  /** The written identifiers, or those of the product in the catalog. */
-  identifiersOf(asset: Asset): Identifiers;
-  /** The written fields, over those of the product in the catalog. */
-  fieldsOf(asset: Asset): AssetFields;
-  /** The assets that were written to, by index. */
-  readonly written: ReadonlyMap<number, Asset>;
-  /** Returns the identifier of a new asset for which the caller gives none: an EAN with its check digit. */
-  nextVbid(): string;
-  /** Creates or updates an asset. The caller has checked the request and the right to write. */
-  put(vbid: string, apiKey: string, request: AssetRequest): Asset;
-}
 
 export interface AssetsOptions {
   readonly catalog: Catalog;
@@ -74,11 +52,16 @@ function merge(written: AssetFields, whole: AssetFields, request: AssetRequest):
   };
 }
 
-export function createAssets(options: AssetsOptions): Assets {
+/**
+ * The assets that were written to, and generated products as assets. Each asset has one product in the catalog, and keeps
+ * its index there. New products of the catalog never get a number that an asset already has.
+ */
+export function createAssets(options: AssetsOptions) {
   const { catalog, numbering, time, apiKey, ingestionMs, renderFull } = options;
   const byVbid = new Map<string, Asset>();
   const written = new Map<number, Asset>();
 
+  /** Returns the index of the product with this vbid. Null if there cannot be one. */
   function indexOf(vbid: string): number | null {
     const asset = byVbid.get(vbid);
     if (asset !== undefined) return asset.index;
@@ -95,6 +78,7 @@ export function createAssets(options: AssetsOptions): Assets {
     return generatedAsset(renderFull({ index, version: versionOf(index), withdrawn: false }));
   }
 
+  /** Null if there is none. A generated product that was withdrawn is found until it is gone. */
   function find(vbid: string): Asset | null {
     const asset = byVbid.get(vbid);
     if (asset !== undefined) return asset;
@@ -106,6 +90,7 @@ export function createAssets(options: AssetsOptions): Assets {
     return { ...EMPTY, ...known, generated: true, identifiers: null };
   }
 
+  /** The written identifiers, or those of the product in the catalog. */
   function identifiersOf({ index, identifiers }: Asset): Identifiers {
     if (identifiers !== null) return identifiers;
     const list = (isbn: string | null) => (isbn === null ? [] : [isbn]);
@@ -116,7 +101,7 @@ export function createAssets(options: AssetsOptions): Assets {
     });
   }
 
-  /** An ISBN that was written by itself takes precedence over those of the lists. */
+  /** The written fields, over those of the catalog. An ISBN written by itself takes precedence over those of the lists. */
   function fieldsOf(asset: Asset): AssetFields {
     const own = asset.generated ? generatedAt(asset.index).fields : {};
     const { e_isbn_13, print_isbn_13 } = identifiersOf(asset);
@@ -158,22 +143,27 @@ export function createAssets(options: AssetsOptions): Assets {
     indexOf,
     identifiersOf,
     fieldsOf,
-    written,
-    nextVbid: () => {
+    /** The assets that were written to, by index. */
+    written: written as ReadonlyMap<number, Asset>,
+    /** Returns the identifier of a new asset for which the caller gives none: an EAN with its check digit. */
+    nextVbid: (): string => {
       // Skips numbers that assets were created with.
       while (byVbid.has(numbering.vbid(catalog.next))) catalog.claim();
       return numbering.vbid(catalog.next);
     },
-    put: (vbid, owner, request) => {
+    /** Creates or updates an asset. The caller has checked the request and the right to write. */
+    put: (vbid: string, owner: string, request: AssetRequest): Asset => {
       const held = find(vbid) ?? create(vbid, owner);
-      const channelIds = (request.variants ?? []).flatMap(({ channel_ids = [] }) => channel_ids);
+      const channelIds = (request.variants ?? []).flatMap(({ channel_ids = [] }) =>
+        channel_ids.map(({ sku, channel_id_inclusive_access: id }) => [sku, id] as const),
+      );
       const identifiers = identifiersWith(held, request);
       const asset: Asset = {
         ...held,
         updatedAt: time.now(),
         fields: withoutCleared(merge(held.fields, fieldsOf(held), request), identifiers),
         identifiers,
-        channelIds: withChannelIds(held.channelIds, channelIds),
+        channelIds: new Map([...held.channelIds, ...channelIds]),
         ingestion: ingestionOf(request, held.ingestion),
       };
       byVbid.set(vbid, asset);
@@ -183,3 +173,5 @@ export function createAssets(options: AssetsOptions): Assets {
     },
   };
 }
+
+export type Assets = ReturnType<typeof createAssets>;

@@ -1,4 +1,4 @@
-import type { ChannelId, Price, Variants } from './fields.ts';
+import type { Price, Variants } from './fields.ts';
 
 /** A product of the asset: interface, section 2.2. */
 export interface Variant {
@@ -29,26 +29,14 @@ export function channelIdsOf(channelIds: ReadonlyMap<string, string>, sku: strin
   return identifier === undefined ? [] : [{ channel: CHANNEL, identifier }];
 }
 
-/** Merges the channel identifiers of a request into those by SKU. */
-export function withChannelIds(
-  held: ReadonlyMap<string, string>,
-  set: readonly ChannelId[],
-): ReadonlyMap<string, string> {
-  return new Map([...held, ...set.map(({ sku, channel_id_inclusive_access: id }) => [sku, id] as const)]);
-}
-
-/**
- * Returns a message for each SKU in a request that the asset does not have.
- * @param isNamed whether the request names the vbid; else it was generated for this request
- */
-export function unknownSkus(vbid: string, isNamed: boolean, prices: readonly Price[], set: Variants): string[] {
+/** Returns a message for each SKU in a request that the asset does not have. */
+export function unknownSkus(vbid: string, prices: readonly Price[], set: Variants): string[] {
   const own = new Set(variantsOf(vbid, prices).map(({ sku }) => sku));
-  const message = isNamed
-    ? `must be ${vbid}, or ${vbid}R and the days of one of its rentals`
-    : 'cannot be set before the asset has its identifier, with which its SKUs begin';
   return set.flatMap(({ channel_ids = [] }, at) =>
     channel_ids.flatMap(({ sku }, place) =>
-      own.has(sku) ? [] : [`variants/${at}/channel_ids/${place}/sku: ${message}`],
+      own.has(sku)
+        ? []
+        : [`variants/${at}/channel_ids/${place}/sku: must be the vbid, or vbid, R and the days of one of the rentals`],
     ),
   );
 }

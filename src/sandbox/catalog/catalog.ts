@@ -22,14 +22,6 @@ export interface Mutation {
   readonly seed?: number | undefined;
 }
 
-/** What was done (less than asked if too few products live), and how many live now. */
-export interface MutationCounts {
-  readonly created: number;
-  readonly updated: number;
-  readonly removed: number;
-  readonly living: number;
-}
-
 export interface Product {
   readonly index: number;
   readonly version: number;
@@ -38,51 +30,10 @@ export interface Product {
   readonly withdrawn: boolean;
 }
 
-/** Both ends are included. Milliseconds since 1970. */
+/** Milliseconds since 1970, or infinite. Of a list, both ends are included; of a sale window, `until` is not. */
 export interface TimeRange {
   readonly from: number;
   readonly until: number;
-}
-
-/** A product is distributed from `from`, before `until`. Milliseconds since 1970, or infinite. */
-export interface OnSale {
-  readonly from: number;
-  readonly until: number;
-}
-
-export interface Catalog {
-  /** Number of living products. */
-  readonly living: number;
-  /** Number of withdrawn products that deltas still include. */
-  readonly withdrawn: number;
-  /**
-   * Removes, then updates, then creates. One call never removes and updates the same product.
-   * @throws CatchwordError USAGE if the catalog would hold more than 20 million products in its life
-   */
-  mutate(mutation: Mutation): MutationCounts;
-  /**
-   * Returns up to `limit` products from `offset` on, and how many there are in all.
-   * @param range null: the living products in the catalog's order; else all that were updated in the range, oldest
-   *   update first, including withdrawn ones
-   */
-  list(
-    range: TimeRange | null,
-    offset: number,
-    limit: number,
-  ): { readonly count: number; readonly products: Product[] };
-  /** Null for a product that does not exist yet, or no longer. */
-  find(index: number): Product | null;
-  /** The index that `claim` would return. */
-  readonly next: number;
-  /**
-   * Returns the index of a new product, which is not there until it is offered.
-   * @throws CatchwordError USAGE if the catalog would hold more than 20 million products in its life
-   */
-  claim(): number;
-  /** Skips an index that no product has had yet, because its number is taken. */
-  skip(index: number): void;
-  /** Notes an update of a product now, and when it is on sale. Its version stays. */
-  offer(index: number, window: OnSale): void;
 }
 
 export interface CatalogOptions {
@@ -96,7 +47,7 @@ export interface CatalogOptions {
 const INITIAL_AGE_MS = 30 * 86_400_000;
 const EVERYTHING: TimeRange = { from: Number.NEGATIVE_INFINITY, until: Number.POSITIVE_INFINITY };
 
-function isOnSale({ from, until }: OnSale, now: number): boolean {
+function isOnSale({ from, until }: TimeRange, now: number): boolean {
   return from <= now && now < until;
 }
 
@@ -105,7 +56,7 @@ function tooMany(): CatchwordError {
 }
 
 /** @throws CatchwordError USAGE for more than 20 million products */
-export function createCatalog(options: CatalogOptions): Catalog {
+export function createCatalog(options: CatalogOptions) {
   const { items, clock, order, withdrawnForMs } = options;
   if (items > MAX_PRODUCTS) throw tooMany();
   const ownRandom = createRandom(options.seed);
@@ -121,7 +72,7 @@ export function createCatalog(options: CatalogOptions): Catalog {
   const withdrawals = new Set<number>();
   const skipped = new Set<number>();
   /** Sale windows that begin or end at a known time. */
-  const windows = new Map<number, OnSale>();
+  const windows = new Map<number, TimeRange>();
   /** The first moment after `latest` at which a window begins or ends. */
   let nextTurn = Number.POSITIVE_INFINITY;
   /** Kept until `absent` or `total` changes. */
@@ -190,6 +141,10 @@ export function createCatalog(options: CatalogOptions): Catalog {
     while (skipped.delete(total)) addAbsent();
   }
 
+  /**
+   * Returns the index of a new product, which is not there until it is offered.
+   * @throws CatchwordError USAGE if the catalog would hold more than 20 million products in its life
+   */
   function claim(): number {
     if (total >= MAX_PRODUCTS) throw tooMany();
     skipTaken();
@@ -240,15 +195,22 @@ export function createCatalog(options: CatalogOptions): Catalog {
   }
 
   return {
+    /** Number of living products. */
     get living() {
       settle();
       return total - absent.size;
     },
+    /** Number of withdrawn products that deltas still include. */
     get withdrawn() {
       settle();
       return withdrawals.size;
     },
-    mutate: ({ create = 0, update = 0, remove = 0, seed }) => {
+    /**
+     * Removes, then updates, then creates. One call never removes and updates the same product. Returns what was done,
+     * which is less than asked if too few products live, and how many live now.
+     * @throws CatchwordError USAGE if the catalog would hold more than 20 million products in its life
+     */
+    mutate: ({ create = 0, update = 0, remove = 0, seed }: Mutation) => {
       if (total + create > MAX_PRODUCTS) throw tooMany();
       settle();
       const random = seed === undefined ? ownRandom : createRandom(seed);
@@ -259,23 +221,32 @@ export function createCatalog(options: CatalogOptions): Catalog {
       for (let n = 0; n < create; n++) touch(claim(), 0, false);
       return { created: create, updated: updated.length, removed: removed.length, living: total - absent.size };
     },
-    list: (range, offset, limit) => {
+    /**
+     * Returns up to `limit` products from `offset` on, and how many there are in all.
+     * @param range null: the living products in the catalog's order; else all that were updated in the range, oldest
+     *   update first, including withdrawn ones
+     */
+    list: (range: TimeRange | null, offset: number, limit: number) => {
       settle();
       const indices = range === null && order === 'id' ? living() : byUpdate(range);
       return { count: indices.length, products: indices.slice(offset, offset + limit).map(productAt) };
     },
-    find: (index) => {
+    /** Null for a product that does not exist yet, or no longer. */
+    find: (index: number): Product | null => {
       settle();
       if (changed.has(index)) return productAt(index);
       return index < 0 || index >= items || absent.has(index) ? null : productAt(index);
     },
+    /** The index that `claim` would return. */
     get next() {
       skipTaken();
       return total;
     },
     claim,
-    skip: (index) => skipped.add(index),
-    offer: (index, window) => {
+    /** Skips an index that no product has had yet, because its number is taken. */
+    skip: (index: number) => skipped.add(index),
+    /** Notes an update of a product now, and when it is on sale. Its version stays. */
+    offer: (index: number, window: TimeRange): void => {
       settle();
       if (window.from === EVERYTHING.from && window.until === EVERYTHING.until) windows.delete(index);
       else windows.set(index, window);
@@ -285,3 +256,5 @@ export function createCatalog(options: CatalogOptions): Catalog {
     },
   };
 }
+
+export type Catalog = ReturnType<typeof createCatalog>;

@@ -5,15 +5,6 @@ import { createRandom } from './random.ts';
 
 const MIN_TICK_MS = 20;
 
-/** Skips a change that cannot be journaled, as on a full disk; the next one may succeed. */
-function attempt(change: () => void): void {
-  try {
-    change();
-  } catch (error) {
-    if (!(error instanceof CatchwordError)) throw error;
-  }
-}
-
 /**
  * Changes the catalog at a steady pace until the signal aborts: 40% updates, 30% creations, 30% removals. The seed alone
  * decides what changes and in which order, the clock when.
@@ -34,7 +25,12 @@ export async function churn(
     }
     for (const due = ((clock.now() - startedAt) / 1000) * perSecond; done + 1 <= due; done++) {
       const chance = random();
-      attempt(() => mutate(chance < 0.4 ? { update: 1 } : chance < 0.7 ? { create: 1 } : { remove: 1 }));
+      try {
+        mutate(chance < 0.4 ? { update: 1 } : chance < 0.7 ? { create: 1 } : { remove: 1 });
+      } catch (error) {
+        // A change that cannot be journaled, as on a full disk, is skipped; the next one may succeed.
+        if (!(error instanceof CatchwordError)) throw error;
+      }
     }
   }
 }

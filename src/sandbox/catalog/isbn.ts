@@ -2,16 +2,18 @@
  * Plain arithmetic. isbn3 rejects numbers that no agency has given out, and those of the sandbox are such numbers.
  */
 
-function checkDigit13(digits: string): number {
-  let sum = 0;
-  for (let at = 0; at < 12; at++) sum += Number(digits[at]) * (at % 2 === 0 ? 1 : 3);
+/** @param body the nine digits between the prefix and the check digit */
+function checkDigit13(prefix: '978' | '979', body: number): number {
+  let sum = prefix === '978' ? 38 : 39;
+  for (let rest = body, weight = 3; rest > 0; rest = Math.floor(rest / 10), weight = 4 - weight) {
+    sum += (rest % 10) * weight;
+  }
   return (10 - (sum % 10)) % 10;
 }
 
 /** Returns the ISBN-13 with prefix 978 and these nine middle digits, 0 to 999,999,999. */
 export function isbn13(body: number): string {
-  const digits = `978${String(body).padStart(9, '0')}`;
-  return `${digits}${checkDigit13(digits)}`;
+  return `978${String(body).padStart(9, '0')}${checkDigit13('978', body)}`;
 }
 
 /** Returns the ISBN-10 of the same book. */
@@ -32,7 +34,8 @@ export function canonicalIsbn(text: string): string {
 export function isIsbn(text: string): boolean {
   const digits = canonicalIsbn(text);
   if (/^\d{9}[\dX]$/.test(digits)) return isbn10(`978${digits}`) === digits;
-  return /^97[89]\d{10}$/.test(digits) && checkDigit13(digits) === Number(digits[12]);
+  const [, prefix, body, check] = /^(97[89])(\d{9})(\d)$/.exec(digits) ?? [];
+  return checkDigit13(prefix === '979' ? '979' : '978', Number(body)) === Number(check);
 }
 
 /** Returns the other length of an ISBN without dashes. Null if it has none, as with prefix 979. */

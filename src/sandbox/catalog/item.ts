@@ -2,20 +2,7 @@ import type { Product } from './catalog.ts';
 import { isbn10 } from './isbn.ts';
 import type { Numbering } from './product-numbers.ts';
 import { hash } from './random.ts';
-import {
-  COUNTRIES,
-  CURRENCIES,
-  FIELDS,
-  FIRST_NAMES,
-  FORMATS,
-  KINDS,
-  LANGUAGES,
-  LAST_NAMES,
-  OPENINGS,
-  PUBLISHERS,
-  QUALITIES,
-  SUBTITLES,
-} from './words.ts';
+import * as WORDS from './words.ts';
 
 /** The values of `include_details`. */
 export const DETAIL_GROUPS = ['metadata', 'subjects', 'identifiers', 'accessibility', 'accessibility_claims'] as const;
@@ -33,7 +20,7 @@ export interface ItemShape {
 export const EVERY_MEMBER: ItemShape = { details: true, groups: new Set(DETAIL_GROUPS), currencies: null };
 
 /** The arguments of a product's text. */
-export interface Subject {
+interface Subject {
   readonly version: number;
   readonly vbid: string;
   readonly print: string | null;
@@ -57,8 +44,8 @@ function orNull(isbn: string | null): string {
 }
 
 /** One product in 32 has its print ISBN as a number, one in four its `fpid` too. */
-function identifiers({ vbid, print, electronic }: Subject, all: boolean, isLean: boolean, draw: Draw): string {
-  const printValue = print !== null && !isLean && draw(30, 32) === 0 ? print : orNull(print);
+function identifiers({ vbid, print, electronic }: Subject, all: boolean, draw: Draw): string {
+  const printValue = print !== null && draw(30, 32) === 0 ? print : orNull(print);
   const canonical = `"print_isbn_canonical":${printValue},"eisbn_canonical":${orNull(electronic)}`;
   if (!all) return `"identifiers":{${canonical}}`;
   const fpid = 1_000_000 + draw(31, 9_000_000);
@@ -75,7 +62,7 @@ function identifiers({ vbid, print, electronic }: Subject, all: boolean, isLean:
 function variants({ vbid, version }: Subject, currencies: ReadonlySet<string> | null, draw: Draw): string {
   const quote = draw(40, 16) === 0 ? '"' : '';
   const variant = (sku: string, type: string, duration: string, share: number) => {
-    const prices = CURRENCIES.filter((code) => currencies?.has(code) ?? true).map((code, at) => {
+    const prices = WORDS.CURRENCIES.filter((code) => currencies?.has(code) ?? true).map((code, at) => {
       const cents = Math.round((900 + draw(41, 19_000) + 25 * version + 100 * at) * share);
       return `{"type":"digital_list_price","value":${quote}${(cents / 100).toFixed(2)}${quote},"currency":"${code}"}`;
     });
@@ -102,16 +89,17 @@ function printLimit(draw: Draw): number {
 
 function baseMembers(subject: Subject, draw: Draw): string {
   const { vbid } = subject;
-  const title = `${pick(OPENINGS, draw, 1)} ${pick(QUALITIES, draw, 2)} ${pick(FIELDS, draw, 3)}`;
-  const person = (purpose: number) => `${pick(FIRST_NAMES, draw, purpose)} ${pick(LAST_NAMES, draw, purpose + 1)}`;
-  const country = draw(20, COUNTRIES.length);
-  const rights = [...COUNTRIES.slice(country), ...COUNTRIES.slice(0, country)].slice(0, 10);
+  const title = `${pick(WORDS.OPENINGS, draw, 1)} ${pick(WORDS.QUALITIES, draw, 2)} ${pick(WORDS.FIELDS, draw, 3)}`;
+  const person = (purpose: number) =>
+    `${pick(WORDS.FIRST_NAMES, draw, purpose)} ${pick(WORDS.LAST_NAMES, draw, purpose + 1)}`;
+  const country = draw(20, WORDS.COUNTRIES.length);
+  const rights = [...WORDS.COUNTRIES.slice(country), ...WORDS.COUNTRIES.slice(0, country)].slice(0, 10);
   const link = (name: string, path: string) => `"${name}":"https://resources.example.org/products/${vbid}/${path}"`;
   return (
-    `"kind":"${pick(KINDS, draw, 4)}","title":"${title}","subtitle":"${pick(SUBTITLES, draw, 5)}",` +
-    `"format":"${pick(FORMATS, draw, 6)}","publisher":"${pick(PUBLISHERS, draw, 7)}","edition":${edition(draw)},` +
+    `"kind":"${pick(WORDS.KINDS, draw, 4)}","title":"${title}","subtitle":"${pick(WORDS.SUBTITLES, draw, 5)}",` +
+    `"format":"${pick(WORDS.FORMATS, draw, 6)}","publisher":"${pick(WORDS.PUBLISHERS, draw, 7)}","edition":${edition(draw)},` +
     `"contributors":[{"name":"${person(8)}","type":"author"},{"name":"${person(10)}","type":"editor"}],` +
-    `"language":"${pick(LANGUAGES, draw, 12)}","created":"${date(draw, 13)}T08:00:00Z",` +
+    `"language":"${pick(WORDS.LANGUAGES, draw, 12)}","created":"${date(draw, 13)}T08:00:00Z",` +
     `"on_sale_date":"${date(draw, 16)}","off_sale_date":null,"print_restrictions":${printLimit(draw)},` +
     `"copy_restrictions":-1,"resource_links":{${link('metadata', 'metadata')},${link('cover_image', 'cover.jpg')},` +
     `${link('table_of_contents', 'contents')},${link('store_url', 'store')}},` +
@@ -121,20 +109,22 @@ function baseMembers(subject: Subject, draw: Draw): string {
 
 function groupMembers(groups: ReadonlySet<DetailGroup>, draw: Draw): string[] {
   const members: string[] = [];
-  const field = pick(FIELDS, draw, 3);
-  const quality = pick(QUALITIES, draw, 2);
+  const field = pick(WORDS.FIELDS, draw, 3);
+  const quality = pick(WORDS.QUALITIES, draw, 2);
   if (groups.has('subjects')) {
     const subject = (name: string, code: number) =>
       `{"name":"${name}","code":"${String(code).padStart(6, 'A')}","schema":"bisac"}`;
-    members.push(`"subjects":[${subject(field, draw(60, 1000))},${subject(pick(FIELDS, draw, 61), draw(62, 1000))}]`);
+    members.push(
+      `"subjects":[${subject(field, draw(60, 1000))},${subject(pick(WORDS.FIELDS, draw, 61), draw(62, 1000))}]`,
+    );
   }
   if (groups.has('metadata')) {
     const year = 1995 + draw(16, 30);
     members.push(
       `"metadata":{"description":"A book about ${quality.toLowerCase()} ${field.toLowerCase()}, ` +
-        `with examples from ${pick(FIELDS, draw, 63).toLowerCase()} and ${pick(FIELDS, draw, 64).toLowerCase()}.",` +
+        `with examples from ${pick(WORDS.FIELDS, draw, 63).toLowerCase()} and ${pick(WORDS.FIELDS, draw, 64).toLowerCase()}.",` +
         `"publication_date":"${date(draw, 16)}","copyright_date":"${year}",` +
-        `"imprint_name":"${pick(PUBLISHERS, draw, 65)}","page_count":${80 + draw(66, 900)}}`,
+        `"imprint_name":"${pick(WORDS.PUBLISHERS, draw, 65)}","page_count":${80 + draw(66, 900)}}`,
     );
   }
   if (groups.has('accessibility') || groups.has('accessibility_claims')) {
@@ -153,15 +143,18 @@ export type RenderItem = (product: Pick<Product, 'index' | 'version' | 'withdraw
 export function itemRenderer(seed: number, numbering: Numbering, shape: ItemShape): RenderItem {
   const { details, groups, currencies } = shape;
   return ({ index, version, withdrawn }) => {
-    const draw: Draw = (purpose, bound) => hash(seed, index, 100 + purpose) % bound;
     const vbid = numbering.vbid(index);
     const print = numbering.printIsbn(index);
-    const subject = { vbid, version, print, electronic: numbering.eIsbn(index, version) };
-    const isLean = !details && groups.size === 0;
-    const members = [`"vbid":"${vbid}"`, identifiers(subject, details || groups.has('identifiers'), isLean, draw)];
+    const electronic = numbering.eIsbn(index, version);
+    const end = withdrawn ? ',"distributable":false}' : '}';
+    if (!details && groups.size === 0) {
+      const isbns = `"print_isbn_canonical":${orNull(print)},"eisbn_canonical":${orNull(electronic)}`;
+      return `{"vbid":"${vbid}","identifiers":{${isbns}}${end}`;
+    }
+    const draw: Draw = (purpose, bound) => hash(seed, index, 100 + purpose) % bound;
+    const subject = { vbid, version, print, electronic };
+    const members = [`{"vbid":"${vbid}"`, identifiers(subject, details || groups.has('identifiers'), draw)];
     if (details) members.push(baseMembers(subject, draw), variants(subject, currencies, draw));
-    members.push(...groupMembers(groups, draw));
-    if (withdrawn) members.push('"distributable":false');
-    return `{${members.join(',')}}`;
+    return [...members, ...groupMembers(groups, draw)].join(',') + end;
   };
 }

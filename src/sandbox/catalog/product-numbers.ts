@@ -11,47 +11,37 @@ const BLOCK = 100;
 const BLOCKS = 3_333_333;
 /** Coprime to the number of blocks, so that no two products get the same number. */
 const STEP = 2_060_113;
+/** STEP times this is 1 modulo BLOCKS. */
+const INVERSE = 1_227_850n;
 const VERSION_STEP = 1_000_003;
 
 export const MAX_PRODUCTS = 20_000_000;
 
 /** The numbers of a product: pure functions of the seed, the product's index and its version. */
-export interface Numbering {
-  vbid(index: number): string;
-  /** Null for one product in eight. */
-  printIsbn(index: number): string | null;
-  /** Differs from version to version; null for one product in sixteen, until its first update. */
-  eIsbn(index: number, version: number): string | null;
-  /** Returns the index of the product with this vbid. Null if no index below MAX_PRODUCTS has it. */
-  indexOf(vbid: string): number | null;
-}
-
-/** The inverse of STEP modulo BLOCKS, by Euclid's extended algorithm. */
-function inverseOfStep(): bigint {
-  let [a, b, x, y] = [BigInt(STEP), BigInt(BLOCKS), 1n, 0n];
-  while (b !== 0n) [a, b, x, y] = [b, a % b, y, x - (a / b) * y];
-  return ((x % BigInt(BLOCKS)) + BigInt(BLOCKS)) % BigInt(BLOCKS);
-}
-
-export function createNumbering(seed: number): Numbering {
+export function createNumbering(seed: number) {
   const start = hash(seed, 0) % BLOCKS;
-  const inverse = inverseOfStep();
   const number = (index: number) => ((Math.floor(index / BLOCK) * STEP + start) % BLOCKS) * BLOCK + (index % BLOCK);
-  const vbid = (index: number) => isbn13(SERIES * number(index));
+  const vbid = (index: number): string => isbn13(SERIES * number(index));
 
   return {
     vbid,
-    printIsbn: (index) => (hash(seed, index, 1) % 8 === 0 ? null : isbn13(SERIES * number(index) + 1)),
-    eIsbn: (index, version) =>
+    /** Null for one product in eight. */
+    printIsbn: (index: number): string | null =>
+      hash(seed, index, 1) % 8 === 0 ? null : isbn13(SERIES * number(index) + 1),
+    /** Differs from version to version; null for one product in sixteen, until its first update. */
+    eIsbn: (index: number, version: number): string | null =>
       version === 0 && hash(seed, index, 2) % 16 === 0
         ? null
         : isbn13(SERIES * ((number(index) + version * VERSION_STEP) % (BLOCKS * BLOCK)) + 2),
-    indexOf: (text) => {
+    /** Returns the index of the product with this vbid. Null if no index below MAX_PRODUCTS has it. */
+    indexOf: (text: string): number | null => {
       if (!/^978\d{10}$/.test(text)) return null;
       const found = Math.floor(Number(text.slice(3, 12)) / SERIES);
       const offset = BigInt((Math.floor(found / BLOCK) - start + BLOCKS) % BLOCKS);
-      const index = Number((offset * inverse) % BigInt(BLOCKS)) * BLOCK + (found % BLOCK);
+      const index = Number((offset * INVERSE) % BigInt(BLOCKS)) * BLOCK + (found % BLOCK);
       return index < MAX_PRODUCTS && vbid(index) === text ? index : null;
     },
   };
 }
+
+export type Numbering = ReturnType<typeof createNumbering>;

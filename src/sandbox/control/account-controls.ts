@@ -67,52 +67,41 @@ export function accountControls(directory: Directory): ReadonlyMap<string, Contr
       const user = reference === undefined ? accounts.byGuid(guid) : accounts.byReference(reference);
       if (user !== null) return { members, user };
     }
-    throw new Rejection(404, 'There is no such user');
+    throw new Rejection(404, 'User not found');
   }
 
-  return new Map<string, Control>([
-    [
-      '/_sandbox/grant',
-      (body) => {
-        const { code_use: codeUse, part_of: partOf, reference, guid, ...rest } = validate(grant, body);
-        const { members, user } = find({ reference, guid });
-        directory.grant(members, user, { ...rest, codeUse, partOf });
-        return jsonReply({ licenses: members.licenses.of(user.number).length });
-      },
-    ],
-    [
-      '/_sandbox/expire',
-      (body) => {
-        const { members, user } = find(validate(expiry, body));
-        members.accounts.reset(user);
-        return jsonReply({ guid: user.guid });
-      },
-    ],
-    [
-      '/_sandbox/fail',
-      (body) => {
-        const { code, ...id } = validate(failure, body);
-        const { members, user } = find(id);
-        if (code === null) members.failures.delete(user.number);
-        else members.failures.set(user.number, code);
-        return jsonReply({ guid: user.guid, code });
-      },
-    ],
-    [
-      '/_sandbox/user',
-      (body) => {
-        const {
-          first_name: firstName,
-          last_name: lastName,
-          access_token: accessToken,
-          ...rest
-        } = validate(newUser, body);
-        const { accounts } = directory.main;
-        const profile = { ...rest, firstName, lastName, accessToken };
-        const taken = accounts.taken(profile);
-        if (taken !== null) throw new Rejection(422, `${SENT_AS[taken] ?? taken}: is already in use`);
-        return jsonReply(accounts.create(profile));
-      },
-    ],
-  ]);
+  const controls: Record<string, Control> = {
+    '/_sandbox/grant': (body) => {
+      const { code_use: codeUse, part_of: partOf, reference, guid, ...rest } = validate(grant, body);
+      const { members, user } = find({ reference, guid });
+      directory.grant(members, user, { ...rest, codeUse, partOf });
+      return jsonReply({ licenses: members.licenses.of(user.number).length });
+    },
+    '/_sandbox/expire': (body) => {
+      const { members, user } = find(validate(expiry, body));
+      members.accounts.reset(user);
+      return jsonReply({ guid: user.guid });
+    },
+    '/_sandbox/fail': (body) => {
+      const { code, ...id } = validate(failure, body);
+      const { members, user } = find(id);
+      if (code === null) members.failures.delete(user.number);
+      else members.failures.set(user.number, code);
+      return jsonReply({ guid: user.guid, code });
+    },
+    '/_sandbox/user': (body) => {
+      const {
+        first_name: firstName,
+        last_name: lastName,
+        access_token: accessToken,
+        ...rest
+      } = validate(newUser, body);
+      const { accounts } = directory.main;
+      const profile = { ...rest, firstName, lastName, accessToken };
+      const taken = accounts.taken(profile);
+      if (taken !== null) throw new Rejection(422, `${SENT_AS[taken] ?? taken}: is already in use`);
+      return jsonReply(accounts.create(profile));
+    },
+  };
+  return new Map(Object.entries(controls));
 }

@@ -4,15 +4,7 @@ import { MESSAGES } from '../http/error-codes.ts';
 import type { Operation } from '../http/operation.ts';
 import { jsonReply, Rejection, type Reply, rejectionReply } from '../http/reply.ts';
 import { validate } from '../http/validate.ts';
-import { type Control, xmlText } from './controls.ts';
-
-/** Replies that a test has set for operations, instead of their own. They are not journaled. */
-export interface ScriptedReplies {
-  /** `POST /_sandbox/answer`: sets the reply of an operation, and replaces an earlier one. 0 `times` removes it. */
-  readonly control: Control;
-  /** Returns the next scripted reply of the operation, and counts it as used. Null if there is none. */
-  next(operation: Operation): Reply | null;
-}
+import { xmlText } from './controls.ts';
 
 const script = z.strictObject({
   operation: z.string(),
@@ -38,11 +30,15 @@ function defaultMessage(status: number, code: number | undefined): string {
   return ofCode ?? (status === 200 ? undefined : STATUS_CODES[status]) ?? 'Failed';
 }
 
-/** Any operation of a service may fail, with any code and status (interface, section 7). */
-export function createScriptedReplies(operations: readonly Operation[]): ScriptedReplies {
+/**
+ * Replies that a test has set for operations, instead of their own. They are not journaled. Any operation of a service may
+ * fail, with any code and status (interface, section 7).
+ */
+export function createScriptedReplies(operations: readonly Operation[]) {
   const scripts = new Map<string, { readonly reply: Reply; left: number }>();
   return {
-    control: (body) => {
+    /** `POST /_sandbox/answer`: sets the reply of an operation, and replaces an earlier one. 0 `times` removes it. */
+    control: (body: unknown): Reply => {
       const { operation: name, status, message, code, retry_after: retryAfter, times } = validate(script, body);
       const key = withoutSuffix(name);
       const operation = operations.find((known) => withoutSuffix(nameOf(known)) === key);
@@ -56,7 +52,8 @@ export function createScriptedReplies(operations: readonly Operation[]): Scripte
       else scripts.set(key, { reply, left: times });
       return jsonReply({ operation: name, status, times });
     },
-    next: (operation) => {
+    /** Returns the next scripted reply of the operation, and counts it as used. Null if there is none. */
+    next: (operation: Operation): Reply | null => {
       const key = withoutSuffix(nameOf(operation));
       const script = scripts.get(key);
       if (script === undefined) return null;
@@ -66,3 +63,5 @@ export function createScriptedReplies(operations: readonly Operation[]): Scripte
     },
   };
 }
+
+export type ScriptedReplies = ReturnType<typeof createScriptedReplies>;

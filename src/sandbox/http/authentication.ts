@@ -4,9 +4,6 @@ import { CODES, codeRejection } from './error-codes.ts';
 import type { Operation } from './operation.ts';
 import { Rejection } from './reply.ts';
 
-/** `stale`: was valid until it was reset. */
-export type TokenState = 'valid' | 'stale' | 'unknown';
-
 /** The caller of an operation. */
 export interface Caller {
   readonly apiKey: string;
@@ -16,8 +13,8 @@ export interface Caller {
 /** What decides whether a caller is accepted. */
 export interface Credentials {
   /** Returns the key that owns the caller's data, or null if the key is not valid. */
-  ownerOf(apiKey: string): string | null;
-  tokenState(token: string): TokenState;
+  readonly ownerOf: (apiKey: string) => string | null;
+  readonly tokenState: (token: string) => 'valid' | 'stale' | 'unknown';
 }
 
 type Authenticate = (headers: IncomingHttpHeaders, operation: Pick<Operation, 'token' | 'format'>) => Caller;
@@ -45,4 +42,18 @@ export function authentication(
     if (state !== 'valid') throw tokenRejection(format, state);
     return { apiKey, accessToken };
   };
+}
+
+/**
+ * Checks the header that the interface names for an operation besides those of section 5. Services are not known to
+ * check it, so only a strict sandbox does.
+ * @throws Rejection 406 or 415
+ */
+export function checkStrictHeader({ accept, ...headers }: IncomingHttpHeaders, { strictHeader }: Operation): void {
+  if (strictHeader === 'accept' && !/(^|,)\s*(application\/(json|\*)|\*\/\*)\s*(;|,|$)/i.test(accept ?? '')) {
+    throw new Rejection(406, 'Accept: must include application/json');
+  }
+  if (strictHeader === 'content-type' && !/^application\/json\s*(;|$)/i.test(headers['content-type'] ?? '')) {
+    throw new Rejection(415, 'Content-Type: must be application/json');
+  }
 }

@@ -25,16 +25,10 @@ export type FaultKind = (typeof FAULT_KINDS)[number];
 /** Returns the fault of the `request`-th product request (from 1), if any. The same seed gives the same faults. */
 export type ChooseFault = (request: number) => FaultKind | null;
 
-interface Rule {
-  readonly kind: FaultKind;
-  readonly probability: number;
-  /** Strikes only this request; null: any. */
-  readonly request: number | null;
-}
-
 const DEFAULT_PROBABILITY = 0.05;
 
-function parseRule(part: string): Rule {
+/** `request`: the only request that it strikes; null: any. */
+function parseRule(part: string) {
   const [, name, sign, amount] = /^([\w-]+?)(?:([:@])([\d.]+))?$/.exec(part.trim()) ?? [];
   const kind = FAULT_KINDS.find((known) => known === name);
   const value = amount === undefined ? DEFAULT_PROBABILITY : Number(amount);
@@ -55,9 +49,10 @@ function parseRule(part: string): Rule {
 export function parseFaults(spec: string, seed: number): ChooseFault {
   const rules = spec === '' ? [] : spec.split(',').map(parseRule);
   return (request) => {
-    const strikes = (rule: Rule, at: number) =>
-      rule.request === null ? hash(seed, request, at) < rule.probability * 2 ** 32 : rule.request === request;
-    return rules.find(strikes)?.kind ?? null;
+    const rule = rules.find(({ probability, request: only }, at) =>
+      only === null ? hash(seed, request, at) < probability * 2 ** 32 : only === request,
+    );
+    return rule?.kind ?? null;
   };
 }
 

@@ -1,3 +1,4 @@
+import { messageOf } from '../../errors.ts';
 import { writeXml, type XmlTree } from '../../xml/write.ts';
 
 /** A reply before it is sent, and perhaps damaged on its way by a fault. */
@@ -46,8 +47,12 @@ export class Rejection extends Error {
   }
 }
 
-/** Writes a rejection as an array of texts in JSON, or as one `error` element in XML (interface, section 7). */
-export function rejectionReply(format: Format, { status, errors, details }: Rejection): Reply {
+/**
+ * Writes an error as an array of texts in JSON, or as one `error` element in XML (interface, section 7). What is not a
+ * rejection is an internal error.
+ */
+export function rejectionReply(format: Format, thrown: unknown): Reply {
+  const { status, errors, details } = thrown instanceof Rejection ? thrown : new Rejection(500, messageOf(thrown));
   const { code = status, retryAfter } = details;
   const error = { name: 'error', attributes: { code: String(code), message: errors.join('; ') } };
   const reply = format === 'json' ? { status, body: JSON.stringify({ errors }) } : xmlReply(error, status);

@@ -8,24 +8,21 @@ export interface RequestEntry {
   status: number;
 }
 
-export interface RequestLog {
-  add(at: number, path: string): RequestEntry;
-  /** Up to 100,000 latest requests, in order of arrival. */
-  entries(): readonly Readonly<RequestEntry>[];
-}
-
 const MAX_ENTRIES = 100_000;
 
-export function createRequestLog(): RequestLog {
+export function createRequestLog() {
   let entries: RequestEntry[] = [];
   return {
-    add: (at, path) => {
+    add: (at: number, path: string): RequestEntry => {
       const entry = { at, path, status: 0 };
       // Growing to twice the size drops old entries rarely and all at once.
       if (entries.length >= 2 * MAX_ENTRIES) entries = entries.slice(-MAX_ENTRIES);
       entries.push(entry);
       return entry;
     },
-    entries: () => entries.slice(-MAX_ENTRIES),
+    /** Up to 100,000 latest requests, in order of arrival. */
+    entries: (): readonly Readonly<RequestEntry>[] => entries.slice(-MAX_ENTRIES),
   };
 }
+
+export type RequestLog = ReturnType<typeof createRequestLog>;

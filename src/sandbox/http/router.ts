@@ -1,6 +1,6 @@
 import type { Operation } from './operation.ts';
 
-/** The operation that a request calls, or the status if there is none. */
+/** The operation that a request calls, or the status of the error. */
 export type Route =
   | { readonly operation: Operation; readonly values: Readonly<Record<string, string>> }
   | { readonly status: 404 | 405 };

@@ -1,20 +1,24 @@
-import type { PlannedCall } from '../assets/ingestion.ts';
+import { z } from 'zod';
 
-/** A change to the state of a sandbox. */
-export type Change =
-  | {
-      readonly kind: 'request';
-      readonly method: string;
-      readonly path: string;
-      readonly query: string;
-      readonly apiKey: string;
-      readonly accessToken: string | null;
-      readonly body: Buffer;
-    }
-  /** A control request. `body`: as parsed from JSON. */
-  | { readonly kind: 'control'; readonly path: string; readonly body: unknown }
+/** A change to the state of a sandbox, as the journal records it. */
+export const changeSchema = z.discriminatedUnion('kind', [
+  z.object({
+    kind: z.literal('request'),
+    method: z.string(),
+    path: z.string(),
+    query: z.string(),
+    apiKey: z.string(),
+    accessToken: z.string().nullable(),
+    /** Text is enough: each operation that reads a body rejects one that is not UTF-8. */
+    body: z.string(),
+  }),
+  /** A control request. */
+  z.object({ kind: z.literal('control'), path: z.string(), body: z.unknown() }),
   /** A callback was made, or given up. */
-  | { readonly kind: 'called'; readonly call: PlannedCall };
+  z.object({ kind: z.literal('called'), call: z.object({ vbid: z.string(), startedAt: z.number() }) }),
+]);
+
+export type Change = Readonly<z.infer<typeof changeSchema>>;
 
 /** Records a change in the journal, if there is one, and then makes it, at the time that was recorded. */
 export type RecordChange = <T>(change: Change, act: () => T) => T;

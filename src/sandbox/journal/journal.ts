@@ -2,7 +2,7 @@ import { appendFileSync, closeSync, ftruncateSync, openSync, readFileSync, realp
 import { z } from 'zod';
 import { CatchwordError, messageOf } from '../../errors.ts';
 import { holdFile, NO_LOCKS } from '../../file-lock.ts';
-import type { Change } from './change.ts';
+import { type Change, changeSchema } from './change.ts';
 
 /*
  * What outlives a sandbox: a file of JSON lines. The first line says what the sandbox began with, each other line is one
@@ -12,13 +12,10 @@ import type { Change } from './change.ts';
  * A killed process loses nothing; a power failure may lose the last changes.
  */
 
+const header = z.object({ sandbox: z.literal(1), seed: z.int(), items: z.int(), users: z.int(), at: z.number() });
+
 /** What a sandbox began with. `at`: when, milliseconds since 1970. */
-export interface Beginning {
-  readonly seed: number;
-  readonly items: number;
-  readonly users: number;
-  readonly at: number;
-}
+export type Beginning = Readonly<Omit<z.infer<typeof header>, 'sandbox'>>;
 
 export interface Entry {
   readonly at: number;
@@ -38,34 +35,6 @@ export interface Journal {
   close(): void;
 }
 
-const time = z.number();
-const beginning = z.object({ sandbox: z.literal(1), seed: z.int(), items: z.int(), users: z.int(), at: time });
-const line = z.discriminatedUnion('kind', [
-  z.object({
-    at: time,
-    kind: z.literal('request'),
-    method: z.string(),
-    path: z.string(),
-    query: z.string(),
-    apiKey: z.string(),
-    accessToken: z.string().nullable(),
-    body: z.string(),
-  }),
-  z.object({ at: time, kind: z.literal('control'), path: z.string(), body: z.unknown() }),
-  z.object({ at: time, kind: z.literal('called'), call: z.object({ vbid: z.string(), startedAt: time }) }),
-]);
-
-/** A body that is not UTF-8 is rejected by each operation that reads it, so text is enough. */
-function lineOf({ at, change }: Entry): string {
-  const body = change.kind === 'request' ? { body: change.body.toString() } : {};
-  return `${JSON.stringify({ at, ...change, ...body })}\n`;
-}
-
-function entryOf(text: string): Entry {
-  const { at, ...change } = line.parse(JSON.parse(text));
-  return { at, change: change.kind === 'request' ? { ...change, body: Buffer.from(change.body) } : change };
-}
-
 function unusable(path: string, problem: string, hint: string, cause?: unknown): CatchwordError {
   return new CatchwordError('CONFIG_INVALID', `--db ${path}: ${problem}`, { hint, cause });
 }
@@ -73,7 +42,7 @@ function unusable(path: string, problem: string, hint: string, cause?: unknown):
 function parseBeginning(path: string, text: string, given: Beginning): Beginning {
   let begun: Beginning;
   try {
-    begun = beginning.parse(JSON.parse(text));
+    begun = header.parse(JSON.parse(text));
   } catch (cause) {
     throw unusable(path, 'is not a journal of a sandbox', 'Name another file; a new one is created.', cause);
   }
@@ -88,7 +57,8 @@ function parseBeginning(path: string, text: string, given: Beginning): Beginning
 function parseEntries(path: string, lines: readonly string[]): Entry[] {
   return lines.map((text, at) => {
     try {
-      return entryOf(text);
+      const { at, ...change } = z.looseObject({ at: z.number() }).parse(JSON.parse(text));
+      return { at, change: changeSchema.parse(change) };
     } catch (cause) {
       throw unusable(
         path,
@@ -153,9 +123,9 @@ export function openJournal(path: string, given: Beginning): Journal {
     return {
       beginning: begun,
       entries,
-      record: (entry, act) => {
+      record: ({ at, change }, act) => {
         const before = size;
-        write(lineOf(entry));
+        write(`${JSON.stringify({ at, ...change })}\n`);
         try {
           return act();
         } catch (error) {

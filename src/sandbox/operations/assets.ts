@@ -37,28 +37,6 @@ function assetReply({ assets, catalog, time }: Library, asset: Asset): Reply {
   return jsonReply(assetResponse(asset, standing));
 }
 
-/**
- * Parses the fields that were sent. A private `callback_url` is reported with the other problems; the schema does not
- * know the option that allows it.
- */
-function parseRequest(body: unknown, creates: boolean, allowPrivate: boolean): AssetRequest {
-  const schema: z.ZodType<AssetRequest> = creates ? assetCreation : assetUpdate;
-  const { callback_url: callback } = z
-    .object({ callback_url: assetUpdate.shape.callback_url.catch(undefined) })
-    .catch({})
-    .parse(body);
-  const isPrivate = !allowPrivate && callback !== undefined && isPrivateUrl(callback);
-  const problem = 'callback_url: is a private address; allow it with --allow-private-callbacks';
-  try {
-    const request = validate(schema, body);
-    if (!isPrivate) return request;
-  } catch (error) {
-    if (!isPrivate || !(error instanceof Rejection)) throw error;
-    throw new Rejection(422, [...error.errors, problem]);
-  }
-  throw new Rejection(422, problem);
-}
-
 /** Creates or updates an asset: interface, section 4.1. @param vbid null: it is generated */
 function writeAsset(library: Library, vbid: string | null, { body, apiKey }: OperationRequest): Reply {
   const { assets, ingestions, allowPrivateCallbacks } = library;
@@ -67,79 +45,54 @@ function writeAsset(library: Library, vbid: string | null, { body, apiKey }: Ope
   if (held !== null && held.owner !== apiKey) {
     throw new Rejection(403, `The caller is not the content owner of ${vbid}`);
   }
-  const request = parseRequest(parseJson(body), held === null, allowPrivateCallbacks());
+  const schema: z.ZodType<AssetRequest> = held === null ? assetCreation : assetUpdate;
+  const request = validate(schema, parseJson(body));
+  const { callback_url: callback, variants = [] } = request;
+  if (callback !== undefined && !allowPrivateCallbacks() && isPrivateUrl(callback)) {
+    throw new Rejection(422, 'callback_url: is a private address; allow it with --allow-private-callbacks');
+  }
   const id = vbid ?? assets.nextVbid();
   const { prices = [] } = request.prices === undefined && held !== null ? assets.fieldsOf(held) : request;
-  const unknown = unknownSkus(id, vbid !== null, prices, request.variants ?? []);
+  const unknown = unknownSkus(id, prices, variants);
   if (unknown.length > 0) throw new Rejection(422, unknown);
   const asset = assets.put(id, apiKey, request);
   if (request.url !== undefined) ingestions.announce(asset);
   return assetReply(library, asset);
 }
 
-/** `PUT /v4/assets/:vbid`. Without the vbid, an EAN is generated. */
+/** The interface has no version in the paths of books (section 9, rule 1); services have them with a version as well. */
+const BOOK_PATHS = ['/vital_books', '/v3/vital_books', '/v4/vital_books'] as const;
+
+/** Interface, 4.1, and books (4.5), which it only names: their request and response are those of an asset. */
 export function assetOperations(library: Library): Operation[] {
-  const common = {
-    method: 'PUT',
-    section: '4.1',
-    token: false,
-    format: 'json',
-    strictHeader: 'accept',
-    response: assetResponseSchema,
-  } as const;
-  return [
-    {
-      ...common,
-      path: '/v4/assets',
-      summary: 'Create an asset, with an identifier that is generated',
-      request: assetCreation,
-      run: (request) => writeAsset(library, null, request),
-    },
-    {
-      ...common,
-      path: '/v4/assets/:vbid',
-      summary: 'Create or update an asset',
-      values: pathValues,
-      request: assetUpdate,
-      run: (request) => writeAsset(library, request.values.vbid ?? '', request),
-    },
-  ];
-}
-
-/** The interface has no version in these paths (section 9, rule 1); services have them with a version as well. */
-const BOOK_PREFIXES = ['', '/v3', '/v4'] as const;
-
-/** Books: interface, section 4.5, which only names them. Request and response are those of an asset: 2.1 and 2.2. */
-export function bookOperations(library: Library): Operation[] {
   const find = ({ values }: OperationRequest): Asset => {
     const asset = library.assets.find(values.vbid ?? '');
     if (asset === null) throw new Rejection(404, 'Book not found');
     return asset;
   };
-  const common = { section: '4.5', token: false, format: 'json', response: assetResponseSchema } as const;
-  return BOOK_PREFIXES.flatMap((prefix): Operation[] => [
+  const create = (request: OperationRequest) => writeAsset(library, null, request);
+  const write = (request: OperationRequest) => writeAsset(library, request.values.vbid ?? '', request);
+  const update = (request: OperationRequest) => writeAsset(library, find(request).vbid, request);
+  const read = (request: OperationRequest) => assetReply(library, find(request));
+
+  const common = { token: false, format: 'json', response: assetResponseSchema } as const;
+  const asset = { ...common, method: 'PUT', section: '4.1', strictHeader: 'accept' } as const;
+  const creation = { request: assetCreation, run: create };
+  const book = { ...common, section: '4.5' } as const;
+  return [
+    { ...asset, ...creation, path: '/v4/assets', summary: 'Create an asset, with a generated identifier' },
     {
-      ...common,
-      method: 'POST',
-      path: `${prefix}/vital_books`,
-      summary: 'Create a book, with an identifier that is generated',
-      request: assetCreation,
-      run: (request) => writeAsset(library, null, request),
-    },
-    {
-      ...common,
-      method: 'PUT',
-      path: `${prefix}/vital_books/:vbid`,
-      summary: 'Update a book',
+      ...asset,
+      path: '/v4/assets/:vbid',
+      summary: 'Create or update an asset',
+      values: pathValues,
       request: assetUpdate,
-      run: (request) => writeAsset(library, find(request).vbid, request),
+      run: write,
     },
-    {
-      ...common,
-      method: 'GET',
-      path: `${prefix}/vital_books/:vbid`,
-      summary: 'Read a book',
-      run: (request) => assetReply(library, find(request)),
-    },
-  ]);
+    ...BOOK_PATHS.flatMap((path): Operation[] => [
+      { ...book, ...creation, method: 'POST', path, summary: 'Create a book, with a generated identifier' },
+      { ...book, method: 'PUT', path: `${path}/:vbid`, summary: 'Update a book', request: assetUpdate, run: update },
+      { ...book, method: 'GET', path: `${path}/:vbid`, summary: 'Read a book', run: read },
+    ]),
+  ];
 }

@@ -16,11 +16,8 @@ const NOT_SUBMITTED = ['email', 'password'] as const;
 
 /** At least one of them identifies a user. */
 const submitted = z
-  .object({
-    reference: attribute.optional(),
-    guid: attribute.optional(),
-    'access-token': attribute.optional(),
-  })
+  .object({ reference: attribute, guid: attribute, 'access-token': attribute })
+  .partial()
   .meta({ xml: { name: 'credential' } });
 const verified = z
   .object({ email: attribute, 'access-token': attribute, guid: attribute, reference: attribute })
@@ -37,7 +34,7 @@ export const credentialsResponse = z
   .object({ credential: z.array(verified), error: z.array(failed) })
   .meta({ xml: { name: 'credentials' } });
 
-/** The verified user, or why there is none. */
+/** The verified user, or the error. */
 type Outcome = User | { readonly code: number; readonly message?: string };
 
 function malformedRecord(message: string): Outcome {
@@ -66,25 +63,15 @@ function verify(accounts: Accounts, { attributes }: XmlElement): Outcome {
 }
 
 function credential({ email, accessToken, guid, reference }: User): XmlTree {
-  return {
-    name: 'credential',
-    attributes: { email, 'access-token': accessToken, guid, reference: reference ?? '' },
-  };
+  const attributes = { email, 'access-token': accessToken, guid, reference: reference ?? '' };
+  return { name: 'credential', attributes };
 }
 
 /** Replaces a credential that failed. Repeats the attributes except the token, which is a secret. */
 function failure(code: number, message: string, { attributes }: XmlElement): XmlTree {
   const sent = (name: string) => attributes.get(name) ?? '';
-  return {
-    name: 'error',
-    attributes: {
-      code: String(code),
-      message,
-      reference: sent('reference'),
-      guid: sent('guid'),
-      email: sent('email'),
-    },
-  };
+  const echo = { reference: sent('reference'), guid: sent('guid'), email: sent('email') };
+  return { name: 'error', attributes: { code: String(code), message, ...echo } };
 }
 
 /** Services write failed elements with an end tag. The XML writer escapes each `>` that does not end a tag. */

@@ -24,29 +24,18 @@ interface Members {
   readonly required?: readonly string[];
 }
 
-function membersOf(schema: z.ZodType | undefined): Members {
-  return schema === undefined ? {} : schemaOf(schema, 'input');
+function parametersOf(place: 'path' | 'query', schema: z.ZodType): Json[] {
+  const { properties = {}, required = [] }: Members = schemaOf(schema, 'input');
+  return Object.entries(properties).map(([name, { description, ...rest }]) => {
+    const parameter = { name, in: place, required: required.includes(name), schema: rest };
+    return description === undefined ? parameter : { ...parameter, description };
+  });
 }
 
-function pathParameters(path: string, values: z.ZodType | undefined): Json[] {
-  const { properties = {} } = membersOf(values);
+/** The values of a path are texts, if the operation does not say more. */
+function pathValues({ path, values }: Operation): z.ZodType {
   const names = [...path.matchAll(/:(\w+)/g)].map(([, name = '']) => name);
-  return names.map((name) => ({ name, in: 'path', required: true, schema: properties[name] ?? { type: 'string' } }));
-}
-
-function queryParameters(query: z.ZodType | undefined): Json[] {
-  const { properties = {}, required = [] } = membersOf(query);
-  return Object.entries(properties).map(([name, schema]) => ({
-    name,
-    in: 'query',
-    required: required.includes(name),
-    schema,
-    ...(typeof schema.description === 'string' && { description: schema.description }),
-  }));
-}
-
-function templateOf(path: string): string {
-  return path.replace(/:(\w+)/g, '{$1}');
+  return values ?? z.object(Object.fromEntries(names.map((name) => [name, z.string()])));
 }
 
 /** In XML, an error may come with 200 (interface, 4.2 rule 4). */
@@ -57,14 +46,14 @@ function goodContent({ format, response }: Operation): Json {
 }
 
 function operationObject(operation: Operation): Json {
-  const { method, path, section, summary, token, format, values, query, request } = operation;
+  const { method, path, section, summary, token, format, query = z.object({}), request } = operation;
   const type = TYPES[format];
   return {
     operationId: `${method.toLowerCase()}${path.replace(/\W+/g, '_')}`,
     summary,
     tags: [`Section ${section}`],
     security: [token === false ? { apiKey: [] } : { apiKey: [], accessToken: [] }],
-    parameters: [...pathParameters(path, values), ...queryParameters(query)],
+    parameters: [...parametersOf('path', pathValues(operation)), ...parametersOf('query', query)],
     ...((request !== undefined || (format === 'xml' && method !== 'GET')) && {
       requestBody: {
         required: request !== undefined,
@@ -84,7 +73,7 @@ function operationObject(operation: Operation): Json {
 function pathsOf(operations: readonly Operation[]): Json {
   const paths: Record<string, Record<string, Json>> = {};
   for (const operation of operations) {
-    const template = templateOf(operation.path);
+    const template = operation.path.replace(/:(\w+)/g, '{$1}');
     paths[template] = { ...paths[template], [operation.method.toLowerCase()]: operationObject(operation) };
   }
   return paths;
@@ -96,11 +85,8 @@ function pathsOf(operations: readonly Operation[]): Json {
  */
 export function openApiDocument(
   operations: readonly Operation[],
-  {
-    url,
-    apiKeyHeader,
-    accessTokenHeader,
-  }: Pick<SandboxOptions, 'apiKeyHeader' | 'accessTokenHeader'> & { url: string },
+  url: string,
+  { apiKeyHeader, accessTokenHeader }: Pick<SandboxOptions, 'apiKeyHeader' | 'accessTokenHeader'>,
 ): Json {
   const header = (name: string) => ({ type: 'apiKey', in: 'header', name });
   const rejected = (format: Operation['format']) => ({

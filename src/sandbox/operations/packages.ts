@@ -88,7 +88,8 @@ function packageReply({ sku, fields, products, createdAt, updatedAt }: Package):
   return jsonReply(packageResponse.parse({ ...fields, sku, products, created_on, updated_on }));
 }
 
-function createPackages({ seed, time, isProduct }: PackageContext) {
+/** Interface, 4.5; with the version in the path and without (section 9). */
+export function packageOperations({ seed, time, isProduct }: PackageContext): Operation[] {
   const packages = new Map<string, Package>();
   let generated = 0;
 
@@ -100,7 +101,7 @@ function createPackages({ seed, time, isProduct }: PackageContext) {
   }
 
   function checkProducts(products: readonly string[] = []): void {
-    const wrong = products.flatMap((vbid, at) => (isProduct(vbid) ? [] : [`products/${at}: there is no ${vbid}`]));
+    const wrong = products.flatMap((vbid, at) => (isProduct(vbid) ? [] : [`products/${at}: ${vbid} is not a product`]));
     if (wrong.length > 0) throw new Rejection(422, wrong);
   }
 
@@ -150,12 +151,7 @@ function createPackages({ seed, time, isProduct }: PackageContext) {
     return packageReply(found);
   }
 
-  return { create, read: (request: OperationRequest) => packageReply(findOwn(request)), update, remove };
-}
-
-/** Interface, 4.5; with the version in the path and without (section 9). */
-export function packageOperations(context: PackageContext): Operation[] {
-  const { create, read, update, remove } = createPackages(context);
+  const read = (request: OperationRequest) => packageReply(findOwn(request));
   const common = { section: '4.5', token: false, format: 'json', response: packageResponse } as const;
   return ['/v4/packages', '/packages'].flatMap((path): Operation[] => [
     { ...common, method: 'POST', path, summary: 'Create a package', request: packageCreation, run: create },

@@ -30,6 +30,10 @@ function split(text: string): string[] {
   return text.split(',').filter((item) => item !== '');
 }
 
+function unknownGroup(text: string): string | undefined {
+  return split(text).find((name) => !DETAIL_GROUPS.some((group) => group === name));
+}
+
 function whole(max: number) {
   const error = `must be a whole number from 1 to ${max}`;
   return z.coerce.number({ error }).int({ error }).min(1, { error }).max(max, { error });
@@ -46,8 +50,8 @@ const time = z.union(isoTime.options, { error: timeError }).transform((text) => 
 const shapeQuery = z.object({
   include_details: z
     .string()
-    .refine((text) => split(text).every((name) => DETAIL_GROUPS.some((group) => group === name)), {
-      error: `must be one or more of ${DETAIL_GROUPS.join(', ')}`,
+    .refine((text) => unknownGroup(text) === undefined, {
+      error: ({ input }) => `${unknownGroup(String(input))} is unknown; use ${DETAIL_GROUPS.join(', ')}`,
     })
     .default('')
     .describe(`comma-separated: ${DETAIL_GROUPS.join(', ')}`),

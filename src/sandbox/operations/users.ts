@@ -77,19 +77,6 @@ function userReply(user: User): Reply {
   return xmlReply({ name: 'user', content });
 }
 
-/** The password is not kept: no operation of the interface asks for it again. */
-function create(directory: Directory, { body, apiKey }: OperationRequest): Reply {
-  const { reference, email, 'redemption-code': code, 'first-name': firstName, 'last-name': lastName } = parse(body);
-  const members = directory.of(apiKey);
-  const profile = { reference, email, firstName, lastName };
-  const taken = members.accounts.taken(profile);
-  if (taken !== null) throw codeRejection(409, CODES.alreadyInUse, `The ${taken} is already in use`);
-  if (code !== undefined) directory.redemption.check(code);
-  const user = members.accounts.create(profile);
-  if (code !== undefined) directory.grant(members, user, directory.redemption.redeem(code));
-  return userReply(user);
-}
-
 /** Returns a body that creates the same user and holds nothing else. It is empty if the body creates none. */
 function redact(body: Buffer): Buffer {
   try {
@@ -102,52 +89,47 @@ function redact(body: Buffer): Buffer {
   }
 }
 
-function read(directory: Directory, { values, apiKey }: OperationRequest): Reply {
-  const id = values.id ?? '';
-  const { accounts } = directory.of(apiKey);
-  const user = accounts.byGuid(id) ?? accounts.byReference(id) ?? accounts.byEmail(id);
-  if (user === null) throw codeRejection(404, CODES.userNotFound);
-  return userReply(user);
-}
-
-/** Accepts a stale token: it still shows who asks. */
-function resetAccess(directory: Directory, { accessToken, apiKey }: OperationRequest): Reply {
-  const { accounts } = directory.of(apiKey);
-  const holder = accounts.byToken(accessToken ?? '');
-  if (holder === null) throw codeRejection(404, CODES.userNotFound);
-  accounts.reset(holder.user);
-  return xmlReply({ name: 'user', content: [{ name: 'guid', content: holder.user.guid }] });
-}
-
 /** The paths of interface 4.5 have no `.xml`; live services have it. */
 export function userOperations(directory: Directory): Operation[] {
+  /** The password is not kept: no operation of the interface asks for it again. */
+  function create({ body, apiKey }: OperationRequest): Reply {
+    const { reference, email, 'redemption-code': code, 'first-name': firstName, 'last-name': lastName } = parse(body);
+    const members = directory.of(apiKey);
+    const profile = { reference, email, firstName, lastName };
+    const taken = members.accounts.taken(profile);
+    if (taken !== null) throw codeRejection(409, CODES.alreadyInUse, `The ${taken} is already in use`);
+    if (code !== undefined) directory.redemption.check(code);
+    const user = members.accounts.create(profile);
+    if (code !== undefined) directory.grant(members, user, directory.redemption.redeem(code));
+    return userReply(user);
+  }
+
+  function read({ values: { id = '' }, apiKey }: OperationRequest): Reply {
+    const { accounts } = directory.of(apiKey);
+    const user = accounts.byGuid(id) ?? accounts.byReference(id) ?? accounts.byEmail(id);
+    if (user === null) throw codeRejection(404, CODES.userNotFound);
+    return userReply(user);
+  }
+
+  /** Accepts a stale token: it still shows who asks. */
+  function resetAccess({ accessToken, apiKey }: OperationRequest): Reply {
+    const { accounts } = directory.of(apiKey);
+    const holder = accounts.byToken(accessToken ?? '');
+    if (holder === null) throw codeRejection(404, CODES.userNotFound);
+    accounts.reset(holder.user);
+    return xmlReply({ name: 'user', content: [{ name: 'guid', content: holder.user.guid }] });
+  }
+
   const common = { section: '4.5', token: false, format: 'xml' } as const;
-  return ['.xml', ''].flatMap((suffix): Operation[] => [
-    {
-      ...common,
-      method: 'POST',
-      path: `/v3/users${suffix}`,
-      summary: 'Create a user',
-      request: newUser,
-      response: userResponse,
-      redact,
-      run: (request) => create(directory, request),
-    },
-    {
-      ...common,
-      method: 'GET',
-      path: `/v3/users${suffix}/:id`,
-      summary: 'Read a user',
-      response: userResponse,
-      run: (request) => read(directory, request),
-    },
-    {
-      ...common,
-      method: 'POST',
-      path: `/v3/users/reset_access${suffix}`,
-      summary: "Reset a user's access token",
-      token: 'any',
-      run: (request) => resetAccess(directory, request),
-    },
-  ]);
+  const user = { ...common, response: userResponse };
+  return ['.xml', ''].flatMap((suffix): Operation[] => {
+    const path = `/v3/users${suffix}`;
+    const resetPath = `/v3/users/reset_access${suffix}`;
+    const reset = "Reset a user's access token";
+    return [
+      { ...user, method: 'POST', path, summary: 'Create a user', request: newUser, redact, run: create },
+      { ...user, method: 'GET', path: `${path}/:id`, summary: 'Read a user', run: read },
+      { ...common, method: 'POST', path: resetPath, summary: reset, token: 'any', run: resetAccess },
+    ];
+  });
 }

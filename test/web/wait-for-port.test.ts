@@ -4,16 +4,16 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
-import { startWhenPortIsFree } from '../../src/commands/shared/standby.ts';
 import { createLog } from '../../src/log.ts';
 import { openStore } from '../../src/store/store.ts';
 import { startWeb } from '../../src/web/server.ts';
+import { startWhenPortIsFree } from '../../src/web/wait-for-port.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
 import { createHandClock } from '../support/test-clocks.ts';
 
 const log = createLog('silent');
 
-/** A mirror whose web was started while another process held its port. */
+/** Starts web for a mirror while another server uses its port. */
 async function waitingWeb() {
   const db = join(temporaryDirectory(), 'catalog.db');
   openStore(db).close();
@@ -36,7 +36,7 @@ async function waitingWeb() {
       log,
     });
   const service = await startWhenPortIsFree(start, { clock, log });
-  // A mirror that was replaced says so once more when it is closed.
+  // Closing a mirror that was replaced fails once more.
   onTestFinished(() => service.stop().catch(() => {}));
   const isReachable = () =>
     fetch(`http://127.0.0.1:${port}/healthz`).then(
@@ -46,7 +46,7 @@ async function waitingWeb() {
   return { db, other, clock, service, isReachable };
 }
 
-it('a web that had to wait for its port fails later as one that did not', async () => {
+it('web fails after it waited for its port as it would without the wait', async () => {
   const { db, other, clock, service, isReachable } = await waitingWeb();
   other.close();
   await once(other, 'close');
@@ -58,7 +58,7 @@ it('a web that had to wait for its port fails later as one that did not', async 
   await failed;
 });
 
-it('a web that had to wait for its port stops, before it was started and after', async () => {
+it('web stops while it waits for its port, and after', async () => {
   const waiting = await waitingWeb();
   await waiting.service.stop();
   const { other, clock, service, isReachable } = await waitingWeb();

@@ -1,0 +1,90 @@
+import type { SinkSetting } from '../config.ts';
+import { CatchwordError } from '../errors.ts';
+import { createHistory } from '../store/history.ts';
+import type { Reader } from '../store/reader.ts';
+import type { SinkRow } from '../store/sinks.ts';
+import type { RequestWriter } from '../store/writers.ts';
+
+/*
+ * What an operator changes about a sink. Each function runs in a write transaction of its caller, and throws
+ * CatchwordError USAGE if the change is not possible.
+ */
+
+/** @throws CatchwordError NOT_FOUND */
+export function requireSink({ sinks }: Reader, name: string): SinkRow {
+  const sink = sinks.get(name);
+  if (sink !== undefined) return sink;
+  const names = sinks.list().map((known) => known.name);
+  const start = 'Set CATCHWORD_SINK_<NAME> and start npx catchword daemon (or relay).';
+  const hint = names.length > 0 ? `Choose one of: ${names.join(', ')}.` : start;
+  throw new CatchwordError('NOT_FOUND', `the mirror has no sink ${name}`, { hint });
+}
+
+export function pauseSink({ sinks }: RequestWriter, { id, name, state }: SinkRow): void {
+  if (state !== 'running') throw new CatchwordError('USAGE', `${name} is not running: it is ${state}`);
+  sinks.setState(id, 'paused');
+}
+
+/** Redelivers from a change on, or every product as it is now (0), and then what follows. */
+export function replaySink({ sinks, changes }: RequestWriter, { id, name, cursor }: SinkRow, from: number): void {
+  if (from > cursor + 1) {
+    throw new CatchwordError('USAGE', `--from: ${name} has not had ${from} yet: it is at ${cursor}`, {
+      hint: 'Replay from a change that was delivered already; later ones follow anyway.',
+    });
+  }
+  const pruned = changes.prunedTo();
+  if (from > 0 && from <= pruned) {
+    throw new CatchwordError('USAGE', `--from: up to ${pruned}, the log no longer has every change`, {
+      hint: `Use a later one, or: npx catchword sink replay ${name} --from beginning.`,
+    });
+  }
+  sinks.replay(id, Math.max(0, from - 1), from === 0);
+}
+
+/** Skips an event that the sink refused: one that is parked, or the one that stopped it. @returns 1 */
+export function skipEvent(store: RequestWriter, { id, name, stoppedAt }: SinkRow, seq: number, nowMs: number): number {
+  const { sinks } = store;
+  if (sinks.stateOf(id, seq) === 'refused') {
+    sinks.skip(id, seq, nowMs);
+    return 1;
+  }
+  const [change] = createHistory(store).after(seq - 1, 1);
+  if (stoppedAt !== seq || change?.seq !== seq) {
+    throw new CatchwordError('USAGE', `${name} has not refused event ${seq}`, {
+      hint: `See: npx catchword sink parked ${name}, and npx catchword sink list.`,
+    });
+  }
+  sinks.skipUnparked(id, { seq, at: nowMs, change });
+  sinks.setState(id, 'running');
+  return 1;
+}
+
+/** Skips every event that the sink refused. @returns how many */
+export function skipRefused(store: RequestWriter, sink: SinkRow, nowMs: number): number {
+  const refused = store.sinks.parked(sink.id, 'refused').map(({ seq }) => seq);
+  const seqs = sink.stoppedAt === null ? refused : [...refused, sink.stoppedAt];
+  for (const seq of seqs) skipEvent(store, sink, seq, nowMs);
+  return seqs.length;
+}
+
+/** Removes a sink whose setting was removed, and that no running relay feeds. */
+export function forgetSink(
+  { sinks }: RequestWriter,
+  { id, name, configured }: SinkRow,
+  settings: readonly SinkSetting[],
+  isRelayRunning: boolean,
+): void {
+  const setting = settings.find((one) => one.name === name);
+  if (setting !== undefined) {
+    throw new CatchwordError('USAGE', `${name} is configured by ${setting.env}`, {
+      hint: 'Remove that setting and restart the daemon (or relay) first. To fill a sink again: sink replay.',
+    });
+  }
+  // A relay reads its settings only when it starts.
+  if (configured && isRelayRunning) {
+    throw new CatchwordError('USAGE', `a running daemon (or relay) still feeds ${name}`, {
+      hint: 'Restart it without the setting of this sink first.',
+    });
+  }
+  sinks.forget(id);
+}

@@ -1,0 +1,167 @@
+import { sourceIdentity } from '../catalog/source.ts';
+import { createCatalogClient } from '../client/catalog-client.ts';
+import type { Clock } from '../clock.ts';
+import type { SourceConfig } from '../config.ts';
+import { iso } from '../iso-time.ts';
+import { type Service, startTogether, stopAll } from '../lifecycle.ts';
+import type { Logger, Tell } from '../log.ts';
+import { paceOf } from '../pacer.ts';
+import { createEmbeddedQueue } from '../queue/embedded.ts';
+import type { PageQueue } from '../queue/queue.ts';
+import { openStore, type Store } from '../store/store.ts';
+import type { Progress } from '../sync/execute-run.ts';
+import { createReadWindow } from '../sync/fetch-page.ts';
+import { createKeeper, type Keeper, type KeeperSettings } from '../sync/keeper.ts';
+import { forgetPause, mirrorPacer, pausesIn } from '../sync/shared-pace.ts';
+import { requireSameSource } from '../sync/source.ts';
+
+/*
+ * Assembles what a run needs. BullMQ and its Redis client are imported only if REDIS_URL is set: loading them takes longer
+ * than a small delta does.
+ */
+
+export interface PipelineOptions {
+  readonly config: SourceConfig;
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** Takes notices about long waits; default: the log. */
+  readonly tell?: Tell;
+  /** Ignore the pause that the source asked for. */
+  readonly now?: boolean | undefined;
+}
+
+export interface KeeperOptions extends PipelineOptions {
+  /** Fetch in this process, too. Without Redis it always does. */
+  readonly fetching: boolean;
+  readonly onProgress?: (progress: Progress) => void;
+  /** The mirror in which the pace and the pauses of the source are noted; default: the one that is written. */
+  readonly paceIn?: Store | undefined;
+  /** Accept a new address of the mirror's source. */
+  readonly adopting?: boolean | undefined;
+}
+
+export interface KeeperService extends Service {
+  readonly store: Store;
+  readonly keeper: Keeper;
+}
+
+/** Waits before a retry are reported if they are longer than this; milliseconds. */
+const LONG_RETRY_MS = 5_000;
+
+/** Writes notices to a log. */
+function toLog(log: Logger): Tell {
+  return ({ message, fields }) => log.warn(fields, message);
+}
+
+function keeperSettings(config: SourceConfig): KeeperSettings {
+  return {
+    ...config,
+    lookups: config.lookupPath !== undefined,
+    confirmations: config.removalConfirmations,
+    overlapMs: config.deltaOverlapMs,
+    lookahead: config.redisUrl === undefined ? 2 * config.concurrency : Math.max(64, 4 * config.concurrency),
+    maxAttempts: 8,
+    firstAttempts: 3,
+    source: sourceIdentity(config),
+  };
+}
+
+/** Starts a fetcher, which reads pages for a keeper through Redis. */
+export async function startFetcherService({ config, clock, log }: PipelineOptions, redisUrl: string): Promise<Service> {
+  const { startFetcher } = await import('../queue/bullmq/fetcher.ts');
+  const { sourceId } = await import('../queue/bullmq/jobs.ts');
+  const client = createCatalogClient(config, clock);
+  return await startTogether(async (services) => {
+    services.push({ name: 'client', stop: () => client.close() });
+    const fetcher = await startFetcher({
+      redisUrl,
+      clock,
+      log,
+      concurrency: config.concurrency,
+      read: createReadWindow(client, config.deltaOverlapMs),
+      intervalMs: paceOf(config.rateLimit)?.intervalMs ?? null,
+      source: sourceId(config.baseUrl),
+    });
+    services.push({ name: 'jobs', stop: () => fetcher.close() });
+    return { name: 'fetcher', stop: () => stopAll(services) };
+  });
+}
+
+/** Creates a queue that reads pages in this process, at the pace that the processes of `mirror` share. */
+export function startEmbeddedQueue(options: PipelineOptions, mirror: Store): Service & { readonly queue: PageQueue } {
+  const { config, clock, log, now, tell = toLog(log) } = options;
+  const pacer = mirrorPacer({ config, clock, tell, now }, mirror);
+  const client = createCatalogClient(config, clock, pacer);
+  const queue = createEmbeddedQueue({
+    clock,
+    log,
+    concurrency: config.concurrency,
+    read: createReadWindow(client, config.deltaOverlapMs),
+    pacer,
+    onRetry: ({ code, message }, delayMs) => {
+      if (delayMs <= LONG_RETRY_MS) return;
+      const fields = { code, reason: message, until: iso(clock.now() + delayMs) };
+      tell({ message: 'waiting before a retry', fields });
+    },
+  });
+  const services = [
+    { name: 'client', stop: () => client.close() },
+    { name: 'queue', stop: () => queue.close() },
+  ];
+  return { name: 'queue', queue, stop: () => stopAll(services) };
+}
+
+async function startRedisQueue(
+  { config, clock, log, now, tell = toLog(log) }: PipelineOptions,
+  redisUrl: string,
+  store: Store,
+  paceIn: Store,
+): Promise<Service & { readonly queue: PageQueue }> {
+  const { createBullQueue } = await import('../queue/bullmq/queue.ts');
+  const { sourceId } = await import('../queue/bullmq/jobs.ts');
+  const pauses = pausesIn(paceIn, { config, clock, tell });
+  const queue = await createBullQueue({
+    redisUrl,
+    clock,
+    log,
+    source: sourceId(config.baseUrl),
+    mirror: store.incarnation,
+    onRateLimited: (pause) => pauses.note(pause),
+  });
+  if (now === true) await queue.forgetPause();
+  return { name: 'queue', queue, stop: () => queue.close() };
+}
+
+/**
+ * Opens the mirror and starts what a run needs, with or without Redis.
+ * @throws CatchwordError MIRROR_UNUSABLE, MIRROR_OTHER_SOURCE, QUEUE_UNAVAILABLE, QUEUE_MISCONFIGURED; nothing stays open
+ */
+export async function startKeeper(options: KeeperOptions): Promise<KeeperService> {
+  const { config, clock, log, onProgress, tell = toLog(log) } = options;
+  const { redisUrl } = config;
+  if (redisUrl !== undefined) await (await import('../queue/bullmq/redis.ts')).checkRedis(redisUrl);
+  return await startTogether(async (services) => {
+    const store = openStore(config.db, { mode: config.dbMode });
+    services.push({ name: 'mirror', stop: async () => store.close() });
+    if (options.adopting !== true) requireSameSource(store, sourceIdentity(config));
+    if (options.now === true) forgetPause(store, clock.now(), tell);
+    else store.source.keepPause(clock.now());
+    const paceIn = options.paceIn ?? store;
+    const pages =
+      redisUrl === undefined
+        ? startEmbeddedQueue(options, paceIn)
+        : await startRedisQueue(options, redisUrl, store, paceIn);
+    services.push(pages);
+    if (redisUrl !== undefined && options.fetching) services.push(await startFetcherService(options, redisUrl));
+    const keeper = await createKeeper({
+      store,
+      queue: pages.queue,
+      clock,
+      log,
+      tell,
+      settings: keeperSettings(config),
+      ...(onProgress !== undefined && { onProgress }),
+    });
+    return { name: 'keeper', store, keeper, stop: () => stopAll(services) };
+  });
+}

@@ -1,0 +1,172 @@
+import { configuredSource } from '../catalog/event.ts';
+import type { RunKind } from '../catalog/run.ts';
+import type { Clock } from '../clock.ts';
+import { type Config, requireName, type SourceConfig } from '../config.ts';
+import { CatchwordError } from '../errors.ts';
+import type { Service } from '../lifecycle.ts';
+import type { Logger } from '../log.ts';
+import { startRelay } from '../relay/relay.ts';
+import { sinkConfig } from '../relay/sink-config.ts';
+import { haltedSinks } from '../report/sink.ts';
+import { plansOf } from '../schedule/due.ts';
+import { showPresence } from '../schedule/presence.ts';
+import { startRunQueue } from '../schedule/run-queue.ts';
+import { createRequestedTicks, requestDueRuns, type ScheduleOptions, startScheduler } from '../schedule/scheduler.ts';
+import { startStandby } from '../schedule/standby.ts';
+import { openStore, type Store } from '../store/store.ts';
+import { watchMirror } from '../store/watch.ts';
+import { checkExposure } from '../web/listen.ts';
+import { startWhenPortIsFree } from '../web/wait-for-port.ts';
+import { withMirrorIfAny } from './open-mirror.ts';
+import { type KeeperService, startFetcherService, startKeeper } from './pipeline.ts';
+
+/** What a process is given to play a role. */
+export interface Process<C extends Config> {
+  readonly config: C;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+/** Starts the services of a role in order, and adds each to `services`; they are stopped in reverse order. */
+export type StartRole<C extends Config> = (process: Process<C>, services: Service[]) => Promise<void>;
+
+function unusable(message: string, hint: string): CatchwordError {
+  return new CatchwordError('CONFIG_INVALID', message, { hint });
+}
+
+function requireRedis({ redisUrl }: Config, role: string): string {
+  if (redisUrl !== undefined) return redisUrl;
+  throw unusable(
+    `REDIS_URL is not set, and ${role} alone works only through Redis`,
+    'Set REDIS_URL, or run everything in one process: npx catchword daemon.',
+  );
+}
+
+/** Events name the source that the mirror has noted; if it has noted none, CATCHWORD_BASE_URL is required. */
+async function requireEventSource(config: Config): Promise<void> {
+  if (config.baseUrl !== undefined) return;
+  const noted = await withMirrorIfAny(config, (mirror) => mirror?.source.noted() ?? null);
+  if (noted === null) requireName(config);
+}
+
+async function startHttp({ config, clock, log }: Process<Config>, port: number): Promise<Service> {
+  const { startWeb } = await import('../web/server.ts');
+  return await startWeb({
+    db: config.db,
+    dbMode: config.dbMode,
+    host: config.httpHost,
+    port,
+    token: config.httpToken,
+    readyMaxAgeMs: config.readyMaxAgeMs,
+    source: configuredSource(config.baseUrl),
+    unready: haltedSinks,
+    plans: (nowMs) => plansOf(config, nowMs),
+    clock,
+    log,
+  });
+}
+
+/** Creates each sink once, so that an invalid option is an error at the start. */
+async function checkSinks({ sinks }: Config): Promise<void> {
+  for (const sink of sinks) await (await sinkConfig(sink).make()).close();
+}
+
+function relayOf(store: Store, { config, clock, log }: Process<Config>): Service {
+  const sinks = config.sinks.map((sink) => sinkConfig(sink));
+  return startRelay({ store, sinks, clock, log, source: configuredSource(config.baseUrl) });
+}
+
+/** Starts to make runs of the mirror, with a full run at once if it was never filled. */
+function startRuns({ keeper, store }: KeeperService, { config, clock, log }: Process<SourceConfig>) {
+  const desk = startRunQueue({ keeper, store, clock, log });
+  if (store.watermark() === null) desk.submit({ kind: 'full' });
+  const onDue = async (kind: RunKind, tick: string): Promise<void> => desk.submit({ kind, tick });
+  const schedule: ScheduleOptions = { ...config, ticks: store.schedule, clock, log, onDue };
+  return { desk, schedule };
+}
+
+/** One daemon is active; others stand by, and use neither the port nor the source until one takes over. */
+export const startDaemon: StartRole<SourceConfig> = async (process, services) => {
+  const { config, clock, log } = process;
+  const { db, dbMode: mode, httpPort: port } = config;
+  // An invalid setting is an error now, not when a daemon that stands by takes over.
+  await checkSinks(config);
+  if (port !== null) checkExposure(config.httpHost, config.httpToken);
+  async function start(active: Service[], tookOver: boolean): Promise<void> {
+    const kept = await startKeeper({ config, clock, log, fetching: true });
+    active.push(kept);
+    // Before any run starts, so that a port in use is reported at once.
+    if (port !== null) {
+      const http = (): Promise<Service> => startHttp(process, port);
+      active.push(tookOver ? await startWhenPortIsFree(http, { clock, log }) : await http());
+    }
+    active.push(watchMirror(kept.store, clock));
+    active.push(relayOf(kept.store, process));
+    const { desk, schedule } = startRuns(kept, process);
+    active.push(desk);
+    active.push(startScheduler(schedule));
+  }
+  services.push(await startStandby({ role: 'daemon', db, mode, clock, log, start }));
+};
+
+export const startKeeperRole: StartRole<SourceConfig> = async (process, services) => {
+  const { config, clock, log } = process;
+  const redisUrl = requireRedis(config, 'keeper');
+  const kept = await startKeeper({ config, clock, log, fetching: false });
+  services.push(kept, showPresence({ store: kept.store, clock, log }), watchMirror(kept.store, clock));
+  const { desk, schedule } = startRuns(kept, process);
+  services.push(desk);
+  // Makes up for runs that were due while no keeper ran; after that, the scheduler asks.
+  await requestDueRuns(schedule);
+  const { serveRunRequests } = await import('../queue/bullmq/run-requests.ts');
+  const { sourceId } = await import('../queue/bullmq/jobs.ts');
+  const source = sourceId(config.baseUrl);
+  services.push(await serveRunRequests({ redisUrl, log, clock, source, onRequest: (request) => desk.submit(request) }));
+};
+
+export const startSchedulerRole: StartRole<SourceConfig> = async ({ config, clock, log }, services) => {
+  const redisUrl = requireRedis(config, 'scheduler');
+  const { checkRedis } = await import('../queue/bullmq/redis.ts');
+  const { sourceId } = await import('../queue/bullmq/jobs.ts');
+  const { connectRunRequests } = await import('../queue/bullmq/run-requests.ts');
+  await checkRedis(redisUrl);
+  const requests = connectRunRequests({ redisUrl, log, source: sourceId(config.baseUrl) });
+  services.push(requests);
+  const ticks = createRequestedTicks();
+  async function onDue(kind: RunKind, tick: string): Promise<void> {
+    await requests.ask({ kind, tick });
+    ticks.requested(kind, tick);
+  }
+  services.push(startScheduler({ ...config, ticks, clock, log, onDue }));
+};
+
+export const startFetcherRole: StartRole<SourceConfig> = async (process, services) => {
+  services.push(await startFetcherService(process, requireRedis(process.config, 'fetcher')));
+};
+
+export const startRelayRole: StartRole<Config> = async (process, services) => {
+  const { config, clock } = process;
+  if (config.sinks.length === 0) {
+    throw unusable(
+      'CATCHWORD_SINK_<NAME> is not set, and relay only delivers to sinks',
+      'Set one, such as CATCHWORD_SINK_FILE=jsonl:data/changes.jsonl, or do not start relay.',
+    );
+  }
+  await requireEventSource(config);
+  const store = openStore(config.db, { mode: config.dbMode });
+  services.push({ name: 'mirror', stop: async () => store.close() }, watchMirror(store, clock));
+  await checkSinks(config);
+  services.push(relayOf(store, process));
+};
+
+export const startWebRole: StartRole<Config> = async (process, services) => {
+  const { config } = process;
+  await requireEventSource(config);
+  if (config.httpPort === null) {
+    throw unusable(
+      'CATCHWORD_HTTP_PORT is off, and web only serves HTTP',
+      'Set CATCHWORD_HTTP_PORT to a port, or do not start web.',
+    );
+  }
+  services.push(await startHttp(process, config.httpPort));
+};

@@ -1,0 +1,101 @@
+import { withAbort } from '../abort.ts';
+import type { Clock } from '../clock.ts';
+import { hasCode, messageOf } from '../errors.ts';
+import { failureOf, type Service, serveUntil, startTogether } from '../lifecycle.ts';
+import type { Logger } from '../log.ts';
+import { holdLease } from '../store/hold-lease.ts';
+import { openStore } from '../store/store.ts';
+
+export interface StandbyOptions {
+  readonly role: string;
+  /** Path of the mirror, and the mode of its files. */
+  readonly db: string;
+  readonly mode: number | undefined;
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** Starts the services that only the active process runs. @param tookOver whether another process was active before */
+  readonly start: (services: Service[], tookOver: boolean) => Promise<void>;
+}
+
+/** How often a process that stands by checks whether the active one is gone. */
+const CHECK_MS = 2_000;
+
+/**
+ * Starts services in one process at a time.
+ *
+ * ```
+ *   lease free? ─ yes ─► active ─ lease lost ─┐
+ *        └─ no ─► standing by ◄───────────────┘
+ * ```
+ * A process holds the lease while it is active. It loses the lease only if it was suspended for longer than the lease
+ * lasts and another process took over.
+ *
+ * @returns as soon as this process is active or stands by
+ * @throws what `start` throws the first time
+ */
+export async function startStandby({ role, db, mode, clock, log, start }: StandbyOptions): Promise<Service> {
+  const stopping = new AbortController();
+  let waited = false;
+  let standsBy = false;
+  let settle = (): void => {};
+  const settled = new Promise<void>((resolve) => {
+    settle = resolve;
+  });
+
+  async function serve(lost: AbortSignal): Promise<void> {
+    const services = await startTogether(async (started) => {
+      await start(started, waited);
+      return started;
+    });
+    standsBy = false;
+    log.info({ role, services: services.map(({ name }) => name) }, waited ? 'took over' : 'started');
+    settle();
+    await withAbort([stopping.signal, lost], (over) =>
+      serveUntil(over, services, () => {
+        if (lost.aborted)
+          log.warn({ role }, 'another process has taken over because this one was suspended for too long');
+      }),
+    );
+  }
+
+  /** @returns false if another process is active */
+  async function tryOnce(): Promise<boolean> {
+    // A file that was replaced meanwhile has another lease, so it is opened for each try. Only the first may create it.
+    const store = openStore(db, { mustExist: waited, mode });
+    let held = false;
+    try {
+      await holdLease(store.daemonLease, clock, log, (_epoch, lost) => {
+        held = true;
+        return serve(lost);
+      });
+      return true;
+    } catch (error) {
+      if (held || !hasCode(error, 'MIRROR_BUSY')) throw error;
+      if (!standsBy) log.info({ role, reason: messageOf(error) }, 'standing by');
+      standsBy = true;
+      return false;
+    } finally {
+      store.close();
+    }
+  }
+
+  async function run(): Promise<void> {
+    while (!stopping.signal.aborted) {
+      const wasActive = await tryOnce();
+      waited = true;
+      settle();
+      if (!wasActive) await clock.sleep(CHECK_MS, stopping.signal).catch(() => {});
+    }
+  }
+
+  const running = run();
+  await Promise.race([settled, running]);
+  return {
+    name: role,
+    failed: failureOf(running),
+    stop: async () => {
+      stopping.abort();
+      await running.catch(() => {});
+    },
+  };
+}

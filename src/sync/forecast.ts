@@ -1,0 +1,77 @@
+import { type Pointer, sameContent } from '../catalog/content.ts';
+import { isWithdrawnBody } from '../catalog/product.ts';
+import type { Run } from '../catalog/run.ts';
+import type { Store } from '../store/store.ts';
+import { compareMirrors } from './compare-mirrors.ts';
+import { removalLimitOf, type SweepSettings } from './sweep.ts';
+
+export interface ForecastSettings extends Pick<SweepSettings, 'removalLimit'> {
+  readonly ignoreFields: readonly Pointer[];
+  readonly withdrawnAs: 'updated' | 'removed';
+}
+
+type Fate = 'created' | 'updated' | 'removed' | 'restored' | 'missing';
+
+interface Expected {
+  readonly fate: Fate;
+  readonly vbid: string;
+  readonly title: string | null;
+}
+
+/** What a run would change in a mirror. */
+export interface Forecast {
+  readonly counts: Readonly<Record<Fate, number>>;
+  /** The first products of each fate. */
+  readonly examples: readonly Expected[];
+  /** Removals that the source has not announced, and how many of them a run makes without approval. */
+  readonly unexpected: number;
+  readonly limit: number;
+  /** Whether the removals would be held for approval. */
+  readonly held: boolean;
+}
+
+export const EXAMPLES = 10;
+
+type Found = Expected & { readonly body?: string };
+
+function appears(mirror: Store, vbid: string): Fate {
+  return mirror.products.get(vbid)?.removedAt == null ? 'created' : 'restored';
+}
+
+function* fullRun(mirror: Store, scratch: Store, run: Run, { ignoreFields }: ForecastSettings): Generator<Found> {
+  for (const found of compareMirrors(mirror, scratch, ignoreFields)) {
+    const { vbid, title } = found;
+    if (found.kind === 'only-there') yield { fate: appears(mirror, vbid), vbid, title };
+    else if (found.kind === 'differs') yield { fate: 'updated', vbid, title };
+    else yield { fate: run.proof === 'sealed' ? 'removed' : 'missing', vbid, title, body: found.body };
+  }
+}
+
+function* deltaRun(mirror: Store, scratch: Store, settings: ForecastSettings): Generator<Found> {
+  for (const { vbid, title, body } of scratch.products.all()) {
+    const known = mirror.products.get(vbid);
+    const gone = settings.withdrawnAs === 'removed' && isWithdrawnBody(body);
+    if (known === undefined || known.removedAt !== null) {
+      if (!gone) yield { fate: appears(mirror, vbid), vbid, title };
+    } else if (gone) yield { fate: 'removed', vbid, title, body };
+    else if (!sameContent(known.body, body, settings.ignoreFields)) yield { fate: 'updated', vbid, title };
+  }
+}
+
+/**
+ * Forecasts what a run would change.
+ * @param scratch a mirror that holds what `run` read
+ */
+export function forecast(mirror: Store, scratch: Store, run: Run, settings: ForecastSettings): Forecast {
+  const counts = { created: 0, updated: 0, removed: 0, restored: 0, missing: 0 };
+  const examples: Expected[] = [];
+  let unexpected = 0;
+  const found = run.kind === 'full' ? fullRun(mirror, scratch, run, settings) : deltaRun(mirror, scratch, settings);
+  for (const { body, ...expected } of found) {
+    if (counts[expected.fate]++ < EXAMPLES) examples.push(expected);
+    if (expected.fate === 'removed' && body !== undefined && !isWithdrawnBody(body)) unexpected++;
+  }
+  const limit = removalLimitOf(settings, mirror.products.living());
+  const held = run.kind === 'full' && unexpected > 0 && (unexpected > limit || run.items === 0);
+  return { counts, examples, unexpected, limit, held };
+}

@@ -1,0 +1,98 @@
+import { type Clock, createPauses, laterPause, type Pause, type Pauses } from '../clock.ts';
+import { hasCode, messageOf } from '../errors.ts';
+import { iso } from '../iso-time.ts';
+import type { Tell } from '../log.ts';
+import { createPacer, type Pacer, paceOf, type Rate, type Reserve } from '../pacer.ts';
+import type { Store } from '../store/store.ts';
+
+/** The parts of the mirror that its processes share to keep one pace. */
+type PaceStore = Pick<Store, 'source' | 'path'>;
+
+/** While another process writes the mirror, a reservation is retried after this; milliseconds. */
+const BUSY_RETRY_MS = 500;
+
+export const KEEPS_PACE_ALONE = 'this process keeps CATCHWORD_RATE_LIMIT by itself';
+
+export interface PaceOptions {
+  readonly config: { readonly rateLimit: Rate | null };
+  readonly clock: Clock;
+  readonly tell: Tell;
+  /** `--now`: ignore the pause that is noted at the start, even if this user cannot end it for all processes. */
+  readonly now?: boolean | undefined;
+}
+
+/** Reserves requests in the mirror, for all its processes. */
+function reserveIn({ source, path }: PaceStore, tell: Tell): Reserve {
+  return (nowMs, request) => {
+    try {
+      const at = source.reserve(nowMs, request);
+      if (at === null) tell({ message: KEEPS_PACE_ALONE, fields: { reason: `${path} cannot be written` } });
+      return at;
+    } catch (error) {
+      if (hasCode(error, 'MIRROR_BUSY')) return nowMs + BUSY_RETRY_MS;
+      throw error;
+    }
+  };
+}
+
+/** Pauses that the source asked for, noted in the mirror for all its processes. */
+export function pausesIn({ source }: PaceStore, { clock, tell, now = false }: PaceOptions): Pauses {
+  /** Pauses that could not be noted in the mirror. */
+  const own = createPauses();
+  const ignoredTo = now ? (source.pause(clock.now())?.until ?? 0) : 0;
+
+  function noted(nowMs: number): Pause | null {
+    try {
+      return source.keepPause(nowMs);
+    } catch (error) {
+      if (hasCode(error, 'MIRROR_BUSY')) return source.pause(nowMs);
+      throw error;
+    }
+  }
+
+  return {
+    current: (nowMs) => {
+      const pause = noted(nowMs);
+      return laterPause(own.current(nowMs), pause !== null && pause.until <= ignoredTo ? null : pause);
+    },
+    note: (pause) => {
+      try {
+        if (source.notePause(pause)) return;
+      } catch (error) {
+        const message = 'a pause that the source asked for could not be noted';
+        tell({ message, fields: { reason: messageOf(error) } });
+      }
+      own.note(pause);
+    },
+  };
+}
+
+/**
+ * Paces the requests of this process together with those of the mirror's other processes.
+ * @param mirror null if there is none: this process then keeps the pace alone
+ */
+export function mirrorPacer(options: PaceOptions, mirror: PaceStore | null): Pacer {
+  const { config, clock, tell } = options;
+  return createPacer({
+    pace: paceOf(config.rateLimit),
+    clock,
+    ...(mirror !== null && { pauses: pausesIn(mirror, options), reserve: reserveIn(mirror, tell) }),
+    onWait: ({ reason, until }) => {
+      const why = reason === 'asked' ? 'the source asked for a pause' : 'CATCHWORD_RATE_LIMIT allows no more';
+      tell({ message: 'waiting before the next request', fields: { reason: why, until: iso(until) } });
+    },
+  });
+}
+
+/**
+ * `--now`: ends the pause that the source asked for, for every process of the mirror, so that a daemon retries at once.
+ * A mirror that this user cannot write keeps the pause; see `PaceOptions.now`.
+ */
+export function forgetPause({ source, schedule }: Pick<Store, 'source' | 'schedule'>, nowMs: number, tell: Tell): void {
+  const pause = source.pause(nowMs);
+  if (pause === null || !source.forgetPause()) return;
+  const retry = schedule.retry();
+  if (retry !== null) schedule.setRetry({ ...retry, at: nowMs });
+  const fields = { until: iso(pause.until), reason: 'a running daemon asks the source now, too' };
+  tell({ message: 'ending the pause that the source asked for', fields });
+}
