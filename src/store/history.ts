@@ -142,7 +142,7 @@ export function createHistory(store: Reader): History {
  */
 export function requireKnownSeq(name: string, seq: number, lastSeq: number): number {
   if (seq <= lastSeq) return seq;
-  throw new CatchwordError('USAGE', `${name}: ${seq} is beyond the newest change (${lastSeq})`, {
+  throw new CatchwordError('USAGE', `${name}: ${seq} is beyond the newest change, which is ${lastSeq}`, {
     hint: 'It belongs to another mirror, or to this one before a backup was restored. Read again from 0.',
   });
 }
