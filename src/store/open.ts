@@ -5,9 +5,10 @@ import BetterSqlite, { type Database } from 'better-sqlite3';
 import type { BetterSQLite3Database } from 'drizzle-orm/better-sqlite3';
 import { CatchwordError, messageOf } from '../errors.ts';
 import { drizzle, migrate, readMigrationFiles } from './drizzle.ts';
+import { nameOf } from './file-identity.ts';
 import { keepRemovedProducts } from './keep-removed.ts';
 import { busy, COMPANIONS, lookAt, preparePlace, unusable } from './place.ts';
-import { createSameFile, nameOf, pause, type SameFile } from './same-file.ts';
+import { createSameFile, pause, type SameFile } from './same-file.ts';
 import { keepStatements } from './statements.ts';
 
 /** Older ones can corrupt a database in WAL mode while the WAL is reset. */
