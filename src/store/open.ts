@@ -58,15 +58,6 @@ function withoutLinks(path: string): string {
   }
 }
 
-function atLeast(version: string, minimum: string): boolean {
-  const parts = version.split('.').map(Number);
-  for (const [index, least] of minimum.split('.').map(Number).entries()) {
-    const part = parts[index] ?? 0;
-    if (part !== least) return part > least;
-  }
-  return true;
-}
-
 /** The file's newest migration, as drizzle notes it; 0 for an empty file, null for another program's. */
 function schemaVersion(sqlite: Database): number | null {
   const tables = sqlite.prepare("SELECT name FROM sqlite_schema WHERE type = 'table'").pluck().all();
@@ -114,7 +105,7 @@ function sqliteCodeOf(error: unknown): string {
 
 function checkVersion(path: string, sqlite: Database): void {
   const version = String(sqlite.prepare('SELECT sqlite_version()').pluck().get());
-  if (atLeast(version, MIN_SQLITE)) return;
+  if (version.localeCompare(MIN_SQLITE, 'en', { numeric: true }) >= 0) return;
   throw unusable(path, `needs SQLite ${MIN_SQLITE}, this is ${version}`, 'Reinstall with: npm ci.');
 }
 
