@@ -117,7 +117,8 @@ export function startRunQueue({ keeper, store, clock, log }: RunQueueOptions): R
   let waiting: WantedRun[] = [];
   let current: RunKind | null = null;
   let loggedBusy = false;
-  let wake = (): void => {};
+  /** Ends the pause of the current turn. */
+  let turn = new AbortController();
 
   function submit(request: RunRequest): void {
     const { kind, tick } = request;
@@ -136,7 +137,7 @@ export function startRunQueue({ keeper, store, clock, log }: RunQueueOptions): R
     // A newer tick replaces a waiting one. A waiting tick is not served yet, so the scheduler submits it again.
     waiting = waiting.filter((wanted) => !(covers(kind, wanted.request.kind) && wanted.because === 'schedule'));
     waiting.push({ request, because: at === null ? 'empty' : 'schedule' });
-    wake();
+    turn.abort();
   }
 
   /** @returns false if another process works on the mirror, so that nothing was attempted */
@@ -201,14 +202,12 @@ export function startRunQueue({ keeper, store, clock, log }: RunQueueOptions): R
 
   async function loop(): Promise<void> {
     while (!stopping.signal.aborted) {
-      const woken = new Promise<void>((resolve) => {
-        wake = resolve;
-      });
+      turn = new AbortController();
       await step();
       if (stopping.signal.aborted) return;
       const leftMs = pause.leftMs();
       const pauseMs = leftMs > 0 ? Math.min(CHECK_MS, leftMs) : CHECK_MS;
-      await Promise.race([woken, clock.sleep(pauseMs, stopping.signal).catch(() => {})]);
+      await clock.sleep(pauseMs, turn.signal).catch(() => {});
     }
   }
 
@@ -219,7 +218,7 @@ export function startRunQueue({ keeper, store, clock, log }: RunQueueOptions): R
     submit,
     stop: async () => {
       stopping.abort();
-      wake();
+      turn.abort();
       await running.catch(() => {});
     },
   };

@@ -24,14 +24,7 @@ export interface HeadedChange extends ChangeRow {
   readonly headBody: string;
 }
 
-export interface NewChange {
-  readonly seq: number;
-  readonly op: ChangeOp;
-  readonly productId: number;
-  readonly prevSeq: number | null;
-  readonly before: string | null;
-  readonly added: readonly string[];
-}
+export type NewChange = Omit<ChangeRow, 'at' | 'runId' | 'vbid'>;
 
 export interface ChangeReader {
   /** The newest `seq` ever assigned, 0 for none; only the keeper may count on from it. */

@@ -5,9 +5,10 @@ import BetterSqlite, { type Database } from 'better-sqlite3';
 import type { BetterSQLite3Database } from 'drizzle-orm/better-sqlite3';
 import { CatchwordError, messageOf } from '../errors.ts';
 import { drizzle, migrate, readMigrationFiles } from './drizzle.ts';
+import { nameOf } from './file-identity.ts';
 import { keepRemovedProducts } from './keep-removed.ts';
 import { busy, COMPANIONS, lookAt, preparePlace, unusable } from './place.ts';
-import { createSameFile, nameOf, pause, type SameFile } from './same-file.ts';
+import { createSameFile, pause, type SameFile } from './same-file.ts';
 import { keepStatements } from './statements.ts';
 
 /** Older ones can corrupt a database in WAL mode while the WAL is reset. */
@@ -57,15 +58,6 @@ function withoutLinks(path: string): string {
   }
 }
 
-function atLeast(version: string, minimum: string): boolean {
-  const parts = version.split('.').map(Number);
-  for (const [index, least] of minimum.split('.').map(Number).entries()) {
-    const part = parts[index] ?? 0;
-    if (part !== least) return part > least;
-  }
-  return true;
-}
-
 /** The file's newest migration, as drizzle notes it; 0 for an empty file, null for another program's. */
 function schemaVersion(sqlite: Database): number | null {
   const tables = sqlite.prepare("SELECT name FROM sqlite_schema WHERE type = 'table'").pluck().all();
@@ -113,7 +105,7 @@ function sqliteCodeOf(error: unknown): string {
 
 function checkVersion(path: string, sqlite: Database): void {
   const version = String(sqlite.prepare('SELECT sqlite_version()').pluck().get());
-  if (atLeast(version, MIN_SQLITE)) return;
+  if (version.localeCompare(MIN_SQLITE, 'en', { numeric: true }) >= 0) return;
   throw unusable(path, `needs SQLite ${MIN_SQLITE}, this is ${version}`, 'Reinstall with: npm ci.');
 }
 

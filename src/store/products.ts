@@ -1,5 +1,6 @@
 import type { Database } from 'better-sqlite3';
 import type { Product } from '../catalog/product.ts';
+import type { products } from './schema.ts';
 
 /** What applying a page needs to know of a stored product. `removed` marks a tombstone. */
 export interface KnownProduct {
@@ -16,21 +17,9 @@ export interface NewProduct {
   readonly product: Product;
 }
 
-export interface ProductRow {
-  readonly id: number;
-  readonly vbid: string;
-  readonly body: string;
-  readonly title: string | null;
-  readonly kind: string | null;
-  readonly format: string | null;
-  readonly publisher: string | null;
-  readonly printIsbn: string | null;
-  readonly eIsbn: string | null;
-  /** Milliseconds since 1970, like all times here. */
+/** See schema.ts. */
+export interface ProductRow extends Readonly<Omit<typeof products.$inferSelect, 'firstSeenAt' | 'withdrawn'>> {
   readonly firstSeenAt: number;
-  readonly changedAt: number;
-  readonly changedSeq: number;
-  readonly removedAt: number | null;
 }
 
 export interface ProductReader {
@@ -210,16 +199,12 @@ export function createProductWriter(sqlite: Database, reader: ProductReader): Pr
       if (product.search === null) unindex.run(id);
       else indexWords(id, product);
     },
-    bury: (id, seq, atMs) => {
-      mark.run(atMs, seq, atMs, id);
-    },
+    bury: (id, seq, atMs) => mark.run(atMs, seq, atMs, id),
     revive: (id, seq, atMs) => {
       keepRemoved.run({ id });
       mark.run(atMs, seq, null, id);
     },
-    addLiving: (difference) => {
-      addLiving.run(difference);
-    },
+    addLiving: (difference) => addLiving.run(difference),
     dropLookups: () => {
       for (const column of LOOKUPS) sqlite.exec(`DROP INDEX IF EXISTS products_${column}`);
     },

@@ -46,7 +46,7 @@ export function createReader({ path, incarnation, sqlite, orm }: ReaderOptions):
     changes: createChangeReader(sqlite),
     runs: createRunReader(sqlite, orm),
     removals: createRemovalReader(sqlite, products),
-    sinks: createSinkReader(sqlite),
+    sinks: createSinkReader(sqlite, orm),
     schedule: createScheduleReader(sqlite),
     source: createSourceReader(sqlite),
     search: createSearch(sqlite),

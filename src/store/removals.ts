@@ -169,9 +169,7 @@ export function createRemovalWriter(
     hold: (runId, ids) => {
       for (const id of ids) addHeld.run(runId, id);
     },
-    release: (runId) => {
-      dropHeld.run(runId);
-    },
+    release: (runId) => dropHeld.run(runId),
     spare: (runId, ids) => {
       for (const id of ids) spare.run(runId, id);
     },

@@ -6,40 +6,15 @@ import { and, desc, eq, getTableColumns, inArray, sql } from './drizzle.ts';
 import { decodeIds } from './ids.ts';
 import { checkpoints, passes, rejectedItems, runs } from './schema.ts';
 
-export type PassKind = 'list' | 'delta' | 'catchup' | 'repair' | 'lookup' | 'settle';
-
 /** One reading of a list, or of part of it, within a run. See schema.ts. */
-export interface Pass {
-  readonly runId: number;
-  readonly pass: number;
-  readonly kind: PassKind;
-  readonly root: number;
+export interface Pass extends Readonly<Omit<typeof passes.$inferSelect, 'fromTime'>> {
   readonly from: number | null;
-  readonly sourceTime: number | null;
-  readonly numItems: number | null;
-  readonly perPage: number;
-  readonly seam: number;
-  readonly sizeIgnored: boolean;
-  readonly reversed: boolean;
 }
 
-/** A window that was applied. */
-export interface Checkpoint extends Window {
-  readonly runId: number;
-  readonly pass: number;
-  readonly numItems: number;
-  readonly totalPages: number;
-  readonly requestedAt: number;
-  readonly items: number;
-  readonly created: number;
-  readonly updated: number;
-  readonly removed: number;
-  readonly restored: number;
-  readonly rejected: number;
-  readonly requests: number;
-  readonly doubt: string | null;
-  /** The newest change right after the window was applied. */
-  readonly seq: number;
+export type PassKind = Pass['kind'];
+
+/** A window that was applied. See schema.ts. */
+export interface Checkpoint extends Readonly<Omit<typeof checkpoints.$inferSelect, 'ids'>> {
   /** Product ids in the order of the response; 0 for a rejected item. */
   readonly ids: readonly number[];
 }

@@ -1,8 +1,7 @@
-import { type BigIntStats, renameSync, rmSync } from 'node:fs';
+import type { BigIntStats } from 'node:fs';
 import BetterSqlite, { type Database } from 'better-sqlite3';
-import { CatchwordError } from '../errors.ts';
-import { COMPANIONS, lookAt } from './place.ts';
-import { keepStatements } from './statements.ts';
+import { createFileIdentity, type FilePaths } from './file-identity.ts';
+import { lookAt } from './place.ts';
 
 /**
  * Compares the open files with the files at their paths. Otherwise, when a mirror is deleted, moved, replaced, restored
@@ -39,14 +38,6 @@ export interface SameFile {
   hasWritten(): boolean;
 }
 
-/** Where a mirror's files are. */
-export interface FilePaths {
-  /** The path in the settings. */
-  readonly path: string;
-  /** The file itself, without links: SQLite keeps the WAL next to it. */
-  readonly real: string;
-}
-
 /**
  * How long to wait for another process's WAL checkpoint to be counted, which SQLite does after the disk has confirmed
  * it. Then the content is checked. Milliseconds.
@@ -67,9 +58,6 @@ const SECOND_NS = 1_000_000_000n;
 type FileState = Pick<BigIntStats, 'size' | 'mtimeNs'>;
 
 const NOTHING: FileState = { size: -1n, mtimeNs: 0n };
-
-/** Errors of replaced files that are still open, by path and inode: all stores of a file fail with the same one. */
-const lostFiles = new Map<string, CatchwordError>();
 
 /** Noted in the mirror's row while a checkpoint runs; if it is interrupted, until the next write. */
 const CHECKPOINT = 'checkpoint';
@@ -115,65 +103,21 @@ function isWritten(before: FileState, now: FileState): boolean {
   return now.size !== before.size || passed > rounded || passed < -rounded;
 }
 
-/** Device and inode of the file at a path; null if it does not exist. */
-export function nameOf(path: string): string | null {
-  const found = lookAt(path);
-  return found === undefined ? null : `${found.dev}:${found.ino}`;
-}
-
 export function pause(): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, PAUSE_MS);
 }
 
-/** A path that is free, so that files which were set aside before are not overwritten. */
-function freePath(path: string): string {
-  for (let number = 1; ; number++) {
-    const candidate = number === 1 ? path : `${path}-${number}`;
-    if (lookAt(candidate) === undefined) return candidate;
-  }
-}
-
-/**
- * Renames the WAL of the previous file, because SQLite would replay it into the new one. It is not deleted: it may be
- * needed together with a mirror that was moved elsewhere.
- * @returns its new path; null if it was gone
- */
-function setWalAside(real: string, own: readonly (string | null)[]): string | null {
-  const [wal, shm] = COMPANIONS.map((end, index) => (nameOf(`${real}${end}`) === own[index] ? `${real}${end}` : null));
-  const aside = wal == null ? null : freePath(`${wal}.replaced`);
-  if (wal != null && aside !== null) renameSync(wal, aside);
-  if (shm != null) rmSync(shm, { force: true });
-  return aside;
-}
-
-/**
- * Whether the file and its WAL fit together, as seen by a new connection, which has not cached anything. Takes seconds
- * per gigabyte.
- */
-function isSound(real: string): boolean {
-  let fresh: Database | undefined;
-  try {
-    fresh = new BetterSqlite(real, { readonly: true });
-    return keepStatements(fresh).prepare('PRAGMA integrity_check(1)').pluck().get() === 'ok';
-  } catch (error) {
-    return !(error instanceof BetterSqlite.SqliteError && /^SQLITE_(CORRUPT|NOTADB)/.test(error.code));
-  } finally {
-    fresh?.close();
-  }
-}
-
 /**
  * @param opened device and inode of the file when it was opened
- * @param isReadonly this user may only read the file: there may be no WAL, and the WAL is not set aside
+ * @param isReadonly this user may only read the file: there may be no WAL
  */
 export function createSameFile(
   sqlite: Database,
-  { path, real }: FilePaths,
+  paths: FilePaths,
   opened: string | null,
   isReadonly: boolean,
 ): SameFile {
-  const companions = COMPANIONS.map((end) => nameOf(`${real}${end}`));
-  const [wal = null] = companions;
+  const identity = createFileIdentity(paths, opened, isReadonly);
   const readCount = sqlite
     .prepare<[], [busy: number, frames: number, moved: number]>('PRAGMA wal_checkpoint(NOOP)')
     .raw();
@@ -184,50 +128,14 @@ export function createSameFile(
   let hasWritten = false;
   /** Frames at the last attempt to move them. */
   let tried = 0;
-  const key = `${real} ${opened}`;
 
   function fileNow(): FileState {
-    return lookAt(path) ?? NOTHING;
+    return lookAt(paths.path) ?? NOTHING;
   }
 
   function progressNow(): Progress {
     const [, frames = 0, moved = 0] = readCount.get() ?? [];
     return { frames, moved };
-  }
-
-  function fail(what: string, hint: string): never {
-    const lost = new CatchwordError('MIRROR_REPLACED', `${path} ${what} while it was open; nothing more is written`, {
-      hint,
-    });
-    lostFiles.set(key, lost);
-    // At its natural end Node.js would close the mirror, and SQLite would write to the files that are there now.
-    process.once('beforeExit', () => process.exit());
-    throw lost;
-  }
-
-  function replaced(what: string): never {
-    const aside = isReadonly ? null : setWalAside(real, companions);
-    const kept = aside === null ? '' : ` The newest changes of the old file are in ${aside}.`;
-    const hint = 'Restart catchword to continue with the new file.';
-    fail(what, `${hint} To replace a mirror, stop catchword first.${kept}`);
-  }
-
-  function changed(): never {
-    if (!isSound(real)) replaced('was written over');
-    const hint =
-      'Restart catchword; nothing was lost. To restore a backup, stop catchword first, and delete the -wal and the -shm.';
-    fail('was changed by another program', hint);
-  }
-
-  function checkNames(): void {
-    const lost = lostFiles.get(key);
-    if (lost !== undefined) throw lost;
-    const found = nameOf(path);
-    const hint = 'Put the file back with its -wal, or restart catchword to load everything into a new file.';
-    if (found === null) fail('was deleted or moved away', hint);
-    if (found !== opened) replaced('was replaced by another file');
-    if (wal === null || nameOf(`${real}-wal`) === wal) return;
-    fail('lost its write-ahead log (-wal)', 'Restart catchword. Do not delete files of a mirror that is in use.');
   }
 
   /** Waits until the file is unchanged, or its change is explained. @returns false if neither happens in time */
@@ -265,11 +173,15 @@ export function createSameFile(
   }
 
   function check(): void {
-    checkNames();
+    identity.check();
     // A reader cannot damage an overwritten file, and SQLite does not count frames for readers.
     if (isReadonly) return;
     const known = isExplained(CHECKPOINT_MS, (now, found) => hasCheckpointed(progress, now) || isNoted(found));
-    if (!known) changed();
+    if (known) return;
+    identity.checkContent();
+    const hint =
+      'Restart catchword; nothing was lost. To restore a backup, stop catchword first, and delete the -wal and the -shm.';
+    identity.fail('was changed by another program', hint);
   }
 
   function checkpoint(mode: 'PASSIVE' | 'TRUNCATE'): void {
@@ -302,7 +214,7 @@ export function createSameFile(
         CHECKPOINT_IN_WRITE_MS,
         (now, found) => hasCheckpointedInWrite(progress, now) || isNoted(found),
       );
-      if (!known && !isSound(real)) replaced('was written over');
+      if (!known) identity.checkContent();
       if (progress.frames < tried) tried = 0;
       if (progress.frames - progress.moved < LONG_WAL || progress.frames < tried + LONGER_WAL) return;
       tried = progress.frames;

@@ -87,20 +87,14 @@ export function createScheduleWriter(
   );
   return {
     ...reader,
-    serve: (kind, atMs) => {
-      write(() => serve.run(kind, atMs));
-    },
+    serve: (kind, atMs) => write(() => serve.run(kind, atMs)),
     forgetAfter: (kind, nowMs) => {
       write(() => {
         putBack.run(kind, nowMs);
         release.run(tickName(kind, nowMs), `${kind}@a`);
       });
     },
-    setRetry: (owed) => {
-      write(() => setRetry.run({ ...owed }));
-    },
-    clearRetry: (kind) => {
-      write(() => clearRetry.run({ kind }));
-    },
+    setRetry: (owed) => write(() => setRetry.run({ ...owed })),
+    clearRetry: (kind) => write(() => clearRetry.run({ kind })),
   };
 }

@@ -1,5 +1,8 @@
 import type { Database } from 'better-sqlite3';
+import type { BetterSQLite3Database } from 'drizzle-orm/better-sqlite3';
 import type { RecordedChange } from '../catalog/event.ts';
+import { eq, sql } from './drizzle.ts';
+import { type parked as parkedEvents, type sinkGaps, sinks } from './schema.ts';
 
 /**
  * ```
@@ -10,67 +13,23 @@ import type { RecordedChange } from '../catalog/event.ts';
  * ```
  * Sinks in any state but `disabled` hold the change log: records that they have not confirmed are not pruned.
  */
-export type SinkState = 'running' | 'paused' | 'stopped' | 'disabled';
+export type SinkState = SinkRow['state'];
 
-/** A sink as the mirror knows it. Times are milliseconds since 1970. */
-export interface SinkRow {
-  readonly id: number;
-  readonly name: string;
-  readonly kind: string;
-  /** Where it is, without credentials. */
-  readonly address: string;
-  /** A sink with another identity is another store. */
-  readonly identity: string;
-  /** False if the settings no longer name it. */
-  readonly configured: boolean;
-  readonly state: SinkState;
-  /** Grows when delivery restarts. */
-  readonly generation: number;
-  /** The generation, and the change after which, delivery last restarted. */
-  readonly beganGeneration: number;
-  readonly beganCursor: number;
-  /** Whether it was opened since it was configured or moved. */
-  readonly opened: boolean;
-  /** Newest `seq` that the sink has confirmed. */
-  readonly cursor: number;
-  /** Up to this `seq`, only each product's newest change is delivered. */
-  readonly backfillTo: number;
-  readonly backfillRemoved: boolean;
-  readonly takeOver: boolean;
-  readonly delivered: number;
-  /** Recent events per second. */
-  readonly rate: number;
-  readonly ackedAt: number | null;
-  readonly error: string | null;
-  readonly errorAt: number | null;
-  readonly retryAt: number | null;
-  /** The refused event before which it stopped; null if it stopped for another reason. */
-  readonly stoppedAt: number | null;
-}
+/** A sink as the mirror knows it: see schema.ts. */
+export type SinkRow = Readonly<typeof sinks.$inferSelect>;
 
-/** A `delivered` event was freed and the sink has it; it is kept for a while, because the sink may lose its tail. */
-export type ParkedState = 'refused' | 'waiting' | 'ready' | 'delivered' | 'skipped';
-
-export interface ParkedEvent {
-  readonly seq: number;
-  readonly vbid: string;
-  readonly state: ParkedState;
-  readonly reason: string;
-  readonly at: number;
-  /** The generation in which it became ready. */
-  readonly freed: number;
+/** An event that a sink refused, or that waits for such an event. See schema.ts. */
+export interface ParkedEvent extends Readonly<Omit<typeof parkedEvents.$inferSelect, 'sinkId' | 'change'>> {
   readonly change: RecordedChange;
 }
+
+export type ParkedState = ParkedEvent['state'];
 
 /** An event to park. */
 export type Refused = Pick<ParkedEvent, 'seq' | 'reason' | 'at' | 'change'>;
 
 /** Records that a sink missed, because they were pruned: after `after`, up to `upTo`. */
-export interface SinkGap {
-  readonly after: number;
-  readonly upTo: number;
-  readonly at: number;
-}
+export type SinkGap = Readonly<Omit<typeof sinkGaps.$inferSelect, 'sinkId'>>;
 
 /** Sinks and how far each is; see write-sinks.ts for what changes them. */
 export interface SinkReader {
@@ -88,25 +47,6 @@ export interface SinkReader {
   blocked(id: number): Map<string, number>;
   skipped(id: number): Set<number>;
   gaps(id: number): SinkGap[];
-}
-
-const ROW = `id, name, kind, address, identity, configured, state, generation, began_generation AS beganGeneration,
-  began_cursor AS beganCursor, opened, cursor, backfill_to AS backfillTo,
-  backfill_removed AS backfillRemoved, take_over AS takeOver, delivered, rate, acked_at AS ackedAt, error,
-  error_at AS errorAt, retry_at AS retryAt, stopped_at AS stoppedAt`;
-
-type Flag = 'configured' | 'opened' | 'backfillRemoved' | 'takeOver';
-type Raw = Omit<SinkRow, Flag> & Record<Flag, number>;
-
-function rowOf(raw: Raw): SinkRow {
-  const { configured, opened, backfillRemoved, takeOver } = raw;
-  return {
-    ...raw,
-    configured: configured === 1,
-    opened: opened === 1,
-    backfillRemoved: backfillRemoved === 1,
-    takeOver: takeOver === 1,
-  };
 }
 
 interface RawParked extends Omit<ParkedEvent, 'change'> {
@@ -149,20 +89,21 @@ function eventOf(raw: RawParked): ParkedEvent {
   return { ...raw, change: JSON.parse(raw.change) as RecordedChange };
 }
 
-export function createSinkReader(sqlite: Database): SinkReader {
-  const list = sqlite.prepare<[], Raw>(`SELECT ${ROW} FROM sinks ORDER BY name`);
-  const get = sqlite.prepare<[string], Raw>(`SELECT ${ROW} FROM sinks WHERE name = ?`);
+export function createSinkReader(sqlite: Database, orm: BetterSQLite3Database): SinkReader {
+  const list = orm.select().from(sinks).orderBy(sinks.name).prepare();
+  const get = orm
+    .select()
+    .from(sinks)
+    .where(eq(sinks.name, sql.placeholder('name')))
+    .prepare();
   const parked = prepareParked(sqlite);
   const gaps = sqlite.prepare<[number], SinkGap>(
     'SELECT after, up_to AS upTo, at FROM sink_gaps WHERE sink_id = ? ORDER BY after',
   );
 
   return {
-    list: () => list.all().map(rowOf),
-    get: (name) => {
-      const raw = get.get(name);
-      return raw === undefined ? undefined : rowOf(raw);
-    },
+    list: () => list.all(),
+    get: (name) => get.get({ name }),
     parked: (id, state, limit = -1) => parked.all.all({ id, state: state ?? null, limit }).map(eventOf),
     blocked: (id) => new Map(parked.blocked.all(id) as unknown as [string, number][]),
     skipped: (id) => new Set(parked.skipped.all(id)),

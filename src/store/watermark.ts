@@ -45,8 +45,6 @@ export function createWatermarkWriter(sqlite: Database, reader: WatermarkReader)
   );
   return {
     ...reader,
-    advanceWatermark: (toMs, localMs) => {
-      advance.run({ to: toMs, local: localMs });
-    },
+    advanceWatermark: (toMs, localMs) => advance.run({ to: toMs, local: localMs }),
   };
 }

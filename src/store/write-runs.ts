@@ -63,6 +63,10 @@ export interface RunWriter extends RunReader {
   prune(runId: number, rejectedBefore: number): void;
 }
 
+function isPass(runId: number, pass: number) {
+  return and(eq(passes.runId, runId), eq(passes.pass, pass));
+}
+
 export function createRunWriter(sqlite: Database, orm: BetterSQLite3Database, reader: RunReader): RunWriter {
   const addCheckpoint = sqlite.prepare(
     `INSERT INTO checkpoints (run_id, pass, page, per_page, num_items, total_pages, requested_at, items, created, updated,
@@ -117,15 +121,11 @@ export function createRunWriter(sqlite: Database, orm: BetterSQLite3Database, re
           numItems: sql`coalesce(${passes.numItems}, ${numItems})`,
           sourceTime: sql`min(coalesce(${passes.sourceTime}, ${sourceTime}), ${sourceTime})`,
         })
-        .where(and(eq(passes.runId, runId), eq(passes.pass, pass)))
+        .where(isPass(runId, pass))
         .run();
     },
     ignoreSize: (runId, pass, perPage) => {
-      orm
-        .update(passes)
-        .set({ perPage, seam: 0, sizeIgnored: true })
-        .where(and(eq(passes.runId, runId), eq(passes.pass, pass)))
-        .run();
+      orm.update(passes).set({ perPage, seam: 0, sizeIgnored: true }).where(isPass(runId, pass)).run();
     },
     addCheckpoint: (checkpoint) => {
       addCheckpoint.run({ ...checkpoint, ids: encodeIds(checkpoint.ids) });

@@ -194,15 +194,9 @@ export function createSinkWriter(sqlite: Database, reader: SinkReader): SinkWrit
       // Events that are delivered again are judged again.
       parked.forgetAfter.run(id, 0);
     },
-    clearError: (id) => {
-      sinks.fail.run(null, null, null, id);
-    },
-    fail: (id, error, atMs, retryAtMs) => {
-      sinks.fail.run(error, atMs, retryAtMs, id);
-    },
-    setState: (id, state) => {
-      sinks.setState.run(state, id);
-    },
+    clearError: (id) => sinks.fail.run(null, null, null, id),
+    fail: (id, error, atMs, retryAtMs) => sinks.fail.run(error, atMs, retryAtMs, id),
+    setState: (id, state) => sinks.setState.run(state, id),
     disable: (id, error, atMs) => {
       sinks.fail.run(error, atMs, null, id);
       sinks.setState.run('disabled', id);
@@ -219,15 +213,9 @@ export function createSinkWriter(sqlite: Database, reader: SinkReader): SinkWrit
     setFreed: (id, seqs, state) => {
       for (const seq of seqs) parked.setFreed.run(state, id, seq);
     },
-    forgetFreed: (id, beforeMs) => {
-      parked.forgetFreed.run(id, beforeMs);
-    },
-    park: (id, event) => {
-      parked.add.run(values(id, event, 'refused'));
-    },
-    skipUnparked: (id, event) => {
-      parked.add.run(values(id, { ...event, reason: SKIPPED }, 'skipped'));
-    },
+    forgetFreed: (id, beforeMs) => parked.forgetFreed.run(id, beforeMs),
+    park: (id, event) => parked.add.run(values(id, event, 'refused')),
+    skipUnparked: (id, event) => parked.add.run(values(id, { ...event, reason: SKIPPED }, 'skipped')),
     parkWaiting: (id, events) => {
       // The refused event itself is among them.
       for (const event of events) parked.addNew.run(values(id, event, 'waiting'));
@@ -253,8 +241,6 @@ export function createSinkWriter(sqlite: Database, reader: SinkReader): SinkWrit
       removeGaps.run(id);
       sinks.remove.run(id);
     },
-    addGap: (id, { after, upTo, at }) => {
-      addGap.run(id, after, upTo, at);
-    },
+    addGap: (id, { after, upTo, at }) => addGap.run(id, after, upTo, at),
   };
 }

@@ -11,8 +11,9 @@ import type { KeeperWriter } from '../store/writers.ts';
 import { type Applier, createApplier } from './apply-page.ts';
 import { ageClock, type FinishSettings, failRun, finishRun, requireRun } from './finish-run.ts';
 import { nextStep, type StepSettings } from './next-step.ts';
+import type { WindowLimits } from './pass-windows.ts';
 import { type PruneSettings, pruneLog } from './prune-log.ts';
-import { interruption, type PassReader, type PassSettings, readPass } from './read-pass.ts';
+import { interruption, type PassReader, readPass } from './read-pass.ts';
 
 /** The state of a run in progress, for display. */
 export interface Progress {
@@ -28,7 +29,7 @@ export interface Progress {
   readonly settling: Pick<Run, 'settlesAt' | 'missing'> | null;
 }
 
-export interface ExecutorSettings extends PassSettings, StepSettings, FinishSettings, PruneSettings {
+export interface ExecutorSettings extends WindowLimits, StepSettings, FinishSettings, PruneSettings {
   readonly ignoreFields: readonly Pointer[];
   readonly withdrawnAs: 'updated' | 'removed';
 }

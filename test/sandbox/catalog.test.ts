@@ -1,8 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { CatchwordError } from '../../src/errors.ts';
-import { createCatalog, type ListOrder, type TimeRange } from '../../src/sandbox/catalog/catalog.ts';
+import { createCatalog, type ListOrder } from '../../src/sandbox/catalog/catalog.ts';
 import { churn } from '../../src/sandbox/catalog/churn.ts';
+import type { TimeRange } from '../../src/sandbox/catalog/sale-windows.ts';
 
 const DAY_MS = 86_400_000;
 const START = Date.UTC(2026, 0, 1);

@@ -107,15 +107,11 @@ function expected(item: Item) {
     subtitle: item.subtitle,
     language: item.language,
     kind: { value: item.kind },
-    ...{
-      on_sale_date: item.on_sale_date,
-      off_sale_date: item.off_sale_date,
-    },
-    ...{
-      description,
-      publication_date,
-      copyright_date,
-    },
+    on_sale_date: item.on_sale_date,
+    off_sale_date: item.off_sale_date,
+    description,
+    publication_date,
+    copyright_date,
     sales_rights: { non_exclusive_rights: item.sales_rights },
   };
 }

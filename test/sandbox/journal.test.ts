@@ -210,7 +210,7 @@ describe('--db', () => {
     await expect(startSandbox(options)).rejects.toMatchObject({
       code: 'CONFIG_INVALID',
       message: expect.stringContaining(`${db}.lock cannot be locked`),
-      hint: expect.stringContaining('must be writable'),
+      hint: expect.stringContaining('Make its folder writable'),
     });
   });
 });

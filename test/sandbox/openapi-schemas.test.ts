@@ -86,13 +86,22 @@ it.each([
 const SHELF = { name: 'First year', products: [] };
 
 it.each([
-  ...[{ list_price: -1 }, { list_price: '-1' }, { list_price: '1.50' }, { list_price: null }],
-  ...[{ library_id: 1.5 }, { library_id: '1e3' }, { library_id: '7' }],
+  { list_price: -1 },
+  { list_price: '-1' },
+  { list_price: '1.50' },
+  { list_price: null },
+  { library_id: 1.5 },
+  { library_id: '1e3' },
+  { library_id: '7' },
   ...['.', '..', '...', '', 'a b/ü', 'x'.repeat(256)].map((sku) => ({ sku })),
   ...[0, 1, '0', '30', null, undefined].map((num_days) => ({ online_license: { type: 'numdays', num_days } })),
   ...['2030-01-31', '2030-02-30', null].map((details) => ({ download_license: { type: 'absdate', details } })),
-  ...[{ download_license: { type: 'perpetual' } }, { download_license: { type: 'forever' } }, { tags: [1] }],
-  ...[{ name: '' }, { name: undefined }, { own_field: { a: 1 } }],
+  { download_license: { type: 'perpetual' } },
+  { download_license: { type: 'forever' } },
+  { tags: [1] },
+  { name: '' },
+  { name: undefined },
+  { own_field: { a: 1 } },
 ])('describes which packages are accepted: %j', async (more) => {
   const sandbox = await sandboxFor({ items: 0 });
   const { described, taken, answered } = await tried(sandbox, 'POST /v4/packages', '/v4/packages', {

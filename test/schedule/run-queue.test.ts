@@ -218,6 +218,26 @@ it('serves a tick only once', async () => {
   expect(made).toEqual([tickName('delta', START)]);
 });
 
+it('keeps one sleep at a time, however often it is woken', async () => {
+  const clock = createHandClock(START);
+  let sleeping = 0;
+  let most = 0;
+  const counting: HandClock = {
+    ...clock,
+    sleep: (ms, signal) => {
+      most = Math.max(most, ++sleeping);
+      return clock.sleep(ms, signal).finally(() => sleeping--);
+    },
+  };
+  const { queue, made } = runQueueOn(filledMirror(clock), counting);
+  for (let second = 0; second < 20; second++) {
+    queue.submit(tick('delta', START + second * 1000));
+    await clock.pass(1000);
+  }
+  expect(made).toHaveLength(20);
+  expect(most).toBe(1);
+});
+
 it('logs which run covers a skipped tick', async () => {
   const clock = createHandClock(START);
   const { queue, store, made, lines, release } = runQueueOn(filledMirror(clock), clock, ['hang', down()]);

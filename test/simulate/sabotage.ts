@@ -284,7 +284,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   bug(
     'a resumed pass skips planned windows',
     'src/sync/read-pass.ts',
-    'if (!plan.has(task.window)) return;',
-    'if (!plan.has(task.window) || (read.size > 3 && task.window.page % 7 === 0)) { read.add(key); plan.note({ ...task.window, items: task.window.perPage, numItems: captured.page.envelope.numItems, totalPages: 0, requestedAt: 0, doubt: null }); pending.delete(key); wake(); return; }',
+    'if (!windows.isPlanned(task.window)) return;',
+    'if (!windows.isPlanned(task.window) || task.window.page % 7 === 0) { windows.noteApplied({ ...task.window, items: task.window.perPage, numItems: captured.page.envelope.numItems, totalPages: 0, requestedAt: 0, doubt: null }); windows.giveUp(task.window); wake(); return; }',
   ),
 ];

@@ -1,5 +1,5 @@
 import { parseIsoTime } from '../../iso-time.ts';
-import type { TimeRange } from '../catalog/catalog.ts';
+import type { TimeRange } from '../catalog/sale-windows.ts';
 import type { AssetRequest } from './fields.ts';
 import type { Identifiers } from './identifiers.ts';
 

@@ -1,6 +1,6 @@
-import type { Product } from './catalog.ts';
 import { isbn10 } from './isbn.ts';
 import type { Numbering } from './product-numbers.ts';
+import type { Product } from './product-states.ts';
 import { hash } from './random.ts';
 import * as WORDS from './words.ts';
 

@@ -1,4 +1,4 @@
-import type { Product } from '../catalog/catalog.ts';
+import type { Product } from '../catalog/product-states.ts';
 import { itemsFor, type Shelf } from '../operations/products.ts';
 
 /** Lines written at once. */
