@@ -178,7 +178,7 @@ describe('the schemas of the OpenAPI document', () => {
 });
 
 describe('the bytes of errors (7)', () => {
-  it('601: the access token is no longer valid', async () => {
+  it('601: the access token is stale', async () => {
     const sandbox = await withUsers();
     await control(sandbox, 'expire', { reference: 'reader-1' });
     const answer = await exchange(sandbox, 'GET /v3/licenses.xml', null, READER);

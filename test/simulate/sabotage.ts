@@ -126,7 +126,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   },
   {
     // Without the second edit the settling delta would compensate for it.
-    name: 'there is no delta after the list',
+    name: 'the delta after the list is skipped',
     edits: [
       {
         file: 'src/sync/assess-run.ts',

@@ -1,21 +1,23 @@
-import { lookup } from 'node:dns/promises';
+import { request as httpRequest } from 'node:http';
+import { request as httpsRequest } from 'node:https';
 import { isIP } from 'node:net';
-import { withAbort } from '../../abort.ts';
 import { isLoopback } from '../../loopback.ts';
-import { isPublic } from '../../public-address.ts';
+import { isPublic, publicLookup } from '../../public-address.ts';
 
-const LIMIT = { timeoutMs: 10_000, reason: () => new Error('no reply in time') };
+const TIMEOUT_MS = 10_000;
 
 /** The host of a URL, without brackets and without the dot at its end. */
 function hostOf(url: string): string {
   return new URL(url).hostname.replace(/^\[|\]$/g, '').replace(/\.$/, '');
 }
 
-/** Whether a URL shows by itself that its address is private. Names are looked up when they are called. */
+/** Whether a URL shows by itself that its address is private. Names are checked when they are looked up. */
 export function isPrivateUrl(url: string): boolean {
   const host = hostOf(url);
   return isIP(host) === 0 ? isLoopback(host) || host.endsWith('.localhost') : !isPublic(host);
 }
+
+const lookupPublic = publicLookup((hostname) => new Error(`${hostname} is a private address`));
 
 export interface Call {
   readonly url: string;
@@ -25,21 +27,25 @@ export interface Call {
 }
 
 /** POSTs JSON, without following redirects. @returns whether the reply has a 2xx status */
-export async function callBack({ url, body, allowPrivate, signal }: Call): Promise<boolean> {
-  const headers = { 'Content-Type': 'application/json' };
-  try {
-    const addresses = allowPrivate ? [] : await lookup(hostOf(url), { all: true });
-    if (addresses.some(({ address }) => !isPublic(address))) return false;
-    return await withAbort(
-      [signal],
-      async (signal) => {
-        const response = await fetch(url, { method: 'POST', headers, body, redirect: 'manual', signal });
-        await response.body?.cancel();
-        return response.ok;
-      },
-      LIMIT,
-    );
-  } catch {
-    return false;
-  }
+export function callBack({ url, body, allowPrivate, signal }: Call): Promise<boolean> {
+  return new Promise((resolve) => {
+    if (!allowPrivate && isPrivateUrl(url)) return resolve(false);
+    const send = url.toLowerCase().startsWith('https:') ? httpsRequest : httpRequest;
+    const call = send(url, {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json', 'Content-Length': Buffer.byteLength(body) },
+      signal,
+      timeout: TIMEOUT_MS,
+      agent: false,
+      ...(!allowPrivate && { lookup: lookupPublic }),
+    });
+    call.on('timeout', () => call.destroy(new Error('no reply in time')));
+    call.on('error', () => resolve(false));
+    call.on('response', (response) => {
+      const { statusCode = 500 } = response;
+      response.resume();
+      resolve(statusCode >= 200 && statusCode < 300);
+    });
+    call.end(body);
+  });
 }

@@ -22,7 +22,7 @@ type Authenticate = (headers: IncomingHttpHeaders, operation: Pick<Operation, 't
 /** The interface does not show the status that carries 601. */
 function tokenRejection(format: Operation['format'], state: 'stale' | 'unknown'): Rejection {
   if (format === 'xml') return codeRejection(200, CODES.tokenNotValid, 'The access token is not valid');
-  const stale = `Access token is no longer valid (${CODES.tokenNotValid})`;
+  const stale = `Access token is not valid any longer (${CODES.tokenNotValid})`;
   return new Rejection(403, state === 'stale' ? stale : 'Access token is not valid');
 }
 

@@ -18,7 +18,7 @@ export const MESSAGES: Readonly<Record<number, string>> = {
   [CODES.alreadyRedeemed]: 'The redemption code is already redeemed',
   [CODES.redemptionFailed]: 'The redemption failed',
   [CODES.userNotFound]: 'User not found',
-  [CODES.tokenNotValid]: 'The access token is no longer valid for the user',
+  [CODES.tokenNotValid]: 'The access token is not valid any longer for the user',
   [CODES.referenceUnknown]: 'The reference value does not exist',
 };
 
