@@ -4,12 +4,13 @@ import { indentedJson } from '../catalog/json-text.ts';
 import { CatchwordError } from '../errors.ts';
 import { printable } from '../printable.ts';
 import { hitJson, productJson } from '../report/product.ts';
+import { moment, plural, table, time } from '../report/text.ts';
 import { findProduct } from '../store/find-product.ts';
 import { createHistory } from '../store/history.ts';
 import { productAsOf } from '../store/product-as-of.ts';
 import { eventSource } from '../store/source.ts';
 import type { CommandContext } from './shared/context.ts';
-import { colours, moment, plural, print, printLine, table, time, wholeNumber } from './shared/format.ts';
+import { colours, print, printLine, wholeNumber } from './shared/format.ts';
 import { readMirror } from './shared/mirror.ts';
 
 interface Options {

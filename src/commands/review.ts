@@ -2,6 +2,7 @@ import { Command } from 'commander';
 import { sourceIdentity } from '../catalog/source.ts';
 import { type Config, requireSource } from '../config.ts';
 import { runJson } from '../report/run.ts';
+import { plural } from '../report/text.ts';
 import { startEmbeddedQueue } from '../roles/pipeline.ts';
 import { holdLease } from '../store/hold-lease.ts';
 import type { Leased } from '../store/lease.ts';
@@ -11,7 +12,7 @@ import { recheck } from '../sync/recheck-held.ts';
 import { approveRun, rejectRun, requireHeld, undoRun } from '../sync/review-run.ts';
 import { requireSameSource } from '../sync/source.ts';
 import type { CommandContext } from './shared/context.ts';
-import { plural, print, wholeNumber } from './shared/format.ts';
+import { print, wholeNumber } from './shared/format.ts';
 import { writeMirror } from './shared/mirror.ts';
 import { checkPause, commandLog, toPerson } from './shared/notices.ts';
 

@@ -1,14 +1,15 @@
 import { Command } from 'commander';
 import type { Run } from '../catalog/run.ts';
 import { heldRemovalsJson, runJson } from '../report/run.ts';
+import { heldText, runSummary } from '../report/run-text.ts';
+import { seamPicture } from '../report/seam-picture.ts';
+import { duration, moment, plural, table } from '../report/text.ts';
 import type { Store } from '../store/store.ts';
 import { cancelRun, requireRun } from '../sync/finish-run.ts';
 import { undoCommand } from './review.ts';
 import type { CommandContext } from './shared/context.ts';
-import { duration, moment, plural, print, table, wholeNumber } from './shared/format.ts';
+import { colours, print, wholeNumber } from './shared/format.ts';
 import { readMirror, writeMirror } from './shared/mirror.ts';
-import { heldText, runSummary } from './shared/run-text.ts';
-import { seamPicture } from './shared/seam-picture.ts';
 
 /** Rejected items that are listed. */
 const REJECTED = 100;
@@ -37,8 +38,8 @@ function printRun(context: CommandContext, options: Options, store: Store, id: n
   const run = requireRun(store, id);
   const rejected = store.runs.rejected(id, REJECTED);
   const rows = rejected.map(({ page, position, reason, body }) => [page, position, reason, body.slice(0, 60)]);
-  const lines = [runSummary(context, run)];
-  if (run.evidence !== null) lines.push(seamPicture(context, run.evidence));
+  const lines = [runSummary(colours(context, context.stdout), run, context.clock.now())];
+  if (run.evidence !== null) lines.push(seamPicture(colours(context, context.stdout), run.evidence));
   if (run.state === 'held') lines.push('', heldText(store, id));
   if (rows.length > 0) lines.push('', table(['page', 'item', 'reason', 'body'], rows));
   if (rows.length < run.rejected) lines.push('… see the SQL view rejected_items for the rest');

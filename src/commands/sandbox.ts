@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { Command, Option } from 'commander';
 import { CatchwordError } from '../errors.ts';
+import { plural } from '../report/text.ts';
 import { READER } from '../sandbox/accounts/directory.ts';
 import type { ListOrder } from '../sandbox/catalog/catalog.ts';
 import { FAULT_KINDS } from '../sandbox/http/faults.ts';
@@ -9,7 +10,6 @@ import { SANDBOX_DEFAULTS } from '../sandbox/options.ts';
 import { type Sandbox, startSandbox } from '../sandbox/server.ts';
 import { wholeNumber } from '../whole-number.ts';
 import type { CommandContext } from './shared/context.ts';
-import { plural } from './shared/format.ts';
 
 interface Flags {
   readonly items: number;

@@ -6,6 +6,8 @@ import type { SourceConfig } from '../config.ts';
 import { CatchwordError } from '../errors.ts';
 import { printable } from '../printable.ts';
 import { heldRemovalsJson, runJson } from '../report/run.ts';
+import { heldText, proofLine, runSummary } from '../report/run-text.ts';
+import { count, plural, SKEW_MS, time } from '../report/text.ts';
 import { withMirrorIfAny } from '../roles/open-mirror.ts';
 import { startKeeper } from '../roles/pipeline.ts';
 import { withScratchMirror } from '../roles/scratch-mirror.ts';
@@ -14,10 +16,9 @@ import { EXAMPLES, type Forecast, forecast } from '../sync/forecast.ts';
 import type { Keeper } from '../sync/keeper.ts';
 import { requireSameSource, rereadNotice } from '../sync/source.ts';
 import type { CommandContext } from './shared/context.ts';
-import { count, isoMoment, plural, print, SKEW_MS, time } from './shared/format.ts';
+import { colours, isoMoment, print } from './shared/format.ts';
 import { checkPause, observePause, toPerson } from './shared/notices.ts';
 import { withProgress } from './shared/progress.ts';
-import { heldText, proofLine, runSummary } from './shared/run-text.ts';
 import { loadSettings } from './shared/settings.ts';
 
 export interface RunOptions {
@@ -43,7 +44,7 @@ export async function runOnce(
       display.stop();
       if (run === null) return;
       store.walCheckpoint();
-      const summary = runSummary(context, run);
+      const summary = runSummary(colours(context, context.stdout), run, context.clock.now());
       if (run.state !== 'held') print(context, { json }, runJson(run), summary);
       else {
         context.setExitCode(5);

@@ -6,11 +6,12 @@ import { type Config, requireSource, type SinkSetting, type SourceConfig } from 
 import { messageOf, systemCodeOf } from '../../errors.ts';
 import { sinkConfig, withoutSecrets } from '../../relay/sink-config.ts';
 import { completeAt } from '../../report/status.ts';
+import { ago, moment, plural, size } from '../../report/text.ts';
 import { mirrorExists } from '../../store/place.ts';
 import { openStore, type Store } from '../../store/store.ts';
 import { requireSameSource } from '../../sync/source.ts';
 import type { CommandContext } from '../shared/context.ts';
-import { ago, colours, moment, plural, printJson, printLine, size } from '../shared/format.ts';
+import { colours, printJson, printLine } from '../shared/format.ts';
 import { checkedSettings, settingProblems, unknownSettings } from '../shared/settings.ts';
 import { examine, type Finding, failed, note, ok, type Result } from './finding.ts';
 import { examineSource } from './source.ts';

@@ -3,11 +3,11 @@ import { sourceTimeOf } from '../../catalog/watermark.ts';
 import { createCatalogClient } from '../../client/catalog-client.ts';
 import type { SourceConfig } from '../../config.ts';
 import { CatchwordError } from '../../errors.ts';
+import { duration, plural, SKEW_MS } from '../../report/text.ts';
 import type { Store } from '../../store/store.ts';
 import { createReadWindow } from '../../sync/fetch-page.ts';
 import { mirrorPacer } from '../../sync/shared-pace.ts';
 import type { CommandContext } from '../shared/context.ts';
-import { duration, plural, SKEW_MS } from '../shared/format.ts';
 import { toPerson } from '../shared/notices.ts';
 import { examine, type Finding, failed, note, ok, type Result } from './finding.ts';
 
