@@ -103,7 +103,6 @@ async function demo(context: CommandContext, json: boolean, sandbox: Sandbox, db
 
 export function demoCommand(context: CommandContext): Command {
   return new Command('demo')
-    .description('try catchword on this machine: a sandbox, a full load, changes, a delta load')
     .option('--json', 'print one JSON document')
     .action(async ({ json = false }: { json?: boolean }) => {
       const directory = mkdtempSync(join(tmpdir(), 'catchword-demo-'));

@@ -21,7 +21,6 @@ function licenseTable(licenses: readonly License[], nowMs: number): string {
 
 export function licensesCommand(context: CommandContext): Command {
   return new Command('licenses')
-    .description('list the licenses of the user of the access token')
     .option('--sku <sku>', 'list only licenses for this title', (sku) => sku.trim())
     .addOption(new Option('--type <type>', 'list only this type').choices(['online', 'downloadable', 'all']))
     .option('--json', 'print one JSON document')

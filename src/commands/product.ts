@@ -21,7 +21,6 @@ interface Options {
 
 function productCommand(context: CommandContext): Command {
   return new Command('product')
-    .description('show one product, its changes, or what it was')
     .argument('<vbid>', 'its key, or an ISBN')
     .option('--history', 'print its changes, newest first')
     .option('--at <seq>', 'show what it was right after this change', wholeNumber('--at', 1))
@@ -65,7 +64,6 @@ function productCommand(context: CommandContext): Command {
 
 function searchCommand(context: CommandContext): Command {
   return new Command('search')
-    .description('search titles, contributors, publishers and identifiers; word* finds words that begin so')
     .argument('<words...>')
     .option('--limit <n>', 'print at most this many', wholeNumber('--limit', 1), 20)
     .option('--json', 'print one JSON document')

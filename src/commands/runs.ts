@@ -53,10 +53,9 @@ function cancel(context: CommandContext, options: Options, store: Store, id: num
 }
 
 export function runCommands(context: CommandContext): Command[] {
-  const id = wholeNumber('<id>', 1);
+  const id = wholeNumber('<run>', 1);
   return [
     new Command('runs')
-      .description('list the newest runs; `runs undo <id>` restores what one removed')
       .enablePositionalOptions()
       .addCommand(undoCommand(context))
       .option('--limit <n>', 'list at most this many', wholeNumber('--limit', 1), 20)
@@ -65,15 +64,13 @@ export function runCommands(context: CommandContext): Command[] {
         readMirror(context, ({ runs }) => printRuns(context, options, runs.list(options.limit))),
       ),
     new Command('run')
-      .description('show one run: what it read, changed, proved and rejected')
-      .argument('<id>', 'number of the run', id)
+      .argument('<run>', 'number of the run', id)
       .option('--json', 'print one JSON document')
       .action((run: number, options: Options) =>
         readMirror(context, (store) => printRun(context, options, store, run)),
       ),
     new Command('cancel')
-      .description('cancel a run (applied pages are kept)')
-      .argument('<id>', 'number of the run', id)
+      .argument('<run>', 'number of the run', id)
       .option('--json', 'print one JSON document')
       .action((run: number, options: Options) => writeMirror(context, (store) => cancel(context, options, store, run))),
   ];

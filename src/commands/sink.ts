@@ -1,6 +1,5 @@
 import { Command } from 'commander';
 import type { Config } from '../config.ts';
-import { CatchwordError } from '../errors.ts';
 import { forgetSink, pauseSink, replaySink, requireSink, skipEvent, skipRefused } from '../relay/change-sink.ts';
 import { sinkConfig } from '../relay/sink-config.ts';
 import { storedSizes } from '../relay/stored-sizes.ts';
@@ -12,6 +11,7 @@ import type { RequestWriter } from '../store/writers.ts';
 import type { CommandContext } from './shared/context.ts';
 import { colours, print, printLine, wholeNumber } from './shared/format.ts';
 import { readMirror, writeMirror } from './shared/mirror.ts';
+import { usageError } from './shared/usage-error.ts';
 
 async function list(context: CommandContext, options: { json?: boolean }): Promise<void> {
   await readMirror(context, async (store, config) => {
@@ -20,7 +20,12 @@ async function list(context: CommandContext, options: { json?: boolean }): Promi
     const configs = config.sinks.map((setting) => sinkConfig(setting));
     const fresh = configs.filter(({ name }) => !sinks.some((sink) => sink.name === name));
     const sizes = await storedSizes(configs.filter((one) => !fresh.includes(one)));
-    print(context, options, sinkListJson(sinks, fresh, sizes), sinkListLines(colours(context, context.stdout), sinks, fresh, sizes));
+    print(
+      context,
+      options,
+      sinkListJson(sinks, fresh, sizes),
+      sinkListLines(colours(context, context.stdout), sinks, fresh, sizes),
+    );
   });
 }
 
@@ -108,7 +113,7 @@ function skip(seq: number | undefined): Change {
 }
 
 export function sinkCommand(context: CommandContext): Command {
-  const group = new Command('sink').description('look after the downstream stores that get the changes');
+  const group = new Command('sink');
   const add = (name: string, description: string): Command => group.command(name).description(description);
   const addChange = (name: string, description: string, change: Change): void => {
     add(name, description)
@@ -136,9 +141,10 @@ export function sinkCommand(context: CommandContext): Command {
     .option('--all', 'skip every event that the sink refused')
     .action((name: string, seq: number | undefined, { all }: { all?: boolean }) => {
       if ((seq === undefined) === (all === true)) return changeSink(context, name, skip(seq));
-      throw new CatchwordError('USAGE', 'sink skip needs either the number of an event or --all', {
-        hint: `See: npx catchword sink parked ${name}.`,
-      });
+      throw usageError(
+        'sink skip needs either the number of an event or --all',
+        `See: npx catchword sink parked ${name}.`,
+      );
     });
   addChange('forget', 'remove a sink whose setting was removed, with its position and parked events', forget);
   return group;

@@ -1,11 +1,11 @@
 import { Command } from 'commander';
 import { createUser, type NewUser } from '../client/users/users.ts';
 import { CatchwordError } from '../errors.ts';
+import { type Input, readText } from '../input-stream.ts';
 import { callService } from './shared/connection.ts';
 import type { CommandContext } from './shared/context.ts';
 import { plain } from './shared/format.ts';
-import { type Input, readAll } from './shared/input-stream.ts';
-import { textOf } from './shared/utf8.ts';
+import { usageError } from './shared/usage-error.ts';
 
 interface CreateOptions {
   readonly reference?: string;
@@ -30,11 +30,9 @@ function field(given: string, before: Readonly<Record<string, string>>): Record<
   const [, name, value] = /^([A-Za-z_][\w.-]*)=(.*)$/s.exec(given) ?? [];
   // A service may accept another spelling of these names.
   const hint = OWN_FIELDS.get(name?.toLowerCase().replaceAll('_', '-') ?? '');
-  if (hint !== undefined) throw new CatchwordError('USAGE', `--field: ${name} cannot be set with --field`, { hint });
+  if (hint !== undefined) throw usageError(`--field: ${name} cannot be set with --field`, hint);
   if (name !== undefined && value !== undefined) return { ...before, [name]: value };
-  throw new CatchwordError('USAGE', '--field must be of the form name=value', {
-    hint: 'Such as --field survey-option=true.',
-  });
+  throw usageError('--field must be of the form name=value', 'Such as --field survey-option=true.');
 }
 
 /** Reads the password. The command line cannot contain it: other users of the machine can list processes. */
@@ -44,10 +42,10 @@ async function passwordOf(
   input: Input,
 ): Promise<string> {
   const password = passwordStdin
-    ? textOf(await readAll(input, '-'), 'the password on stdin').replace(/\r?\n$/, '')
+    ? (await readText(input, '-', 'the password on stdin')).replace(/\r?\n$/, '')
     : configured;
   if (password) return password;
-  throw new CatchwordError('USAGE', 'a user with an email needs a password', { hint: PASSWORD_HINT });
+  throw usageError('a user with an email needs a password', PASSWORD_HINT);
 }
 
 async function newUser(options: CreateOptions, configured: string | undefined, input: Input): Promise<NewUser> {
@@ -57,9 +55,7 @@ async function newUser(options: CreateOptions, configured: string | undefined, i
   if (reference === undefined && email !== undefined) {
     return { email, password: await passwordOf(options, configured, input), ...names };
   }
-  throw new CatchwordError('USAGE', 'a user has either a reference or an email', {
-    hint: 'Use --reference, or --email with a password.',
-  });
+  throw usageError('a user has either a reference or an email', 'Use --reference, or --email with a password.');
 }
 
 async function create(context: CommandContext, options: CreateOptions): Promise<void> {
@@ -90,7 +86,7 @@ async function resetAccess(context: CommandContext, options: { readonly json?: b
 }
 
 export function userCommand(context: CommandContext): Command {
-  const group = new Command('user').description('create users, and reset access tokens').enablePositionalOptions();
+  const group = new Command('user').enablePositionalOptions();
   group
     .command('create')
     .description('create a user, with a reference of your own or with an email and a password')

@@ -4,10 +4,10 @@ import { Command } from 'commander';
 import { verifyInBatches } from '../../client/credentials/credentials.ts';
 import { MAX_CREDENTIALS } from '../../client/credentials/submission.ts';
 import { CatchwordError, fromErrorRecord, toErrorRecord } from '../../errors.ts';
+import { sourceUntil } from '../../input-stream.ts';
 import { count, plural } from '../../report/text.ts';
 import { withService } from '../shared/connection.ts';
 import type { CommandContext } from '../shared/context.ts';
-import { sourceUntil } from '../shared/input-stream.ts';
 import { usageError } from '../shared/usage-error.ts';
 import { isNdjson, submissionsIn } from './input.ts';
 import { openResultFile, type ResultOutput } from './result-file.ts';
@@ -115,8 +115,5 @@ export function credentialsCommand(context: CommandContext): Command {
     .option('--restart', 'discard the results of an earlier run in --out')
     .option('--json', 'print NDJSON instead of CSV')
     .action((file: string, options: VerifyOptions) => verify(context, file, options));
-  return new Command('credentials')
-    .description('verify users that this API key created')
-    .enablePositionalOptions()
-    .addCommand(verifyCommand);
+  return new Command('credentials').enablePositionalOptions().addCommand(verifyCommand);
 }

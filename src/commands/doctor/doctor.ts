@@ -10,9 +10,10 @@ import { ago, moment, plural, size } from '../../report/text.ts';
 import { mirrorExists } from '../../store/place.ts';
 import { openStore, type Store } from '../../store/store.ts';
 import { requireSameSource } from '../../sync/source.ts';
+import { unknownSettings } from '../../unknown-settings.ts';
 import type { CommandContext } from '../shared/context.ts';
 import { colours, printJson, printLine } from '../shared/format.ts';
-import { checkedSettings, settingProblems, unknownSettings } from '../shared/settings.ts';
+import { checkedSettings, settingProblems } from '../shared/settings.ts';
 import { examine, type Finding, failed, note, ok, type Result } from './finding.ts';
 import { examineSource } from './source.ts';
 

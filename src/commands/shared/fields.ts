@@ -1,8 +1,7 @@
 import type { Command } from 'commander';
 import { type CatchwordError, messageOf } from '../../errors.ts';
-import { type Input, readAll } from './input-stream.ts';
+import { type Input, readText } from '../../input-stream.ts';
 import { usageError } from './usage-error.ts';
-import { textOf } from './utf8.ts';
 
 /** The fields of a record to write, as the command line gives them. */
 export interface FieldsInput {
@@ -33,7 +32,7 @@ function wrongFile(message: string): CatchwordError {
 
 async function fromFile(file: string, input: Input): Promise<Fields> {
   const name = file === '-' ? 'stdin' : file;
-  const json = textOf(await readAll(input, file), `--file ${name}`).replace(/^\ufeff/, '');
+  const json = await readText(input, file, `--file ${name}`);
   try {
     const value: unknown = JSON.parse(json);
     if (isObject(value)) return value;
