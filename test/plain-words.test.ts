@@ -2,6 +2,7 @@ import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
+import { VERBS } from '../src/verb-table.ts';
 import { runHere } from './support/in-process.ts';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
@@ -64,8 +65,11 @@ async function helpOf(path: readonly string[]): Promise<Map<string, string>> {
   const { stdout, code } = await runHere([...path, '--help'], {}, ROOT);
   expect(code).toBe(0);
   const pages = new Map([[['catchword', ...path].join(' '), stdout]]);
-  const [, commands = ''] = stdout.split('\nCommands:\n');
-  for (const [, name = ''] of commands.matchAll(/^ {2}([a-z]\S*)/gm)) {
+  // The help of the program lists its verbs in groups.
+  const [, listed = ''] = stdout.split('\nCommands:\n');
+  const commands = [...listed.matchAll(/^ {2}([a-z]\S*)/gm)].map(([, name = '']) => name);
+  const names = path.length === 0 ? VERBS.map(({ name }) => name) : commands;
+  for (const name of names) {
     if (name === 'help') continue;
     for (const page of await helpOf([...path, name])) pages.set(...page);
   }

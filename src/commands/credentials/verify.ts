@@ -3,7 +3,7 @@ import { Presets, SingleBar } from 'cli-progress';
 import { Command } from 'commander';
 import { verifyInBatches } from '../../client/credentials/credentials.ts';
 import { MAX_CREDENTIALS } from '../../client/credentials/submission.ts';
-import { CatchwordError, fromErrorRecord, toErrorRecord } from '../../errors.ts';
+import { CatchwordError } from '../../errors.ts';
 import { sourceUntil } from '../../input-stream.ts';
 import { count, plural } from '../../report/text.ts';
 import { withService } from '../shared/connection.ts';
@@ -46,7 +46,7 @@ function interrupted(error: unknown, accounts: number, { out, restart }: VerifyO
   const kept = out !== undefined && accounts > 0 ? `The results of ${verified} are kept. ${again}` : '';
   const hint = `${error.hint ?? ''} ${kept}`.trim();
   const message = error.code === 'INTERRUPTED' ? `interrupted after ${verified}` : error.message;
-  return fromErrorRecord({ ...toErrorRecord(error), message, ...(hint !== '' && { hint }) });
+  return error.with({ message, ...(hint !== '' && { hint }) });
 }
 
 function stdoutOutput(stdout: NodeJS.WritableStream, rest: ResultOutput['rest']): ResultOutput {

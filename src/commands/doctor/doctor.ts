@@ -7,6 +7,7 @@ import { messageOf, systemCodeOf } from '../../errors.ts';
 import { sinkConfig, withoutSecrets } from '../../relay/sink-config.ts';
 import { completeAt } from '../../report/status.ts';
 import { ago, moment, plural, size } from '../../report/text.ts';
+import { openMirrorIfAny } from '../../roles/open-mirror.ts';
 import { mirrorExists } from '../../store/place.ts';
 import { openStore, type Store } from '../../store/store.ts';
 import { requireSameSource } from '../../sync/source.ts';
@@ -88,9 +89,9 @@ async function checkSink(setting: SinkSetting): Promise<Result> {
 }
 
 /** Opens the mirror if it can be opened; its own check reports why it cannot. */
-function tryOpen({ db, dbMode }: Config): Store | null {
+function tryOpen(config: Config): Store | null {
   try {
-    return mirrorExists(db) ? openStore(db, { mustExist: true, forReading: true, mode: dbMode }) : null;
+    return openMirrorIfAny(config);
   } catch {
     return null;
   }
