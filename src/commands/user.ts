@@ -13,7 +13,7 @@ interface CreateOptions {
   readonly passwordStdin?: boolean;
   readonly firstName: string;
   readonly lastName: string;
-  readonly field: Readonly<Record<string, string>>;
+  readonly field?: Readonly<Record<string, string>>;
   readonly json?: boolean;
 }
 
@@ -26,7 +26,7 @@ const OWN_FIELDS: ReadonlyMap<string, string> = new Map([
   ...['guid', 'access-token'].map((name) => [name, 'Omit it; the service assigns it.'] as const),
 ]);
 
-function field(given: string, before: Readonly<Record<string, string>>): Record<string, string> {
+function field(given: string, before: Readonly<Record<string, string>> = {}): Record<string, string> {
   const [, name, value] = /^([A-Za-z_][\w.-]*)=(.*)$/s.exec(given) ?? [];
   // A service may accept another spelling of these names.
   const hint = OWN_FIELDS.get(name?.toLowerCase().replaceAll('_', '-') ?? '');
@@ -49,7 +49,7 @@ async function passwordOf(
 }
 
 async function newUser(options: CreateOptions, configured: string | undefined, input: Input): Promise<NewUser> {
-  const { reference, email, firstName, lastName, field: others } = options;
+  const { reference, email, firstName, lastName, field: others = {} } = options;
   const names = { firstName, lastName, others };
   if (reference !== undefined && email === undefined) return { reference, ...names };
   if (reference === undefined && email !== undefined) {
@@ -93,9 +93,9 @@ export function userCommand(context: CommandContext): Command {
     .option('--reference <reference>', 'create a reference user; the reference must be unique for this API key')
     .option('--email <email>', 'create a full user; set its password in CATCHWORD_USER_PASSWORD')
     .option('--password-stdin', 'read the password from stdin')
-    .requiredOption('--first-name <name>')
-    .requiredOption('--last-name <name>')
-    .option('--field <name=value>', 'add another field, such as redemption-code; may be repeated', field, {})
+    .requiredOption('--first-name <name>', 'first name of the user')
+    .requiredOption('--last-name <name>', 'last name of the user')
+    .option('--field <name=value>', 'add another field, such as redemption-code; may be repeated', field)
     .option('--json', 'print one JSON document')
     .action((options: CreateOptions) => create(context, options));
   group

@@ -13,13 +13,13 @@ export interface FieldsInput {
 
 type Fields = Readonly<Record<string, unknown>>;
 
-const append = (given: string, before: readonly string[]): string[] => [...before, given];
+const append = (given: string, before: readonly string[] = []): string[] => [...before, given];
 
 /** Adds the options `--file` and `--set` to a command. */
 export function withFieldOptions(command: Command): Command {
   return command
     .option('--file <path>', 'read the fields from a JSON object; - reads stdin')
-    .option('--set <field=value>', 'set one field, overriding the file; may be repeated', append, []);
+    .option('--set <field=value>', 'set one field, overriding the file; may be repeated', append);
 }
 
 function isObject(value: unknown): value is Fields {
