@@ -16,24 +16,6 @@ const BETWEEN_READS_MS = 200;
 const PATIENCE_MS = 60_000;
 const UNKNOWN_VBID = 'catchword-probe-0';
 
-/** Questions about how a source behaves. Each method sends one to three requests. */
-export interface SourceProbe {
-  /** @returns `skewMs`: how far the source's clock is ahead; null without a Date header */
-  respond(): Promise<{ readonly numItems: number; readonly tookMs: number; readonly skewMs: number | null }>;
-  /** Whether page 2 of 7 is the second half of page 1 of 14. Otherwise windows cannot overlap. */
-  divide(): Promise<{
-    readonly asked: readonly number[];
-    /** Page sizes by the envelopes. */
-    readonly answered: readonly number[];
-    readonly isHalf: boolean;
-    readonly isTooSmall: boolean;
-  }>;
-  /** Whether two reads of a page are the same, or at least list the products of both in the same order. */
-  repeat(): Promise<'same' | 'same order' | 'other order'>;
-  /** Whether a point lookup finds a listed product, and one that does not exist. @returns null for an empty catalog */
-  lookUp(): Promise<{ readonly vbid: string; readonly findsListed: boolean; readonly findsUnknown: boolean } | null>;
-}
-
 function keys(products: Page['products']): string[] {
   return products.map((product) => product?.vbid ?? '?');
 }
@@ -46,7 +28,10 @@ export interface ProbeOptions {
   readonly signal: AbortSignal;
 }
 
-export function createSourceProbe({ client, pacer, clock, overlapMs, signal }: ProbeOptions): SourceProbe {
+export type SourceProbe = ReturnType<typeof createSourceProbe>;
+
+/** Answers questions about how a source behaves, with one to three requests each. */
+export function createSourceProbe({ client, pacer, clock, overlapMs, signal }: ProbeOptions) {
   const read = createReadWindow(client, overlapMs);
 
   async function ask(window: Window, more: Partial<FetchTask> = {}) {
@@ -61,24 +46,29 @@ export function createSourceProbe({ client, pacer, clock, overlapMs, signal }: P
   }
 
   return {
-    respond: async () => {
+    /** @returns `skewMs`: how far the source's clock is ahead; null without a Date header */
+    async respond() {
       const { page, response } = await ask({ page: 1, perPage: 1 });
       const { requestedAt, receivedAt, sourceTime } = response;
       const skewMs = sourceTime === null ? null : sourceTimeOf(response) - requestedAt;
       return { numItems: page.envelope.numItems, tookMs: receivedAt - requestedAt, skewMs };
     },
-    divide: async () => {
-      const asked = [PROBE, PROBE / 2];
+
+    /** Tests whether page 2 of 7 is the second half of page 1 of 14. Otherwise windows cannot overlap. */
+    async divide() {
       const { page: whole } = await ask({ page: 1, perPage: PROBE });
       const { page: half } = await ask({ page: 2, perPage: PROBE / 2 });
       return {
-        asked,
+        asked: [PROBE, PROBE / 2],
+        /** Page sizes by the envelopes. */
         answered: [whole.envelope.perPage, half.envelope.perPage],
         isHalf: keys(half.products).join() === keys(whole.products.slice(PROBE / 2)).join(),
         isTooSmall: whole.products.length < PROBE,
       };
     },
-    repeat: async () => {
+
+    /** Compares two reads of a page; `same order` if only some products differ. */
+    async repeat(): Promise<'same' | 'same order' | 'other order'> {
       const window = { page: 1, perPage: ORDER_PROBE };
       const first = keys((await ask(window)).page.products);
       await clock.sleep(BETWEEN_READS_MS, signal);
@@ -88,16 +78,15 @@ export function createSourceProbe({ client, pacer, clock, overlapMs, signal }: P
       const after = second.filter((vbid) => first.includes(vbid));
       return before.join() === after.join() ? 'same order' : 'other order';
     },
-    lookUp: async () => {
+
+    /** Looks up a listed product, and one that does not exist. @returns null for an empty catalog */
+    async lookUp() {
       const window = { page: 1, perPage: 1 };
       const [listed] = (await ask(window)).page.products;
       if (listed == null) return null;
       const finds = async (vbid: string) => (await ask(window, { vbid })).page.products.length === 1;
-      return {
-        vbid: listed.vbid,
-        findsListed: await finds(listed.vbid),
-        findsUnknown: await finds(UNKNOWN_VBID),
-      };
+      const { vbid } = listed;
+      return { vbid, findsListed: await finds(vbid), findsUnknown: await finds(UNKNOWN_VBID) };
     },
   };
 }
