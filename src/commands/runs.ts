@@ -11,7 +11,7 @@ import type { CommandContext } from './shared/context.ts';
 import { colours, print, wholeNumber } from './shared/format.ts';
 import { readMirror, writeMirror } from './shared/mirror.ts';
 
-/** Rejected items that are listed. */
+/** How many rejected items are listed. */
 const REJECTED = 100;
 
 const COUNTS = ['pages', 'items', 'created', 'updated', 'removed', 'restored', 'rejected'] as const;

@@ -86,7 +86,7 @@ const forget: Change = (store, sink, _nowMs, { config, isRelayRunning }) => {
   return `${sink.name} is forgotten; what it stored is kept there`;
 };
 
-/** What to do if a sink that is not running is to get events. */
+/** How to let a sink that is not running receive events. */
 function resumeHint({ name, state }: SinkRow): string {
   return `${name} is ${state}: npx catchword sink resume ${name}`;
 }

@@ -48,7 +48,7 @@ export async function withService<Result>(
 export interface CallResult {
   readonly json: unknown;
   readonly text: string | readonly string[];
-  /** What was written, such as `created 978…`: an error that the output fails with names it. */
+  /** What was written, such as `created 978…`; named in the error if the output cannot be written. */
   readonly done?: string;
 }
 

@@ -70,7 +70,7 @@ function showProgress(context: CommandContext): ProgressDisplay {
   };
 }
 
-/** What a run whose result a person waits for is given: a quiet log, and a display of its progress. */
+/** Context of a run that a person waits for: a quiet log, and a display of its progress. */
 export interface RunContext {
   readonly config: SourceConfig;
   readonly clock: Clock;
