@@ -61,6 +61,31 @@ export function unlessAborted<Result>(result: Promise<Result>, signal: AbortSign
   });
 }
 
+/**
+ * Runs `work` with a signal that aborts when `signal` does or when the time is over, and stops waiting then, even if
+ * `work` ignores its signal.
+ * @throws the reason of the abort, or what `work` throws
+ */
+export async function withDeadline<Result>(
+  signal: AbortSignal,
+  limit: TimeLimit,
+  work: (deadline: AbortSignal) => Promise<Result>,
+): Promise<Result> {
+  signal.throwIfAborted();
+  return await withAbort(
+    [signal],
+    async (deadline) => {
+      try {
+        return await unlessAborted(work(deadline), deadline);
+      } catch (error) {
+        // A driver may throw an error of its own when it is aborted.
+        throw deadline.aborted ? deadline.reason : error;
+      }
+    },
+    limit,
+  );
+}
+
 /** The error of a call whose signal aborted. */
 export function interrupted(): CatchwordError {
   return new CatchwordError('INTERRUPTED', 'the request was aborted', { hint: 'Retry the call.' });

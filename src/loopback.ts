@@ -6,7 +6,7 @@ export function isLoopback(host: string): boolean {
   return bare === 'localhost' || bare === '::1' || (isIPv4(bare) && bare.startsWith('127.'));
 }
 
-/** The host of a `Host` header, without its port. */
+/** Removes the port from a `Host` header. */
 export function hostOf(header: string | undefined): string {
   return (header ?? '').replace(/:\d*$/, '');
 }

@@ -81,7 +81,7 @@ it('a daemon logs only documented fields through a load, failures and a stop', a
   const daemon = startService(['daemon'], settings, directory);
   await daemon.shows('run complete');
   await daemon.shows('backfill ended');
-  await daemon.shows('sink failed, trying again');
+  await daemon.shows('sink failed, retrying');
   await daemon.shows('sink recovered');
   const second = startService(['daemon'], settings, directory);
   await second.shows('standing by');

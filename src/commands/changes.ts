@@ -3,10 +3,9 @@ import { fstatSync } from 'node:fs';
 import { Command } from 'commander';
 import { configuredSource, eventText } from '../catalog/event.ts';
 import type { Config } from '../config.ts';
-import { createHistory } from '../store/history.ts';
+import { createHistory, requireKnownSeq } from '../store/history.ts';
 import { eventSource } from '../store/source.ts';
 import type { Store } from '../store/store.ts';
-import { checkPlace } from '../web/parameters.ts';
 import type { CommandContext } from './shared/context.ts';
 import { wholeNumber } from './shared/format.ts';
 import { readMirror } from './shared/mirror.ts';
@@ -45,7 +44,7 @@ async function printChanges(
   store: Store,
   config: Config,
 ): Promise<void> {
-  checkPlace('--after', after, store.changes.lastSeq());
+  requireKnownSeq('--after', after, store.changes.lastSeq());
   const history = createHistory(store);
   const source = eventSource(store.source, configuredSource(config.baseUrl));
   const readerIsGone = follow ? await readerOf(context.stdout) : () => false;

@@ -1,14 +1,17 @@
+import { withDeadline } from '../abort.ts';
 import type { Clock } from '../clock.ts';
 import { CatchwordError, messageOf } from '../errors.ts';
 import type { Logger } from '../log.ts';
-import { createHistory, type History } from '../store/history.ts';
+import { createHistory } from '../store/history.ts';
 import type { Leased } from '../store/lease.ts';
 import type { Reader } from '../store/reader.ts';
 import type { SinkRow } from '../store/sinks.ts';
 import { eventSource } from '../store/source.ts';
 import type { RelayWriter } from '../store/writers.ts';
-import { withDeadline } from './deadline.ts';
+import { createAckWriter } from './ack-writer.ts';
+import { answerWithin } from './answer-within.ts';
 import { type Batch, type ReadOptions, readBatch } from './read-batch.ts';
+import { createRefusalSearch } from './refusal-search.ts';
 import { isSinkError, type Mark, type Sink } from './sink.ts';
 import { type SinkConfig, withoutSecrets } from './sink-config.ts';
 
@@ -17,80 +20,75 @@ export interface FeedOptions {
   readonly config: SinkConfig;
   readonly clock: Clock;
   readonly log: Logger;
-  /** The `source` of events where the mirror has not noted its own. */
+  /** The `source` of events if the mirror has not stored its own. */
   readonly source: string;
   /** The relay's lease: an older relay cannot write. */
   readonly leased: Leased<RelayWriter>;
-}
-
-/** What the parts of feeding one sink share: the mirror's side of it. */
-export interface FeedContext extends FeedOptions {
-  readonly history: History;
-  reading(): ReadOptions;
-  /** The sink as the mirror knows it now. */
-  readonly row: () => SinkRow;
-  readonly markOf: (sink: SinkRow, cursor: number, late?: number) => Mark;
-  /** What is next after `cursor`. @param limit at most so many events; @param apart events to leave out */
-  readonly read: (
-    sink: SinkRow,
-    target: Sink,
-    cursor: number,
-    limit?: number,
-    apart?: readonly number[],
-  ) => Batch | null;
-  /** An error in words, with its hint and without secrets. */
-  readonly shown: (error: unknown) => string;
-  readonly closeSink: (sink: Sink) => Promise<void>;
+  /** Aborts when no further batch may start. */
+  readonly stopping: AbortSignal;
+  /** Aborts running calls of the sink as well. */
+  readonly signal: AbortSignal;
 }
 
 const CLOSE_TIMEOUT_MS = 5_000;
 
-/** What a log line calls a failure of a sink, such as `SINK_GONE`. A sink may throw anything: then it is unavailable. */
+/** The `code` of a log line about a failure, such as `SINK_GONE`. An error that is not a SinkError means unavailable. */
 export function sinkCode(error: unknown): string {
   if (error instanceof CatchwordError) return error.code;
   return `SINK_${(isSinkError(error) ? error.failure : 'unavailable').toUpperCase()}`;
 }
 
-export function createFeedContext(options: FeedOptions): FeedContext {
-  const { store, config, log } = options;
+export type FeedContext = ReturnType<typeof createFeedContext>;
+
+/** Makes what the parts of feeding one sink share. */
+export function createFeedContext(options: FeedOptions) {
+  const { store, config, clock, log, leased } = options;
   const history = createHistory(store);
-  const reading = (): ReadOptions => ({
-    history,
-    incarnation: store.incarnation,
-    source: eventSource(store.source, options.source),
+  const search = createRefusalSearch();
+  const acks = createAckWriter(clock, (sink, ack) => {
+    const { cursor: before, backfillTo } = row();
+    const noted = leased.write(({ sinks }) => sinks.ack(sink, ack));
+    const isFilled = noted && before < backfillTo && ack.cursor >= backfillTo;
+    if (isFilled) log.info({ sink: config.name, cursor: ack.cursor }, 'backfill ended');
   });
 
-  function shown(error: unknown): string {
+  /** Returns the sink as the mirror has it now. */
+  function row(): SinkRow {
+    const found = store.sinks.get(config.name);
+    if (found === undefined) throw new Error(`the mirror does not have the sink ${config.name}`);
+    return found;
+  }
+
+  function markAt({ generation }: SinkRow, cursor: number, late = 0): Mark {
+    const at = store.changes.timeOf(cursor) ?? 0;
+    return { incarnation: store.incarnation, generation, cursor, at, late };
+  }
+
+  function readOptions(): ReadOptions {
+    return { history, incarnation: store.incarnation, source: eventSource(store.source, options.source) };
+  }
+
+  /** Reads the next batch after `cursor`. @param skipped events to omit, besides those that the operator skipped */
+  function read(sink: SinkRow, { batch }: Sink, cursor: number, skipped: readonly number[] = []): Batch | null {
+    const most = { events: Math.min(batch.events, search.limit()), chars: batch.chars };
+    const allSkipped = new Set([...store.sinks.skipped(sink.id), ...skipped]);
+    return readBatch(readOptions(), sink, cursor, most, store.sinks.blocked(sink.id), allSkipped);
+  }
+
+  /** Returns the message and hint of an error, without secrets. */
+  function errorText(error: unknown): string {
     const hint = error instanceof CatchwordError && error.hint !== undefined ? `. ${error.hint}` : '';
     return withoutSecrets(config, `${messageOf(error)}${hint}`);
   }
 
-  return {
-    ...options,
-    history,
-    reading,
-    shown,
-    row: () => {
-      const found = store.sinks.get(config.name);
-      if (found === undefined) throw new Error(`sink ${config.name} is not known to the mirror`);
-      return found;
-    },
-    markOf: ({ generation }, cursor, late = 0) => {
-      const at = store.changes.timeOf(cursor) ?? 0;
-      return { incarnation: store.incarnation, generation, cursor, at, late };
-    },
-    read: (sink, { batch }, cursor, limit = Number.POSITIVE_INFINITY, apart = []) => {
-      const most = { events: Math.min(batch.events, limit), chars: batch.chars };
-      const skipped = new Set([...store.sinks.skipped(sink.id), ...apart]);
-      return readBatch(reading(), sink, cursor, most, store.sinks.blocked(sink.id), skipped);
-    },
-    // Some drivers wait for a goodbye from a server that no longer answers.
-    closeSink: async (sink) => {
-      try {
-        await withDeadline(new AbortController().signal, CLOSE_TIMEOUT_MS, () => sink.close());
-      } catch (error) {
-        log.debug({ sink: config.name, reason: shown(error) }, 'sink did not close');
-      }
-    },
-  };
+  /** Closes a sink, but does not wait long: some drivers wait for a goodbye of a server that is gone. */
+  async function closeSink(sink: Sink): Promise<void> {
+    try {
+      await withDeadline(new AbortController().signal, answerWithin(CLOSE_TIMEOUT_MS), () => sink.close());
+    } catch (error) {
+      log.debug({ sink: config.name, reason: errorText(error) }, 'closing the sink failed');
+    }
+  }
+
+  return { ...options, history, acks, search, row, markAt, readOptions, read, errorText, closeSink };
 }

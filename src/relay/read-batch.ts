@@ -1,15 +1,14 @@
 import { eventText, type RecordedChange } from '../catalog/event.ts';
-import type { ChangeOp } from '../catalog/run.ts';
 import type { History } from '../store/history.ts';
 import type { SinkRow } from '../store/sinks.ts';
 import type { SinkEvent } from './sink.ts';
 
-/** What is next for one sink. */
+/** What one sink gets next. */
 export interface Batch {
-  /** The log is read up to here. */
+  /** The log is covered up to this change. */
   readonly to: number;
   readonly events: readonly SinkEvent[];
-  /** Changes of products of which an earlier event is parked. */
+  /** Changes that wait for an earlier, parked event of their product. */
   readonly waiting: readonly RecordedChange[];
 }
 
@@ -20,51 +19,34 @@ export interface ReadOptions {
   readonly source: string;
 }
 
-/** Records that are looked through at once while a new sink is filled. */
+/** Records scanned per batch during a fill. */
 const SCAN = 20_000;
-/** Records that are read at once: between them, what was read is measured. */
+/** Records read at once; the batch is measured between reads. */
 const STEP = 250;
 
-/**
- * Its text is made when it is asked for: a store of rows does not ask. A class, as a million objects with a getter of
- * their own take a quarter of a second more.
- */
-class LogEvent implements SinkEvent {
-  readonly seq: number;
-  readonly at: number;
-  readonly op: ChangeOp;
-  readonly vbid: string;
-  readonly body: string | null;
-  readonly #change: RecordedChange;
-  readonly #options: ReadOptions;
-
-  constructor(change: RecordedChange, options: ReadOptions) {
-    this.seq = change.seq;
-    this.at = change.at;
-    this.op = change.op;
-    this.vbid = change.vbid;
-    this.body = change.body;
-    this.#change = change;
-    this.#options = options;
-  }
-
-  get text(): string {
-    return eventText(this.#change, this.#options.incarnation, this.#options.source);
-  }
+/** Describes a change to a sink. Its text is made on demand: table sinks do not need it. */
+export function sinkEvent(change: RecordedChange, { incarnation, source }: ReadOptions): SinkEvent {
+  const { seq, at, op, vbid, body } = change;
+  return {
+    seq,
+    at,
+    op,
+    vbid,
+    body,
+    get text() {
+      return eventText(change, incarnation, source);
+    },
+  };
 }
 
-export function sinkEvent(change: RecordedChange, options: ReadOptions): SinkEvent {
-  return new LogEvent(change, options);
-}
-
-/** @throws Error where the log holds no such record */
+/** @throws Error if the log does not have the record */
 export function recordAt(history: History, seq: number): RecordedChange {
   const [change] = history.after(seq - 1, 1);
-  if (change?.seq !== seq) throw new Error(`the change log has no record ${seq}`);
+  if (change?.seq !== seq) throw new Error(`the change log does not have record ${seq}`);
   return change;
 }
 
-/** What an event's text adds to what is kept of its product. */
+/** What an event's text adds to its product. */
 const ENVELOPE_CHARS = 400;
 
 function charsOf({ body, before }: RecordedChange): number {
@@ -72,15 +54,14 @@ function charsOf({ body, before }: RecordedChange): number {
 }
 
 /**
- * Reads on after `cursor`.
+ * Reads the next batch after `cursor`.
  *
- * Up to `backfillTo`, of each product only the newest change as of then is delivered: together these are the products as
- * of then, and none comes twice. From there on, every change. So a sink that is filled and one that is fed have the same
- * cursor, and being killed in between is nothing special.
+ * Up to `backfillTo` it has only each product's newest change as of then: together, every product once. After that, it has
+ * every change. A sink that is being filled and a live one have the same kind of cursor, so both resume alike.
  *
- * @param blocked products of which an event is parked, and its number: it and later ones are not for now
- * @param skipped events that the operator has given up
- * @returns null where there is nothing after `cursor`
+ * @param blocked products with a parked event, and its number: this event and later ones wait
+ * @param skipped events not to deliver
+ * @returns null if there is nothing after `cursor`
  */
 export function readBatch(
   options: ReadOptions,

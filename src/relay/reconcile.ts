@@ -4,61 +4,63 @@ import type { SinkRow } from '../store/sinks.ts';
 import type { RelayWriter } from '../store/writers.ts';
 import type { Mark, Opened } from './sink.ts';
 
+/** Where delivery continues. */
 export interface Reconciled {
   readonly generation: number;
   readonly cursor: number;
 }
 
 /**
- * Brings together how far the mirror believes that a sink is, and how far the sink says that it is. The sink is right:
- * after a crash it may have more than was noted, after a loss of its own it has less.
+ * Decides where to continue, from the mirror's row of a sink and the mark that the sink returned. The mark wins: after a
+ * crash the sink may have more than the mirror wrote down, and after a loss of its own it has less.
  *
- * Inside a write transaction.
+ * Call inside a write transaction.
  *
- * @param mark what the sink told; null where it does not know
- * @throws CatchwordError SINK_CONFLICT where the sink was fed from another history: numbers there mean other changes
+ * @param mark null if the sink does not store one
+ * @throws CatchwordError SINK_CONFLICT if the sink was fed from another history, whose numbers mean other changes
  */
 export function reconcile(store: RelayWriter, sink: SinkRow, mark: Opened | null, nowMs: number): Reconciled {
   const { generation, cursor } = sink;
-  if (mark === null) return adopt(store, sink, generation, cursor);
+  if (mark === null) return continueAt(store, sink, generation, cursor);
   if (!isOfThisHistory(store, mark)) {
     if (!sink.takeOver) {
-      const elsewhere = mark.incarnation !== store.incarnation;
-      const whose = elsewhere ? 'another mirror' : 'a later state of this mirror (it was restored from a backup?)';
+      const isOther = mark.incarnation !== store.incarnation;
+      const whose = isOther ? 'another mirror' : 'a later state of this mirror (was it restored from a backup?)';
       throw new CatchwordError('SINK_CONFLICT', `${sink.address} was fed by ${whose}`, {
-        hint: `To replace what is there: npx catchword sink replay ${sink.name}, then: npx catchword sink resume ${sink.name}.`,
+        hint: `To replace its contents: npx catchword sink replay ${sink.name}, then: npx catchword sink resume ${sink.name}.`,
       });
     }
-    // Where numbers must grow, they do so by their generation.
+    // A store whose ids must grow has them start with the generation.
     const next = Math.max(generation, mark.generation + 1);
-    return adopt(store, sink, next, cursor, next);
+    return continueAt(store, sink, next, cursor, next);
   }
-  // To begin anew was ordered before anybody knew in which generation the sink is.
-  if (!sink.opened && sink.beganGeneration > 1) {
+  const wasRestartedBeforeOpened = !sink.opened && sink.beganGeneration > 1;
+  if (wasRestartedBeforeOpened) {
+    // The restart was ordered before the mirror knew the sink's generation.
     const next = Math.max(generation, mark.generation + 1);
-    return adopt(store, sink, next, Math.min(sink.beganCursor, mark.cursor), next);
+    return continueAt(store, sink, next, Math.min(sink.beganCursor, mark.cursor), next);
   }
-  // Delivery was to begin anew. It has not, or the sink has lost that it did.
+  // The sink has not seen the restart, or has lost what it got since.
   if (mark.generation < sink.beganGeneration) {
-    return adopt(store, sink, generation, Math.min(sink.beganCursor, mark.cursor));
+    return continueAt(store, sink, generation, Math.min(sink.beganCursor, mark.cursor));
   }
   if (mark.refill !== undefined && cursor > 0) {
     store.sinks.refill(sink.id);
     return { generation, cursor: 0 };
   }
   reconcileFreed(store, sink, mark);
-  noteGap(store, sink, mark.cursor, nowMs);
-  return adopt(store, sink, Math.max(generation, mark.generation), mark.cursor);
+  recordGap(store, sink, mark.cursor, nowMs);
+  return continueAt(store, sink, Math.max(generation, mark.generation), mark.cursor);
 }
 
-/** Another mirror's changes are not; one that was restored from a backup has fewer, or others under the same numbers. */
+/** Whether the mark belongs to this log: not to another mirror, nor to changes that were lost when a backup was restored. */
 export function isOfThisHistory({ changes, incarnation }: Reader, mark: Mark): boolean {
   if (mark.incarnation !== incarnation || mark.cursor > changes.lastSeq()) return false;
   const recordedAt = mark.at === 0 ? undefined : changes.timeOf(mark.cursor);
   return recordedAt === undefined || recordedAt === mark.at;
 }
 
-/** Of what was set free, what the sink has by its own word is delivered; what it has lost since is ready again. */
+/** Among the events that were set free: those that the sink has are delivered; those that it lost are ready again. */
 function reconcileFreed({ sinks }: RelayWriter, { id, cursor }: SinkRow, mark: Mark): void {
   const { generation, late } = mark;
   const seqsOf = (rows: readonly { readonly seq: number }[]): number[] => rows.map(({ seq }) => seq);
@@ -67,12 +69,12 @@ function reconcileFreed({ sinks }: RelayWriter, { id, cursor }: SinkRow, mark: M
     .filter(({ seq, freed }) => freed > generation || (freed === generation && late > 0 && seq > late));
   sinks.setFreed(id, seqsOf(lost), 'ready');
   if (late === 0 || mark.cursor !== cursor) return;
-  const has = sinks.freed(id, 'ready').filter(({ seq, freed }) => seq <= late && freed <= generation);
-  sinks.setFreed(id, seqsOf(has), 'delivered');
+  const arrived = sinks.freed(id, 'ready').filter(({ seq, freed }) => seq <= late && freed <= generation);
+  sinks.setFreed(id, seqsOf(arrived), 'delivered');
 }
 
-function adopt(store: RelayWriter, sink: SinkRow, generation: number, cursor: number, began?: number): Reconciled {
-  // Fed under another name or address before: from there on it misses removals and updates, not only products.
+function continueAt(store: RelayWriter, sink: SinkRow, generation: number, cursor: number, began?: number): Reconciled {
+  // The store was fed under another name or address: from its cursor on, it needs every change.
   const wasFed = !sink.opened && cursor > sink.cursor;
   store.sinks.reconcile(sink.id, generation, cursor, {
     ...(wasFed && { filledTo: cursor }),
@@ -81,8 +83,8 @@ function adopt(store: RelayWriter, sink: SinkRow, generation: number, cursor: nu
   return { generation, cursor };
 }
 
-/** Set back, it is sent what the log still has: superseded changes may be pruned. Filled anew, it misses nothing. */
-function noteGap(store: RelayWriter, sink: SinkRow, cursor: number, nowMs: number): void {
+/** Records the superseded changes that a sink with lost events cannot get again, because they were pruned. */
+function recordGap(store: RelayWriter, sink: SinkRow, cursor: number, nowMs: number): void {
   const upTo = Math.min(store.changes.prunedTo(), sink.cursor);
   if (cursor > 0 && cursor < upTo) store.sinks.addGap(sink.id, { after: cursor, upTo, at: nowMs });
 }

@@ -5,21 +5,21 @@ import { CatchwordError, messageOf } from '../errors.ts';
 import type { Sink, SinkFactory, SinkSettings } from './sink.ts';
 import { COMMON_OPTIONS, decoded, ENCODE, optionsIn, pathOf, QUOTE } from './sink-options.ts';
 
-/** What to do with an event that a sink refuses for good: set it aside, or stop the sink. */
+/** What to do with an event that a sink refuses for good: park it, or stop the sink. */
 export type RefusedPolicy = 'park' | 'stop';
 
-/** A sink as it is configured. */
+/** A configured sink. */
 export interface SinkConfig {
   readonly name: string;
   readonly kind: string;
-  /** Where it is, without credentials: for people. */
+  /** Where it is, for people, without credentials. */
   readonly address: string;
-  /** What tells one store from another: a sink with another one is filled from the beginning. */
+  /** Identifies the store: a sink with a new one is filled from the beginning. */
   readonly identity: string;
-  /** The same store as an earlier version named it. */
+  /** The identity that an earlier version gave the same store. */
   readonly formerIdentity?: string;
   readonly refused: RefusedPolicy;
-  /** Texts that no message may show. */
+  /** Texts to redact in every message. */
   readonly secrets: readonly string[];
   make(): Promise<Sink>;
 }
@@ -27,7 +27,7 @@ export interface SinkConfig {
 interface Kind {
   readonly kind: string;
   address(url: URL): string;
-  /** Loaded when used: most have one kind of sink, and all would take longer to load than a small delta takes. */
+  /** Imports the sink's module on demand: loading all kinds takes longer than a small delta. */
   load(url: URL): Promise<SinkFactory>;
 }
 
@@ -42,14 +42,14 @@ const jsonl: Kind = {
 };
 const webhook: Kind = {
   kind: 'webhook',
-  // A webhook's path and query are often all that keeps others out.
+  // The path and query of a webhook are often secret.
   address: (url) => url.origin,
   load: async () => (await import('./sinks/webhook.ts')).createWebhookSink,
 };
 const postgres: Kind = {
   kind: 'postgres',
   address: (url) => `${hostOf(url, '5432')}${url.pathname} ${url.searchParams.get('table') ?? 'products'}`,
-  load: async () => (await import('./sinks/postgres.ts')).createPostgresSink,
+  load: async () => (await import('./sinks/postgres/postgres.ts')).createPostgresSink,
 };
 const redis: Kind = {
   kind: 'redis',
@@ -69,7 +69,7 @@ const module: Kind = {
   address: pathOf,
   load: async (url) => {
     const loaded = (await import(pathToFileURL(pathOf(url)).href)) as { createSink?: SinkFactory };
-    if (typeof loaded.createSink !== 'function') throw new Error('it exports no function createSink');
+    if (typeof loaded.createSink !== 'function') throw new Error('it does not export a function createSink');
     return loaded.createSink;
   },
 };
@@ -87,12 +87,12 @@ const KINDS: Readonly<Record<string, Kind>> = {
   'module:': module,
 };
 
-/** Of what is not shown: it may be a secret, and tells one receiver from another. */
+/** Stands for a text that may be secret, in an identity. */
 function digestOf(text: string): string {
   return createHash('sha256').update(text).digest('base64url');
 }
 
-/** A receiver is its scheme, host, port and path: a query often holds a key that is renewed. */
+/** A webhook is identified by scheme, host, port and path, not by its query: that often contains a key that changes. */
 function identityOf(
   kind: Kind,
   { pathname, search }: URL,
@@ -105,17 +105,17 @@ function identityOf(
 
 function parseUrl(text: string): { url: URL; kind: Kind } | null {
   const kind = KINDS[/^[a-z+]+:/.exec(text)?.[0] ?? ''];
-  // Only with the protocol that they are known by are host and path taken apart.
+  // The URL class parses host and path of known protocols only.
   const address = text.replace(/^webhook\+/, '');
   return kind === undefined || !URL.canParse(address) ? null : { url: new URL(address), kind };
 }
 
-/** Options that are secret wherever they stand; a receiver's own query always is. */
+/** Names of secret options. A webhook's whole query is secret. */
 const SECRET_NAME = /pass|secret|token|key|auth|credential/i;
 
 /**
- * What follows the first secret option of a query: a secret that is not percent-encoded may go on behind an `&`.
- * @returns each text as it is written and as it is read
+ * Lists what follows the first secret option of a query: a secret that is not percent-encoded may contain an `&`.
+ * @returns each text as written and decoded
  */
 function secretQuery({ protocol, search }: URL): string[] {
   const parts = search.slice(1).split('&');
@@ -123,23 +123,23 @@ function secretQuery({ protocol, search }: URL): string[] {
   if (first === -1) return [];
   const [, ...values] = parts.slice(first).join('&').split('=');
   const texts = [values.join('='), ...parts.slice(first).flatMap((part) => part.split('=').slice(1))];
-  // Without a value, it is not a name.
+  // A part without `=` may belong to the secret before it.
   texts.push(...parts.slice(first + 1).filter((part) => !part.includes('=')));
   return texts.flatMap((text) => [text, decoded(text), decoded(text.replaceAll('+', ' '))]);
 }
 
 function secretsOf(url: URL, secret: string | undefined): string[] {
   const found = [secret, url.password, decoded(url.password)];
-  // Without a password, it is a token; PostgreSQL has none.
+  // A user name without a password is a token, except in PostgreSQL.
   if (url.password === '' && !/^postgres/.test(url.protocol)) found.push(url.username, decoded(url.username));
   if (/^https?:$/.test(url.protocol)) found.push(url.pathname, decoded(url.pathname));
   found.push(...secretQuery(url));
-  // What is shorter stands in other words, too. The longest first: it may hold another one.
+  // Shorter texts occur in ordinary words. The longest first: it may contain another one.
   const long = new Set(found.filter((text): text is string => text !== undefined && text.length >= 4));
   return [...long].sort((a, b) => b.length - a.length);
 }
 
-/** Messages of drivers may repeat what they were given. */
+/** Redacts secrets in a message: drivers may repeat what they were given. */
 export function withoutSecrets({ secrets }: Pick<SinkConfig, 'secrets'>, text: string): string {
   return secrets.reduce((clean, secret) => clean.replaceAll(secret, '[secret]'), text);
 }
@@ -148,35 +148,39 @@ function invalid(env: string, message: string, hint: string | undefined): Catchw
   return new CatchwordError('CONFIG_INVALID', `${env}: ${message}`, hint === undefined ? {} : { hint });
 }
 
-/** Whether an `@` stands behind the host: then what was meant as a password is read as a host, a port or a path. */
-function isTornApart({ url, kind }: { url: URL; kind: Kind }): boolean {
+/** Whether a part of the password was parsed as host, port or path: then an `@` comes after the host. */
+function isMisparsed({ url, kind }: { url: URL; kind: Kind }): boolean {
   const rest = `${url.pathname}${url.search}${url.hash}`;
-  // A receiver's path and query may hold an `@`. With a port before it, it is the end of a password.
+  // A webhook's path and query may contain an `@`, but with a port before it, it ends a password.
   if (kind === webhook) return url.port !== '' && rest.includes('@');
   return url.hash !== '' || rest.includes('@');
 }
 
-/** @throws CatchwordError CONFIG_INVALID naming the variable, never a part of its value */
+/** @throws CatchwordError CONFIG_INVALID, which names the variable but does not repeat its value */
 export function sinkConfig({ env, name, url: text, secret }: SinkSetting): SinkConfig {
   const parsed = parseUrl(text);
   if (parsed === null) {
     const kinds = 'Use jsonl:PATH, webhook+https://…, postgres://…, redis://…, nats://… or module:PATH.';
-    throw invalid(env, 'its value is not the address of a sink', `${kinds} ${text.includes('@') ? ENCODE : QUOTE}`);
+    throw invalid(env, 'its value is not a valid sink address', `${kinds} ${text.includes('@') ? ENCODE : QUOTE}`);
   }
   const { url, kind } = parsed;
   const isPath = kind === jsonl || kind === module;
-  if (isPath && url.pathname === '') throw invalid(env, 'a path is missing', `Use ${kind.kind}:PATH.`);
+  if (isPath && url.pathname === '') throw invalid(env, 'the path is missing', `Use ${kind.kind}:PATH.`);
   if (isPath && (url.host !== '' || url.hash !== '')) {
-    throw invalid(env, 'its path has a host or a #', `Use ${kind.kind}:PATH or ${kind.kind}:/PATH, and %23 for #.`);
+    throw invalid(
+      env,
+      'the address contains a host or a #',
+      `Use ${kind.kind}:PATH or ${kind.kind}:/PATH, and %23 for #.`,
+    );
   }
-  if (!isPath && isTornApart(parsed)) throw invalid(env, 'its address cannot be taken apart', ENCODE);
+  if (!isPath && isMisparsed(parsed)) throw invalid(env, 'the address cannot be parsed', ENCODE);
   if (kind === redis && !/^\/?\d*$/.test(url.pathname)) {
-    throw invalid(env, 'its path is not the number of a database', 'Use redis://HOST:PORT/NUMBER?stream=NAME.');
+    throw invalid(env, 'the path is not a database number', 'Use redis://HOST:PORT/NUMBER?stream=NAME.');
   }
-  if (!isPath && url.hostname === '') throw invalid(env, 'a host is missing', `Use ${kind.kind}://HOST….`);
+  if (!isPath && url.hostname === '') throw invalid(env, 'the host is missing', `Use ${kind.kind}://HOST….`);
   const settings: SinkSettings = { name, url, secret };
   const refused = COMMON_OPTIONS.refused.safeParse(optionsIn(url).get('refused') ?? undefined);
-  if (!refused.success) throw invalid(env, 'refused is neither park nor stop', 'Use refused=park or refused=stop.');
+  if (!refused.success) throw invalid(env, 'the value of refused is not valid', 'Use refused=park or refused=stop.');
   const address = kind.address(url);
   const secrets = secretsOf(url, secret);
   return {

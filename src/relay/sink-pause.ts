@@ -1,36 +1,37 @@
-import { type Clock, LONGEST_PAUSE_MS, pauseAt } from '../clock.ts';
-import type { Logger } from '../log.ts';
-import type { Leased } from '../store/lease.ts';
-import type { SinkRow } from '../store/sinks.ts';
-import type { RelayWriter } from '../store/writers.ts';
+import { backoffMs } from '../backoff.ts';
+import { LONGEST_PAUSE_MS, pauseAt } from '../clock.ts';
+import type { FeedContext } from './feed-context.ts';
+import { isSinkError } from './sink.ts';
 
-export interface PausedSink {
-  readonly row: () => SinkRow;
-  readonly leased: Leased<RelayWriter>;
-  readonly clock: Clock;
-  readonly log: Logger;
+/** How often to check whether an operator ended the pause. */
+const POLL_MS = 200;
+const MAX_BACKOFF_MS = 60_000;
+/** Pauses that an earlier process started are logged if they last longer. */
+const LONG_PAUSE_MS = 5_000;
+
+/** How long to wait after a failure: a growing, random time, or the time that the store asked for if that is longer. */
+export function retryDelayMs({ clock }: FeedContext, error: unknown, failures: number): number {
+  const asked = isSinkError(error) ? (error.retryAfterMs ?? 0) : 0;
+  const askedMs = Number.isFinite(asked) ? Math.min(LONGEST_PAUSE_MS, asked) : 0;
+  const backoff = backoffMs(failures, () => clock.random(), MAX_BACKOFF_MS);
+  return Math.round(Math.max(askedMs, backoff));
 }
 
-/** How often it is looked whether an operator has ended the pause. */
-const LOOK_MS = 200;
-/** A pause that began before this process; shorter ones need no word. */
-const LONG_WAIT_MS = 5_000;
-
-/** Says until when a sink waits that an earlier process has paused. */
-export function announcePause({ row, clock, log }: PausedSink): void {
+/** Logs the end of a pause that an earlier process started. */
+export function announcePause({ row, clock, log }: FeedContext): void {
   const { name, error, errorAt, retryAt } = row();
   const now = clock.now();
   const pause = retryAt === null ? null : pauseAt({ since: errorAt ?? now, until: retryAt }, now);
-  if (pause === null || pause.until - now <= LONG_WAIT_MS) return;
+  if (pause === null || pause.until - now <= LONG_PAUSE_MS) return;
   const until = new Date(Math.min(pause.until, now + LONGEST_PAUSE_MS)).toISOString();
-  log.warn({ sink: name, reason: error, until }, 'sink waits before it is tried again');
+  log.warn({ sink: name, reason: error, until }, 'sink is paused after a failure');
 }
 
 /**
- * Waits until a failing sink may be tried again; also keeps to what a store asked of an earlier process. `resume` and
- * `replay` end the pause. A pause that a clock ahead of this one noted is noted again, as it would last at every start.
+ * Waits until a failing sink may be tried again, also after a pause that an earlier process started. `resume` and `replay`
+ * end the pause. A pause written by a clock that was ahead is written again, or it would start over at every restart.
  */
-export async function untilRetry({ row, leased, clock }: PausedSink, stopping: AbortSignal): Promise<void> {
+export async function untilRetry({ row, leased, clock, stopping }: FeedContext): Promise<void> {
   while (!stopping.aborted) {
     const sink = row();
     if (sink.retryAt === null) return;
@@ -41,6 +42,6 @@ export async function untilRetry({ row, leased, clock }: PausedSink, stopping: A
     if (pause.since !== sink.errorAt || pause.until !== sink.retryAt) {
       leased.write(({ sinks }) => sinks.fail(sink.id, sink.error ?? '', pause.since, pause.until));
     }
-    await clock.sleep(Math.min(LOOK_MS, pause.until - now), stopping).catch(() => {});
+    await clock.sleep(Math.min(POLL_MS, pause.until - now), stopping).catch(() => {});
   }
 }

@@ -1,41 +1,49 @@
+import { withDeadline } from '../abort.ts';
 import type { SinkRow } from '../store/sinks.ts';
-import { withDeadline } from './deadline.ts';
+import { answerWithin } from './answer-within.ts';
 import type { FeedContext } from './feed-context.ts';
-import { usableMark } from './mark.ts';
 import type { Batch } from './read-batch.ts';
 import { isOfThisHistory, reconcile } from './reconcile.ts';
-import { type Mark, type Opened, type Sink, SinkError } from './sink.ts';
+import { type Mark, type Opened, type Sink, SinkError, type SinkEvent } from './sink.ts';
+import { validMark } from './stored-mark.ts';
 
-/** An open sink, and what has been read for it ahead of its ack. */
+/** An open sink. */
 export interface Session {
   readonly sink: Sink;
   readonly generation: number;
-  /** It knows by itself how far it is, so that the mirror need not note every batch. */
-  readonly keepsMark: boolean;
+  /** Whether the sink stores its own mark, so that the mirror need not write every ack. */
+  readonly storesMark: boolean;
+  /** The batch after `after`, read while the one before it was delivered. */
   ahead: { readonly after: number; readonly batch: Batch | null } | null;
-  /** Whether the store has heard that everything is delivered. */
+  /** The events of a call of `deliver` that is running or has failed. */
+  inFlight: readonly SinkEvent[];
+  /** Whether `fillEnds` was called. */
   isSettled: boolean;
-  /** When the store was last asked whether it holds what it confirmed. */
+  /** When `recheck` was last called. */
   checkedAt: number;
 }
 
-/** One call of a sink; safety only, as sinks have deadlines of their own. */
-export const CALL_TIMEOUT_MS = 120_000;
-/** Removing what a fill did not deliver goes through the whole table. */
+/** For safety: sinks have shorter deadlines of their own. */
+const CALL_TIMEOUT_MS = 120_000;
+/** Removing the rows that a fill did not deliver reads the whole table. */
 const FILL_END_TIMEOUT_MS = 1_800_000;
 const RECHECK_MS = 300_000;
 
-/** Whether everything between what the sink knows of and what it has confirmed was not for it: parked, or skipped. */
-function isUpTo(context: FeedContext, sink: SinkRow, target: Sink, mark: Mark): boolean {
+function call<T>(context: FeedContext, work: (deadline: AbortSignal) => Promise<T>): Promise<T> {
+  return withDeadline(context.signal, answerWithin(CALL_TIMEOUT_MS), work);
+}
+
+/** Whether every change between the sink's mark and its confirmed cursor was parked or skipped. */
+function hasAllUpTo(context: FeedContext, row: SinkRow, sink: Sink, mark: Mark): boolean {
   const { store } = context;
   const { cursor } = mark;
-  if (!isOfThisHistory(store, mark) || mark.generation < sink.beganGeneration || cursor >= sink.cursor) return false;
-  // Those that were set free come by themselves.
-  const apart = store.sinks.freed(sink.id, 'ready').map(({ seq }) => seq);
-  for (let at = cursor; at < sink.cursor; ) {
-    const batch = context.read(sink, target, at, undefined, apart);
+  if (!isOfThisHistory(store, mark) || mark.generation < row.beganGeneration || cursor >= row.cursor) return false;
+  // Ready events are delivered separately.
+  const ready = store.sinks.freed(row.id, 'ready').map(({ seq }) => seq);
+  for (let at = cursor; at < row.cursor; ) {
+    const batch = context.read(row, sink, at, ready);
     const [first] = batch?.events ?? [];
-    if (batch === null || first !== undefined) return first === undefined || first.seq > sink.cursor;
+    if (batch === null || first !== undefined) return first === undefined || first.seq > row.cursor;
     at = batch.to;
   }
   return true;
@@ -45,8 +53,8 @@ function logOpened({ log, config }: FeedContext, before: SinkRow, cursor: number
   const { name: sink, kind } = config;
   if (cursor < before.cursor) {
     if (opened?.refill === undefined) {
-      const code = 'SINK_LOST_EVENTS';
-      log.warn({ code, sink, confirmed: before.cursor, has: cursor }, 'sink lost events, which it is sent again');
+      const lost = { code: 'SINK_LOST_EVENTS', sink, confirmed: before.cursor, has: cursor };
+      log.warn(lost, 'sink lost events; they are delivered again');
     } else {
       const lost = { code: 'SINK_REFILLED', sink, confirmed: before.cursor, reason: opened.refill };
       log.error(lost, 'every product is sent to the store again');
@@ -56,26 +64,23 @@ function logOpened({ log, config }: FeedContext, before: SinkRow, cursor: number
 }
 
 /**
- * Opens a sink and brings together how far it and the mirror say that it is.
- * @throws whatever the sink throws; CatchwordError SINK_CONFLICT, LEASE_LOST
+ * Opens a sink, and decides from the mirror's cursor and the sink's mark where to continue.
+ * @throws what the sink throws; CatchwordError SINK_CONFLICT, LEASE_LOST
  */
-export async function openSession(context: FeedContext, signal: AbortSignal): Promise<Session> {
+export async function openSession(context: FeedContext): Promise<Session> {
   const { store, config, clock } = context;
   const sink = await config.make();
   const before = context.row();
   try {
     const newest = store.changes.lastSeq();
-    const asked = context.markOf(before, before.cursor);
-    const call = <T>(work: (deadline: AbortSignal) => Promise<T>): Promise<T> =>
-      withDeadline(signal, CALL_TIMEOUT_MS, work);
-    const mark = usableMark(await call((deadline) => sink.open(asked, newest, deadline)));
-    const isThere = mark !== null && mark.refill === undefined && isUpTo(context, before, sink, mark);
-    const known = isThere ? { ...mark, cursor: before.cursor, at: 0 } : mark;
+    const believed = context.markAt(before, before.cursor);
+    const mark = validMark(await call(context, (deadline) => sink.open(believed, newest, deadline)));
+    const hasAll = mark !== null && mark.refill === undefined && hasAllUpTo(context, before, sink, mark);
+    const known = hasAll ? { ...mark, cursor: before.cursor, at: 0 } : mark;
     const began = context.leased.write((writer) => {
       const now = context.row();
-      // What the sink was given, and what was looked at since, is not true any more.
       if (now.generation !== before.generation || now.cursor !== before.cursor) {
-        throw new SinkError('unavailable', 'delivery began again while the sink was opened');
+        throw new SinkError('unavailable', 'delivery was restarted while the sink was being opened');
       }
       if (mark !== null) writer.sinks.clearError(now.id);
       return reconcile(writer, now, known, clock.now());
@@ -83,13 +88,14 @@ export async function openSession(context: FeedContext, signal: AbortSignal): Pr
     logOpened(context, before, began.cursor, mark);
     const row = context.row();
     if (began.cursor === 0 && (row.backfillTo > 0 || row.takeOver)) {
-      await call(async (deadline) => sink.fillBegins?.(context.markOf(row, 0), deadline));
+      await call(context, async (deadline) => sink.fillBegins?.(context.markAt(row, 0), deadline));
     }
     return {
       sink,
       generation: began.generation,
-      keepsMark: mark !== null,
+      storesMark: mark !== null,
       ahead: null,
+      inFlight: [],
       isSettled: sink.fillEnds === undefined,
       checkedAt: clock.now(),
     };
@@ -99,31 +105,44 @@ export async function openSession(context: FeedContext, signal: AbortSignal): Pr
   }
 }
 
-/** Asks the store now and then whether it holds what it confirmed. @throws SinkError where it does not */
-export async function recheck({ clock }: FeedContext, session: Session, signal: AbortSignal): Promise<void> {
-  const now = clock.now();
-  // A clock that was put back must not put the next look off.
-  if (now >= session.checkedAt && now - session.checkedAt < RECHECK_MS) return;
+/** Delivers events. If it fails, they stay in `inFlight`. */
+export async function deliver(
+  context: FeedContext,
+  session: Session,
+  events: readonly SinkEvent[],
+  mark: Mark,
+): Promise<void> {
+  session.inFlight = events;
+  await call(context, (deadline) => session.sink.deliver(events, mark, deadline));
+  session.inFlight = [];
+  context.search.accepted();
+}
+
+/** Checks every few minutes that the store still holds what it confirmed. @throws SinkError if it does not */
+export async function recheck(context: FeedContext, session: Session): Promise<void> {
+  const now = context.clock.now();
+  const wasClockSetBack = now < session.checkedAt;
+  if (!wasClockSetBack && now - session.checkedAt < RECHECK_MS) return;
   session.checkedAt = now;
-  await withDeadline(signal, CALL_TIMEOUT_MS, async (deadline) => session.sink.recheck?.(deadline));
+  await call(context, async (deadline) => session.sink.recheck?.(deadline));
 }
 
 /**
- * Tells the store, once a session, that everything is delivered. Before the mirror is complete, what it does not hold may
- * live: then nothing is concluded from that.
+ * Tells the sink, once per session, that everything is delivered. Until the mirror is complete it does not: products that
+ * the mirror does not have yet may exist.
  */
-export async function settle(context: FeedContext, session: Session, signal: AbortSignal): Promise<void> {
-  const { store } = context;
+export async function settle(context: FeedContext, session: Session): Promise<void> {
+  const { store, signal } = context;
   if (session.isSettled) return;
-  const { sink, isAll } = store.read(() => {
+  const { row, hasAll } = store.read(() => {
     const row = context.row();
-    return { sink: row, isAll: store.watermark() !== null && row.cursor === store.changes.lastSeq() };
+    return { row, hasAll: store.watermark() !== null && row.cursor === store.changes.lastSeq() };
   });
-  if (!isAll || sink.generation !== session.generation) return;
-  const kept = store.sinks.parked(sink.id).filter(({ state }) => state !== 'delivered');
+  if (!hasAll || row.generation !== session.generation) return;
+  const kept = store.sinks.parked(row.id).filter(({ state }) => state !== 'delivered');
   const vbids = [...new Set(kept.map(({ vbid }) => vbid))];
-  await withDeadline(signal, FILL_END_TIMEOUT_MS, async (deadline) =>
-    session.sink.fillEnds?.(vbids, context.markOf(sink, sink.cursor), deadline),
+  await withDeadline(signal, answerWithin(FILL_END_TIMEOUT_MS), async (deadline) =>
+    session.sink.fillEnds?.(vbids, context.markAt(row, row.cursor), deadline),
   );
   session.isSettled = true;
 }

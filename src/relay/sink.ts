@@ -1,122 +1,116 @@
 import type { ChangeOp } from '../catalog/run.ts';
 
 /*
- * What a downstream store is to catchword. To write your own, export `createSink` (a `SinkFactory`) from a module and
- * name it in the settings: CATCHWORD_SINK_MINE=module:./my-sink.mjs?anything=you+like. docs/sinks.md walks through an
- * example; `catchword/sink-contract` holds the checks that every sink here passes.
+ * The interface of a downstream store. To write your own, export `createSink` (a `SinkFactory`) from a module, and name
+ * the module in the settings: CATCHWORD_SINK_MINE=module:./my-sink.mjs?any=options. docs/sinks.md has an example;
+ * `catchword/sink-contract` has the checks that every sink of catchword passes.
  *
- * The relay calls, for each sink, one at a time:
+ * The relay calls each sink like this, one call at a time:
  *
  *   open ─► (fillBegins) ─► deliver ─► deliver ─► … (fillEnds) … ─► close     (after an error: close, a pause, open again)
  *
- * Events come in the order of their `seq`, without a hole. An event may come again after a crash: a sink that stores the
- * `Mark` together with the events, in one atomic step, and tells it in `open`, is fed effectively once.
+ * Events arrive in the order of their `seq`, without gaps. After a crash, an event may arrive again. A sink that stores the
+ * `Mark` with the events, in one atomic step, and returns it from `open`, gets every event effectively once.
  */
 
 /** One change of one product. */
 export interface SinkEvent {
-  /** Its place in the order of all changes. */
+  /** Number of the change, in the order of all changes. */
   readonly seq: number;
-  /** When the mirror learned of it, milliseconds since 1970. */
+  /** When the mirror recorded it, milliseconds since 1970. */
   readonly at: number;
   readonly op: ChangeOp;
   /** The product's key. */
   readonly vbid: string;
-  /** The product's JSON text right after the change, as the source sent it; null when it was removed. */
+  /** JSON of the product right after the change, as the source sent it; null if it was removed. */
   readonly body: string | null;
-  /** The whole as one CloudEvents 1.0 event: JSON on one line. */
+  /** The event as a CloudEvents 1.0 event: JSON on one line. */
   readonly text: string;
 }
 
-/** How far a sink is. Opaque to the sink, which keeps and returns it as it is. */
+/** The position of a sink in the change log. The sink need not understand it: it stores and returns it unchanged. */
 export interface Mark {
-  /** Random id of the mirror's history: `seq` of another one are other changes. */
+  /** Random id of the mirror's history: in another one, the same `seq` is another change. */
   readonly incarnation: string;
-  /** Grows whenever delivery begins anew (a replay, parked events set free); from 1. */
+  /** Grows with every restart of delivery (a replay, parked events that were retried or skipped); starts at 1. */
   readonly generation: number;
-  /** All changes up to here are delivered. */
+  /** Every change up to this `seq` is delivered. */
   readonly cursor: number;
-  /** When the change at `cursor` was recorded, milliseconds since 1970; 0 where that is not known. Tells histories apart. */
+  /** When the change at `cursor` was recorded, milliseconds since 1970; 0 if unknown. Distinguishes histories. */
   readonly at: number;
-  /**
-   * 0, or: events that had been parked are delivered first in this generation, below `cursor`; this is the `seq` of the
-   * last of them that is.
-   */
+  /** `seq` of the newest event that was parked and is delivered now, below `cursor`; 0 if there was not one. */
   readonly late: number;
 }
 
-/** How far a sink is when it is opened. */
+/** The position that a sink returns when it is opened. */
 export interface Opened extends Mark {
-  /**
-   * Why everything has to be delivered again although the mirror believes that it was: for the log. The sink is then
-   * filled with the products as of now. `cursor` is 0.
-   */
+  /** Why every product must be delivered again, although the mirror believes that they were: for the log. `cursor` is 0. */
   readonly refill?: string;
 }
 
-/** How much a store of events keeps. */
+/** The size of a store that keeps events. */
 export interface StoredSize {
   /** For people, such as `1,200 entries`. */
   readonly text: string;
-  /** What limits it, such as `maxlen=100000`; null where it grows without end. */
+  /** What limits it, such as `maxlen=100000`; null if it grows without limit. */
   readonly limit: string | null;
   /** The option that would limit it. */
   readonly option: string;
 }
 
 export interface Sink {
-  /** The most that one call of `deliver` is given: events, and characters of their text together (one event may exceed it). */
+  /** The most that one call of `deliver` gets: events, and characters of their text (a single event may exceed it). */
   readonly batch: { readonly events: number; readonly chars: number };
   /**
-   * Connects, makes what is missing, repairs what a crash left.
-   * @param mark how far the mirror believes that this sink is
-   * @param newest the mirror's newest change: a sink that has more was fed by a later state of a mirror that was restored
-   * @returns how far the sink itself knows that it is; null when it does not know: then the mirror's mark counts
-   * @throws SinkError, or anything: it is tried again later
+   * Connects, creates what is missing, and repairs what a crash left.
+   * @param mark the sink's position, as the mirror believes
+   * @param newest the mirror's newest change; a sink with a later one was fed before the mirror was restored from a backup
+   * @returns the position that the sink stored; null if it does not store one: then the mirror's counts
+   * @throws SinkError, or anything; the relay retries
    */
   open(mark: Mark, newest: number, signal: AbortSignal): Promise<Opened | null>;
   /**
-   * Optional. Called after `open`, before the first delivery of a fill: every living product is about to be delivered,
-   * each once. The store may hold rows of an earlier fill or of another mirror; they stay until `fillEnds`.
-   * @param mark with the cursor 0: what is true before the first delivery
+   * Optional. Called after `open`, before the first delivery of a fill, which delivers every living product once. The store
+   * may have rows of an earlier fill or of another mirror; keep them until `fillEnds`.
+   * @param mark the position before the first delivery, with the cursor 0
    */
   fillBegins?(mark: Mark, signal: AbortSignal): Promise<void>;
   /**
-   * Optional. Called once a session, when everything is delivered and the mirror is complete: rows that were not delivered
-   * since `fillBegins` are not of the catalog any more. Without a fill since the last call there is nothing to do.
-   * @param kept keys of products whose events are parked or were skipped: their rows stay as they are
+   * Optional. Called once per session, when everything is delivered and the mirror is complete: remove rows that were not
+   * delivered since `fillBegins`. Without a fill since the last call, do nothing.
+   * @param kept keys of products with parked or skipped events: keep their rows
    */
   fillEnds?(kept: readonly string[], mark: Mark, signal: AbortSignal): Promise<void>;
   /**
-   * Optional. Looks every few minutes whether the store still holds what it confirmed, without changing anything.
-   * @throws SinkError `unavailable` when it does not: the sink is opened again, and tells how far it is
+   * Optional. Called every few minutes: checks that the store still has what it confirmed, without changing anything.
+   * @throws SinkError `unavailable` if it does not; the relay then opens the sink again
    */
   recheck?(signal: AbortSignal): Promise<void>;
-  /** Optional. How much the store keeps, for `catchword sink list`; changes nothing. */
+  /** Optional. Returns the size of the store, for `catchword sink list`, without changing anything. */
   size?(signal: AbortSignal): Promise<StoredSize>;
   /**
-   * Stores the events. Resolving is the confirmation: they will never be sent again.
+   * Stores the events. When it resolves, they are confirmed and are not sent again.
    * @param events at least one, in order
-   * @param mark what is true when they are stored
-   * @throws SinkError `refused` where one of these events can never be stored: the relay finds out which one by sending
-   *   smaller batches, and sets it aside. Anything else is tried again.
+   * @param mark the position once they are stored
+   * @throws SinkError `refused` if one of these events can never be stored: the relay finds it by sending smaller batches,
+   *   and parks it. After any other error, the relay retries.
    */
   deliver(events: readonly SinkEvent[], mark: Mark, signal: AbortSignal): Promise<void>;
-  /** Lets go of everything; also called after errors. Never called during another call, unless that ignores its signal. */
+  /** Releases everything; also called after errors. Not called during another call, unless that one ignores its signal. */
   close(): Promise<void>;
   /**
-   * For `catchword doctor`: whether the store can be reached and whether deliveries would succeed, without changing
-   * anything there and without sending what a receiver could take for an event.
-   * @returns one line that says what was found, and what was not checked
-   * @throws SinkError, or anything: what would keep deliveries from succeeding
+   * For `catchword doctor`: checks that deliveries would succeed, without changing anything, and without sending anything
+   * that the receiver could take for an event.
+   * @returns one line about what was found and what was not checked
+   * @throws SinkError, or anything: why deliveries would fail
    */
   check(signal: AbortSignal): Promise<string>;
 }
 
-/** What a sink is made from. */
+/** The settings of a sink. */
 export interface SinkSettings {
   readonly name: string;
-  /** As in the settings. Holds credentials: never to be logged. */
+  /** As configured. It contains credentials: do not log it. */
   readonly url: URL;
   /** `CATCHWORD_SINK_<NAME>_SECRET`. */
   readonly secret: string | undefined;
@@ -125,17 +119,17 @@ export interface SinkSettings {
 export type SinkFactory = (settings: SinkSettings) => Sink | Promise<Sink>;
 
 /**
- * - `unavailable`: try again later
+ * - `unavailable`: the relay retries
  * - `refused`: one of these events can never be stored
- * - `gone`: the store wants no more events, ever; the sink is stopped
- * - `misconfigured`: somebody has to change a setting or a right; tried again, as they may
+ * - `gone`: the store does not want events any more; the relay stops the sink
+ * - `misconfigured`: an operator must change a setting or a right; the relay retries
  */
 export type SinkFailure = 'unavailable' | 'refused' | 'gone' | 'misconfigured';
 
-/** How a sink says what is wrong. The message goes into logs and `sink list`: no credentials, no bodies. */
+/** The error of a sink. Its message goes into logs and `sink list`: leave out credentials and bodies. */
 export class SinkError extends Error {
   readonly failure: SinkFailure;
-  /** The store asked for a pause; milliseconds. */
+  /** The pause that the store asked for, milliseconds. */
   readonly retryAfterMs: number | undefined;
 
   constructor(failure: SinkFailure, message: string, options: { cause?: unknown; retryAfterMs?: number } = {}) {
@@ -146,7 +140,7 @@ export class SinkError extends Error {
   }
 }
 
-/** Recognises a SinkError of another copy of this package as well: a sink's module may bring its own. */
+/** Recognises a SinkError of another copy of this package, too: a sink's module may bring its own. */
 export function isSinkError(error: unknown): error is SinkError {
   return error instanceof Error && error.name === 'SinkError' && 'failure' in error;
 }

@@ -1,4 +1,5 @@
-import { withDeadline } from './deadline.ts';
+import { withDeadline } from '../abort.ts';
+import { answerWithin } from './answer-within.ts';
 import type { StoredSize } from './sink.ts';
 import type { SinkConfig } from './sink-config.ts';
 
@@ -13,7 +14,7 @@ export async function storedSizes(configs: readonly SinkConfig[]): Promise<Reado
     const sink = await config.make().catch(() => null);
     const size = sink?.size?.bind(sink);
     if (size === undefined) return [];
-    return [[config.name, await withDeadline(never, TIMEOUT_MS, size).catch(() => null)] as const];
+    return [[config.name, await withDeadline(never, answerWithin(TIMEOUT_MS), size).catch(() => null)] as const];
   });
   return new Map((await Promise.all(asked)).flat());
 }

@@ -133,3 +133,16 @@ export function createHistory(store: Reader): History {
       }),
   };
 }
+
+/**
+ * Checks that the log has reached `seq`: a reader that waits beyond its end would miss what comes before.
+ * @param name the parameter to name in the error
+ * @returns `seq`
+ * @throws CatchwordError USAGE
+ */
+export function requireKnownSeq(name: string, seq: number, lastSeq: number): number {
+  if (seq <= lastSeq) return seq;
+  throw new CatchwordError('USAGE', `${name}: ${seq} is beyond the newest change, which is ${lastSeq}`, {
+    hint: 'It belongs to another mirror, or to this one before a backup was restored. Read again from 0.',
+  });
+}

@@ -7,28 +7,28 @@ import { runJson } from '../report/run.ts';
 import { statusOf } from '../report/status.ts';
 import { findProduct } from '../store/find-product.ts';
 import type { Store } from '../store/store.ts';
-import type { ChangeLog } from './change-feed.ts';
+import type { ChangeFeed } from './change-feed.ts';
 import { parametersOf, wholeNumber } from './parameters.ts';
 
-const LISTED = '20';
-const MOST_LISTED = 1000;
-const CHANGES = '1000';
-const MOST_CHANGES = 10_000;
+const DEFAULT_LIMIT = '20';
+const MAX_LIMIT = 1000;
+const DEFAULT_CHANGES = '1000';
+const MAX_CHANGES = 10_000;
 
-/** JSON that was made as text, because it holds bodies of the source. */
+/** Sends JSON as text: it contains the source's own bodies, whose numbers must not be rounded. */
 function sendJson(reply: FastifyReply, text: string): FastifyReply {
   return reply.type('application/json; charset=utf-8').send(text);
 }
 
 export interface ApiOptions {
   readonly store: Store;
-  readonly changes: ChangeLog;
+  readonly changes: ChangeFeed;
   readonly clock: Clock;
-  /** When the schedule starts the next runs after a moment. */
+  /** When the schedule starts the next runs. */
   readonly plans: (nowMs: number) => Plans;
 }
 
-/** What the commands print with `--json`. Each answer is one state of the file. */
+/** Serves what the commands print with `--json`. Each response shows one state of the file. */
 export function addApi(app: FastifyInstance, { store, changes, clock, plans }: ApiOptions): void {
   app.get('/api/status', async (request) => {
     parametersOf(request.query, []);
@@ -37,16 +37,16 @@ export function addApi(app: FastifyInstance, { store, changes, clock, plans }: A
   });
 
   app.get('/api/runs', async (request) => {
-    const { limit = LISTED } = parametersOf(request.query, ['limit']);
-    const count = wholeNumber('limit', limit, 1, MOST_LISTED);
+    const { limit = DEFAULT_LIMIT } = parametersOf(request.query, ['limit']);
+    const count = wholeNumber('limit', limit, 1, MAX_LIMIT);
     return store.read(() => store.runs.list(count).map(runJson));
   });
 
   app.get('/api/products', async (request) => {
-    const { q, limit = LISTED } = parametersOf(request.query, ['q', 'limit']);
-    const count = wholeNumber('limit', limit, 1, MOST_LISTED);
+    const { q, limit = DEFAULT_LIMIT } = parametersOf(request.query, ['q', 'limit']);
+    const count = wholeNumber('limit', limit, 1, MAX_LIMIT);
     if (q === undefined || q.trim() === '') {
-      throw new CatchwordError('USAGE', 'q: no word is given', { hint: 'Search with /api/products?q=words.' });
+      throw new CatchwordError('USAGE', 'q is missing', { hint: 'Use /api/products?q=words.' });
     }
     return store.read(() => store.search(q, count).map(hitJson));
   });
@@ -57,15 +57,15 @@ export function addApi(app: FastifyInstance, { store, changes, clock, plans }: A
     const row = findProduct(store, vbid);
     if (row === undefined) {
       throw new CatchwordError('NOT_FOUND', `the mirror has no product ${JSON.stringify(vbid)}`, {
-        hint: 'Look for it with /api/products?q=words.',
+        hint: 'Search with /api/products?q=words.',
       });
     }
     return sendJson(reply, productJson(row, row.removedAt === null ? row.body : null));
   });
 
   app.get('/api/changes', async (request, reply) => {
-    const { after = '0', limit = CHANGES } = parametersOf(request.query, ['after', 'limit']);
+    const { after = '0', limit = DEFAULT_CHANGES } = parametersOf(request.query, ['after', 'limit']);
     const from = wholeNumber('after', after, 0);
-    return sendJson(reply, changes.answer(from, wholeNumber('limit', limit, 1, MOST_CHANGES)));
+    return sendJson(reply, changes.page(from, wholeNumber('limit', limit, 1, MAX_CHANGES)));
   });
 }

@@ -1,9 +1,9 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { FastifyInstance } from 'fastify';
 import { hostOf, isLoopback } from '../loopback.ts';
-import { protect, type Refusal, refuse } from './http-error.ts';
+import { type HttpError, sendError, setSafetyHeaders } from './http-error.ts';
 
-/** Open to all: says nothing but that the process lives. */
+/** Needs no token: it says only that the process is alive. */
 export const HEALTH_PATH = '/healthz';
 
 const METHODS = ['GET', 'HEAD'];
@@ -12,8 +12,8 @@ function digest(text: string): Buffer {
   return createHash('sha256').update(text).digest();
 }
 
-/** Compares digests, so that the time taken tells neither the token's length nor how much of it was right. */
-function bearerCheck(token: string): (header: string | undefined) => boolean {
+/** Compares digests, so that timing reveals neither the token's length nor a prefix of it. */
+function createTokenCheck(token: string): (header: string | undefined) => boolean {
   const expected = digest(token);
   return (header) => {
     const [, given] = /^bearer +(\S+) *$/i.exec(header ?? '') ?? [];
@@ -22,35 +22,35 @@ function bearerCheck(token: string): (header: string | undefined) => boolean {
 }
 
 /**
- * Before any route: reading methods only, then the token. Where there is none, the server is on loopback, and the `Host`
- * header must be as well: a web page whose name was pointed at 127.0.0.1 (DNS rebinding) sends its own.
+ * Checks the method and the token before any route runs. Without a token the server listens on loopback only, and the
+ * `Host` header must be local as well: a web page whose name resolves to 127.0.0.1 (DNS rebinding) sends its own name.
  */
-export function addGuard(app: FastifyInstance, token: string | undefined): void {
-  const admits = token === undefined ? undefined : bearerCheck(token);
+export function addAuth(app: FastifyInstance, token: string | undefined): void {
+  const isTokenValid = token === undefined ? undefined : createTokenCheck(token);
 
-  function refusalOf(method: string, path: string | undefined, headers: NodeJS.Dict<string>): Refusal | null {
+  function errorOf(method: string, path: string | undefined, headers: NodeJS.Dict<string>): HttpError | null {
     if (!METHODS.includes(method)) {
-      const hint = 'Read with GET; what changes the mirror is done with the command catchword.';
+      const hint = 'Use GET; to change the mirror, use the catchword command.';
       return { code: 'METHOD_NOT_ALLOWED', message: `${method} is not allowed`, hint, headers: { allow: 'GET, HEAD' } };
     }
-    if (admits === undefined) {
+    if (isTokenValid === undefined) {
       if (isLoopback(hostOf(headers.host))) return null;
       const hint = 'Use 127.0.0.1 or localhost, or set CATCHWORD_HTTP_TOKEN.';
-      return { code: 'HOST_REFUSED', message: 'without a token only local names are answered', hint };
+      return { code: 'HOST_REFUSED', message: 'without a token, only local host names are allowed', hint };
     }
-    if (path === HEALTH_PATH || admits(headers.authorization)) return null;
+    if (path === HEALTH_PATH || isTokenValid(headers.authorization)) return null;
     return {
       code: 'UNAUTHORIZED',
-      message: headers.authorization === undefined ? 'a token is needed' : 'the token is not right',
+      message: headers.authorization === undefined ? 'the request has no token' : 'the token is wrong',
       hint: 'Send Authorization: Bearer … with the value of CATCHWORD_HTTP_TOKEN.',
       headers: { 'www-authenticate': 'Bearer realm="catchword"' },
     };
   }
 
   app.addHook('onRequest', async (request, reply) => {
-    protect(reply);
+    setSafetyHeaders(reply);
     const { host, authorization } = request.headers;
-    const refusal = refusalOf(request.method, request.routeOptions.url, { host, authorization });
-    return refusal === null ? undefined : refuse(reply, refusal);
+    const error = errorOf(request.method, request.routeOptions.url, { host, authorization });
+    return error === null ? undefined : sendError(reply, error);
   });
 }

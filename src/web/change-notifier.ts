@@ -1,9 +1,10 @@
 import type { Clock } from '../clock.ts';
 
-/** Tells everybody who waits at the end of the log that it has grown. */
-export interface News {
+/** Wakes everyone who waits at the end of the log when it grows. */
+export interface ChangeNotifier {
   /**
-   * True when there is a change after `seq`; false when `untilMs` came first, or the signal.
+   * Waits for a change after `seq`.
+   * @returns true when there is one; false at `untilMs` or when the signal aborts
    * @throws what reading the mirror throws
    */
   wait(seq: number, untilMs: number, signal: AbortSignal): Promise<boolean>;
@@ -13,39 +14,38 @@ interface Waiter {
   readonly seq: number;
   readonly since: number;
   readonly untilMs: number;
-  settle(outcome: { grown: boolean } | { error: unknown }): void;
+  settle(outcome: { hasGrown: boolean } | { error: unknown }): void;
 }
 
-export interface NewsOptions {
+export interface ChangeNotifierOptions {
   readonly lastSeq: () => number;
   readonly clock: Clock;
   readonly pollMs: number;
 }
 
-/** One look at the mirror serves all who wait; while nobody does, there is none. */
-export function createNews({ lastSeq, clock, pollMs }: NewsOptions): News {
+/** Polls the mirror once for all waiters, and not at all without waiters. */
+export function createChangeNotifier({ lastSeq, clock, pollMs }: ChangeNotifierOptions): ChangeNotifier {
   const waiters = new Set<Waiter>();
-  let nobody = new AbortController();
+  let polling = new AbortController();
 
-  function look(): void {
+  function wakeWaiters(): void {
     const last = lastSeq();
     const now = clock.now();
-    for (const waiter of [...waiters]) {
-      if (last > waiter.seq) waiter.settle({ grown: true });
-      // A clock that was put back does not keep a reader waiting for longer.
-      else if (now >= waiter.untilMs || now < waiter.since) waiter.settle({ grown: false });
+    for (const waiter of waiters) {
+      if (last > waiter.seq) waiter.settle({ hasGrown: true });
+      // If the clock was set back, the wait ends early rather than late.
+      else if (now >= waiter.untilMs || now < waiter.since) waiter.settle({ hasGrown: false });
     }
   }
 
   async function poll({ signal }: AbortController): Promise<void> {
     for (;;) {
-      // Rejects when the last one has gone.
       await clock.sleep(pollMs, signal).catch(() => {});
       if (signal.aborted) return;
       try {
-        look();
+        wakeWaiters();
       } catch (error) {
-        for (const waiter of [...waiters]) waiter.settle({ error });
+        for (const waiter of waiters) waiter.settle({ error });
       }
       if (signal.aborted) return;
     }
@@ -54,25 +54,25 @@ export function createNews({ lastSeq, clock, pollMs }: NewsOptions): News {
   return {
     wait: (seq, untilMs, signal) =>
       new Promise((resolve, reject) => {
-        const give = () => waiter.settle({ grown: false });
+        const giveUp = () => waiter.settle({ hasGrown: false });
         const waiter: Waiter = {
           seq,
           since: clock.now(),
           untilMs,
           settle: (outcome) => {
-            signal.removeEventListener('abort', give);
+            signal.removeEventListener('abort', giveUp);
             waiters.delete(waiter);
-            if (waiters.size === 0) nobody.abort();
+            if (waiters.size === 0) polling.abort();
             if ('error' in outcome) reject(outcome.error);
-            else resolve(outcome.grown);
+            else resolve(outcome.hasGrown);
           },
         };
         waiters.add(waiter);
-        signal.addEventListener('abort', give, { once: true });
-        if (signal.aborted) give();
+        signal.addEventListener('abort', giveUp, { once: true });
+        if (signal.aborted) giveUp();
         else if (waiters.size === 1) {
-          nobody = new AbortController();
-          void poll(nobody);
+          polling = new AbortController();
+          void poll(polling);
         }
       }),
   };

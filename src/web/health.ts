@@ -11,23 +11,23 @@ export interface ReadinessOptions {
   readonly clock: Clock;
   /** How old the mirror may be, milliseconds. */
   readonly maxAgeMs: number;
-  /** Why what stands beside the mirror is not as it should be; null where it is. */
+  /** Why the rest (the sinks) is not ready; null if it is. */
   readonly unready: (store: Store) => string | null;
 }
 
 /**
- * Why the mirror should not be relied on; null where it may be. Age is counted by this machine's clock, from when the
- * last complete run began: the source's own clock may be wrong by any amount.
+ * Why the mirror should not be relied on; null if it may be. Its age counts from the start of the last complete run by
+ * this machine's clock, because the source's clock may be wrong by any amount.
  */
-export function unreadyReason({ store, clock, maxAgeMs, unready }: ReadinessOptions): string | null {
+function unreadyReason({ store, clock, maxAgeMs, unready }: ReadinessOptions): string | null {
   const watermark = store.watermark();
-  if (watermark === null) return 'the mirror was never filled';
+  if (watermark === null) return 'the first full load has not finished';
   const asOf = store.clockSeen()?.local ?? watermark;
   if (asOf - clock.now() > maxAgeMs) {
-    return `the mirror is as of ${iso(asOf)}, which lies ahead of this machine's clock: its age is not known`;
+    return `the mirror's age is unknown: it is as of ${iso(asOf)}, which is ahead of this machine's clock`;
   }
   if (clock.now() - asOf > maxAgeMs) {
-    return `the mirror is as of ${iso(asOf)}, which is longer ago than CATCHWORD_READY_MAX_AGE allows`;
+    return `the mirror is as of ${iso(asOf)}, which is older than CATCHWORD_READY_MAX_AGE allows`;
   }
   return unready(store);
 }
@@ -41,9 +41,9 @@ export function addHealth(app: FastifyInstance, options: ReadinessOptions, log: 
       options.store.check();
       reason = options.store.read(() => unreadyReason(options));
     } catch (error) {
-      log.error(errorFields(error), 'readiness could not be found out');
-      const known = error instanceof CatchwordError;
-      reason = known ? `${error.message} [${error.code}]` : `the mirror cannot be read (${messageOf(error)})`;
+      log.error(errorFields(error), 'readiness check failed');
+      const isKnown = error instanceof CatchwordError;
+      reason = isKnown ? `${error.message} [${error.code}]` : `the mirror cannot be read (${messageOf(error)})`;
     }
     return reply.code(reason === null ? 200 : 503).send({ ready: reason === null, reason });
   });

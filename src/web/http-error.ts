@@ -2,7 +2,7 @@ import type { FastifyError, FastifyReply } from 'fastify';
 import { CatchwordError } from '../errors.ts';
 import { errorFields, type Logger } from '../log.ts';
 
-/** Why a request is not answered. Readers match on the code. */
+/** HTTP status of each error code. Clients match on the code. */
 const STATUS = {
   USAGE: 400,
   UNAUTHORIZED: 401,
@@ -14,32 +14,32 @@ const STATUS = {
   STOPPING: 503,
 } as const;
 
-export interface Refusal {
+export interface HttpError {
   readonly code: keyof typeof STATUS;
   readonly message: string;
-  /** What the reader should do. One sentence. */
+  /** What the client should do. One sentence. */
   readonly hint: string;
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** Nothing here is for caches, and nothing is what it does not say that it is. */
-export function protect(reply: FastifyReply): void {
+/** Disables caching and MIME sniffing. */
+export function setSafetyHeaders(reply: FastifyReply): void {
   reply.headers({ 'x-content-type-options': 'nosniff', 'cache-control': 'no-store' });
 }
 
-export function refuse(reply: FastifyReply, { code, message, hint, headers = {} }: Refusal): FastifyReply {
-  protect(reply);
+export function sendError(reply: FastifyReply, { code, message, hint, headers = {} }: HttpError): FastifyReply {
+  setSafetyHeaders(reply);
   return reply.code(STATUS[code]).headers(headers).send({ error: { code, message, hint } });
 }
 
-const INTERNAL: Refusal = {
+const INTERNAL: HttpError = {
   code: 'INTERNAL',
-  message: 'the answer could not be made',
-  hint: 'The log of catchword says why.',
+  message: 'the request failed inside catchword',
+  hint: "See catchword's log.",
 };
 
-/** An error as an answer. Only what the request itself did wrong is told; anything else goes to the log. */
-export function refusalOf(error: FastifyError | CatchwordError | Error): Refusal {
+/** Describes an error to the client only if the request caused it; the log has the others. */
+function httpErrorOf(error: FastifyError | Error): HttpError {
   if (error instanceof CatchwordError && (error.code === 'USAGE' || error.code === 'NOT_FOUND')) {
     return { code: error.code, message: error.message, hint: error.hint ?? 'See the README.' };
   }
@@ -48,11 +48,11 @@ export function refusalOf(error: FastifyError | CatchwordError | Error): Refusal
   return { code: 'USAGE', message: error.message, hint: 'Send a well-formed request.' };
 }
 
-/** Answers what a route threw. */
+/** Makes the handler that answers what a route threw. */
 export function createErrorHandler(log: Logger) {
   return (error: FastifyError | Error, reply: FastifyReply): FastifyReply => {
-    const refusal = refusalOf(error);
-    if (refusal.code === 'INTERNAL') log.error(errorFields(error), 'a request failed');
-    return refuse(reply, refusal);
+    const httpError = httpErrorOf(error);
+    if (httpError.code === 'INTERNAL') log.error(errorFields(error), 'a request failed');
+    return sendError(reply, httpError);
   };
 }

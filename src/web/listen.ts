@@ -3,41 +3,42 @@ import type { FastifyInstance } from 'fastify';
 import { CatchwordError, messageOf, systemCodeOf } from '../errors.ts';
 import { isLoopback } from '../loopback.ts';
 
-/** @throws CatchwordError CONFIG_INVALID where others than this machine could read without a token */
+/** @throws CatchwordError CONFIG_INVALID if other machines could read the mirror without a token */
 export function checkExposure(host: string, token: string | undefined): void {
   if (token !== undefined || isLoopback(host)) return;
   throw new CatchwordError(
     'CONFIG_INVALID',
-    `CATCHWORD_HTTP_HOST: ${host} can be reached by others, and CATCHWORD_HTTP_TOKEN is not set`,
+    `CATCHWORD_HTTP_HOST: other machines can reach ${host}, and CATCHWORD_HTTP_TOKEN is not set`,
     { hint: 'Set CATCHWORD_HTTP_TOKEN, or CATCHWORD_HTTP_HOST=127.0.0.1.' },
   );
 }
 
-function explain(host: string, port: number, error: unknown): CatchwordError {
+function listenError(host: string, port: number, error: unknown): CatchwordError {
   const code = systemCodeOf(error);
   if (code === 'EADDRINUSE' || code === 'EACCES') {
-    const why = code === 'EACCES' ? 'this user may not listen there' : 'another process listens there';
+    const why = code === 'EACCES' ? 'this user may not listen on it' : 'another process listens on it';
     return new CatchwordError('CONFIG_INVALID', `CATCHWORD_HTTP_PORT: ${port} cannot be used: ${why}`, {
-      hint: 'Choose another port, or 0 for any free one; with off, catchword daemon serves no HTTP.',
+      hint: 'Choose another port, or 0 for any free port. For a daemon without HTTP, use off.',
       cause: error,
     });
   }
   return new CatchwordError('CONFIG_INVALID', `CATCHWORD_HTTP_HOST: ${host} cannot be used: ${messageOf(error)}`, {
-    hint: 'Name an address of this machine, such as 127.0.0.1.',
+    hint: 'Use an address of this machine, such as 127.0.0.1.',
     cause: error,
   });
 }
 
 /**
- * @returns the address that is listened at, with the port that was free where `port` is 0
- * @throws CatchwordError CONFIG_INVALID naming the setting that is wrong
+ * @param port 0 for any free port
+ * @returns the URL of the server
+ * @throws CatchwordError CONFIG_INVALID naming the wrong setting
  */
 export async function listen(app: FastifyInstance, host: string, port: number): Promise<string> {
   try {
-    // For `localhost` fastify would open a second server at ::1, which it does not hand out.
+    // For `localhost` fastify would open a second server at ::1, which it does not expose.
     await app.listen({ host: host.toLowerCase() === 'localhost' ? '127.0.0.1' : host, port });
   } catch (error) {
-    throw explain(host, port, error);
+    throw listenError(host, port, error);
   }
   const { address, family, port: taken } = app.server.address() as AddressInfo;
   return `http://${family === 'IPv6' ? `[${address}]` : address}:${taken}`;

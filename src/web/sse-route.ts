@@ -2,28 +2,29 @@ import type { ServerResponse } from 'node:http';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Clock } from '../clock.ts';
 import { errorFields, type Logger } from '../log.ts';
-import type { ChangeLog } from './change-feed.ts';
-import { createNews } from './change-notifier.ts';
-import { type Refusal, refuse } from './http-error.ts';
-import { checkPlace, parametersOf, wholeNumber } from './parameters.ts';
+import { requireKnownSeq } from '../store/history.ts';
+import type { ChangeFeed } from './change-feed.ts';
+import { createChangeNotifier } from './change-notifier.ts';
+import { type HttpError, sendError } from './http-error.ts';
+import { parametersOf, wholeNumber } from './parameters.ts';
 import { type EndCode, type StreamTimes, streamChanges } from './sse-stream.ts';
-import { type Beginning, parsePlace } from './start-position.ts';
+import { parsePosition, type StreamStart } from './start-position.ts';
 
 export const STREAM_PATH = '/api/changes/stream';
 
 const HEADERS = {
   'content-type': 'text/event-stream; charset=utf-8',
-  // nginx would keep events back until its buffer is full.
+  // Without it, nginx buffers events.
   'x-accel-buffering': 'no',
   connection: 'close',
 };
 
 export interface StreamLimits extends StreamTimes {
-  /** Streams at a time. For safety: each may hold a batch. */
+  /** Open streams. For safety: each may hold a batch. */
   readonly maxStreams: number;
-  /** How often the mirror is looked at for all streams that wait. */
+  /** How often the mirror is polled for all waiting streams. */
   readonly pollMs: number;
-  /** How long an answer, or the last words of a stream, may take where catchword itself stops; default 5 s. */
+  /** How long a response, or the last message of a stream, may take when catchword stops; default 5 s. */
   readonly stopMs: number;
 }
 
@@ -36,100 +37,95 @@ export const STREAM_LIMITS: StreamLimits = {
   stopMs: 5_000,
 };
 
-export interface StreamsOptions {
-  readonly changes: ChangeLog;
+export interface SseOptions {
+  readonly changes: ChangeFeed;
   readonly clock: Clock;
   readonly log: Logger;
   readonly limits: StreamLimits;
 }
 
-export interface Streams {
-  /** Ends every stream with SHUTDOWN, also those that are asked for from now on. Resolves when the last words were taken, or cut off. */
-  stop(): Promise<void>;
-}
+/** Ends every stream with SHUTDOWN, later ones too. Resolves when their readers took the last message, or are gone. */
+export type EndStreams = () => Promise<void>;
 
-interface Open {
+interface OpenStream {
   readonly ending: AbortController;
   readonly done: Promise<void>;
 }
 
-/** What a log line repeats of what was asked. */
+/** Input is logged up to this length. */
 const MAX_SHOWN = 80;
 
-interface Asked {
-  /** A place in the log, or `latest`. */
-  readonly place: string;
-  /** Whether a reader whose place is not in this log is sent all of it. */
+interface StreamRequest {
+  /** A position in the log, or `latest`. */
+  readonly position: string;
+  /** Whether a reader whose position is not in this log gets the whole log. */
   readonly wantsPast: boolean;
 }
 
-export function addStreams(app: FastifyInstance, { changes, clock, log, limits }: StreamsOptions): Streams {
-  const news = createNews({ lastSeq: () => changes.lastSeq(), clock, pollMs: limits.pollMs });
-  const streams = new Set<Open>();
+export function addSseRoute(app: FastifyInstance, { changes, clock, log, limits }: SseOptions): EndStreams {
+  const notifier = createChangeNotifier({ lastSeq: () => changes.lastSeq(), clock, pollMs: limits.pollMs });
+  const streams = new Set<OpenStream>();
   let stopping = false;
 
-  function obstacle(): Refusal | null {
-    if (streams.size < limits.maxStreams) return null;
-    return {
-      code: 'TOO_MANY_STREAMS',
-      message: `there are ${limits.maxStreams} streams already`,
-      hint: 'Come back later, close streams that nobody reads, or page through /api/changes.',
-      headers: { 'retry-after': '10' },
-    };
-  }
-
   /**
-   * Where to begin. The header of a reader that comes back goes before the address that it first asked.
-   * @throws CatchwordError USAGE for an address that says something else, or a place beyond the newest change. A standard
-   *   EventSource is told of such a place in the stream: it has come back to the address it once began with.
+   * Reads where to start. `Last-Event-ID` of a reader that reconnects wins over the address it first used.
+   * @throws CatchwordError USAGE for an invalid address, or a position beyond the newest change. A standard EventSource
+   *   gets `event: reset` for such a position, because it reconnects with the address it first used.
    */
-  function askedBy({ query, headers }: FastifyRequest): Asked {
+  function readRequest({ query, headers }: FastifyRequest): StreamRequest {
     const { after = '0' } = parametersOf(query, ['after']);
-    const place = parsePlace(after);
-    if (after !== 'latest' && place === null) wholeNumber('after', after, 0);
+    const position = parsePosition(after);
+    if (after !== 'latest' && position === null) wholeNumber('after', after, 0);
     const wantsPast = after !== 'latest';
-    const known = headers['last-event-id'];
-    // An empty one means none.
-    if (known !== undefined && known !== '') return { place: String(known), wantsPast };
+    const lastId = headers['last-event-id'];
+    if (lastId !== undefined && lastId !== '') return { position: String(lastId), wantsPast };
     const isEventSource = headers.accept?.includes('text/event-stream') === true;
-    if (place !== null && !isEventSource) checkPlace('after', place.seq, changes.lastSeq());
-    return { place: after, wantsPast };
+    if (position !== null && !isEventSource) requireKnownSeq('after', position.seq, changes.lastSeq());
+    return { position: after, wantsPast };
   }
 
-  async function serve(response: ServerResponse, { place, wantsPast }: Asked, ending: AbortController) {
+  async function serve(response: ServerResponse, request: StreamRequest, ending: AbortController) {
+    const { position, wantsPast } = request;
     const onError = (error: unknown) => log.error(errorFields(error), 'a stream could not read the mirror');
-    const begin = (): Beginning => {
-      const beginning = changes.begin(place, wantsPast);
-      const { from, reset } = beginning;
-      if (reset !== null) log.warn({ code: reset, after: place.slice(0, MAX_SHOWN), seq: from }, 'stream reset');
-      return beginning;
+    const begin = (): StreamStart => {
+      const start = changes.start(position, wantsPast);
+      const { from, reset } = start;
+      if (reset !== null) log.warn({ code: reset, after: position.slice(0, MAX_SHOWN), seq: from }, 'stream reset');
+      return start;
     };
-    return await streamChanges(response, begin, ending, { changes, news, clock, times: limits }, onError);
+    return await streamChanges(response, begin, ending, { changes, notifier, clock, times: limits }, onError);
   }
 
-  function open(response: ServerResponse, asked: Asked): void {
-    // Its readers are watched by what they take, not by silence.
+  function open(response: ServerResponse, request: StreamRequest): void {
+    // A reader is judged by what it takes, not by silence.
     response.socket?.setTimeout(0);
     const ending = new AbortController();
     if (stopping) ending.abort('SHUTDOWN' satisfies EndCode);
-    const from = asked.place.slice(0, MAX_SHOWN);
-    const done = serve(response, asked, ending).then((code) => {
+    const after = request.position.slice(0, MAX_SHOWN);
+    const done = serve(response, request, ending).then((code) => {
       streams.delete(stream);
-      log.info({ code, after: from, streams: streams.size }, 'stream ended');
+      log.info({ code, after, streams: streams.size }, 'stream ended');
     });
-    const stream: Open = { ending, done };
+    const stream: OpenStream = { ending, done };
     streams.add(stream);
-    log.info({ after: from, streams: streams.size }, 'stream started');
+    log.info({ after, streams: streams.size }, 'stream started');
   }
 
   function handle(request: FastifyRequest, reply: FastifyReply): FastifyReply {
-    const asked = askedBy(request);
-    const refusal = obstacle();
-    if (refusal !== null) return refuse(reply, refusal);
+    const streamRequest = readRequest(request);
+    if (streams.size >= limits.maxStreams) {
+      const error: HttpError = {
+        code: 'TOO_MANY_STREAMS',
+        message: `${limits.maxStreams} streams are open, which is the limit`,
+        hint: 'Close streams that are not in use, retry later, or page through /api/changes.',
+        headers: { 'retry-after': '10' },
+      };
+      return sendError(reply, error);
+    }
     if (request.method === 'HEAD') return reply.headers(HEADERS).send();
     reply.headers(HEADERS).hijack();
     reply.raw.writeHead(200, reply.getHeaders() as Record<string, string>);
-    open(reply.raw, asked);
+    open(reply.raw, streamRequest);
     return reply;
   }
 
@@ -137,14 +133,12 @@ export function addStreams(app: FastifyInstance, { changes, clock, log, limits }
     method: ['GET', 'HEAD'],
     url: STREAM_PATH,
     exposeHeadRoute: false,
-    handler: async (q, r) => handle(q, r),
+    handler: async (request, reply) => handle(request, reply),
   });
 
-  return {
-    stop: async () => {
-      stopping = true;
-      for (const { ending } of streams) ending.abort('SHUTDOWN' satisfies EndCode);
-      await Promise.all([...streams].map(({ done }) => done));
-    },
+  return async () => {
+    stopping = true;
+    for (const { ending } of streams) ending.abort('SHUTDOWN' satisfies EndCode);
+    await Promise.all([...streams].map(({ done }) => done));
   };
 }

@@ -1,68 +1,68 @@
 import type { ServerResponse } from 'node:http';
-import { setImmediate as othersTurn } from 'node:timers/promises';
+import { setImmediate as yieldToOthers } from 'node:timers/promises';
 import type { Clock } from '../clock.ts';
-import type { ChangeLog } from './change-feed.ts';
-import type { News } from './change-notifier.ts';
-import type { Beginning } from './start-position.ts';
+import type { ChangeFeed } from './change-feed.ts';
+import type { ChangeNotifier } from './change-notifier.ts';
+import type { StreamStart } from './start-position.ts';
 
 /*
- * One reader of the change log, from a place on, for as long as it likes:
+ * One reader of the change log, from a position on:
  *
- *     say where it begins
+ *     send the start
  *          │
  *     read a batch ──► write it, event by event ──► read the next …
  *          │ nothing new          │ the socket is full
- *     wait for news,          wait until it is empty; where one piece
- *     beat every 15 s         takes 30 s: SLOW_READER
+ *     wait for a change,      wait until it drains; if one piece
+ *     heartbeat every 15 s    takes 30 s: SLOW_READER
  *
- * Ahead of the reader there are never more than one batch, and in the socket never more than its own mark and one piece:
- * nothing is read while what was written waits. A begun event is always written to its end before the stream is.
+ * At most one batch is read ahead, and the socket holds at most its high-water mark and one piece: nothing is read while
+ * written data waits. An event that was started is always written to its end before the stream ends.
  */
 
-/** Bytes written at once: who takes one piece in time is alive, however large the event. */
+/** Bytes written at once: a reader that takes one piece in time is alive, however large the event. */
 const PIECE = 65_536;
-/** How long a reader that was sent away waits before it comes back, milliseconds. */
+/** How long an EventSource waits before it reconnects, milliseconds. */
 const RETRY_MS = 3_000;
 
-/** Why a stream ends; `GONE`: the reader went away. */
+/** Why a stream ends; `GONE`: the reader disconnected. */
 export type EndCode = 'GONE' | 'SHUTDOWN' | 'SLOW_READER' | 'INTERNAL';
 
 const MESSAGES: Record<EndCode, string> = {
-  GONE: 'the reader went away',
-  SHUTDOWN: 'catchword stops; come back and go on after the last id',
-  SLOW_READER: 'too little was taken for too long; come back and go on after the last id',
-  INTERNAL: 'the mirror could not be read; the log of catchword says why',
+  GONE: 'the reader disconnected',
+  SHUTDOWN: 'catchword is stopping; reconnect with the last id',
+  SLOW_READER: 'the reader took too little data for too long; reconnect with the last id',
+  INTERNAL: "the mirror could not be read; see catchword's log",
 };
 
 export interface StreamTimes {
-  /** A comment is sent where nothing else was for so long; default 15 s. */
+  /** A comment is sent if nothing else was for this long; default 15 s. */
   readonly heartbeatMs: number;
-  /** A reader that takes so long for 64 kB is sent away; default 30 s. */
+  /** A reader that takes this long for 64 kB is disconnected; default 30 s. */
   readonly slowReaderMs: number;
-  /** How long the last words may take before the connection is broken; default 30 s. */
+  /** How long the last message may take before the connection is destroyed; default 30 s. */
   readonly graceMs: number;
 }
 
 export interface StreamParts {
-  readonly changes: Pick<ChangeLog, 'batch'>;
-  readonly news: News;
+  readonly changes: Pick<ChangeFeed, 'batch'>;
+  readonly notifier: ChangeNotifier;
   readonly clock: Clock;
   readonly times: StreamTimes;
 }
 
-/** Resolves when the socket is empty, or the stream ends: which it does where there is none for too long. */
-function room(response: ServerResponse, ending: AbortController, { clock, times }: StreamParts): Promise<void> {
+/** Waits until the socket drains or the stream ends; ends the stream if the socket takes too long. */
+function drained(response: ServerResponse, ending: AbortController, { clock, times }: StreamParts): Promise<void> {
   return new Promise((resolve) => {
-    const patience = new AbortController();
+    const timer = new AbortController();
     const done = (): void => {
       response.off('drain', done);
       ending.signal.removeEventListener('abort', done);
-      patience.abort();
+      timer.abort();
       resolve();
     };
     response.on('drain', done);
     ending.signal.addEventListener('abort', done);
-    clock.sleep(times.slowReaderMs, patience.signal).then(
+    clock.sleep(times.slowReaderMs, timer.signal).then(
       () => ending.abort('SLOW_READER' satisfies EndCode),
       () => {},
     );
@@ -72,17 +72,22 @@ function room(response: ServerResponse, ending: AbortController, { clock, times 
 async function write(response: ServerResponse, text: string, ending: AbortController, parts: StreamParts) {
   const bytes = Buffer.from(text);
   for (let at = 0; at < bytes.length && !response.destroyed; at += PIECE) {
-    const full = !response.write(bytes.subarray(at, at + PIECE));
-    if (full && !ending.signal.aborted) await room(response, ending, parts);
+    const isFull = !response.write(bytes.subarray(at, at + PIECE));
+    if (isFull && !ending.signal.aborted) await drained(response, ending, parts);
   }
 }
 
-/** Writes until `ending`. */
-async function pump(response: ServerResponse, begin: () => Beginning, ending: AbortController, parts: StreamParts) {
-  const { changes, news, clock, times } = parts;
+/** Writes events until `ending` aborts. */
+async function writeEvents(
+  response: ServerResponse,
+  start: () => StreamStart,
+  ending: AbortController,
+  parts: StreamParts,
+): Promise<void> {
+  const { changes, notifier, clock, times } = parts;
   const { signal } = ending;
   if (signal.aborted) return;
-  const { from, block } = begin();
+  const { from, block } = start();
   let seq = from;
   await write(response, block, ending, parts);
   while (!signal.aborted) {
@@ -92,48 +97,48 @@ async function pump(response: ServerResponse, begin: () => Beginning, ending: Ab
       await write(response, `id: ${event.id}\ndata: ${event.text}\n\n`, ending, parts);
       seq = event.seq;
     }
-    // A reader that takes everything at once would otherwise let nobody else have a turn.
-    if (batch.length > 0) await othersTurn();
-    else if (!(await news.wait(seq, clock.now() + times.heartbeatMs, signal)) && !signal.aborted) {
+    // A reader that takes everything at once would otherwise starve the others.
+    if (batch.length > 0) await yieldToOthers();
+    else if (!(await notifier.wait(seq, clock.now() + times.heartbeatMs, signal)) && !signal.aborted) {
       await write(response, ': still here\n\n', ending, parts);
     }
   }
 }
 
-/** Says why, and breaks the connection where even that is not taken. */
-async function farewell(response: ServerResponse, code: EndCode, { clock, times }: StreamParts): Promise<void> {
+/** Sends the reason, and destroys the connection if the reader does not take it. */
+async function writeEnd(response: ServerResponse, code: EndCode, { clock, times }: StreamParts): Promise<void> {
   if (response.destroyed || response.closed) return;
-  const waiting = new AbortController();
-  response.once('close', () => waiting.abort());
+  const closed = new AbortController();
+  response.once('close', () => closed.abort());
   response.end(`retry: ${RETRY_MS}\nevent: end\ndata: ${JSON.stringify({ code, message: MESSAGES[code] })}\n\n`);
-  await clock.sleep(times.graceMs, waiting.signal).catch(() => {});
-  if (!waiting.signal.aborted) response.destroy();
+  await clock.sleep(times.graceMs, closed.signal).catch(() => {});
+  if (!closed.signal.aborted) response.destroy();
 }
 
 /**
- * Streams events into a response whose head was sent.
- * @param begin says where; what it throws ends the stream
- * @param ending aborted with an EndCode to end the stream; aborted by the stream itself where it ends on its own account
- * @param onError told of what reading the mirror threw
- * @returns when the connection is finished with
+ * Streams events into a response whose headers were sent.
+ * @param start reads where to start; if it throws, the stream ends
+ * @param ending aborted with an EndCode to end the stream; the stream aborts it when it ends by itself
+ * @param onError called with what reading the mirror threw
+ * @returns when it is done with the connection
  */
 export async function streamChanges(
   response: ServerResponse,
-  begin: () => Beginning,
+  start: () => StreamStart,
   ending: AbortController,
   parts: StreamParts,
   onError: (error: unknown) => void,
 ): Promise<EndCode> {
-  // Writing to a connection that was broken is no failure: `close` follows.
+  // Writing to a broken connection is not a failure: `close` follows.
   response.on('error', () => {});
   response.once('close', () => ending.abort('GONE' satisfies EndCode));
   try {
-    await pump(response, begin, ending, parts);
+    await writeEvents(response, start, ending, parts);
   } catch (error) {
     onError(error);
     ending.abort('INTERNAL' satisfies EndCode);
   }
   const code = ending.signal.reason as EndCode;
-  if (code !== 'GONE') await farewell(response, code, parts);
+  if (code !== 'GONE') await writeEnd(response, code, parts);
   return code;
 }

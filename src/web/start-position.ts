@@ -1,20 +1,21 @@
 import type { Store } from '../store/store.ts';
 
 /*
- * Where a stream begins.
+ * Where a stream starts.
  *
- * A stream's ids name a place in the log: `<incarnation>:<seq>:<time>`, the id of the event and when it was recorded
- * (milliseconds since 1970; 0 where the log no longer says). A standard EventSource sends back the last one it saw. The
- * number alone would not do: in a mirror that was restored from a backup, the same numbers come to mean other changes.
+ * A stream's ids are positions in the log: `<incarnation>:<seq>:<time>`, the event's id and when the change was recorded
+ * (milliseconds since 1970; 0 if the log no longer has it). A standard EventSource sends the last one back. The number
+ * alone would not do: after a mirror is restored from a backup, the same numbers mean other changes.
  *
- * A place that is not in this log cannot be refused: any status but 200 ends an EventSource for good. It is answered with
- * `event: reset`, and with all that there is.
+ * A position that is not in this log cannot be rejected, because any status but 200 ends an EventSource for good. The
+ * stream then starts with `event: reset`.
  */
 
-/** Milliseconds, of `at`; null where only the number is known, as in `?after=12`. */
-interface Place {
+/** A null means that the text does not say it, as in `?after=12`. */
+interface Position {
   readonly incarnation: string | null;
   readonly seq: number;
+  /** Milliseconds since 1970. */
   readonly at: number | null;
 }
 
@@ -22,62 +23,63 @@ interface Place {
 export type ResetCode = 'OTHER_MIRROR' | 'RESTORED' | 'UNKNOWN_PLACE';
 
 const MESSAGES: Record<ResetCode, string> = {
-  OTHER_MIRROR: 'the last id comes from another mirror',
-  RESTORED: 'the last id comes from a later state of this mirror, which was restored since',
-  UNKNOWN_PLACE: 'the last id is not one of these streams',
+  OTHER_MIRROR: 'the last id belongs to another mirror',
+  RESTORED: 'the last id belongs to a later state of this mirror, which was restored from a backup since',
+  UNKNOWN_PLACE: 'the last id is not an id of this stream',
 };
 
-export interface Beginning {
-  /** The stream brings the events after this change. */
+export interface StreamStart {
+  /** The stream sends the events after this change. */
   readonly from: number;
   /** What it sends first. */
   readonly block: string;
-  /** Null where the place that was asked for is in the log. */
+  /** Null if the requested position is in the log. */
   readonly reset: ResetCode | null;
 }
 
-/** @param at when the change was recorded, milliseconds since 1970; 0 where that is not known */
-export function placeText(incarnation: string, seq: number, at: number): string {
+/** @param at when the change was recorded, milliseconds since 1970; 0 if unknown */
+export function positionText(incarnation: string, seq: number, at: number): string {
   return `${incarnation}:${seq}:${at}`;
 }
 
-/** @returns null for a text that is not a place: `<seq>`, `<incarnation>:<seq>` or `<incarnation>:<seq>:<time>` */
-export function parsePlace(text: string): Place | null {
+/** @returns null for anything but `<seq>`, `<incarnation>:<seq>` or `<incarnation>:<seq>:<time>` */
+export function parsePosition(text: string): Position | null {
   const [, incarnation = null, digits = '', time] = /^(?:([\w-]{1,64}):)?(\d{1,16})(?::(\d{1,16}))?$/.exec(text) ?? [];
   const seq = Number(digits);
   if (digits === '' || !Number.isSafeInteger(seq) || (incarnation === null && time !== undefined)) return null;
   return { incarnation, seq, at: time === undefined ? null : Number(time) };
 }
 
-function mismatch(place: Place | null, { changes, incarnation }: Store): ResetCode | null {
-  if (place === null) return 'UNKNOWN_PLACE';
-  if (place.incarnation !== null && place.incarnation !== incarnation) return 'OTHER_MIRROR';
-  if (place.seq > changes.lastSeq()) return 'RESTORED';
-  const recordedAt = changes.timeOf(place.seq);
-  const isOther = (place.at ?? 0) !== 0 && recordedAt !== undefined && recordedAt !== place.at;
+function resetCodeOf(position: Position | null, { changes, incarnation }: Store): ResetCode | null {
+  if (position === null) return 'UNKNOWN_PLACE';
+  if (position.incarnation !== null && position.incarnation !== incarnation) return 'OTHER_MIRROR';
+  if (position.seq > changes.lastSeq()) return 'RESTORED';
+  const recordedAt = changes.timeOf(position.seq);
+  const isOther = (position.at ?? 0) !== 0 && recordedAt !== undefined && recordedAt !== position.at;
   return isOther ? 'RESTORED' : null;
 }
 
 /**
- * Inside a read transaction.
- * @param asked a place, or `latest`: what is recorded from now on
- * @param wantsPast whether a reader whose place is not in this log is sent the log from its first change on; else, from
- *   now on
+ * Call inside a read transaction.
+ * @param requested a position, or `latest` for changes recorded from now on
+ * @param wantsPast whether a reader whose position is not in this log gets the whole log, or only new changes
  */
-export function beginningOf(store: Store, asked: string, wantsPast: boolean): Beginning {
+export function streamStart(store: Store, requested: string, wantsPast: boolean): StreamStart {
   const last = store.changes.lastSeq();
-  const idOf = (seq: number): string => placeText(store.incarnation, seq, store.changes.timeOf(seq) ?? 0);
-  if (asked === 'latest') {
-    // With data, because the npm package `eventsource` keeps no id of a block without: cut off before its first event,
-    // it would come back to what is newest then.
+  const idOf = (seq: number): string => positionText(store.incarnation, seq, store.changes.timeOf(seq) ?? 0);
+  if (requested === 'latest') {
+    // It has data because the npm package `eventsource` keeps no id of a block without data: a reader that was cut off
+    // before its first event would resume at what is newest then.
     return { from: last, block: `event: start\nid: ${idOf(last)}\ndata: {"after":${last}}\n\n`, reset: null };
   }
-  const place = parsePlace(asked);
-  const reset = mismatch(place, store);
-  // A reader that is cut off before its first event comes back to where it began.
-  if (place !== null && reset === null) return { from: place.seq, block: `id: ${idOf(place.seq)}\n\n`, reset };
-  const code = reset ?? 'UNKNOWN_PLACE';
+  const position = parsePosition(requested);
+  const code = resetCodeOf(position, store);
+  if (position !== null && code === null) {
+    // A reader that is cut off before its first event resumes where it started.
+    return { from: position.seq, block: `id: ${idOf(position.seq)}\n\n`, reset: null };
+  }
+  const reset = code ?? 'UNKNOWN_PLACE';
   const from = wantsPast ? 0 : last;
-  const data = JSON.stringify({ code, message: MESSAGES[code], after: from, last });
-  return { from, block: `event: reset\nid: ${idOf(from)}\ndata: ${data}\n\n`, reset: code };
+  const data = JSON.stringify({ code: reset, message: MESSAGES[reset], after: from, last });
+  return { from, block: `event: reset\nid: ${idOf(from)}\ndata: ${data}\n\n`, reset };
 }

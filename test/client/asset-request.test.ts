@@ -163,7 +163,7 @@ describe('asset request fields', () => {
     expect(wrong({ type: 'digital_rental_price' })).toContain('prices[1].duration: missing, ');
     expect(wrong({ currency: 'dollars' })).toContain('prices[1].currency: "dollars" is not valid');
     for (const currency of [undefined, null, 5]) {
-      expect(wrong({ currency })).toMatch(/prices\[1\].currency: .*; a currency code of three capital letters/);
+      expect(wrong({ currency })).toMatch(/prices\[1\].currency: .*, must be a currency code of three capital letters/);
     }
     for (const right of [undefined, null, 5]) {
       const { message } = refusal({ sales_rights: { exclusive_rights: [right] } });

@@ -260,6 +260,12 @@ it.each([
   ['the error of another user, and one with a token twice', 'r0, r1, r1 o1', '-, -:o1, -:o1', 'unclear, unclear, 601'],
   // The error of `o0` is at the place of `r0`, and the credential of `r0` at the place of `o1`.
   ['errors last', 't1, o1, o0, r0, o2', '+1, +0, -, -0, -2', 't1, unclear, unclear, t0, unclear'],
+  [
+    'a repeated error for two keys of a user, and none for another',
+    'o0, r0, r1',
+    '-0:o0, -0:o0, -',
+    '601, 601, unclear',
+  ],
   ['two keys of a user, and a stale token', 'r1 t1, o1, o2', '+1, -1, -2', 't1, unclear, unclear'],
   ['a stale token with a reference, and no answer for another', 'r0 o0, t1', '+0, -0', 't0, unclear'],
 ])('matches %s', (_name, submissions, elements, expected) => {

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { expect, it, onTestFinished } from 'vitest';
-import { openWorkbench } from '../../src/relay/contract/harness.ts';
+import { openHarness } from '../../src/relay/contract/harness.ts';
 import { books } from '../relay/feeding.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
 
@@ -24,7 +24,7 @@ async function pipeline(db: string, reader: string): Promise<{ stdout: string; s
 it.each([['head -1'], ['(head -1; sleep 1)'], ['(read -r line; echo "$line"; exec <&-; sleep 1)']])(
   'changes --follow ends when its reader goes away, without a new change: %s',
   async (reader) => {
-    const bench = openWorkbench();
+    const bench = openHarness();
     onTestFinished(() => bench.close());
     bench.change(books(3, 1));
     const { stdout, stderr } = await pipeline(bench.store.path, reader);
@@ -35,7 +35,7 @@ it.each([['head -1'], ['(head -1; sleep 1)'], ['(read -r line; echo "$line"; exe
 );
 
 it('changes --follow keeps running while its reader is slow', async () => {
-  const bench = openWorkbench();
+  const bench = openHarness();
   onTestFinished(() => bench.close());
   bench.change(books(1, 1));
   const ended = pipeline(bench.store.path, '(read -r first; echo ready; read -r second; echo "$second")');

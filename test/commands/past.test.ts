@@ -5,7 +5,7 @@ import { changesCommand } from '../../src/commands/changes.ts';
 import { productCommands } from '../../src/commands/product.ts';
 import type { CommandContext } from '../../src/commands/shared/context.ts';
 import { syncCommand } from '../../src/commands/sync.ts';
-import { openWorkbench, type Workbench } from '../../src/relay/contract/harness.ts';
+import { type Harness, openHarness } from '../../src/relay/contract/harness.ts';
 import { startSandbox } from '../../src/sandbox/server.ts';
 import { writeUnder } from '../../src/store/hold-lease.ts';
 import { runCommand } from '../support/in-process.ts';
@@ -21,14 +21,14 @@ function productCommand(context: CommandContext) {
 const version = (title: string) => JSON.stringify({ vbid: 'A', title, publisher: `${title} Press` });
 
 describe('product --at', () => {
-  let bench: Workbench;
+  let bench: Harness;
   const product = (...args: string[]) => runCommand(productCommand, ['A', ...args], { CATCHWORD_DB: bench.store.path });
   const productJson = async (...args: string[]) =>
     JSON.parse((await product(...args, '--json')).stdout) as Record<string, unknown>;
 
   /** 1: another product; 2: created; 3: updated; 4: removed; 5: restored, with another title. */
   beforeAll(() => {
-    bench = openWorkbench();
+    bench = openHarness();
     bench.change([{ vbid: 'B', body: '{"vbid":"B"}' }]);
     bench.change([{ vbid: 'A', body: version('Old') }]);
     bench.change([{ vbid: 'A', body: version('New') }]);
@@ -80,7 +80,7 @@ describe('product --at', () => {
   });
 
   it('rejects a change that the log no longer holds', async () => {
-    const pruned = openWorkbench();
+    const pruned = openHarness();
     onTestFinished(() => pruned.close());
     for (const title of ['One', 'Two', 'Three']) pruned.change([{ vbid: 'A', body: version(title) }]);
     writeUnder(pruned.store.keeperLease, Date.now(), ({ changes }) => changes.prune(2));

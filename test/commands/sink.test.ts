@@ -2,7 +2,7 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { loadConfig } from '../../src/config.ts';
-import { openWorkbench, until, type Workbench } from '../../src/relay/contract/harness.ts';
+import { type Harness, openHarness, until } from '../../src/relay/contract/harness.ts';
 import { sinkConfig } from '../../src/relay/sink-config.ts';
 import { writeUnder } from '../../src/store/hold-lease.ts';
 import { books } from '../relay/feeding.ts';
@@ -17,7 +17,7 @@ interface Listed {
 }
 
 function open() {
-  const bench = openWorkbench();
+  const bench = openHarness();
   onTestFinished(() => bench.close());
   const directory = temporaryDirectory();
   const env: Record<string, string> = { CATCHWORD_BASE_URL: 'http://service.example', CATCHWORD_DB: bench.store.path };
@@ -28,13 +28,13 @@ function open() {
 }
 
 /** Runs a relay until every event is confirmed. */
-async function relay(bench: Workbench, env: Record<string, string>): Promise<void> {
+async function relay(bench: Harness, env: Record<string, string>): Promise<void> {
   for (const sink of loadConfig(env).sinks) bench.start(sinkConfig(sink));
   await isConfirmed(bench);
   await bench.stop();
 }
 
-async function isConfirmed(bench: Workbench): Promise<void> {
+async function isConfirmed(bench: Harness): Promise<void> {
   const last = bench.store.changes.lastSeq();
   await until('all is confirmed', () => bench.store.sinks.get('file')?.cursor === last);
 }
@@ -158,7 +158,7 @@ it.each([
     'stopped',
     ({ store }) => writeUnder(store.relayLease, 0, ({ sinks }) => sinks.stop(1, 'it refused too many', 0, null)),
   ],
-] satisfies [string, (bench: Workbench) => void][])(
+] satisfies [string, (bench: Harness) => void][])(
   'skip says that a %s sink does not deliver yet',
   async (state, halt) => {
     const { bench, sink } = open();
@@ -250,9 +250,9 @@ it('rejects unknown sinks, events and settings', async () => {
     stderr: expect.stringContaining('has not refused'),
   });
   for (const [url, message] of [
-    ['ftp://host/', 'its value is not the address of a sink'],
-    ['jsonl:x?refused=maybe', 'refused is neither park nor stop'],
-    ['jsonl:x?rotate=big', 'rotate has a value that cannot be used'],
+    ['ftp://host/', 'its value is not a valid sink address'],
+    ['jsonl:x?refused=maybe', 'the value of refused is not valid'],
+    ['jsonl:x?rotate=big', 'the value of rotate is not valid'],
   ] as const) {
     const wrong = await runHere(['relay'], { ...env, CATCHWORD_SINK_BAD: url }, directory);
     expect(wrong).toMatchObject({ code: 2, stderr: expect.stringContaining(`CATCHWORD_SINK_BAD: ${message}`) });
@@ -269,7 +269,7 @@ it.each([
   const { CATCHWORD_SINK_FILE: _, ...without } = env;
   writeFileSync(join(directory, '.env'), `CATCHWORD_SINK_HOOK=${address}\n`);
   const running = startService(['relay'], without, directory);
-  await running.shows('In .env, put an address that holds # in quotes');
+  await running.shows('In .env, quote an address that contains #');
   if (code === null) running.child.kill('SIGTERM');
   expect((await running.ended).code).toBe(code ?? 0);
 });

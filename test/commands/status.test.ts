@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { statusCommand } from '../../src/commands/status.ts';
 import { createLog } from '../../src/log.ts';
-import { openWorkbench } from '../../src/relay/contract/harness.ts';
+import { openHarness } from '../../src/relay/contract/harness.ts';
 import { type Sandbox, startSandbox } from '../../src/sandbox/server.ts';
 import { showPresence } from '../../src/schedule/presence.ts';
 import { writeUnder } from '../../src/store/hold-lease.ts';
@@ -102,7 +102,7 @@ describe('status', () => {
   });
 
   it('shows the lag and the last error of every sink', async () => {
-    const bench = openWorkbench();
+    const bench = openHarness();
     onTestFinished(() => bench.close());
     bench.change(books(4, 1));
     writeUnder(bench.store.relayLease, Date.now(), ({ sinks }) => {
@@ -144,7 +144,7 @@ describe('a daemon', () => {
   });
 
   it('disappears from status when it stops, and another one is shown instead', async () => {
-    const bench = openWorkbench();
+    const bench = openHarness();
     onTestFinished(() => bench.close());
     const { store, clock } = { store: bench.store, clock: shiftedClock(0) };
     const options = { store, clock, log: createLog('silent') };

@@ -47,6 +47,12 @@ describe('the README and the documents', () => {
     expect(links.filter((link) => !existsSync(link)).map(String)).toEqual([]);
   });
 
+  it('name only files that exist', () => {
+    const named = mentions(/`((?:src|test|docs|bench|drizzle|examples)\/[\w./-]+)`/g);
+    expect(named.length).toBeGreaterThan(30);
+    expect(named.filter(({ name }) => !existsSync(new URL(name, ROOT)))).toEqual([]);
+  });
+
   it('name every fault of the sandbox', () => {
     const text = PAGES.map((one) => one.text).join('\n');
     for (const kind of FAULT_KINDS) expect(text).toContain(`\`${kind}\``);

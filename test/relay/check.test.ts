@@ -14,7 +14,7 @@ import { type RedisServer, redisAvailable, startRedis } from '../support/redis.t
 import { books, feeding } from './feeding.ts';
 import { natsTarget, postgresTarget } from './targets.ts';
 
-/** What `catchword doctor` finds out about a sink. */
+/** Checks a sink as `catchword doctor` does. */
 async function check(url: string, secret?: string): Promise<string> {
   const sink = await sinkConfig({ env: 'CATCHWORD_SINK_X', name: 'x', url, secret }).make();
   try {
@@ -33,17 +33,17 @@ describe.skipIf(!postgresAvailable)('the check of PostgreSQL', () => {
     await postgres.client.query('REVOKE CREATE ON SCHEMA public FROM PUBLIC; CREATE ROLE shop LOGIN');
   });
 
-  it('tries everything and leaves nothing behind', async () => {
-    expect(await check(as('postgres', 'fresh'))).toMatch(/^table fresh can be made and written/);
+  it('tries to write and leaves nothing behind', async () => {
+    expect(await check(as('postgres', 'fresh'))).toMatch(/^table fresh can be created and written/);
     expect(await exists('fresh')).toBeNull();
     expect(await exists('catchword_cursor')).toBeNull();
   });
 
-  it('changes neither rows nor the cursor of a table that is fed', async () => {
-    const { bench, target, config } = await feeding(postgresTarget(postgres.port));
-    bench.change(books(3, 1));
-    bench.start(config);
-    await bench.caughtUp();
+  it('does not change rows or the cursor of a table in use', async () => {
+    const { harness, target, config } = await feeding(postgresTarget(postgres.port));
+    harness.change(books(3, 1));
+    harness.start(config);
+    await harness.caughtUp();
     const state = async () => [
       (await postgres.client.query(`SELECT * FROM ${target.table} ORDER BY vbid`)).rows,
       (await postgres.client.query('SELECT * FROM catchword_cursor ORDER BY table_name')).rows,
@@ -52,11 +52,11 @@ describe.skipIf(!postgresAvailable)('the check of PostgreSQL', () => {
     // While the relay holds the table.
     expect(await check(target.url)).toMatch(/^rows of table \S+ can be written and removed/);
     expect(await state()).toEqual(before);
-    bench.change(books(2, 2));
-    await bench.caughtUp();
+    harness.change(books(2, 2));
+    await harness.caughtUp();
   });
 
-  it('fails where the table cannot be made', async () => {
+  it('fails if the table cannot be created', async () => {
     await expect(check(as('shop', 'forbidden'))).rejects.toThrow(
       /may not create or alter tables\. Run as their owner: CREATE TABLE/,
     );
@@ -64,12 +64,16 @@ describe.skipIf(!postgresAvailable)('the check of PostgreSQL', () => {
 
   it.each<[string, string, RegExp]>([
     ['whose seq is text', 'ALTER TABLE t ALTER seq TYPE text', /operator does not exist.*\(42883\)/],
-    ['that lacks a column', 'ALTER TABLE t DROP COLUMN publisher', /has no column publisher/],
+    ['without a column', 'ALTER TABLE t DROP COLUMN publisher', /lacks the columns publisher/],
     ['without a key', 'ALTER TABLE t DROP CONSTRAINT t_pkey', /no unique or exclusion constraint.*\(42P10\)/],
-    ['with a column of its own that must be filled', 'ALTER TABLE t ADD shelf text NOT NULL', /"shelf".*\(23502\)/],
-    ['that may not be changed', 'REVOKE UPDATE ON t FROM shop', /permission denied for table t \(42501\)/],
-    ['that may not be read', 'REVOKE SELECT ON t FROM shop', /permission denied for table t \(42501\)/],
-    ['whose cursor may not be written', 'REVOKE INSERT ON catchword_cursor FROM shop', /catchword_cursor \(42501\)/],
+    ['with a mandatory column of its own', 'ALTER TABLE t ADD shelf text NOT NULL', /"shelf".*\(23502\)/],
+    ['without the right to update', 'REVOKE UPDATE ON t FROM shop', /permission denied for table t \(42501\)/],
+    ['without the right to select', 'REVOKE SELECT ON t FROM shop', /permission denied for table t \(42501\)/],
+    [
+      'without the right to insert a cursor',
+      'REVOKE INSERT ON catchword_cursor FROM shop',
+      /catchword_cursor \(42501\)/,
+    ],
   ])('fails for a table %s', async (_name, change, message) => {
     await postgres.client.query(
       'DROP SCHEMA IF EXISTS own CASCADE; CREATE SCHEMA own; GRANT ALL ON SCHEMA own TO shop',
@@ -104,7 +108,7 @@ describe.skipIf(!redisAvailable)('the check of Redis', () => {
     expect(await admin.dbsize()).toBe(0);
   });
 
-  it('fails for a user without the rights that delivery needs', async () => {
+  it('fails for a user without the rights to deliver', async () => {
     const url = `redis://shop:pw@127.0.0.1:${server.port}?stream=mine`;
     const rights = ['~mine', '~{mine}:catchword', '+@connection', '+@transaction', '+exists', '+xinfo', '+hgetall'];
     await admin.call('ACL', 'SETUSER', 'shop', 'on', '>pw', ...rights, '+hset', '+select', '+info');
@@ -115,11 +119,11 @@ describe.skipIf(!redisAvailable)('the check of Redis', () => {
     expect(await admin.exists('mine')).toBe(0);
   });
 
-  it('fails where something else has that name, or where others write', async () => {
+  it('fails for a key that is not a stream, and a stream with foreign entries', async () => {
     await admin.set('text', 'x');
     await expect(check(`${server.url}?stream=text`)).rejects.toThrow('WRONGTYPE');
     await admin.xadd('theirs', '*', 'a', 'b');
-    await expect(check(`${server.url}?stream=theirs`)).rejects.toThrow('which is not of this sink');
+    await expect(check(`${server.url}?stream=theirs`)).rejects.toThrow('this sink did not write entry');
   });
 });
 
@@ -135,14 +139,14 @@ describe.skipIf(!natsAvailable)('the check of NATS', () => {
     await server.stop();
   });
 
-  it('makes no stream and publishes nothing', async () => {
+  it('does not create a stream or publish', async () => {
     const manager = await jetstreamManager(connection);
     const heard: string[] = [];
     connection.subscribe('>', { callback: (_error, { subject }) => void heard.push(subject) });
     await connection.flush();
     const found = await check(`nats://127.0.0.1:${server.port}?subject=shop.fresh`);
     expect(found).toBe(
-      'stream shop-fresh is missing; the first delivery makes it; the right to publish was not checked',
+      'stream shop-fresh does not exist; the first delivery creates it; the right to publish was not checked',
     );
     expect((await manager.getAccountInfo()).streams).toBe(0);
     await connection.flush();
@@ -155,15 +159,15 @@ describe.skipIf(!natsAvailable)('the check of NATS', () => {
     onTestFinished(async () => void (await manager.streams.delete('theirs')));
     const url = `nats://127.0.0.1:${server.port}?subject=shop.books`;
     await expect(check(url)).rejects.toThrow('subject shop.books belongs to stream theirs');
-    await expect(check(`${url}&stream=theirs`)).rejects.toThrow('must be for shop.books alone');
+    await expect(check(`${url}&stream=theirs`)).rejects.toThrow('must have shop.books alone');
   });
 
-  it('counts the messages of a stream that is fed', async () => {
-    const { bench, target, config } = await feeding(natsTarget(server.port));
-    bench.change(books(1, 1));
-    bench.start(config);
-    await bench.caughtUp();
-    expect(await check(target.url)).toMatch(/^stream \S+ is there, with 1 message;/);
+  it('counts the messages of a stream in use', async () => {
+    const { harness, target, config } = await feeding(natsTarget(server.port));
+    harness.change(books(1, 1));
+    harness.start(config);
+    await harness.caughtUp();
+    expect(await check(target.url)).toMatch(/^stream \S+ exists, with 1 message;/);
   });
 });
 
@@ -180,16 +184,16 @@ describe('the check of a webhook', () => {
     onTestFinished(() => void server.close());
     const { port } = server.address() as AddressInfo;
     expect(await check(`webhook+http://127.0.0.1:${port}/hook#allow=private`)).toBe(
-      'can be reached; nothing was sent, so its answers were not checked; without a secret, events are not signed',
+      'can be reached; no request was sent, so its responses were not checked; without a secret, events are not signed',
     );
     expect(connections).toBe(1);
     expect(asked).toEqual([]);
-    // TLS is tried, too: this server does not speak it.
+    // TLS is tried as well; this server does not speak it.
     await expect(check(`webhook+https://127.0.0.1:${port}/hook#allow=private`)).rejects.toThrow('cannot be reached');
     expect(asked).toEqual([]);
   });
 
-  it('fails where nothing listens', async () => {
+  it('fails if the port is closed', async () => {
     const server = createTcpServer().listen(0, '127.0.0.1');
     await new Promise((resolve) => server.once('listening', resolve));
     const { port } = server.address() as AddressInfo;
@@ -199,16 +203,16 @@ describe('the check of a webhook', () => {
 });
 
 describe('the check of a file', () => {
-  it('says what would be made, and makes nothing', async () => {
+  it('says what would be created, and does not create it', async () => {
     const directory = temporaryDirectory();
-    expect(await check(`jsonl:${join(directory, 'out.jsonl')}`)).toBe('can be made');
+    expect(await check(`jsonl:${join(directory, 'out.jsonl')}`)).toBe('can be created');
     expect(await check(`jsonl:${join(directory, 'a', 'b', 'out.jsonl')}`)).toBe(
-      `can be made, and so can its directory in ${directory}`,
+      `can be created, with its directory, in ${directory}`,
     );
     expect(existsSync(join(directory, 'a'))).toBe(false);
   });
 
-  it('fails where a file stands in the way of its directory', async () => {
+  it('fails if its directory is a file', async () => {
     const directory = temporaryDirectory();
     writeFileSync(join(directory, 'file'), '');
     await expect(check(`jsonl:${join(directory, 'file', 'out.jsonl')}`)).rejects.toThrow('file is not a directory');

@@ -10,9 +10,9 @@ function check(subject: SinkSubject): void {
 }
 
 describe('jsonl', () => check({ effectivelyOnce: true, prepare: () => jsonlTarget() }));
-describe('jsonl, rotated', () => check({ effectivelyOnce: true, prepare: () => jsonlTarget('?rotate=20kB') }));
+describe('jsonl with rotation', () => check({ effectivelyOnce: true, prepare: () => jsonlTarget('?rotate=20kB') }));
 
-describe('the example', () => check({ effectivelyOnce: true, prepare: filesTarget }));
+describe('the example of the documentation', () => check({ effectivelyOnce: true, prepare: filesTarget }));
 
 describe('webhook', () => check({ effectivelyOnce: false, prepare: () => webhookTarget() }));
 
@@ -23,8 +23,8 @@ describe.skipIf(!postgresAvailable)('postgres', () => {
   });
   afterAll(() => server.stop());
   check({ effectivelyOnce: true, prepare: () => postgresTarget(server.port) });
-  describe('with tombstones', () =>
-    check({ effectivelyOnce: true, prepare: () => postgresTarget(server.port, '&removals=tombstone') }));
+  describe('with removals=delete', () =>
+    check({ effectivelyOnce: true, prepare: () => postgresTarget(server.port, '&removals=delete') }));
 });
 
 describe.skipIf(!redisAvailable)('redis', () => {

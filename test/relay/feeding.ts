@@ -1,29 +1,28 @@
 import { onTestFinished } from 'vitest';
-import { systemClock } from '../../src/clock.ts';
 import type { SinkTarget } from '../../src/relay/contract/checks.ts';
-import { openWorkbench, SINK_NAME, type Version, type Workbench } from '../../src/relay/contract/harness.ts';
+import { type Harness, hastyClock, openHarness, SINK_NAME, type Version } from '../../src/relay/contract/harness.ts';
 import { type SinkConfig, sinkConfig } from '../../src/relay/sink-config.ts';
 
-/** A mirror of the test's own and the settings of a sink; all is removed when the test ends. */
+/** Prepares a temporary mirror and the configuration of a sink; both are removed at the end of the test. */
 export async function feeding<T extends SinkTarget>(
   prepared: Promise<T>,
-): Promise<{ bench: Workbench; target: T; config: SinkConfig }> {
+): Promise<{ harness: Harness; target: T; config: SinkConfig }> {
   const target = await prepared;
-  const bench = openWorkbench();
+  const harness = openHarness();
   onTestFinished(async () => {
-    await bench.close();
+    await harness.close();
     await target.remove();
   });
   const config = sinkConfig({ env: 'SINK', name: SINK_NAME, url: target.url, secret: target.secret });
-  return { bench, target, config };
+  return { harness, target, config };
 }
 
-/** The same, with a sink that has been sent `count` products. */
+/** The same, with a sink that has got `count` products. */
 export async function fed<T extends SinkTarget>(prepared: Promise<T>, count: number): ReturnType<typeof feeding<T>> {
   const scene = await feeding(prepared);
-  scene.bench.start(scene.config);
-  scene.bench.change(books(count, 1));
-  await scene.bench.caughtUp();
+  scene.harness.start(scene.config);
+  scene.harness.change(books(count, 1));
+  await scene.harness.caughtUp();
   return scene;
 }
 
@@ -34,11 +33,11 @@ export function books(count: number, version: number): Version[] {
   });
 }
 
-/** Real time, that can be moved on. */
+/** Real time that can be advanced. */
 export function movable() {
   let aheadMs = 0;
   return {
-    clock: { ...systemClock, now: () => Date.now() + aheadMs, random: () => 0.02 },
+    clock: { ...hastyClock, now: () => Date.now() + aheadMs },
     advance: (ms: number) => {
       aheadMs += ms;
     },

@@ -1,12 +1,11 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { expect, it, onTestFinished } from 'vitest';
-import { systemClock } from '../../src/clock.ts';
 import { CatchwordError } from '../../src/errors.ts';
 import { serveUntil } from '../../src/lifecycle.ts';
 import { createLog } from '../../src/log.ts';
 import type { SinkTarget } from '../../src/relay/contract/checks.ts';
-import { openWorkbench, until, withAck } from '../../src/relay/contract/harness.ts';
+import { hastyClock, openHarness, until, withAck } from '../../src/relay/contract/harness.ts';
 import { startRelay } from '../../src/relay/relay.ts';
 import { sinkConfig } from '../../src/relay/sink-config.ts';
 import { books } from './feeding.ts';
@@ -16,16 +15,16 @@ function config(name: string, url: string) {
   return sinkConfig({ env: `CATCHWORD_SINK_${name}`, name, url, secret: undefined });
 }
 
-it('feeds the others while one never answers, one is refused and one is nowhere', async () => {
-  const bench = openWorkbench();
+it('feeds the others while one does not answer, one is unreachable and one is misconfigured', async () => {
+  const harness = openHarness();
   const silent = createServer(() => {}).listen(0, '127.0.0.1');
   await once(silent, 'listening');
   const address = silent.address();
   const port = typeof address === 'object' ? (address?.port ?? 0) : 0;
   const good: SinkTarget[] = await Promise.all([jsonlTarget(), jsonlTarget(), jsonlTarget()]);
   const relay = startRelay({
-    store: bench.store,
-    clock: systemClock,
+    store: harness.store,
+    clock: hastyClock,
     log: createLog('silent'),
     source: 'http://service.example',
     sinks: [
@@ -39,28 +38,28 @@ it('feeds the others while one never answers, one is refused and one is nowhere'
     silent.closeAllConnections();
     silent.close();
     await relay.stop();
-    await bench.close();
+    await harness.close();
     await Promise.all(good.map((target) => target.remove()));
   });
   for (let round = 1; round <= 5; round++) {
-    bench.change(books(500, round));
-    const last = bench.store.changes.lastSeq();
-    await until('the good ones have everything', () =>
-      good.every((_, index) => bench.store.sinks.get(`good${index}`)?.cursor === last),
+    harness.change(books(500, round));
+    const last = harness.store.changes.lastSeq();
+    await until('the good sinks have everything', () =>
+      good.every((_, index) => harness.store.sinks.get(`good${index}`)?.cursor === last),
     );
   }
-  for (const target of good) expect((await target.read()).products).toEqual(bench.living());
-  expect(bench.store.sinks.get('silent')).toMatchObject({ cursor: 0, state: 'running' });
-  expect(bench.store.sinks.get('nowhere')).toMatchObject({ cursor: 0, state: 'running', error: expect.any(String) });
-  expect(bench.store.sinks.get('wrong')).toMatchObject({ cursor: 0, state: 'running', error: expect.any(String) });
+  for (const target of good) expect((await target.read()).products).toEqual(harness.living());
+  expect(harness.store.sinks.get('silent')).toMatchObject({ cursor: 0, state: 'running' });
+  expect(harness.store.sinks.get('nowhere')).toMatchObject({ cursor: 0, state: 'running', error: expect.any(String) });
+  expect(harness.store.sinks.get('wrong')).toMatchObject({ cursor: 0, state: 'running', error: expect.any(String) });
 });
 
-it('takes over when the other relay of the mirror is gone, and not before', async () => {
-  const bench = openWorkbench();
+it('takes over when the other relay of the mirror has stopped, and not before', async () => {
+  const harness = openHarness();
   const target = await jsonlTarget();
   const options = {
-    store: bench.store,
-    clock: systemClock,
+    store: harness.store,
+    clock: hastyClock,
     log: createLog('silent'),
     source: 'http://service.example',
     sinks: [config('file', target.url)],
@@ -69,34 +68,34 @@ it('takes over when the other relay of the mirror is gone, and not before', asyn
   const second = startRelay(options);
   onTestFinished(async () => {
     await second.stop();
-    await bench.close();
+    await harness.close();
     await target.remove();
   });
-  bench.change(books(10, 1));
-  await until('the first delivers', () => bench.store.sinks.get('file')?.cursor === 10);
+  harness.change(books(10, 1));
+  await until('the first delivers', () => harness.store.sinks.get('file')?.cursor === 10);
   await first.stop();
-  bench.change(books(10, 2));
-  await until('the second delivers', () => bench.store.sinks.get('file')?.cursor === 20);
+  harness.change(books(10, 2));
+  await until('the second delivers', () => harness.store.sinks.get('file')?.cursor === 20);
   expect((await target.read()).seqs).toEqual(Array.from({ length: 20 }, (_, index) => index + 1));
 });
 
-it('ends when the mirror cannot be written any more, so that it is started anew', async () => {
-  const bench = openWorkbench();
+it('ends when the mirror cannot be written, so that it is restarted', async () => {
+  const harness = openHarness();
   const target = await jsonlTarget();
-  bench.change(books(3, 1));
+  harness.change(books(3, 1));
   const fails = (): never => {
     throw new CatchwordError('MIRROR_WRITE_FAILED', 'writing the mirror failed: disk is full');
   };
   const relay = startRelay({
-    clock: systemClock,
+    clock: hastyClock,
     log: createLog('silent'),
     source: 'http://service.example',
-    store: withAck(bench.store, fails),
+    store: withAck(harness.store, fails),
     sinks: [config('full', target.url)],
   });
   onTestFinished(async () => {
     await relay.stop();
-    await bench.close();
+    await harness.close();
     await target.remove();
   });
   await expect(serveUntil(new AbortController().signal, [relay])).rejects.toMatchObject({

@@ -2,13 +2,13 @@ import { SINK_NAME } from '../../src/relay/contract/harness.ts';
 import { type Mark, SinkError, type SinkEvent } from '../../src/relay/sink.ts';
 import type { SinkConfig } from '../../src/relay/sink-config.ts';
 
-/** A store whose rows a test can take away; it keeps with each how far it is then. */
+/** A store in memory, whose rows a test can remove. Each row keeps the mark of that moment. */
 export interface Memory {
   rows: { readonly seq: number; readonly vbid: string; readonly body: string | null; readonly mark: Mark }[];
   readonly poison: Set<number>;
   isDown: boolean;
-  /** Told in place of its own, where a test wants to. */
-  told: Mark | undefined;
+  /** Returned from `open`, if set. */
+  openResult: Mark | undefined;
   /** Events and characters of each delivery. */
   readonly calls: { readonly events: number; readonly chars: number }[];
   seqs(): number[];
@@ -26,7 +26,7 @@ export function memory(batch = { events: 100, chars: 1_000_000 }): Memory {
     rows: [],
     poison: new Set<number>(),
     isDown: false,
-    told: undefined,
+    openResult: undefined,
     calls: [],
     seqs: () => store.rows.map(({ seq }) => seq),
     config: (more = {}) => ({
@@ -40,15 +40,7 @@ export function memory(batch = { events: 100, chars: 1_000_000 }): Memory {
         batch,
         open: async (mark) => {
           if (store.isDown) throw new SinkError('unavailable', 'it is down');
-          return (
-            store.told ??
-            store.rows.at(-1)?.mark ?? {
-              ...mark,
-              cursor: 0,
-              at: 0,
-              late: 0,
-            }
-          );
+          return store.openResult ?? store.rows.at(-1)?.mark ?? { ...mark, cursor: 0, at: 0, late: 0 };
         },
         deliver: async (events, mark) => {
           if (store.isDown) throw new SinkError('unavailable', 'it is down');
@@ -60,7 +52,7 @@ export function memory(batch = { events: 100, chars: 1_000_000 }): Memory {
           store.rows.push(...events.map((event, index) => rowOf(event, index === events.length - 1, mark)));
         },
         close: async () => {},
-        check: async () => 'is there',
+        check: async () => 'exists',
       }),
       ...more,
     }),

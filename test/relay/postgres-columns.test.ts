@@ -17,13 +17,7 @@ function detailed(value: string | number, more: Record<string, unknown> = {}) {
     language: 'en',
     edition: 2,
     distributable: false,
-    contributors: [
-      {
-        name: 'Ann Lee',
-        type: 'author',
-      },
-      { name: 'Bo' },
-    ],
+    contributors: [{ name: 'Ann Lee', type: 'author' }, { name: 'Bo' }],
     on_sale_date: '2026-01-31',
     off_sale_date: 'null',
     identifiers: { print_isbn_canonical: '9780000000002' },
@@ -71,11 +65,11 @@ describe.skipIf(!postgresAvailable)('the columns and prices of a PostgreSQL sink
     value,
   });
 
-  it('say what a shop shows', async () => {
-    const { bench, target, config } = await feeding(postgresTarget(postgres.port));
-    bench.change([detailed('12.50'), ...books(2, 1)]);
-    bench.start(config);
-    await bench.caughtUp();
+  it('show what a shop needs', async () => {
+    const { harness, target, config } = await feeding(postgresTarget(postgres.port));
+    harness.change([detailed('12.50'), ...books(2, 1)]);
+    harness.start(config);
+    await harness.caughtUp();
     const { rows } = await postgres.client.query(`SELECT ${SHOP} FROM ${target.table} WHERE vbid = 'V1'`);
     expect(rows).toEqual([SHOWN]);
     expect(await prices(target.table)).toEqual([price('12.5'), price(null, 'EUR')]);
@@ -85,27 +79,27 @@ describe.skipIf(!postgresAvailable)('the columns and prices of a PostgreSQL sink
     expect(plain).toEqual([{ distributable: true, edition: null }]);
   });
 
-  it('replace the prices of a product, and remove them with it', async () => {
-    const { bench, target, config } = await feeding(postgresTarget(postgres.port));
-    bench.start(config);
-    bench.change([detailed('12.50')]);
-    await bench.caughtUp();
-    bench.change([detailed(9, { distributable: true })]);
-    await bench.caughtUp();
+  it('change and disappear with the product', async () => {
+    const { harness, target, config } = await feeding(postgresTarget(postgres.port));
+    harness.start(config);
+    harness.change([detailed('12.50')]);
+    await harness.caughtUp();
+    harness.change([detailed(9, { distributable: true })]);
+    await harness.caughtUp();
     expect(await prices(target.table)).toEqual([price('9'), price(null, 'EUR')]);
-    bench.change([{ vbid: 'V1', body: null }]);
-    await bench.caughtUp();
+    harness.change([{ vbid: 'V1', body: null }]);
+    await harness.caughtUp();
     expect(await prices(target.table)).toEqual([]);
-    bench.change([detailed(8)]);
-    await bench.caughtUp();
+    harness.change([detailed(8)]);
+    await harness.caughtUp();
     expect(await prices(target.table)).toEqual([price('8'), price(null, 'EUR')]);
-    // A replay passes through older prices, and never writes them over newer ones.
-    bench.store.request(({ sinks }) => sinks.replay(bench.sink().id, 0, true));
-    await bench.caughtUp();
+    // A replay does not overwrite newer prices with older ones.
+    harness.store.request(({ sinks }) => sinks.replay(harness.sink().id, 0, true));
+    await harness.caughtUp();
     expect(await prices(target.table)).toEqual([price('8'), price(null, 'EUR')]);
   });
 
-  it('look ISBNs up by an index', async () => {
+  it('have indexes for ISBNs', async () => {
     const { target } = await fed(postgresTarget(postgres.port), 1);
     const { rows } = await postgres.client.query<{ definition: string }>(
       `SELECT indexdef AS definition FROM pg_indexes WHERE tablename IN ('${target.table}', '${target.table}_prices')`,
@@ -115,7 +109,7 @@ describe.skipIf(!postgresAvailable)('the columns and prices of a PostgreSQL sink
     expect(new Set(indexed)).toEqual(new Set(['e_isbn', 'print_isbn', 'vbid']));
   });
 
-  /** As an earlier version of catchword left it. */
+  /** Gives the table the layout of an earlier version. */
   async function makeOld(table: string): Promise<void> {
     const columns = `${SHOP}, fill`.split(', ');
     await postgres.client.query(`ALTER TABLE ${table} ${columns.map((name) => `DROP COLUMN ${name}`).join(', ')};
@@ -124,39 +118,39 @@ describe.skipIf(!postgresAvailable)('the columns and prices of a PostgreSQL sink
       ALTER TABLE catchword_cursor DROP COLUMN fill, DROP COLUMN fill_ended, DROP COLUMN has_rows, DROP COLUMN layout`);
   }
 
-  it('are added to a table of an earlier version, and filled', async () => {
-    const { bench, target, config } = await feeding(postgresTarget(postgres.port));
-    bench.change([detailed('12.50'), ...books(40, 1)]);
-    bench.start(config);
-    await bench.caughtUp();
-    await bench.stop();
+  it('are added to a table of an earlier version, which is refilled', async () => {
+    const { harness, target, config } = await feeding(postgresTarget(postgres.port));
+    harness.change([detailed('12.50'), ...books(40, 1)]);
+    harness.start(config);
+    await harness.caughtUp();
+    await harness.stop();
     await makeOld(target.table);
     await postgres.client.query(`ALTER TABLE ${target.table} ADD COLUMN shelf text DEFAULT 'A'`);
-    bench.start(config);
+    harness.start(config);
     await until('the prices are there', async () => (await prices(target.table).catch(() => [])).length === 2);
-    await bench.caughtUp();
+    await harness.caughtUp();
     const { rows } = await postgres.client.query(`SELECT ${SHOP} FROM ${target.table} WHERE vbid = 'V1'`);
     expect(rows).toEqual([SHOWN]);
     const filled = `SELECT count(*)::int FROM ${target.table} WHERE distributable IS NOT NULL AND shelf = 'A'`;
     expect((await postgres.client.query(filled)).rows).toEqual([{ count: 41 }]);
-    expect((await target.read()).products).toEqual(bench.living());
-    const { delivered } = bench.sink();
-    await bench.stop();
-    bench.start(config);
-    bench.change(books(1, 2));
-    await bench.caughtUp();
-    expect(bench.sink().delivered).toBe(delivered + 1);
+    expect((await target.read()).products).toEqual(harness.living());
+    const { delivered } = harness.sink();
+    await harness.stop();
+    harness.start(config);
+    harness.change(books(1, 2));
+    await harness.caughtUp();
+    expect(harness.sink().delivered).toBe(delivered + 1);
   });
 
-  it.each(['new', 'old'])('name the SQL to run where the user may not make them: %s table', async (age) => {
-    const { bench, target, config } = await feeding(postgresTarget(postgres.port));
+  it.each(['new', 'old'])('are created by the SQL in the error if the user may not: %s table', async (age) => {
+    const { harness, target, config } = await feeding(postgresTarget(postgres.port));
     const { table } = target;
     const user = `shop_${table}`;
-    bench.change(books(3, 1));
+    harness.change(books(3, 1));
     if (age === 'old') {
-      bench.start(config);
-      await bench.caughtUp();
-      await bench.stop();
+      harness.start(config);
+      await harness.caughtUp();
+      await harness.stop();
       await makeOld(table);
     }
     const all = 'ALL ON ALL TABLES IN SCHEMA public';
@@ -164,16 +158,16 @@ describe.skipIf(!postgresAvailable)('the columns and prices of a PostgreSQL sink
       `CREATE USER ${user}; REVOKE CREATE ON SCHEMA public FROM PUBLIC; GRANT ${all} TO ${user}`,
     );
     const url = target.url.replace('postgres@', `${user}@`);
-    bench.start(sinkConfig({ env: 'SINK', name: SINK_NAME, url, secret: undefined }));
-    await until('the failure is noted', () => bench.store.sinks.get(SINK_NAME)?.error != null);
-    const message = bench.sink().error ?? '';
+    harness.start(sinkConfig({ env: 'SINK', name: SINK_NAME, url, secret: undefined }));
+    await until('the failure is recorded', () => harness.store.sinks.get(SINK_NAME)?.error != null);
+    const message = harness.sink().error ?? '';
     expect(message).toMatch(/may not create or alter tables\. Run as their owner: (CREATE|ALTER) TABLE/);
     await postgres.client.query(message.slice(message.indexOf('owner: ') + 'owner: '.length));
     await postgres.client.query(`GRANT ${all} TO ${user}`);
-    await until('it is fed', () => bench.sink().error === null);
-    await until('all are there', async () => (await target.read()).products.size === 3);
-    await bench.caughtUp();
-    await bench.stop();
+    await until('the error is cleared', () => harness.sink().error === null);
+    await until('all products are there', async () => (await target.read()).products.size === 3);
+    await harness.caughtUp();
+    await harness.stop();
     await postgres.client.query(
       `REVOKE ${all} FROM ${user}; DROP USER ${user}; GRANT CREATE ON SCHEMA public TO PUBLIC`,
     );

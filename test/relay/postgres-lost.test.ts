@@ -1,15 +1,15 @@
 import { Writable } from 'node:stream';
 import { pino } from 'pino';
 import { describe, expect, it } from 'vitest';
-import { until, type Workbench } from '../../src/relay/contract/harness.ts';
+import { type Harness, until } from '../../src/relay/contract/harness.ts';
 import { postgresAvailable, usePostgres } from '../support/postgres.ts';
 import { books, fed, feeding, movable } from './feeding.ts';
 import { postgresTarget } from './targets.ts';
 
 const CURSOR = 'catchword_cursor';
 
-/** A log whose lines a test reads. */
-function listening() {
+/** Makes a log whose lines a test can read. */
+function readableLog() {
   const lines: Record<string, unknown>[] = [];
   const stream = new Writable({
     write: (line, _encoding, done) => {
@@ -30,120 +30,120 @@ describe.skipIf(!postgresAvailable)('a table of PostgreSQL that lost its rows', 
     );
   }
 
-  async function isWhole(bench: Workbench, table: string): Promise<void> {
-    const { size } = bench.living();
+  async function expectComplete(harness: Harness, table: string): Promise<void> {
+    const { size } = harness.living();
     await until('all rows are there', async () => (await rowsOf(table)) === size);
-    await bench.caughtUp();
+    await harness.caughtUp();
     const { rows } = await postgres.client.query<{ vbid: string; body: unknown }>(`SELECT vbid, body FROM ${table}`);
-    expect(new Map(rows.map(({ vbid, body }) => [vbid, body]))).toEqual(bench.living());
-    expect(bench.sink().state).toBe('running');
+    expect(new Map(rows.map(({ vbid, body }) => [vbid, body]))).toEqual(harness.living());
+    expect(harness.sink().state).toBe('running');
   }
 
   const where = (table: string): string => `WHERE table_name = 'public.${table}'`;
   const losses: [string, (table: string) => string][] = [
     ['truncated', (table) => `TRUNCATE ${table}`],
     ['dropped', (table) => `DROP TABLE ${table}`],
-    ['deleted from, row by row', (table) => `DELETE FROM ${table}`],
+    ['emptied by DELETE', (table) => `DELETE FROM ${table}`],
     ['dropped together with its cursor', (table) => `DROP TABLE ${table}; DELETE FROM ${CURSOR} ${where(table)}`],
-    ['robbed of its cursor', (table) => `DELETE FROM ${CURSOR} ${where(table)}`],
+    ['without its cursor row', (table) => `DELETE FROM ${CURSOR} ${where(table)}`],
     [
-      'put back to an earlier state with its cursor',
+      'restored to an earlier state with its cursor',
       (table) => `DELETE FROM ${table} WHERE seq > 10; UPDATE ${CURSOR} SET cursor = 10, at = 0 ${where(table)}`,
     ],
   ];
-  it.each(losses)('is filled again when it is %s while it is fed', async (_, sql) => {
-    const { bench, target } = await fed(postgresTarget(postgres.port), 30);
+  it.each(losses)('is refilled when it is %s during delivery', async (_, sql) => {
+    const { harness, target } = await fed(postgresTarget(postgres.port), 30);
     await postgres.client.query(sql(target.table));
-    bench.change(books(1, 2));
-    await isWhole(bench, target.table);
+    harness.change(books(1, 2));
+    await expectComplete(harness, target.table);
   });
 
-  it.each(losses)('is filled again when it is %s while nothing changes', async (_, sql) => {
-    const { bench, target, config } = await feeding(postgresTarget(postgres.port));
+  it.each(losses)('is refilled when it is %s while nothing changes', async (_, sql) => {
+    const { harness, target, config } = await feeding(postgresTarget(postgres.port));
     const { clock, advance } = movable();
-    bench.change(books(30, 1));
-    bench.start(config, { clock });
-    await bench.caughtUp();
+    harness.change(books(30, 1));
+    harness.start(config, { clock });
+    await harness.caughtUp();
     await postgres.client.query(sql(target.table));
-    const seen = bench.sink().delivered;
+    const seen = harness.sink().delivered;
     advance(299_000);
     advance(2_000);
-    await until('it is sent again', () => bench.sink().delivered > seen);
-    await isWhole(bench, target.table);
+    await until('the products are delivered again', () => harness.sink().delivered > seen);
+    await expectComplete(harness, target.table);
   });
 
-  it.each(losses)('is filled again when it is %s while nothing feeds it', async (_, sql) => {
-    const { bench, target, config } = await fed(postgresTarget(postgres.port), 30);
-    await bench.stop();
+  it.each(losses)('is refilled when it is %s while the relay is stopped', async (_, sql) => {
+    const { harness, target, config } = await fed(postgresTarget(postgres.port), 30);
+    await harness.stop();
     await postgres.client.query(sql(target.table));
-    bench.start(config);
-    await until('it is sent again', () => bench.sink().delivered > 30);
-    await isWhole(bench, target.table);
+    harness.start(config);
+    await until('the products are delivered again', () => harness.sink().delivered > 30);
+    await expectComplete(harness, target.table);
   });
 
-  it('says so in the log, with the reason', async () => {
-    const { bench, target, config } = await feeding(postgresTarget(postgres.port));
-    const { lines, log } = listening();
-    bench.change(books(5, 1));
-    bench.start(config, { log });
-    await bench.caughtUp();
+  it('is reported in the log, with the reason', async () => {
+    const { harness, target, config } = await feeding(postgresTarget(postgres.port));
+    const { lines, log } = readableLog();
+    harness.change(books(5, 1));
+    harness.start(config, { log });
+    await harness.caughtUp();
     await postgres.client.query(`TRUNCATE ${target.table}`);
-    bench.change(books(1, 2));
-    await isWhole(bench, target.table);
+    harness.change(books(1, 2));
+    await expectComplete(harness, target.table);
     expect(lines).toContainEqual(
       expect.objectContaining({
         level: 50,
         code: 'SINK_REFILLED',
         sink: 'contract',
         confirmed: 5,
-        reason: `table ${target.table} is empty, and had rows`,
+        reason: `table ${target.table} is empty but had rows`,
         msg: 'every product is sent to the store again',
       }),
     );
   });
 
-  it('gets each product once, as it is now', async () => {
-    const { bench, target } = await fed(postgresTarget(postgres.port), 10);
-    for (let version = 2; version <= 5; version++) bench.change(books(10, version));
-    await bench.caughtUp();
+  it('gets each current product once', async () => {
+    const { harness, target } = await fed(postgresTarget(postgres.port), 10);
+    for (let version = 2; version <= 5; version++) harness.change(books(10, version));
+    await harness.caughtUp();
     await postgres.client.query(`TRUNCATE ${target.table}`);
-    bench.change(books(1, 6));
-    await isWhole(bench, target.table);
-    expect(bench.sink().delivered).toBe(50 + 10);
+    harness.change(books(1, 6));
+    await expectComplete(harness, target.table);
+    expect(harness.sink().delivered).toBe(50 + 10);
   });
 
-  it('is left alone when all its products were removed, at each opening', async () => {
-    const { bench, target, config } = await fed(postgresTarget(postgres.port, '&removals=delete'), 5);
-    bench.change(books(5, 1).map(({ vbid }) => ({ vbid, body: null })));
-    await bench.caughtUp();
+  it('is not refilled when all its products were removed', async () => {
+    const { harness, target, config } = await fed(postgresTarget(postgres.port, '&removals=delete'), 5);
+    harness.change(books(5, 1).map(({ vbid }) => ({ vbid, body: null })));
+    await harness.caughtUp();
     expect(await rowsOf(target.table)).toBe(0);
-    const { lines, log } = listening();
+    const { lines, log } = readableLog();
     for (let round = 0; round < 2; round++) {
-      await bench.stop();
-      bench.start(config, { log });
+      await harness.stop();
+      harness.start(config, { log });
       await until('it is open', () => lines.filter(({ msg }) => msg === 'sink is open').length > round);
     }
-    bench.change([{ vbid: 'P9', body: '{"vbid":"P9"}' }]);
-    await bench.caughtUp();
-    expect(bench.sink().delivered).toBe(11);
+    harness.change([{ vbid: 'P9', body: '{"vbid":"P9"}' }]);
+    await harness.caughtUp();
+    expect(harness.sink().delivered).toBe(11);
     expect(lines.filter(({ level }) => Number(level) > 30)).toEqual([]);
   });
 
-  it('is left alone when a fill had nothing to deliver, at each opening', async () => {
-    const { bench, target, config } = await fed(postgresTarget(postgres.port), 5);
-    bench.change(books(5, 1).map(({ vbid }) => ({ vbid, body: null })));
-    await bench.caughtUp();
+  it('is refilled only once when a fill had nothing to deliver', async () => {
+    const { harness, target, config } = await fed(postgresTarget(postgres.port), 5);
+    harness.change(books(5, 1).map(({ vbid }) => ({ vbid, body: null })));
+    await harness.caughtUp();
     await postgres.client.query(`TRUNCATE ${target.table}`);
-    await bench.stop();
-    const { lines, log } = listening();
+    await harness.stop();
+    const { lines, log } = readableLog();
     const opened = (count: number) =>
       until('it is open', () => lines.filter(({ msg }) => msg === 'sink is open').length === count);
-    bench.start(config, { log });
+    harness.start(config, { log });
     await opened(1);
     const at = `SELECT cursor FROM ${CURSOR} ${where(target.table)}`;
     await until('the fill has ended', async () => (await postgres.client.query(at)).rows[0]?.cursor === '10');
-    await bench.stop();
-    bench.start(config, { log });
+    await harness.stop();
+    harness.start(config, { log });
     await opened(2);
     expect(lines.filter(({ level }) => level === 50)).toHaveLength(1);
   });

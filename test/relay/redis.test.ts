@@ -18,45 +18,45 @@ describe.skipIf(!redisAvailable)('redis', () => {
   });
 
   it('names entries by generation and seq, and keeps about maxlen of them', async () => {
-    const { bench, target, config } = await feeding(redisTarget(server.port, '&maxlen=100'));
-    bench.start(config);
-    for (let round = 1; round <= 5; round++) bench.change(books(200, round));
-    await bench.caughtUp();
+    const { harness, target, config } = await feeding(redisTarget(server.port, '&maxlen=100'));
+    harness.start(config);
+    for (let round = 1; round <= 5; round++) harness.change(books(200, round));
+    await harness.caughtUp();
     const newest = await redis.xrevrange(target.stream, '+', '-', 'COUNT', 1);
     expect(newest[0]?.[0]).toBe('1-1000');
     expect(await redis.xlen(target.stream)).toBeLessThan(400);
     expect(await redis.hgetall(`{${target.stream}}:catchword`)).toEqual({
-      incarnation: bench.store.incarnation,
+      incarnation: harness.store.incarnation,
       generation: '1',
       cursor: '1000',
       late: '0',
-      at: String(bench.events(999)[0]?.at),
+      at: String(harness.events(999)[0]?.at),
     });
   });
 
-  it('is fed anew when it was flushed', async () => {
-    const { bench, target } = await fed(redisTarget(server.port), 30);
+  it('redelivers everything after a flush', async () => {
+    const { harness, target } = await fed(redisTarget(server.port), 30);
     await redis.flushall();
-    bench.change(books(1, 2));
-    await until('all is there', async () => (await target.read()).seqs?.length === 31);
-    expect((await target.read()).products).toEqual(bench.living());
+    harness.change(books(1, 2));
+    await until('all events are there', async () => (await target.read()).seqs?.length === 31);
+    expect((await target.read()).products).toEqual(harness.living());
   });
 
-  it('is fed anew when its stream was removed', async () => {
-    const { bench, target } = await fed(redisTarget(server.port), 30);
+  it('redelivers everything if the stream was deleted', async () => {
+    const { harness, target } = await fed(redisTarget(server.port), 30);
     await redis.del(target.stream);
-    bench.change(books(1, 2));
-    await until('all is there', async () => (await target.read()).seqs?.length === 31);
-    expect((await target.read()).products).toEqual(bench.living());
+    harness.change(books(1, 2));
+    await until('all events are there', async () => (await target.read()).seqs?.length === 31);
+    expect((await target.read()).products).toEqual(harness.living());
   });
 
-  it('does not write between the entries of somebody else', async () => {
-    const { bench, target, config } = await feeding(redisTarget(server.port));
+  it('does not write to a stream with foreign entries', async () => {
+    const { harness, target, config } = await feeding(redisTarget(server.port));
     await redis.xadd(target.stream, '*', 'theirs', '1');
-    bench.change(books(3, 1));
-    bench.start(config);
-    await until('the failure is noted', () => bench.store.sinks.get('contract')?.error != null);
-    expect(bench.sink().error).toContain('which is not of this sink');
+    harness.change(books(3, 1));
+    harness.start(config);
+    await until('the failure is recorded', () => harness.store.sinks.get('contract')?.error != null);
+    expect(harness.sink().error).toContain('this sink did not write entry');
     expect(await redis.xlen(target.stream)).toBe(1);
   });
 });

@@ -8,7 +8,7 @@ import { sinkConfig, withoutSecrets } from '../../src/relay/sink-config.ts';
 import { runHere } from '../support/in-process.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
 
-/** Characters that end a part of an address, or mean something in one. */
+/** Characters with a meaning in an address. */
 const HOSTILE = [
   '/',
   '?',
@@ -31,7 +31,7 @@ const HOSTILE = [
   '#b=',
 ];
 
-/** A password of pieces that occur nowhere else, so that any of them in a message is a leak. */
+/** Passwords of pieces that occur nowhere else, so that each piece in a message is a leak. */
 const passwords = fc
   .tuple(
     fc.constantFrom('', '4711', 'Qzx'),
@@ -45,7 +45,7 @@ const passwords = fc
     pieces: [first, ...rest.map(([, piece]) => piece)].filter((piece) => piece !== ''),
   }));
 
-/** Nothing listens at port 1: a sink that is made fails when it is asked for anything. */
+/** Port 1 is closed: every call of a sink fails. */
 const AT = '127.0.0.1:1';
 const ADDRESSES: Readonly<Record<string, (password: string) => string>> = {
   postgres: (password) => `postgres://shop:${password}@${AT}/db?table=books`,
@@ -61,7 +61,7 @@ const ADDRESSES: Readonly<Record<string, (password: string) => string>> = {
   module: (password) => `module:examples/files-sink.mjs?token=${password}`,
 };
 
-/** All that a person may get to read of a sink with this address. */
+/** Collects all texts about a sink with this address. */
 async function shown(url: string): Promise<string> {
   const texts: string[] = [];
   const note = (error: unknown): void => {
@@ -87,7 +87,7 @@ async function shown(url: string): Promise<string> {
 }
 
 it.each(Object.entries(ADDRESSES))(
-  'shows no piece of a hostile password: %s',
+  'does not show any piece of a hostile password: %s',
   { timeout: 60_000 },
   async (_, address) => {
     await fc.assert(
@@ -119,13 +119,13 @@ it.each([
   ['CATCHWORD_BASE_URL', 'https://shop:4711#Jqh@service.example'],
   ['CATCHWORD_API_KEY_FILE', '4711-Jqh'],
   ['CATCHWORD_SINK_SHOP_FILE', 'postgres://shop:4711Jqh@db.example'],
-])('shows nothing of %s where a secret is set in a wrong way: %s', (name, value) => {
+])('does not show an invalid value of %s: %s', (name, value) => {
   expect(() => loadConfig({ [name]: value })).toThrow(
     expect.objectContaining({ code: 'CONFIG_INVALID', message: expect.not.stringMatching(/4711|Jqh/) }),
   );
 });
 
-it('shows no piece of a password in the output of any verb', { timeout: 120_000 }, async () => {
+it('does not show any piece of a password in the output of relay and doctor', { timeout: 120_000 }, async () => {
   const directory = temporaryDirectory();
   writeFileSync(
     join(directory, 'talkative.mjs'),

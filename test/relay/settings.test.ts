@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { loadConfig } from '../../src/config.ts';
-import { openWorkbench } from '../../src/relay/contract/harness.ts';
+import { openHarness } from '../../src/relay/contract/harness.ts';
 import { sinkConfig } from '../../src/relay/sink-config.ts';
 import { writeUnder } from '../../src/store/hold-lease.ts';
 import { books } from './feeding.ts';
@@ -12,8 +12,8 @@ function config(url: string) {
   return sinkConfig({ env: 'CATCHWORD_SINK_X', name: 'x', url, secret: undefined });
 }
 
-describe('a sink of the settings', () => {
-  it('has its name from its variable, and may come from a file', () => {
+describe('a configured sink', () => {
+  it('takes its name from its variable', () => {
     const { sinks } = loadConfig({
       CATCHWORD_SINK_MY_SHOP: 'jsonl:a',
       CATCHWORD_SINK_MY_SHOP_SECRET: 's',
@@ -36,12 +36,12 @@ describe('a sink of the settings', () => {
     ['redis://:p@[::1]:7/2?stream=s', 'redis', '[::1]:7/2 s'],
     ['nats://u:p@n.example', 'nats', 'n.example:4222 catalog.products'],
     ['nats://n.example?subject=a.b&stream=S', 'nats', 'n.example:4222 S a.b'],
-  ])('%s is shown without what is secret', (url, kind, address) => {
+  ])('shows the address of %s without secrets', (url, kind, address) => {
     expect(config(url)).toMatchObject({ kind, address, refused: 'park' });
   });
 
   it.each(['', 'jsonl', 'jsonl:', 'module:', 'file:x', 'postgres:', 'webhook+ftp://x', 'https://x'])(
-    '%j is refused, by the name of its variable',
+    'rejects %j, naming the variable',
     (url) => {
       expect(() => config(url)).toThrow(
         expect.objectContaining({ code: 'CONFIG_INVALID', message: expect.stringMatching(/^CATCHWORD_SINK_X: /) }),
@@ -50,20 +50,20 @@ describe('a sink of the settings', () => {
   );
 
   it.each([
-    ['jsonl:x?rotate=big', 'rotate has a value that cannot be used'],
-    ['jsonl:x?rotat=1MB', 'its address has an option that is not known'],
-    ['postgres://h/d?table=a;drop', 'table has a value that cannot be used'],
-    ['postgres://h/d?tabel=books', 'its address has an option that is not known'],
-    ['redis://h?maxlen=0', 'maxlen has a value that cannot be used'],
-    ['nats://h?subject=a.*', 'subject has a value that cannot be used'],
+    ['jsonl:x?rotate=big', 'the value of rotate is not valid'],
+    ['jsonl:x?rotat=1MB', 'the address has an unknown option'],
+    ['postgres://h/d?table=a;drop', 'the value of table is not valid'],
+    ['postgres://h/d?tabel=books', 'the address has an unknown option'],
+    ['redis://h?maxlen=0', 'the value of maxlen is not valid'],
+    ['nats://h?subject=a.*', 'the value of subject is not valid'],
     ['module:./nowhere.mjs', 'cannot be used'],
-  ])('%s: %s', async (url, message) => {
+  ])('rejects %s: %s', async (url, message) => {
     await expect(config(url).make()).rejects.toThrow(`CATCHWORD_SINK_X: `);
     await expect(config(url).make()).rejects.toThrow(message);
   });
 });
 
-it('what is secret in the address of any sink is shown in no error', async () => {
+it('redacts secrets of an address in every error', async () => {
   const directory = mkdtempSync(join(tmpdir(), 'catchword-settings-'));
   onTestFinished(() => rmSync(directory, { recursive: true }));
   const file = join(directory, 'talkative.mjs');
@@ -76,11 +76,11 @@ it('what is secret in the address of any sink is shown in no error', async () =>
   );
   expect(config('postgres://u@h/d?password=hunter2').secrets).toContain('hunter2');
   await expect(config('postgres://u@h/d?removals=x&password=hunter2').make()).rejects.toThrow(
-    'removals has a value that cannot be used',
+    'the value of removals is not valid',
   );
 });
 
-it('another path of a receiver is another receiver; another query or option of catchword is not', () => {
+it('identifies a webhook by its path, not by its query or options', () => {
   const { identity, address } = config('webhook+https://h.example/a?key=1#batch=3');
   expect(config('webhook+https://h.example/a?key=1#batch=5')).toMatchObject({ identity, address });
   expect(config('webhook+https://h.example/b?key=1')).toMatchObject({
@@ -95,37 +95,37 @@ it('another path of a receiver is another receiver; another query or option of c
   expect(config('postgres://u:old@h/d').identity).toBe(config('postgres://u:new@h/d').identity);
 });
 
-it('a sink that moves to another address begins anew there, and what the old one refused does not count', async () => {
-  const bench = openWorkbench();
-  onTestFinished(() => bench.close());
-  const { sinks } = bench.store;
-  bench.change(books(3, 1));
-  writeUnder(bench.store.relayLease, Date.now(), (writer) => {
+it('restarts a sink at a new address, and forgets what the old store refused', async () => {
+  const harness = openHarness();
+  onTestFinished(() => harness.close());
+  const { sinks } = harness.store;
+  harness.change(books(3, 1));
+  writeUnder(harness.store.relayLease, Date.now(), (writer) => {
     writer.sinks.configure({ name: 'x', kind: 'jsonl', address: 'old', identity: 'old' });
     writer.sinks.reconcile(1, 1, 3);
-    const [change] = bench.events();
+    const [change] = harness.events();
     if (change === undefined) throw new Error('no event');
     writer.sinks.park(1, { seq: 1, reason: 'poison', at: 0, change });
     writer.sinks.configure({ name: 'x', kind: 'jsonl', address: 'old', identity: 'old' });
   });
   expect(sinks.get('x')).toMatchObject({ cursor: 3 });
   expect(sinks.parked(1)).toHaveLength(1);
-  writeUnder(bench.store.relayLease, Date.now(), (writer) =>
+  writeUnder(harness.store.relayLease, Date.now(), (writer) =>
     writer.sinks.configure({ name: 'x', kind: 'jsonl', address: 'new', identity: 'new' }),
   );
   expect(sinks.get('x')).toMatchObject({ cursor: 0, backfillTo: 3 });
-  // It turns out, when it is opened, that it is not the same store.
-  writeUnder(bench.store.relayLease, Date.now(), (writer) => writer.sinks.reconcile(1, 1, 0));
+  // When it is opened, it turns out to be another store.
+  writeUnder(harness.store.relayLease, Date.now(), (writer) => writer.sinks.reconcile(1, 1, 0));
   expect(sinks.parked(1)).toEqual([]);
 });
 
-it('a receiver that an earlier version knew by its query as well is not filled again', () => {
-  const bench = openWorkbench();
-  onTestFinished(() => bench.close());
-  const { sinks } = bench.store;
+it('does not refill a webhook that an earlier version identified by its query', () => {
+  const harness = openHarness();
+  onTestFinished(() => harness.close());
+  const { sinks } = harness.store;
   const known = config('webhook+https://h.example/a?key=1');
-  bench.change(books(3, 1));
-  writeUnder(bench.store.relayLease, Date.now(), (writer) => {
+  harness.change(books(3, 1));
+  writeUnder(harness.store.relayLease, Date.now(), (writer) => {
     writer.sinks.configure({ ...known, identity: known.formerIdentity ?? '' });
     writer.sinks.reconcile(1, 1, 3);
     writer.sinks.configure(known);

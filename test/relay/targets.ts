@@ -13,7 +13,7 @@ import type { Received, SinkTarget } from '../../src/relay/contract/checks.ts';
 import { FAST_DIRECTORY } from '../support/fast-directory.ts';
 import { startProxy } from '../support/proxy.ts';
 
-/** What of an event the checks look at. */
+/** The parts of an event that the checks use. */
 interface Event {
   readonly sequence: string;
   readonly subject: string;
@@ -24,7 +24,7 @@ export function receivedFrom(events: readonly Event[]): Received {
   const products = new Map<string, unknown>();
   const newest = new Map<string, number>();
   for (const { sequence, subject, data } of events) {
-    // As a reader does who is told twice: what is older than what he knows says nothing new.
+    // A reader ignores events older than what it has.
     if (Number(sequence) < (newest.get(subject) ?? 0)) continue;
     newest.set(subject, Number(sequence));
     if (data.product === null) products.delete(subject);
@@ -33,12 +33,12 @@ export function receivedFrom(events: readonly Event[]): Received {
   return { seqs: events.map(({ sequence }) => Number(sequence)), products };
 }
 
-/** Events of a file and of those that it was rotated to. */
+/** Reads the events of a file and of its rotated files. */
 export function eventsOf(directory: string): Event[] {
   const all = readdirSync(directory).filter((file) => /\.jsonl(\.gz)?$/.test(file));
-  // Until it is removed, a rotated file is there twice.
+  // A rotated file exists twice until the plain one is removed.
   const files = all.filter((file) => !all.includes(`${file}.gz`));
-  // `changes-<seq>.jsonl` sorts before `changes.jsonl`, as - does before a point.
+  // `changes-<seq>.jsonl` sorts before `changes.jsonl`.
   return files.sort().flatMap((file) => {
     const bytes = readFileSync(join(directory, file));
     const text = (file.endsWith('.gz') ? gunzipSync(bytes) : bytes).toString('utf8');
@@ -48,8 +48,8 @@ export function eventsOf(directory: string): Event[] {
   });
 }
 
-/** A directory that cannot be reached, as a file stands in its place. */
-function putInTheWay(directory: string): Pick<SinkTarget, 'interrupt' | 'restore'> {
+/** Makes a directory unreachable by replacing it with a file. */
+function blockDirectory(directory: string): Pick<SinkTarget, 'interrupt' | 'restore'> {
   return {
     interrupt: async () => {
       renameSync(directory, `${directory}.away`);
@@ -69,14 +69,14 @@ export async function jsonlTarget(options = ''): Promise<SinkTarget & { readonly
     url: `jsonl:${join(directory, 'changes.jsonl')}${options}`,
     directory,
     read: async () => receivedFrom(eventsOf(directory)),
-    ...putInTheWay(directory),
+    ...blockDirectory(directory),
     remove: async () => rmSync(root, { recursive: true, force: true }),
   };
 }
 
 const EXAMPLE = fileURLToPath(new URL('../../examples/files-sink.mjs', import.meta.url));
 
-/** The sink of the documentation: a file a product. */
+/** The sink of the documentation: one file per product. */
 export async function filesTarget(): Promise<SinkTarget> {
   const root = mkdtempSync(join(FAST_DIRECTORY, 'catchword-files-'));
   const directory = join(root, 'out');
@@ -87,14 +87,14 @@ export async function filesTarget(): Promise<SinkTarget> {
       const bodies = files.map((file) => JSON.parse(readFileSync(join(directory, file), 'utf8')) as { vbid: string });
       return { seqs: null, products: new Map(bodies.map((body) => [body.vbid, body])) };
     },
-    ...putInTheWay(directory),
+    ...blockDirectory(directory),
     remove: async () => rmSync(root, { recursive: true, force: true }),
   };
 }
 
 const SECRET = 'whsec_c2VjcmV0IG9mIHRoZSB0ZXN0cywgMzIgYnl0ZXM=';
 
-/** What a receiver answers; the default is 204. */
+/** Chooses the response of a receiver; the default is 204. */
 export type Reply = (
   number: number,
   batch: readonly Event[],
@@ -106,7 +106,7 @@ export interface WebhookTarget extends SinkTarget {
   readonly requests: readonly { readonly at: number; readonly id: string }[];
 }
 
-/** A receiver that checks signatures, keeps what it was sent, and answers as it is told. */
+/** Starts a receiver that verifies signatures and keeps accepted events. */
 export async function webhookTarget(reply: Reply = () => ({ status: 204 }), options = ''): Promise<WebhookTarget> {
   const events: Event[] = [];
   const requests: { at: number; id: string }[] = [];
@@ -148,14 +148,14 @@ export async function webhookTarget(reply: Reply = () => ({ status: 204 }), opti
 
 let names = 0;
 
-/** A name that no other target of this process has. */
-function fresh(): string {
+/** Returns a name that is unique in this process. */
+function uniqueName(): string {
   return `t${process.pid}_${++names}`;
 }
 
 export async function postgresTarget(port: number, options = ''): Promise<SinkTarget & { readonly table: string }> {
   const proxy = await startProxy(port);
-  const table = fresh();
+  const table = uniqueName();
   const client = new pg.Client({ connectionString: `postgres://postgres@127.0.0.1:${port}/postgres` });
   await client.connect();
   return {
@@ -178,7 +178,7 @@ export async function postgresTarget(port: number, options = ''): Promise<SinkTa
 
 export async function redisTarget(port: number, options = ''): Promise<SinkTarget & { readonly stream: string }> {
   const proxy = await startProxy(port);
-  const stream = fresh();
+  const stream = uniqueName();
   const redis = new Redis(port, '127.0.0.1');
   return {
     stream,
@@ -198,7 +198,7 @@ export async function redisTarget(port: number, options = ''): Promise<SinkTarge
 
 export async function natsTarget(port: number): Promise<SinkTarget & { readonly stream: string }> {
   const proxy = await startProxy(port);
-  const stream = fresh();
+  const stream = uniqueName();
   return {
     stream,
     url: `nats://127.0.0.1:${proxy.port}?subject=${stream}.products&stream=${stream}`,

@@ -1,12 +1,11 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 
-/** A proxy whose connections can be cut. */
+/** A port that forwards to another port until it is cut. */
 export interface Proxy {
   readonly port: number;
-  /** Closes all connections and refuses new ones. */
+  /** Breaks open connections and rejects new ones. */
   readonly cut: () => Promise<void>;
-  /** Accepts connections again. */
   readonly restore: () => Promise<void>;
 }
 

@@ -127,7 +127,7 @@ it('a sink that failed under a clock two hours ahead is retried after its pause'
   const ahead = Date.now() + 2 * HOUR;
   edit(db, `UPDATE sinks SET error = 'no answer', error_at = ${ahead}, retry_at = ${ahead + 6_000}`);
   const second = start(['relay'], sink, directory);
-  await second.shows('sink waits before it is tried again');
+  await second.shows('sink is paused after a failure');
   await expect.poll(lines, { timeout: 60_000 }).toBe(8);
   second.child.kill('SIGTERM');
   expect((await second.ended).code).toBe(0);

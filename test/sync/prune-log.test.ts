@@ -1,7 +1,7 @@
 import Database from 'better-sqlite3';
 import { expect, it, onTestFinished } from 'vitest';
 import { createLog } from '../../src/log.ts';
-import { openWorkbench, type Workbench } from '../../src/relay/contract/harness.ts';
+import { type Harness, openHarness } from '../../src/relay/contract/harness.ts';
 import { createHistory } from '../../src/store/history.ts';
 import { writeUnder } from '../../src/store/hold-lease.ts';
 import { pruneLog } from '../../src/sync/prune-log.ts';
@@ -9,13 +9,13 @@ import { pruneLog } from '../../src/sync/prune-log.ts';
 const DAY_MS = 86_400_000;
 const KEEP_NOTHING = { logRetentionMs: -DAY_MS, logCap: 1_000 };
 
-function open(): Workbench {
-  const bench = openWorkbench();
+function open(): Harness {
+  const bench = openHarness();
   onTestFinished(() => bench.close());
   return bench;
 }
 
-function prune(bench: Workbench, settings = KEEP_NOTHING, nowMs = Date.now(), ageMs = nowMs): number {
+function prune(bench: Harness, settings = KEEP_NOTHING, nowMs = Date.now(), ageMs = nowMs): number {
   const leased = bench.store.keeperLease.acquire(Date.now());
   try {
     return pruneLog(bench.store, leased, settings, nowMs, createLog('silent'), ageMs);
@@ -25,7 +25,7 @@ function prune(bench: Workbench, settings = KEEP_NOTHING, nowMs = Date.now(), ag
 }
 
 /** Three versions of ten products. */
-function thirty(bench: Workbench): void {
+function thirty(bench: Harness): void {
   for (let version = 1; version <= 3; version++) {
     for (let number = 0; number < 10; number++) {
       bench.change([{ vbid: `P${number}`, body: `{"vbid":"P${number}","v":${version}}` }]);
@@ -33,11 +33,11 @@ function thirty(bench: Workbench): void {
   }
 }
 
-function seqs(bench: Workbench): number[] {
+function seqs(bench: Harness): number[] {
   return bench.events().map(({ seq }) => seq);
 }
 
-function addSink(bench: Workbench, name: string, cursor: number): number {
+function addSink(bench: Harness, name: string, cursor: number): number {
   return writeUnder(bench.store.relayLease, Date.now(), ({ sinks }) => {
     sinks.configure({ name, kind: 'jsonl', address: name, identity: name });
     const id = sinks.get(name)?.id ?? 0;

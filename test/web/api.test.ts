@@ -13,7 +13,7 @@ interface Page {
   readonly last: number;
 }
 
-it('answers what the commands print', async () => {
+it('returns what the commands print', async () => {
   const { db, settings, directory, sandbox } = await filled({ items: 300, details: true });
   sandbox.catalog.mutate({ update: 5, remove: 1, seed: 1 });
   await load(settings, 'delta');
@@ -44,7 +44,7 @@ it('answers what the commands print', async () => {
   );
 });
 
-it('the change log is paged without hole or double', async () => {
+it('pages through the change log without a gap or a duplicate', async () => {
   const { db } = await filled({ items: 2_500 });
   const { web } = await serve(db);
   const seen: number[] = [];
@@ -66,7 +66,7 @@ it('the change log is paged without hole or double', async () => {
   expect(first.events).toHaveLength(1_000);
 });
 
-it('an answer of large bodies ends early, and says where to go on', async () => {
+it('ends a page of large bodies early, and says where to continue', async () => {
   const { db } = await filled({ items: 6_000, details: true });
   const { web } = await serve(db);
   const seen: number[] = [];
@@ -83,7 +83,7 @@ it('an answer of large bodies ends early, and says where to go on', async () => 
   expect(seen).toEqual(Array.from({ length: 6_000 }, (_, index) => index + 1));
 });
 
-it('numbers that JSON.parse rounds arrive as they were sent', async () => {
+it('does not round numbers that JSON.parse would round', async () => {
   const { db } = await filled({ items: 1 });
   const store = openStore(db);
   const [product] = [...store.products.all()];
@@ -97,7 +97,7 @@ it('numbers that JSON.parse rounds arrive as they were sent', async () => {
     expect((await get(`${web.url}${path}`)).text).toContain('"x":12345678901234567890.10');
 });
 
-it('a mirror that was never filled answers, too', async () => {
+it('serves a mirror that was never filled', async () => {
   const { web } = await serve(`${temporaryDirectory()}/new/catalog.db`);
   expect(await getJson(`${web.url}/api/status`)).toMatchObject({ products: 0, last_seq: 0, last_run: null });
   expect(await getJson(`${web.url}/api/changes`)).toEqual({ events: [], next: 0, last: 0 });

@@ -10,8 +10,8 @@ import { catalogOf } from '../support/mirror.ts';
 import { filled, type Place, serve } from './place.ts';
 
 /*
- * The standard client: while it reconnects, it takes any answer but 200 for the end, for good, and goes on after anything
- * that the network does. It comes back 3 seconds after a stream ended.
+ * A standard EventSource reconnects 3 seconds after a stream ended and survives network failures, but any status other
+ * than 200 ends it for good.
  */
 
 const PATIENCE = { timeout: 30_000, interval: 20 };
@@ -30,14 +30,14 @@ interface Follower {
   readonly source: EventSource;
   /** By vbid. */
   readonly products: ReadonlyMap<string, unknown>;
-  /** Of the events since the last reset, in their order. */
+  /** Events since the last reset, in order. */
   readonly seqs: readonly number[];
   readonly resets: readonly Reset[];
   /** How often a connection ended or failed. */
   readonly failures: () => number;
 }
 
-/** A reader as docs/sinks.md describes it. */
+/** The reader from docs/sinks.md. */
 function follow(url: string): Follower {
   const source = new EventSource(url);
   onTestFinished(() => source.close());
@@ -73,7 +73,7 @@ function lastSeq(db: string): number {
   }
 }
 
-async function expectInStep({ seqs, products }: Follower, db: string): Promise<void> {
+async function expectUpToDate({ seqs, products }: Follower, db: string): Promise<void> {
   const last = lastSeq(db);
   await expect.poll(() => seqs.at(-1), PATIENCE).toBe(last);
   expect(products).toEqual(mirrorOf(db));
@@ -89,7 +89,7 @@ async function freePort(): Promise<number> {
   return address.port;
 }
 
-/** A reader that asks for everything and takes nothing. */
+/** Requests everything and reads nothing. */
 async function stall(port: number): Promise<void> {
   const socket = connect(port, '127.0.0.1');
   onTestFinished(() => void socket.destroy());
@@ -99,7 +99,7 @@ async function stall(port: number): Promise<void> {
   socket.pause();
 }
 
-it('survives a restart of the daemon that another reader holds up', async () => {
+it('survives a restart of the daemon that another reader delays', async () => {
   const { directory, db, settings, sandbox } = await filled({ items: 6_000, details: true });
   const port = await freePort();
   const more = { CATCHWORD_HTTP_PORT: `${port}`, CATCHWORD_FULL_CRON: 'off', LOG_LEVEL: 'info' };
@@ -116,19 +116,19 @@ it('survives a restart of the daemon that another reader holds up', async () => 
   await expect.poll(() => follower.seqs.length, PATIENCE).toBe(6_000);
 
   first.child.kill('SIGTERM');
-  // Its stream has ended, and it has come back in vain.
+  // Its stream has ended, and it could not reconnect yet.
   await expect.poll(follower.failures, PATIENCE).toBeGreaterThanOrEqual(2);
   expect(follower.source.readyState).toBe(EventSource.CONNECTING);
   expect(await first.ended).toMatchObject({ code: 0 });
   sandbox.catalog.mutate({ create: 20, update: 30, remove: 10, seed: 4 });
   const second = await begin();
   await second.shows('run complete');
-  await expectInStep(follower, db);
+  await expectUpToDate(follower, db);
   expect(follower.resets).toEqual([]);
   expect(follower.seqs).toEqual(Array.from(follower.seqs, (_, index) => index + 1));
 });
 
-it('comes back to where it began, where it was cut off before its first event', async () => {
+it('resumes where it started if it was cut off before its first event', async () => {
   const { db, settings, sandbox } = await filled({ items: 30 });
   const { web, logged } = await serve(db);
   const port = Number(new URL(web.url).port);
@@ -143,7 +143,7 @@ it('comes back to where it began, where it was cut off before its first event', 
   await expect.poll(() => [...follower.seqs], PATIENCE).toEqual([31, 32, 33]);
 });
 
-/** The files of a mirror, when nothing has it open. */
+/** Copies a mirror that no process has open. */
 function keepCopy(db: string): string {
   const store = openStore(db);
   store.walCheckpoint();
@@ -158,9 +158,9 @@ function putBack(copy: string, db: string): void {
 }
 
 const RESTORED: [string, string, (made: Place, copy: string) => Promise<void>][] = [
-  ['older', 'RESTORED', async ({ db }, copy) => putBack(copy, db)],
+  ['an older one', 'RESTORED', async ({ db }, copy) => putBack(copy, db)],
   [
-    'older, and has grown beyond the last id since,',
+    'an older one that has grown beyond the last id',
     'RESTORED',
     async ({ db, settings, sandbox }, copy) => {
       putBack(copy, db);
@@ -178,8 +178,8 @@ const RESTORED: [string, string, (made: Place, copy: string) => Promise<void>][]
   ],
 ];
 
-describe('where the mirror that comes back is', () => {
-  it.each(RESTORED)('%s it is told %s, and ends with what the mirror has', async (_name, code, restore) => {
+describe('an EventSource after its mirror was replaced by', () => {
+  it.each(RESTORED)('%s gets the reset %s and ends with the products of the mirror', async (_name, code, restore) => {
     const made = await filled({ items: 50 });
     const { db, settings, sandbox } = made;
     const copy = keepCopy(db);
@@ -188,20 +188,20 @@ describe('where the mirror that comes back is', () => {
     const first = await serve(db);
     const port = Number(new URL(first.web.url).port);
     const follower = follow(`${first.web.url}/api/changes/stream`);
-    await expectInStep(follower, db);
+    await expectUpToDate(follower, db);
     await first.web.stop();
     await restore(made, copy);
 
     const second = await serve(db, { port });
     await expect.poll(() => follower.resets, PATIENCE).toMatchObject([{ code, after: 0 }]);
-    await expectInStep(follower, db);
+    await expectUpToDate(follower, db);
     expect(await second.logged('stream reset')).toMatchObject({ code });
-    // From then on, it goes on as any other.
+    // From then on, it resumes as usual.
     await second.web.stop();
     sandbox.catalog.mutate({ create: 2, seed: 5 });
     await load(settings, 'delta');
     await serve(db, { port });
-    await expectInStep(follower, db);
+    await expectUpToDate(follower, db);
     expect(follower.resets).toHaveLength(1);
   });
 });

@@ -8,7 +8,7 @@ import { get } from './reader.ts';
 
 const HOUR = 3_600_000;
 
-it('a mirror is ready when it was filled, is not too old, and what stands beside it is', async () => {
+it('is ready when the mirror is filled and not too old, and the sinks are ready', async () => {
   const { db, settings, sandbox } = await place({ items: 20 });
   let aheadMs = 0;
   let sinks: string | null = null;
@@ -18,7 +18,7 @@ it('a mirror is ready when it was filled, is not too old, and what stands beside
     const { status, text } = await get(`${web.url}/readyz`);
     return { status, ...(JSON.parse(text) as { ready: boolean; reason: string | null }) };
   };
-  expect(await ready()).toEqual({ status: 503, ready: false, reason: 'the mirror was never filled' });
+  expect(await ready()).toEqual({ status: 503, ready: false, reason: 'the first full load has not finished' });
   await load(settings, 'full');
   expect(await ready()).toEqual({ status: 200, ready: true, reason: null });
 
@@ -27,14 +27,14 @@ it('a mirror is ready when it was filled, is not too old, and what stands beside
   aheadMs = 27 * HOUR;
   expect(await ready()).toMatchObject({ status: 503, ready: false });
   expect((await ready()).reason).toMatch(/as of \d{4}-.*CATCHWORD_READY_MAX_AGE/);
-  // As after a clock that was wrong by more than the limit was put right: nothing tells how old the mirror is.
+  // The clock was ahead by more than the limit and was corrected: the mirror's age is unknown.
   aheadMs = -27 * HOUR;
-  expect(await ready()).toMatchObject({ status: 503, reason: expect.stringContaining('ahead of this') as string });
+  expect(await ready()).toMatchObject({ status: 503, reason: expect.stringContaining('age is unknown') as string });
   aheadMs = 0;
 
   sinks = 'the sink search is paused';
   expect(await ready()).toEqual({ status: 503, ready: false, reason: 'the sink search is paused' });
-  // The process is well all the same.
+  // The process itself is healthy.
   const alive = await get(`${web.url}/healthz`);
   expect(alive.status).toBe(200);
   expect(JSON.parse(alive.text)).toEqual({ alive: true });
@@ -43,7 +43,7 @@ it('a mirror is ready when it was filled, is not too old, and what stands beside
   expect(await ready()).toMatchObject({ status: 200 });
 });
 
-it('the age does not depend on the clock of the source', async () => {
+it('computes the age without the clock of the source', async () => {
   const { db } = await place({ items: 1 });
   const { web } = await serve(db, { readyMaxAgeMs: HOUR });
   const store = openStore(db);
@@ -57,15 +57,15 @@ it('the age does not depend on the clock of the source', async () => {
   store.close();
 });
 
-it('what fails while it is asked is a reason, too', async () => {
+it('reports an error of the readiness check as the reason', async () => {
   const { db, settings } = await place({ items: 1 });
   await load(settings, 'full');
   const failing = (): never => {
-    throw new Error('sinks are not to be found');
+    throw new Error('sinks cannot be read');
   };
   const { web, logged } = await serve(db, { unready: failing });
   const { status, text } = await get(`${web.url}/readyz`);
   expect(status).toBe(503);
-  expect(JSON.parse(text)).toMatchObject({ ready: false, reason: expect.stringContaining('sinks are not') as string });
-  expect(await logged('readiness could not be found out')).toMatchObject({ level: 50 });
+  expect(JSON.parse(text)).toMatchObject({ ready: false, reason: expect.stringContaining('sinks cannot') as string });
+  expect(await logged('readiness check failed')).toMatchObject({ level: 50 });
 });

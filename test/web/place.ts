@@ -20,13 +20,13 @@ export interface LogLine {
 
 export interface Served {
   readonly web: WebService;
-  /** Everything that was logged so far. */
+  /** Every line so far. */
   readonly log: readonly LogLine[];
-  /** The first line with this message, as soon as there is one. */
+  /** Waits for the first line with this message. */
   readonly logged: (message: string) => Promise<LogLine>;
 }
 
-/** The role on a free port of this machine, with a log that can be waited for. */
+/** Starts the web role on a free port, with a log that a test can wait for. */
 export async function serve(db: string, given: Partial<WebOptions> = {}): Promise<Served> {
   const log: LogLine[] = [];
   const lines = new EventEmitter();
@@ -43,12 +43,9 @@ export async function serve(db: string, given: Partial<WebOptions> = {}): Promis
     port: 0,
     token: undefined,
     source: SOURCE,
-    readyMaxAgeMs: 864e5,
+    readyMaxAgeMs: 86_400_000,
     unready: () => null,
-    plans: () => ({
-      nextFull: null,
-      nextDelta: null,
-    }),
+    plans: () => ({ nextFull: null, nextDelta: null }),
     clock: systemClock,
     log: pino({ level: 'trace' }, sink),
     ...given,
@@ -74,12 +71,12 @@ export interface Place {
   readonly settings: Record<string, string>;
 }
 
-/** Where no mirror is yet. */
+/** A path without a mirror. */
 export function emptyMirror(): string {
   return join(temporaryDirectory(), 'catalog.db');
 }
 
-/** A source and where its mirror will be. */
+/** Starts a sandbox, and names the path of its future mirror. */
 export async function place(options: Partial<SandboxOptions>, more: Record<string, string> = {}): Promise<Place> {
   const sandbox = await startSandbox(options);
   onTestFinished(() => sandbox.stop());
@@ -88,7 +85,7 @@ export async function place(options: Partial<SandboxOptions>, more: Record<strin
   return { sandbox, directory, db, settings: settingsFor(sandbox.url, db, more) };
 }
 
-/** A mirror that was filled by one full run. */
+/** Starts a sandbox, and fills a mirror with one full run. */
 export async function filled(options: Partial<SandboxOptions>): Promise<Place> {
   const made = await place(options);
   await load(made.settings, 'full');

@@ -19,7 +19,7 @@ async function ask(url: string, { method = 'GET', headers = {} }: Asking = {}): 
   return response;
 }
 
-/** One request on a connection of its own. `headers` may hold a `Host`, which fetch would not send. */
+/** Sends one request on its own connection. `headers` may contain a `Host`, which fetch would not send. */
 export async function get(url: string, asking: Asking = {}): Promise<Answer> {
   const response = await ask(url, asking);
   let text = '';
@@ -31,14 +31,14 @@ export async function getJson<T>(url: string, asking: Asking = {}): Promise<T> {
   return JSON.parse((await get(url, asking)).text) as T;
 }
 
-/** One block of a stream: its fields; a comment under the empty name. */
+/** The fields of one block of a stream; a comment has the empty name. */
 export type Block = Readonly<Record<string, string>>;
 
 export interface Reader {
   readonly response: IncomingMessage;
-  /** Whole blocks as they come, until the connection ends. */
+  /** Whole blocks until the connection ends. */
   blocks(): AsyncGenerator<Block>;
-  /** Blocks that carry an event of the change log, at most `limit`. */
+  /** The next `limit` blocks with an event of the change log. */
   events(limit: number): Promise<Block[]>;
   /** The first block that fits. */
   until(fits: (block: Block) => boolean): Promise<Block>;
@@ -54,13 +54,13 @@ function blockOf(text: string): Block {
   );
 }
 
-/** Opens a stream, and takes nothing of it before it is asked for. */
+/** Opens a stream, and reads from it only on demand. */
 export async function openReader(url: string, headers: Readonly<Record<string, string>> = {}): Promise<Reader> {
   const response = await ask(url, { headers });
   onTestFinished(() => {
     response.destroy();
   });
-  // Cut off by the server: what came before it was read all the same.
+  // The server cut it off; what came before is still read.
   response.on('error', () => {});
   const generator = read(response);
   const next = async (): Promise<Block> => {
@@ -87,7 +87,7 @@ export async function openReader(url: string, headers: Readonly<Record<string, s
   };
 }
 
-/** Whether it is an event of the change log, and none of the stream's own. */
+/** Whether it is an event of the change log, not one of the stream's own. */
 export function isEvent(block: Block): boolean {
   return block.id !== undefined && block.data !== undefined && block.event === undefined;
 }

@@ -12,7 +12,7 @@ import { get, getJson, openReader, seqOf } from './reader.ts';
 
 const LISTENING = { CATCHWORD_HTTP_PORT: '0', LOG_LEVEL: 'info' };
 
-/** Does not outlive the test, whatever happens. */
+/** Starts a verb that is killed at the end of the test. */
 function begin(verb: string, settings: Record<string, string>, directory: string): Running {
   const running = start([verb], settings, directory);
   onTestFinished(() => {
@@ -21,7 +21,7 @@ function begin(verb: string, settings: Record<string, string>, directory: string
   return running;
 }
 
-/** The address that its log tells. */
+/** Reads the address from its log. */
 async function addressOf(running: Running): Promise<string> {
   let text = '';
   running.child.stderr?.on('data', (chunk: string) => {
@@ -41,7 +41,7 @@ async function stop(running: Running): Promise<void> {
 }
 
 describe('catchword web', () => {
-  it('needs no key, and ends its streams when it is told to stop', async () => {
+  it('needs no API key, and ends its streams when it stops', async () => {
     const { db, directory, sandbox } = await filled({ items: 30 });
     const web = begin('web', { CATCHWORD_BASE_URL: sandbox.url, CATCHWORD_DB: db, ...LISTENING }, directory);
     const url = await addressOf(web);
@@ -53,7 +53,7 @@ describe('catchword web', () => {
     expect(JSON.parse((await end).data ?? '')).toMatchObject({ code: 'SHUTDOWN' });
   });
 
-  it('says which setting is wrong', async () => {
+  it('names the setting that is wrong', async () => {
     const other = createServer().listen(0, '127.0.0.1');
     onTestFinished(() => {
       other.close();
@@ -85,7 +85,7 @@ describe('catchword web', () => {
 });
 
 describe('catchword daemon', () => {
-  it('serves what it has just read, with a token from a file', async () => {
+  it('serves new changes, with a token from a file', async () => {
     const { directory, settings, sandbox } = await place(
       { items: 500 },
       { ...LISTENING, CATCHWORD_DELTA_CRON: '* * * * * *' },
@@ -105,7 +105,7 @@ describe('catchword daemon', () => {
     expect((await daemon.ended).stderr).not.toContain('from-a-file');
   });
 
-  it('serves no HTTP where the port is off', async () => {
+  it('serves no HTTP if the port is off', async () => {
     const { directory, settings } = await place({ items: 5 }, { CATCHWORD_HTTP_PORT: 'off', LOG_LEVEL: 'info' });
     const daemon = begin('daemon', settings, directory);
     await daemon.shows('run complete');

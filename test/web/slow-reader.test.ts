@@ -4,13 +4,13 @@ import type { AddressInfo } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { systemClock } from '../../src/clock.ts';
 import type { SequencedEvent } from '../../src/web/change-feed.ts';
-import { createNews } from '../../src/web/change-notifier.ts';
+import { createChangeNotifier } from '../../src/web/change-notifier.ts';
 import { type EndCode, streamChanges } from '../../src/web/sse-stream.ts';
 import { filled, serve } from './place.ts';
 import { type Block, isEvent, openReader, seqOf } from './reader.ts';
 import { watchResponses } from './watch.ts';
 
-/** Far below what the streams below have to say, and far above a socket's mark and one piece. */
+/** Far below what the streams below send, and far above a socket's high-water mark and one piece. */
 const FEW_BYTES = 300_000;
 
 async function blocksOf(blocks: AsyncIterable<Block>): Promise<Block[]> {
@@ -19,13 +19,13 @@ async function blocksOf(blocks: AsyncIterable<Block>): Promise<Block[]> {
   return all;
 }
 
-describe('a reader that takes nothing', () => {
-  it('is sent away, is told why, and goes on without a hole', async () => {
+describe('a reader that reads nothing', () => {
+  it('is disconnected with a reason, and resumes without a gap', async () => {
     const { db } = await filled({ items: 20_000, details: true });
     const watched = watchResponses();
     const hasty = await serve(db, { limits: { slowReaderMs: 100, graceMs: 60_000 } });
     const reader = await openReader(`${hasty.web.url}/api/changes/stream`);
-    // The server has said its last word, and waits for somebody to take it.
+    // The server has written its last message, and waits for the reader.
     await expect.poll(() => watched[0]?.response.writableEnded).toBe(true);
     expect(watched[0]?.mostWaiting).toBeGreaterThan(0);
     expect(watched[0]?.mostWaiting).toBeLessThan(FEW_BYTES);
@@ -46,7 +46,7 @@ describe('a reader that takes nothing', () => {
     expect(rest.map(seqOf)).toEqual(Array.from(rest, (_, index) => seen.length + 1 + index));
   });
 
-  it('is cut off where it does not even take that, and nobody else notices', async () => {
+  it('is cut off if it does not read the reason, and other readers do not notice', async () => {
     const { db } = await filled({ items: 20_000, details: true });
     const watched = watchResponses();
     const { web, logged } = await serve(db, { limits: { slowReaderMs: 2_000, graceMs: 20 } });
@@ -60,7 +60,7 @@ describe('a reader that takes nothing', () => {
     await expect.poll(() => stalled.response.socket?.destroyed ?? true).toBe(true);
     expect(taken.response.writableEnded).toBe(false);
     for (const { mostWaiting } of watched) expect(mostWaiting).toBeLessThan(FEW_BYTES);
-    // What was on its way arrives; the last word does not, as there was no room for it.
+    // Written data arrives; the last message does not, because there was no room for it.
     const blocks = await blocksOf(reader.blocks());
     const seen = blocks.filter(isEvent).map(seqOf);
     expect(seen).toEqual(Array.from(seen, (_, index) => index + 1));
@@ -69,7 +69,7 @@ describe('a reader that takes nothing', () => {
   });
 });
 
-/** A log without end, of events of one size, served to one reader at a time. */
+/** Serves an endless log of events of one size to one reader at a time. */
 async function endless(text: string, slowReaderMs: number) {
   const ending = new AbortController();
   const ended: EndCode[] = [];
@@ -81,24 +81,16 @@ async function endless(text: string, slowReaderMs: number) {
   const parts = {
     changes: { batch },
     clock: systemClock,
-    times: {
-      heartbeatMs: 15e3,
-      slowReaderMs,
-      graceMs: 6e4,
-    },
-    news: createNews({
-      lastSeq: () => Number.MAX_SAFE_INTEGER,
-      clock: systemClock,
-      pollMs: 1,
-    }),
+    times: { heartbeatMs: 15_000, slowReaderMs, graceMs: 60_000 },
+    notifier: createChangeNotifier({ lastSeq: () => Number.MAX_SAFE_INTEGER, clock: systemClock, pollMs: 1 }),
   };
   const server = createServer((_request, response) => {
     response.writeHead(200, { 'content-type': 'text/event-stream', connection: 'close' });
     const failed = (error: unknown): void => {
       throw error;
     };
-    const begin = () => ({ from: 0, block: 'id: 0\n\n', reset: null });
-    void streamChanges(response, begin, ending, parts, failed).then((code) => ended.push(code));
+    const start = () => ({ from: 0, block: 'id: 0\n\n', reset: null });
+    void streamChanges(response, start, ending, parts, failed).then((code) => ended.push(code));
   }).listen(0, '127.0.0.1');
   onTestFinished(() => {
     ending.abort('SHUTDOWN');
@@ -110,22 +102,22 @@ async function endless(text: string, slowReaderMs: number) {
   return { url, ending, ended, batches: () => batches };
 }
 
-describe('what is read ahead', () => {
-  it('is one batch', async () => {
+describe('the stream', () => {
+  it('reads at most one batch ahead', async () => {
     // A batch is 20 MB: more than the sockets of both sides hold.
     const log = await endless(JSON.stringify('x'.repeat(200_000)), 100);
     const watched = watchResponses();
     const reader = await openReader(log.url);
     await expect.poll(() => watched[0]?.response.writableEnded).toBe(true);
     expect(log.batches()).toBe(1);
-    // The event in hand is finished, and no other is begun.
+    // The current event is finished, and no other is started.
     expect(watched[0]?.mostWaiting).toBeLessThan(2 * 200_000 + 100_000);
     const blocks = await blocksOf(reader.blocks());
     expect(blocks.at(-1)?.event).toBe('end');
     for (const { data } of blocks.filter(isEvent)) expect(data).toHaveLength(200_002);
   });
 
-  it('waits for a reader who takes a little now and then', async () => {
+  it('waits for a reader that reads a little now and then', async () => {
     const text = JSON.stringify('€'.repeat(100_000));
     const log = await endless(text, 60_000);
     const reader = await openReader(log.url);
@@ -139,12 +131,12 @@ describe('what is read ahead', () => {
     await expect.poll(() => log.ended).toEqual(['GONE']);
   });
 
-  it('is finished to the end of an event before the last word is said', async () => {
+  it('finishes the current event before the last message', async () => {
     const text = JSON.stringify('y'.repeat(1_000_000));
     const log = await endless(text, 60_000);
     const watched = watchResponses();
     const reader = await openReader(log.url);
-    // Somewhere in the middle of an event nothing more is taken.
+    // In the middle of an event, the reader stops reading.
     await expect.poll(() => watched[0]?.response.writableNeedDrain).toBe(true);
     log.ending.abort('SHUTDOWN');
     const blocks = await blocksOf(reader.blocks());

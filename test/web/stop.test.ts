@@ -5,28 +5,28 @@ import { emptyMirror, filled, serve } from './place.ts';
 import { type Block, get, isEvent, openReader, seqOf } from './reader.ts';
 import { watchResponses } from './watch.ts';
 
-/** So long that a test which waits for it does not pass. */
+/** So long that a test that waits for it times out. */
 const HOURS = 3_600_000;
 const PATIENT = { limits: { stopMs: HOURS, graceMs: HOURS, slowReaderMs: HOURS } };
-/** The largest answer there is: more than the sockets of both sides hold. */
+/** The largest response: more than the sockets of both sides hold. */
 const PAGE = '/api/changes?limit=10000';
 
 async function connected(url: string): Promise<Socket> {
   const socket = connect(Number(new URL(url).port), '127.0.0.1');
   onTestFinished(() => void socket.destroy());
-  // Broken by the server, which may be with an error.
+  // The server breaks it, possibly with an error.
   socket.on('error', () => {});
   await once(socket, 'connect');
   return socket;
 }
 
-/** Asks over a connection that is open already, and reads the answers to its end. */
+/** Sends a request on an open connection, and reads until it closes. */
 async function askOn(socket: Socket, path: string): Promise<string> {
   socket.write(`GET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`);
   return await textOf(socket);
 }
 
-/** Asks for three pages at once, and takes nothing of them. Node tells the third nothing of a broken connection. */
+/** Requests three pages at once and reads nothing. Node.js does not notify the third one of a broken connection. */
 async function askThrice(url: string): Promise<Socket> {
   const socket = await connected(url);
   socket.write(`GET ${PAGE} HTTP/1.1\r\nHost: localhost\r\n\r\n`.repeat(3));
@@ -39,7 +39,7 @@ async function textOf(stream: AsyncIterable<Buffer>): Promise<string> {
   return Buffer.concat(chunks).toString();
 }
 
-it('stops listening at once, and waits until what is under way is taken', async () => {
+it('stops listening at once, and waits until open responses are received', async () => {
   const { db } = await filled({ items: 20_000, details: true });
   const { web } = await serve(db, PATIENT);
   const page = (await get(`${web.url}${PAGE}`)).text;
@@ -62,11 +62,11 @@ it('stops listening at once, and waits until what is under way is taken', async 
   expect(refused).toMatch(/^connection: close\r$/im);
   expect(refused).toMatch(/^retry-after: 10\r$/im);
   expect(refused).toContain('"code":"STOPPING"');
-  // Any other answer would end a standard EventSource for good.
+  // Any other status would end a standard EventSource for good.
   const ended = await askOn(idleToo, '/api/changes/stream');
   expect(ended).toMatch(/^HTTP\/1\.1 200 /);
   expect(ended).toMatch(/\nretry: \d+\nevent: end\ndata: \{"code":"SHUTDOWN"/);
-  // The pages were handed over, and not all of them are taken.
+  // The pages were written, but not all were received.
   expect(responses()[3]?.closed).toBe(false);
 
   const blocks: Block[] = [];
@@ -80,17 +80,17 @@ it('stops listening at once, and waits until what is under way is taken', async 
   await stopped;
 });
 
-it('nobody is waited for who has asked nothing, or not yet to the end', async () => {
+it('does not wait for clients without a complete request', async () => {
   const { web } = await serve(emptyMirror(), PATIENT);
   await connected(web.url);
   const halting = await connected(web.url);
   halting.write('GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\nGET /heal');
   await once(halting, 'data');
-  // Connections are taken in their order: the silent one was, when the other was answered.
+  // Connections are accepted in order: the silent one was accepted before the other was answered.
   await web.stop();
 });
 
-it('nobody is waited for who went away before the answers were taken', async () => {
+it('does not wait for clients that disconnected', async () => {
   const { db } = await filled({ items: 20_000, details: true });
   const { web } = await serve(db, PATIENT);
   const watched = watchResponses();

@@ -25,7 +25,7 @@ async function eventIdOf(url: string, seq: number): Promise<string> {
 }
 
 describe('the stream of changes', () => {
-  it('brings every event in order, as the pages have it, then what is new', async () => {
+  it('sends every event in order, as the pages have it, then new ones', async () => {
     const { db, settings, sandbox } = await filled({ items: 1_500, details: true });
     const { web } = await serve(db, { limits: { pollMs: 5 } });
     const reader = await openReader(`${web.url}/api/changes/stream`);
@@ -51,7 +51,7 @@ describe('the stream of changes', () => {
     }
   });
 
-  it('goes on exactly where a reader was cut off, while a load writes', async () => {
+  it('resumes exactly where a reader was cut off, during a load', async () => {
     const { db, settings, sandbox } = await place({ items: 12_000, latencyMs: 5 }, { CATCHWORD_PER_PAGE: '100' });
     const { web } = await serve(db, { limits: { pollMs: 1 } });
     const loading = load(settings, 'full');
@@ -60,7 +60,7 @@ describe('the stream of changes', () => {
     let headers: Record<string, string> = {};
     let loadedAtFirst: number | undefined;
     while (seen.length < 12_000) {
-      // The address says otherwise each time, as that of a browser does: the header wins.
+      // As in a browser, the address still says 0: the header wins.
       const reader = await openReader(`${web.url}/api/changes/stream?after=0`, headers);
       const events = await reader.events(Math.min(12_000 - seen.length, 1 + Math.floor(random() * 900)));
       loadedAtFirst ??= sandbox.requests.length;
@@ -70,12 +70,12 @@ describe('the stream of changes', () => {
     }
     expect((await loading).state).toBe('complete');
     expect(seen).toEqual(upTo(12_000));
-    // The first events were read when most of the load was still to come.
+    // The first events were read early in the load.
     expect(loadedAtFirst).toBeLessThan(100);
     expect(expectExactLog(db)).toBe(12_000);
   });
 
-  it('begins where it is told: after a change, at the newest, or at the first', async () => {
+  it('starts after a change, at the newest, or at the first', async () => {
     const { db, settings, sandbox } = await filled({ items: 50 });
     const { web } = await serve(db, { limits: { pollMs: 5 } });
     const stream = `${web.url}/api/changes/stream`;
@@ -84,9 +84,9 @@ describe('the stream of changes', () => {
       openReader(`${stream}?after=latest`),
       openReader(stream),
       openReader(`${stream}?after=latest`, { 'Last-Event-ID': '47' }),
-      // None, by the standard.
+      // By the standard, an empty id is not an id.
       openReader(`${stream}?after=49`, { 'Last-Event-ID': '' }),
-      // The id of an event, as the event itself has it.
+      // The event's own id.
       openReader(stream, { 'Last-Event-ID': await eventIdOf(web.url, 48) }),
     ]);
     expect(numbersOf(await tail.events(2))).toEqual([49, 50]);
@@ -94,7 +94,7 @@ describe('the stream of changes', () => {
     expect(numbersOf(await resumed.events(3))).toEqual([48, 49, 50]);
     expect(numbersOf(await unnamed.events(1))).toEqual([50]);
     expect(numbersOf(await named.events(2))).toEqual([49, 50]);
-    // A reader that is cut off before the first event must know where it was.
+    // A reader that is cut off before the first event must know its position.
     const started = await latest.until(() => true);
     expect(started).toMatchObject({ event: 'start', data: '{"after":50}' });
     expect(seqOf(started)).toBe(50);
@@ -110,9 +110,9 @@ describe('the stream of changes', () => {
     ['an id beyond the newest change', (own: string) => `${own}:11:1700000000000`, 'RESTORED'],
     ['a number beyond the newest change', () => '11', 'RESTORED'],
     ['a change that was recorded at another time', (own: string) => `${own}:3:1700000000000`, 'RESTORED'],
-    ['an id that is not one', () => 'x', 'UNKNOWN_PLACE'],
-    ['an id that is too long to be one', () => '9'.repeat(400), 'UNKNOWN_PLACE'],
-  ])('says what to do to a reader with %s, and goes on', async (_name, idOf, code) => {
+    ['an invalid id', () => 'x', 'UNKNOWN_PLACE'],
+    ['an id that is too long', () => '9'.repeat(400), 'UNKNOWN_PLACE'],
+  ])('resets a reader with %s, and continues', async (_name, idOf, code) => {
     const { db } = await filled({ items: 10 });
     const { web } = await serve(db);
     const stream = `${web.url}/api/changes/stream`;
@@ -124,14 +124,14 @@ describe('the stream of changes', () => {
     expect(reset).toMatchObject({ event: 'reset', id: `${own}:0:0` });
     expect(JSON.parse(reset.data ?? '')).toEqual({ code, message: expect.any(String) as string, after: 0, last: 10 });
     expect(numbersOf(await reader.events(10))).toEqual(upTo(10));
-    // Who wanted only what is new is not sent everything.
+    // A reader that wants only new changes does not get the whole log.
     const latest = await openReader(`${stream}?after=latest`, headers);
     const began = await latest.until(() => true);
     expect(JSON.parse(began.data ?? '')).toMatchObject({ code, after: 10, last: 10 });
     expect(seqOf(began)).toBe(10);
   });
 
-  it('takes a place in the address: an id of a stream, and from an EventSource also one that it no longer has', async () => {
+  it('accepts an id in the address, and from an EventSource also one that is not in the log', async () => {
     const { db } = await filled({ items: 10 });
     const { web } = await serve(db);
     const stream = `${web.url}/api/changes/stream`;
@@ -143,7 +143,7 @@ describe('the stream of changes', () => {
     expect(await returned.until(() => true)).toMatchObject({ event: 'reset' });
   });
 
-  it('beats while nothing happens, and nothing but beats', async () => {
+  it('sends only heartbeats while nothing changes', async () => {
     const { db } = await filled({ items: 3 });
     const { web } = await serve(db, { limits: { heartbeatMs: 20, pollMs: 5 } });
     const reader = await openReader(`${web.url}/api/changes/stream?after=3`);
@@ -153,7 +153,7 @@ describe('the stream of changes', () => {
     expect(blocks).toEqual(Array<Block>(3).fill({ '': 'still here' }));
   });
 
-  it('ends with a reason where the mirror cannot be read', async () => {
+  it('ends with a reason if the mirror cannot be read', async () => {
     const { db } = await filled({ items: 3 });
     const { web, logged } = await serve(db, { limits: { pollMs: 5, heartbeatMs: 20 } });
     const reader = await openReader(`${web.url}/api/changes/stream`);
@@ -165,7 +165,7 @@ describe('the stream of changes', () => {
     expect(JSON.parse(end.data ?? '')).toMatchObject({ code: 'INTERNAL' });
     expect(JSON.stringify(await logged('a stream could not read the mirror'))).toContain('no such table');
     expect(await logged('stream ended')).toMatchObject({ code: 'INTERNAL', streams: 0 });
-    // Nor is a reader refused that comes back then: it would not try again.
+    // A reader that reconnects then gets 200 as well: it would not retry after an error status.
     const back = await openReader(`${web.url}/api/changes/stream`, { 'Last-Event-ID': '2' });
     expect(back.response.statusCode).toBe(200);
     expect(await back.until(() => true)).toMatchObject({ event: 'end', retry: '3000' });
@@ -173,7 +173,7 @@ describe('the stream of changes', () => {
 });
 
 describe('the number of streams', () => {
-  it('is limited, and a place that was left can be had', async () => {
+  it('is limited, and a closed stream makes room for another', async () => {
     const { db } = await filled({ items: 3 });
     const { web, logged } = await serve(db, { limits: { maxStreams: 2 } });
     const stream = `${web.url}/api/changes/stream`;
@@ -183,7 +183,7 @@ describe('the number of streams', () => {
     expect(refused.status).toBe(503);
     expect(Number(refused.headers['retry-after'])).toBeGreaterThan(0);
     expect(JSON.parse(refused.text)).toMatchObject({ error: { code: 'TOO_MANY_STREAMS' } });
-    // Other readers are served all the same.
+    // Other requests are served.
     expect((await get(`${web.url}/api/changes`)).status).toBe(200);
     readers[0]?.leave();
     expect(await logged('stream ended')).toMatchObject({ code: 'GONE', streams: 1 });
@@ -191,7 +191,7 @@ describe('the number of streams', () => {
     expect(await third.events(3)).toHaveLength(3);
   });
 
-  it('costs one look at the mirror, not one each', async () => {
+  it('may reach 100, which all get new changes', async () => {
     const { db, settings, sandbox } = await filled({ items: 3 });
     const { web } = await serve(db, { limits: { pollMs: 5 } });
     const stream = `${web.url}/api/changes/stream?after=latest`;
@@ -204,8 +204,8 @@ describe('the number of streams', () => {
   });
 });
 
-describe('at the end of the process', () => {
-  it('every stream is told, whatever it is doing, and can go on elsewhere', async () => {
+describe('when the server stops', () => {
+  it('ends every stream with a reason, and its reader resumes elsewhere', async () => {
     const { db } = await filled({ items: 8_000, details: true });
     const { web, log } = await serve(db, { limits: { graceMs: 60_000, stopMs: 60_000 } });
     const stream = `${web.url}/api/changes/stream`;
@@ -230,7 +230,7 @@ describe('at the end of the process', () => {
       expect(end).toMatchObject({ event: 'end', retry: expect.stringMatching(/^\d+$/) as string });
       expect(JSON.parse(end?.data ?? '')).toMatchObject({ code: 'SHUTDOWN' });
       expect(blocks.filter(({ event }) => event === 'end')).toHaveLength(1);
-      // Nothing was cut off in the middle.
+      // No message was cut off.
       for (const { data } of blocks) if (data !== undefined) JSON.parse(data);
     }
     const [, ofBusy = [], ofStalled = []] = rest.map((blocks) => numbersOf(blocks.filter(isEvent)));
@@ -250,7 +250,7 @@ describe('at the end of the process', () => {
     expect(numbersOf(await again.events(8_000 - seen.length))).toEqual(upTo(8_000, seen.length + 1));
   });
 
-  it('nobody who takes nothing holds it up', async () => {
+  it('does not wait for readers that read nothing', async () => {
     const { db } = await filled({ items: 20_000, details: true });
     const watched = watchResponses();
     const { web } = await serve(db, { limits: { graceMs: 3_600_000, slowReaderMs: 3_600_000, stopMs: 20 } });
@@ -260,30 +260,30 @@ describe('at the end of the process', () => {
     ]);
     expect(events.response.statusCode).toBe(200);
     expect(page.response.statusCode).toBe(200);
-    // Nor does one who never comes to the end of what it asks.
+    // Nor for a request that is never complete.
     const { port } = new URL(web.url);
     const halting = connect(Number(port), '127.0.0.1');
-    let told = '';
+    let received = '';
     halting.setEncoding('utf8').on('data', (text: string) => {
-      told += text;
+      received += text;
     });
     halting.write('GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\nGET /heal');
     const closed = once(halting, 'close');
     await once(halting, 'data');
     await web.stop();
     await closed;
-    // It was not the server's patience with a silent connection that came to an end, which is longer by far.
+    // The server closed them; it was not the timeout of a silent connection.
     expect(watched.map(({ timedOut }) => timedOut)).toEqual([false, false, false]);
-    // Nor that with a request: it answers 408.
-    expect(told).toMatch(/^HTTP\/1.1 200 /);
-    expect(told.match(/HTTP\/1.1/g)).toHaveLength(1);
+    // Nor the timeout of a request, which answers 408.
+    expect(received).toMatch(/^HTTP\/1.1 200 /);
+    expect(received.match(/HTTP\/1.1/g)).toHaveLength(1);
     const store = openStore(db);
     expect(store.changes.lastSeq()).toBe(20_000);
     store.close();
   });
 });
 
-it('status tells the newest change that a stream brings', async () => {
+it('ends at the change that /api/status names as the newest', async () => {
   const { db } = await filled({ items: 12 });
   const { web } = await serve(db);
   const { last_seq: last } = await getJson<{ last_seq: number }>(`${web.url}/api/status`);

@@ -6,13 +6,13 @@ import { onTestFinished } from 'vitest';
 export interface Watched {
   readonly url: string;
   readonly response: ServerResponse;
-  /** The most bytes that ever waited in this process to be taken. */
+  /** The most bytes that ever waited in this process. */
   readonly mostWaiting: number;
-  /** Whether nothing moved on its connection for so long that the server gave it up. */
+  /** Whether the server gave the connection up because it was silent. */
   readonly timedOut: boolean;
 }
 
-/** Watches every response that is begun from now on, from the server's side. */
+/** Watches every response that starts from now on, from the server's side. */
 export function watchResponses(): readonly Watched[] {
   const watched: Watched[] = [];
   const onStart = (message: unknown): void => {

@@ -100,7 +100,8 @@ export function errorIn(tree: Tree, fields: readonly string[], hide: Hide): Serv
   const errors = errorsIn(tree, fields);
   if (errors.length > 0) return messageOfTrees(errors, hide);
   // Broken JSON is broken, whatever it contains.
-  if (tree.children.some(({ name }) => name !== '') || /^\s*["[{]/.test(tree.text)) return undefined;
+  const isText = tree.name === '' && tree.children.every(({ name }) => name === '') && !/^\s*["[{]/.test(tree.text);
+  if (!isText) return undefined;
   const message = messageOfTrees([tree], hide);
   return message.code === undefined ? undefined : message;
 }

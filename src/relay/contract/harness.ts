@@ -4,8 +4,7 @@ import { join } from 'node:path';
 import { difference } from '../../catalog/content.ts';
 import type { RecordedChange } from '../../catalog/event.ts';
 import { productOf } from '../../catalog/product.ts';
-import type { Clock } from '../../clock.ts';
-import { systemClock } from '../../clock.ts';
+import { type Clock, systemClock } from '../../clock.ts';
 import { CatchwordError } from '../../errors.ts';
 import type { Service } from '../../lifecycle.ts';
 import { createLog } from '../../log.ts';
@@ -19,22 +18,22 @@ import { type RelayOptions, startRelay } from '../relay.ts';
 import type { Sink } from '../sink.ts';
 import type { SinkConfig } from '../sink-config.ts';
 
-/** A mirror of a check's own, whose products it changes as it likes, and a relay that feeds a sink from it. */
-export interface Workbench {
+/** A temporary mirror whose products a check changes, and a relay that feeds a sink from it. */
+export interface Harness {
   readonly store: Store;
-  /** Creates, changes or (with null) removes products, in one transaction. */
+  /** Creates, updates or (with null) removes products, in one transaction. */
   change(versions: readonly Version[]): void;
-  /** Starts a relay; only one at a time. */
+  /** Starts a relay; one at a time. */
   start(sink: SinkConfig, more?: Partial<Pick<RelayOptions, 'clock' | 'log'>>): void;
   stop(): Promise<void>;
-  /** Ends the relay after its next delivery, before that is noted: as a crash would. */
+  /** Starts a relay that ends after its first delivery, before the ack is written, as in a crash. */
   crash(sink: SinkConfig): Promise<void>;
   sink(): SinkRow;
   /** Waits until the sink has confirmed everything. */
   caughtUp(): Promise<void>;
-  /** Products that live now, parsed. */
+  /** Parsed living products. */
   living(): Map<string, unknown>;
-  /** Every change so far, as events say it. */
+  /** Every change after `after`. */
   events(after?: number): readonly RecordedChange[];
   close(): Promise<void>;
 }
@@ -46,21 +45,25 @@ export interface Version {
 }
 
 export const SINK_NAME = 'contract';
-const LOOK_MS = 5;
-const PATIENCE_MS = 60_000;
+const POLL_MS = 5;
+const TIMEOUT_MS = 60_000;
 
-/** Real time, but after a failure it is tried again at once. */
-const clock: Clock = { ...systemClock, random: () => 0.02 };
+/** Real time, but polls and pauses of up to 2 s take 10 ms. */
+export const hastyClock: Clock = {
+  ...systemClock,
+  sleep: (ms, signal) => systemClock.sleep(ms <= 2_000 ? Math.min(ms, 10) : ms, signal),
+  random: () => 0.02,
+};
 
 /**
  * Waits until `condition` holds.
- * @throws Error saying what did not come to be
+ * @throws Error naming the condition, after a minute
  */
 export async function until(what: string, condition: () => boolean | Promise<boolean>): Promise<void> {
-  const giveUpAt = Date.now() + PATIENCE_MS;
+  const giveUpAt = Date.now() + TIMEOUT_MS;
   while (!(await condition())) {
-    if (Date.now() > giveUpAt) throw new Error(`not within a minute: ${what}`);
-    await clock.sleep(LOOK_MS);
+    if (Date.now() > giveUpAt) throw new Error(`timed out after a minute: ${what}`);
+    await hastyClock.sleep(POLL_MS);
   }
 }
 
@@ -86,7 +89,7 @@ function writeVersion(store: KeeperWriter, { vbid, body }: Version, nowMs: numbe
   if (known.removed) store.products.addLiving(1);
 }
 
-/** The same store, whose relay notes what sinks confirm with `ack`. */
+/** The same store, but its relay writes acks with `ack`. */
 export function withAck(store: Store, ack: SinkWriter['ack'], onRelease = (): void => {}): Store {
   const acquire: Store['relayLease']['acquire'] = (nowMs) => {
     const leased = store.relayLease.acquire(nowMs);
@@ -102,8 +105,8 @@ export function withAck(store: Store, ack: SinkWriter['ack'], onRelease = (): vo
   return { ...store, relayLease: { ...store.relayLease, acquire } };
 }
 
-/** The same sink, with some of it changed. */
-export function altered(config: SinkConfig, change: (sink: Sink) => Partial<Sink>): SinkConfig {
+/** Replaces some functions of a sink. */
+export function wrapSink(config: SinkConfig, change: (sink: Sink) => Partial<Sink>): SinkConfig {
   return {
     ...config,
     make: async () => {
@@ -113,13 +116,13 @@ export function altered(config: SinkConfig, change: (sink: Sink) => Partial<Sink
   };
 }
 
-/** As a change for `altered`: smaller batches. */
-export function limited(events: number): (sink: Sink) => Pick<Sink, 'batch'> {
+/** For `wrapSink`: limits the events per batch. */
+export function smallBatches(events: number): (sink: Sink) => Pick<Sink, 'batch'> {
   return ({ batch }) => ({ batch: { ...batch, events } });
 }
 
-/** @param options.isComplete false: a mirror whose first full load has not ended */
-export function openWorkbench({ isComplete = true } = {}): Workbench {
+/** @param options.isComplete whether the first full load has finished */
+export function openHarness({ isComplete = true } = {}): Harness {
   const directory = mkdtempSync(join(tmpdir(), 'catchword-contract-'));
   const store = openStore(join(directory, 'catalog.db'));
   if (isComplete) writeUnder(store.keeperLease, Date.now(), (writer) => writer.advanceWatermark(1, 1));
@@ -128,13 +131,13 @@ export function openWorkbench({ isComplete = true } = {}): Workbench {
 
   function sink(): SinkRow {
     const row = store.sinks.get(SINK_NAME);
-    if (row === undefined) throw new Error('the relay does not know the sink yet');
+    if (row === undefined) throw new Error('the relay has not added the sink yet');
     return row;
   }
 
-  function run(over: Store, config: SinkConfig, more: Parameters<Workbench['start']>[1] = {}): Service {
+  function run(over: Store, config: SinkConfig, more: Parameters<Harness['start']>[1] = {}): Service {
     const source = 'http://service.example/v4/products';
-    return startRelay({ store: over, sinks: [config], clock, log: createLog('silent'), source, ...more });
+    return startRelay({ store: over, sinks: [config], clock: hastyClock, log: createLog('silent'), source, ...more });
   }
 
   async function stop(): Promise<void> {
@@ -156,7 +159,7 @@ export function openWorkbench({ isComplete = true } = {}): Workbench {
     crash: async (config) => {
       let ended = false;
       const ack = (): never => {
-        throw new CatchwordError('LEASE_LOST', 'this check ends the relay here');
+        throw new CatchwordError('LEASE_LOST', 'the check ends the relay here');
       };
       const killed = withAck(store, ack, () => {
         ended = true;

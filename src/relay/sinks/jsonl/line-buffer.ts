@@ -1,16 +1,15 @@
 import type { SinkEvent } from '../../sink.ts';
 
-/** At most so many bytes a character of a string take in UTF-8. */
+/** The most bytes that a UTF-16 unit of a string takes in UTF-8. */
 const BYTES_A_CHAR = 3;
 const FIRST_SIZE = 1 << 20;
 const LINE_BREAK = 10;
 
 /**
- * Makes the bytes of lines in memory that is used again and again: strings that are joined first and encoded then take
- * half as long again.
- * @returns a function whose result is valid until it is called again
+ * Encodes lines into reused memory. Joining the strings and encoding them takes 1.5 times as long (measured).
+ * @returns a function whose result is valid until its next call
  */
-export function createLineWriter(): (events: readonly SinkEvent[]) => Buffer {
+export function createLineBuffer(): (events: readonly SinkEvent[]) => Buffer {
   let bytes = Buffer.allocUnsafe(FIRST_SIZE);
   return (events) => {
     let size = 0;

@@ -1,7 +1,7 @@
-import { columnsOf } from '../../catalog/product.ts';
-import { detailsOf, type ProductPrice, pricesOf } from '../../catalog/product-fields.ts';
-import type { Mark, SinkEvent } from '../sink.ts';
-import { LAYOUT, type Names } from './postgres-layout.ts';
+import { columnsOf } from '../../../catalog/product.ts';
+import { detailsOf, pricesOf } from '../../../catalog/product-fields.ts';
+import type { Mark, SinkEvent } from '../../sink.ts';
+import { LAYOUT, PRICE_FIELDS, PRODUCT_FIELDS, type TableNames } from './layout.ts';
 
 export type Removals = 'delete' | 'tombstone';
 
@@ -14,38 +14,12 @@ export interface Statements {
   readonly endFill: string;
 }
 
-/** Columns of the table with their types, in the order of the parameters of `deliver`; the body comes before them. */
-const COLUMNS = {
-  vbid: 'text',
-  title: 'text',
-  kind: 'text',
-  format: 'text',
-  publisher: 'text',
-  print_isbn: 'text',
-  e_isbn: 'text',
-  distributable: 'boolean',
-  subtitle: 'text',
-  contributors: 'text',
-  language: 'text',
-  edition: 'text',
-  cover_url: 'text',
-  on_sale_date: 'text',
-  off_sale_date: 'text',
-  seq: 'bigint',
-  at: 'double precision',
-} as const;
+/** Parameters of `deliver` that describe products, after the bodies: columns with their types, in order. */
+const COLUMNS = { vbid: 'text', ...PRODUCT_FIELDS, seq: 'bigint', at: 'double precision' };
+/** Parameters of `deliver` that describe prices. */
+const PRICE_COLUMNS = { vbid: 'text', ...PRICE_FIELDS };
 
-/** As COLUMNS, of the table of prices. */
-const PRICE_COLUMNS = {
-  vbid: 'text',
-  sku: 'text',
-  type: 'text',
-  duration: 'text',
-  currency: 'text',
-  value: 'numeric',
-} as const;
-
-/** The cursor's parameters come first: what it is to become ($1 to $6), and what it has to be ($7 to $9). */
+/** The first parameters: the new cursor ($1 to $6), and the cursor that must be there ($7 to $9). */
 const EXPECTED = 'c.table_name = $1 AND c.incarnation = $2 AND c.generation = $7 AND c.cursor = $8 AND c.late = $9';
 const MARK_PARAMETERS = 9;
 
@@ -53,7 +27,7 @@ function unnest(types: readonly string[], first: number): string[] {
   return types.map((type, index) => `unnest($${first + index}::${type}[])`);
 }
 
-function deliverText({ table, prices, cursor }: Names, removals: Removals): string {
+function deliverText({ table, prices, cursor }: TableNames, removals: Removals): string {
   const columns = Object.keys(COLUMNS);
   const priceColumns = Object.keys(PRICE_COLUMNS);
   const body = MARK_PARAMETERS + 1;
@@ -92,11 +66,8 @@ function deliverText({ table, prices, cursor }: Names, removals: Removals): stri
     ) SELECT count(*)::int AS moved FROM moved`;
 }
 
-/**
- * A part of the table in the order of its keys, after $6; $7 rows, without the keys of $8. It looks at the cursor ($1 to
- * $5) and leaves it where it is.
- */
-function endFillStepText({ table, prices, cursor }: Names, removals: Removals): string {
+/** Removes unseen rows among the next $7 keys after $6, except the keys in $8, if the cursor ($1 to $5) is unchanged. */
+function endFillStepText({ table, prices, cursor }: TableNames, removals: Removals): string {
   const unseen = `step.fill < step.newest AND t.vbid = step.vbid AND t.vbid <> ALL($8::text[])`;
   const remove =
     removals === 'delete'
@@ -112,13 +83,10 @@ function endFillStepText({ table, prices, cursor }: Names, removals: Removals): 
     ) SELECT (SELECT max(vbid) FROM step) AS last, (SELECT count(*)::int FROM removed) AS removed`;
 }
 
-/**
- * Every statement is a transaction of its own. Those that write look first whether the cursor is what this process left
- * there, and do nothing where it is not.
- */
-export function statementsOf(names: Names, removals: Removals): Statements {
+/** Every statement is a transaction of its own. One that writes does nothing if another process changed the cursor. */
+export function statementsOf(names: TableNames, removals: Removals): Statements {
   const { table, prices, cursor } = names;
-  // Greater than that of any row, also where the cursor that knew it is gone.
+  // A fill number greater than that of any row, even if the cursor row was lost.
   const now = '(extract(epoch FROM clock_timestamp()) * 1000)::bigint';
   const begun = `generation = $3, cursor = $4, at = $5, late = $6, layout = ${LAYOUT}`;
   return {
@@ -146,7 +114,7 @@ export function statementsOf(names: Names, removals: Removals): Statements {
   };
 }
 
-/** What the cursor is to become, and what it has to be. */
+/** The new cursor, and the cursor that must be there. */
 export function markParameters(key: string, mark: Mark, written: Mark | null): unknown[] {
   const { incarnation, generation, cursor, at, late } = mark;
   return [
@@ -162,16 +130,16 @@ export function markParameters(key: string, mark: Mark, written: Mark | null): u
   ];
 }
 
-function columnLists(width: number, rows: readonly (readonly unknown[])[]): unknown[][] {
+function columnsOfRows(width: number, rows: readonly (readonly unknown[])[]): unknown[][] {
   const lists: unknown[][] = Array.from({ length: width }, () => []);
   for (const row of rows) for (let index = 0; index < width; index++) lists[index]?.push(row[index]);
   return lists;
 }
 
 /**
- * Bodies as one array of JSON, which PostgreSQL parses once; everything else column by column. As an array of texts,
- * bodies are escaped here, and there parsed twice: measured half as fast.
- * @param events at most one of each product
+ * Parameters of `deliver`: the bodies as one JSON array, which PostgreSQL parses once; everything else by column. An array
+ * of texts is escaped here and parsed twice there: half as fast (measured).
+ * @param events at most one per product
  */
 export function eventParameters(events: readonly SinkEvent[]): unknown[] {
   const living: unknown[][] = [];
@@ -204,22 +172,16 @@ export function eventParameters(events: readonly SinkEvent[]): unknown[] {
       more.onSaleDate,
       more.offSaleDate,
       seq,
-      at / 1e3,
+      at / 1000,
     ]);
-    const row = ({ sku, type, duration, currency, value }: ProductPrice) => [
-      vbid,
-      sku,
-      type,
-      duration,
-      currency,
-      value,
-    ];
-    prices.push(...pricesOf(fields).map(row));
+    for (const { sku, type, duration, currency, value } of pricesOf(fields)) {
+      prices.push([vbid, sku, type, duration, currency, value]);
+    }
   }
   return [
     `[${bodies.join(',')}]`,
-    ...columnLists(Object.keys(COLUMNS).length, living),
-    ...columnLists(3, gone),
-    ...columnLists(Object.keys(PRICE_COLUMNS).length, prices),
+    ...columnsOfRows(Object.keys(COLUMNS).length, living),
+    ...columnsOfRows(3, gone),
+    ...columnsOfRows(Object.keys(PRICE_COLUMNS).length, prices),
   ];
 }

@@ -1,22 +1,20 @@
 import pg from 'pg';
-import { SinkError } from '../sink.ts';
+import { SinkError } from '../../sink.ts';
 
-/** The tables of one sink, quoted for SQL. */
-export interface Names {
+/** Names of a sink's tables, quoted for SQL. */
+export interface TableNames {
   readonly table: string;
   readonly prices: string;
   readonly cursor: string;
 }
 
-/**
- * Grows when a table gets columns that only a fill can give a value to. A cursor row of an older layout is filled again.
- */
+/** Grows when a table gets columns that only a fill can fill. A table with an older layout is filled again. */
 export const LAYOUT = 2;
 
-/** PostgreSQL cuts longer names off, and `<table>_prices` would become the name of the table itself. */
+/** PostgreSQL truncates longer names, and `<table>_prices` would become the name of the table itself. */
 const MAX_NAME = 63;
 
-export function quoted(name: string): string {
+function quoted(name: string): string {
   return name
     .split('.')
     .map((part) => pg.escapeIdentifier(part))
@@ -24,38 +22,28 @@ export function quoted(name: string): string {
 }
 
 /** @param table `name` or `schema.name` */
-export function namesOf(table: string): Names {
+export function namesOf(table: string): TableNames {
   const parts = table.split('.');
   const name = parts.at(-1) ?? table;
-  const besides = (other: string): string => quoted([...parts.slice(0, -1), other].join('.'));
+  const sibling = (other: string): string => quoted([...parts.slice(0, -1), other].join('.'));
   return {
     table: quoted(table),
-    prices: besides(`${name.slice(0, MAX_NAME - '_prices'.length)}_prices`),
-    cursor: besides('catchword_cursor'),
+    prices: sibling(`${name.slice(0, MAX_NAME - '_prices'.length)}_prices`),
+    cursor: sibling('catchword_cursor'),
   };
 }
 
 type Columns = Readonly<Record<string, string>>;
 
-/** Without these, it is not a table that catchword made. */
-const BASE: Columns = {
-  vbid: 'text PRIMARY KEY',
+const FIRST_FIELDS = {
   title: 'text',
   kind: 'text',
   format: 'text',
   publisher: 'text',
   print_isbn: 'text',
   e_isbn: 'text',
-  body: 'jsonb NOT NULL',
-  seq: 'bigint NOT NULL',
-  changed_at: 'timestamptz NOT NULL',
-  removed_at: 'timestamptz',
 };
-/**
- * Added later; a table without them is altered.
- * - fill: which fill delivered the row; a row of an earlier one is overwritten whatever its `seq`
- */
-const ADDED: Columns = {
+const ADDED_FIELDS = {
   distributable: 'boolean',
   subtitle: 'text',
   contributors: 'text',
@@ -64,16 +52,27 @@ const ADDED: Columns = {
   cover_url: 'text',
   on_sale_date: 'text',
   off_sale_date: 'text',
-  fill: 'bigint NOT NULL DEFAULT 0',
 };
-const PRICES: Columns = {
-  vbid: 'text NOT NULL',
-  sku: 'text',
-  type: 'text',
-  duration: 'text',
-  currency: 'text',
-  value: 'numeric',
+/** Columns read from a product's body, with their types. */
+export const PRODUCT_FIELDS = { ...FIRST_FIELDS, ...ADDED_FIELDS };
+/** Columns of a price, with their types. */
+export const PRICE_FIELDS = { sku: 'text', type: 'text', duration: 'text', currency: 'text', value: 'numeric' };
+
+/** A table that lacks one of these was not created by catchword. */
+const BASE: Columns = {
+  vbid: 'text PRIMARY KEY',
+  ...FIRST_FIELDS,
+  body: 'jsonb NOT NULL',
+  seq: 'bigint NOT NULL',
+  changed_at: 'timestamptz NOT NULL',
+  removed_at: 'timestamptz',
 };
+/**
+ * Added in later versions to existing tables.
+ * - fill: number of the fill that delivered the row; a later fill overwrites the row whatever its `seq`
+ */
+const ADDED: Columns = { ...ADDED_FIELDS, fill: 'bigint NOT NULL DEFAULT 0' };
+const PRICES: Columns = { vbid: 'text NOT NULL', ...PRICE_FIELDS };
 const CURSOR: Columns = {
   table_name: 'text PRIMARY KEY',
   incarnation: 'text NOT NULL',
@@ -84,8 +83,8 @@ const CURSOR: Columns = {
 };
 /**
  * - fill: number of the newest fill
- * - fill_ended: rows that it did not deliver are removed
- * - has_rows: whether the table has rows, so that one that was emptied is noticed
+ * - fill_ended: whether the rows that it did not deliver were removed
+ * - has_rows: whether the table has rows, to detect one that was emptied
  */
 const CURSOR_ADDED: Columns = {
   fill: 'bigint NOT NULL DEFAULT 0',
@@ -105,7 +104,7 @@ function alter(table: string, columns: Columns, known: ReadonlySet<string>): str
   return list.length === 0 ? [] : [`ALTER TABLE ${table} ${list.join(', ')}`];
 }
 
-/** @returns the table's columns; null where there is no such table */
+/** @returns the names of the columns; null if the table does not exist */
 async function columnsOf(db: pg.Client, table: string): Promise<Set<string> | null> {
   const { rows } = await db.query<{ found: boolean; names: string[] }>({
     text: `SELECT to_regclass($1) IS NOT NULL AS found, array(SELECT attname::text FROM pg_attribute
@@ -116,7 +115,7 @@ async function columnsOf(db: pg.Client, table: string): Promise<Set<string> | nu
   return row?.found ? new Set(row.names) : null;
 }
 
-/** @returns columns that some index of the table begins with */
+/** @returns the first columns of the table's indexes */
 async function indexedColumns(db: pg.Client, table: string): Promise<Set<string>> {
   const { rows } = await db.query<{ name: string }>({
     text: `SELECT attname AS name FROM pg_index JOIN pg_attribute ON attrelid = indrelid AND attnum = indkey[0]
@@ -127,18 +126,18 @@ async function indexedColumns(db: pg.Client, table: string): Promise<Set<string>
 }
 
 /**
- * The SQL that makes what this sink needs and the database does not have yet; nothing is changed.
- * @throws SinkError misconfigured for a table of somebody else's
+ * Lists the SQL that creates what the database lacks.
+ * @throws SinkError misconfigured for a table that catchword did not create
  */
-async function missing(db: pg.Client, table: string, names: Names): Promise<string[]> {
+async function missingLayout(db: pg.Client, table: string, names: TableNames): Promise<string[]> {
   const needed: string[] = [];
   const columns = await columnsOf(db, names.table);
   if (columns === null) needed.push(create(names.table, { ...BASE, ...ADDED }));
   else {
     const lacks = Object.keys(BASE).filter((name) => !columns.has(name));
     if (lacks.length > 0) {
-      const message = `PostgreSQL: table ${table} was not made by catchword: it has no column ${lacks.join(', ')}`;
-      throw new SinkError('misconfigured', `${message}. Name another one with table=NAME`);
+      const message = `PostgreSQL: catchword did not create table ${table}: it lacks the columns ${lacks.join(', ')}`;
+      throw new SinkError('misconfigured', `${message}. Use another one: table=NAME`);
     }
     needed.push(...alter(names.table, ADDED, columns));
   }
@@ -149,7 +148,7 @@ async function missing(db: pg.Client, table: string, names: Names): Promise<stri
       ? [create(names.cursor, { ...CURSOR, ...CURSOR_ADDED })]
       : alter(names.cursor, CURSOR_ADDED, cursorColumns)),
   );
-  // The look-ups of a shop; and, of prices, those of one product.
+  // For a shop's lookups by ISBN, and for the prices of one product.
   const wanted = [
     [names.table, ['print_isbn', 'e_isbn']],
     [names.prices, ['vbid']],
@@ -166,11 +165,11 @@ function isForbidden(error: unknown): boolean {
 }
 
 /**
- * Makes what is missing: tables, columns, indexes.
- * @throws SinkError misconfigured, with the SQL to run, where the user may not
+ * Creates missing tables, columns and indexes.
+ * @throws SinkError misconfigured, with the SQL to run, if the user may not
  */
-export async function ensureLayout(db: pg.Client, table: string, names: Names): Promise<void> {
-  const needed = await missing(db, table, names);
+export async function ensureLayout(db: pg.Client, table: string, names: TableNames): Promise<void> {
+  const needed = await missingLayout(db, table, names);
   for (const [index, text] of needed.entries()) {
     try {
       await db.query(text);

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { type Mark, type Opened, SinkError } from './sink.ts';
 
-/** A mark as a store gives it back: many have only text. */
+/** A mark as a store returns it. Many stores return every field as text. */
 export const markSchema = z.object({
   incarnation: z.string(),
   generation: z.coerce.number().int().min(1),
@@ -9,6 +9,12 @@ export const markSchema = z.object({
   at: z.coerce.number().int().min(0).default(0),
   late: z.coerce.number().int().min(0),
 });
+
+/** The same mark, before the first delivery. */
+export function markAtStart(mark: Mark): Mark {
+  const { incarnation, generation } = mark;
+  return { incarnation, generation, cursor: 0, at: 0, late: 0 };
+}
 
 export function isSameMark(a: Mark | null, b: Mark | null): boolean {
   if (a === null || b === null) return a === b;
@@ -18,13 +24,13 @@ export function isSameMark(a: Mark | null, b: Mark | null): boolean {
 
 const openedSchema = markSchema.extend({ refill: z.string().optional() });
 
-/** @throws SinkError misconfigured: a module may return anything */
-export function usableMark(mark: Opened | null): Opened | null {
+/**
+ * Validates what a sink returned from `open`.
+ * @throws SinkError misconfigured: the module of a custom sink may return anything
+ */
+export function validMark(mark: Opened | null): Opened | null {
   if (mark === null) return null;
   const parsed = openedSchema.safeParse(mark);
-  if (parsed.success) {
-    const { refill, ...rest } = parsed.data;
-    return refill === undefined ? rest : { ...rest, refill };
-  }
-  throw new SinkError('misconfigured', 'the sink told no usable mark when it was opened');
+  if (parsed.success) return parsed.data as Opened;
+  throw new SinkError('misconfigured', 'the sink returned an invalid mark from open()');
 }

@@ -1,24 +1,24 @@
+import { existsSync } from 'node:fs';
 import Database from 'better-sqlite3';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { openStore } from '../../src/store/store.ts';
 import { emptyMirror, filled, serve } from './place.ts';
 import { get, openReader } from './reader.ts';
 
-const REFUSAL = z.strictObject({
+const ERROR_BODY = z.strictObject({
   error: z.strictObject({ code: z.string(), message: z.string().min(1), hint: z.string().min(1) }),
 });
 
-async function refusal(url: string, asking: Parameters<typeof get>[1] = {}) {
+async function errorOf(url: string, asking: Parameters<typeof get>[1] = {}) {
   const { status, headers, text } = await get(url, asking);
   expect(headers).toMatchObject({ 'x-content-type-options': 'nosniff', 'cache-control': 'no-store' });
   expect(headers['content-type']).toMatch(/^application\/json/);
   expect(headers['access-control-allow-origin']).toBeUndefined();
-  return { status, headers, ...REFUSAL.parse(JSON.parse(text)).error };
+  return { status, headers, ...ERROR_BODY.parse(JSON.parse(text)).error };
 }
 
-describe('what cannot be asked', () => {
-  it('is refused with what is wrong', async () => {
+describe('an invalid request', () => {
+  it('is rejected with the parameter that is wrong', async () => {
     const { db } = await filled({ items: 10 });
     const { web } = await serve(db);
     const wrong: [string, RegExp][] = [
@@ -37,21 +37,21 @@ describe('what cannot be asked', () => {
       ['/api/changes/stream?after=newest', /after.*newest/],
       ['/api/changes/stream?after=11', /after: 11 is beyond.*10/],
       ['/api/changes/stream?limit=3', /limit/],
-      ['/api/products', /q: no word/],
-      ['/api/products?q=+', /q: no word/],
+      ['/api/products', /q is missing/],
+      ['/api/products?q=+', /q is missing/],
       ['/api/products?q=a&limit=1001', /limit.*1001/],
       ['/api/runs?limit=0', /limit/],
       ['/api/status?verbose=1', /verbose/],
       ['/api/products/%zz', /%zz/],
     ];
     for (const [path, message] of wrong) {
-      const refused = await refusal(`${web.url}${path}`);
-      expect(refused, path).toMatchObject({ status: 400, code: 'USAGE' });
-      expect(refused.message, path).toMatch(message);
+      const rejected = await errorOf(`${web.url}${path}`);
+      expect(rejected, path).toMatchObject({ status: 400, code: 'USAGE' });
+      expect(rejected.message, path).toMatch(message);
     }
   });
 
-  it('nothing is there', async () => {
+  it('gets 404 for an unknown path', async () => {
     const { web } = await serve(emptyMirror());
     for (const path of [
       '/nothing',
@@ -61,16 +61,16 @@ describe('what cannot be asked', () => {
       `/${'x'.repeat(2_000)}`,
       '/api/products/A%2FB',
     ])
-      expect(await refusal(`${web.url}${path}`), path).toMatchObject({ status: 404, code: 'NOT_FOUND' });
+      expect(await errorOf(`${web.url}${path}`), path).toMatchObject({ status: 404, code: 'NOT_FOUND' });
   });
 
-  it('anything but reading', async () => {
+  it('gets 405 for any method but GET and HEAD', async () => {
     const { web } = await serve(emptyMirror());
     for (const method of ['POST', 'PUT', 'DELETE', 'PATCH', 'OPTIONS', 'TRACE']) {
       for (const path of ['/api/status', '/healthz', '/nothing']) {
-        const refused = await refusal(`${web.url}${path}`, { method, headers: { 'content-type': 'text/odd' } });
-        expect(refused, method).toMatchObject({ status: 405, code: 'METHOD_NOT_ALLOWED' });
-        expect(refused.headers.allow).toBe('GET, HEAD');
+        const rejected = await errorOf(`${web.url}${path}`, { method, headers: { 'content-type': 'text/odd' } });
+        expect(rejected, method).toMatchObject({ status: 405, code: 'METHOD_NOT_ALLOWED' });
+        expect(rejected.headers.allow).toBe('GET, HEAD');
       }
     }
     for (const path of ['/api/status', '/healthz', '/api/changes/stream']) {
@@ -79,24 +79,24 @@ describe('what cannot be asked', () => {
     }
   });
 
-  it('a mirror that cannot be read is told to the log only', async () => {
+  it('gets no detail of an error of the mirror, which is logged', async () => {
     const { db } = await filled({ items: 10 });
     const { web, logged } = await serve(db);
     const sqlite = new Database(db);
     sqlite.exec('DROP VIEW change_log; DROP TABLE changes');
     sqlite.close();
-    const refused = await refusal(`${web.url}/api/changes`);
-    expect(refused).toMatchObject({ status: 500, code: 'INTERNAL' });
-    expect(refused.message).not.toContain('changes');
+    const rejected = await errorOf(`${web.url}/api/changes`);
+    expect(rejected).toMatchObject({ status: 500, code: 'INTERNAL' });
+    expect(rejected.message).not.toContain('changes');
     expect(JSON.stringify(await logged('a request failed'))).toContain('no such table');
   });
 });
 
-describe('who may ask', () => {
+describe('access', () => {
   const token = 'right-and-secret';
   const bearer = (value: string) => ({ headers: { authorization: value } });
 
-  it('with a token, everything but /healthz needs it, and no log shows it', async () => {
+  it('needs the token on every path but /healthz, and never logs it', async () => {
     const { web, log } = await serve(emptyMirror(), { token });
     const paths = ['/api/status', '/api/changes', '/api/changes/stream', '/readyz', '/nothing', '/api/changes?after=x'];
     const wrong = [
@@ -109,19 +109,19 @@ describe('who may ask', () => {
       'Bearer right',
     ];
     for (const path of paths) {
-      const without = await refusal(`${web.url}${path}`);
+      const without = await errorOf(`${web.url}${path}`);
       expect(without, path).toMatchObject({ status: 401, code: 'UNAUTHORIZED' });
       expect(without.headers['www-authenticate']).toMatch(/^Bearer/);
       for (const value of wrong)
-        expect((await refusal(`${web.url}${path}`, bearer(value))).status, `${path} ${value}`).toBe(401);
+        expect((await errorOf(`${web.url}${path}`, bearer(value))).status, `${path} ${value}`).toBe(401);
     }
-    expect((await refusal(`${web.url}/api/status?token=${token}`)).status).toBe(401);
+    expect((await errorOf(`${web.url}/api/status?token=${token}`)).status).toBe(401);
     expect((await get(`${web.url}/healthz`)).status).toBe(200);
     for (const value of [`Bearer ${token}`, `bearer  ${token}`]) {
       expect((await get(`${web.url}/api/status`, bearer(value))).status).toBe(200);
-      expect((await refusal(`${web.url}/nothing`, bearer(value))).status).toBe(404);
+      expect((await errorOf(`${web.url}/nothing`, bearer(value))).status).toBe(404);
     }
-    // The token stands in for the check of names.
+    // With a token, the host name is not checked.
     const named = { host: 'mirror.example', authorization: `Bearer ${token}` };
     expect((await get(`${web.url}/api/status`, { headers: named })).status).toBe(200);
     const reader = await openReader(`${web.url}/api/changes/stream`, { authorization: `Bearer ${token}` });
@@ -131,7 +131,7 @@ describe('who may ask', () => {
     expect(JSON.stringify(log)).not.toMatch(/right|wrong/);
   });
 
-  it('without a token, only local names are answered', async () => {
+  it('without a token, is limited to local host names', async () => {
     const { web } = await serve(emptyMirror());
     const { port } = new URL(web.url);
     for (const path of ['/api/status', '/api/changes/stream', '/healthz', '/readyz', '/nothing']) {
@@ -143,7 +143,7 @@ describe('who may ask', () => {
         '10.0.0.1',
         '[::2]',
       ]) {
-        expect(await refusal(`${web.url}${path}`, { headers: { host } }), host).toMatchObject({
+        expect(await errorOf(`${web.url}${path}`, { headers: { host } }), host).toMatchObject({
           status: 403,
           code: 'HOST_REFUSED',
         });
@@ -153,21 +153,21 @@ describe('who may ask', () => {
       expect((await get(`${web.url}/api/status`, { headers: { host } })).status, host).toBe(200);
   });
 
-  it('beyond loopback a token is needed before anything is opened', async () => {
+  it('beyond loopback, needs a token before the mirror is opened', async () => {
     for (const host of ['0.0.0.0', '::', '192.0.2.1', 'mirror.example']) {
       const db = emptyMirror();
       await expect(serve(db, { host })).rejects.toMatchObject({
         code: 'CONFIG_INVALID',
         message: expect.stringContaining('CATCHWORD_HTTP_TOKEN') as string,
       });
-      expect(() => openStore(db, { mustExist: true })).toThrow(/no mirror at/);
+      expect(existsSync(db)).toBe(false);
     }
     const { web } = await serve(emptyMirror(), { host: '0.0.0.0', token });
     expect(web.url).toMatch(/^http:\/\/0\.0\.0\.0:\d+$/);
     expect((await get(web.url.replace('0.0.0.0', '127.0.0.1'))).status).toBe(401);
   });
 
-  it('a port that is taken, or an address that is not ours, is named', async () => {
+  it('names a port that is taken and an address of another machine', async () => {
     const { web } = await serve(emptyMirror());
     const port = Number(new URL(web.url).port);
     await expect(serve(emptyMirror(), { port })).rejects.toMatchObject({

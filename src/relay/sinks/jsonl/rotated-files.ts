@@ -3,22 +3,23 @@ import { readdir, rename, rm, stat, utimes } from 'node:fs/promises';
 import { join, parse } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
+import { sequenceText } from '../../../catalog/event.ts';
 
-/** Compresses rotated files beside the work, one after another. */
-export interface Compressing {
-  /** There may be a new one. */
-  look(): void;
-  /** Waits for nothing: what is not finished is done at the next start. */
+/** Compresses rotated files in the background, one at a time. */
+export interface Compressor {
+  /** Tells it that there may be a new file. */
+  wake(): void;
+  /** Aborts the current file, which the next start compresses. */
   stop(): Promise<void>;
 }
 
-/** A rotated file; for a moment it is there both plain and compressed. */
+/** A rotated file. For a moment it exists both plain and compressed. */
 interface Rotated {
   readonly plain: string;
   readonly files: string[];
 }
 
-/** Rotated files of `path`, in the order of their names. */
+/** Lists the rotated files of `path`, by name. */
 async function rotatedFiles(path: string): Promise<Rotated[]> {
   const { dir, name, ext } = parse(path);
   const found = new Map<string, string[]>();
@@ -31,8 +32,21 @@ async function rotatedFiles(path: string): Promise<Rotated[]> {
   return [...found].map(([plain, files]) => ({ plain: join(dir, plain), files }));
 }
 
-/** Those that are not compressed, oldest first. */
-async function waiting(path: string): Promise<string[]> {
+async function exists(path: string): Promise<boolean> {
+  return (await stat(path).catch(() => null)) !== null;
+}
+
+/** Names the rotated file that ends at `seq`: `catalog-<seq>.jsonl`, or `catalog-<seq>.2.jsonl` and so on if that exists. */
+export async function unusedRotatedPath(path: string, seq: number): Promise<string> {
+  const { dir, name, ext } = parse(path);
+  const base = join(dir, `${name}-${sequenceText(seq)}`);
+  let target = `${base}${ext}`;
+  for (let copy = 2; (await exists(target)) || (await exists(`${target}.gz`)); copy++) target = `${base}.${copy}${ext}`;
+  return target;
+}
+
+/** Lists those that are not compressed, oldest first. */
+async function uncompressed(path: string): Promise<string[]> {
   return (await rotatedFiles(path)).filter(({ plain, files }) => files.includes(plain)).map(({ plain }) => plain);
 }
 
@@ -46,14 +60,14 @@ async function statsOf(path: string) {
   return await Promise.all(measured);
 }
 
-/** Bytes of all rotated files together. */
+/** Total size of the rotated files, bytes. */
 export async function rotatedSize(path: string): Promise<number> {
   return (await statsOf(path)).reduce((sum, { bytes }) => sum + bytes, 0);
 }
 
-/** Removes the oldest rotated files but `keep`. By their time: after a replay, the numbers in their names go back. */
+/** Removes all but the newest `keep` rotated files. Their times count: after a replay, the numbers in their names go back. */
 export async function dropOldest(path: string, keep: number): Promise<void> {
-  // Sorting is stable: of the same time, the smaller name is the older one.
+  // Sorting is stable: of two with the same time, the smaller name is older.
   const sorted = (await statsOf(path)).sort((a, b) => a.at - b.at);
   const dropped = sorted.slice(0, Math.max(0, sorted.length - keep)).flatMap(({ files }) => files);
   for (const file of dropped) await rm(file, { force: true });
@@ -65,7 +79,7 @@ async function compress(file: string, signal: AbortSignal): Promise<void> {
     await pipeline(createReadStream(file), createGzip(), createWriteStream(temporary, { mode: 0o600, flush: true }), {
       signal,
     });
-    // Its age is that of its events.
+    // `dropOldest` needs the time of the events.
     const { atime, mtime } = await stat(file);
     await utimes(temporary, atime, mtime);
     await rename(temporary, `${file}.gz`);
@@ -76,21 +90,21 @@ async function compress(file: string, signal: AbortSignal): Promise<void> {
   }
 }
 
-/** A file that cannot be compressed stays as it is, and is tried again with the next one. */
-export function compressRotated(path: string): Compressing {
+/** A file that cannot be compressed stays as it is, and is retried with the next one. */
+export function startCompressor(path: string): Compressor {
   const stopping = new AbortController();
-  let again = false;
+  let hasNew = false;
   let working: Promise<void> | undefined;
 
   async function work(): Promise<void> {
     do {
-      again = false;
-      for (const file of await waiting(path)) await compress(file, stopping.signal);
-    } while (again);
+      hasNew = false;
+      for (const file of await uncompressed(path)) await compress(file, stopping.signal);
+    } while (hasNew);
   }
 
-  function look(): void {
-    again = true;
+  function wake(): void {
+    hasNew = true;
     working ??= work()
       .catch(() => {})
       .finally(() => {
@@ -98,9 +112,9 @@ export function compressRotated(path: string): Compressing {
       });
   }
 
-  look();
+  wake();
   return {
-    look,
+    wake,
     stop: async () => {
       stopping.abort();
       await working;

@@ -1,0 +1,40 @@
+import type { SinkEvent } from './sink.ts';
+
+/** Finds the event that a sink refuses, by halving batches. */
+export function createRefusalSearch() {
+  let limit = Number.POSITIVE_INFINITY;
+  /** The search covers the events up to this one. */
+  let until = 0;
+  let refusedInARow = 0;
+
+  /** Ends the search: the refused event is parked. */
+  function found(): void {
+    limit = Number.POSITIVE_INFINITY;
+    until = 0;
+  }
+
+  /** Handles a refused batch. @returns the refused event, or null if the search continues with smaller batches */
+  function narrow(events: readonly SinkEvent[]): SinkEvent | null {
+    if (events.length <= 1) return events[0] ?? null;
+    limit = Math.floor(events.length / 2);
+    until = Math.max(until, events.at(-1)?.seq ?? 0);
+    return null;
+  }
+
+  return {
+    /** The most events that the next batch may have. */
+    limit: () => limit,
+    narrow,
+    found,
+    /** Notes that the log is delivered up to `seq`. */
+    passed: (seq: number) => {
+      if (seq >= until) found();
+    },
+    /** Counts a refused event. @returns how many were refused in a row, without an accepted batch between them */
+    countRefusal: () => ++refusedInARow,
+    /** Notes that the sink accepted a batch. */
+    accepted: () => {
+      refusedInARow = 0;
+    },
+  };
+}

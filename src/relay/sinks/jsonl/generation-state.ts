@@ -1,0 +1,70 @@
+import { open, readFile, rename, writeFile } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { z } from 'zod';
+import type { Mark } from '../../sink.ts';
+import type { LastEvent } from './last-line.ts';
+
+const stateSchema = z.object({
+  incarnation: z.string(),
+  generation: z.number(),
+  /** Size of the file and cursor when this was written. */
+  offset: z.number(),
+  cursor: z.number(),
+  /** As in a mark. */
+  at: z.number(),
+});
+
+/** Where in the file the current generation starts: a replay appends events with smaller numbers. */
+export type GenerationState = z.output<typeof stateSchema>;
+
+/** Flushes the names in the directory of `path`. */
+export async function syncDirectory(path: string): Promise<void> {
+  const directory = await open(dirname(path), 'r');
+  try {
+    await directory.sync();
+  } finally {
+    await directory.close();
+  }
+}
+
+/** @returns null if the file is missing or damaged */
+export async function readState(path: string): Promise<GenerationState | null> {
+  try {
+    return stateSchema.parse(JSON.parse(await readFile(path, 'utf8')));
+  } catch {
+    return null;
+  }
+}
+
+export async function writeState(path: string, state: GenerationState): Promise<void> {
+  const temporary = `${path}.new`;
+  await writeFile(temporary, JSON.stringify(state), { mode: 0o600, flush: true });
+  await rename(temporary, path);
+  await syncDirectory(path);
+}
+
+/**
+ * Decides how far a file is.
+ * @param mark what the mirror believes
+ * @param state null if the file was never replayed, or its state was lost
+ * @param size of the file, bytes
+ * @param end null for an empty file
+ */
+export function markOf(mark: Mark, state: GenerationState | null, size: number, end: LastEvent | null): Mark {
+  if (state === null) {
+    return end === null
+      ? { ...mark, late: 0 }
+      : { incarnation: end.incarnation, generation: 1, cursor: end.seq, at: end.at, late: 0 };
+  }
+  const { incarnation, generation, offset } = state;
+  const position = (cursor: number, at: number, late = 0): Mark => ({ incarnation, generation, cursor, at, late });
+  // The file was rotated or removed: it does not have an event of this generation yet.
+  if (end === null) {
+    const isBehind = incarnation === mark.incarnation && state.cursor < mark.cursor;
+    return isBehind ? { ...mark, generation, late: 0 } : position(state.cursor, state.at);
+  }
+  // Shorter than when the generation started: it lost earlier events as well.
+  if (size < offset && end.seq < state.cursor) return position(end.seq, end.at);
+  if (size <= offset) return position(state.cursor, state.at);
+  return end.seq <= state.cursor ? position(state.cursor, state.at, end.seq) : position(end.seq, end.at);
+}
