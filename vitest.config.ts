@@ -2,7 +2,7 @@ import { defineConfig } from 'vitest/config';
 import { LongestFirst } from './test/support/longest-first.ts';
 
 /** Folders whose tests leave the process clean, so that it loads the sources only once for all files. */
-const SHARED = 'test/{catalog,client,commands,queue,sandbox,schedule,store,web,xml}/**/*.test.ts';
+const SHARED = 'test/{catalog,client,commands,queue,report,sandbox,schedule,store,web,xml}/**/*.test.ts';
 
 const TESTS = {
   setupFiles: ['test/support/keep-statements.ts', 'test/support/property-seed.ts'],

@@ -12,7 +12,7 @@ import { cpus, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import Database from 'better-sqlite3';
-import { table } from '../src/commands/shared/format.ts';
+import { table } from '../src/report/text.ts';
 import { redisAvailable, startRedis } from '../test/support/redis.ts';
 import { type Measured, measure, median, serve } from './process.ts';
 import { measureRate } from './rate.ts';

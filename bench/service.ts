@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { finished } from 'node:stream/promises';
 import { fileURLToPath } from 'node:url';
-import { count, table } from '../src/commands/shared/format.ts';
+import { count, table } from '../src/report/text.ts';
 import { readXml } from '../src/xml/read.ts';
 import { measure, serve } from './process.ts';
 

@@ -27,10 +27,12 @@ function secretFromFile(env: string, environment: Environment): string | undefin
   } catch (cause) {
     const code = systemCodeOf(cause) ?? 'unknown error';
     throw new CatchwordError('CONFIG_INVALID', `${env}_FILE: cannot read the file that it names (${code})`, {
+      setting: `${env}_FILE`,
       hint: 'Set it to the path of a file that this user may read.',
     });
   }
   throw new CatchwordError('CONFIG_INVALID', `${env}_FILE: the file that it names is empty`, {
+    setting: `${env}_FILE`,
     hint: 'Write the secret into it.',
   });
 }
@@ -70,6 +72,7 @@ function isNeeded(key: string, needs: readonly Need[]): key is Need {
 
 function notSet(key: Need): CatchwordError {
   return new CatchwordError('CONFIG_INVALID', `${OPTIONS[key].env} is not set (${OPTIONS[key].help})`, {
+    setting: OPTIONS[key].env,
     hint: 'Set it in the environment or in .env. To try without an account: npx catchword demo.',
   });
 }
@@ -79,6 +82,7 @@ function parseSetting({ env, help, schema, secret }: Option, given: string): unk
   if (parsed.success) return parsed.data;
   const shown = secret ? 'its value' : JSON.stringify(redactValue(given));
   throw new CatchwordError('CONFIG_INVALID', `${env}: ${shown} cannot be used (${help})`, {
+    setting: env,
     hint: `It ${parsed.error.issues[0]?.message ?? 'must have another value'}.`,
   });
 }

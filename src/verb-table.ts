@@ -68,7 +68,7 @@ const GROUPS: Readonly<Record<string, readonly Row[]>> = {
     ['keeper', 'own the mirror and write it (needs REDIS_URL)', daemons],
     ['fetcher', 'read pages; run any number, anywhere (needs REDIS_URL)', daemons],
     ['relay', "deliver changes to the sinks; run it on the mirror's machine", daemons],
-    ['web', 'serve the mirror over HTTP, read-only; run it on its machine', daemons],
+    ['web', "serve the mirror over HTTP, read-only, on the mirror's machine", daemons],
   ],
   'Set up': [
     ['doctor', 'check settings, mirror, Redis, sinks and source; suggest fixes', doctor],

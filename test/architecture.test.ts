@@ -21,6 +21,7 @@ const COMMON = [
   'printable',
   'loopback',
   'whole-number',
+  'nearest-name',
 ];
 
 /** The folders that a folder may import from, besides itself and the common files. */
@@ -42,6 +43,8 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   cli: ['*'],
   'verb-table': ['*'],
   config: ['environment', 'option-table'],
+  'unknown-settings': ['config', 'environment', 'option-table'],
+  'input-stream': [],
   environment: [],
   'option-table': ['setting-forms'],
   'setting-forms': [],

@@ -2,9 +2,10 @@ import { Writable } from 'node:stream';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { indentedJson } from '../src/catalog/json-text.ts';
-import { printLine, table } from '../src/commands/shared/format.ts';
+import { printLine } from '../src/commands/shared/format.ts';
 import { CatchwordError } from '../src/errors.ts';
 import { printable, printableLines } from '../src/printable.ts';
+import { table } from '../src/report/text.ts';
 import { rawValue } from './catalog/raw-json.ts';
 import { contextWith } from './support/in-process.ts';
 

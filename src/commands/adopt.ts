@@ -22,7 +22,6 @@ function requireIdle({ daemonLease, relayLease }: Store, nowMs: number): void {
 
 export function adoptCommand(context: CommandContext): Command {
   return new Command('adopt')
-    .description('continue the mirror with the address that is set now, after the service moved; makes a full run')
     .option('--json', 'print the run as one JSON document')
     .action(async ({ json }: { readonly json?: boolean }) => {
       const config = loadSettings(context, 'source');

@@ -64,7 +64,7 @@ async function get(context: CommandContext, vbid: string, options: { readonly js
 }
 
 export function assetCommand(context: CommandContext): Command {
-  const group = new Command('asset').description('create, change and show assets of the service');
+  const group = new Command('asset');
   group.enablePositionalOptions();
   withFieldOptions(group.command('put').description('create an asset, or change one'))
     .argument('[vbid]', 'its identifier; omit it to create an asset')

@@ -68,7 +68,6 @@ async function printChanges(
 
 export function changesCommand(context: CommandContext): Command {
   return new Command('changes')
-    .description('print the change log as CloudEvents, one per line, oldest first')
     .option('--after <seq>', 'print only changes after this one', wholeNumber('--after', 0), 0)
     .option('--limit <n>', 'print at most this many', wholeNumber('--limit', 1))
     .option('--follow', 'keep printing new changes until interrupted')

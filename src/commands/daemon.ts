@@ -12,10 +12,11 @@ import {
   startSchedulerRole,
   startWebRole,
 } from '../roles/roles.ts';
+import { unknownSettings } from '../unknown-settings.ts';
 import type { CommandContext } from './shared/context.ts';
 import { isTerminal } from './shared/format.ts';
 import { commandLog } from './shared/notices.ts';
-import { type ConfigFor, checkedSettings, type Need, unknownSettings } from './shared/settings.ts';
+import { type ConfigFor, checkedSettings, type Need } from './shared/settings.ts';
 
 /** Serves until the first signal or the first failure, then stops the services. */
 async function serve<N extends Need>(
@@ -52,8 +53,8 @@ function logFatal(context: CommandContext, role: string, error: unknown): boolea
 }
 
 export function daemonCommands(context: CommandContext): Command[] {
-  const role = <N extends Need>(need: N, name: string, start: StartRole<ConfigFor[N]>, description: string): Command =>
-    new Command(name).description(description).action(async () => {
+  const role = <N extends Need>(need: N, name: string, start: StartRole<ConfigFor[N]>): Command =>
+    new Command(name).action(async () => {
       try {
         await serve(context, name, need, start);
       } catch (error) {
@@ -61,11 +62,11 @@ export function daemonCommands(context: CommandContext): Command[] {
       }
     });
   return [
-    role('source', 'daemon', startDaemon, 'run everything in one process until it is stopped'),
-    role('source', 'scheduler', startSchedulerRole, 'start runs when they are due (requires REDIS_URL)'),
-    role('source', 'keeper', startKeeperRole, 'own and write the mirror (requires REDIS_URL)'),
-    role('source', 'fetcher', startFetcherRole, 'read pages, on any number of machines (requires REDIS_URL)'),
-    role('nothing', 'relay', startRelayRole, 'deliver changes to the sinks; run it where the mirror is'),
-    role('nothing', 'web', startWebRole, 'serve the mirror over HTTP, read-only; run it where the mirror is'),
+    role('source', 'daemon', startDaemon),
+    role('source', 'scheduler', startSchedulerRole),
+    role('source', 'keeper', startKeeperRole),
+    role('source', 'fetcher', startFetcherRole),
+    role('nothing', 'relay', startRelayRole),
+    role('nothing', 'web', startWebRole),
   ];
 }

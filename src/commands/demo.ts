@@ -6,15 +6,16 @@ import { sameContent } from '../catalog/content.ts';
 import type { Run } from '../catalog/run.ts';
 import { loadConfig, requireSource } from '../config.ts';
 import { CatchwordError } from '../errors.ts';
+import { runSummary } from '../report/run-text.ts';
+import { count, plural, size, table } from '../report/text.ts';
 import { startKeeper } from '../roles/pipeline.ts';
 import { SANDBOX_DEFAULTS } from '../sandbox/options.ts';
 import { type Sandbox, startSandbox } from '../sandbox/server.ts';
 import { createHistory } from '../store/history.ts';
 import type { Store } from '../store/store.ts';
 import type { CommandContext } from './shared/context.ts';
-import { colours, count, plural, printJson, printLine, size, table } from './shared/format.ts';
+import { colours, printJson, printLine } from './shared/format.ts';
 import { withProgress } from './shared/progress.ts';
-import { runSummary } from './shared/run-text.ts';
 
 const ITEMS = 20_000;
 const MUTATION = { create: 3, update: 4, remove: 2, seed: 7 };
@@ -62,7 +63,7 @@ async function demo(context: CommandContext, json: boolean, sandbox: Sandbox, db
       const run = await keeper.run({ kind }, context.signal);
       display.stop();
       if (run === null) throw new CatchwordError('RUN_NOT_ACTIVE', 'no run was started');
-      say(runSummary(context, run));
+      say(runSummary(colours(context, context.stdout), run, context.clock.now()));
       return run;
     }
     try {
@@ -102,7 +103,6 @@ async function demo(context: CommandContext, json: boolean, sandbox: Sandbox, db
 
 export function demoCommand(context: CommandContext): Command {
   return new Command('demo')
-    .description('try catchword on this machine: a sandbox, a full load, changes, a delta load')
     .option('--json', 'print one JSON document')
     .action(async ({ json = false }: { json?: boolean }) => {
       const directory = mkdtempSync(join(tmpdir(), 'catchword-demo-'));

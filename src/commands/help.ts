@@ -1,13 +1,15 @@
 import { Command } from 'commander';
-import { nearestName } from '../client/input/input-error.ts';
-import { CatchwordError } from '../errors.ts';
+import type { CatchwordError } from '../errors.ts';
+import { nearestName } from '../nearest-name.ts';
+import { usageError } from './shared/usage-error.ts';
 
 function unknown(name: string, parent: Command): CatchwordError {
   const names = parent.commands.map((command) => command.name());
   const nearest = nearestName(name, names);
-  return new CatchwordError('USAGE', `unknown command ${JSON.stringify(name)}`, {
-    hint: nearest === undefined ? `Commands are: ${names.join(', ')}.` : `Did you mean ${nearest}?`,
-  });
+  return usageError(
+    `unknown command ${JSON.stringify(name)}`,
+    nearest === undefined ? `Commands are: ${names.join(', ')}.` : `Did you mean ${nearest}?`,
+  );
 }
 
 /** `help sink list`. Commander's own help knows one level only, and prints all help for an unknown name. */

@@ -1,8 +1,9 @@
 import { Command, Option } from 'commander';
 import { type License, type LicenseQuery, readLicenses } from '../client/licenses/licenses.ts';
+import { count, moment, plural, table } from '../report/text.ts';
 import { callService } from './shared/connection.ts';
 import type { CommandContext } from './shared/context.ts';
-import { count, moment, plain, plural, table } from './shared/format.ts';
+import { plain } from './shared/format.ts';
 
 function expiry({ expiresAt, expiration }: License, nowMs: number): string {
   if (expiresAt === null) return 'never';
@@ -20,7 +21,6 @@ function licenseTable(licenses: readonly License[], nowMs: number): string {
 
 export function licensesCommand(context: CommandContext): Command {
   return new Command('licenses')
-    .description('list the licenses of the user of the access token')
     .option('--sku <sku>', 'list only licenses for this title', (sku) => sku.trim())
     .addOption(new Option('--type <type>', 'list only this type').choices(['online', 'downloadable', 'all']))
     .option('--json', 'print one JSON document')

@@ -1,11 +1,11 @@
 import { Command } from 'commander';
 import type { Package, PackageFields } from '../client/packages/package-fields.ts';
 import type { Packages } from '../client/packages/packages.ts';
-import { CatchwordError } from '../errors.ts';
 import { type CallResult, callService } from './shared/connection.ts';
 import type { CommandContext } from './shared/context.ts';
 import { type FieldsInput, readFields, withFieldOptions } from './shared/fields.ts';
 import { plain } from './shared/format.ts';
+import { usageError } from './shared/usage-error.ts';
 
 interface Options extends FieldsInput {
   readonly json?: boolean;
@@ -23,9 +23,7 @@ require name and products (its books) to create a package.
 /** Adds the SKU of the command line to the fields. */
 function withSku(sku: string, fields: PackageFields): PackageFields {
   if (fields.sku === undefined || fields.sku === sku) return { ...fields, sku };
-  throw new CatchwordError('USAGE', `the fields name another SKU than ${sku}`, {
-    hint: 'Remove sku from the fields, or use the same SKU.',
-  });
+  throw usageError(`the fields name another SKU than ${sku}`, 'Remove sku from the fields, or use the same SKU.');
 }
 
 function described(head: string, { raw }: Package): CallResult {
@@ -56,9 +54,7 @@ export function packageCommand(context: CommandContext): Command {
       });
   }
 
-  const group = new Command('package')
-    .description('create, change, show and delete packages (books sold as one SKU)')
-    .enablePositionalOptions();
+  const group = new Command('package').enablePositionalOptions();
   group
     .command('get')
     .description('show a package as the service describes it')

@@ -4,12 +4,13 @@ import { indentedJson } from '../catalog/json-text.ts';
 import { CatchwordError } from '../errors.ts';
 import { printable } from '../printable.ts';
 import { hitJson, productJson } from '../report/product.ts';
+import { moment, plural, table, time } from '../report/text.ts';
 import { findProduct } from '../store/find-product.ts';
 import { createHistory } from '../store/history.ts';
 import { productAsOf } from '../store/product-as-of.ts';
 import { eventSource } from '../store/source.ts';
 import type { CommandContext } from './shared/context.ts';
-import { colours, moment, plural, print, printLine, table, time, wholeNumber } from './shared/format.ts';
+import { colours, print, printLine, wholeNumber } from './shared/format.ts';
 import { readMirror } from './shared/mirror.ts';
 
 interface Options {
@@ -20,7 +21,6 @@ interface Options {
 
 function productCommand(context: CommandContext): Command {
   return new Command('product')
-    .description('show one product, its changes, or what it was')
     .argument('<vbid>', 'its key, or an ISBN')
     .option('--history', 'print its changes, newest first')
     .option('--at <seq>', 'show what it was right after this change', wholeNumber('--at', 1))
@@ -64,7 +64,6 @@ function productCommand(context: CommandContext): Command {
 
 function searchCommand(context: CommandContext): Command {
   return new Command('search')
-    .description('search titles, contributors, publishers and identifiers; word* finds words that begin so')
     .argument('<words...>')
     .option('--limit <n>', 'print at most this many', wholeNumber('--limit', 1), 20)
     .option('--json', 'print one JSON document')

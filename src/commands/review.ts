@@ -2,6 +2,7 @@ import { Command } from 'commander';
 import { sourceIdentity } from '../catalog/source.ts';
 import { type Config, requireSource } from '../config.ts';
 import { runJson } from '../report/run.ts';
+import { plural } from '../report/text.ts';
 import { startEmbeddedQueue } from '../roles/pipeline.ts';
 import { holdLease } from '../store/hold-lease.ts';
 import type { Leased } from '../store/lease.ts';
@@ -11,7 +12,7 @@ import { recheck } from '../sync/recheck-held.ts';
 import { approveRun, rejectRun, requireHeld, undoRun } from '../sync/review-run.ts';
 import { requireSameSource } from '../sync/source.ts';
 import type { CommandContext } from './shared/context.ts';
-import { plural, print, wholeNumber } from './shared/format.ts';
+import { print, wholeNumber } from './shared/format.ts';
 import { writeMirror } from './shared/mirror.ts';
 import { checkPause, commandLog, toPerson } from './shared/notices.ts';
 
@@ -63,34 +64,26 @@ const undo: Decide = async ({ context, leased, runId }) => {
   return { json: { run: runId, restored }, text };
 };
 
-function reviewCommand(context: CommandContext, usage: string, description: string, decide: Decide): Command {
-  const [name = '', argument = ''] = usage.split(' ');
+function reviewCommand(context: CommandContext, name: string, decide: Decide): Command {
   return new Command(name)
-    .description(description)
-    .argument(argument, 'number of the run', wholeNumber(argument, 1))
+    .argument('<run>', 'number of the run', wholeNumber('<run>', 1))
     .option('--json', 'print one JSON document')
     .action((runId: number, options: { json?: boolean }) =>
       writeMirror(context, async (store, config) => {
-        const { json, text } = await holdLease(
-          store.keeperLease,
-          context.clock,
-          commandLog(context, 'error'),
-          (leased) => decide({ context, config, store, leased, runId }),
+        const log = commandLog(context, 'error');
+        const { json, text } = await holdLease(store.keeperLease, context.clock, log, (leased) =>
+          decide({ context, config, store, leased, runId }),
         );
         print(context, options, json, text);
       }),
     );
 }
 
-/** `runs undo <id>` */
+/** `runs undo <run>` */
 export function undoCommand(context: CommandContext): Command {
-  return reviewCommand(context, 'undo <id>', 'restore what a run removed, as new changes', undo);
+  return reviewCommand(context, 'undo', undo).description('restore what a run removed, as new changes');
 }
 
 export function decideCommands(context: CommandContext): Command[] {
-  const applied = 'apply the removals that a run held back (products seen since are kept)';
-  return [
-    reviewCommand(context, 'approve <run>', applied, approve),
-    reviewCommand(context, 'reject <run>', 'discard the removals that a run held back', reject),
-  ];
+  return [reviewCommand(context, 'approve', approve), reviewCommand(context, 'reject', reject)];
 }

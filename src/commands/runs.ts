@@ -1,16 +1,17 @@
 import { Command } from 'commander';
 import type { Run } from '../catalog/run.ts';
 import { heldRemovalsJson, runJson } from '../report/run.ts';
+import { heldText, runSummary } from '../report/run-text.ts';
+import { seamPicture } from '../report/seam-picture.ts';
+import { duration, moment, plural, table } from '../report/text.ts';
 import type { Store } from '../store/store.ts';
 import { cancelRun, requireRun } from '../sync/finish-run.ts';
 import { undoCommand } from './review.ts';
 import type { CommandContext } from './shared/context.ts';
-import { duration, moment, plural, print, table, wholeNumber } from './shared/format.ts';
+import { colours, print, wholeNumber } from './shared/format.ts';
 import { readMirror, writeMirror } from './shared/mirror.ts';
-import { heldText, runSummary } from './shared/run-text.ts';
-import { seamPicture } from './shared/seam-picture.ts';
 
-/** Rejected items that are listed. */
+/** How many rejected items are listed. */
 const REJECTED = 100;
 
 const COUNTS = ['pages', 'items', 'created', 'updated', 'removed', 'restored', 'rejected'] as const;
@@ -37,8 +38,8 @@ function printRun(context: CommandContext, options: Options, store: Store, id: n
   const run = requireRun(store, id);
   const rejected = store.runs.rejected(id, REJECTED);
   const rows = rejected.map(({ page, position, reason, body }) => [page, position, reason, body.slice(0, 60)]);
-  const lines = [runSummary(context, run)];
-  if (run.evidence !== null) lines.push(seamPicture(context, run.evidence));
+  const lines = [runSummary(colours(context, context.stdout), run, context.clock.now())];
+  if (run.evidence !== null) lines.push(seamPicture(colours(context, context.stdout), run.evidence));
   if (run.state === 'held') lines.push('', heldText(store, id));
   if (rows.length > 0) lines.push('', table(['page', 'item', 'reason', 'body'], rows));
   if (rows.length < run.rejected) lines.push('… see the SQL view rejected_items for the rest');
@@ -52,10 +53,9 @@ function cancel(context: CommandContext, options: Options, store: Store, id: num
 }
 
 export function runCommands(context: CommandContext): Command[] {
-  const id = wholeNumber('<id>', 1);
+  const id = wholeNumber('<run>', 1);
   return [
     new Command('runs')
-      .description('list the newest runs; `runs undo <id>` restores what one removed')
       .enablePositionalOptions()
       .addCommand(undoCommand(context))
       .option('--limit <n>', 'list at most this many', wholeNumber('--limit', 1), 20)
@@ -64,15 +64,13 @@ export function runCommands(context: CommandContext): Command[] {
         readMirror(context, ({ runs }) => printRuns(context, options, runs.list(options.limit))),
       ),
     new Command('run')
-      .description('show one run: what it read, changed, proved and rejected')
-      .argument('<id>', 'number of the run', id)
+      .argument('<run>', 'number of the run', id)
       .option('--json', 'print one JSON document')
       .action((run: number, options: Options) =>
         readMirror(context, (store) => printRun(context, options, store, run)),
       ),
     new Command('cancel')
-      .description('cancel a run (applied pages are kept)')
-      .argument('<id>', 'number of the run', id)
+      .argument('<run>', 'number of the run', id)
       .option('--json', 'print one JSON document')
       .action((run: number, options: Options) => writeMirror(context, (store) => cancel(context, options, store, run))),
   ];

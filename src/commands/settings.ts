@@ -2,8 +2,9 @@ import { Command } from 'commander';
 import { type ReadSettings, readSettings, redactValue } from '../config.ts';
 import { OPTIONS } from '../option-table.ts';
 import { sinkConfig } from '../relay/sink-config.ts';
+import { table } from '../report/text.ts';
 import type { CommandContext } from './shared/context.ts';
-import { printJson, printLine, table } from './shared/format.ts';
+import { printJson, printLine } from './shared/format.ts';
 import { loadSettings } from './shared/settings.ts';
 
 const MASK = '********';

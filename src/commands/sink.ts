@@ -1,48 +1,17 @@
 import { Command } from 'commander';
 import type { Config } from '../config.ts';
-import { CatchwordError } from '../errors.ts';
 import { forgetSink, pauseSink, replaySink, requireSink, skipEvent, skipRefused } from '../relay/change-sink.ts';
-import type { StoredSize } from '../relay/sink.ts';
-import { type SinkConfig, sinkConfig } from '../relay/sink-config.ts';
+import { sinkConfig } from '../relay/sink-config.ts';
 import { storedSizes } from '../relay/stored-sizes.ts';
 import { parkedJson, sinkListJson, sinkSummary } from '../report/sink.ts';
+import { sinkListLines } from '../report/sink-text.ts';
+import { plural, table, time } from '../report/text.ts';
 import type { ParkedState, SinkRow } from '../store/sinks.ts';
 import type { RequestWriter } from '../store/writers.ts';
 import type { CommandContext } from './shared/context.ts';
-import { colours, count, duration, plural, print, printLine, table, time, wholeNumber } from './shared/format.ts';
+import { colours, print, printLine, wholeNumber } from './shared/format.ts';
 import { readMirror, writeMirror } from './shared/mirror.ts';
-
-function listText(
-  context: CommandContext,
-  sinks: readonly ReturnType<typeof sinkSummary>[],
-  fresh: readonly SinkConfig[],
-  sizes: ReadonlyMap<string, StoredSize | null>,
-): string[] {
-  if (sinks.length + fresh.length === 0) {
-    return ['no sinks: set CATCHWORD_SINK_<NAME>, such as CATCHWORD_SINK_FILE=jsonl:data/changes.jsonl'];
-  }
-  const head = ['name', 'kind', 'where', 'cursor', 'behind', 'for', 'state', 'rate', 'parked'];
-  const rows = sinks.map((sink) => {
-    const behindFor = sink.lag_seconds === null ? '–' : duration(sink.lag_seconds * 1000);
-    const { name, kind, address, cursor, lag_records, state, parked } = sink;
-    return [name, kind, address, cursor, lag_records, behindFor, state, `${count(Math.round(sink.rate))}/s`, parked];
-  });
-  const freshRows = fresh.map(({ name, kind, address }) => [name, kind, address, 0, '–', '–', 'new', '–', 0]);
-  const warnings = [
-    ...sinks.flatMap(({ name, error, error_at: at }) =>
-      error === null ? [] : [`${name}: ${error}${at === null ? '' : ` (${time(at)})`}`],
-    ),
-    ...sinks.flatMap(({ name, gaps }) =>
-      gaps.map(({ after, up_to }) => `${name}: superseded changes after ${after} up to ${up_to} were not delivered`),
-    ),
-    ...[...sizes].flatMap(([name, size]) =>
-      size === null || size.limit !== null
-        ? []
-        : [`${name}: keeps every event (${size.text} now); to limit it, add ${size.option}`],
-    ),
-  ];
-  return [table(head, [...rows, ...freshRows]), ...warnings.map(colours(context, context.stdout).yellow)];
-}
+import { usageError } from './shared/usage-error.ts';
 
 async function list(context: CommandContext, options: { json?: boolean }): Promise<void> {
   await readMirror(context, async (store, config) => {
@@ -51,7 +20,12 @@ async function list(context: CommandContext, options: { json?: boolean }): Promi
     const configs = config.sinks.map((setting) => sinkConfig(setting));
     const fresh = configs.filter(({ name }) => !sinks.some((sink) => sink.name === name));
     const sizes = await storedSizes(configs.filter((one) => !fresh.includes(one)));
-    print(context, options, sinkListJson(sinks, fresh, sizes), listText(context, sinks, fresh, sizes));
+    print(
+      context,
+      options,
+      sinkListJson(sinks, fresh, sizes),
+      sinkListLines(colours(context, context.stdout), sinks, fresh, sizes),
+    );
   });
 }
 
@@ -112,7 +86,7 @@ const forget: Change = (store, sink, _nowMs, { config, isRelayRunning }) => {
   return `${sink.name} is forgotten; what it stored is kept there`;
 };
 
-/** What to do if a sink that is not running is to get events. */
+/** How to let a sink that is not running receive events. */
 function resumeHint({ name, state }: SinkRow): string {
   return `${name} is ${state}: npx catchword sink resume ${name}`;
 }
@@ -139,7 +113,7 @@ function skip(seq: number | undefined): Change {
 }
 
 export function sinkCommand(context: CommandContext): Command {
-  const group = new Command('sink').description('look after the downstream stores that get the changes');
+  const group = new Command('sink');
   const add = (name: string, description: string): Command => group.command(name).description(description);
   const addChange = (name: string, description: string, change: Change): void => {
     add(name, description)
@@ -167,9 +141,10 @@ export function sinkCommand(context: CommandContext): Command {
     .option('--all', 'skip every event that the sink refused')
     .action((name: string, seq: number | undefined, { all }: { all?: boolean }) => {
       if ((seq === undefined) === (all === true)) return changeSink(context, name, skip(seq));
-      throw new CatchwordError('USAGE', 'sink skip needs either the number of an event or --all', {
-        hint: `See: npx catchword sink parked ${name}.`,
-      });
+      throw usageError(
+        'sink skip needs either the number of an event or --all',
+        `See: npx catchword sink parked ${name}.`,
+      );
     });
   addChange('forget', 'remove a sink whose setting was removed, with its position and parked events', forget);
   return group;

@@ -3,9 +3,10 @@ import type { Run, RunRequest } from '../catalog/run.ts';
 import { sourceIdentity } from '../catalog/source.ts';
 import { deltaFrom } from '../catalog/watermark.ts';
 import type { SourceConfig } from '../config.ts';
-import { CatchwordError } from '../errors.ts';
 import { printable } from '../printable.ts';
 import { heldRemovalsJson, runJson } from '../report/run.ts';
+import { heldText, proofLine, runSummary } from '../report/run-text.ts';
+import { count, plural, SKEW_MS, time } from '../report/text.ts';
 import { withMirrorIfAny } from '../roles/open-mirror.ts';
 import { startKeeper } from '../roles/pipeline.ts';
 import { withScratchMirror } from '../roles/scratch-mirror.ts';
@@ -14,11 +15,11 @@ import { EXAMPLES, type Forecast, forecast } from '../sync/forecast.ts';
 import type { Keeper } from '../sync/keeper.ts';
 import { requireSameSource, rereadNotice } from '../sync/source.ts';
 import type { CommandContext } from './shared/context.ts';
-import { count, isoMoment, plural, print, SKEW_MS, time } from './shared/format.ts';
+import { colours, isoMoment, print } from './shared/format.ts';
 import { checkPause, observePause, toPerson } from './shared/notices.ts';
 import { withProgress } from './shared/progress.ts';
-import { heldText, proofLine, runSummary } from './shared/run-text.ts';
 import { loadSettings } from './shared/settings.ts';
+import { usageError } from './shared/usage-error.ts';
 
 export interface RunOptions {
   readonly json?: boolean;
@@ -43,7 +44,7 @@ export async function runOnce(
       display.stop();
       if (run === null) return;
       store.walCheckpoint();
-      const summary = runSummary(context, run);
+      const summary = runSummary(colours(context, context.stdout), run, context.clock.now());
       if (run.state !== 'held') print(context, { json }, runJson(run), summary);
       else {
         context.setExitCode(5);
@@ -62,15 +63,14 @@ function checkFrom(mirror: Store | null, from: number, nowMs: number): void {
   const watermark = mirror?.watermark() ?? null;
   // A delta into an empty mirror would create withdrawn products, which the next full load removes.
   if (watermark === null) {
-    throw new CatchwordError('USAGE', '--from: the mirror was never filled, so there is nothing to add changes to', {
-      hint: 'Run this first: npx catchword sync.',
-    });
+    throw usageError(
+      '--from: the mirror was never filled, so there is nothing to add changes to',
+      'Run this first: npx catchword sync.',
+    );
   }
   // The source's clock may be ahead of this one.
   if (from <= Math.max(nowMs, watermark) + SKEW_MS) return;
-  throw new CatchwordError('USAGE', `--from: ${time(from)} is in the future`, {
-    hint: `It is ${time(nowMs)} by the clock of this machine.`,
-  });
+  throw usageError(`--from: ${time(from)} is in the future`, `It is ${time(nowMs)} by the clock of this machine.`);
 }
 
 function forecastText(run: Run, { counts, examples, unexpected, limit, held }: Forecast): string[] {
@@ -137,7 +137,6 @@ interface SyncOptions extends RunOptions {
 
 export function syncCommand(context: CommandContext): Command {
   return new Command('sync')
-    .description('read what changed since the last run, or everything the first time')
     .option('--full', 'read the whole catalog')
     .option('--from <time>', 'read what changed since this time (ISO 8601, UTC by default)', isoMoment('--from'))
     .option('--dry-run', 'print what the run would create, change and remove; change no product')
@@ -146,9 +145,10 @@ export function syncCommand(context: CommandContext): Command {
     .action(async (options: SyncOptions) => {
       const { full, from } = options;
       if (full && from !== undefined) {
-        throw new CatchwordError('USAGE', '--full and --from exclude each other', {
-          hint: 'Use --full to read everything, or --from to read only what changed since.',
-        });
+        throw usageError(
+          '--full and --from exclude each other',
+          'Use --full to read everything, or --from to read only what changed since.',
+        );
       }
       const config = loadSettings(context, 'source');
       const request: RunRequest = { kind: full ? 'full' : 'delta', ...(from !== undefined && { from }) };

@@ -1,11 +1,11 @@
 import { Command } from 'commander';
 import { createUser, type NewUser } from '../client/users/users.ts';
 import { CatchwordError } from '../errors.ts';
+import { type Input, readText } from '../input-stream.ts';
 import { callService } from './shared/connection.ts';
 import type { CommandContext } from './shared/context.ts';
 import { plain } from './shared/format.ts';
-import { type Input, readAll } from './shared/input-stream.ts';
-import { textOf } from './shared/utf8.ts';
+import { usageError } from './shared/usage-error.ts';
 
 interface CreateOptions {
   readonly reference?: string;
@@ -13,7 +13,7 @@ interface CreateOptions {
   readonly passwordStdin?: boolean;
   readonly firstName: string;
   readonly lastName: string;
-  readonly field: Readonly<Record<string, string>>;
+  readonly field?: Readonly<Record<string, string>>;
   readonly json?: boolean;
 }
 
@@ -26,15 +26,13 @@ const OWN_FIELDS: ReadonlyMap<string, string> = new Map([
   ...['guid', 'access-token'].map((name) => [name, 'Omit it; the service assigns it.'] as const),
 ]);
 
-function field(given: string, before: Readonly<Record<string, string>>): Record<string, string> {
+function field(given: string, before: Readonly<Record<string, string>> = {}): Record<string, string> {
   const [, name, value] = /^([A-Za-z_][\w.-]*)=(.*)$/s.exec(given) ?? [];
   // A service may accept another spelling of these names.
   const hint = OWN_FIELDS.get(name?.toLowerCase().replaceAll('_', '-') ?? '');
-  if (hint !== undefined) throw new CatchwordError('USAGE', `--field: ${name} cannot be set with --field`, { hint });
+  if (hint !== undefined) throw usageError(`--field: ${name} cannot be set with --field`, hint);
   if (name !== undefined && value !== undefined) return { ...before, [name]: value };
-  throw new CatchwordError('USAGE', '--field must be of the form name=value', {
-    hint: 'Such as --field survey-option=true.',
-  });
+  throw usageError('--field must be of the form name=value', 'Such as --field survey-option=true.');
 }
 
 /** Reads the password. The command line cannot contain it: other users of the machine can list processes. */
@@ -44,22 +42,20 @@ async function passwordOf(
   input: Input,
 ): Promise<string> {
   const password = passwordStdin
-    ? textOf(await readAll(input, '-'), 'the password on stdin').replace(/\r?\n$/, '')
+    ? (await readText(input, '-', 'the password on stdin')).replace(/\r?\n$/, '')
     : configured;
   if (password) return password;
-  throw new CatchwordError('USAGE', 'a user with an email needs a password', { hint: PASSWORD_HINT });
+  throw usageError('a user with an email needs a password', PASSWORD_HINT);
 }
 
 async function newUser(options: CreateOptions, configured: string | undefined, input: Input): Promise<NewUser> {
-  const { reference, email, firstName, lastName, field: others } = options;
+  const { reference, email, firstName, lastName, field: others = {} } = options;
   const names = { firstName, lastName, others };
   if (reference !== undefined && email === undefined) return { reference, ...names };
   if (reference === undefined && email !== undefined) {
     return { email, password: await passwordOf(options, configured, input), ...names };
   }
-  throw new CatchwordError('USAGE', 'a user has either a reference or an email', {
-    hint: 'Use --reference, or --email with a password.',
-  });
+  throw usageError('a user has either a reference or an email', 'Use --reference, or --email with a password.');
 }
 
 async function create(context: CommandContext, options: CreateOptions): Promise<void> {
@@ -90,16 +86,16 @@ async function resetAccess(context: CommandContext, options: { readonly json?: b
 }
 
 export function userCommand(context: CommandContext): Command {
-  const group = new Command('user').description('create users, and reset access tokens').enablePositionalOptions();
+  const group = new Command('user').enablePositionalOptions();
   group
     .command('create')
     .description('create a user, with a reference of your own or with an email and a password')
     .option('--reference <reference>', 'create a reference user; the reference must be unique for this API key')
     .option('--email <email>', 'create a full user; set its password in CATCHWORD_USER_PASSWORD')
     .option('--password-stdin', 'read the password from stdin')
-    .requiredOption('--first-name <name>')
-    .requiredOption('--last-name <name>')
-    .option('--field <name=value>', 'add another field, such as redemption-code; may be repeated', field, {})
+    .requiredOption('--first-name <name>', 'first name of the user')
+    .requiredOption('--last-name <name>', 'last name of the user')
+    .option('--field <name=value>', 'add another field, such as redemption-code; may be repeated', field)
     .option('--json', 'print one JSON document')
     .action((options: CreateOptions) => create(context, options));
   group

@@ -2,18 +2,19 @@ import { Command } from 'commander';
 import { selectionText, sourceIdentity } from '../catalog/source.ts';
 import { deltaFrom } from '../catalog/watermark.ts';
 import type { SourceConfig } from '../config.ts';
-import { CatchwordError } from '../errors.ts';
 import { printable } from '../printable.ts';
+import { count, plural, time } from '../report/text.ts';
 import { withMirror } from '../roles/open-mirror.ts';
 import { type ScratchMirror, withScratchMirror } from '../roles/scratch-mirror.ts';
 import type { Store } from '../store/store.ts';
 import { requireSameSource, selectionChanges } from '../sync/source.ts';
 import { type Verdict, verifyMirror } from '../sync/verify.ts';
 import type { CommandContext } from './shared/context.ts';
-import { count, plural, print, time } from './shared/format.ts';
+import { print } from './shared/format.ts';
 import { observePause } from './shared/notices.ts';
 import { withProgress } from './shared/progress.ts';
 import { loadSettings } from './shared/settings.ts';
+import { usageError } from './shared/usage-error.ts';
 
 interface Options {
   readonly now?: boolean;
@@ -61,9 +62,7 @@ async function compare(
 async function verify(context: CommandContext, options: Options, config: SourceConfig, mirror: Store): Promise<void> {
   const readUpTo = mirror.readUpTo();
   if (readUpTo === null) {
-    throw new CatchwordError('USAGE', 'the mirror was never filled: there is nothing to verify', {
-      hint: 'Fill it with: npx catchword sync.',
-    });
+    throw usageError('the mirror was never filled: there is nothing to verify', 'Fill it with: npx catchword sync.');
   }
   requireSameSource(mirror, sourceIdentity(config));
   observePause(context, mirror, options.now);
@@ -82,7 +81,6 @@ async function verify(context: CommandContext, options: Options, config: SourceC
 
 export function verifyCommand(context: CommandContext): Command {
   return new Command('verify')
-    .description('read the source again and print every difference; change no product')
     .option('--now', 'end a pause that the source asked for, also for a running daemon')
     .option('--json', 'print NDJSON: one line for each difference, then the summary')
     .action((options: Options) => {

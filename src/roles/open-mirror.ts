@@ -16,7 +16,17 @@ export async function withMirror<T>(
   }
 }
 
+/** Opens the mirror for reading; null if there is none yet. */
+export function openMirrorIfAny({ db, dbMode: mode }: Config): Store | null {
+  return mirrorExists(db) ? openStore(db, { mustExist: true, forReading: true, mode }) : null;
+}
+
 /** Opens the mirror for reading while `work` runs; null if there is none yet. */
 export async function withMirrorIfAny<T>(config: Config, work: (mirror: Store | null) => T | Promise<T>): Promise<T> {
-  return mirrorExists(config.db) ? await withMirror(config, true, work) : await work(null);
+  const store = openMirrorIfAny(config);
+  try {
+    return await work(store);
+  } finally {
+    store?.close();
+  }
 }

@@ -48,7 +48,7 @@ describe('bad input', () => {
     [['sync', '--fool'], /unknown option '--fool'/],
     [['sync', '--from', 'yesterday'], /--from: "yesterday" is not a time/],
     [['sync', '--full', '--from', '2026-01-01'], /exclude each other/],
-    [['run', 'x'], /<id>: "x" is not a whole number/],
+    [['run', 'x'], /<run>: "x" is not a whole number/],
     [['product'], /missing required argument 'vbid'/],
     [['sandbox', '--faults', 'gremlins'], /gremlins/],
     [['sandbox', '--items', '-1'], /--items/],

@@ -96,7 +96,7 @@ describe('credentials verify', () => {
     expect(server.asked).toHaveLength(3);
   });
 
-  it('says how to resume after --restart, and nothing of it if no result is kept', async () => {
+  it('prints how to resume after --restart only if results are kept', async () => {
     const server = await serve(({ body }, index): Reply | string => (index === 0 ? verify(body) : { status: 400 }));
     const directory = temporaryDirectory();
     writeFileSync(join(directory, 'users.csv'), csvOf(10_001));

@@ -1,4 +1,6 @@
+import type { ChildProcess } from 'node:child_process';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import Database from 'better-sqlite3';
 import { expect, it, onTestFinished } from 'vitest';
 import type { SandboxOptions } from '../../src/sandbox/options.ts';
@@ -24,6 +26,24 @@ function ticksOf(db: string): string[] {
   const ticks = sqlite.prepare('SELECT tick FROM runs WHERE tick IS NOT NULL').pluck().all() as string[];
   sqlite.close();
   return ticks;
+}
+
+/** Suspends a process between two of its transactions: within one, no other process could write. */
+async function suspend(child: ChildProcess, db: string): Promise<void> {
+  const sqlite = new Database(db, { timeout: 0 });
+  const isSuspended = async () => {
+    child.kill('SIGSTOP');
+    await sleep(100);
+    try {
+      sqlite.exec('BEGIN IMMEDIATE; ROLLBACK');
+      return true;
+    } catch {
+      child.kill('SIGCONT');
+      return false;
+    }
+  };
+  await expect.poll(isSuspended).toBe(true);
+  sqlite.close();
 }
 
 it('of two daemons on one mirror, one works, and the other stands by without a port and takes over', async () => {
@@ -71,7 +91,7 @@ it('a daemon that was suspended stands by when it resumes, and the one that took
   await first.shows('run complete');
   const second = startService(['daemon'], settings, directory);
   await second.shows('"msg":"standing by"');
-  first.child.kill('SIGSTOP');
+  await suspend(first.child, db);
   // Until its lease has expired.
   await second.shows('the port is not free yet');
   await second.shows('"msg":"took over"');

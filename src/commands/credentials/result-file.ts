@@ -3,7 +3,7 @@ import { appendFile, type FileHandle, open, readFile, realpath, rename, rm, stat
 import type { CredentialSubmission } from '../../client/credentials/submission.ts';
 import { CatchwordError, messageOf, systemCodeOf } from '../../errors.ts';
 import { holdFile, NO_LOCKS } from '../../file-lock.ts';
-import type { Source } from '../shared/input-stream.ts';
+import type { Source } from '../../input-stream.ts';
 import { usageError } from '../shared/usage-error.ts';
 
 /*

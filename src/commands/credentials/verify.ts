@@ -3,11 +3,11 @@ import { Presets, SingleBar } from 'cli-progress';
 import { Command } from 'commander';
 import { verifyInBatches } from '../../client/credentials/credentials.ts';
 import { MAX_CREDENTIALS } from '../../client/credentials/submission.ts';
-import { CatchwordError, fromErrorRecord, toErrorRecord } from '../../errors.ts';
+import { CatchwordError } from '../../errors.ts';
+import { sourceUntil } from '../../input-stream.ts';
+import { count, plural } from '../../report/text.ts';
 import { withService } from '../shared/connection.ts';
 import type { CommandContext } from '../shared/context.ts';
-import { count, plural } from '../shared/format.ts';
-import { sourceUntil } from '../shared/input-stream.ts';
 import { usageError } from '../shared/usage-error.ts';
 import { isNdjson, submissionsIn } from './input.ts';
 import { openResultFile, type ResultOutput } from './result-file.ts';
@@ -46,7 +46,7 @@ function interrupted(error: unknown, accounts: number, { out, restart }: VerifyO
   const kept = out !== undefined && accounts > 0 ? `The results of ${verified} are kept. ${again}` : '';
   const hint = `${error.hint ?? ''} ${kept}`.trim();
   const message = error.code === 'INTERRUPTED' ? `interrupted after ${verified}` : error.message;
-  return fromErrorRecord({ ...toErrorRecord(error), message, ...(hint !== '' && { hint }) });
+  return error.with({ message, ...(hint !== '' && { hint }) });
 }
 
 function stdoutOutput(stdout: NodeJS.WritableStream, rest: ResultOutput['rest']): ResultOutput {
@@ -115,8 +115,5 @@ export function credentialsCommand(context: CommandContext): Command {
     .option('--restart', 'discard the results of an earlier run in --out')
     .option('--json', 'print NDJSON instead of CSV')
     .action((file: string, options: VerifyOptions) => verify(context, file, options));
-  return new Command('credentials')
-    .description('verify users that this API key created')
-    .enablePositionalOptions()
-    .addCommand(verifyCommand);
+  return new Command('credentials').enablePositionalOptions().addCommand(verifyCommand);
 }

@@ -6,12 +6,15 @@ import { type Config, requireSource, type SinkSetting, type SourceConfig } from 
 import { messageOf, systemCodeOf } from '../../errors.ts';
 import { sinkConfig, withoutSecrets } from '../../relay/sink-config.ts';
 import { completeAt } from '../../report/status.ts';
+import { ago, moment, plural, size } from '../../report/text.ts';
+import { openMirrorIfAny } from '../../roles/open-mirror.ts';
 import { mirrorExists } from '../../store/place.ts';
 import { openStore, type Store } from '../../store/store.ts';
 import { requireSameSource } from '../../sync/source.ts';
+import { unknownSettings } from '../../unknown-settings.ts';
 import type { CommandContext } from '../shared/context.ts';
-import { ago, colours, moment, plural, printJson, printLine, size } from '../shared/format.ts';
-import { checkedSettings, settingProblems, unknownSettings } from '../shared/settings.ts';
+import { colours, printJson, printLine } from '../shared/format.ts';
+import { checkedSettings, settingProblems } from '../shared/settings.ts';
 import { examine, type Finding, failed, note, ok, type Result } from './finding.ts';
 import { examineSource } from './source.ts';
 
@@ -86,9 +89,9 @@ async function checkSink(setting: SinkSetting): Promise<Result> {
 }
 
 /** Opens the mirror if it can be opened; its own check reports why it cannot. */
-function tryOpen({ db, dbMode }: Config): Store | null {
+function tryOpen(config: Config): Store | null {
   try {
-    return mirrorExists(db) ? openStore(db, { mustExist: true, forReading: true, mode: dbMode }) : null;
+    return openMirrorIfAny(config);
   } catch {
     return null;
   }

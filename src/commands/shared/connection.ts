@@ -2,8 +2,8 @@ import { sourceAddress } from '../../catalog/source.ts';
 import { type Connection, connect } from '../../client/connection.ts';
 import type { SourceConfig } from '../../config.ts';
 import { messageOf } from '../../errors.ts';
-import { mirrorExists } from '../../store/place.ts';
-import { openStore, type Store } from '../../store/store.ts';
+import { openMirrorIfAny } from '../../roles/open-mirror.ts';
+import type { Store } from '../../store/store.ts';
 import { KEEPS_PACE_ALONE, mirrorPacer } from '../../sync/shared-pace.ts';
 import type { CommandContext } from './context.ts';
 import { print } from './format.ts';
@@ -11,12 +11,11 @@ import { toPerson } from './notices.ts';
 import { loadSettings } from './settings.ts';
 
 /** Opens the mirror of this service, whose processes share one rate limit; null if there is none. */
-function openMirror(context: CommandContext, { db, dbMode: mode, baseUrl }: SourceConfig): Store | null {
+function openMirror(context: CommandContext, config: SourceConfig): Store | null {
   try {
-    if (!mirrorExists(db)) return null;
-    const store = openStore(db, { mustExist: true, forReading: true, mode });
-    if (store.source.noted()?.address === sourceAddress(baseUrl)) return store;
-    store.close();
+    const store = openMirrorIfAny(config);
+    if (store?.source.noted()?.address === sourceAddress(config.baseUrl)) return store;
+    store?.close();
   } catch (error) {
     // These commands work without a mirror.
     toPerson(context)({ message: KEEPS_PACE_ALONE, fields: { reason: messageOf(error) } });
@@ -49,7 +48,7 @@ export async function withService<Result>(
 export interface CallResult {
   readonly json: unknown;
   readonly text: string | readonly string[];
-  /** What was written, such as `created 978…`: an error that the output fails with names it. */
+  /** What was written, such as `created 978…`; named in the error if the output cannot be written. */
   readonly done?: string;
 }
 

@@ -1,19 +1,15 @@
-import type { Readable } from 'node:stream';
 import type { Clock } from '../../clock.ts';
 import type { CompletedEnvironment, Environment } from '../../environment.ts';
+import type { Input } from '../../input-stream.ts';
 
 /** The process that runs a command. */
-export interface ProcessContext {
-  /** Opens stdin. `fd` is undefined unless a file descriptor is behind it. */
-  readonly stdin: () => Readable & { readonly fd?: number; readonly bytesRead?: number };
+export interface ProcessContext extends Input {
   /** Data, and nothing else. */
   readonly stdout: NodeJS.WritableStream;
   /** Logs, progress and errors. */
   readonly stderr: NodeJS.WritableStream;
   /** Without the variables of `.env`. */
   readonly environment: Environment;
-  /** Aborted by the first SIGINT or SIGTERM: the command must stop cleanly and return. */
-  readonly signal: AbortSignal;
   readonly clock: Clock;
 }
 

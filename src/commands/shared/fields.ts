@@ -1,8 +1,7 @@
 import type { Command } from 'commander';
 import { type CatchwordError, messageOf } from '../../errors.ts';
-import { type Input, readAll } from './input-stream.ts';
+import { type Input, readText } from '../../input-stream.ts';
 import { usageError } from './usage-error.ts';
-import { textOf } from './utf8.ts';
 
 /** The fields of a record to write, as the command line gives them. */
 export interface FieldsInput {
@@ -14,13 +13,13 @@ export interface FieldsInput {
 
 type Fields = Readonly<Record<string, unknown>>;
 
-const append = (given: string, before: readonly string[]): string[] => [...before, given];
+const append = (given: string, before: readonly string[] = []): string[] => [...before, given];
 
 /** Adds the options `--file` and `--set` to a command. */
 export function withFieldOptions(command: Command): Command {
   return command
     .option('--file <path>', 'read the fields from a JSON object; - reads stdin')
-    .option('--set <field=value>', 'set one field, overriding the file; may be repeated', append, []);
+    .option('--set <field=value>', 'set one field, overriding the file; may be repeated', append);
 }
 
 function isObject(value: unknown): value is Fields {
@@ -33,7 +32,7 @@ function wrongFile(message: string): CatchwordError {
 
 async function fromFile(file: string, input: Input): Promise<Fields> {
   const name = file === '-' ? 'stdin' : file;
-  const json = textOf(await readAll(input, file), `--file ${name}`).replace(/^\ufeff/, '');
+  const json = await readText(input, file, `--file ${name}`);
   try {
     const value: unknown = JSON.parse(json);
     if (isObject(value)) return value;

@@ -1,9 +1,10 @@
 import { CatchwordError } from '../../errors.ts';
 import { createLog, type Logger, type Tell } from '../../log.ts';
+import { duration, time } from '../../report/text.ts';
 import type { Store } from '../../store/store.ts';
 import { forgetPause } from '../../sync/shared-pace.ts';
 import type { CommandContext } from './context.ts';
-import { duration, isTerminal, time } from './format.ts';
+import { isTerminal } from './format.ts';
 
 /** A command does not wait for the end of a longer pause; milliseconds. */
 const LONGEST_WAIT_MS = 3_600_000;

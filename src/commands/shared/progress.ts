@@ -2,9 +2,11 @@ import { Presets, SingleBar } from 'cli-progress';
 import type { Clock } from '../../clock.ts';
 import type { SourceConfig } from '../../config.ts';
 import type { Logger, Tell } from '../../log.ts';
+import { settlingText } from '../../report/run-text.ts';
+import { count, duration } from '../../report/text.ts';
 import type { Progress } from '../../sync/execute-run.ts';
 import type { CommandContext } from './context.ts';
-import { count, duration, isTerminal, settlingText } from './format.ts';
+import { isTerminal } from './format.ts';
 import { commandLog, toPerson } from './notices.ts';
 
 type Settling = NonNullable<Progress['settling']>;
@@ -68,7 +70,7 @@ function showProgress(context: CommandContext): ProgressDisplay {
   };
 }
 
-/** What a run whose result a person waits for is given: a quiet log, and a display of its progress. */
+/** Context of a run that a person waits for: a quiet log, and a display of its progress. */
 export interface RunContext {
   readonly config: SourceConfig;
   readonly clock: Clock;

@@ -9,7 +9,7 @@ const EVENTS = 256;
 const EVENT_COUNT = 512;
 const FD_WRITE = 2;
 const HANG_UP = 1;
-/** How long a full pipe that has a reader is waited for. */
+/** Timeout of a poll: a pipe that is full, but has a reader, reports nothing. */
 const TIMEOUT_NS = 2_000_000n;
 
 interface Memory {

@@ -1,8 +1,8 @@
+import pc from 'picocolors';
 import { describe, expect, it } from 'vitest';
-import { cellsOf, seamPicture } from '../../src/commands/shared/seam-picture.ts';
-import { contextWith } from '../support/in-process.ts';
+import { cellsOf, seamPicture } from '../../src/report/seam-picture.ts';
 
-const context = contextWith({});
+const colours = pc.createColors(false);
 
 describe('the picture of seams', () => {
   it('has one cell per seam, or shows the worst of several', () => {
@@ -27,7 +27,7 @@ describe('the picture of seams', () => {
     } as const;
     const exact = { pass: 1, kind: 'delta', windows: 1, repairs: 0, overlap: 0, overlapLeast: 0, seams: '' } as const;
     const evidence = { requests: 6, deltas: 1, lookups: 2, seen: 3_000, numItems: 3_000, lists: [list, exact] };
-    expect(seamPicture(context, evidence).split('\n')).toEqual([
+    expect(seamPicture(colours, evidence).split('\n')).toEqual([
       '  evidence 6 requests, 1 delta, 2 lookups',
       '  catalog  ▕━╋┄▏',
       '           3 seams: 1 joined, 1 repaired, 1 open',

@@ -1,20 +1,28 @@
-import type { Run } from '../../catalog/run.ts';
-import type { Store } from '../../store/store.ts';
-import type { CommandContext } from './context.ts';
-import { colours, count, duration, plural, settlingText, table } from './format.ts';
+import type { Run } from '../catalog/run.ts';
+import type { Store } from '../store/store.ts';
+import { type Colours, count, duration, moment, plural, table, time } from './text.ts';
 
 /** How many held products are listed for a person; `--json` lists all. */
 const LISTED = 50;
 
-/** `, because of …`: the reasons behind a proof, on one line each. */
+/** The proof of a run and its reasons; no line if it has none. */
 export function proofLine({ proof, reasons }: Run, separator = '\n           '): string[] {
   return proof === null ? [] : [`  proof    ${[proof, ...reasons].join(separator)}`];
 }
 
+/** What a run that settles waits for, and until when; null if it does not settle. */
+export function settlingText({ settlesAt, missing }: Pick<Run, 'settlesAt' | 'missing'>): string | null {
+  if (settlesAt === null) return null;
+  const end = moment(settlesAt).slice(11);
+  const head = `settling until ${time(settlesAt)}: `;
+  if (missing === 0) return `${head}a last delta at ${end} decides whether a product was missed`;
+  const unseen = `${plural(missing, 'product')} ${missing === 1 ? 'was' : 'were'} not seen`;
+  return `${head}${unseen}; a last delta at ${end} decides`;
+}
+
 /** What a run did, for a person. */
-export function runSummary(context: CommandContext, run: Run): string {
-  const c = colours(context, context.stdout);
-  const tookMs = (run.finishedAt ?? context.clock.now()) - run.startedAt;
+export function runSummary(c: Colours, run: Run, nowMs: number): string {
+  const tookMs = (run.finishedAt ?? nowMs) - run.startedAt;
   const state = run.state === 'complete' ? c.green(run.state) : c.yellow(run.state);
   const counts = (['created', 'updated', 'removed', 'restored'] as const).map((op) => `${count(run[op])} ${op}`);
   const settling = settlingText(run);

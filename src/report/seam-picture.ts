@@ -1,6 +1,5 @@
-import type { Evidence, ListEvidence } from '../../catalog/run.ts';
-import type { CommandContext } from './context.ts';
-import { colours, count, plural } from './format.ts';
+import type { Evidence, ListEvidence } from '../catalog/run.ts';
+import { type Colours, count, plural } from './text.ts';
 
 const WIDTH = 60;
 /** One cell of the picture: joined, repaired, open. */
@@ -17,11 +16,10 @@ export function cellsOf(seams: string): State[] {
   });
 }
 
-function listLines(context: CommandContext, list: ListEvidence): string[] {
+function listLines(c: Colours, list: ListEvidence): string[] {
   const { seams, windows, repairs, overlap, overlapLeast } = list;
   const name = `  ${(list.kind === 'list' ? 'catalog' : 'delta').padEnd(9)}`;
   if (seams === '') return [`${name}one response, exact`];
-  const c = colours(context, context.stdout);
   const paint = { j: c.green, r: c.yellow, o: c.red };
   const picture = cellsOf(seams).map((state) => paint[state](MARKS[state]));
   const number = (state: State): string => count(seams.split(state).length - 1);
@@ -37,8 +35,8 @@ function listLines(context: CommandContext, list: ListEvidence): string[] {
 }
 
 /** Draws the seams of each list that a run read: `━` joined, `╋` repaired, `┄` open. */
-export function seamPicture(context: CommandContext, { requests, deltas, lookups, lists }: Evidence): string {
+export function seamPicture(c: Colours, { requests, deltas, lookups, lists }: Evidence): string {
   const read = [plural(requests, 'request'), plural(deltas, 'delta')];
   if (lookups > 0) read.push(plural(lookups, 'lookup'));
-  return [`  evidence ${read.join(', ')}`, ...lists.flatMap((list) => listLines(context, list))].join('\n');
+  return [`  evidence ${read.join(', ')}`, ...lists.flatMap((list) => listLines(c, list))].join('\n');
 }

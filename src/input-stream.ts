@@ -4,9 +4,7 @@ import type { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isatty, ReadStream } from 'node:tty';
-import { CatchwordError, messageOf, systemCodeOf } from '../../errors.ts';
-import type { CommandContext } from './context.ts';
-import { usageError } from './usage-error.ts';
+import { CatchwordError, messageOf, systemCodeOf } from './errors.ts';
 
 /** A file, pipe or terminal that is read once. */
 export interface Source extends AsyncIterable<Uint8Array> {
@@ -17,8 +15,13 @@ export interface Source extends AsyncIterable<Uint8Array> {
   close(): void;
 }
 
-/** The parts of a command's context that reading needs. */
-export type Input = Pick<CommandContext, 'signal' | 'stdin'>;
+/** The process that reads. */
+export interface Input {
+  /** Opens stdin. `fd` is undefined unless a file descriptor is behind it. */
+  readonly stdin: () => Readable & { readonly fd?: number; readonly bytesRead?: number };
+  /** Aborted by the first SIGINT or SIGTERM: the command must stop cleanly and return. */
+  readonly signal: AbortSignal;
+}
 
 /** A signal to the process group may end the writer of a pipe this long before it reaches this process. */
 const SIGNAL_MS = 20;
@@ -26,7 +29,8 @@ const SIGNAL_MS = 20;
 function unreadable(name: string, cause: unknown): CatchwordError {
   if (cause instanceof CatchwordError) return cause;
   const reason = systemCodeOf(cause) ?? messageOf(cause);
-  return usageError(`cannot read ${name} (${reason})`, 'Name a file that you can read, or - for stdin.', cause);
+  const hint = 'Name a file that you can read, or - for stdin.';
+  return new CatchwordError('USAGE', `cannot read ${name} (${reason})`, { hint, cause });
 }
 
 async function* readUntil(signal: AbortSignal, name: string, stream: Readable): AsyncGenerator<Uint8Array> {
@@ -85,9 +89,16 @@ export function sourceUntil({ signal, stdin }: Input, path: string): Source {
 }
 
 /**
- * Reads all of stdin (`-`), a file or a pipe.
+ * Reads all of stdin (`-`), a file or a pipe as UTF-8, without a byte order mark. A lenient decoder would send replacement
+ * characters to the service.
+ * @param name for the error of text that is not UTF-8
  * @throws CatchwordError USAGE, INTERRUPTED
  */
-export async function readAll(input: Input, path: string): Promise<Buffer> {
-  return await buffer(sourceUntil(input, path));
+export async function readText(input: Input, path: string, name: string): Promise<string> {
+  const bytes = await buffer(sourceUntil(input, path));
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch {
+    throw new CatchwordError('USAGE', `${name}: it is not UTF-8`, { hint: 'Save it as UTF-8.' });
+  }
 }

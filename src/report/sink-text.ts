@@ -1,0 +1,37 @@
+import type { StoredSize } from '../relay/sink.ts';
+import type { SinkConfig } from '../relay/sink-config.ts';
+import type { sinkSummary } from './sink.ts';
+import { type Colours, count, duration, table, time } from './text.ts';
+
+/** Sinks as `sink list` prints them for a person. */
+export function sinkListLines(
+  c: Colours,
+  sinks: readonly ReturnType<typeof sinkSummary>[],
+  fresh: readonly SinkConfig[],
+  sizes: ReadonlyMap<string, StoredSize | null>,
+): string[] {
+  if (sinks.length + fresh.length === 0) {
+    return ['no sinks: set CATCHWORD_SINK_<NAME>, such as CATCHWORD_SINK_FILE=jsonl:data/changes.jsonl'];
+  }
+  const head = ['name', 'kind', 'where', 'cursor', 'behind', 'for', 'state', 'rate', 'parked'];
+  const rows = sinks.map((sink) => {
+    const behindFor = sink.lag_seconds === null ? '–' : duration(sink.lag_seconds * 1000);
+    const { name, kind, address, cursor, lag_records, state, parked } = sink;
+    return [name, kind, address, cursor, lag_records, behindFor, state, `${count(Math.round(sink.rate))}/s`, parked];
+  });
+  const freshRows = fresh.map(({ name, kind, address }) => [name, kind, address, 0, '–', '–', 'new', '–', 0]);
+  const warnings = [
+    ...sinks.flatMap(({ name, error, error_at: at }) =>
+      error === null ? [] : [`${name}: ${error}${at === null ? '' : ` (${time(at)})`}`],
+    ),
+    ...sinks.flatMap(({ name, gaps }) =>
+      gaps.map(({ after, up_to }) => `${name}: superseded changes after ${after} up to ${up_to} were not delivered`),
+    ),
+    ...[...sizes].flatMap(([name, size]) =>
+      size === null || size.limit !== null
+        ? []
+        : [`${name}: keeps every event (${size.text} now); to limit it, add ${size.option}`],
+    ),
+  ];
+  return [table(head, [...rows, ...freshRows]), ...warnings.map(c.yellow)];
+}

@@ -1,0 +1,66 @@
+import Table from 'cli-table3';
+import type pc from 'picocolors';
+import { printable } from '../printable.ts';
+
+/** Colours for text on a terminal; for other text they do nothing. */
+export type Colours = ReturnType<typeof pc.createColors>;
+
+const NUMBER = new Intl.NumberFormat('en-US');
+
+/** `1,234` */
+export function count(value: number): string {
+  return NUMBER.format(value);
+}
+
+/** `1 page`, `2 pages`. */
+export function plural(value: number, noun: string): string {
+  return `${count(value)} ${noun}${value === 1 ? '' : 's'}`;
+}
+
+/** @param ms milliseconds; a negative length, which a clock that was set back produces, counts as 0 */
+export function duration(ms: number): string {
+  if (ms < 10_000) return `${(Math.max(0, ms) / 1000).toFixed(1)} s`;
+  const seconds = Math.round(ms / 1000);
+  if (seconds < 120) return `${seconds} s`;
+  const minutes = Math.floor(seconds / 60);
+  return minutes < 120 ? `${minutes} min ${seconds % 60} s` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+}
+
+/** The clocks of two machines usually differ by less than this. */
+export const SKEW_MS = 60_000;
+
+/** `5.0 s ago`; a time in the future shows that a clock is wrong. */
+export function ago(thenMs: number, nowMs: number): string {
+  const ms = nowMs - thenMs;
+  return ms > -SKEW_MS ? `${duration(ms)} ago` : `${duration(-ms)} in the future: check the clock of this machine`;
+}
+
+export function size(bytes: number): string {
+  if (bytes < 1e6) return `${(bytes / 1e3).toFixed(0)} kB`;
+  return bytes < 1e9 ? `${(bytes / 1e6).toFixed(1)} MB` : `${(bytes / 1e9).toFixed(2)} GB`;
+}
+
+/** `2026-11-20 02:00:00`, in UTC. */
+export function moment(ms: number | null): string {
+  return ms === null ? '–' : new Date(ms).toISOString().slice(0, 19).replace('T', ' ');
+}
+
+/** `2026-11-20 02:00:00 UTC`. @param at milliseconds since 1970, or ISO 8601 */
+export function time(at: number | string): string {
+  return `${moment(typeof at === 'string' ? Date.parse(at) : at)} UTC`;
+}
+
+const EDGES = 'top top-mid top-left top-right bottom bottom-mid bottom-left bottom-right left left-mid right right-mid';
+const NO_LINES = Object.fromEntries(`${EDGES} mid mid-mid`.split(' ').map((part) => [part, '']));
+
+/** Columns without lines: numbers are aligned to the right, and text is made printable. */
+export function table(head: readonly string[], rows: readonly (readonly (string | number | null)[])[]): string {
+  const made = new Table({
+    head: [...head],
+    chars: { ...NO_LINES, middle: '  ' },
+    style: { head: [], border: [], 'padding-left': 0, 'padding-right': 0 },
+    colAligns: head.map((_, column) => (typeof rows[0]?.[column] === 'number' ? 'right' : 'left')),
+  });
+  made.push(...rows.map((row) => row.map((cell) => (typeof cell === 'number' ? count(cell) : printable(cell ?? '–')))));
+  return made.toString().replace(/ +$/gm, '');
+}

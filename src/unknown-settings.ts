@@ -1,0 +1,38 @@
+import { isSinkVariable } from './config.ts';
+import type { Environment } from './environment.ts';
+import { nearestName } from './nearest-name.ts';
+import { OPTIONS } from './option-table.ts';
+
+const PREFIX = /^catchword[_-]/i;
+
+/** The variable of the sink that a secret belongs to, if that sink is not set. */
+function missingSink(name: string, environment: Environment): string | null {
+  const [, sink] = /^(CATCHWORD_SINK_.+)_SECRET(?:_FILE)?$/.exec(name) ?? [];
+  return sink === undefined || environment[sink] || environment[`${sink}_FILE`] ? null : sink;
+}
+
+function withoutPrefix(name: string): string {
+  return name.replace(PREFIX, '').toLowerCase();
+}
+
+function suggestion(name: string, known: readonly string[]): string {
+  // Without the prefix, which makes any two names look alike.
+  const nearest = nearestName(withoutPrefix(name), known.map(withoutPrefix));
+  const upper = name.toUpperCase();
+  const sink = upper !== name && isSinkVariable(upper) ? upper : undefined;
+  const meant = sink ?? (nearest === undefined ? undefined : `CATCHWORD_${nearest.toUpperCase()}`);
+  return meant === undefined ? 'It is ignored.' : `It is ignored. Did you mean ${meant}?`;
+}
+
+/** A sentence for each variable that looks like a setting but is not one, with the nearest known name. */
+export function unknownSettings(environment: Environment): string[] {
+  const known = Object.values(OPTIONS).flatMap(({ env, secret }) => (secret ? [env, `${env}_FILE`] : [env]));
+  const given = Object.keys(environment).filter((name) => PREFIX.test(name) && environment[name]);
+  const sinks = given.filter((name) => isSinkVariable(name) && !/_SECRET(_FILE)?$/.test(name));
+  return given.flatMap((name) => {
+    if (known.includes(name)) return [];
+    if (!isSinkVariable(name)) return [`${name} is not a setting. ${suggestion(name, known)}`];
+    const sink = missingSink(name, environment);
+    return sink === null ? [] : [`${name}: ${sink} is not set. ${suggestion(sink, sinks)}`];
+  });
+}
