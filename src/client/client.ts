@@ -7,7 +7,7 @@ import { type Submissions, verifyCredentials, verifyEach } from './credentials/c
 import type { CredentialResult, CredentialSubmission } from './credentials/submission.ts';
 import type { Caller } from './http/caller.ts';
 import { pathPart } from './http/operation.ts';
-import { type CallOptions, optionsOf, requireNames } from './input/call-options.ts';
+import { type CallOptions, signalOf } from './input/call-options.ts';
 import { isOwned, type LicenseQuery, type Licenses, readLicenses } from './licenses/licenses.ts';
 import { type ClientOptions, type ClientSettings, checkOptions, withOptionName } from './options.ts';
 import { createPackages, type Packages } from './packages/packages.ts';
@@ -88,17 +88,13 @@ export function clientOf(settings: ClientSettings, clock: Clock): Client {
     call: (operation, input, signal) => withOptionNames(() => connection.caller.call(operation, input, signal)),
   };
   const { usersSuffix, lookupPath = '/v4/products/:vbid' } = settings;
-  const signalOf = (options: CallOptions | undefined): AbortSignal => optionsOf(options).signal;
   return {
     catalog: createCatalog(caller, { ...settings, lookupPath }),
     assets: createAssets(caller),
     books: createBooks(caller, settings.booksPath),
     packages: createPackages(caller, settings.packagesPath),
     licenses: {
-      read: async (query = {}, options) => {
-        requireNames('the query of licenses', query, ['sku', 'type']);
-        return await readLicenses(caller, query, signalOf(options));
-      },
+      read: async (query = {}, options) => await readLicenses(caller, query, signalOf(options)),
       owns: async (sku, options) => {
         // An empty sku would ask for the whole account.
         pathPart('sku', typeof sku === 'string' ? sku.trim() : sku);

@@ -1,6 +1,6 @@
 import { Command } from 'commander';
-import { nearestName } from '../client/input/input-error.ts';
 import { CatchwordError } from '../errors.ts';
+import { nearestName } from '../nearest-name.ts';
 
 function unknown(name: string, parent: Command): CatchwordError {
   const names = parent.commands.map((command) => command.name());

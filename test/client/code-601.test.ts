@@ -28,7 +28,7 @@ const LAYOUTS = [
 ];
 
 function products(url: string) {
-  const settings = { includeDetails: [], currency: [], pageParam: 'page', perPageParam: 'per_page' };
+  const settings = { pageParam: 'page', perPageParam: 'per_page' };
   const more = { untilParam: 'until', currencyParam: 'currency', lookupPath: '/v4/products/:vbid' };
   return createCatalog(connectTo(url).caller, { ...settings, ...more });
 }

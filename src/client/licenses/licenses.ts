@@ -7,8 +7,8 @@ import type { ParsedAnswer } from '../http/answer.ts';
 import type { Caller } from '../http/caller.ts';
 import type { Operation } from '../http/operation.ts';
 import { errorAmong, fieldsOf, othersIn, recordsIn, unexpected } from '../http/xml-records.ts';
-import { inputError, PARSING } from '../input/input-error.ts';
-import { name } from '../input/request-fields.ts';
+import { parseInput } from '../input/parse-input.ts';
+import { name, only } from '../input/request-fields.ts';
 
 /** A license that a user holds (interface, section 2.3). Missing and empty attributes are null. */
 export interface License {
@@ -51,7 +51,7 @@ export interface LicenseQuery {
   readonly type?: 'online' | 'downloadable' | 'all' | undefined;
 }
 
-const QUERY = z.object({
+const QUERY = only({
   // Identifiers copied from a spreadsheet may have spaces around them.
   sku: name.transform((sku) => sku.trim()).optional(),
   type: z.enum(['online', 'downloadable', 'all'], 'must be online, downloadable or all').optional(),
@@ -147,9 +147,7 @@ const READ_LICENSES: Operation<LicenseQuery, Licenses> = {
   token: true,
   repeatable: true,
   request: (given) => {
-    const parsed = QUERY.safeParse(given, PARSING);
-    if (!parsed.success) throw inputError('the query of licenses', parsed.error.issues);
-    const { sku, type } = parsed.data;
+    const { sku, type } = parseInput('the query of licenses', QUERY, given);
     return {
       query: new URLSearchParams({
         ...(sku !== undefined && { sku }),

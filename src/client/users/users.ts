@@ -7,7 +7,7 @@ import type { ParsedAnswer } from '../http/answer.ts';
 import type { Caller } from '../http/caller.ts';
 import type { Operation } from '../http/operation.ts';
 import { errorAmong, errorInBody, othersIn, recordsIn, unexpected } from '../http/xml-records.ts';
-import { inputError, PARSING } from '../input/input-error.ts';
+import { parseInput } from '../input/parse-input.ts';
 import { only, text } from '../input/request-fields.ts';
 
 /**
@@ -54,15 +54,14 @@ const others = z.record(z.string(), text, 'must be an object of texts').superRef
   }
 });
 
-const FIELDS = {
+const USER = only({
   reference: text.optional(),
   email: text.optional(),
   password: text.optional(),
   firstName: text.optional(),
   lastName: text.optional(),
   others: others.optional(),
-};
-const USER = only(FIELDS);
+});
 
 function required(name: string, value: string | undefined): XmlTree {
   if (value !== undefined && value.trim() !== '') return { name, content: value };
@@ -73,9 +72,7 @@ function required(name: string, value: string | undefined): XmlTree {
 
 /** The body of `POST /v3/users`. @throws CatchwordError USAGE naming what is missing or not allowed */
 function userXml(given: NewUser): string {
-  const parsed = USER.safeParse(given, PARSING);
-  if (!parsed.success) throw inputError('the user', parsed.error.issues, { '': Object.keys(FIELDS) });
-  const user = parsed.data;
+  const user = parseInput('the user', USER, given);
   if (user.reference !== undefined && (user.email !== undefined || user.password !== undefined)) {
     throw new CatchwordError('USAGE', 'a user has either a reference, or an email and a password', {
       hint: 'Omit one of them.',

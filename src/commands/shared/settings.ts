@@ -1,7 +1,7 @@
-import { nearestName } from '../../client/input/input-error.ts';
 import { type Config, isSinkVariable, readSettings, type SourceConfig, settingsError } from '../../config.ts';
 import type { Environment } from '../../environment.ts';
 import { CatchwordError } from '../../errors.ts';
+import { nearestName } from '../../nearest-name.ts';
 import { OPTIONS } from '../../option-table.ts';
 import { sinkConfig } from '../../relay/sink-config.ts';
 import { checkCron } from '../../schedule/scheduler.ts';
