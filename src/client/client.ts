@@ -2,7 +2,7 @@ import { type Clock, systemClock } from '../clock.ts';
 import { CatchwordError } from '../errors.ts';
 import { type Assets, createAssets } from './assets/assets.ts';
 import { type Books, createBooks } from './assets/books.ts';
-import { type Connection, connect } from './connection.ts';
+import { connect } from './connection.ts';
 import { type Submissions, verifyCredentials, verifyEach } from './credentials/credentials.ts';
 import type { CredentialResult, CredentialSubmission } from './credentials/submission.ts';
 import type { Caller } from './http/caller.ts';
@@ -12,7 +12,7 @@ import { isOwned, type LicenseQuery, type Licenses, readLicenses } from './licen
 import { type ClientOptions, type ClientSettings, checkOptions, withOptionName } from './options.ts';
 import { createPackages, type Packages } from './packages/packages.ts';
 import { type Catalog, createCatalog } from './products/products.ts';
-import { createUser, type NewUser, postReset, readUser, type User } from './users/users.ts';
+import { createUsers, type NewUser, type User } from './users/users.ts';
 
 /*
  * The library: `import { createClient } from 'catchword'`. A client keeps the configured pace, retries where that is safe,
@@ -64,30 +64,20 @@ export interface Client {
   close(): Promise<void>;
 }
 
-async function withOptionNames<Result>(work: () => Promise<Result>): Promise<Result> {
-  try {
-    return await work();
-  } catch (error) {
-    throw withOptionName(error);
-  }
-}
-
-function connectionOf(settings: ClientSettings, clock: Clock): Connection {
-  try {
-    return connect(settings, settings.rateLimit, clock);
-  } catch (error) {
-    throw withOptionName(error);
-  }
+/** Rethrows an error about a setting with the name of the option. */
+function renamed(error: unknown): never {
+  throw withOptionName(error);
 }
 
 /** A client with validated settings. */
 export function clientOf(settings: ClientSettings, clock: Clock): Client {
-  const { tokens, ...connection } = connectionOf(settings, clock);
+  const { tokens, ...connection } = connect(settings, settings.rateLimit, clock);
   const caller: Caller = {
     origin: connection.caller.origin,
-    call: (operation, input, signal) => withOptionNames(() => connection.caller.call(operation, input, signal)),
+    call: (operation, input, signal) => connection.caller.call(operation, input, signal).catch(renamed),
   };
-  const { usersSuffix, lookupPath = '/v4/products/:vbid' } = settings;
+  const { lookupPath = '/v4/products/:vbid' } = settings;
+  const users = createUsers(caller, settings.usersSuffix);
   return {
     catalog: createCatalog(caller, { ...settings, lookupPath }),
     assets: createAssets(caller),
@@ -109,15 +99,15 @@ export function clientOf(settings: ClientSettings, clock: Clock): Client {
     },
     users: {
       create: async (user, options) => {
-        const created = await createUser(caller, usersSuffix, user, signalOf(options));
+        const created = await users.create(user, signalOf(options));
         // It may be the user of this client's reference, unknown until now.
         tokens.forget();
         return created;
       },
-      read: async (id, options) => await readUser(caller, usersSuffix, id, signalOf(options)),
+      read: async (id, options) => await users.read(id, signalOf(options)),
       resetAccess: async (options) => {
-        if (settings.userReference === undefined) await postReset(caller, usersSuffix, signalOf(options));
-        else await withOptionNames(() => tokens.reset(signalOf(options)));
+        if (settings.userReference === undefined) await users.reset(signalOf(options));
+        else await tokens.reset(signalOf(options)).catch(renamed);
       },
     },
     close: () => connection.close(),
@@ -129,7 +119,12 @@ export function clientOf(settings: ClientSettings, clock: Clock): Client {
  * @throws CatchwordError USAGE naming every invalid option; CONFIG_INVALID if the token store cannot be used
  */
 export function createClient(options: ClientOptions): Client {
-  return clientOf(checkOptions(options), systemClock);
+  const settings = checkOptions(options);
+  try {
+    return clientOf(settings, systemClock);
+  } catch (error) {
+    return renamed(error);
+  }
 }
 
 export type { Envelope, RejectedItem } from '../catalog/page.ts';

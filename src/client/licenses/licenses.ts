@@ -60,26 +60,12 @@ const QUERY = only({
 const KNOWN = 'imprint publisher name sku isbn part_of term code-use kind type expiration'.split(' ');
 const DAY_MS = 86_400_000;
 
-const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
-const RFC_1123 = /^[A-Z][a-z]{2}, (\d{1,2}) ([A-Z][a-z]{2}) (\d{4}) (\d\d:\d\d:\d\d) (GMT|UTC|[+-]\d{4})$/;
-
-/** Converts an RFC 1123 date to ISO 8601, and returns any other text unchanged. */
-function asIso(text: string): string {
-  const [, day = '', month = '', year, time, zone] = RFC_1123.exec(text) ?? [];
-  if (year === undefined) return text;
-  const number = String(MONTHS.indexOf(month) + 1);
-  return `${year}-${number.padStart(2, '0')}-${day.padStart(2, '0')} ${time} ${zone}`;
-}
-
-/** Parses `never`, an RFC 1123 date, or an ISO date, also as Ruby writes it; UTC without a time zone. */
+/** Parses `never`, an RFC 1123 date, or an ISO date; UTC without a time zone. */
 export function expirationMs(text: string | null): number | null | undefined {
   const value = text?.trim() ?? '';
   if (/^never$/i.test(value)) return null;
-  const ms = parseIsoTime(
-    asIso(value)
-      .replace(/ ?(?:UTC|GMT)$/, 'Z')
-      .replace(/ ?([+-]\d\d):?(\d\d)$/, '$1:$2'),
-  );
+  const date = new Date(value);
+  const ms = date.toUTCString() === value ? date.getTime() : parseIsoTime(value);
   if (ms === null) return undefined;
   return /^\d{4}-\d\d-\d\d$/.test(value) ? ms + DAY_MS : ms;
 }
