@@ -3,7 +3,7 @@ import { CatchwordError } from '../errors.ts';
 import { type Assets, createAssets } from './assets/assets.ts';
 import { type Books, createBooks } from './assets/books.ts';
 import { connect } from './connection.ts';
-import { type Submissions, verifyCredentials, verifyEach } from './credentials/credentials.ts';
+import { type Submissions, verifyCredentials, verifyInBatches } from './credentials/credentials.ts';
 import type { CredentialResult, CredentialSubmission } from './credentials/submission.ts';
 import type { Caller } from './http/caller.ts';
 import { pathPart } from './http/operation.ts';
@@ -94,7 +94,7 @@ export function clientOf(settings: ClientSettings, clock: Clock): Client {
     credentials: {
       verify: async (submissions, options) => await verifyCredentials(caller, submissions, signalOf(options)),
       verifyEach: async function* (submissions, options) {
-        yield* verifyEach(caller, submissions, signalOf(options));
+        for await (const batch of verifyInBatches(caller, submissions, signalOf(options))) yield* batch;
       },
     },
     users: {

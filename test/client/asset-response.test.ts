@@ -13,20 +13,16 @@ const ANSWER = {
   subtitle: 'S',
   author_name: 'A B',
   description: 'D',
-  ...{
-    author_first_name: 'A',
-    author_last_name: 'B',
-    block_search: false,
-    custom: false,
-    epub_page_labels: true,
-  },
-  ...{
-    floe: false,
-    fro: false,
-    fulfillment_only: false,
-    sampleable: true,
-    vcs_authored: false,
-  },
+  author_first_name: 'A',
+  author_last_name: 'B',
+  block_search: false,
+  custom: false,
+  epub_page_labels: true,
+  floe: false,
+  fro: false,
+  fulfillment_only: false,
+  sampleable: true,
+  vcs_authored: false,
   asset_status: {
     vbk: 'built',
     distribution: 'initialized',
@@ -41,20 +37,16 @@ const ANSWER = {
     source: 'server',
     status: 'approved',
   },
-  ...{
-    copy_drm_limit: -1,
-    print_drm_limit: 2,
-    lifetime_print_limit: 100,
-    copyright_date: '2015',
-    edition: 3,
-  },
-  ...{
-    cs_plus_discount: '12.5',
-    discount_codes: ['A'],
-    e_isbn: 'e',
-    print_isbn: 'p',
-    language: 'English',
-  },
+  copy_drm_limit: -1,
+  print_drm_limit: 2,
+  lifetime_print_limit: 100,
+  copyright_date: '2015',
+  edition: 3,
+  cs_plus_discount: '12.5',
+  discount_codes: ['A'],
+  e_isbn: 'e',
+  print_isbn: 'p',
+  language: 'English',
   identifiers: {
     e_isbn_10: ['1402894627'],
     print_isbn_13: [],
@@ -63,17 +55,13 @@ const ANSWER = {
     id: 1,
     value: 'book',
   },
-  ...{
-    login_url: 'https://a.example',
-    on_sale_date: '2015-01-01',
-    off_sale_date: '2030-01-01',
-  },
-  ...{
-    publication_date: '2014-12-31',
-    related_products: {
-      next_edition: 'n',
-      previous_edition: 'q',
-    },
+  login_url: 'https://a.example',
+  on_sale_date: '2015-01-01',
+  off_sale_date: '2030-01-01',
+  publication_date: '2014-12-31',
+  related_products: {
+    next_edition: 'n',
+    previous_edition: 'q',
   },
   sales_rights: {
     exclusive_rights: ['US'],
@@ -92,12 +80,10 @@ const ANSWER = {
   },
   variants: [
     {
-      ...{
-        product_id: 9,
-        sku: '9781402894626R180',
-        duration: '180',
-        online_duration: 'perpetual',
-      },
+      product_id: 9,
+      sku: '9781402894626R180',
+      duration: '180',
+      online_duration: 'perpetual',
       channel_ids: [
         {
           channel: 'inclusive_access',

@@ -41,12 +41,10 @@ describe('licenses', () => {
           publisher: 'Quill & Anchor',
           name: 'Principles of <Botany>',
           isbn: '9780000000019',
-          ...{
-            partOf: null,
-            term: null,
-            codeUse: 'code-api',
-            others: {},
-          },
+          partOf: null,
+          term: null,
+          codeUse: 'code-api',
+          others: {},
         },
       ],
       distributable: 1,
@@ -70,11 +68,9 @@ describe('licenses', () => {
         codeUse: 'the code-use',
         kind: 'the kind',
         type: 'the type',
-        ...{
-          expiration: 'never',
-          expiresAt: null,
-          others: {},
-        },
+        expiration: 'never',
+        expiresAt: null,
+        others: {},
       },
     ]);
   });

@@ -93,7 +93,9 @@ describe('an invalid token', () => {
     const { asked, results } = await queued(30, service());
     expect(results.map(({ status }) => status)).toEqual(Array(30).fill('fulfilled'));
     expect(paths(asked).slice(0, 4)).toEqual([
-      ...['GET /v3/licenses.xml', 'POST /v3/credentials.xml', 'POST /v3/users/reset_access.xml'],
+      'GET /v3/licenses.xml',
+      'POST /v3/credentials.xml',
+      'POST /v3/users/reset_access.xml',
       'POST /v3/credentials.xml',
     ]);
     expect(asked).toHaveLength(4 + 30);

@@ -87,15 +87,6 @@ export async function* verifyInBatches(
   if (batch.length > 0) yield await verifyBatch(caller, { submissions: batch, first }, signal);
 }
 
-/** Verifies as `verifyInBatches` does, and yields the results one by one. */
-export async function* verifyEach(
-  caller: Caller,
-  submissions: Submissions,
-  signal: AbortSignal,
-): AsyncGenerator<CredentialResult, void, undefined> {
-  for await (const results of verifyInBatches(caller, submissions, signal)) yield* results;
-}
-
 /**
  * Verifies as `verifyInBatches` does, but checks every submission before anything is sent.
  * @returns one result for each submission, in their order
