@@ -3,7 +3,7 @@ import type { XmlElement } from '../../xml/read.ts';
 import { errorIn, messageIn } from '../errors/error-message.ts';
 import { treeOfElements } from '../errors/error-tree.ts';
 import type { XmlAnswer } from '../http/answer.ts';
-import { errorAmong, othersIn, recordsIn, unexpected } from '../http/xml-records.ts';
+import { errorOfTree, othersIn, recordsIn, unexpected } from '../http/xml-records.ts';
 import type { Hide } from '../redact.ts';
 import { type Element, elementFrom, matched } from './match.ts';
 import type { CredentialResult, CredentialSubmission } from './submission.ts';
@@ -50,7 +50,7 @@ function requestError(
   const isWhole = keyless.length === elements.length && elements.length !== submitted;
   const whole = [...others, ...(isWhole ? keyless : ofRequest).map(({ element }) => element)];
   const { refusal, ...withoutRefusal } = answer;
-  const error = errorAmong(whole, withoutRefusal);
+  const error = errorOfTree(treeOfElements(whole), withoutRefusal);
   // The status says more than a text without a code.
   if (error !== undefined) return error.serviceCode === undefined ? (refusal ?? error) : error;
   return elements.length === 0 ? refusal : undefined;

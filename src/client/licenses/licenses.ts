@@ -3,10 +3,11 @@ import { z } from 'zod';
 import { CatchwordError } from '../../errors.ts';
 import { parseIsoTime } from '../../iso-time.ts';
 import type { XmlElement } from '../../xml/read.ts';
+import { treeOfElements } from '../errors/error-tree.ts';
 import type { ParsedAnswer } from '../http/answer.ts';
 import type { Caller } from '../http/caller.ts';
 import type { Operation } from '../http/operation.ts';
-import { errorAmong, fieldsOf, othersIn, recordsIn, unexpected } from '../http/xml-records.ts';
+import { errorOfTree, fieldsOf, othersIn, recordsIn, unexpected } from '../http/xml-records.ts';
 import { parseInput } from '../input/parse-input.ts';
 import { name, only } from '../input/request-fields.ts';
 
@@ -113,7 +114,7 @@ function isEmpty({ name: tag, text, attributes, children }: XmlElement): boolean
 
 function licensesFrom(answer: ParsedAnswer): Licenses {
   const { records, others } = recordsIn(answer.elements, 'licenses', ['license']);
-  const error = errorAmong(others, answer);
+  const error = errorOfTree(treeOfElements(others), answer);
   if (error !== undefined) throw error;
   // An unclear answer that was taken for "not licensed" would sell a title twice.
   if (records.length === 0 && !(others.length > 0 && others.every(isEmpty))) throw unexpected('licenses', answer);

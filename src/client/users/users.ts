@@ -1,11 +1,12 @@
 import { z } from 'zod';
 import { isName, writeXml } from '../../xml/write.ts';
 import { isErrorName } from '../errors/error-message.ts';
+import { treeOfBody, treeOfElements } from '../errors/error-tree.ts';
 import { alsoCreated, checkFirst } from '../errors/uncertain-write.ts';
 import type { ParsedAnswer } from '../http/answer.ts';
 import type { Caller } from '../http/caller.ts';
 import type { Operation } from '../http/operation.ts';
-import { errorAmong, errorInBody, othersIn, recordsIn, unexpected } from '../http/xml-records.ts';
+import { errorOfTree, othersIn, recordsIn, unexpected } from '../http/xml-records.ts';
 import { parseInput } from '../input/parse-input.ts';
 import { name, only, text } from '../input/request-fields.ts';
 
@@ -87,7 +88,7 @@ function userFrom(answer: ParsedAnswer, isNew: boolean): User {
   const errors = isUser
     ? [...around, ...(root?.children ?? []).filter(({ name }) => isErrorName(name))]
     : answer.elements;
-  const error = errorAmong(errors, answer, OWN_FIELDS);
+  const error = errorOfTree(treeOfElements(errors), answer, OWN_FIELDS);
   if (error !== undefined) {
     throw isNew && guid !== null ? alsoCreated(error, `guid ${answer.hide(guid, MAX_GUID)}`) : error;
   }
@@ -136,7 +137,7 @@ function operationsWith(suffix: string) {
     request: () => ({}),
     // The answer is not shown: with a good status, anything but an error is a success.
     read: (answer) => {
-      const error = errorInBody(answer);
+      const error = errorOfTree(treeOfBody(answer.text), answer);
       if (error !== undefined) throw error;
     },
   };
