@@ -20,6 +20,7 @@ const COMMON = [
   'file-lock',
   'printable',
   'loopback',
+  'nearest-name',
   'whole-number',
   'nearest-name',
 ];

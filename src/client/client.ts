@@ -2,17 +2,17 @@ import { type Clock, systemClock } from '../clock.ts';
 import { CatchwordError } from '../errors.ts';
 import { type Assets, createAssets } from './assets/assets.ts';
 import { type Books, createBooks } from './assets/books.ts';
-import { type Connection, connect } from './connection.ts';
-import { type Submissions, verifyCredentials, verifyEach } from './credentials/credentials.ts';
+import { connect } from './connection.ts';
+import { type Submissions, verifyCredentials, verifyInBatches } from './credentials/credentials.ts';
 import type { CredentialResult, CredentialSubmission } from './credentials/submission.ts';
 import type { Caller } from './http/caller.ts';
 import { pathPart } from './http/operation.ts';
-import { type CallOptions, optionsOf, requireNames } from './input/call-options.ts';
+import { type CallOptions, signalOf } from './input/call-options.ts';
 import { isOwned, type LicenseQuery, type Licenses, readLicenses } from './licenses/licenses.ts';
 import { type ClientOptions, type ClientSettings, checkOptions, withOptionName } from './options.ts';
 import { createPackages, type Packages } from './packages/packages.ts';
 import { type Catalog, createCatalog } from './products/products.ts';
-import { createUser, type NewUser, postReset, readUser, type User } from './users/users.ts';
+import { createUsers, type NewUser, type User } from './users/users.ts';
 
 /*
  * The library: `import { createClient } from 'catchword'`. A client keeps the configured pace, retries where that is safe,
@@ -64,41 +64,27 @@ export interface Client {
   close(): Promise<void>;
 }
 
-async function withOptionNames<Result>(work: () => Promise<Result>): Promise<Result> {
-  try {
-    return await work();
-  } catch (error) {
-    throw withOptionName(error);
-  }
-}
-
-function connectionOf(settings: ClientSettings, clock: Clock): Connection {
-  try {
-    return connect(settings, settings.rateLimit, clock);
-  } catch (error) {
-    throw withOptionName(error);
-  }
+/** Rethrows an error about a setting with the name of the option. */
+function renamed(error: unknown): never {
+  throw withOptionName(error);
 }
 
 /** A client with validated settings. */
 export function clientOf(settings: ClientSettings, clock: Clock): Client {
-  const { tokens, ...connection } = connectionOf(settings, clock);
+  const { tokens, ...connection } = connect(settings, settings.rateLimit, clock);
   const caller: Caller = {
     origin: connection.caller.origin,
-    call: (operation, input, signal) => withOptionNames(() => connection.caller.call(operation, input, signal)),
+    call: (operation, input, signal) => connection.caller.call(operation, input, signal).catch(renamed),
   };
-  const { usersSuffix, lookupPath = '/v4/products/:vbid' } = settings;
-  const signalOf = (options: CallOptions | undefined): AbortSignal => optionsOf(options).signal;
+  const { lookupPath = '/v4/products/:vbid' } = settings;
+  const users = createUsers(caller, settings.usersSuffix);
   return {
     catalog: createCatalog(caller, { ...settings, lookupPath }),
     assets: createAssets(caller),
     books: createBooks(caller, settings.booksPath),
     packages: createPackages(caller, settings.packagesPath),
     licenses: {
-      read: async (query = {}, options) => {
-        requireNames('the query of licenses', query, ['sku', 'type']);
-        return await readLicenses(caller, query, signalOf(options));
-      },
+      read: async (query = {}, options) => await readLicenses(caller, query, signalOf(options)),
       owns: async (sku, options) => {
         // An empty sku would ask for the whole account.
         pathPart('sku', typeof sku === 'string' ? sku.trim() : sku);
@@ -108,20 +94,20 @@ export function clientOf(settings: ClientSettings, clock: Clock): Client {
     credentials: {
       verify: async (submissions, options) => await verifyCredentials(caller, submissions, signalOf(options)),
       verifyEach: async function* (submissions, options) {
-        yield* verifyEach(caller, submissions, signalOf(options));
+        for await (const batch of verifyInBatches(caller, submissions, signalOf(options))) yield* batch;
       },
     },
     users: {
       create: async (user, options) => {
-        const created = await createUser(caller, usersSuffix, user, signalOf(options));
+        const created = await users.create(user, signalOf(options));
         // It may be the user of this client's reference, unknown until now.
         tokens.forget();
         return created;
       },
-      read: async (id, options) => await readUser(caller, usersSuffix, id, signalOf(options)),
+      read: async (id, options) => await users.read(id, signalOf(options)),
       resetAccess: async (options) => {
-        if (settings.userReference === undefined) await postReset(caller, usersSuffix, signalOf(options));
-        else await withOptionNames(() => tokens.reset(signalOf(options)));
+        if (settings.userReference === undefined) await users.reset(signalOf(options));
+        else await tokens.reset(signalOf(options)).catch(renamed);
       },
     },
     close: () => connection.close(),
@@ -133,7 +119,12 @@ export function clientOf(settings: ClientSettings, clock: Clock): Client {
  * @throws CatchwordError USAGE naming every invalid option; CONFIG_INVALID if the token store cannot be used
  */
 export function createClient(options: ClientOptions): Client {
-  return clientOf(checkOptions(options), systemClock);
+  const settings = checkOptions(options);
+  try {
+    return clientOf(settings, systemClock);
+  } catch (error) {
+    return renamed(error);
+  }
 }
 
 export type { Envelope, RejectedItem } from '../catalog/page.ts';

@@ -6,23 +6,12 @@ import { type Account, createTokens, type Tokens } from './auth/access-token.ts'
 import { openTokenStore } from './auth/token-store.ts';
 import { verifyCredentials } from './credentials/credentials.ts';
 import { type Caller, createCaller } from './http/caller.ts';
-import { createTransport, type Transport } from './http/transport.ts';
-import { postReset } from './users/users.ts';
+import { createTransport, type Transport, type TransportSettings } from './http/transport.ts';
+import { createUsers } from './users/users.ts';
 
 /** What is needed to reach the service: rows of the option table in config.ts. */
-export type ConnectionSettings = Pick<
-  SourceConfig,
-  | 'baseUrl'
-  | 'apiKey'
-  | 'accessToken'
-  | 'apiKeyHeader'
-  | 'accessTokenHeader'
-  | 'requestTimeoutMs'
-  | 'concurrency'
-  | 'userReference'
-  | 'tokenStore'
-  | 'usersSuffix'
->;
+export type ConnectionSettings = TransportSettings &
+  Pick<SourceConfig, 'accessToken' | 'userReference' | 'tokenStore' | 'usersSuffix'>;
 
 /** Connections to the service, the access token that goes with them, and the caller that uses both. */
 export interface Connection {
@@ -58,7 +47,7 @@ function accountOf(caller: Caller, { usersSuffix }: ConnectionSettings, referenc
   // Every waiting call shares the result, so none can abort it; closing the connection does.
   const { signal } = new AbortController();
   return {
-    reset: () => postReset(caller, usersSuffix, signal),
+    reset: () => createUsers(caller, usersSuffix).reset(signal),
     verify: async () => {
       const [result] = await verifyCredentials(caller, [{ reference }], signal);
       if (result?.ok !== true) {
@@ -89,16 +78,7 @@ export function connect(
   const { userReference, tokenStore } = settings;
   const closing = new AbortController();
   const closed = closing.signal;
-  const transport = createTransport({
-    baseUrl: settings.baseUrl,
-    apiKey: settings.apiKey,
-    accessToken: () => tokens.current(),
-    apiKeyHeader: settings.apiKeyHeader,
-    accessTokenHeader: settings.accessTokenHeader,
-    timeoutMs: settings.requestTimeoutMs,
-    connections: settings.concurrency,
-    clock,
-  });
+  const transport = createTransport(settings, () => tokens.current(), clock);
   const owner = { origin: transport.origin, apiKey: settings.apiKey, reference: userReference };
   const withoutRenewal = createCaller({ transport, tokens: null, pacer, clock, closed });
   const tokens = createTokens({

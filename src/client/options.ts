@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { SourceConfig } from '../config.ts';
 import { CatchwordError } from '../errors.ts';
 import { OPTIONS } from '../option-table.ts';
-import { inputError, PARSING } from './input/input-error.ts';
+import { parseInput } from './input/parse-input.ts';
 import { only } from './input/request-fields.ts';
 
 /** Settings of a client: rows of the option table that commands read from the environment. */
@@ -10,7 +10,7 @@ export type ClientSettings = Pick<
   SourceConfig,
   | ('baseUrl' | 'apiKey' | 'accessToken' | 'apiKeyHeader' | 'accessTokenHeader' | 'userReference' | 'tokenStore')
   | ('requestTimeoutMs' | 'concurrency' | 'rateLimit' | 'usersSuffix' | 'booksPath' | 'packagesPath' | 'lookupPath')
-  | ('pageParam' | 'perPageParam' | 'untilParam' | 'currencyParam' | 'includeDetails' | 'currency')
+  | ('pageParam' | 'perPageParam' | 'untilParam' | 'currencyParam')
 >;
 
 export interface ClientOptions {
@@ -51,7 +51,7 @@ export interface ClientOptions {
 const TIME = 'must be milliseconds, a whole number from 1 to 3600000';
 const CONNECTIONS = 'must be a whole number from 1 to 256';
 
-const SHAPE = {
+const SCHEMA = only({
   baseUrl: OPTIONS.baseUrl.schema,
   apiKey: OPTIONS.apiKey.schema,
   accessToken: OPTIONS.accessToken.schema.optional(),
@@ -70,15 +70,11 @@ const SHAPE = {
   perPageParam: OPTIONS.perPageParam.schema.default(OPTIONS.perPageParam.fallback),
   untilParam: OPTIONS.untilParam.schema.default(OPTIONS.untilParam.fallback),
   currencyParam: OPTIONS.currencyParam.schema.default(OPTIONS.currencyParam.fallback),
-} satisfies Record<keyof ClientOptions, z.ZodType>;
-
-const SCHEMA = only(SHAPE);
+} satisfies Record<keyof ClientOptions, z.ZodType>);
 
 /** @throws CatchwordError USAGE naming every invalid option, without the values of secrets */
 export function checkOptions(options: ClientOptions): ClientSettings {
-  const parsed = SCHEMA.safeParse(options, PARSING);
-  if (!parsed.success) throw inputError('createClient', parsed.error.issues, { '': Object.keys(SHAPE) });
-  const { reference, timeoutMs, connections, ...same } = parsed.data;
+  const { reference, timeoutMs, connections, ...same } = parseInput('createClient', SCHEMA, options);
   return {
     ...same,
     accessToken: same.accessToken,
@@ -86,8 +82,6 @@ export function checkOptions(options: ClientOptions): ClientSettings {
     tokenStore: same.tokenStore,
     requestTimeoutMs: timeoutMs,
     concurrency: connections,
-    includeDetails: [],
-    currency: [],
   };
 }
 

@@ -24,8 +24,8 @@ export function licensesCommand(context: CommandContext): Command {
     .option('--sku <sku>', 'list only licenses for this title', (sku) => sku.trim())
     .addOption(new Option('--type <type>', 'list only this type').choices(['online', 'downloadable', 'all']))
     .option('--json', 'print one JSON document')
-    .action((query: LicenseQuery & { readonly json?: boolean }) =>
-      callService(context, query, async ({ caller }, _config, signal) => {
+    .action(({ json, ...query }: LicenseQuery & { readonly json?: boolean }) =>
+      callService(context, { json }, async ({ caller }, _config, signal) => {
         const held = await readLicenses(caller, query, signal);
         const { licenses, total, distributable } = held;
         const none = query.sku === undefined ? 'the account holds no license' : `${query.sku} is not licensed`;

@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import { createUser, type NewUser } from '../client/users/users.ts';
+import { createUsers, type NewUser } from '../client/users/users.ts';
 import { CatchwordError } from '../errors.ts';
 import { type Input, readText } from '../input-stream.ts';
 import { callService } from './shared/connection.ts';
@@ -60,7 +60,7 @@ async function newUser(options: CreateOptions, configured: string | undefined, i
 
 async function create(context: CommandContext, options: CreateOptions): Promise<void> {
   await callService(context, options, async ({ caller }, { usersSuffix, userPassword }, signal) => {
-    const user = await createUser(caller, usersSuffix, await newUser(options, userPassword, context), signal);
+    const user = await createUsers(caller, usersSuffix).create(await newUser(options, userPassword, context), signal);
     const { guid, reference, email, accessToken } = user;
     const rows = Object.entries({ guid, reference, email, 'access token': accessToken });
     const text = rows.flatMap(([name, value]) => (value == null ? [] : [`${name}: ${plain(value)}`]));

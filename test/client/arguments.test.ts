@@ -13,10 +13,10 @@ CYCLE.itself = CYCLE;
 const NAMES = { firstName: 'A', lastName: 'B' };
 
 const WRONG: readonly [string, string, (client: Untyped) => Call | undefined][] = [
-  ['undefined credentials', 'no list', ({ credentials }) => credentials.verify?.(undefined)],
-  ['null credentials, one by one', 'no list', ({ credentials }) => credentials.verifyEach?.(null)],
-  ['a text for credentials', 'no list', ({ credentials }) => credentials.verify?.('abc')],
-  ['a text for credentials, one by one', 'no list', ({ credentials }) => credentials.verifyEach?.('abc')],
+  ['undefined credentials', 'not a list', ({ credentials }) => credentials.verify?.(undefined)],
+  ['null credentials, one by one', 'not a list', ({ credentials }) => credentials.verifyEach?.(null)],
+  ['a text for credentials', 'not a list', ({ credentials }) => credentials.verify?.('abc')],
+  ['a text for credentials, one by one', 'not a list', ({ credentials }) => credentials.verifyEach?.('abc')],
   ['a credential that is null', 'credential 2', ({ credentials }) => credentials.verify?.(['a', null])],
   ['a credential that is a number', 'credential 1', ({ credentials }) => credentials.verifyEach?.([1])],
   [

@@ -2,7 +2,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { createCatalogClient } from '../../src/client/catalog-client.ts';
 import { readLicenses } from '../../src/client/licenses/licenses.ts';
 import { createCatalog } from '../../src/client/products/products.ts';
-import { postReset } from '../../src/client/users/users.ts';
+import { createUsers } from '../../src/client/users/users.ts';
 import { systemClock } from '../../src/clock.ts';
 import { loadConfig, requireSource } from '../../src/config.ts';
 import { connectTo, failure, KEY, NEVER, type Reply, serve, TOKEN } from './connection.ts';
@@ -28,7 +28,7 @@ const LAYOUTS = [
 ];
 
 function products(url: string) {
-  const settings = { includeDetails: [], currency: [], pageParam: 'page', perPageParam: 'per_page' };
+  const settings = { pageParam: 'page', perPageParam: 'per_page' };
   const more = { untilParam: 'until', currencyParam: 'currency', lookupPath: '/v4/products/:vbid' };
   return createCatalog(connectTo(url).caller, { ...settings, ...more });
 }
@@ -48,7 +48,7 @@ async function operations(reply: Reply) {
     page: () => products(url).products().next(),
     product: () => products(url).product('x1'),
     licenses: () => readLicenses(connectTo(url).caller, {}, NEVER),
-    reset: () => postReset(connectTo(url).caller, '.xml', NEVER),
+    reset: () => createUsers(connectTo(url).caller, '.xml').reset(NEVER),
   };
 }
 

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { verifyCredentials } from '../../src/client/credentials/credentials.ts';
 import type { Operation } from '../../src/client/http/operation.ts';
 import { hiding } from '../../src/client/redact.ts';
-import { createUser } from '../../src/client/users/users.ts';
+import { createUsers } from '../../src/client/users/users.ts';
 import { connectTo, failure, KEY, NEVER, serve, TOKEN } from './connection.ts';
 
 const PASSWORD = 'p&ss"<1>é  word';
@@ -51,7 +51,7 @@ describe('a secret', () => {
       const { url } = await serve(() => ({ status, headers, body }));
       const user = { email: 'a@b.c', password: PASSWORD, firstName: 'a', lastName: 'b' };
       const { caller } = connectTo(url);
-      const asked = [() => caller.call(WRITE, PASSWORD, NEVER), () => createUser(caller, '.xml', user, NEVER)];
+      const asked = [() => caller.call(WRITE, PASSWORD, NEVER), () => createUsers(caller, '.xml').create(user, NEVER)];
       const errors = [];
       for (const ask of asked) errors.push(await failure(ask(), PASSWORD, 'p&ss', 'p&amp;ss'));
       if (status !== 200) expect(errors[0]?.message).toContain('[secret]');
@@ -66,7 +66,7 @@ describe('a secret', () => {
           body: `<error code="422" message="${'x'.repeat(length)} ${KEY}"/>`,
         }));
         const user = { reference: 'r', firstName: 'a', lastName: 'b' };
-        await failure(createUser(connectTo(url).caller, '.xml', user, NEVER), KEY.slice(0, 4));
+        await failure(createUsers(connectTo(url).caller, '.xml').create(user, NEVER), KEY.slice(0, 4));
       }
     }
   }, 30_000);

@@ -2,7 +2,8 @@ import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { createTransport, type Transport, type TransportOptions } from '../../src/client/http/transport.ts';
+import type { BodyLimits } from '../../src/client/http/response-body.ts';
+import { createTransport, type Transport, type TransportSettings } from '../../src/client/http/transport.ts';
 import { READ_PRODUCTS } from '../../src/client/products/product-operations.ts';
 import { systemClock } from '../../src/clock.ts';
 import { CatchwordError } from '../../src/errors.ts';
@@ -11,20 +12,22 @@ const KEY = 'KEYTHATMUSTNOTSHOW';
 const TOKEN = 'tokenthatmustnotshow';
 const JSON_TYPE = { 'content-type': 'application/json' };
 
-async function transportTo(listener: RequestListener, options: Partial<TransportOptions> = {}): Promise<Transport> {
+interface Options extends Partial<TransportSettings> {
+  readonly limits?: BodyLimits;
+}
+
+async function transportTo(listener: RequestListener, { limits, ...more }: Options = {}): Promise<Transport> {
   const server = createServer(listener).listen(0, '127.0.0.1');
   await new Promise((resolve) => server.once('listening', resolve));
-  const transport = createTransport({
+  const settings = {
     baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     apiKey: KEY,
-    accessToken: () => TOKEN,
     apiKeyHeader: 'X-Key',
     accessTokenHeader: 'X-Token',
-    timeoutMs: 5e3,
-    connections: 2,
-    clock: systemClock,
-    ...options,
-  });
+    requestTimeoutMs: 5e3,
+    concurrency: 2,
+  };
+  const transport = createTransport({ ...settings, ...more }, () => TOKEN, systemClock, limits);
   onTestFinished(async () => {
     await transport.close();
     server.closeAllConnections();
@@ -82,14 +85,14 @@ describe('a request', () => {
   });
 
   it('ends at its timeout and when its signal aborts', async () => {
-    const silent = await transportTo(() => {}, { timeoutMs: 100 });
+    const silent = await transportTo(() => {}, { requestTimeoutMs: 100 });
     expect(await failure(ask(silent))).toMatchObject({ code: 'SOURCE_TIMEOUT', retryable: true });
     const slow = await transportTo(
       (_request, response) => {
         response.writeHead(200, JSON_TYPE);
         response.write('{');
       },
-      { timeoutMs: 100 },
+      { requestTimeoutMs: 100 },
     );
     expect(await failure(ask(slow))).toMatchObject({ code: 'SOURCE_TIMEOUT' });
     const gone = new AbortController();

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { createUser, type NewUser, postReset, readUser } from '../../src/client/users/users.ts';
+import { createUsers, type NewUser } from '../../src/client/users/users.ts';
 import { connectTo, failure, golden, KEY, NEVER, type Reply, serve, TOKEN, XML_TYPE } from './connection.ts';
 
 const FULL: NewUser = {
@@ -12,7 +12,7 @@ const REFERENCE: NewUser = { reference: 'pupil-7', firstName: 'Élodie', lastNam
 
 async function creating(user: NewUser, reply: Reply | string) {
   const { url, asked } = await serve(() => reply);
-  return { created: createUser(connectTo(url).caller, '.xml', user, NEVER), asked };
+  return { created: createUsers(connectTo(url).caller, '.xml').create(user, NEVER), asked };
 }
 
 describe('a user', () => {
@@ -48,9 +48,9 @@ describe('a user', () => {
 
   it.each([
     [{ ...REFERENCE, email: 'a@example.com' }, 'either a reference, or an email and a password'],
-    [{ ...FULL, password: undefined }, 'a user needs a password'],
-    [{ ...FULL, email: ' ' }, 'a user needs an email'],
-    [{ ...REFERENCE, firstName: '' }, 'a user needs a first-name'],
+    [{ ...FULL, password: undefined }, 'password: missing, must be a text'],
+    [{ ...FULL, email: ' ' }, 'email: " " is not valid, must not be empty'],
+    [{ ...REFERENCE, firstName: '' }, 'firstName: "" is not valid, must not be empty'],
     [{ ...REFERENCE, others: { guid: 'x' } }, 'must be given by its own field'],
     [{ ...REFERENCE, others: { 'a b': 'x' } }, 'must be a name of an XML element'],
   ])('%j is rejected before anything is sent', async (user, message) => {
@@ -88,7 +88,7 @@ describe('a user', () => {
     [404, golden('error-474.xml'), { code: 'SERVICE_UNKNOWN_USER', serviceCode: 474, status: 404 }],
   ])('that is answered with %i %s is an error', async (status, body, expected) => {
     const { url } = await serve(() => ({ status, body }));
-    expect(await failure(readUser(connectTo(url).caller, '.xml', 'x', NEVER))).toMatchObject(expected);
+    expect(await failure(createUsers(connectTo(url).caller, '.xml').read('x', NEVER))).toMatchObject(expected);
   });
 
   it.each([
@@ -137,7 +137,7 @@ describe('a user', () => {
     expect(error.message).toContain('guid G7 may exist');
     expect(error.hint).toContain('G7');
     const { url } = await serve(() => body);
-    expect((await failure(readUser(connectTo(url).caller, '.xml', 'x', NEVER))).message).not.toContain('G7');
+    expect((await failure(createUsers(connectTo(url).caller, '.xml').read('x', NEVER))).message).not.toContain('G7');
   });
 
   it.each([
@@ -151,7 +151,7 @@ describe('a user', () => {
     expect(error).toMatchObject({ code: 'SERVICE_ERROR', retryable: false });
     expect(error.hint).toBe('Look for it before you retry: it may have been created.');
     const { url } = await serve(() => reply);
-    expect((await failure(readUser(connectTo(url).caller, '.xml', 'x', NEVER))).hint).not.toContain('created');
+    expect((await failure(createUsers(connectTo(url).caller, '.xml').read('x', NEVER))).hint).not.toContain('created');
   });
 
   it('that is rejected is an error with each invalid field', async () => {
@@ -164,21 +164,21 @@ describe('a user', () => {
 
   it('is read from an answer without the root', async () => {
     const { url } = await serve(() => '<guid>G</guid><reference>x</reference><role>pupil</role>');
-    const user = await readUser(connectTo(url).caller, '.xml', 'x', NEVER);
+    const user = await createUsers(connectTo(url).caller, '.xml').read('x', NEVER);
     expect(user).toMatchObject({ guid: 'G', reference: 'x', others: { role: 'pupil' } });
   });
 
   it.each(['', ' ', '.', '..', 'x'.repeat(256)])('is not read by an invalid identifier: %j', async (id) => {
     const { url, asked } = await serve(() => '');
-    expect(await failure(readUser(connectTo(url).caller, '.xml', id, NEVER))).toMatchObject({ code: 'USAGE' });
+    expect(await failure(createUsers(connectTo(url).caller, '.xml').read(id, NEVER))).toMatchObject({ code: 'USAGE' });
     expect(asked).toEqual([]);
   });
 
   it('is read by guid, reference or email', async () => {
     const { url, asked } = await serve(() => golden('user-full-response.xml'));
     const { caller } = connectTo(url);
-    expect(await readUser(caller, '.xml', 'a b/c@d?e', NEVER)).toMatchObject({ guid: '1B5N8C3DGK7Q2M9XW4TZ' });
-    await readUser(caller, '', 'x', NEVER);
+    expect(await createUsers(caller, '.xml').read('a b/c@d?e', NEVER)).toMatchObject({ guid: '1B5N8C3DGK7Q2M9XW4TZ' });
+    await createUsers(caller, '').read('x', NEVER);
     expect(asked.map((one) => `${one.method} ${one.url}`)).toEqual([
       'GET /v3/users.xml/a%20b%2Fc%40d%3Fe',
       'GET /v3/users/x',
@@ -188,8 +188,8 @@ describe('a user', () => {
   it('resets its access with both headers and no body', async () => {
     const { url, asked } = await serve(() => '');
     const { caller } = connectTo(url);
-    await postReset(caller, '.xml', NEVER);
-    await postReset(caller, '', NEVER);
+    await createUsers(caller, '.xml').reset(NEVER);
+    await createUsers(caller, '').reset(NEVER);
     expect(asked.map((one) => one.url)).toEqual(['/v3/users/reset_access.xml', '/v3/users/reset_access']);
     expect(asked[0]).toMatchObject({ method: 'POST', body: '', headers: { 'x-key': KEY, 'x-token': TOKEN } });
   });
@@ -201,13 +201,13 @@ describe('a user', () => {
     ['<user><guid>G</guid></user>', XML_TYPE],
   ])('has its access reset by an answer of %j', async (body, type) => {
     const { url, asked } = await serve(() => ({ body, headers: { 'content-type': type } }));
-    await postReset(connectTo(url).caller, '.xml', NEVER);
+    await createUsers(connectTo(url).caller, '.xml').reset(NEVER);
     expect(asked).toHaveLength(1);
   });
 
   it('has its access reset once by a page for people', async () => {
     const { url, asked } = await serve(() => ({ body: '<html>OK</html>', headers: { 'content-type': 'text/html' } }));
-    const error = await failure(postReset(connectTo(url).caller, '.xml', NEVER));
+    const error = await failure(createUsers(connectTo(url).caller, '.xml').reset(NEVER));
     expect(error).toMatchObject({ code: 'SOURCE_NOT_SERVICE', status: 200, retryable: false });
     expect(asked).toHaveLength(1);
   });
@@ -218,6 +218,6 @@ describe('a user', () => {
     [404, 'no such user', { code: 'SOURCE_NOT_SERVICE', status: 404 }],
   ])('does not have its access reset by an error: %i %s', async (status, body, expected) => {
     const { url } = await serve(() => ({ status, body }));
-    expect(await failure(postReset(connectTo(url).caller, '.xml', NEVER))).toMatchObject(expected);
+    expect(await failure(createUsers(connectTo(url).caller, '.xml').reset(NEVER))).toMatchObject(expected);
   });
 });

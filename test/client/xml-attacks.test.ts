@@ -2,7 +2,7 @@ import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { verifyCredentials } from '../../src/client/credentials/credentials.ts';
 import { readLicenses } from '../../src/client/licenses/licenses.ts';
-import { readUser } from '../../src/client/users/users.ts';
+import { createUsers } from '../../src/client/users/users.ts';
 import { connectTo, failure, NEVER, type Reply, serve, XML_TYPE } from './connection.ts';
 
 const MB = 2 ** 20;
@@ -46,7 +46,7 @@ describe('a hostile server', () => {
     const operations = [
       () => readLicenses(caller, {}, NEVER),
       () => verifyCredentials(caller, ['a'], NEVER),
-      () => readUser(caller, '.xml', 'a', NEVER),
+      () => createUsers(caller, '.xml').read('a', NEVER),
     ];
     for (const operation of operations) expect(await failure(operation())).toMatchObject({ code });
     expect(asked).toHaveLength(operations.length);

@@ -1,11 +1,8 @@
 import { z } from 'zod';
-import { inputError, PARSING } from '../input/input-error.ts';
+import { parseInput } from '../input/parse-input.ts';
 import { day, decimal, flag, httpUrl, name, only, text, texts, whole } from '../input/request-fields.ts';
 
-/*
- * The request fields of an asset (interface, section 2.1, with the limits of section 8). They are validated before anything
- * is sent: the service might ignore a misspelt field.
- */
+/* The request fields of an asset (interface, section 2.1, with the limits of section 8). */
 
 const drmLimit = whole('must be -1 (unlimited) or a whole number of 2 or more', (value) => value === -1 || value >= 2);
 
@@ -13,30 +10,34 @@ const drmLimit = whole('must be -1 (unlimited) or a whole number of 2 or more', 
 const isbns = z.array(name, 'must be an array of texts, or null').nullable().optional();
 
 /** 2.1.1 */
-const IDENTIFIERS = {
+const identifiers = only({
   e_isbn_10: isbns,
   e_isbn_13: isbns,
   print_isbn_10: isbns,
   print_isbn_13: isbns,
   vbid10_alias: isbns,
   vbid13_alias: isbns,
-};
+});
 
 const CURRENCY = 'must be a currency code of three capital letters, such as USD';
 
 /** 2.1.2 */
-const PRICE = {
+const price = only({
   currency: z.string(CURRENCY).regex(/^[A-Z]{3}$/, CURRENCY),
   type: name,
   amount: decimal,
   duration: whole('must be a whole number of days, 1 or more', (days) => days >= 1).optional(),
   tax_inclusive: flag.optional(),
-};
+}).superRefine(({ type, duration }, context) => {
+  if (!/rental/i.test(type) || duration !== undefined) return;
+  const message = `must be the days of the rental, since the price is of type ${type}`;
+  context.addIssue({ code: 'custom', path: ['duration'], message, input: undefined });
+});
 
 /** 2.1.3: `inclusive_access` is the only channel. */
-const CHANNEL_ID = { sku: name, channel_id_inclusive_access: name };
+const channelId = only({ sku: name, channel_id_inclusive_access: name });
 
-const channelIds = z.array(only(CHANNEL_ID), 'must be an array of {sku, channel_id_inclusive_access}');
+const channelIds = z.array(channelId, 'must be an array of {sku, channel_id_inclusive_access}');
 
 /** Only `channel_ids` of a variant can be set. A single channel identifier is accepted instead of the variant. */
 const variant = z.preprocess(
@@ -51,19 +52,19 @@ const jurisdictions = z.array(
   'must be an array of two-letter country codes, ROW or WORLD',
 );
 
-const SALES_RIGHTS = {
+const salesRights = only({
   exclusive_rights: jurisdictions.optional(),
   non_exclusive_rights: jurisdictions.optional(),
   not_for_sale: jurisdictions.nullable().optional(),
-};
+});
 
-const RELATED_PRODUCTS = { next_edition: name.optional(), previous_edition: name.optional() };
+const relatedProducts = only({ next_edition: name.optional(), previous_edition: name.optional() });
 
-const ASSET_STATUS = { vbk: text.optional(), distribution: text.optional() };
+const assetStatus = only({ vbk: text.optional(), distribution: text.optional() });
 
 /** Only the internal systems of the service can set these. */
 const INTERNAL = {
-  asset_status: only(ASSET_STATUS).optional(),
+  asset_status: assetStatus.optional(),
   block_search: flag.optional(),
   custom: flag.optional(),
   discount_codes: texts.optional(),
@@ -71,18 +72,6 @@ const INTERNAL = {
   floe: flag.optional(),
   vcs_authored: flag.optional(),
 };
-
-const RENTAL = /rental/i;
-
-const price = only(PRICE).superRefine((value, context) => {
-  if (!RENTAL.test(value.type) || value.duration !== undefined) return;
-  context.addIssue({
-    code: 'custom',
-    path: ['duration'],
-    message: `must be the days of the rental, since the price is of type ${value.type}`,
-    input: undefined,
-  });
-});
 
 const PUBLIC = {
   author_name: text.optional(),
@@ -100,7 +89,7 @@ const PUBLIC = {
   edition: whole('must be a whole number from 0 to 127', (value) => value >= 0 && value <= 127).optional(),
   fro: flag.optional(),
   fulfillment_only: flag.optional(),
-  identifiers: only(IDENTIFIERS).optional(),
+  identifiers: identifiers.optional(),
   imprint_id: whole('must be a whole number').optional(),
   kind: name.optional(),
   language: z
@@ -114,8 +103,8 @@ const PUBLIC = {
   parent_isbn: name.optional(),
   print_isbn: name.optional(),
   publication_date: day.nullable().optional(),
-  related_products: only(RELATED_PRODUCTS).optional(),
-  sales_rights: only(SALES_RIGHTS).optional(),
+  related_products: relatedProducts.optional(),
+  sales_rights: salesRights.optional(),
   sampleable: flag.optional(),
   title: name.optional(),
   subtitle: text.optional(),
@@ -134,8 +123,9 @@ function rejected<K extends string>(shape: Readonly<Record<K, z.ZodType>>): Reco
   return Object.fromEntries(Object.keys(shape).map((key) => [key, internal])) as Record<K, typeof internal>;
 }
 
-const ALL = only({ ...PUBLIC, ...INTERNAL });
-const NO_INTERNAL = only({ ...PUBLIC, ...rejected(INTERNAL) });
+const NAMES = Object.keys(PUBLIC);
+const ALL = only({ ...PUBLIC, ...INTERNAL }, NAMES);
+const NO_INTERNAL = only({ ...PUBLIC, ...rejected(INTERNAL) }, NAMES);
 /** `required()` would replace the messages. */
 const NEEDED = {
   imprint_id: whole('must be a whole number to create an asset'),
@@ -170,17 +160,6 @@ export interface AssetRules {
   readonly allowInternal?: boolean;
 }
 
-const KNOWN = {
-  '': Object.keys(PUBLIC),
-  identifiers: Object.keys(IDENTIFIERS),
-  prices: Object.keys(PRICE),
-  variants: ['channel_ids'],
-  'variants.channel_ids': Object.keys(CHANNEL_ID),
-  sales_rights: Object.keys(SALES_RIGHTS),
-  related_products: Object.keys(RELATED_PRODUCTS),
-  asset_status: Object.keys(ASSET_STATUS),
-};
-
 /** Fields whose value is an object or an array. */
 export const STRUCTURED_FIELDS: ReadonlySet<string> = new Set(
   'identifiers prices variants sales_rights related_products asset_status discount_codes'.split(' '),
@@ -193,7 +172,5 @@ export const STRUCTURED_FIELDS: ReadonlySet<string> = new Set(
  */
 export function checkAsset(fields: unknown, { create, allowInternal = false }: AssetRules): AssetBody {
   const schema = allowInternal ? ALL : NO_INTERNAL;
-  const parsed = (create ? schema.extend(NEEDED) : schema).safeParse(fields, PARSING);
-  if (parsed.success) return parsed.data;
-  throw inputError('the asset', parsed.error.issues, KNOWN);
+  return parseInput('the asset', create ? schema.extend(NEEDED) : schema, fields);
 }

@@ -1,9 +1,10 @@
+import { z } from 'zod';
 import { CatchwordError } from '../../errors.ts';
 import { checkFirst } from '../errors/uncertain-write.ts';
 import type { ParsedAnswer } from '../http/answer.ts';
 import type { Caller } from '../http/caller.ts';
 import type { Operation } from '../http/operation.ts';
-import { type CallOptions, optionsOf } from '../input/call-options.ts';
+import { type CallOptions, callOptions, optionsOf } from '../input/call-options.ts';
 import { type AssetBody, type AssetFields, checkAsset } from './asset-request.ts';
 import { ASSET_FIELDS, type Asset, assetOf } from './asset-response.ts';
 
@@ -36,6 +37,10 @@ export interface Assets {
 
 export const OWNERS_ONLY =
   'Content owners only: use an API key that owns the asset, or that has access by set or manual rights.';
+
+const allowInternal = z.boolean('must be true or false').default(false);
+const WRITE_OPTIONS = callOptions({ allowInternal });
+const PUT_OPTIONS = callOptions({ allowInternal, create: z.boolean('must be true or false').optional() });
 
 interface AssetWrite {
   readonly vbid: string;
@@ -83,18 +88,18 @@ export function createAssets(caller: Caller): Assets {
     fields: AssetFields,
     options: PutAssetOptions | undefined,
   ): Promise<WrittenAsset> {
-    const { allowInternal = false, create = vbid === null, signal } = optionsOf(options, ['allowInternal', 'create']);
-    const body = checkAsset(fields, { create, allowInternal });
+    const { create = vbid === null, signal, ...rules } = optionsOf(PUT_OPTIONS, options);
+    const body = checkAsset(fields, { create, allowInternal: rules.allowInternal });
     if (vbid === null) return await caller.call(CREATE, body, signal);
     const operation = create ? { ...UPDATE, creates: 'vbid' } : UPDATE;
     // A second request would ingest the file twice.
     return await caller.call({ ...operation, repeatable: body.url === undefined }, { vbid, body }, signal);
   }
 
-  const own = (options: AssetOptions | undefined) => optionsOf(options, ['allowInternal']);
   return {
     put,
-    create: async (fields, options) => await put(null, fields, { ...own(options), create: true }),
-    update: async (vbid, fields, options) => await put(vbid, fields, { ...own(options), create: false }),
+    create: async (fields, options) => await put(null, fields, { ...optionsOf(WRITE_OPTIONS, options), create: true }),
+    update: async (vbid, fields, options) =>
+      await put(vbid, fields, { ...optionsOf(WRITE_OPTIONS, options), create: false }),
   };
 }

@@ -1,8 +1,10 @@
+import { z } from 'zod';
 import { requireFields } from '../http/answer.ts';
 import type { Caller } from '../http/caller.ts';
 import type { Endpoint } from '../http/endpoint.ts';
 import type { Operation } from '../http/operation.ts';
-import { type CallOptions, optionsOf, requireObject } from '../input/call-options.ts';
+import { type CallOptions, signalOf } from '../input/call-options.ts';
+import { parseInput } from '../input/parse-input.ts';
 import { ASSET_FIELDS, type Asset, assetOf } from './asset-response.ts';
 import { OWNERS_ONLY } from './assets.ts';
 
@@ -30,9 +32,10 @@ interface BookUpdate {
   readonly fields: BookFields;
 }
 
+const BOOK = z.looseObject({}, 'must be an object');
+
 function bodyOf(fields: BookFields): BookFields {
-  requireObject('the book', fields);
-  return fields;
+  return parseInput('the book', BOOK, fields);
 }
 
 function operationsAt(path: string) {
@@ -76,10 +79,10 @@ function operationsAt(path: string) {
 export function createBooks(caller: Caller, path: string): Books {
   const { create, read, update, ingest } = operationsAt(path);
   return {
-    create: async (fields, options) => await caller.call(create, fields, optionsOf(options).signal),
-    read: async (vbid, options) => await caller.call(read, vbid, optionsOf(options).signal),
+    create: async (fields, options) => await caller.call(create, fields, signalOf(options)),
+    read: async (vbid, options) => await caller.call(read, vbid, signalOf(options)),
     update: async (vbid, fields, options) => {
-      const { signal } = optionsOf(options);
+      const signal = signalOf(options);
       return await caller.call(bodyOf(fields).url === undefined ? update : ingest, { vbid, fields }, signal);
     },
   };

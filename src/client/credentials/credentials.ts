@@ -17,21 +17,6 @@ const ACCEPTED = [400, 403, 404, 409, 410, 422, 468, 469, 470, 474, 601, 603, 65
 /** Codes about an account, not about the request. */
 const ACCOUNT_CODES = [474, 601, 603];
 
-/** Turns the refusal of a request for one account into that account's result. */
-function asResult(error: unknown, submissions: readonly CredentialSubmission[], first: number): CredentialResult[] {
-  if (!(error instanceof CatchwordError)) throw error;
-  const { code, message, hint = '', status, serviceCode = 0 } = error;
-  const [only, second] = submissions;
-  if (only !== undefined && second === undefined) {
-    if (!ACCOUNT_CODES.includes(serviceCode)) throw error;
-    const { reference = null, guid = null } = only;
-    return [{ ok: false, code: serviceCode, message, reference, guid }];
-  }
-  if (code !== 'SERVICE_INVALID') throw error;
-  const place = `credentials ${first} to ${first + submissions.length - 1}`;
-  throw new CatchwordError(code, `${place}: ${message}`, { hint, status, serviceCode: error.serviceCode });
-}
-
 interface Batch {
   readonly submissions: readonly CredentialSubmission[];
   /** Position of the first submission, from 1. */
@@ -52,11 +37,20 @@ const VERIFY: Operation<Batch, CredentialResult[]> = {
   read: (answer, { submissions, first }) => credentialResults(answer, submissions, first),
 };
 
+/** Verifies one batch. The refusal of a request for one account is that account's result. */
 async function verifyBatch(caller: Caller, batch: Batch, signal: AbortSignal): Promise<CredentialResult[]> {
   try {
     return await caller.call(VERIFY, batch, signal);
   } catch (error) {
-    return asResult(error, batch.submissions, batch.first);
+    if (!(error instanceof CatchwordError)) throw error;
+    const { code, message, serviceCode = 0 } = error;
+    const { submissions, first } = batch;
+    const [only] = submissions;
+    if (submissions.length === 1 && ACCOUNT_CODES.includes(serviceCode)) {
+      return [{ ok: false, code: serviceCode, message, reference: only?.reference ?? null, guid: only?.guid ?? null }];
+    }
+    if (submissions.length === 1 || code !== 'SERVICE_INVALID') throw error;
+    throw error.with({ message: `credentials ${first} to ${first + submissions.length - 1}: ${message}` });
   }
 }
 
@@ -82,24 +76,15 @@ export async function* verifyInBatches(
 ): AsyncGenerator<CredentialResult[], void, undefined> {
   requireList(submissions);
   let batch: CredentialSubmission[] = [];
-  let position = before;
+  let first = before + 1;
   for await (const submitted of submissions) {
-    batch.push(checkSubmission(submitted, `credential ${++position}`));
+    batch.push(checkSubmission(submitted, `credential ${first + batch.length}`));
     if (batch.length < MAX_CREDENTIALS) continue;
-    yield await verifyBatch(caller, { submissions: batch, first: position - batch.length + 1 }, signal);
+    yield await verifyBatch(caller, { submissions: batch, first }, signal);
+    first += batch.length;
     batch = [];
   }
-  if (batch.length > 0)
-    yield await verifyBatch(caller, { submissions: batch, first: position - batch.length + 1 }, signal);
-}
-
-/** Verifies as `verifyInBatches` does, and yields the results one by one. */
-export async function* verifyEach(
-  caller: Caller,
-  submissions: Submissions,
-  signal: AbortSignal,
-): AsyncGenerator<CredentialResult, void, undefined> {
-  for await (const results of verifyInBatches(caller, submissions, signal)) yield* results;
+  if (batch.length > 0) yield await verifyBatch(caller, { submissions: batch, first }, signal);
 }
 
 /**

@@ -41,11 +41,15 @@ function keysOf(one: Keyed): string[] {
   );
 }
 
-/** Tokens may differ: the answer has the valid one. */
-function contradicts(found: Element, submission: CredentialSubmission): boolean {
+/**
+ * Whether they are about two accounts. Tokens may differ: the answer has the valid one.
+ * @param isOnly whether it is the only element of an answer for one account: then the case of the reference may differ
+ */
+function contradicts(found: Element, submission: CredentialSubmission, isOnly = false): boolean {
   return (['reference', 'guid'] as const).some((key) => {
     const [one, other] = [found[key], submission[key]];
-    return one != null && other != null && one !== other;
+    const differs = one !== other && !(isOnly && key === 'reference' && one?.toLowerCase() === other?.toLowerCase());
+    return one != null && other != null && differs;
   });
 }
 
@@ -89,7 +93,7 @@ function isInOrder(
   const first = new Map<string, { isOwn: boolean; submission: CredentialSubmission }>();
   return submissions.every((submission, place) => {
     const one = elements[place];
-    if (one === undefined || contradicts(one, submission)) return false;
+    if (one === undefined || contradicts(one, submission, submissions.length === 1)) return false;
     const isOwn = sharesKey(one, submission);
     const ofOthers = isError(one) ? ofTwoKeys : submitted;
     if (!isOwn && keysOf(one).some((key) => ofOthers.has(key))) return false;

@@ -1,9 +1,9 @@
 import { CatchwordError } from '../../errors.ts';
 import type { XmlElement } from '../../xml/read.ts';
-import { errorIn } from '../errors/error-message.ts';
+import { errorIn, messageIn } from '../errors/error-message.ts';
 import { treeOfElements } from '../errors/error-tree.ts';
 import type { XmlAnswer } from '../http/answer.ts';
-import { errorAmong, othersIn, recordsIn, unexpected } from '../http/xml-records.ts';
+import { errorOfTree, othersIn, recordsIn, unexpected } from '../http/xml-records.ts';
 import type { Hide } from '../redact.ts';
 import { type Element, elementFrom, matched } from './match.ts';
 import type { CredentialResult, CredentialSubmission } from './submission.ts';
@@ -50,7 +50,7 @@ function requestError(
   const isWhole = keyless.length === elements.length && elements.length !== submitted;
   const whole = [...others, ...(isWhole ? keyless : ofRequest).map(({ element }) => element)];
   const { refusal, ...withoutRefusal } = answer;
-  const error = errorAmong(whole, withoutRefusal);
+  const error = errorOfTree(treeOfElements(whole), withoutRefusal);
   // The status says more than a text without a code.
   if (error !== undefined) return error.serviceCode === undefined ? (refusal ?? error) : error;
   return elements.length === 0 ? refusal : undefined;
@@ -71,9 +71,8 @@ export function credentialResults(
   const error = requestError(elements, others, submissions.length, answer);
   if (error !== undefined) throw error;
   if (elements.length === 0) {
-    if (roots.length === 0 || errorIn(treeOfElements(others), [], answer.hide) !== undefined) {
-      throw unexpected('credentials', answer);
-    }
+    const { text } = messageIn(treeOfElements(others), answer.hide);
+    if (roots.length === 0 || text !== '') throw unexpected('credentials', answer);
     const range = `${firstPosition} to ${firstPosition + submissions.length - 1}`;
     throw new CatchwordError('SERVICE_ERROR', `${answer.origin} did not answer for any of the credentials ${range}`, {
       hint: 'Try again later. If the error stays, verify these accounts one at a time to find the cause.',

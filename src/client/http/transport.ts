@@ -2,34 +2,23 @@ import { Readable } from 'node:stream';
 import { Agent, request } from 'undici';
 import { interrupted, withAbort } from '../../abort.ts';
 import type { Clock } from '../../clock.ts';
+import type { SourceConfig } from '../../config.ts';
 import { CatchwordError, messageOf, systemCodeOf } from '../../errors.ts';
 import { isLoopback } from '../../loopback.ts';
 import { VERSION } from '../../version.ts';
 import { isPage } from '../errors/error-tree.ts';
 import { refusalError } from '../errors/service-error.ts';
-import type { Headers } from '../headers.ts';
-import { type Hide, hiding } from '../redact.ts';
+import { hiding } from '../redact.ts';
 import type { Answer } from './answer.ts';
 import type { Endpoint } from './endpoint.ts';
 import type { Request } from './operation.ts';
-import { BODY_LIMITS, type BodyLimits, bodyText, checkType, readBytes, XML_LIMITS } from './response-body.ts';
+import { BODY_LIMITS, bodyText, checkType, readBytes, XML_LIMITS } from './response-body.ts';
 
-export interface TransportOptions {
-  /** `{base_url}`; may have a path. */
-  readonly baseUrl: string;
-  readonly apiKey: string;
-  /** Called before each request, since the token may be renewed. */
-  readonly accessToken: () => string | undefined;
-  readonly apiKeyHeader: string;
-  readonly accessTokenHeader: string;
-  /** Connect, headers and body together, in milliseconds. */
-  readonly timeoutMs: number;
-  /** Maximum number of open connections. */
-  readonly connections: number;
-  readonly clock: Clock;
-  /** Limits of JSON bodies. */
-  readonly limits?: BodyLimits;
-}
+/** Rows of the option table in config.ts. */
+export type TransportSettings = Pick<
+  SourceConfig,
+  'baseUrl' | 'apiKey' | 'apiKeyHeader' | 'accessTokenHeader' | 'requestTimeoutMs' | 'concurrency'
+>;
 
 export interface Transport {
   /** Scheme, host and port of the service. */
@@ -73,12 +62,42 @@ function contentHeaders({ format }: Endpoint, body: string | undefined): Record<
   return format === 'page' ? { ...json, 'cache-control': 'no-cache' } : json;
 }
 
-export function createTransport(options: TransportOptions): Transport {
-  const { baseUrl, apiKey, timeoutMs, clock } = options;
-  const base = new URL(baseUrl);
+function timeoutError({ format }: Endpoint, origin: string, timeoutMs: number): CatchwordError {
+  return new CatchwordError('SOURCE_TIMEOUT', `${origin} did not answer within ${timeoutMs / 1000} s`, {
+    hint: `Raise {setting}${format === 'page' ? ', or read smaller pages' : ''}.`,
+    setting: 'CATCHWORD_REQUEST_TIMEOUT',
+  });
+}
+
+/** The original error is not attached: it may contain the headers of the request. */
+function connectionError(error: unknown, origin: string): CatchwordError {
+  const code = codeOf(error);
+  const isDistrusted = CERTIFICATE.test(code);
+  return new CatchwordError('SOURCE_UNAVAILABLE', `${origin} cannot be reached or broke off (${code})`, {
+    hint: isDistrusted
+      ? 'Check {setting}: its certificate is not trusted. NODE_EXTRA_CA_CERTS names a file of further authorities.'
+      : 'Check {setting} and the network; the service may be down.',
+    setting: 'CATCHWORD_BASE_URL',
+    retryable: !isDistrusted,
+  });
+}
+
+/**
+ * @param accessToken called before each request, since the token may be renewed
+ * @param jsonLimits of bodies that are not XML
+ */
+export function createTransport(
+  settings: TransportSettings,
+  accessToken: () => string | undefined,
+  clock: Clock,
+  jsonLimits = BODY_LIMITS,
+): Transport {
+  const { apiKey, requestTimeoutMs: timeoutMs } = settings;
+  const base = new URL(settings.baseUrl);
+  const { origin } = base;
   const secrets = new Set([apiKey]);
   const agent = new Agent({
-    connections: options.connections,
+    connections: settings.concurrency,
     pipelining: 1,
     keepAliveTimeout: 30_000,
     connect: { timeout: timeoutMs },
@@ -90,47 +109,14 @@ export function createTransport(options: TransportOptions): Transport {
     'user-agent': `catchword/${VERSION}`,
     // On loopback, compression costs both sides time and saves nothing.
     ...(!isLoopback(base.hostname) && { 'accept-encoding': 'gzip' }),
-    [options.apiKeyHeader]: apiKey,
+    [settings.apiKeyHeader]: apiKey,
   };
 
   function tokenHeader(): Record<string, string> {
-    const token = options.accessToken();
+    const token = accessToken();
     if (token === undefined) return {};
     secrets.add(token);
-    return { [options.accessTokenHeader]: token };
-  }
-
-  function timeoutError({ format }: Endpoint): CatchwordError {
-    return new CatchwordError('SOURCE_TIMEOUT', `${base.origin} did not answer within ${timeoutMs / 1000} s`, {
-      hint: `Raise {setting}${format === 'page' ? ', or read smaller pages' : ''}.`,
-      setting: 'CATCHWORD_REQUEST_TIMEOUT',
-    });
-  }
-
-  /** The original error is not attached: it may contain the headers of the request. */
-  function connectionError(error: unknown): CatchwordError {
-    const code = codeOf(error);
-    const isDistrusted = CERTIFICATE.test(code);
-    return new CatchwordError('SOURCE_UNAVAILABLE', `${base.origin} cannot be reached or broke off (${code})`, {
-      hint: isDistrusted
-        ? 'Check {setting}: its certificate is not trusted. NODE_EXTRA_CA_CERTS names a file of further authorities.'
-        : 'Check {setting} and the network; the service may be down.',
-      setting: 'CATCHWORD_BASE_URL',
-      retryable: !isDistrusted,
-    });
-  }
-
-  async function refused(
-    endpoint: Endpoint,
-    status: number,
-    headers: Headers,
-    bytes: Uint8Array,
-    limits: BodyLimits,
-    hide: Hide,
-  ): Promise<CatchwordError> {
-    // The status says enough about an unreadable body.
-    const body = await bodyText(bytes, headers, limits).catch(() => '');
-    return refusalError({ endpoint, status, headers, body, hide, origin: base.origin, nowMs: clock.now() });
+    return { [settings.accessTokenHeader]: token };
   }
 
   async function exchange(
@@ -140,7 +126,7 @@ export function createTransport(options: TransportOptions): Transport {
     onSent: (() => void) | undefined,
   ): Promise<Answer> {
     const { method, accepts = [], keepsBytes = false } = endpoint;
-    const limits = endpoint.format === 'xml' ? XML_LIMITS : (options.limits ?? BODY_LIMITS);
+    const limits = endpoint.format === 'xml' ? XML_LIMITS : jsonLimits;
     const url = new URL(`${base.pathname.replace(/\/$/, '')}${path}`, base);
     if (query !== undefined) url.search = query.toString();
     const sent = onSent === undefined ? body : reported(body ?? '', onSent);
@@ -160,14 +146,19 @@ export function createTransport(options: TransportOptions): Transport {
       return new Uint8Array();
     });
     const hide = hiding(() => [...secrets, ...ofRequest]);
-    const refusal = isGood ? undefined : await refused(endpoint, status, headers, bytes, limits, hide);
+    const refused = async (): Promise<CatchwordError> => {
+      // The status says enough about an unreadable body, too.
+      const said = await bodyText(bytes, headers, limits).catch(() => '');
+      return refusalError({ endpoint, status, headers, body: said, hide, origin, nowMs: clock.now() });
+    };
+    const refusal = isGood ? undefined : await refused();
     if (refusal !== undefined && !accepts.includes(status)) throw refusal;
     try {
       checkType(bytes, headers);
       const text = await bodyText(bytes, headers, limits, keepsBytes);
       if (refusal !== undefined && isPage(text)) throw refusal;
       const times = { bytes: bytes.length, requestedAt, receivedAt: clock.now() };
-      return { status, headers, text, origin: base.origin, hide, ...(refusal && { refusal }), ...times };
+      return { status, headers, text, origin, hide, ...(refusal && { refusal }), ...times };
     } catch (error) {
       // An accepted status may come from a proxy, whose page is not an answer of the service.
       if (refusal !== undefined || !(error instanceof CatchwordError)) throw refusal ?? error;
@@ -177,7 +168,7 @@ export function createTransport(options: TransportOptions): Transport {
   }
 
   return {
-    origin: base.origin,
+    origin,
     send: async (endpoint, asked, signal, onSent) => {
       let isLate = false;
       const reason = (): Error => {
@@ -190,7 +181,7 @@ export function createTransport(options: TransportOptions): Transport {
       } catch (error) {
         if (error instanceof CatchwordError) throw error;
         if (signal.aborted) throw interrupted();
-        throw isLate ? timeoutError(endpoint) : connectionError(error);
+        throw isLate ? timeoutError(endpoint, origin, timeoutMs) : connectionError(error, origin);
       }
     },
     close: async () => {

@@ -1,7 +1,7 @@
 import { CatchwordError } from '../../errors.ts';
 import type { XmlElement } from '../../xml/read.ts';
 import { errorIn, isErrorName, messageIn } from '../errors/error-message.ts';
-import { textIn, treeOfBody, treeOfElements } from '../errors/error-tree.ts';
+import { type Tree, textIn, treeOfBody } from '../errors/error-tree.ts';
 import { serviceError } from '../errors/service-error.ts';
 import type { XmlAnswer } from './answer.ts';
 
@@ -48,22 +48,16 @@ export function othersIn(fields: ReadonlyMap<string, string>, known: readonly st
 }
 
 /**
- * The error that elements hold, at any status (interface, 4.2 rule 4); undefined if there is none.
+ * The error in a part of an answer, at any status (interface, 4.2 rule 4); undefined if there is none.
  * @param fields of a record: an element with one of them has no error code of its own
  */
-export function errorAmong(
-  elements: readonly XmlElement[],
+export function errorOfTree(
+  tree: Tree,
   { status, hide, refusal, origin }: XmlAnswer,
   fields: readonly string[] = [],
 ): CatchwordError | undefined {
-  const message = errorIn(treeOfElements(elements), fields, hide);
-  return refusal ?? (message === undefined ? undefined : serviceError(message, status, origin));
-}
-
-/** The error in a body of any format; undefined if there is none. */
-export function errorInBody({ text, status, hide, refusal, origin }: XmlAnswer): CatchwordError | undefined {
-  const message = errorIn(treeOfBody(text), [], hide);
-  return refusal ?? (message === undefined ? undefined : serviceError(message, status, origin));
+  const message = errorIn(tree, fields, hide);
+  return refusal ?? (message && serviceError(message, status, origin));
 }
 
 const MAX_NAMES = 10;

@@ -1,5 +1,7 @@
+import { z } from 'zod';
 import { CatchwordError } from '../../errors.ts';
-import { inputError } from './input-error.ts';
+import { parseInput } from './parse-input.ts';
+import { only } from './request-fields.ts';
 
 /** Options of every call. */
 export interface CallOptions {
@@ -7,35 +9,28 @@ export interface CallOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** @throws CatchwordError USAGE if it is not an object */
-export function requireObject(what: string, given: unknown): asserts given is object {
-  if (typeof given === 'object' && given !== null && !Array.isArray(given)) return;
-  throw new CatchwordError('USAGE', `${what} must be an object`, { hint: 'Pass its fields as one object.' });
+const signal = z.instanceof(AbortSignal, { error: 'must be an AbortSignal' });
+
+/** The schema of options that include `signal`; default: a signal that does not abort. */
+export function callOptions<S extends z.ZodRawShape>(shape: S) {
+  return only({ ...shape, signal: signal.default(() => new AbortController().signal) });
 }
 
 /**
- * Rejects misspelt names, which would be ignored otherwise.
+ * Validates the options of a call.
+ * @param schema made by `callOptions`
  * @throws CatchwordError USAGE
  */
-export function requireNames(what: string, given: unknown, names: readonly string[]): void {
-  requireObject(what, given);
-  const keys = Object.keys(given).filter((name) => !names.includes(name));
-  if (keys.length === 0) return;
-  throw inputError(what, [{ code: 'unrecognized_keys', keys, path: [], message: '' }], { '': names });
+export function optionsOf<S extends z.ZodType>(schema: S, given: unknown = {}): z.output<S> {
+  // It has no fields of its own, so it would be taken for empty options.
+  if (!(given instanceof AbortSignal)) return parseInput('the last argument (options)', schema, given);
+  const hint = 'Pass { signal }, or omit it.';
+  throw new CatchwordError('USAGE', 'the last argument (options) must be an object, not an AbortSignal', { hint });
 }
 
-/**
- * Validates the options of a call, and adds a signal if there is none.
- * @param names of its options, besides `signal`
- * @throws CatchwordError USAGE
- */
-export function optionsOf<Options extends CallOptions>(
-  given: Options | undefined,
-  names: readonly Exclude<keyof Options & string, 'signal'>[] = [],
-): Partial<Options> & { readonly signal: AbortSignal } {
-  const options: Partial<Options> = given ?? {};
-  if (given !== undefined) requireNames('the last argument (options)', given, ['signal', ...names]);
-  const { signal = new AbortController().signal } = options;
-  if (!(given instanceof AbortSignal) && signal instanceof AbortSignal) return { ...options, signal };
-  throw new CatchwordError('USAGE', 'options.signal must be an AbortSignal', { hint: 'Pass { signal }, or omit it.' });
+const SIGNAL_ONLY = callOptions({});
+
+/** The signal of options that have nothing else. @throws CatchwordError USAGE */
+export function signalOf(given: CallOptions | undefined): AbortSignal {
+  return optionsOf(SIGNAL_ONLY, given).signal;
 }

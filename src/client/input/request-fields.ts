@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { nearestName } from '../../nearest-name.ts';
 
 /*
  * Types of request fields. Numbers and booleans may be given in quotes, as in the examples of the interface (section
@@ -41,9 +42,24 @@ export const httpUrl = z
   .string(HTTP_URL)
   .refine((value) => URL.canParse(value) && /^https?:$/.test(new URL(value).protocol), HTTP_URL);
 
-/** An object with these fields only. */
-export function only<S extends z.ZodRawShape>(shape: S) {
+/** Longer lists of names are not shown. */
+const MAX_NAMES = 12;
+
+function suggestion(key: string, names: readonly string[]): string {
+  const nearest = nearestName(key, names);
+  if (nearest !== undefined) return `Did you mean ${nearest} instead of ${key}?`;
+  return names.length > MAX_NAMES ? `Remove ${key}.` : `Instead of ${key}, use one of: ${names.join(', ')}.`;
+}
+
+/**
+ * An object with these fields only: the service might ignore a misspelt one.
+ * @param names that are suggested for unknown ones
+ */
+export function only<S extends z.ZodRawShape>(shape: S, names: readonly string[] = Object.keys(shape)) {
   return z.strictObject(shape, {
-    error: (issue) => (issue.code === 'invalid_type' ? 'must be an object' : undefined),
+    error: (issue) =>
+      issue.code === 'unrecognized_keys'
+        ? (issue.keys as string[]).map((key) => suggestion(key, names)).join(' ')
+        : 'must be an object',
   });
 }

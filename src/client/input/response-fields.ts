@@ -17,26 +17,13 @@ const anyText = z.union([z.string(), z.number().transform(String)]);
 
 export const textOf = orAbsent(anyText);
 
-/** Keeps every digit of a number that was sent as text. */
-export const decimalOf = orAbsent(
-  z.union([
-    z.number().transform(String),
-    z
-      .string()
-      .trim()
-      .regex(/^-?\d+(\.\d+)?$/),
-  ]),
-);
+const decimalText = z.string().trim();
+const wholeText = z.string().regex(/^-?\d{1,15}$/);
 
-export const wholeOf = orAbsent(
-  z.union([
-    z.int(),
-    z
-      .string()
-      .regex(/^-?\d{1,15}$/)
-      .transform(Number),
-  ]),
-);
+/** Keeps every digit of a number that was sent as text. */
+export const decimalOf = orAbsent(z.union([z.number().transform(String), decimalText.regex(/^-?\d+(\.\d+)?$/)]));
+
+export const wholeOf = orAbsent(z.union([z.int(), wholeText.transform(Number)]));
 
 export const flagOf = orAbsent(
   z.union([z.boolean(), z.enum(['true', 'false']).transform((value) => value === 'true')]),
@@ -55,11 +42,8 @@ export function objectOf<S extends z.ZodRawShape>(shape: S) {
 export function listOf<S extends z.ZodRawShape>(shape: S) {
   const one = z.object(shape);
   return orAbsent(
-    z.array(z.unknown()).transform((values) =>
-      values.flatMap((value): z.output<typeof one>[] => {
-        const parsed = one.safeParse(value);
-        return parsed.success ? [parsed.data] : [];
-      }),
-    ),
+    z
+      .array(z.unknown())
+      .transform((values) => values.flatMap<z.output<typeof one>>((value) => one.safeParse(value).data ?? [])),
   );
 }

@@ -3,12 +3,13 @@ import { z } from 'zod';
 import { CatchwordError } from '../../errors.ts';
 import { parseIsoTime } from '../../iso-time.ts';
 import type { XmlElement } from '../../xml/read.ts';
+import { treeOfElements } from '../errors/error-tree.ts';
 import type { ParsedAnswer } from '../http/answer.ts';
 import type { Caller } from '../http/caller.ts';
 import type { Operation } from '../http/operation.ts';
-import { errorAmong, fieldsOf, othersIn, recordsIn, unexpected } from '../http/xml-records.ts';
-import { inputError, PARSING } from '../input/input-error.ts';
-import { name } from '../input/request-fields.ts';
+import { errorOfTree, fieldsOf, othersIn, recordsIn, unexpected } from '../http/xml-records.ts';
+import { parseInput } from '../input/parse-input.ts';
+import { name, only } from '../input/request-fields.ts';
 
 /** A license that a user holds (interface, section 2.3). Missing and empty attributes are null. */
 export interface License {
@@ -51,7 +52,7 @@ export interface LicenseQuery {
   readonly type?: 'online' | 'downloadable' | 'all' | undefined;
 }
 
-const QUERY = z.object({
+const QUERY = only({
   // Identifiers copied from a spreadsheet may have spaces around them.
   sku: name.transform((sku) => sku.trim()).optional(),
   type: z.enum(['online', 'downloadable', 'all'], 'must be online, downloadable or all').optional(),
@@ -60,26 +61,12 @@ const QUERY = z.object({
 const KNOWN = 'imprint publisher name sku isbn part_of term code-use kind type expiration'.split(' ');
 const DAY_MS = 86_400_000;
 
-const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
-const RFC_1123 = /^[A-Z][a-z]{2}, (\d{1,2}) ([A-Z][a-z]{2}) (\d{4}) (\d\d:\d\d:\d\d) (GMT|UTC|[+-]\d{4})$/;
-
-/** Converts an RFC 1123 date to ISO 8601, and returns any other text unchanged. */
-function asIso(text: string): string {
-  const [, day = '', month = '', year, time, zone] = RFC_1123.exec(text) ?? [];
-  if (year === undefined) return text;
-  const number = String(MONTHS.indexOf(month) + 1);
-  return `${year}-${number.padStart(2, '0')}-${day.padStart(2, '0')} ${time} ${zone}`;
-}
-
-/** Parses `never`, an RFC 1123 date, or an ISO date, also as Ruby writes it; UTC without a time zone. */
+/** Parses `never`, an RFC 1123 date, or an ISO date; UTC without a time zone. */
 export function expirationMs(text: string | null): number | null | undefined {
   const value = text?.trim() ?? '';
   if (/^never$/i.test(value)) return null;
-  const ms = parseIsoTime(
-    asIso(value)
-      .replace(/ ?(?:UTC|GMT)$/, 'Z')
-      .replace(/ ?([+-]\d\d):?(\d\d)$/, '$1:$2'),
-  );
+  const date = new Date(value);
+  const ms = date.toUTCString() === value ? date.getTime() : parseIsoTime(value);
   if (ms === null) return undefined;
   return /^\d{4}-\d\d-\d\d$/.test(value) ? ms + DAY_MS : ms;
 }
@@ -127,7 +114,7 @@ function isEmpty({ name: tag, text, attributes, children }: XmlElement): boolean
 
 function licensesFrom(answer: ParsedAnswer): Licenses {
   const { records, others } = recordsIn(answer.elements, 'licenses', ['license']);
-  const error = errorAmong(others, answer);
+  const error = errorOfTree(treeOfElements(others), answer);
   if (error !== undefined) throw error;
   // An unclear answer that was taken for "not licensed" would sell a title twice.
   if (records.length === 0 && !(others.length > 0 && others.every(isEmpty))) throw unexpected('licenses', answer);
@@ -147,9 +134,7 @@ const READ_LICENSES: Operation<LicenseQuery, Licenses> = {
   token: true,
   repeatable: true,
   request: (given) => {
-    const parsed = QUERY.safeParse(given, PARSING);
-    if (!parsed.success) throw inputError('the query of licenses', parsed.error.issues);
-    const { sku, type } = parsed.data;
+    const { sku, type } = parseInput('the query of licenses', QUERY, given);
     return {
       query: new URLSearchParams({
         ...(sku !== undefined && { sku }),

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { JsonObject } from '../http/answer.ts';
-import { inputError, PARSING } from '../input/input-error.ts';
+import { parseInput } from '../input/parse-input.ts';
 import { name, text, whole } from '../input/request-fields.ts';
 import { decimalOf, listOf, objectOf, textOf, textsOf, wholeOf } from '../input/response-fields.ts';
 
@@ -43,9 +43,7 @@ export type PackageFields = z.input<typeof REQUEST>;
  * @throws CatchwordError USAGE naming every invalid field by its path
  */
 export function checkPackage(fields: unknown): z.output<typeof REQUEST> {
-  const parsed = REQUEST.safeParse(fields, PARSING);
-  if (parsed.success) return parsed.data;
-  throw inputError('the package', parsed.error.issues);
+  return parseInput('the package', REQUEST, fields);
 }
 
 const licenseOf = objectOf({ details: textOf, duration: textOf, type: textOf, num_days: wholeOf });

@@ -2,7 +2,7 @@ import { requireFields } from '../http/answer.ts';
 import type { Caller } from '../http/caller.ts';
 import type { Endpoint } from '../http/endpoint.ts';
 import type { Operation } from '../http/operation.ts';
-import { type CallOptions, optionsOf } from '../input/call-options.ts';
+import { type CallOptions, signalOf } from '../input/call-options.ts';
 import { checkPackage, PACKAGE_FIELDS, type Package, type PackageFields, packageOf } from './package-fields.ts';
 
 /**
@@ -73,9 +73,9 @@ function operationsAt(path: string) {
 export function createPackages(caller: Caller, path: string): Packages {
   const { create, read, update, remove } = operationsAt(path);
   return {
-    create: async (fields, options) => await caller.call(create, fields, optionsOf(options).signal),
-    read: async (sku, options) => await caller.call(read, sku, optionsOf(options).signal),
-    update: async (sku, fields, options) => await caller.call(update, { sku, fields }, optionsOf(options).signal),
-    delete: async (sku, options) => await caller.call(remove, sku, optionsOf(options).signal),
+    create: async (fields, options) => await caller.call(create, fields, signalOf(options)),
+    read: async (sku, options) => await caller.call(read, sku, signalOf(options)),
+    update: async (sku, fields, options) => await caller.call(update, { sku, fields }, signalOf(options)),
+    delete: async (sku, options) => await caller.call(remove, sku, signalOf(options)),
   };
 }

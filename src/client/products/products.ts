@@ -1,10 +1,11 @@
+import { z } from 'zod';
 import type { Envelope, Page } from '../../catalog/page.ts';
 import type { Product } from '../../catalog/product.ts';
 import { validateLookup, validatePage } from '../../catalog/validate-page.ts';
-import { CatchwordError } from '../../errors.ts';
 import { parseIsoTime } from '../../iso-time.ts';
 import type { Caller } from '../http/caller.ts';
-import { type CallOptions, optionsOf } from '../input/call-options.ts';
+import { type CallOptions, callOptions, optionsOf } from '../input/call-options.ts';
+import { texts } from '../input/request-fields.ts';
 import { type ProductSettings, READ_PRODUCTS, readProduct } from './product-operations.ts';
 
 export interface CatalogOptions extends CallOptions {
@@ -45,52 +46,41 @@ export interface Catalog {
   product(vbid: string, options?: CatalogOptions): Promise<Product | undefined>;
 }
 
-const OPTIONS = ['includeDetails', 'currency'] as const;
-const MAX_PER_PAGE = 1_000;
+const TIME = 'must be a Date, or an ISO 8601 time such as 2026-11-20T02:00:00Z';
+const PAGE_SIZE = 'must be a whole number from 1 to 1000';
 
-function usage(message: string, hint: string): CatchwordError {
-  return new CatchwordError('USAGE', message, { hint });
-}
+/** Parsed as milliseconds since 1970. */
+const time = z
+  .union([z.date(), z.string()], TIME)
+  .transform((given, context) => {
+    const ms = given instanceof Date ? given.getTime() : parseIsoTime(given);
+    if (ms !== null) return ms;
+    context.issues.push({ code: 'custom', message: TIME, input: given });
+    return z.NEVER;
+  })
+  .optional();
 
-function timeOf(name: 'from' | 'until', time: Date | string | undefined): number | null {
-  if (time === undefined) return null;
-  const ms = time instanceof Date ? time.getTime() : parseIsoTime(String(time));
-  if (ms !== null && !Number.isNaN(ms)) return ms;
-  throw usage(`${name} is not a valid time`, 'Pass a Date, or an ISO 8601 time such as 2026-11-20T02:00:00Z.');
-}
+const LOOKUP = { includeDetails: texts.default([]), currency: texts.default([]) };
+const LOOKUP_OPTIONS = callOptions(LOOKUP);
+const LIST_OPTIONS = callOptions({
+  ...LOOKUP,
+  from: time,
+  until: time,
+  perPage: z.int(PAGE_SIZE).min(1, PAGE_SIZE).max(1_000, PAGE_SIZE).default(1_000),
+});
 
-function pageSize(perPage = MAX_PER_PAGE): number {
-  if (Number.isInteger(perPage) && perPage >= 1 && perPage <= MAX_PER_PAGE) return perPage;
-  throw usage(`perPage: ${String(perPage)} is not valid`, `Pass a whole number from 1 to ${MAX_PER_PAGE}.`);
-}
-
-function textsOf(name: 'includeDetails' | 'currency', given: unknown): string[] {
-  if (Array.isArray(given) && given.every((one) => typeof one === 'string' && /\S/.test(one))) return [...given];
-  throw usage(`${name} is not an array of texts`, `Pass an array, such as ${name}: ['…'].`);
-}
-
-export type CatalogSettings = ProductSettings & { readonly lookupPath: string };
+export type CatalogSettings = Omit<ProductSettings, keyof typeof LOOKUP> & { readonly lookupPath: string };
 
 export function createCatalog(caller: Caller, defaults: CatalogSettings): Catalog {
   const lookup = readProduct(defaults.lookupPath);
 
-  function settingsFor({ includeDetails, currency }: CatalogOptions): ProductSettings {
-    return {
-      ...defaults,
-      ...(includeDetails !== undefined && { includeDetails: textsOf('includeDetails', includeDetails) }),
-      ...(currency !== undefined && { currency: textsOf('currency', currency) }),
-    };
-  }
-
   return {
     products: async function* (given) {
-      const { signal, ...options } = optionsOf(given, [...OPTIONS, 'from', 'until', 'perPage']);
-      const range = { from: timeOf('from', options.from), until: timeOf('until', options.until) };
-      const perPage = pageSize(options.perPage);
-      const settings = settingsFor(options);
+      const { signal, from = null, until = null, perPage, ...own } = optionsOf(LIST_OPTIONS, given);
+      const range = { from, until, settings: { ...defaults, ...own } };
       for (let page = 1, pages = 1; page <= pages; page++) {
         const window = { page, perPage };
-        const { text, sourceTime } = await caller.call(READ_PRODUCTS, { window, ...range, settings }, signal);
+        const { text, sourceTime } = await caller.call(READ_PRODUCTS, { window, ...range }, signal);
         const { envelope, products, rejected } = validatePage(text, window);
         yield { ...envelope, products: products.filter((product) => product !== null), rejected, sourceTime };
         // The catalog may have grown or shrunk since the last page.
@@ -98,8 +88,8 @@ export function createCatalog(caller: Caller, defaults: CatalogSettings): Catalo
       }
     },
     product: async (vbid, given) => {
-      const { signal, ...options } = optionsOf(given, OPTIONS);
-      const { text } = await caller.call(lookup, { vbid, settings: settingsFor(options) }, signal);
+      const { signal, ...own } = optionsOf(LOOKUP_OPTIONS, given);
+      const { text } = await caller.call(lookup, { vbid, settings: { ...defaults, ...own } }, signal);
       return validateLookup(text, vbid, { page: 1, perPage: 1 }).products[0] ?? undefined;
     },
   };

@@ -1,14 +1,14 @@
 import { z } from 'zod';
-import { CatchwordError } from '../../errors.ts';
-import { isName, writeXml, type XmlTree } from '../../xml/write.ts';
+import { isName, writeXml } from '../../xml/write.ts';
 import { isErrorName } from '../errors/error-message.ts';
+import { treeOfBody, treeOfElements } from '../errors/error-tree.ts';
 import { alsoCreated, checkFirst } from '../errors/uncertain-write.ts';
 import type { ParsedAnswer } from '../http/answer.ts';
 import type { Caller } from '../http/caller.ts';
 import type { Operation } from '../http/operation.ts';
-import { errorAmong, errorInBody, othersIn, recordsIn, unexpected } from '../http/xml-records.ts';
-import { inputError, PARSING } from '../input/input-error.ts';
-import { only, text } from '../input/request-fields.ts';
+import { errorOfTree, othersIn, recordsIn, unexpected } from '../http/xml-records.ts';
+import { parseInput } from '../input/parse-input.ts';
+import { name, only, text } from '../input/request-fields.ts';
 
 /**
  * A user to create (interface, section 4.5; the shape is not shown there but known from public clients). A reference user
@@ -45,55 +45,29 @@ const MAX_GUID = 64;
 const KNOWN = ['email', 'password', 'first-name', 'last-name', 'guid', 'access-token', 'reference'];
 
 const others = z.record(z.string(), text, 'must be an object of texts').superRefine((fields, context) => {
-  for (const name of Object.keys(fields).filter((one) => !isName(one) || KNOWN.includes(one))) {
-    const message = KNOWN.includes(name)
+  for (const tag of Object.keys(fields).filter((one) => !isName(one) || KNOWN.includes(one))) {
+    const message = KNOWN.includes(tag)
       ? 'must be given by its own field'
       : 'must be a name of an XML element: letters, digits, -, _ and ., starting with a letter or _';
     // The value may be a secret.
-    context.addIssue({ code: 'custom', message, input: name });
+    context.addIssue({ code: 'custom', message, input: tag });
   }
 });
 
-const FIELDS = {
-  reference: text.optional(),
-  email: text.optional(),
-  password: text.optional(),
-  firstName: text.optional(),
-  lastName: text.optional(),
-  others: others.optional(),
-};
-const USER = only(FIELDS);
+const omitted = z.undefined('must be omitted: a user has either a reference, or an email and a password').optional();
+const NAMES = { firstName: name, lastName: name, others: others.optional() };
+const REFERENCE_USER = only({ reference: name, email: omitted, password: omitted, ...NAMES });
+const FULL_USER = only({ email: name, password: name, ...NAMES });
 
-function required(name: string, value: string | undefined): XmlTree {
-  if (value !== undefined && value.trim() !== '') return { name, content: value };
-  throw new CatchwordError('USAGE', `a user needs ${name === 'email' ? 'an' : 'a'} ${name}`, {
-    hint: 'Give a reference user a reference, a full user an email and a password, and both a first and a last name.',
-  });
-}
-
-/** The body of `POST /v3/users`. @throws CatchwordError USAGE naming what is missing or not allowed */
-function userXml(given: NewUser): string {
-  const parsed = USER.safeParse(given, PARSING);
-  if (!parsed.success) throw inputError('the user', parsed.error.issues, { '': Object.keys(FIELDS) });
-  const user = parsed.data;
-  if (user.reference !== undefined && (user.email !== undefined || user.password !== undefined)) {
-    throw new CatchwordError('USAGE', 'a user has either a reference, or an email and a password', {
-      hint: 'Omit one of them.',
-    });
-  }
-  const identity =
-    user.reference === undefined
-      ? [required('email', user.email), required('password', user.password)]
-      : [required('reference', user.reference)];
-  return writeXml({
-    name: 'user',
-    content: [
-      ...identity,
-      required('first-name', user.firstName),
-      required('last-name', user.lastName),
-      ...Object.entries(user.others ?? {}).map(([name, content]) => ({ name, content })),
-    ],
-  });
+/** The body of `POST /v3/users`. @throws CatchwordError USAGE naming each invalid field */
+function userXml(given: Partial<NewUser> | null): string {
+  const schema = given?.reference === undefined ? FULL_USER : REFERENCE_USER;
+  const { firstName, lastName, others: further, ...identity } = parseInput('the user', schema, given);
+  const fields = { ...identity, 'first-name': firstName, 'last-name': lastName, ...further };
+  const content = Object.entries(fields).flatMap(([tag, text]) =>
+    text === undefined ? [] : { name: tag, content: text },
+  );
+  return writeXml({ name: 'user', content });
 }
 
 /** Fields that only the service knows: an error may repeat the others. */
@@ -114,7 +88,7 @@ function userFrom(answer: ParsedAnswer, isNew: boolean): User {
   const errors = isUser
     ? [...around, ...(root?.children ?? []).filter(({ name }) => isErrorName(name))]
     : answer.elements;
-  const error = errorAmong(errors, answer, OWN_FIELDS);
+  const error = errorOfTree(treeOfElements(errors), answer, OWN_FIELDS);
   if (error !== undefined) {
     throw isNew && guid !== null ? alsoCreated(error, `guid ${answer.hide(guid, MAX_GUID)}`) : error;
   }
@@ -163,35 +137,31 @@ function operationsWith(suffix: string) {
     request: () => ({}),
     // The answer is not shown: with a good status, anything but an error is a success.
     read: (answer) => {
-      const error = errorInBody(answer);
+      const error = errorOfTree(treeOfBody(answer.text), answer);
       if (error !== undefined) throw error;
     },
   };
   return { create, read, reset };
 }
 
-/**
- * `POST /v3/users` (interface, section 4.5). Not retried once it was sent: the user may exist then.
- * @throws CatchwordError USAGE, SOURCE_*, SERVICE_*, XML_INVALID, INTERRUPTED
- */
-export function createUser(caller: Caller, suffix: string, user: NewUser, signal: AbortSignal): Promise<User> {
-  return caller.call(operationsWith(suffix).create, user, signal);
+/** Users of the service. Each throws CatchwordError USAGE, SOURCE_*, SERVICE_*, XML_INVALID, INTERRUPTED. */
+export interface Users {
+  /** `POST /v3/users` (interface, section 4.5). Not retried once it was sent: the user may exist then. */
+  create(user: NewUser, signal: AbortSignal): Promise<User>;
+  /**
+   * `GET /v3/users/:id`. An unknown user is SERVICE_UNKNOWN_USER or NOT_FOUND.
+   * @param id guid, reference or email
+   */
+  read(id: string, signal: AbortSignal): Promise<User>;
+  /** `POST /v3/users/reset_access` (interface, section 5 rule 3): invalidates the access token of the request. */
+  reset(signal: AbortSignal): Promise<void>;
 }
 
-/**
- * `GET /v3/users/:id`.
- * @param id guid, reference or email
- * @throws CatchwordError USAGE; SERVICE_UNKNOWN_USER or NOT_FOUND if the user does not exist; SOURCE_*, SERVICE_*,
- *   XML_INVALID, INTERRUPTED
- */
-export function readUser(caller: Caller, suffix: string, id: string, signal: AbortSignal): Promise<User> {
-  return caller.call(operationsWith(suffix).read, id, signal);
-}
-
-/**
- * `POST /v3/users/reset_access` (interface, section 5 rule 3): invalidates the access token of the request.
- * @throws CatchwordError SOURCE_*, SERVICE_*, XML_INVALID, INTERRUPTED
- */
-export function postReset(caller: Caller, suffix: string, signal: AbortSignal): Promise<void> {
-  return caller.call(operationsWith(suffix).reset, undefined, signal);
+export function createUsers(caller: Caller, suffix: string): Users {
+  const { create, read, reset } = operationsWith(suffix);
+  return {
+    create: (user, signal) => caller.call(create, user, signal),
+    read: (id, signal) => caller.call(read, id, signal),
+    reset: (signal) => caller.call(reset, undefined, signal),
+  };
 }
