@@ -1,4 +1,7 @@
-/** The words that full-text search finds a product by. */
+/**
+ * The words that full-text search finds a product by.
+ * @rule 2.5-3
+ */
 export interface SearchText {
   readonly title: string;
   readonly contributors: string;

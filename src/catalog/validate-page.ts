@@ -105,6 +105,7 @@ function readItem(item: unknown, body: string): Product | string {
  * @param text the response body; items with bytes that are not UTF-8 (see `textOfBytes`) are rejected
  * @param window the requested window
  * @throws CatchwordError PAGE_INVALID if the page as a whole is not valid, or not the requested one
+ * @rule 2.5-1..2, 4.4-11
  */
 export function validatePage(text: string, window: Window): Page {
   const bodies = cutPage(text, MAX_DEPTH);

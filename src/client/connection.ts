@@ -9,7 +9,10 @@ import { type Caller, createCaller } from './http/caller.ts';
 import { createTransport, type Transport, type TransportSettings } from './http/transport.ts';
 import { createUsers } from './users/users.ts';
 
-/** What is needed to reach the service: rows of the option table in config.ts. */
+/**
+ * What is needed to reach the service: rows of the option table in config.ts.
+ * @rule 5-7
+ */
 export type ConnectionSettings = TransportSettings &
   Pick<SourceConfig, 'accessToken' | 'userReference' | 'tokenStore' | 'usersSuffix'>;
 

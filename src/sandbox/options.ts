@@ -2,7 +2,10 @@ import { type Clock, systemClock } from '../clock.ts';
 import type { ListOrder } from './catalog/catalog.ts';
 import type { RateLimit } from './http/rate-limit.ts';
 
-/** The options of a sandbox, with their defaults. */
+/**
+ * The options of a sandbox, with their defaults.
+ * @rule 5-2
+ */
 export const SANDBOX_DEFAULTS = {
   /** Products at the start, 0 to 20 million. */
   items: 10_000,

@@ -17,7 +17,10 @@ import { openApiDocument } from './operations/openapi.ts';
 import { SANDBOX_DEFAULTS, type SandboxOptions } from './options.ts';
 import { type JournaledState, openState } from './replay.ts';
 
-/** A running stand-in for the service, on 127.0.0.1 only. */
+/**
+ * A running stand-in for the service, on 127.0.0.1 only.
+ * @rule 7-4
+ */
 export interface Sandbox {
   readonly url: string;
   readonly port: number;

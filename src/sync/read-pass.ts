@@ -15,6 +15,7 @@ const RECONCILE_MS = 5_000;
 /** How long a page may wait in the applier's batch; milliseconds. */
 const BATCH_AGE_MS = 10_000;
 
+/** @rule 4.4-13..14 */
 export interface PassContext {
   readonly store: Reader;
   readonly queue: PageQueue;

@@ -10,6 +10,7 @@ function pageText(items: unknown, envelope: Record<string, unknown> = {}, indent
 const window = { page: 1, perPage: 10 };
 
 describe('a page', () => {
+  // @rule 2.5-2
   it('keeps every item byte by byte as it was sent', () => {
     const item = fc.dictionary(fc.string(), fc.jsonValue()).map((rest) => ({ ...rest, vbid: 'X-1' }));
     fc.assert(
@@ -30,6 +31,7 @@ describe('a page', () => {
     ).toBe(exact);
   });
 
+  // @rule 2.5-1, 2.5-3
   it('accepts the oddities of real services', () => {
     const items = [
       { vbid: 'L-999-70031' },

@@ -27,18 +27,22 @@ function bounds(field: string, taken: readonly unknown[], refused: readonly unkn
 }
 
 describe('asset request fields', () => {
+  // @rule 2.1-7..8, 8-3
   it.each(['copy_drm_limit', 'print_drm_limit'])('2.1, 8: %s is -1, or 2 or greater', (field) => {
     bounds(field, [-1, '-1', 2, '2', 100], [-2, 0, 1, '0', '1', 2.5, 'many', '', true, null, [2]], '-1 (unlimited)');
   });
 
+  // @rule 2.1-15, 8-4
   it('2.1, 8: edition is 0 to 127', () => {
     bounds('edition', [0, 127, '0', '127'], [-1, 128, '128', 1.5, 'second', '1e1', '0x10'], 'from 0 to 127');
   });
 
+  // @rule 2.1-9, 8-5
   it('2.1, 8: copyright_date is a year of four digits', () => {
     bounds('copyright_date', ['2015', '0999'], ['15', '20155', '2015-01-01', ' 2015', '٢٠١٥', 2015], 'four digits');
   });
 
+  // @rule 2.1-25..26, 2.1-29
   it.each(['on_sale_date', 'off_sale_date', 'publication_date'])('2.1: %s is an ISO 8601 date that exists', (field) => {
     const refused = [
       '2023-02-29',
@@ -52,10 +56,12 @@ describe('asset request fields', () => {
     bounds(field, ['2026-01-31', '2024-02-29', null], refused, 'ISO 8601 date');
   });
 
+  // @rule 2.1-18..19, 2.1-32
   it.each(['fro', 'fulfillment_only', 'sampleable'])('2.1: %s is a boolean', (field) => {
     bounds(field, [true, false, 'true', 'false'], ['yes', 1, 0, 'TRUE', '', null], 'true or false');
   });
 
+  // @rule 2.1-3..5, 2.1-11, 2.1-13..14, 2.1-22, 2.1-27..28, 2.1-33..34
   it.each([
     'author_name',
     'author_first_name',
@@ -72,14 +78,17 @@ describe('asset request fields', () => {
     bounds(field, ['a text', 'Ünïcode & <marks>'], [5, true, null, {}, ['a']], 'text');
   });
 
+  // @rule 2.1-21
   it('2.1: imprint_id is a whole number', () => {
     bounds('imprint_id', [12, '12'], ['twelve', 1.5, null, 2 ** 60], 'whole number');
   });
 
+  // @rule 2.1-23
   it('2.1: language is a language code', () => {
     bounds('language', ['en', 'eng', 'pt-BR', 'zh-Hant'], ['', 'e', 'English language', 5], 'language code');
   });
 
+  // @rule 2.1-24, 2.1-38..39, 4.1-10
   it.each(['url', 'callback_url', 'login_url'])(
     '2.1: %s is an http or https address, which an error does not show',
     (field) => {
@@ -88,6 +97,7 @@ describe('asset request fields', () => {
     },
   );
 
+  // @rule 2.1-30
   it('2.1: related_products holds next_edition and previous_edition', () => {
     expect(checkAsset({ related_products: { next_edition: '9781402894626' } }, update)).toBeTruthy();
     const error = refusal({ related_products: { next_edtion: '9781402894626' } });
@@ -96,6 +106,7 @@ describe('asset request fields', () => {
     bounds('related_products', [{}], ['9781402894626', { previous_edition: 5 }, []], 'must be');
   });
 
+  // @rule 2.1-31
   it('2.1: sales_rights names countries, ROW and WORLD; not_for_sale may be null', () => {
     const taken = [
       { exclusive_rights: ['US', 'CA'], non_exclusive_rights: ['ROW'], not_for_sale: null },
@@ -106,6 +117,7 @@ describe('asset request fields', () => {
     expect(refusal({ sales_rights: { exclusive: [] } }).hint).toContain('exclusive_rights, non_exclusive_rights');
   });
 
+  // @rule 2.1-1..2, 2.1-6, 2.1-10, 2.1-12, 2.1-16..17, 2.1-37, 3-1
   it('2.1: rejects internal fields unless allowInternal is set', () => {
     const internal = {
       asset_status: {
@@ -129,6 +141,7 @@ describe('asset request fields', () => {
     expect(() => checkAsset({ floe: 'perhaps' }, { create: false, allowInternal: true })).toThrow('true or false');
   });
 
+  // @rule 2.1-21, 2.1-33
   it('2.1: create needs imprint_id and title, update does not', () => {
     expect(refusal({}, { create: true }).message).toMatch(
       /^the asset: imprint_id: missing, .* to create an asset; title: missing, .* to create an asset/,
@@ -138,6 +151,7 @@ describe('asset request fields', () => {
     expect(checkAsset({}, update)).toEqual({});
   });
 
+  // @rule 2.1-20, 2.1.1-1, 2.1.1-4..5
   it('2.1.1: identifiers holds the six keys, each an array of texts, [] or null', () => {
     const six = ['e_isbn_10', 'e_isbn_13', 'print_isbn_10', 'print_isbn_13', 'vbid10_alias', 'vbid13_alias'];
     for (const key of six) {
@@ -152,6 +166,7 @@ describe('asset request fields', () => {
     expect(error.hint).toContain('print_isbn_13');
   });
 
+  // @rule 2.1-35, 2.1.2-1..5
   it('2.1.2: a price has currency, type and amount; a rental price a duration too', () => {
     const price = { currency: 'USD', type: 'digital_list_price', amount: '19.90' };
     const rental = { ...price, type: 'digital_rental_price', duration: '180', tax_inclusive: 'false' };
@@ -180,6 +195,7 @@ describe('asset request fields', () => {
     );
   });
 
+  // @rule 2.1.2-3, 2.1.2-6
   it('2.1.2: accepts numbers and booleans in quotes, and keeps every digit of a decimal', () => {
     const quoted = { copy_drm_limit: '-1', print_drm_limit: '50', fro: 'true', edition: '3' };
     expect(checkAsset(quoted, update)).toEqual({ copy_drm_limit: -1, print_drm_limit: 50, fro: true, edition: 3 });
@@ -187,6 +203,7 @@ describe('asset request fields', () => {
     expect(checkAsset({ prices }, update)).toEqual({ prices });
   });
 
+  // @rule 2.1.3-1..3, 8-7
   it('2.1.3, 8: accepts no channel identifier but channel_id_inclusive_access', () => {
     const channelId = { sku: '9781402894626R180', channel_id_inclusive_access: 'ia-1' };
     const variants = [{ channel_ids: [channelId] }];
@@ -201,6 +218,7 @@ describe('asset request fields', () => {
     );
   });
 
+  // @rule 2.1-36, 2.1.3-1
   it('2.1: accepts no field of a variant but channel_ids', () => {
     const error = refusal({ variants: [{ channel_ids: [], duration: 'perpetual' }] });
     expect(error.message).toContain('variants[0].duration: unknown field');

@@ -104,19 +104,23 @@ const ANSWER = {
 };
 
 describe('asset response', () => {
+  // @rule 2.2-1..15, 2.2-18..27, 4.1-7
   it('2.2: returns every field', () => {
     expect(assetOf(ANSWER)).toEqual({ ...ANSWER, raw: ANSWER });
   });
 
+  // @rule 2.2-16
   it('2.2: kind is an object', () => {
     expect(assetOf({ kind: { id: '4', value: 'chapter' } })?.kind).toEqual({ id: 4, value: 'chapter' });
     expect(assetOf({ kind: ['chapter'] }).kind).toBeUndefined();
   });
 
+  // @rule 2.2-17
   it('2.2: language is a code or a full name', () => {
     for (const language of ['en', 'English']) expect(assetOf({ language })?.language).toBe(language);
   });
 
+  // @rule 2.2-14, 2.2-27
   it('2.2: a decimal may be a number or a text, and keeps every digit', () => {
     const prices = (price: unknown) =>
       assetOf({ variants: [{ prices: [{ price }] }] })?.variants?.[0]?.prices?.[0]?.price;

@@ -5,6 +5,7 @@ import { talk } from './support.ts';
 const FIELDS = { imprint_id: '5', title: 'A title', prices: [{ currency: 'USD', type: 'list', amount: '9.90' }] };
 
 describe('assets', () => {
+  // @rule 4.1-2, 4.1-4..7, 9-1, 9-4
   it('4.1: PUT /v4/assets/:vbid with the API key, Accept and a JSON body, and without an access token', async () => {
     const { client, asked } = await talk(() => ({ body: { vbid: '9781402894626', title: 'A title' } }));
     const asset = await client.assets.update('978/1 ?', FIELDS);
@@ -20,6 +21,7 @@ describe('assets', () => {
     expect(JSON.parse(asked[0]?.body ?? '')).toEqual({ ...FIELDS, imprint_id: 5 });
   });
 
+  // @rule 1-1, 4.1-3
   it('4.1: without a vbid, returns the one that the service assigns', async () => {
     const { client, asked } = await talk(() => ({ body: { vbid: 9781402894626 } }));
     expect((await client.assets.create(FIELDS)).vbid).toBe('9781402894626');
@@ -55,6 +57,7 @@ describe('assets', () => {
     expect(JSON.parse(asked[0]?.body ?? '')).toEqual(fields);
   });
 
+  // @rule 4.1-9
   it('4.1 rule 1: create needs imprint_id and title, update does not; invalid input is not sent', async () => {
     const { client, asked } = await talk(() => ({ body: { vbid: 'a' } }));
     for (const wrong of [client.assets.create({}), client.assets.put('a', {}, { create: true })]) {
@@ -67,6 +70,7 @@ describe('assets', () => {
     expect(asked).toHaveLength(1);
   });
 
+  // @rule 2.1-1
   it('2.1: sends internal fields only with allowInternal', async () => {
     const { client, asked } = await talk(() => ({ body: {} }));
     expect((await failure(client.assets.update('a', { custom: true }))).message).toContain('custom');
@@ -75,6 +79,7 @@ describe('assets', () => {
     expect(asked.map(({ body }) => body)).toEqual(['{"custom":true}']);
   });
 
+  // @rule 4.1-8, 4.1-11, 5-5, 7-2
   it('4.1 rule 3: a 403 says who may call', async () => {
     const { client, asked } = await talk(() => ({ status: 403, body: { errors: ['no rights'] } }));
     const error = await failure(client.assets.update('a', {}));
@@ -84,6 +89,7 @@ describe('assets', () => {
     expect(asked).toHaveLength(1);
   });
 
+  // @rule 7-3
   it.each([
     [{ errors: ['title: is missing', 'imprint_id: is unknown'] }],
     [{ errors: { title: ['is missing'], imprint_id: ['is unknown'] } }],
@@ -116,6 +122,7 @@ describe('assets', () => {
     expect((await failure(client.books.update('a', { cover_url: url }))).message).toContain(message);
   });
 
+  // @rule 7-3
   it('7: a 422 shows the messages of forty fields', async () => {
     const errors = Array.from({ length: 40 }, (_, index) => `field_${index}: is not allowed`);
     const { client } = await talk(() => ({ status: 422, body: { errors } }));
@@ -123,6 +130,7 @@ describe('assets', () => {
     for (const message of errors) expect(error.message).toContain(message);
   });
 
+  // @rule 7-1
   it('7: an error inside a 200 is an error', async () => {
     const { client } = await talk(() => ({ body: { errors: ['title: is missing'] } }));
     const error = await failure(client.assets.update('a', {}));
@@ -154,6 +162,7 @@ describe('assets', () => {
     expect(error.message).toContain('asset a');
   });
 
+  // @rule 7-4
   it('retries an update after a 500 and a broken connection, each time after a pause', async () => {
     const { client, asked, waitedMs } = await talk((_asked, before) =>
       before === 0 ? { status: 500 } : before === 1 ? { hangUp: true } : { body: { vbid: 'a' } },
@@ -164,6 +173,7 @@ describe('assets', () => {
     expect(waitedMs()).toBeGreaterThan(0);
   });
 
+  // @rule 4.1-10, 7-4
   it.each([
     ['without a vbid', null, FIELDS],
     ['with a file to ingest', 'a', { url: 'https://files.example/a.epub' }],
@@ -184,6 +194,7 @@ describe('assets', () => {
     expect(waitedMs()).toBeGreaterThanOrEqual(7_000);
   });
 
+  // @rule 1-4
   it('an answer to a create without an identifier is an error with a hint', async () => {
     for (const body of [{ title: 'A' }, '', '[]']) {
       const { client } = await talk(() => ({ body }));

@@ -3,6 +3,7 @@ import { failure } from './connection.ts';
 import { talk } from './support.ts';
 
 describe('books', () => {
+  // @rule 4.5-1, 9-2
   it('4.5: POST /vital_books creates and returns the identifier that the system generated', async () => {
     const { client, asked } = await talk(() => ({ status: 201, body: { vbid: 'L-999-70031', rating: 5 } }));
     const book = await client.books.create({ title: 'A', anything: { at: ['all'] } });
@@ -14,6 +15,7 @@ describe('books', () => {
     });
   });
 
+  // @rule 4.5-2..3
   it('4.5: PUT /vital_books/:vbid updates, GET reads', async () => {
     const { client, asked } = await talk(() => ({ body: { vbid: 'a', kind: { value: 'book' } } }));
     await client.books.update('a b', { title: 'B' });
@@ -24,6 +26,7 @@ describe('books', () => {
     ]);
   });
 
+  // @rule 9-2
   it('9: the path has no version, and can be configured', async () => {
     const { client, asked } = await talk(() => ({ body: { vbid: 'a' } }), { booksPath: '/v4/books' });
     await client.books.read('a');

@@ -11,6 +11,7 @@ function page(number: number, total: number, vbids: readonly string[]) {
 }
 
 describe('catalog', () => {
+  // @rule 2.5-1, 4.4-1..4, 4.4-6..7, 4.4-9..12, 9-4
   it('4.4 rule 1: reads pages up to total_pages, with both headers and the parameters', async () => {
     const { client, asked } = await talk(({ url }) => {
       const number = Number(new URL(url, 'http://a').searchParams.get('page'));
@@ -31,6 +32,7 @@ describe('catalog', () => {
     expect(asked).toHaveLength(3);
   });
 
+  // @rule 4.4-9, 4.4-12..13, 4.4-15, 8-2
   it('4.4, 8: a page has 1,000 items by default, and perPage is 1 to 1,000', async () => {
     const { client, asked } = await talk(() => ({
       body: { num_items: 0, page: 1, per_page: 1000, total_pages: 0, items: [] },
@@ -42,6 +44,7 @@ describe('catalog', () => {
     }
   });
 
+  // @rule 4.4-5, 4.4-14
   it('4.4 rule 3: from reads what changed since a time', async () => {
     const { client, asked } = await talk(() => ({ body: page(1, 1, ['a']) }));
     await client.catalog.products({ from: '2026-11-20T02:00:00+01:00', perPage: 2 }).next();
@@ -55,6 +58,7 @@ describe('catalog', () => {
     }
   });
 
+  // @rule 4.4-8
   it('4.4: until reads what changed up to a time, by the configured parameter', async () => {
     const { client, asked } = await talk(() => ({ body: page(1, 1, ['a']) }), { untilParam: 'before' });
     await client.catalog.products({ from: '2026-11-20', until: '2026-11-20T02:00:00Z', perPage: 2 }).next();

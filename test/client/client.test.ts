@@ -61,6 +61,7 @@ describe('createClient', () => {
     expect(refusal(options)).toMatchObject({ code: 'USAGE' });
   });
 
+  // @rule 5-1, 5-3
   it('5: header names can be configured; only v3 licenses and v4 products get the access token', async () => {
     const { client, asked } = await talk(
       ({ url }) =>
@@ -78,6 +79,7 @@ describe('createClient', () => {
     expect(asked.map(({ headers }) => headers['x-token'])).toEqual([TOKEN, TOKEN, undefined, undefined, undefined]);
   });
 
+  // @rule 4.2-7, 4.2-10
   it('4.2 rule 2: owns requests one title, and an empty answer means no', async () => {
     const { client, asked } = await talk(({ url }) => ({
       headers: XML,
@@ -118,6 +120,7 @@ describe('createClient', () => {
     expect(await client.users.read('g')).toMatchObject({ reference: 'r' });
   });
 
+  // @rule 5-7
   it('5 rule 3: resetAccess resets the token, and with a reference fetches and uses the new one', async () => {
     const { client, asked } = await talk(
       ({ url }) => ({

@@ -57,6 +57,7 @@ function typeOf(body: string): Record<string, string> {
 }
 
 describe('the code 601', () => {
+  // @rule 7-5, 7-7
   it.each([200, 401, 403, 422, 500])('is found in every layout, by every operation, with status %i', async (status) => {
     for (const body of LAYOUTS) {
       for (const [name, ask] of Object.entries(await operations({ status, body, headers: typeOf(body) }))) {

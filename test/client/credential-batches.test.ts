@@ -20,6 +20,7 @@ function answerFor(body: string): string {
 }
 
 describe('many credentials', () => {
+  // @rule 4.3-7, 8-1
   it('are sent 10,000 a request, and their results joined in order', async () => {
     const { url, asked } = await serve(({ body }) => answerFor(body));
     const references = Array.from({ length: 20_001 }, (_, index) => `r${index}`);

@@ -162,6 +162,7 @@ function byRank(one: Answered, other: Answered): number {
 
 const RUNS = { numRuns: Number(env.CATCHWORD_TEST_RUNS ?? 3_000) };
 
+// @rule 4.3-4
 it('no account gets the result of another if elements with a submitted key come in any order', () => {
   fc.assert(
     fc.property(batch, (all) => {
@@ -176,6 +177,7 @@ it('no account gets the result of another if elements with a submitted key come 
   );
 });
 
+// @rule 4.3-4
 it('no account gets the result of another if errors come first or last', () => {
   fc.assert(
     fc.property(batch, fc.boolean(), (all, isFirst) => {
@@ -188,6 +190,7 @@ it('no account gets the result of another if errors come first or last', () => {
   );
 });
 
+// @rule 4.3-4
 it('no account gets the result of another in any order if nothing is left out and one element has no submitted key', () => {
   fc.assert(
     fc.property(batch, fc.nat(), (all, free) => {

@@ -34,6 +34,7 @@ describe('credentials', () => {
     { accessToken: 'a0a1a2a3a4a5a6a7a8a9b0b1b2b3b4b5' },
   ];
 
+  // @rule 2.4-1, 4.3-1..6, 4.3-9..10, 7-5, 9-3
   it('match the hand-written example of the interface', async () => {
     const { url, asked } = await serve(() => golden('credentials-response.xml'));
     const results = await verifyCredentials(connectTo(url).caller, submissions, NEVER);
@@ -182,6 +183,7 @@ describe('credentials', () => {
     expect(await verified(['a'], credential('a'))).toMatchObject([{ ok: true, reference: 'a' }]);
   });
 
+  // @rule 7-6
   it.each([
     [200, '<error code="603" message="no such reference"/>'],
     [404, '<error-response><error-code>603</error-code><error-text>no</error-text></error-response>'],
@@ -283,6 +285,7 @@ describe('credentials', () => {
 });
 
 describe('the submission matrix', () => {
+  // @rule 2.4-3, 4.3-5..6
   it.each([
     ['an email', { email: 'a@example.com' }, '"email" cannot be submitted'],
     ['an email with a reference', { reference: 'a', email: 'a@example.com' }, '"email" cannot be submitted'],

@@ -27,6 +27,7 @@ const WRITE: Operation<undefined, unknown> = {
 };
 
 describe('the message of an error', () => {
+  // @rule 7-7
   it.each([
     ['attributes', `<error code="601" message="${TEXT}"/>`],
     ['attributes of an element that is not self-closing', `<error message="${TEXT}" code="601"></error>`],
@@ -125,6 +126,7 @@ describe('an answer with a good status', () => {
 });
 
 describe('an error of the service', () => {
+  // @rule 7-2, 7-6
   it.each([
     [200, golden('error-601.xml'), { code: 'SERVICE_TOKEN', serviceCode: 601, exitCode: 2 }],
     [401, golden('error-601.xml'), { code: 'SERVICE_TOKEN', serviceCode: 601 }],

@@ -14,6 +14,7 @@ function one(attributes: string): string {
 }
 
 describe('licenses', () => {
+  // @rule 4.2-1..4, 4.2-6, 9-1, 9-3
   it('are requested with key and token, by title and type', async () => {
     const { url, asked } = await serve(() => golden('licenses-none.xml'));
     const { caller } = connectTo(url);
@@ -27,6 +28,7 @@ describe('licenses', () => {
     expect(asked[0]?.headers.accept).toBe('application/xml; charset=utf-8');
   });
 
+  // @rule 2.3-5..6, 4.2-5
   it('are returned with every attribute', async () => {
     expect(await answered(golden('licenses-none.xml'))).toEqual({ licenses: [] });
     expect(await answered(golden('licenses-one.xml'))).toEqual({
@@ -52,6 +54,7 @@ describe('licenses', () => {
     });
   });
 
+  // @rule 2.3-1
   it('2.3: have eleven attributes', async () => {
     const names = ['imprint', 'publisher', 'name', 'sku', 'isbn', 'part_of', 'term', 'code-use', 'kind', 'type'];
     const attributes = names.map((name) => `${name}="the ${name}"`).join(' ');
@@ -75,6 +78,7 @@ describe('licenses', () => {
     ]);
   });
 
+  // @rule 2.3-2..4, 4.2-6, 4.2-8
   it('are one for each type of a title, expired ones included', async () => {
     const { licenses } = await answered(golden('licenses-two.xml'));
     expect(licenses).toMatchObject([
@@ -83,6 +87,7 @@ describe('licenses', () => {
     ]);
   });
 
+  // @rule 2.3-2
   it('read download as downloadable, and keep unknown attributes', async () => {
     const { licenses } = await answered('<licenses><license sku="a" type="download" seats="4"></license></licenses>');
     expect(licenses).toMatchObject([{ type: 'downloadable', others: { seats: '4' }, name: null }]);
@@ -100,6 +105,7 @@ describe('licenses', () => {
     expect(both.licenses).toMatchObject([{ sku: 'a', kind: 'book' }]);
   });
 
+  // @rule 4.2-9
   it('may come without their root, but not without content', async () => {
     expect((await answered('<license sku="a"/><license sku="b"/>')).licenses).toMatchObject([
       { sku: 'a' },
@@ -114,6 +120,7 @@ describe('licenses', () => {
     }
   });
 
+  // @rule 4.2-9, 7-1
   it.each([
     [golden('error-469.xml'), { code: 'SERVICE_ERROR', serviceCode: 469 }],
     [golden('error-474.xml'), { code: 'SERVICE_UNKNOWN_USER', serviceCode: 474 }],
@@ -210,6 +217,7 @@ describe('an expiration', () => {
 });
 
 describe('a title is owned', () => {
+  // @rule 2.3-3, 3-2, 4.2-10
   it.each([
     ['that never expires', 'expiration="never"', true],
     ['whose expiration lies ahead', 'expiration="2026-11-22"', true],
@@ -222,6 +230,7 @@ describe('a title is owned', () => {
     expect(isOwned(await answered(one(attributes)), '9780000000019', NOW)).toBe(owned);
   });
 
+  // @rule 4.2-7
   it('not without a license', async () => {
     expect(isOwned(await answered(golden('licenses-none.xml')), '9780000000019', NOW)).toBe(false);
   });
@@ -234,6 +243,7 @@ describe('a title is owned', () => {
 
   const owned = async (body: string, sku: string) => isOwned(await answered(`<licenses>${body}</licenses>`), sku, NOW);
 
+  // @rule 4.2-10
   it('by its ISBN, whatever its identifier in the list, and as a rental', async () => {
     const types = ['L-1" type="online', 'L-1R180" type="downloadable'];
     const both = types.map((sku) => `<license sku="${sku}" isbn="9780306406157" expiration="never"/>`).join('');

@@ -16,6 +16,7 @@ const FIELDS = {
 } as const;
 
 describe('packages', () => {
+  // @rule 1-3, 4.5-4..7, 4.5-11
   it('4.5: POST, GET, PUT and DELETE /v4/packages', async () => {
     const { client, asked } = await talk(({ method }) =>
       method === 'DELETE' ? { status: 204, body: '' } : { body: FIELDS },

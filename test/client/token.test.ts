@@ -37,6 +37,7 @@ function paths(asked: readonly Asked[]): string[] {
 }
 
 describe('an invalid token', () => {
+  // @rule 4.3-10, 5-7, 7-5
   it.each([
     ['401', STALE],
     ['200', { body: golden('error-601.xml') }],

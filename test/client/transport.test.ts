@@ -69,6 +69,7 @@ describe('a request', () => {
     expect(new Set(seen.map(({ port }) => port)).size).toBeLessThanOrEqual(2);
   });
 
+  // @rule 4.1-1
   it('is sent below the path of the base address', async () => {
     const urls: (string | undefined)[] = [];
     const listener: RequestListener = (request, response) => {

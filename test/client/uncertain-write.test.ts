@@ -26,6 +26,7 @@ const FINAL = { retryable: false, exitCode: 1 };
 const HINT = 'Look for it before you retry: it may have been created.';
 
 describe('a create', () => {
+  // @rule 7-4
   it.each(CREATES)('is final if its outcome is unknown: %s', async (what) => {
     for (const [reply, code] of [
       [{ status: 500 }, 'SOURCE_UNAVAILABLE'],
@@ -98,6 +99,7 @@ describe('a create', () => {
 });
 
 describe('a write that is not repeatable', () => {
+  // @rule 4.5-7
   it('is final if its outcome is unknown', async () => {
     const { client } = await talk(() => ({ status: 500 }));
     for (const asking of [

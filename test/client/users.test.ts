@@ -16,6 +16,7 @@ async function creating(user: NewUser, reply: Reply | string) {
 }
 
 describe('a user', () => {
+  // @rule 4.5-8
   it('is created with a reference', async () => {
     const { created, asked } = await creating(REFERENCE, golden('user-reference-response.xml'));
     expect(await created).toEqual({
@@ -31,6 +32,7 @@ describe('a user', () => {
     expect(asked[0]).toMatchObject({ method: 'POST', url: '/v3/users.xml', headers: { 'x-key': KEY } });
   });
 
+  // @rule 4.5-8
   it('is created with email and password', async () => {
     const { created, asked } = await creating(FULL, golden('user-full-response.xml'));
     expect(await created).toMatchObject({ email: 'ada@example.com', reference: null });
@@ -185,6 +187,7 @@ describe('a user', () => {
     ]);
   });
 
+  // @rule 4.5-9
   it('resets its access with both headers and no body', async () => {
     const { url, asked } = await serve(() => '');
     const { caller } = connectTo(url);

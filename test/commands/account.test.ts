@@ -20,6 +20,7 @@ function settings(server: Server): Record<string, string> {
 }
 
 describe('licenses', () => {
+  // @rule 4.2-3
   it('prints a table, or JSON', async () => {
     const server = await serve(() => golden('licenses-two.xml'));
     const directory = temporaryDirectory();

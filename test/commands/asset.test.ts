@@ -40,6 +40,7 @@ function expectRefusal({ code, stdout, stderr }: Printed, exitCode: number, said
 const LATIN1 = Buffer.from('{"title":"\xe9t\xe9"}', 'latin1');
 
 describe('catchword asset', () => {
+  // @rule 1-4
   it('creates an asset without a vbid, prints the identifier and says to store it', async () => {
     const set = [
       '--set',

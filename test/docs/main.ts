@@ -1,5 +1,9 @@
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { readRuleTags, renderInterface } from './interface-page.ts';
 import { commandsPage, settingsPage } from './reference.ts';
+
+const INTERFACE = 'docs/interface.md';
 
 writeFileSync('docs/commands.md', await commandsPage());
 writeFileSync('docs/settings.md', settingsPage());
+writeFileSync(INTERFACE, renderInterface(readFileSync(INTERFACE, 'utf8'), readRuleTags()));

@@ -32,6 +32,7 @@ describe('users', () => {
     expect(none.filter((reference) => accounts.byReference(reference) !== null)).toEqual([]);
   });
 
+  // @rule 5-4
   it('gives each user a guid and a token with the characters of section 5', () => {
     const accounts = createAccounts(OPTIONS);
     const users = Array.from({ length: 1000 }, (_, at) =>

@@ -9,6 +9,7 @@ const PRICED = {
   prices: [{ currency: 'USD', type: 'digital_list_price', amount: 12 }],
 };
 
+// @rule 2.2-2, 2.2-21, 2.2-26
 it('2.2: each id is a different whole number, and a variant has the time of its update', async () => {
   const sandbox = await sandboxFor({ items: 3 });
   const answers = [await put(sandbox, 'L-1', PRICED), await put(sandbox, 'L-2', PRICED)];
@@ -24,12 +25,14 @@ it('2.2: each id is a different whole number, and a variant has the time of its 
   }
 });
 
+// @rule 2.1-19
 it('2.1: returns fulfillment_only as it was sent', async () => {
   const sandbox = await sandboxFor({ items: 3 });
   expect((await put(sandbox, 'L-1', PRICED)).body).toMatchObject({ fulfillment_only: true });
   expect((await put(sandbox, 'L-1', { fulfillment_only: false })).body).toMatchObject({ fulfillment_only: false });
 });
 
+// @rule 2.2-4
 it('2.2: isbn_canonical is the ISBN without dashes', async () => {
   const sandbox = await sandboxFor({ items: 0 });
   const answers = [
@@ -46,6 +49,7 @@ it('2.2: isbn_canonical is the ISBN without dashes', async () => {
   ]);
 });
 
+// @rule 2.1-27
 it('2.1: parent_isbn must be an ISBN, and is returned as parent_id', async () => {
   const sandbox = await sandboxFor({ items: 0 });
   const parents = [];
@@ -59,6 +63,7 @@ it('2.1: parent_isbn must be an ISBN, and is returned as parent_id', async () =>
   }
 });
 
+// @rule 2.1.2-5
 it('2.1.2: tax_inclusive must be true or false, in quotes or not', async () => {
   const sandbox = await sandboxFor({ items: 0 });
   const reply = async (taxInclusive: unknown) => {
@@ -72,6 +77,7 @@ it('2.1.2: tax_inclusive must be true or false, in quotes or not', async () => {
   }
 });
 
+// @rule 2.5-3
 it('2.5: each canonical ISBN may be null', async () => {
   const sandbox = await sandboxFor({ items: 400 });
   const { items } = await getPage(sandbox);

@@ -44,6 +44,7 @@ const EVERY_FIELD = {
 };
 
 describe('4.1 PUT /v4/assets/:vbid', () => {
+  // @rule 2.1-21, 2.1-33, 2.2-1..2, 4.1-2, 4.1-7, 4.1-9
   it('4.1 rule 1: creates with imprint_id and title, then updates without', async () => {
     const sandbox = await sandboxFor({ items: 3 });
     const refused = await put(sandbox, 'L-999-70031', { subtitle: 'x' });
@@ -57,6 +58,7 @@ describe('4.1 PUT /v4/assets/:vbid', () => {
     expect(updated).toMatchObject({ status: 200, body: { title: 'Tides', subtitle: 'x', id: created.body.id } });
   });
 
+  // @rule 1-1, 4.1-3
   it('4.1: generates an EAN without a vbid, the same for the same seed, never one that is taken', async () => {
     const [a, b] = await Promise.all([sandboxFor({ items: 5, seed: 8 }), sandboxFor({ items: 5, seed: 8 })]);
     const first = await send(a, 'PUT', '/v4/assets', NEW);
@@ -78,6 +80,7 @@ describe('4.1 PUT /v4/assets/:vbid', () => {
     expect((await getPage(b)).num_items).toBe(58);
   });
 
+  // @rule 4.1-4, 4.1-8, 4.1-11, 5-5, 7-2
   it('4.1 rule 3, 5 rule 1: rejects a key that is not the owner with 403', async () => {
     const sandbox = await sandboxFor({ items: 1 });
     const [item] = (await getPage(sandbox)).items;
@@ -90,6 +93,7 @@ describe('4.1 PUT /v4/assets/:vbid', () => {
     expect((await put(sandbox, 'L-2', NEW, 'NOSUCHKEY')).status).toBe(403);
   });
 
+  // @rule 4.1-6
   it('rejects invalid identifiers, and bodies that are not objects', async () => {
     const sandbox = await sandboxFor({ items: 0 });
     expect(await put(sandbox, 'a%2Fb', NEW)).toMatchObject({ status: 422, errors: [expect.stringMatching(/^vbid: /)] });
@@ -100,6 +104,7 @@ describe('4.1 PUT /v4/assets/:vbid', () => {
 });
 
 describe('2.1 asset request', () => {
+  // @rule 2.1-4..5, 2.1-7, 2.1-9, 2.1-11, 2.1-14..15, 2.1-18..19, 2.1-23..24, 2.1-28..32, 2.1-34, 2.1.2-6, 2.2-5, 2.2-7..8, 2.2-11, 2.2-13, 2.2-15, 4.1-6
   it('2.1: accepts every field, with numbers and booleans in quotes or not', async () => {
     const sandbox = await sandboxFor({ items: 0 });
     const reply = await put(sandbox, 'L-1', EVERY_FIELD);
@@ -113,6 +118,7 @@ describe('2.1 asset request', () => {
     });
   });
 
+  // @rule 2.1-7..9, 2.1-14..15, 2.1-18, 2.1-21..26, 2.1-29, 2.1-33, 2.1-35, 2.1-38..39, 7-3, 8-3..5
   it.each([
     ['copy_drm_limit', 1],
     ['copy_drm_limit', -2],
@@ -141,6 +147,7 @@ describe('2.1 asset request', () => {
     expect([reply.status, reply.errors]).toEqual([422, [expect.stringMatching(new RegExp(`^${name}: must `))]]);
   });
 
+  // @rule 2.1-30, 2.1.2-1..3, 7-3
   it('7: 422 has one message for each invalid field, and nothing changes', async () => {
     const sandbox = await sandboxFor({ items: 0 });
     await put(sandbox, 'L-1', NEW);
@@ -161,6 +168,7 @@ describe('2.1 asset request', () => {
     expect((await send(sandbox, 'GET', '/vital_books/L-1')).body.title).toBe('Tides');
   });
 
+  // @rule 2.1-1..2, 2.1-6, 2.1-10, 2.1-12, 2.1-16..17, 2.1-37, 2.2-8, 2.2-12, 2.2-15, 3-1, 8-6
   it('2.1: ignores internal and unknown fields, and returns the defaults of the internal ones', async () => {
     const sandbox = await sandboxFor({ items: 0 });
     const internal = {
@@ -187,6 +195,7 @@ describe('2.1 asset request', () => {
     expect(reply.body).not.toHaveProperty('no_such_field');
   });
 
+  // @rule 2.1-3, 2.2-7
   it('2.1: author_name is the concatenation if it is omitted and both others are sent', async () => {
     const sandbox = await sandboxFor({ items: 0 });
     const both = { author_first_name: 'Mei', author_last_name: 'Okonkwo' };
@@ -216,6 +225,7 @@ it('7: rejects a body that is not UTF-8', async () => {
 });
 
 describe('2.1.2 prices, 2.1.3 channel identifiers', () => {
+  // @rule 2.1-35..36, 2.1.3-1..2, 2.2-20, 2.2-22..25, 2.2-27
   it('2.1.2: makes a variant of the prices, and a rental for each duration', async () => {
     const sandbox = await sandboxFor({ items: 0 });
     const { variants } = (await put(sandbox, 'L-1', EVERY_FIELD)).body;
@@ -239,6 +249,7 @@ describe('2.1.2 prices, 2.1.3 channel identifiers', () => {
     ]);
   });
 
+  // @rule 2.1.2-4
   it('2.1.2: rejects a rental price without a duration', async () => {
     const sandbox = await sandboxFor({ items: 0 });
     const prices = [{ currency: 'USD', type: 'digital_rental_price', amount: '5.00' }];
@@ -252,6 +263,7 @@ describe('2.1.2 prices, 2.1.3 channel identifiers', () => {
     ]);
   });
 
+  // @rule 2.1.3-3, 8-7
   it('2.1.3, 8: accepts only the key channel_id_inclusive_access', async () => {
     const sandbox = await sandboxFor({ items: 0 });
     const variants = [{ channel_ids: [{ sku: 'L-1', channel_id_retail: 'x' }] }];
@@ -315,6 +327,7 @@ describe('2.1.2 prices, 2.1.3 channel identifiers', () => {
     expect(statuses).toEqual([200, 422, 200, 200, 422]);
   });
 
+  // @rule 2.1-13, 2.1-22, 2.2-3, 2.2-6, 2.2-9, 2.2-14, 2.2-16, 2.2-18..19, 4.1-7
   it('2.2: returns kind as an object, the discount of the code, and the imprint with its publisher', async () => {
     const sandbox = await sandboxFor({ items: 0 });
     expect((await put(sandbox, 'L-1', EVERY_FIELD)).body).toMatchObject({
@@ -344,6 +357,7 @@ it.each([
 });
 
 describe('4.5 books', () => {
+  // @rule 4.5-1..3, 9-2
   it.each(['', '/v3', '/v4'])('4.5, 9 rule 1: %s/vital_books creates, reads and updates', async (prefix) => {
     const sandbox = await sandboxFor({ items: 1 });
     const created = await send(sandbox, 'POST', `${prefix}/vital_books`, NEW);
@@ -359,6 +373,7 @@ describe('4.5 books', () => {
     expect((await send(sandbox, 'PUT', path, { edition: 3 }, 'OTHERKEY')).status).toBe(403);
   });
 
+  // @rule 2.2-3, 4.5-3
   it('4.5: reads generated products', async () => {
     const sandbox = await sandboxFor({ items: 20, details: true });
     for (const item of (await getPage(sandbox, '?include_details=metadata')).items) {

@@ -21,11 +21,13 @@ async function attributesOf(sandbox: Sandbox, reference: string) {
 }
 
 describe('4.3 verify credentials', () => {
+  // @rule 4.3-9
   it('rule 3: verifies a reference user by the reference alone', async () => {
     const sandbox = await sandboxFor({ items: 0 });
     expect(outcomes(await verify(sandbox, '<credential reference="user-0000001"/>'))).toEqual(['user-0000001']);
   });
 
+  // @rule 4.3-10
   it('rule 4: returns the current token and guid', async () => {
     const sandbox = await sandboxFor({ items: 0 });
     const before = await attributesOf(sandbox, 'sandbox-reader');
@@ -38,6 +40,7 @@ describe('4.3 verify credentials', () => {
     );
   });
 
+  // @rule 4.3-5
   it('the submission matrix: verifies reference users by token, reference, guid or any combination', async () => {
     const sandbox = await sandboxFor({ items: 0 });
     const { guid, token } = await attributesOf(sandbox, 'user-0000002');
@@ -57,6 +60,7 @@ describe('4.3 verify credentials', () => {
     expect(outcomes(await verify(sandbox, asked))).toEqual(combinations.map(() => 'user-0000002'));
   });
 
+  // @rule 2.4-3, 4.3-6
   it('the submission matrix: verifies full users by token or guid, and rejects email and password', async () => {
     const sandbox = await sandboxFor({ items: 0 });
     const user = { email: 'full@example.com', guid: 'FULLUSER', access_token: 'fulltoken' };
@@ -88,6 +92,7 @@ describe('4.3 verify credentials', () => {
     expect(outcomes(answer)).toEqual(['603', '603', '603']);
   });
 
+  // @rule 7-5..6
   it('7: replaces a credential by 601 for a stale token, by 603 for an unknown reference', async () => {
     const sandbox = await sandboxFor({ items: 0 });
     const { token } = await attributesOf(sandbox, 'user-0000004');
@@ -111,6 +116,7 @@ describe('4.3 verify credentials', () => {
     expect(text).not.toMatch(/s3cr3t/);
   });
 
+  // @rule 4.3-2, 4.3-8, 5-6
   it('rule 2: does not verify users of another key, in either direction', async () => {
     const sandbox = await sandboxFor({ items: 0 });
     expect(outcomes(await verify(sandbox, '<credential reference="user-0000001"/>', 'OTHERKEY'))).toEqual(['603']);
@@ -127,6 +133,7 @@ describe('4.3 verify credentials', () => {
     expect(outcomes(await verify(sandbox, `<credential guid="${guid}"/>`))).toEqual(['603']);
   });
 
+  // @rule 4.3-7, 8-1
   it('8: accepts up to 10,000 records in a request, in order', async () => {
     const sandbox = await sandboxFor({ items: 0, users: 20_000 });
     const references = Array.from({ length: 10_000 }, (_, at) => `user-${String(20_000 - at).padStart(7, '0')}`);
@@ -138,6 +145,7 @@ describe('4.3 verify credentials', () => {
     expect(errorOf(await verify(sandbox, `${asked.join('')}${asked[0]}`))).toEqual([400, '650']);
   });
 
+  // @rule 4.3-3
   it.each([
     ['no body', ''],
     ['no credentials', '<credentials/>'],
@@ -166,6 +174,7 @@ describe('4.3 verify credentials', () => {
     expect([answer.status, answer.text.split('code="603"').length - 1]).toEqual([200, 10_000]);
   });
 
+  // @rule 4.3-2
   it('requires the API key, but no access token', async () => {
     const sandbox = await sandboxFor({ items: 0 });
     const body = '<credentials><credential reference="user-0000001"/></credentials>';

@@ -27,6 +27,7 @@ async function truth(sandbox: Sandbox): Promise<Item[]> {
 }
 
 describe('written assets in the catalog', () => {
+  // @rule 2.1-31
   it('4.1, 4.4: shows a created asset in the list, in deltas, by lookup and in the truth', async () => {
     const { sandbox, time, since } = await calendar();
     time.now += 1000;
@@ -230,6 +231,7 @@ describe('2.1.1 rule 1: identifiers of a generated product', () => {
 });
 
 describe('on_sale_date and off_sale_date govern distribution', () => {
+  // @rule 2.1-26
   it('2.1 on_sale_date: adds the asset to the catalog on that day, without a request', async () => {
     const { sandbox, time, listed, since, lookup } = await calendar();
     const created = await put(sandbox, 'L-1', { ...NEW, on_sale_date: day(2) });
@@ -264,6 +266,7 @@ describe('on_sale_date and off_sale_date govern distribution', () => {
     expect(await since(begins + 1)).toEqual([]);
   });
 
+  // @rule 2.1-25
   it('2.1 off_sale_date: withdraws the asset on that day, and removes it ten days later', async () => {
     const { sandbox, time, listed, since, lookup } = await calendar();
     await put(sandbox, 'L-1', { ...NEW, off_sale_date: day(1) });
@@ -279,6 +282,7 @@ describe('on_sale_date and off_sale_date govern distribution', () => {
     expect([await lookup('L-1'), (await since(0)).length]).toEqual([404, 3]);
   });
 
+  // @rule 2.1-25
   it('2.1: brings the asset back when the date is moved', async () => {
     const { sandbox, time, listed, since } = await calendar();
     const [own = ''] = await listed();

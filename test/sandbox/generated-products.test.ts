@@ -116,6 +116,7 @@ function expected(item: Item) {
   };
 }
 
+// @rule 2.2-6
 it('2.2: returns a generated asset as the catalog has it, in any version', async () => {
   const time = { now: Date.UTC(2030, 0, 10) };
   const sandbox = await sandboxFor({ items: 100, details: true, clock: { ...systemClock, now: () => time.now } });

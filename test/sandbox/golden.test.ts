@@ -59,6 +59,7 @@ async function withLicenses(): Promise<Sandbox> {
 const READER = callerHeaders('f7d2k9s4m1x8q3w6v5t0z2b7n4c9g1h3');
 
 describe('the bytes of credentials (4.3)', () => {
+  // @rule 2.4-1, 4.3-1
   it('verifies one credential', async () => {
     const sandbox = await withUsers();
     const answer = await exchange(sandbox, 'POST /v3/credentials.xml', golden('credentials-one-request'));
@@ -69,6 +70,7 @@ describe('the bytes of credentials (4.3)', () => {
     });
   });
 
+  // @rule 4.3-3..4
   it('verifies many, good and failed, in the order of the request', async () => {
     const sandbox = await withUsers();
     const answer = await exchange(sandbox, 'POST /v3/credentials.xml', golden('credentials-request'));
@@ -97,6 +99,7 @@ describe('the bytes of credentials (4.3)', () => {
 });
 
 describe('the bytes of licenses (4.2)', () => {
+  // @rule 2.3-1, 4.2-5
   it.each([
     ['none', 'sku=9780000000033'],
     ['one', 'sku=9780000000019'],
@@ -178,6 +181,7 @@ describe('the schemas of the OpenAPI document', () => {
 });
 
 describe('the bytes of errors (7)', () => {
+  // @rule 7-5, 7-7
   it('601: the access token is stale', async () => {
     const sandbox = await withUsers();
     await control(sandbox, 'expire', { reference: 'reader-1' });
@@ -185,6 +189,7 @@ describe('the bytes of errors (7)', () => {
     expect([answer.status, answer.text]).toEqual([200, golden('error-601')]);
   });
 
+  // @rule 4.2-9, 7-1
   it.each([469, 474])('%i: inside a 200', async (code) => {
     const sandbox = await withUsers();
     await control(sandbox, 'fail', { reference: 'reader-1', code });

@@ -19,12 +19,14 @@ describe('2.1.1 identifiers', () => {
     return identifiers;
   }
 
+  // @rule 2.1.1-2
   it('2.1.1 rule 1: adds arrays to the existing identifiers', async () => {
     const reply = await patched({ e_isbn_13: [E.thirteen] }, { e_isbn_13: [OTHER.thirteen, E.thirteen] });
     expect(reply.e_isbn_13).toEqual([E.thirteen, OTHER.thirteen]);
     expect(reply.print_isbn_13).toEqual([]);
   });
 
+  // @rule 2.1.1-1, 2.1.1-3
   it.each([
     ['e_isbn_13', 'e_isbn_10'],
     ['print_isbn_13', 'print_isbn_10'],
@@ -35,6 +37,7 @@ describe('2.1.1 identifiers', () => {
     expect(await patched({ [short]: [E.ten] })).toMatchObject(both);
   });
 
+  // @rule 2.1.1-3
   it('2.1.1 rule 2: generates no ISBN-10 for an ISBN with prefix 979', async () => {
     expect(await patched({ e_isbn_13: ['9791090636071'] })).toMatchObject({
       e_isbn_13: ['9791090636071'],
@@ -42,6 +45,7 @@ describe('2.1.1 identifiers', () => {
     });
   });
 
+  // @rule 2.1.1-4
   it('2.1.1 rule 3: changes nothing for an empty array', async () => {
     expect(await patched({ e_isbn_13: [E.thirteen] }, { e_isbn_13: [], e_isbn_10: [] })).toMatchObject({
       e_isbn_13: [E.thirteen],
@@ -49,6 +53,7 @@ describe('2.1.1 identifiers', () => {
     });
   });
 
+  // @rule 2.1.1-5
   it('2.1.1 rule 4: clears for null, and refills from the other form', async () => {
     const added = { e_isbn_10: [E.ten], e_isbn_13: [OTHER.thirteen, '9791090636071'] };
     expect(await patched(added, { e_isbn_13: null })).toMatchObject({
@@ -92,6 +97,7 @@ describe('2.1.1 identifiers', () => {
     expect((await getJson<Item>(sandbox, '/v4/products/L-1')).identifiers[inCatalog]).toBe(OTHER.thirteen);
   });
 
+  // @rule 2.1-20, 2.1.1-1
   it('2.1.1: names the place of an invalid ISBN', async () => {
     const sandbox = await sandboxFor({ items: 0 });
     const reply = await put(sandbox, 'L-1', { ...NEW, identifiers: { e_isbn_13: [E.thirteen, '12'] } });

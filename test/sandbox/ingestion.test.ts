@@ -63,6 +63,7 @@ const ASSET: Asset = {
 const FILE = 'https://files.example.org/tides.epub';
 
 describe('4.1 rule 2, 6: ingestion', () => {
+  // @rule 1-2, 2.1-39, 2.2-9..10, 3-1, 4.1-10
   it('4.1 rule 2: ingests the file of url over time, as build and asset_status show', async () => {
     const time = { now: Date.UTC(2030, 0, 1) };
     const clock = { ...systemClock, now: () => time.now };
@@ -86,6 +87,7 @@ describe('4.1 rule 2, 6: ingestion', () => {
     });
   });
 
+  // @rule 2.1-38, 4.1-10, 6-1
   it('6: calls callback_url at the end, with the state of the asset', async () => {
     const sandbox = await sandboxFor(QUICK);
     const { url, calls } = await listener(204);
@@ -97,6 +99,7 @@ describe('4.1 rule 2, 6: ingestion', () => {
     await expect.poll(() => calls[1]?.body).toEqual({ vbid: 'L-2', status: 'failed' });
   });
 
+  // @rule 6-2
   it('6: sends no other event: does not call for an update without url', async () => {
     const sandbox = await sandboxFor(QUICK);
     const { url, calls } = await listener(204);
@@ -115,6 +118,7 @@ describe('4.1 rule 2, 6: ingestion', () => {
     expect(calls.map(({ body }) => body)).toEqual(['L-1', 'L-3', 'L-4'].map((vbid) => ({ vbid, status: 'approved' })));
   });
 
+  // @rule 6-1
   it('6: calls a failing address up to four times', async () => {
     const sandbox = await sandboxFor(QUICK);
     const recovering = await listener(500, 503, 200);
@@ -128,6 +132,7 @@ describe('4.1 rule 2, 6: ingestion', () => {
     expect([recovering.calls.length, broken.calls.length]).toEqual([3, 4]);
   });
 
+  // @rule 6-1
   it.each([
     'http://127.0.0.1/x',
     'http://localhost:8080/',

@@ -152,6 +152,7 @@ describe('--db', () => {
     }
   });
 
+  // @rule 1-2, 6-2
   it('6: makes a pending call after a restart, and no other', async () => {
     const called: string[] = [];
     const server = createServer((request, response) => {

@@ -25,6 +25,7 @@ const vbid = (index: number) => createNumbering(SANDBOX_DEFAULTS.seed).vbid(inde
 const READER = { reference: 'sandbox-reader' };
 
 describe('4.2 read licenses', () => {
+  // @rule 2.3-3, 4.2-1, 4.2-6
   it('rule 1: lists all licenses of the account with their expirations', async () => {
     const sandbox = await sandboxFor({ items: 10 });
     const found = await licensesOf(sandbox);
@@ -39,6 +40,7 @@ describe('4.2 read licenses', () => {
     ]);
   });
 
+  // @rule 2.3-1, 2.3-4
   it('2.3: returns all attributes, with the titles of the catalog', async () => {
     const sandbox = await sandboxFor({ items: 10, details: true });
     const names = 'imprint publisher name sku isbn part_of term code-use kind type expiration'.split(' ');
@@ -53,6 +55,7 @@ describe('4.2 read licenses', () => {
     );
   });
 
+  // @rule 2.3-5..6
   it('2.3: counts the listed licenses that have not expired, and all licenses', async () => {
     const sandbox = await sandboxFor({ items: 10 });
     expect(await countsOf(sandbox)).toEqual(['6', '7']);
@@ -61,6 +64,7 @@ describe('4.2 read licenses', () => {
     expect(await countsOf(sandbox, '?sku=9780000000019')).toEqual([]);
   });
 
+  // @rule 4.2-2, 4.2-7
   it('rule 2: lists only the title of a sku, or nothing if it is not licensed', async () => {
     const sandbox = await sandboxFor({ items: 10 });
     expect(await licensesOf(sandbox, `?sku=${vbid(2)}`)).toMatchObject([{ sku: vbid(2), type: 'online' }]);
@@ -68,6 +72,7 @@ describe('4.2 read licenses', () => {
     expect((await get(sandbox, `/v3/licenses.xml?sku=${vbid(9)}`)).bytes.toString()).toMatch(/\n<licenses\/>$/);
   });
 
+  // @rule 2.3-2, 4.2-3, 4.2-8
   it('rule 3: lists a title with both types as two elements', async () => {
     const sandbox = await sandboxFor({ items: 10 });
     const types = async (query: string) =>
@@ -79,6 +84,7 @@ describe('4.2 read licenses', () => {
     expect(await types('&license_type=download')).toEqual(['downloadable']);
   });
 
+  // @rule 2.3-2
   it('finds downloadable licenses by either word', async () => {
     const sandbox = await sandboxFor({ items: 10 });
     for (const type of ['downloadable', 'download']) {
@@ -87,6 +93,7 @@ describe('4.2 read licenses', () => {
     expect(await licensesOf(sandbox, '?sku=BOOKSHELF-TUTORIAL&license_type=online')).toEqual([]);
   });
 
+  // @rule 4.2-3
   it('rejects an invalid query', async () => {
     const sandbox = await sandboxFor({ items: 10 });
     for (const query of ['license_type=paper', 'license_type=', 'license_type=ONLINE', 'sku=']) {
@@ -96,6 +103,7 @@ describe('4.2 read licenses', () => {
     }
   });
 
+  // @rule 4.2-9, 7-1
   it('rule 4: returns an error with 200 until the test removes it', async () => {
     const sandbox = await sandboxFor({ items: 10 });
     for (const code of [469, 474]) {
@@ -106,6 +114,7 @@ describe('4.2 read licenses', () => {
     expect(await licensesOf(sandbox)).toHaveLength(7);
   });
 
+  // @rule 5-7
   it('5 rule 3: replies with 601 and status 200 to a stale or unknown token', async () => {
     const sandbox = await sandboxFor({ items: 10 });
     await control(sandbox, 'expire', READER);
@@ -133,6 +142,7 @@ describe('4.2 read licenses', () => {
     expect(await status('othersandboxtoken', 'OTHERKEY')).toBeNull();
   });
 
+  // @rule 4.2-4, 5-3
   it('requires key and token', async () => {
     const sandbox = await sandboxFor({ items: 10 });
     const error = async (headers: Record<string, string>) =>
@@ -151,6 +161,7 @@ describe('4.2 read licenses', () => {
 });
 
 describe('3 the lifecycle of a license', () => {
+  // @rule 3-3..4
   it('keeps one copy of duplicates, with the later expiration', async () => {
     const sandbox = await sandboxFor({ items: 10 });
     const sku = vbid(7);
@@ -166,6 +177,7 @@ describe('3 the lifecycle of a license', () => {
     expect(seen).toEqual([expirations[0], expirations[1], expirations[1], 'never', 'never']);
   });
 
+  // @rule 2.3-3, 3-2
   it.each([
     ['2030-01-31', '2030-01-31T23:59:59Z', '2030-02-01T00:00:00Z'],
     ['Thu, 31 Jan 2030 10:00:00 GMT', '2030-01-31T09:59:59Z', '2030-01-31T10:00:00Z'],

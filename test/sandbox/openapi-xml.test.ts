@@ -49,6 +49,7 @@ it.each([
   }
 });
 
+// @rule 4.2-9
 it('4.2 rule 4: describes an error instead of licenses', async () => {
   const sandbox = await sandboxFor({ items: 1 });
   const fits = await judgeOf(sandbox, 'GET /v3/licenses.xml');

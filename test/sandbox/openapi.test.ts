@@ -54,6 +54,7 @@ function* refsIn(value: unknown): Iterable<string> {
 }
 
 describe('GET /openapi.json', () => {
+  // @rule 9-1
   it('has every operation of section 4, with its parameters, headers and a unique name', async () => {
     const { sandbox, description, operations } = await described();
     expect(description).toMatchObject({ openapi: '3.1.0', servers: [{ url: sandbox.url }] });

@@ -30,6 +30,7 @@ const SHELF = {
 };
 
 describe('4.5 packages', () => {
+  // @rule 4.5-4, 4.5-6
   it('creates and reads a package with all fields', async () => {
     const sandbox = await sandboxFor({ items: 10 });
     const created = await send(sandbox, 'POST /v4/packages', SHELF);
@@ -90,6 +91,7 @@ describe('4.5 packages', () => {
     });
   });
 
+  // @rule 4.5-5
   it('appends products once each in an update, and replaces other fields', async () => {
     const sandbox = await sandboxFor({ items: 10 });
     await send(sandbox, 'POST /v4/packages', SHELF);
@@ -104,6 +106,7 @@ describe('4.5 packages', () => {
     });
   });
 
+  // @rule 4.5-7, 4.5-11
   it('4.5: deletes a package, but not the assets in it', async () => {
     const sandbox = await sandboxFor({ items: 10 });
     await send(sandbox, 'POST /v4/packages', SHELF);
@@ -146,6 +149,7 @@ describe('4.5 packages', () => {
     expect((await send(sandbox, 'GET /v4/packages/SHELF-1')).json).toMatchObject(SHELF);
   });
 
+  // @rule 1-3, 4.5-10
   it('names each invalid field with 422', async () => {
     const sandbox = await sandboxFor({ items: 10 });
     await send(sandbox, 'POST /v4/packages', SHELF);

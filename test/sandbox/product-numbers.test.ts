@@ -21,6 +21,7 @@ describe('ISBNs', () => {
 describe('the numbering', () => {
   const numbering = createNumbering(7);
 
+  // @rule 2.5-3
   it('gives every product different numbers', () => {
     const seen = new Set<string>();
     let given = 0;

@@ -6,6 +6,7 @@ import { CREDENTIALS, get, getJson, getPage, type Item, sandboxFor } from './cli
 const [KEY, TOKEN] = Object.keys(CREDENTIALS) as [string, string];
 
 describe('GET /v4/products', () => {
+  // @rule 2.5-1..3, 4.4-1, 4.4-7, 4.4-9, 4.4-11..13, 4.4-15, 8-2
   it('returns pages of lean products', async () => {
     const sandbox = await sandboxFor({ items: 2500 });
     const first = await getPage(sandbox);
@@ -31,6 +32,7 @@ describe('GET /v4/products', () => {
     expect((await getPage(a)).items).not.toEqual((await getPage(c)).items);
   });
 
+  // @rule 4.4-5..7, 4.4-9
   it('rejects invalid parameters', async () => {
     const sandbox = await sandboxFor({ items: 1 });
     const pages = ['page=0', 'page=x', 'per_page=0', 'per_page=1001', 'per_page='];
@@ -52,6 +54,7 @@ describe('GET /v4/products', () => {
     expect(await getPage(sandbox, '?from=2026-11-20T10:00:00%2B02:00')).toMatchObject({ page: 1 });
   });
 
+  // @rule 4.4-2..3, 5-3
   it('requires key and token', async () => {
     const sandbox = await sandboxFor({ items: 1 });
     const status = async (headers: Record<string, string>) => (await get(sandbox, '/v4/products', headers)).status;
@@ -76,6 +79,7 @@ describe('GET /v4/products', () => {
     expect(refused.bytes).toEqual(plain.bytes);
   });
 
+  // @rule 4.4-5, 4.4-8, 4.4-14
   it('lists what changed since a time, with withdrawn products marked', async () => {
     const sandbox = await sandboxFor({ items: 1000 });
     const before = new Map((await getPage(sandbox)).items.map((item) => [item.vbid, item]));
@@ -99,6 +103,7 @@ describe('GET /v4/products', () => {
     expect((await getPage(sandbox, '?from=2020-01-01T00:00:00')).num_items).toBe(1002);
   });
 
+  // @rule 4.4-6, 4.4-10
   it('returns products of 2 KB, with the requested groups and currencies', async () => {
     const sandbox = await sandboxFor({ items: 1000, details: true });
     const plain = await get(sandbox, '/v4/products');
@@ -120,6 +125,7 @@ describe('GET /v4/products', () => {
     }
   });
 
+  // @rule 4.4-6, 4.4-15
   it('adds groups to lean products too', async () => {
     const sandbox = await sandboxFor({ items: 1 });
     const [item] = (await getPage(sandbox, '?include_details=subjects')).items;

@@ -56,6 +56,7 @@ describe('5 authentication', () => {
   const xml = { token: true, format: 'xml' } as const;
   const json = { token: true, format: 'json' } as const;
 
+  // @rule 4.1-4, 5-1, 5-3
   it('5: requires the API key for all operations, the access token for some', () => {
     expect(authenticate({ [key]: 'OTHERKEY' }, { ...json, token: false })).toEqual({
       apiKey: 'OTHERKEY',
@@ -69,6 +70,7 @@ describe('5 authentication', () => {
     });
   });
 
+  // @rule 5-7
   it('5 rule 3: replies with 601 to a stale token, in XML and in JSON', () => {
     for (const given of ['old', 'never seen']) {
       const answer = authenticate({ [key]: 'SANDBOXKEY', [token]: given }, xml);
@@ -83,6 +85,7 @@ describe('5 authentication', () => {
   });
 });
 
+// @rule 5-2
 it('5: has keys of upper-case letters and digits, and tokens of lower-case ones', async () => {
   const { apiKey, otherApiKey, accessToken } = SANDBOX_DEFAULTS;
   for (const key of [apiKey, otherApiKey, KEY_WITHOUT_CATALOG]) expect(key).toMatch(/^[0-9A-Z]+$/);
@@ -110,6 +113,7 @@ describe('bodies', () => {
 });
 
 describe('9 the format of errors', () => {
+  // @rule 7-7, 9-3..4
   it('9 rule 2: XML for paths that end with .xml, JSON for all others', async () => {
     const sandbox = await sandboxFor({ items: 1 });
     const at = async (path: string, headers: Record<string, string>) => {

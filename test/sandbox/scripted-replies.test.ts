@@ -6,6 +6,7 @@ import { callerHeaders, control, errorOf, exchange } from './exchange.ts';
 
 const ASSET = JSON.stringify({ imprint_id: 1, title: 'Tides' });
 
+// @rule 7-4
 it('7: an operation replies with the scripted failure as often as asked, and changes nothing', async () => {
   const sandbox = await sandboxFor({ items: 1 });
   await control(sandbox, 'answer', { operation: 'PUT /v4/assets/:vbid', status: 500, times: 2 });
@@ -72,6 +73,7 @@ it.each([
   expect(answer.text).toContain(why);
 });
 
+// @rule 4.1-5, 4.4-4
 it('4.1, 4.4: a strict sandbox requires the documented headers', async () => {
   const sandbox = await sandboxFor({ items: 1, strict: true });
   const put = (accept: string) => exchange(sandbox, 'PUT /v4/assets/TIDES', ASSET, { ...callerHeaders(null), accept });

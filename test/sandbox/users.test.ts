@@ -20,6 +20,7 @@ function verify(sandbox: Sandbox, attributes: string) {
 const FULL = '<email>ada@example.com</email><password>correct horse</password>';
 
 describe('4.5 create and read a user', () => {
+  // @rule 4.5-8
   it('creates a reference user who can be verified at once, and has no licenses', async () => {
     const sandbox = await sandboxFor({ items: 10 });
     const user = await fieldsOf(create(sandbox, '<reference>pupil</reference><first-name>Ada</first-name>'));
@@ -45,12 +46,14 @@ describe('4.5 create and read a user', () => {
     expect(await fieldsOf(of('SANDBOXKEY', 'user-0000001'))).toMatchObject({ reference: 'user-0000001' });
   });
 
+  // @rule 9-3
   it('replies in XML to a path without .xml too', async () => {
     const sandbox = await sandboxFor({ items: 0 });
     const answer = await exchange(sandbox, 'POST /v3/users', '<user><reference>pupil</reference></user>');
     expect([answer.status, answer.contentType]).toEqual([200, 'application/xml; charset=utf-8']);
   });
 
+  // @rule 4.5-8
   it('creates a full user with email and password, and never returns the password', async () => {
     const sandbox = await sandboxFor({ items: 0 });
     const created = await create(sandbox, FULL);
@@ -68,6 +71,7 @@ describe('4.5 create and read a user', () => {
     expect(answers.filter(({ text }) => text.includes('correct horse'))).toEqual([]);
   });
 
+  // @rule 2.4-2, 4.3-9
   it('rejects a value that is already in use with 471, and changes nothing', async () => {
     const sandbox = await sandboxFor({ items: 0 });
     const first = await fieldsOf(create(sandbox, '<reference>pupil</reference><email>a@example.com</email>'));
@@ -143,6 +147,7 @@ describe("4.5 reset a user's access token", () => {
   const tokenOf = async (sandbox: Sandbox, reference: string) =>
     rootOf(await verify(sandbox, `reference="${reference}"`)).children[0]?.attributes.get('access-token') ?? '';
 
+  // @rule 4.5-9, 5-7
   it.each(['/v3/users/reset_access.xml', '/v3/users/reset_access'])(
     'POST %s: verify then returns the new token',
     async (path) => {

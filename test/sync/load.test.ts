@@ -43,6 +43,7 @@ function watermarkOf(db: string): number {
 describe.each([{ details: false }, { details: true }])(
   'a load of 20,000 products, details: $details',
   ({ details }) => {
+    // @rule 4.4-13..14
     it('holds each product as the source has it, and follows its changes', async () => {
       const sandbox = await sandboxOf({ items: 20_000, details });
       const db = join(temporaryDirectory(), 'catalog.db');

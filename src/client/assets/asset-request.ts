@@ -139,7 +139,10 @@ type Given<T> = T extends readonly (infer One)[]
     ? { readonly [Key in keyof T]: Given<T[Key]> }
     : T;
 
-/** The fields as a caller passes them: whole numbers and booleans may be in quotes. */
+/**
+ * The fields as a caller passes them: whole numbers and booleans may be in quotes.
+ * @rule 2.1-1..39, 2.1.1-1, 2.1.1-4..5, 2.1.2-1..5, 2.1.3-1..3, 3-1, 8-3..5, 8-7
+ */
 export type AssetFields = Omit<Given<z.input<typeof ALL>>, 'variants'> & {
   readonly variants?: readonly (ChannelId | { readonly channel_ids: readonly ChannelId[] })[] | undefined;
 };

@@ -77,6 +77,7 @@ const ASSET = z.object({
   variants,
 });
 
+/** @rule 2.2-1..16, 2.2-18..27, 4.1-7 */
 export const ASSET_FIELDS: readonly string[] = Object.keys(ASSET.shape);
 
 /** An asset as the service returns it. */

@@ -8,6 +8,7 @@ import { type CallOptions, callOptions, optionsOf } from '../input/call-options.
 import { type AssetBody, type AssetFields, checkAsset } from './asset-request.ts';
 import { ASSET_FIELDS, type Asset, assetOf } from './asset-response.ts';
 
+/** @rule 1-1, 1-4, 4.1-2..3, 4.1-8..10, 9-1 */
 export interface AssetOptions extends CallOptions {
   /** Accept the fields that only internal systems of the service can set (interface, 2.1). Default: reject them. */
   readonly allowInternal?: boolean | undefined;

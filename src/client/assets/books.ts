@@ -8,7 +8,10 @@ import { parseInput } from '../input/parse-input.ts';
 import { ASSET_FIELDS, type Asset, assetOf } from './asset-response.ts';
 import { OWNERS_ONLY } from './assets.ts';
 
-/** The interface does not show the fields: they are sent unchanged. */
+/**
+ * The interface does not show the fields: they are sent unchanged.
+ * @rule 4.5-1..3, 9-2
+ */
 export type BookFields = Readonly<Record<string, unknown>>;
 
 /** The interface does not show the answer: it is read as an asset (section 2.2), and `raw` has all of it. */

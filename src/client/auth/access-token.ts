@@ -15,7 +15,10 @@ import type { TokenStore } from './token-store.ts';
  * process. The token is kept in memory and, if configured, in a file.
  */
 
-/** The user who owns the access token. */
+/**
+ * The user who owns the access token.
+ * @rule 5-7, 7-5
+ */
 export interface Account {
   /**
    * Verifies the reference of the user, which changes nothing.

@@ -54,6 +54,7 @@ async function verifyBatch(caller: Caller, batch: Batch, signal: AbortSignal): P
   }
 }
 
+/** @rule 4.3-1..2, 4.3-7 */
 export type Submissions = Iterable<string | CredentialSubmission> | AsyncIterable<string | CredentialSubmission>;
 
 /**

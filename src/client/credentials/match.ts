@@ -14,7 +14,10 @@ import type { CredentialSubmission } from './submission.ts';
  * test/client/credential-match.test.ts states and tests what this relies on.
  */
 
-/** An element of the answer with its keys. */
+/**
+ * An element of the answer with its keys.
+ * @rule 4.3-4
+ */
 export interface Element {
   readonly element: XmlElement;
   /** Attributes, and the texts of child elements. */

@@ -60,6 +60,7 @@ function requestError(
  * The results of the submissions, in their order; match.ts decides which element is about which.
  * @param firstPosition of the first submission, from 1, for errors
  * @throws CatchwordError SERVICE_* if the request was refused as a whole; SERVICE_ERROR if no account was answered
+ * @rule 2.4-1, 4.3-4, 4.3-10, 7-5..6
  */
 export function credentialResults(
   answer: XmlAnswer,

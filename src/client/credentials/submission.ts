@@ -4,6 +4,7 @@ import { isWritable, writeXml } from '../../xml/write.ts';
 /**
  * One account to verify (interface, sections 2.4 and 4.3): a reference user by its reference, its access token or both, a full
  * user by its access token or its guid. Email and password are never submitted.
+ * @rule 2.4-3, 4.3-3, 4.3-5..6, 4.3-9, 8-1
  */
 export type CredentialSubmission =
   | { readonly reference: string; readonly accessToken?: string | undefined; readonly guid?: string | undefined }

@@ -7,6 +7,7 @@ import type { Tree } from './error-tree.ts';
  * `code` of its own. With a status that is an error, everything in the body is its text.
  */
 
+/** @rule 7-1, 7-7 */
 export interface ServiceMessage {
   /** The service's own code, such as 601. */
   readonly code: number | undefined;

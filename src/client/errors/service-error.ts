@@ -6,7 +6,10 @@ import type { Hide } from '../redact.ts';
 import { messageIn, type ServiceMessage } from './error-message.ts';
 import { isPage, treeOfBody } from './error-tree.ts';
 
-/** An answer whose status is not 2xx. */
+/**
+ * An answer whose status is not 2xx.
+ * @rule 7-2..4, 7-6
+ */
 export interface Refusal {
   readonly endpoint: Endpoint;
   readonly status: number;

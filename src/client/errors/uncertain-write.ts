@@ -7,7 +7,10 @@ const NOT_UNDERSTOOD: readonly ErrorCode[] = ['SOURCE_UNAVAILABLE', 'SOURCE_TIME
 const CHECK_CREATED = 'Look for it before you retry: it may have been created.';
 const CHECK_DONE = 'Check whether it was done before you retry.';
 
-/** The error of an answer with a good status that does not show what was created or done, nor a code that says why. */
+/**
+ * The error of an answer with a good status that does not show what was created or done, nor a code that says why.
+ * @rule 7-4
+ */
 export function checkFirst(error: CatchwordError, { creates }: Pick<Endpoint, 'creates'>): CatchwordError {
   if (error.serviceCode !== undefined) return error;
   return error.with({ hint: creates === undefined ? CHECK_DONE : CHECK_CREATED, retryable: false });

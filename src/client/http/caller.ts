@@ -11,7 +11,10 @@ import type { Endpoint } from './endpoint.ts';
 import { type Operation, prepare, type Request } from './operation.ts';
 import type { Transport } from './transport.ts';
 
-/** Calls operations of the service: keeps the pace, retries where that is safe, and renews the access token. */
+/**
+ * Calls operations of the service: keeps the pace, retries where that is safe, and renews the access token.
+ * @rule 4.4-4, 5-3, 7-4, 9-3..4
+ */
 export interface Caller {
   /** Scheme, host and port of the service. */
   readonly origin: string;

@@ -3,7 +3,10 @@ import { secretsInAddresses } from './address-secrets.ts';
 import type { ParsedAnswer } from './answer.ts';
 import type { Endpoint } from './endpoint.ts';
 
-/** An operation of the service, declared once. Every layer passes it on together with its input. */
+/**
+ * An operation of the service, declared once. Every layer passes it on together with its input.
+ * @rule 4.1-6, 4.1-11, 5-5
+ */
 export interface Operation<Input, Result> extends Endpoint {
   /** @throws CatchwordError USAGE if the input is invalid */
   request(input: Input): RequestParts;

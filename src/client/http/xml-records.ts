@@ -5,7 +5,10 @@ import { type Tree, textIn, treeOfBody } from '../errors/error-tree.ts';
 import { serviceError } from '../errors/service-error.ts';
 import type { XmlAnswer } from './answer.ts';
 
-/** Records of an answer, and the elements around them. */
+/**
+ * Records of an answer, and the elements around them.
+ * @rule 4.2-5, 4.2-9
+ */
 export interface Records {
   /** In the order of the answer, at any depth. */
   readonly records: readonly XmlElement[];

@@ -6,7 +6,10 @@ import { nearestName } from '../../nearest-name.ts';
  * 2.1.2); whole numbers and booleans are sent without quotes. A decimal is sent as given, without conversion to a float.
  */
 
-/** @param allowed the rule, such as `must be a whole number` */
+/**
+ * @param allowed the rule, such as `must be a whole number`
+ * @rule 2.1.2-6
+ */
 export function whole(allowed: string, accepts: (value: number) => boolean = () => true) {
   return z.union([z.number(), z.string()], allowed).transform((given, context) => {
     const value = typeof given === 'number' ? given : /^-?\d+$/.test(given) ? Number(given) : Number.NaN;

@@ -15,6 +15,7 @@ function orAbsent<S extends z.ZodType>(schema: S) {
 
 const anyText = z.union([z.string(), z.number().transform(String)]);
 
+/** @rule 2.2-17 */
 export const textOf = orAbsent(anyText);
 
 const decimalText = z.string().trim();

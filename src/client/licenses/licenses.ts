@@ -11,7 +11,10 @@ import { errorOfTree, fieldsOf, othersIn, recordsIn, unexpected } from '../http/
 import { parseInput } from '../input/parse-input.ts';
 import { name, only } from '../input/request-fields.ts';
 
-/** A license that a user holds (interface, section 2.3). Missing and empty attributes are null. */
+/**
+ * A license that a user holds (interface, section 2.3). Missing and empty attributes are null.
+ * @rule 2.3-1..6, 3-2, 4.2-1..4, 4.2-6..8, 4.2-10, 9-1
+ */
 export interface License {
   /** The book identifier; empty if it is missing. */
   readonly sku: string;

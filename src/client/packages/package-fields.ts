@@ -35,7 +35,10 @@ const REQUEST = z.looseObject(
   'must be an object',
 );
 
-/** The fields of a package as a caller passes them. */
+/**
+ * The fields of a package as a caller passes them.
+ * @rule 1-3
+ */
 export type PackageFields = z.input<typeof REQUEST>;
 
 /**

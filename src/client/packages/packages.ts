@@ -10,6 +10,7 @@ import { checkPackage, PACKAGE_FIELDS, type Package, type PackageFields, package
  * can be configured: `packagesPath`, `CATCHWORD_PACKAGES_PATH`.
  *
  * Each throws CatchwordError USAGE, SERVICE_FORBIDDEN (403), SERVICE_INVALID (422), NOT_FOUND, SOURCE_*, INTERRUPTED.
+ * @rule 4.5-4..7, 4.5-11
  */
 export interface Packages {
   /** `POST`; not retried once it may have arrived. */

@@ -4,6 +4,7 @@ import { dateOf, type Headers, header } from '../headers.ts';
 import type { Answer } from '../http/answer.ts';
 import type { Operation } from '../http/operation.ts';
 
+/** @rule 4.4-1, 4.4-5..8, 4.4-10, 4.4-15 */
 export type ProductSettings = Pick<
   SourceConfig,
   'pageParam' | 'perPageParam' | 'untilParam' | 'currencyParam' | 'includeDetails' | 'currency'

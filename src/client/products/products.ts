@@ -8,6 +8,7 @@ import { type CallOptions, callOptions, optionsOf } from '../input/call-options.
 import { texts } from '../input/request-fields.ts';
 import { type ProductSettings, READ_PRODUCTS, readProduct } from './product-operations.ts';
 
+/** @rule 4.4-9, 4.4-12, 8-2 */
 export interface CatalogOptions extends CallOptions {
   /** Groups to add to the items: `metadata`, `subjects`, and others that the service knows. Default: none. */
   readonly includeDetails?: readonly string[] | undefined;

@@ -13,6 +13,7 @@ import { name, only, text } from '../input/request-fields.ts';
 /**
  * A user to create (interface, section 4.5; the shape is not shown there but known from public clients). A reference user
  * has a reference of the caller's choice, a full user an email address and a password.
+ * @rule 4.5-8..9
  */
 export type NewUser = UserNames &
   (

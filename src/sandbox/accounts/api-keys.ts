@@ -1,6 +1,9 @@
 import type { SandboxOptions } from '../options.ts';
 
-/** A valid key without a catalog. */
+/**
+ * A valid key without a catalog.
+ * @rule 4.3-8, 5-6
+ */
 export const KEY_WITHOUT_CATALOG = 'NOCATALOG';
 
 /** The API keys that the service accepts. The main key can be renewed; its data stays. */

@@ -1,4 +1,7 @@
-/** `download` is the newer word for `downloadable`; services use both. */
+/**
+ * `download` is the newer word for `downloadable`; services use both.
+ * @rule 2.3-1..4, 3-2..4
+ */
 export const LICENSE_TYPES = ['online', 'downloadable', 'download'] as const;
 export type LicenseType = (typeof LICENSE_TYPES)[number];
 

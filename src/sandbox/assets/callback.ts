@@ -11,7 +11,10 @@ function hostOf(url: string): string {
   return new URL(url).hostname.replace(/^\[|\]$/g, '').replace(/\.$/, '');
 }
 
-/** Whether a URL shows by itself that its address is private. Names are checked when they are looked up. */
+/**
+ * Whether a URL shows by itself that its address is private. Names are checked when they are looked up.
+ * @rule 6-1
+ */
 export function isPrivateUrl(url: string): boolean {
   const host = hostOf(url);
   return isIP(host) === 0 ? isLoopback(host) || host.endsWith('.localhost') : !isPublic(host);

@@ -10,6 +10,8 @@ import { isIsbn } from '../catalog/isbn.ts';
 /**
  * A number that may be in quotes (interface, 2.1.2). Both parts state the bounds, so that the OpenAPI document does too.
  * @param error the message of every check: a union repeats the message of the part that nearly fits
+ * @rule 2.1-1..2, 2.1-4..12, 2.1-14..19, 2.1-21..34, 2.1-36..37, 2.1.1-1, 2.1.2-1..6, 2.1.3-1
+ * @rule 2.1.3-3, 3-1, 4.1-6, 7-3, 8-3..5, 8-7
  */
 export function quotable(error: string, number: (params: { error: string }) => z.ZodType<number>, quoted: RegExp) {
   return z.union([number({ error }), z.string({ error }).regex(quoted, { error })], { error }).transform(Number);

@@ -1,7 +1,10 @@
 import { canonicalIsbn, counterpartIsbn } from '../catalog/isbn.ts';
 import { type AssetRequest, IDENTIFIER_KEYS, type IdentifierKey } from './fields.ts';
 
-/** The six lists of interface, section 2.1.1, without dashes. Each holds ISBNs of the length that its name says. */
+/**
+ * The six lists of interface, section 2.1.1, without dashes. Each holds ISBNs of the length that its name says.
+ * @rule 2.1-20, 2.1.1-2..5
+ */
 export type Identifiers = Readonly<Record<IdentifierKey, readonly string[]>>;
 
 function fill(list: (key: IdentifierKey) => readonly string[]): Identifiers {

@@ -6,7 +6,10 @@ import { callBack } from './callback.ts';
 /** The most calls of one address. */
 const MAX_CALLS = 4;
 
-/** Identifies a callback: an asset may be ingested several times. */
+/**
+ * Identifies a callback: an asset may be ingested several times.
+ * @rule 2.1-38..39, 4.1-10, 6-1..2
+ */
 export interface PlannedCall {
   readonly vbid: string;
   /** Milliseconds since 1970. */

@@ -49,7 +49,10 @@ const variant = z.object({
   prices: z.array(z.object({ price: z.number(), currency: z.string(), type: z.string(), company_id: z.string() })),
 });
 
-/** Interface, section 2.2. The defaults are what the sandbox answers for fields that were not written. */
+/**
+ * Interface, section 2.2. The defaults are what the sandbox answers for fields that were not written.
+ * @rule 2.1-13, 2.2-1..16, 2.2-18..19, 2.2-21, 2.2-23..27, 4.1-7, 8-6
+ */
 export const assetResponseSchema = z.object({
   vbid: z.string(),
   id: z.int(),

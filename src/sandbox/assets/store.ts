@@ -8,6 +8,7 @@ import type { AssetRequest } from './fields.ts';
 import { generatedAsset } from './generated.ts';
 import { type Identifiers, NO_IDENTIFIERS, patchIdentifiers } from './identifiers.ts';
 
+/** @rule 1-1, 2.1-3 */
 export interface AssetsOptions {
   readonly catalog: Catalog;
   readonly numbering: Numbering;

@@ -1,6 +1,9 @@
 import type { Price, Variants } from './fields.ts';
 
-/** A product of the asset: interface, section 2.2. */
+/**
+ * A product of the asset: interface, section 2.2.
+ * @rule 2.1-35, 2.1.3-2, 2.2-20, 2.2-22
+ */
 export interface Variant {
   readonly sku: string;
   readonly type: 'single' | 'rental';

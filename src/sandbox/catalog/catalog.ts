@@ -12,6 +12,7 @@ import { createSaleWindows, isOnSale, type TimeRange } from './sale-windows.ts';
  * claimed product is not there at all until it is offered for sale. An offered product lives while it is on sale. It
  * comes and goes at exactly the moments of the offer: every access first applies the moments that have passed, in order.
  * Offered again, it comes back.
+ * @rule 2.1-25..26
  */
 export type ListOrder = 'id' | 'updated-asc' | 'updated-desc';
 

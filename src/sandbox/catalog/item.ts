@@ -4,7 +4,10 @@ import type { Product } from './product-states.ts';
 import { hash } from './random.ts';
 import * as WORDS from './words.ts';
 
-/** The values of `include_details`. */
+/**
+ * The values of `include_details`.
+ * @rule 2.5-2..3, 4.4-15
+ */
 export const DETAIL_GROUPS = ['metadata', 'subjects', 'identifiers', 'accessibility', 'accessibility_claims'] as const;
 export type DetailGroup = (typeof DETAIL_GROUPS)[number];
 

@@ -15,6 +15,7 @@ const STEP = 2_060_113;
 const INVERSE = 1_227_850n;
 const VERSION_STEP = 1_000_003;
 
+/** @rule 4.1-3 */
 export const MAX_PRODUCTS = 20_000_000;
 
 /** The numbers of a product: pure functions of the seed, the product's index and its version. */

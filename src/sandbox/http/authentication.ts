@@ -4,7 +4,10 @@ import { CODES, codeRejection } from './error-codes.ts';
 import type { Operation } from './operation.ts';
 import { Rejection } from './reply.ts';
 
-/** The caller of an operation. */
+/**
+ * The caller of an operation.
+ * @rule 4.1-4..5, 4.2-4, 4.4-2..4, 5-1..3, 5-7
+ */
 export interface Caller {
   readonly apiKey: string;
   readonly accessToken: string | null;

@@ -1,6 +1,9 @@
 import { Rejection } from './reply.ts';
 
-/** Custom codes of the v3 operations: the interface's 601 and 603, and others that services were seen to use. */
+/**
+ * Custom codes of the v3 operations: the interface's 601 and 603, and others that services were seen to use.
+ * @rule 7-5..6
+ */
 export const CODES = {
   redemptionInvalid: 468,
   alreadyRedeemed: 469,

@@ -13,7 +13,10 @@ import { createRequestLog, type RequestLog } from './request-log.ts';
 import { createRouter, type Route } from './router.ts';
 import { sendReply } from './send-reply.ts';
 
-/** The path and query of a request. */
+/**
+ * The path and query of a request.
+ * @rule 9-3..4
+ */
 export interface Target {
   readonly path: string;
   readonly params: URLSearchParams;

@@ -1,7 +1,10 @@
 import { messageOf } from '../../errors.ts';
 import { writeXml, type XmlTree } from '../../xml/write.ts';
 
-/** A reply before it is sent, and perhaps damaged on its way by a fault. */
+/**
+ * A reply before it is sent, and perhaps damaged on its way by a fault.
+ * @rule 7-7
+ */
 export interface Reply {
   readonly status: number;
   readonly body: string;

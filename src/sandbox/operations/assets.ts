@@ -13,6 +13,7 @@ import { jsonReply, Rejection, type Reply } from '../http/reply.ts';
 import { validate } from '../http/validate.ts';
 import type { Timeline } from '../journal/timeline.ts';
 
+/** @rule 4.1-2, 4.1-8..9, 4.1-11, 4.5-1..3, 5-5, 6-2, 7-2, 9-1..2 */
 export interface Library {
   readonly assets: Assets;
   readonly catalog: Catalog;

@@ -63,7 +63,10 @@ const packageResponse = z.looseObject({
   updated_on: z.iso.datetime(),
 });
 
-/** What the operations on packages need of the sandbox. */
+/**
+ * What the operations on packages need of the sandbox.
+ * @rule 1-3, 4.5-4..7, 4.5-10..11
+ */
 export interface PackageContext {
   readonly seed: number;
   readonly time: Pick<Timeline, 'now'>;

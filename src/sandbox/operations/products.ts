@@ -10,7 +10,10 @@ import type { Operation, OperationRequest } from '../http/operation.ts';
 import { Rejection, type Reply } from '../http/reply.ts';
 import { validate } from '../http/validate.ts';
 
-/** What the operations on products need of the sandbox. */
+/**
+ * What the operations on products need of the sandbox.
+ * @rule 2.5-1, 4.4-1, 4.4-5..14, 8-2
+ */
 export interface Shelf {
   readonly catalog: Catalog;
   readonly numbering: Numbering;

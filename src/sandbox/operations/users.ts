@@ -35,7 +35,10 @@ const newUser = z
   })
   .meta({ xml: { name: 'user' } });
 
-/** Interface, 4.5; as live services answer. */
+/**
+ * Interface, 4.5; as live services answer.
+ * @rule 4.5-8..9, 5-7
+ */
 export const userResponse = z
   .object({
     email: z.string(),
