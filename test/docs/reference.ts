@@ -31,8 +31,9 @@ async function sectionOf({ name, exits }: Verb): Promise<string> {
   const command = program.commands.find((one) => one.name() === name);
   if (command === undefined) throw new Error(`${name} is not a command`);
   const helps = [command, ...command.commands].map((one) => `\`\`\`text\n${helpOf(one, lines)}\n\`\`\``);
-  const codes = exits.length === 0 ? [] : [`Other exit codes: ${exits.join(', ')}.`];
-  return [`### ${name}`, ...helps, ...codes].join('\n\n');
+  const meanings = exits.map((code) => `${code} (${EXIT_CODES[code]?.split(':')[0]})`);
+  const codes = exits.length === 0 ? [] : [`Other exit codes of \`${name}\`: ${meanings.join(', ')}.`];
+  return [`### ${name}`, ...codes, ...helps].join('\n\n');
 }
 
 export async function commandsPage(): Promise<string> {
