@@ -154,6 +154,6 @@ export function requireSource(config: Config): SourceConfig {
 }
 
 /** @throws CatchwordError CONFIG_INVALID if the base URL is missing */
-export function requireName(config: Config): void {
+export function requireBaseUrl(config: Config): void {
   if (config.baseUrl === undefined) throw settingsError([notSet('baseUrl')]);
 }

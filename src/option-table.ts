@@ -188,7 +188,7 @@ const PROCESSES = {
   noColour: option('NO_COLOR', undefined, text, 'any value turns colours off'),
 };
 
-/** Every setting: name, default, form, meaning. The only place that knows the names of environment variables. */
+/** Every setting: name, default, form, meaning. */
 export const OPTIONS = { ...SERVICE, ...PACE, ...MIRROR, ...RUNS, ...DELIVERY, ...HTTP, ...PROCESSES };
 
 /** The same, by subject. */

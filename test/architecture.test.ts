@@ -20,7 +20,6 @@ const COMMON = [
   'file-lock',
   'printable',
   'loopback',
-  'nearest-name',
   'whole-number',
   'nearest-name',
 ];

@@ -2,8 +2,9 @@ export type RunKind = 'full' | 'delta';
 
 /**
  * ```
- * planned → reading → complete | held
- *              └────→ failed | cancelled
+ * planned ─► reading ─► complete
+ *    │          ├─────► held ─► complete | cancelled    (approved or rejected; superseded)
+ *    └──────────┴─────► failed | cancelled
  * ```
  * A run that is planned or reading is unfinished: the keeper resumes it when it starts.
  */

@@ -10,7 +10,7 @@ import { createTransport, type Transport, type TransportSettings } from './http/
 import { createUsers } from './users/users.ts';
 
 /**
- * What is needed to reach the service: rows of the option table in config.ts.
+ * What is needed to reach the service: rows of option-table.ts.
  * @rule 5-7
  */
 export type ConnectionSettings = TransportSettings &

@@ -1,7 +1,7 @@
 import { configuredSource } from '../catalog/event.ts';
 import type { RunKind } from '../catalog/run.ts';
 import type { Clock } from '../clock.ts';
-import { type Config, requireName, type SourceConfig } from '../config.ts';
+import { type Config, requireBaseUrl, type SourceConfig } from '../config.ts';
 import { CatchwordError } from '../errors.ts';
 import type { Service } from '../lifecycle.ts';
 import type { Logger } from '../log.ts';
@@ -46,7 +46,7 @@ function requireRedis({ redisUrl }: Config, role: string): string {
 async function requireEventSource(config: Config): Promise<void> {
   if (config.baseUrl !== undefined) return;
   const noted = await withMirrorIfAny(config, (mirror) => mirror?.source.noted() ?? null);
-  if (noted === null) requireName(config);
+  if (noted === null) requireBaseUrl(config);
 }
 
 async function startHttp({ config, clock, log }: Process<Config>, port: number): Promise<Service> {
@@ -78,11 +78,11 @@ function relayOf(store: Store, { config, clock, log }: Process<Config>): Service
 
 /** Starts to make runs of the mirror, with a full run at once if it was never filled. */
 function startRuns({ keeper, store }: KeeperService, { config, clock, log }: Process<SourceConfig>) {
-  const desk = startRunQueue({ keeper, store, clock, log });
-  if (store.watermark() === null) desk.submit({ kind: 'full' });
-  const onDue = async (kind: RunKind, tick: string): Promise<void> => desk.submit({ kind, tick });
+  const runQueue = startRunQueue({ keeper, store, clock, log });
+  if (store.watermark() === null) runQueue.submit({ kind: 'full' });
+  const onDue = async (kind: RunKind, tick: string): Promise<void> => runQueue.submit({ kind, tick });
   const schedule: ScheduleOptions = { ...config, ticks: store.schedule, clock, log, onDue };
-  return { desk, schedule };
+  return { runQueue, schedule };
 }
 
 /** One daemon is active; others stand by, and use neither the port nor the source until one takes over. */
@@ -102,8 +102,8 @@ export const startDaemon: StartRole<SourceConfig> = async (process, services) =>
     }
     active.push(watchMirror(kept.store, clock));
     active.push(relayOf(kept.store, process));
-    const { desk, schedule } = startRuns(kept, process);
-    active.push(desk);
+    const { runQueue, schedule } = startRuns(kept, process);
+    active.push(runQueue);
     active.push(startScheduler(schedule));
   }
   services.push(await startStandby({ role: 'daemon', db, mode, clock, log, start }));
@@ -114,14 +114,16 @@ export const startKeeperRole: StartRole<SourceConfig> = async (process, services
   const redisUrl = requireRedis(config, 'keeper');
   const kept = await startKeeper({ config, clock, log, fetching: false });
   services.push(kept, showPresence({ store: kept.store, clock, log }), watchMirror(kept.store, clock));
-  const { desk, schedule } = startRuns(kept, process);
-  services.push(desk);
+  const { runQueue, schedule } = startRuns(kept, process);
+  services.push(runQueue);
   // Makes up for runs that were due while no keeper ran; after that, the scheduler asks.
   await requestDueRuns(schedule);
   const { serveRunRequests } = await import('../queue/bullmq/run-requests.ts');
   const { sourceId } = await import('../queue/bullmq/jobs.ts');
   const source = sourceId(config.baseUrl);
-  services.push(await serveRunRequests({ redisUrl, log, clock, source, onRequest: (request) => desk.submit(request) }));
+  services.push(
+    await serveRunRequests({ redisUrl, log, clock, source, onRequest: (request) => runQueue.submit(request) }),
+  );
 };
 
 export const startSchedulerRole: StartRole<SourceConfig> = async ({ config, clock, log }, services) => {

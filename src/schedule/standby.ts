@@ -64,7 +64,7 @@ export async function startStandby({ role, db, mode, clock, log, start }: Standb
     const store = openStore(db, { mustExist: waited, mode });
     let held = false;
     try {
-      await holdLease(store.daemonLease, clock, log, (_epoch, lost) => {
+      await holdLease(store.daemonLease, clock, log, (_leased, lost) => {
         held = true;
         return serve(lost);
       });

@@ -81,8 +81,8 @@ export function stoodStill(store: Reader, pass: Pass): boolean {
 }
 
 /**
- * Whether a delta cannot have changed while it was read: one response held it, or it stood still. Then it needs no
- * delta of its own.
+ * Whether what a pass read cannot have changed meanwhile: one response held it, or it is a delta that stood still. Then
+ * the pass needs no delta of its own.
  */
 export function isClosed(store: Reader, pass: Pass): boolean {
   if (pass.kind === 'repair' || pass.kind === 'lookup') return false;

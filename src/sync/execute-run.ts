@@ -77,7 +77,7 @@ const RESUMABLE = new Set([
   'SOURCE_UNAVAILABLE',
 ]);
 /** The same for a run that has not read a page yet: only if it was stopped from outside. */
-const ALWAYS_RESUMABLE = new Set(['INTERRUPTED', 'LEASE_LOST']);
+const RESUMABLE_BEFORE_FIRST_PAGE = new Set(['INTERRUPTED', 'LEASE_LOST']);
 
 /** Reads a pass. @returns the page size that the source answers, if it is not the requested one */
 async function readOne(execution: Execution, pass: Pass): Promise<number | null> {
@@ -198,8 +198,8 @@ async function settle(execution: Execution, { runId, pass }: Pass, missing: numb
 }
 
 /** Notes that the run has failed, unless it can be resumed. */
-function close({ run, leased, store, clock, log }: Execution, error: CatchwordError): void {
-  const resumable = requireRun(store, run.id).pages > 0 ? RESUMABLE : ALWAYS_RESUMABLE;
+function noteFailure({ run, leased, store, clock, log }: Execution, error: CatchwordError): void {
+  const resumable = requireRun(store, run.id).pages > 0 ? RESUMABLE : RESUMABLE_BEFORE_FIRST_PAGE;
   if (resumable.has(error.code)) return;
   try {
     failRun(leased, run.id, error, clock.now());
@@ -222,7 +222,7 @@ async function execute(execution: Execution): Promise<Run> {
       // The error that stopped the run may also stop this. The pages of the batch are read again.
       log.debug({ run: run.id, reason: messageOf(secondary) }, 'the last batch was not applied');
     }
-    if (error instanceof CatchwordError) close(execution, error);
+    if (error instanceof CatchwordError) noteFailure(execution, error);
     throw error;
   } finally {
     await queue.drop(run.id);

@@ -17,7 +17,7 @@ import { isClosed, passClocks } from './assess-run.ts';
  *                                          ▲                              │ no
  *                                          └──────────────────────────────┘
  * ```
- * Timers of the waiting processes count the wait; see keeper.ts. In addition, the source's clock shows whether the
+ * Timers of the waiting processes count the wait; see execute-run.ts. In addition, the source's clock shows whether the
  * response is recent enough.
  *
  * The first settling delta starts from the run's source time, less the overlap. Each later one starts from the source

@@ -195,7 +195,7 @@ describe('another selection', () => {
     const before = first.requests.length;
     const changed = start(['sync', '--json'], { ...settings, ...metadata }, directory);
     await changed.shows(
-      'recorded as updated where it differs: CATCHWORD_INCLUDE_DETAILS changed from (none) to metadata',
+      'those that differ are recorded as updated: CATCHWORD_INCLUDE_DETAILS changed from (none) to metadata',
     );
     const { code, stdout } = await changed.ended;
     expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringContaining('"kind":"full"') as string });
@@ -208,7 +208,7 @@ describe('another selection', () => {
     const verified = await cli(['verify'], { ...settings, ...metadata }, directory);
     expect(verified.stderr).toContain('CATCHWORD_INCLUDE_DETAILS changed from (none) to metadata since the mirror');
     const forecast = await cli(['sync', '--dry-run', '--json'], { ...settings, ...metadata }, directory);
-    expect(forecast.stderr).toContain('every product is read again');
+    expect(forecast.stderr).toContain('reading every product again');
     expect(forecast.stdout).toContain('"kind":"full"');
   });
 

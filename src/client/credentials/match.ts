@@ -70,7 +70,7 @@ function kindsOf(one: Element): string[] {
   return keysOf(one).map((key) => `${one.element.name} ${key}`);
 }
 
-/** Services repeat elements (live-service.md): the first counts. */
+/** Live services repeat elements: the first counts. */
 function withoutRepetitions(elements: readonly Element[]): Element[] {
   const seen = new Set<string>();
   return elements.filter((one) => {

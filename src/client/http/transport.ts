@@ -15,7 +15,7 @@ import type { Request } from './operation.ts';
 import { BODY_LIMITS, bodyText, checkType, readBytes, XML_LIMITS } from './response-body.ts';
 
 /**
- * Rows of the option table in config.ts.
+ * Rows of option-table.ts.
  * @rule 4.1-1, 4.1-4..5, 4.2-4, 4.4-2..3, 5-1
  */
 export type TransportSettings = Pick<

@@ -3,6 +3,7 @@ import { ErrorCode, type Worker } from 'bullmq';
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import { type FetchTask, taskId } from '../../catalog/page.ts';
+import { sourceAddress } from '../../catalog/source.ts';
 import type { Clock } from '../../clock.ts';
 import { messageOf } from '../../errors.ts';
 import type { Logger } from '../../log.ts';
@@ -46,9 +47,9 @@ export function jobId(task: FetchTask): string {
   return `${task.mirror}_${taskId(task)}`;
 }
 
-/** A short id of a source, equal in every process that reads it. */
+/** A short id of a source, equal in every process that reads it, however its address is written. */
 export function sourceId(baseUrl: string): string {
-  return createHash('sha256').update(baseUrl).digest('hex').slice(0, 12);
+  return createHash('sha256').update(sourceAddress(baseUrl)).digest('hex').slice(0, 12);
 }
 
 /** Deletes jobs when they end, so that their ids can be added again. */
