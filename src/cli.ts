@@ -3,6 +3,7 @@
 import { constants } from 'node:os';
 import { setFlagsFromString } from 'node:v8';
 import { systemClock } from './clock.ts';
+import { isForcedExitRequired } from './forced-exit.ts';
 import { run } from './program.ts';
 
 /**
@@ -34,3 +35,4 @@ const exitCode = await run(process.argv.slice(2), {
   clock: systemClock,
 });
 process.exitCode = exitCode ?? signalCode ?? 0;
+if (isForcedExitRequired()) process.exit();

@@ -66,7 +66,7 @@ function take(lock: string): (() => void) | false | null {
   const fd = openSync(lock, 'a+', 0o600);
   let database: Database | null = null;
   try {
-    if (fstatSync(fd).size > 0) throw new Error('it is not empty, so it is not a lock of catchword');
+    if (fstatSync(fd).size > 0) throw new Error('it is not empty, so it is not a lock of this version of catchword');
     database = new BetterSqlite(lock, { timeout: 0 });
     kept.push(database);
     const hasBegun = begun(database);

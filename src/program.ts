@@ -82,7 +82,11 @@ function pathOf(command: Command): string {
   return command.parent === null ? command.name() : `${pathOf(command.parent)} ${command.name()}`;
 }
 
-async function printError(context: CommandContext, message: string, hint?: string): Promise<void> {
+async function printError(
+  context: Pick<CommandContext, 'stderr' | 'environment'>,
+  message: string,
+  hint?: string,
+): Promise<void> {
   // Imported only now: a command that prints no error may not need it.
   const { colours } = await import('./commands/shared/format.ts');
   const c = colours(context, context.stderr);
@@ -122,16 +126,17 @@ function flushed(stream: NodeJS.WritableStream): Promise<void> {
  */
 export async function run(argv: readonly string[], host: ProcessContext): Promise<number | undefined> {
   const lost = new AbortController();
-  let writeError: Error | undefined;
+  let written = '';
+  let reported: Promise<void> | undefined;
   host.stdout.on('error', (error: Error) => {
-    // A reader that closes stdout (`| head`) is not a failure.
-    if (systemCodeOf(error) !== 'EPIPE') writeError ??= error;
+    const message = `${written}the output cannot be written: ${error.message}`;
+    // A reader that closes stdout (`| head`) is not a failure. Reported at once, because stopping may take long.
+    if (systemCodeOf(error) !== 'EPIPE') reported ??= printError(host, message, 'Send it to a disk with enough space.');
     lost.abort();
   });
   // The exit code still says how the command ended.
   host.stderr.on('error', () => {});
   return await withAbort([host.signal, lost.signal], async (signal) => {
-    let written = '';
     let exitCode: number | undefined;
     const context: CommandContext = {
       ...host,
@@ -151,9 +156,8 @@ export async function run(argv: readonly string[], host: ProcessContext): Promis
       failure = error;
     }
     if (!lost.signal.aborted) await flushed(host.stdout);
-    if (writeError !== undefined) {
-      const message = `${written}the output cannot be written: ${writeError.message}`;
-      await printError(context, message, 'Send it to a disk with enough space.');
+    if (reported !== undefined) {
+      await reported;
       return 1;
     }
     if (failure === undefined) return exitCode;

@@ -22,6 +22,7 @@ const COMMON = [
   'loopback',
   'whole-number',
   'nearest-name',
+  'forced-exit',
 ];
 
 /** The folders that a folder may import from, besides itself and the common files. */

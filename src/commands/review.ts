@@ -47,7 +47,8 @@ const approve: Decide = async (review) => {
   const { context, store, leased, runId } = review;
   const before = requireHeld(store, runId);
   const held = store.removals.heldCount(runId);
-  const run = approveRun(leased, runId, context.clock.now(), await existing(review));
+  const spared = await existing(review);
+  const run = approveRun(leased, runId, context.clock.now(), spared);
   const removed = run.removed - before.removed;
   const kept = held > removed ? `; ${plural(held - removed, 'product')} kept because the source still has them` : '';
   return { json: runJson(run), text: `run ${runId} is approved: ${plural(removed, 'product')} removed${kept}` };

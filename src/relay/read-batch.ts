@@ -1,4 +1,5 @@
 import { eventText, type RecordedChange } from '../catalog/event.ts';
+import type { ChangeOp } from '../catalog/run.ts';
 import type { History } from '../store/history.ts';
 import type { SinkRow } from '../store/sinks.ts';
 import type { SinkEvent } from './sink.ts';
@@ -24,19 +25,36 @@ const SCAN = 20_000;
 /** Records read at once; the batch is measured between reads. */
 const STEP = 250;
 
-/** Describes a change to a sink. Its text is made on demand: table sinks do not need it. */
-export function sinkEvent(change: RecordedChange, { incarnation, source }: ReadOptions): SinkEvent {
-  const { seq, at, op, vbid, body } = change;
-  return {
-    seq,
-    at,
-    op,
-    vbid,
-    body,
-    get text() {
-      return eventText(change, incarnation, source);
-    },
-  };
+/**
+ * Describes a change to a sink. Its text is made on demand: table sinks do not need it. A class, because a million object
+ * literals with a getter take a quarter of a second longer.
+ */
+class ChangeEvent implements SinkEvent {
+  readonly seq: number;
+  readonly at: number;
+  readonly op: ChangeOp;
+  readonly vbid: string;
+  readonly body: string | null;
+  readonly #change: RecordedChange;
+  readonly #options: ReadOptions;
+
+  constructor(change: RecordedChange, options: ReadOptions) {
+    this.seq = change.seq;
+    this.at = change.at;
+    this.op = change.op;
+    this.vbid = change.vbid;
+    this.body = change.body;
+    this.#change = change;
+    this.#options = options;
+  }
+
+  get text(): string {
+    return eventText(this.#change, this.#options.incarnation, this.#options.source);
+  }
+}
+
+export function sinkEvent(change: RecordedChange, options: ReadOptions): SinkEvent {
+  return new ChangeEvent(change, options);
 }
 
 /** @throws Error if the log does not have the record */

@@ -42,8 +42,10 @@ export async function withScratchMirror<T>(
   const { config, clock } = options;
   const { deltaOverlapMs: overlapMs, ignoreFields } = config;
   const directory = mkdtempSync(join(tmpdir(), 'catchword-scratch-'));
-  const mirror = real ?? openStore(join(directory, 'empty.db'));
+  let empty: Store | null = null;
   try {
+    empty = real === null ? openStore(join(directory, 'empty.db')) : null;
+    const mirror = real ?? (empty as Store);
     const kept = await startKeeper({
       ...options,
       config: { ...config, db: join(directory, 'catalog.db') },
@@ -73,7 +75,10 @@ export async function withScratchMirror<T>(
       await kept.stop();
     }
   } finally {
-    if (mirror !== real) mirror.close();
-    rmSync(directory, { recursive: true, force: true });
+    try {
+      empty?.close();
+    } finally {
+      rmSync(directory, { recursive: true, force: true });
+    }
   }
 }

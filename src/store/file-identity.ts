@@ -1,6 +1,7 @@
 import { renameSync, rmSync } from 'node:fs';
 import BetterSqlite, { type Database } from 'better-sqlite3';
 import { CatchwordError } from '../errors.ts';
+import { requireForcedExit } from '../forced-exit.ts';
 import { COMPANIONS, lookAt } from './place.ts';
 import { keepStatements } from './statements.ts';
 
@@ -86,8 +87,8 @@ export function createFileIdentity(
       hint,
     });
     lostFiles.set(key, lost);
-    // At its natural end Node.js would close the mirror, and SQLite would write to the files that are there now.
-    process.once('beforeExit', () => process.exit());
+    // Closing the mirror would make SQLite write to the files that are there now.
+    requireForcedExit();
     throw lost;
   }
 

@@ -11,7 +11,7 @@ export function isTerminal(stream: NodeJS.WritableStream): boolean {
 }
 
 /** Colours if the stream is a terminal and NO_COLOR is not set. */
-export function colours(context: CommandContext, stream: NodeJS.WritableStream): Colours {
+export function colours(context: Pick<CommandContext, 'environment'>, stream: NodeJS.WritableStream): Colours {
   return pc.createColors(isTerminal(stream) && !context.environment.NO_COLOR);
 }
 

@@ -135,7 +135,10 @@ async function describeStream(manager: JetStreamManager, names: StreamNames): Pr
     if (!isNotFound(error)) throw error;
   }
   // Fails if JetStream is disabled, on the server or for this account.
-  await manager.getAccountInfo();
+  const { limits, streams } = await manager.getAccountInfo();
+  if (limits.max_streams >= 0 && streams >= limits.max_streams) {
+    throw new SinkError('misconfigured', `NATS: stream ${stream} does not exist, and this account cannot create more`);
+  }
   const other = await manager.streams.find(subject).catch(() => null);
   if (other !== null) {
     throw new SinkError('misconfigured', `NATS: subject ${subject} belongs to stream ${other}, not to ${stream}`);
