@@ -209,6 +209,18 @@ describe('credentials', () => {
     expect(await refused(['a'], '')).toMatchObject({ code: 'SERVICE_ERROR' });
   });
 
+  it('throw without a code of the service if <errors> around errors may be about any account', async () => {
+    const errors = '<errors><error code="603" message="no" reference="a"/></errors>';
+    for (const body of [inRoot(errors, credential('b')), inRoot(errors), `${errors}${credential('b')}`]) {
+      const error = await refused(['a', 'b'], body);
+      expect(error).toMatchObject({ code: 'SERVICE_ERROR', serviceCode: undefined, status: 200 });
+      expect(error.message).toContain('an unclear list of errors for the credentials 1 to 2');
+    }
+    expect(await verified(['a'], inRoot(errors))).toMatchObject([{ ok: false, code: 603 }]);
+    const ofRequest = '<errors><error code="650" message="malformed"/></errors>';
+    expect(await refused(['a', 'b'], inRoot(ofRequest))).toMatchObject({ code: 'SERVICE_INVALID', serviceCode: 650 });
+  });
+
   it.each([
     ['<message>The service is down</message>', { message: expect.stringContaining('The service is down') as string }],
     ['650: malformed', { code: 'SERVICE_ERROR', message: expect.stringContaining('650: malformed') as string }],

@@ -86,6 +86,9 @@ describe('an error in the input', () => {
     ['fields without a column', 'reference\nr1,too,many\n', 'line 2: 3 fields', /Quote/, 'users.csv'],
     ['a key column twice', 'reference,name,Reference\na,b,c\n', 'columns are named ref', /Rename/, 'users.csv'],
     ['two token columns', 'access_token,access-token\na,b\n', 'line 1: two columns', /Rename/, 'users.csv'],
+    ['two token fields', '{"access-token":"A","access_token":"B"}', 'line 1: two fields are named acc', /Rename/],
+    ['a raw NUL', '{"reference":"a\0b"}\n', 'line 1: invalid JSON', /reader-1/],
+    ['a NUL in CSV', 'reference\na\0b\n', 'line 2: its reference contains', /Remove/, 'users.csv'],
     ['a long key', `"a"\n"${'x'.repeat(256)}"\n`, 'line 2: its reference has 256 characters', /to 255/],
     ['a quote in a field', 'reference\r\na"b"\r\n', 'line 2 is not valid CSV', /double/, 'users.csv'],
     [

@@ -1,4 +1,4 @@
-import { chmodSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { CredentialSubmission } from '../../src/client/credentials/submission.ts';
@@ -8,7 +8,7 @@ import { temporaryDirectory } from '../support/mirror.ts';
 const SCOPE = ['https://books.example/', 'SECRETKEY', 'csv'];
 
 function rowOf({ reference = '' }: CredentialSubmission): string {
-  return `row of ${reference}\n`;
+  return `{"ok":true,"reference":"${reference}"}\n`;
 }
 
 /** Accounts with one-letter tokens. */
@@ -63,7 +63,7 @@ describe('a result file', () => {
     expect(await runOf(path, MANY)).toBe(20);
     expect(readFileSync(path, 'utf8')).toBe(ALL);
     expect(statSync(path).mode & 0o777).toBe(0o600);
-    expect(readdirSync(join(path, '..'))).toEqual(['out.csv']);
+    expect(readdirSync(join(path, '..'))).toEqual(['out.csv', 'out.csv.checkpoint']);
   });
 
   it('is resumed at every point where a crash may cut it', async () => {
@@ -86,6 +86,57 @@ describe('a result file', () => {
       expect(readFileSync(path, 'utf8')).toBe(ALL);
       writeFileSync(path, '');
     }
+  });
+
+  it('is resumed twice after a checkpoint was cut off', async () => {
+    const path = join(temporaryDirectory(), 'out.csv');
+    await runOf(path, MANY, { until: 20 });
+    writeFileSync(`${path}.checkpoint`, readFileSync(`${path}.checkpoint`, 'utf8').slice(0, -30));
+    expect(await runOf(path, MANY, { until: 10 })).toBe(10);
+    expect(await runOf(path, MANY)).toBe(10);
+    expect(readFileSync(path, 'utf8')).toBe(ALL);
+  });
+
+  it('is begun after the first checkpoint was cut off', async () => {
+    const path = join(temporaryDirectory(), 'out.csv');
+    writeFileSync(`${path}.checkpoint`, '0 0 ab');
+    await runOf(path, MANY, { until: 10 });
+    expect(await runOf(path, MANY)).toBe(10);
+  });
+
+  it('is not verified again once it is complete', async () => {
+    const path = join(temporaryDirectory(), 'out.csv');
+    await runOf(path, MANY);
+    expect(await runOf(path, MANY)).toBe(25);
+    expect(readFileSync(path, 'utf8')).toBe(ALL);
+    for (const [submissions, scope] of [
+      [MANY.slice(1), SCOPE],
+      [MANY.slice(0, -1), SCOPE],
+      [[...MANY, { reference: 'more' }], SCOPE],
+      [MANY, SCOPE.with(1, 'OTHER')],
+    ] as const) {
+      await expect(runOf(path, submissions, { scope: [...scope] })).rejects.toThrow(`${path} already exists`);
+    }
+    writeFileSync(path, ALL.slice(0, -1));
+    await expect(runOf(path, MANY)).rejects.toThrow(`${path} already exists`);
+    expect(await runOf(path, MANY, { restart: true })).toBe(0);
+    expect(await runOf(path, MANY)).toBe(25);
+    rmSync(path);
+    expect(await runOf(path, MANY.slice(1))).toBe(0);
+  });
+
+  it('keeps interrupted results until a restart has others', async () => {
+    const path = join(temporaryDirectory(), 'out.csv');
+    await runOf(path, MANY, { until: 20 });
+    const files = (): string[] => [`${path}.part`, `${path}.checkpoint`].map((name) => readFileSync(name, 'utf8'));
+    const before = files();
+    await runOf(path, MANY, { restart: true, until: 0 });
+    await expect(runOf(path, [], { restart: true })).rejects.toThrow(/the input is empty/);
+    expect(files()).toEqual(before);
+    expect(await runOf(path, MANY, { until: 20 })).toBe(20);
+    await runOf(path, MANY.toReversed(), { restart: true, until: 10 });
+    expect(await runOf(path, MANY.toReversed())).toBe(10);
+    expect(readFileSync(path, 'utf8')).toBe(MANY.toReversed().map(rowOf).join(''));
   });
 
   it('is resumed with accounts appended to the input', async () => {
@@ -118,39 +169,55 @@ describe('a result file', () => {
     expect(readFileSync(path, 'utf8')).toBe(submissions.map(rowOf).join(''));
   });
 
-  it.each<[string, (path: string) => void]>([
-    ['a .part of another program', (path) => writeFileSync(`${path}.part`, 'precious')],
-    ['a .checkpoint of another program', (path) => writeFileSync(`${path}.checkpoint`, 'precious\n')],
-    ['a .part cut since', (path) => writeFileSync(`${path}.checkpoint`, `3 9 ${'0'.repeat(64)}\n`)],
-  ])('leaves %s as it is without --restart', async (_name, prepare) => {
+  it.each<[string, string, string, RegExp]>([
+    ['results of another program', '', 'reference,guid\n', /^Move it away/],
+    ['a .part of another program', '.part', 'precious', /^Move it away/],
+    ['a .checkpoint of another program', '.checkpoint', 'precious\n', /^Move it away/],
+    ['a short .checkpoint of another program', '.checkpoint', 'precious', /^Move it away/],
+  ])('leaves %s unchanged, even with --restart', async (_name, suffix, content, hint) => {
     const path = join(temporaryDirectory(), 'out.csv');
-    prepare(path);
-    const files = (): string[][] =>
-      readdirSync(join(path, '..')).map((name) => [name, readFileSync(join(path, '..', name), 'utf8')]);
-    const before = files();
+    writeFileSync(`${path}${suffix}`, content);
+    for (const restart of [false, true]) {
+      await expect(runOf(path, MANY, { restart })).rejects.toMatchObject({
+        code: 'USAGE',
+        message: expect.stringContaining(`${path}${suffix} `) as string,
+        hint: expect.stringMatching(hint) as string,
+      });
+    }
+    expect(readdirSync(join(path, '..'))).toEqual([`out.csv${suffix}`]);
+    expect(readFileSync(`${path}${suffix}`, 'utf8')).toBe(content);
+  });
+
+  it.each([
+    ['no .checkpoint', null, /^Move it away/],
+    ['a .checkpoint of more bytes', `3 999 ${'0'.repeat(64)}\n`, /^Start over with --restart/],
+  ])('is not resumed from results with %s', async (_name, checkpoints, hint) => {
+    const path = join(temporaryDirectory(), 'out.csv');
+    writeFileSync(`${path}.part`, ALL.slice(0, 99));
+    if (checkpoints !== null) writeFileSync(`${path}.checkpoint`, checkpoints);
     await expect(runOf(path, MANY)).rejects.toMatchObject({
       code: 'USAGE',
       message: `${path}.part does not match ${path}.checkpoint`,
-      hint: 'Start over with --restart.',
+      hint: expect.stringMatching(hint) as string,
     });
-    expect(files()).toEqual(before);
+    expect(readFileSync(`${path}.part`, 'utf8')).toBe(ALL.slice(0, 99));
     expect(await runOf(path, MANY, { restart: true })).toBe(0);
-    expect(readdirSync(join(path, '..'))).toEqual(['out.csv']);
+    expect(readFileSync(path, 'utf8')).toBe(ALL);
   });
 
-  it('replaces another file with --restart only, and not before it is complete', async () => {
+  it('replaces other results with --restart only, and not before they are complete', async () => {
     const path = join(temporaryDirectory(), 'out.csv');
-    writeFileSync(path, 'old');
+    writeFileSync(path, rowOf({ reference: 'old' }));
     await expect(runOf(path, MANY)).rejects.toMatchObject({
       code: 'USAGE',
       message: `${path} already exists`,
       hint: expect.stringContaining('--restart') as string,
     });
     await runOf(path, MANY, { restart: true, until: 10 });
-    expect(readFileSync(path, 'utf8')).toBe('old');
+    expect(readFileSync(path, 'utf8')).toBe(rowOf({ reference: 'old' }));
     await expect(runOf(path, [], { restart: true })).rejects.toThrow(/the input is empty/);
-    expect(readFileSync(path, 'utf8')).toBe('old');
-    expect(await runOf(path, MANY, { restart: true })).toBe(0);
+    expect(readFileSync(path, 'utf8')).toBe(rowOf({ reference: 'old' }));
+    expect(await runOf(path, MANY)).toBe(10);
     expect(readFileSync(path, 'utf8')).toBe(ALL);
   });
 
@@ -159,7 +226,7 @@ describe('a result file', () => {
     await runOf(path, MANY, { until: 0 });
     expect(readdirSync(join(path, '..'))).toEqual([]);
     await runOf(path, []);
-    expect(readdirSync(join(path, '..'))).toEqual(['out.csv']);
+    expect(readdirSync(join(path, '..'))).toEqual(['out.csv', 'out.csv.checkpoint']);
   });
 
   it('names the file that cannot be written', async () => {

@@ -75,7 +75,10 @@ describe('credentials verify', () => {
     const [head, ...results] = rows(directory, 'r.csv');
     expect(head).toBe(HEAD);
     expect(results.map((row) => row.split(',')[0])).toEqual(Array.from({ length: 25_000 }, (_, index) => `r${index}`));
-    expect(readdirSync(directory).toSorted()).toEqual(['r.csv', 'users.csv']);
+    expect(readdirSync(directory).toSorted()).toEqual(['r.csv', 'r.csv.checkpoint', 'users.csv']);
+    const again = await verified(server, directory, ['users.csv', '--out', 'r.csv']);
+    expect(again).toMatchObject({ code: 0, stderr: expect.stringContaining('r.csv is complete already') as string });
+    expect(server.asked.length - before).toBe(1);
   });
 
   it.each([
@@ -107,18 +110,31 @@ describe('credentials verify', () => {
     expect(readdirSync(directory).toSorted()).toEqual(['r.csv.checkpoint', 'r.csv.part', 'users.csv']);
   });
 
-  it('replaces a file with --restart only', async () => {
+  it('replaces results with --restart only', async () => {
     const server = await serve(({ body }) => verify(body));
     const directory = temporaryDirectory();
     writeFileSync(join(directory, 'users.csv'), csvOf(2));
-    writeFileSync(join(directory, 'r.csv'), 'my notes');
+    writeFileSync(join(directory, 'r.csv'), `${HEAD}\n`);
     const args = ['users.csv', '--out', 'r.csv'];
     const ended = await verified(server, directory, args);
     expect(ended).toMatchObject({ code: 2, stdout: '' });
     expect(ended.stderr).toMatch(/^error r\.csv already exists[^\n]*\nhint {2}[^\n]+--restart\.\n$/);
-    expect([readFileSync(join(directory, 'r.csv'), 'utf8'), server.asked.length]).toEqual(['my notes', 0]);
+    expect([rows(directory, 'r.csv'), server.asked.length]).toEqual([[HEAD], 0]);
     expect(await verified(server, directory, [...args, '--restart'])).toMatchObject({ code: 0 });
     expect(rows(directory, 'r.csv')).toHaveLength(3);
+  });
+
+  it('does not replace another file, even with --restart', async () => {
+    const server = await serve(({ body }) => verify(body));
+    const directory = temporaryDirectory();
+    writeFileSync(join(directory, 'users.csv'), csvOf(2));
+    writeFileSync(join(directory, 'notes.txt'), 'my notes');
+    for (const more of [[], ['--restart']]) {
+      const ended = await verified(server, directory, ['users.csv', '--out', 'notes.txt', ...more]);
+      expect(ended).toMatchObject({ code: 2, stdout: '' });
+      expect(ended.stderr).toMatch(/^error notes\.txt exists, and does not hold results[^\n]*\nhint {2}Move it away/);
+    }
+    expect([readFileSync(join(directory, 'notes.txt'), 'utf8'), server.asked.length]).toEqual(['my notes', 0]);
   });
 
   it('rejects options that exclude each other', async () => {

@@ -1,6 +1,6 @@
 import { CatchwordError } from '../../errors.ts';
 import type { XmlElement } from '../../xml/read.ts';
-import { errorIn, messageIn } from '../errors/error-message.ts';
+import { errorIn, isErrorName, messageIn } from '../errors/error-message.ts';
 import { treeOfElements } from '../errors/error-tree.ts';
 import type { XmlAnswer } from '../http/answer.ts';
 import { errorOfTree, othersIn, recordsIn, unexpected } from '../http/xml-records.ts';
@@ -29,9 +29,20 @@ function resultOf(found: Element | undefined, submitted: CredentialSubmission, h
   return { ok: false, code: said?.code ?? null, message, reference, guid };
 }
 
-/** Whether a code is about the request: 650, and those of HTTP. 468 to 474 are about a user. */
+function isOfUser(code: number | undefined): boolean {
+  return code === 601 || code === 603 || (code !== undefined && code >= 468 && code <= 474);
+}
+
+/** Whether a code is about the request: 650, and those of HTTP. */
 function isOfRequest(code: number | undefined): boolean {
-  return code === 650 || (code !== undefined && code >= 400 && code < 600 && !(code >= 468 && code <= 474));
+  return code === 650 || (code !== undefined && code >= 400 && code < 600 && !isOfUser(code));
+}
+
+/** Whether it contains `<errors>` around errors of users, which the interface does not show: whose they are is unclear. */
+function hasListOfErrors({ name, children }: XmlElement, hide: Hide): boolean {
+  const codes = children.map((child) => isErrorName(child.name) && errorIn(treeOfElements([child]), [], hide)?.code);
+  if (isErrorName(name)) return codes.some((code) => code !== false && isOfUser(code));
+  return children.some((child) => hasListOfErrors(child, hide));
 }
 
 /** The error of the request as a whole: errors without keys whose code is about the request, or fewer or more than accounts. */
@@ -59,7 +70,8 @@ function requestError(
 /**
  * The results of the submissions, in their order; match.ts decides which element is about which.
  * @param firstPosition of the first submission, from 1, for errors
- * @throws CatchwordError SERVICE_* if the request was refused as a whole; SERVICE_ERROR if no account was answered
+ * @throws CatchwordError SERVICE_* if the request was refused as a whole; SERVICE_ERROR if no account was answered, or if it
+ *   is unclear which account failed
  * @rule 2.4-1, 4.3-4, 4.3-10, 7-5..6
  */
 export function credentialResults(
@@ -69,16 +81,22 @@ export function credentialResults(
 ): CredentialResult[] {
   const { records, others, roots } = recordsIn(answer.elements, 'credentials', ELEMENTS);
   const elements = records.map(elementFrom);
+  const failure = (what: string): CatchwordError => {
+    const range = `${firstPosition} to ${firstPosition + submissions.length - 1}`;
+    return new CatchwordError('SERVICE_ERROR', `${answer.origin} ${what} the credentials ${range}`, {
+      hint: 'Try again later. If the error stays, verify these accounts one at a time to find the cause.',
+      status: answer.status,
+    });
+  };
+  if (submissions.length > 1 && others.some((one) => hasListOfErrors(one, answer.hide))) {
+    throw failure('answered with an unclear list of errors for');
+  }
   const error = requestError(elements, others, submissions.length, answer);
   if (error !== undefined) throw error;
   if (elements.length === 0) {
     const { text } = messageIn(treeOfElements(others), answer.hide);
     if (roots.length === 0 || text !== '') throw unexpected('credentials', answer);
-    const range = `${firstPosition} to ${firstPosition + submissions.length - 1}`;
-    throw new CatchwordError('SERVICE_ERROR', `${answer.origin} did not answer for any of the credentials ${range}`, {
-      hint: 'Try again later. If the error stays, verify these accounts one at a time to find the cause.',
-      status: answer.status,
-    });
+    throw failure('did not answer for any of');
   }
   const lists = [answer.elements, ...answer.elements.map(({ children }) => children)];
   const isOneList = lists.some((list) => list.filter(({ name }) => ELEMENTS.includes(name)).length === records.length);

@@ -14,6 +14,9 @@ export const MAX_ROW = 2 ** 20;
 /** Spreadsheets write a semicolon where the comma is the decimal separator, and tabs in text files. */
 const DELIMITERS = [',', ';', '\t'];
 
+/** For lines that are one field each, without quotes. The parser needs one, so join the fields with it. */
+export const NO_DELIMITER = '\0';
+
 /** @returns the delimiter that occurs most often outside of quotes */
 export function delimiterOf(header: string): string {
   const bare = header.replace(/"[^"]*"/g, '');
@@ -31,11 +34,10 @@ function invalid(error: CsvError): Error {
 /**
  * Parses CSV (RFC 4180).
  * @param texts with LF as the only line break
- * @param delimiter null for one field a line, without quotes
  * @throws CatchwordError USAGE naming the line
  */
-export async function* rowsIn(texts: AsyncIterable<string>, delimiter: string | null): AsyncGenerator<Row, void> {
-  const format = delimiter === null ? { delimiter: '\0', quote: null } : { delimiter };
+export async function* rowsIn(texts: AsyncIterable<string>, delimiter: string): AsyncGenerator<Row, void> {
+  const format = delimiter === NO_DELIMITER ? { delimiter, quote: null } : { delimiter };
   const parser = parse({ ...format, record_delimiter: '\n', relax_column_count: true, max_record_size: MAX_ROW });
   // An error of the source reaches the parser.
   pipeline(Readable.from(texts), parser, () => {});

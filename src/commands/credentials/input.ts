@@ -1,6 +1,6 @@
 import { type CredentialSubmission, checkSubmission } from '../../client/credentials/submission.ts';
 import { usageError } from '../shared/usage-error.ts';
-import { delimiterOf, MAX_ROW, rowsIn } from './csv.ts';
+import { delimiterOf, MAX_ROW, NO_DELIMITER, rowsIn } from './csv.ts';
 
 const KEYS = ['reference', 'guid', 'accessToken'] as const;
 
@@ -42,16 +42,19 @@ function submissionOf(line: number, keys: Keys, values: readonly unknown[]): Cre
   return checkSubmission(Object.fromEntries(given) as unknown as CredentialSubmission, `line ${line}`);
 }
 
-function headerOf(fields: readonly string[], line: number): Keys {
-  const keys = fields.map(keyOf);
-  const found = keys.filter((key) => key !== undefined);
-  if (found.length === 0) {
-    const hint = 'Begin CSV, in UTF-8, with the names of its columns. Name a file of JSON lines .ndjson or .jsonl.';
-    throw usageError(`line ${line}: no column is named reference, guid or access-token`, hint);
-  }
-  const twice = found.find((key, at) => found.indexOf(key) < at);
+/** @throws CatchwordError USAGE if two names are the same key, because only one of them can be submitted */
+function keysOf(names: readonly string[], line: number, what: 'columns' | 'fields'): Keys {
+  const keys = names.map(keyOf);
+  const twice = keys.find((key, at) => key !== undefined && keys.indexOf(key) < at);
   if (twice === undefined) return keys;
-  throw usageError(`line ${line}: two columns are named ${twice}`, 'Rename the one that is not to be verified.');
+  throw usageError(`line ${line}: two ${what} are named ${twice}`, 'Rename the one that is not to be verified.');
+}
+
+function headerOf(fields: readonly string[], line: number): Keys {
+  const keys = keysOf(fields, line, 'columns');
+  if (keys.some((key) => key !== undefined)) return keys;
+  const hint = 'Begin CSV, in UTF-8, with the names of its columns. Name a file of JSON lines .ndjson or .jsonl.';
+  throw usageError(`line ${line}: no column is named reference, guid or access-token`, hint);
 }
 
 async function* fromCsv(texts: AsyncIterable<string>, delimiter: string): AsyncGenerator<CredentialSubmission, void> {
@@ -77,12 +80,12 @@ function fromJson(text: string, line: number): CredentialSubmission {
     throw usageError(`line ${line}: invalid JSON`, 'Write lines such as {"reference":"reader-1"}.', cause);
   }
   if (typeof value !== 'object' || value === null) return submissionOf(line, ['reference'], [value]);
-  return submissionOf(line, Object.keys(value).map(keyOf), Object.values(value));
+  return submissionOf(line, keysOf(Object.keys(value), line, 'fields'), Object.values(value));
 }
 
 async function* fromNdjson(texts: AsyncIterable<string>): AsyncGenerator<CredentialSubmission, void> {
-  for await (const { fields, line } of rowsIn(texts, null)) {
-    const text = fields.join('');
+  for await (const { fields, line } of rowsIn(texts, NO_DELIMITER)) {
+    const text = fields.join(NO_DELIMITER);
     if (text.trim() !== '') yield fromJson(text, line);
   }
 }

@@ -1,16 +1,19 @@
 import { createHash } from 'node:crypto';
-import { appendFile, type FileHandle, open, readFile, realpath, rename, rm, stat } from 'node:fs/promises';
+import { appendFile, type FileHandle, open, readFile, realpath, rename, rm, stat, truncate } from 'node:fs/promises';
 import type { CredentialSubmission } from '../../client/credentials/submission.ts';
 import { CatchwordError, messageOf, systemCodeOf } from '../../errors.ts';
 import { holdFile, NO_LOCKS } from '../../file-lock.ts';
 import type { Source } from '../../input-stream.ts';
 import { usageError } from '../shared/usage-error.ts';
+import { headerOf } from './rows.ts';
 
 /*
  * Results go to `<out>.part`, which is renamed to `<out>` at the end. After each batch, `<out>.checkpoint` gets a line: how
  * many accounts and bytes are complete, and a digest of the service, the API key and these accounts. A later run with the
  * same digest resumes there. The rows cannot show this themselves: they contain neither the service nor the token by which
- * an account was submitted.
+ * an account was submitted. The checkpoint stays with the results, so that a repeated command finds them complete.
+ *
+ * A restart appends a checkpoint of no accounts before it empties `<out>.part`: a run can resume from a crash in between.
  */
 
 /** Where results go. */
@@ -34,20 +37,60 @@ async function orNull<Value>(work: Promise<Value>): Promise<Value | null> {
   });
 }
 
-/** @returns the last checkpoint of an earlier run; of no accounts if there is none */
-async function readCheckpoint(part: string, checkpoints: string) {
-  const size = (await orNull(stat(part)))?.size;
-  const lines = await orNull(readFile(checkpoints, 'utf8'));
-  if (size === undefined && lines === null) return { accounts: 0, bytes: 0, digest: '' };
-  // A crash may have cut the line after the last complete one.
-  const [, accounts, bytes, digest] = CHECKPOINT.exec(lines?.split('\n').at(-2) ?? '') ?? [];
-  if (Number(bytes) <= (size ?? 0)) return { accounts: Number(accounts), bytes: Number(bytes), digest };
-  throw usageError(`${part} does not match ${checkpoints}`, 'Start over with --restart.');
+/** A checkpoint that a crash or a full disk cut off. */
+const CUT = /^(\d+ ?(\d+ ?[\da-f]*)?)?$/;
+
+const MOVE = 'Move it away, or name another file with --out.';
+
+/** @returns the last complete checkpoint of an earlier run, if any, and the bytes up to its end */
+async function readCheckpoint(path: string) {
+  const text = (await orNull(readFile(path, 'utf8'))) ?? '';
+  const complete = text.slice(0, text.lastIndexOf('\n') + 1);
+  const found = CHECKPOINT.exec(complete.split('\n').at(-2) ?? '');
+  if (found === null && !CUT.test(text)) throw usageError(`${path} is not a checkpoint of this command`, MOVE);
+  const [, accounts, bytes, digest] = found ?? [];
+  const last = found === null ? null : { accounts: Number(accounts), bytes: Number(bytes), digest };
+  return { last, end: Buffer.byteLength(complete) };
+}
+
+/** How results begin. */
+const BEGINNINGS = [headerOf('csv'), '{"ok":'];
+
+/** Whether it begins as results do; a crash may have cut it off, and a missing file holds nothing else. */
+async function holdsResults(path: string): Promise<boolean> {
+  const file = await orNull(open(path));
+  try {
+    const length = Math.max(...BEGINNINGS.map((beginning) => beginning.length));
+    const read = await file?.read(Buffer.alloc(length), 0, length, 0);
+    const text = read?.buffer.toString('utf8', 0, read.bytesRead) ?? '';
+    return BEGINNINGS.some((beginning) => text.startsWith(beginning) || beginning.startsWith(text));
+  } finally {
+    await file?.close();
+  }
+}
+
+/**
+ * Checks that writing results harms no other file.
+ * @returns the sizes of the complete results and of the incomplete ones
+ */
+async function checkedSizes(path: string, part: string, checkpoints: string, input: Source['file']) {
+  const names = [path, part, checkpoints];
+  const files = await Promise.all(names.map((name) => orNull(stat(name, { bigint: true }))));
+  const hint = 'Name another file with --out.';
+  if (files.some((file) => file !== null && file.dev === input?.dev && file.ino === input.ino)) {
+    throw usageError(`--out ${path} would overwrite the input`, hint);
+  }
+  const irregular = names.find((_name, at) => files[at]?.isFile() === false);
+  if (irregular !== undefined) throw usageError(`${irregular} is not a regular file`, hint);
+  for (const name of [path, part]) {
+    if (!(await holdsResults(name))) throw usageError(`${name} exists, and does not hold results`, MOVE);
+  }
+  return { targetSize: Number(files[0]?.size ?? 0), partSize: Number(files[1]?.size ?? 0) };
 }
 
 /**
  * Opens a file for results, which only this user can read (mode 0600) and no other run writes at the same time.
- * @param restart whether to discard the results of an earlier run
+ * @param restart whether to replace the results of an earlier run, as soon as there are others
  * @param scope what the results depend on besides the submissions
  * @throws CatchwordError USAGE, as the methods of the result do
  */
@@ -67,7 +110,7 @@ export async function openResultFile(
   }
   const hash = createHash('sha256').update(JSON.stringify(scope));
   const digest = (): string => hash.copy().digest('hex');
-  let [accounts, bytes] = [0, 0];
+  let [accounts, bytes, endOfCheckpoints] = [0, 0, 0];
   let file: FileHandle | undefined;
 
   async function* digested(): AsyncGenerator<CredentialSubmission, void> {
@@ -77,38 +120,52 @@ export async function openResultFile(
     }
   }
   const rest = digested();
+  const addCheckpoint = () => appendFile(checkpoints, `${accounts} ${bytes} ${digest()}\n`, { mode: 0o600 });
+  const start = async (): Promise<void> => {
+    await orNull(truncate(checkpoints, endOfCheckpoints));
+    await addCheckpoint();
+    file = await open(part, 'a', 0o600);
+    await file.chmod(0o600);
+    await file.truncate(bytes);
+  };
   const save = async (text: string, count: number): Promise<void> => {
+    if (file === undefined) {
+      if (count === 0) return;
+      await start();
+    }
     await file?.appendFile(text);
     await file?.datasync();
     bytes += Buffer.byteLength(text);
     accounts += count;
-    await appendFile(checkpoints, `${accounts} ${bytes} ${digest()}\n`, { mode: 0o600 });
+    await addCheckpoint();
   };
   const removePart = () => Promise.all([part, checkpoints].map((name) => rm(name, { force: true })));
-  const checkFiles = async (): Promise<void> => {
-    const files = await Promise.all([target, part, checkpoints].map((name) => orNull(stat(name, { bigint: true }))));
-    const hint = 'Name another file with --out.';
-    if (files.some((file) => file !== null && file.dev === input?.dev && file.ino === input.ino)) {
-      throw usageError(`--out ${path} would overwrite the input`, hint);
-    }
-    if (files[0]?.isFile() === false) throw usageError(`${path} is not a regular file`, hint);
-    if (restart || !files[0]?.size) return;
-    throw usageError(`${path} already exists`, `${hint} Or replace this one with --restart.`);
+  const skip = async (count: number): Promise<void> => {
+    while (accounts < count && (await rest.next()).done !== true) accounts++;
   };
   const begin = async (): Promise<void> => {
-    await checkFiles();
-    if (restart) await removePart();
-    const earlier = await readCheckpoint(part, checkpoints);
-    while (accounts < earlier.accounts && (await rest.next()).done !== true) accounts++;
-    if (earlier.accounts > 0 && digest() !== earlier.digest) {
-      const hint = 'Repeat the command of that run, name another file with --out, or start over with --restart.';
-      throw usageError(`${part} holds results for another input, service or API key`, hint);
+    const { targetSize, partSize } = await checkedSizes(path, part, checkpoints, input);
+    const { last, end } = await readCheckpoint(checkpoints);
+    endOfCheckpoints = end;
+    if (restart) return;
+    // Both exist after an interrupted restart.
+    if (targetSize > 0 && partSize === 0) {
+      if (last?.bytes === targetSize) await skip(last.accounts);
+      const isComplete = last?.bytes === targetSize && last.digest === digest() && (await rest.next()).done === true;
+      if (isComplete) return;
+      throw usageError(`${path} already exists`, 'Name another file with --out. Or replace this one with --restart.');
     }
-    bytes = accounts > 0 ? earlier.bytes : 0;
-    await save('', 0);
-    file = await open(part, 'a', 0o600);
-    await file.chmod(0o600);
-    await file.truncate(bytes);
+    if (partSize > 0) {
+      const hint = last === null ? MOVE : 'Start over with --restart.';
+      if (last === null || last.bytes > partSize) throw usageError(`${part} does not match ${checkpoints}`, hint);
+      await skip(last.accounts);
+      if (last.accounts > 0 && digest() !== last.digest) {
+        const hint = 'Repeat the command of that run, name another file with --out, or start over with --restart.';
+        throw usageError(`${part} holds results for another input, service or API key`, hint);
+      }
+      bytes = accounts > 0 ? last.bytes : 0;
+    }
+    await start();
   };
   const close = async (): Promise<void> => {
     await file?.close();
@@ -137,8 +194,10 @@ export async function openResultFile(
         if (restart && accounts === 0) {
           throw usageError('the input is empty, so --restart replaces nothing', 'Check what writes the input.');
         }
+        if (file === undefined) return;
         await rename(part, target);
-        await rm(checkpoints);
+        await file.close();
+        file = undefined;
       }),
     close,
   };

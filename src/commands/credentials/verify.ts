@@ -104,6 +104,8 @@ async function verify(context: CommandContext, path: string, options: VerifyOpti
       await output?.close?.();
     }
     context.stderr.write(summary(outcomes, output.done, requests));
+    if (requests > 0 || output.done === 0) return;
+    context.stderr.write(`${out} is complete already; to start over, add --restart\n`);
   });
 }
 
