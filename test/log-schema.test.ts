@@ -10,11 +10,13 @@ import { runOnTerminal, startService } from './support/cli.ts';
 import { runHere } from './support/in-process.ts';
 import { settingsFor, temporaryDirectory } from './support/mirror.ts';
 
-/** The table of fields in docs/operations.md. */
+const PAGE = readFileSync(new URL('../docs/operations.md', import.meta.url), 'utf8');
+
+/** The documented fields and their types. */
 const TABLE = new Map(
-  [
-    ...readFileSync(new URL('../docs/operations.md', import.meta.url), 'utf8').matchAll(/^\| `(\w+)` \| ([\w ]+) \|/gm),
-  ].map(([, name = '', type = '']) => [name, type]),
+  [...(PAGE.split('\n## The log\n')[1] ?? '').matchAll(/^\| `(\w+)` \| ([\w ]+) \|/gm)].map(
+    ([, name = '', type = '']) => [name, type],
+  ),
 );
 
 const ISO = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
