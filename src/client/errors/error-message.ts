@@ -4,7 +4,7 @@ import type { Tree } from './error-tree.ts';
 /*
  * Reads an error of the service: a code and a text (interface, section 7). Its layout is not shown there, so these are
  * read, in JSON and XML: an `error` or `errors` with texts, codes or fields in it, and an object or element that has a
- * `code` of its own. With a status that is an error, everything in the body is its text.
+ * `code` of its own, or a `status` that is a code. With a status that is an error, everything in the body is its text.
  */
 
 /** @rule 7-1, 7-7 */
