@@ -1,6 +1,7 @@
 import type { FetchTask, PageResponse } from '../catalog/page.ts';
 import type { Clock } from '../clock.ts';
 import type { SourceConfig } from '../config.ts';
+import { CatchwordError } from '../errors.ts';
 import type { Pacer } from '../pacer.ts';
 import { withToken } from './auth/access-token.ts';
 import { connect } from './connection.ts';
@@ -17,6 +18,15 @@ export interface CatalogClient {
    */
   read(task: FetchTask, signal: AbortSignal): Promise<PageResponse>;
   close(): Promise<void>;
+}
+
+/** Whether a product can have an address of its own: `.` and `..` would lead to another one. */
+export function canLookUp(vbid: string): boolean {
+  return vbid !== '.' && vbid !== '..';
+}
+
+function notLookedUp(vbid: string): CatchwordError {
+  return new CatchwordError('SOURCE_REFUSED', `a product called ${vbid} has no address that it could be looked up by`);
 }
 
 /** @param pacer keeps the pace of the requests that renew the access token; default: they are sent at once */
@@ -37,10 +47,11 @@ export function createCatalogClient(config: SourceConfig, clock: Clock, pacer?: 
   }
 
   return {
-    read: ({ vbid, window, from }, signal) =>
-      vbid === undefined
-        ? ask(READ_PRODUCTS, { window, from, settings: config }, signal)
-        : ask(lookup, { vbid, settings: config }, signal),
+    read: async ({ vbid, window, from }, signal) => {
+      if (vbid === undefined) return await ask(READ_PRODUCTS, { window, from, settings: config }, signal);
+      if (!canLookUp(vbid)) throw notLookedUp(vbid);
+      return await ask(lookup, { vbid, settings: config }, signal);
+    },
     close: () => connection.close(),
   };
 }

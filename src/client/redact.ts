@@ -1,5 +1,8 @@
 import { isWritable, writeXml } from '../xml/write.ts';
 
+/** Characters that the index of secrets looks at first. */
+const MAX_START = 8;
+
 /**
  * Replaces every secret in a text by `[secret]`, and cuts the text without showing a part of a secret.
  * @param maxLength characters of the text; default: all
@@ -12,27 +15,49 @@ function formsOf(secret: string): string[] {
   return [secret, /<s>(.*)<\/s>$/s.exec(xml)?.[1] ?? secret, JSON.stringify(secret).slice(1, -1)];
 }
 
-/** Matches the longest secret first, since one may be the start of another. */
-function patternOf(secrets: Iterable<string>): RegExp {
-  const forms = [...new Set([...secrets].filter((secret) => secret !== '').flatMap(formsOf))];
-  // Sorted by text, those with the same start are neighbours, which makes the pattern fast.
-  forms.sort((one, other) => (one < other ? 1 : -1));
-  const escaped = forms.map((form) => form.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&'));
-  return new RegExp(escaped.join('|') || '(?!)', 'g');
+/** The forms of all secrets by their first characters: comparing each of ten thousand would take seconds. */
+interface Index {
+  readonly startLength: number;
+  /** For each start, the lengths of its forms, longest first: one may be the start of another. */
+  readonly lengths: ReadonlyMap<string, ReadonlySet<number>>;
+  readonly forms: ReadonlySet<string>;
+}
+
+function indexOf(secrets: Iterable<string>): Index {
+  const forms = new Set([...secrets].filter((secret) => secret !== '').flatMap(formsOf));
+  const longestFirst = [...forms].sort((one, other) => other.length - one.length);
+  const startLength = Math.min(MAX_START, longestFirst.at(-1)?.length ?? MAX_START);
+  const lengths = new Map<string, Set<number>>();
+  for (const form of longestFirst) {
+    const start = form.slice(0, startLength);
+    lengths.set(start, (lengths.get(start) ?? new Set()).add(form.length));
+  }
+  return { startLength, lengths, forms };
+}
+
+/** The length of the longest secret at a place of the text; 0 if there is none. */
+function secretLengthAt({ startLength, lengths, forms }: Index, text: string, at: number): number {
+  for (const length of lengths.get(text.slice(at, at + startLength)) ?? []) {
+    if (forms.has(text.slice(at, at + length))) return length;
+  }
+  return 0;
 }
 
 /** @param secrets called when the first text is redacted; empty secrets are ignored */
 export function hiding(secrets: () => Iterable<string>): Hide {
-  let pattern: RegExp | undefined;
+  let index: Index | undefined;
   return (text, maxLength = text.length) => {
-    pattern ??= patternOf(secrets());
+    index ??= indexOf(secrets());
+    const end = Math.min(maxLength, text.length);
     let shown = '';
     let from = 0;
-    for (const { 0: secret, index } of text.matchAll(pattern)) {
-      if (index >= maxLength) break;
-      shown += `${text.slice(from, index)}[secret]`;
-      from = index + secret.length;
+    for (let at = 0; at < end; ) {
+      const length = secretLengthAt(index, text, at);
+      at += length || 1;
+      if (length === 0) continue;
+      shown += `${text.slice(from, at - length)}[secret]`;
+      from = at;
     }
-    return from < maxLength ? shown + text.slice(from, maxLength) : shown;
+    return from < end ? shown + text.slice(from, end) : shown;
   };
 }

@@ -1,4 +1,5 @@
 import type { FetchOutcome, FetchTask } from '../catalog/page.ts';
+import { canLookUp } from '../client/catalog-client.ts';
 import { CatchwordError, fromErrorRecord } from '../errors.ts';
 import type { PageQueue } from '../queue/queue.ts';
 import type { Reader } from '../store/reader.ts';
@@ -20,17 +21,19 @@ async function lookUp(
   products: readonly HeldProduct[],
   signal: AbortSignal,
 ): Promise<ReadonlySet<number>> {
-  const tasks = products.map(
-    ({ id, vbid }): FetchTask => ({
-      mirror: store.incarnation,
-      runId,
-      pass: RECHECK_PASS,
-      window: { page: id, perPage: 1 },
-      from: null,
-      maxAttempts: ATTEMPTS,
-      vbid,
-    }),
-  );
+  const tasks = products
+    .filter(({ vbid }) => canLookUp(vbid))
+    .map(
+      ({ id, vbid }): FetchTask => ({
+        mirror: store.incarnation,
+        runId,
+        pass: RECHECK_PASS,
+        window: { page: id, perPage: 1 },
+        from: null,
+        maxAttempts: ATTEMPTS,
+        vbid,
+      }),
+    );
   const found = new Set<number>();
   let left = tasks.length;
   if (left === 0) return found;

@@ -112,6 +112,26 @@ describe('assets', () => {
   });
 
   it.each([
+    ['?sig=AbC%2fdEf+GhI%3d&kind=original', ['AbC%2fdEf+GhI%3d', 'AbC/dEf GhI=', 'AbC%2FdEf%20GhI%3D']],
+    ['?a=b&key=a%zzb%2fcdef', ['a%zzb%2fcdef', 'a%zzb/cdef']],
+  ])('7: a 422 does not show a signature in any spelling: %s', async (query, spellings) => {
+    for (const spelling of spellings) {
+      const { client } = await talk(() => ({ status: 422, body: { errors: [`bad signature ${spelling}`] } }));
+      const url = `https://files.example/a.epub${query}`;
+      expect((await failure(client.assets.update('a', { url }), spelling)).message).toContain('[secret]');
+    }
+  });
+
+  it.each([
+    ['p&ss%21word9', 'p&ss!word9'],
+    ['p%zzword9', 'p%zzword9'],
+  ])('7: a 422 does not show the decoded password %s', async (password, decoded) => {
+    const { client } = await talk(() => ({ status: 422, body: { errors: [`no access with ${decoded}`] } }));
+    const url = `https://reader:${password}@files.example/a.epub`;
+    expect((await failure(client.assets.update('a', { url }), decoded)).message).toContain('[secret]');
+  });
+
+  it.each([
     ['https://files.example/a.epub?kind=original&x=missing', 'original'],
     ['https://files.example/a.epub?original', 'original'],
     ['i', 'i'],

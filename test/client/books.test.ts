@@ -76,5 +76,6 @@ describe('books', () => {
     const error = await failure(client.books.read('a'));
     expect(error).toMatchObject({ code: 'SERVICE_ERROR', retryable: false });
     expect(error.message).toContain('Book not found');
+    expect(error.hint).not.toContain('whether it was done');
   });
 });

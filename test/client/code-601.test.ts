@@ -22,6 +22,9 @@ const LAYOUTS = [
   '{"error":{"code":"601"}}',
   '{"error":601}',
   '{"code":601}',
+  '{"status":601}',
+  `<licenses status="601">${TEXT}</licenses>`,
+  '<response><status>601</status></response>',
   '{"response":{"error":{"error_code":"601"}}}',
   `601: ${TEXT}`,
   '601',
@@ -106,15 +109,14 @@ describe('the code 601', () => {
     const license = '<license name="601: The access token" code-use="601" status="601" sku="a"/>';
     const { licenses } = await (await operations({ body: `<licenses>${license}</licenses>` })).licenses();
     expect(licenses).toMatchObject([{ sku: 'a' }]);
-    for (const body of [
-      'OK',
-      'The token was reset',
-      '<message>601 tokens were reset</message>',
-      '<status>200</status>',
-    ]) {
-      await (await operations({ body })).reset();
+    for (const body of ['OK', 'The token was reset', '<status>200</status>']) {
+      expect(await failure((await operations({ body })).reset())).toMatchObject({ code: 'SERVICE_ERROR' });
     }
   });
+});
+
+it('a status of 410 means that a product is unknown', async () => {
+  expect(await (await operations({ status: 410, body: '' })).product()).toBeUndefined();
 });
 
 describe('a status of 404', () => {
@@ -126,6 +128,14 @@ describe('a status of 404', () => {
       expect(await (await operations({ status: 404, headers: json, body })).product()).toBeUndefined();
     },
   );
+
+  it('does not mean that a product is unknown if the API key has no catalog', async () => {
+    const body = '{"errors":["Catalog not found"]}';
+    expect(await failure((await operations({ status: 404, headers: json, body })).product())).toMatchObject({
+      code: 'SOURCE_AUTH',
+      status: 404,
+    });
+  });
 
   it('means a wrong address if a page or an operation is missing', async () => {
     const page = await operations({ status: 404, body: '<!DOCTYPE html><html>Not found</html>' });

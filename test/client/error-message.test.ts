@@ -82,6 +82,7 @@ describe('the message of an error', () => {
     const body = '<user><reference>r</reference><access-token>a1b2c3d4e5</access-token></user>';
     expect(message(body).text).toBe('reference: r; access-token: [secret]');
     expect(message('{"access_token":"a1b2c3d4e5"}').text).toBe('access_token: [secret]');
+    expect(message('{"errors":{"access_token":{"value":"abc123def456"}}}').text).toBe('access_token: value: [secret]');
     expect(message('<user><access-token>is not valid</access-token></user>').text).toBe('access-token: is not valid');
   });
 
@@ -107,6 +108,9 @@ describe('an answer with a good status', () => {
     ['{"vbid":"A","errors":["","price 2 ignored"]}', 'price 2 ignored'],
     ['<response><error>boom</error></response>', 'boom'],
     ['<licenses error="try later"/>', 'try later'],
+    ['<error/>', ''],
+    ['<licenses><errors><error reference="r"/></errors></licenses>', ''],
+    ['{"status":422,"message":"bad"}', 'bad'],
   ])('has an error: %s', (body, text) => {
     expect(errorInResult(body)?.text).toBe(text);
   });
@@ -119,6 +123,8 @@ describe('an answer with a good status', () => {
     '{"vbid":"A","error":false}',
     '<licenses><errors/></licenses>',
     '<response><code>200</code><message>OK</message></response>',
+    '{"status":200}',
+    '{"status":"active"}',
     'OK',
   ])('has no error: %s', (body) => {
     expect(errorInResult(body)).toBeUndefined();

@@ -80,12 +80,15 @@ describe('packages', () => {
     expect(missing.message).toContain('package P-1');
   });
 
-  it.each(['', '{}', '{"deleted":true}'])('4.5: a write is done if it is answered with %j', async (body) => {
-    const { client, asked } = await talk(() => ({ body }));
-    await client.packages.delete('P-1');
-    expect((await client.packages.update('P-1', {})).raw).toEqual(body === '' ? {} : JSON.parse(body));
-    expect(asked).toHaveLength(2);
-  });
+  it.each(['', '{}', '{"sku":"P-1"}', '{"tags":[]}'])(
+    '4.5: a write is done if it is answered with %j',
+    async (body) => {
+      const { client, asked } = await talk(() => ({ body }));
+      await client.packages.delete('P-1');
+      expect((await client.packages.update('P-1', {})).raw).toEqual(body === '' ? {} : JSON.parse(body));
+      expect(asked).toHaveLength(2);
+    },
+  );
 
   it.each([
     ['text/plain', 'Product P-1 not found'],
@@ -93,6 +96,7 @@ describe('packages', () => {
     ['application/json', 'false'],
     ['application/json', '{"code":470,"description":"no"}'],
     ['application/json', '{"deleted":'],
+    ['application/json', '{"deleted":true}'],
     ['text/html', '<html>OK</html>'],
     ['text/html', '<p>OK</p>'],
     ['text/plain', 'Service down for maintenance'],

@@ -138,6 +138,32 @@ describe('a write that is not repeatable', () => {
     expect(await failure(unreachable.client.packages.delete('P'))).toMatchObject({ retryable: true, exitCode: 75 });
   });
 
+  it.each([
+    '{"success":false,"message":"not saved"}',
+    '{"success":false,"description":"not saved"}',
+    '{"status":"error","message":"not saved"}',
+    '{"status":422,"message":"not saved"}',
+    '{"fault":{"message":"not saved"}}',
+    '{"deleted":true,"message":"not saved"}',
+  ])('is not done if it is answered with 200 %s', async (body) => {
+    const { client, asked } = await talk(() => ({ body }));
+    const writes = [
+      () => client.assets.update('a', { title: 'T' }),
+      () => client.books.create({ title: 'T' }),
+      () => client.books.update('a', { title: 'T' }),
+      () => client.packages.create({ sku: 'P' }),
+      () => client.packages.update('P', {}),
+      () => client.packages.delete('P'),
+    ];
+    for (const write of writes) {
+      const error = await failure(write());
+      expect(error).toMatchObject({ retryable: false, status: 200, message: expect.stringContaining('not saved') });
+      expect(error.code).toBe(body.includes('422') ? 'SERVICE_INVALID' : 'SERVICE_ERROR');
+      if (!body.includes('422')) expect(error.hint).toMatch(/before you retry/);
+    }
+    expect(asked).toHaveLength(writes.length);
+  });
+
   it('does not include repeatable writes', async () => {
     const { client } = await talk(() => ({ status: 500 }));
     for (const asking of [() => client.assets.update('a', {}), () => client.assets.put('a', ASSET, { create: true })]) {

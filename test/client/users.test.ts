@@ -200,8 +200,9 @@ describe('a user', () => {
   it.each([
     ['', XML_TYPE],
     ['', 'text/html'],
-    ['OK', 'text/plain'],
     ['<user><guid>G</guid></user>', XML_TYPE],
+    ['<user guid="G"/>', XML_TYPE],
+    ['<response><user><access-token>t</access-token></user></response>', XML_TYPE],
   ])('has its access reset by an answer of %j', async (body, type) => {
     const { url, asked } = await serve(() => ({ body, headers: { 'content-type': type } }));
     await createUsers(connectTo(url).caller, '.xml').reset(NEVER);
@@ -219,6 +220,16 @@ describe('a user', () => {
     [200, golden('error-474.xml'), { serviceCode: 474 }],
     [200, '{"errors":["no such user"]}', { code: 'SERVICE_ERROR' }],
     [404, 'no such user', { code: 'SOURCE_NOT_SERVICE', status: 404 }],
+    [200, 'OK', { code: 'SERVICE_ERROR', hint: 'Check whether it was done before you retry.' }],
+    [200, '{"success":true}', { code: 'SERVICE_ERROR' }],
+    [200, '{"success":false}', { code: 'SERVICE_ERROR' }],
+    [200, '<response><success>false</success></response>', { code: 'SERVICE_ERROR' }],
+    [200, '<response><status>error</status></response>', { code: 'SERVICE_ERROR' }],
+    [200, '<error/>', { code: 'SERVICE_ERROR' }],
+    [200, '<user><guid>G</guid><error/></user>', { code: 'SERVICE_ERROR' }],
+    [200, '<fault><faultstring>down</faultstring></fault>', { code: 'SERVICE_ERROR' }],
+    [200, '<response status="601">expired</response>', { code: 'SERVICE_TOKEN', serviceCode: 601 }],
+    [200, '<response><status>601</status></response>', { code: 'SERVICE_TOKEN', serviceCode: 601 }],
   ])('does not have its access reset by an error: %i %s', async (status, body, expected) => {
     const { url } = await serve(() => ({ status, body }));
     expect(await failure(createUsers(connectTo(url).caller, '.xml').reset(NEVER))).toMatchObject(expected);

@@ -76,7 +76,8 @@ describe('a full disk behind stdout', () => {
   it('does not show the token', async () => {
     const credential = { reference: 'me', guid: 'G', 'access-token': FRESH };
     const attributes = Object.entries(credential).map(([name, value]) => `${name}="${value}"`);
-    const server = await serve(() => `<credentials><credential ${attributes.join(' ')}/></credentials>`);
+    const verified = `<credentials><credential ${attributes.join(' ')}/></credentials>`;
+    const server = await serve(({ url }) => (url.includes('reset_access') ? '' : verified));
     const more = { CATCHWORD_ACCESS_TOKEN: 'stale', CATCHWORD_USER_REFERENCE: 'me' };
     const args = ['user', 'reset-access'];
     const ended = await runRedirected(args, '> /dev/full', { ...settings(server), ...more }, temporaryDirectory());

@@ -4,7 +4,7 @@ import type { Tree } from './error-tree.ts';
 /*
  * Reads an error of the service: a code and a text (interface, section 7). Its layout is not shown there, so these are
  * read, in JSON and XML: an `error` or `errors` with texts, codes or fields in it, and an object or element that has a
- * `code` of its own. With a status that is an error, everything in the body is its text.
+ * `code` of its own, or a `status` that is a code. With a status that is an error, everything in the body is its text.
  */
 
 /** @rule 7-1, 7-7 */
@@ -34,9 +34,15 @@ function codeFrom(text: string): number | undefined {
   return /^\s*(?!2\d\d\s*$)[1-9]\d{2,4}\s*$/.test(text) ? Number(text) : undefined;
 }
 
-function codeIn({ name, text, children }: Tree): number | undefined {
-  const own = CODE.test(name) ? codeFrom(text) : undefined;
-  return own ?? children.map(codeIn).find((code) => code !== undefined);
+/** The code that a field holds. Only numbers from 400 to 699 are codes in a `status`, which may also be a state. */
+function codeAt({ name, text }: Tree): number | undefined {
+  const code = codeFrom(text);
+  if (CODE.test(name)) return code;
+  return /^status$/i.test(name) && code !== undefined && code >= 400 && code < 700 ? code : undefined;
+}
+
+function codeIn(tree: Tree): number | undefined {
+  return codeAt(tree) ?? tree.children.map(codeIn).find((code) => code !== undefined);
 }
 
 /** The code in the text of an error: `601`, or `601: The access token has expired`. */
@@ -44,18 +50,19 @@ function codeInText(text: string): number | undefined {
   return codeFrom(text) ?? (/\b601\b/.test(text) && /token/i.test(text) ? 601 : undefined);
 }
 
-/** What looks like a token in a field for tokens may be one that this client never saw. */
-function withoutToken(name: string, text: string): string {
-  return /token|password/i.test(name) && /^\s*(?=\S*\d|\S{16})\S{6,}\s*$/.test(text) ? '[secret]' : text;
+/** What looks like a token in a field for tokens, or below one, may be a token that this client never saw. */
+function withoutToken(path: string, text: string): string {
+  return /token|password/i.test(path) && /^\s*(?=\S*\d|\S{16})\S{6,}\s*$/.test(text) ? '[secret]' : text;
 }
 
 /** One line for each text, after the names of the fields it is about. */
-function* linesOf({ name, text, children, isAttribute = false }: Tree, about = ''): Generator<string> {
-  if (CODE.test(name)) return;
+function* linesOf(tree: Tree, about = ''): Generator<string> {
+  const { name, text, children, origin } = tree;
+  if (CODE.test(name) || codeAt(tree) !== undefined) return;
   const isPlain = name === '' || TEXT.test(name) || ERROR.test(name);
-  if (isAttribute && !isPlain) return;
+  if (origin === 'attribute' && !isPlain) return;
   const start = isPlain ? about : `${about}${name.slice(0, MAX_LINE)}: `;
-  if (text !== '') yield start + withoutToken(name, text);
+  if (text !== '') yield start + withoutToken(start, text);
   for (const child of children) yield* linesOf(child, start);
 }
 
@@ -79,18 +86,24 @@ function messageOfTrees(trees: readonly Tree[], hide: Hide): ServiceMessage {
   return { code, text: text.join('; ').slice(0, MAX_TEXT) };
 }
 
-/** Whether an `error` is empty, as in `"errors": []`, `"error": null` and `<errors/>`. */
-function isSilent({ text, children }: Tree): boolean {
-  const isOther = ({ name, isAttribute = false }: Tree) => isAttribute && !CODE.test(name) && !TEXT.test(name);
+/** Whether an `error` is empty, as in `"errors": []`, `"error": null` and `<errors/>`; but `<error/>` is an error. */
+function isSilent({ name: own, text, children, origin: ownOrigin }: Tree): boolean {
+  if (ownOrigin === 'element' && /^error$/i.test(own)) return false;
+  const isOther = ({ name, origin }: Tree) => origin === 'attribute' && !CODE.test(name) && !TEXT.test(name);
   return /^\s*(?:false|null|0)?\s*$/i.test(text) && children.every((child) => isOther(child) || isSilent(child));
+}
+
+/** Whether `names` has a field of what was asked for. A code or a text may belong to an error. */
+export function isResult(names: readonly string[], fields: readonly string[]): boolean {
+  return names.some((name) => fields.includes(name) && !CODE.test(name) && !TEXT.test(name));
 }
 
 function errorsIn(tree: Tree, fields: readonly string[]): Tree[] {
   if (ERROR.test(tree.name)) return isSilent(tree) ? [] : [tree];
-  const isResult = tree.children.some(({ name }) => fields.includes(name) && !CODE.test(name) && !TEXT.test(name));
-  if (!isResult && tree.children.some(({ name, text }) => CODE.test(name) && codeFrom(text) !== undefined))
-    return [tree];
-  return tree.children.flatMap((child) => (ERROR.test(child.name) || !isResult ? errorsIn(child, fields) : []));
+  const names = tree.children.map(({ name }) => name);
+  const isOne = isResult(names, fields);
+  if (!isOne && tree.children.some((child) => codeAt(child) !== undefined)) return [tree];
+  return tree.children.flatMap((child) => (ERROR.test(child.name) || !isOne ? errorsIn(child, fields) : []));
 }
 
 /**

@@ -7,8 +7,8 @@ export interface Tree {
   readonly name: string;
   readonly text: string;
   readonly children: readonly Tree[];
-  /** An attribute of an XML element, such as the `reference` of an error: not part of its message. */
-  readonly isAttribute?: boolean;
+  /** Of XML. An attribute, such as the `reference` of an error, is not part of its message. */
+  readonly origin?: 'element' | 'attribute';
 }
 
 /** Deeper values are ignored, to limit the work. */
@@ -24,8 +24,8 @@ function leaf(name: string, text: string): Tree {
 
 /** Attributes and child elements are children alike. */
 export function treeOfElement({ name, text, attributes, children }: XmlElement): Tree {
-  const ofAttributes = [...attributes].map(([key, value]): Tree => ({ ...leaf(key, value), isAttribute: true }));
-  return { name, text, children: [...ofAttributes, ...children.map(treeOfElement)] };
+  const ofAttributes = [...attributes].map(([key, value]): Tree => ({ ...leaf(key, value), origin: 'attribute' }));
+  return { name, text, children: [...ofAttributes, ...children.map(treeOfElement)], origin: 'element' };
 }
 
 function treesOfValue(name: string, value: unknown, depth: number): Tree[] {

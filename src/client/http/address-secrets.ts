@@ -4,15 +4,31 @@ const MIN_SECRET = 6;
 const WORD = /^[A-Za-z]?[a-z]{0,15}$/;
 const SECRET_NAME = /key|pass|secret|sig|token|auth|credential/i;
 
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+/** The parameters of a query as they are written. */
+function writtenParameters(query: string): [string, string][] {
+  return query.split('&').map((pair) => {
+    const [name = ''] = pair.split('=', 1);
+    return [name, pair.slice(name.length + 1)];
+  });
+}
+
 /** The secrets in one address, encoded and decoded: its password, and parameters such as a signature. */
 function secretsIn(address: string): string[] {
   if (!URL.canParse(address)) return WORD.test(address) ? [] : [address];
   const { href, username, password, search, searchParams } = new URL(address);
-  const values = [...searchParams].filter(([name, value]) => SECRET_NAME.test(name) || !WORD.test(value));
-  const decoded = new URLSearchParams(`=${password.replaceAll('+', '%2B')}`).get('') ?? '';
-  const query = WORD.test(search.slice(1)) ? [] : [search.slice(1)];
-  const parameters = values.flatMap(([, value]) => [value, encodeURIComponent(value)]);
-  return [address, href, `${username}:${password}`, password, decoded, ...query, ...parameters];
+  const query = search.slice(1);
+  const parameters = [...searchParams, ...writtenParameters(query), ['', query] as const]
+    .filter(([name, value]) => SECRET_NAME.test(name) || !WORD.test(value))
+    .flatMap(([, value]) => [value, encodeURIComponent(value)]);
+  return [address, href, `${username}:${password}`, password, decoded(password), ...parameters];
 }
 
 /** Secrets in addresses of files and callbacks: errors must not repeat them. */

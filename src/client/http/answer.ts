@@ -1,7 +1,7 @@
 import { cutPage } from '../../catalog/json-text.ts';
 import { CatchwordError } from '../../errors.ts';
 import { readXml, type XmlElement } from '../../xml/read.ts';
-import { errorIn, messageIn, type ServiceMessage } from '../errors/error-message.ts';
+import { errorIn, isResult, messageIn, type ServiceMessage } from '../errors/error-message.ts';
 import { type Tree, textIn, treeOfBody } from '../errors/error-tree.ts';
 import { serviceError } from '../errors/service-error.ts';
 import { alsoCreated, checkFirst } from '../errors/uncertain-write.ts';
@@ -71,12 +71,19 @@ function objectOf(value: unknown): JsonObject | undefined {
   return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as JsonObject) : undefined;
 }
 
-/** The JSON object of an answer. Anything else does not show whether a write was done. */
+/** The error of an answer that is not what was asked for. It does not show whether a write was done. */
+function unknownAnswer(answer: Answer, endpoint: Endpoint, tree: Tree): CatchwordError {
+  const error = errorOf(messageIn(tree, answer.hide), answer, endpoint, tree);
+  return endpoint.method === 'GET' ? error : checkFirst(error, endpoint);
+}
+
+/** The JSON object of an answer. A write is done if it is empty, or has a field of what was written. */
 function readJson(answer: Answer, endpoint: Endpoint): JsonObject | undefined {
   const { text, hide } = answer;
+  const { method, fields = [] } = endpoint;
   if (text.trim() === '') return undefined;
   const tree = treeOfBody(text);
-  const error = errorIn(tree, endpoint.fields ?? [], hide);
+  const error = errorIn(tree, fields, hide);
   if (error !== undefined) throw errorOf(error, answer, endpoint, tree);
   let value: unknown;
   try {
@@ -86,8 +93,10 @@ function readJson(answer: Answer, endpoint: Endpoint): JsonObject | undefined {
   }
   if (value === null) return undefined;
   const object = objectOf(value);
-  if (object === undefined) throw checkFirst(errorOf(messageIn(tree, hide), answer, endpoint, tree), endpoint);
+  if (object === undefined) throw unknownAnswer(answer, endpoint, tree);
   if (cutPage(text, MAX_JSON_DEPTH) === null) throw tooDeep(answer);
+  const names = Object.keys(object);
+  if (method !== 'GET' && names.length > 0 && !isResult(names, fields)) throw unknownAnswer(answer, endpoint, tree);
   return object;
 }
 

@@ -71,8 +71,13 @@ export function readProduct(path: string): Operation<ProductQuery, PageResponse>
     format: 'page',
     token: true,
     repeatable: true,
-    accepts: [404],
+    accepts: [404, 410],
     request: ({ vbid, settings }) => ({ values: { vbid }, query: detailQuery(settings) }),
-    read: (answer) => pageOf(answer.status === 404 ? { ...answer, text: '' } : answer),
+    read: (answer) => {
+      const { refusal } = answer;
+      // "Catalog not found" says nothing about the product.
+      if (refusal?.code === 'SOURCE_AUTH') throw refusal;
+      return pageOf(refusal === undefined ? answer : { ...answer, text: '' });
+    },
   };
 }

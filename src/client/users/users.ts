@@ -6,7 +6,7 @@ import { alsoCreated, checkFirst } from '../errors/uncertain-write.ts';
 import type { ParsedAnswer } from '../http/answer.ts';
 import type { Caller } from '../http/caller.ts';
 import type { Operation } from '../http/operation.ts';
-import { errorOfTree, othersIn, recordsIn, unexpected } from '../http/xml-records.ts';
+import { errorOfTree, fieldsOf, othersIn, recordsIn, unexpected } from '../http/xml-records.ts';
 import { parseInput } from '../input/parse-input.ts';
 import { name, only, text } from '../input/request-fields.ts';
 
@@ -136,10 +136,13 @@ function operationsWith(suffix: string) {
     token: true,
     repeatable: true,
     request: () => ({}),
-    // The answer is not shown: with a good status, anything but an error is a success.
+    // The interface does not show the answer: it is empty, or the user.
     read: (answer) => {
       const error = errorOfTree(treeOfBody(answer.text), answer);
       if (error !== undefined) throw error;
+      const { records } = recordsIn(answer.elements, 'user', ['user']);
+      const isUser = records.some((user) => OWN_FIELDS.some((field) => fieldsOf(user).has(field)));
+      if (answer.text.trim() !== '' && !isUser) throw checkFirst(unexpected('user', answer), {});
     },
   };
   return { create, read, reset };
