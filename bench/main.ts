@@ -14,7 +14,7 @@ import { parseArgs } from 'node:util';
 import Database from 'better-sqlite3';
 import { table } from '../src/report/text.ts';
 import { redisAvailable, startRedis } from '../test/support/redis.ts';
-import { type Measured, measure, median, serve } from './process.ts';
+import { environment, type Measured, measure, median, serve } from './process.ts';
 import { measureRate } from './rate.ts';
 
 const CLI = new URL('../dist/cli.js', import.meta.url).pathname;
@@ -43,18 +43,6 @@ interface Sample {
 
 function print(text: string): void {
   process.stdout.write(`${text}\n`);
-}
-
-function environment(url: string, db: string, more: Record<string, string> = {}): Record<string, string> {
-  return {
-    CATCHWORD_BASE_URL: url,
-    CATCHWORD_API_KEY: 'SANDBOXKEY',
-    CATCHWORD_ACCESS_TOKEN: 'sandboxtoken',
-    CATCHWORD_RATE_LIMIT: 'off',
-    CATCHWORD_DB: db,
-    LOG_LEVEL: 'error',
-    ...more,
-  };
 }
 
 async function sync(env: Record<string, string>, ...args: string[]): Promise<{ ms: number; measured: Measured }> {

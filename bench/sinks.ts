@@ -26,7 +26,7 @@ import { openStore, type Store } from '../src/store/store.ts';
 import { startNats } from '../test/support/nats.ts';
 import { programs, startPostgres } from '../test/support/postgres.ts';
 import { startRedis } from '../test/support/redis.ts';
-import { peakBytes, serve } from './process.ts';
+import { environment, peakBytes, serve } from './process.ts';
 
 const CLI = fileURLToPath(new URL('../dist/cli.js', import.meta.url));
 const records = Number(process.argv.find((argument) => /^\d+$/.test(argument)) ?? 1_000_000);
@@ -61,15 +61,10 @@ async function fill(db: string): Promise<void> {
   const args = ['sandbox', '--no-details', '--json', '--port', '0', '--items', String(records)];
   const sandbox = await serve(process.execPath, [CLI, ...args]);
   const { url } = JSON.parse(sandbox.line) as { url: string };
-  const env = {
-    CATCHWORD_BASE_URL: url,
-    CATCHWORD_API_KEY: 'SANDBOXKEY',
-    CATCHWORD_ACCESS_TOKEN: 'sandboxtoken',
-    CATCHWORD_RATE_LIMIT: 'off',
-    CATCHWORD_DB: db,
-    LOG_LEVEL: 'error',
-  };
-  execFileSync(process.execPath, [CLI, 'sync', '--full'], { env: { ...process.env, ...env }, stdio: 'ignore' });
+  execFileSync(process.execPath, [CLI, 'sync', '--full'], {
+    env: { ...process.env, ...environment(url, db) },
+    stdio: 'ignore',
+  });
   await sandbox.stop();
 }
 
