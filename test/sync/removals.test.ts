@@ -265,6 +265,21 @@ describe('more removals than the limit', () => {
     await expectEqual(here);
   });
 
+  it('of an approved run are dated after the lookups', async () => {
+    const more = { CATCHWORD_LOOKUP_PATH: '/v4/products/:vbid', CATCHWORD_REMOVAL_LIMIT: '1' };
+    const here = await place({ items: 60, latencyMs: 5 }, more);
+    await load(here.settings, 'full');
+    here.sandbox.catalog.mutate({ remove: 20 });
+    expect(await load(here.settings, 'full')).toMatchObject({ state: 'held', missing: 20 });
+    expect((await cli(['approve', '2'], here.settings, here.directory)).code).toBe(0);
+    const requests = (await (await fetch(`${here.sandbox.url}/_sandbox/requests`)).json()) as { at: number }[];
+    const { stdout } = await cli(['changes', '--after', '60'], here.settings, here.directory);
+    const events = stdout.trim().split('\n');
+    const times = events.map((line) => Date.parse((JSON.parse(line) as { time: string }).time));
+    expect(times).toHaveLength(20);
+    expect(Math.min(...times)).toBeGreaterThanOrEqual(requests.at(-1)?.at ?? Number.POSITIVE_INFINITY);
+  });
+
   it('an empty catalog is held, however small the mirror', async () => {
     const here = await place({ items: 20 });
     await load(here.settings, 'full');
