@@ -23,6 +23,7 @@ const COMMON = [
   'whole-number',
   'nearest-name',
   'forced-exit',
+  'measure',
 ];
 
 /** The folders that a folder may import from, besides itself and the common files. */
@@ -35,7 +36,8 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   queue: ['catalog'],
   sync: ['catalog', 'client', 'store', 'queue'],
   schedule: ['catalog', 'store', 'sync'],
-  web: ['catalog', 'store', 'report'],
+  metrics: ['catalog', 'store', 'report'],
+  web: ['catalog', 'store', 'report', 'metrics'],
   relay: ['catalog', 'config', 'store'],
   roles: ['catalog', 'client', 'config', 'queue', 'relay', 'report', 'schedule', 'store', 'sync', 'web'],
   sandbox: ['catalog', 'xml'],
@@ -66,6 +68,9 @@ const ONLY_IN: Record<string, readonly string[]> = {
   'node-cron': ['schedule'],
   croner: ['schedule'],
   fastify: ['web'],
+  '@opentelemetry/api': ['metrics'],
+  '@opentelemetry/sdk-metrics': ['metrics'],
+  '@opentelemetry/exporter-prometheus': ['metrics'],
   'csv-parse': ['commands'],
   commander: ['commands', 'program', 'verb-table'],
 };

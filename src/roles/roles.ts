@@ -58,6 +58,7 @@ async function startHttp({ config, clock, log }: Process<Config>, port: number):
     port,
     token: config.httpToken,
     readyMaxAgeMs: config.readyMaxAgeMs,
+    rateLimit: config.rateLimit,
     source: configuredSource(config.baseUrl),
     unready: haltedSinks,
     plans: (nowMs) => plansOf(config, nowMs),

@@ -41,6 +41,8 @@ export interface RunReader {
   settleWait(id: number): SettleWait | null;
   /** Runs whose removals wait for a decision, oldest first. */
   held(): Run[];
+  /** Sums over all runs. */
+  totals(): RunCounts;
   /** Sums over the run's checkpoints. `missing` is 0 here, and `removed` counts what the source itself withdrew. */
   counts(id: number): RunCounts;
 
@@ -65,6 +67,18 @@ export interface RunReader {
 
 const { ids: _ids, ...withoutIds } = getTableColumns(checkpoints);
 
+const COUNTS = [
+  'pages',
+  'items',
+  'created',
+  'updated',
+  'removed',
+  'restored',
+  'missing',
+  'rejected',
+  'requests',
+] as const;
+
 const UNFINISHED: RunState[] = ['planned', 'reading'];
 
 type RunRow = typeof runs.$inferSelect;
@@ -88,6 +102,9 @@ export function createRunReader(sqlite: Database, orm: BetterSQLite3Database): R
        coalesce(sum(updated), 0) AS updated, coalesce(sum(removed), 0) AS removed, coalesce(sum(restored), 0) AS restored, 0 AS missing,
        coalesce(sum(rejected), 0) AS rejected, coalesce(sum(requests), 0) AS requests
      FROM checkpoints WHERE run_id = ?`,
+  );
+  const totals = sqlite.prepare<[], RunCounts>(
+    `SELECT ${COUNTS.map((name) => `coalesce(sum(${name}), 0) AS ${name}`).join(', ')} FROM runs`,
   );
   const idsOf = sqlite
     .prepare<[number, number, number, number], Buffer>(
@@ -170,6 +187,14 @@ export function createRunReader(sqlite: Database, orm: BetterSQLite3Database): R
       return until === null || leftMs === null ? null : { until, leftMs };
     },
     counts,
+    totals: () => {
+      const ended = totals.get() as RunCounts;
+      const row = unfinished.get();
+      if (row === undefined) return ended;
+      // The row of an unfinished run has no counts yet.
+      const running = counts(row.id);
+      return Object.fromEntries(COUNTS.map((name) => [name, ended[name] + running[name]])) as unknown as RunCounts;
+    },
 
     passStart: (runId, pass) => passStart.get(runId, pass) ?? null,
     passEnd: (runId, pass) => passEnd.get(runId, pass) ?? null,

@@ -2,6 +2,7 @@ import type { CapturedPage } from '../catalog/page.ts';
 import { doubtAge, momentOf, sourceTimeOf } from '../catalog/watermark.ts';
 import type { Clock } from '../clock.ts';
 import { CatchwordError } from '../errors.ts';
+import { publish } from '../measure.ts';
 import type { NewChange } from '../store/changes.ts';
 import type { Leased } from '../store/lease.ts';
 import type { Checkpoint } from '../store/runs.ts';
@@ -143,13 +144,15 @@ export function createApplier(options: ApplierOptions): Applier {
     changing = 0;
     chars = 0;
     maybeChanged = new Set();
-    const applied = leased.write((writer) => {
+    const start = performance.now();
+    const written = leased.write((writer) => {
       if (writer.runs.state(runId) === 'cancelled') {
         throw new CatchwordError('RUN_CANCELLED', `run ${runId} was cancelled`);
       }
       return pages.map((page) => applyOne(writer, page));
     });
-    return applied.filter((checkpoint) => checkpoint !== null);
+    publish('applied', { ms: performance.now() - start });
+    return written.filter((checkpoint) => checkpoint !== null);
   }
 
   return {

@@ -2,6 +2,7 @@ import type { CapturedPage, FetchOutcome, FetchTask } from '../catalog/page.ts';
 import type { Clock } from '../clock.ts';
 import { CatchwordError, fromErrorRecord } from '../errors.ts';
 import type { Logger } from '../log.ts';
+import { publish } from '../measure.ts';
 import type { PageQueue } from '../queue/queue.ts';
 import type { Reader } from '../store/reader.ts';
 import type { Pass } from '../store/runs.ts';
@@ -143,7 +144,9 @@ export function readPass(pass: Pass, context: PassContext): PassReader {
         return;
       }
       const tasks = windows.request();
-      if (windows.pending().length === 0) {
+      const pending = windows.pending();
+      publish('queue', { pages: pending.length });
+      if (pending.length === 0) {
         // Pages in the batch may show that the list continues.
         if (!windows.hasArrived()) return;
         note(() => applier.flush());

@@ -4,6 +4,8 @@ import type { Plans } from '../catalog/tick.ts';
 import type { Clock } from '../clock.ts';
 import type { Service } from '../lifecycle.ts';
 import type { Logger } from '../log.ts';
+import { startMetrics } from '../metrics/metrics.ts';
+import type { Rate } from '../pacer.ts';
 import { openStore, type Store } from '../store/store.ts';
 import { watchMirror } from '../store/watch.ts';
 import { addApi } from './api.ts';
@@ -13,6 +15,7 @@ import { addDrain, type Drain } from './drain.ts';
 import { addHealth } from './health.ts';
 import { createErrorHandler, sendError } from './http-error.ts';
 import { checkExposure, listen } from './listen.ts';
+import { addMetrics } from './metrics-route.ts';
 import { addSseRoute, type EndStreams, STREAM_LIMITS, type StreamLimits } from './sse-route.ts';
 
 export interface WebOptions {
@@ -36,6 +39,8 @@ export interface WebOptions {
   readonly clock: Clock;
   readonly log: Logger;
   readonly limits?: Partial<StreamLimits>;
+  /** CATCHWORD_RATE_LIMIT, shown by `/metrics`; null without a limit. */
+  readonly rateLimit: Rate | null;
 }
 
 export interface WebService extends Service {
@@ -49,7 +54,7 @@ const REQUEST_TIMEOUT_MS = 30_000;
 /** Longest product key in a path. For safety. */
 const MAX_KEY = 1_000;
 
-function createApp(log: Logger): FastifyInstance {
+export function createApp(log: Logger): FastifyInstance {
   const onError = createErrorHandler(log);
   const app = Fastify({
     connectionTimeout: CONNECTION_TIMEOUT_MS,
@@ -108,6 +113,7 @@ export async function startWeb(options: WebOptions): Promise<WebService> {
   checkExposure(options.host, token);
   const limits = { ...STREAM_LIMITS, ...options.limits };
   const store = openStore(options.db, { forReading: true, mode: options.dbMode });
+  const metrics = startMetrics({ rateLimit: options.rateLimit, mirror: { store, clock } });
   try {
     const app = createApp(log);
     addAuth(app, token);
@@ -116,12 +122,14 @@ export async function startWeb(options: WebOptions): Promise<WebService> {
     const changes = createChangeFeed(store, options.source);
     addApi(app, { store, changes, clock, plans: options.plans });
     const endStreams = addSseRoute(app, { changes, clock, log, limits });
+    addMetrics(app, metrics);
     const url = await listen(app, options.host, options.port);
     log.info({ address: url }, 'listening');
     const watching = watchMirror(store, clock);
     const stop = async (): Promise<void> => {
       await watching.stop();
       await close({ app, drain, endStreams }, clock, limits.stopMs);
+      await metrics.close();
       store.close();
     };
     let stopped: Promise<void> | undefined;
@@ -135,6 +143,7 @@ export async function startWeb(options: WebOptions): Promise<WebService> {
       },
     };
   } catch (error) {
+    await metrics.close();
     store.close();
     throw error;
   }

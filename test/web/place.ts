@@ -44,6 +44,7 @@ export async function serve(db: string, given: Partial<WebOptions> = {}): Promis
     token: undefined,
     source: SOURCE,
     readyMaxAgeMs: 86_400_000,
+    rateLimit: null,
     unready: () => null,
     plans: () => ({ nextFull: null, nextDelta: null }),
     clock: systemClock,

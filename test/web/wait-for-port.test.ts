@@ -29,6 +29,7 @@ async function waitingWeb() {
       port,
       token: undefined,
       source: 'https://catalog.example/v4/products',
+      rateLimit: null,
       readyMaxAgeMs: 86_400_000,
       unready: () => null,
       plans: () => ({ nextFull: null, nextDelta: null }),

@@ -5,6 +5,7 @@ import type { Clock } from '../../clock.ts';
 import type { SourceConfig } from '../../config.ts';
 import { CatchwordError, messageOf, systemCodeOf } from '../../errors.ts';
 import { isLoopback } from '../../loopback.ts';
+import { publish } from '../../measure.ts';
 import { VERSION } from '../../version.ts';
 import { isPage } from '../errors/error-tree.ts';
 import { refusalError } from '../errors/service-error.ts';
@@ -174,17 +175,26 @@ export function createTransport(
     origin,
     send: async (endpoint, asked, signal, onSent) => {
       let isLate = false;
+      const start = performance.now();
+      const measure = (outcome: string): void => publish('request', { outcome, ms: performance.now() - start });
       const reason = (): Error => {
         isLate = true;
         return new Error('the time is over');
       };
+      const knownError = (error: unknown): CatchwordError => {
+        if (error instanceof CatchwordError) return error;
+        if (signal.aborted) return interrupted();
+        return isLate ? timeoutError(endpoint, origin, timeoutMs) : connectionError(error, origin);
+      };
       try {
         const work = (either: AbortSignal) => exchange(endpoint, asked, either, onSent);
-        return await withAbort([signal], work, { timeoutMs, reason });
+        const answer = await withAbort([signal], work, { timeoutMs, reason });
+        measure('ok');
+        return answer;
       } catch (error) {
-        if (error instanceof CatchwordError) throw error;
-        if (signal.aborted) throw interrupted();
-        throw isLate ? timeoutError(endpoint, origin, timeoutMs) : connectionError(error, origin);
+        const known = knownError(error);
+        measure(known.code);
+        throw known;
       }
     },
     close: async () => {

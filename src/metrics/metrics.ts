@@ -1,0 +1,50 @@
+import { PrometheusSerializer } from '@opentelemetry/exporter-prometheus';
+import { MeterProvider, MetricReader } from '@opentelemetry/sdk-metrics';
+import { messageOf } from '../errors.ts';
+import type { Rate } from '../pacer.ts';
+import { type MirrorMetricsOptions, observeMirror } from './mirror-metrics.ts';
+import { countPipeline } from './pipeline-metrics.ts';
+import { observeProcess } from './process-metrics.ts';
+
+/** Collects only when it is asked to; the HTTP server is ours. */
+class OnDemandReader extends MetricReader {
+  protected override async onForceFlush(): Promise<void> {}
+  protected override async onShutdown(): Promise<void> {}
+}
+
+export interface MetricsOptions {
+  /** CATCHWORD_RATE_LIMIT; null without a limit. */
+  readonly rateLimit: Rate | null;
+  /** The mirror whose state is shown; undefined in roles that do not show it. */
+  readonly mirror?: MirrorMetricsOptions;
+}
+
+export interface Metrics {
+  /** @returns the current figures in Prometheus's text format */
+  text(): Promise<string>;
+  /** Ends all measurements. */
+  close(): Promise<void>;
+}
+
+export const METRICS_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
+
+/** Starts to measure this process. docs/operations.md lists the metrics. */
+export function startMetrics({ rateLimit, mirror }: MetricsOptions): Metrics {
+  const reader = new OnDemandReader();
+  const provider = new MeterProvider({ readers: [reader] });
+  const meter = provider.getMeter('catchword');
+  const stops = [countPipeline(meter, rateLimit), observeProcess(meter)];
+  if (mirror !== undefined) observeMirror(meter, mirror);
+  const serializer = new PrometheusSerializer(undefined, false, undefined, true, true);
+  return {
+    text: async () => {
+      const { resourceMetrics, errors } = await reader.collect();
+      if (errors.length > 0) throw new Error(errors.map(messageOf).join('; '), { cause: errors[0] });
+      return serializer.serialize(resourceMetrics);
+    },
+    close: async () => {
+      for (const stop of stops) stop();
+      await provider.shutdown();
+    },
+  };
+}

@@ -1,0 +1,144 @@
+import { statfsSync, statSync } from 'node:fs';
+import { dirname } from 'node:path';
+import type { Meter } from '@opentelemetry/api';
+import type { ChangeOp, Run, RunKind } from '../catalog/run.ts';
+import type { Clock } from '../clock.ts';
+import { sinkSummary } from '../report/sink.ts';
+import { completeAt } from '../report/status.ts';
+import type { Store } from '../store/store.ts';
+
+export interface MirrorMetricsOptions {
+  readonly store: Store;
+  readonly clock: Clock;
+}
+
+const KINDS: readonly RunKind[] = ['full', 'delta'];
+const OPS: readonly ChangeOp[] = ['created', 'updated', 'removed', 'restored'];
+
+/** How many of the newest runs are looked at. */
+const RUNS = 50;
+
+/** Held removals may be many, so they are counted again only after this time; milliseconds. */
+const HELD_COUNT_AGE_MS = 60_000;
+
+function fileBytes(path: string): number {
+  return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+}
+
+/** How many of the newest elements in a row pass the test. */
+function inARow<T>(newestFirst: readonly T[], test: (one: T) => boolean): number {
+  const end = newestFirst.findIndex((one) => !test(one));
+  return end === -1 ? newestFirst.length : end;
+}
+
+function createHeldCount({ store, clock }: MirrorMetricsOptions): () => number {
+  let counted = { runs: '', at: Number.NEGATIVE_INFINITY, removals: 0 };
+  return () => {
+    const ids = store.runs.held().map(({ id }) => id);
+    const runs = ids.join();
+    const now = clock.now();
+    if (runs !== counted.runs || Math.abs(now - counted.at) > HELD_COUNT_AGE_MS) {
+      const removals = ids.reduce((sum, id) => sum + store.removals.heldCount(id), 0);
+      counted = { runs, at: now, removals };
+    }
+    return counted.removals;
+  };
+}
+
+function createInstruments(meter: Meter) {
+  const gauge = (name: string, description: string) =>
+    meter.createObservableGauge(`catchword_${name}`, { description });
+  return {
+    products: gauge('products', 'Products in the mirror, without those that were removed.'),
+    lastSeq: gauge('change_log_last_seq', 'Number of the newest change in the change log.'),
+    age: gauge('mirror_age_seconds', 'Time since the mirror was last complete; absent until the first full load ends.'),
+    fileBytes: gauge('mirror_file_bytes', "Size of the mirror's file, without its WAL."),
+    walBytes: gauge('mirror_wal_bytes', "Size of the mirror's write-ahead log."),
+    diskFree: gauge('mirror_disk_free_bytes', "Space that this user may use on the mirror's disk."),
+    diskSize: gauge('mirror_disk_size_bytes', "Size of the mirror's disk."),
+    runActive: gauge('run_active', '1 while a run of this kind is unfinished, otherwise 0.'),
+    runPages: gauge('run_pages', 'Pages that the unfinished run has applied; 0 without one.'),
+    lastComplete: gauge(
+      'last_complete_run_timestamp_seconds',
+      'When the newest complete run of this kind ended, in seconds since 1970.',
+    ),
+    failed: gauge('runs_failed_in_a_row', 'How many of the newest runs in a row have failed.'),
+    open: gauge('full_runs_open_in_a_row', 'How many of the newest full runs in a row have not been sealed.'),
+    held: gauge('removals_held', 'Removals that wait for an approval; counted once a minute.'),
+    paused: gauge('source_pause_seconds', 'How long the service has asked all processes to wait; 0 if it has not.'),
+    sinkState: gauge('sink_state', '1 for the state that the sink is in.'),
+    sinkLagRecords: gauge('sink_lag_records', 'Changes that the sink has not confirmed.'),
+    sinkLagSeconds: gauge('sink_lag_seconds', 'How long the oldest change has waited that the sink has not confirmed.'),
+    sinkParked: gauge('sink_parked_events', 'Events that the sink has refused, and those that wait for them.'),
+  };
+}
+
+/** Observes the mirror's state at each scrape, in one snapshot. */
+export function observeMirror(meter: Meter, { store, clock }: MirrorMetricsOptions): void {
+  const gauges = createInstruments(meter);
+  const delivered = meter.createObservableCounter('catchword_sink_delivered_events_total', {
+    description: 'Events that the sink has confirmed.',
+  });
+  const pages = meter.createObservableCounter('catchword_pages_total', {
+    description: 'Pages that all runs of the mirror have applied.',
+  });
+  const changes = meter.createObservableCounter('catchword_changes_total', {
+    description: 'Changes that all runs of the mirror have found, by op.',
+  });
+  const rejected = meter.createObservableCounter('catchword_rejected_items_total', {
+    description: 'Items of pages that all runs of the mirror have rejected.',
+  });
+  const heldCount = createHeldCount({ store, clock });
+
+  meter.addBatchObservableCallback(
+    (result) => {
+      const now = clock.now();
+      store.read(() => {
+        const runs = store.runs.list(RUNS);
+        const active = runs.find(({ state }) => state === 'planned' || state === 'reading');
+        const ended = runs.filter(({ state }) => state !== 'planned' && state !== 'reading' && state !== 'cancelled');
+        const isComplete = ({ state }: Run): boolean => state === 'complete';
+        const completedAt = completeAt(store);
+        result.observe(gauges.products, store.products.living());
+        result.observe(gauges.lastSeq, store.changes.lastSeq());
+        if (completedAt !== null) result.observe(gauges.age, Math.max(0, now - completedAt) / 1000);
+        for (const kind of KINDS) {
+          result.observe(gauges.runActive, active?.kind === kind ? 1 : 0, { kind });
+          const last = ended.find((run) => run.kind === kind && isComplete(run));
+          if (last !== undefined) result.observe(gauges.lastComplete, (last.finishedAt ?? 0) / 1000, { kind });
+        }
+        result.observe(gauges.runPages, active?.pages ?? 0);
+        result.observe(
+          gauges.failed,
+          inARow(ended, ({ state }) => state === 'failed'),
+        );
+        const full = ended.filter(({ kind }) => kind === 'full');
+        result.observe(
+          gauges.open,
+          inARow(full, ({ proof }) => proof !== 'sealed'),
+        );
+        const totals = store.runs.totals();
+        result.observe(pages, totals.pages);
+        result.observe(rejected, totals.rejected);
+        for (const op of OPS) result.observe(changes, totals[op], { op });
+        result.observe(gauges.held, heldCount());
+        result.observe(gauges.paused, Math.max(0, (store.source.pause(now)?.until ?? now) - now) / 1000);
+        for (const row of store.sinks.list()) {
+          if (!row.configured) continue;
+          const { name: sink, state, lag_records, lag_seconds, parked } = sinkSummary(store, row, now);
+          result.observe(gauges.sinkState, 1, { sink, state });
+          result.observe(gauges.sinkLagRecords, lag_records, { sink });
+          if (lag_seconds !== null) result.observe(gauges.sinkLagSeconds, lag_seconds, { sink });
+          result.observe(gauges.sinkParked, parked, { sink });
+          result.observe(delivered, row.delivered, { sink });
+        }
+      });
+      result.observe(gauges.fileBytes, fileBytes(store.path));
+      result.observe(gauges.walBytes, fileBytes(`${store.path}-wal`));
+      const { bavail, blocks, bsize } = statfsSync(dirname(store.path));
+      result.observe(gauges.diskFree, bavail * bsize);
+      result.observe(gauges.diskSize, blocks * bsize);
+    },
+    [...Object.values(gauges), delivered, pages, changes, rejected],
+  );
+}
