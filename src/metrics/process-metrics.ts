@@ -5,7 +5,7 @@ import { VERSION } from '../version.ts';
 /** How often the event loop is looked at, milliseconds. Node counts it as part of the delay. */
 const RESOLUTION_MS = 10;
 
-const DELAYS = { '0.5': 50, '0.99': 99, '1': 100 } as const;
+const PERCENTILES = [50, 99, 100];
 
 /** Observes this process, by the names that Prometheus's client libraries share. @returns a function that ends it */
 export function observeProcess(meter: Meter): () => void {
@@ -19,7 +19,7 @@ export function observeProcess(meter: Meter): () => void {
     heap: gauge('nodejs_heap_size_used_bytes', 'Memory that live and not yet collected JavaScript objects take.'),
     delay: gauge(
       'nodejs_eventloop_delay_seconds',
-      'How late timers of the process fired since the previous scrape, by quantile.',
+      'How late timers of the process fired since the previous scrape, by percentile.',
     ),
   };
   const cpu = meter.createObservableCounter('process_cpu_seconds_total', {
@@ -34,9 +34,9 @@ export function observeProcess(meter: Meter): () => void {
       result.observe(observed.rss, rss);
       result.observe(observed.heap, heapUsed);
       result.observe(cpu, (user + system) / 1e6);
-      for (const [quantile, percent] of Object.entries(DELAYS)) {
-        const late = delay.count === 0 ? 0 : delay.percentile(percent) / 1e9 - RESOLUTION_MS / 1000;
-        result.observe(observed.delay, Math.max(0, late), { quantile });
+      for (const percentile of PERCENTILES) {
+        const late = delay.count === 0 ? 0 : delay.percentile(percentile) / 1e9 - RESOLUTION_MS / 1000;
+        result.observe(observed.delay, Math.max(0, late), { percentile });
       }
       delay.reset();
     },
