@@ -4,8 +4,8 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { createRandom } from '../../src/sandbox/catalog/random.ts';
 import { runProcess } from '../support/cli.ts';
 import { expectExactLog } from '../support/mirror.ts';
+import { query } from '../support/sqlite.ts';
 import { beginLife, type Life, TABLE } from './life.ts';
-import { query } from './stores.ts';
 import { toolsAvailable } from './tools.ts';
 
 const KILLS = process.env.CI === undefined ? 5 : 20;

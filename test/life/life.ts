@@ -4,6 +4,7 @@ import { z } from 'zod';
 import type { Ended } from '../support/cli.ts';
 import { startPostgres } from '../support/postgres.ts';
 import { freePort } from '../support/server.ts';
+import { query } from '../support/sqlite.ts';
 import { removeShared, sharedByFaketime } from './clock.ts';
 import { failuresIn, lastLines } from './log-lines.ts';
 import { createProcessManager } from './pm2.ts';
@@ -11,7 +12,7 @@ import { createProject } from './project.ts';
 import { type Readers, startReaders } from './readers.ts';
 import { startReceiver } from './receiver.ts';
 import { createSource } from './source.ts';
-import { differences, differencesToSource, mirrorOf, query, tableOf } from './stores.ts';
+import { differences, differencesToSource, mirrorOf, tableOf } from './stores.ts';
 
 const ITEMS = 3000;
 export const TABLE = 'books';

@@ -1,15 +1,11 @@
-import { once } from 'node:events';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import Database from 'better-sqlite3';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { systemClock } from '../../src/clock.ts';
 import type { SandboxOptions } from '../../src/sandbox/options.ts';
 import { type Sandbox, startSandbox } from '../../src/sandbox/server.ts';
-import { keepStatements } from '../../src/store/statements.ts';
 import { openStore } from '../../src/store/store.ts';
 import { runHere } from '../support/in-process.ts';
+import { serveHttp } from '../support/listen.ts';
 import { load } from '../support/load.ts';
 import {
   catalogOf,
@@ -130,10 +126,7 @@ describe('runs', () => {
     const watermarks: number[] = [];
     for (const kind of ['full', 'delta', 'full'] as const) {
       const run = await load(settings, kind);
-      const sqlite = new Database(db, { readonly: true });
-      keepStatements(sqlite);
-      const watermark = sqlite.prepare('SELECT watermark FROM mirror').pluck().get() as number;
-      sqlite.close();
+      const watermark = watermarkOf(db);
       expect(watermark).toBe(Math.max(run.sourceTime ?? 0, ...watermarks));
       expect(watermark).toBeLessThanOrEqual(Date.now());
       watermarks.push(watermark);
@@ -173,21 +166,16 @@ describe('runs', () => {
   });
 
   it('a list that never ends is an error, not an endless run', async () => {
-    const server = createServer((request, response) => {
+    const url = await serveHttp((request, response) => {
       const asked = new URL(request.url ?? '', 'http://localhost').searchParams;
       const perPage = Number(asked.get('per_page'));
       const items = Array.from({ length: perPage }, (_, at) => ({ vbid: `V${at}` }));
       const page = Number(asked.get('page'));
       response.setHeader('content-type', 'application/json');
       response.end(JSON.stringify({ num_items: 25, page, per_page: perPage, total_pages: 1, items }));
-    }).listen(0, '127.0.0.1');
-    onTestFinished(() => {
-      server.close();
     });
-    await once(server, 'listening');
-    const address = server.address() as AddressInfo;
     const db = join(temporaryDirectory(), 'catalog.db');
-    const settings = settingsFor(`http://127.0.0.1:${address.port}`, db, { CATCHWORD_PER_PAGE: '50' });
+    const settings = settingsFor(url, db, { CATCHWORD_PER_PAGE: '50' });
     await expect(load(settings, 'full')).rejects.toMatchObject({
       code: 'PAGE_INVALID',
       message: expect.stringContaining('repeats the one before it') as string,

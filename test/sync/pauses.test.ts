@@ -1,12 +1,10 @@
-import { once } from 'node:events';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { openStore } from '../../src/store/store.ts';
 import { mirrorPacer } from '../../src/sync/shared-pace.ts';
 import { run, startService } from '../support/cli.ts';
 import { runHere } from '../support/in-process.ts';
+import { serveHttp } from '../support/listen.ts';
 import { settingsFor, temporaryDirectory } from '../support/mirror.ts';
 import { redisAvailable, startRedis } from '../support/redis.ts';
 import { createVirtualClock } from '../support/test-clocks.ts';
@@ -20,20 +18,14 @@ interface BusySource {
 
 async function busySource(retryAfter: number | null): Promise<BusySource> {
   let requests = 0;
-  const server = createServer((request, response) => {
+  const url = await serveHttp((request, response) => {
     requests++;
     const asked = new URL(request.url ?? '', 'http://localhost').searchParams;
     const items = asked.has('from') || asked.get('page') !== '1' ? [] : [{ vbid: 'A' }];
     response.setHeader('content-type', 'application/json');
     if (source.retryAfter !== null) response.writeHead(429, { 'retry-after': String(source.retryAfter) }).end('{}');
     else response.end(JSON.stringify({ num_items: items.length, page: 1, per_page: 1_000, total_pages: 1, items }));
-  }).listen(0, '127.0.0.1');
-  onTestFinished(() => {
-    server.closeAllConnections();
-    server.close();
   });
-  await once(server, 'listening');
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const source: BusySource = { url, retryAfter, requests: () => requests };
   return source;
 }

@@ -1,5 +1,3 @@
-import { once } from 'node:events';
-import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { productOf } from '../../src/catalog/product.ts';
@@ -9,6 +7,7 @@ import { type Sandbox, startSandbox } from '../../src/sandbox/server.ts';
 import { writeUnder } from '../../src/store/hold-lease.ts';
 import { openStore } from '../../src/store/store.ts';
 import { runHere as cli } from '../support/in-process.ts';
+import { serveHttp } from '../support/listen.ts';
 import { load } from '../support/load.ts';
 import { catalogOf, expectExactLog, settingsFor, standIn, temporaryDirectory, truthOf } from '../support/mirror.ts';
 
@@ -35,18 +34,11 @@ async function expectEqual({ sandbox, db }: Place): Promise<void> {
 
 /** A service that answers each path with this text; null means not found. */
 async function serve(answer: (path: string) => string | null): Promise<string> {
-  const server = createServer((request, response) => {
+  return await serveHttp((request, response) => {
     const text = answer(new URL(request.url ?? '', 'http://localhost').pathname);
     response.writeHead(text === null ? 404 : 200, { 'content-type': 'application/json' });
     response.end(text ?? '{"errors":["Book not found"]}');
-  }).listen(0, '127.0.0.1');
-  onTestFinished(() => {
-    server.close();
   });
-  await once(server, 'listening');
-  const address = server.address();
-  if (address === null || typeof address === 'string') throw new Error('no port');
-  return `http://127.0.0.1:${address.port}`;
 }
 
 describe('a sealed run', () => {

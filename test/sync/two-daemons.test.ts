@@ -5,10 +5,10 @@ import Database from 'better-sqlite3';
 import { expect, it, onTestFinished } from 'vitest';
 import type { SandboxOptions } from '../../src/sandbox/options.ts';
 import { startSandbox } from '../../src/sandbox/server.ts';
-import { keepStatements } from '../../src/store/statements.ts';
 import { run, start, startService } from '../support/cli.ts';
 import { catalogOf, expectExactLog, settingsFor, temporaryDirectory, truthOf } from '../support/mirror.ts';
 import { freePort } from '../support/server.ts';
+import { execute, query } from '../support/sqlite.ts';
 
 const EVERY_SECOND = { CATCHWORD_DELTA_CRON: '* * * * * *', CATCHWORD_FULL_CRON: 'off', LOG_LEVEL: 'info' };
 
@@ -21,11 +21,7 @@ async function place(options: Partial<SandboxOptions>, more: Record<string, stri
 }
 
 function ticksOf(db: string): string[] {
-  const sqlite = new Database(db, { readonly: true });
-  keepStatements(sqlite);
-  const ticks = sqlite.prepare('SELECT tick FROM runs WHERE tick IS NOT NULL').pluck().all() as string[];
-  sqlite.close();
-  return ticks;
+  return query<{ tick: string }>(db, 'SELECT tick FROM runs WHERE tick IS NOT NULL').map(({ tick }) => tick);
 }
 
 /** Suspends a process between two of its transactions: within one, no other process could write. */
@@ -48,10 +44,7 @@ async function suspend(child: ChildProcess, db: string): Promise<void> {
 
 /** Changes the leases as if their holders had been silent for longer than a lease lasts. */
 function expireLeases(db: string): void {
-  const sqlite = new Database(db);
-  keepStatements(sqlite);
-  sqlite.prepare('UPDATE lease SET expires_at = ? WHERE holder IS NOT NULL').run(Date.now() - 1);
-  sqlite.close();
+  execute(db, `UPDATE lease SET expires_at = ${Date.now() - 1} WHERE holder IS NOT NULL`);
 }
 
 it('of two daemons on one mirror, one works, and the other stands by without a port and takes over', async () => {
@@ -126,10 +119,7 @@ it('makes up for a week of downtime with one full run, without any deltas', asyn
   );
   expect((await run(['sync', '--full'], settings, directory)).code).toBe(0);
   const week = Date.now() - 7 * 86_400_000;
-  const sqlite = new Database(db);
-  keepStatements(sqlite);
-  sqlite.prepare('UPDATE runs SET started_at = ?').run(week);
-  sqlite.close();
+  execute(db, `UPDATE runs SET started_at = ${week}`);
   const daemon = startService(['daemon'], settings, directory);
   await daemon.shows('run complete');
   daemon.child.kill('SIGTERM');
