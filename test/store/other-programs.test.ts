@@ -14,8 +14,8 @@ import { type Running, run, start } from '../support/cli.ts';
 import { runHere } from '../support/in-process.ts';
 import { load } from '../support/load.ts';
 import { expectExactLog } from '../support/mirror.ts';
+import { filled, type Place, place } from '../support/place.ts';
 import { python, sqlite3, sqliteToolsAvailable } from '../support/sqlite-tools.ts';
-import { filled, type Place, place } from '../web/place.ts';
 import { get } from '../web/reader.ts';
 
 const SERVING = { CATCHWORD_HTTP_PORT: '0', LOG_LEVEL: 'info' };

@@ -7,8 +7,8 @@ import { createLog } from '../../src/log.ts';
 import { startKeeper } from '../../src/roles/pipeline.ts';
 import { start } from '../support/cli.ts';
 import { catalogOf, expectExactLog, mutate, truthOf } from '../support/mirror.ts';
+import { place } from '../support/place.ts';
 import { execute } from '../support/sqlite.ts';
-import { place } from '../web/place.ts';
 
 const HOUR = 3_600_000;
 

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { expect, it, onTestFinished } from 'vitest';
 import type { Notice } from '../../src/log.ts';
-import { type Sandbox, startSandbox } from '../../src/sandbox/server.ts';
+import type { Sandbox } from '../../src/sandbox/server.ts';
 import { createPaceWriter, createSourceReader } from '../../src/store/source.ts';
 import { keepStatements } from '../../src/store/statements.ts';
 import { openStore } from '../../src/store/store.ts';
@@ -12,14 +12,9 @@ import { mirrorPacer } from '../../src/sync/shared-pace.ts';
 import { run, start } from '../support/cli.ts';
 import { runHere } from '../support/in-process.ts';
 import { load } from '../support/load.ts';
-import { settingsFor, temporaryDirectory } from '../support/mirror.ts';
+import { temporaryDirectory } from '../support/mirror.ts';
+import { place } from '../support/place.ts';
 import { createVirtualClock } from '../support/test-clocks.ts';
-
-async function sandboxOf(items: number): Promise<Sandbox> {
-  const sandbox = await startSandbox({ items });
-  onTestFinished(() => sandbox.stop());
-  return sandbox;
-}
 
 /** When requests of the interface arrived at the sandbox; milliseconds since 1970. */
 async function arrivals({ url }: Sandbox): Promise<number[]> {
@@ -28,11 +23,9 @@ async function arrivals({ url }: Sandbox): Promise<number[]> {
 }
 
 it('a process that is killed ten times keeps to the limit, and says what it waits for', async () => {
-  const sandbox = await sandboxOf(5_000);
-  const directory = temporaryDirectory();
-  const db = join(directory, 'catalog.db');
   // One request in five minutes, which is longer than ten starts take.
-  const settings = settingsFor(sandbox.url, db, { CATCHWORD_RATE_LIMIT: '0.2/min', CATCHWORD_CONCURRENCY: '1' });
+  const more = { CATCHWORD_RATE_LIMIT: '0.2/min', CATCHWORD_CONCURRENCY: '1' };
+  const { sandbox, directory, settings } = await place({ items: 5_000 }, more);
   for (let kill = 1; kill <= 10; kill++) {
     const killed = start(['sync'], settings, directory);
     if (kill === 1) await expect.poll(async () => (await arrivals(sandbox)).length).toBe(1);
@@ -44,10 +37,7 @@ it('a process that is killed ten times keeps to the limit, and says what it wait
 });
 
 it('concurrent sync, verify and sync --dry-run share one limit', async () => {
-  const sandbox = await sandboxOf(500);
-  const directory = temporaryDirectory();
-  const db = join(directory, 'catalog.db');
-  const settings = settingsFor(sandbox.url, db, { CATCHWORD_PER_PAGE: '20', LOG_LEVEL: '' });
+  const { sandbox, directory, settings } = await place({ items: 500 }, { CATCHWORD_PER_PAGE: '20', LOG_LEVEL: '' });
   await load({ ...settings, LOG_LEVEL: 'fatal' }, 'full');
   const before = (await arrivals(sandbox)).length;
   const limited = { ...settings, CATCHWORD_RATE_LIMIT: '20/s' };
@@ -63,10 +53,7 @@ it('concurrent sync, verify and sync --dry-run share one limit', async () => {
 });
 
 it('commands that do not read the catalog share the limit and the pauses of the mirror', async () => {
-  const sandbox = await sandboxOf(30);
-  const directory = temporaryDirectory();
-  const db = join(directory, 'catalog.db');
-  const settings = settingsFor(sandbox.url, db, { CATCHWORD_RATE_LIMIT: '0.2/min', LOG_LEVEL: '' });
+  const { directory, db, settings } = await place({ items: 30 }, { CATCHWORD_RATE_LIMIT: '0.2/min', LOG_LEVEL: '' });
   await load({ ...settings, CATCHWORD_RATE_LIMIT: 'off', LOG_LEVEL: 'fatal' }, 'full');
   expect(await runHere(['licenses'], settings, directory)).toMatchObject({ code: 0, stderr: '' });
   const waiting = start(['licenses'], settings, directory);
@@ -80,8 +67,8 @@ it('commands that do not read the catalog share the limit and the pauses of the 
   const paused = await runHere(['licenses'], { ...settings, CATCHWORD_RATE_LIMIT: 'off' }, directory);
   expect(paused).toMatchObject({ code: 75, stderr: expect.stringContaining('accepts no request') as string });
 
-  const other = await sandboxOf(30);
-  const elsewhere = { ...settings, CATCHWORD_BASE_URL: other.url };
+  const other = await place({ items: 30 });
+  const elsewhere = { ...settings, CATCHWORD_BASE_URL: other.sandbox.url };
   expect(await runHere(['licenses'], elsewhere, directory)).toMatchObject({ code: 0, stderr: '' });
   const none = { ...settings, CATCHWORD_DB: join(directory, 'none.db') };
   expect(await runHere(['licenses'], none, directory)).toMatchObject({ code: 0, stderr: '' });

@@ -1,12 +1,12 @@
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { startSandbox } from '../../src/sandbox/server.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import { start } from '../support/cli.ts';
 import { runHere as cli } from '../support/in-process.ts';
 import { serveHttp } from '../support/listen.ts';
 import { load } from '../support/load.ts';
 import { catalogOf, expectExactLog, settingsFor, temporaryDirectory } from '../support/mirror.ts';
+import { place } from '../support/place.ts';
 
 interface Version {
   readonly vbid: string;
@@ -115,11 +115,10 @@ describe('a source whose deltas lag behind its list', () => {
 describe('a run that settles', () => {
   /** Starts a run that has read everything, and waits. */
   async function settling(overlap: string) {
-    const sandbox = await startSandbox({ items: 500, withdrawnForMs: 0 });
-    onTestFinished(() => sandbox.stop());
-    const directory = temporaryDirectory();
-    const db = join(directory, 'catalog.db');
-    const settings = settingsFor(sandbox.url, db, { CATCHWORD_DELTA_OVERLAP: overlap });
+    const { sandbox, directory, db, settings } = await place(
+      { items: 500, withdrawnForMs: 0 },
+      { CATCHWORD_DELTA_OVERLAP: overlap },
+    );
     await load(settings, 'full');
     sandbox.catalog.mutate({ remove: 7, seed: 1 });
     const program = start(['sync', '--full'], settings, directory);

@@ -1,24 +1,14 @@
 import type { ChildProcess } from 'node:child_process';
-import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import Database from 'better-sqlite3';
-import { expect, it, onTestFinished } from 'vitest';
-import type { SandboxOptions } from '../../src/sandbox/options.ts';
-import { startSandbox } from '../../src/sandbox/server.ts';
+import { expect, it } from 'vitest';
 import { run, start, startService } from '../support/cli.ts';
-import { catalogOf, expectExactLog, settingsFor, temporaryDirectory, truthOf } from '../support/mirror.ts';
+import { catalogOf, expectExactLog, truthOf } from '../support/mirror.ts';
+import { place } from '../support/place.ts';
 import { freePort } from '../support/server.ts';
 import { execute, query } from '../support/sqlite.ts';
 
 const EVERY_SECOND = { CATCHWORD_DELTA_CRON: '* * * * * *', CATCHWORD_FULL_CRON: 'off', LOG_LEVEL: 'info' };
-
-async function place(options: Partial<SandboxOptions>, more: Record<string, string>) {
-  const sandbox = await startSandbox(options);
-  onTestFinished(() => sandbox.stop());
-  const directory = temporaryDirectory();
-  const db = join(directory, 'catalog.db');
-  return { sandbox, directory, db, settings: settingsFor(sandbox.url, db, more) };
-}
 
 function ticksOf(db: string): string[] {
   return query<{ tick: string }>(db, 'SELECT tick FROM runs WHERE tick IS NOT NULL').map(({ tick }) => tick);

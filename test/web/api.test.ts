@@ -3,8 +3,9 @@ import { openStore } from '../../src/store/store.ts';
 import { runHere } from '../support/in-process.ts';
 import { load } from '../support/load.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
+import { filled } from '../support/place.ts';
 import { execute } from '../support/sqlite.ts';
-import { filled, serve } from './place.ts';
+import { serve } from './place.ts';
 import { get, getJson } from './reader.ts';
 
 interface Page {

@@ -1,8 +1,9 @@
 import { existsSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
+import { filled } from '../support/place.ts';
 import { execute } from '../support/sqlite.ts';
-import { emptyMirror, filled, serve } from './place.ts';
+import { emptyMirror, serve } from './place.ts';
 import { get, openReader } from './reader.ts';
 
 const ERROR_BODY = z.strictObject({

@@ -7,8 +7,9 @@ import { openStore } from '../../src/store/store.ts';
 import { start } from '../support/cli.ts';
 import { load } from '../support/load.ts';
 import { catalogOf } from '../support/mirror.ts';
+import { filled, type Place } from '../support/place.ts';
 import { freePort } from '../support/server.ts';
-import { filled, type Place, serve } from './place.ts';
+import { serve } from './place.ts';
 
 /*
  * A standard EventSource reconnects 3 seconds after a stream ended and survives network failures, but any status other

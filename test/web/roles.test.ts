@@ -6,7 +6,7 @@ import { type Running, start } from '../support/cli.ts';
 import { runHere } from '../support/in-process.ts';
 import { listen } from '../support/listen.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
-import { filled, place } from './place.ts';
+import { filled, place } from '../support/place.ts';
 import { get, getJson, openReader, seqOf } from './reader.ts';
 
 const LISTENING = { CATCHWORD_HTTP_PORT: '0', LOG_LEVEL: 'info' };

@@ -4,7 +4,8 @@ import type { SequencedEvent } from '../../src/web/change-feed.ts';
 import { createChangeNotifier } from '../../src/web/change-notifier.ts';
 import { type EndCode, streamChanges } from '../../src/web/sse-stream.ts';
 import { serveHttp } from '../support/listen.ts';
-import { filled, serve } from './place.ts';
+import { filled } from '../support/place.ts';
+import { serve } from './place.ts';
 import { type Block, isEvent, openReader, seqOf } from './reader.ts';
 import { watchResponses } from './watch.ts';
 

@@ -6,8 +6,9 @@ import { createRandom } from '../../src/sandbox/catalog/random.ts';
 import { openStore } from '../../src/store/store.ts';
 import { load } from '../support/load.ts';
 import { expectExactLog } from '../support/mirror.ts';
+import { filled, place } from '../support/place.ts';
 import { execute } from '../support/sqlite.ts';
-import { filled, place, serve } from './place.ts';
+import { serve } from './place.ts';
 import { type Block, get, getJson, isEvent, openReader, seqOf } from './reader.ts';
 import { watchResponses } from './watch.ts';
 
