@@ -50,8 +50,8 @@ export const SABOTAGES: readonly Sabotage[] = [
   bug(
     'a modified product joins windows',
     'src/catalog/seams.ts',
-    'if (modifiedIn(id) > window.pass) return;',
-    'if (modifiedIn(id) > 250) return;',
+    'if (modifiedIn(id) <= window.pass) visit',
+    'if (modifiedIn(id) <= 250) visit',
   ),
   bug(
     'one common product joins neighbours',
