@@ -196,16 +196,12 @@ export const SABOTAGES: readonly Sabotage[] = [
       },
     ],
   },
-  {
-    name: 'the products of one window do not count as seen',
-    edits: [
-      {
-        file: 'src/sync/assess-run.ts',
-        find: 'seen.add(id);\n      if (lists',
-        replace: 'if (window.pass > 0 || window.page !== 2) seen.add(id);\n      if (lists',
-      },
-    ],
-  },
+  bug(
+    'the products of one window do not count as seen',
+    'src/sync/assess-run.ts',
+    'seen.add(id);\n      if (lists',
+    'if (window.pass > 0 || window.page !== 2) seen.add(id);\n      if (lists',
+  ),
   bug(
     'an empty catalog is not held',
     'src/sync/finish-run.ts',
