@@ -50,8 +50,8 @@ export const SABOTAGES: readonly Sabotage[] = [
   bug(
     'a modified product joins windows',
     'src/catalog/seams.ts',
-    'if (modifiedIn(id) > window.pass) return;',
-    'if (modifiedIn(id) > 250) return;',
+    'if (modifiedIn(id) <= window.pass) visit',
+    'if (modifiedIn(id) <= 250) visit',
   ),
   bug(
     'one common product joins neighbours',
@@ -196,16 +196,12 @@ export const SABOTAGES: readonly Sabotage[] = [
       },
     ],
   },
-  {
-    name: 'the products of one window do not count as seen',
-    edits: [
-      {
-        file: 'src/sync/assess-run.ts',
-        find: 'seen.add(id);\n      if (lists',
-        replace: 'if (window.pass > 0 || window.page !== 2) seen.add(id);\n      if (lists',
-      },
-    ],
-  },
+  bug(
+    'the products of one window do not count as seen',
+    'src/sync/assess-run.ts',
+    'seen.add(id);\n      if (lists',
+    'if (window.pass > 0 || window.page !== 2) seen.add(id);\n      if (lists',
+  ),
   bug(
     'an empty catalog is not held',
     'src/sync/finish-run.ts',
