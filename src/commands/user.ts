@@ -4,17 +4,16 @@ import { CatchwordError } from '../errors.ts';
 import { type Input, readText } from '../input-stream.ts';
 import { callService } from './shared/connection.ts';
 import type { CommandContext } from './shared/context.ts';
-import { plain } from './shared/format.ts';
+import { type JsonOption, plain } from './shared/format.ts';
 import { usageError } from './shared/usage-error.ts';
 
-interface CreateOptions {
+interface CreateOptions extends JsonOption {
   readonly reference?: string;
   readonly email?: string;
   readonly passwordStdin?: boolean;
   readonly firstName: string;
   readonly lastName: string;
   readonly field?: Readonly<Record<string, string>>;
-  readonly json?: boolean;
 }
 
 const PASSWORD_HINT = 'Set CATCHWORD_USER_PASSWORD, or pipe it in with --password-stdin.';
@@ -68,7 +67,7 @@ async function create(context: CommandContext, options: CreateOptions): Promise<
   });
 }
 
-async function resetAccess(context: CommandContext, options: { readonly json?: boolean }): Promise<void> {
+async function resetAccess(context: CommandContext, options: JsonOption): Promise<void> {
   await callService(context, options, async ({ tokens }, { tokenStore, userReference: reference }, signal) => {
     if (reference === undefined) {
       throw new CatchwordError('CONFIG_INVALID', 'CATCHWORD_USER_REFERENCE is not set', {
@@ -102,6 +101,6 @@ export function userCommand(context: CommandContext): Command {
     .command('reset-access')
     .description('reset the access token and fetch the new one (requires CATCHWORD_USER_REFERENCE)')
     .option('--json', 'print one JSON document')
-    .action((options: { readonly json?: boolean }) => resetAccess(context, options));
+    .action((options: JsonOption) => resetAccess(context, options));
   return group;
 }

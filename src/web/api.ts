@@ -60,7 +60,7 @@ export function addApi(app: FastifyInstance, { store, changes, clock, plans }: A
         hint: 'Search with /api/products?q=words.',
       });
     }
-    return sendJson(reply, productJson(row, row.removedAt === null ? row.body : null));
+    return sendJson(reply, productJson(row));
   });
 
   app.get('/api/changes', async (request, reply) => {

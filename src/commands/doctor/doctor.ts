@@ -6,14 +6,14 @@ import { type Config, requireSource, type SinkSetting, type SourceConfig } from 
 import { messageOf, systemCodeOf } from '../../errors.ts';
 import { sinkConfig, withoutSecrets } from '../../relay/sink-config.ts';
 import { completeAt } from '../../report/status.ts';
-import { ago, moment, plural, size } from '../../report/text.ts';
+import { ago, type Colours, moment, plural, size } from '../../report/text.ts';
 import { openMirrorIfAny } from '../../roles/open-mirror.ts';
 import { mirrorExists } from '../../store/place.ts';
 import { openStore, type Store } from '../../store/store.ts';
 import { requireSameSource } from '../../sync/source.ts';
 import { unknownSettings } from '../../unknown-settings.ts';
 import type { CommandContext } from '../shared/context.ts';
-import { colours, printJson, printLine } from '../shared/format.ts';
+import { colours, type JsonOption, print } from '../shared/format.ts';
 import { checkedSettings, settingProblems } from '../shared/settings.ts';
 import { examine, type Finding, failed, note, ok, type Result } from './finding.ts';
 import { examineSource } from './source.ts';
@@ -124,20 +124,17 @@ async function examineAll(context: CommandContext): Promise<Finding[]> {
   return [...findings, ...(await examineMirroredSource(context, requireSource(config)))];
 }
 
-function printFinding(context: CommandContext, { check, level, text, hint }: Finding): void {
-  const c = colours(context, context.stdout);
+function findingLines(c: Colours, { check, level, text, hint }: Finding): string[] {
   const mark = { ok: c.green('ok    '), note: c.yellow('note  '), failed: c.red('failed') }[level];
-  printLine(context, `${mark} ${check.padEnd(10)} ${text}`);
-  if (hint !== undefined) printLine(context, `${' '.repeat(18)}${c.dim(hint)}`);
+  const line = `${mark} ${check.padEnd(10)} ${text}`;
+  return hint === undefined ? [line] : [line, `${' '.repeat(18)}${c.dim(hint)}`];
 }
 
 export function doctorCommand(context: CommandContext): Command {
-  return new Command('doctor')
-    .option('--json', 'print one JSON document')
-    .action(async (options: { json?: boolean }) => {
-      const findings = await examineAll(context);
-      if (options.json) printJson(context, findings);
-      else for (const finding of findings) printFinding(context, finding);
-      if (findings.some(({ level }) => level === 'failed')) context.setExitCode(1);
-    });
+  return new Command('doctor').option('--json', 'print one JSON document').action(async (options: JsonOption) => {
+    const findings = await examineAll(context);
+    const text = findings.flatMap((finding) => findingLines(colours(context), finding));
+    print(context, options, { json: findings, text });
+    if (findings.some(({ level }) => level === 'failed')) context.setExitCode(1);
+  });
 }
