@@ -80,11 +80,9 @@ async function demo(context: CommandContext, json: boolean, sandbox: Sandbox, db
       say(table(['vbid', 'title', 'publisher'], hitRows));
       const comparison = await compare(store, sandbox);
       const { different, compared, onlyHere } = comparison;
-      const verdict =
-        different === 0
-          ? c.green(`all ${plural(compared, 'product')} of the service are here, each the same`)
-          : c.red(`${plural(different, 'product')} differ from the service`);
-      heading(`7. compared one by one: ${verdict}`);
+      const same = `all ${plural(compared, 'product')} of the service are here, each the same`;
+      const differs = `${plural(different, 'product')} differ from the service`;
+      heading(`7. compared one by one: ${different === 0 ? c.green(same) : c.red(differs)}`);
       const withdrawn = `${plural(onlyHere, 'withdrawn product')}, announced by the service for ten days`;
       const text = `   and ${withdrawn}; ${size(store.sizeBytes())} on disk`;
       print(context, { json }, { json: { full, delta, changes: changes.length, ...comparison }, text });

@@ -35,15 +35,11 @@ function field(given: string, before: Readonly<Record<string, string>> = {}): Re
 }
 
 /** Reads the password. The command line cannot contain it: other users of the machine can list processes. */
-async function passwordOf(
-  { passwordStdin }: CreateOptions,
-  configured: string | undefined,
-  input: Input,
-): Promise<string> {
-  const password = passwordStdin
-    ? (await readText(input, '-', 'the password on stdin')).replace(/\r?\n$/, '')
-    : configured;
-  if (password) return password;
+async function passwordOf({ passwordStdin }: CreateOptions, configured: string | undefined, input: Input) {
+  if (!passwordStdin && configured) return configured;
+  const given = passwordStdin ? await readText(input, '-', 'the password on stdin') : '';
+  const password = given.replace(/\r?\n$/, '');
+  if (password !== '') return password;
   throw usageError('a user with an email needs a password', PASSWORD_HINT);
 }
 
@@ -70,15 +66,13 @@ async function create(context: CommandContext, options: CreateOptions): Promise<
 async function resetAccess(context: CommandContext, options: JsonOption): Promise<void> {
   await callService(context, options, async ({ tokens }, { tokenStore, userReference: reference }, signal) => {
     if (reference === undefined) {
-      throw new CatchwordError('CONFIG_INVALID', 'CATCHWORD_USER_REFERENCE is not set', {
-        hint: 'Set it: the new token is fetched with it. The token was not reset.',
-      });
+      const hint = 'Set it: the new token is fetched with it. The token was not reset.';
+      throw new CatchwordError('CONFIG_INVALID', 'CATCHWORD_USER_REFERENCE is not set', { hint });
     }
     await tokens.reset(signal);
     const done = `reset the access token of ${reference}`;
-    if (tokenStore !== undefined) {
+    if (tokenStore !== undefined)
       return { done, json: { reference, tokenStore }, text: `the new token is in ${tokenStore}` };
-    }
     const accessToken = tokens.current();
     return { done, json: { reference, accessToken }, text: `${accessToken}` };
   });
