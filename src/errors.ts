@@ -1,5 +1,8 @@
 import { printableLines } from './printable.ts';
 
+/** Exit codes of commands that end without an error, but found what needs attention. */
+export const EXIT = { differences: 3, held: 5 } as const;
+
 /**
  * Every error code. Callers match on `code`, never on the message.
  *

@@ -7,12 +7,12 @@ import { introduction, introductionText } from '../sandbox/introduction.ts';
 import { SANDBOX_DEFAULTS, type SandboxOptions } from '../sandbox/options.ts';
 import { startSandbox } from '../sandbox/server.ts';
 import type { CommandContext } from './shared/context.ts';
-import { wholeNumber } from './shared/format.ts';
+import { type JsonOption, wholeNumber } from './shared/format.ts';
 import { usageError } from './shared/usage-error.ts';
 
 type SameNames = 'items' | 'seed' | 'port' | 'order' | 'maxPerPage' | 'users';
 
-interface Flags extends Pick<SandboxOptions, SameNames> {
+interface Flags extends JsonOption, Pick<SandboxOptions, SameNames> {
   readonly latency: number;
   readonly rateLimit?: RateLimit;
   readonly churn: number;
@@ -22,7 +22,6 @@ interface Flags extends Pick<SandboxOptions, SameNames> {
   readonly db?: string;
   readonly allowPrivateCallbacks?: true;
   readonly strict?: true;
-  readonly json?: true;
 }
 
 const ORDERS: readonly ListOrder[] = ['id', 'updated-asc', 'updated-desc'];
@@ -71,14 +70,9 @@ export function sandboxCommand(context: CommandContext): Command {
     .option('--strict', 'enforce the documented Accept and Content-Type headers')
     .option('--json', 'print one JSON document')
     .action(async (flags: Flags) => {
-      const { latency, churn, lean, details = true, json, ...same } = flags;
-      const sandbox = await startSandbox({
-        ...same,
-        latencyMs: latency,
-        churnPerSecond: churn,
-        details: lean !== true && details,
-        clock: context.clock,
-      });
+      const { latency: latencyMs, churn: churnPerSecond, lean, details: detailed = true, json, ...same } = flags;
+      const details = lean !== true && detailed;
+      const sandbox = await startSandbox({ ...same, latencyMs, churnPerSecond, details, clock: context.clock });
       const about = introduction(sandbox, flags);
       context.stdout.write(json ? `${JSON.stringify(about)}\n` : introductionText(about));
       if (!context.signal.aborted) await once(context.signal, 'abort');

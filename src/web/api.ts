@@ -57,7 +57,7 @@ export function addApi(app: FastifyInstance, { store, changes, clock, plans }: A
       const message = `the mirror has no product ${JSON.stringify(vbid)}`;
       throw new CatchwordError('NOT_FOUND', message, { hint: 'Search with /api/products?q=words.' });
     }
-    return sendJson(reply, productJson(row, row.removedAt === null ? row.body : null));
+    return sendJson(reply, productJson(row));
   });
 
   app.get('/api/changes', async (request, reply) => {

@@ -30,15 +30,11 @@ function problemOf(check: () => unknown): CatchwordError[] {
 /** An error for every setting that is wrong, schedules and addresses of sinks included. */
 export function settingProblems(environment: Environment, need: Need): CatchwordError[] {
   const { values, problems } = readSettings(environment, need === 'source');
-  const schedules = [
-    [OPTIONS.fullCron.env, values.fullCron],
-    [OPTIONS.deltaCron.env, values.deltaCron],
-  ] as const;
-  return [
-    ...problems,
-    ...schedules.flatMap(([env, cron]) => (cron === undefined ? [] : problemOf(() => checkCron(env, cron)))),
-    ...values.sinks.flatMap((sink) => problemOf(() => sinkConfig(sink))),
-  ];
+  const schedules = (['fullCron', 'deltaCron'] as const).flatMap((key) => {
+    const cron = values[key];
+    return cron === undefined ? [] : problemOf(() => checkCron(OPTIONS[key].env, cron));
+  });
+  return [...problems, ...schedules, ...values.sinks.flatMap((sink) => problemOf(() => sinkConfig(sink)))];
 }
 
 /** @throws CatchwordError CONFIG_INVALID naming everything that is wrong */
