@@ -1,17 +1,8 @@
 import { z } from 'zod';
-import type { SourceConfig } from '../config.ts';
 import { CatchwordError } from '../errors.ts';
 import { OPTIONS } from '../option-table.ts';
 import { parseInput } from './input/parse-input.ts';
 import { only } from './input/request-fields.ts';
-
-/** Settings of a client: rows of the option table that commands read from the environment. */
-export type ClientSettings = Pick<
-  SourceConfig,
-  | ('baseUrl' | 'apiKey' | 'accessToken' | 'apiKeyHeader' | 'accessTokenHeader' | 'userReference' | 'tokenStore')
-  | ('requestTimeoutMs' | 'concurrency' | 'rateLimit' | 'usersSuffix' | 'booksPath' | 'packagesPath' | 'lookupPath')
-  | ('pageParam' | 'perPageParam' | 'untilParam' | 'currencyParam')
->;
 
 export interface ClientOptions {
   /** Address of the service, http or https; may have a path, but not a user name or password. */
@@ -72,17 +63,15 @@ const SCHEMA = only({
   currencyParam: OPTIONS.currencyParam.schema.default(OPTIONS.currencyParam.fallback),
 } satisfies Record<keyof ClientOptions, z.ZodType>);
 
+/** The settings of a client: rows of the option table that commands read from the environment. */
+export type ClientSettings = ReturnType<typeof checkOptions>;
+
 /** @throws CatchwordError USAGE naming every invalid option, without the values of secrets */
-export function checkOptions(options: ClientOptions): ClientSettings {
+export function checkOptions(options: ClientOptions) {
   const { reference, timeoutMs, connections, ...same } = parseInput('createClient', SCHEMA, options);
-  return {
-    ...same,
-    accessToken: same.accessToken,
-    userReference: reference,
-    tokenStore: same.tokenStore,
-    requestTimeoutMs: timeoutMs,
-    concurrency: connections,
-  };
+  const { accessToken, tokenStore } = same;
+  const renamed = { userReference: reference, requestTimeoutMs: timeoutMs, concurrency: connections };
+  return { ...same, ...renamed, accessToken, tokenStore };
 }
 
 /** Options whose name differs from the setting in the option table. */

@@ -30,33 +30,6 @@ export interface Account {
   reset(): Promise<void>;
 }
 
-export interface Tokens {
-  current(): string | undefined;
-  /** Whether a token can be fetched without a configured one, since the reference of the user is known. */
-  readonly fetchable: boolean;
-  isRenewing(): boolean;
-  /**
-   * Waits for the renewal in progress, if there is one.
-   * @throws CatchwordError what the renewal threw; INTERRUPTED
-   */
-  renewal(signal: AbortSignal): Promise<void>;
-  /** Forgets that a renewal failed for good: the user may have been created since. */
-  forget(): void;
-  /**
-   * Resets the token even if it is valid; fetches it first if it is not known. Callers share a reset in progress.
-   * @throws CatchwordError as `renew`; what the reset was rejected with
-   */
-  reset(signal: AbortSignal): Promise<void>;
-  /**
-   * Replaces a rejected token.
-   * @param failed the rejected token; undefined if there was none
-   * @param refusal the error of the service
-   * @returns whether the new token comes from a reset, so that another renewal would not help
-   * @throws CatchwordError `refusal` or SERVICE_TOKEN if the user is not known; what the reset threw; INTERRUPTED
-   */
-  renew(failed: string | undefined, signal: AbortSignal, refusal?: CatchwordError): Promise<boolean>;
-}
-
 export interface TokensOptions {
   /** The configured token; a token in the store takes precedence. */
   readonly configured: string | undefined;
@@ -72,13 +45,6 @@ export interface TokensOptions {
 const FAILURE_MS = 60_000;
 /** One request may first meet the token of another process, and then one of a reset. */
 const MAX_RENEWALS = 2;
-
-/** A renewal that failed for good. */
-interface Failure {
-  readonly failed: string | undefined;
-  readonly error: CatchwordError;
-  readonly pause: Pause;
-}
 
 function noReference(): CatchwordError {
   return new CatchwordError('SERVICE_TOKEN', 'the access token is not valid (code 601)', {
@@ -127,13 +93,16 @@ async function resetToken(account: Account, old: string) {
   return { token, refused };
 }
 
-export function createTokens({ configured, store, account, clock, closed }: TokensOptions): Tokens {
+export type Tokens = ReturnType<typeof createTokens>;
+
+export function createTokens({ configured, store, account, clock, closed }: TokensOptions) {
   let token = store?.read() ?? configured;
   let tokenOfReset: string | undefined;
   let running: Promise<void> | undefined;
   let renewing: Promise<void> | undefined;
   let resetting: Promise<void> | undefined;
-  let failure: Failure | undefined;
+  /** A renewal that failed for good. */
+  let failure: { failed: string | undefined; error: CatchwordError; pause: Pause } | undefined;
 
   async function fetchNew(from: Account, failed: string | undefined): Promise<void> {
     const found = await from.verify();
@@ -156,8 +125,9 @@ export function createTokens({ configured, store, account, clock, closed }: Toke
     }
     if (account === null) throw refusal ?? noReference();
     const now = clock.now();
-    const pause = failure?.failed === failed && failure !== undefined ? pauseAt(failure.pause, now) : null;
-    if (failure !== undefined && pause !== null) throw remembered(failure.error, pause.until - now);
+    const known = failure?.failed === failed ? failure : undefined;
+    const pause = known && pauseAt(known.pause, now);
+    if (known && pause) throw remembered(known.error, pause.until - now);
     try {
       await fetchNew(account, failed);
     } catch (error) {
@@ -210,20 +180,37 @@ export function createTokens({ configured, store, account, clock, closed }: Toke
 
   return {
     current: () => token,
+    /** Whether a token can be fetched without a configured one, since the reference of the user is known. */
+    fetchable: account !== null,
     isRenewing: () => renewing !== undefined,
-    renewal: async (signal) => {
+    /**
+     * Waits for the renewal in progress, if there is one.
+     * @throws CatchwordError what the renewal threw; INTERRUPTED
+     */
+    renewal: async (signal: AbortSignal): Promise<void> => {
       if (renewing !== undefined) await waitFor(renewing, signal);
     },
-    renew: async (failed, signal, refusal) => {
+    /**
+     * Replaces a rejected token.
+     * @param failed the rejected token; undefined if there was none
+     * @param refusal the error of the service
+     * @returns whether the new token comes from a reset, so that another renewal would not help
+     * @throws CatchwordError `refusal` or SERVICE_TOKEN if the user is not known; what the reset threw; INTERRUPTED
+     */
+    renew: async (failed: string | undefined, signal: AbortSignal, refusal?: CatchwordError): Promise<boolean> => {
       // Otherwise it was replaced while this request was in flight.
       if (token === failed) await waitFor(running ?? startRenewal(failed, refusal), signal);
       return token !== undefined && token === tokenOfReset;
     },
-    fetchable: account !== null,
-    forget: () => {
+    /** Forgets that a renewal failed for good: the user may have been created since. */
+    forget: (): void => {
       failure = undefined;
     },
-    reset: async (signal) => {
+    /**
+     * Resets the token even if it is valid; fetches it first if it is not known. Callers share a reset in progress.
+     * @throws CatchwordError as `renew`; what the reset was rejected with
+     */
+    reset: async (signal: AbortSignal): Promise<void> => {
       resetting ??= start(resetNow).finally(() => {
         resetting = undefined;
       });

@@ -12,22 +12,6 @@ import { waitForFile } from '../../file-lock.ts';
  * private (mode 0600). It is replaced as a whole, so that no reader sees half of it. Any other file is left alone.
  */
 
-export interface TokenStore {
-  /**
-   * @returns the token; undefined if there is none, or if it belongs to another service, API key or user
-   * @throws CatchwordError CONFIG_INVALID if the file cannot be read or is not a token file
-   */
-  read(): string | undefined;
-  /** Replaces the file. @throws CatchwordError CONFIG_INVALID */
-  write(token: string): Promise<void>;
-  /**
-   * Runs `work` while no other process with the same file does, so that two processes do not reset each other's token.
-   * @throws CatchwordError CONFIG_INVALID if the file cannot be locked; INTERRUPTED if `signal` aborts first; what
-   *   `work` throws
-   */
-  alone(work: () => Promise<void>, signal: AbortSignal): Promise<void>;
-}
-
 /** What a token is valid for. */
 export interface TokenOwner {
   /** Scheme, host and port of the service. */
@@ -115,25 +99,37 @@ async function writeTokenFile(path: string, content: string): Promise<void> {
   }
 }
 
+export type TokenStore = ReturnType<typeof openTokenStore>;
+
 /**
  * @param path of the file, in an existing directory; a symbolic link is kept and its target replaced
  * @param owner whose token is read and written
  * @throws CatchwordError CONFIG_INVALID if the directory is not writable, or the file is not a token file
  */
-export function openTokenStore(path: string, owner: TokenOwner, clock: Clock): TokenStore {
+export function openTokenStore(path: string, owner: TokenOwner, clock: Clock) {
   const hash = hashOf(owner);
   const file = usableFile(path);
   readFile(file);
   return {
-    read: () => {
+    /**
+     * @returns the token; undefined if there is none, or if it belongs to another service, API key or user
+     * @throws CatchwordError CONFIG_INVALID if the file cannot be read or is not a token file
+     */
+    read: (): string | undefined => {
       const stored = readFile(file);
       return stored?.owner === hash ? stored.token : undefined;
     },
-    write: async (token) => {
+    /** Replaces the file. @throws CatchwordError CONFIG_INVALID */
+    write: async (token: string): Promise<void> => {
       readFile(file);
       await writeTokenFile(file, `${token}\n${hash}\n`);
     },
-    alone: async (work, signal) => {
+    /**
+     * Runs `work` while no other process with the same file does, so that two processes do not reset each other's token.
+     * @throws CatchwordError CONFIG_INVALID if the file cannot be locked; INTERRUPTED if `signal` aborts first; what
+     *   `work` throws
+     */
+    alone: async (work: () => Promise<void>, signal: AbortSignal): Promise<void> => {
       const release = await waitForFile(file, clock, signal).catch((error: unknown) => {
         throw signal.aborted ? interrupted() : error;
       });

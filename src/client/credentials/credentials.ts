@@ -1,6 +1,5 @@
 import { CatchwordError } from '../../errors.ts';
-import type { Caller } from '../http/caller.ts';
-import type { Operation } from '../http/operation.ts';
+import type { Caller, Operation } from '../http/caller.ts';
 import { credentialResults } from './results.ts';
 import {
   type CredentialResult,
@@ -17,34 +16,32 @@ const ACCEPTED = [400, 403, 404, 409, 410, 422, 468, 469, 470, 474, 601, 603, 65
 /** Codes about an account, not about the request. */
 const ACCOUNT_CODES = [474, 601, 603];
 
-interface Batch {
-  readonly submissions: readonly CredentialSubmission[];
-  /** Position of the first submission, from 1. */
-  readonly first: number;
-}
-
-const VERIFY: Operation<Batch, CredentialResult[]> = {
-  method: 'POST',
-  path: '/v3/credentials.xml',
-  format: 'xml',
-  token: false,
-  repeatable: true,
-  accepts: ACCEPTED,
-  request: ({ submissions }) => ({
+/**
+ * Verifies one batch. The refusal of a request for one account is that account's result.
+ * @param first position of the first submission, from 1
+ */
+async function verifyBatch(
+  caller: Caller,
+  submissions: readonly CredentialSubmission[],
+  first: number,
+  signal: AbortSignal,
+): Promise<CredentialResult[]> {
+  const verify: Operation<CredentialResult[]> = {
+    method: 'POST',
+    path: '/v3/credentials.xml',
+    format: 'xml',
+    token: false,
+    repeatable: true,
+    accepts: ACCEPTED,
     body: credentialsXml(submissions),
     secrets: submissions.flatMap(({ accessToken }) => accessToken ?? []),
-  }),
-  read: (answer, { submissions, first }) => credentialResults(answer, submissions, first),
-};
-
-/** Verifies one batch. The refusal of a request for one account is that account's result. */
-async function verifyBatch(caller: Caller, batch: Batch, signal: AbortSignal): Promise<CredentialResult[]> {
+    read: (answer) => credentialResults(answer, submissions, first),
+  };
   try {
-    return await caller.call(VERIFY, batch, signal);
+    return await caller.call(verify, signal);
   } catch (error) {
     if (!(error instanceof CatchwordError)) throw error;
     const { code, message, serviceCode = 0 } = error;
-    const { submissions, first } = batch;
     const [only] = submissions;
     if (submissions.length === 1 && ACCOUNT_CODES.includes(serviceCode)) {
       return [{ ok: false, code: serviceCode, message, reference: only?.reference ?? null, guid: only?.guid ?? null }];
@@ -81,11 +78,11 @@ export async function* verifyInBatches(
   for await (const submitted of submissions) {
     batch.push(checkSubmission(submitted, `credential ${first + batch.length}`));
     if (batch.length < MAX_CREDENTIALS) continue;
-    yield await verifyBatch(caller, { submissions: batch, first }, signal);
+    yield await verifyBatch(caller, batch, first, signal);
     first += batch.length;
     batch = [];
   }
-  if (batch.length > 0) yield await verifyBatch(caller, { submissions: batch, first }, signal);
+  if (batch.length > 0) yield await verifyBatch(caller, batch, first, signal);
 }
 
 /**

@@ -6,7 +6,6 @@ import type { XmlElement } from '../../xml/read.ts';
 import { treeOfElements } from '../errors/error-tree.ts';
 import type { ParsedAnswer } from '../http/answer.ts';
 import type { Caller } from '../http/caller.ts';
-import type { Operation } from '../http/operation.ts';
 import { errorOfTree, fieldsOf, othersIn, recordsIn, unexpected } from '../http/xml-records.ts';
 import { parseInput } from '../input/parse-input.ts';
 import { name, only } from '../input/request-fields.ts';
@@ -129,31 +128,18 @@ function licensesFrom(answer: ParsedAnswer): Licenses {
   };
 }
 
-/** `GET /v3/licenses.xml` (interface, section 4.2). An empty `sku` would list the whole account. */
-const READ_LICENSES: Operation<LicenseQuery, Licenses> = {
-  method: 'GET',
-  path: '/v3/licenses.xml',
-  format: 'xml',
-  token: true,
-  repeatable: true,
-  request: (given) => {
-    const { sku, type } = parseInput('the query of licenses', QUERY, given);
-    return {
-      query: new URLSearchParams({
-        ...(sku !== undefined && { sku }),
-        ...(type !== undefined && { license_type: type }),
-      }),
-    };
-  },
-  read: licensesFrom,
-};
-
 /**
- * Reads what the user of the access token holds.
+ * Reads what the user of the access token holds: `GET /v3/licenses.xml` (interface, section 4.2).
  * @throws CatchwordError USAGE, SOURCE_*, SERVICE_*, XML_INVALID, INTERRUPTED; SERVICE_* for an error in a 200, too
  */
-export function readLicenses(caller: Caller, query: LicenseQuery, signal: AbortSignal): Promise<Licenses> {
-  return caller.call(READ_LICENSES, query, signal);
+export async function readLicenses(caller: Caller, given: LicenseQuery, signal: AbortSignal): Promise<Licenses> {
+  const { sku, type } = parseInput('the query of licenses', QUERY, given);
+  const query = new URLSearchParams({
+    ...(sku !== undefined && { sku }),
+    ...(type !== undefined && { license_type: type }),
+  });
+  const read = { method: 'GET', path: '/v3/licenses.xml', format: 'xml', token: true, repeatable: true } as const;
+  return await caller.call({ ...read, query, read: licensesFrom }, signal);
 }
 
 /** Normalizes an identifier: ISBN-10 and ISBN-13, dashes, and the marker of a rental (`R180`) make no difference. */

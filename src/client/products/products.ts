@@ -6,7 +6,7 @@ import { parseIsoTime } from '../../iso-time.ts';
 import type { Caller } from '../http/caller.ts';
 import { type CallOptions, callOptions, optionsOf } from '../input/call-options.ts';
 import { texts } from '../input/request-fields.ts';
-import { type ProductSettings, READ_PRODUCTS, readProduct } from './product-operations.ts';
+import { type ProductSettings, readProduct, readProducts } from './product-operations.ts';
 
 /** @rule 4.4-9, 4.4-12, 8-2 */
 export interface CatalogOptions extends CallOptions {
@@ -30,21 +30,6 @@ export interface ProductsPage extends Envelope, Pick<Page, 'rejected'> {
   readonly products: readonly Product[];
   /** When the service answered by its own clock, milliseconds since 1970: where the next delta starts. Null if unknown. */
   readonly sourceTime: number | null;
-}
-
-/** The product catalog (interface, 4.4). */
-export interface Catalog {
-  /**
-   * Reads page after page, each when it is requested. The catalog changes meanwhile: a product may move to a page that
-   * was already read. `catchword sync` makes an exact copy.
-   * @throws CatchwordError USAGE, PAGE_INVALID, SOURCE_*, SERVICE_TOKEN, INTERRUPTED
-   */
-  products(options?: ProductsOptions): AsyncGenerator<ProductsPage, void, undefined>;
-  /**
-   * @returns undefined if the service does not know the product
-   * @throws CatchwordError as above
-   */
-  product(vbid: string, options?: CatalogOptions): Promise<Product | undefined>;
 }
 
 const TIME = 'must be a Date, or an ISO 8601 time such as 2026-11-20T02:00:00Z';
@@ -72,25 +57,36 @@ const LIST_OPTIONS = callOptions({
 
 export type CatalogSettings = Omit<ProductSettings, keyof typeof LOOKUP> & { readonly lookupPath: string };
 
-export function createCatalog(caller: Caller, defaults: CatalogSettings): Catalog {
-  const lookup = readProduct(defaults.lookupPath);
+export type Catalog = ReturnType<typeof createCatalog>;
 
+/** The product catalog (interface, 4.4). */
+export function createCatalog(caller: Caller, defaults: CatalogSettings) {
   return {
-    products: async function* (given) {
-      const { signal, from = null, until = null, perPage, ...own } = optionsOf(LIST_OPTIONS, given);
-      const range = { from, until, settings: { ...defaults, ...own } };
+    /**
+     * Reads page after page, each when it is requested. The catalog changes meanwhile: a product may move to a page that
+     * was already read. `catchword sync` makes an exact copy.
+     * @throws CatchwordError USAGE, PAGE_INVALID, SOURCE_*, SERVICE_TOKEN, INTERRUPTED
+     */
+    products: async function* (options?: ProductsOptions): AsyncGenerator<ProductsPage, void, undefined> {
+      const { signal, from = null, until = null, perPage, ...own } = optionsOf(LIST_OPTIONS, options);
       for (let page = 1, pages = 1; page <= pages; page++) {
         const window = { page, perPage };
-        const { text, sourceTime } = await caller.call(READ_PRODUCTS, { window, ...range }, signal);
+        const operation = readProducts({ window, from, until }, { ...defaults, ...own });
+        const { text, sourceTime } = await caller.call(operation, signal);
         const { envelope, products, rejected } = validatePage(text, window);
         yield { ...envelope, products: products.filter((product) => product !== null), rejected, sourceTime };
         // The catalog may have grown or shrunk since the last page.
         pages = envelope.totalPages;
       }
     },
-    product: async (vbid, given) => {
-      const { signal, ...own } = optionsOf(LOOKUP_OPTIONS, given);
-      const { text } = await caller.call(lookup, { vbid, settings: { ...defaults, ...own } }, signal);
+    /**
+     * @returns undefined if the service does not know the product
+     * @throws CatchwordError as above
+     */
+    product: async (vbid: string, options?: CatalogOptions): Promise<Product | undefined> => {
+      const { signal, ...own } = optionsOf(LOOKUP_OPTIONS, options);
+      const operation = readProduct(defaults.lookupPath, vbid, { ...defaults, ...own });
+      const { text } = await caller.call(operation, signal);
       return validateLookup(text, vbid, { page: 1, perPage: 1 }).products[0] ?? undefined;
     },
   };

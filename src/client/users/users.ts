@@ -5,8 +5,8 @@ import { treeOfBody, treeOfElements } from '../errors/error-tree.ts';
 import { alsoCreated, checkFirst } from '../errors/uncertain-write.ts';
 import type { ParsedAnswer } from '../http/answer.ts';
 import type { Caller } from '../http/caller.ts';
-import type { Operation } from '../http/operation.ts';
 import { errorOfTree, fieldsOf, othersIn, recordsIn, unexpected } from '../http/xml-records.ts';
+import { type CallOptions, signalOf } from '../input/call-options.ts';
 import { parseInput } from '../input/parse-input.ts';
 import { name, only, text } from '../input/request-fields.ts';
 
@@ -108,64 +108,43 @@ function userFrom(answer: ParsedAnswer, isNew: boolean): User {
   };
 }
 
-/** @param suffix `.xml`, or empty */
-function operationsWith(suffix: string) {
-  const create: Operation<NewUser, User> = {
-    method: 'POST',
-    path: `/v3/users${suffix}`,
-    format: 'xml',
-    token: false,
-    repeatable: false,
-    creates: 'guid',
-    request: (user) => ({ body: userXml(user), secrets: user.password === undefined ? [] : [user.password] }),
-    read: (answer) => userFrom(answer, true),
-  };
-  const read: Operation<string, User> = {
-    method: 'GET',
-    path: `/v3/users${suffix}/:user_id`,
-    format: 'xml',
-    token: false,
-    repeatable: true,
-    request: (id) => ({ values: { user_id: id } }),
-    read: (answer) => userFrom(answer, false),
-  };
-  const reset: Operation<undefined, void> = {
-    method: 'POST',
-    path: `/v3/users/reset_access${suffix}`,
-    format: 'xml',
-    token: true,
-    repeatable: true,
-    request: () => ({}),
-    // The interface does not show the answer: it is empty, or the user.
-    read: (answer) => {
-      const error = errorOfTree(treeOfBody(answer.text), answer);
-      if (error !== undefined) throw error;
-      const { records } = recordsIn(answer.elements, 'user', ['user']);
-      const isUser = records.some((user) => OWN_FIELDS.some((field) => fieldsOf(user).has(field)));
-      if (answer.text.trim() !== '' && !isUser) throw checkFirst(unexpected('user', answer), {});
-    },
-  };
-  return { create, read, reset };
+/** The interface does not show the answer to a reset: it is empty, or the user. */
+function checkReset(answer: ParsedAnswer): void {
+  const error = errorOfTree(treeOfBody(answer.text), answer);
+  if (error !== undefined) throw error;
+  const { records } = recordsIn(answer.elements, 'user', ['user']);
+  const isUser = records.some((user) => OWN_FIELDS.some((field) => fieldsOf(user).has(field)));
+  if (answer.text.trim() !== '' && !isUser) throw checkFirst(unexpected('user', answer), {});
 }
 
-/** Users of the service. Each throws CatchwordError USAGE, SOURCE_*, SERVICE_*, XML_INVALID, INTERRUPTED. */
-export interface Users {
-  /** `POST /v3/users` (interface, section 4.5). Not retried once it was sent: the user may exist then. */
-  create(user: NewUser, signal: AbortSignal): Promise<User>;
-  /**
-   * `GET /v3/users/:id`. An unknown user is SERVICE_UNKNOWN_USER or NOT_FOUND.
-   * @param id guid, reference or email
-   */
-  read(id: string, signal: AbortSignal): Promise<User>;
-  /** `POST /v3/users/reset_access` (interface, section 5 rule 3): invalidates the access token of the request. */
-  reset(signal: AbortSignal): Promise<void>;
-}
-
-export function createUsers(caller: Caller, suffix: string): Users {
-  const { create, read, reset } = operationsWith(suffix);
+/**
+ * Users of the service. Each throws CatchwordError USAGE, SOURCE_*, SERVICE_*, XML_INVALID, INTERRUPTED.
+ * @param suffix of the paths: `.xml`, or empty
+ */
+export function createUsers(caller: Caller, suffix: string) {
+  const path = `/v3/users${suffix}`;
+  const common = { format: 'xml', token: false, repeatable: true } as const;
   return {
-    create: (user, signal) => caller.call(create, user, signal),
-    read: (id, signal) => caller.call(read, id, signal),
-    reset: (signal) => caller.call(reset, undefined, signal),
+    /** `POST /v3/users` (interface, section 4.5). Not retried once it was sent: the user may exist then. */
+    create: async (user: NewUser, options?: CallOptions): Promise<User> => {
+      const body = userXml(user);
+      const secrets = user.password === undefined ? [] : [user.password];
+      const create = { ...common, method: 'POST', path, repeatable: false, creates: 'guid', body, secrets } as const;
+      return await caller.call({ ...create, read: (answer) => userFrom(answer, true) }, signalOf(options));
+    },
+    /**
+     * `GET /v3/users/:id`. An unknown user is SERVICE_UNKNOWN_USER or NOT_FOUND.
+     * @param id guid, reference or email
+     */
+    read: async (id: string, options?: CallOptions): Promise<User> => {
+      const read = (answer: ParsedAnswer) => userFrom(answer, false);
+      const one = { path: `${path}/:user_id`, values: { user_id: id } };
+      return await caller.call({ ...common, ...one, method: 'GET', read }, signalOf(options));
+    },
+    /** `POST /v3/users/reset_access` (interface, section 5 rule 3): invalidates the access token of the request. */
+    reset: async (options?: CallOptions): Promise<void> => {
+      const reset = { ...common, method: 'POST', path: `/v3/users/reset_access${suffix}`, token: true } as const;
+      await caller.call({ ...reset, read: checkReset }, signalOf(options));
+    },
   };
 }
