@@ -25,10 +25,6 @@ export function canLookUp(vbid: string): boolean {
   return vbid !== '.' && vbid !== '..';
 }
 
-function notLookedUp(vbid: string): CatchwordError {
-  return new CatchwordError('SOURCE_REFUSED', `a product called ${vbid} has no address that it could be looked up by`);
-}
-
 /** @param pacer keeps the pace of the requests that renew the access token; default: they are sent at once */
 export function createCatalogClient(config: SourceConfig, clock: Clock, pacer?: Pacer): CatalogClient {
   const connection = connect(config, null, clock, pacer);
@@ -48,7 +44,12 @@ export function createCatalogClient(config: SourceConfig, clock: Clock, pacer?: 
   return {
     read: async ({ vbid, window, from }, signal) => {
       if (vbid === undefined) return await ask(readProducts({ window, from }, config), signal);
-      if (!canLookUp(vbid)) throw notLookedUp(vbid);
+      if (!canLookUp(vbid)) {
+        throw new CatchwordError(
+          'SOURCE_REFUSED',
+          `a product called ${vbid} has no address that it could be looked up by`,
+        );
+      }
       return await ask(readProduct(config.lookupPath ?? '', vbid, config), signal);
     },
     close: () => connection.close(),

@@ -1,7 +1,7 @@
 import { type Clock, systemClock } from '../clock.ts';
 import { CatchwordError } from '../errors.ts';
-import { createAssets } from './assets/assets.ts';
-import { createBooks } from './assets/books.ts';
+import { type Assets, createAssets } from './assets/assets.ts';
+import { type Books, createBooks } from './assets/books.ts';
 import { connect } from './connection.ts';
 import { type Submissions, verifyCredentials, verifyInBatches } from './credentials/credentials.ts';
 import type { CredentialResult, CredentialSubmission } from './credentials/submission.ts';
@@ -10,8 +10,8 @@ import { pathPart } from './http/exchange.ts';
 import { type CallOptions, signalOf } from './input/call-options.ts';
 import { isOwned, type LicenseQuery, type Licenses, readLicenses } from './licenses/licenses.ts';
 import { type ClientOptions, type ClientSettings, checkOptions, withOptionName } from './options.ts';
-import { createPackages } from './packages/packages.ts';
-import { createCatalog } from './products/products.ts';
+import { createPackages, type Packages } from './packages/packages.ts';
+import { type Catalog, createCatalog } from './products/products.ts';
 import { createUsers, type NewUser, type User } from './users/users.ts';
 
 /*
@@ -19,7 +19,18 @@ import { createUsers, type NewUser, type User } from './users/users.ts';
  * and renews its access token. Every failure is a CatchwordError with a stable `code`.
  */
 
+/** Named types, so that the published declarations keep the comments of their methods. */
+interface Resources {
+  readonly catalog: Catalog;
+  readonly assets: Assets;
+  readonly books: Books;
+  readonly packages: Packages;
+}
+
 export type Client = ReturnType<typeof clientOf>;
+export type LicenseOperations = Client['licenses'];
+export type CredentialOperations = Client['credentials'];
+export type UserOperations = Client['users'];
 
 /** Rethrows an error about a setting with the name of the option. */
 function renamed(error: unknown): never {
@@ -34,15 +45,14 @@ export function clientOf(settings: ClientSettings, clock: Clock) {
     call: (operation, signal) => connection.caller.call(operation, signal).catch(renamed),
   };
   const users = createUsers(caller, settings.usersSuffix);
-  return {
-    /** The product catalog (interface, 4.4). */
+  const resources: Resources = {
     catalog: createCatalog(caller, settings),
-    /** Create and update of assets (interface, 4.1). */
     assets: createAssets(caller),
-    /** Books: `/vital_books` (interface, 4.5). */
     books: createBooks(caller, settings.booksPath),
-    /** Packages: existing books sold as one SKU (interface, 4.5). */
     packages: createPackages(caller, settings.packagesPath),
+  };
+  return {
+    ...resources,
     /** Licenses of the user who owns the access token (interface, 4.2). */
     licenses: {
       read: async (query: LicenseQuery = {}, options?: CallOptions): Promise<Licenses> =>
@@ -114,21 +124,24 @@ export type { Product, SearchText } from '../catalog/product.ts';
 export type { ErrorCode } from '../errors.ts';
 export type { AssetBody, AssetFields, AssetPrice, ChannelId } from './assets/asset-request.ts';
 export type { Asset } from './assets/asset-response.ts';
-export type { AssetOptions, Assets, PutAssetOptions, WrittenAsset } from './assets/assets.ts';
-export type { Book, BookFields, Books } from './assets/books.ts';
+export type { AssetOptions, PutAssetOptions, WrittenAsset } from './assets/assets.ts';
+export type { Book, BookFields } from './assets/books.ts';
 export type { RefusedCredential, VerifiedCredential } from './credentials/submission.ts';
 export type { License } from './licenses/licenses.ts';
 export type { Package, PackageFields } from './packages/package-fields.ts';
-export type { Packages } from './packages/packages.ts';
-export type { Catalog, CatalogOptions, ProductsOptions, ProductsPage } from './products/products.ts';
+export type { CatalogOptions, ProductsOptions, ProductsPage } from './products/products.ts';
 export type {
+  Assets,
+  Books,
   CallOptions,
+  Catalog,
   ClientOptions,
   CredentialResult,
   CredentialSubmission,
   LicenseQuery,
   Licenses,
   NewUser,
+  Packages,
   Submissions,
   User,
 };

@@ -4,19 +4,9 @@ import { checkFirst } from '../errors/uncertain-write.ts';
 import type { ParsedAnswer } from '../http/answer.ts';
 import type { Caller, Operation } from '../http/caller.ts';
 import { type CallOptions, callOptions, optionsOf } from '../input/call-options.ts';
+import type { OptionsOf } from '../input/request-fields.ts';
 import { type AssetFields, checkAsset } from './asset-request.ts';
 import { ASSET_FIELDS, type Asset, assetOf } from './asset-response.ts';
-
-/** @rule 1-1, 1-4, 4.1-2..3, 4.1-8..10, 9-1 */
-export interface AssetOptions extends CallOptions {
-  /** Accept the fields that only internal systems of the service can set (interface, 2.1). Default: reject them. */
-  readonly allowInternal?: boolean | undefined;
-}
-
-export interface PutAssetOptions extends AssetOptions {
-  /** The asset is new: `imprint_id` and `title` are required. Default: true without an identifier. */
-  readonly create?: boolean | undefined;
-}
 
 /** An asset that was written; its identifier is known. */
 export type WrittenAsset = Asset & { readonly vbid: string };
@@ -24,9 +14,22 @@ export type WrittenAsset = Asset & { readonly vbid: string };
 export const OWNERS_ONLY =
   'Content owners only: use an API key that owns the asset, or that has access by set or manual rights.';
 
-const allowInternal = z.boolean('must be true or false').default(false);
-const WRITE_OPTIONS = callOptions({ allowInternal });
-const PUT_OPTIONS = callOptions({ allowInternal, create: z.boolean('must be true or false').optional() });
+const boolean = z.boolean('must be true or false');
+const WRITE = {
+  /** Accept the fields that only internal systems of the service can set (interface, 2.1). Default: reject them. */
+  allowInternal: boolean.default(false),
+};
+const PUT = {
+  ...WRITE,
+  /** The asset is new: `imprint_id` and `title` are required. Default: true without an identifier. */
+  create: boolean.optional(),
+};
+const WRITE_OPTIONS = callOptions(WRITE);
+const PUT_OPTIONS = callOptions(PUT);
+
+/** @rule 1-1, 1-4, 4.1-2..3, 4.1-8..10, 9-1 */
+export type AssetOptions = CallOptions & OptionsOf<typeof WRITE>;
+export type PutAssetOptions = CallOptions & OptionsOf<typeof PUT>;
 
 /** Without an identifier, the asset could not be found again. */
 function writtenAsset({ value, origin, status }: ParsedAnswer, known: string | null): WrittenAsset {

@@ -45,6 +45,14 @@ export const httpUrl = z
   .string(HTTP_URL)
   .refine((value) => URL.canParse(value) && /^https?:$/.test(new URL(value).protocol), HTTP_URL);
 
+/**
+ * Options as a caller passes them: each may be omitted. Unlike `z.input`, this keeps the comments of the fields for the
+ * callers of the library.
+ */
+export type OptionsOf<Shape extends z.ZodRawShape> = {
+  readonly [Name in keyof Shape]?: Readonly<z.input<Shape[Name]>> | undefined;
+};
+
 /** Longer lists of names are not shown. */
 const MAX_NAMES = 12;
 

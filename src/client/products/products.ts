@@ -5,25 +5,8 @@ import { validateLookup, validatePage } from '../../catalog/validate-page.ts';
 import { parseIsoTime } from '../../iso-time.ts';
 import type { Caller } from '../http/caller.ts';
 import { type CallOptions, callOptions, optionsOf } from '../input/call-options.ts';
-import { texts } from '../input/request-fields.ts';
+import { type OptionsOf, texts } from '../input/request-fields.ts';
 import { type ProductSettings, readProduct, readProducts } from './product-operations.ts';
-
-/** @rule 4.4-9, 4.4-12, 8-2 */
-export interface CatalogOptions extends CallOptions {
-  /** Groups to add to the items: `metadata`, `subjects`, and others that the service knows. Default: none. */
-  readonly includeDetails?: readonly string[] | undefined;
-  /** ISO 4217 codes that prices are limited to. Default: all. */
-  readonly currency?: readonly string[] | undefined;
-}
-
-export interface ProductsOptions extends CatalogOptions {
-  /** Only changes since then: a Date, or an ISO 8601 time, UTC without a zone. Default: all products. */
-  readonly from?: Date | string | undefined;
-  /** Only changes until then, as `from`. The interface does not show the parameter's name: `untilParam`. Default: now. */
-  readonly until?: Date | string | undefined;
-  /** Products per page, 1 to 1000; default 1000. */
-  readonly perPage?: number | undefined;
-}
 
 /** One page of the catalog. The `body` of a product has all of its fields as JSON text. */
 export interface ProductsPage extends Envelope, Pick<Page, 'rejected'> {
@@ -46,14 +29,27 @@ const time = z
   })
   .optional();
 
-const LOOKUP = { includeDetails: texts.default([]), currency: texts.default([]) };
-const LOOKUP_OPTIONS = callOptions(LOOKUP);
-const LIST_OPTIONS = callOptions({
+/** @rule 4.4-9, 4.4-12, 8-2 */
+const LOOKUP = {
+  /** Groups to add to the items: `metadata`, `subjects`, and others that the service knows. Default: none. */
+  includeDetails: texts.default([]),
+  /** ISO 4217 codes that prices are limited to. Default: all. */
+  currency: texts.default([]),
+};
+const LIST = {
   ...LOOKUP,
+  /** Only changes since then: a Date, or an ISO 8601 time, UTC without a zone. Default: all products. */
   from: time,
+  /** Only changes until then, as `from`. The interface does not show the parameter's name: `untilParam`. Default: now. */
   until: time,
+  /** Products per page, 1 to 1000; default 1000. */
   perPage: z.int(PAGE_SIZE).min(1, PAGE_SIZE).max(1_000, PAGE_SIZE).default(1_000),
-});
+};
+const LOOKUP_OPTIONS = callOptions(LOOKUP);
+const LIST_OPTIONS = callOptions(LIST);
+
+export type CatalogOptions = CallOptions & OptionsOf<typeof LOOKUP>;
+export type ProductsOptions = CallOptions & OptionsOf<typeof LIST>;
 
 export type CatalogSettings = Omit<ProductSettings, keyof typeof LOOKUP> & { readonly lookupPath: string };
 

@@ -10,36 +10,6 @@ import { type CallOptions, signalOf } from '../input/call-options.ts';
 import { parseInput } from '../input/parse-input.ts';
 import { name, only, text } from '../input/request-fields.ts';
 
-/**
- * A user to create (interface, section 4.5; the shape is not shown there but known from public clients). A reference user
- * has a reference of the caller's choice, a full user an email address and a password.
- * @rule 4.5-8..9
- */
-export type NewUser = UserNames &
-  (
-    | { readonly reference: string; readonly email?: undefined; readonly password?: undefined }
-    | { readonly email: string; readonly password: string; readonly reference?: undefined }
-  );
-
-interface UserNames {
-  readonly firstName: string;
-  readonly lastName: string;
-  /** Further child elements: `redemption-code`, `promote-option`, `survey-option` … */
-  readonly others?: Readonly<Record<string, string>>;
-}
-
-/** A user as the service describes it. Missing and empty fields are null. */
-export interface User {
-  readonly email: string | null;
-  readonly firstName: string | null;
-  readonly lastName: string | null;
-  readonly guid: string | null;
-  readonly accessToken: string | null;
-  readonly reference: string | null;
-  /** All other fields, by the names of the service. */
-  readonly others: Readonly<Record<string, string>>;
-}
-
 /** Characters of a guid that an error shows. */
 const MAX_GUID = 64;
 /** Fields with a place of their own. */
@@ -58,7 +28,15 @@ const others = z.record(z.string(), text, 'must be an object of texts').superRef
 const omitted = z.undefined('must be omitted: a user has either a reference, or an email and a password').optional();
 const NAMES = { firstName: name, lastName: name, others: others.optional() };
 const REFERENCE_USER = only({ reference: name, email: omitted, password: omitted, ...NAMES });
-const FULL_USER = only({ email: name, password: name, ...NAMES });
+const FULL_USER = only({ email: name, password: name, reference: z.undefined().optional(), ...NAMES });
+
+/**
+ * A user to create (interface, section 4.5; the shape is not shown there but known from public clients). A reference user
+ * has a reference of the caller's choice, a full user an email address and a password. `others` are further child elements:
+ * `redemption-code`, `promote-option`, `survey-option` …
+ * @rule 4.5-8..9
+ */
+export type NewUser = Readonly<z.input<typeof REFERENCE_USER> | z.input<typeof FULL_USER>>;
 
 /** The body of `POST /v3/users`. @throws CatchwordError USAGE naming each invalid field */
 function userXml(given: Partial<NewUser> | null): string {
@@ -74,7 +52,7 @@ function userXml(given: Partial<NewUser> | null): string {
 /** Fields that only the service knows: an error may repeat the others. */
 const OWN_FIELDS = ['guid', 'access-token'];
 
-function userFrom(answer: ParsedAnswer, isNew: boolean): User {
+function userFrom(answer: ParsedAnswer, isNew: boolean) {
   const { records, others: around } = recordsIn(answer.elements, 'user', ['user']);
   const [root] = records;
   // Bodies without the root have been seen.
@@ -104,9 +82,13 @@ function userFrom(answer: ParsedAnswer, isNew: boolean): User {
     guid,
     accessToken: field('access-token'),
     reference: field('reference'),
+    /** All other fields, by the names of the service. */
     others: othersIn(fields, KNOWN),
   };
 }
+
+/** A user as the service describes it. Missing and empty fields are null. */
+export type User = Readonly<ReturnType<typeof userFrom>>;
 
 /** The interface does not show the answer to a reset: it is empty, or the user. */
 function checkReset(answer: ParsedAnswer): void {
