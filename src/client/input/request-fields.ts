@@ -50,7 +50,7 @@ export const httpUrl = z
  * callers of the library.
  */
 export type OptionsOf<Shape extends z.ZodRawShape> = {
-  readonly [Name in keyof Shape]?: Readonly<z.input<Shape[Name]>> | undefined;
+  readonly [Name in keyof Shape]?: z.input<Shape[Name]> | undefined;
 };
 
 /** Longer lists of names are not shown. */

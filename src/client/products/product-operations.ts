@@ -5,10 +5,11 @@ import type { Operation } from '../http/caller.ts';
 import type { Answer } from '../http/exchange.ts';
 
 /** @rule 4.4-1, 4.4-5..8, 4.4-10, 4.4-15 */
-export type ProductSettings = Pick<
-  SourceConfig,
-  'pageParam' | 'perPageParam' | 'untilParam' | 'currencyParam' | 'includeDetails' | 'currency'
->;
+export interface ProductSettings
+  extends Pick<SourceConfig, 'pageParam' | 'perPageParam' | 'untilParam' | 'currencyParam'> {
+  readonly includeDetails: readonly string[];
+  readonly currency: readonly string[];
+}
 
 /** One window of the catalog, or of what changed in a time range. Times are milliseconds since 1970; null: no limit. */
 export interface ProductsQuery extends Pick<FetchTask, 'window' | 'from'> {

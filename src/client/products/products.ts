@@ -32,9 +32,9 @@ const time = z
 /** @rule 4.4-9, 4.4-12, 8-2 */
 const LOOKUP = {
   /** Groups to add to the items: `metadata`, `subjects`, and others that the service knows. Default: none. */
-  includeDetails: texts.default([]),
+  includeDetails: texts.readonly().default([]),
   /** ISO 4217 codes that prices are limited to. Default: all. */
-  currency: texts.default([]),
+  currency: texts.readonly().default([]),
 };
 const LIST = {
   ...LOOKUP,
