@@ -61,36 +61,12 @@ function unchanged(): CatchwordError {
   });
 }
 
-function remembered(error: CatchwordError, forMs: number): CatchwordError {
-  const seconds = Math.ceil(forMs / 1_000);
-  return error.with({ message: `${error.message} (remembered; the service is asked again in ${seconds} s)` });
-}
-
 async function waitFor(work: Promise<void>, signal: AbortSignal): Promise<void> {
   try {
     await unlessAborted(work, signal);
   } catch (error) {
     throw signal.aborted ? interrupted() : error;
   }
-}
-
-/**
- * Resets the token and verifies the user, even if the reset was rejected: then another process may have reset it.
- * @returns the new token, and the error if the reset was rejected
- * @throws CatchwordError the rejection, if the token is still the same; SERVICE_TOKEN; what the requests threw
- */
-async function resetToken(account: Account, old: string) {
-  const refused = await account.reset().then(
-    () => undefined,
-    (error: unknown) => {
-      if (error instanceof CatchwordError && !error.retryable) return error;
-      throw error;
-    },
-  );
-  const token = await account.verify();
-  if (typeof token !== 'string') throw refused ?? token;
-  if (token === old) throw refused ?? unchanged();
-  return { token, refused };
 }
 
 export type Tokens = ReturnType<typeof createTokens>;
@@ -104,6 +80,26 @@ export function createTokens({ configured, store, account, clock, closed }: Toke
   /** A renewal that failed for good. */
   let failure: { failed: string | undefined; error: CatchwordError; pause: Pause } | undefined;
 
+  /**
+   * Resets the token and verifies the user, even if the reset was rejected: then another process may have reset it.
+   * @returns the rejection of the reset, if there is a new token all the same
+   * @throws CatchwordError the rejection, if the token is still the same; SERVICE_TOKEN; what the requests threw
+   */
+  async function resetToken(of: Account, old: string): Promise<CatchwordError | null> {
+    const refused = await of.reset().then(
+      () => null,
+      (error: unknown) => {
+        if (error instanceof CatchwordError && !error.retryable) return error;
+        throw error;
+      },
+    );
+    const found = await of.verify();
+    if (typeof found !== 'string') throw refused ?? found;
+    if (found === old) throw refused ?? unchanged();
+    token = found;
+    return refused;
+  }
+
   async function fetchNew(from: Account, failed: string | undefined): Promise<void> {
     const found = await from.verify();
     if (typeof found === 'string' && found !== failed) {
@@ -112,9 +108,8 @@ export function createTokens({ configured, store, account, clock, closed }: Toke
     }
     // Without a token, a reset cannot be sent.
     if (failed === undefined) throw found;
-    const replaced = await resetToken(from, failed);
-    token = replaced.token;
-    if (replaced.refused === undefined) tokenOfReset = token;
+    const refused = await resetToken(from, failed);
+    if (refused === null) tokenOfReset = token;
   }
 
   async function replace(failed: string | undefined, refusal: CatchwordError | undefined): Promise<void> {
@@ -127,7 +122,10 @@ export function createTokens({ configured, store, account, clock, closed }: Toke
     const now = clock.now();
     const known = failure?.failed === failed ? failure : undefined;
     const pause = known && pauseAt(known.pause, now);
-    if (known && pause) throw remembered(known.error, pause.until - now);
+    if (known && pause) {
+      const wait = `remembered; the service is asked again in ${Math.ceil((pause.until - now) / 1_000)} s`;
+      throw known.error.with({ message: `${known.error.message} (${wait})` });
+    }
     try {
       await fetchNew(account, failed);
     } catch (error) {
@@ -147,15 +145,11 @@ export function createTokens({ configured, store, account, clock, closed }: Toke
     if (typeof known !== 'string') throw known;
     // The requests of the reset are made with it.
     token = known;
-    let replaced = await resetToken(account, token);
-    token = replaced.token;
-    if (replaced.refused !== undefined) {
-      // Another process had replaced the known token, so the valid one was not reset yet.
-      replaced = await resetToken(account, token);
-      token = replaced.token;
-    }
+    let refused = await resetToken(account, known);
+    // Another process had replaced the known token, so the valid one was not reset yet.
+    if (refused !== null) refused = await resetToken(account, token);
     await store?.write(token);
-    if (replaced.refused !== undefined) throw replaced.refused;
+    if (refused !== null) throw refused;
   }
 
   /** Runs one change of the token at a time: a renewal that finds another token is not the reset that was asked for. */

@@ -37,12 +37,6 @@ function failed(what: string, path: string, error: unknown): CatchwordError {
     : storeError(`cannot ${what} the token store ${path} (${systemCodeOf(error)})`, error);
 }
 
-/** One hash, so that neither of the three can be read from the file. */
-function hashOf({ origin, apiKey, reference }: TokenOwner): string {
-  const owner = JSON.stringify([origin, apiKey, reference ?? null]);
-  return `sha256:${createHash('sha256').update(owner).digest('hex')}`;
-}
-
 /** Follows symbolic links, also to a file that does not exist yet. */
 function targetOf(path: string): string {
   try {
@@ -107,7 +101,9 @@ export type TokenStore = ReturnType<typeof openTokenStore>;
  * @throws CatchwordError CONFIG_INVALID if the directory is not writable, or the file is not a token file
  */
 export function openTokenStore(path: string, owner: TokenOwner, clock: Clock) {
-  const hash = hashOf(owner);
+  // One hash, so that neither of the three can be read from the file.
+  const parts = JSON.stringify([owner.origin, owner.apiKey, owner.reference ?? null]);
+  const hash = `sha256:${createHash('sha256').update(parts).digest('hex')}`;
   const file = usableFile(path);
   readFile(file);
   return {

@@ -37,16 +37,6 @@ export function errorOf(message: ServiceMessage, answer: Answer, request: Reques
   return alsoCreated(error, `${request.creates} ${answer.hide(created, MAX_IDENTIFIER)}`);
 }
 
-function brokenJson({ status, origin }: Answer): CatchwordError {
-  const hint = 'Retry later: the service may be in trouble.';
-  return new CatchwordError('SOURCE_BODY', `${origin} answered ${status} with broken JSON`, { hint, status });
-}
-
-function tooDeep({ origin }: Answer): CatchwordError {
-  const message = `${origin} answered with JSON nested deeper than ${MAX_JSON_DEPTH} levels`;
-  return new CatchwordError('SOURCE_BODY', message, { hint: 'Ask the service about it.', retryable: false });
-}
-
 function objectOf(value: unknown): JsonObject | undefined {
   return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as JsonObject) : undefined;
 }
@@ -59,7 +49,7 @@ function unknownAnswer(answer: Answer, request: Request, tree: Tree): CatchwordE
 
 /** The JSON object of an answer. A write is done if it is empty, or has a field of what was written. */
 function readJson(answer: Answer, request: Request): JsonObject | undefined {
-  const { text, hide } = answer;
+  const { text, hide, origin, status } = answer;
   const { method, fields = [] } = request;
   if (text.trim() === '') return undefined;
   const tree = treeOfBody(text);
@@ -69,12 +59,19 @@ function readJson(answer: Answer, request: Request): JsonObject | undefined {
   try {
     value = JSON.parse(text);
   } catch {
-    if (/^\s*["[{]/.test(text)) throw answer.refusal ?? brokenJson(answer);
+    const error = new CatchwordError('SOURCE_BODY', `${origin} answered ${status} with broken JSON`, {
+      hint: 'Retry later: the service may be in trouble.',
+      status,
+    });
+    if (/^\s*["[{]/.test(text)) throw answer.refusal ?? error;
   }
   if (value === null) return undefined;
   const object = objectOf(value);
   if (object === undefined) throw unknownAnswer(answer, request, tree);
-  if (cutPage(text, MAX_JSON_DEPTH) === null) throw tooDeep(answer);
+  if (cutPage(text, MAX_JSON_DEPTH) === null) {
+    const message = `${origin} answered with JSON nested deeper than ${MAX_JSON_DEPTH} levels`;
+    throw new CatchwordError('SOURCE_BODY', message, { hint: 'Ask the service about it.', retryable: false });
+  }
   const names = Object.keys(object);
   if (method !== 'GET' && names.length > 0 && !isResult(names, fields)) throw unknownAnswer(answer, request, tree);
   return object;
