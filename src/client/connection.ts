@@ -14,7 +14,8 @@ import { createUsers } from './users/users.ts';
  * @rule 5-7
  */
 export type ConnectionSettings = TransportSettings &
-  Pick<SourceConfig, 'accessToken' | 'userReference' | 'tokenStore' | 'usersSuffix'>;
+  Pick<SourceConfig, 'usersSuffix'> &
+  Partial<Pick<SourceConfig, 'accessToken' | 'userReference' | 'tokenStore'>>;
 
 const REFERENCE = 'CATCHWORD_USER_REFERENCE';
 

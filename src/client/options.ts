@@ -51,9 +51,7 @@ export type ClientSettings = ReturnType<typeof checkOptions>;
 /** @throws CatchwordError USAGE naming every invalid option, without the values of secrets */
 export function checkOptions(options: ClientOptions) {
   const { reference, timeoutMs, connections, ...same } = parseInput('createClient', SCHEMA, options);
-  const { accessToken, tokenStore } = same;
-  const renamed = { userReference: reference, requestTimeoutMs: timeoutMs, concurrency: connections };
-  return { ...same, ...renamed, accessToken, tokenStore };
+  return { ...same, userReference: reference, requestTimeoutMs: timeoutMs, concurrency: connections };
 }
 
 /** Options whose name differs from the setting in the option table. */

@@ -156,13 +156,6 @@ export type AssetPrice = Given<z.input<typeof price>>;
 /** The fields as they are sent. */
 export type AssetBody = z.output<typeof ALL>;
 
-export interface AssetRules {
-  /** The asset is new: `imprint_id` and `title` are required. */
-  readonly create: boolean;
-  /** Accept the fields that only internal systems of the service can set. Default: reject them. */
-  readonly allowInternal?: boolean;
-}
-
 /** Fields whose value is an object or an array. */
 export const STRUCTURED_FIELDS: ReadonlySet<string> = new Set(
   'identifiers prices variants sales_rights related_products asset_status discount_codes'.split(' '),
@@ -170,10 +163,11 @@ export const STRUCTURED_FIELDS: ReadonlySet<string> = new Set(
 
 /**
  * Validates the request fields of an asset.
+ * @param rules `create` requires `imprint_id` and `title`; `allowInternal` accepts the fields of internal systems
  * @returns the body to send: whole numbers and booleans without quotes, all else as given
  * @throws CatchwordError USAGE naming every invalid field by its path
  */
-export function checkAsset(fields: unknown, { create, allowInternal = false }: AssetRules): AssetBody {
-  const schema = allowInternal ? ALL : NO_INTERNAL;
-  return parseInput('the asset', create ? schema.extend(NEEDED) : schema, fields);
+export function checkAsset(fields: unknown, rules: { create: boolean; allowInternal?: boolean }): AssetBody {
+  const schema = rules.allowInternal === true ? ALL : NO_INTERNAL;
+  return parseInput('the asset', rules.create ? schema.extend(NEEDED) : schema, fields);
 }

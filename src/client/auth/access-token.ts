@@ -177,10 +177,7 @@ export function createTokens({ configured, store, account, clock, closed }: Toke
     /** Whether a token can be fetched without a configured one, since the reference of the user is known. */
     fetchable: account !== null,
     isRenewing: () => renewing !== undefined,
-    /**
-     * Waits for the renewal in progress, if there is one.
-     * @throws CatchwordError what the renewal threw; INTERRUPTED
-     */
+    /** Waits for the renewal in progress, if there is one. @throws what the renewal threw; INTERRUPTED */
     renewal: async (signal: AbortSignal): Promise<void> => {
       if (renewing !== undefined) await waitFor(renewing, signal);
     },
@@ -213,10 +210,7 @@ export function createTokens({ configured, store, account, clock, closed }: Toke
   };
 }
 
-/**
- * Runs work that needs the access token, and retries it with a new token after a 601.
- * @throws what `work` throws; what `renew` throws
- */
+/** Runs work that needs the access token, and retries it with a new token after a 601. @throws also what `renew` throws */
 export async function withToken<Result>(
   tokens: Tokens,
   signal: AbortSignal,

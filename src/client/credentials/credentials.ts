@@ -55,16 +55,13 @@ async function verifyBatch(
 export type Submissions = Iterable<string | CredentialSubmission> | AsyncIterable<string | CredentialSubmission>;
 
 /**
- * Verifies any number of accounts with `POST /v3/credentials.xml` (interface, section 4.3): 10,000 in a request, one request
+ * Verifies any number of accounts with `POST /v3/credentials.xml` (interface, section 4.3), 10,000 in a request, one request
  * after the other. Holds one batch in memory.
- *
  * @param submissions a string is a reference
  * @param before accounts that precede `submissions`; the positions in errors count from there
- * @returns batches of results in the order of the submissions; a 601 or 603 is a result, and so is an account whose answer is
- *   unclear
- * @throws CatchwordError USAGE with the position of an invalid submission, before its batch is sent; SOURCE_*;
- *   SERVICE_INVALID with the positions of a request that is refused as a whole (650); SERVICE_ERROR for an empty answer;
- *   XML_INVALID; INTERRUPTED
+ * @returns batches of results in the order of the submissions; a 601, a 603 or an unclear answer is a result
+ * @throws CatchwordError USAGE for an invalid submission, before its batch is sent; SERVICE_INVALID for a request that is
+ *   refused as a whole (650); SERVICE_ERROR for an empty answer; SOURCE_*; XML_INVALID; INTERRUPTED
  */
 export async function* verifyInBatches(
   caller: Caller,

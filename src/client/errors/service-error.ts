@@ -47,7 +47,8 @@ const BY_CODE: Readonly<Record<number, Verdict>> = {
   650: INVALID,
 };
 
-function verdictOf(code: number): Verdict {
+function verdictOf(code: number | undefined): Verdict {
+  if (code === undefined) return { code: 'SERVICE_ERROR', hint: 'The service gave no code: see its text.' };
   const known = BY_CODE[code];
   if (known !== undefined) return known;
   if (code >= 500 && code < 600) return { code: 'SOURCE_UNAVAILABLE', hint: 'Retry later: the service is in trouble.' };
@@ -56,12 +57,8 @@ function verdictOf(code: number): Verdict {
 
 /** The error that an answer reports in its body, at any status. */
 export function serviceError({ code, text }: ServiceMessage, status: number, origin: string): CatchwordError {
-  const verdict =
-    code === undefined
-      ? ({ code: 'SERVICE_ERROR', hint: 'The service gave no code: see its text.' } as const)
-      : verdictOf(code);
   const message = `${origin} answered ${text === '' ? 'with an error' : `“${text}”`}`;
-  const { code: ownCode, ...details } = verdict;
+  const { code: ownCode, ...details } = verdictOf(code);
   return new CatchwordError(ownCode, code === undefined ? message : `${message} (code ${code})`, {
     ...details,
     status,

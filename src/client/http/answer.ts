@@ -59,11 +59,9 @@ function readJson(answer: Answer, request: Request): JsonObject | undefined {
   try {
     value = JSON.parse(text);
   } catch {
-    const error = new CatchwordError('SOURCE_BODY', `${origin} answered ${status} with broken JSON`, {
-      hint: 'Retry later: the service may be in trouble.',
-      status,
-    });
-    if (/^\s*["[{]/.test(text)) throw answer.refusal ?? error;
+    const hint = 'Retry later: the service may be in trouble.';
+    const broken = new CatchwordError('SOURCE_BODY', `${origin} answered ${status} with broken JSON`, { hint, status });
+    if (/^\s*["[{]/.test(text)) throw answer.refusal ?? broken;
   }
   if (value === null) return undefined;
   const object = objectOf(value);

@@ -23,8 +23,6 @@ export type TransportSettings = Pick<
 
 export type Transport = ReturnType<typeof createTransport>;
 
-const XML_TYPE = 'application/xml; charset=utf-8';
-
 /** Retrying does not help against an invalid certificate. */
 const CERTIFICATE = /CERT|SELF_SIGNED|UNABLE_TO_VERIFY|ERR_TLS/;
 
@@ -44,12 +42,15 @@ function codeOf(error: unknown): string {
 }
 
 function contentHeaders({ format, body }: Prepared): Record<string, string> {
-  const length = body === undefined ? {} : { 'content-length': `${Buffer.byteLength(body)}` };
-  if (format === 'xml') return { accept: XML_TYPE, ...(body !== undefined && { 'content-type': XML_TYPE }), ...length };
-  // Section 4.4 asks for the content type without a body, too.
-  const json = { accept: 'application/json', 'content-type': 'application/json', ...length };
-  // A cached page shows an earlier state of the catalog and proves nothing about the current one.
-  return format === 'page' ? { ...json, 'cache-control': 'no-cache' } : json;
+  const type = format === 'xml' ? 'application/xml; charset=utf-8' : 'application/json';
+  return {
+    accept: type,
+    // Section 4.4 asks for the content type without a body, too.
+    ...((body !== undefined || format !== 'xml') && { 'content-type': type }),
+    ...(body !== undefined && { 'content-length': `${Buffer.byteLength(body)}` }),
+    // A cached page shows an earlier state of the catalog and proves nothing about the current one.
+    ...(format === 'page' && { 'cache-control': 'no-cache' }),
+  };
 }
 
 function timeoutError({ format }: Request, origin: string, timeoutMs: number): CatchwordError {
@@ -102,25 +103,24 @@ export function createTransport(
     [settings.apiKeyHeader]: apiKey,
   };
 
-  function tokenHeader(): Record<string, string> {
-    const token = accessToken();
-    if (token === undefined) return {};
-    secrets.add(token);
-    return { [settings.accessTokenHeader]: token };
-  }
-
   async function exchange(asked: Prepared, signal: AbortSignal, onSent?: () => void): Promise<Answer> {
     const { method, path, query, body, accepts = [], keepsBytes = false } = asked;
     const limits = asked.format === 'xml' ? XML_LIMITS : jsonLimits;
     const url = new URL(`${base.pathname.replace(/\/$/, '')}${path}`, base);
     if (query !== undefined) url.search = query.toString();
     const sent = onSent === undefined ? body : reported(body ?? '', onSent);
+    const token = asked.token ? accessToken() : undefined;
+    if (token !== undefined) secrets.add(token);
     const requestedAt = clock.now();
     const response = await request(url, {
       method,
       dispatcher: agent,
       signal,
-      headers: { ...contentHeaders(asked), ...common, ...(asked.token ? tokenHeader() : {}) },
+      headers: {
+        ...contentHeaders(asked),
+        ...common,
+        ...(token !== undefined && { [settings.accessTokenHeader]: token }),
+      },
       ...(sent !== undefined && { body: sent }),
     });
     const { statusCode: status, headers } = response;
@@ -156,8 +156,7 @@ export function createTransport(
     /** Scheme, host and port of the service. */
     origin,
     /**
-     * Sends exactly one request: it does not retry, and does not follow redirects. It does not read the body of an answer
-     * with a good status.
+     * Sends exactly one request: it does not retry, and does not follow redirects.
      * @param onSent called when the request begins to be sent; before that, nothing can have been done
      * @throws CatchwordError SOURCE_*, SERVICE_*, NOT_FOUND; INTERRUPTED if `signal` aborts
      */
