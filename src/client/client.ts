@@ -32,7 +32,6 @@ export type LicenseOperations = Client['licenses'];
 export type CredentialOperations = Client['credentials'];
 export type UserOperations = Client['users'];
 
-/** Rethrows an error about a setting with the name of the option. */
 function renamed(error: unknown): never {
   throw withOptionName(error);
 }

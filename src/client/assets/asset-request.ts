@@ -118,7 +118,6 @@ const internal = z
   .never('can only be set by internal systems of the service; pass allowInternal to send it')
   .optional();
 
-/** Rejects each of these fields. */
 function rejected<K extends string>(shape: Readonly<Record<K, z.ZodType>>): Record<K, typeof internal> {
   return Object.fromEntries(Object.keys(shape).map((key) => [key, internal])) as Record<K, typeof internal>;
 }
@@ -147,13 +146,10 @@ export type AssetFields = Omit<Given<z.input<typeof ALL>>, 'variants'> & {
   readonly variants?: readonly (ChannelId | { readonly channel_ids: readonly ChannelId[] })[] | undefined;
 };
 
-/** An element of `variants/channel_ids` (2.1.3). */
 export type ChannelId = Given<z.input<typeof channelIds>[number]>;
 
-/** One price of `prices`. */
 export type AssetPrice = Given<z.input<typeof price>>;
 
-/** The fields as they are sent. */
 export type AssetBody = z.output<typeof ALL>;
 
 /** Fields whose value is an object or an array. */

@@ -8,7 +8,6 @@ import type { OptionsOf } from '../input/request-fields.ts';
 import { type AssetFields, checkAsset } from './asset-request.ts';
 import { ASSET_FIELDS, type Asset, assetOf } from './asset-response.ts';
 
-/** An asset that was written; its identifier is known. */
 export type WrittenAsset = Asset & { readonly vbid: string };
 
 export const OWNERS_ONLY =

@@ -77,7 +77,6 @@ export function createTokens({ configured, store, account, clock, closed }: Toke
   let running: Promise<void> | undefined;
   let renewing: Promise<void> | undefined;
   let resetting: Promise<void> | undefined;
-  /** A renewal that failed for good. */
   let failure: { failed: string | undefined; error: CatchwordError; pause: Pause } | undefined;
 
   /**

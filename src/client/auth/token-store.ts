@@ -1,5 +1,14 @@
 import { createHash } from 'node:crypto';
-import { accessSync, chmodSync, constants, readFileSync, readlinkSync, realpathSync, statSync } from 'node:fs';
+import {
+  accessSync,
+  chmodSync,
+  constants,
+  lstatSync,
+  readFileSync,
+  readlinkSync,
+  realpathSync,
+  statSync,
+} from 'node:fs';
 import { rename, rm, writeFile } from 'node:fs/promises';
 import { dirname, resolve, sep } from 'node:path';
 import { interrupted } from '../../abort.ts';
@@ -43,12 +52,8 @@ function targetOf(path: string): string {
     return realpathSync(path);
   } catch (error) {
     if (systemCodeOf(error) !== 'ENOENT') throw error;
-  }
-  try {
-    return targetOf(resolve(dirname(path), readlinkSync(path)));
-  } catch (error) {
-    if (systemCodeOf(error) === 'EINVAL' || systemCodeOf(error) === 'ENOENT') return path;
-    throw error;
+    const isLink = lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() === true;
+    return isLink ? targetOf(resolve(dirname(path), readlinkSync(path))) : path;
   }
 }
 

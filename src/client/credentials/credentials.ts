@@ -13,7 +13,6 @@ import {
 /** Statuses that may come with 601 or 603 in the body: the interface (section 7) does not name one. */
 const ACCEPTED = [400, 403, 404, 409, 410, 422, 468, 469, 470, 474, 601, 603, 650];
 
-/** Codes about an account, not about the request. */
 const ACCOUNT_CODES = [474, 601, 603];
 
 /**

@@ -103,7 +103,6 @@ function isInOrder(
   });
 }
 
-/** By each key, the first element that has it. */
 function byKey(elements: readonly Element[]): Map<string, Element> {
   const index = new Map<string, Element>();
   for (const one of elements) for (const key of keysOf(one)) if (!index.has(key)) index.set(key, one);

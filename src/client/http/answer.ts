@@ -30,15 +30,11 @@ const MAX_ERROR_PAGE = 2_048;
 const PAGE_FIELDS = ['items', 'vbid'];
 
 /** The error of an answer; it names what was created all the same. */
-export function errorOf(message: ServiceMessage, answer: Answer, request: Request, tree: Tree): CatchwordError {
+function errorOf(message: ServiceMessage, answer: Answer, request: Request, tree: Tree): CatchwordError {
   const error = answer.refusal ?? serviceError(message, answer.status, answer.origin);
   const created = request.creates === undefined ? undefined : textIn(tree, request.creates);
   if (created === undefined) return error;
   return alsoCreated(error, `${request.creates} ${answer.hide(created, MAX_IDENTIFIER)}`);
-}
-
-function objectOf(value: unknown): JsonObject | undefined {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as JsonObject) : undefined;
 }
 
 /** The error of an answer that is not what was asked for. It does not show whether a write was done. */
@@ -64,15 +60,14 @@ function readJson(answer: Answer, request: Request): JsonObject | undefined {
     if (/^\s*["[{]/.test(text)) throw answer.refusal ?? broken;
   }
   if (value === null) return undefined;
-  const object = objectOf(value);
-  if (object === undefined) throw unknownAnswer(answer, request, tree);
+  if (typeof value !== 'object' || Array.isArray(value)) throw unknownAnswer(answer, request, tree);
   if (cutPage(text, MAX_JSON_DEPTH) === null) {
     const message = `${origin} answered with JSON nested deeper than ${MAX_JSON_DEPTH} levels`;
     throw new CatchwordError('SOURCE_BODY', message, { hint: 'Ask the service about it.', retryable: false });
   }
-  const names = Object.keys(object);
+  const names = Object.keys(value);
   if (method !== 'GET' && names.length > 0 && !isResult(names, fields)) throw unknownAnswer(answer, request, tree);
-  return object;
+  return value as JsonObject;
 }
 
 /** A 601 may come with a good status (interface, section 7). */

@@ -53,7 +53,6 @@ export type OptionsOf<Shape extends z.ZodRawShape> = {
   readonly [Name in keyof Shape]?: z.input<Shape[Name]> | undefined;
 };
 
-/** Longer lists of names are not shown. */
 const MAX_NAMES = 12;
 
 function suggestion(key: string, names: readonly string[]): string {

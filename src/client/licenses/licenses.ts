@@ -139,13 +139,6 @@ function isOneTitle(licenses: readonly License[]): boolean {
   return skus.size === 1 || (isbns.size === 1 && !isbns.has(null));
 }
 
-/** The license may be for the requested title. */
-function nameless(): CatchwordError {
-  return new CatchwordError('SERVICE_ERROR', 'the service listed a license with neither sku nor isbn', {
-    hint: 'Read the licenses of the account, and ask the service whether the title is owned.',
-  });
-}
-
 function isCurrent({ expiresAt }: License, nowMs: number): boolean {
   return expiresAt === null || expiresAt === undefined || expiresAt > nowMs;
 }
@@ -167,6 +160,9 @@ export function isOwned({ licenses }: Licenses, sku: string, nowMs: number): boo
   const isWanted = (license: License): boolean =>
     isOne || [license.sku, license.isbn].some((name) => name !== null && canonical(name) === wanted);
   if (named.some((license) => isWanted(license) && isCurrent(license, nowMs))) return true;
-  if (licenses.some((license) => !named.includes(license) && isCurrent(license, nowMs))) throw nameless();
-  return false;
+  if (!licenses.some((license) => !named.includes(license) && isCurrent(license, nowMs))) return false;
+  // It may be for this title.
+  throw new CatchwordError('SERVICE_ERROR', 'the service listed a license with neither sku nor isbn', {
+    hint: 'Read the licenses of the account, and ask the service whether the title is owned.',
+  });
 }

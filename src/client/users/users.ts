@@ -12,7 +12,6 @@ import { name, only, text } from '../input/request-fields.ts';
 
 /** Characters of a guid that an error shows. */
 const MAX_GUID = 64;
-/** Fields with a place of their own. */
 const KNOWN = ['email', 'password', 'first-name', 'last-name', 'guid', 'access-token', 'reference'];
 
 const others = z.record(z.string(), text, 'must be an object of texts').superRefine((fields, context) => {
