@@ -55,7 +55,8 @@ async function newUser(options: CreateOptions, configured: string | undefined, i
 
 async function create(context: CommandContext, options: CreateOptions): Promise<void> {
   await callService(context, options, async ({ caller }, { usersSuffix, userPassword }, signal) => {
-    const user = await createUsers(caller, usersSuffix).create(await newUser(options, userPassword, context), signal);
+    const given = await newUser(options, userPassword, context);
+    const user = await createUsers(caller, usersSuffix).create(given, { signal });
     const { guid, reference, email, accessToken } = user;
     const rows = Object.entries({ guid, reference, email, 'access token': accessToken });
     const text = rows.flatMap(([name, value]) => (value == null ? [] : [`${name}: ${plain(value)}`]));
