@@ -165,7 +165,7 @@ describe('4.1 rule 2, 6: ingestion', () => {
       throw new Error('the disk is full');
     };
     const { signal } = new AbortController();
-    const ingestions = createIngestions({ clock: systemClock, signal, retryMs: 1, allowPrivate: true, done });
+    const ingestions = createIngestions({ ...QUICK, clock: systemClock }, signal, done);
     const ingestion = { url: FILE, callbackUrl: url, startedAt: 0, endsAt: 1 };
     const warned = warning('callback_url');
     ingestions.start();

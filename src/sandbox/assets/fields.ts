@@ -110,29 +110,37 @@ const variant = z
 
 const jurisdictions = z.array(text);
 
-const assetRequest = z.object({
+/** Texts that the response repeats, or null. */
+export const ECHOED_TEXTS = {
+  e_isbn: isbn,
+  print_isbn: isbn,
+  title: text.min(1),
+  subtitle: text,
+  description: text,
+  language: z.string(languageCode).regex(/^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*$/, languageCode),
   author_name: text,
   author_first_name: text,
   author_last_name: text,
+  copyright_date: z.string(year).regex(/^\d{4}$/, year),
+  login_url: webAddress,
+  publication_date: date,
+  on_sale_date: date,
+  off_sale_date: date,
+};
+/** Booleans that the response repeats, or false. */
+export const ECHOED_FLAGS = { fro: bool, fulfillment_only: bool, sampleable: bool };
+
+const assetRequest = z.object({
   copy_drm_limit: drmLimit,
   print_drm_limit: drmLimit,
-  copyright_date: z.string(year).regex(/^\d{4}$/, year),
-  description: text,
   cs_plus_discount_code: text,
-  e_isbn: isbn,
   edition,
-  fro: bool,
-  fulfillment_only: bool,
   identifiers: identifiers.nullable(),
   imprint_id: positive,
   kind: text.min(1),
-  language: z.string(languageCode).regex(/^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*$/, languageCode),
-  login_url: webAddress,
-  off_sale_date: date,
-  on_sale_date: date,
   parent_isbn: isbn,
-  print_isbn: isbn,
-  publication_date: date,
+  ...ECHOED_TEXTS,
+  ...ECHOED_FLAGS,
   related_products: z.object({ next_edition: isbn.nullable(), previous_edition: isbn.nullable() }).partial(),
   sales_rights: z
     .object({
@@ -141,9 +149,6 @@ const assetRequest = z.object({
       not_for_sale: jurisdictions.nullable(),
     })
     .partial(),
-  sampleable: bool,
-  title: text.min(1),
-  subtitle: text,
   prices: z.array(price),
   variants: z.array(variant),
   callback_url: webAddress,

@@ -1,16 +1,15 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { MAX_XML_CHARS } from '../../xml/gate.ts';
 import type { ScriptedReplies } from '../control/scripted-replies.ts';
-import type { RecordChange } from '../journal/change.ts';
-import type { SandboxOptions } from '../options.ts';
-import { authentication, type Credentials, checkStrictHeader } from './authentication.ts';
+import type { State } from '../state.ts';
+import { authentication, checkStrictHeader } from './authentication.ts';
 import { readBody } from './body.ts';
 import { type FaultKind, faultReply, parseFaults } from './faults.ts';
 import type { Operation } from './operation.ts';
 import { createRateLimiter } from './rate-limit.ts';
 import { Rejection, type Reply, rejectionReply } from './reply.ts';
-import { createRequestLog, type RequestLog } from './request-log.ts';
-import { createRouter, type Route } from './router.ts';
+import { createRequestLog } from './request-log.ts';
+import type { Route } from './router.ts';
 import { sendReply } from './send-reply.ts';
 
 /**
@@ -32,27 +31,18 @@ export function formatOf(path: string): Operation['format'] {
 /** A unit of UTF-16 takes up to 3 bytes in UTF-8. A package of fifty thousand products takes less than 1 MiB. */
 const MAX_BODY_BYTES = { xml: 3 * MAX_XML_CHARS, json: 2 ** 20 } as const;
 
-export interface Service {
-  readonly operations: readonly Operation[];
-  readonly credentials: Credentials;
-  readonly record: RecordChange;
-  readonly scripted: Pick<ScriptedReplies, 'next'>;
-  readonly signal: AbortSignal;
-}
-
 type Served = { readonly reply: Reply; readonly fault: FaultKind | null };
 
 /**
  * Serves the operations of the interface over HTTP, in this order: log the arrival, rate limit, wait for the latency,
  * route, authenticate, check headers, scripted reply, read the body, fault, run the operation.
  */
-export function serviceHandler(service: Service, options: SandboxOptions): { handle: Handle; log: RequestLog } {
+export function serviceHandler(state: State, scripted: Pick<ScriptedReplies, 'next'>, signal: AbortSignal) {
+  const { options, route, record } = state;
   const { clock, latencyMs, slowBodyMs } = options;
-  const { record, scripted, signal } = service;
   const log = createRequestLog();
   const admit = options.rateLimit === null ? () => null : createRateLimiter(options.rateLimit);
-  const route = createRouter(service.operations);
-  const authenticate = authentication(options, service.credentials);
+  const authenticate = authentication(options, state.keys, state.directory);
   const chooseFault = parseFaults(options.faults, options.seed);
   let faulty = 0;
 
@@ -74,15 +64,8 @@ export function serviceHandler(service: Service, options: SandboxOptions): { han
     const body = await readBody(request, MAX_BODY_BYTES[operation.format]);
     const run = () => operation.run({ values, params, body, ...caller, fault });
     if (!(operation.changes ?? method !== 'GET')) return { reply: run(), fault };
-    const kept = operation.redact?.(body) ?? body;
-    const change = {
-      kind: 'request',
-      method,
-      path,
-      query: params.toString(),
-      ...caller,
-      body: kept.toString(),
-    } as const;
+    const kept = (operation.redact?.(body) ?? body).toString();
+    const change = { kind: 'request', method, path, query: params.toString(), ...caller, body: kept } as const;
     return { reply: record(change, run), fault };
   }
 

@@ -5,7 +5,7 @@ import { parseJson } from '../http/body.ts';
 import type { Operation, OperationRequest } from '../http/operation.ts';
 import { jsonReply, Rejection, type Reply } from '../http/reply.ts';
 import { validate } from '../http/validate.ts';
-import type { Timeline } from '../journal/timeline.ts';
+import type { Stores } from '../stores.ts';
 
 const price = quotable('must be a number of at least 0', (params) => z.number(params).min(0, params), /^\d+(\.\d+)?$/);
 const id = quotable('must be a whole number', (params) => z.int(params), /^\d{1,15}$/);
@@ -48,7 +48,7 @@ const packageCreation = packageUpdate.required({ name: true, products: true });
 type PackageFields = z.infer<typeof packageUpdate>;
 
 /** The defaults are for fields that were not sent. Additional fields are repeated. */
-const packageResponse = z.looseObject({
+export const packageResponse = z.looseObject({
   sku: z.string(),
   name: z.string().nullable().default(null),
   description: z.string().nullable().default(null),
@@ -62,17 +62,6 @@ const packageResponse = z.looseObject({
   created_on: z.iso.datetime(),
   updated_on: z.iso.datetime(),
 });
-
-/**
- * What the operations on packages need of the sandbox.
- * @rule 1-3, 4.5-4..7, 4.5-10..11
- */
-export interface PackageContext {
-  readonly seed: number;
-  readonly time: Pick<Timeline, 'now'>;
-  /** Whether a product has this vbid. */
-  readonly isProduct: (vbid: string) => boolean;
-}
 
 interface Package {
   readonly owner: string;
@@ -91,10 +80,15 @@ function packageReply({ sku, fields, products, createdAt, updatedAt }: Package):
   return jsonReply(packageResponse.parse({ ...fields, sku, products, created_on, updated_on }));
 }
 
-/** Interface, 4.5; with the version in the path and without (section 9). */
-export function packageOperations({ seed, time, isProduct }: PackageContext): Operation[] {
+/**
+ * Interface, 4.5; with the version in the path and without (section 9).
+ * @rule 1-3, 4.5-4..7, 4.5-10..11
+ */
+export function packageOperations({ options: { seed }, assets, time }: Stores): Operation[] {
   const packages = new Map<string, Package>();
   let generated = 0;
+
+  const isProduct = (vbid: string) => assets.find(vbid) !== null;
 
   function newSku(): string {
     let sku: string;
