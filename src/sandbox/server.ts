@@ -3,7 +3,6 @@ import { createServer, type ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { CatchwordError, messageOf } from '../errors.ts';
-import type { Directory } from './accounts/directory.ts';
 import type { Catalog, Mutation } from './catalog/catalog.ts';
 import { churn } from './catalog/churn.ts';
 import { createScriptedReplies, type ScriptedReplies } from './control/scripted-replies.ts';
@@ -11,28 +10,10 @@ import { truth } from './control/truth.ts';
 import { parseJson, readBody } from './http/body.ts';
 import { formatOf, type Handle, serviceHandler } from './http/handler.ts';
 import { jsonReply, Rejection, type Reply, rejectionReply } from './http/reply.ts';
-import type { RequestEntry, RequestLog } from './http/request-log.ts';
+import type { RequestLog } from './http/request-log.ts';
 import { openApiDocument } from './operations/openapi.ts';
 import { SANDBOX_DEFAULTS, type SandboxOptions } from './options.ts';
 import { openState, type State } from './state.ts';
-
-/**
- * A running stand-in for the service, on 127.0.0.1 only.
- * @rule 7-4
- */
-export interface Sandbox {
-  readonly url: string;
-  readonly port: number;
-  readonly catalog: Catalog;
-  /** Up to 100,000 latest requests of the interface, in order of arrival. */
-  readonly requests: readonly Readonly<RequestEntry>[];
-  /** The main key: that of the options, unless a control or the journal replaced it. */
-  apiKey(): string;
-  /** The readers' tokens: those of the options, unless a reset or the journal replaced them. */
-  readerTokens: Directory['readerTokens'];
-  /** Breaks all connections. Idempotent. */
-  stop(): Promise<void>;
-}
 
 const MAX_CONTROL_BYTES = 64 * 1024;
 
@@ -63,11 +44,13 @@ function controlHandler(state: State, scripted: ScriptedReplies, log: RequestLog
 }
 
 /**
+ * Starts a stand-in for the service, on 127.0.0.1 only.
  * @param given the options that differ from SANDBOX_DEFAULTS
+ * @rule 7-4
  * @throws CatchwordError USAGE for an invalid fault specification or too many products; CONFIG_INVALID if the port or the
  *   journal cannot be used
  */
-export async function startSandbox(given: Partial<SandboxOptions> = {}): Promise<Sandbox> {
+export async function startSandbox(given: Partial<SandboxOptions> = {}) {
   const options = { ...SANDBOX_DEFAULTS, ...given };
   const { seed, churnPerSecond, clock } = options;
   const stopped = new AbortController();
@@ -125,12 +108,16 @@ export async function startSandbox(given: Partial<SandboxOptions> = {}): Promise
     url,
     port,
     catalog,
+    /** Up to 100,000 latest requests of the interface, in order of arrival. */
     get requests() {
       return service.log.entries();
     },
+    /** The main key: that of the options, unless a control or the journal replaced it. */
     apiKey: state.keys.main,
+    /** The readers' tokens: those of the options, unless a reset or the journal replaced them. */
     readerTokens: state.directory.readerTokens,
-    stop: async () => {
+    /** Breaks all connections. Idempotent. */
+    stop: async (): Promise<void> => {
       stopped.abort();
       server.close();
       server.closeAllConnections();
@@ -139,3 +126,5 @@ export async function startSandbox(given: Partial<SandboxOptions> = {}): Promise
     },
   };
 }
+
+export type Sandbox = Awaited<ReturnType<typeof startSandbox>>;

@@ -29,7 +29,7 @@ export function createIngestions(options: Options, signal: AbortSignal, done: (c
     const body = JSON.stringify({ vbid, status: buildStatusOf(asset, endsAt) });
     try {
       await clock.sleep(Math.max(0, endsAt - clock.now()), signal);
-      for (let calls = 1; !(await callBack({ url, body, allowPrivate, signal })) && calls < MAX_CALLS; calls++) {
+      for (let calls = 1; !(await callBack(url, body, allowPrivate, signal)) && calls < MAX_CALLS; calls++) {
         await clock.sleep(callbackRetryMs * 2 ** (calls - 1), signal);
       }
       if (!signal.aborted) done({ vbid, startedAt });

@@ -31,15 +31,13 @@ export function formatOf(path: string): Operation['format'] {
 /** A unit of UTF-16 takes up to 3 bytes in UTF-8. A package of fifty thousand products takes less than 1 MiB. */
 const MAX_BODY_BYTES = { xml: 3 * MAX_XML_CHARS, json: 2 ** 20 } as const;
 
-type Served = { readonly reply: Reply; readonly fault: FaultKind | null };
-
 /**
  * Serves the operations of the interface over HTTP, in this order: log the arrival, rate limit, wait for the latency,
  * route, authenticate, check headers, scripted reply, read the body, fault, run the operation.
  */
 export function serviceHandler(state: State, scripted: Pick<ScriptedReplies, 'next'>, signal: AbortSignal) {
   const { options, route, record } = state;
-  const { clock, latencyMs, slowBodyMs } = options;
+  const { clock, latencyMs } = options;
   const log = createRequestLog();
   const admit = options.rateLimit === null ? () => null : createRateLimiter(options.rateLimit);
   const authenticate = authentication(options, state.keys, state.directory);
@@ -47,7 +45,7 @@ export function serviceHandler(state: State, scripted: Pick<ScriptedReplies, 'ne
   let faulty = 0;
 
   /** @throws Rejection */
-  async function serve(request: IncomingMessage, { path, params }: Target, found: Route): Promise<Served> {
+  async function serve(request: IncomingMessage, { path, params }: Target, found: Route) {
     const method = request.method ?? 'GET';
     if ('status' in found) {
       authenticate(request.headers, { token: false, format: formatOf(path) });
@@ -77,18 +75,17 @@ export function serviceHandler(state: State, scripted: Pick<ScriptedReplies, 'ne
     // Not later than the moment that the body shows, however long compression and the network take.
     response.setHeader('Date', new Date(clock.now()).toUTCString());
     const found = route(request.method ?? 'GET', target.path);
-    let served: Served;
+    let reply: Reply;
+    let fault: FaultKind | null = null;
     try {
       if (retryAfter !== null) throw new Rejection(429, 'Too many requests', { retryAfter });
-      served = await serve(request, target, found);
+      ({ reply, fault } = await serve(request, target, found));
     } catch (error) {
       const format = 'operation' in found ? found.operation.format : formatOf(target.path);
-      served = { reply: rejectionReply(format, error), fault: null };
+      reply = rejectionReply(format, error);
     }
-    const { reply, fault } = served;
     entry.status = reply.status;
-    const acceptEncoding = request.headers['accept-encoding'];
-    await sendReply(response, reply, { acceptEncoding, fault, slowBodyMs, clock, signal });
+    await sendReply(response, reply, fault, options, signal);
   };
   return { handle, log };
 }
