@@ -1,10 +1,9 @@
 import { once } from 'node:events';
 import { Command } from 'commander';
-import type { ListOrder } from '../sandbox/catalog/catalog.ts';
 import { FAULT_KINDS } from '../sandbox/http/faults.ts';
 import type { RateLimit } from '../sandbox/http/rate-limit.ts';
 import { introduction, introductionText } from '../sandbox/introduction.ts';
-import { SANDBOX_DEFAULTS, type SandboxOptions } from '../sandbox/options.ts';
+import { LIST_ORDERS, SANDBOX_DEFAULTS, type SandboxOptions } from '../sandbox/options.ts';
 import { startSandbox } from '../sandbox/server.ts';
 import type { CommandContext } from './shared/context.ts';
 import { type JsonOption, wholeNumber } from './shared/format.ts';
@@ -24,8 +23,6 @@ interface Flags extends JsonOption, Pick<SandboxOptions, SameNames> {
   readonly strict?: true;
 }
 
-const ORDERS: readonly ListOrder[] = ['id', 'updated-asc', 'updated-desc'];
-
 /** Parses a rate. @returns the amount and the unit */
 function rate(name: string, text: string, form: RegExp, example: string): [amount: number, unit: string | undefined] {
   const [, amount, unit] = form.exec(text) ?? [];
@@ -38,10 +35,10 @@ function rateLimit(text: string): RateLimit {
   return { maxRequests, windowMs: unit === 's' ? 1_000 : 60_000 };
 }
 
-function listOrder(text: string): ListOrder {
-  const order = ORDERS.find((known) => known === text);
+function listOrder(text: string): SandboxOptions['order'] {
+  const order = LIST_ORDERS.find((known) => known === text);
   if (order !== undefined) return order;
-  throw usageError(`--order: ${JSON.stringify(text)} is not an order`, `Use one of ${ORDERS.join(', ')}.`);
+  throw usageError(`--order: ${JSON.stringify(text)} is not an order`, `Use one of ${LIST_ORDERS.join(', ')}.`);
 }
 
 /** `catchword sandbox`: serves until the context's signal aborts. */
@@ -63,7 +60,7 @@ export function sandboxCommand(context: CommandContext): Command {
     .option('--details', 'return products of 2 KB, with titles to search for (the default)')
     .option('--no-details', 'return products of 110 bytes: only vbid and identifiers')
     .option('--lean', 'the same as --no-details')
-    .option('--order <order>', `order of the list: ${ORDERS.join(', ')}`, listOrder, defaults.order)
+    .option('--order <order>', `order of the list: ${LIST_ORDERS.join(', ')}`, listOrder, defaults.order)
     .option('--faults <spec>', `kind, kind:probability or kind@request, comma-separated: ${FAULT_KINDS.join(', ')}`)
     .option('--db <file>', 'keep all changes in a file, for the next start with the same seed, items and users')
     .option('--allow-private-callbacks', 'also call a callback_url that is a private address')
