@@ -2,36 +2,7 @@ import { readFileSync, readlinkSync } from 'node:fs';
 import { hostname } from 'node:os';
 import type { Database } from 'better-sqlite3';
 import { CatchwordError } from '../errors.ts';
-
-/**
- * Gives one process at a time the right to write. Each holder gets a higher epoch than the one before.
- *
- * A holder renews its lease; one that stops renewing loses it when it expires. A holder that is known to be dead (same
- * machine, same boot, no such process) loses it at once, so that a restart after a kill does not have to wait.
- */
-export interface Lease<Writer> {
-  /**
-   * @param nowMs local clock
-   * @throws CatchwordError MIRROR_BUSY naming the holder
-   */
-  acquire(nowMs: number): Leased<Writer>;
-  /** The process that holds a lease which has not expired. */
-  holder(nowMs: number): Holder | null;
-}
-
-/** A lease that was acquired: the only way to its writer. */
-export interface Leased<Writer> {
-  /**
-   * Runs `work` in one transaction, after checking in it that the lease is still held.
-   * @throws CatchwordError LEASE_LOST; as `createWriteTransaction`
-   */
-  write<T>(work: (writer: Writer) => T): T;
-  /** @throws CatchwordError LEASE_LOST */
-  check(): void;
-  /** @returns false when the lease was lost */
-  renew(nowMs: number): boolean;
-  release(): void;
-}
+import { createQueries } from './queries.ts';
 
 export interface Holder {
   readonly pid: number;
@@ -82,29 +53,39 @@ interface LeaseRow {
   readonly expires_at: number | null;
 }
 
-export interface LeaseOptions<Writer> {
-  readonly lease: (typeof LEASES)[keyof typeof LEASES];
-  readonly writer: Writer;
-  readonly self: Holder;
-  /** Runs its argument in one write transaction. */
-  readonly write: <T>(work: () => T) => T;
-}
+/** A lease that was acquired: the only way to its writer. */
+export type Leased<Writer> = ReturnType<Lease<Writer>['acquire']>;
+export type Lease<Writer> = ReturnType<typeof createLease<Writer>>;
 
-export function createLease<Writer>(sqlite: Database, options: LeaseOptions<Writer>): Lease<Writer> {
-  const { writer, self, write } = options;
-  const { id, doing } = options.lease;
-  const read = sqlite.prepare<[number], LeaseRow>('SELECT epoch, holder, expires_at FROM lease WHERE id = ?');
-  const take = sqlite.prepare(
+/**
+ * Gives one process at a time the right to write. Each holder gets a higher epoch than the one before.
+ *
+ * A holder renews its lease; one that stops renewing loses it when it expires. A holder that is known to be dead (same
+ * machine, same boot, no such process) loses it at once, so that a restart after a kill does not have to wait.
+ *
+ * @param write runs its argument in one write transaction
+ */
+export function createLease<Writer>(
+  sqlite: Database,
+  { id, doing }: (typeof LEASES)[keyof typeof LEASES],
+  writer: Writer,
+  self: Holder,
+  write: <T>(work: () => T) => T,
+) {
+  const { row, write: update } = createQueries(sqlite);
+  const read = row<[number], LeaseRow>('SELECT epoch, holder, expires_at FROM lease WHERE id = ?');
+  const take = update(
     `INSERT INTO lease (id, epoch, holder, expires_at) VALUES (:id, :epoch, :holder, :until)
      ON CONFLICT (id) DO UPDATE SET epoch = :epoch, holder = :holder, expires_at = :until`,
   );
-  const extend = sqlite.prepare('UPDATE lease SET expires_at = ? WHERE id = ? AND epoch = ?');
-  const free = sqlite.prepare('UPDATE lease SET holder = NULL, expires_at = NULL WHERE id = ? AND epoch = ?');
+  const extend = update('UPDATE lease SET expires_at = ? WHERE id = ? AND epoch = ?');
+  const free = update('UPDATE lease SET holder = NULL, expires_at = NULL WHERE id = ? AND epoch = ?');
 
   function current(): LeaseRow {
-    return read.get(id) ?? { epoch: 0, holder: null, expires_at: null };
+    return read(id) ?? { epoch: 0, holder: null, expires_at: null };
   }
 
+  /** The process that holds a lease which has not expired. */
   function holder(nowMs: number): Holder | null {
     const row = current();
     if (row.holder === null || row.expires_at === null || row.expires_at <= nowMs) return null;
@@ -114,9 +95,10 @@ export function createLease<Writer>(sqlite: Database, options: LeaseOptions<Writ
     return isDead(found, self) ? null : found;
   }
 
-  function leased(epoch: number): Leased<Writer> {
+  function leased(epoch: number) {
     let isReleased = false;
 
+    /** @throws CatchwordError LEASE_LOST */
     function check(): void {
       if (!isReleased && current().epoch === epoch) return;
       throw new CatchwordError('LEASE_LOST', 'another process has taken over this mirror', {
@@ -126,22 +108,31 @@ export function createLease<Writer>(sqlite: Database, options: LeaseOptions<Writ
 
     return {
       check,
-      write: (work) =>
+      /**
+       * Runs `work` in one transaction, after checking in it that the lease is still held.
+       * @throws CatchwordError LEASE_LOST; as `createWriteTransaction`
+       */
+      write: <T>(work: (writer: Writer) => T): T =>
         write(() => {
           check();
           return work(writer);
         }),
-      renew: (nowMs) => write(() => extend.run(nowMs + LEASE_TTL_MS, id, epoch).changes === 1),
-      release: () => {
+      /** @returns false when the lease was lost */
+      renew: (nowMs: number): boolean => write(() => extend(nowMs + LEASE_TTL_MS, id, epoch)) === 1,
+      release: (): void => {
         isReleased = true;
-        write(() => free.run(id, epoch));
+        write(() => free(id, epoch));
       },
     };
   }
 
   return {
     holder,
-    acquire: (nowMs) =>
+    /**
+     * @param nowMs local clock
+     * @throws CatchwordError MIRROR_BUSY naming the holder
+     */
+    acquire: (nowMs: number) =>
       write(() => {
         const other = holder(nowMs);
         if (other !== null) {
@@ -150,7 +141,7 @@ export function createLease<Writer>(sqlite: Database, options: LeaseOptions<Writ
           });
         }
         const epoch = current().epoch + 1;
-        take.run({ id, epoch, holder: JSON.stringify(self), until: nowMs + LEASE_TTL_MS });
+        take({ id, epoch, holder: JSON.stringify(self), until: nowMs + LEASE_TTL_MS });
         return leased(epoch);
       }),
   };

@@ -16,15 +16,8 @@ export function productAsOf(store: Store, row: ProductRow, at: number): ProductR
       hint: `List the changes of this product with: npx catchword product ${row.vbid} --history.`,
     });
   }
-  const history = createHistory(store);
-  const past = history.asOf(row.vbid, at);
-  if (past === null) {
-    throw new CatchwordError('NOT_FOUND', `${row.vbid} did not exist at change ${at}`, {
-      hint: `It was created with change ${history.of(row.vbid).at(-1)?.seq ?? row.changedSeq}.`,
-    });
-  }
-  const { seq: changedSeq, at: changedAt, op } = past.change;
-  const columns = columnsOf(JSON.parse(past.body) as Record<string, unknown>);
-  const removedAt = op === 'removed' ? changedAt : null;
-  return { ...row, ...columns, body: past.body, changedSeq, changedAt, removedAt };
+  const { change, body } = createHistory(store).asOf(row.vbid, at);
+  const { seq: changedSeq, at: changedAt, op } = change;
+  const columns = columnsOf(JSON.parse(body) as Record<string, unknown>);
+  return { ...row, ...columns, body, changedSeq, changedAt, removedAt: op === 'removed' ? changedAt : null };
 }

@@ -1,44 +1,27 @@
 import type { Database } from 'better-sqlite3';
 import type { BetterSQLite3Database } from 'drizzle-orm/better-sqlite3';
-import { type ChangeReader, createChangeReader } from './changes.ts';
-import { createProductReader, type ProductReader } from './products.ts';
-import { createRemovalReader, type RemovalReader } from './removals.ts';
-import { createRunReader, type RunReader } from './runs.ts';
-import { createScheduleReader, type ScheduleReader } from './schedule.ts';
-import { createSearch, type Search } from './search.ts';
-import { createSinkReader, type SinkReader } from './sinks.ts';
-import { createSourceReader, type SourceReader } from './source.ts';
+import { createChangeReader } from './changes.ts';
+import { createProductReader } from './products.ts';
+import { createRemovalReader } from './removals.ts';
+import { createRunReader } from './runs.ts';
+import { createScheduleReader } from './schedule.ts';
+import { createSearch } from './search.ts';
+import { createSinkReader } from './sinks.ts';
+import { createSourceReader } from './source.ts';
 import { createReadTransaction } from './transaction.ts';
-import { createWatermarkReader, type WatermarkReader } from './watermark.ts';
+import { createWatermarkReader } from './watermark.ts';
 
-/** Reads the mirror, and returns plain values. */
-export interface Reader extends WatermarkReader {
+interface ReaderOptions {
   readonly path: string;
   /** Random id of this file's history. */
-  readonly incarnation: string;
-  readonly products: ProductReader;
-  readonly changes: ChangeReader;
-  readonly runs: RunReader;
-  readonly removals: RemovalReader;
-  readonly sinks: SinkReader;
-  readonly schedule: ScheduleReader;
-  readonly source: SourceReader;
-  readonly search: Search;
-  /** Runs several reads on one consistent snapshot. */
-  read<T>(work: (reader: Reader) => T): T;
-}
-
-export interface ReaderOptions {
-  readonly path: string;
   readonly incarnation: string;
   readonly sqlite: Database;
   readonly orm: BetterSQLite3Database;
 }
 
-export function createReader({ path, incarnation, sqlite, orm }: ReaderOptions): Reader {
-  const transaction = createReadTransaction(sqlite);
+function createTableReaders({ path, incarnation, sqlite, orm }: ReaderOptions) {
   const products = createProductReader(sqlite);
-  const reader: Reader = {
+  return {
     ...createWatermarkReader(sqlite),
     path,
     incarnation,
@@ -50,7 +33,17 @@ export function createReader({ path, incarnation, sqlite, orm }: ReaderOptions):
     schedule: createScheduleReader(sqlite),
     source: createSourceReader(sqlite),
     search: createSearch(sqlite),
-    read: (work) => transaction(() => work(reader)),
   };
+}
+
+/** Reads the mirror, and returns plain values. */
+export interface Reader extends Readonly<ReturnType<typeof createTableReaders>> {
+  /** Runs several reads on one consistent snapshot. */
+  read<T>(work: (reader: Reader) => T): T;
+}
+
+export function createReader(options: ReaderOptions): Reader {
+  const transaction = createReadTransaction(options.sqlite);
+  const reader: Reader = { ...createTableReaders(options), read: (work) => transaction(() => work(reader)) };
   return reader;
 }

@@ -7,7 +7,6 @@ import { type Sandbox, startSandbox } from '../../src/sandbox/server.ts';
 import { createPaceWriter, createSourceReader } from '../../src/store/source.ts';
 import { keepStatements } from '../../src/store/statements.ts';
 import { openStore } from '../../src/store/store.ts';
-import { createWriteTransaction } from '../../src/store/transaction.ts';
 import { mirrorPacer } from '../../src/sync/shared-pace.ts';
 import { run, start } from '../support/cli.ts';
 import { load } from '../support/load.ts';
@@ -90,9 +89,6 @@ it('commands that do not read the catalog share the limit and the pauses of the 
   expect(unusable).toMatchObject({ code: 0, stderr: expect.stringContaining('is not an SQLite database') as string });
 });
 
-/** The file of this test is not replaced. */
-const NO_GUARD = { isReadonly: false, before: () => {}, begun: () => true, ending: () => {}, committed: () => {} };
-
 it('a process that cannot write the mirror keeps the limit by itself, and says so once', async () => {
   const db = join(temporaryDirectory(), 'catalog.db');
   openStore(db).close();
@@ -102,8 +98,8 @@ it('a process that cannot write the mirror keeps the limit by itself, and says s
     sqlite.close();
   });
   const notices: Notice[] = [];
-  const write = createWriteTransaction(sqlite, NO_GUARD);
-  const store = { path: db, source: createPaceWriter(sqlite, createSourceReader(sqlite), write) };
+  const source = createPaceWriter(sqlite, createSourceReader(sqlite), (work) => work());
+  const store = { path: db, source };
   const clock = createVirtualClock();
   const config = { rateLimit: { requests: 10, windowMs: 1_000 } };
   const pacer = mirrorPacer({ config, clock, tell: (notice) => notices.push(notice) }, store);
