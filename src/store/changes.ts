@@ -1,7 +1,6 @@
-import type { Database } from 'better-sqlite3';
 import type { RecordedChange } from '../catalog/event.ts';
 import type { ChangeOp } from '../catalog/run.ts';
-import { createQueries } from './queries.ts';
+import type { Queries } from './queries.ts';
 
 /** Ordered by their numbers in the table. */
 const OPS: readonly ChangeOp[] = ['created', 'updated', 'removed', 'restored'];
@@ -59,8 +58,7 @@ function headedOf(raw: HeadedRaw): HeadedChange {
 
 export type ChangeReader = ReturnType<typeof createChangeReader>;
 
-export function createChangeReader(sqlite: Database) {
-  const { row, tuples, value, number } = createQueries(sqlite);
+export function createChangeReader({ row, tuples, value, number }: Queries) {
   const find = row<[number], Raw>(
     `SELECT changes.seq, changes.at, changes.run_id AS runId, changes.op, products.vbid,
        changes.product_id AS productId, changes.prev_seq AS prevSeq, changes.before, changes.added
@@ -124,12 +122,11 @@ export function createChangeReader(sqlite: Database) {
 
 export type ChangeWriter = ReturnType<typeof createChangeWriter>;
 
-export function createChangeWriter(sqlite: Database, reader: ChangeReader) {
-  const { values, write } = createQueries(sqlite);
-  const insert = sqlite.prepare(
+export function createChangeWriter({ values, write }: Queries, reader: ChangeReader) {
+  const insert = write(
     'INSERT INTO changes (seq, at, run_id, op, product_id, prev_seq, before, added) VALUES (?, ?, ?, ?, ?, ?, ?, ?)',
   );
-  const insertCreated = sqlite.prepare(
+  const insertCreated = write(
     `WITH RECURSIVE step (n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM step LIMIT :count)
      INSERT INTO changes (seq, at, run_id, op, product_id) SELECT :seq + n, :at, :run, 0, :id + n FROM step`,
   );
@@ -144,12 +141,12 @@ export function createChangeWriter(sqlite: Database, reader: ChangeReader) {
     append: (changes: readonly NewChange[], runId: number, atMs: number): void => {
       for (const { seq, op, productId, prevSeq, before, added } of changes) {
         const addedText = added.length === 0 ? null : JSON.stringify(added);
-        insert.run(seq, atMs, runId, OPS.indexOf(op), productId, prevSeq, before, addedText);
+        insert(seq, atMs, runId, OPS.indexOf(op), productId, prevSeq, before, addedText);
       }
     },
     /** Records `count` creations at once: of products from `firstId` on, as records from `firstSeq` on. */
     appendCreated: (firstSeq: number, firstId: number, count: number, runId: number, atMs: number): void => {
-      if (count > 0) insertCreated.run({ seq: firstSeq, id: firstId, count, run: runId, at: atMs });
+      if (count > 0) insertCreated({ seq: firstSeq, id: firstId, count, run: runId, at: atMs });
     },
     /**
      * Drops records up to `toSeq` that are superseded by another one up to there. Keeps each product's newest one: a

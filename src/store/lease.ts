@@ -1,8 +1,8 @@
 import { readFileSync, readlinkSync } from 'node:fs';
 import { hostname } from 'node:os';
-import type { Database } from 'better-sqlite3';
 import { CatchwordError } from '../errors.ts';
-import { createQueries } from './queries.ts';
+import type { Queries } from './queries.ts';
+import type { Transact } from './transaction.ts';
 
 export interface Holder {
   readonly pid: number;
@@ -47,12 +47,6 @@ function isDead(holder: Holder, self: Holder): boolean {
   }
 }
 
-interface LeaseRow {
-  readonly epoch: number;
-  readonly holder: string | null;
-  readonly expires_at: number | null;
-}
-
 /** A lease that was acquired: the only way to its writer. */
 export type Leased<Writer> = ReturnType<Lease<Writer>['acquire']>;
 export type Lease<Writer> = ReturnType<typeof createLease<Writer>>;
@@ -62,37 +56,31 @@ export type Lease<Writer> = ReturnType<typeof createLease<Writer>>;
  *
  * A holder renews its lease; one that stops renewing loses it when it expires. A holder that is known to be dead (same
  * machine, same boot, no such process) loses it at once, so that a restart after a kill does not have to wait.
- *
- * @param write runs its argument in one write transaction
  */
 export function createLease<Writer>(
-  sqlite: Database,
+  { value, number, write }: Queries,
   { id, doing }: (typeof LEASES)[keyof typeof LEASES],
   writer: Writer,
   self: Holder,
-  write: <T>(work: () => T) => T,
+  transact: Transact,
 ) {
-  const { row, write: update } = createQueries(sqlite);
-  const read = row<[number], LeaseRow>('SELECT epoch, holder, expires_at FROM lease WHERE id = ?');
-  const take = update(
-    `INSERT INTO lease (id, epoch, holder, expires_at) VALUES (:id, :epoch, :holder, :until)
-     ON CONFLICT (id) DO UPDATE SET epoch = :epoch, holder = :holder, expires_at = :until`,
+  const epochOf = number<[id: number]>('SELECT epoch FROM lease WHERE id = ?');
+  // An end that is further ahead shows that the clock was put back: a dead holder would keep the lease for as long.
+  const holderOf = value<[{ id: number; nowMs: number }], string | null>(
+    `SELECT holder FROM lease WHERE id = :id AND expires_at > :nowMs AND expires_at <= :nowMs + ${LEASE_TTL_MS}`,
   );
-  const extend = update('UPDATE lease SET expires_at = ? WHERE id = ? AND epoch = ?');
-  const free = update('UPDATE lease SET holder = NULL, expires_at = NULL WHERE id = ? AND epoch = ?');
-
-  function current(): LeaseRow {
-    return read(id) ?? { epoch: 0, holder: null, expires_at: null };
-  }
+  const take = number<[{ id: number; holder: string; until: number }]>(
+    `INSERT INTO lease (id, epoch, holder, expires_at) VALUES (:id, 1, :holder, :until)
+     ON CONFLICT (id) DO UPDATE SET epoch = epoch + 1, holder = :holder, expires_at = :until RETURNING epoch`,
+  );
+  const extend = write('UPDATE lease SET expires_at = ? WHERE id = ? AND epoch = ?');
+  const free = write('UPDATE lease SET holder = NULL, expires_at = NULL WHERE id = ? AND epoch = ?');
 
   /** The process that holds a lease which has not expired. */
   function holder(nowMs: number): Holder | null {
-    const row = current();
-    if (row.holder === null || row.expires_at === null || row.expires_at <= nowMs) return null;
-    // Otherwise a clock that was set back would keep a dead holder for as long.
-    if (row.expires_at > nowMs + LEASE_TTL_MS) return null;
-    const found = JSON.parse(row.holder) as Holder;
-    return isDead(found, self) ? null : found;
+    const text = holderOf({ id, nowMs });
+    const found = text === null ? null : (JSON.parse(text) as Holder);
+    return found === null || isDead(found, self) ? null : found;
   }
 
   function leased(epoch: number) {
@@ -100,7 +88,7 @@ export function createLease<Writer>(
 
     /** @throws CatchwordError LEASE_LOST */
     function check(): void {
-      if (!isReleased && current().epoch === epoch) return;
+      if (!isReleased && epochOf(id) === epoch) return;
       throw new CatchwordError('LEASE_LOST', 'another process has taken over this mirror', {
         hint: 'Nothing was lost: the other process resumes from the last checkpoint.',
       });
@@ -113,15 +101,15 @@ export function createLease<Writer>(
        * @throws CatchwordError LEASE_LOST; as `createWriteTransaction`
        */
       write: <T>(work: (writer: Writer) => T): T =>
-        write(() => {
+        transact(() => {
           check();
           return work(writer);
         }),
       /** @returns false when the lease was lost */
-      renew: (nowMs: number): boolean => write(() => extend(nowMs + LEASE_TTL_MS, id, epoch)) === 1,
+      renew: (nowMs: number): boolean => transact(() => extend(nowMs + LEASE_TTL_MS, id, epoch)) === 1,
       release: (): void => {
         isReleased = true;
-        write(() => free(id, epoch));
+        transact(() => free(id, epoch));
       },
     };
   }
@@ -133,16 +121,14 @@ export function createLease<Writer>(
      * @throws CatchwordError MIRROR_BUSY naming the holder
      */
     acquire: (nowMs: number) =>
-      write(() => {
+      transact(() => {
         const other = holder(nowMs);
         if (other !== null) {
           throw new CatchwordError('MIRROR_BUSY', `process ${other.pid} on ${other.host} ${doing}`, {
             hint: 'Wait until it ends, or see what it does: npx catchword status.',
           });
         }
-        const epoch = current().epoch + 1;
-        take({ id, epoch, holder: JSON.stringify(self), until: nowMs + LEASE_TTL_MS });
-        return leased(epoch);
+        return leased(take({ id, holder: JSON.stringify(self), until: nowMs + LEASE_TTL_MS }));
       }),
   };
 }

@@ -1,6 +1,5 @@
-import type { Database } from 'better-sqlite3';
 import type { Product } from '../catalog/product.ts';
-import { createQueries } from './queries.ts';
+import type { Queries } from './queries.ts';
 import type { products } from './schema.ts';
 
 /** What applying a page needs to know of a stored product. `removed` marks a tombstone. */
@@ -27,27 +26,19 @@ const BATCH = 50;
 /** Rows per query when all products are read. */
 const READ_BATCH = 1000;
 
-/** As in schema.ts. */
-const LOOKUPS = ['print_isbn', 'e_isbn'] as const;
-
 const ROW = `id, vbid, body, title, kind, format, publisher, print_isbn AS printIsbn, e_isbn AS eIsbn,
   coalesce(first_seen_at, changed_at) AS firstSeenAt, changed_at AS changedAt, changed_seq AS changedSeq,
   removed_at AS removedAt`;
 
 export type ProductReader = ReturnType<typeof createProductReader>;
 
-export function createProductReader(sqlite: Database) {
-  const { row, rows, number } = createQueries(sqlite);
-  const match = sqlite
-    .prepare<[string, string], number>(
-      'SELECT CASE WHEN body = ? AND removed_at IS NULL THEN id ELSE -id END FROM products WHERE vbid = ?',
-    )
-    .pluck();
-  const find = sqlite
-    .prepare<[string], [id: number, body: string, changedSeq: number, removedAt: number | null]>(
-      'SELECT id, body, changed_seq, removed_at FROM products WHERE vbid = ?',
-    )
-    .raw();
+export function createProductReader({ row, rows, tuples, value, number }: Queries) {
+  const match = value<[body: string, vbid: string], number>(
+    'SELECT CASE WHEN body = ? AND removed_at IS NULL THEN id ELSE -id END FROM products WHERE vbid = ?',
+  );
+  const find = tuples<[vbid: string], [id: number, body: string, changedSeq: number, removedAt: number | null]>(
+    'SELECT id, body, changed_seq, removed_at FROM products WHERE vbid = ?',
+  );
   const withIsbn = rows<[{ forms: string }], ProductRow>(
     `SELECT ${ROW} FROM products WHERE id IN (
        SELECT id FROM products WHERE print_isbn IS NOT NULL AND print_isbn IN (SELECT value FROM json_each(:forms))
@@ -60,9 +51,9 @@ export function createProductReader(sqlite: Database) {
 
   return {
     /** The id of a living product that has exactly this body; negative for another body or a tombstone. */
-    match: (vbid: string, body: string) => match.get(body, vbid),
+    match: (vbid: string, body: string) => match(body, vbid) ?? undefined,
     find: (vbid: string): KnownProduct | undefined => {
-      const found = find.get(vbid);
+      const [found] = find(vbid);
       return found && { id: found[0], body: found[1], changedSeq: found[2], removed: found[3] !== null };
     },
     get: row<[vbid: string], ProductRow>(`SELECT ${ROW} FROM products WHERE vbid = ?`),
@@ -85,13 +76,10 @@ export function createProductReader(sqlite: Database) {
 
 export type ProductWriter = ReturnType<typeof createProductWriter>;
 
-export function createProductWriter(sqlite: Database, reader: ProductReader) {
-  const { write } = createQueries(sqlite);
-  const insertOne = sqlite.prepare(`INSERT INTO products (${COLUMNS}) VALUES ${VALUES}`);
-  const insertMany = sqlite.prepare(
-    `INSERT INTO products (${COLUMNS}) VALUES ${Array<string>(BATCH).fill(VALUES).join(', ')}`,
-  );
-  const update = sqlite.prepare(
+export function createProductWriter({ exec, write }: Queries, reader: ProductReader) {
+  const insertOne = write(`INSERT INTO products (${COLUMNS}) VALUES ${VALUES}`);
+  const insertMany = write(`INSERT INTO products (${COLUMNS}) VALUES ${Array<string>(BATCH).fill(VALUES).join(', ')}`);
+  const update = write(
     `UPDATE products SET first_seen_at = coalesce(first_seen_at, changed_at), changed_at = ?, changed_seq = ?,
        title = ?, kind = ?, format = ?, publisher = ?, print_isbn = ?, e_isbn = ?, body = ?, withdrawn = ?,
        removed_at = NULL WHERE id = ?`,
@@ -101,7 +89,7 @@ export function createProductWriter(sqlite: Database, reader: ProductReader) {
     `UPDATE changes SET before = (SELECT body FROM products WHERE id = :id)
      WHERE op = 2 AND seq = (SELECT changed_seq FROM products WHERE id = :id AND removed_at IS NOT NULL)`,
   );
-  const index = sqlite.prepare(
+  const index = write(
     'INSERT OR REPLACE INTO products_fts (rowid, title, contributors, publisher, identifiers) VALUES (?, ?, ?, ?, ?)',
   );
   const unindex = write('DELETE FROM products_fts WHERE rowid = ?');
@@ -111,7 +99,7 @@ export function createProductWriter(sqlite: Database, reader: ProductReader) {
   );
 
   function indexWords(id: number, { search }: Product): void {
-    if (search !== null) index.run(id, search.title, search.contributors, search.publisher, search.identifiers);
+    if (search !== null) index(id, search.title, search.contributors, search.publisher, search.identifiers);
   }
 
   /** The columns from `title` on. */
@@ -127,17 +115,17 @@ export function createProductWriter(sqlite: Database, reader: ProductReader) {
       for (const { id, seq, product } of rows) {
         values.push(id, product.vbid, atMs, seq, ...contentOf(product));
         if (values.length === BATCH * WIDTH) {
-          insertMany.run(values);
+          insertMany(values);
           values = [];
         }
       }
-      for (let at = 0; at < values.length; at += WIDTH) insertOne.run(values.slice(at, at + WIDTH));
+      for (let at = 0; at < values.length; at += WIDTH) insertOne(values.slice(at, at + WIDTH));
       for (const { id, product } of rows) indexWords(id, product);
     },
     /** Writes a new version over a living product or a tombstone. */
     update: (id: number, product: Product, seq: number, atMs: number): void => {
       keepRemoved({ id });
-      update.run(atMs, seq, ...contentOf(product), id);
+      update(atMs, seq, ...contentOf(product), id);
       if (product.search === null) unindex(id);
       else indexWords(id, product);
     },
@@ -153,16 +141,12 @@ export function createProductWriter(sqlite: Database, reader: ProductReader) {
      * Drops the indexes by ISBN, which upserts do not need: filling an empty mirror takes two thirds of the time and
      * writes a third of the bytes if they are created afterwards.
      */
-    dropLookups: (): void => {
-      for (const column of LOOKUPS) sqlite.exec(`DROP INDEX IF EXISTS products_${column}`);
-    },
-    /** Creates the indexes by ISBN if they are missing. */
-    ensureLookups: (): void => {
-      for (const column of LOOKUPS) {
-        sqlite.exec(
-          `CREATE INDEX IF NOT EXISTS products_${column} ON products (${column}) WHERE ${column} IS NOT NULL`,
-        );
-      }
-    },
+    dropLookups: () => exec('DROP INDEX IF EXISTS products_print_isbn; DROP INDEX IF EXISTS products_e_isbn'),
+    /** Creates the indexes by ISBN, as in schema.ts, if they are missing. */
+    ensureLookups: () =>
+      exec(
+        `CREATE INDEX IF NOT EXISTS products_print_isbn ON products (print_isbn) WHERE print_isbn IS NOT NULL;
+         CREATE INDEX IF NOT EXISTS products_e_isbn ON products (e_isbn) WHERE e_isbn IS NOT NULL`,
+      ),
   };
 }

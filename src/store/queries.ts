@@ -1,5 +1,7 @@
 import type { Database, Statement } from 'better-sqlite3';
 
+export type Queries = ReturnType<typeof createQueries>;
+
 /**
  * Makes functions of SQL texts. Each prepares its statement once, and takes the statement's parameters: `P` is their
  * tuple, one object for named parameters.
@@ -10,6 +12,11 @@ export function createQueries(sqlite: Database) {
   }
 
   return {
+    /** Whether this user may only read the file. */
+    isReadonly: sqlite.readonly,
+    exec: (text: string): void => {
+      sqlite.exec(text);
+    },
     /** The first row. */
     row: <P extends unknown[], R>(text: string) => {
       const statement = prepare<P, R>(text);

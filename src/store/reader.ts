@@ -1,7 +1,7 @@
-import type { Database } from 'better-sqlite3';
-import type { BetterSQLite3Database } from 'drizzle-orm/better-sqlite3';
 import { createChangeReader } from './changes.ts';
+import type { MirrorFile } from './open.ts';
 import { createProductReader } from './products.ts';
+import type { Queries } from './queries.ts';
 import { createRemovalReader } from './removals.ts';
 import { createRunReader } from './runs.ts';
 import { createScheduleReader } from './schedule.ts';
@@ -11,28 +11,21 @@ import { createSourceReader } from './source.ts';
 import { createReadTransaction } from './transaction.ts';
 import { createWatermarkReader } from './watermark.ts';
 
-interface ReaderOptions {
-  readonly path: string;
-  /** Random id of this file's history. */
-  readonly incarnation: string;
-  readonly sqlite: Database;
-  readonly orm: BetterSQLite3Database;
-}
-
-function createTableReaders({ path, incarnation, sqlite, orm }: ReaderOptions) {
-  const products = createProductReader(sqlite);
+function createTableReaders(queries: Queries, { path, orm }: MirrorFile, incarnation: string) {
+  const products = createProductReader(queries);
   return {
-    ...createWatermarkReader(sqlite),
+    ...createWatermarkReader(queries),
     path,
+    /** Random id of this file's history. */
     incarnation,
     products,
-    changes: createChangeReader(sqlite),
-    runs: createRunReader(sqlite, orm),
-    removals: createRemovalReader(sqlite, products),
-    sinks: createSinkReader(sqlite, orm),
-    schedule: createScheduleReader(sqlite),
-    source: createSourceReader(sqlite),
-    search: createSearch(sqlite),
+    changes: createChangeReader(queries),
+    runs: createRunReader(queries, orm),
+    removals: createRemovalReader(queries, products),
+    sinks: createSinkReader(queries, orm),
+    schedule: createScheduleReader(queries),
+    source: createSourceReader(queries),
+    search: createSearch(queries),
   };
 }
 
@@ -42,8 +35,9 @@ export interface Reader extends Readonly<ReturnType<typeof createTableReaders>> 
   read<T>(work: (reader: Reader) => T): T;
 }
 
-export function createReader(options: ReaderOptions): Reader {
-  const transaction = createReadTransaction(options.sqlite);
-  const reader: Reader = { ...createTableReaders(options), read: (work) => transaction(() => work(reader)) };
+export function createReader(queries: Queries, file: MirrorFile, incarnation: string): Reader {
+  const transact = createReadTransaction(file.sqlite);
+  const readers = createTableReaders(queries, file, incarnation);
+  const reader: Reader = { ...readers, read: (work) => transact(() => work(reader)) };
   return reader;
 }

@@ -1,8 +1,7 @@
-import type { Database } from 'better-sqlite3';
 import type { IdSet } from '../catalog/id-set.ts';
 import type { ChangeWriter, NewChange } from './changes.ts';
 import type { ProductReader, ProductWriter } from './products.ts';
-import { createQueries } from './queries.ts';
+import type { Queries } from './queries.ts';
 
 /** A product that a held run would remove. */
 export interface HeldProduct {
@@ -24,8 +23,7 @@ const HELD = `FROM held_removals JOIN products ON products.id = held_removals.pr
 export type RemovalReader = ReturnType<typeof createRemovalReader>;
 
 /** Reads products that runs did not see: those that may have to be removed, missing products and held removals. */
-export function createRemovalReader(sqlite: Database, products: ProductReader) {
-  const { row, rows, value, number } = createQueries(sqlite);
+export function createRemovalReader({ row, rows, value, number }: Queries, products: ProductReader) {
   const head = value<[number], number>(HEAD);
   const held = rows<[number, number], HeldProduct>(
     `SELECT products.id, products.vbid, products.title ${HELD} ORDER BY products.id LIMIT ?`,
@@ -64,12 +62,11 @@ export function createRemovalReader(sqlite: Database, products: ProductReader) {
 export type RemovalWriter = ReturnType<typeof createRemovalWriter>;
 
 export function createRemovalWriter(
-  sqlite: Database,
+  { tuples, value, values, write }: Queries,
   reader: RemovalReader,
   products: ProductWriter,
   changes: ChangeWriter,
 ) {
-  const { tuples, value, values, write } = createQueries(sqlite);
   const head = value<[number], number>(HEAD);
   const removedBy = tuples<[number], [id: number, seq: number]>(
     `SELECT changes.product_id, changes.seq FROM changes

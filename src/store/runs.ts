@@ -1,10 +1,9 @@
-import type { Database } from 'better-sqlite3';
 import type { BetterSQLite3Database } from 'drizzle-orm/better-sqlite3';
 import type { RejectedItem, Window } from '../catalog/page.ts';
 import type { Run, RunCounts, RunState } from '../catalog/run.ts';
 import { getTableColumns, sql } from './drizzle.ts';
 import { decodeIds } from './ids.ts';
-import { createQueries } from './queries.ts';
+import type { Queries } from './queries.ts';
 import { checkpoints, passes, runs } from './schema.ts';
 
 /** One reading of a list, or of part of it, within a run. See schema.ts. */
@@ -35,13 +34,11 @@ type OfWindow = [runId: number, pass: number, page: number, perPage: number];
 
 export type RunReader = ReturnType<typeof createRunReader>;
 
-export function createRunReader(sqlite: Database, orm: BetterSQLite3Database) {
-  const { row, rows, tuples, value, values } = createQueries(sqlite);
+export function createRunReader({ row, rows, tuples, value, values }: Queries, orm: BetterSQLite3Database) {
   const sums = row<[number], RunCounts>(
-    `SELECT count(*) AS pages, coalesce(sum(items), 0) AS items, coalesce(sum(created), 0) AS created,
-       coalesce(sum(updated), 0) AS updated, coalesce(sum(removed), 0) AS removed, coalesce(sum(restored), 0) AS restored, 0 AS missing,
-       coalesce(sum(rejected), 0) AS rejected, coalesce(sum(requests), 0) AS requests
-     FROM checkpoints WHERE run_id = ?`,
+    `SELECT count(*) AS pages, total(items) AS items, total(created) AS created, total(updated) AS updated,
+       total(removed) AS removed, total(restored) AS restored, 0 AS missing, total(rejected) AS rejected,
+       total(requests) AS requests FROM checkpoints WHERE run_id = ?`,
   );
   const checkpointOf = value<OfWindow, number>(`SELECT 1 ${OF_WINDOW}`);
   const idsOf = value<OfWindow, Buffer>(`SELECT ids ${OF_WINDOW}`);

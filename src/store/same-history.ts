@@ -1,5 +1,5 @@
-import type { Database } from 'better-sqlite3';
 import { CatchwordError } from '../errors.ts';
+import type { Queries } from './queries.ts';
 
 export type SameHistory = ReturnType<typeof createSameHistory>;
 
@@ -8,22 +8,20 @@ export type SameHistory = ReturnType<typeof createSameHistory>;
  * another mirror, or fewer changes than this process has seen. Writing on would assign the same numbers to other
  * changes.
  */
-export function createSameHistory(sqlite: Database, path: string, incarnation: string) {
-  const read = sqlite
-    .prepare<[], [string | null, number | null]>(
-      `SELECT (SELECT incarnation FROM mirror WHERE id = 1),
-         (SELECT seq FROM sqlite_sequence WHERE name = 'changes')`,
-    )
-    .raw();
+export function createSameHistory({ row }: Queries, path: string, incarnation: string) {
+  const read = row<[], { incarnation: string | null; seq: number }>(
+    `SELECT (SELECT incarnation FROM mirror WHERE id = 1) AS incarnation,
+       coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'changes'), 0) AS seq`,
+  );
   let newest = 0;
   let pending = 0;
 
   return {
     /** @throws CatchwordError MIRROR_REPLACED */
     check: (): void => {
-      const [found, seq] = read.get() ?? [null, null];
-      if (found === incarnation && (seq ?? 0) >= newest) {
-        newest = seq ?? 0;
+      const { incarnation: found, seq = 0 } = read() ?? {};
+      if (found === incarnation && seq >= newest) {
+        newest = seq;
         return;
       }
       const what = 'holds another or an older mirror than when it was opened; nothing more is written';
@@ -33,7 +31,7 @@ export function createSameHistory(sqlite: Database, path: string, incarnation: s
     },
     /** Notes the newest change at the end of this process's own transaction; it counts after `committed`. */
     ending: (): void => {
-      pending = read.get()?.[1] ?? 0;
+      pending = read()?.seq ?? 0;
     },
     committed: (): void => {
       newest = pending;

@@ -1,7 +1,7 @@
-import type { Database } from 'better-sqlite3';
 import type { RunKind } from '../catalog/run.ts';
 import { tickName } from '../catalog/tick.ts';
-import { createQueries } from './queries.ts';
+import type { Queries } from './queries.ts';
+import type { Transact } from './transaction.ts';
 
 /** A failed run that is to be retried. */
 export interface Retry {
@@ -15,8 +15,7 @@ export interface Retry {
 export type ScheduleReader = ReturnType<typeof createScheduleReader>;
 
 /** Which scheduled moments were served, and which failed run is to be retried. */
-export function createScheduleReader(sqlite: Database) {
-  const { row, value } = createQueries(sqlite);
+export function createScheduleReader({ row, value }: Queries) {
   const served = value<[{ kind: RunKind }], number | null>(
     `SELECT coalesce(
        (SELECT served_at FROM schedule_ticks WHERE kind = :kind),
@@ -37,41 +36,40 @@ export function createScheduleReader(sqlite: Database) {
 }
 
 /** Every process may write the schedule, without a lease. Each call is one transaction. */
-export function createScheduleWriter(sqlite: Database, reader: ScheduleReader, write: <T>(work: () => T) => T) {
-  const { write: update } = createQueries(sqlite);
+export function createScheduleWriter({ write }: Queries, reader: ScheduleReader, transact: Transact) {
   const setServed = (pick: 'max' | 'min') =>
-    update<[kind: RunKind, atMs: number]>(
+    write<[kind: RunKind, atMs: number]>(
       `INSERT INTO schedule_ticks (kind, served_at) VALUES (?, ?)
        ON CONFLICT (kind) DO UPDATE SET served_at = ${pick}(served_at, excluded.served_at)`,
     );
   const serve = setServed('max');
   const putBack = setServed('min');
   // The names of one kind sort like their moments.
-  const release = update('UPDATE runs SET tick = NULL WHERE tick > ? AND tick < ?');
-  const setRetry = update<[Retry]>(
+  const release = write('UPDATE runs SET tick = NULL WHERE tick > ? AND tick < ?');
+  const setRetry = write<[Retry]>(
     `UPDATE mirror SET retry_kind = CASE retry_kind WHEN 'full' THEN 'full' ELSE :kind END, retry_at = :at,
        retry_reason = :reason WHERE id = 1`,
   );
-  const clearRetry = update<[{ kind: RunKind }]>(
+  const clearRetry = write<[{ kind: RunKind }]>(
     `UPDATE mirror SET retry_kind = NULL, retry_at = NULL, retry_reason = NULL
      WHERE id = 1 AND (retry_kind = :kind OR :kind = 'full')`,
   );
   return {
     ...reader,
     /** Notes that the moment was served. Ignores moments before the newest one that was served. */
-    serve: (kind: RunKind, atMs: number) => write(() => serve(kind, atMs)),
+    serve: (kind: RunKind, atMs: number) => transact(() => serve(kind, atMs)),
     /**
      * Forgets that moments after `nowMs` were served; call it when the clock was put back. Runs that are named after
      * such a moment lose the name, so that the moment can start a run when it comes.
      */
     forgetAfter: (kind: RunKind, nowMs: number) =>
-      write(() => {
+      transact(() => {
         putBack(kind, nowMs);
         release(tickName(kind, nowMs), `${kind}@a`);
       }),
     /** Notes a run to be retried. A full run stays noted when a delta fails. */
-    setRetry: (retry: Retry) => write(() => setRetry(retry)),
+    setRetry: (retry: Retry) => transact(() => setRetry(retry)),
     /** Notes that a run of this kind succeeded or was cancelled. A full run also covers a delta, but not vice versa. */
-    clearRetry: (kind: RunKind) => write(() => clearRetry({ kind })),
+    clearRetry: (kind: RunKind) => transact(() => clearRetry({ kind })),
   };
 }

@@ -1,8 +1,7 @@
-import type { Database } from 'better-sqlite3';
 import type { BetterSQLite3Database } from 'drizzle-orm/better-sqlite3';
 import type { RecordedChange } from '../catalog/event.ts';
 import { sql } from './drizzle.ts';
-import { createQueries } from './queries.ts';
+import type { Queries } from './queries.ts';
 import { type parked as parkedEvents, type sinkGaps, sinks } from './schema.ts';
 
 /**
@@ -43,8 +42,7 @@ function eventOf(raw: RawParked): ParkedEvent {
 export type SinkReader = ReturnType<typeof createSinkReader>;
 
 /** Reads sinks and how far each is; see write-sinks.ts for what changes them. */
-export function createSinkReader(sqlite: Database, orm: BetterSQLite3Database) {
-  const { rows, tuples, value, values, number } = createQueries(sqlite);
+export function createSinkReader({ rows, tuples, value, values, number }: Queries, orm: BetterSQLite3Database) {
   const list = orm.select().from(sinks).orderBy(sinks.name).prepare();
   const get = orm
     .select()

@@ -1,7 +1,7 @@
-import type { Database } from 'better-sqlite3';
 import type { SourceIdentity } from '../catalog/source.ts';
 import { LONGEST_PAUSE_MS, laterPause, type Pause, pauseAt } from '../clock.ts';
-import { createQueries } from './queries.ts';
+import type { Queries } from './queries.ts';
+import type { Transact } from './transaction.ts';
 
 /** The source that a mirror has noted. */
 export interface NotedSource extends SourceIdentity {
@@ -38,8 +38,7 @@ function pauseOf(noted: NotedPause | undefined, nowMs: number): Pause | null {
 export type SourceReader = ReturnType<typeof createSourceReader>;
 
 /** What all processes of a mirror know about its source. Times are milliseconds since 1970 by the local clock. */
-export function createSourceReader(sqlite: Database) {
-  const { row } = createQueries(sqlite);
+export function createSourceReader({ row }: Queries) {
   const notedPause = row<[], NotedPause>(NOTED_PAUSE);
   const source = row<[], SourceIdentity>(
     `SELECT source_address AS address, source_selection AS selection FROM mirror
@@ -65,17 +64,20 @@ export type PaceWriter = ReturnType<typeof createPaceWriter>;
  * Pauses and the rate limit. Every process may write them, without a lease: each call is one transaction. A process
  * that may only read the file writes nothing. All may throw CatchwordError MIRROR_BUSY and MIRROR_WRITE_FAILED.
  */
-export function createPaceWriter(sqlite: Database, reader: SourceReader, write: <T>(work: () => T) => T) {
-  const { row, number, write: update } = createQueries(sqlite);
+export function createPaceWriter(
+  { isReadonly, row, number, write }: Queries,
+  reader: SourceReader,
+  transact: Transact,
+) {
   const notedPause = row<[], NotedPause>(NOTED_PAUSE);
-  const setPause = update('UPDATE mirror SET blocked_since = ?, blocked_until = ? WHERE id = 1');
+  const setPause = write('UPDATE mirror SET blocked_since = ?, blocked_until = ? WHERE id = 1');
   const next = number('SELECT next_request_at FROM mirror WHERE id = 1');
-  const setNext = update('UPDATE mirror SET next_request_at = ? WHERE id = 1');
+  const setNext = write('UPDATE mirror SET next_request_at = ? WHERE id = 1');
 
   /** @returns false if this user may only read the mirror */
   function set(pauseNow: () => Pause | null): boolean {
-    if (sqlite.readonly) return false;
-    write(() => {
+    if (isReadonly) return false;
+    transact(() => {
       const pause = pauseNow();
       setPause(pause?.since ?? null, pause?.until ?? null);
     });
@@ -117,20 +119,18 @@ export function createPaceWriter(sqlite: Database, reader: SourceReader, write: 
      *   and the caller asks again at that moment. Null if this user may only read the mirror.
      */
     reserve: (nowMs: number, request: ReservationRequest): number | null => {
-      if (sqlite.readonly) return null;
+      if (isReadonly) return null;
       const at = next();
       // The next turn is later than now: there is nothing to write.
       if (at > nowMs && at <= nowMs + request.slots * request.intervalMs) return at;
-      return write(() => take(nowMs, request));
+      return transact(() => take(nowMs, request));
     },
   };
 }
 
 /** What the keeper writes about the source. */
-export function createSourceWriter(sqlite: Database, pace: PaceWriter) {
-  const setSource = createQueries(sqlite).write(
-    'UPDATE mirror SET source_address = ?, source_selection = ? WHERE id = 1',
-  );
+export function createSourceWriter({ write }: Queries, pace: PaceWriter) {
+  const setSource = write('UPDATE mirror SET source_address = ?, source_selection = ? WHERE id = 1');
   return {
     ...pace,
     note: ({ address, selection, unfinished }: NotedSource): void => {

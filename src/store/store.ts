@@ -19,32 +19,29 @@ function incarnationOf({ path, sqlite, sameFile }: MirrorFile): string {
   const found = read.get();
   if (found !== undefined) return found;
   if (sqlite.readonly) throw unusable(path, 'is empty', 'Run npx catchword sync as its owner.');
-  const create = sqlite.transaction(() => {
-    sqlite.prepare('INSERT OR IGNORE INTO mirror (id, incarnation) VALUES (1, ?)').run(randomUUID());
-    sqlite.prepare('INSERT OR IGNORE INTO lease (id) VALUES (1)').run();
-  });
-  create.immediate();
+  sqlite.prepare('INSERT OR IGNORE INTO mirror (id, incarnation) VALUES (1, ?)').run(randomUUID());
   sameFile.written();
   return read.get() as string;
 }
 
-function createStore({ path, sqlite, orm, sameFile, close }: MirrorFile, incarnation: string, self: Holder) {
-  const sameHistory = createSameHistory(sqlite, path, incarnation);
-  const write = createWriteTransaction(sqlite, sameFile, sameHistory);
-  const { number, values } = createQueries(sqlite);
-  const pageCount = number('PRAGMA page_count');
-  const pageSize = number('PRAGMA page_size');
-  const quickCheck = values<[], string>('PRAGMA quick_check');
-  const reader = createReader({ path, incarnation, sqlite, orm });
-  const writers = createWriters(sqlite, orm, reader, write);
+function createStore(file: MirrorFile, incarnation: string, self: Holder) {
+  const { path, sqlite, orm, sameFile, close } = file;
+  const queries = createQueries(sqlite);
+  const sameHistory = createSameHistory(queries, path, incarnation);
+  const transact = createWriteTransaction(sqlite, sameFile, sameHistory);
+  const pageCount = queries.number('PRAGMA page_count');
+  const pageSize = queries.number('PRAGMA page_size');
+  const quickCheck = queries.values<[], string>('PRAGMA quick_check');
+  const reader = createReader(queries, file, incarnation);
+  const writers = createWriters(queries, orm, reader, transact);
   return {
     ...reader,
-    keeperLease: createLease<KeeperWriter>(sqlite, LEASES.keeper, writers.keeper, self, write),
-    relayLease: createLease<RelayWriter>(sqlite, LEASES.relay, writers.relay, self, write),
+    keeperLease: createLease<KeeperWriter>(queries, LEASES.keeper, writers.keeper, self, transact),
+    relayLease: createLease<RelayWriter>(queries, LEASES.relay, writers.relay, self, transact),
     /** Shows which daemon is active; the others stand by. */
-    daemonLease: createLease<Reader>(sqlite, LEASES.daemon, reader, self, write),
+    daemonLease: createLease<Reader>(queries, LEASES.daemon, reader, self, transact),
     /** Runs `work` in one transaction. @throws CatchwordError as `createWriteTransaction` */
-    request: <T>(work: (writer: RequestWriter) => T): T => write(() => work(writers.request)),
+    request: <T>(work: (writer: RequestWriter) => T): T => transact(() => work(writers.request)),
     schedule: writers.schedule,
     source: writers.pace,
     /** Size of the file with its WAL, in bytes. */

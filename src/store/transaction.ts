@@ -4,8 +4,11 @@ import { busy } from './place.ts';
 import type { SameFile } from './same-file.ts';
 import type { SameHistory } from './same-history.ts';
 
+/** Runs its argument in one transaction. */
+export type Transact = <T>(work: () => T) => T;
+
 /** Runs reads on one snapshot of the file, under one lock. */
-export function createReadTransaction(sqlite: Database): <T>(work: () => T) => T {
+export function createReadTransaction(sqlite: Database): Transact {
   const run = sqlite.transaction((work: () => unknown) => work());
   return <T>(work: () => T): T => run.deferred(work) as T;
 }
@@ -21,7 +24,7 @@ export function createReadTransaction(sqlite: Database): <T>(work: () => T) => T
  *   MIRROR_WRITE_FAILED if the file cannot be written; MIRROR_REPLACED if it is not the file at its path any more;
  *   MIRROR_UNUSABLE if this user may only read it; or what `work` throws, after the rollback
  */
-export function createWriteTransaction(sqlite: Database, sameFile: SameFile, sameHistory: SameHistory) {
+export function createWriteTransaction(sqlite: Database, sameFile: SameFile, sameHistory: SameHistory): Transact {
   let broken: CatchwordError | undefined;
   const run = sqlite.transaction((work: () => unknown) => {
     if (!sameFile.begun()) return null;

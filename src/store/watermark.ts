@@ -1,9 +1,7 @@
-import type { Database } from 'better-sqlite3';
 import type { Clocks } from '../catalog/watermark.ts';
-import { createQueries } from './queries.ts';
+import type { Queries } from './queries.ts';
 
-export function createWatermarkReader(sqlite: Database) {
-  const { row, value } = createQueries(sqlite);
+export function createWatermarkReader({ row, value }: Queries) {
   const clockSeen = row<[], Clocks>(
     'SELECT source_seen AS source, local_seen AS local FROM mirror WHERE source_seen IS NOT NULL AND local_seen IS NOT NULL',
   );
@@ -22,8 +20,8 @@ export function createWatermarkReader(sqlite: Database) {
   };
 }
 
-export function createWatermarkWriter(sqlite: Database) {
-  const advance = createQueries(sqlite).write(
+export function createWatermarkWriter({ write }: Queries) {
+  const advance = write(
     `UPDATE mirror SET watermark = max(coalesce(watermark, 0), :to), source_seen = :to, local_seen = :local WHERE id = 1`,
   );
   return {

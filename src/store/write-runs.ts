@@ -1,10 +1,9 @@
-import type { Database } from 'better-sqlite3';
 import type { BetterSQLite3Database } from 'drizzle-orm/better-sqlite3';
 import type { RejectedItem, Window } from '../catalog/page.ts';
 import type { Evidence, Run, RunCounts } from '../catalog/run.ts';
 import { eq } from './drizzle.ts';
 import { encodeIds } from './ids.ts';
-import { createQueries } from './queries.ts';
+import type { Queries } from './queries.ts';
 import type { Checkpoint, Pass, RunReader, SettleWait } from './runs.ts';
 import { passes, runs } from './schema.ts';
 
@@ -20,8 +19,7 @@ export interface RunEnd extends Pick<Run, 'state' | 'finishedAt' | 'proof' | 're
 
 export type RunWriter = ReturnType<typeof createRunWriter>;
 
-export function createRunWriter(sqlite: Database, orm: BetterSQLite3Database, reader: RunReader) {
-  const { number, write } = createQueries(sqlite);
+export function createRunWriter({ number, write }: Queries, orm: BetterSQLite3Database, reader: RunReader) {
   const create = number<[NewRun | { selection: null }]>(
     `INSERT INTO runs (kind, state, from_time, started_at, tick, selection)
      VALUES (:kind, 'planned', :from, :startedAt, :tick, :selection) RETURNING id`,

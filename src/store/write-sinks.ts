@@ -1,5 +1,4 @@
-import type { Database } from 'better-sqlite3';
-import { createQueries } from './queries.ts';
+import type { Queries } from './queries.ts';
 import type { ParkedState, Refused, SinkGap, SinkReader, SinkRow, SinkState } from './sinks.ts';
 
 /** What a sink confirmed. */
@@ -22,8 +21,7 @@ type NamedSink = Pick<SinkRow, 'name' | 'kind' | 'address' | 'identity'>;
 const LAST_SEQ = `coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'changes'), 0)`;
 
 /** Writes that several of the writers below make. */
-function createSharedWrites(sqlite: Database) {
-  const { write } = createQueries(sqlite);
+function createSharedWrites({ write }: Queries) {
   // An event that is parked already stays as it is when it would have to wait.
   const park = write(
     `INSERT INTO parked (sink_id, seq, vbid, state, reason, at, change)
@@ -62,9 +60,9 @@ function createSharedWrites(sqlite: Database) {
 export type SinkWriter = ReturnType<typeof createSinkWriter>;
 
 /** What the relay writes about sinks. */
-export function createSinkWriter(sqlite: Database, reader: SinkReader) {
-  const { value, write } = createQueries(sqlite);
-  const { setError, addGap, park, setParkedState, setLaterState, dropParkedAfter } = createSharedWrites(sqlite);
+export function createSinkWriter(queries: Queries, reader: SinkReader) {
+  const { value, write } = queries;
+  const { setError, addGap, park, setParkedState, setLaterState, dropParkedAfter } = createSharedWrites(queries);
   const changeIdentity = write('UPDATE sinks SET identity = ? WHERE identity = ?');
   const restartOther = write(
     `UPDATE sinks SET cursor = 0, backfill_to = ${LAST_SEQ}, backfill_removed = 0, began_generation = 1,
@@ -75,11 +73,11 @@ export function createSinkWriter(sqlite: Database, reader: SinkReader) {
      VALUES (:name, :kind, :address, :identity, ${LAST_SEQ})
      ON CONFLICT (name) DO UPDATE SET configured = 1, kind = :kind, address = :address, identity = :identity`,
   );
-  const formerOf = value<[{ identity: string; name: string }], number>(
-    `SELECT id FROM sinks WHERE identity = :identity AND name <> :name AND configured = 0
-     ORDER BY acked_at DESC LIMIT 1`,
+  const takeParked = write(
+    `UPDATE OR IGNORE parked SET sink_id = (SELECT id FROM sinks WHERE name = :name) WHERE sink_id =
+       (SELECT id FROM sinks WHERE identity = :identity AND name <> :name AND configured = 0
+        ORDER BY acked_at DESC LIMIT 1)`,
   );
-  const moveParked = write('UPDATE OR IGNORE parked SET sink_id = ? WHERE sink_id = ?');
   const unconfigure = write('UPDATE sinks SET configured = 0 WHERE name = ?');
   const ack = write(
     `UPDATE sinks SET cursor = :cursor, delivered = delivered + :delivered, rate = :rate, acked_at = :at, error = NULL,
@@ -106,11 +104,10 @@ export function createSinkWriter(sqlite: Database, reader: SinkReader) {
      */
     configure: ({ name, kind, address, identity, formerIdentity }: NamedSink & { formerIdentity?: string }): void => {
       if (formerIdentity !== undefined) changeIdentity(identity, formerIdentity);
-      const known = reader.get(name);
+      const isNew = reader.get(name) === undefined;
       restartOther({ name, identity });
       configure({ name, kind, address, identity });
-      const former = known === undefined ? formerOf({ identity, name }) : null;
-      if (former !== null) moveParked(reader.get(name)?.id ?? null, former);
+      if (isNew) takeParked({ name, identity });
     },
     /** Notes which sinks the settings no longer name: these no longer hold the log. */
     configureOnly: (names: readonly string[]): void => {
@@ -168,9 +165,9 @@ export function createSinkWriter(sqlite: Database, reader: SinkReader) {
 const SKIPPED = 'skipped by the operator';
 
 /** What operators decide about sinks. The relay follows: it compares states and generations at every turn. */
-export function createSinkRequests(sqlite: Database, reader: SinkReader) {
-  const { write } = createQueries(sqlite);
-  const { setState, park, setParkedState, setLaterState, dropParkedAfter } = createSharedWrites(sqlite);
+export function createSinkRequests(queries: Queries, reader: SinkReader) {
+  const { write } = queries;
+  const { setState, park, setParkedState, setLaterState, dropParkedAfter } = createSharedWrites(queries);
   const replay = write(
     `UPDATE sinks SET generation = generation + 1, began_generation = generation + 1, began_cursor = :cursor,
        cursor = :cursor, take_over = :backfill, retry_at = NULL,
@@ -218,8 +215,8 @@ export function createSinkRequests(sqlite: Database, reader: SinkReader) {
 }
 
 /** What the keeper writes about sinks when it prunes the change log. */
-export function createSinkPruning(sqlite: Database, reader: SinkReader) {
-  const { setError, setState, addGap } = createSharedWrites(sqlite);
+export function createSinkPruning(queries: Queries, reader: SinkReader) {
+  const { setError, setState, addGap } = createSharedWrites(queries);
   return {
     ...reader,
     disable: (id: number, error: string, atMs: number): void => {

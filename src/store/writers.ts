@@ -1,12 +1,13 @@
-import type { Database } from 'better-sqlite3';
 import type { BetterSQLite3Database } from 'drizzle-orm/better-sqlite3';
 import { createChangeWriter } from './changes.ts';
 import { createProductWriter, type ProductReader, type ProductWriter } from './products.ts';
+import type { Queries } from './queries.ts';
 import type { Reader } from './reader.ts';
 import { createRemovalWriter, type RemovalReader, type RemovalWriter } from './removals.ts';
 import type { RunReader } from './runs.ts';
 import { createScheduleWriter } from './schedule.ts';
 import { createPaceWriter, createSourceWriter } from './source.ts';
+import type { Transact } from './transaction.ts';
 import { createWatermarkWriter } from './watermark.ts';
 import { createRunWriter, type RunWriter } from './write-runs.ts';
 import { createSinkPruning, createSinkRequests, createSinkWriter } from './write-sinks.ts';
@@ -24,35 +25,29 @@ import { createSinkPruning, createSinkRequests, createSinkWriter } from './write
  * relay whether a sink's state or generation has changed.
  */
 
-/** @param write runs its argument in one write transaction */
-export function createWriters(
-  sqlite: Database,
-  orm: BetterSQLite3Database,
-  reader: Reader,
-  write: <T>(work: () => T) => T,
-) {
-  const products = createProductWriter(sqlite, reader.products);
-  const changes = createChangeWriter(sqlite, reader.changes);
-  const runs = createRunWriter(sqlite, orm, reader.runs);
-  const removals = createRemovalWriter(sqlite, reader.removals, products, changes);
-  const schedule = createScheduleWriter(sqlite, reader.schedule, write);
-  const pace = createPaceWriter(sqlite, reader.source, write);
+export function createWriters(queries: Queries, orm: BetterSQLite3Database, reader: Reader, transact: Transact) {
+  const products = createProductWriter(queries, reader.products);
+  const changes = createChangeWriter(queries, reader.changes);
+  const runs = createRunWriter(queries, orm, reader.runs);
+  const removals = createRemovalWriter(queries, reader.removals, products, changes);
+  const schedule = createScheduleWriter(queries, reader.schedule, transact);
+  const pace = createPaceWriter(queries, reader.source, transact);
   return {
     keeper: {
       ...reader,
-      ...createWatermarkWriter(sqlite),
+      ...createWatermarkWriter(queries),
       products,
       changes,
       runs,
       removals,
-      sinks: createSinkPruning(sqlite, reader.sinks),
+      sinks: createSinkPruning(queries, reader.sinks),
       schedule,
-      source: createSourceWriter(sqlite, pace),
+      source: createSourceWriter(queries, pace),
     },
-    relay: { ...reader, sinks: createSinkWriter(sqlite, reader.sinks) },
+    relay: { ...reader, sinks: createSinkWriter(queries, reader.sinks) },
     request: {
       ...reader,
-      sinks: createSinkRequests(sqlite, reader.sinks),
+      sinks: createSinkRequests(queries, reader.sinks),
       /** To cancel a run. */
       runs: runs as RunReader & Pick<RunWriter, 'end'>,
       products: products as ProductReader & Pick<ProductWriter, 'ensureLookups'>,

@@ -4,6 +4,7 @@ import Database from 'better-sqlite3';
 import { expect, it, onTestFinished } from 'vitest';
 import type { Notice } from '../../src/log.ts';
 import { type Sandbox, startSandbox } from '../../src/sandbox/server.ts';
+import { createQueries } from '../../src/store/queries.ts';
 import { createPaceWriter, createSourceReader } from '../../src/store/source.ts';
 import { keepStatements } from '../../src/store/statements.ts';
 import { openStore } from '../../src/store/store.ts';
@@ -98,7 +99,8 @@ it('a process that cannot write the mirror keeps the limit by itself, and says s
     sqlite.close();
   });
   const notices: Notice[] = [];
-  const source = createPaceWriter(sqlite, createSourceReader(sqlite), (work) => work());
+  const queries = createQueries(sqlite);
+  const source = createPaceWriter(queries, createSourceReader(queries), (work) => work());
   const store = { path: db, source };
   const clock = createVirtualClock();
   const config = { rateLimit: { requests: 10, windowMs: 1_000 } };
