@@ -20,10 +20,7 @@ export interface HeadedChange extends ChangeRow {
 
 export type NewChange = Omit<ChangeRow, 'at' | 'runId' | 'vbid'>;
 
-interface Raw extends Omit<ChangeRow, 'op' | 'added'> {
-  readonly op: number;
-  readonly added: string | null;
-}
+type Raw = Omit<ChangeRow, 'op' | 'added'> & { readonly op: number; readonly added: string | null };
 
 /** The first columns of HEADED. */
 type RawStart = [seq: number, at: number, runId: number, op: number, vbid: string, productId: number];
@@ -80,7 +77,6 @@ export function createChangeReader({ row, tuples, value, number }: Queries) {
   }
 
   return {
-    get,
     /** The newest `seq` ever assigned, 0 for none; only the keeper may count on from it. */
     lastSeq: number("SELECT seq FROM sqlite_sequence WHERE name = 'changes'"),
     /** Records after `seq`, oldest first. */

@@ -71,9 +71,8 @@ export function createFileIdentity({ path, real }: FilePaths, opened: string | n
 
   /** Ends all writing to the file. @throws CatchwordError MIRROR_REPLACED */
   function fail(what: string, hint: string): never {
-    const lost = new CatchwordError('MIRROR_REPLACED', `${path} ${what} while it was open; nothing more is written`, {
-      hint,
-    });
+    const text = `${path} ${what} while it was open; nothing more is written`;
+    const lost = new CatchwordError('MIRROR_REPLACED', text, { hint });
     lostFiles.set(key, lost);
     // Closing the mirror would make SQLite write to the files that are there now.
     requireForcedExit();

@@ -1,8 +1,10 @@
 import { revert } from '../catalog/content.ts';
 import type { RecordedChange } from '../catalog/event.ts';
+import { columnsOf, type Fields } from '../catalog/product.ts';
 import type { RunKind } from '../catalog/run.ts';
 import { CatchwordError } from '../errors.ts';
 import type { ChangeRow, HeadedChange } from './changes.ts';
+import type { ProductRow } from './products.ts';
 import type { Reader } from './reader.ts';
 
 /** Bodies to keep of one walk back from a product's current body: the next ones to be read are among them. */
@@ -129,14 +131,27 @@ export function createHistory(store: Reader) {
 }
 
 /**
+ * The product as it was right after a change.
+ * @throws CatchwordError USAGE if `at` is beyond the newest change; as `asOf`
+ */
+export function productAsOf(store: Reader, row: ProductRow, at: number): ProductRow {
+  const hint = `List the changes of this product with: npx catchword product ${row.vbid} --history.`;
+  requireKnownSeq('--at', at, store.changes.lastSeq(), hint);
+  const { change, body } = createHistory(store).asOf(row.vbid, at);
+  const { seq: changedSeq, at: changedAt, op } = change;
+  const columns = columnsOf(JSON.parse(body) as Fields);
+  return { ...row, ...columns, body, changedSeq, changedAt, removedAt: op === 'removed' ? changedAt : null };
+}
+
+const OTHER_LOG = 'It belongs to another mirror, or to this one before a backup was restored. Read again from 0.';
+
+/**
  * Checks that the log has reached `seq`: a reader that waits beyond its end would miss what comes before.
  * @param name the parameter to name in the error
  * @returns `seq`
  * @throws CatchwordError USAGE
  */
-export function requireKnownSeq(name: string, seq: number, lastSeq: number): number {
+export function requireKnownSeq(name: string, seq: number, lastSeq: number, hint = OTHER_LOG): number {
   if (seq <= lastSeq) return seq;
-  throw new CatchwordError('USAGE', `${name}: ${seq} is beyond the newest change, which is ${lastSeq}`, {
-    hint: 'It belongs to another mirror, or to this one before a backup was restored. Read again from 0.',
-  });
+  throw new CatchwordError('USAGE', `${name}: ${seq} is beyond the newest change, which is ${lastSeq}`, { hint });
 }

@@ -1,19 +1,11 @@
 import type { Database } from 'better-sqlite3';
 import { revert } from '../catalog/content.ts';
-import { addedOf } from './changes.ts';
+import { addedOf, type ChangeRow, type HeadedChange } from './changes.ts';
 import { createQueries } from './queries.ts';
 
-interface Removal {
-  readonly seq: number;
-  readonly headSeq: number;
-  readonly body: string;
-}
+type Removal = Pick<HeadedChange, 'seq' | 'headSeq'> & { readonly body: string };
 
-interface Link {
-  readonly prevSeq: number | null;
-  readonly before: string | null;
-  readonly added: string | null;
-}
+type Link = Pick<ChangeRow, 'prevSeq' | 'before'> & { readonly added: string | null };
 
 /** Removals per transaction, so that memory stays flat. */
 const BATCH = 500;

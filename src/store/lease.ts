@@ -22,7 +22,6 @@ export const LEASES = {
 /** How long a holder may be silent, in milliseconds. */
 export const LEASE_TTL_MS = 30_000;
 
-/** This process, as a holder. */
 export function thisProcess(): Holder {
   const self = { pid: process.pid, host: hostname() };
   try {

@@ -121,11 +121,18 @@ function configure(path: string, sqlite: Database): BetterSQLite3Database {
   return orm;
 }
 
-/** Closes the file before a read-only connection, which leaves the -wal and -shm in place when it closes. */
-function keepCompanions(path: string, sqlite: Database, sameFile: SameFile): void {
+function closeFile(path: string, sqlite: Database, sameFile: SameFile): void {
+  if (!sqlite.open) return;
+  if (!sqlite.readonly) sameFile.check();
+  const isReadByOthers = ((lookAt(path)?.mode ?? 0n) & 0o044n) !== 0n;
+  if (sqlite.readonly || !isReadByOthers) {
+    sqlite.close();
+    return;
+  }
   // Does not wait for other processes: the last one to close does this.
   sqlite.exec('PRAGMA busy_timeout = 0');
   if (sameFile.hasWritten()) sameFile.checkpoint('TRUNCATE');
+  // A read-only connection that closes after this one leaves the -wal and -shm in place.
   const reader = new BetterSqlite(path, { readonly: true });
   try {
     keepStatements(reader).prepare('SELECT count(*) FROM sqlite_schema').get();
@@ -133,14 +140,6 @@ function keepCompanions(path: string, sqlite: Database, sameFile: SameFile): voi
   } finally {
     reader.close();
   }
-}
-
-function closeFile(path: string, sqlite: Database, sameFile: SameFile): void {
-  if (!sqlite.open) return;
-  if (!sqlite.readonly) sameFile.check();
-  const readByOthers = ((lookAt(path)?.mode ?? 0n) & 0o044n) !== 0n;
-  if (readByOthers && !sqlite.readonly) keepCompanions(path, sqlite, sameFile);
-  else sqlite.close();
 }
 
 /** Turns an error of SQLite into one that says what to do. */

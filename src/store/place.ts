@@ -58,11 +58,6 @@ export function mirrorExists(path: string): boolean {
   return lookAt(path) !== undefined;
 }
 
-/** Users who may read the files in the directory may search it. */
-function directoryMode(mode: number): number {
-  return mode | ((mode & 0o444) >> 2);
-}
-
 /** Creates one level at a time: with `recursive`, Node.js never returns in a place such as /proc. */
 function makeDirectory(path: string, mode: number): void {
   if (existsSync(path)) return;
@@ -75,7 +70,8 @@ function makeDirectory(path: string, mode: number): void {
 /** Creates the file, unless another process has created it meanwhile. */
 function createFile(path: string, mode: number): void {
   try {
-    makeDirectory(dirname(path), directoryMode(mode));
+    // Users who may read the files in the directory may search it.
+    makeDirectory(dirname(path), mode | ((mode & 0o444) >> 2));
     // A new file has no locks, so its descriptor may be closed.
     closeSync(openSync(path, 'wx', mode));
     chmodSync(path, mode);

@@ -3,12 +3,7 @@ import type { Queries } from './queries.ts';
 import type { products } from './schema.ts';
 
 /** What applying a page needs to know of a stored product. `removed` marks a tombstone. */
-export interface KnownProduct {
-  readonly id: number;
-  readonly body: string;
-  readonly changedSeq: number;
-  readonly removed: boolean;
-}
+export type KnownProduct = Pick<ProductRow, 'id' | 'body' | 'changedSeq'> & { readonly removed: boolean };
 
 /** See schema.ts. */
 export interface ProductRow extends Readonly<Omit<typeof products.$inferSelect, 'firstSeenAt' | 'withdrawn'>> {

@@ -1,18 +1,12 @@
 import type { IdSet } from '../catalog/id-set.ts';
 import type { ChangeWriter, NewChange } from './changes.ts';
-import type { ProductReader, ProductWriter } from './products.ts';
+import type { ProductReader, ProductRow, ProductWriter } from './products.ts';
 import type { Queries } from './queries.ts';
 
 /** A product that a held run would remove. */
-export interface HeldProduct {
-  readonly id: number;
-  readonly vbid: string;
-  readonly title: string | null;
-}
+export type HeldProduct = Pick<ProductRow, 'id' | 'vbid' | 'title'>;
 
-export interface LivingProduct extends HeldProduct {
-  readonly body: string;
-}
+type LivingProduct = Pick<ProductRow, 'id' | 'vbid' | 'title' | 'body'>;
 
 /** The `seq` of a living product's newest change. */
 const HEAD = 'SELECT changed_seq FROM products WHERE id = ? AND removed_at IS NULL';
@@ -39,7 +33,6 @@ export function createRemovalReader({ row, rows, value, number }: Queries, produ
       }
       return ids;
     },
-    /** Undefined for a tombstone. */
     living: row<[id: number], LivingProduct>(
       'SELECT id, vbid, title, body FROM products WHERE id = ? AND removed_at IS NULL',
     ),
@@ -132,9 +125,7 @@ export function createRemovalWriter(
       }
     },
     hold: (runId: number, ids: Iterable<number>) => hold(runId, JSON.stringify([...ids])),
-    /** Drops the run's list of held removals. */
     release: write<[runId: number]>('DELETE FROM held_removals WHERE run_id = ?'),
-    /** Takes products off the run's list. */
     spare: (runId: number, ids: Iterable<number>) => spare(runId, JSON.stringify([...ids])),
   };
 }

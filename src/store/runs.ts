@@ -53,17 +53,20 @@ export function createRunReader({ row, rows, tuples, value, values }: Queries, o
   );
 
   // Prepared once: drizzle takes longer to build these than SQLite to run them, and a run repeats them often.
-  const [id, run, pass, limit] = ['id', 'run', 'pass', 'limit'].map((name) => sql.placeholder(name));
   const selectRuns = (rest: ReturnType<typeof sql>) => orm.select(runColumns).from(runs).where(rest).prepare();
-  const get = selectRuns(sql`id = ${id}`);
-  const newest = selectRuns(sql`true ORDER BY id DESC LIMIT ${limit}`);
+  const get = selectRuns(sql`id = ${sql.placeholder('id')}`);
+  const newest = selectRuns(sql`true ORDER BY id DESC LIMIT ${sql.placeholder('limit')}`);
   const unfinished = selectRuns(sql`state IN ('planned', 'reading') ORDER BY id DESC LIMIT 1`);
   const held = selectRuns(sql`state = 'held' ORDER BY id`);
-  const passesOf = orm.select().from(passes).where(sql`run_id = ${run} ORDER BY pass`).prepare();
+  const passesOf = orm
+    .select()
+    .from(passes)
+    .where(sql`run_id = ${sql.placeholder('run')} ORDER BY pass`)
+    .prepare();
   const checkpointsOf = orm
     .select(checkpointColumns)
     .from(checkpoints)
-    .where(sql`run_id = ${run} AND pass = ${pass}`)
+    .where(sql`run_id = ${sql.placeholder('run')} AND pass = ${sql.placeholder('pass')}`)
     .prepare();
 
   /** Sums over the run's checkpoints. `missing` is 0 here, and `removed` counts what the source itself withdrew. */
@@ -102,7 +105,6 @@ export function createRunReader({ row, rows, tuples, value, values }: Queries, o
       checkpointOf(runId, pass, page, perPage) !== null,
     /** Without ids, which may be many. */
     checkpoints: (runId: number, pass: number): Omit<Checkpoint, 'ids'>[] => checkpointsOf.all({ run: runId, pass }),
-    /** Ids of one window. */
     idsOf: (runId: number, pass: number, { page, perPage }: Window): number[] =>
       decodeIds(idsOf(runId, pass, page, perPage) ?? []),
     /** The ids of each window in turn, so that memory does not grow with the catalog. */
@@ -114,7 +116,6 @@ export function createRunReader({ row, rows, tuples, value, values }: Queries, o
     /** Ids of the pass's windows whose request started after `requestedAt`. */
     idsReadAfter: (runId: number, pass: number, requestedAt: number): number[][] =>
       idsReadAfter(runId, pass, requestedAt).map(decodeIds),
-    /** The first rejected items of a run, in order. */
     rejected: rows<[runId: number, limit: number], RejectedItem & Window>(
       `SELECT page, per_page AS perPage, position, reason, body FROM rejected
        WHERE run_id = ? ORDER BY pass, page, position LIMIT ?`,

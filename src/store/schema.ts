@@ -1,5 +1,5 @@
 import type { Evidence } from '../catalog/run.ts';
-import { blob, index, integer, primaryKey, real, sql, sqliteTable, text, uniqueIndex } from './drizzle.ts';
+import { blob, index, integer, primaryKey, real, sql, sqliteTable, text } from './drizzle.ts';
 
 /*
  * Tables are ours to change; users read the views (drizzle/0001_views.sql, 0005_shop_columns.sql). Times are
@@ -60,6 +60,7 @@ export const lease = sqliteTable('lease', {
 
 /**
  * - id: small and dense, so that a checkpoint can store each id of a page in a byte or two
+ * - vbid: looked up for every item of every page
  * - first_seen_at: null while equal to changed_at, as for most of a catalog
  * - changed_seq: head of the product's chain of changes (changes.prev_seq leads on)
  * - removed_at: set on a tombstone
@@ -69,7 +70,7 @@ export const products = sqliteTable(
   'products',
   {
     id: integer('id').primaryKey(),
-    vbid: text('vbid').notNull(),
+    vbid: text('vbid').notNull().unique('products_vbid'),
     title: text('title'),
     kind: text('kind'),
     format: text('format'),
@@ -84,8 +85,6 @@ export const products = sqliteTable(
     withdrawn: integer('withdrawn', { mode: 'boolean' }).notNull().default(false),
   },
   (table) => [
-    // The lookup of every item of every page; `product <vbid>`.
-    uniqueIndex('products_vbid').on(table.vbid),
     // `catalog` by ISBN.
     index('products_print_isbn').on(table.printIsbn).where(sql`print_isbn IS NOT NULL`),
     index('products_e_isbn').on(table.eIsbn).where(sql`e_isbn IS NOT NULL`),
@@ -124,45 +123,39 @@ export const changes = sqliteTable(
 
 /**
  * See Run in catalog/run.ts.
- * - tick: the schedule's moment that started it, e.g. `full@2026-11-20T02:00:00.000Z`; null when started by hand
+ * - tick: the schedule's moment that started it, e.g. `full@2026-11-20T02:00:00.000Z`; null when started by hand. Two
+ *   schedulers that fire at the same moment start one run
  * - selection: which products it reads, as in mirror.source_selection; null in runs of older versions
  * - settle_left: how much of the wait until settles_at is left, in milliseconds, counted by timers: a process that
  *   resumes the run waits for it, whatever the clock says
  * - counts are set when the run ends; until then the checkpoints have them, but `missing` is the number so far
  */
-export const runs = sqliteTable(
-  'runs',
-  {
-    id: integer('id').primaryKey({ autoIncrement: true }),
-    kind: text('kind', { enum: ['full', 'delta'] }).notNull(),
-    state: text('state', { enum: ['planned', 'reading', 'complete', 'held', 'failed', 'cancelled'] }).notNull(),
-    tick: text('tick'),
-    from: integer('from_time'),
-    sourceTime: integer('source_time'),
-    selection: text('selection'),
-    startedAt: integer('started_at').notNull(),
-    finishedAt: integer('finished_at'),
-    settlesAt: integer('settles_at'),
-    settleLeft: integer('settle_left'),
-    proof: text('proof', { enum: ['sealed', 'open'] }),
-    reasons: text('reasons', { mode: 'json' }).$type<readonly string[]>().notNull().default([]),
-    pages: integer('pages').notNull().default(0),
-    items: integer('items').notNull().default(0),
-    created: integer('created').notNull().default(0),
-    updated: integer('updated').notNull().default(0),
-    removed: integer('removed').notNull().default(0),
-    restored: integer('restored').notNull().default(0),
-    missing: integer('missing').notNull().default(0),
-    rejected: integer('rejected').notNull().default(0),
-    requests: integer('requests').notNull().default(0),
-    error: text('error'),
-    evidence: text('evidence', { mode: 'json' }).$type<Evidence>(),
-  },
-  (table) => [
-    // Two schedulers that fire at the same moment start one run.
-    uniqueIndex('runs_tick').on(table.tick),
-  ],
-);
+export const runs = sqliteTable('runs', {
+  id: integer('id').primaryKey({ autoIncrement: true }),
+  kind: text('kind', { enum: ['full', 'delta'] }).notNull(),
+  state: text('state', { enum: ['planned', 'reading', 'complete', 'held', 'failed', 'cancelled'] }).notNull(),
+  tick: text('tick').unique('runs_tick'),
+  from: integer('from_time'),
+  sourceTime: integer('source_time'),
+  selection: text('selection'),
+  startedAt: integer('started_at').notNull(),
+  finishedAt: integer('finished_at'),
+  settlesAt: integer('settles_at'),
+  settleLeft: integer('settle_left'),
+  proof: text('proof', { enum: ['sealed', 'open'] }),
+  reasons: text('reasons', { mode: 'json' }).$type<readonly string[]>().notNull().default([]),
+  pages: integer('pages').notNull().default(0),
+  items: integer('items').notNull().default(0),
+  created: integer('created').notNull().default(0),
+  updated: integer('updated').notNull().default(0),
+  removed: integer('removed').notNull().default(0),
+  restored: integer('restored').notNull().default(0),
+  missing: integer('missing').notNull().default(0),
+  rejected: integer('rejected').notNull().default(0),
+  requests: integer('requests').notNull().default(0),
+  error: text('error'),
+  evidence: text('evidence', { mode: 'json' }).$type<Evidence>(),
+});
 
 /**
  * The readings of a list, or of part of it, in order: each starts when all windows of the previous one have a
@@ -275,36 +268,32 @@ export const heldRemovals = sqliteTable(
  * - delivered, rate: events confirmed so far, and recent ones per second
  * - stopped_at: the refused event before which the sink stopped; null if it stopped for another reason
  */
-export const sinks = sqliteTable(
-  'sinks',
-  {
-    id: integer('id').primaryKey(),
-    name: text('name').notNull(),
-    kind: text('kind').notNull(),
-    address: text('address').notNull(),
-    identity: text('identity').notNull(),
-    configured: integer('configured', { mode: 'boolean' }).notNull().default(true),
-    state: text('state', { enum: ['running', 'paused', 'stopped', 'disabled'] })
-      .notNull()
-      .default('running'),
-    generation: integer('generation').notNull().default(1),
-    beganGeneration: integer('began_generation').notNull().default(1),
-    beganCursor: integer('began_cursor').notNull().default(0),
-    opened: integer('opened', { mode: 'boolean' }).notNull().default(false),
-    cursor: integer('cursor').notNull().default(0),
-    backfillTo: integer('backfill_to').notNull().default(0),
-    backfillRemoved: integer('backfill_removed', { mode: 'boolean' }).notNull().default(false),
-    takeOver: integer('take_over', { mode: 'boolean' }).notNull().default(false),
-    delivered: integer('delivered').notNull().default(0),
-    rate: real('rate').notNull().default(0),
-    ackedAt: integer('acked_at'),
-    error: text('error'),
-    errorAt: integer('error_at'),
-    retryAt: integer('retry_at'),
-    stoppedAt: integer('stopped_at'),
-  },
-  (table) => [uniqueIndex('sinks_name').on(table.name)],
-);
+export const sinks = sqliteTable('sinks', {
+  id: integer('id').primaryKey(),
+  name: text('name').notNull().unique('sinks_name'),
+  kind: text('kind').notNull(),
+  address: text('address').notNull(),
+  identity: text('identity').notNull(),
+  configured: integer('configured', { mode: 'boolean' }).notNull().default(true),
+  state: text('state', { enum: ['running', 'paused', 'stopped', 'disabled'] })
+    .notNull()
+    .default('running'),
+  generation: integer('generation').notNull().default(1),
+  beganGeneration: integer('began_generation').notNull().default(1),
+  beganCursor: integer('began_cursor').notNull().default(0),
+  opened: integer('opened', { mode: 'boolean' }).notNull().default(false),
+  cursor: integer('cursor').notNull().default(0),
+  backfillTo: integer('backfill_to').notNull().default(0),
+  backfillRemoved: integer('backfill_removed', { mode: 'boolean' }).notNull().default(false),
+  takeOver: integer('take_over', { mode: 'boolean' }).notNull().default(false),
+  delivered: integer('delivered').notNull().default(0),
+  rate: real('rate').notNull().default(0),
+  ackedAt: integer('acked_at'),
+  error: text('error'),
+  errorAt: integer('error_at'),
+  retryAt: integer('retry_at'),
+  stoppedAt: integer('stopped_at'),
+});
 
 /**
  * Events that a sink refused permanently, and later ones of the same products.

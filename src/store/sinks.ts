@@ -31,9 +31,7 @@ export type Refused = Pick<ParkedEvent, 'seq' | 'reason' | 'at' | 'change'>;
 /** Records that a sink missed, because they were pruned: after `after`, up to `upTo`. */
 export type SinkGap = Readonly<Omit<typeof sinkGaps.$inferSelect, 'sinkId'>>;
 
-interface RawParked extends Omit<ParkedEvent, 'change'> {
-  readonly change: string;
-}
+type RawParked = Omit<ParkedEvent, 'change'> & { readonly change: string };
 
 function eventOf(raw: RawParked): ParkedEvent {
   return { ...raw, change: JSON.parse(raw.change) as RecordedChange };
@@ -68,11 +66,9 @@ export function createSinkReader({ rows, tuples, value, values, number }: Querie
     list: (): SinkRow[] => list.all(),
     get: (name: string): SinkRow | undefined => get.get({ name }),
     parked: (id: number, state: ParkedState | null = null) => parked({ id, state }).map(eventOf),
-    /** Number of events that are refused, waiting or ready. */
     parkedCount: number<[id: number]>(
       "SELECT count(*) FROM parked WHERE sink_id = ? AND state IN ('refused', 'waiting', 'ready')",
     ),
-    /** Events that were freed, in order. */
     freed: rows<[id: number, state: 'ready' | 'delivered'], Pick<ParkedEvent, 'seq' | 'freed'>>(
       'SELECT seq, freed FROM parked WHERE sink_id = ? AND state = ? ORDER BY seq',
     ),

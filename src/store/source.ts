@@ -1,5 +1,6 @@
 import type { SourceIdentity } from '../catalog/source.ts';
 import { LONGEST_PAUSE_MS, laterPause, type Pause, pauseAt } from '../clock.ts';
+import type { Reserve } from '../pacer.ts';
 import type { Queries } from './queries.ts';
 import type { Transact } from './transaction.ts';
 
@@ -10,15 +11,6 @@ export interface NotedSource extends SourceIdentity {
    * products of both. `selection` is then the previous one.
    */
   readonly unfinished: boolean;
-}
-
-/** How requests are to be spaced; milliseconds. */
-export interface ReservationRequest {
-  readonly intervalMs: number;
-  /** A turn that is taken late by no more than this does not delay the turns after it. */
-  readonly slackMs: number;
-  /** Requests, one interval apart, that are reserved at once. */
-  readonly slots: number;
 }
 
 interface NotedPause {
@@ -84,15 +76,6 @@ export function createPaceWriter(
     return true;
   }
 
-  function take(nowMs: number, { intervalMs, slackMs, slots }: ReservationRequest): number {
-    const spanMs = slots * intervalMs;
-    // Processes never reserve further ahead than this: a later moment shows that the clock was put back.
-    const at = Math.min(next(), nowMs + spanMs);
-    const slot = nowMs - at <= slackMs ? at : nowMs;
-    setNext(at > nowMs ? at : slot + spanMs);
-    return slot;
-  }
-
   return {
     ...reader,
     /**
@@ -103,27 +86,32 @@ export function createPaceWriter(
       const known = notedPause();
       const pause = pauseOf(known, nowMs);
       const isKnown = (pause?.since ?? null) === known?.since && (pause?.until ?? null) === known?.until;
-      if (!isKnown) set(() => pauseOf(notedPause(), nowMs));
+      if (!isKnown) set(() => reader.pause(nowMs));
       return pause;
     },
     /**
      * Notes a pause, unless another process has noted one that ends later.
      * @returns false if this user may only read the mirror; as `forgetPause`
      */
-    notePause: (pause: Pause) => set(() => laterPause(pauseOf(notedPause(), pause.since), pause)),
+    notePause: (pause: Pause) => set(() => laterPause(reader.pause(pause.since), pause)),
     forgetPause: () => set(() => null),
     /**
-     * Reserves the next requests for this process. The reservation is durable before a request is made: a process that
-     * is killed loses its turn, and never causes an extra request.
-     * @returns the moment of the first reserved request, if it is not later than now; otherwise nothing is reserved,
-     *   and the caller asks again at that moment. Null if this user may only read the mirror.
+     * As `Reserve`; null if this user may only read the mirror. The reservation is durable before a request is made: a
+     * process that is killed loses its turn, and never causes an extra request.
      */
-    reserve: (nowMs: number, request: ReservationRequest): number | null => {
+    reserve: (nowMs: number, { intervalMs, slackMs, slots }: Parameters<Reserve>[1]): number | null => {
       if (isReadonly) return null;
-      const at = next();
-      // The next turn is later than now: there is nothing to write.
-      if (at > nowMs && at <= nowMs + request.slots * request.intervalMs) return at;
-      return transact(() => take(nowMs, request));
+      const spanMs = slots * intervalMs;
+      const turn = next();
+      // There is nothing to write.
+      if (turn > nowMs && turn <= nowMs + spanMs) return turn;
+      return transact(() => {
+        // Processes never reserve further ahead than this: a later moment shows that the clock was put back.
+        const at = Math.min(next(), nowMs + spanMs);
+        const slot = nowMs - at <= slackMs ? at : nowMs;
+        setNext(at > nowMs ? at : slot + spanMs);
+        return slot;
+      });
     },
   };
 }

@@ -38,9 +38,8 @@ export function createWriteTransaction(sqlite: Database, sameFile: SameFile, sam
     if (broken !== undefined) throw broken;
     if (sqlite.inTransaction) return runWithin(work) as T;
     if (sqlite.readonly) {
-      throw new CatchwordError('MIRROR_UNUSABLE', 'this user may not write the mirror', {
-        hint: 'Run this as the owner of the file.',
-      });
+      const hint = 'Run this as the owner of the file.';
+      throw new CatchwordError('MIRROR_UNUSABLE', 'this user may not write the mirror', { hint });
     }
     try {
       for (;;) {
@@ -57,14 +56,9 @@ export function createWriteTransaction(sqlite: Database, sameFile: SameFile, sam
       if (error.code.startsWith('SQLITE_BUSY')) throw busy(error);
       // A bug in the written values: SQLite has undone the statement, and the transaction is rolled back.
       if (error.code.startsWith('SQLITE_CONSTRAINT')) throw error;
-      broken = new CatchwordError(
-        'MIRROR_WRITE_FAILED',
-        `writing the mirror failed: ${error.message} (${error.code})`,
-        {
-          hint: 'The transaction was rolled back. Free disk space or repair the disk and restart; the run resumes.',
-          cause: error,
-        },
-      );
+      const what = `writing the mirror failed: ${error.message} (${error.code})`;
+      const hint = 'The transaction was rolled back. Free disk space or repair the disk and restart; the run resumes.';
+      broken = new CatchwordError('MIRROR_WRITE_FAILED', what, { hint, cause: error });
       throw broken;
     }
   };

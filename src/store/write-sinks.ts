@@ -2,12 +2,7 @@ import type { Queries } from './queries.ts';
 import type { ParkedState, Refused, SinkGap, SinkReader, SinkRow, SinkState } from './sinks.ts';
 
 /** What a sink confirmed. */
-export interface Ack {
-  readonly cursor: number;
-  readonly delivered: number;
-  readonly rate: number;
-  readonly at: number;
-}
+export type Ack = Pick<SinkRow, 'cursor' | 'delivered' | 'rate'> & { readonly at: number };
 
 export interface SinkPosition {
   /** The sink is being filled up to here at most; from here on it gets every change. */
@@ -78,7 +73,9 @@ export function createSinkWriter(queries: Queries, reader: SinkReader) {
        (SELECT id FROM sinks WHERE identity = :identity AND name <> :name AND configured = 0
         ORDER BY acked_at DESC LIMIT 1)`,
   );
-  const unconfigure = write('UPDATE sinks SET configured = 0 WHERE name = ?');
+  const configureOnly = write(
+    'UPDATE sinks SET configured = 0 WHERE configured = 1 AND name NOT IN (SELECT value FROM json_each(?))',
+  );
   const ack = write(
     `UPDATE sinks SET cursor = :cursor, delivered = delivered + :delivered, rate = :rate, acked_at = :at, error = NULL,
        error_at = NULL, retry_at = NULL, take_over = 0 WHERE id = :id AND :generation >= began_generation`,
@@ -93,8 +90,9 @@ export function createSinkWriter(queries: Queries, reader: SinkReader) {
   );
   const stop = write("UPDATE sinks SET state = 'stopped', stopped_at = ? WHERE id = ?");
   const dropUnskippedAfter = write("DELETE FROM parked WHERE sink_id = ? AND seq > ? AND state <> 'skipped'");
-  const unpark = write('DELETE FROM parked WHERE sink_id = ? AND seq = ?');
-  const setFreed = write('UPDATE parked SET state = ? WHERE sink_id = ? AND seq = ?');
+  const ofSeqs = 'WHERE sink_id = ? AND seq IN (SELECT value FROM json_each(?))';
+  const unpark = write(`DELETE FROM parked ${ofSeqs}`);
+  const setFreed = write(`UPDATE parked SET state = ? ${ofSeqs}`);
 
   return {
     ...reader,
@@ -110,9 +108,7 @@ export function createSinkWriter(queries: Queries, reader: SinkReader) {
       if (isNew) takeParked({ name, identity });
     },
     /** Notes which sinks the settings no longer name: these no longer hold the log. */
-    configureOnly: (names: readonly string[]): void => {
-      for (const { name, configured } of reader.list()) if (configured && !names.includes(name)) unconfigure(name);
-    },
+    configureOnly: (names: readonly string[]) => configureOnly(JSON.stringify(names)),
     /** @returns false, without writing, if delivery has restarted meanwhile */
     ack: ({ id, generation }: Pick<SinkRow, 'id' | 'generation'>, confirmed: Ack): boolean =>
       ack({ id, generation, ...confirmed }) === 1,
@@ -129,7 +125,6 @@ export function createSinkWriter(queries: Queries, reader: SinkReader) {
       // Events that are delivered again are judged again.
       dropUnskippedAfter(id, 0);
     },
-    /** Notes that the sink works again. */
     clearError: (id: number) => setError(null, null, null, id),
     fail: (id: number, error: string, atMs: number, retryAtMs: number | null) => setError(error, atMs, retryAtMs, id),
     /** @param seq the refused event before which it stops; null if it stops for another reason */
@@ -147,14 +142,10 @@ export function createSinkWriter(queries: Queries, reader: SinkReader) {
       setLaterState({ id, seq, from: 'ready', to: 'waiting' });
       setParkedState('refused', reason, atMs, id, seq);
     },
-    unpark: (id: number, seqs: readonly number[]): void => {
-      for (const seq of seqs) unpark(id, seq);
-    },
+    unpark: (id: number, seqs: readonly number[]) => unpark(id, JSON.stringify(seqs)),
     /** Notes that freed events were delivered, or that the sink has lost them. */
-    setFreed: (id: number, seqs: readonly number[], state: 'ready' | 'delivered'): void => {
-      for (const seq of seqs) setFreed(state, id, seq);
-    },
-    /** Drops delivered events that were parked before `beforeMs`. */
+    setFreed: (id: number, seqs: readonly number[], state: 'ready' | 'delivered') =>
+      setFreed(state, id, JSON.stringify(seqs)),
     forgetFreed: write<[id: number, beforeMs: number]>(
       "DELETE FROM parked WHERE sink_id = ? AND at < ? AND state = 'delivered'",
     ),
