@@ -70,7 +70,7 @@ function supersede(writer: KeeperWriter, run: Run): void {
   for (const { id } of writer.runs.held()) {
     if (id >= run.id) continue;
     writer.removals.release(id);
-    writer.runs.decide(id, { state: 'cancelled', error: `superseded by run ${run.id}; nothing was removed` });
+    writer.runs.amend(id, { state: 'cancelled', error: `superseded by run ${run.id}; nothing was removed` });
   }
 }
 

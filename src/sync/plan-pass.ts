@@ -23,7 +23,7 @@ export function controlOf(store: Reader, pass: Pass): number | undefined {
   if (list === undefined) return undefined;
   for (const window of store.runs.checkpoints(pass.runId, list.pass)) {
     const id = store.runs.idsOf(pass.runId, list.pass, window).find((one) => one > 0);
-    if (id !== undefined && store.removals.candidate(id) !== undefined) return id;
+    if (id !== undefined && store.removals.living(id) !== undefined) return id;
   }
   return undefined;
 }
@@ -37,7 +37,7 @@ function plannedLookups(store: Reader, pass: Pass): PlannedPass {
   const ids = control === undefined ? [] : [control, ...turn];
   return {
     plan: createFixedPlan(ids.map((id) => ({ page: id, perPage: 1 }))),
-    taskOf: ({ page }) => ({ vbid: store.removals.candidate(page)?.vbid ?? '', maxAttempts: LOOKUP_ATTEMPTS }),
+    taskOf: ({ page }) => ({ vbid: store.removals.living(page)?.vbid ?? '', maxAttempts: LOOKUP_ATTEMPTS }),
   };
 }
 

@@ -46,7 +46,7 @@ export function approveRun(
     const removed = writer.removals.remove(ids, runId, nowMs);
     writer.removals.release(runId);
     const missing = Math.max(0, run.missing - removed);
-    writer.runs.decide(runId, { state: 'complete', removed: run.removed + removed, missing });
+    writer.runs.amend(runId, { state: 'complete', removed: run.removed + removed, missing });
     return requireRun(writer, runId);
   });
 }
@@ -56,7 +56,7 @@ export function rejectRun(leased: Leased<KeeperWriter>, runId: number): Run {
   return leased.write((writer) => {
     requireHeld(writer, runId);
     writer.removals.release(runId);
-    writer.runs.decide(runId, { state: 'complete' });
+    writer.runs.amend(runId, { state: 'complete' });
     return requireRun(writer, runId);
   });
 }
@@ -77,7 +77,7 @@ export function undoRun(leased: Leased<KeeperWriter>, runId: number, nowMs: numb
       });
     }
     const restored = writer.removals.restore(runId, nowMs);
-    writer.runs.decide(runId, { state: run.state, restored: run.restored + restored });
+    writer.runs.amend(runId, { state: run.state, restored: run.restored + restored });
     return restored;
   });
 }

@@ -37,7 +37,7 @@ export function removalLimitOf({ removalLimit }: Pick<SweepSettings, 'removalLim
 
 /** Whether the source announced that it would withdraw the product. */
 function expected(store: Reader, id: number): boolean {
-  const body = store.removals.candidate(id)?.body;
+  const body = store.removals.living(id)?.body;
   return body !== undefined && isWithdrawnBody(body);
 }
 

@@ -23,7 +23,7 @@ function keysOf({ runs, removals }: Store, run: Run): Set<string> {
   const keys = new Set<string>();
   for (const ids of runs.eachIds(run.id)) {
     for (const id of ids) {
-      const vbid = removals.candidate(id)?.vbid;
+      const vbid = removals.living(id)?.vbid;
       if (vbid !== undefined) keys.add(vbid);
     }
   }

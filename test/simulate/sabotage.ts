@@ -13,8 +13,8 @@ export const SABOTAGES: readonly Sabotage[] = [
   bug(
     'the lease accepts an old epoch',
     'src/store/lease.ts',
-    'if (!isReleased && current().epoch === epoch) return;',
-    'if (current().epoch >= epoch) return;',
+    'if (!isReleased && epochOf(id) === epoch) return;',
+    'if (epochOf(id) >= epoch) return;',
   ),
   bug(
     'pages are applied without a transaction',
