@@ -10,7 +10,7 @@ import type { Pass } from '../store/runs.ts';
 import type { KeeperWriter } from '../store/writers.ts';
 import { type Applier, createApplier } from './apply-page.ts';
 import { ageClock, type FinishSettings, failRun, finishRun, requireRun } from './finish-run.ts';
-import { nextStep, type StepSettings } from './next-step.ts';
+import { DATE_STEP_MS, nextStep, type StepSettings } from './next-step.ts';
 import type { WindowLimits } from './pass-windows.ts';
 import { type PruneSettings, pruneLog } from './prune-log.ts';
 import { interruption, type PassReader, readPass } from './read-pass.ts';
@@ -60,9 +60,6 @@ export type Executor = (run: Run, leased: Leased<KeeperWriter>, signal: AbortSig
 const SETTLE_STEP_MS = 5_000;
 /** If the clock jumps by more, the displayed end of the wait moves. */
 const SHOWN_STEP_MS = 10_000;
-
-/** `Date` counts whole seconds: a second delta within the same second would hold the same changes again. */
-const DATE_STEP_MS = 1_000;
 
 /** After these errors the run can be resumed; any other error fails it. */
 const RESUMABLE = new Set([
@@ -156,7 +153,8 @@ async function readAll(execution: Execution): Promise<Run> {
     if (step.kind === 'finish') return finishRun(leased, run.id, step.assessment, settings, clock.now());
     const { pass } = step;
     if (step.kind === 'settle') await settle(execution, pass, step.missing);
-    // The first delta does not wait: the delta after it is usually empty.
+    // A second delta within the same second would hold the same changes again. The first one does not wait, because the
+    // delta after it is usually empty.
     const deltas = store.runs.passes(run.id).filter(({ kind }) => kind === 'delta').length;
     if (pass.kind === 'delta' && deltas > 1) await clock.sleep(DATE_STEP_MS, signal);
     leased.write(({ runs }) => {

@@ -1,7 +1,7 @@
 import { isWithdrawnBody } from '../catalog/product.ts';
 import type { Run } from '../catalog/run.ts';
 import type { Reader } from '../store/reader.ts';
-import { type Assessment, newestList, newestTotal } from './assess-run.ts';
+import type { Assessment } from './assess-run.ts';
 import type { Conclusion } from './conclude-run.ts';
 import { controlOf } from './plan-pass.ts';
 
@@ -62,8 +62,7 @@ function whyHeld(
 ): string | null {
   const living = store.products.living();
   const limit = removalLimitOf(settings, living);
-  const list = newestList(assessment);
-  const total = list === undefined ? 0 : newestTotal(list.windows);
+  const total = assessment.list?.total ?? 0;
   if (unexpected === 0) return null;
   if (total === 0) return 'the source lists no product at all';
   if (unexpected > limit) {

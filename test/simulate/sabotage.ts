@@ -94,8 +94,8 @@ export const SABOTAGES: readonly Sabotage[] = [
       },
       {
         file: 'src/sync/assess-run.ts',
-        find: 'complete: seams.sealed,',
-        replace: 'complete: seams !== null,',
+        find: 'complete: seams?.sealed ?? (exact',
+        replace: 'complete: seams !== null || (exact',
       },
       {
         file: 'src/sync/assess-run.ts',
@@ -104,8 +104,8 @@ export const SABOTAGES: readonly Sabotage[] = [
       },
       {
         file: 'src/sync/conclude-run.ts',
-        find: 'else if (!read.seams.sealed) {',
-        replace: "else if (!read.seams.sealed && read.pass.kind === 'list') {",
+        find: 'if (seams.sealed) return null;',
+        replace: "if (seams.sealed || pass.kind !== 'list') return null;",
       },
     ],
   },
@@ -114,8 +114,8 @@ export const SABOTAGES: readonly Sabotage[] = [
     edits: [
       {
         file: 'src/sync/next-step.ts',
-        find: 'if (!isClosed(store, after) && deltas.length < MAX_DELTAS) {',
-        replace: "if (!isClosed(store, after) && after.kind !== 'delta') {",
+        find: 'if (isClosed(store, last)) return null;',
+        replace: "if (isClosed(store, last) || last.kind === 'delta') return null;",
       },
       {
         file: 'src/sync/assess-run.ts',
@@ -162,7 +162,7 @@ export const SABOTAGES: readonly Sabotage[] = [
     'products in deltas do not count as seen',
     'src/sync/assess-run.ts',
     '      seen.add(id);\n',
-    '      if (lists.has(window.pass)) seen.add(id);\n',
+    '      if (wholeList.has(window.pass)) seen.add(id);\n',
   ),
   bug(
     'a removal is not logged',
@@ -201,8 +201,8 @@ export const SABOTAGES: readonly Sabotage[] = [
     edits: [
       {
         file: 'src/sync/assess-run.ts',
-        find: 'seen.add(id);\n      if (lists',
-        replace: 'if (window.pass > 0 || window.page !== 2) seen.add(id);\n      if (lists',
+        find: 'seen.add(id);\n      if (wholeList',
+        replace: 'if (window.pass > 0 || window.page !== 2) seen.add(id);\n      if (wholeList',
       },
     ],
   },
@@ -253,8 +253,8 @@ export const SABOTAGES: readonly Sabotage[] = [
     edits: [
       {
         file: 'src/sync/next-step.ts',
-        find: "return mustSettle && settles < MAX_SETTLES ? settle(unseen) : { kind: 'finish', assessment };",
-        replace: "return mustSettle && settles < 0 ? settle(unseen) : { kind: 'finish', assessment };",
+        find: 'return mustSettle && situation.settles < MAX_SETTLES ?',
+        replace: 'return mustSettle && situation.settles < 0 ?',
       },
       {
         file: 'src/sync/finish-run.ts',
