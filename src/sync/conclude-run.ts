@@ -4,7 +4,9 @@ import { FROM_CACHE } from '../catalog/watermark.ts';
 import type { Reader } from '../store/reader.ts';
 import { type Assessment, type ReadList, stoodStill } from './assess-run.ts';
 
+/** What a run has read, and what that proves. */
 export interface Conclusion {
+  readonly assessment: Assessment;
   /** Null for a delta of one response, which needs none. Valid once the run has settled, if it must. */
   readonly proof: 'sealed' | 'open' | null;
   /** Why it is open. */
@@ -106,6 +108,7 @@ export function conclude(store: Reader, run: Run, assessment: Assessment, settle
   const restsOn = proof === 'sealed' ? proofLists(assessment, settled) : deltasRead ? deltas : [];
   const absent = run.kind === 'full' && store.removals.unseen(seen).length > 0;
   return {
+    assessment,
     proof,
     reasons,
     evidence: {

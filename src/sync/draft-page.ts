@@ -1,10 +1,11 @@
-import { type Difference, difference, type Pointer, sameContent } from '../catalog/content.ts';
+import { type Difference, difference, sameContent } from '../catalog/content.ts';
 import type { CapturedPage, Envelope, PageResponse, RejectedItem } from '../catalog/page.ts';
 import type { Product } from '../catalog/product.ts';
 import { momentOf } from '../catalog/watermark.ts';
 import type { KnownProduct } from '../store/products.ts';
 import type { Reader } from '../store/reader.ts';
 import type { Checkpoint } from '../store/runs.ts';
+import type { RunSettings } from './run-settings.ts';
 
 /** A page in the batch. Products whose text the mirror already holds are kept as ids. */
 export interface WaitingPage extends Omit<CapturedPage, 'page' | 'response'> {
@@ -27,12 +28,9 @@ export interface Draft {
   readonly withdrawn: Set<number>;
 }
 
-export interface DraftContext {
+export interface DraftContext extends Pick<RunSettings, 'ignoreFields' | 'withdrawnAs'> {
   readonly store: Reader;
   readonly runId: number;
-  readonly ignoreFields: readonly Pointer[];
-  /** How to record a product that the source does not distribute any more. */
-  readonly withdrawnAs: 'updated' | 'removed';
 }
 
 /** Ids that another window of this pass has shown as of a later moment. */

@@ -2,23 +2,18 @@ import type { Run } from '../catalog/run.ts';
 import { clockPutBack, deltaFrom } from '../catalog/watermark.ts';
 import type { Reader } from '../store/reader.ts';
 import type { Pass, PassKind } from '../store/runs.ts';
-import { type Assessment, assessRun, isClosed, isDelta, passClocks, repairsOf } from './assess-run.ts';
-import { conclude, countAgrees, proofLists } from './conclude-run.ts';
+import { assessRun, isClosed, isDelta, passClocks, repairsOf } from './assess-run.ts';
+import { type Conclusion, conclude, countAgrees, proofLists } from './conclude-run.ts';
+import type { RunSettings } from './run-settings.ts';
 import { isSettled, MAX_SETTLES, settlesFrom } from './settle.ts';
 
 export type Step =
   | { readonly kind: 'read'; readonly pass: Pass }
   /** Wait for the overlap, then read. `missing`: number of products that the run has not seen so far. */
   | { readonly kind: 'settle'; readonly pass: Pass; readonly missing: number }
-  | { readonly kind: 'finish'; readonly assessment: Assessment };
+  | { readonly kind: 'finish'; readonly conclusion: Conclusion };
 
-export interface StepSettings {
-  readonly overlapMs: number;
-  /** Maximum readings of the whole list. */
-  readonly maxPasses: number;
-  /** Whether the source has a point lookup. */
-  readonly lookups: boolean;
-}
+export type StepSettings = Pick<RunSettings, 'overlapMs' | 'maxPasses' | 'lookups'>;
 
 /** Maximum deltas before a run settles, and again after it. A source that changes faster than that is reported. */
 const MAX_DELTAS = 12;
@@ -181,7 +176,7 @@ const RULES: readonly Rule[] = [
  */
 export function nextStep(store: Reader, run: Run, settings: StepSettings): Step {
   const situation = situationOf(store, run, settings);
-  const { last, assessment, unseen } = situation;
+  const { last, conclusion, unseen } = situation;
   for (const rule of RULES) {
     const next = rule(situation);
     if (next === 'finish') break;
@@ -191,5 +186,5 @@ export function nextStep(store: Reader, run: Run, settings: StepSettings): Step 
     const pass = { ...last, ...unread, ...next, pass: number };
     return pass.kind === 'settle' ? { kind: 'settle', pass, missing: unseen() } : { kind: 'read', pass };
   }
-  return { kind: 'finish', assessment: assessment() };
+  return { kind: 'finish', conclusion: conclusion() };
 }

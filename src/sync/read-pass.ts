@@ -7,7 +7,8 @@ import type { Reader } from '../store/reader.ts';
 import type { Pass } from '../store/runs.ts';
 import type { Applied, Applier } from './apply-page.ts';
 import { watchProgress } from './check-progress.ts';
-import { createPassWindows, type WindowLimits } from './pass-windows.ts';
+import { createPassWindows } from './pass-windows.ts';
+import type { RunSettings } from './run-settings.ts';
 
 /** How often unanswered tasks are added to the queue again, in case it lost them; milliseconds. */
 const RECONCILE_MS = 5_000;
@@ -22,10 +23,8 @@ export interface PassContext {
   readonly clock: Clock;
   readonly applier: Applier;
   readonly log: Logger;
-  readonly settings: WindowLimits;
+  readonly settings: RunSettings;
   readonly signal: AbortSignal;
-  /** Called for each window that was read. */
-  readonly onRead: (captured: CapturedPage, windowsKnown: number) => void;
 }
 
 /** The error of a run that was told to stop. */
@@ -33,17 +32,6 @@ export function interruption(): CatchwordError {
   return new CatchwordError('INTERRUPTED', 'interrupted; the run resumes at the next start', {
     hint: 'Pages that were read are kept.',
   });
-}
-
-/** Receives the queue's outcomes while a pass is read. */
-export interface PassReader {
-  /** Never throws: errors reject `done`. */
-  handle(outcome: FetchOutcome): void;
-  /**
-   * Resolves when every window of the pass has a checkpoint, or, with `answeredSize`, when the source answers pages of
-   * another size than requested. Rejects with the error that ended the pass.
-   */
-  readonly done: Promise<{ readonly answeredSize: number | null }>;
 }
 
 function unstableSize({ window }: FetchTask, perPage: number): CatchwordError {
@@ -65,9 +53,13 @@ async function repeat(clock: Clock, signal: AbortSignal, work: () => void): Prom
 /**
  * Reads a pass: repeatedly adds the missing windows to the queue and applies the pages that come back. Which windows
  * are missing is known from SQLite, so a start, a resume and a queue that lost its tasks are all handled the same way.
+ * @param onRead called for each window that was read
  */
-export function readPass(pass: Pass, context: PassContext): PassReader {
-  const { store, queue, clock, applier, log, settings, signal } = context;
+export function readPass(
+  pass: Pass,
+  { store, queue, clock, applier, log, settings, signal }: PassContext,
+  onRead: (captured: CapturedPage, windowsKnown: number) => void,
+) {
   const windows = createPassWindows(store, pass, settings);
   const checkProgress = watchProgress(store, pass, windows);
   let wake = (): void => {};
@@ -80,7 +72,7 @@ export function readPass(pass: Pass, context: PassContext): PassReader {
     wake();
   }
 
-  /** Applies pages, and marks them as read. */
+  /** Marks the pages as read that `apply` returns. */
   function note(apply: () => readonly Applied[]): void {
     try {
       for (const checkpoint of apply()) {
@@ -96,52 +88,43 @@ export function readPass(pass: Pass, context: PassContext): PassReader {
   /** The source ignores the requested page size: its pages are valid, but they are not the planned windows. */
   function resize({ page: { envelope }, task }: CapturedPage): void {
     if (answeredSize !== null || !windows.isPending(task.window)) return;
-    if (pass.sizeIgnored || envelope.perPage < 1) {
-      end(unstableSize(task, envelope.perPage));
-    } else {
-      answeredSize = envelope.perPage;
-      wake();
-    }
+    if (pass.sizeIgnored || envelope.perPage < 1) end(unstableSize(task, envelope.perPage));
+    else answeredSize = envelope.perPage;
+    wake();
+  }
+
+  function take(captured: CapturedPage): void {
+    windows.arrive(captured);
+    onRead(captured, windows.size);
+    note(() => applier.take(captured));
   }
 
   function fail({ task, error }: FetchOutcome & { kind: 'failed' }): void {
     if (pass.kind !== 'lookup' || error.code === 'INTERRUPTED') {
       end(fromErrorRecord(error));
-      return;
+    } else {
+      log.warn({ vbid: task.vbid, code: error.code, reason: error.message }, 'a product could not be looked up');
+      windows.giveUp(task.window);
+      wake();
     }
-    log.warn({ vbid: task.vbid, code: error.code, reason: error.message }, 'a product could not be looked up');
-    windows.giveUp(task.window);
-    wake();
   }
 
+  /** Takes an outcome of the queue. Never throws: errors reject `done`. */
   function handle(outcome: FetchOutcome): void {
     const task = outcome.kind === 'captured' ? outcome.captured.task : outcome.task;
     if (task.mirror !== store.incarnation || task.runId !== pass.runId || task.pass !== pass.pass) return;
     if (failure !== undefined || windows.isAnswered(task.window)) return;
-    if (outcome.kind === 'failed') {
-      fail(outcome);
-      return;
-    }
-    const { captured } = outcome;
-    if (captured.page.envelope.perPage !== task.window.perPage) {
-      resize(captured);
-      return;
-    }
-    // The window belongs to a plan that was replaced.
-    if (!windows.isPlanned(task.window)) return;
-    windows.arrive(captured);
-    context.onRead(captured, windows.size);
-    note(() => applier.take(captured));
+    if (outcome.kind === 'failed') fail(outcome);
+    else if (outcome.captured.page.envelope.perPage !== task.window.perPage) resize(outcome.captured);
+    // Otherwise the window belongs to a plan that was replaced.
+    else if (windows.isPlanned(task.window)) take(outcome.captured);
   }
 
   async function loop(): Promise<void> {
     for (;;) {
+      if (answeredSize !== null) note(() => applier.flush());
       if (failure !== undefined) throw failure;
-      if (answeredSize !== null) {
-        note(() => applier.flush());
-        if (failure !== undefined) throw failure;
-        return;
-      }
+      if (answeredSize !== null) return;
       const tasks = windows.request();
       if (windows.pending().length === 0) {
         // Pages in the batch may show that the list continues.
@@ -161,7 +144,7 @@ export function readPass(pass: Pass, context: PassContext): PassReader {
     }
   }
 
-  async function run(): Promise<{ answeredSize: number | null }> {
+  async function run(): Promise<number | null> {
     const onAbort = (): void => end(interruption());
     if (signal.aborted) onAbort();
     windows.noteCheckpoints();
@@ -173,7 +156,7 @@ export function readPass(pass: Pass, context: PassContext): PassReader {
     });
     try {
       await loop();
-      return { answeredSize };
+      return answeredSize;
     } finally {
       signal.removeEventListener('abort', onAbort);
       ended.abort();
@@ -181,5 +164,14 @@ export function readPass(pass: Pass, context: PassContext): PassReader {
     }
   }
 
-  return { handle, done: run() };
+  return {
+    handle,
+    /**
+     * Resolves with null when every window of the pass has a checkpoint; with the answered page size when the source
+     * answers pages of another size than requested. Rejects with the error that ended the pass.
+     */
+    done: run(),
+  };
 }
+
+export type PassReader = ReturnType<typeof readPass>;

@@ -1,19 +1,11 @@
 import type { Run, RunRequest } from '../catalog/run.ts';
-import type { SourceIdentity } from '../catalog/source.ts';
 import { tickTime } from '../catalog/tick.ts';
 import { deltaFrom } from '../catalog/watermark.ts';
 import { CatchwordError } from '../errors.ts';
 import type { Leased } from '../store/lease.ts';
 import type { KeeperWriter } from '../store/writers.ts';
+import type { RunSettings } from './run-settings.ts';
 import { noteRunStart, requireSameSource } from './source.ts';
-
-export interface StartSettings {
-  readonly perPage: number;
-  /** Products that neighbouring windows share; 0: plain pages. */
-  readonly seam: number;
-  readonly overlapMs: number;
-  readonly source: SourceIdentity;
-}
 
 /**
  * Plans a run: one row, one pass. Instead of a delta it plans a full run if the mirror has no watermark yet, or if the
@@ -25,7 +17,7 @@ export interface StartSettings {
 export function startRun(
   leased: Leased<KeeperWriter>,
   request: RunRequest,
-  settings: StartSettings,
+  settings: Pick<RunSettings, 'perPage' | 'seam' | 'overlapMs' | 'source'>,
   nowMs: number,
 ): Run | null {
   return leased.write((writer) => {

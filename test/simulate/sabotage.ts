@@ -62,8 +62,8 @@ export const SABOTAGES: readonly Sabotage[] = [
   bug(
     'an open run removes the products it did not see',
     'src/sync/sweep.ts',
-    "const sealed = conclusion.proof === 'sealed';",
-    'const sealed = conclusion.proof !== null;',
+    "const sealed = proof === 'sealed';",
+    'const sealed = proof !== null;',
   ),
   bug(
     'a run with open seams is sealed',
@@ -284,7 +284,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   bug(
     'a resumed pass skips planned windows',
     'src/sync/read-pass.ts',
-    'if (!windows.isPlanned(task.window)) return;',
-    'if (!windows.isPlanned(task.window) || task.window.page % 7 === 0) { windows.noteApplied({ ...task.window, items: task.window.perPage, numItems: captured.page.envelope.numItems, totalPages: 0, requestedAt: 0, doubt: null }); windows.giveUp(task.window); wake(); return; }',
+    'else if (windows.isPlanned(task.window)) take(outcome.captured);',
+    'else if (windows.isPlanned(task.window) && task.window.page % 7 !== 0) take(outcome.captured); else { windows.noteApplied({ ...task.window, items: task.window.perPage, numItems: outcome.captured.page.envelope.numItems, totalPages: 0, requestedAt: 0, doubt: null }); windows.giveUp(task.window); wake(); }',
   ),
 ];
