@@ -1,7 +1,7 @@
-import { createIdSet, type IdSet } from '../catalog/id-set.ts';
+import { createIdSet } from '../catalog/id-set.ts';
 import { type Window, windowKey } from '../catalog/page.ts';
 import { endOf, holdsEnd, windowsOver } from '../catalog/plan.ts';
-import { examineSeams, type SeamInput, type SeamReport } from '../catalog/seams.ts';
+import { examineSeams, type SeamInput } from '../catalog/seams.ts';
 import type { Clocks } from '../catalog/watermark.ts';
 import type { Reader } from '../store/reader.ts';
 import type { Pass } from '../store/runs.ts';
@@ -14,38 +14,6 @@ const REPAIRS_LEAST = 20;
  * Half the width of the first repair of a gap, as a share of the largest window. Each further repair is twice as wide.
  */
 const REPAIR_REACH = 0.4;
-
-/** A list that the run read: the catalog, or a delta. */
-export interface ReadList {
-  readonly pass: Pass;
-  /** Windows of the first reading and of all repairs. */
-  readonly windows: readonly Applied[];
-  /** The total in the most recent response. */
-  readonly total: number;
-  /** Items that were rejected, over all windows. */
-  readonly rejected: number;
-  /** One response held the whole list. */
-  readonly exact: boolean;
-  /** Null for an exact list, and for one of plain pages. */
-  readonly seams: SeamReport | null;
-  /** No product can be missing: its seams are joined, or it is a delta of plain pages that stood still. */
-  readonly complete: boolean;
-  readonly repairs: number;
-}
-
-/** What a run has read so far, and how complete it is. */
-export interface Assessment {
-  /** In the order in which they were read. */
-  readonly lists: readonly ReadList[];
-  /** The newest reading of the whole list; none in a delta run. */
-  readonly list: ReadList | undefined;
-  /** Products in any window, delta or lookup of the run. */
-  readonly seen: IdSet;
-  /** Products in the newest reading of the whole list. */
-  readonly listed: IdSet;
-  /** The last list that was read cannot have changed meanwhile. */
-  readonly closed: boolean;
-}
 
 interface RunPasses {
   readonly passes: readonly Pass[];
@@ -110,7 +78,8 @@ function modifications({ passes, reads }: RunPasses, idsOf: ReadIds, highest: nu
 
 type ListInput = Required<Pick<SeamInput<Applied>, 'modifiedIn' | 'highest' | 'idsOf' | 'steady'>>;
 
-function assessList(root: Pass, all: RunPasses, { steady, ...input }: ListInput): ReadList {
+/** A list that the run read: the catalog, or a delta. */
+function assessList(root: Pass, all: RunPasses, { steady, ...input }: ListInput) {
   const { idsOf } = input;
   const repairs = all.passes.filter(({ kind, root: of }) => kind === 'repair' && of === root.pass);
   const own = all.reads.get(root.pass) ?? [];
@@ -126,25 +95,37 @@ function assessList(root: Pass, all: RunPasses, { steady, ...input }: ListInput)
   const lastPage = windows.reduce((last, { page }) => Math.max(last, page), 0);
   return {
     pass: root,
+    /** Windows of the first reading and of all repairs. */
     windows,
+    /** The total in the most recent response. */
     total: newestTotal(windows),
+    /** Items that were rejected, over all windows. */
     rejected: windows.reduce((sum, { rejected }) => sum + rejected, 0),
+    /** One response held the whole list. */
     exact,
+    /** Null for an exact list, and for one of plain pages. */
     seams,
-    // Plain pages lose products that move to the previous page. If only products on the last page changed, none has
-    // moved across a boundary.
+    /**
+     * No product can be missing: its seams are joined, or nothing moved between its plain pages. These lose products
+     * that move to the previous page; if only products on the last page changed, none has moved across a boundary.
+     */
     complete: seams?.sealed ?? (exact || changed.every(({ page }) => page === lastPage)),
     repairs: repairs.length,
   };
 }
+
+export type ReadList = ReturnType<typeof assessList>;
 
 function newestTotal(windows: readonly Applied[]): number {
   const later = (a: Applied, b: Applied) => b.pass > a.pass || (b.pass === a.pass && b.requestedAt >= a.requestedAt);
   return windows.reduce((a, b) => (a === undefined || later(a, b) ? b : a), windows[0])?.numItems ?? 0;
 }
 
-/** @param before assess only passes before this one */
-export function assessRun(store: Reader, runId: number, before = Number.POSITIVE_INFINITY): Assessment {
+/**
+ * What a run has read so far, and how complete it is.
+ * @param before assess only passes before this one
+ */
+export function assessRun(store: Reader, runId: number, before = Number.POSITIVE_INFINITY) {
   const all = passesOf(store, runId, before);
   const highest = store.products.lastId();
   const seen = createIdSet(highest);
@@ -169,8 +150,21 @@ export function assessRun(store: Reader, runId: number, before = Number.POSITIVE
   const list = lists.findLast(({ pass }) => pass.kind === 'list');
   const last = all.passes.at(-1);
   const closed = last !== undefined && isClosed(store, last);
-  return { lists, list, seen, listed, closed };
+  return {
+    /** In the order in which they were read. */
+    lists,
+    /** The newest reading of the whole list; none in a delta run. */
+    list,
+    /** Products in any window, delta or lookup of the run. */
+    seen,
+    /** Products in the newest reading of the whole list. */
+    listed,
+    /** The last list that was read cannot have changed meanwhile. */
+    closed,
+  };
 }
+
+export type Assessment = ReturnType<typeof assessRun>;
 
 /** The source's clock and this machine's at the start of each pass. */
 export function passClocks(store: Reader, runId: number): Clocks[] {

@@ -1,26 +1,8 @@
 import type { IdSet } from '../catalog/id-set.ts';
-import type { Evidence, ListEvidence, Run } from '../catalog/run.ts';
+import type { ListEvidence, Proof, Run } from '../catalog/run.ts';
 import { FROM_CACHE } from '../catalog/watermark.ts';
 import type { Reader } from '../store/reader.ts';
 import { type Assessment, type ReadList, stoodStill } from './assess-run.ts';
-
-/** What a run has read, and what that proves. */
-export interface Conclusion {
-  readonly assessment: Assessment;
-  /** Null for a delta of one response, which needs none. Valid once the run has settled, if it must. */
-  readonly proof: 'sealed' | 'open' | null;
-  /** Why it is open. */
-  readonly reasons: readonly string[];
-  readonly evidence: Evidence;
-  /** Every change since `deltaFrom` has been read. */
-  readonly deltasRead: boolean;
-  /** Start of the run's earliest delta; milliseconds since 1970. */
-  readonly deltaFrom: number;
-  /** The run read as many products as the source's total, so products that it did not see count as missing. */
-  readonly countAgrees: boolean;
-  /** A change that deltas have not shown yet could make this conclusion wrong: the run has to settle first. */
-  readonly mustSettle: boolean;
-}
 
 /**
  * The lists that the proof is based on: the newest reading of the whole list, and the deltas. Once the run has settled,
@@ -94,22 +76,24 @@ function restsOnJoints(store: Reader, lists: readonly ReadList[]): boolean {
  * Concludes what a run has proven, from everything that it has read.
  * @param settled whether its last delta was read late enough to show every change
  */
-export function conclude(store: Reader, run: Run, assessment: Assessment, settled: boolean): Conclusion {
+export function conclude(store: Reader, run: Run, assessment: Assessment, settled: boolean) {
   const { lists, list, closed, seen, listed } = assessment;
   const reasons = reasonsOf(assessment, settled);
   const deltas = lists.filter(({ pass }) => pass.kind !== 'list');
   const isExactDelta = run.kind === 'delta' && lists.length === 1 && lists[0]?.exact === true;
-  const sealed = isExactDelta ? null : 'sealed';
-  const proof = reasons.length === 0 ? sealed : 'open';
+  const isOpen = reasons.length > 0;
+  const isSealed = !isOpen && !isExactDelta;
   const lookups = store.runs.passes(run.id).filter(({ kind }) => kind === 'lookup');
   const doubtful = deltas.some(({ windows }) => windows.some(({ doubt }) => doubt !== null));
   const allRead = deltas.every(({ complete }) => complete);
   const deltasRead = closed && allRead && !doubtful;
-  const restsOn = proof === 'sealed' ? proofLists(assessment, settled) : deltasRead ? deltas : [];
+  const restsOn = isSealed ? proofLists(assessment, settled) : deltasRead ? deltas : [];
   const absent = run.kind === 'full' && store.removals.unseen(seen).length > 0;
   return {
     assessment,
-    proof,
+    /** Null for a delta of one response, which needs none. Valid once the run has settled, if it must. */
+    proof: (isOpen ? 'open' : isSealed ? 'sealed' : null) as Proof | null,
+    /** Why it is open. */
     reasons,
     evidence: {
       requests: store.runs.counts(run.id).requests,
@@ -119,9 +103,13 @@ export function conclude(store: Reader, run: Run, assessment: Assessment, settle
       numItems: list?.total ?? 0,
       lists: lists.filter((read) => read.pass.kind === 'list' || !read.exact).map(evidenceOf),
     },
+    /** A change that deltas have not shown yet could make this conclusion wrong: the run has to settle first. */
     mustSettle: !settled && (absent || restsOnJoints(store, restsOn)),
+    /** Every change since `deltaFrom` has been read. */
     deltasRead,
+    /** Start of the run's earliest delta; milliseconds since 1970. */
     deltaFrom: Math.min(...deltas.map(({ pass }) => pass.from ?? Number.POSITIVE_INFINITY)),
+    /** The run read as many products as the source's total, so products that it did not see count as missing. */
     countAgrees:
       list !== undefined &&
       // Not `seen`: deltas also hold products that are gone.
@@ -130,3 +118,5 @@ export function conclude(store: Reader, run: Run, assessment: Assessment, settle
       list.windows.every(({ doubt }) => doubt === null),
   };
 }
+
+export type Conclusion = ReturnType<typeof conclude>;

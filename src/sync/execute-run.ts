@@ -1,5 +1,7 @@
+import type { FetchOutcome } from '../catalog/page.ts';
 import type { Run } from '../catalog/run.ts';
 import { CatchwordError, messageOf } from '../errors.ts';
+import { iso } from '../iso-time.ts';
 import type { Leased } from '../store/lease.ts';
 import type { Pass } from '../store/runs.ts';
 import type { KeeperWriter } from '../store/writers.ts';
@@ -7,7 +9,7 @@ import { createApplier } from './apply-page.ts';
 import { ageClock, failRun, finishRun, requireRun } from './finish-run.ts';
 import { DATE_STEP_MS, nextStep } from './next-step.ts';
 import { pruneLog } from './prune-log.ts';
-import { interruption, type PassContext, type PassReader, readPass } from './read-pass.ts';
+import { interruption, type PassContext, readPass } from './read-pass.ts';
 
 /** The state of a run in progress, for display. */
 export interface Progress {
@@ -23,7 +25,7 @@ export interface Progress {
   readonly settling: Pick<Run, 'settlesAt' | 'missing'> | null;
 }
 
-export interface ExecutorOptions extends Omit<PassContext, 'applier' | 'signal'> {
+export interface ExecutorOptions extends Omit<PassContext, 'applier' | 'signal' | 'listen'> {
   readonly onProgress?: (progress: Progress) => void;
 }
 
@@ -31,8 +33,6 @@ export interface ExecutorOptions extends Omit<PassContext, 'applier' | 'signal'>
 interface Execution extends ExecutorOptions, PassContext {
   readonly run: Run;
   readonly leased: Leased<KeeperWriter>;
-  /** Gives the queue's outcomes to this reader. */
-  readonly listen: (reader: PassReader | undefined) => void;
 }
 
 /** How often a settling run checks whether it was cancelled. */
@@ -56,23 +56,17 @@ const RESUMABLE = new Set([
 const RESUMABLE_BEFORE_FIRST_PAGE = new Set(['INTERRUPTED', 'LEASE_LOST']);
 
 /** Reads a pass. @returns the page size that the source answers, if it is not the requested one */
-async function readOne(execution: Execution, { pass, ...rest }: Pass): Promise<number | null> {
+function readOne(execution: Execution, pass: Pass): Promise<number | null> {
   const { run, store, onProgress } = execution;
   let { pages, items, requests } = store.runs.counts(run.id);
-  const earlier = pages - store.runs.checkpoints(run.id, pass).length;
-  const reader = readPass({ pass, ...rest }, execution, (captured, windows) => {
+  const earlier = pages - store.runs.checkpoints(run.id, pass.pass).length;
+  return readPass(pass, execution, (captured, windows) => {
     pages++;
     items += captured.page.products.length;
     requests += captured.requests;
-    const pagesKnown = earlier + windows;
-    onProgress?.({ runId: run.id, kind: run.kind, pass, pages, pagesKnown, items, requests, settling: null });
+    const counts = { pages, pagesKnown: earlier + windows, items, requests };
+    onProgress?.({ runId: run.id, kind: run.kind, pass: pass.pass, ...counts, settling: null });
   });
-  execution.listen(reader);
-  try {
-    return await reader.done;
-  } finally {
-    execution.listen(undefined);
-  }
 }
 
 /** Errors are only logged: pruning is retried after the next run. */
@@ -131,8 +125,8 @@ async function settle(execution: Execution, { runId, pass }: Pass, missing: numb
   let leftMs = Math.min(settings.overlapMs, noted?.leftMs ?? settings.overlapMs);
   let shown = noted?.until ?? 0;
   if (leftMs > 0) {
-    const until = new Date(clock.now() + leftMs).toISOString();
-    log.info({ run: runId, until, missing }, 'settling: waiting before the last delta, because deltas may be late');
+    const fields = { run: runId, until: iso(clock.now() + leftMs), missing };
+    log.info(fields, 'settling: waiting before the last delta, because deltas may be late');
   }
   while (leftMs > 0) {
     const until = clock.now() + leftMs;
@@ -189,11 +183,11 @@ async function execute(execution: Execution): Promise<Run> {
  */
 export async function createExecutor(options: ExecutorOptions) {
   const { store, queue, clock, settings } = options;
-  let reader: PassReader | undefined;
-  const listen = (next: PassReader | undefined): void => {
-    reader = next;
+  let handle: (outcome: FetchOutcome) => void = () => {};
+  const listen: PassContext['listen'] = (next) => {
+    handle = next;
   };
-  await queue.consume(async (outcome) => reader?.handle(outcome));
+  await queue.consume(async (outcome) => handle(outcome));
   return (run: Run, leased: Leased<KeeperWriter>, signal: AbortSignal): Promise<Run> => {
     const applier = createApplier({ ...settings, store, leased, clock, runId: run.id });
     return execute({ ...options, run, leased, applier, signal, listen });

@@ -25,6 +25,8 @@ export interface PassContext {
   readonly log: Logger;
   readonly settings: RunSettings;
   readonly signal: AbortSignal;
+  /** Gives the queue's outcomes to this function. */
+  readonly listen: (handle: (outcome: FetchOutcome) => void) => void;
 }
 
 /** The error of a run that was told to stop. */
@@ -41,25 +43,18 @@ function unstableSize({ window }: FetchTask, perPage: number): CatchwordError {
   });
 }
 
-/** Calls `work` every `RECONCILE_MS`, until the signal aborts. */
-async function repeat(clock: Clock, signal: AbortSignal, work: () => void): Promise<void> {
-  while (!signal.aborted) {
-    // Timed by sleeping, not by the clock, which may be set back meanwhile.
-    await clock.sleep(RECONCILE_MS, signal).catch(() => {});
-    if (!signal.aborted) work();
-  }
-}
-
 /**
  * Reads a pass: repeatedly adds the missing windows to the queue and applies the pages that come back. Which windows
  * are missing is known from SQLite, so a start, a resume and a queue that lost its tasks are all handled the same way.
  * @param onRead called for each window that was read
+ * @returns null when every window of the pass has a checkpoint; the answered page size if the source answers pages of
+ *   another size than requested
  */
-export function readPass(
+export async function readPass(
   pass: Pass,
-  { store, queue, clock, applier, log, settings, signal }: PassContext,
+  { store, queue, clock, applier, log, settings, signal, listen }: PassContext,
   onRead: (captured: CapturedPage, windowsKnown: number) => void,
-) {
+): Promise<number | null> {
   const windows = createPassWindows(store, pass, settings);
   const checkProgress = watchProgress(store, pass, windows);
   let wake = (): void => {};
@@ -109,7 +104,7 @@ export function readPass(
     }
   }
 
-  /** Takes an outcome of the queue. Never throws: errors reject `done`. */
+  /** Takes an outcome of the queue. Never throws: errors end the pass. */
   function handle(outcome: FetchOutcome): void {
     const task = outcome.kind === 'captured' ? outcome.captured.task : outcome.task;
     if (task.mirror !== store.incarnation || task.runId !== pass.runId || task.pass !== pass.pass) return;
@@ -144,34 +139,30 @@ export function readPass(
     }
   }
 
-  async function run(): Promise<number | null> {
-    const onAbort = (): void => end(interruption());
-    if (signal.aborted) onAbort();
-    windows.noteCheckpoints();
-    signal.addEventListener('abort', onAbort, { once: true });
-    const ended = new AbortController();
-    const timer = repeat(clock, ended.signal, () => {
+  async function reconcile(ended: AbortSignal): Promise<void> {
+    while (!ended.aborted) {
+      // Timed by sleeping, not by the clock, which may be set back meanwhile.
+      await clock.sleep(RECONCILE_MS, ended).catch(() => {});
+      if (ended.aborted) return;
       isReconcileDue = true;
       note(() => applier.flush(BATCH_AGE_MS));
-    });
-    try {
-      await loop();
-      return answeredSize;
-    } finally {
-      signal.removeEventListener('abort', onAbort);
-      ended.abort();
-      await timer;
     }
   }
 
-  return {
-    handle,
-    /**
-     * Resolves with null when every window of the pass has a checkpoint; with the answered page size when the source
-     * answers pages of another size than requested. Rejects with the error that ended the pass.
-     */
-    done: run(),
-  };
+  const onAbort = (): void => end(interruption());
+  if (signal.aborted) onAbort();
+  windows.noteCheckpoints();
+  signal.addEventListener('abort', onAbort, { once: true });
+  listen(handle);
+  const ended = new AbortController();
+  const reconciling = reconcile(ended.signal);
+  try {
+    await loop();
+    return answeredSize;
+  } finally {
+    signal.removeEventListener('abort', onAbort);
+    listen(() => {});
+    ended.abort();
+    await reconciling;
+  }
 }
-
-export type PassReader = ReturnType<typeof readPass>;

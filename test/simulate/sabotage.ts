@@ -155,8 +155,8 @@ export const SABOTAGES: readonly Sabotage[] = [
   bug(
     'an earlier read that arrives late overwrites a later one',
     'src/sync/draft-page.ts',
-    'if (later.has(known.id)) {',
-    'if (later.has(-1)) {',
+    'if (isOutdated(known)) return 0;',
+    'if (isOutdated({ ...known, id: -1 })) return 0;',
   ),
   bug(
     'products in deltas do not count as seen',
@@ -173,8 +173,8 @@ export const SABOTAGES: readonly Sabotage[] = [
   bug(
     'a restored product stays removed',
     'src/sync/draft-page.ts',
-    'if (!known.removed && sameContent(known.body, product.body, ignoreFields)) continue;',
-    'if (sameContent(known.body, product.body, ignoreFields)) continue;',
+    'if (!known.removed && sameContent(known.body, product.body, ignoreFields)) return',
+    'if (sameContent(known.body, product.body, ignoreFields)) return',
   ),
   {
     name: 'an unchanged product is written and logged',
@@ -186,13 +186,13 @@ export const SABOTAGES: readonly Sabotage[] = [
       },
       {
         file: 'src/sync/draft-page.ts',
-        find: 'if (!known.removed && sameContent(known.body, product.body, ignoreFields)) continue;',
+        find: 'if (!known.removed && sameContent(known.body, product.body, ignoreFields)) return known.id;',
         replace: '',
       },
       {
         file: 'src/sync/draft-page.ts',
-        find: 'if (known.removed || !same) draft.changed',
-        replace: 'if (known.removed || same || !same) draft.changed',
+        find: 'if (known.removed || !same) changed',
+        replace: 'if (known.removed || same || !same) changed',
       },
     ],
   },
