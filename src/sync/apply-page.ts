@@ -24,6 +24,28 @@ export interface ApplierOptions extends DraftContext, Pick<RunSettings, 'overlap
   readonly clock: Clock;
 }
 
+/** Writes what a page changes. */
+function write({ products, changes, removals }: KeeperWriter, draft: Draft, runId: number, now: number): void {
+  const { created, changed, withdrawn } = draft;
+  const records: NewChange[] = [];
+  let seq = changes.lastSeq();
+  let restored = 0;
+  const firstSeq = seq + 1;
+  const inserts = [...created.values()].map(({ id, product }) => ({ id, seq: ++seq, product }));
+  products.insert(inserts, now);
+  changes.appendCreated(firstSeq, inserts[0]?.id ?? 0, inserts.length, runId, now);
+  for (const { known, product, change } of changed.values()) {
+    seq++;
+    if (known.removed) restored++;
+    const op = known.removed ? 'restored' : 'updated';
+    records.push({ seq, op, productId: known.id, prevSeq: known.changedSeq, ...change });
+    products.update(known.id, product, seq, now);
+  }
+  changes.append(records, runId, now);
+  if (inserts.length + restored > 0) products.addLiving(inserts.length + restored);
+  if (withdrawn.size > 0) removals.remove(withdrawn, runId, now);
+}
+
 /**
  * Applies pages of one run.
  *
@@ -66,27 +88,6 @@ export function createApplier(options: ApplierOptions) {
     return { ...captured, response, envelope, doubt, rejected, products, unknown };
   }
 
-  function write({ products, changes, removals }: KeeperWriter, { created, changed, withdrawn }: Draft): void {
-    const now = clock.now();
-    const records: NewChange[] = [];
-    let seq = changes.lastSeq();
-    let restored = 0;
-    const firstSeq = seq + 1;
-    const inserts = [...created.values()].map(({ id, product }) => ({ id, seq: ++seq, product }));
-    products.insert(inserts, now);
-    changes.appendCreated(firstSeq, inserts[0]?.id ?? 0, inserts.length, runId, now);
-    for (const { known, product, change } of changed.values()) {
-      seq++;
-      if (known.removed) restored++;
-      const op = known.removed ? 'restored' : 'updated';
-      records.push({ seq, op, productId: known.id, prevSeq: known.changedSeq, ...change });
-      products.update(known.id, product, seq, now);
-    }
-    changes.append(records, runId, now);
-    if (inserts.length + restored > 0) products.addLiving(inserts.length + restored);
-    if (withdrawn.size > 0) removals.remove(withdrawn, runId, now);
-  }
-
   /**
    * Pins the source time of the pass to its first response. A later response may move it back: then the source's clock
    * was put back meanwhile, or several machines with different clocks answer.
@@ -106,7 +107,7 @@ export function createApplier(options: ApplierOptions) {
     const { task, rejected } = captured;
     if (writer.runs.hasCheckpoint(runId, task.pass, task.window)) return null;
     const draft = draftPage(options, captured);
-    if (draft.created.size + draft.changed.size + draft.withdrawn.size > 0) write(writer, draft);
+    if (draft.created.size + draft.changed.size + draft.withdrawn.size > 0) write(writer, draft, runId, clock.now());
     if (rejected.length > 0) writer.runs.addRejected(runId, task.pass, task.window, rejected);
     pin(writer, captured);
     const checkpoint = checkpointOf(options, captured, draft);
