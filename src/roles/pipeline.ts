@@ -11,7 +11,8 @@ import type { PageQueue } from '../queue/queue.ts';
 import { openStore, type Store } from '../store/store.ts';
 import type { Progress } from '../sync/execute-run.ts';
 import { createReadWindow } from '../sync/fetch-page.ts';
-import { createKeeper, type KeeperSettings } from '../sync/keeper.ts';
+import { createKeeper } from '../sync/keeper.ts';
+import type { RunSettings } from '../sync/run-settings.ts';
 import { forgetPause, mirrorPacer, pausesIn } from '../sync/shared-pace.ts';
 import { requireSameSource } from '../sync/source.ts';
 
@@ -51,7 +52,7 @@ function toLog(log: Logger): Tell {
   return ({ message, fields }) => log.warn(fields, message);
 }
 
-function keeperSettings(config: SourceConfig): KeeperSettings {
+function keeperSettings(config: SourceConfig): RunSettings {
   return {
     ...config,
     lookups: config.lookupPath !== undefined,

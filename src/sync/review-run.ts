@@ -21,9 +21,7 @@ function requireNoneUnfinished(store: Reader): void {
   throw new CatchwordError(
     'RUN_NOT_ACTIVE',
     `run ${unfinished.id} is unfinished, and may have seen products that this run removes`,
-    {
-      hint: `Finish it with npx catchword sync, or cancel it: npx catchword cancel ${unfinished.id}.`,
-    },
+    { hint: `Finish it with npx catchword sync, or cancel it: npx catchword cancel ${unfinished.id}.` },
   );
 }
 

@@ -1,6 +1,6 @@
 import type { RunKind } from '../../src/catalog/run.ts';
 import { createRandom, type Random } from '../../src/sandbox/catalog/random.ts';
-import type { KeeperSettings } from '../../src/sync/keeper.ts';
+import type { RunSettings } from '../../src/sync/run-settings.ts';
 import { ORDERS, type Order } from './catalog.ts';
 import { IN_TIME, type SourceBehaviour } from './source.ts';
 
@@ -21,7 +21,7 @@ export interface Scenario {
   /** Changes per page read. */
   readonly churn: number;
   readonly withdrawn: 'tombstone' | 'gone' | 'both';
-  readonly withdrawnAs: KeeperSettings['withdrawnAs'];
+  readonly withdrawnAs: RunSettings['withdrawnAs'];
   readonly lagMs: number;
   readonly inclusiveFrom: boolean;
   readonly wholeSeconds: boolean;
