@@ -1,19 +1,21 @@
 import { defineConfig } from 'vitest/config';
+import { FAST_DIRECTORY } from './test/support/fast-directory.ts';
 import { LongestFirst } from './test/support/longest-first.ts';
 
-/** Folders whose tests leave the process clean, so that it loads the sources only once for all files. */
-const SHARED = 'test/{catalog,client,commands,queue,report,sandbox,schedule,store,web,xml}/**/*.test.ts';
+/** Tests that need a process of their own, because they measure its memory, or a disk from which programs can be run. */
+const ALONE = ['test/{life,package}/**/*.test.ts', 'test/{abort,docs/examples}.test.ts'];
 
 const TESTS = {
   setupFiles: ['test/support/keep-statements.ts', 'test/support/property-seed.ts'],
-  // A zone with a half-hour offset, which reveals code that depends on the machine's zone.
-  env: { TZ: 'Asia/Kolkata' },
   testTimeout: 120_000,
   hookTimeout: 60_000,
   // The default of one second is too short on a busy machine.
   expect: { poll: { timeout: 30_000 } },
   pool: 'forks' as const,
 };
+
+// A zone with a half-hour offset, which reveals code that depends on the machine's zone.
+const ENV = { TZ: 'Asia/Kolkata' };
 
 export default defineConfig({
   test: {
@@ -23,8 +25,18 @@ export default defineConfig({
     maxWorkers: 3,
     sequence: { sequencer: LongestFirst },
     projects: [
-      { test: { ...TESTS, name: 'shared', include: [SHARED], isolate: false } },
-      { test: { ...TESTS, name: 'alone', include: ['test/**/*.test.ts'], exclude: [SHARED] } },
+      // One process loads the sources once for many files.
+      {
+        test: {
+          ...TESTS,
+          name: 'shared',
+          include: ['test/**/*.test.ts'],
+          exclude: ALONE,
+          isolate: false,
+          env: { ...ENV, TMPDIR: FAST_DIRECTORY },
+        },
+      },
+      { test: { ...TESTS, name: 'alone', include: ALONE, env: ENV } },
     ],
   },
 });

@@ -7,17 +7,25 @@
  * --huge  also measure 3,000,000 products: memory must be the same
  * --rate  also measure a load with a limit of 600 requests a minute; takes 100 s
  */
-import { mkdtempSync, rmSync, statSync } from 'node:fs';
-import { cpus, tmpdir } from 'node:os';
+import { statSync } from 'node:fs';
+import { cpus } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import Database from 'better-sqlite3';
 import { table } from '../src/report/text.ts';
 import { redisAvailable, startRedis } from '../test/support/redis.ts';
-import { environment, type Measured, measure, median, serve } from './process.ts';
+import {
+  environment,
+  inDirectory,
+  type Measured,
+  measure,
+  measureSync,
+  median,
+  print,
+  serveSandbox,
+} from './process.ts';
 import { measureRate } from './rate.ts';
 
-const CLI = new URL('../dist/cli.js', import.meta.url).pathname;
 const BARE = new URL('./bare.mjs', import.meta.url).pathname;
 const CHANGES = 1_000;
 
@@ -39,16 +47,6 @@ interface Sample {
   readonly ratio: number | null;
   readonly measured: Measured;
   readonly bytesAProduct: number | null;
-}
-
-function print(text: string): void {
-  process.stdout.write(`${text}\n`);
-}
-
-async function sync(env: Record<string, string>, ...args: string[]): Promise<{ ms: number; measured: Measured }> {
-  const measured = await measure([CLI, 'sync', '--json', ...args], env);
-  const run = JSON.parse(measured.stdout) as { started_at: string; finished_at: string };
-  return { ms: Date.parse(run.finished_at) - Date.parse(run.started_at), measured };
 }
 
 async function mutate(url: string, mutation: Record<string, number>): Promise<void> {
@@ -78,16 +76,16 @@ async function once(size: Size, url: string, redisUrl: string | undefined, direc
     samples.push({ what, ms, items: count, ratio: compared ? ms / bareMs : null, measured, bytesAProduct });
   };
   add('bare script', bareMs, bare, items, true, bareDb);
-  const fresh = await sync(environment(url, db), '--full');
+  const fresh = await measureSync(environment(url, db), '--full');
   add('full load, fresh', fresh.ms, fresh.measured, items, true, db);
-  const again = await sync(environment(url, db), '--full');
+  const again = await measureSync(environment(url, db), '--full');
   add('full load, unchanged', again.ms, again.measured, items, true, db);
   await mutate(url, { update: CHANGES, seed: Math.floor(Math.random() * 1e9) });
-  const delta = await sync(environment(url, db));
+  const delta = await measureSync(environment(url, db));
   add(`delta of ${CHANGES} changes`, delta.measured.wallMs, delta.measured, CHANGES, false);
   if (redisUrl !== undefined) {
     const throughDb = join(directory, 'redis.db');
-    const through = await sync(environment(url, throughDb, { REDIS_URL: redisUrl }), '--full');
+    const through = await measureSync(environment(url, throughDb, { REDIS_URL: redisUrl }), '--full');
     add('full load, through BullMQ', through.ms, through.measured, items, true);
   }
   return samples;
@@ -97,25 +95,16 @@ async function compare(size: Size, redisUrl: string | undefined): Promise<void> 
   const rounds: Sample[][] = [];
   let logBytes = 0;
   for (let round = 0; round < runs; round++) {
-    const directory = mkdtempSync(join(tmpdir(), 'catchword-bench-'));
     // A new one each round: a delta starts five minutes earlier and would find the changes of the round before.
-    const args = [
-      'sandbox',
-      '--json',
-      '--port',
-      '0',
-      '--items',
-      String(size.items),
-      size.details ? '--details' : '--no-details',
-    ];
-    const sandbox = await serve(process.execPath, [CLI, ...args]);
+    const details = size.details ? '--details' : '--no-details';
+    const sandbox = await serveSandbox('--items', String(size.items), details);
     try {
-      const { url } = JSON.parse(sandbox.line) as { url: string };
-      rounds.push(await once(size, url, redisUrl, directory));
-      logBytes = changeLogBytes(join(directory, 'catalog.db'));
+      await inDirectory(async (directory) => {
+        rounds.push(await once(size, sandbox.url, redisUrl, directory));
+        logBytes = changeLogBytes(join(directory, 'catalog.db'));
+      });
     } finally {
       await sandbox.stop();
-      rmSync(directory, { recursive: true, force: true });
     }
   }
   const rows = (rounds[0] ?? []).map(({ what, items }, index) => {
@@ -162,7 +151,7 @@ try {
   await compare({ name: '1,000,000 lean products', items: 1_000_000, details: false }, redis?.url);
   await compare({ name: '100,000 detailed products', items: 100_000, details: true }, redis?.url);
   if (flags.huge) await compare({ name: '3,000,000 lean products', items: 3_000_000, details: false }, undefined);
-  if (flags.rate) print(`\n${await measureRate(CLI)}`);
+  if (flags.rate) print(`\n${await measureRate()}`);
 } finally {
   await redis?.stop();
 }

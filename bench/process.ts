@@ -1,6 +1,11 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+export const CLI = fileURLToPath(new URL('../dist/cli.js', import.meta.url));
 
 export interface Measured {
   readonly stdout: string;
@@ -53,29 +58,45 @@ export async function measure(args: readonly string[], env: Record<string, strin
   return { stdout, wallMs: performance.now() - startedAt, ...last };
 }
 
-export interface Server {
-  readonly child: ChildProcess;
-  readonly line: string;
-  stop(): Promise<void>;
-}
-
-/** Starts a program and waits for its first line on stdout. */
-export async function serve(command: string, args: readonly string[]): Promise<Server> {
-  const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'inherit'] });
+/** Starts `catchword sandbox` in its own process. `environment` has the settings of its clients. */
+export async function serveSandbox(...args: readonly string[]) {
+  const child = spawn(process.execPath, [CLI, 'sandbox', '--json', '--port', '0', ...args], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
   const line = await new Promise<string>((resolve, reject) => {
     child.once('error', reject);
-    child.once('close', (code) => reject(new Error(`${command} ended with ${code}`)));
+    child.once('close', (code) => reject(new Error(`the sandbox ended with ${code}`)));
     child.stdout.setEncoding('utf8').once('data', resolve);
   });
   const ended = once(child, 'close');
   return {
-    child,
-    line,
+    ...(JSON.parse(line) as { readonly url: string; readonly environment: Record<string, string> }),
     stop: async () => {
       child.kill('SIGTERM');
       await ended;
     },
   };
+}
+
+/** Makes a run with `catchword sync`. */
+export async function measureSync(env: Record<string, string>, ...args: readonly string[]) {
+  const measured = await measure([CLI, 'sync', '--json', ...args], env);
+  const run = JSON.parse(measured.stdout) as { started_at: string; finished_at: string; requests: number };
+  return { ms: Date.parse(run.finished_at) - Date.parse(run.started_at), requests: run.requests, measured };
+}
+
+/** Creates a directory for `work`, and removes it afterwards. */
+export async function inDirectory<T>(work: (directory: string) => Promise<T>): Promise<T> {
+  const directory = mkdtempSync(join(tmpdir(), 'catchword-bench-'));
+  try {
+    return await work(directory);
+  } finally {
+    rmSync(directory, { recursive: true, force: true });
+  }
+}
+
+export function print(text: string): void {
+  process.stdout.write(`${text}\n`);
 }
 
 export function median(values: readonly number[]): number {

@@ -2,22 +2,15 @@
  * Measures a million credentials and attacks on the XML parser. `npx tsx bench/service.ts [references]`; with 0
  * references, only the attacks.
  */
-import { createWriteStream, mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { createWriteStream, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { finished } from 'node:stream/promises';
-import { fileURLToPath } from 'node:url';
 import { count, table } from '../src/report/text.ts';
 import { readXml } from '../src/xml/read.ts';
-import { measure, serve } from './process.ts';
+import { CLI, inDirectory, measure, print, serveSandbox } from './process.ts';
 
-const CLI = fileURLToPath(new URL('../dist/cli.js', import.meta.url));
 const references = Number(process.argv[2] ?? 1_000_000);
 const MB = 2 ** 20;
-
-function print(text: string): void {
-  process.stdout.write(`${text}\n`);
-}
 
 async function credentials(directory: string): Promise<void> {
   const input = join(directory, 'users.csv');
@@ -26,20 +19,9 @@ async function credentials(directory: string): Promise<void> {
   for (let user = 1; user <= references; user++) file.write(`user-${String(user).padStart(7, '0')}\n`);
   file.end();
   await finished(file);
-  const sandbox = await serve(process.execPath, [
-    CLI,
-    'sandbox',
-    '--no-details',
-    '--json',
-    '--port',
-    '0',
-    '--items',
-    '1',
-    '--users',
-    String(references),
-  ]);
+  const users = String(references);
+  const { url, environment, stop } = await serveSandbox('--no-details', '--items', '1', '--users', users);
   try {
-    const { environment, url } = JSON.parse(sandbox.line) as { environment: Record<string, string>; url: string };
     const out = join(directory, 'result.csv');
     const { wallMs, peakBytes } = await measure([CLI, 'credentials', 'verify', input, '--out', out], environment);
     const requests = (await (await fetch(`${url}/_sandbox/requests`)).json()) as unknown[];
@@ -49,7 +31,7 @@ async function credentials(directory: string): Promise<void> {
         `${(wallMs / 1_000).toFixed(1)} s, peak ${(peakBytes / 1e6).toFixed(0)} MB`,
     );
   } finally {
-    await sandbox.stop();
+    await stop();
   }
 }
 
@@ -103,10 +85,5 @@ function attacks(): void {
   print(table(['attack', 'rejected in', 'memory', 'why'], rows));
 }
 
-const directory = mkdtempSync(join(tmpdir(), 'catchword-bench-'));
-try {
-  attacks();
-  if (references > 0) await credentials(directory);
-} finally {
-  rmSync(directory, { recursive: true, force: true });
-}
+attacks();
+if (references > 0) await inDirectory(credentials);

@@ -5,9 +5,8 @@
 
 import { execFileSync, fork, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { closeSync, fsyncSync, mkdtempSync, openSync, rmSync, writeFileSync, writeSync } from 'node:fs';
+import { closeSync, fsyncSync, openSync, writeFileSync, writeSync } from 'node:fs';
 import { createServer } from 'node:http';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
@@ -26,19 +25,14 @@ import { openStore, type Store } from '../src/store/store.ts';
 import { startNats } from '../test/support/nats.ts';
 import { programs, startPostgres } from '../test/support/postgres.ts';
 import { startRedis } from '../test/support/redis.ts';
-import { environment, peakBytes, serve } from './process.ts';
+import { CLI, environment, inDirectory, measureSync, peakBytes, print, serveSandbox } from './process.ts';
 
-const CLI = fileURLToPath(new URL('../dist/cli.js', import.meta.url));
 const records = Number(process.argv.find((argument) => /^\d+$/.test(argument)) ?? 1_000_000);
 const onlyAt = process.argv.indexOf('--only');
 const only = onlyAt === -1 ? null : process.argv[onlyAt + 1];
 const SOURCE = 'http://127.0.0.1/v4/products';
 
 type Chunk = readonly { readonly text: string; readonly vbid: string; readonly body: string; readonly seq: number }[];
-
-function print(text: string): void {
-  process.stdout.write(`${text}\n`);
-}
 
 /** A receiver in its own process that reads and confirms everything. */
 async function receive(): Promise<void> {
@@ -58,13 +52,8 @@ async function timed(work: () => Promise<void> | void): Promise<number> {
 }
 
 async function fill(db: string): Promise<void> {
-  const args = ['sandbox', '--no-details', '--json', '--port', '0', '--items', String(records)];
-  const sandbox = await serve(process.execPath, [CLI, ...args]);
-  const { url } = JSON.parse(sandbox.line) as { url: string };
-  execFileSync(process.execPath, [CLI, 'sync', '--full'], {
-    env: { ...process.env, ...environment(url, db) },
-    stdio: 'ignore',
-  });
+  const sandbox = await serveSandbox('--no-details', '--items', String(records));
+  await measureSync(environment(sandbox.url, db), '--full');
   await sandbox.stop();
 }
 
@@ -259,8 +248,7 @@ function nats(port: number): Kind {
   };
 }
 
-async function measure(): Promise<void> {
-  const directory = mkdtempSync(join(tmpdir(), 'catchword-bench-'));
+async function measure(directory: string): Promise<void> {
   const receiver = fork(fileURLToPath(import.meta.url), { env: { ...process.env, BENCH_RECEIVE: '1' } });
   const [hookPort] = (await once(receiver, 'message')) as [number];
   const [postgresServer, redisServer, natsServer] = [await startPostgres(), await startRedis(), await startNats()];
@@ -296,8 +284,8 @@ async function measure(): Promise<void> {
     print(table(['sink', '', 'floor s', 'seconds', 'to floor', 'records/s', 'peak MB'], rows));
     if (only !== null) return;
     const four = async (): Promise<Sinks> => {
-      const [a, b, c, d] = await Promise.all(kinds.slice(0, 4).map((kind) => kind.fresh()));
-      return { a: a ?? '', b: b ?? '', c: c ?? '', d: d ?? '' };
+      const urls = await Promise.all(kinds.slice(0, 4).map((kind) => kind.fresh()));
+      return Object.fromEntries(urls.map((url, index) => [`sink${index}`, url]));
     };
     const without = await feed(store, await four(), 'backfill');
     // Accepts connections but never responds.
@@ -315,8 +303,7 @@ async function measure(): Promise<void> {
     store.close();
     receiver.disconnect();
     await Promise.all([postgresServer.stop(), redisServer.stop(), natsServer.stop()]);
-    rmSync(directory, { recursive: true, force: true });
   }
 }
 
-await (process.env.BENCH_RECEIVE === '1' ? receive() : measure());
+await (process.env.BENCH_RECEIVE === '1' ? receive() : inDirectory(measure));

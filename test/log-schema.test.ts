@@ -1,13 +1,11 @@
-import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { LOG_FIELDS } from '../src/log.ts';
 import { startSandbox } from '../src/sandbox/server.ts';
 import { runOnTerminal, startService } from './support/cli.ts';
 import { runHere } from './support/in-process.ts';
+import { serveHttp } from './support/listen.ts';
 import { settingsFor, temporaryDirectory } from './support/mirror.ts';
 
 const PAGE = readFileSync(new URL('../docs/operations.md', import.meta.url), 'utf8');
@@ -56,15 +54,9 @@ it('docs/operations.md documents exactly the fields of the log', () => {
 /** Starts a server that answers `first` to its first request and `later` to the others. */
 async function receiver(first: number, later: number): Promise<string> {
   let requests = 0;
-  const server = createServer((request, response) => {
+  return await serveHttp((request, response) => {
     request.resume().on('end', () => response.writeHead(requests++ === 0 ? first : later).end());
-  }).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  onTestFinished(() => {
-    server.closeAllConnections();
-    server.close();
   });
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
 it('a daemon logs only documented fields through a load, failures and a stop', async () => {

@@ -118,9 +118,10 @@ export function observeMirror(meter: Meter, { store, clock }: MirrorMetricsOptio
           inARow(full, ({ proof }) => proof !== 'sealed'),
         );
         const totals = store.runs.totals();
-        result.observe(pages, totals.pages);
-        result.observe(rejected, totals.rejected);
-        for (const op of OPS) result.observe(changes, totals[op], { op });
+        const total = (count: ChangeOp | 'pages' | 'rejected'): number => totals[count] + (active?.[count] ?? 0);
+        result.observe(pages, total('pages'));
+        result.observe(rejected, total('rejected'));
+        for (const op of OPS) result.observe(changes, total(op), { op });
         result.observe(gauges.held, heldCount());
         result.observe(gauges.paused, Math.max(0, (store.source.pause(now)?.until ?? now) - now) / 1000);
         for (const row of store.sinks.list()) {

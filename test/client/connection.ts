@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs';
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { expect, onTestFinished } from 'vitest';
 import { type Connection, type ConnectionSettings, connect } from '../../src/client/connection.ts';
 import type { Clock } from '../../src/clock.ts';
 import { CatchwordError, toErrorRecord } from '../../src/errors.ts';
+import { serveHttp } from '../support/listen.ts';
 
 export const KEY = 'KEYTHATMUSTNOTSHOW';
 export const TOKEN = 'tokenthatmustnotshow';
@@ -49,13 +49,7 @@ export async function serve(
     const { status = 200, headers: more, body } = typeof answered === 'string' ? { body: answered } : answered;
     response.writeHead(status, { 'content-type': XML_TYPE, ...more }).end(body);
   };
-  const server = createServer((request, response) => void answer(request, response)).listen(0, '127.0.0.1');
-  await new Promise((resolve) => server.once('listening', resolve));
-  onTestFinished(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, asked };
+  return { url: await serveHttp((request, response) => void answer(request, response)), asked };
 }
 
 /** A clock that jumps ahead instead of waiting. */

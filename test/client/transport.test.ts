@@ -1,12 +1,11 @@
-import { createServer, type RequestListener } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { RequestListener } from 'node:http';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { BodyLimits } from '../../src/client/http/response-body.ts';
 import { createTransport, type Transport, type TransportSettings } from '../../src/client/http/transport.ts';
-import { READ_PRODUCTS } from '../../src/client/products/product-operations.ts';
 import { systemClock } from '../../src/clock.ts';
 import { CatchwordError } from '../../src/errors.ts';
+import { serveHttp } from '../support/listen.ts';
 
 const KEY = 'KEYTHATMUSTNOTSHOW';
 const TOKEN = 'tokenthatmustnotshow';
@@ -17,10 +16,8 @@ interface Options extends Partial<TransportSettings> {
 }
 
 async function transportTo(listener: RequestListener, { limits, ...more }: Options = {}): Promise<Transport> {
-  const server = createServer(listener).listen(0, '127.0.0.1');
-  await new Promise((resolve) => server.once('listening', resolve));
   const settings = {
-    baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    baseUrl: await serveHttp(listener),
     apiKey: KEY,
     apiKeyHeader: 'X-Key',
     accessTokenHeader: 'X-Token',
@@ -30,15 +27,14 @@ async function transportTo(listener: RequestListener, { limits, ...more }: Optio
   const transport = createTransport({ ...settings, ...more }, () => TOKEN, systemClock, limits);
   onTestFinished(async () => {
     await transport.close();
-    server.closeAllConnections();
-    server.close();
   });
   return transport;
 }
 
 function ask(transport: Transport, signal = new AbortController().signal) {
-  const request = { path: '/v4/products', query: new URLSearchParams({ page: '1' }), body: undefined };
-  return transport.send(READ_PRODUCTS, { ...request, secrets: [], subject: undefined }, signal);
+  const query = new URLSearchParams({ page: '1' });
+  const how = { method: 'GET', format: 'page', token: true, repeatable: true, keepsBytes: true } as const;
+  return transport.send({ ...how, path: '/v4/products', query, body: undefined, secrets: [] }, signal);
 }
 
 /** The error of a request, after checking that it does not show secrets. */
@@ -76,11 +72,7 @@ describe('a request', () => {
       urls.push(request.url);
       response.writeHead(200, JSON_TYPE).end('{}');
     };
-    const server = createServer(listener).listen(0, '127.0.0.1');
-    await new Promise((resolve) => server.once('listening', resolve));
-    onTestFinished(() => void server.close());
-    const { port } = server.address() as AddressInfo;
-    const transport = await transportTo(listener, { baseUrl: `http://127.0.0.1:${port}/api/books` });
+    const transport = await transportTo(listener, { baseUrl: `${await serveHttp(listener)}/api/books` });
     await ask(transport);
     expect(urls).toEqual(['/api/books/v4/products?page=1']);
   });

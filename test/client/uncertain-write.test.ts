@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { createServer } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { listen } from '../support/listen.ts';
 import { failure, serve } from './connection.ts';
 import { type JsonReply, talk } from './support.ts';
 
@@ -77,13 +78,8 @@ describe('a create', () => {
       onTestFinished(() => {
         socket.destroy();
       });
-    }).listen(0, '127.0.0.1');
-    await new Promise((resolve) => server.once('listening', resolve));
-    onTestFinished(() => {
-      server.close();
     });
-    const address = server.address();
-    const port = typeof address === 'object' && address !== null ? address.port : 0;
+    const port = await listen(server);
     const { client } = await talk(() => ({}), { baseUrl: `https://127.0.0.1:${port}`, timeoutMs: 200 });
     const error = await failure(client.users.create(USER));
     expect(error).toMatchObject({ retryable: true, exitCode: 75 });

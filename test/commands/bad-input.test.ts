@@ -1,6 +1,4 @@
 import { closeSync, createWriteStream, existsSync, mkdirSync, openSync, readdirSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
@@ -9,6 +7,7 @@ import { keepStatements } from '../../src/store/statements.ts';
 import { openStore } from '../../src/store/store.ts';
 import { runRedirected } from '../support/cli.ts';
 import { runHere } from '../support/in-process.ts';
+import { serveHttp } from '../support/listen.ts';
 import { settingsFor, temporaryDirectory } from '../support/mirror.ts';
 
 let sandbox: Sandbox;
@@ -110,13 +109,10 @@ describe('bad input', () => {
   });
 
   it('reports an address that is not the service', async () => {
-    const server = createServer((_request, response) => {
+    const url = await serveHttp((_request, response) => {
       response.setHeader('content-type', 'text/html').end('<html>Welcome</html>');
-    }).listen(0, '127.0.0.1');
-    await new Promise((resolve) => server.once('listening', resolve));
-    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    });
     await expectRefusal(['sync'], { CATCHWORD_BASE_URL: url }, 2, /text\/html, not JSON.*SOURCE_NOT_SERVICE/);
-    server.close();
     await expectRefusal(['sync'], { CATCHWORD_BASE_URL: `${sandbox.url}/wrong` }, 2, /404.*SOURCE_NOT_SERVICE/);
   });
 

@@ -1,8 +1,7 @@
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, it } from 'vitest';
 import { type Printed, runHere } from '../support/in-process.ts';
+import { serveHttp } from '../support/listen.ts';
 import { settingsFor, temporaryDirectory } from '../support/mirror.ts';
 import { startRawSource } from '../support/raw-source.ts';
 
@@ -48,16 +47,10 @@ it('prints titles and reasons without control characters', async () => {
 }, 60_000);
 
 it('prints a part of a page that is not JSON without control characters', async () => {
-  const server = createServer((_request, response) => {
+  const url = await serveHttp((_request, response) => {
     response.writeHead(200, { 'content-type': 'application/json' }).end(`${CLEAR}\u009d\u202e oops`);
-  }).listen(0, '127.0.0.1');
-  onTestFinished(() => {
-    server.closeAllConnections();
-    server.close();
   });
-  await new Promise((resolve) => server.once('listening', resolve));
   const directory = temporaryDirectory();
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const settings = settingsFor(url, join(directory, 'catalog.db'), { LOG_LEVEL: 'debug' });
   const ended = await runHere(['sync'], settings, directory);
   expect(ended.code).toBe(1);

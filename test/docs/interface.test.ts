@@ -17,7 +17,9 @@ const GAPS = [...(PAGE.split('\n## Gaps\n')[1] ?? '').matchAll(/^- \*\*([\d.]+-\
 /** Tests of commands and of runs start the sandbox, so they show both sides. */
 function showsSandbox(test: string): boolean {
   const [path = ''] = test.split(' › ');
-  return path.startsWith('test/sandbox/') || readFileSync(new URL(path, ROOT), 'utf8').includes('startSandbox');
+  return (
+    path.startsWith('test/sandbox/') || /startSandbox|support\/place/.test(readFileSync(new URL(path, ROOT), 'utf8'))
+  );
 }
 
 describe('docs/interface.md', () => {

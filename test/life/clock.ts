@@ -15,22 +15,19 @@ export function removeShared(before: readonly string[]): void {
   for (const name of sharedByFaketime()) if (!before.includes(name)) rmSync(join(SHARED, name), { force: true });
 }
 
-/** The clock of a machine, which can be changed while its processes run. */
-export interface MachineClock {
-  /** The environment for the processes of the machine. */
-  readonly env: Readonly<Record<string, string>>;
-  /** Difference from the real time, milliseconds. */
-  offsetMs(): number;
-  /** Running processes notice within a second. */
-  set(offsetMs: number): void;
-}
+export type MachineClock = ReturnType<typeof createMachineClock>;
 
-export function createMachineClock(directory: string, name: string): MachineClock {
+/** The clock of a machine, which can be changed while its processes run. */
+export function createMachineClock(directory: string, name: string) {
   const file = join(directory, `${name}.clock`);
   let offsetMs = 0;
-  const write = (): void => writeFileSync(file, `${offsetMs < 0 ? '' : '+'}${offsetMs / 1000}\n`);
-  write();
+  const set = (ms: number): void => {
+    offsetMs = ms;
+    writeFileSync(file, `${ms < 0 ? '' : '+'}${ms / 1000}\n`);
+  };
+  set(0);
   return {
+    /** The environment for the processes of the machine. */
     env: {
       LD_PRELOAD: faketimeLibrary ?? '',
       FAKETIME_TIMESTAMP_FILE: file,
@@ -40,10 +37,9 @@ export function createMachineClock(directory: string, name: string): MachineCloc
       // File times are not affected.
       NO_FAKE_STAT: '1',
     },
+    /** Difference from the real time, milliseconds. */
     offsetMs: () => offsetMs,
-    set: (ms) => {
-      offsetMs = ms;
-      write();
-    },
+    /** Running processes notice within a second. */
+    set,
   };
 }

@@ -2,10 +2,10 @@ import { copyFileSync, renameSync, rmSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createRandom } from '../../src/sandbox/catalog/random.ts';
-import { startProcess } from '../support/cli.ts';
+import { runProcess } from '../support/cli.ts';
 import { expectExactLog } from '../support/mirror.ts';
+import { query } from '../support/sqlite.ts';
 import { beginLife, type Life, TABLE } from './life.ts';
-import { query } from './stores.ts';
 import { toolsAvailable } from './tools.ts';
 
 const KILLS = process.env.CI === undefined ? 5 : 20;
@@ -45,9 +45,8 @@ describe.skipIf(!toolsAvailable).sequential('the life of an installation', { tim
 
   /** Copies the mirror into one file with Debian's sqlite3, while the daemon writes. */
   async function backUp(name: string): Promise<string> {
-    const running = startProcess(['sqlite3', life.project.db, `.backup ${name}`], {}, life.project.directory);
-    running.child.stdin?.end();
-    expect(await running.ended).toMatchObject({ code: 0, stderr: '' });
+    const command = ['sqlite3', life.project.db, `.backup ${name}`];
+    expect(await runProcess(command, {}, life.project.directory)).toMatchObject({ code: 0, stderr: '' });
     return `${life.project.directory}/${name}`;
   }
 
@@ -249,9 +248,7 @@ describe.skipIf(!toolsAvailable).sequential('the life of an installation', { tim
     expectNoProblems();
   });
 
-  it('reports a revoked key everywhere, and catches up with the new one', {
-    timeout: 240_000,
-  }, async () => {
+  it('reports a revoked key everywhere, and catches up with the new one', async () => {
     life.source.busy();
     await life.up();
     const before = lastRun();
@@ -274,9 +271,7 @@ describe.skipIf(!toolsAvailable).sequential('the life of an installation', { tim
     expectNoProblems();
   });
 
-  it('ends with equal source, mirror and stores, and all checks passing', {
-    timeout: 240_000,
-  }, async () => {
+  it('ends with equal source, mirror and stores, and all checks passing', async () => {
     await life.source.quiet();
     await life.pm2.stop();
     const sync = await life.catchword('sync', '--full', '--json');

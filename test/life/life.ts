@@ -2,16 +2,17 @@ import pg from 'pg';
 import { vi } from 'vitest';
 import { z } from 'zod';
 import type { Ended } from '../support/cli.ts';
-import { type PostgresServer, startPostgres } from '../support/postgres.ts';
+import { startPostgres } from '../support/postgres.ts';
 import { freePort } from '../support/server.ts';
+import { query } from '../support/sqlite.ts';
 import { removeShared, sharedByFaketime } from './clock.ts';
 import { failuresIn, lastLines } from './log-lines.ts';
-import { createProcessManager, type ProcessManager } from './pm2.ts';
-import { createProject, type Project } from './project.ts';
+import { createProcessManager } from './pm2.ts';
+import { createProject } from './project.ts';
 import { type Readers, startReaders } from './readers.ts';
-import { type Receiver, startReceiver } from './receiver.ts';
-import { createSource, type Source } from './source.ts';
-import { differences, differencesToSource, mirrorOf, query, tableOf } from './stores.ts';
+import { startReceiver } from './receiver.ts';
+import { createSource } from './source.ts';
+import { differences, differencesToSource, mirrorOf, tableOf } from './stores.ts';
 
 const ITEMS = 3000;
 export const TABLE = 'books';
@@ -19,38 +20,7 @@ const EQUAL_WITHIN = { timeout: 90_000, interval: 250 };
 const READY_WITHIN = { timeout: 60_000, interval: 100 };
 
 const readiness = z.object({ ready: z.boolean(), reason: z.string().nullable() });
-const sinks = z.array(z.object({ name: z.string(), state: z.string(), parked: z.number().default(0) }));
-
-export type Readiness = z.infer<typeof readiness>;
-
-/** One installation of catchword with its surroundings: the service, two stores, readers of the mirror, pm2. */
-export interface Life {
-  readonly project: Project;
-  readonly source: Source;
-  readonly database: PostgresServer;
-  readonly client: pg.Client;
-  readonly receiver: Receiver;
-  readonly pm2: ProcessManager;
-  readonly readers: Readers;
-  /** The value of `CATCHWORD_FULL_CRON` at which full loads do not start by themselves. */
-  readonly dailyCron: string;
-  catchword(...args: readonly string[]): Promise<Ended>;
-  /** Null while the daemon does not respond. */
-  readiness(): Promise<Readiness | null>;
-  /** Starts the daemon unless it is running, and waits until it is ready. */
-  up(): Promise<void>;
-  /** Stops the changes, and waits until the source, the mirror and both stores hold the same products. */
-  allEqual(): Promise<void>;
-  lastSeq(): number;
-  sinkStates(): Promise<Record<string, string>>;
-  /** Codes of the daemon's failures since the last call. */
-  takeFailures(): string[];
-  /** Discards problems, which the step that caused them has reported. */
-  forgetProblems(): void;
-  /** The output that helps to analyse a failure. */
-  evidence(): string;
-  end(): Promise<void>;
-}
+const sinks = z.array(z.object({ name: z.string(), state: z.string() }));
 
 /** A daily schedule half a day from now, which fires only if a clock is put forward. */
 function farFromNow(): string {
@@ -58,7 +28,10 @@ function farFromNow(): string {
   return `${now.getUTCMinutes()} ${(now.getUTCHours() + 12) % 24} * * *`;
 }
 
-export async function beginLife(): Promise<Life> {
+export type Life = Awaited<ReturnType<typeof beginLife>>;
+
+/** One installation of catchword with its surroundings: the service, two stores, readers of the mirror, pm2. */
+export async function beginLife() {
   const shared = sharedByFaketime();
   const project = await createProject();
   const database = await startPostgres({ settings: ['fsync=off'] });
@@ -91,7 +64,8 @@ export async function beginLife(): Promise<Life> {
     CATCHWORD_SINK_HOOK_SECRET: receiver.secret,
   });
 
-  async function askReadiness(): Promise<Readiness | null> {
+  /** Null while the daemon does not respond. */
+  async function askReadiness() {
     try {
       const response = await fetch(`http://127.0.0.1:${httpPort}/readyz`, { signal: AbortSignal.timeout(5_000) });
       return readiness.parse(await response.json());
@@ -112,6 +86,7 @@ export async function beginLife(): Promise<Life> {
   /** Reads both files, because the shipped configuration logs errors to a separate one. */
   const allFailures = () => [pm2.stdout(), pm2.stderr()].flatMap(failuresIn);
 
+  /** Codes of the daemon's failures since the last call. */
   function takeFailures(): string[] {
     const failures = allFailures();
     const taken = failures.slice(failuresTaken).map(({ code }) => code);
@@ -122,10 +97,10 @@ export async function beginLife(): Promise<Life> {
   return {
     project,
     source,
-    database,
     client,
     receiver,
     pm2,
+    /** The value of `CATCHWORD_FULL_CRON` at which full loads do not start by themselves. */
     dailyCron,
     catchword,
     get readers() {
@@ -133,34 +108,35 @@ export async function beginLife(): Promise<Life> {
       return readers;
     },
     readiness: askReadiness,
-    up: async () => {
+    /** Starts the daemon unless it is running, and waits until it is ready. */
+    up: async (): Promise<void> => {
       if (pm2.pid() === null) await pm2.start();
       await vi.waitFor(async () => {
         const answer = await askReadiness();
         if (answer?.ready !== true) throw new Error(`the daemon is not ready: ${answer?.reason ?? 'no response'}`);
       }, READY_WITHIN);
     },
-    allEqual: async () => {
+    /** Stops the changes, and waits until the source, the mirror and both stores hold the same products. */
+    allEqual: async (): Promise<void> => {
       await source.quiet();
       await vi.waitFor(async () => {
         const found = await differencesNow();
         if (found.length > 0) throw new Error(found.join('\n'));
       }, EQUAL_WITHIN);
     },
-    lastSeq: () =>
-      query<{
-        seq: number;
-      }>(project.db, 'SELECT max(seq) AS seq FROM change_log')[0]?.seq ?? 0,
-    sinkStates: async () => {
+    lastSeq: () => query<{ seq: number }>(project.db, 'SELECT max(seq) AS seq FROM change_log')[0]?.seq ?? 0,
+    sinkStates: async (): Promise<Record<string, string>> => {
       const { stdout } = await catchword('sink', 'list', '--json');
       return Object.fromEntries(sinks.parse(JSON.parse(stdout)).map(({ name, state }) => [name, state]));
     },
     takeFailures,
+    /** Discards problems, which the step that caused them has reported. */
     forgetProblems: () => {
       readers?.takeProblems();
       receiver.takeProblems();
       takeFailures();
     },
+    /** The output that helps to analyse a failure. */
     evidence: () =>
       [
         `the daemon (pid ${pm2.pid() ?? 'none'}) printed last:\n${lastLines(pm2.stdout(), 25)}`,
@@ -170,7 +146,7 @@ export async function beginLife(): Promise<Life> {
           .join('\n')}`,
         `pm2 noted last:\n${lastLines(pm2.log(), 10)}`,
       ].join('\n\n'),
-    end: async () => {
+    end: async (): Promise<void> => {
       await readers?.stop();
       await pm2.close();
       await source.stop();

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { vi } from 'vitest';
 import { z } from 'zod';
-import { type Ended, startProcess } from '../support/cli.ts';
+import { type Ended, runProcess } from '../support/cli.ts';
 import type { Project } from './project.ts';
 
 const PATIENCE = { timeout: 45_000, interval: 50 };
@@ -23,24 +23,6 @@ const list = z.array(
 /** pm2's information about the one process that the shipped configuration starts. */
 type Managed = z.infer<typeof list>[number];
 
-/** pm2 with its own home directory, running the project's daemon with the shipped configuration. */
-export interface ProcessManager {
-  /** Starts or restarts the daemon and waits until it reports that it is ready. */
-  start(): Promise<void>;
-  /** Waits until the daemon has ended. */
-  stop(): Promise<void>;
-  /** The daemon's process id; null while it is not running. */
-  pid(): number | null;
-  /** Waits for a running daemon other than `before`. */
-  pidAfter(before: number | null): Promise<number>;
-  /** The daemon's output so far. */
-  stdout(): string;
-  stderr(): string;
-  /** pm2's own log. */
-  log(): string;
-  close(): Promise<void>;
-}
-
 function textOf(path: string): string {
   try {
     return readFileSync(path, 'utf8');
@@ -58,7 +40,10 @@ export function isAlive(pid: number): boolean {
   }
 }
 
-export function createProcessManager(project: Project): ProcessManager {
+export type ProcessManager = ReturnType<typeof createProcessManager>;
+
+/** pm2 with its own home directory, running the project's daemon with the shipped configuration. */
+export function createProcessManager(project: Project) {
   const home = join(project.directory, 'pm2');
   const env = {
     PM2_HOME: home,
@@ -71,9 +56,7 @@ export function createProcessManager(project: Project): ProcessManager {
 
   async function pm2(...args: readonly string[]): Promise<Ended> {
     // The daemon inherits the environment of this command, and so the machine's clock.
-    const running = startProcess(['pm2', ...args], { ...env, ...project.clock.env }, project.directory);
-    running.child.stdin?.end();
-    const ended = await running.ended;
+    const ended = await runProcess(['pm2', ...args], { ...env, ...project.clock.env }, project.directory);
     if (ended.code !== 0) throw new Error(`pm2 ${args.join(' ')}: ${ended.stdout}${ended.stderr}`);
     return ended;
   }
@@ -84,19 +67,22 @@ export function createProcessManager(project: Project): ProcessManager {
     return managed;
   }
 
+  /** The daemon's process id; null while it is not running. */
   function pid(): number | null {
     const found = Number(textOf(managed?.pm2_env.pm_pid_path ?? ''));
     return found > 0 && isAlive(found) ? found : null;
   }
 
   return {
-    start: async () => {
+    /** Starts or restarts the daemon and waits until it reports that it is ready. */
+    start: async (): Promise<void> => {
       if (managed === undefined) await pm2('start', 'node_modules/catchword/ecosystem.config.cjs');
       else await pm2('restart', managed.name);
       const now = await look();
       if (now?.pm2_env.status !== 'online') throw new Error(`pm2 started nothing: ${JSON.stringify(now)}`);
     },
-    stop: async () => {
+    /** Waits until the daemon has ended. */
+    stop: async (): Promise<void> => {
       const last = pid();
       if (managed !== undefined) await pm2('stop', managed.name);
       await vi.waitFor(() => {
@@ -104,16 +90,19 @@ export function createProcessManager(project: Project): ProcessManager {
       }, PATIENCE);
     },
     pid,
-    pidAfter: async (before) =>
+    /** Waits for a running daemon other than `before`. */
+    pidAfter: async (before: number | null): Promise<number> =>
       await vi.waitFor(() => {
         const found = pid();
         if (found !== null && found !== before) return found;
         throw new Error(`pm2 did not start the daemon again after process ${before} had ended`);
       }, PATIENCE),
+    /** The daemon's output so far. */
     stdout: () => textOf(managed?.pm2_env.pm_out_log_path ?? ''),
     stderr: () => textOf(managed?.pm2_env.pm_err_log_path ?? ''),
+    /** pm2's own log. */
     log: () => textOf(join(home, 'pm2.log')),
-    close: async () => {
+    close: async (): Promise<void> => {
       const own = Number(textOf(join(home, 'pm2.pid')));
       const last = pid();
       await pm2('kill').catch(() => {});

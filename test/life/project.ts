@@ -1,24 +1,14 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type Ended, startProcess } from '../support/cli.ts';
+import { type Ended, runProcess } from '../support/cli.ts';
 import { installPackage } from '../support/package.ts';
-import { createMachineClock, type MachineClock } from './clock.ts';
+import { createMachineClock } from './clock.ts';
+
+export type Project = Awaited<ReturnType<typeof createProject>>;
 
 /** A new project in which the packed package is installed, on a machine with its own clock. */
-export interface Project {
-  readonly directory: string;
-  /** The mirror, at its default path. */
-  readonly db: string;
-  readonly clock: MachineClock;
-  /** Writes `.env`: the earlier settings with these changes. */
-  configure(settings: Readonly<Record<string, string>>): void;
-  /** Runs an installed command, such as `catchword`, in the project's directory. */
-  run(command: string, ...args: readonly string[]): Promise<Ended>;
-  remove(): void;
-}
-
-export async function createProject(): Promise<Project> {
+export async function createProject() {
   // Short, because the path of pm2's socket is limited.
   const directory = mkdtempSync(join(tmpdir(), 'catchword-life-'));
   await installPackage(directory);
@@ -26,20 +16,19 @@ export async function createProject(): Promise<Project> {
   const settings = new Map<string, string>();
   return {
     directory,
+    /** The mirror, at its default path. */
     db: join(directory, 'data/catalog.db'),
     clock,
-    configure: (changes) => {
+    /** Writes `.env`: the earlier settings with these changes. */
+    configure: (changes: Readonly<Record<string, string>>): void => {
       for (const [name, value] of Object.entries(changes)) settings.set(name, value);
       // A value that contains # must be quoted.
       const lines = [...settings].map(([name, value]) => `${name}="${value}"\n`);
       writeFileSync(join(directory, '.env'), lines.join(''), { mode: 0o600 });
     },
-    run: async (command, ...args) => {
-      const program = [join(directory, 'node_modules/.bin', command), ...args];
-      const running = startProcess(program, clock.env, directory);
-      running.child.stdin?.end();
-      return await running.ended;
-    },
+    /** Runs an installed command, such as `catchword`, in the project's directory. */
+    run: (command: string, ...args: readonly string[]): Promise<Ended> =>
+      runProcess([join(directory, 'node_modules/.bin', command), ...args], clock.env, directory),
     remove: () => rmSync(directory, { recursive: true, force: true }),
   };
 }

@@ -4,7 +4,7 @@ import { createInterface } from 'node:readline';
 import { setTimeout as delay } from 'node:timers/promises';
 import { vi } from 'vitest';
 import { z } from 'zod';
-import { startProcess } from '../support/cli.ts';
+import { runProcess, startProcess } from '../support/cli.ts';
 import type { Project } from './project.ts';
 
 /** The README's command, unchanged. */
@@ -45,21 +45,6 @@ for line in sys.stdin:
         print('failed:', repr(error), flush=True)
 `;
 
-/** Readers that query the mirror every second, with Debian's `sqlite3` and with Python, whatever happens to it. */
-export interface Readers {
-  /** Waits until both have seen a change with this number or a later one. */
-  saw(seq: number): Promise<void>;
-  /** Returns and clears the problems with reads, or with the daemon after them. */
-  takeProblems(): string[];
-  /** Reads so far. */
-  count(): number;
-  /** Does `work` while reading is suspended. */
-  without<T>(work: () => Promise<T>): Promise<T>;
-  /** Allows the log to end earlier than before, because a backup was restored. */
-  forget(): void;
-  stop(): Promise<void>;
-}
-
 /** Deleted files of the mirror that the process has open: its writes to them are lost. */
 function deletedFiles(pid: number | null, db: string): string[] {
   if (pid === null) return [];
@@ -88,7 +73,10 @@ function wrongWith({ living, logged, newest, seq, records }: Reading, atLeast: n
   return wrong;
 }
 
-export function startReaders(project: Project, daemon: () => number | null): Readers {
+export type Readers = ReturnType<typeof startReaders>;
+
+/** Readers that query the mirror every second, with Debian's `sqlite3` and with Python, whatever happens to it. */
+export function startReaders(project: Project, daemon: () => number | null) {
   const python = startProcess(['python3', '-u', '-c', PYTHON], {}, project.directory);
   const { stdin, stdout } = python.child;
   if (stdin === null || stdout === null) throw new Error('python3 has no pipes');
@@ -115,9 +103,7 @@ export function startReaders(project: Project, daemon: () => number | null): Rea
   async function shell(command: string, waits: boolean): Promise<string> {
     for (;;) {
       const before = daemon();
-      const running = startProcess(['sh', '-c', command], {}, project.directory);
-      running.child.stdin?.end();
-      const { code, stdout: out, stderr } = await running.ended;
+      const { code, stdout: out, stderr } = await runProcess(['sh', '-c', command], {}, project.directory);
       if (code === 0 && stderr === '') return out;
       const isLocked = !waits && stderr.includes('database is locked');
       await delay(RESTART_MS);
@@ -158,7 +144,8 @@ export function startReaders(project: Project, daemon: () => number | null): Rea
   const running = loop();
 
   return {
-    saw: async (seq) =>
+    /** Waits until both have seen a change with this number or a later one. */
+    saw: async (seq: number): Promise<void> =>
       await vi.waitFor(
         () => {
           if (Math.min(...Object.values(highest)) < seq) {
@@ -167,15 +154,19 @@ export function startReaders(project: Project, daemon: () => number | null): Rea
         },
         { timeout: 20_000, interval: 100 },
       ),
+    /** Returns and clears the problems with reads, or with the daemon after them. */
     takeProblems: () => {
       const taken = [...new Set(problems)];
       problems = [];
       return taken;
     },
+    /** Reads so far. */
     count: () => count,
+    /** Does its argument while reading is suspended. */
     without: exclusively,
+    /** Allows the log to end earlier than before, because a backup was restored. */
     forget: () => Object.assign(highest, { sqlite3: 0, python: 0 }),
-    stop: async () => {
+    stop: async (): Promise<void> => {
       stopping.abort();
       await running;
       stdin.end();

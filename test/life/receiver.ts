@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
 import { Webhook } from 'standardwebhooks';
 import { vi } from 'vitest';
 import { z } from 'zod';
@@ -18,32 +19,14 @@ const batch = z.array(
   }),
 );
 
-/** A webhook receiver that follows CloudEvents and Standard Webhooks: it verifies, deduplicates and applies events. */
-export interface Receiver {
-  readonly url: string;
-  readonly secret: string;
-  /** Its products, by vbid. */
-  readonly products: ReadonlyMap<string, Kept>;
-  /** Returns and clears the sender's violations. */
-  takeProblems(): string[];
-  /** Forgets the ids and their order, because a restored mirror uses its numbers again. */
-  forget(): void;
-  /** Sets the difference from the real time, milliseconds. Signatures of another day are rejected. */
-  setClock(offsetMs: number): void;
-  close(): Promise<void>;
-}
-
-async function textOf(request: IncomingMessage): Promise<string> {
-  const chunks: Buffer[] = [];
-  for await (const chunk of request) chunks.push(chunk as Buffer);
-  return Buffer.concat(chunks).toString();
-}
-
 function headersOf({ headers }: IncomingMessage): Record<string, string> {
   return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)]));
 }
 
-export async function startReceiver(): Promise<Receiver> {
+export type Receiver = Awaited<ReturnType<typeof startReceiver>>;
+
+/** A webhook receiver that follows CloudEvents and Standard Webhooks: it verifies, deduplicates and applies events. */
+export async function startReceiver() {
   const webhook = new Webhook(SECRET);
   const products = new Map<string, Kept>();
   /** Hash of the content, by event id. */
@@ -86,7 +69,7 @@ export async function startReceiver(): Promise<Receiver> {
 
   const server = createServer((request, response) => {
     const answer = (status: number): void => void response.writeHead(status).end();
-    textOf(request)
+    text(request)
       .then((body) => {
         // `catchword doctor` checks that the receiver responds.
         if (request.method !== 'POST') return answer(204);
@@ -106,20 +89,24 @@ export async function startReceiver(): Promise<Receiver> {
   return {
     url: `webhook+http://127.0.0.1:${(server.address() as AddressInfo).port}/catalog#allow=private`,
     secret: SECRET,
-    products,
+    /** Its products, by vbid. */
+    products: products as ReadonlyMap<string, Kept>,
+    /** Returns and clears the sender's violations. */
     takeProblems: () => {
       const taken = problems;
       problems = [];
       return taken;
     },
+    /** Forgets the ids and their order, because a restored mirror uses its numbers again. */
     forget: () => {
       known.clear();
       applied.clear();
     },
-    setClock: (ms) => {
+    /** Sets the difference from the real time, milliseconds. Signatures of another day are rejected. */
+    setClock: (ms: number) => {
       offsetMs = ms;
     },
-    close: async () => {
+    close: async (): Promise<void> => {
       server.closeAllConnections();
       server.close();
       await once(server, 'close');

@@ -3,32 +3,17 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { type Running, startProcess } from '../support/cli.ts';
 import { mutate, truthOf } from '../support/mirror.ts';
 import { freePort } from '../support/server.ts';
-import { createMachineClock, type MachineClock } from './clock.ts';
+import { createMachineClock } from './clock.ts';
 import type { Project } from './project.ts';
 
 /** Two changes a second, as with `--churn 2/s`, but made here so that they can be paused. */
 const CHURN_MS = 500;
 const CHURN = [{ update: 1 }, { create: 1 }, { update: 1 }, { remove: 1 }] as const;
 
-/** The service: `catchword sandbox` in its own process, with its own clock, always at the same address. */
-export interface Source {
-  readonly url: string;
-  readonly clock: MachineClock;
-  start(): Promise<void>;
-  /** Starts changing products continuously. */
-  busy(): void;
-  /** Stops the continuous changes; waits for the current one. */
-  quiet(): Promise<void>;
-  stop(): Promise<void>;
-  mutate(mutation: Record<string, number>): Promise<void>;
-  /** `POST /_sandbox/<control>` */
-  control(control: string, body: object): Promise<void>;
-  truth(): Promise<Map<string, string>>;
-  /** Number of requests since it was started. */
-  requests(): Promise<number>;
-}
+export type Source = Awaited<ReturnType<typeof createSource>>;
 
-export async function createSource(project: Project, items: number): Promise<Source> {
+/** The service: `catchword sandbox` in its own process, with its own clock, always at the same address. */
+export async function createSource(project: Project, items: number) {
   const port = await freePort();
   const url = `http://127.0.0.1:${port}`;
   const clock = createMachineClock(project.directory, 'service');
@@ -47,6 +32,7 @@ export async function createSource(project: Project, items: number): Promise<Sou
     }
   }
 
+  /** Stops the continuous changes; waits for the current one. */
   async function quiet(): Promise<void> {
     churning?.stop.abort();
     await churning?.ended;
@@ -56,13 +42,14 @@ export async function createSource(project: Project, items: number): Promise<Sou
   return {
     url,
     clock,
-    start: async () => {
+    start: async (): Promise<void> => {
       const program = join(project.directory, 'node_modules/.bin/catchword');
       const args = ['sandbox', '--items', String(items), '--port', String(port), '--db', 'sandbox.journal'];
       running = startProcess([program, ...args, '--latency', '15'], clock.env, project.directory);
       running.child.stdin?.end();
       await running.shows('The sandbox answers');
     },
+    /** Starts changing products continuously. */
     busy: () => {
       if (churning !== undefined) return;
       const stop = new AbortController();
@@ -71,18 +58,20 @@ export async function createSource(project: Project, items: number): Promise<Sou
       churning.ended.catch(() => {});
     },
     quiet,
-    stop: async () => {
+    stop: async (): Promise<void> => {
       await quiet();
       running?.child.kill('SIGTERM');
       await running?.ended;
       running = undefined;
     },
     mutate: change,
-    control: async (control, body) => {
+    /** `POST /_sandbox/<control>` */
+    control: async (control: string, body: object): Promise<void> => {
       const response = await fetch(`${url}/_sandbox/${control}`, { method: 'POST', body: JSON.stringify(body) });
       if (!response.ok) throw new Error(`${control}: ${response.status} ${await response.text()}`);
     },
     truth: () => truthOf(url),
+    /** Number of requests since it was started. */
     requests: async () => ((await (await fetch(`${url}/_sandbox/requests`)).json()) as unknown[]).length,
   };
 }

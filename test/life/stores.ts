@@ -1,7 +1,6 @@
-import Database from 'better-sqlite3';
 import pg from 'pg';
 import { objectMembers } from '../../src/catalog/json-text.ts';
-import { keepStatements } from '../../src/store/statements.ts';
+import { query } from '../support/sqlite.ts';
 
 /** A product in a store. */
 export interface Kept {
@@ -12,17 +11,6 @@ export interface Kept {
 }
 
 const SHOWN = 5;
-
-/** Runs one query on its own connection, as any reader does. */
-export function query<T>(db: string, sql: string, ...values: readonly unknown[]): T[] {
-  const sqlite = new Database(db, { readonly: true });
-  keepStatements(sqlite);
-  try {
-    return sqlite.prepare(sql).all(...values) as T[];
-  } finally {
-    sqlite.close();
-  }
-}
 
 export function mirrorOf(db: string): Map<string, Kept> {
   const rows = query<Kept & { vbid: string }>(db, 'SELECT vbid, changed_seq AS seq, body FROM catalog');

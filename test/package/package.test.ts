@@ -1,12 +1,11 @@
 import { execFile } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { serveHttp } from '../support/listen.ts';
 import { installPackage } from '../support/package.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
@@ -30,7 +29,7 @@ async function service(): Promise<string> {
     'GET /v4/products': { num_items: 1, page: 1, per_page: 1000, total_pages: 1, items: [{ vbid: 'A', title: 'One' }] },
     'GET /v4/products/A': { vbid: 'A', title: 'One' },
   };
-  const server = createServer((request, response) => {
+  return await serveHttp((request, response) => {
     const path = (request.url ?? '').replace(/\?.*/, '');
     if (path === '/v3/licenses.xml') {
       response.writeHead(200, { 'content-type': 'application/xml' });
@@ -40,13 +39,7 @@ async function service(): Promise<string> {
     const answer = answers[`${request.method} ${path}`];
     response.writeHead(answer === undefined ? 404 : 200, { 'content-type': 'application/json' });
     response.end(JSON.stringify(answer ?? { errors: ['Book not found'] }));
-  }).listen(0, '127.0.0.1');
-  await new Promise((resolve) => server.once('listening', resolve));
-  onTestFinished(() => {
-    server.closeAllConnections();
-    server.close();
   });
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
 const BODY = `

@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { startSandbox } from '../../src/sandbox/server.ts';
-import { catalogOf, settingsFor, temporaryDirectory } from '../support/mirror.ts';
+import { catalogOf } from '../support/mirror.ts';
+import { place } from '../support/place.ts';
 import { redisAvailable, startRedis } from '../support/redis.ts';
 
 const ECOSYSTEM = fileURLToPath(new URL('../../ecosystem.config.cjs', import.meta.url));
@@ -65,10 +65,7 @@ afterAll(async () => {
 
 /** Starts the processes in a directory with an `.env`, as an operator does. */
 async function startIn(more: Record<string, string>): Promise<{ directory: string; db: string }> {
-  const sandbox = await startSandbox({ items: 50 });
-  const directory = temporaryDirectory();
-  const db = join(directory, 'catalog.db');
-  const settings = settingsFor(sandbox.url, db, { LOG_LEVEL: 'info', ...more });
+  const { sandbox, directory, db, settings } = await place({ items: 50 }, { LOG_LEVEL: 'info', ...more });
   const text = Object.entries(settings).map(([name, value]) => `${name}=${value}\n`);
   writeFileSync(join(directory, '.env'), text.join(''));
   onTestFinished(async () => {

@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { setImmediate as turn } from 'node:timers/promises';
 import { Redis } from 'ioredis';
@@ -10,7 +9,9 @@ import { createLog } from '../../src/log.ts';
 import { type FetcherOptions, limiterOf, startFetcher } from '../../src/queue/bullmq/fetcher.ts';
 import { type BullQueue, createBullQueue } from '../../src/queue/bullmq/queue.ts';
 import { checkRedis } from '../../src/queue/bullmq/redis.ts';
+import { listen } from '../support/listen.ts';
 import { type RedisServer, redisAvailable, startRedis } from '../support/redis.ts';
+import { freePort } from '../support/server.ts';
 import { collect, idOf, itKeepsTheContract } from './contract.ts';
 import { createGate, createScriptedSource, task, untilAborted } from './scripted-source.ts';
 
@@ -357,11 +358,7 @@ describe.skipIf(!redisAvailable)('checkRedis', () => {
 
 describe('an unreachable Redis', () => {
   it('is named in the error, without the password', async () => {
-    const closed = createServer().listen(0, '127.0.0.1');
-    await once(closed, 'listening');
-    const address = closed.address();
-    const port = typeof address === 'object' ? address?.port : undefined;
-    closed.close();
+    const port = await freePort();
     const error = await checkRedis(`redis://user:hidden@127.0.0.1:${port}`).catch((thrown: unknown) => thrown);
     expect(error).toMatchObject({
       code: 'QUEUE_UNAVAILABLE',
@@ -371,11 +368,7 @@ describe('an unreachable Redis', () => {
   });
 
   it('is detected if the server accepts connections but does not respond', async () => {
-    const silent = createServer().listen(0, '127.0.0.1');
-    await once(silent, 'listening');
-    const address = silent.address();
-    const port = typeof address === 'object' ? address?.port : undefined;
+    const port = await listen(createServer());
     await expect(checkRedis(`redis://127.0.0.1:${port}`)).rejects.toMatchObject({ code: 'QUEUE_UNAVAILABLE' });
-    silent.close();
   });
 });

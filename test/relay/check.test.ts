@@ -1,16 +1,17 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
-import { type AddressInfo, createServer as createTcpServer } from 'node:net';
 import { join } from 'node:path';
 import { jetstreamManager } from '@nats-io/jetstream';
 import { connect as connectNats, type NatsConnection } from '@nats-io/transport-node';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { sinkConfig } from '../../src/relay/sink-config.ts';
+import { listen } from '../support/listen.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
-import { type NatsServer, natsAvailable, startNats } from '../support/nats.ts';
+import { natsAvailable, startNats } from '../support/nats.ts';
 import { postgresAvailable, usePostgres } from '../support/postgres.ts';
 import { type RedisServer, redisAvailable, startRedis } from '../support/redis.ts';
+import { freePort, type ServerProcess } from '../support/server.ts';
 import { books, feeding } from './feeding.ts';
 import { natsTarget, postgresTarget } from './targets.ts';
 
@@ -128,7 +129,7 @@ describe.skipIf(!redisAvailable)('the check of Redis', () => {
 });
 
 describe.skipIf(!natsAvailable)('the check of NATS', () => {
-  let server: NatsServer;
+  let server: ServerProcess;
   let connection: NatsConnection;
   beforeAll(async () => {
     server = await startNats();
@@ -179,10 +180,7 @@ describe('the check of a webhook', () => {
       asked.push(method ?? '');
       response.end();
     });
-    server.on('connection', () => connections++).listen(0, '127.0.0.1');
-    await new Promise((resolve) => server.once('listening', resolve));
-    onTestFinished(() => void server.close());
-    const { port } = server.address() as AddressInfo;
+    const port = await listen(server.on('connection', () => connections++));
     expect(await check(`webhook+http://127.0.0.1:${port}/hook#allow=private`)).toBe(
       'can be reached; no request was sent, so its responses were not checked; without a secret, events are not signed',
     );
@@ -194,10 +192,7 @@ describe('the check of a webhook', () => {
   });
 
   it('fails if the port is closed', async () => {
-    const server = createTcpServer().listen(0, '127.0.0.1');
-    await new Promise((resolve) => server.once('listening', resolve));
-    const { port } = server.address() as AddressInfo;
-    await new Promise((resolve) => server.close(resolve));
+    const port = await freePort();
     await expect(check(`webhook+http://127.0.0.1:${port}/#allow=private`)).rejects.toThrow('ECONNREFUSED');
   });
 });

@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, describe, it } from 'vitest';
 import { type SinkSubject, sinkChecks } from '../../src/relay/contract/checks.ts';
-import { type NatsServer, natsAvailable, startNats } from '../support/nats.ts';
-import { type PostgresServer, postgresAvailable, startPostgres } from '../support/postgres.ts';
+import { natsAvailable, startNats } from '../support/nats.ts';
+import { postgresAvailable, startPostgres } from '../support/postgres.ts';
 import { type RedisServer, redisAvailable, startRedis } from '../support/redis.ts';
+import type { ServerProcess } from '../support/server.ts';
 import { filesTarget, jsonlTarget, natsTarget, postgresTarget, redisTarget, webhookTarget } from './targets.ts';
 
 function check(subject: SinkSubject): void {
@@ -17,7 +18,7 @@ describe('the example of the documentation', () => check({ effectivelyOnce: true
 describe('webhook', () => check({ effectivelyOnce: false, prepare: () => webhookTarget() }));
 
 describe.skipIf(!postgresAvailable)('postgres', () => {
-  let server: PostgresServer;
+  let server: ServerProcess;
   beforeAll(async () => {
     server = await startPostgres({ settings: ['fsync=off'] });
   });
@@ -37,7 +38,7 @@ describe.skipIf(!redisAvailable)('redis', () => {
 });
 
 describe.skipIf(!natsAvailable)('nats', () => {
-  let server: NatsServer;
+  let server: ServerProcess;
   beforeAll(async () => {
     server = await startNats();
   });

@@ -26,6 +26,13 @@ export async function fed<T extends SinkTarget>(prepared: Promise<T>, count: num
   return scene;
 }
 
+/** The same, and its relay has stopped. */
+export async function paused<T extends SinkTarget>(prepared: Promise<T>, count: number): ReturnType<typeof feeding<T>> {
+  const scene = await fed(prepared, count);
+  await scene.harness.stop();
+  return scene;
+}
+
 export function books(count: number, version: number): Version[] {
   return Array.from({ length: count }, (_, index) => {
     const vbid = `P${index}`;

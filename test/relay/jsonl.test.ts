@@ -12,7 +12,7 @@ import {
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { until } from '../../src/relay/contract/harness.ts';
-import { books, feeding } from './feeding.ts';
+import { books, fed, feeding, paused } from './feeding.ts';
 import { jsonlTarget } from './targets.ts';
 
 function numbers(count: number, from = 1): number[] {
@@ -20,10 +20,7 @@ function numbers(count: number, from = 1): number[] {
 }
 
 it('writes what `changes` prints, into a file that only its owner can read', async () => {
-  const { harness, target, config } = await feeding(jsonlTarget());
-  harness.change(books(3, 1));
-  harness.start(config);
-  await harness.caughtUp();
+  const { harness, target } = await fed(jsonlTarget(), 3);
   const file = join(target.directory, 'changes.jsonl');
   const [first] = readFileSync(file, 'utf8').split('\n');
   expect(JSON.parse(first ?? '')).toEqual({
@@ -49,11 +46,7 @@ it('writes what `changes` prints, into a file that only its owner can read', asy
 });
 
 it('cuts off an incomplete last line, and delivers its event again', async () => {
-  const { harness, target, config } = await feeding(jsonlTarget());
-  harness.change(books(20, 1));
-  harness.start(config);
-  await harness.caughtUp();
-  await harness.stop();
+  const { harness, target, config } = await paused(jsonlTarget(), 20);
   const file = join(target.directory, 'changes.jsonl');
   // As after a power failure: the last event is incomplete.
   truncateSync(file, statSync(file).size - 10);
@@ -64,11 +57,7 @@ it('cuts off an incomplete last line, and delivers its event again', async () =>
 });
 
 it('redelivers events that the file lost', async () => {
-  const { harness, target, config } = await feeding(jsonlTarget());
-  harness.change(books(20, 1));
-  harness.start(config);
-  await harness.caughtUp();
-  await harness.stop();
+  const { harness, target, config } = await paused(jsonlTarget(), 20);
   const file = join(target.directory, 'changes.jsonl');
   const lines = readFileSync(file, 'utf8').split('\n');
   writeFileSync(file, `${lines.slice(0, 7).join('\n')}\n`);
@@ -79,11 +68,7 @@ it('redelivers events that the file lost', async () => {
 });
 
 it('continues in a new file if the old one was removed', async () => {
-  const { harness, target, config } = await feeding(jsonlTarget());
-  harness.change(books(20, 1));
-  harness.start(config);
-  await harness.caughtUp();
-  await harness.stop();
+  const { harness, target, config } = await paused(jsonlTarget(), 20);
   rmSync(join(target.directory, 'changes.jsonl'));
   harness.change(books(5, 2));
   harness.start(config);
@@ -92,10 +77,7 @@ it('continues in a new file if the old one was removed', async () => {
 });
 
 it('continues in a new file if the old one is moved away during delivery', async () => {
-  const { harness, target, config } = await feeding(jsonlTarget());
-  harness.change(books(20, 1));
-  harness.start(config);
-  await harness.caughtUp();
+  const { harness, target } = await fed(jsonlTarget(), 20);
   const file = join(target.directory, 'changes.jsonl');
   // As logrotate does.
   renameSync(file, join(target.directory, 'changes-1.jsonl'));
@@ -106,10 +88,7 @@ it('continues in a new file if the old one is moved away during delivery', async
 });
 
 it('resumes alike at every start after a replay was removed', async () => {
-  const { harness, target, config } = await feeding(jsonlTarget());
-  harness.change(books(20, 1));
-  harness.start(config);
-  await harness.caughtUp();
+  const { harness, target, config } = await fed(jsonlTarget(), 20);
   harness.store.request(({ sinks }) => sinks.replay(harness.sink().id, 15, false));
   await harness.caughtUp();
   await harness.stop();
@@ -127,10 +106,7 @@ it('resumes alike at every start after a replay was removed', async () => {
 });
 
 it('redelivers everything that the file lost, also from before a replay', async () => {
-  const { harness, target, config } = await feeding(jsonlTarget());
-  harness.change(books(20, 1));
-  harness.start(config);
-  await harness.caughtUp();
+  const { harness, target, config } = await fed(jsonlTarget(), 20);
   harness.store.request(({ sinks }) => sinks.replay(harness.sink().id, 17, false));
   await harness.caughtUp();
   await harness.stop();
@@ -192,11 +168,7 @@ it('does not compress rotated files with gzip=off', async () => {
 });
 
 it('does not change a file without events', async () => {
-  const { harness, target, config } = await feeding(jsonlTarget());
-  harness.change(books(1, 1));
-  harness.start(config);
-  await harness.caughtUp();
-  await harness.stop();
+  const { harness, target, config } = await paused(jsonlTarget(), 1);
   const file = join(target.directory, 'changes.jsonl');
   writeFileSync(file, 'shopping list\neggs\n');
   harness.start(config);

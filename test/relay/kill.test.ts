@@ -5,9 +5,10 @@ import { openHarness, type Version } from '../../src/relay/contract/harness.ts';
 import { createRandom } from '../../src/sandbox/catalog/random.ts';
 import { start } from '../support/cli.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
-import { type NatsServer, natsAvailable, startNats } from '../support/nats.ts';
-import { type PostgresServer, postgresAvailable, startPostgres } from '../support/postgres.ts';
+import { natsAvailable, startNats } from '../support/nats.ts';
+import { postgresAvailable, startPostgres } from '../support/postgres.ts';
 import { type RedisServer, redisAvailable, startRedis } from '../support/redis.ts';
+import type { ServerProcess } from '../support/server.ts';
 import { jsonlTarget, natsTarget, postgresTarget, redisTarget, webhookTarget } from './targets.ts';
 
 /** `KILLS=200 npx vitest run test/relay/kill.test.ts` takes three minutes. */
@@ -17,9 +18,9 @@ const PRODUCTS = 10_000;
 const CHANGES = 400;
 const WEBHOOK_BATCH = 50;
 
-let postgres: PostgresServer | undefined;
+let postgres: ServerProcess | undefined;
 let redis: RedisServer | undefined;
-let nats: NatsServer | undefined;
+let nats: ServerProcess | undefined;
 
 beforeAll(async () => {
   postgres = postgresAvailable ? await startPostgres({ settings: ['fsync=off'] }) : undefined;

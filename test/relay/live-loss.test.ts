@@ -11,6 +11,26 @@ import { redisAvailable, startRedis } from '../support/redis.ts';
 import { books, feeding, movable } from './feeding.ts';
 import { jsonlTarget, natsTarget, redisTarget } from './targets.ts';
 
+async function redisServer() {
+  const server = await startRedis();
+  const redis = new Redis(server.port, '127.0.0.1');
+  onTestFinished(async () => {
+    redis.disconnect();
+    await server.stop();
+  });
+  return { port: server.port, redis };
+}
+
+async function natsServer() {
+  const server = await startNats();
+  const connection = await connectNats({ servers: `127.0.0.1:${server.port}` });
+  onTestFinished(async () => {
+    await connection.close();
+    await server.stop();
+  });
+  return { port: server.port, streams: (await jetstreamManager(connection)).streams };
+}
+
 /** Makes a store lose events while nothing changes; a check some minutes later redelivers them. */
 async function expectRedelivery<T extends SinkTarget>(
   prepared: Promise<T>,
@@ -36,34 +56,18 @@ describe('redelivers, while nothing changes, to', () => {
     expectRedelivery(jsonlTarget(), ({ directory }) => truncateSync(join(directory, 'changes.jsonl'), 2_000)));
 
   it.skipIf(!redisAvailable)('a Redis stream that was removed', async () => {
-    const server = await startRedis();
-    const redis = new Redis(server.port, '127.0.0.1');
-    onTestFinished(async () => {
-      redis.disconnect();
-      await server.stop();
-    });
-    await expectRedelivery(redisTarget(server.port), ({ stream }) => redis.del(stream));
+    const { port, redis } = await redisServer();
+    await expectRedelivery(redisTarget(port), ({ stream }) => redis.del(stream));
   });
 
   it.skipIf(!redisAvailable)('a Redis that was flushed', async () => {
-    const server = await startRedis();
-    const redis = new Redis(server.port, '127.0.0.1');
-    onTestFinished(async () => {
-      redis.disconnect();
-      await server.stop();
-    });
-    await expectRedelivery(redisTarget(server.port), () => redis.flushall());
+    const { port, redis } = await redisServer();
+    await expectRedelivery(redisTarget(port), () => redis.flushall());
   });
 
   it.skipIf(!natsAvailable)('a JetStream stream that was deleted', async () => {
-    const server = await startNats();
-    const connection = await connectNats({ servers: `127.0.0.1:${server.port}` });
-    onTestFinished(async () => {
-      await connection.close();
-      await server.stop();
-    });
-    const { streams } = await jetstreamManager(connection);
-    await expectRedelivery(natsTarget(server.port), ({ stream }) => streams.delete(stream));
+    const { port, streams } = await natsServer();
+    await expectRedelivery(natsTarget(port), ({ stream }) => streams.delete(stream));
   });
 });
 
@@ -81,14 +85,8 @@ it('continues at the same place in a file that was emptied', async () => {
 
 describe.skipIf(!natsAvailable)('a JetStream stream', () => {
   it('continues at the same place after a purge', async () => {
-    const server = await startNats();
-    const connection = await connectNats({ servers: `127.0.0.1:${server.port}` });
-    onTestFinished(async () => {
-      await connection.close();
-      await server.stop();
-    });
-    const { streams } = await jetstreamManager(connection);
-    const { harness, target, config } = await feeding(natsTarget(server.port));
+    const { port, streams } = await natsServer();
+    const { harness, target, config } = await feeding(natsTarget(port));
     harness.change(books(20, 1));
     harness.start(config);
     await harness.caughtUp();
@@ -99,14 +97,8 @@ describe.skipIf(!natsAvailable)('a JetStream stream', () => {
   });
 
   it('applies max_age to an existing stream', async () => {
-    const server = await startNats();
-    const connection = await connectNats({ servers: `127.0.0.1:${server.port}` });
-    onTestFinished(async () => {
-      await connection.close();
-      await server.stop();
-    });
-    const { streams } = await jetstreamManager(connection);
-    const { harness, target, config } = await feeding(natsTarget(server.port));
+    const { port, streams } = await natsServer();
+    const { harness, target, config } = await feeding(natsTarget(port));
     harness.change(books(3, 1));
     harness.start(config);
     await harness.caughtUp();

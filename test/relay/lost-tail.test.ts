@@ -1,6 +1,6 @@
-import Database from 'better-sqlite3';
 import { expect, it, onTestFinished } from 'vitest';
 import { type Harness, openHarness, until } from '../../src/relay/contract/harness.ts';
+import { execute } from '../support/sqlite.ts';
 import { books } from './feeding.ts';
 import { type Memory, memory } from './memory.ts';
 
@@ -195,8 +195,6 @@ it('delivers freed events in batches of the usual size', async () => {
 it('clears the error of a sink that answers again, even without new events', async () => {
   const { harness, store } = setUp();
   await fed({ harness, store }, () => harness.change(books(2, 1)));
-  const sqlite = new Database(harness.store.path);
-  sqlite.exec("UPDATE sinks SET error = 'it was down', error_at = 1, retry_at = 2");
-  sqlite.close();
+  execute(harness.store.path, "UPDATE sinks SET error = 'it was down', error_at = 1, retry_at = 2");
   await until('the error is cleared', () => harness.sink().error === null && harness.sink().retryAt === null);
 });

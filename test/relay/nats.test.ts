@@ -3,12 +3,13 @@ import { jetstream, jetstreamManager } from '@nats-io/jetstream';
 import { connect as connectNats } from '@nats-io/transport-node';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { until } from '../../src/relay/contract/harness.ts';
-import { type NatsServer, natsAvailable, startNats } from '../support/nats.ts';
+import { natsAvailable, startNats } from '../support/nats.ts';
+import type { ServerProcess } from '../support/server.ts';
 import { books, fed, feeding } from './feeding.ts';
 import { natsTarget } from './targets.ts';
 
 describe.skipIf(!natsAvailable)('nats', () => {
-  let server: NatsServer;
+  let server: ServerProcess;
   beforeAll(async () => {
     server = await startNats();
   });

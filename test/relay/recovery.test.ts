@@ -7,7 +7,7 @@ import { startRelay } from '../../src/relay/relay.ts';
 import { SinkError } from '../../src/relay/sink.ts';
 import { sinkConfig } from '../../src/relay/sink-config.ts';
 import { writeUnder } from '../../src/store/hold-lease.ts';
-import { books, feeding } from './feeding.ts';
+import { books, fed, feeding, paused } from './feeding.ts';
 import { jsonlTarget } from './targets.ts';
 
 function numbers(from: number, to: number): number[] {
@@ -31,11 +31,7 @@ function keepLines(file: string, count: number): void {
 }
 
 it('delivers every change since then to a sink that was renamed', async () => {
-  const { harness, target, config } = await feeding(jsonlTarget());
-  harness.start(config);
-  harness.change(books(10, 1));
-  await harness.caughtUp();
-  await harness.stop();
+  const { harness, target, config } = await paused(jsonlTarget(), 10);
   harness.change([{ vbid: 'P3', body: null }]);
   harness.change(books(5, 2).slice(4));
   harness.change(books(5, 3).slice(4));
@@ -47,11 +43,7 @@ it('delivers every change since then to a sink that was renamed', async () => {
 });
 
 it('redelivers lost events, also if others were freed meanwhile', async () => {
-  const { harness, target, config } = await feeding(jsonlTarget());
-  harness.start(config);
-  harness.change(books(100, 1));
-  await harness.caughtUp();
-  await harness.stop();
+  const { harness, target, config } = await paused(jsonlTarget(), 100);
   keepLines(fileOf(target), 50);
   refuse(harness, 1);
   skip(harness, 1);
@@ -62,11 +54,7 @@ it('redelivers lost events, also if others were freed meanwhile', async () => {
 });
 
 it('repeats a replay that the store lost', async () => {
-  const { harness, target, config } = await feeding(jsonlTarget());
-  harness.start(config);
-  harness.change(books(20, 1));
-  await harness.caughtUp();
-  await harness.stop();
+  const { harness, target, config } = await paused(jsonlTarget(), 20);
   const [text, state] = [fileOf(target), `${fileOf(target)}.state`].map((file) => readFileSync(file));
   harness.store.request(({ sinks }) => sinks.replay(harness.sink().id, 10, false));
   harness.start(config);
@@ -97,11 +85,7 @@ it('delivers nothing twice if the operator skips during a delivery', async () =>
 });
 
 it('delivers nothing twice after a kill during a rotation', async () => {
-  const { harness, target, config } = await feeding(jsonlTarget('?rotate=1kB&gzip=off'));
-  harness.start(config);
-  harness.change(books(10, 1));
-  await harness.caughtUp();
-  await harness.stop();
+  const { harness, target, config } = await paused(jsonlTarget('?rotate=1kB&gzip=off'), 10);
   // The state between the rename and the next step, before the mirror recorded the last batch.
   const state = JSON.parse(readFileSync(`${fileOf(target)}.state`, 'utf8')) as Record<string, unknown>;
   const { length } = readFileSync(fileOf(target));
@@ -133,11 +117,7 @@ function skip(harness: Harness, seq: number): void {
 }
 
 it('does not lose waiting events in a crash', async () => {
-  const { harness, target, config } = await feeding(jsonlTarget());
-  harness.start(config);
-  harness.change(books(2, 1));
-  await harness.caughtUp();
-  await harness.stop();
+  const { harness, target, config } = await paused(jsonlTarget(), 2);
   refuse(harness, 1);
   // One batch: P1, then P0, which must wait, and P1 again. The relay ends before the ack is written.
   harness.change([...books(2, 2).slice(1), ...books(1, 3), ...books(2, 4).slice(1)]);
@@ -150,11 +130,7 @@ it('does not lose waiting events in a crash', async () => {
 });
 
 it('delivers freed events once after a crash and another skip', async () => {
-  const { harness, target, config } = await feeding(jsonlTarget());
-  harness.start(config);
-  harness.change(books(3, 1));
-  await harness.caughtUp();
-  await harness.stop();
+  const { harness, target, config } = await paused(jsonlTarget(), 3);
   refuse(harness, 1);
   refuse(harness, 2);
   harness.change(books(2, 2));
@@ -173,11 +149,7 @@ it('delivers freed events once after a crash and another skip', async () => {
 });
 
 it('delivers waiting events if their event is skipped during a delivery', async () => {
-  const { harness, target, config } = await feeding(jsonlTarget());
-  harness.start(config);
-  harness.change(books(2, 1));
-  await harness.caughtUp();
-  await harness.stop();
+  const { harness, target, config } = await paused(jsonlTarget(), 2);
   refuse(harness, 1);
   harness.change([...books(2, 2).slice(1), ...books(1, 3)]);
   let skipped = false;
@@ -196,11 +168,7 @@ it('delivers waiting events if their event is skipped during a delivery', async 
 });
 
 it('delivers a replay once that is ordered while the sink is being opened', async () => {
-  const { harness, target, config } = await feeding(jsonlTarget());
-  harness.start(config);
-  harness.change(books(3, 1));
-  await harness.caughtUp();
-  await harness.stop();
+  const { harness, target, config } = await paused(jsonlTarget(), 3);
   let replayed = false;
   const late = wrapSink(config, (sink) => ({
     open: async (mark, newest, signal) => {
@@ -235,10 +203,7 @@ it('parks nothing if the sink cannot be opened', async () => {
 });
 
 it('does not write after another process has written', async () => {
-  const { harness, target, config } = await feeding(jsonlTarget());
-  harness.start(config);
-  harness.change(books(3, 1));
-  await harness.caughtUp();
+  const { harness, target, config } = await fed(jsonlTarget(), 3);
   // A relay that was suspended and has been replaced.
   const other = await config.make();
   const mark = { incarnation: harness.store.incarnation, generation: 1, cursor: 3, at: 0, late: 0 };
@@ -254,10 +219,7 @@ it('does not write after another process has written', async () => {
 });
 
 it('a relay without sinks leaves those of an active relay configured', async () => {
-  const { harness, config } = await feeding(jsonlTarget());
-  harness.start(config);
-  harness.change(books(3, 1));
-  await harness.caughtUp();
+  const { harness, config } = await fed(jsonlTarget(), 3);
   const other = startRelay({
     store: harness.store,
     sinks: [],

@@ -1,11 +1,9 @@
 import { lookup } from 'node:dns';
-import { once } from 'node:events';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, it } from 'vitest';
 import { isPublic, publicLookup } from '../../src/public-address.ts';
 import { until } from '../../src/relay/contract/harness.ts';
 import { sinkConfig } from '../../src/relay/sink-config.ts';
+import { serveHttp } from '../support/listen.ts';
 import { books, feeding } from './feeding.ts';
 import { type Reply, webhookTarget } from './targets.ts';
 
@@ -53,22 +51,16 @@ it('waits as long as the receiver asks, unless the sink is resumed', async () =>
 
 it('takes the status as confirmation, whatever the body does', async () => {
   let requests = 0;
-  const dripping = createServer((request, response) => {
+  const dripping = await serveHttp((request, response) => {
     requests++;
     request.resume();
     response.writeHead(200);
     const timer = setInterval(() => response.write('x'), 50);
     response.on('close', () => clearInterval(timer));
-  }).listen(0, '127.0.0.1');
-  await once(dripping, 'listening');
-  onTestFinished(() => {
-    dripping.closeAllConnections();
-    dripping.close();
   });
-  const { port } = dripping.address() as AddressInfo;
   const { harness } = await feeding(webhookTarget());
   harness.change(books(3, 1));
-  const slow = config(`webhook+http://127.0.0.1:${port}/#allow=private`);
+  const slow = config(`webhook+${dripping}/#allow=private`);
   harness.start({ ...slow, name: 'contract' });
   await harness.caughtUp();
   expect(requests).toBe(1);

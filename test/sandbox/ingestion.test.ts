@@ -1,5 +1,4 @@
-import { createServer, type IncomingMessage } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { IncomingMessage } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { systemClock } from '../../src/clock.ts';
@@ -7,6 +6,7 @@ import type { Asset } from '../../src/sandbox/assets/asset.ts';
 import { callBack } from '../../src/sandbox/assets/callback.ts';
 import { NO_IDENTIFIERS } from '../../src/sandbox/assets/identifiers.ts';
 import { createIngestions } from '../../src/sandbox/assets/ingestion.ts';
+import { serveHttp } from '../support/listen.ts';
 import { NEW, put, send } from './asset-requests.ts';
 import { sandboxFor } from './client.ts';
 
@@ -19,18 +19,13 @@ interface Called {
 /** Replies to calls with these statuses; the last one is repeated. */
 async function listener(...statuses: readonly number[]) {
   const calls: Called[] = [];
-  const server = createServer((request: IncomingMessage, response) => {
+  const url = await serveHttp((request: IncomingMessage, response) => {
     void text(request).then((body) => {
       calls.push({ method: request.method, type: request.headers['content-type'], body: JSON.parse(body) });
       response.writeHead(statuses[calls.length - 1] ?? statuses.at(-1) ?? 204).end();
     });
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  onTestFinished(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/done`, calls };
+  return { url: `${url}/done`, calls };
 }
 
 /** Resolves with the first warning that begins like this; there may be others. */
@@ -153,10 +148,10 @@ describe('4.1 rule 2, 6: ingestion', () => {
     const { url, calls } = await listener(200);
     const { signal } = new AbortController();
     for (const address of [url, url.replace('127.0.0.1', 'localhost')]) {
-      expect(await callBack({ url: address, body: '{}', allowPrivate: false, signal })).toBe(false);
+      expect(await callBack(address, '{}', false, signal)).toBe(false);
     }
     expect(calls).toEqual([]);
-    expect(await callBack({ url, body: '{}', allowPrivate: true, signal })).toBe(true);
+    expect(await callBack(url, '{}', true, signal)).toBe(true);
   });
 
   it('6: warns if the end of a call cannot be journaled', async () => {
@@ -165,7 +160,7 @@ describe('4.1 rule 2, 6: ingestion', () => {
       throw new Error('the disk is full');
     };
     const { signal } = new AbortController();
-    const ingestions = createIngestions({ clock: systemClock, signal, retryMs: 1, allowPrivate: true, done });
+    const ingestions = createIngestions({ ...QUICK, clock: systemClock }, signal, done);
     const ingestion = { url: FILE, callbackUrl: url, startedAt: 0, endsAt: 1 };
     const warned = warning('callback_url');
     ingestions.start();

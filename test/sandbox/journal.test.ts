@@ -1,11 +1,10 @@
 import { appendFileSync, mkdirSync, readdirSync, readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { basename, dirname, join } from 'node:path';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { systemClock } from '../../src/clock.ts';
 import type { SandboxOptions } from '../../src/sandbox/options.ts';
 import { type Sandbox, startSandbox } from '../../src/sandbox/server.ts';
+import { serveHttp } from '../support/listen.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
 import { NEW, put, send } from './asset-requests.ts';
 import { get, getPage, sandboxFor } from './client.ts';
@@ -155,14 +154,11 @@ describe('--db', () => {
   // @rule 1-2, 6-2
   it('6: makes a pending call after a restart, and no other', async () => {
     const called: string[] = [];
-    const server = createServer((request, response) => {
+    const address = await serveHttp((request, response) => {
       called.push(request.url ?? '');
       request.resume();
       response.end();
     });
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    onTestFinished(() => void server.close());
-    const address = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
     const { time, db, options } = setting({ allowPrivateCallbacks: true, ingestionMs: 1 });
     const wait = { callback_url: `${address}/made`, url: 'https://files.example.org/a.pdf' };
     const first = await sandboxFor(options);

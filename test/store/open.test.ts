@@ -9,6 +9,7 @@ import { openMirrorFile } from '../../src/store/open.ts';
 import { keepStatements } from '../../src/store/statements.ts';
 import { openStore } from '../../src/store/store.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
+import { execute } from '../support/sqlite.ts';
 
 const STORE = fileURLToPath(new URL('../../dist/store/store.js', import.meta.url));
 
@@ -67,10 +68,7 @@ describe('opening a mirror', () => {
     const text = join(directory, 'text.db');
     writeFileSync(text, 'not a database, and longer than a header of one');
     const foreign = join(directory, 'foreign.db');
-    const other = new Database(foreign);
-    keepStatements(other);
-    other.exec('CREATE TABLE theirs (a); CREATE TABLE __drizzle_migrations (id, hash, created_at)');
-    other.close();
+    execute(foreign, 'CREATE TABLE theirs (a); CREATE TABLE __drizzle_migrations (id, hash, created_at)');
     for (const path of [text, foreign]) {
       const before = readFileSync(path);
       expect(() => openMirrorFile(path)).toThrow(expect.objectContaining({ code: 'MIRROR_UNUSABLE', exitCode: 2 }));
@@ -85,10 +83,7 @@ describe('opening a mirror', () => {
   it('rejects a mirror of a newer version', () => {
     const path = join(temporaryDirectory(), 'catalog.db');
     openStore(path).close();
-    const sqlite = new Database(path);
-    keepStatements(sqlite);
-    sqlite.prepare('INSERT INTO __drizzle_migrations (hash, created_at) VALUES (?, ?)').run('x', 9_999_999_999_999);
-    sqlite.close();
+    execute(path, `INSERT INTO __drizzle_migrations (hash, created_at) VALUES ('x', 9999999999999)`);
     expect(() => openStore(path)).toThrow(/was written by a newer catchword/);
   });
 

@@ -14,8 +14,8 @@ import { type Running, run, start } from '../support/cli.ts';
 import { runHere } from '../support/in-process.ts';
 import { load } from '../support/load.ts';
 import { expectExactLog } from '../support/mirror.ts';
+import { filled, type Place, place } from '../support/place.ts';
 import { python, sqlite3, sqliteToolsAvailable } from '../support/sqlite-tools.ts';
-import { filled, type Place, place } from '../web/place.ts';
 import { get } from '../web/reader.ts';
 
 const SERVING = { CATCHWORD_HTTP_PORT: '0', LOG_LEVEL: 'info' };
@@ -144,12 +144,20 @@ describe.skipIf(!sqliteToolsAvailable)('a daemon whose mirror', () => {
     expectExactLog(source.db);
   });
 
-  it.each(Object.entries(ACCIDENTS))('is %s ends with an error', async (_name, happen) => {
-    const source = await filled({ items: 50 });
-    const daemon = begin(['daemon'], source, { ...SERVING, ...IDLE });
-    await daemon.shows('"msg":"started"');
-    happen(source, '');
-    await expectReplaced(daemon);
+  it('is deleted, moved away or left without its WAL ends with an error', async () => {
+    const sources = [];
+    for (const [accident, happen] of Object.entries(ACCIDENTS)) {
+      sources.push({ accident, happen, source: await filled({ items: 50 }) });
+    }
+    // At the same time, because a daemon without runs looks every five seconds.
+    const ended = sources.map(async ({ accident, happen, source }) => {
+      const daemon = begin(['daemon'], source, { ...SERVING, ...IDLE });
+      await daemon.shows('"msg":"started"');
+      happen(source, '');
+      const { code, stderr } = await daemon.ended;
+      return { accident, code, isReplaced: stderr.includes('MIRROR_REPLACED') };
+    });
+    expect(await Promise.all(ended)).toEqual(sources.map(({ accident }) => ({ accident, code: 1, isReplaced: true })));
   });
 
   async function expectRestoreIsNoticed(source: Place, daemon: Running, happen: Happen): Promise<void> {
@@ -187,18 +195,25 @@ describe.skipIf(!sqliteToolsAvailable)('a daemon whose mirror', () => {
     copyFileSync(backup, source.db);
     await expectReplaced(daemon);
     expect(await sqlite3(source.db, 'PRAGMA integrity_check')).toEqual(['ok']);
-    expect((await run(['sync', '--json'], source.settings, source.directory)).code).toBe(0);
+    expect((await runHere(['sync', '--json'], source.settings, source.directory)).code).toBe(0);
     expect(expectExactLog(source.db)).toBeGreaterThanOrEqual(before);
   });
 
   it('has a backup copied over it from before the WAL began ends and leaves the backup intact', async () => {
-    const source = await filled({ items: 2_000, churnPerSecond: 600 });
+    const source = await filled({ items: 2_000 });
+    const update = async (count: number): Promise<void> => {
+      const before = await lastOf(source);
+      source.sandbox.catalog.mutate({ update: count, seed: count });
+      await reaches(source, before + count - 1);
+    };
     const daemon = begin(['daemon'], source, { ...SERVING, ...EVERY_SECOND });
     await expectRestoreIsNoticed(source, daemon, async ({ db }, backup) => {
-      await reaches(source, (await lastOf(source)) + 1_500);
+      await update(1_500);
       await sqlite3(db, 'PRAGMA busy_timeout = 10000; PRAGMA wal_checkpoint(TRUNCATE)');
-      await reaches(source, (await lastOf(source)) + 100);
+      await update(100);
       copyFileSync(backup, db);
+      // A daemon notices when it writes.
+      source.sandbox.catalog.mutate({ update: 10, seed: 1 });
     });
   });
 

@@ -11,8 +11,8 @@ import { start } from '../support/cli.ts';
 import { runHere } from '../support/in-process.ts';
 import { load } from '../support/load.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
+import { type Place, place } from '../support/place.ts';
 import { python, sqlite3, sqliteToolsAvailable, UNPRIVILEGED } from '../support/sqlite-tools.ts';
-import { type Place, place } from '../web/place.ts';
 import { getJson } from '../web/reader.ts';
 
 const CLI = fileURLToPath(new URL('../../dist/cli.js', import.meta.url));

@@ -11,6 +11,7 @@ import { writeUnder } from '../../src/store/hold-lease.ts';
 import { keepStatements } from '../../src/store/statements.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
+import { query } from '../support/sqlite.ts';
 import { python, sqlite3, sqliteToolsAvailable } from '../support/sqlite-tools.ts';
 
 const MIGRATIONS = fileURLToPath(new URL('../../drizzle', import.meta.url));
@@ -198,10 +199,7 @@ it('an upgraded mirror has the same rows in every view', () => {
   const older = copyToOlder(db, directory, 5);
   openStore(older).close();
   const rows = (path: string, view: string) => {
-    const sqlite = new Database(path, { readonly: true });
-    const found = keepStatements(sqlite).prepare(`SELECT * FROM ${view} ORDER BY 1, 2`).all();
-    sqlite.close();
-    return found;
+    return query(path, `SELECT * FROM ${view} ORDER BY 1, 2`);
   };
   for (const view of ['catalog', 'prices']) {
     expect(rows(older, view).length).toBeGreaterThan(1);

@@ -77,9 +77,7 @@ sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
 
 /** Runs `catchword` on a terminal until a run is complete; `stdout` is what the terminal shows. */
 export async function runOnTerminal(args: readonly string[], env: Record<string, string>, cwd: string): Promise<Ended> {
-  const { child, ended } = startProcess(['python3', '-c', TERMINAL, process.execPath, CLI, ...args], env, cwd);
-  child.stdin?.end();
-  return await ended;
+  return await runProcess(['python3', '-c', TERMINAL, process.execPath, CLI, ...args], env, cwd);
 }
 
 /** Starts any program, and leaves stdin open. */
@@ -129,6 +127,13 @@ export function startProcess(
   return { child, ended, shows };
 }
 
+/** Runs any program, without stdin. */
+export async function runProcess(command: readonly string[], env: Record<string, string>, cwd: string): Promise<Ended> {
+  const { child, ended } = startProcess(command, env, cwd);
+  child.stdin?.end();
+  return await ended;
+}
+
 export async function run(
   args: readonly string[],
   env: Record<string, string>,
@@ -145,8 +150,5 @@ export async function runRedirected(
   env: Record<string, string>,
   cwd: string,
 ): Promise<Ended> {
-  const command = ['sh', '-c', `exec "$0" "$@" ${redirections}`, process.execPath, CLI, ...args];
-  const { child, ended } = startProcess(command, env, cwd);
-  child.stdin?.end();
-  return await ended;
+  return await runProcess(['sh', '-c', `exec "$0" "$@" ${redirections}`, process.execPath, CLI, ...args], env, cwd);
 }

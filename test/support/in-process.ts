@@ -5,6 +5,7 @@ import type { Command } from 'commander';
 import { type Clock, systemClock } from '../../src/clock.ts';
 import type { CommandContext, ProcessContext } from '../../src/commands/shared/context.ts';
 import { run } from '../../src/program.ts';
+import { hastyClock } from '../../src/relay/contract/harness.ts';
 import type { Ended } from './cli.ts';
 
 export type Printed = Omit<Ended, 'signal'>;
@@ -81,6 +82,7 @@ interface HereOptions {
   /** Instead of a stream that collects what is printed. */
   readonly stdout?: NodeJS.WritableStream;
   readonly signal?: AbortSignal;
+  /** Default: real time, with short pauses made shorter. */
   readonly clock?: Clock;
 }
 
@@ -92,7 +94,7 @@ export async function runHere(
   args: readonly string[],
   environment: Record<string, string>,
   cwd: string,
-  { stdin, stdout, signal = new AbortController().signal, clock = systemClock }: HereOptions = {},
+  { stdin, stdout, signal = new AbortController().signal, clock = hastyClock }: HereOptions = {},
 ): Promise<Printed> {
   if (isRunning) throw new Error('another command is running in this process');
   isRunning = true;

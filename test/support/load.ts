@@ -1,10 +1,10 @@
 import type { Run, RunKind } from '../../src/catalog/run.ts';
-import { systemClock } from '../../src/clock.ts';
 import { loadConfig, requireSource } from '../../src/config.ts';
 import { createLog } from '../../src/log.ts';
+import { hastyClock } from '../../src/relay/contract/harness.ts';
 import { startKeeper } from '../../src/roles/pipeline.ts';
 
-/** Makes one run in this process, as `catchword sync` does. */
+/** Makes one run in this process, as `catchword sync` does, but does not wait for late deltas, nor long before retries. */
 export async function load(
   settings: Record<string, string>,
   kind: RunKind,
@@ -12,7 +12,7 @@ export async function load(
 ): Promise<Run> {
   const service = await startKeeper({
     config: requireSource(loadConfig(settings)),
-    clock: systemClock,
+    clock: hastyClock,
     log: createLog('fatal'),
     fetching: true,
   });

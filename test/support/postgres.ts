@@ -1,6 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chownSync, existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import pg from 'pg';
 import { afterAll, beforeAll } from 'vitest';
@@ -15,10 +14,6 @@ export function programs(): string {
 
 export const postgresAvailable = isInstalled(`${programs()}postgres`, 'PostgreSQL');
 
-export interface PostgresServer extends ServerProcess {
-  stop(): Promise<void>;
-}
-
 /** PostgreSQL refuses to run as root. */
 function user(): { uid: number; gid: number } | undefined {
   if (process.getuid?.() !== 0) return undefined;
@@ -27,34 +22,28 @@ function user(): { uid: number; gid: number } | undefined {
 }
 
 /** Starts a PostgreSQL in a new directory that trusts local connections: user postgres, database postgres. */
-export async function startPostgres({ settings = [] as readonly string[] } = {}): Promise<PostgresServer> {
-  const directory = mkdtempSync(join(tmpdir(), 'catchword-postgres-'));
+export async function startPostgres({ settings = [] as readonly string[] } = {}): Promise<ServerProcess> {
   const owner = user();
-  if (owner !== undefined) chownSync(directory, owner.uid, owner.gid);
-  const data = join(directory, 'data');
-  const initdb = ['-D', data, '-A', 'trust', '-U', 'postgres', '-E', 'UTF8', '--no-sync', '--locale=C'];
-  // Its error output becomes part of the exception.
-  execFileSync(`${programs()}initdb`, initdb, { stdio: ['ignore', 'ignore', 'pipe'], cwd: directory, ...owner });
-  // Without a socket file, whose path may be too long in a temporary directory.
-  const args = ['-D', data, '-h', '127.0.0.1', '-k', '', ...settings.flatMap((one) => ['-c', one])];
-  const server = await startServer({
+  const options = settings.flatMap((one) => ['-c', one]);
+  return await startServer({
     command: `${programs()}postgres`,
-    args: (port) => [...args, '-p', String(port)],
+    // Without a socket file, whose path may be too long in a temporary directory.
+    args: (port, directory) => ['-D', directory, '-h', '127.0.0.1', '-k', '', ...options, '-p', String(port)],
     ready: 'database system is ready to accept connections',
     ...(owner !== undefined && { user: owner }),
-  });
-  return {
-    ...server,
-    stop: async () => {
-      await server.kill('SIGINT');
-      rmSync(directory, { recursive: true, force: true });
+    prepare: (directory) => {
+      if (owner !== undefined) chownSync(directory, owner.uid, owner.gid);
+      const initdb = ['-D', directory, '-A', 'trust', '-U', 'postgres', '-E', 'UTF8', '--no-sync', '--locale=C'];
+      // Its error output becomes part of the exception.
+      execFileSync(`${programs()}initdb`, initdb, { stdio: ['ignore', 'ignore', 'pipe'], cwd: directory, ...owner });
     },
-  };
+    stopSignal: 'SIGINT',
+  });
 }
 
 /** A server and a client for the tests of a `describe`; use them only in tests and hooks. */
 export function usePostgres(): { readonly port: number; readonly client: pg.Client } {
-  let server: PostgresServer;
+  let server: ServerProcess;
   let client: pg.Client;
   beforeAll(async () => {
     server = await startPostgres({ settings: ['fsync=off'] });

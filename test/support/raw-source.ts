@@ -1,8 +1,5 @@
-import { once } from 'node:events';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { gzipSync } from 'node:zlib';
-import { onTestFinished } from 'vitest';
+import { serveHttp } from './listen.ts';
 
 export interface RawSource {
   readonly url: string;
@@ -18,7 +15,7 @@ const POSITIVE = (value: string | null): number => Math.max(1, Number(value ?? 1
 export async function startRawSource(items: readonly Buffer[], { gzip = false } = {}): Promise<RawSource> {
   const requests: URL[] = [];
   const source = { url: '', items, requests };
-  const server = createServer((request, response) => {
+  source.url = await serveHttp((request, response) => {
     const url = new URL(request.url ?? '/', 'http://localhost');
     requests.push(url);
     const [page, perPage] = [POSITIVE(url.searchParams.get('page')), POSITIVE(url.searchParams.get('per_page'))];
@@ -30,12 +27,6 @@ export async function startRawSource(items: readonly Buffer[], { gzip = false } 
     const body = Buffer.concat([Buffer.from(head), ...parts, Buffer.from(']}')]);
     response.writeHead(200, { 'content-type': 'application/json', ...(gzip && { 'content-encoding': 'gzip' }) });
     response.end(gzip ? gzipSync(body) : body);
-  }).listen(0, '127.0.0.1');
-  onTestFinished(() => {
-    server.closeAllConnections();
-    server.close();
   });
-  await once(server, 'listening');
-  source.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   return source;
 }

@@ -1,6 +1,9 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 
 /** Whether a server is installed. If it is not, CI fails; elsewhere the tests that need it are skipped. */
@@ -24,18 +27,26 @@ export async function freePort(): Promise<number> {
 
 export interface ServerProcess {
   readonly port: number;
+  /** Its files; removed when it is stopped. */
+  readonly directory: string;
   /** Sends the signal, and waits for the process to end if the signal ends it. */
   kill(signal: 'SIGKILL' | 'SIGTERM' | 'SIGINT' | 'SIGSTOP' | 'SIGCONT'): Promise<void>;
   /** Starts the same command at the same port again, after it was killed. */
   restart(): Promise<void>;
+  stop(): Promise<void>;
 }
 
 interface Command {
   readonly command: string;
-  readonly args: (port: number) => readonly string[];
+  /** Called once for each port that is tried. */
+  readonly args: (port: number, directory: string) => readonly string[];
   /** Its output when it is ready. Connecting is not enough, because another process may have taken the port. */
   readonly ready: string;
   readonly user?: { readonly uid: number; readonly gid: number };
+  /** Prepares the directory. */
+  readonly prepare?: (directory: string) => void;
+  /** Default: SIGKILL. */
+  readonly stopSignal?: 'SIGINT';
 }
 
 interface Launched {
@@ -47,8 +58,12 @@ interface Launched {
 const TRIES = 5;
 
 /** @returns null if another process has the port */
-async function launch({ command, args, ready, user }: Command, port: number): Promise<Launched | null> {
-  const child = spawn(command, args(port), { stdio: ['ignore', 'pipe', 'pipe'], ...user });
+async function launch(
+  { command, args, ready, user }: Command,
+  port: number,
+  directory: string,
+): Promise<Launched | null> {
+  const child = spawn(command, args(port, directory), { stdio: ['ignore', 'pipe', 'pipe'], ...user });
   const onExit = (): void => {
     child.kill('SIGKILL');
   };
@@ -80,10 +95,13 @@ async function launch({ command, args, ready, user }: Command, port: number): Pr
  * process ends.
  */
 export async function startServer(command: Command): Promise<ServerProcess> {
+  const directory = mkdtempSync(join(tmpdir(), 'catchword-server-'));
+  command.prepare?.(directory);
+
   async function launchAt(choose: () => Promise<number>): Promise<Launched & { readonly port: number }> {
     for (let tried = 0; tried < TRIES; tried++) {
       const port = await choose();
-      const launched = await launch(command, port);
+      const launched = await launch(command, port, directory);
       if (launched !== null) return { ...launched, port };
       await delay(50);
     }
@@ -92,14 +110,22 @@ export async function startServer(command: Command): Promise<ServerProcess> {
 
   let current = await launchAt(freePort);
   const { port } = current;
+
+  async function kill(signal: NodeJS.Signals): Promise<void> {
+    current.child.kill(signal);
+    if (signal !== 'SIGSTOP' && signal !== 'SIGCONT') await current.ended;
+  }
+
   return {
     port,
-    kill: async (signal) => {
-      current.child.kill(signal);
-      if (signal !== 'SIGSTOP' && signal !== 'SIGCONT') await current.ended;
-    },
+    directory,
+    kill,
     restart: async () => {
       current = await launchAt(async () => port);
+    },
+    stop: async () => {
+      await kill(command.stopSignal ?? 'SIGKILL');
+      rmSync(directory, { recursive: true, force: true });
     },
   };
 }

@@ -1,10 +1,9 @@
-import { once } from 'node:events';
-import { createServer, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { ServerResponse } from 'node:http';
 import { join } from 'node:path';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { run } from '../support/cli.ts';
 import { runHere } from '../support/in-process.ts';
+import { serveHttp } from '../support/listen.ts';
 import { catalogOf, settingsFor, temporaryDirectory } from '../support/mirror.ts';
 
 interface Asked {
@@ -23,18 +22,13 @@ interface Source {
 
 async function sourceOf(answer: (asked: Asked, response: ServerResponse) => void): Promise<Source> {
   let nth = 0;
-  const server = createServer((request, response) => {
+  const url = await serveHttp((request, response) => {
     const asked = new URL(request.url ?? '', 'http://localhost').searchParams;
     response.setHeader('content-type', 'application/json');
     const [page, perPage] = [Number(asked.get('page')), Number(asked.get('per_page'))];
     answer({ page, perPage, list: !asked.has('from'), nth: ++nth }, response);
-  }).listen(0, '127.0.0.1');
-  onTestFinished(() => {
-    server.closeAllConnections();
-    server.close();
   });
-  await once(server, 'listening');
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, requests: () => nth };
+  return { url, requests: () => nth };
 }
 
 const MOST = Number.MAX_SAFE_INTEGER;
@@ -78,8 +72,8 @@ describe('a source that says that it has 2^53 products', () => {
   ])('and shows %s fails, and says why', async (_, shown) => {
     const source = await sourceOf((asked, response) => response.end(page(asked, shown(asked))));
     const directory = temporaryDirectory();
-    const settings = { ...settingsFor(source.url, join(directory, 'catalog.db')), ...SMALL_HEAP };
-    const { code, stderr } = await run(['sync'], settings, directory);
+    const settings = settingsFor(source.url, join(directory, 'catalog.db'));
+    const { code, stderr } = await runHere(['sync'], settings, directory);
     expect({ code, stderr }).toMatchObject({ code: 1, stderr: expect.stringContaining('PAGE_INVALID') as string });
     expect(stderr).toContain('goes on without anything new');
     expect(source.requests()).toBeLessThan(400);

@@ -1,5 +1,4 @@
 import { join } from 'node:path';
-import Database from 'better-sqlite3';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { CapturedPage } from '../../src/catalog/page.ts';
 import { sourceIdentity } from '../../src/catalog/source.ts';
@@ -12,6 +11,7 @@ import { type Applier, createApplier } from '../../src/sync/apply-page.ts';
 import { cancelRun } from '../../src/sync/finish-run.ts';
 import { startRun } from '../../src/sync/start-run.ts';
 import { expectExactLog, temporaryDirectory } from '../support/mirror.ts';
+import { execute } from '../support/sqlite.ts';
 
 const PER_PAGE = 10;
 const LOST = expect.objectContaining({ code: 'LEASE_LOST' });
@@ -137,11 +137,12 @@ describe('applying pages', () => {
   it('restores a removed product', () => {
     const at = place();
     apply(at, captured(at, [product('A', '1'), product('B', '1')]));
-    const sqlite = new Database(at.db);
-    sqlite.exec(`
+    execute(
+      at.db,
+      `
       INSERT INTO changes (at, run_id, op, product_id, prev_seq) SELECT 1, 1, 2, id, changed_seq FROM products WHERE vbid = 'A';
-      UPDATE products SET removed_at = 1, changed_seq = 3 WHERE vbid = 'A'; UPDATE mirror SET living = 1`);
-    sqlite.close();
+      UPDATE products SET removed_at = 1, changed_seq = 3 WHERE vbid = 'A'; UPDATE mirror SET living = 1`,
+    );
     expectExactLog(at.db);
     expect(apply(at, captured(at, [product('A', '1')], { page: 2 }))).toMatchObject([{ restored: 1, updated: 0 }]);
     expect(titleOf(at, 'A')).toBe('1');

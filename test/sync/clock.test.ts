@@ -1,15 +1,14 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import Database from 'better-sqlite3';
 import { expect, it } from 'vitest';
 import { type Clock, systemClock } from '../../src/clock.ts';
 import { loadConfig, requireSource } from '../../src/config.ts';
 import { createLog } from '../../src/log.ts';
 import { startKeeper } from '../../src/roles/pipeline.ts';
-import { keepStatements } from '../../src/store/statements.ts';
 import { start } from '../support/cli.ts';
 import { catalogOf, expectExactLog, mutate, truthOf } from '../support/mirror.ts';
-import { place } from '../web/place.ts';
+import { place } from '../support/place.ts';
+import { execute } from '../support/sqlite.ts';
 
 const HOUR = 3_600_000;
 
@@ -29,13 +28,6 @@ async function runs(settings: Record<string, string>, clock: Clock, kinds: reado
   } finally {
     await service.stop();
   }
-}
-
-function edit(db: string, sql: string): void {
-  const sqlite = new Database(db);
-  keepStatements(sqlite);
-  sqlite.exec(sql);
-  sqlite.close();
 }
 
 it('a clock that was two hours ahead and was corrected does not delay runs', async () => {
@@ -73,7 +65,7 @@ it('a pause that the source asked for 50 minutes ago holds for the rest of its d
   await runs(settings, systemClock, ['full']);
   const asked = sandbox.requests.length;
   const since = Date.now() - 50 * 60_000;
-  edit(db, `UPDATE mirror SET blocked_since = ${since}, blocked_until = ${since + HOUR}`);
+  execute(db, `UPDATE mirror SET blocked_since = ${since}, blocked_until = ${since + HOUR}`);
   const waiting = start(['sync'], settings, directory);
   await waiting.shows('the source asked for a pause\n');
   waiting.child.kill('SIGTERM');
@@ -109,7 +101,7 @@ it('a source whose clock seems to lag by the fraction of a second that Date omit
 it('an unfinished run that began a day ahead of the clock is given up', async () => {
   const { db, settings } = await place({ items: 30 });
   await runs(settings, systemClock, ['full']);
-  edit(db, `UPDATE runs SET state = 'reading', finished_at = NULL, started_at = ${Date.now() + 25 * HOUR}`);
+  execute(db, `UPDATE runs SET state = 'reading', finished_at = NULL, started_at = ${Date.now() + 25 * HOUR}`);
   const [next] = await runs(settings, systemClock, ['full']);
   expect(next).toMatchObject({ id: 2, state: 'complete' });
 });
@@ -128,7 +120,7 @@ it('a sink that failed under a clock two hours ahead is retried after its pause'
   await mutate(sandbox.url, { update: 3, seed: 1 });
   await runs(settings, systemClock, ['delta']);
   const ahead = Date.now() + 2 * HOUR;
-  edit(db, `UPDATE sinks SET error = 'no answer', error_at = ${ahead}, retry_at = ${ahead + 6_000}`);
+  execute(db, `UPDATE sinks SET error = 'no answer', error_at = ${ahead}, retry_at = ${ahead + 6_000}`);
   const second = start(['relay'], sink, directory);
   await second.shows('sink is paused after a failure');
   await expect.poll(lines, { timeout: 60_000 }).toBe(8);

@@ -1,11 +1,10 @@
 import { execFile } from 'node:child_process';
-import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { expect, it, onTestFinished } from 'vitest';
-import { startSandbox } from '../../src/sandbox/server.ts';
+import { expect, it } from 'vitest';
 import { load } from '../support/load.ts';
-import { catalogOf, expectExactLog, settingsFor, temporaryDirectory, truthOf } from '../support/mirror.ts';
+import { catalogOf, expectExactLog, truthOf } from '../support/mirror.ts';
+import { place } from '../support/place.ts';
 
 const CLI = fileURLToPath(new URL('../../dist/cli.js', import.meta.url));
 /** In blocks of 512 bytes: less than the mirror needs, and more than its first batches need. */
@@ -14,15 +13,14 @@ const ROOM = 30_000;
 it.each(['sync --full', 'daemon'])(
   'a disk that fills ends %s cleanly, and its run goes on when there is room',
   async (verb) => {
-    const sandbox = await startSandbox({ items: 10_000, details: true });
-    onTestFinished(() => sandbox.stop());
-    const directory = temporaryDirectory();
-    const db = join(directory, 'catalog.db');
-    const settings = settingsFor(sandbox.url, db, {
-      CATCHWORD_PER_PAGE: '200',
-      CATCHWORD_HTTP_PORT: 'off',
-      LOG_LEVEL: 'silent',
-    });
+    const { sandbox, directory, db, settings } = await place(
+      { items: 10_000, details: true },
+      {
+        CATCHWORD_PER_PAGE: '200',
+        CATCHWORD_HTTP_PORT: 'off',
+        LOG_LEVEL: 'silent',
+      },
+    );
     // A write beyond the limit fails with EFBIG, like one on a full disk with ENOSPC.
     const limited = `trap '' XFSZ; ulimit -f ${ROOM}; exec "$0" "$1" ${verb}`;
     const ended = await promisify(execFile)('sh', ['-c', limited, process.execPath, CLI], {

@@ -1,10 +1,10 @@
-import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { ErrorCode } from '../../src/errors.ts';
 import { FAULT_KINDS, type FaultKind } from '../../src/sandbox/http/faults.ts';
 import { startSandbox } from '../../src/sandbox/server.ts';
 import { load } from '../support/load.ts';
-import { catalogOf, expectExactLog, settingsFor, standIn, temporaryDirectory, truthOf } from '../support/mirror.ts';
+import { catalogOf, expectExactLog, standIn, truthOf } from '../support/mirror.ts';
+import { place } from '../support/place.ts';
 
 /** The error of a run in which every request meets a fault. */
 const ENDS_WITH: Record<Exclude<FaultKind, 'short-page'>, ErrorCode> = {
@@ -21,14 +21,12 @@ const ENDS_WITH: Record<Exclude<FaultKind, 'short-page'>, ErrorCode> = {
 describe.each(FAULT_KINDS)('fault %s', (kind) => {
   // In other tests a response must not time out because the machine is busy.
   const timeout = kind === 'slow-body' ? '500ms' : '10s';
+  const more = { CATCHWORD_PER_PAGE: '200', CATCHWORD_REQUEST_TIMEOUT: timeout, LOG_LEVEL: 'silent' };
 
   it('in some requests: the load is complete and exact', async () => {
     const faults = [2, 3, 5, 8].map((nth) => `${kind}@${nth}`).join(',');
-    const sandbox = await startSandbox({ items: 2_000, faults, slowBodyMs: 1_500 });
-    onTestFinished(() => sandbox.stop());
-    const db = join(temporaryDirectory(), 'catalog.db');
-    const more = { CATCHWORD_PER_PAGE: '200', CATCHWORD_REQUEST_TIMEOUT: timeout, LOG_LEVEL: 'silent' };
-    const run = await load(settingsFor(sandbox.url, db, more), 'full');
+    const { sandbox, db, settings } = await place({ items: 2_000, faults, slowBodyMs: 1_500 }, more);
+    const run = await load(settings, 'full');
     expect(run).toMatchObject({ state: 'complete', created: 2_000 });
     expect(run.requests).toBeGreaterThan(run.pages);
     expect(catalogOf(db)).toEqual(await truthOf(sandbox.url));
@@ -38,11 +36,8 @@ describe.each(FAULT_KINDS)('fault %s', (kind) => {
   if (!(kind in ENDS_WITH)) return;
 
   it('in every request: the run ends with a clear error and nothing is written', async () => {
-    const sandbox = await startSandbox({ items: 2_000, faults: `${kind}:1`, slowBodyMs: 1_500 });
-    onTestFinished(() => sandbox.stop());
-    const db = join(temporaryDirectory(), 'catalog.db');
-    const more = { CATCHWORD_PER_PAGE: '200', CATCHWORD_REQUEST_TIMEOUT: timeout, LOG_LEVEL: 'silent' };
-    await expect(load(settingsFor(sandbox.url, db, more), 'full')).rejects.toMatchObject({
+    const { db, settings } = await place({ items: 2_000, faults: `${kind}:1`, slowBodyMs: 1_500 }, more);
+    await expect(load(settings, 'full')).rejects.toMatchObject({
       code: ENDS_WITH[kind as keyof typeof ENDS_WITH],
     });
     expect(catalogOf(db).size).toBe(0);
@@ -51,10 +46,7 @@ describe.each(FAULT_KINDS)('fault %s', (kind) => {
 });
 
 it('a source whose pages are all too short is used, but proves nothing', async () => {
-  const sandbox = await startSandbox({ items: 2_000 });
-  onTestFinished(() => sandbox.stop());
-  const db = join(temporaryDirectory(), 'catalog.db');
-  const settings = settingsFor(sandbox.url, db, { CATCHWORD_PER_PAGE: '200', LOG_LEVEL: 'silent' });
+  const { db, settings } = await place({ items: 2_000 }, { CATCHWORD_PER_PAGE: '200', LOG_LEVEL: 'silent' });
   await load(settings, 'full');
   const short = await startSandbox({ items: 2_000, faults: 'short-page:1' });
   onTestFinished(() => short.stop());

@@ -1,21 +1,19 @@
-import { join } from 'node:path';
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, it } from 'vitest';
 import { windowKey } from '../../src/catalog/page.ts';
 import { createRandom } from '../../src/sandbox/catalog/random.ts';
-import { startSandbox } from '../../src/sandbox/server.ts';
 import { openStore } from '../../src/store/store.ts';
 import { run, start } from '../support/cli.ts';
-import { catalogOf, expectExactLog, settingsFor, temporaryDirectory, truthOf } from '../support/mirror.ts';
+import { catalogOf, expectExactLog, truthOf } from '../support/mirror.ts';
+import { place } from '../support/place.ts';
 
 const KILLS = process.env.CI === undefined ? 10 : 50;
 const WINDOWS = 200;
 
 it(`resumes after ${KILLS} kills at random moments, and ends in the same state`, { timeout: 900_000 }, async () => {
-  const sandbox = await startSandbox({ items: 20_000, latencyMs: 20 });
-  onTestFinished(() => sandbox.stop());
-  const directory = temporaryDirectory();
-  const db = join(directory, 'catalog.db');
-  const settings = settingsFor(sandbox.url, db, { CATCHWORD_PER_PAGE: '100', CATCHWORD_CONCURRENCY: '4' });
+  const { sandbox, directory, db, settings } = await place(
+    { items: 20_000, latencyMs: 20 },
+    { CATCHWORD_PER_PAGE: '100', CATCHWORD_CONCURRENCY: '4' },
+  );
   const random = createRandom(11);
   let killedAtWork = 0;
   for (let killed = 0; killed < KILLS; ) {
@@ -45,11 +43,10 @@ it(`resumes after ${KILLS} kills at random moments, and ends in the same state`,
 });
 
 it('reads only the missing pages after a kill', async () => {
-  const sandbox = await startSandbox({ items: 20_000, latencyMs: 10 });
-  onTestFinished(() => sandbox.stop());
-  const directory = temporaryDirectory();
-  const db = join(directory, 'catalog.db');
-  const settings = settingsFor(sandbox.url, db, { CATCHWORD_PER_PAGE: '100', CATCHWORD_CONCURRENCY: '4' });
+  const { sandbox, directory, db, settings } = await place(
+    { items: 20_000, latencyMs: 10 },
+    { CATCHWORD_PER_PAGE: '100', CATCHWORD_CONCURRENCY: '4' },
+  );
   const running = start(['sync', '--full'], settings, directory);
   const killed = setInterval(() => {
     if (sandbox.requests.length > WINDOWS / 2) running.child.kill('SIGKILL');

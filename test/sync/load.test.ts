@@ -1,15 +1,9 @@
-import { once } from 'node:events';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import Database from 'better-sqlite3';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { systemClock } from '../../src/clock.ts';
-import type { SandboxOptions } from '../../src/sandbox/options.ts';
-import { type Sandbox, startSandbox } from '../../src/sandbox/server.ts';
-import { keepStatements } from '../../src/store/statements.ts';
 import { openStore } from '../../src/store/store.ts';
 import { runHere } from '../support/in-process.ts';
+import { serveHttp } from '../support/listen.ts';
 import { load } from '../support/load.ts';
 import {
   catalogOf,
@@ -20,18 +14,13 @@ import {
   truthOf,
   withoutWithdrawn,
 } from '../support/mirror.ts';
+import { place } from '../support/place.ts';
 
 /**
  * `Date` counts whole seconds, so a source's clock may seem to lag by one. With an overlap of a second a delta then asks back
  * further than usual, which tests that count what a single delta brings must not depend on.
  */
 const PATIENT = { CATCHWORD_DELTA_OVERLAP: '10s' };
-
-async function sandboxOf(options: Partial<SandboxOptions>): Promise<Sandbox> {
-  const sandbox = await startSandbox(options);
-  onTestFinished(() => sandbox.stop());
-  return sandbox;
-}
 
 function watermarkOf(db: string): number {
   const store = openStore(db);
@@ -45,9 +34,7 @@ describe.each([{ details: false }, { details: true }])(
   ({ details }) => {
     // @rule 4.4-13..14
     it('holds each product as the source has it, and follows its changes', async () => {
-      const sandbox = await sandboxOf({ items: 20_000, details });
-      const db = join(temporaryDirectory(), 'catalog.db');
-      const settings = settingsFor(sandbox.url, db, PATIENT);
+      const { sandbox, db, settings } = await place({ items: 20_000, details }, PATIENT);
 
       const full = await load(settings, 'full');
       expect(full).toMatchObject({
@@ -83,9 +70,7 @@ describe.each([{ details: false }, { details: true }])(
 
 describe('runs', () => {
   it('a full run without changes writes nothing', async () => {
-    const sandbox = await sandboxOf({ items: 5_000 });
-    const db = join(temporaryDirectory(), 'catalog.db');
-    const settings = settingsFor(sandbox.url, db);
+    const { db, settings } = await place({ items: 5_000 });
     await load(settings, 'full');
     const second = await load(settings, 'full');
     expect(second).toMatchObject({ state: 'complete', items: 5_000, created: 0, updated: 0, missing: 0 });
@@ -93,9 +78,7 @@ describe('runs', () => {
   });
 
   it('a sealed run removes products that are gone', async () => {
-    const sandbox = await sandboxOf({ items: 3_000, withdrawnForMs: 0 });
-    const db = join(temporaryDirectory(), 'catalog.db');
-    const settings = settingsFor(sandbox.url, db);
+    const { sandbox, db, settings } = await place({ items: 3_000, withdrawnForMs: 0 });
     await load(settings, 'full');
     await mutate(sandbox.url, { remove: 7, seed: 1 });
     const second = await load(settings, 'full');
@@ -105,16 +88,13 @@ describe('runs', () => {
   });
 
   it('an empty catalog is a complete run', async () => {
-    const sandbox = await sandboxOf({ items: 0 });
-    const db = join(temporaryDirectory(), 'catalog.db');
-    expect(await load(settingsFor(sandbox.url, db), 'full')).toMatchObject({ state: 'complete', items: 0, created: 0 });
+    const { db, settings } = await place({ items: 0 });
+    expect(await load(settings, 'full')).toMatchObject({ state: 'complete', items: 0, created: 0 });
     expect(expectExactLog(db)).toBe(0);
   });
 
   it('a delta of many pages is followed until it fits in one response', async () => {
-    const sandbox = await sandboxOf({ items: 5_000 });
-    const db = join(temporaryDirectory(), 'catalog.db');
-    const settings = settingsFor(sandbox.url, db);
+    const { sandbox, db, settings } = await place({ items: 5_000 });
     await load(settings, 'full');
     await mutate(sandbox.url, { create: 1_500, update: 1_800, seed: 3 });
     const delta = await load(settings, 'delta');
@@ -124,16 +104,11 @@ describe('runs', () => {
   });
 
   it('the watermark is the source time, and only moves forward', async () => {
-    const sandbox = await sandboxOf({ items: 10 });
-    const db = join(temporaryDirectory(), 'catalog.db');
-    const settings = settingsFor(sandbox.url, db);
+    const { db, settings } = await place({ items: 10 });
     const watermarks: number[] = [];
     for (const kind of ['full', 'delta', 'full'] as const) {
       const run = await load(settings, kind);
-      const sqlite = new Database(db, { readonly: true });
-      keepStatements(sqlite);
-      const watermark = sqlite.prepare('SELECT watermark FROM mirror').pluck().get() as number;
-      sqlite.close();
+      const watermark = watermarkOf(db);
       expect(watermark).toBe(Math.max(run.sourceTime ?? 0, ...watermarks));
       expect(watermark).toBeLessThanOrEqual(Date.now());
       watermarks.push(watermark);
@@ -141,10 +116,7 @@ describe('runs', () => {
   });
 
   it('a delta from a later time than the watermark does not move it', async () => {
-    const sandbox = await sandboxOf({ items: 10 });
-    const directory = temporaryDirectory();
-    const db = join(directory, 'catalog.db');
-    const settings = settingsFor(sandbox.url, db, PATIENT);
+    const { sandbox, directory, db, settings } = await place({ items: 10 }, PATIENT);
     await load(settings, 'full');
     const before = watermarkOf(db);
     await mutate(sandbox.url, { update: 3, seed: 1 });
@@ -157,10 +129,10 @@ describe('runs', () => {
 
   it('a delta that starts later than the watermark less the overlap does not move the watermark', async () => {
     let aheadMs = 0;
-    const sandbox = await sandboxOf({ items: 10, clock: { ...systemClock, now: () => Date.now() + aheadMs } });
-    const directory = temporaryDirectory();
-    const db = join(directory, 'catalog.db');
-    const settings = settingsFor(sandbox.url, db, PATIENT);
+    const { directory, db, settings } = await place(
+      { items: 10, clock: { ...systemClock, now: () => Date.now() + aheadMs } },
+      PATIENT,
+    );
     await load(settings, 'full');
     const before = watermarkOf(db);
     aheadMs = 5_000;
@@ -173,21 +145,16 @@ describe('runs', () => {
   });
 
   it('a list that never ends is an error, not an endless run', async () => {
-    const server = createServer((request, response) => {
+    const url = await serveHttp((request, response) => {
       const asked = new URL(request.url ?? '', 'http://localhost').searchParams;
       const perPage = Number(asked.get('per_page'));
       const items = Array.from({ length: perPage }, (_, at) => ({ vbid: `V${at}` }));
       const page = Number(asked.get('page'));
       response.setHeader('content-type', 'application/json');
       response.end(JSON.stringify({ num_items: 25, page, per_page: perPage, total_pages: 1, items }));
-    }).listen(0, '127.0.0.1');
-    onTestFinished(() => {
-      server.close();
     });
-    await once(server, 'listening');
-    const address = server.address() as AddressInfo;
     const db = join(temporaryDirectory(), 'catalog.db');
-    const settings = settingsFor(`http://127.0.0.1:${address.port}`, db, { CATCHWORD_PER_PAGE: '50' });
+    const settings = settingsFor(url, db, { CATCHWORD_PER_PAGE: '50' });
     await expect(load(settings, 'full')).rejects.toMatchObject({
       code: 'PAGE_INVALID',
       message: expect.stringContaining('repeats the one before it') as string,
@@ -195,9 +162,9 @@ describe('runs', () => {
   });
 
   it('reads a catalog that changes while it is read', async () => {
-    const sandbox = await sandboxOf({ items: 20_000, churnPerSecond: 200, latencyMs: 20 });
-    const db = join(temporaryDirectory(), 'catalog.db');
-    const run = await load(settingsFor(sandbox.url, db, { CATCHWORD_PER_PAGE: '250' }), 'full');
+    const changing = { items: 20_000, churnPerSecond: 200, latencyMs: 20 };
+    const { db, settings } = await place(changing, { CATCHWORD_PER_PAGE: '250' });
+    const run = await load(settings, 'full');
     expect(run.state).toBe('complete');
     expect(run.created).toBeGreaterThan(19_000);
     expectExactLog(db);

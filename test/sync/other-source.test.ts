@@ -1,13 +1,12 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import Database from 'better-sqlite3';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { type Sandbox, startSandbox } from '../../src/sandbox/server.ts';
-import { keepStatements } from '../../src/store/statements.ts';
 import { start } from '../support/cli.ts';
 import { runHere as cli } from '../support/in-process.ts';
 import { load } from '../support/load.ts';
 import { catalogOf, expectExactLog, mutate, settingsFor, temporaryDirectory, truthOf } from '../support/mirror.ts';
+import { execute } from '../support/sqlite.ts';
 
 let first: Sandbox;
 let other: Sandbox;
@@ -31,13 +30,6 @@ beforeEach(async () => {
   await load({ ...settings, LOG_LEVEL: 'fatal' }, 'full');
 });
 
-function edit(sql: string): void {
-  const sqlite = new Database(db);
-  keepStatements(sqlite);
-  sqlite.exec(sql);
-  sqlite.close();
-}
-
 describe('a mirror of another service', () => {
   it.each(['sync', 'sync --full', 'sync --dry-run', 'verify', 'daemon'])(
     'is rejected by %s before any request, with both addresses and what to do',
@@ -54,7 +46,7 @@ describe('a mirror of another service', () => {
   );
 
   it('is rejected by approve before any lookup', async () => {
-    edit(`UPDATE runs SET state = 'held'; INSERT INTO held_removals (run_id, product_id) VALUES (1, 1)`);
+    execute(db, `UPDATE runs SET state = 'held'; INSERT INTO held_removals (run_id, product_id) VALUES (1, 1)`);
     const lookups = { ...elsewhere, CATCHWORD_LOOKUP_PATH: '/v4/products/:vbid' };
     const refused = await cli(['approve', '1'], lookups, directory);
     expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining('MIRROR_OTHER_SOURCE') as string });
@@ -78,7 +70,7 @@ describe('a mirror of another service', () => {
     const every = { CATCHWORD_DELTA_CRON: '* * * * * *', CATCHWORD_FULL_CRON: 'off', LOG_LEVEL: 'info' };
     const daemon = start(['daemon'], { ...settings, ...every }, directory);
     await daemon.shows('run complete');
-    edit(`UPDATE mirror SET source_address = '${other.url}'`);
+    execute(db, `UPDATE mirror SET source_address = '${other.url}'`);
     expect(await daemon.ended).toMatchObject({
       code: 2,
       stderr: expect.stringContaining('MIRROR_OTHER_SOURCE') as string,
@@ -123,7 +115,7 @@ describe('adopt', () => {
   });
 
   it('is finished by the next run, a full one, after a kill', async () => {
-    const slow = await startSandbox({ items: 400, seed: 1, details: true, latencyMs: 300 });
+    const slow = await startSandbox({ items: 400, seed: 1, details: true, latencyMs: 150 });
     onTestFinished(() => slow.stop());
     const moved = settingsFor(slow.url, db, { LOG_LEVEL: '', CATCHWORD_PER_PAGE: '50', CATCHWORD_CONCURRENCY: '1' });
     const adopting = start(['adopt'], moved, directory);
@@ -141,7 +133,7 @@ describe('adopt', () => {
 
 describe('adopt, again', () => {
   it('resumes an adoption that was interrupted', async () => {
-    const slow = await startSandbox({ items: 400, seed: 1, details: true, latencyMs: 300 });
+    const slow = await startSandbox({ items: 400, seed: 1, details: true, latencyMs: 150 });
     onTestFinished(() => slow.stop());
     const moved = settingsFor(slow.url, db, { LOG_LEVEL: '', CATCHWORD_PER_PAGE: '50', CATCHWORD_CONCURRENCY: '1' });
     const adopting = start(['adopt'], moved, directory);
@@ -158,15 +150,18 @@ describe('adopt, again', () => {
 
   it('does not wait for a pause that the old address asked for', async () => {
     const now = Date.now();
-    edit(`UPDATE mirror SET blocked_since = ${now}, blocked_until = ${now + 7_200_000}`);
+    execute(db, `UPDATE mirror SET blocked_since = ${now}, blocked_until = ${now + 7_200_000}`);
     const adopted = await cli(['adopt'], elsewhere, directory);
     expect(adopted).toMatchObject({ code: 5, stdout: expect.stringContaining('would remove 400') as string });
   });
 
   it('waits for a pause that the new address asked for', async () => {
     const now = Date.now();
-    edit(`UPDATE mirror SET source_address = '${other.url}', blocked_since = ${now}, blocked_until = ${now + 7_200_000},
-      source_selection = json_set(source_selection, '$.unfinished', json('true'))`);
+    execute(
+      db,
+      `UPDATE mirror SET source_address = '${other.url}', blocked_since = ${now}, blocked_until = ${now + 7_200_000},
+      source_selection = json_set(source_selection, '$.unfinished', json('true'))`,
+    );
     const adopted = await cli(['adopt'], elsewhere, directory);
     expect(adopted).toMatchObject({ code: 75, stderr: expect.stringContaining('sync --now') as string });
     expect(other.requests).toEqual([]);
@@ -235,7 +230,7 @@ describe('another selection', () => {
   });
 
   it('is noted at the next run of a mirror of an older version', async () => {
-    edit('UPDATE mirror SET source_address = NULL, source_selection = NULL; UPDATE runs SET selection = NULL');
+    execute(db, 'UPDATE mirror SET source_address = NULL, source_selection = NULL; UPDATE runs SET selection = NULL');
     const next = await cli(['sync', '--json'], { ...settings, ...metadata }, directory);
     expect(next).toMatchObject({ code: 0, stdout: expect.stringContaining('"kind":"delta"') as string, stderr: '' });
     expect(await cli(['sync'], elsewhere, directory)).toMatchObject({ code: 2 });

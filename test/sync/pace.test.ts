@@ -3,22 +3,18 @@ import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { expect, it, onTestFinished } from 'vitest';
 import type { Notice } from '../../src/log.ts';
-import { type Sandbox, startSandbox } from '../../src/sandbox/server.ts';
+import type { Sandbox } from '../../src/sandbox/server.ts';
+import { createQueries } from '../../src/store/queries.ts';
 import { createPaceWriter, createSourceReader } from '../../src/store/source.ts';
 import { keepStatements } from '../../src/store/statements.ts';
 import { openStore } from '../../src/store/store.ts';
-import { createWriteTransaction } from '../../src/store/transaction.ts';
 import { mirrorPacer } from '../../src/sync/shared-pace.ts';
 import { run, start } from '../support/cli.ts';
+import { runHere } from '../support/in-process.ts';
 import { load } from '../support/load.ts';
-import { settingsFor, temporaryDirectory } from '../support/mirror.ts';
+import { temporaryDirectory } from '../support/mirror.ts';
+import { place } from '../support/place.ts';
 import { createVirtualClock } from '../support/test-clocks.ts';
-
-async function sandboxOf(items: number): Promise<Sandbox> {
-  const sandbox = await startSandbox({ items });
-  onTestFinished(() => sandbox.stop());
-  return sandbox;
-}
 
 /** When requests of the interface arrived at the sandbox; milliseconds since 1970. */
 async function arrivals({ url }: Sandbox): Promise<number[]> {
@@ -27,11 +23,9 @@ async function arrivals({ url }: Sandbox): Promise<number[]> {
 }
 
 it('a process that is killed ten times keeps to the limit, and says what it waits for', async () => {
-  const sandbox = await sandboxOf(5_000);
-  const directory = temporaryDirectory();
-  const db = join(directory, 'catalog.db');
   // One request in five minutes, which is longer than ten starts take.
-  const settings = settingsFor(sandbox.url, db, { CATCHWORD_RATE_LIMIT: '0.2/min', CATCHWORD_CONCURRENCY: '1' });
+  const more = { CATCHWORD_RATE_LIMIT: '0.2/min', CATCHWORD_CONCURRENCY: '1' };
+  const { sandbox, directory, settings } = await place({ items: 5_000 }, more);
   for (let kill = 1; kill <= 10; kill++) {
     const killed = start(['sync'], settings, directory);
     if (kill === 1) await expect.poll(async () => (await arrivals(sandbox)).length).toBe(1);
@@ -43,31 +37,25 @@ it('a process that is killed ten times keeps to the limit, and says what it wait
 });
 
 it('concurrent sync, verify and sync --dry-run share one limit', async () => {
-  const sandbox = await sandboxOf(500);
-  const directory = temporaryDirectory();
-  const db = join(directory, 'catalog.db');
-  const settings = settingsFor(sandbox.url, db, { CATCHWORD_PER_PAGE: '20', LOG_LEVEL: '' });
+  const { sandbox, directory, settings } = await place({ items: 500 }, { CATCHWORD_PER_PAGE: '20', LOG_LEVEL: '' });
   await load({ ...settings, LOG_LEVEL: 'fatal' }, 'full');
   const before = (await arrivals(sandbox)).length;
-  const limited = { ...settings, CATCHWORD_RATE_LIMIT: '5/s' };
+  const limited = { ...settings, CATCHWORD_RATE_LIMIT: '20/s' };
   const verbs = [['sync', '--full'], ['verify'], ['sync', '--full', '--dry-run']];
   const ended = await Promise.all(verbs.map((args) => run(args, limited, directory)));
   expect(ended.map(({ code, stderr }) => ({ code, stderr }))).toEqual(verbs.map(() => ({ code: 0, stderr: '' })));
   const times = (await arrivals(sandbox)).slice(before);
   expect(times.length).toBeGreaterThan(60);
-  const windowMs = 4_000;
+  const windowMs = 2_000;
   const busiest = Math.max(...times.map((from) => times.filter((at) => at >= from && at < from + windowMs).length));
   // On a busy machine some requests arrive late, so that the next ones seem to follow too closely.
-  expect(busiest).toBeLessThanOrEqual(20 + 4);
+  expect(busiest).toBeLessThanOrEqual(40 + 8);
 });
 
 it('commands that do not read the catalog share the limit and the pauses of the mirror', async () => {
-  const sandbox = await sandboxOf(30);
-  const directory = temporaryDirectory();
-  const db = join(directory, 'catalog.db');
-  const settings = settingsFor(sandbox.url, db, { CATCHWORD_RATE_LIMIT: '0.2/min', LOG_LEVEL: '' });
+  const { directory, db, settings } = await place({ items: 30 }, { CATCHWORD_RATE_LIMIT: '0.2/min', LOG_LEVEL: '' });
   await load({ ...settings, CATCHWORD_RATE_LIMIT: 'off', LOG_LEVEL: 'fatal' }, 'full');
-  expect(await run(['licenses'], settings, directory)).toMatchObject({ code: 0, stderr: '' });
+  expect(await runHere(['licenses'], settings, directory)).toMatchObject({ code: 0, stderr: '' });
   const waiting = start(['licenses'], settings, directory);
   await waiting.shows('CATCHWORD_RATE_LIMIT allows no more');
   waiting.child.kill('SIGTERM');
@@ -76,22 +64,19 @@ it('commands that do not read the catalog share the limit and the pauses of the 
   const now = Date.now();
   store.source.notePause({ since: now, until: now + 7_200_000 });
   store.close();
-  const paused = await run(['licenses'], { ...settings, CATCHWORD_RATE_LIMIT: 'off' }, directory);
+  const paused = await runHere(['licenses'], { ...settings, CATCHWORD_RATE_LIMIT: 'off' }, directory);
   expect(paused).toMatchObject({ code: 75, stderr: expect.stringContaining('accepts no request') as string });
 
-  const other = await sandboxOf(30);
-  const elsewhere = { ...settings, CATCHWORD_BASE_URL: other.url };
-  expect(await run(['licenses'], elsewhere, directory)).toMatchObject({ code: 0, stderr: '' });
+  const other = await place({ items: 30 });
+  const elsewhere = { ...settings, CATCHWORD_BASE_URL: other.sandbox.url };
+  expect(await runHere(['licenses'], elsewhere, directory)).toMatchObject({ code: 0, stderr: '' });
   const none = { ...settings, CATCHWORD_DB: join(directory, 'none.db') };
-  expect(await run(['licenses'], none, directory)).toMatchObject({ code: 0, stderr: '' });
+  expect(await runHere(['licenses'], none, directory)).toMatchObject({ code: 0, stderr: '' });
   expect(existsSync(none.CATCHWORD_DB)).toBe(false);
   writeFileSync(none.CATCHWORD_DB, 'not a database, but something else that is long enough to be looked at');
-  const unusable = await run(['licenses'], none, directory);
+  const unusable = await runHere(['licenses'], none, directory);
   expect(unusable).toMatchObject({ code: 0, stderr: expect.stringContaining('is not an SQLite database') as string });
 });
-
-/** The file of this test is not replaced. */
-const NO_GUARD = { isReadonly: false, before: () => {}, begun: () => true, ending: () => {}, committed: () => {} };
 
 it('a process that cannot write the mirror keeps the limit by itself, and says so once', async () => {
   const db = join(temporaryDirectory(), 'catalog.db');
@@ -102,8 +87,9 @@ it('a process that cannot write the mirror keeps the limit by itself, and says s
     sqlite.close();
   });
   const notices: Notice[] = [];
-  const write = createWriteTransaction(sqlite, NO_GUARD);
-  const store = { path: db, source: createPaceWriter(sqlite, createSourceReader(sqlite), write) };
+  const queries = createQueries(sqlite);
+  const source = createPaceWriter(queries, createSourceReader(queries), (work) => work());
+  const store = { path: db, source };
   const clock = createVirtualClock();
   const config = { rateLimit: { requests: 10, windowMs: 1_000 } };
   const pacer = mirrorPacer({ config, clock, tell: (notice) => notices.push(notice) }, store);

@@ -1,11 +1,10 @@
-import { once } from 'node:events';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { openStore } from '../../src/store/store.ts';
 import { mirrorPacer } from '../../src/sync/shared-pace.ts';
 import { run, startService } from '../support/cli.ts';
+import { runHere } from '../support/in-process.ts';
+import { serveHttp } from '../support/listen.ts';
 import { settingsFor, temporaryDirectory } from '../support/mirror.ts';
 import { redisAvailable, startRedis } from '../support/redis.ts';
 import { createVirtualClock } from '../support/test-clocks.ts';
@@ -19,20 +18,14 @@ interface BusySource {
 
 async function busySource(retryAfter: number | null): Promise<BusySource> {
   let requests = 0;
-  const server = createServer((request, response) => {
+  const url = await serveHttp((request, response) => {
     requests++;
     const asked = new URL(request.url ?? '', 'http://localhost').searchParams;
     const items = asked.has('from') || asked.get('page') !== '1' ? [] : [{ vbid: 'A' }];
     response.setHeader('content-type', 'application/json');
     if (source.retryAfter !== null) response.writeHead(429, { 'retry-after': String(source.retryAfter) }).end('{}');
     else response.end(JSON.stringify({ num_items: items.length, page: 1, per_page: 1_000, total_pages: 1, items }));
-  }).listen(0, '127.0.0.1');
-  onTestFinished(() => {
-    server.closeAllConnections();
-    server.close();
   });
-  await once(server, 'listening');
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const source: BusySource = { url, retryAfter, requests: () => requests };
   return source;
 }
@@ -63,12 +56,12 @@ it('a pause that another process was asked for also holds without a rate limit',
 it('a pause that doctor is asked for also holds for other commands', async () => {
   const source = await busySource(null);
   const { directory, settings } = placeOf(source);
-  expect(await run(['sync'], settings, directory)).toMatchObject({ code: 0 });
+  expect(await runHere(['sync'], settings, directory)).toMatchObject({ code: 0 });
   source.retryAfter = 7_200;
-  expect(await run(['doctor'], settings, directory)).toMatchObject({ code: 1 });
+  expect(await runHere(['doctor'], settings, directory)).toMatchObject({ code: 1 });
   const asked = source.requests();
   for (const args of [['sync'], ['verify'], ['sync', '--dry-run'], ['licenses']]) {
-    expect(await run(args, settings, directory)).toMatchObject({ code: 75 });
+    expect(await runHere(args, settings, directory)).toMatchObject({ code: 75 });
   }
   expect(source.requests()).toBe(asked);
 });
@@ -79,7 +72,7 @@ it('sync --now ends the pause of a daemon that waits for it within a run, and sa
   const daemon = startService(['daemon'], settings, directory);
   await daemon.shows('waiting before the next request');
   source.retryAfter = null;
-  const asking = await run(['sync', '--now'], { ...settings, LOG_LEVEL: '' }, directory);
+  const asking = await runHere(['sync', '--now'], { ...settings, LOG_LEVEL: '' }, directory);
   expect(asking.stderr).toMatch(
     /ending the pause that the source asked for until [\d-]+ [\d:]+ UTC: a running daemon asks the source now/,
   );
@@ -96,9 +89,12 @@ it('sync --now ends the pause of a daemon whose run was rejected, and status doe
   const daemon = startService(['daemon'], settings, directory);
   await daemon.shows('"msg":"run stopped"');
   source.retryAfter = null;
-  const asked = await run(['sync', '--now'], { ...settings, LOG_LEVEL: '' }, directory);
+  const asked = await runHere(['sync', '--now'], { ...settings, LOG_LEVEL: '' }, directory);
   expect(asked).toMatchObject({ code: 0 });
-  const status = JSON.parse((await run(['status', '--json'], settings, directory)).stdout) as Record<string, unknown>;
+  const status = JSON.parse((await runHere(['status', '--json'], settings, directory)).stdout) as Record<
+    string,
+    unknown
+  >;
   expect(status).toMatchObject({ blocked_until: null, next_try: null });
   // Within the 15 seconds after which the daemon checks again.
   await daemon.shows('"msg":"run complete"');

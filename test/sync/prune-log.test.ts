@@ -1,10 +1,10 @@
-import Database from 'better-sqlite3';
 import { expect, it, onTestFinished } from 'vitest';
 import { createLog } from '../../src/log.ts';
 import { type Harness, openHarness } from '../../src/relay/contract/harness.ts';
 import { createHistory } from '../../src/store/history.ts';
 import { writeUnder } from '../../src/store/hold-lease.ts';
 import { pruneLog } from '../../src/sync/prune-log.ts';
+import { execute } from '../support/sqlite.ts';
 
 const DAY_MS = 86_400_000;
 const KEEP_NOTHING = { logRetentionMs: -DAY_MS, logCap: 1_000 };
@@ -51,9 +51,7 @@ it('judges records that a clock ahead has dated by the age of the next record', 
   thirty(bench);
   const now = Date.now();
   const date = (from: number, to: number, at: number): void => {
-    const sqlite = new Database(bench.store.path);
-    sqlite.prepare('UPDATE changes SET at = ? WHERE seq BETWEEN ? AND ?').run(at, from, to);
-    sqlite.close();
+    execute(bench.store.path, `UPDATE changes SET at = ${at} WHERE seq BETWEEN ${from} AND ${to}`);
   };
   const month = { logRetentionMs: 30 * DAY_MS, logCap: 1_000 };
   date(1, 10, now + 400 * DAY_MS);

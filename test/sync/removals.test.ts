@@ -1,31 +1,19 @@
-import { once } from 'node:events';
-import { createServer } from 'node:http';
-import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { productOf } from '../../src/catalog/product.ts';
 import { systemClock } from '../../src/clock.ts';
 import { SANDBOX_DEFAULTS, type SandboxOptions } from '../../src/sandbox/options.ts';
-import { type Sandbox, startSandbox } from '../../src/sandbox/server.ts';
+import { startSandbox } from '../../src/sandbox/server.ts';
 import { writeUnder } from '../../src/store/hold-lease.ts';
 import { openStore } from '../../src/store/store.ts';
 import { runHere as cli } from '../support/in-process.ts';
+import { serveHttp } from '../support/listen.ts';
 import { load } from '../support/load.ts';
-import { catalogOf, expectExactLog, settingsFor, standIn, temporaryDirectory, truthOf } from '../support/mirror.ts';
-
-interface Place {
-  readonly sandbox: Sandbox;
-  readonly directory: string;
-  readonly db: string;
-  readonly settings: Record<string, string>;
-}
+import { catalogOf, expectExactLog, standIn, truthOf } from '../support/mirror.ts';
+import { place as anyPlace, type Place } from '../support/place.ts';
 
 /** Withdrawn products are gone at once, without an announcement. */
-async function place(options: Partial<SandboxOptions>, more: Record<string, string> = {}): Promise<Place> {
-  const sandbox = await startSandbox({ withdrawnForMs: 0, ...options });
-  onTestFinished(() => sandbox.stop());
-  const directory = temporaryDirectory();
-  const db = join(directory, 'catalog.db');
-  return { sandbox, directory, db, settings: settingsFor(sandbox.url, db, more) };
+function place(options: Partial<SandboxOptions>, more?: Record<string, string>): Promise<Place> {
+  return anyPlace({ withdrawnForMs: 0, ...options }, more);
 }
 
 async function expectEqual({ sandbox, db }: Place): Promise<void> {
@@ -35,18 +23,11 @@ async function expectEqual({ sandbox, db }: Place): Promise<void> {
 
 /** A service that answers each path with this text; null means not found. */
 async function serve(answer: (path: string) => string | null): Promise<string> {
-  const server = createServer((request, response) => {
+  return await serveHttp((request, response) => {
     const text = answer(new URL(request.url ?? '', 'http://localhost').pathname);
     response.writeHead(text === null ? 404 : 200, { 'content-type': 'application/json' });
     response.end(text ?? '{"errors":["Book not found"]}');
-  }).listen(0, '127.0.0.1');
-  onTestFinished(() => {
-    server.close();
   });
-  await once(server, 'listening');
-  const address = server.address();
-  if (address === null || typeof address === 'string') throw new Error('no port');
-  return `http://127.0.0.1:${address.port}`;
 }
 
 describe('a sealed run', () => {

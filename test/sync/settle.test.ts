@@ -1,13 +1,12 @@
-import { once } from 'node:events';
-import { createServer, type RequestListener } from 'node:http';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { startSandbox } from '../../src/sandbox/server.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import { start } from '../support/cli.ts';
 import { runHere as cli } from '../support/in-process.ts';
+import { serveHttp } from '../support/listen.ts';
 import { load } from '../support/load.ts';
 import { catalogOf, expectExactLog, settingsFor, temporaryDirectory } from '../support/mirror.ts';
+import { place } from '../support/place.ts';
 
 interface Version {
   readonly vbid: string;
@@ -56,7 +55,7 @@ async function serveLagging(size: number, lagMs: number) {
     return JSON.stringify({ num_items: all.length, page, per_page: perPage, total_pages: total, items });
   }
 
-  service.url = await listen((request, response) => {
+  service.url = await serveHttp((request, response) => {
     const url = new URL(request.url ?? '', 'http://localhost');
     service.asked.push(url);
     const headers = url.searchParams.has('from') ? {} : service.headers;
@@ -64,18 +63,6 @@ async function serveLagging(size: number, lagMs: number) {
     response.end(answer(url));
   });
   return service;
-}
-
-/** Serves until the test ends. @returns the address */
-async function listen(handle: RequestListener): Promise<string> {
-  const server = createServer(handle).listen(0, '127.0.0.1');
-  onTestFinished(() => {
-    server.close();
-  });
-  await once(server, 'listening');
-  const address = server.address();
-  if (address === null || typeof address === 'string') throw new Error('no port');
-  return `http://127.0.0.1:${address.port}`;
 }
 
 const SMALL_PAGES = { CATCHWORD_PER_PAGE: '20', CATCHWORD_SEAM: '5', CATCHWORD_CONCURRENCY: '1' };
@@ -128,11 +115,10 @@ describe('a source whose deltas lag behind its list', () => {
 describe('a run that settles', () => {
   /** Starts a run that has read everything, and waits. */
   async function settling(overlap: string) {
-    const sandbox = await startSandbox({ items: 500, withdrawnForMs: 0 });
-    onTestFinished(() => sandbox.stop());
-    const directory = temporaryDirectory();
-    const db = join(directory, 'catalog.db');
-    const settings = settingsFor(sandbox.url, db, { CATCHWORD_DELTA_OVERLAP: overlap });
+    const { sandbox, directory, db, settings } = await place(
+      { items: 500, withdrawnForMs: 0 },
+      { CATCHWORD_DELTA_OVERLAP: overlap },
+    );
     await load(settings, 'full');
     sandbox.catalog.mutate({ remove: 7, seed: 1 });
     const program = start(['sync', '--full'], settings, directory);
@@ -209,7 +195,7 @@ describe('a cache in front of the source', () => {
 
   it('is asked for the current state of the source', async () => {
     const seen: (string | undefined)[] = [];
-    const url = await listen((request, response) => {
+    const url = await serveHttp((request, response) => {
       seen.push(request.headers['cache-control']);
       response.writeHead(200, { 'content-type': 'application/json', age: '1, 0' });
       response.end('{"num_items":0,"page":1,"per_page":1000,"total_pages":0,"items":[]}');

@@ -1,31 +1,17 @@
 import type { ChildProcess } from 'node:child_process';
-import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import Database from 'better-sqlite3';
-import { expect, it, onTestFinished } from 'vitest';
-import type { SandboxOptions } from '../../src/sandbox/options.ts';
-import { startSandbox } from '../../src/sandbox/server.ts';
-import { keepStatements } from '../../src/store/statements.ts';
+import { expect, it } from 'vitest';
 import { run, start, startService } from '../support/cli.ts';
-import { catalogOf, expectExactLog, settingsFor, temporaryDirectory, truthOf } from '../support/mirror.ts';
+import { catalogOf, expectExactLog, truthOf } from '../support/mirror.ts';
+import { place } from '../support/place.ts';
 import { freePort } from '../support/server.ts';
+import { execute, query } from '../support/sqlite.ts';
 
 const EVERY_SECOND = { CATCHWORD_DELTA_CRON: '* * * * * *', CATCHWORD_FULL_CRON: 'off', LOG_LEVEL: 'info' };
 
-async function place(options: Partial<SandboxOptions>, more: Record<string, string>) {
-  const sandbox = await startSandbox(options);
-  onTestFinished(() => sandbox.stop());
-  const directory = temporaryDirectory();
-  const db = join(directory, 'catalog.db');
-  return { sandbox, directory, db, settings: settingsFor(sandbox.url, db, more) };
-}
-
 function ticksOf(db: string): string[] {
-  const sqlite = new Database(db, { readonly: true });
-  keepStatements(sqlite);
-  const ticks = sqlite.prepare('SELECT tick FROM runs WHERE tick IS NOT NULL').pluck().all() as string[];
-  sqlite.close();
-  return ticks;
+  return query<{ tick: string }>(db, 'SELECT tick FROM runs WHERE tick IS NOT NULL').map(({ tick }) => tick);
 }
 
 /** Suspends a process between two of its transactions: within one, no other process could write. */
@@ -44,6 +30,11 @@ async function suspend(child: ChildProcess, db: string): Promise<void> {
   };
   await expect.poll(isSuspended).toBe(true);
   sqlite.close();
+}
+
+/** Changes the leases as if their holders had been silent for longer than a lease lasts. */
+function expireLeases(db: string): void {
+  execute(db, `UPDATE lease SET expires_at = ${Date.now() - 1} WHERE holder IS NOT NULL`);
 }
 
 it('of two daemons on one mirror, one works, and the other stands by without a port and takes over', async () => {
@@ -92,7 +83,7 @@ it('a daemon that was suspended stands by when it resumes, and the one that took
   const second = startService(['daemon'], settings, directory);
   await second.shows('"msg":"standing by"');
   await suspend(first.child, db);
-  // Until its lease has expired.
+  expireLeases(db);
   await second.shows('the port is not free yet');
   await second.shows('"msg":"took over"');
   await second.shows('run complete');
@@ -118,10 +109,7 @@ it('makes up for a week of downtime with one full run, without any deltas', asyn
   );
   expect((await run(['sync', '--full'], settings, directory)).code).toBe(0);
   const week = Date.now() - 7 * 86_400_000;
-  const sqlite = new Database(db);
-  keepStatements(sqlite);
-  sqlite.prepare('UPDATE runs SET started_at = ?').run(week);
-  sqlite.close();
+  execute(db, `UPDATE runs SET started_at = ${week}`);
   const daemon = startService(['daemon'], settings, directory);
   await daemon.shows('run complete');
   daemon.child.kill('SIGTERM');

@@ -1,11 +1,10 @@
 import { join } from 'node:path';
-import Database from 'better-sqlite3';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { type Sandbox, startSandbox } from '../../src/sandbox/server.ts';
-import { keepStatements } from '../../src/store/statements.ts';
 import { runHere as cli } from '../support/in-process.ts';
 import { load } from '../support/load.ts';
 import { catalogOf, expectExactLog, settingsFor, standIn, temporaryDirectory } from '../support/mirror.ts';
+import { execute } from '../support/sqlite.ts';
 
 let sandbox: Sandbox;
 let directory: string;
@@ -21,14 +20,6 @@ beforeEach(async () => {
   settings = settingsFor(sandbox.url, db, { LOG_LEVEL: '' });
   await load({ ...settings, LOG_LEVEL: 'fatal' }, 'full');
 });
-
-/** Changes the mirror without catchword. */
-function damage(sql: string): void {
-  const sqlite = new Database(db);
-  keepStatements(sqlite);
-  sqlite.exec(sql);
-  sqlite.close();
-}
 
 function lines(text: string): Record<string, unknown>[] {
   return text
@@ -60,10 +51,13 @@ describe('verify', () => {
 
   it('prints every difference, and writes nothing', async () => {
     const [a, b, c] = [...catalogOf(db).keys()].sort();
-    damage(`
+    execute(
+      db,
+      `
       UPDATE products SET body = json_set(body, '$.title', 'Wrong') WHERE vbid = '${a}';
       DELETE FROM products WHERE vbid = '${b}'; UPDATE mirror SET living = living - 1;
-      UPDATE products SET vbid = 'STRANGER', body = json_set(body, '$.vbid', 'STRANGER') WHERE vbid = '${c}'`);
+      UPDATE products SET vbid = 'STRANGER', body = json_set(body, '$.vbid', 'STRANGER') WHERE vbid = '${c}'`,
+    );
     const before = catalogOf(db);
     const { code, stdout } = await cli(['verify', '--json'], settings, directory);
     expect(code).toBe(3);

@@ -1,10 +1,11 @@
-import Database from 'better-sqlite3';
 import { expect, it } from 'vitest';
 import { openStore } from '../../src/store/store.ts';
 import { runHere } from '../support/in-process.ts';
 import { load } from '../support/load.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
-import { filled, serve } from './place.ts';
+import { filled } from '../support/place.ts';
+import { execute } from '../support/sqlite.ts';
+import { serve } from './place.ts';
 import { get, getJson } from './reader.ts';
 
 interface Page {
@@ -88,10 +89,8 @@ it('does not round numbers that JSON.parse would round', async () => {
   const store = openStore(db);
   const [product] = [...store.products.all()];
   store.close();
-  const sqlite = new Database(db);
-  sqlite.exec(`UPDATE products SET body = json_insert(body, '$.x', 0)`);
-  sqlite.exec(`UPDATE products SET body = replace(body, '"x":0', '"x":12345678901234567890.10')`);
-  sqlite.close();
+  execute(db, `UPDATE products SET body = json_insert(body, '$.x', 0)`);
+  execute(db, `UPDATE products SET body = replace(body, '"x":0', '"x":12345678901234567890.10')`);
   const { web } = await serve(db);
   for (const path of [`/api/products/${product?.vbid}`, '/api/changes'])
     expect((await get(`${web.url}${path}`)).text).toContain('"x":12345678901234567890.10');

@@ -1,8 +1,9 @@
 import { existsSync } from 'node:fs';
-import Database from 'better-sqlite3';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { emptyMirror, filled, serve } from './place.ts';
+import { filled } from '../support/place.ts';
+import { execute } from '../support/sqlite.ts';
+import { emptyMirror, serve } from './place.ts';
 import { get, openReader } from './reader.ts';
 
 const ERROR_BODY = z.strictObject({
@@ -82,9 +83,7 @@ describe('an invalid request', () => {
   it('gets no detail of an error of the mirror, which is logged', async () => {
     const { db } = await filled({ items: 10 });
     const { web, logged } = await serve(db);
-    const sqlite = new Database(db);
-    sqlite.exec('DROP VIEW change_log; DROP TABLE changes');
-    sqlite.close();
+    execute(db, 'DROP VIEW change_log; DROP TABLE changes');
     const rejected = await errorOf(`${web.url}/api/changes`);
     expect(rejected).toMatchObject({ status: 500, code: 'INTERNAL' });
     expect(rejected.message).not.toContain('changes');

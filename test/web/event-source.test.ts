@@ -1,13 +1,15 @@
 import { once } from 'node:events';
 import { copyFileSync, rmSync } from 'node:fs';
-import { connect, createServer } from 'node:net';
+import { connect } from 'node:net';
 import { EventSource } from 'eventsource';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { openStore } from '../../src/store/store.ts';
 import { start } from '../support/cli.ts';
 import { load } from '../support/load.ts';
 import { catalogOf } from '../support/mirror.ts';
-import { filled, type Place, serve } from './place.ts';
+import { filled, type Place } from '../support/place.ts';
+import { freePort } from '../support/server.ts';
+import { serve } from './place.ts';
 
 /*
  * A standard EventSource reconnects 3 seconds after a stream ended and survives network failures, but any status other
@@ -77,16 +79,6 @@ async function expectUpToDate({ seqs, products }: Follower, db: string): Promise
   const last = lastSeq(db);
   await expect.poll(() => seqs.at(-1), PATIENCE).toBe(last);
   expect(products).toEqual(mirrorOf(db));
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  server.close();
-  await once(server, 'close');
-  if (address === null || typeof address === 'string') throw new Error('no port');
-  return address.port;
 }
 
 /** Requests everything and reads nothing. */

@@ -3,7 +3,8 @@ import { type Clock, systemClock } from '../../src/clock.ts';
 import { writeUnder } from '../../src/store/hold-lease.ts';
 import { openStore } from '../../src/store/store.ts';
 import { load } from '../support/load.ts';
-import { place, serve } from './place.ts';
+import { place } from '../support/place.ts';
+import { serve } from './place.ts';
 import { get } from './reader.ts';
 
 const HOUR = 3_600_000;

@@ -4,11 +4,8 @@ import { Writable } from 'node:stream';
 import { pino } from 'pino';
 import { onTestFinished } from 'vitest';
 import { systemClock } from '../../src/clock.ts';
-import type { SandboxOptions } from '../../src/sandbox/options.ts';
-import { type Sandbox, startSandbox } from '../../src/sandbox/server.ts';
 import { startWeb, type WebOptions, type WebService } from '../../src/web/server.ts';
-import { load } from '../support/load.ts';
-import { settingsFor, temporaryDirectory } from '../support/mirror.ts';
+import { temporaryDirectory } from '../support/mirror.ts';
 
 export const SOURCE = 'https://catalog.example/v4/products';
 
@@ -65,30 +62,7 @@ export async function serve(db: string, given: Partial<WebOptions> = {}): Promis
   };
 }
 
-export interface Place {
-  readonly sandbox: Sandbox;
-  readonly directory: string;
-  readonly db: string;
-  readonly settings: Record<string, string>;
-}
-
 /** A path without a mirror. */
 export function emptyMirror(): string {
   return join(temporaryDirectory(), 'catalog.db');
-}
-
-/** Starts a sandbox, and names the path of its future mirror. */
-export async function place(options: Partial<SandboxOptions>, more: Record<string, string> = {}): Promise<Place> {
-  const sandbox = await startSandbox(options);
-  onTestFinished(() => sandbox.stop());
-  const directory = temporaryDirectory();
-  const db = join(directory, 'catalog.db');
-  return { sandbox, directory, db, settings: settingsFor(sandbox.url, db, more) };
-}
-
-/** Starts a sandbox, and fills a mirror with one full run. */
-export async function filled(options: Partial<SandboxOptions>): Promise<Place> {
-  const made = await place(options);
-  await load(made.settings, 'full');
-  return made;
 }

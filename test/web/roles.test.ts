@@ -1,13 +1,12 @@
-import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { type Running, start } from '../support/cli.ts';
 import { runHere } from '../support/in-process.ts';
+import { listen } from '../support/listen.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
-import { filled, place } from './place.ts';
+import { filled, place } from '../support/place.ts';
 import { get, getJson, openReader, seqOf } from './reader.ts';
 
 const LISTENING = { CATCHWORD_HTTP_PORT: '0', LOG_LEVEL: 'info' };
@@ -54,12 +53,7 @@ describe('catchword web', () => {
   });
 
   it('names the setting that is wrong', async () => {
-    const other = createServer().listen(0, '127.0.0.1');
-    onTestFinished(() => {
-      other.close();
-    });
-    await once(other, 'listening');
-    const taken = String((other.address() as AddressInfo).port);
+    const taken = String(await listen(createServer()));
     const directory = temporaryDirectory();
     const base = { CATCHWORD_BASE_URL: 'http://127.0.0.1:1', CATCHWORD_API_KEY: 'K', LOG_LEVEL: 'warn' };
     const refusals: [string, Record<string, string>, RegExp][] = [

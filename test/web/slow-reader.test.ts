@@ -1,12 +1,10 @@
-import { once } from 'node:events';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { systemClock } from '../../src/clock.ts';
-import type { SequencedEvent } from '../../src/web/change-feed.ts';
 import { createChangeNotifier } from '../../src/web/change-notifier.ts';
-import { type EndCode, streamChanges } from '../../src/web/sse-stream.ts';
-import { filled, serve } from './place.ts';
+import { type EndCode, STREAM_LIMITS, streamChanges } from '../../src/web/sse-stream.ts';
+import { serveHttp } from '../support/listen.ts';
+import { filled } from '../support/place.ts';
+import { serve } from './place.ts';
 import { type Block, isEvent, openReader, seqOf } from './reader.ts';
 import { watchResponses } from './watch.ts';
 
@@ -74,32 +72,26 @@ async function endless(text: string, slowReaderMs: number) {
   const ending = new AbortController();
   const ended: EndCode[] = [];
   let batches = 0;
-  const batch = (seq: number): SequencedEvent[] => {
+  const batch = (seq: number) => {
     batches++;
     return Array.from({ length: 100 }, (_, index) => ({ seq: seq + index + 1, id: `${seq + index + 1}`, text }));
   };
   const parts = {
     changes: { batch },
     clock: systemClock,
-    times: { heartbeatMs: 15_000, slowReaderMs, graceMs: 60_000 },
-    notifier: createChangeNotifier({ lastSeq: () => Number.MAX_SAFE_INTEGER, clock: systemClock, pollMs: 1 }),
+    limits: { ...STREAM_LIMITS, slowReaderMs, graceMs: 60_000 },
+    notifier: createChangeNotifier(systemClock, 1, () => Number.MAX_SAFE_INTEGER),
   };
-  const server = createServer((_request, response) => {
+  const url = await serveHttp((_request, response) => {
     response.writeHead(200, { 'content-type': 'text/event-stream', connection: 'close' });
     const failed = (error: unknown): void => {
       throw error;
     };
     const start = () => ({ from: 0, block: 'id: 0\n\n', reset: null });
     void streamChanges(response, start, ending, parts, failed).then((code) => ended.push(code));
-  }).listen(0, '127.0.0.1');
-  onTestFinished(() => {
-    ending.abort('SHUTDOWN');
-    server.closeAllConnections();
-    server.close();
   });
-  await once(server, 'listening');
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
-  return { url, ending, ended, batches: () => batches };
+  onTestFinished(() => ending.abort('SHUTDOWN'));
+  return { url: `${url}/`, ending, ended, batches: () => batches };
 }
 
 describe('the stream', () => {

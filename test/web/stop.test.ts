@@ -1,7 +1,8 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { expect, it, onTestFinished } from 'vitest';
-import { emptyMirror, filled, serve } from './place.ts';
+import { filled } from '../support/place.ts';
+import { emptyMirror, serve } from './place.ts';
 import { type Block, get, isEvent, openReader, seqOf } from './reader.ts';
 import { watchResponses } from './watch.ts';
 

@@ -1,13 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { connect } from 'node:net';
-import Database from 'better-sqlite3';
 import { describe, expect, it } from 'vitest';
 import { createRandom } from '../../src/sandbox/catalog/random.ts';
 import { openStore } from '../../src/store/store.ts';
 import { load } from '../support/load.ts';
 import { expectExactLog } from '../support/mirror.ts';
-import { filled, place, serve } from './place.ts';
+import { filled, place } from '../support/place.ts';
+import { execute } from '../support/sqlite.ts';
+import { serve } from './place.ts';
 import { type Block, get, getJson, isEvent, openReader, seqOf } from './reader.ts';
 import { watchResponses } from './watch.ts';
 
@@ -158,9 +159,7 @@ describe('the stream of changes', () => {
     const { web, logged } = await serve(db, { limits: { pollMs: 5, heartbeatMs: 20 } });
     const reader = await openReader(`${web.url}/api/changes/stream`);
     await reader.events(3);
-    const sqlite = new Database(db);
-    sqlite.exec('DROP VIEW change_log; DROP TABLE changes');
-    sqlite.close();
+    execute(db, 'DROP VIEW change_log; DROP TABLE changes');
     const end = await reader.until(({ event }) => event === 'end');
     expect(JSON.parse(end.data ?? '')).toMatchObject({ code: 'INTERNAL' });
     expect(JSON.stringify(await logged('a stream could not read the mirror'))).toContain('no such table');

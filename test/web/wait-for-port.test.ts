@@ -1,13 +1,13 @@
 import { once } from 'node:events';
 import { rmSync } from 'node:fs';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { createLog } from '../../src/log.ts';
 import { openStore } from '../../src/store/store.ts';
 import { startWeb } from '../../src/web/server.ts';
 import { startWhenPortIsFree } from '../../src/web/wait-for-port.ts';
+import { listen } from '../support/listen.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
 import { createHandClock } from '../support/test-clocks.ts';
 
@@ -17,10 +17,8 @@ const log = createLog('silent');
 async function waitingWeb() {
   const db = join(temporaryDirectory(), 'catalog.db');
   openStore(db).close();
-  const other = createServer().listen(0, '127.0.0.1');
-  await once(other, 'listening');
-  onTestFinished(() => void other.close());
-  const { port } = other.address() as AddressInfo;
+  const other = createServer();
+  const port = await listen(other);
   const clock = createHandClock(Date.now());
   const start = () =>
     startWeb({
