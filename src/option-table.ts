@@ -128,6 +128,9 @@ const HTTP = {
     'address to listen on; beyond loopback a token is required',
   ),
   httpPort: option('CATCHWORD_HTTP_PORT', '8080', port).means('0: any free port; off: the daemon does not serve HTTP'),
+  metricsPort: option('CATCHWORD_METRICS_PORT', 'off', port).means(
+    'port at which keeper, fetcher, relay and scheduler answer /metrics and /healthz; off: none',
+  ),
   httpToken: secret('CATCHWORD_HTTP_TOKEN', headerValue).means('bearer token required from HTTP clients'),
   readyMaxAgeMs: option('CATCHWORD_READY_MAX_AGE', '26h', duration).means(
     '/readyz answers 503 when the mirror is older',

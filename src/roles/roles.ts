@@ -102,7 +102,19 @@ export const startDaemon: StartRole<SourceConfig> = async (options, services) =>
   services.push(await startStandby({ role: 'daemon', db, mode, clock, log, start }));
 };
 
-export const startKeeperRole: StartRole<SourceConfig> = async (options, services) => {
+/** Adds a server for the role's own figures, if the settings ask for one. */
+function withMetrics<C extends Config>(start: StartRole<C>): StartRole<C> {
+  return async (options, services) => {
+    const { metricsPort: port, httpHost: host, httpToken: token, rateLimit } = options.config;
+    if (port !== null) {
+      const { startMetricsServer } = await import('../web/metrics-server.ts');
+      services.push(await startMetricsServer({ host, port, token, rateLimit, log: options.log }));
+    }
+    await start(options, services);
+  };
+}
+
+export const startKeeperRole = withMetrics<SourceConfig>(async (options, services) => {
   const { config, clock, log } = options;
   const redisUrl = requireRedis(config, 'keeper');
   const kept = await startKeeper({ config, clock, log, fetching: false });
@@ -115,9 +127,9 @@ export const startKeeperRole: StartRole<SourceConfig> = async (options, services
   const { sourceId } = await import('../queue/bullmq/jobs.ts');
   const source = sourceId(config.baseUrl);
   services.push(await serveRunRequests({ redisUrl, log, clock, source, onRequest: runQueue.submit }));
-};
+});
 
-export const startSchedulerRole: StartRole<SourceConfig> = async ({ config, clock, log }, services) => {
+export const startSchedulerRole = withMetrics<SourceConfig>(async ({ config, clock, log }, services) => {
   const redisUrl = requireRedis(config, 'scheduler');
   const { checkRedis } = await import('../queue/bullmq/redis.ts');
   const { sourceId } = await import('../queue/bullmq/jobs.ts');
@@ -131,13 +143,13 @@ export const startSchedulerRole: StartRole<SourceConfig> = async ({ config, cloc
     ticks.requested(kind, tick);
   }
   services.push(startScheduler({ ...config, ticks, clock, log, onDue }));
-};
+});
 
-export const startFetcherRole: StartRole<SourceConfig> = async (options, services) => {
+export const startFetcherRole = withMetrics<SourceConfig>(async (options, services) => {
   services.push(await startFetcherService(options, requireRedis(options.config, 'fetcher')));
-};
+});
 
-export const startRelayRole: StartRole<Config> = async (options, services) => {
+export const startRelayRole = withMetrics<Config>(async (options, services) => {
   const { config, clock } = options;
   if (config.sinks.length === 0) {
     throw unusable(
@@ -150,7 +162,7 @@ export const startRelayRole: StartRole<Config> = async (options, services) => {
   services.push({ name: 'mirror', stop: async () => store.close() }, watchMirror(store, clock));
   await checkSinks(config);
   services.push(relayOf(store, options));
-};
+});
 
 export const startWebRole: StartRole<Config> = async (options, services) => {
   const { config } = options;

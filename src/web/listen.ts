@@ -13,12 +13,14 @@ export function checkExposure(host: string, token: string | undefined): void {
   );
 }
 
-function listenError(host: string, port: number, error: unknown): CatchwordError {
+type PortSetting = 'CATCHWORD_HTTP_PORT' | 'CATCHWORD_METRICS_PORT';
+
+function listenError(setting: PortSetting, host: string, port: number, error: unknown): CatchwordError {
   const code = systemCodeOf(error);
   if (code === 'EADDRINUSE' || code === 'EACCES') {
     const why = code === 'EACCES' ? 'this user may not listen on it' : 'another process listens on it';
-    const hint = 'Choose another port, or 0 for any free port. For a daemon without HTTP, use off.';
-    const message = `CATCHWORD_HTTP_PORT: ${port} cannot be used: ${why}`;
+    const hint = 'Choose another port, 0 for any free port, or off for none.';
+    const message = `${setting}: ${port} cannot be used: ${why}`;
     return new CatchwordError('CONFIG_INVALID', message, { hint, cause: error });
   }
   const hint = 'Use an address of this machine, such as 127.0.0.1.';
@@ -31,12 +33,17 @@ function listenError(host: string, port: number, error: unknown): CatchwordError
  * @returns the URL of the server
  * @throws CatchwordError CONFIG_INVALID naming the wrong setting
  */
-export async function listen(app: FastifyInstance, host: string, port: number): Promise<string> {
+export async function listen(
+  app: FastifyInstance,
+  host: string,
+  port: number,
+  setting: PortSetting = 'CATCHWORD_HTTP_PORT',
+): Promise<string> {
   try {
     // For `localhost` fastify would open a second server at ::1, which it does not expose.
     await app.listen({ host: host.toLowerCase() === 'localhost' ? '127.0.0.1' : host, port });
   } catch (error) {
-    throw listenError(host, port, error);
+    throw listenError(setting, host, port, error);
   }
   const { address, family, port: taken } = app.server.address() as AddressInfo;
   return `http://${family === 'IPv6' ? `[${address}]` : address}:${taken}`;

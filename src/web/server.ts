@@ -1,5 +1,4 @@
 import { Server } from 'node:net';
-import Fastify, { type FastifyInstance } from 'fastify';
 import type { Service } from '../lifecycle.ts';
 import type { Logger } from '../log.ts';
 import { startMetrics } from '../metrics/metrics.ts';
@@ -7,11 +6,11 @@ import type { Rate } from '../pacer.ts';
 import { openStore } from '../store/store.ts';
 import { watchMirror } from '../store/watch.ts';
 import { type ApiOptions, addApi } from './api.ts';
+import { createApp } from './app.ts';
 import { addAuth } from './auth.ts';
 import { createChangeFeed } from './change-feed.ts';
 import { addDrain } from './drain.ts';
 import { addHealth, type ReadinessOptions } from './health.ts';
-import { answerError, sendError } from './http-error.ts';
 import { checkExposure, listen } from './listen.ts';
 import { addMetrics } from './metrics-route.ts';
 import { addSseRoute } from './sse-route.ts';
@@ -40,38 +39,6 @@ export interface WebService extends Service {
   readonly url: string;
 }
 
-/** A silent connection is closed: a client that does not take its response would keep it in memory. */
-const CONNECTION_TIMEOUT_MS = 60_000;
-const REQUEST_TIMEOUT_MS = 30_000;
-/** Longest product key in a path. For safety. */
-const MAX_KEY = 1_000;
-
-export function createApp(log: Logger): FastifyInstance {
-  const app = Fastify({
-    connectionTimeout: CONNECTION_TIMEOUT_MS,
-    requestTimeout: REQUEST_TIMEOUT_MS,
-    // Closing the server breaks open connections, so that a silent or slow client does not delay it.
-    forceCloseConnections: true,
-    routerOptions: { maxParamLength: MAX_KEY },
-    // An invalid URL reaches neither hooks nor routes.
-    frameworkErrors: (error, _request, reply) => void answerError(log, error, reply),
-  });
-  app.setErrorHandler((error: Error, _request, reply) => answerError(log, error, reply));
-  app.setNotFoundHandler((_request, reply) =>
-    sendError(reply, {
-      code: 'NOT_FOUND',
-      message: 'this path does not exist',
-      hint: 'Use /api/status, /api/runs, /api/products?q=, /api/changes or /api/changes/stream.',
-    }),
-  );
-  // Logs the route's pattern only: the address may contain private data.
-  app.addHook('onResponse', async (request, reply) => {
-    const { method, routeOptions } = request;
-    log.debug({ method, route: routeOptions.url ?? null, status: reply.statusCode }, 'request');
-  });
-  return app;
-}
-
 /**
  * Serves the mirror over HTTP, read-only.
  * @throws CatchwordError CONFIG_INVALID, MIRROR_UNUSABLE; then nothing stays open
@@ -83,7 +50,7 @@ export async function startWeb(options: WebOptions): Promise<WebService> {
   const store = openStore(options.db, { forReading: true, mode: options.dbMode });
   const metrics = startMetrics({ rateLimit: options.rateLimit, mirror: { store, clock } });
   try {
-    const app = createApp(log);
+    const app = createApp(log, 'Use /api/status, /api/runs, /api/products?q=, /api/changes or /api/changes/stream.');
     addAuth(app, token);
     const drain = addDrain(app);
     addHealth(app, { ...options, store }, log);

@@ -59,6 +59,11 @@ describe('catchword web', () => {
     const refusals: [string, Record<string, string>, RegExp][] = [
       ['web', { CATCHWORD_HTTP_PORT: taken }, new RegExp(`CATCHWORD_HTTP_PORT: ${taken} cannot be used`)],
       ['daemon', { CATCHWORD_HTTP_PORT: taken }, new RegExp(`CATCHWORD_HTTP_PORT: ${taken} cannot be used`)],
+      [
+        'relay',
+        { CATCHWORD_METRICS_PORT: taken, CATCHWORD_SINK_A: 'jsonl:a' },
+        /CATCHWORD_METRICS_PORT: \d+ cannot be/,
+      ],
       ['web', { CATCHWORD_HTTP_PORT: 'off' }, /CATCHWORD_HTTP_PORT is off/],
       ['web', { CATCHWORD_HTTP_PORT: '65536' }, /CATCHWORD_HTTP_PORT: "65536"/],
       ['daemon', { CATCHWORD_HTTP_PORT: 'http' }, /CATCHWORD_HTTP_PORT: "http"/],
@@ -75,6 +80,35 @@ describe('catchword web', () => {
       expect(line.reason).toMatch(message);
       expect(stderr).not.toContain('two words');
     }
+  });
+});
+
+describe('catchword relay', () => {
+  it('answers with its own figures at a port of its own', async () => {
+    const { db, directory, sandbox } = await filled({ items: 3 });
+    const settings = {
+      CATCHWORD_BASE_URL: sandbox.url,
+      CATCHWORD_DB: db,
+      LOG_LEVEL: 'info',
+      CATCHWORD_SINK_A: 'jsonl:a',
+    };
+    const relay = begin(
+      'relay',
+      { ...settings, CATCHWORD_METRICS_PORT: '0', CATCHWORD_HTTP_TOKEN: 'a-token' },
+      directory,
+    );
+    const url = await addressOf(relay);
+    const headers = { authorization: 'Bearer a-token' };
+    expect((await get(`${url}/metrics`)).status).toBe(401);
+    const { text } = await get(`${url}/metrics`, { headers });
+    expect(text).toMatch(/^process_resident_memory_bytes \d+$/m);
+    // The figures of the mirror come from daemon and web only: several roles would count it twice.
+    expect(text).not.toContain('catchword_products');
+    expect(await getJson(`${url}/healthz`)).toEqual({ alive: true });
+    expect(JSON.parse((await get(`${url}/api/status`, { headers })).text)).toMatchObject({
+      error: { hint: 'Use /metrics or /healthz.' },
+    });
+    await stop(relay);
   });
 });
 
