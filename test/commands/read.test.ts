@@ -110,8 +110,7 @@ describe('reading a mirror', () => {
   it('changes --follow runs until a signal', async () => {
     const following = start(['changes', '--follow', '--after', '304'], settings, directory);
     await following.shows('"sequence"');
-    following.child.kill('SIGTERM');
-    const ended = await following.ended;
+    const ended = await following.stop();
     expect(ended.code).toBe(143);
     expect(lines(ended.stdout)).toHaveLength(1);
   });

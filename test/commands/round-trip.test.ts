@@ -60,8 +60,7 @@ it('an asset written through the service returns through the catalog, the change
   await expect
     .poll(async () => JSON.parse(await catchword('sink', 'list', '--json')) as unknown, { timeout: 30_000 })
     .toMatchObject([{ name: 'file', lag_records: 0 }]);
-  relay.child.kill('SIGTERM');
-  await relay.ended;
+  await relay.stop();
   const told = readFileSync(out, 'utf8')
     .trimEnd()
     .split('\n')

@@ -138,8 +138,7 @@ describe('a daemon', () => {
       daemon: { pid: daemon.child.pid, host: hostname() },
       running: null,
     });
-    daemon.child.kill('SIGKILL');
-    await daemon.ended;
+    await daemon.stop('SIGKILL');
     expect(await statusJson(settings)).toMatchObject({ daemon: null });
   });
 

@@ -95,8 +95,7 @@ describe('Ctrl-C', () => {
     const server = await serve(() => null);
     const running = start(args, settings(server), temporaryDirectory());
     await expect.poll(() => server.asked.length, { timeout: 30_000 }).toBe(1);
-    running.child.kill('SIGINT');
-    const ended = await running.ended;
+    const ended = await running.stop('SIGINT');
     expect(ended).toMatchObject({ code: 130, signal: null, stdout: '' });
     const [error, told = '', ...others] = ended.stderr.split('\n');
     expect([error, others]).toEqual(['error the request was aborted', ['']]);

@@ -77,8 +77,7 @@ it(`delivers everything in order over ${KILLS} kills`, { timeout: 900_000 }, asy
     const seen = Math.floor(random() * PRODUCTS);
     harness.change(Array.from({ length: CHANGES }, (_, index) => version(1 + ((seen + index) % PRODUCTS), killed + 1)));
     await delay(random() * 120);
-    relay.child.kill('SIGKILL');
-    expect((await relay.ended).signal).toBe('SIGKILL');
+    expect((await relay.stop('SIGKILL')).signal).toBe('SIGKILL');
     for (const { name, cursor } of harness.store.sinks.list()) {
       const more = cursor < harness.store.changes.lastSeq() ? 1 : 0;
       interrupted.set(name, (interrupted.get(name) ?? 0) + more);
@@ -92,8 +91,7 @@ it(`delivers everything in order over ${KILLS} kills`, { timeout: 900_000 }, asy
   const behind = (): string[] =>
     harness.store.sinks.list().flatMap((sink) => (sink.cursor === last ? [] : JSON.stringify(sink)));
   await expect.poll(behind, { timeout: 60_000 }).toEqual([]);
-  relay.child.kill('SIGTERM');
-  expect(await relay.ended).toMatchObject({ code: 0 });
+  expect(await relay.stop()).toMatchObject({ code: 0 });
 
   const filled = [...filledFrom.values()].filter(({ body }) => body !== null).map(({ seq }) => seq);
   const expected = [...filled.sort((a, b) => a - b), ...harness.events(asOf).map(({ seq }) => seq)];

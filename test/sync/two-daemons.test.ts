@@ -48,8 +48,7 @@ it('of two daemons on one mirror, one works, and the other stands by without a p
   const second = startService(['daemon'], settings, directory);
   await second.shows('"msg":"standing by"');
   expect((await fetch(`${url}/healthz`)).status).toBe(200);
-  first.child.kill('SIGKILL');
-  await first.ended;
+  await first.stop('SIGKILL');
   const before = ticksOf(db).length;
   await second.shows('"msg":"took over"');
   await expect.poll(() => ticksOf(db).length).toBeGreaterThan(before + 1);
@@ -58,14 +57,12 @@ it('of two daemons on one mirror, one works, and the other stands by without a p
   // A daemon that was stopped cleanly also makes room at once, and a third one logs who works.
   const third = startService(['daemon'], settings, directory);
   await third.shows(`process ${second.child.pid} on`);
-  second.child.kill('SIGTERM');
-  const ended = await second.ended;
+  const ended = await second.stop();
   expect(ended.code).toBe(0);
   expect(ended.stderr.match(/standing by/g)).toHaveLength(1);
   await third.shows('"msg":"took over"');
   await third.shows('run complete');
-  third.child.kill('SIGTERM');
-  expect((await third.ended).code).toBe(0);
+  expect((await third.stop()).code).toBe(0);
   const ticks = ticksOf(db);
   expect(new Set(ticks).size).toBe(ticks.length);
   expectExactLog(db);
@@ -92,10 +89,7 @@ it('a daemon that was suspended stands by when it resumes, and the one that took
   await first.shows('"msg":"standing by"');
   await second.shows('"msg":"listening"');
   expect((await fetch(`${url}/healthz`)).status).toBe(200);
-  for (const { child, ended } of [first, second]) {
-    child.kill('SIGTERM');
-    expect((await ended).code).toBe(0);
-  }
+  for (const daemon of [first, second]) expect((await daemon.stop()).code).toBe(0);
   const ticks = ticksOf(db);
   expect(new Set(ticks).size).toBe(ticks.length);
   expectExactLog(db);
@@ -112,14 +106,12 @@ it('makes up for a week of downtime with one full run, without any deltas', asyn
   execute(db, `UPDATE runs SET started_at = ${week}`);
   const daemon = startService(['daemon'], settings, directory);
   await daemon.shows('run complete');
-  daemon.child.kill('SIGTERM');
-  expect((await daemon.ended).code).toBe(0);
+  expect((await daemon.stop()).code).toBe(0);
   expect(ticksOf(db)).toEqual([expect.stringMatching(/^full@.*T02:00:00\.000Z$/)]);
   // After a restart nothing is left to make up for.
   const next = startService(['daemon'], settings, directory);
   await next.shows('"msg":"started"');
-  next.child.kill('SIGTERM');
-  expect((await next.ended).stderr).not.toContain('run started');
+  expect((await next.stop()).stderr).not.toContain('run started');
 });
 
 it('a stopped daemon applies the pages that it has, and the next one resumes', async () => {
@@ -134,8 +126,7 @@ it('a stopped daemon applies the pages that it has, and the next one resumes', a
   );
   const first = startService(['daemon'], settings, directory);
   await expect.poll(() => sandbox.requests.length).toBeGreaterThan(40);
-  first.child.kill('SIGTERM');
-  const ended = await first.ended;
+  const ended = await first.stop();
   expect(ended.code).toBe(0);
   expect(ended.stderr).toContain('"msg":"stopped"');
   const applied = catalogOf(db).size;
@@ -145,8 +136,7 @@ it('a stopped daemon applies the pages that it has, and the next one resumes', a
   const next = startService(['daemon'], settings, directory);
   await next.shows('run resumed');
   await next.shows('run complete');
-  next.child.kill('SIGINT');
-  expect((await next.ended).code).toBe(0);
+  expect((await next.stop('SIGINT')).code).toBe(0);
   expect(catalogOf(db)).toEqual(await truthOf(sandbox.url));
   expect(expectExactLog(db)).toBe(20_000);
 });
@@ -175,8 +165,7 @@ it('SIGTERM stops a load cleanly with 143, and the next one resumes', async () =
   );
   const first = start(['sync'], settings, directory);
   await expect.poll(() => sandbox.requests.length).toBeGreaterThan(20);
-  first.child.kill('SIGTERM');
-  const ended = await first.ended;
+  const ended = await first.stop();
   expect(ended).toMatchObject({ code: 143, stdout: '' });
   expect(ended.stderr).toMatch(/^error interrupted.*\n(hint .*\n)?$/);
   const next = await run(['sync', '--json'], settings, directory);

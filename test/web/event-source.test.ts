@@ -4,7 +4,7 @@ import { connect } from 'node:net';
 import { EventSource } from 'eventsource';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { openStore } from '../../src/store/store.ts';
-import { start } from '../support/cli.ts';
+import { startService } from '../support/cli.ts';
 import { load } from '../support/load.ts';
 import { catalogOf } from '../support/mirror.ts';
 import { filled, type Place } from '../support/place.ts';
@@ -97,8 +97,7 @@ it('survives a restart of the daemon that another reader delays', async () => {
   const more = { CATCHWORD_HTTP_PORT: `${port}`, CATCHWORD_FULL_CRON: 'off', LOG_LEVEL: 'info' };
   const daemonSettings = { ...settings, ...more, CATCHWORD_DELTA_CRON: '* * * * * *' };
   const begin = async () => {
-    const daemon = start(['daemon'], daemonSettings, directory);
-    onTestFinished(() => void daemon.child.kill('SIGKILL'));
+    const daemon = startService(['daemon'], daemonSettings, directory);
     await daemon.shows('"msg":"listening"');
     return daemon;
   };
