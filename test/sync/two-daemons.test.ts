@@ -2,7 +2,8 @@ import type { ChildProcess } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import Database from 'better-sqlite3';
 import { expect, it } from 'vitest';
-import { run, start, startService } from '../support/cli.ts';
+import { start, startService } from '../support/cli.ts';
+import { runHere } from '../support/in-process.ts';
 import { catalogOf, expectExactLog, truthOf } from '../support/mirror.ts';
 import { place } from '../support/place.ts';
 import { freePort } from '../support/server.ts';
@@ -101,7 +102,7 @@ it('makes up for a week of downtime with one full run, without any deltas', asyn
     { items: 500 },
     { CATCHWORD_FULL_CRON: '0 2 * * *', CATCHWORD_DELTA_CRON: `${minute} * * * *`, LOG_LEVEL: 'info' },
   );
-  expect((await run(['sync', '--full'], settings, directory)).code).toBe(0);
+  expect((await runHere(['sync', '--full'], settings, directory)).code).toBe(0);
   const week = Date.now() - 7 * 86_400_000;
   execute(db, `UPDATE runs SET started_at = ${week}`);
   const daemon = startService(['daemon'], settings, directory);
@@ -143,19 +144,19 @@ it('a stopped daemon applies the pages that it has, and the next one resumes', a
 
 it('of two concurrent loads, one works, and the other names the process that does', async () => {
   const { sandbox, directory, db, settings } = await place(
-    { items: 20_000, latencyMs: 100 },
+    { items: 6_000, latencyMs: 100 },
     // So that the first one still works when the second one has started.
     { CATCHWORD_PER_PAGE: '100', CATCHWORD_CONCURRENCY: '2', LOG_LEVEL: '' },
   );
   const first = start(['sync', '--full', '--json'], settings, directory);
   await expect.poll(() => sandbox.requests.length).toBeGreaterThan(2);
-  const second = await run(['sync', '--full'], settings, directory);
+  const second = await runHere(['sync', '--full'], settings, directory);
   expect(second).toMatchObject({ code: 1, stdout: '' });
   expect(second.stderr).toMatch(new RegExp(`^error process ${first.child.pid} on .* \\[MIRROR_BUSY\\]\nhint {2}.*\n$`));
   const { code, stdout } = await first.ended;
   expect(code).toBe(0);
-  expect(JSON.parse(stdout)).toMatchObject({ id: 1, state: 'complete', created: 20_000 });
-  expect(expectExactLog(db)).toBe(20_000);
+  expect(JSON.parse(stdout)).toMatchObject({ id: 1, state: 'complete', created: 6_000 });
+  expect(expectExactLog(db)).toBe(6_000);
 });
 
 it('SIGTERM stops a load cleanly with 143, and the next one resumes', async () => {
@@ -168,7 +169,7 @@ it('SIGTERM stops a load cleanly with 143, and the next one resumes', async () =
   const ended = await first.stop();
   expect(ended).toMatchObject({ code: 143, stdout: '' });
   expect(ended.stderr).toMatch(/^error interrupted.*\n(hint .*\n)?$/);
-  const next = await run(['sync', '--json'], settings, directory);
+  const next = await runHere(['sync', '--json'], settings, directory);
   expect(JSON.parse(next.stdout)).toMatchObject({ id: 1, state: 'complete', created: 10_000 });
   expect(expectExactLog(db)).toBe(10_000);
 });
@@ -181,7 +182,7 @@ it('a load that another process cancels stops', async () => {
   );
   const loading = start(['sync'], settings, directory);
   await expect.poll(() => sandbox.requests.length).toBeGreaterThan(20);
-  expect((await run(['cancel', '1'], settings, directory)).code).toBe(0);
+  expect((await runHere(['cancel', '1'], settings, directory)).code).toBe(0);
   const ended = await loading.ended;
   expect(ended).toMatchObject({ code: 1, stdout: '' });
   expect(ended.stderr).toContain('RUN_CANCELLED');
