@@ -34,31 +34,23 @@ export function retryDelayMs(
   return Math.max(askedMs, backoffMs(attempt, random));
 }
 
-export interface RetryAfter {
-  /** At most 24 h, even if the source asked for more. */
-  readonly ms: number;
-  /** States that the pause was cut to 24 h; empty if it was not. */
-  readonly note: string;
-}
-
 /** Characters of the header that an error quotes. */
 const SHOWN = 40;
 
 /**
  * Parses `Retry-After`: whole seconds, or an HTTP date.
  * @param nowMs the time that the date is compared with, milliseconds since 1970
- * @returns the pause from now; undefined if the header is absent or invalid
+ * @returns the pause from now, at most 24 h, and a note if the source asked for more; undefined if the header is absent
+ *   or invalid
  */
-export function parseRetryAfter(value: string | undefined, nowMs: number): RetryAfter | undefined {
+export function parseRetryAfter(value: string | undefined, nowMs: number) {
   const text = value?.trim() ?? '';
   const askedMs = /^\d+$/.test(text) ? Number(text) * 1_000 : untilDate(text, nowMs);
   if (askedMs === undefined) return undefined;
   if (askedMs <= LONGEST_PAUSE_MS) return { ms: askedMs, note: '' };
   const shown = text.length > SHOWN ? `${text.slice(0, SHOWN)}…` : text;
-  return {
-    ms: LONGEST_PAUSE_MS,
-    note: `it asked for a pause with Retry-After: ${shown}; catchword waits at most 24 h`,
-  };
+  const note = `it asked for a pause with Retry-After: ${shown}; catchword waits at most 24 h`;
+  return { ms: LONGEST_PAUSE_MS, note };
 }
 
 function untilDate(text: string, nowMs: number): number | undefined {

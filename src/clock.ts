@@ -57,7 +57,7 @@ export function createPauses(): Pauses & { forget(): void } {
   let known: Pause | null = null;
 
   function current(nowMs: number): Pause | null {
-    known = known === null ? null : pauseAt(known, nowMs);
+    known &&= pauseAt(known, nowMs);
     return known;
   }
 

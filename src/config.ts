@@ -19,22 +19,23 @@ export interface Config extends Values {
 
 /** Errors of this file do not repeat the value of `_FILE`: it may be the secret itself, set there by mistake. */
 function secretFromFile(env: string, environment: Environment): string | undefined {
-  const path = environment[`${env}_FILE`];
-  if (path === undefined || path === '') return undefined;
+  const setting = `${env}_FILE`;
+  const path = environment[setting];
+  if (!path) return undefined;
+  const invalid = (problem: string, hint: string) =>
+    new CatchwordError('CONFIG_INVALID', `${setting}: ${problem}`, { setting, hint });
+  let text: string;
   try {
-    const text = readFileSync(path, 'utf8').trim();
-    if (text !== '') return text;
+    text = readFileSync(path, 'utf8').trim();
   } catch (cause) {
     const code = systemCodeOf(cause) ?? 'unknown error';
-    throw new CatchwordError('CONFIG_INVALID', `${env}_FILE: cannot read the file that it names (${code})`, {
-      setting: `${env}_FILE`,
-      hint: 'Set it to the path of a file that this user may read.',
-    });
+    throw invalid(
+      `cannot read the file that it names (${code})`,
+      'Set it to the path of a file that this user may read.',
+    );
   }
-  throw new CatchwordError('CONFIG_INVALID', `${env}_FILE: the file that it names is empty`, {
-    setting: `${env}_FILE`,
-    hint: 'Write the secret into it.',
-  });
+  if (text === '') throw invalid('the file that it names is empty', 'Write the secret into it.');
+  return text;
 }
 
 const SINK = /^CATCHWORD_SINK_([A-Z0-9][A-Z0-9_]*?)(?:_FILE)?$/;
@@ -64,40 +65,28 @@ export function redactValue(given: string): string {
   return given.replace(/^(\w+:\/\/)?.*@/s, '$1…@').replace(/([?#]).+/s, '$1…');
 }
 
-type Need = 'baseUrl' | 'apiKey';
-
-function isNeeded(key: string, needs: readonly Need[]): key is Need {
-  return needs.some((need) => need === key);
-}
-
-function notSet(key: Need): CatchwordError {
-  return new CatchwordError('CONFIG_INVALID', `${OPTIONS[key].env} is not set (${OPTIONS[key].help})`, {
-    setting: OPTIONS[key].env,
-    hint: 'Set it in the environment or in .env. To try without an account: npx catchword demo.',
-  });
+function notSet(key: 'baseUrl' | 'apiKey'): CatchwordError {
+  const { env, help } = OPTIONS[key];
+  const hint = 'Set it in the environment or in .env. To try without an account: npx catchword demo.';
+  return new CatchwordError('CONFIG_INVALID', `${env} is not set (${help})`, { setting: env, hint });
 }
 
 function parseSetting({ env, help, schema, secret }: Option, given: string): unknown {
   const parsed = schema.safeParse(given);
   if (parsed.success) return parsed.data;
   const shown = secret ? 'its value' : JSON.stringify(redactValue(given));
-  throw new CatchwordError('CONFIG_INVALID', `${env}: ${shown} cannot be used (${help})`, {
-    setting: env,
-    hint: `It ${parsed.error.issues[0]?.message ?? 'must have another value'}.`,
-  });
+  const hint = `It ${parsed.error.issues[0]?.message ?? 'must have another value'}.`;
+  throw new CatchwordError('CONFIG_INVALID', `${env}: ${shown} cannot be used (${help})`, { setting: env, hint });
 }
 
-/** The valid settings, and an error for each of the others, which names its variable. */
-export interface ReadSettings {
-  readonly values: Partial<Config> & Pick<Config, 'sinks'>;
-  readonly problems: readonly CatchwordError[];
-}
+export type ReadSettings = ReturnType<typeof readSettings>;
 
 /**
  * Reads every setting. No error repeats the value of a secret, nor a password, a query or a fragment of an address.
- * @param needs settings that must be set
+ * @param needsSource whether the address and the key of the service must be set
+ * @returns the valid settings, and an error for each of the others, which names its variable
  */
-export function readSettings(environment: Environment, needs: readonly Need[] = []): ReadSettings {
+export function readSettings(environment: Environment, needsSource = false) {
   const problems: CatchwordError[] = [];
   const attempt: Attempt = (work) => {
     try {
@@ -110,16 +99,17 @@ export function readSettings(environment: Environment, needs: readonly Need[] = 
   };
   const values: Record<string, unknown> = {};
   for (const [key, option] of Object.entries<Option>(OPTIONS)) {
-    const { env, fallback, secret } = option;
     const value = attempt(() => {
+      const { env, fallback, secret } = option;
       const given = environment[env] || (secret ? secretFromFile(env, environment) : undefined) || fallback;
       if (given !== undefined) return parseSetting(option, given);
-      if (isNeeded(key, needs)) throw notSet(key);
+      if (needsSource && (key === 'baseUrl' || key === 'apiKey')) throw notSet(key);
       return undefined;
     });
     if (value !== undefined) values[key] = value;
   }
-  return { values: { ...values, sinks: readSinks(environment, attempt) }, problems };
+  const read: Partial<Values> = values;
+  return { values: { ...read, sinks: readSinks(environment, attempt) }, problems };
 }
 
 /** Joins all problems in one error: a line with their number, then a line for each. */
@@ -147,13 +137,12 @@ export interface SourceConfig extends Config {
 
 /** @throws CatchwordError CONFIG_INVALID naming what is missing */
 export function requireSource(config: Config): SourceConfig {
-  const needs = ['baseUrl', 'apiKey'] as const;
-  const problems = needs.filter((key) => config[key] === undefined).map(notSet);
+  const problems = (['baseUrl', 'apiKey'] as const).filter((key) => config[key] === undefined).map(notSet);
   if (problems.length > 0) throw settingsError(problems);
   return config as SourceConfig;
 }
 
 /** @throws CatchwordError CONFIG_INVALID if the base URL is missing */
 export function requireBaseUrl(config: Config): void {
-  if (config.baseUrl === undefined) throw settingsError([notSet('baseUrl')]);
+  if (config.baseUrl === undefined) throw notSet('baseUrl');
 }

@@ -1,5 +1,8 @@
 import { printableLines } from './printable.ts';
 
+/** Exit codes of commands that end without an error, but found what needs attention. */
+export const EXIT = { differences: 3, held: 5 } as const;
+
 /**
  * Every error code. Callers match on `code`, never on the message.
  *
@@ -67,30 +70,25 @@ export function isErrorCode(value: unknown): value is ErrorCode {
   return typeof value === 'string' && Object.hasOwn(CODES, value);
 }
 
-export interface ErrorDetails {
-  /** What the reader should do: one sentence. `{setting}` is replaced by the name of the setting. */
-  readonly hint?: string;
-  /** The setting to correct: an environment variable, or an option for users of the library. */
-  readonly setting?: string | undefined;
-  /** Earliest retry that the source allows, in milliseconds from now. */
-  readonly retryAfterMs?: number;
-  /** HTTP status of the answer. */
-  readonly status?: number | undefined;
-  /** The service's own code, such as 601, at any HTTP status. */
-  readonly serviceCode?: number | undefined;
+/** All that a caller may say about an error besides its code and message. */
+export type ErrorDetails = Partial<Omit<CatchwordError, keyof Error | 'code' | 'exitCode' | 'with'>> & {
   readonly cause?: unknown;
-  /** Overrides the default of the code. */
-  readonly retryable?: boolean;
-}
+};
 
 /** The only error class. Message and hint may quote a source, so they are made printable. */
 export class CatchwordError extends Error {
   readonly code: ErrorCode;
+  /** Whether the same call may succeed later although nothing was changed; by default, what the table says. */
   readonly retryable: boolean;
+  /** What the reader should do: one sentence. `{setting}` is replaced by the name of the setting. */
   readonly hint: string | undefined;
+  /** The setting to correct: an environment variable, or an option for users of the library. */
   readonly setting: string | undefined;
+  /** Earliest retry that the source allows, in milliseconds from now. */
   readonly retryAfterMs: number | undefined;
+  /** HTTP status of the answer. */
   readonly status: number | undefined;
+  /** The service's own code, such as 601, at any HTTP status. */
   readonly serviceCode: number | undefined;
   readonly #details: ErrorDetails;
 
@@ -99,10 +97,8 @@ export class CatchwordError extends Error {
     this.name = 'CatchwordError';
     this.code = code;
     this.retryable = details.retryable ?? CODES[code].retryable;
-    this.hint =
-      details.hint === undefined
-        ? undefined
-        : printableLines(details.hint.replaceAll('{setting}', details.setting ?? 'the setting'));
+    const hint = details.hint?.replaceAll('{setting}', details.setting ?? 'the setting');
+    this.hint = hint && printableLines(hint);
     this.setting = details.setting;
     this.#details = details;
     this.retryAfterMs = details.retryAfterMs;
@@ -111,11 +107,8 @@ export class CatchwordError extends Error {
   }
 
   /** Copies the error with other details. */
-  with({
-    code = this.code,
-    message = this.message,
-    ...details
-  }: ErrorDetails & { readonly code?: ErrorCode; readonly message?: string }): CatchwordError {
+  with(details: ErrorDetails & { readonly code?: ErrorCode; readonly message?: string }): CatchwordError {
+    const { code = this.code, message = this.message } = details;
     return new CatchwordError(code, message, { ...this.#details, ...details });
   }
 
@@ -127,26 +120,12 @@ export class CatchwordError extends Error {
 }
 
 /** An error as plain data, for a queue or the row of a run. It has no headers and so no credential. */
-export interface ErrorRecord {
-  readonly code: ErrorCode;
-  readonly message: string;
-  readonly retryable: boolean;
-  readonly hint?: string;
-  readonly retryAfterMs?: number;
-  readonly status?: number;
-  readonly serviceCode?: number;
-}
+export type ErrorRecord = Pick<CatchwordError, 'code' | 'message' | 'retryable'> &
+  Pick<ErrorDetails, 'hint' | 'retryAfterMs' | 'status' | 'serviceCode'>;
 
 export function toErrorRecord(error: CatchwordError): ErrorRecord {
-  return {
-    code: error.code,
-    message: error.message,
-    retryable: error.retryable,
-    ...(error.hint !== undefined && { hint: error.hint }),
-    ...(error.retryAfterMs !== undefined && { retryAfterMs: error.retryAfterMs }),
-    ...(error.status !== undefined && { status: error.status }),
-    ...(error.serviceCode !== undefined && { serviceCode: error.serviceCode }),
-  };
+  const { code, message, retryable, hint, retryAfterMs, status, serviceCode } = error;
+  return { code, message, retryable, hint, retryAfterMs, status, serviceCode };
 }
 
 export function fromErrorRecord(record: ErrorRecord): CatchwordError {

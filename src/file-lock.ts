@@ -1,7 +1,7 @@
 import { closeSync, fstatSync, openSync, rmSync, statSync } from 'node:fs';
 import BetterSqlite, { type Database } from 'better-sqlite3';
 import type { Clock } from './clock.ts';
-import { CatchwordError, messageOf } from './errors.ts';
+import { CatchwordError, messageOf, systemCodeOf } from './errors.ts';
 
 /*
  * Locks a file for one process by a system lock on a second file, `<path>.lock`. The system ends the lock when its process
@@ -18,8 +18,8 @@ const BEGIN = 'PRAGMA journal_mode = MEMORY; BEGIN IMMEDIATE';
 /** Ends the hint of an error about a file that is locked or cannot be locked. */
 export const NO_LOCKS = 'If its file system has no locks, use a file on a local disk.';
 
-/** The lock files that this process holds. Opening and closing one again would release it (POSIX). */
-const own = new Set<string>();
+/** What releases each lock file that this process holds. Opening and closing one again would release it (POSIX). */
+const own = new Map<string, () => void>();
 
 /** Protects databases from garbage collection, which would end their locks or the process (store/statements.ts). */
 const kept: Database[] = [];
@@ -30,7 +30,7 @@ function begun(database: Database): boolean {
     database.exec(BEGIN);
     return true;
   } catch (error) {
-    if (error instanceof BetterSqlite.SqliteError && error.code === 'SQLITE_BUSY') return false;
+    if (systemCodeOf(error) === 'SQLITE_BUSY') return false;
     throw error;
   }
 }
@@ -51,20 +51,14 @@ function tryRemove(fd: number, lock: string): void {
   }
 }
 
-function close(fd: number, database: Database | null): void {
-  database?.close();
-  closeSync(fd);
-}
-
-/** Whether the file system has no locks. Some report "busy" instead, which looks like a lock that is held. */
-function hasNoLocks(error: unknown): boolean {
-  return error instanceof BetterSqlite.SqliteError && /^SQLITE_IOERR_(RD)?LOCK$/.test(error.code);
-}
-
 /** @returns what releases the lock; false if another process holds it; null if the file was removed after opening */
 function take(lock: string): (() => void) | false | null {
   const fd = openSync(lock, 'a+', 0o600);
-  let database: Database | null = null;
+  let database: Database | undefined;
+  const close = (): void => {
+    database?.close();
+    closeSync(fd);
+  };
   try {
     if (fstatSync(fd).size > 0) throw new Error('it is not empty, so it is not a lock of this version of catchword');
     database = new BetterSqlite(lock, { timeout: 0 });
@@ -73,23 +67,24 @@ function take(lock: string): (() => void) | false | null {
     if (hasBegun && hasName(fd, lock)) {
       return () => {
         tryRemove(fd, lock);
-        close(fd, database);
+        close();
       };
     }
-    close(fd, database);
+    close();
     return hasBegun ? null : false;
   } catch (error) {
-    if (hasNoLocks(error)) tryRemove(fd, lock);
-    close(fd, database);
+    // The file system has no locks. Some report "busy" instead, which looks like a lock that is held.
+    if (/^SQLITE_IOERR_(RD)?LOCK$/.test(systemCodeOf(error) ?? '')) tryRemove(fd, lock);
+    close();
     throw error;
   }
 }
 
-/** Takes the lock, and retries if its file was removed meanwhile. */
+/** Takes the lock, and retries if its file was removed meanwhile. @returns false if another process holds it */
 function takeNamed(lock: string): (() => void) | false {
   for (let attempts = 1_000; attempts > 0; attempts--) {
-    const end = take(lock);
-    if (end !== null) return end;
+    const release = take(lock);
+    if (release !== null) return release;
   }
   throw new Error('it is removed repeatedly');
 }
@@ -108,18 +103,16 @@ export function holdFile(path: string): (() => void) | null {
   try {
     release = takeNamed(lock);
   } catch (cause) {
-    throw new CatchwordError('CONFIG_INVALID', `${lock} cannot be locked: ${messageOf(cause)}`, {
-      hint: `Make its folder writable. An empty lock file may be removed while catchword is not running. ${NO_LOCKS}`,
-      cause,
-    });
+    const hint = `Make its folder writable. An empty lock file may be removed while catchword is not running. ${NO_LOCKS}`;
+    throw new CatchwordError('CONFIG_INVALID', `${lock} cannot be locked: ${messageOf(cause)}`, { hint, cause });
   }
   if (release === false) return null;
-  own.add(lock);
+  const held = release;
+  own.set(lock, held);
   return () => {
-    if (release === false) return;
+    if (own.get(lock) !== held) return;
     own.delete(lock);
-    release();
-    release = false;
+    held();
   };
 }
 

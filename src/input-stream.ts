@@ -53,19 +53,15 @@ async function* readUntil(signal: AbortSignal, name: string, stream: Readable): 
   }
 }
 
-/** A file stream would block a thread on a pipe or terminal until data arrives, and no signal interrupts that. */
-function streamOf(fd: number): ReturnType<Input['stdin']> {
-  if (isatty(fd)) return Object.assign(new ReadStream(fd), { fd });
-  const stream = fstatSync(fd).isFIFO()
-    ? new Socket({ fd, readable: true, writable: false })
-    : createReadStream('', { fd });
-  return Object.assign(stream, { fd });
-}
-
-function opened(path: string): number {
+/** Opens a file, pipe or terminal. A file stream would block a thread on the last two, and no signal interrupts that. */
+function openStream(path: string): ReturnType<Input['stdin']> {
   try {
     // O_NONBLOCK: opening a pipe would wait for its writer otherwise.
-    return openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
+    const fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
+    if (isatty(fd)) return Object.assign(new ReadStream(fd), { fd });
+    const isPipe = fstatSync(fd).isFIFO();
+    const stream = isPipe ? new Socket({ fd, readable: true, writable: false }) : createReadStream('', { fd });
+    return Object.assign(stream, { fd });
   } catch (cause) {
     throw unreadable(path, cause);
   }
@@ -78,7 +74,7 @@ function opened(path: string): number {
  */
 export function sourceUntil({ signal, stdin }: Input, path: string): Source {
   const isStdin = path === '-';
-  const stream = isStdin ? stdin() : streamOf(opened(path));
+  const stream = isStdin ? stdin() : openStream(path);
   const found = stream.fd === undefined ? null : fstatSync(stream.fd, { bigint: true });
   return {
     file: found?.isFile() ? found : null,

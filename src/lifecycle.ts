@@ -31,18 +31,14 @@ export async function stopAll(services: readonly Service[]): Promise<void> {
   if (errors.length > 0) throw errors[0];
 }
 
-/** Stops services after an error. Later errors follow from it and must not hide it. */
-export async function stopAfterFailure(services: readonly Service[]): Promise<void> {
-  await stopAll(services).catch(() => {});
-}
-
 /** Runs `start`, which adds each service that it starts to the list. If it fails, stops those that were started. */
 export async function startTogether<Result>(start: (services: Service[]) => Promise<Result>): Promise<Result> {
   const services: Service[] = [];
   try {
     return await start(services);
   } catch (error) {
-    await stopAfterFailure(services);
+    // Later errors follow from this one and must not hide it.
+    await stopAll(services).catch(() => {});
     throw error;
   }
 }
@@ -76,7 +72,7 @@ export async function serveUntil(
     await untilOver(signal, services);
   } catch (error) {
     onStopping();
-    await stopAfterFailure(services);
+    await stopAll(services).catch(() => {});
     throw error;
   }
   onStopping();

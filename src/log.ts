@@ -77,16 +77,10 @@ export type LogFields = {
   readonly [K in keyof typeof LOG_FIELDS]?: FieldTypes[(typeof LOG_FIELDS)[K]] | null | undefined;
 };
 
-type Log = (fields: LogFields, message: string) => void;
-
 /** Takes the fields first, then a constant message. */
-export interface Logger {
-  readonly debug: Log;
-  readonly info: Log;
-  readonly warn: Log;
-  readonly error: Log;
-  readonly fatal: Log;
-}
+export type Logger = Readonly<
+  Record<'debug' | 'info' | 'warn' | 'error' | 'fatal', (fields: LogFields, message: string) => void>
+>;
 
 export interface LogOptions {
   /** Whether lines are for a person instead of JSON. Default false. */

@@ -2,21 +2,6 @@ import { unlessAborted } from './abort.ts';
 import { type Clock, createPauses, type Pauses } from './clock.ts';
 import { CatchwordError } from './errors.ts';
 
-/** Decides when the next request may be sent. */
-export interface Pacer {
-  /**
-   * Resolves when the caller may send one request; first come, first served. Rejects when `signal` aborts, and leaves
-   * the queue.
-   * @param patienceMs the longest block to wait for, in milliseconds; default: any
-   * @param isWanted checked while the caller waits at the head of the queue; default: always true
-   * @returns true if the request may be sent; false if it was no longer wanted, and the next caller gets the turn
-   * @throws CatchwordError SOURCE_RATE_LIMITED with `retryAfterMs` if the block lasts longer than `patienceMs`
-   */
-  acquire(signal: AbortSignal, patienceMs?: number, isWanted?: () => boolean): Promise<boolean>;
-  /** Blocks every request, those already waiting included, until `timeMs` (milliseconds since 1970). */
-  blockUntil(timeMs: number): void;
-}
-
 export interface PacerOptions {
   /** Null for no limit. */
   readonly pace: Pace | null;
@@ -65,12 +50,10 @@ export function paceOf(rate: Rate | null): Pace | null {
   return { intervalMs: ((1 + MARGIN) * rate.windowMs) / rate.requests, slackMs: (MARGIN * rate.windowMs) / 2 };
 }
 
-function blocked(forMs: number): CatchwordError {
-  return new CatchwordError(
-    'SOURCE_RATE_LIMITED',
-    `the service accepts no request for another ${Math.ceil(forMs / 1_000)} s`,
-    { hint: 'Retry after that time; the request was not sent.', retryAfterMs: forMs },
-  );
+function blocked(retryAfterMs: number): CatchwordError {
+  const message = `the service accepts no request for another ${Math.ceil(retryAfterMs / 1_000)} s`;
+  const hint = 'Retry after that time; the request was not sent.';
+  return new CatchwordError('SOURCE_RATE_LIMITED', message, { hint, retryAfterMs });
 }
 
 /** Shorter waits are not reported. */
@@ -83,10 +66,6 @@ const STEP_MS = 1_000;
  */
 const RESERVED_MS = 200;
 
-function slotsOf({ intervalMs }: Pace): number {
-  return Math.max(1, Math.floor(RESERVED_MS / intervalMs));
-}
-
 /** The slot time that a request at `now` counts for. */
 function counted(slot: number, now: number, { slackMs }: Pace): number {
   return now - slot <= slackMs ? slot : now;
@@ -94,7 +73,7 @@ function counted(slot: number, now: number, { slackMs }: Pace): number {
 
 /** Manages the request slots of one process; with `reserve`, it uses reserved slots only. */
 function createSlots(pace: Pace, reserve: Reserve | undefined) {
-  const slots = slotsOf(pace);
+  const slots = Math.max(1, Math.floor(RESERVED_MS / pace.intervalMs));
   let shared = reserve;
   let next = 0;
   /** Requests are reserved up to this time. */
@@ -125,11 +104,14 @@ function createSlots(pace: Pace, reserve: Reserve | undefined) {
   };
 }
 
+export type Pacer = ReturnType<typeof createPacer>;
+
 /**
- * Spaces requests evenly on a grid, never in a burst: in whatever window a source counts, the rate is kept. A request
- * that is late by no more than the slack does not move the grid; otherwise every late timer would add up.
+ * Decides when the next request may be sent. Spaces requests evenly on a grid, never in a burst: in whatever window a
+ * source counts, the rate is kept. A request that is late by no more than the slack does not move the grid; otherwise
+ * every late timer would add up.
  */
-export function createPacer({ pace, clock, pauses = createPauses(), reserve, onWait }: PacerOptions): Pacer {
+export function createPacer({ pace, clock, pauses = createPauses(), reserve, onWait }: PacerOptions) {
   const slots = pace === null ? null : createSlots(pace, reserve);
   let queue: Promise<unknown> = Promise.resolve();
   /** End of the last announced wait. */
@@ -168,13 +150,22 @@ export function createPacer({ pace, clock, pauses = createPauses(), reserve, onW
   }
 
   return {
-    acquire: (signal, patienceMs = Number.POSITIVE_INFINITY, isWanted = () => true) => {
+    /**
+     * Resolves when the caller may send one request; first come, first served. Rejects when `signal` aborts, and leaves
+     * the queue.
+     * @param patienceMs the longest block to wait for, in milliseconds; default: any
+     * @param isWanted checked while the caller waits at the head of the queue; default: always true
+     * @returns true if the request may be sent; false if it was no longer wanted, and the next caller gets the turn
+     * @throws CatchwordError SOURCE_RATE_LIMITED with `retryAfterMs` if the block lasts longer than `patienceMs`
+     */
+    acquire(signal: AbortSignal, patienceMs = Number.POSITIVE_INFINITY, isWanted = () => true): Promise<boolean> {
       const turn = queue.then(() => waitUntilFree(signal, patienceMs, isWanted));
       // A caller that aborts while queued is rejected at once; its place in the queue is skipped when its turn comes.
       const granted = unlessAborted(turn, signal);
       queue = turn.catch(() => {});
       return granted;
     },
-    blockUntil: (until) => pauses.note({ since: clock.now(), until }),
+    /** Blocks every request, those already waiting included, until `until` (milliseconds since 1970). */
+    blockUntil: (until: number): void => pauses.note({ since: clock.now(), until }),
   };
 }

@@ -82,11 +82,7 @@ function pathOf(command: Command): string {
   return command.parent === null ? command.name() : `${pathOf(command.parent)} ${command.name()}`;
 }
 
-async function printError(
-  context: Pick<CommandContext, 'stderr' | 'environment'>,
-  message: string,
-  hint?: string,
-): Promise<void> {
+async function printError(context: ProcessContext, message: string, hint?: string): Promise<void> {
   // Imported only now: a command that prints no error may not need it.
   const { colours } = await import('./commands/shared/format.ts');
   const c = colours(context, context.stderr);

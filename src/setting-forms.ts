@@ -51,10 +51,8 @@ export const rate = form('a rate above 0 such as 50/min or 10/s, or off for no l
 });
 
 function items(given: string): string[] {
-  return given
-    .split(',')
-    .map((item) => item.trim())
-    .filter((item) => item !== '');
+  const found = given.split(',').map((item) => item.trim());
+  return found.filter((item) => item !== '');
 }
 
 export const list = form('a comma-separated list', items);
@@ -110,12 +108,12 @@ export const timeZone = form('a time zone such as UTC or Europe/Berlin', (given)
   }
 });
 
-/** The path of a point lookup. */
 export const lookupPath = matching(/^\/[^?#]*:vbid[^?#]*$/, 'a path that contains :vbid, such as /v4/products/:vbid');
 
 /** The path of operations of the service. */
-export const servicePath = form('a path without a query, . and .., such as /v4/packages', (given) =>
-  /^(\/[\w.~-]+)+$/.test(given) && !/\/\.\.?(\/|$)/.test(given) ? given : undefined,
+export const servicePath = matching(
+  /^(?!.*\/\.\.?(\/|$))(\/[\w.~-]+)+$/,
+  'a path without a query, . and .., such as /v4/packages',
 );
 
 /** Whether an `@` or a `#` follows the host, so that a part of a password was parsed as a host or a port. */

@@ -1,3 +1,5 @@
+import { isUtf8 } from 'node:buffer';
+
 /**
  * Decodes any bytes to text that can be encoded to the same bytes again.
  *
@@ -8,53 +10,41 @@
 
 const ESCAPE = 0xdc00;
 const LONE_SURROGATE = /\p{Cs}/u;
-const LONE_SURROGATES = /\p{Cs}/gu;
 
-/** Length of the UTF-8 sequence at `at`; 0 if the bytes there are not valid UTF-8. */
-function sequenceLength(bytes: Uint8Array, at: number): number {
-  const lead = bytes[at] ?? 0;
-  if (lead < 0x80) return 1;
-  const length = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2;
-  if (lead < 0xc2 || lead > 0xf4 || at + length > bytes.length) return 0;
-  const second = bytes[at + 1] ?? 0;
-  // Excludes overlong forms, surrogates and code points above U+10FFFF.
-  const least = lead === 0xe0 ? 0xa0 : lead === 0xf0 ? 0x90 : 0x80;
-  const most = lead === 0xed ? 0x9f : lead === 0xf4 ? 0x8f : 0xbf;
-  if (second < least || second > most) return 0;
-  for (let next = at + 2; next < at + length; next++) {
-    if (((bytes[next] ?? 0) & 0xc0) !== 0x80) return 0;
-  }
-  return length;
-}
+/** A valid sequence of UTF-8 beyond ASCII (RFC 3629, section 4), or any other byte beyond ASCII. One character a byte. */
+const BEYOND_ASCII = new RegExp(
+  [
+    '[\\xc2-\\xdf][\\x80-\\xbf]',
+    '\\xe0[\\xa0-\\xbf][\\x80-\\xbf]|[\\xe1-\\xec\\xee\\xef][\\x80-\\xbf]{2}|\\xed[\\x80-\\x9f][\\x80-\\xbf]',
+    '\\xf0[\\x90-\\xbf][\\x80-\\xbf]{2}|[\\xf1-\\xf3][\\x80-\\xbf]{3}|\\xf4[\\x80-\\x8f][\\x80-\\xbf]{2}',
+    '[\\x80-\\xff]',
+  ].join('|'),
+  'g',
+);
 
 /** Decodes bytes to text and escapes each byte that is not valid UTF-8. */
 export function textOfBytes(bytes: Uint8Array): string {
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  const parts: string[] = [];
-  let from = 0;
-  for (let at = 0; at < buffer.length; ) {
-    const length = sequenceLength(buffer, at);
-    if (length === 0) {
-      parts.push(buffer.toString('utf8', from, at), String.fromCharCode(ESCAPE + (buffer[at] ?? 0)));
-      from = at + 1;
-    }
-    at += Math.max(1, length);
-  }
-  parts.push(buffer.toString('utf8', from));
-  return parts.join('');
+  if (isUtf8(buffer)) return buffer.toString('utf8');
+  return buffer
+    .toString('latin1')
+    .replace(BEYOND_ASCII, (sequence) =>
+      sequence.length === 1
+        ? String.fromCharCode(ESCAPE + sequence.charCodeAt(0))
+        : Buffer.from(sequence, 'latin1').toString('utf8'),
+    );
 }
 
 /** Restores the bytes that `textOfBytes` decoded. */
 export function bytesOfText(text: string): Buffer {
   if (text.isWellFormed()) return Buffer.from(text, 'utf8');
-  const parts: Buffer[] = [];
-  let from = 0;
-  for (const { index } of text.matchAll(LONE_SURROGATES)) {
-    parts.push(Buffer.from(text.slice(from, index), 'utf8'), Buffer.of((text.charCodeAt(index) - ESCAPE) & 0xff));
-    from = index + 1;
-  }
-  parts.push(Buffer.from(text.slice(from), 'utf8'));
-  return Buffer.concat(parts);
+  // Every second part is a lone surrogate.
+  const parts = text.split(/(\p{Cs})/u);
+  return Buffer.concat(
+    parts.map((part, at) =>
+      at % 2 === 0 ? Buffer.from(part, 'utf8') : Buffer.of((part.charCodeAt(0) - ESCAPE) & 0xff),
+    ),
+  );
 }
 
 /** The first escaped byte, and the number of characters before it; null if the text came from valid UTF-8. */

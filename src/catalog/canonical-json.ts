@@ -10,7 +10,6 @@ const OPEN_BRACKET = 91;
 const CLOSE_BRACKET = 93;
 const OPEN_BRACE = 123;
 const CLOSE_BRACE = 125;
-const ZERO = 48;
 
 /** Space, tab, line feed, carriage return. */
 function isSpace(code: number): boolean {
@@ -32,8 +31,8 @@ function canonicalNumber(token: string): string {
   // Loops, because a regular expression for trailing zeros takes quadratic time.
   let from = 0;
   let to = digits.length;
-  while (from < to && digits.charCodeAt(from) === ZERO) from++;
-  while (to > from && digits.charCodeAt(to - 1) === ZERO) to--;
+  while (digits[from] === '0') from++;
+  while (to > from && digits[to - 1] === '0') to--;
   if (from === to) return whole === '' ? token : '0';
   // BigInt, because an exponent may have any number of digits.
   const power = BigInt(exponent) - BigInt(fraction.length) + BigInt(digits.length - to);

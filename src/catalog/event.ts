@@ -23,28 +23,14 @@ export function configuredSource(baseUrl: string | undefined): string {
   return `${baseUrl === undefined ? '' : sourceAddress(baseUrl)}/v4/products`;
 }
 
-const DIGITS = 20;
-
 /** `seq` padded to 20 digits, so that sorting as text sorts by number. */
 export function sequenceText(seq: number): string {
-  return String(seq).padStart(DIGITS, '0');
+  return String(seq).padStart(20, '0');
 }
 
-/** A key as JSON. Nearly all keys are letters and digits, which need no escape. */
-function quoted(vbid: string): string {
-  return /^[\w .:/-]*$/.test(vbid) ? `"${vbid}"` : JSON.stringify(vbid);
-}
-
-/** Caches the last time, because all changes of a page have the same one. */
-let lastAt = Number.NaN;
-let lastTime = '';
-
-function timeText(at: number): string {
-  if (at !== lastAt) {
-    lastTime = new Date(at).toISOString();
-    lastAt = at;
-  }
-  return lastTime;
+/** Replaces line breaks, which JSON allows only between tokens: inside strings they are escaped. */
+function oneLine(json: string | null): string {
+  return json === null ? 'null' : json.replace(/[\r\n]+/g, ' ');
 }
 
 /**
@@ -55,21 +41,16 @@ function timeText(at: number): string {
  */
 export function eventText(change: RecordedChange, incarnation: string, source: string): string {
   const { seq, op, before } = change;
-  const vbid = quoted(change.vbid);
+  const vbid = JSON.stringify(change.vbid);
+  const time = new Date(change.at).toISOString();
   // `before` of a removal is the whole product; no field changed.
   const isWhole = before === null || op === 'removed';
   const changed = isWhole ? '[]' : JSON.stringify(changedPointers({ before, added: change.added }));
   return [
     `{"specversion":"1.0","id":"${incarnation}:${seq}","source":${JSON.stringify(source)}`,
-    `,"type":"catchword.product.${op}","subject":${vbid},"time":"${timeText(change.at)}"`,
+    `,"type":"catchword.product.${op}","subject":${vbid},"time":"${time}"`,
     `,"datacontenttype":"application/json","sequence":"${sequenceText(seq)}"`,
     `,"data":{"op":"${op}","vbid":${vbid},"product":${oneLine(change.body)},"before":${oneLine(before)}`,
     `,"changed":${changed},"run":${change.runId},"cause":"${change.cause}"}}`,
   ].join('');
-}
-
-/** Replaces line breaks, which JSON allows only between tokens: inside strings they are escaped. */
-function oneLine(json: string | null): string {
-  if (json === null) return 'null';
-  return json.includes('\n') || json.includes('\r') ? json.replace(/[\r\n]+/g, ' ') : json;
 }

@@ -1,20 +1,18 @@
-/** A set of product ids. Takes one bit for each id up to the highest. */
-export interface IdSet {
-  readonly size: number;
-  has(id: number): boolean;
-  add(id: number): void;
-}
+export type IdSet = ReturnType<typeof createIdSet>;
 
-/** @param highest the highest id known so far; room for it is allocated at once */
-export function createIdSet(highest: number): IdSet {
+/**
+ * Creates a set of product ids, which takes one bit for each id up to the highest.
+ * @param highest the highest id known so far; room for it is allocated at once
+ */
+export function createIdSet(highest: number) {
   let bits = new Uint8Array((highest >> 3) + 1);
   let size = 0;
   return {
     get size() {
       return size;
     },
-    has: (id) => ((bits[id >> 3] ?? 0) & (1 << (id & 7))) !== 0,
-    add: (id) => {
+    has: (id: number): boolean => ((bits[id >> 3] ?? 0) & (1 << (id & 7))) !== 0,
+    add: (id: number): void => {
       if (id >> 3 >= bits.length) {
         const grown = new Uint8Array(2 * (id >> 3) + 1);
         grown.set(bits);

@@ -2,7 +2,7 @@
  * Extracts parts of JSON text without changing a byte. `JSON.parse` followed by `JSON.stringify` would change how a
  * number is written (`10.50`, 64-bit identifiers), and the mirror must be an exact copy.
  *
- * All functions expect text that `JSON.parse` accepts; for other text the result is undefined, but they never throw.
+ * All functions expect text that `JSON.parse` accepts; for other text the result is undefined.
  */
 
 const QUOTE = 34;
@@ -13,9 +13,6 @@ const CLOSE_BRACE = 125;
 const CLOSE_BRACKET = 93;
 const COMMA = 44;
 const COLON = 58;
-
-/** Characters of white space within which an empty array or object is recognized. */
-const MAX_SPACE = 1_000;
 
 /** Index of the quote that ends the string starting at `start`. */
 export function endOfString(text: string, start: number): number {
@@ -28,7 +25,7 @@ export function endOfString(text: string, start: number): number {
 }
 
 /** Calls `visit` with the bounds of each top-level element of the array or object at `start`. */
-function eachElement(text: string, start: number, visit: (from: number, to: number) => void): number {
+function eachElement(text: string, start: number, visit: (from: number, to: number) => void): void {
   let depth = 0;
   let from = start + 1;
   for (let at = start; at < text.length; at++) {
@@ -38,13 +35,12 @@ function eachElement(text: string, start: number, visit: (from: number, to: numb
     else if (code === CLOSE_BRACE || code === CLOSE_BRACKET) {
       if (--depth > 0) continue;
       if (text.slice(from, at).trim() !== '') visit(from, at);
-      return at;
+      return;
     } else if (code === COMMA && depth === 1) {
       visit(from, at);
       from = at + 1;
     }
   }
-  return text.length;
 }
 
 /**
@@ -68,35 +64,31 @@ export function objectText(members: ReadonlyMap<string, string>): string {
   return `{${[...members].map(([key, value]) => `${JSON.stringify(key)}:${value}`).join(',')}}`;
 }
 
+/** A string, an empty array or object, a bracket, a comma, a colon, or white space. */
+const PIECE = /"[^"\\]*(?:\\.[^"\\]*)*"|[[{]\s*[\]}]|[[{\]},:]|\s+/g;
+
 /** Indents JSON, one member or element a line, without changing how numbers and strings are written. */
 export function indentedJson(text: string): string {
-  let out = '';
   let depth = 0;
-  for (let at = 0; at < text.length; at++) {
-    const code = text.charCodeAt(at);
-    const next = `\n${'  '.repeat(depth)}`;
-    if (code === QUOTE) {
-      const end = endOfString(text, at);
-      out += text.slice(at, end + 1);
-      at = end;
-    } else if (code === OPEN_BRACE || code === OPEN_BRACKET) {
-      const close = /^\s*[}\]]/.exec(text.slice(at + 1, at + 1 + MAX_SPACE))?.[0];
-      out += close === undefined ? `${text[at]}${next}  ` : `${text[at]}${close.trim()}`;
-      if (close === undefined) depth++;
-      else at += close.length;
-    } else if (code === CLOSE_BRACE || code === CLOSE_BRACKET) {
-      depth = Math.max(0, depth - 1);
-      out += `\n${'  '.repeat(depth)}${text[at]}`;
-    } else if (code === COMMA) out += `,${next}`;
-    else if (code === COLON) out += ': ';
-    else if (code > 32) out += text[at];
-  }
-  return out;
+  const nextLine = () => `\n${'  '.repeat(depth)}`;
+  return text.replace(PIECE, (piece) => {
+    if (piece === '{' || piece === '[') {
+      depth++;
+      return `${piece}${nextLine()}`;
+    }
+    if (piece === '}' || piece === ']') {
+      depth--;
+      return `${nextLine()}${piece}`;
+    }
+    if (piece === ',') return `,${nextLine()}`;
+    if (piece === ':') return ': ';
+    return piece.startsWith('"') ? piece : piece.replace(/\s+/, '');
+  });
 }
 
 /**
  * Scans a page's text once, before it is parsed: checks the nesting depth and finds the elements of the top-level array
- * `items`.
+ * `items`. Never throws.
  * @returns the text of each item; null if the page is nested deeper than `maxDepth`
  */
 export function cutPage(text: string, maxDepth: number): string[] | null {

@@ -9,7 +9,7 @@ import { type Window, windowKey } from './page.ts';
  * of up to 1,000 that share 10, this needs 5.0 to 5.4% more requests than plain pages (from 200,000 products on).
  */
 
-/** What planning needs to know about a window that was read. */
+/** A window that was read. */
 export interface WindowRead extends Window {
   /** Items of the response, rejected ones included. */
   readonly items: number;
@@ -59,11 +59,8 @@ export function nextWindow(reach: number, { perPage, seam }: Layout): Window {
 
 /** Yields the windows of a list, starting at `reach`, without end. */
 export function* windowsFrom(layout: Layout, reach = 0): Generator<Window, never> {
-  for (let end = reach; ; ) {
-    const window = end === 0 ? { page: 1, perPage: layout.perPage } : nextWindow(end, layout);
-    yield window;
-    end = endOf(window);
-  }
+  let window = reach === 0 ? { page: 1, perPage: layout.perPage } : nextWindow(reach, layout);
+  for (; ; window = nextWindow(endOf(window), layout)) yield window;
 }
 
 /** The windows that cover the offsets `low` to `high`, overlapping by at least the layout's seam. */
@@ -77,7 +74,7 @@ export function windowsOver(low: number, high: number, layout: Layout): Window[]
 }
 
 /** Whether the window holds the end of the list, so that nothing after it needs to be read. */
-export function holdsEnd({ page, perPage, items, doubt }: Omit<WindowRead, 'requestedAt' | 'numItems' | 'totalPages'>) {
+export function holdsEnd({ page, perPage, items, doubt }: Pick<WindowRead, 'page' | 'perPage' | 'items' | 'doubt'>) {
   return doubt === null && items < perPage && (items > 0 || page === 1);
 }
 
@@ -96,14 +93,13 @@ export interface PassPlan {
 
 /** Creates a plan of windows that are known in advance. */
 export function createFixedPlan(windows: readonly Window[]): PassPlan {
+  const planned = new Set(windows.map(windowKey));
   const read = new Set<string>();
   return {
     size: windows.length,
     before: () => undefined,
-    has: (window) => windows.some((planned) => windowKey(planned) === windowKey(window)),
-    note: (window) => {
-      read.add(windowKey(window));
-    },
+    has: (window) => planned.has(windowKey(window)),
+    note: (window) => void read.add(windowKey(window)),
     missing: (limit, taken) =>
       windows.filter((window) => !read.has(windowKey(window)) && !taken(windowKey(window))).slice(0, limit),
   };
@@ -130,8 +126,8 @@ const HORIZON = 50_000;
  * while it is read.
  */
 export function createListPlan(options: ListPlanOptions): PassPlan {
-  const { perPage, seam, reversed } = options;
-  const sequence = seam > 0 ? windowsFrom({ perPage, seam }) : plainPages(perPage);
+  const { seam, reversed } = options;
+  const sequence = windowsFrom(options);
   const windows: Window[] = [];
   const index = new Map<string, number>();
   const read = new Map<number, WindowRead>();
@@ -220,8 +216,4 @@ export function createListPlan(options: ListPlanOptions): PassPlan {
       return found;
     },
   };
-}
-
-function* plainPages(perPage: number): Generator<Window, never> {
-  for (let page = 1; ; page++) yield { page, perPage };
 }

@@ -40,18 +40,12 @@ export function textOf(value: unknown): string | null {
 
 /** The name in a field that is either a name or an object with a name, such as `publisher` (interface, section 2.2). */
 export function nameOf(value: unknown): string | null {
-  if (typeof value !== 'object' || value === null) return textOf(value);
-  const fields = value as Fields;
-  return textOf(fields.name) ?? textOf(fields.value);
+  const { name, value: named } = fieldsOf(value);
+  return textOf(value) ?? textOf(name) ?? textOf(named);
 }
 
 export function fieldsOf(value: unknown): Fields {
   return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Fields) : {};
-}
-
-function scalars(value: unknown): string[] {
-  const list = Array.isArray(value) ? value : [value];
-  return list.map(textOf).filter((item) => item !== null);
 }
 
 /** The elements of an array; none for any other value. */
@@ -76,11 +70,11 @@ export function isWithdrawnBody(body: string): boolean {
   return isWithdrawn(JSON.parse(body) as Fields);
 }
 
-/** The fields that have a column of their own. */
-export type ProductColumns = Pick<Product, 'title' | 'kind' | 'format' | 'publisher' | 'printIsbn' | 'eIsbn'>;
-
-/** @param fields the parsed item */
-export function columnsOf(fields: Fields): ProductColumns {
+/**
+ * The fields that have a column of their own.
+ * @param fields the parsed item
+ */
+export function columnsOf(fields: Fields) {
   const identifiers = fieldsOf(fields.identifiers);
   return {
     title: textOf(fields.title),
@@ -105,14 +99,9 @@ export function productOf(vbid: string, fields: Fields, body: string): Product {
 
 /** Identifiers that have no column of their own. */
 function otherIdentifiers(identifiers: Fields, known: readonly (string | null)[]): string {
-  const others: string[] = [];
-  for (const key in identifiers) {
-    if (key === 'print_isbn_canonical' || key === 'eisbn_canonical') continue;
-    for (const item of scalars(identifiers[key])) {
-      if (!known.includes(item) && !others.includes(item)) others.push(item);
-    }
-  }
-  return others.join(' ');
+  const { print_isbn_canonical: _print, eisbn_canonical: _electronic, ...others } = identifiers;
+  const found = Object.values(others).flat().map(textOf);
+  return [...new Set(found)].filter((item) => item !== null && !known.includes(item)).join(' ');
 }
 
 function searchText(

@@ -1,7 +1,6 @@
-import type { Window } from './page.ts';
-import { endOf, holdsEnd, startOf } from './plan.ts';
+import { endOf, holdsEnd, startOf, type WindowRead } from './plan.ts';
 
-/**
+/*
  * Decides whether windows that were read one after another, while the list changed, hold the whole list.
  *
  * Two windows are *joined* by a product that is in both and was not modified since the first of the two reads. Claim:
@@ -19,17 +18,12 @@ import { endOf, holdsEnd, startOf } from './plan.ts';
  *
  * A list without a stable order is detected by products whose order differs between two windows.
  */
-export interface SeamWindow extends Window {
-  readonly pass: number;
-  readonly items: number;
-  readonly doubt: string | null;
-}
 
-/** `j` joined, `r` joined by a repair, `o` open. */
-export type SeamState = 'j' | 'r' | 'o';
+/** A window that was read in `pass`. */
+export type SeamWindow = Pick<WindowRead, 'page' | 'perPage' | 'items' | 'doubt'> & { readonly pass: number };
 
 /** Two neighbouring windows, or a window and the list's end, that are not joined. */
-export interface Gap {
+interface Gap {
   /** Offset in the first pass; null: the end of the list. */
   readonly offset: number | null;
   /** By how much the newest repair near it found that place at a lower offset. */
@@ -39,8 +33,8 @@ export interface Gap {
 export interface SeamReport {
   /** A chain of joined windows leads from the head of the list to its end, in a stable order. */
   readonly sealed: boolean;
-  /** One for each pair of neighbours of the first pass, in list order. */
-  readonly states: readonly SeamState[];
+  /** One for each pair of neighbours of the first pass, in list order: `j` joined, `r` joined by a repair, `o` open. */
+  readonly states: readonly ('j' | 'r' | 'o')[];
   readonly gaps: readonly Gap[];
   /** Products whose order differs between a window and its neighbour. */
   readonly disorder: number;
@@ -51,12 +45,29 @@ export interface SeamReport {
   readonly sharedSum: number;
 }
 
+export interface SeamInput<W extends SeamWindow = SeamWindow> {
+  /** All windows of the list, including repairs. */
+  readonly windows: readonly W[];
+  /** The first pass; windows of later passes are repairs. */
+  readonly root: number;
+  /** Returns a window's product ids in the order of the response; 0 for a rejected item. */
+  readonly idsOf: (window: W) => readonly number[];
+  /**
+   * Returns the last pass whose delta listed the product; -1 if none did. A delta's windows may be joined by products
+   * it lists.
+   */
+  readonly modifiedIn: (id: number) => number;
+  /** Returns whether the product is still as it was in this window; default: true. */
+  readonly steady?: (id: number, window: W) => boolean;
+  /** The highest product id. */
+  readonly highest: number;
+}
+
 /** Minimum number of equal products at equal offsets that joins two neighbours, even if all were modified. */
 const STILL = 5;
 
 /** Whether neighbours hold the same products at all offsets that both cover, so nothing moved between the two reads. */
-function standStill(before: Window, beforeIds: readonly number[], after: Window, afterIds: readonly number[]): boolean {
-  const shift = startOf(after) - startOf(before);
+function standStill(shift: number, beforeIds: readonly number[], afterIds: readonly number[]): boolean {
   const both = Math.min(beforeIds.length - shift, afterIds.length);
   if (both < STILL) return false;
   for (let at = 0; at < both; at++) if (afterIds[at] === 0 || beforeIds[shift + at] !== afterIds[at]) return false;
@@ -84,31 +95,10 @@ function createSets(size: number) {
   };
 }
 
-export interface SeamInput<W extends SeamWindow = SeamWindow> {
-  /** All windows of the list, including repairs. */
-  readonly windows: readonly W[];
-  /** The first pass; windows of later passes are repairs. */
-  readonly root: number;
-  /** Returns a window's product ids in the order of the response; 0 for a rejected item. */
-  readonly idsOf: (window: W) => readonly number[];
-  /**
-   * Returns the last pass whose delta listed the product; -1 if none did. A delta's windows may be joined by products
-   * it lists.
-   */
-  readonly modifiedIn: (id: number) => number;
-  /** Returns whether the product is still as it was in this window; default: true. */
-  readonly steady?: (id: number, window: W) => boolean;
-  /** The highest product id. */
-  readonly highest: number;
-}
-
-/** Which window holds a product, and where: 4 bytes a product, 6 if there are more than 65,534 windows. */
-function createPlaces(windows: number, highest: number) {
-  const Owner = windows < 65_535 ? Uint16Array : Uint32Array;
-  return { owner: new Owner(highest + 1), place: new Uint16Array(highest + 1) };
-}
-
-/** Examines the seams of a list. Visits every id once and keeps 4 bytes for each product. */
+/**
+ * Examines the seams of a list: joins the windows of the first pass with each other, in list order, then each repair with
+ * the windows before it. Visits every id once and keeps 4 bytes for each product, 6 with more than 65,534 windows.
+ */
 export function examineSeams<W extends SeamWindow>(input: SeamInput<W>): SeamReport {
   const { windows, root, idsOf, modifiedIn, steady = () => true, highest } = input;
   const byOffset = (a: W, b: W) => startOf(a) - startOf(b) || a.pass - b.pass;
@@ -116,93 +106,106 @@ export function examineSeams<W extends SeamWindow>(input: SeamInput<W>): SeamRep
   const repairs = windows.filter(({ pass }) => pass !== root).sort((a, b) => a.pass - b.pass || byOffset(a, b));
   const all = [...base, ...repairs];
   const sets = createSets(all.length);
-  const { owner, place } = createPlaces(all.length, highest);
-  /** Where repairs found products of the first pass: the difference of offsets. */
-  const found: { readonly pass: number; readonly offset: number; readonly shift: number }[] = [];
+  /** For each product, one plus the index of the window that it was last found in, and its position there. */
+  const owner = new (all.length < 65_535 ? Uint16Array : Uint32Array)(highest + 1);
+  const place = new Uint16Array(highest + 1);
   const shared: number[] = [];
   let disorder = 0;
   let repeated = 0;
-  let idsBefore: readonly number[] = [];
 
-  function visit(window: W, at: number): void {
-    const isRepair = at >= base.length;
-    const ids = idsOf(window);
-    const neighbour = isRepair ? undefined : base[at - 1];
-    if (neighbour !== undefined && standStill(neighbour, idsBefore, window, ids)) sets.join(at - 1, at);
-    idsBefore = ids;
-    let previous = -1;
-    let common = 0;
-    let sighting: { offset: number; shift: number } | undefined;
+  /** Visits the products of a window that were not modified since it was read. */
+  function eachUnmodified(
+    window: W,
+    at: number,
+    ids: readonly number[],
+    visit: (id: number, position: number) => void,
+  ) {
     ids.forEach((id, position) => {
       if (id === 0) return;
-      const otherAt = (owner[id] ?? 0) - 1;
-      if (otherAt === at) {
-        repeated++;
-        return;
+      if (owner[id] === at + 1) repeated++;
+      else if (modifiedIn(id) <= window.pass) visit(id, position);
+    });
+  }
+
+  /** Joins the window with the one that the product was found in before, if the product is the same in both. */
+  function joinBy(id: number, window: W, at: number): boolean {
+    const otherAt = (owner[id] ?? 0) - 1;
+    const other = all[otherAt];
+    if (other === undefined || !steady(id, other) || !steady(id, window)) return false;
+    sets.join(otherAt, at);
+    return true;
+  }
+
+  let idsBefore: readonly number[] = [];
+  base.forEach((window, at) => {
+    const ids = idsOf(window);
+    const before = base[at - 1];
+    if (before !== undefined && standStill(startOf(window) - startOf(before), idsBefore, ids)) sets.join(at - 1, at);
+    idsBefore = ids;
+    let common = 0;
+    let previous = -1;
+    eachUnmodified(window, at, ids, (id, position) => {
+      if (joinBy(id, window, at) && owner[id] === at) {
+        const was = place[id] ?? 0;
+        common++;
+        if (was < previous) disorder++;
+        previous = was;
       }
-      const other = all[otherAt];
-      const was = place[id] ?? 0;
-      if (isRepair && other !== undefined && otherAt < base.length) {
-        const offset = startOf(other) + was;
-        sighting ??= { offset, shift: offset - startOf(window) - position };
-      }
-      if (modifiedIn(id) > window.pass) return;
-      if (other !== undefined && steady(id, other) && steady(id, window)) {
-        sets.join(otherAt, at);
-        if (otherAt === at - 1 && !isRepair) {
-          common++;
-          if (was < previous) disorder++;
-          previous = was;
-        }
-      }
-      // A product's place in the first pass is kept, because repairs are compared with it.
-      if (isRepair && other !== undefined) return;
       owner[id] = at + 1;
       place[id] = position;
     });
-    if (!isRepair && at > 0) shared.push(common);
-    if (sighting !== undefined) found.push({ pass: window.pass, ...sighting });
-  }
-
-  const states: SeamState[] = [];
-  all.forEach((window, at) => {
-    visit(window, at);
-    if (at === base.length - 1) states.push(...pairs().map((joined) => (joined ? 'j' : 'o') as SeamState));
+    if (at > 0) shared.push(common);
   });
 
-  /**
-   * Whether each pair of neighbours is joined, directly or through other windows. Empty windows after the end have no
-   * seam.
-   */
-  function pairs(): boolean[] {
-    const full = base.findLastIndex(({ items }) => items > 0);
-    return base.slice(1, full + 1).map((_, at) => sets.find(at) === sets.find(at + 1));
+  /** The last window with items: empty windows after the end have no seam. */
+  const last = base.findLastIndex(({ items }) => items > 0);
+
+  /** Whether each pair of neighbours is joined, directly or through other windows. */
+  function joinedPairs(): boolean[] {
+    return base.slice(1, last + 1).map((_, at) => sets.find(at) === sets.find(at + 1));
   }
 
-  pairs().forEach((joined, at) => {
-    if (joined && states[at] === 'o') states[at] = 'r';
+  const joinedAtFirst = joinedPairs();
+
+  /** Where repairs found products of the first pass: the offset there, and how much lower the repair's is. */
+  const found: { readonly pass: number; readonly offset: number; readonly shift: number }[] = [];
+  repairs.forEach((window, index) => {
+    const at = base.length + index;
+    const ids = idsOf(window);
+    for (const [position, id] of ids.entries()) {
+      const holder = base[(owner[id] ?? 0) - 1];
+      if (holder === undefined) continue;
+      const offset = startOf(holder) + (place[id] ?? 0);
+      found.push({ pass: window.pass, offset, shift: offset - startOf(window) - position });
+      break;
+    }
+    eachUnmodified(window, at, ids, (id) => {
+      joinBy(id, window, at);
+      // A product's place in the first pass is kept, because later repairs are compared with it.
+      if (owner[id] === 0) owner[id] = at + 1;
+    });
   });
 
+  const states = joinedPairs().map((joined, at) => (joined ? (joinedAtFirst[at] ? 'j' : 'r') : 'o'));
   const heads = all.flatMap((window, at) => (window.page === 1 ? [sets.find(at)] : []));
   const ends = new Set(all.flatMap((window, at) => (holdsEnd(window) ? [sets.find(at)] : [])));
   const joined = heads.some((head) => ends.has(head));
 
   function shiftAt(offset: number): number {
     const newest = found.filter(({ pass }) => pass === found.at(-1)?.pass);
-    const near = newest.sort((a, b) => Math.abs(a.offset - offset) - Math.abs(b.offset - offset))[0];
+    const [near] = newest.sort((a, b) => Math.abs(a.offset - offset) - Math.abs(b.offset - offset));
     return near?.shift ?? 0;
   }
 
   function gaps(): Gap[] {
-    const open: Gap[] = states.flatMap((state, at) => {
-      const offset = startOf(base[at + 1] as W);
-      return state === 'o' ? [{ offset, shift: shiftAt(offset) }] : [];
-    });
-    const last = base.findLastIndex(({ items }) => items > 0);
-    if (last >= 0 && !ends.has(sets.find(last))) {
-      open.push({ offset: null, shift: shiftAt(endOf(base[last] as W)) });
-    }
-    return open;
+    const open = base
+      .slice(1)
+      .filter((_, at) => states[at] === 'o')
+      .map(startOf);
+    const offsets: Gap[] = open.map((offset) => ({ offset, shift: shiftAt(offset) }));
+    const end = base[last];
+    if (end !== undefined && !ends.has(sets.find(last))) offsets.push({ offset: null, shift: shiftAt(endOf(end)) });
+    return offsets;
   }
 
   return {

@@ -3,19 +3,11 @@ import { CatchwordError, messageOf } from '../errors.ts';
 import { badByteIn } from './byte-text.ts';
 import { cutPage, objectMembers } from './json-text.ts';
 import type { Envelope, FetchTask, Page, RejectedItem, Window } from './page.ts';
-import { type Product, productOf } from './product.ts';
+import { type Fields, type Product, productOf } from './product.ts';
 
 /** Some services send these numbers as text. */
-const total = z.union(
-  [
-    z.int().min(0),
-    z
-      .string()
-      .regex(/^\d{1,15}$/)
-      .transform(Number),
-  ],
-  'must be a whole number of 0 or more',
-);
+const totalText = z.string().regex(/^\d{1,15}$/);
+const total = z.union([z.int().min(0), totalText.transform(Number)], 'must be a whole number of 0 or more');
 
 const ENVELOPE = z.looseObject(
   {
@@ -42,9 +34,8 @@ const MAX_SHOWN = 40;
 /** A catalog item is nested five deep; this leaves room for unknown fields. */
 const MAX_DEPTH = 64;
 
-function invalid(message: string, retryable = true): CatchwordError {
+function invalid(message: string): CatchwordError {
   return new CatchwordError('PAGE_INVALID', message, {
-    retryable,
     hint: 'The source returned a page that does not match the request. Check it with: npx catchword doctor.',
   });
 }
@@ -58,8 +49,7 @@ function parseJson(text: string): unknown {
 }
 
 /**
- * Checks that the envelope names the requested page. Its size may differ from the requested one: the caller handles
- * that.
+ * Checks that the envelope names the requested page; the caller handles another size.
  * @returns why the totals contradict the page's items; null if they agree
  */
 function checkEnvelope({ page, perPage, numItems, totalPages }: Envelope, items: number, window: Window) {
@@ -75,13 +65,6 @@ function checkEnvelope({ page, perPage, numItems, totalPages }: Envelope, items:
   return null;
 }
 
-const WHOLE_NUMBER = /^\d+$/;
-
-/** The key; a number as the digits that were sent, because parsing could make two long numbers equal. */
-function keyOf(vbid: unknown, body: string): unknown {
-  return typeof vbid === 'number' ? objectMembers(body).get('vbid') : vbid;
-}
-
 /** @returns the product, or the reason why the item is not valid */
 function readItem(item: unknown, body: string): Product | string {
   const bad = body.isWellFormed() ? null : badByteIn(body);
@@ -90,9 +73,10 @@ function readItem(item: unknown, body: string): Product | string {
     return `invalid UTF-8: byte ${byte} after ${bad.at} characters`;
   }
   if (typeof item !== 'object' || item === null || Array.isArray(item)) return 'item is not an object';
-  const fields = item as Readonly<Record<string, unknown>>;
-  const key = keyOf(fields.vbid, body);
-  if (typeof fields.vbid === 'number' && !WHOLE_NUMBER.test(String(key))) {
+  const fields = item as Fields;
+  // A number as the digits that were sent, because parsing could make two long numbers equal.
+  const key = typeof fields.vbid === 'number' ? objectMembers(body).get('vbid') : fields.vbid;
+  if (typeof fields.vbid === 'number' && !/^\d+$/.test(String(key))) {
     return `vbid: ${String(key).slice(0, MAX_SHOWN)} is not a whole number of 0 or more`;
   }
   // Validates only the key: a schema for the whole item would copy it, a million times a night.

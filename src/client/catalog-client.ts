@@ -5,9 +5,9 @@ import { CatchwordError } from '../errors.ts';
 import type { Pacer } from '../pacer.ts';
 import { withToken } from './auth/access-token.ts';
 import { connect } from './connection.ts';
-import { callOnce } from './http/caller.ts';
-import { type Operation, prepare } from './http/operation.ts';
-import { READ_PRODUCTS, readProduct } from './products/product-operations.ts';
+import { callOnce, type Operation } from './http/caller.ts';
+import { prepare } from './http/exchange.ts';
+import { readProduct, readProducts } from './products/product-operations.ts';
 
 /** Reads the catalog for the mirror: one request for each call, plus those that renew the access token. */
 export interface CatalogClient {
@@ -25,32 +25,32 @@ export function canLookUp(vbid: string): boolean {
   return vbid !== '.' && vbid !== '..';
 }
 
-function notLookedUp(vbid: string): CatchwordError {
-  return new CatchwordError('SOURCE_REFUSED', `a product called ${vbid} has no address that it could be looked up by`);
-}
-
 /** @param pacer keeps the pace of the requests that renew the access token; default: they are sent at once */
 export function createCatalogClient(config: SourceConfig, clock: Clock, pacer?: Pacer): CatalogClient {
   const connection = connect(config, null, clock, pacer);
   const { transport, tokens } = connection;
-  const lookup = readProduct(config.lookupPath ?? '');
 
-  async function ask<Input>(operation: Operation<Input, PageResponse>, input: Input, signal: AbortSignal) {
-    const request = prepare(operation, input);
+  async function ask(operation: Operation<PageResponse>, signal: AbortSignal) {
+    const prepared = prepare(operation);
     // The turn that the caller waited for is over if the token is renewed first.
     let needsTurn = tokens.isRenewing() || (tokens.current() === undefined && tokens.fetchable);
     return await withToken(tokens, signal, async () => {
       if (needsTurn) await pacer?.acquire(signal);
       needsTurn = true;
-      return await callOnce(transport, operation, input, request, signal);
+      return await callOnce(transport, prepared, signal);
     });
   }
 
   return {
     read: async ({ vbid, window, from }, signal) => {
-      if (vbid === undefined) return await ask(READ_PRODUCTS, { window, from, settings: config }, signal);
-      if (!canLookUp(vbid)) throw notLookedUp(vbid);
-      return await ask(lookup, { vbid, settings: config }, signal);
+      if (vbid === undefined) return await ask(readProducts({ window, from }, config), signal);
+      if (!canLookUp(vbid)) {
+        throw new CatchwordError(
+          'SOURCE_REFUSED',
+          `a product called ${vbid} has no address that it could be looked up by`,
+        );
+      }
+      return await ask(readProduct(config.lookupPath ?? '', vbid, config), signal);
     },
     close: () => connection.close(),
   };

@@ -2,7 +2,7 @@ import type { Clock } from '../clock.ts';
 import type { SourceConfig } from '../config.ts';
 import { CatchwordError } from '../errors.ts';
 import { createPacer, type Pacer, paceOf } from '../pacer.ts';
-import { type Account, createTokens, type Tokens } from './auth/access-token.ts';
+import { type Account, createTokens } from './auth/access-token.ts';
 import { openTokenStore } from './auth/token-store.ts';
 import { verifyCredentials } from './credentials/credentials.ts';
 import { type Caller, createCaller } from './http/caller.ts';
@@ -14,16 +14,8 @@ import { createUsers } from './users/users.ts';
  * @rule 5-7
  */
 export type ConnectionSettings = TransportSettings &
-  Pick<SourceConfig, 'accessToken' | 'userReference' | 'tokenStore' | 'usersSuffix'>;
-
-/** Connections to the service, the access token that goes with them, and the caller that uses both. */
-export interface Connection {
-  readonly transport: Transport;
-  readonly tokens: Tokens;
-  readonly caller: Caller;
-  /** Aborts what is in flight, a renewal of the token included, and rejects further calls. */
-  close(): Promise<void>;
-}
+  Pick<SourceConfig, 'usersSuffix'> &
+  Partial<Pick<SourceConfig, 'accessToken' | 'userReference' | 'tokenStore'>>;
 
 const REFERENCE = 'CATCHWORD_USER_REFERENCE';
 
@@ -46,11 +38,11 @@ function noToken(code: number | null, reason: string): CatchwordError {
 }
 
 /** @param caller one without token renewal, which would wait for itself */
-function accountOf(caller: Caller, { usersSuffix }: ConnectionSettings, reference: string): Account {
+function accountOf(caller: Caller, usersSuffix: string, reference: string): Account {
   // Every waiting call shares the result, so none can abort it; closing the connection does.
   const { signal } = new AbortController();
   return {
-    reset: () => createUsers(caller, usersSuffix).reset(signal),
+    reset: () => createUsers(caller, usersSuffix).reset({ signal }),
     verify: async () => {
       const [result] = await verifyCredentials(caller, [{ reference }], signal);
       if (result?.ok !== true) {
@@ -67,7 +59,10 @@ function accountOf(caller: Caller, { usersSuffix }: ConnectionSettings, referenc
   };
 }
 
+export type Connection = ReturnType<typeof connect>;
+
 /**
+ * Connects to the service: the access token, and the caller that uses it.
  * @param rate limit of all operations together; null for none
  * @param pacer keeps the pace instead of one made for `rate`
  * @throws CatchwordError CONFIG_INVALID if the token store cannot be used
@@ -77,25 +72,27 @@ export function connect(
   rate: SourceConfig['rateLimit'],
   clock: Clock,
   pacer: Pacer = createPacer({ pace: paceOf(rate), clock }),
-): Connection {
-  const { userReference, tokenStore } = settings;
+) {
+  const { userReference: reference, tokenStore } = settings;
   const closing = new AbortController();
   const closed = closing.signal;
-  const transport = createTransport(settings, () => tokens.current(), clock);
-  const owner = { origin: transport.origin, apiKey: settings.apiKey, reference: userReference };
-  const withoutRenewal = createCaller({ transport, tokens: null, pacer, clock, closed });
+  const transport: Transport = createTransport(settings, () => tokens.current(), clock);
+  const owner = { origin: transport.origin, apiKey: settings.apiKey, reference };
+  const common = { transport, pacer, clock, closed };
+  const withoutRenewal = createCaller({ ...common, tokens: null });
   const tokens = createTokens({
     configured: settings.accessToken,
     store: tokenStore === undefined ? null : openTokenStore(tokenStore, owner, clock),
+    account: reference === undefined ? null : accountOf(withoutRenewal, settings.usersSuffix, reference),
     clock,
     closed,
-    account: userReference === undefined ? null : accountOf(withoutRenewal, settings, userReference),
   });
   return {
     transport,
     tokens,
-    caller: createCaller({ transport, tokens, pacer, clock, closed }),
-    close: async () => {
+    caller: createCaller({ ...common, tokens }),
+    /** Aborts what is in flight, a renewal of the token included, and rejects further calls. */
+    close: async (): Promise<void> => {
       closing.abort();
       await transport.close();
     },

@@ -1,88 +1,57 @@
 import { z } from 'zod';
-import type { SourceConfig } from '../config.ts';
 import { CatchwordError } from '../errors.ts';
 import { OPTIONS } from '../option-table.ts';
 import { parseInput } from './input/parse-input.ts';
-import { only } from './input/request-fields.ts';
-
-/** Settings of a client: rows of the option table that commands read from the environment. */
-export type ClientSettings = Pick<
-  SourceConfig,
-  | ('baseUrl' | 'apiKey' | 'accessToken' | 'apiKeyHeader' | 'accessTokenHeader' | 'userReference' | 'tokenStore')
-  | ('requestTimeoutMs' | 'concurrency' | 'rateLimit' | 'usersSuffix' | 'booksPath' | 'packagesPath' | 'lookupPath')
-  | ('pageParam' | 'perPageParam' | 'untilParam' | 'currencyParam')
->;
-
-export interface ClientOptions {
-  /** Address of the service, http or https; may have a path, but not a user name or password. */
-  readonly baseUrl: string;
-  readonly apiKey: string;
-  /** Required for licenses and the catalog (interface, section 5), unless `reference` is given. */
-  readonly accessToken?: string | undefined;
-  /** Reference of the user who owns the token; lets the client fetch and renew the token. */
-  readonly reference?: string | undefined;
-  /** File that stores a renewed access token, mode 0600. Default: in memory only. */
-  readonly tokenStore?: string | undefined;
-  /** Default `X-Service-API-Key`. */
-  readonly apiKeyHeader?: string | undefined;
-  /** Default `X-Service-Access-Token`. */
-  readonly accessTokenHeader?: string | undefined;
-  /** Limit of one request, body included, in milliseconds; default 60,000. */
-  readonly timeoutMs?: number | undefined;
-  /** Requests of this client: `N/s`, `N/min` or `off`; default `50/min`. */
-  readonly rateLimit?: string | undefined;
-  /** Maximum number of open connections, 1 to 256; default 8. */
-  readonly connections?: number | undefined;
-  /** Default `/vital_books`. */
-  readonly booksPath?: string | undefined;
-  /** Default `/v4/packages`. */
-  readonly packagesPath?: string | undefined;
-  /** Path of one product, with `:vbid`. Default `/v4/products/:vbid`. */
-  readonly lookupPath?: string | undefined;
-  /** Suffix of `/v3/users` and `/v3/users/reset_access`: default `.xml`; `off` for none. */
-  readonly usersSuffix?: string | undefined;
-  /** Names of catalog parameters that the interface does not show: `page`, `per_page`, `until`, `currency` by default. */
-  readonly pageParam?: string | undefined;
-  readonly perPageParam?: string | undefined;
-  readonly untilParam?: string | undefined;
-  readonly currencyParam?: string | undefined;
-}
+import { type OptionsOf, only } from './input/request-fields.ts';
 
 const TIME = 'must be milliseconds, a whole number from 1 to 3600000';
 const CONNECTIONS = 'must be a whole number from 1 to 256';
 
-const SCHEMA = only({
+const SHAPE = {
+  /** Address of the service, http or https; may have a path, but not a user name or password. */
   baseUrl: OPTIONS.baseUrl.schema,
   apiKey: OPTIONS.apiKey.schema,
+  /** Required for licenses and the catalog (interface, section 5), unless `reference` is given. */
   accessToken: OPTIONS.accessToken.schema.optional(),
+  /** Reference of the user who owns the token; lets the client fetch and renew the token. */
   reference: OPTIONS.userReference.schema.optional(),
+  /** File that stores a renewed access token, mode 0600. Default: in memory only. */
   tokenStore: OPTIONS.tokenStore.schema.optional(),
+  /** Default `X-Service-API-Key`. */
   apiKeyHeader: OPTIONS.apiKeyHeader.schema.default(OPTIONS.apiKeyHeader.fallback),
+  /** Default `X-Service-Access-Token`. */
   accessTokenHeader: OPTIONS.accessTokenHeader.schema.default(OPTIONS.accessTokenHeader.fallback),
+  /** Limit of one request, body included, in milliseconds; default 60,000. */
   timeoutMs: z.int(TIME).min(1, TIME).max(3_600_000, TIME).default(60_000),
+  /** Requests of this client: `N/s`, `N/min` or `off`; default `50/min`. */
   rateLimit: OPTIONS.rateLimit.schema.prefault(OPTIONS.rateLimit.fallback),
+  /** Maximum number of open connections, 1 to 256; default 8. */
   connections: z.int(CONNECTIONS).min(1, CONNECTIONS).max(256, CONNECTIONS).default(8),
+  /** Default `/vital_books`. */
   booksPath: OPTIONS.booksPath.schema.default(OPTIONS.booksPath.fallback),
+  /** Default `/v4/packages`. */
   packagesPath: OPTIONS.packagesPath.schema.default(OPTIONS.packagesPath.fallback),
+  /** Path of one product, with `:vbid`. Default `/v4/products/:vbid`. */
   lookupPath: OPTIONS.lookupPath.schema.default('/v4/products/:vbid'),
+  /** Suffix of `/v3/users` and `/v3/users/reset_access`: default `.xml`; `off` for none. */
   usersSuffix: OPTIONS.usersSuffix.schema.prefault(OPTIONS.usersSuffix.fallback),
+  /** Names of catalog parameters that the interface does not show: `page`, `per_page`, `until`, `currency` by default. */
   pageParam: OPTIONS.pageParam.schema.default(OPTIONS.pageParam.fallback),
   perPageParam: OPTIONS.perPageParam.schema.default(OPTIONS.perPageParam.fallback),
   untilParam: OPTIONS.untilParam.schema.default(OPTIONS.untilParam.fallback),
   currencyParam: OPTIONS.currencyParam.schema.default(OPTIONS.currencyParam.fallback),
-} satisfies Record<keyof ClientOptions, z.ZodType>);
+};
+const SCHEMA = only(SHAPE);
+
+export type ClientOptions = OptionsOf<typeof SHAPE> & { readonly baseUrl: string; readonly apiKey: string };
+
+/** The settings of a client: rows of the option table that commands read from the environment. */
+export type ClientSettings = ReturnType<typeof checkOptions>;
 
 /** @throws CatchwordError USAGE naming every invalid option, without the values of secrets */
-export function checkOptions(options: ClientOptions): ClientSettings {
+export function checkOptions(options: ClientOptions) {
   const { reference, timeoutMs, connections, ...same } = parseInput('createClient', SCHEMA, options);
-  return {
-    ...same,
-    accessToken: same.accessToken,
-    userReference: reference,
-    tokenStore: same.tokenStore,
-    requestTimeoutMs: timeoutMs,
-    concurrency: connections,
-  };
+  return { ...same, userReference: reference, requestTimeoutMs: timeoutMs, concurrency: connections };
 }
 
 /** Options whose name differs from the setting in the option table. */

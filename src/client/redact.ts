@@ -16,17 +16,11 @@ function formsOf(secret: string): string[] {
 }
 
 /** The forms of all secrets by their first characters: comparing each of ten thousand would take seconds. */
-interface Index {
-  readonly startLength: number;
-  /** For each start, the lengths of its forms, longest first: one may be the start of another. */
-  readonly lengths: ReadonlyMap<string, ReadonlySet<number>>;
-  readonly forms: ReadonlySet<string>;
-}
-
-function indexOf(secrets: Iterable<string>): Index {
+function indexOf(secrets: Iterable<string>) {
   const forms = new Set([...secrets].filter((secret) => secret !== '').flatMap(formsOf));
   const longestFirst = [...forms].sort((one, other) => other.length - one.length);
   const startLength = Math.min(MAX_START, longestFirst.at(-1)?.length ?? MAX_START);
+  /** For each start, the lengths of its forms, longest first: one may be the start of another. */
   const lengths = new Map<string, Set<number>>();
   for (const form of longestFirst) {
     const start = form.slice(0, startLength);
@@ -34,6 +28,8 @@ function indexOf(secrets: Iterable<string>): Index {
   }
   return { startLength, lengths, forms };
 }
+
+type Index = ReturnType<typeof indexOf>;
 
 /** The length of the longest secret at a place of the text; 0 if there is none. */
 function secretLengthAt({ startLength, lengths, forms }: Index, text: string, at: number): number {

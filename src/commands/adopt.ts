@@ -5,7 +5,7 @@ import { withMirror } from '../roles/open-mirror.ts';
 import { LEASES } from '../store/lease.ts';
 import type { Store } from '../store/store.ts';
 import type { CommandContext } from './shared/context.ts';
-import { print } from './shared/format.ts';
+import { type JsonOption, print } from './shared/format.ts';
 import { loadSettings } from './shared/settings.ts';
 import { runOnce } from './sync.ts';
 
@@ -23,7 +23,7 @@ function requireIdle({ daemonLease, relayLease }: Store, nowMs: number): void {
 export function adoptCommand(context: CommandContext): Command {
   return new Command('adopt')
     .option('--json', 'print the run as one JSON document')
-    .action(async ({ json }: { readonly json?: boolean }) => {
+    .action(async (options: JsonOption) => {
       const config = loadSettings(context, 'source');
       const { address } = sourceIdentity(config);
       const noted = await withMirror(config, false, (store) => {
@@ -32,20 +32,15 @@ export function adoptCommand(context: CommandContext): Command {
       });
       const adopting = noted !== null && noted.address !== address;
       if (!adopting && noted?.unfinished !== true) {
-        print(
-          context,
-          { json },
-          { adopted: false, address },
-          `nothing to adopt: ${address} is the address of this mirror's service`,
-        );
-        return;
+        const text = `nothing to adopt: ${address} is the address of this mirror's service`;
+        return print(context, options, { json: { adopted: false, address }, text });
       }
       const notice = adopting
         ? `${config.db} was read from ${noted.address} and is continued with ${address}: everything is read again; ` +
           'products that are not there are removed, within CATCHWORD_REMOVAL_LIMIT'
         : `resuming the unfinished full run of ${address}`;
       context.stderr.write(`${notice}\n`);
-      await runOnce(context, config, { ...(json === true && { json }), adopting }, (keeper) =>
+      await runOnce(context, config, { ...options, adopting }, (keeper) =>
         adopting ? keeper.adopt(context.signal) : keeper.run({ kind: 'full' }, context.signal),
       );
     });

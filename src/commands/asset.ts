@@ -3,12 +3,11 @@ import type { AssetFields, checkAsset } from '../client/assets/asset-request.ts'
 import { callService } from './shared/connection.ts';
 import type { CommandContext } from './shared/context.ts';
 import { type FieldsInput, readFields, withFieldOptions } from './shared/fields.ts';
-import { colours, plain } from './shared/format.ts';
+import { colours, type JsonOption, plain } from './shared/format.ts';
 
-interface PutOptions extends FieldsInput {
+interface PutOptions extends FieldsInput, JsonOption {
   readonly create?: boolean;
   readonly allowInternal?: boolean;
-  readonly json?: boolean;
 }
 
 const PUT_HELP = `
@@ -22,7 +21,7 @@ in a text field it is text:
   catchword asset put 9781402894626 --file asset.json`;
 
 function named(context: CommandContext, vbid: string, title: string | undefined): string {
-  const shown = colours(context, context.stdout).bold(plain(vbid));
+  const shown = colours(context).bold(plain(vbid));
   return title === undefined ? shown : `${shown} ${plain(title)}`;
 }
 
@@ -44,8 +43,7 @@ async function put(context: CommandContext, vbid: string | undefined, options: P
   const fields = (await readFields(options, isJson, context)) as AssetFields;
   await callService(context, options, async ({ caller }, _config, signal) => {
     const { create, allowInternal } = options;
-    const how = { allowInternal, signal, ...(create === true && { create }) };
-    const asset = await createAssets(caller).put(vbid ?? null, fields, how);
+    const asset = await createAssets(caller).put(vbid ?? null, fields, { create, allowInternal, signal });
     const verb = vbid === undefined ? 'created' : 'saved';
     const text = [`${verb} ${named(context, asset.vbid, asset.title)}`];
     if (vbid === undefined) text.push('The service assigned this identifier: store it, it names the asset.');
@@ -55,17 +53,17 @@ async function put(context: CommandContext, vbid: string | undefined, options: P
   });
 }
 
-async function get(context: CommandContext, vbid: string, options: { readonly json?: boolean }): Promise<void> {
+async function get(context: CommandContext, vbid: string, options: JsonOption): Promise<void> {
   const { createBooks } = await import('../client/assets/books.ts');
   await callService(context, options, async ({ caller }, { booksPath }, signal) => {
-    const { raw, title, ...asset } = await createBooks(caller, booksPath).read(vbid, { signal });
-    return { json: raw, text: [named(context, asset.vbid ?? vbid, title), JSON.stringify(raw, null, 2)] };
+    const book = await createBooks(caller, booksPath).read(vbid, { signal });
+    const head = named(context, book.vbid ?? vbid, book.title);
+    return { json: book.raw, text: [head, JSON.stringify(book.raw, null, 2)] };
   });
 }
 
 export function assetCommand(context: CommandContext): Command {
-  const group = new Command('asset');
-  group.enablePositionalOptions();
+  const group = new Command('asset').enablePositionalOptions();
   withFieldOptions(group.command('put').description('create an asset, or change one'))
     .argument('[vbid]', 'its identifier; omit it to create an asset')
     .option('--create', 'create the asset under the given identifier: imprint_id and title are required')
@@ -78,6 +76,6 @@ export function assetCommand(context: CommandContext): Command {
     .description('show an asset as the service describes it (reads CATCHWORD_BOOKS_PATH)')
     .argument('<vbid>')
     .option('--json', 'print one JSON document')
-    .action((vbid: string, options: { readonly json?: boolean }) => get(context, vbid, options));
+    .action((vbid: string, options: JsonOption) => get(context, vbid, options));
   return group;
 }

@@ -1,14 +1,14 @@
 import { once } from 'node:events';
-import { fstatSync } from 'node:fs';
 import { Command } from 'commander';
 import { configuredSource, eventText } from '../catalog/event.ts';
 import type { Config } from '../config.ts';
+import { withMirror } from '../roles/open-mirror.ts';
 import { createHistory, requireKnownSeq } from '../store/history.ts';
 import { eventSource } from '../store/source.ts';
 import type { Store } from '../store/store.ts';
 import type { CommandContext } from './shared/context.ts';
 import { wholeNumber } from './shared/format.ts';
-import { readMirror } from './shared/mirror.ts';
+import { loadSettings } from './shared/settings.ts';
 import { watchReader } from './shared/stdout-reader.ts';
 
 /** Changes read at once. The next batch waits until stdout takes this one, so memory stays flat. */
@@ -25,13 +25,6 @@ async function drained({ stdout, signal }: CommandContext): Promise<void> {
   }
 }
 
-/** Returns a function that tells whether the reader of stdout went away. */
-async function readerOf(stdout: NodeJS.WritableStream): Promise<() => boolean> {
-  const fd = 'fd' in stdout && typeof stdout.fd === 'number' ? stdout.fd : null;
-  const kind = fd === null ? null : fstatSync(fd);
-  return fd !== null && (kind?.isFIFO() || kind?.isSocket()) ? await watchReader(fd) : () => false;
-}
-
 interface Options {
   readonly after: number;
   readonly limit?: number;
@@ -42,12 +35,12 @@ async function printChanges(
   context: CommandContext,
   { after, limit = Number.POSITIVE_INFINITY, follow }: Options,
   store: Store,
-  config: Config,
+  { baseUrl }: Config,
 ): Promise<void> {
   requireKnownSeq('--after', after, store.changes.lastSeq());
   const history = createHistory(store);
-  const source = eventSource(store.source, configuredSource(config.baseUrl));
-  const readerIsGone = follow ? await readerOf(context.stdout) : () => false;
+  const source = eventSource(store.source, configuredSource(baseUrl));
+  const readerIsGone = follow ? await watchReader(context.stdout) : () => false;
   let cursor = after;
   let left = limit;
   while (left > 0 && !context.signal.aborted) {
@@ -72,7 +65,8 @@ export function changesCommand(context: CommandContext): Command {
     .option('--limit <n>', 'print at most this many', wholeNumber('--limit', 1))
     .option('--follow', 'keep printing new changes until interrupted')
     .option('--json', 'accepted; the output is always NDJSON')
-    .action((options: Options) =>
-      readMirror(context, (store, config) => printChanges(context, options, store, config)),
-    );
+    .action((options: Options) => {
+      const config = loadSettings(context, 'nothing');
+      return withMirror(config, true, (store) => printChanges(context, options, store, config));
+    });
 }

@@ -5,7 +5,7 @@ import { Command } from 'commander';
 import { sameContent } from '../catalog/content.ts';
 import type { Run } from '../catalog/run.ts';
 import { loadConfig, requireSource } from '../config.ts';
-import { CatchwordError } from '../errors.ts';
+import { CatchwordError, EXIT } from '../errors.ts';
 import { runSummary } from '../report/run-text.ts';
 import { count, plural, size, table } from '../report/text.ts';
 import { startKeeper } from '../roles/pipeline.ts';
@@ -14,22 +14,17 @@ import { type Sandbox, startSandbox } from '../sandbox/server.ts';
 import { createHistory } from '../store/history.ts';
 import type { Store } from '../store/store.ts';
 import type { CommandContext } from './shared/context.ts';
-import { colours, printJson, printLine } from './shared/format.ts';
+import { colours, print, printLine } from './shared/format.ts';
 import { withProgress } from './shared/progress.ts';
 
 const ITEMS = 20_000;
 const MUTATION = { create: 3, update: 4, remove: 2, seed: 7 };
 
-interface Comparison {
-  readonly compared: number;
-  /** Products that differ, or that only the source has. */
-  readonly different: number;
-  /** Products that only the mirror has. */
-  readonly onlyHere: number;
-}
-
-/** Compares the mirror with what the sandbox holds, product by product. */
-async function compare({ products }: Store, { url }: Sandbox): Promise<Comparison> {
+/**
+ * Compares the mirror with what the sandbox holds, product by product.
+ * @returns `different`: products that differ, or that only the source has; `onlyHere`: that only the mirror has
+ */
+async function compare({ products }: Store, { url }: Sandbox) {
   const response = await fetch(`${url}/_sandbox/truth`);
   if (!response.ok) throw new CatchwordError('SOURCE_REFUSED', `the sandbox answered ${response.status}`);
   const lines = (await response.text()).split('\n').filter((line) => line !== '');
@@ -41,21 +36,20 @@ async function compare({ products }: Store, { url }: Sandbox): Promise<Compariso
 }
 
 async function demo(context: CommandContext, json: boolean, sandbox: Sandbox, db: string): Promise<void> {
-  const c = colours(context, context.stdout);
+  const c = colours(context);
   const say = (text: string): void => {
     if (!json) printLine(context, text);
   };
   const heading = (text: string): void => say(c.bold(text));
-  const config = requireSource(
-    loadConfig({
-      CATCHWORD_BASE_URL: sandbox.url,
-      CATCHWORD_API_KEY: SANDBOX_DEFAULTS.apiKey,
-      CATCHWORD_ACCESS_TOKEN: SANDBOX_DEFAULTS.accessToken,
-      CATCHWORD_RATE_LIMIT: 'off',
-      CATCHWORD_DELTA_OVERLAP: '1s',
-      CATCHWORD_DB: db,
-    }),
-  );
+  const settings = {
+    CATCHWORD_BASE_URL: sandbox.url,
+    CATCHWORD_API_KEY: SANDBOX_DEFAULTS.apiKey,
+    CATCHWORD_ACCESS_TOKEN: SANDBOX_DEFAULTS.accessToken,
+    CATCHWORD_RATE_LIMIT: 'off',
+    CATCHWORD_DELTA_OVERLAP: '1s',
+    CATCHWORD_DB: db,
+  };
+  const config = requireSource(loadConfig(settings));
   await withProgress(context, config, async (runContext, display) => {
     const kept = await startKeeper({ ...runContext, fetching: true });
     const { store, keeper } = kept;
@@ -63,7 +57,7 @@ async function demo(context: CommandContext, json: boolean, sandbox: Sandbox, db
       const run = await keeper.run({ kind }, context.signal);
       display.stop();
       if (run === null) throw new CatchwordError('RUN_NOT_ACTIVE', 'no run was started');
-      say(runSummary(colours(context, context.stdout), run, context.clock.now()));
+      say(runSummary(c, run, context.clock.now()));
       return run;
     }
     try {
@@ -86,15 +80,13 @@ async function demo(context: CommandContext, json: boolean, sandbox: Sandbox, db
       say(table(['vbid', 'title', 'publisher'], hitRows));
       const comparison = await compare(store, sandbox);
       const { different, compared, onlyHere } = comparison;
-      const verdict =
-        different === 0
-          ? c.green(`all ${plural(compared, 'product')} of the service are here, each the same`)
-          : c.red(`${plural(different, 'product')} differ from the service`);
-      heading(`7. compared one by one: ${verdict}`);
+      const same = `all ${plural(compared, 'product')} of the service are here, each the same`;
+      const differs = `${plural(different, 'product')} differ from the service`;
+      heading(`7. compared one by one: ${different === 0 ? c.green(same) : c.red(differs)}`);
       const withdrawn = `${plural(onlyHere, 'withdrawn product')}, announced by the service for ten days`;
-      say(`   and ${withdrawn}; ${size(store.sizeBytes())} on disk`);
-      if (json) printJson(context, { full, delta, changes: changes.length, ...comparison });
-      context.setExitCode(different === 0 ? 0 : 3);
+      const text = `   and ${withdrawn}; ${size(store.sizeBytes())} on disk`;
+      print(context, { json }, { json: { full, delta, changes: changes.length, ...comparison }, text });
+      if (different > 0) context.setExitCode(EXIT.differences);
     } finally {
       await kept.stop();
     }

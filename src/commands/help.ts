@@ -6,10 +6,8 @@ import { usageError } from './shared/usage-error.ts';
 function unknown(name: string, parent: Command): CatchwordError {
   const names = parent.commands.map((command) => command.name());
   const nearest = nearestName(name, names);
-  return usageError(
-    `unknown command ${JSON.stringify(name)}`,
-    nearest === undefined ? `Commands are: ${names.join(', ')}.` : `Did you mean ${nearest}?`,
-  );
+  const hint = nearest === undefined ? `Commands are: ${names.join(', ')}.` : `Did you mean ${nearest}?`;
+  return usageError(`unknown command ${JSON.stringify(name)}`, hint);
 }
 
 /** `help sink list`. Commander's own help knows one level only, and prints all help for an unknown name. */

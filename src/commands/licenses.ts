@@ -3,7 +3,7 @@ import { type License, type LicenseQuery, readLicenses } from '../client/license
 import { count, moment, plural, table } from '../report/text.ts';
 import { callService } from './shared/connection.ts';
 import type { CommandContext } from './shared/context.ts';
-import { plain } from './shared/format.ts';
+import { type JsonOption, plain } from './shared/format.ts';
 
 function expiry({ expiresAt, expiration }: License, nowMs: number): string {
   if (expiresAt === null) return 'never';
@@ -24,7 +24,7 @@ export function licensesCommand(context: CommandContext): Command {
     .option('--sku <sku>', 'list only licenses for this title', (sku) => sku.trim())
     .addOption(new Option('--type <type>', 'list only this type').choices(['online', 'downloadable', 'all']))
     .option('--json', 'print one JSON document')
-    .action(({ json, ...query }: LicenseQuery & { readonly json?: boolean }) =>
+    .action(({ json, ...query }: LicenseQuery & JsonOption) =>
       callService(context, { json }, async ({ caller }, _config, signal) => {
         const held = await readLicenses(caller, query, signal);
         const { licenses, total, distributable } = held;

@@ -4,12 +4,8 @@ import type { Packages } from '../client/packages/packages.ts';
 import { type CallResult, callService } from './shared/connection.ts';
 import type { CommandContext } from './shared/context.ts';
 import { type FieldsInput, readFields, withFieldOptions } from './shared/fields.ts';
-import { plain } from './shared/format.ts';
+import { type JsonOption, plain } from './shared/format.ts';
 import { usageError } from './shared/usage-error.ts';
-
-interface Options extends FieldsInput {
-  readonly json?: boolean;
-}
 
 const STRUCTURED = new Set(['products', 'tags', 'download_license', 'online_license']);
 
@@ -33,44 +29,38 @@ function described(head: string, { raw }: Package): CallResult {
 
 export function packageCommand(context: CommandContext): Command {
   const { signal } = context;
-  async function call(options: Options, work: (packages: Packages) => Promise<CallResult>): Promise<void> {
+  async function call(options: JsonOption, work: (packages: Packages) => Promise<CallResult>): Promise<void> {
     const { createPackages } = await import('../client/packages/packages.ts');
     await callService(context, options, ({ caller }, { packagesPath }) => work(createPackages(caller, packagesPath)));
   }
+  const group = new Command('package').enablePositionalOptions();
+  const add = (name: string, description: string): Command =>
+    group.command(name).description(description).argument('<sku>');
   function addWrite(verb: 'create' | 'update', description: string): void {
-    withFieldOptions(group.command(verb).description(description).argument('<sku>'))
+    withFieldOptions(add(verb, description))
       .option('--json', 'print one JSON document')
       .addHelpText('after', FIELDS_HELP)
-      .action(async (sku: string, options: Options) => {
+      .action(async (sku: string, options: FieldsInput & JsonOption) => {
         const fields = (await readFields(options, (name) => STRUCTURED.has(name), context)) as PackageFields;
-        await call(options, async (packages) => {
-          const written =
-            verb === 'create'
-              ? await packages.create(withSku(sku, fields), { signal })
-              : await packages.update(sku, fields, { signal });
+        await call(options, async ({ create, update }) => {
+          const isNew = verb === 'create';
+          const written = await (isNew ? create(withSku(sku, fields), { signal }) : update(sku, fields, { signal }));
           const done = `${verb}d package ${plain(written.sku ?? sku)}`;
           return { ...described(done, written), done };
         });
       });
   }
 
-  const group = new Command('package').enablePositionalOptions();
-  group
-    .command('get')
-    .description('show a package as the service describes it')
-    .argument('<sku>')
+  add('get', 'show a package as the service describes it')
     .option('--json', 'print one JSON document')
-    .action((sku: string, options: Options) =>
+    .action((sku: string, options: JsonOption) =>
       call(options, async (packages) => described(`package ${sku}`, await packages.read(sku, { signal }))),
     );
   addWrite('create', 'create a package');
   addWrite('update', 'change a package; services append the products given');
-  group
-    .command('delete')
-    .description('delete a package; its books are kept')
-    .argument('<sku>')
+  add('delete', 'delete a package; its books are kept')
     .option('--json', 'print one JSON document')
-    .action((sku: string, options: Options) =>
+    .action((sku: string, options: JsonOption) =>
       call(options, async (packages) => {
         await packages.delete(sku, { signal });
         const done = `deleted package ${sku}`;

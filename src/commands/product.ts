@@ -5,18 +5,57 @@ import { CatchwordError } from '../errors.ts';
 import { printable } from '../printable.ts';
 import { hitJson, productJson } from '../report/product.ts';
 import { moment, plural, table, time } from '../report/text.ts';
+import { withMirror } from '../roles/open-mirror.ts';
 import { findProduct } from '../store/find-product.ts';
-import { createHistory } from '../store/history.ts';
-import { productAsOf } from '../store/product-as-of.ts';
+import { createHistory, productAsOf } from '../store/history.ts';
 import { eventSource } from '../store/source.ts';
+import type { Store } from '../store/store.ts';
 import type { CommandContext } from './shared/context.ts';
-import { colours, print, printLine, wholeNumber } from './shared/format.ts';
-import { readMirror } from './shared/mirror.ts';
+import { colours, type JsonOption, printLine, wholeNumber } from './shared/format.ts';
+import { onMirror } from './shared/mirror.ts';
+import { loadSettings } from './shared/settings.ts';
 
-interface Options {
+interface Options extends JsonOption {
   readonly history?: boolean;
   readonly at?: number;
-  readonly json?: boolean;
+}
+
+function printProduct(
+  context: CommandContext,
+  key: string,
+  { history, at, json }: Options,
+  store: Store,
+  baseUrl?: string,
+) {
+  const found = findProduct(store, key);
+  if (found === undefined) {
+    const hint = 'Search for it with: npx catchword search <words>.';
+    throw new CatchwordError('NOT_FOUND', `the mirror has no product ${key}`, { hint });
+  }
+  const row = at === undefined ? found : productAsOf(store, found, at);
+  const { vbid, title, removedAt, changedSeq } = row;
+  const all = history ? createHistory(store).of(vbid) : undefined;
+  const changes = all?.filter(({ seq }) => seq <= changedSeq);
+  if (json) {
+    const source = eventSource(store.source, configuredSource(baseUrl));
+    const events = changes?.map((change) => eventText(change, store.incarnation, source));
+    // Not by `print`: the document contains the body exactly as the service sent it.
+    context.stdout.write(`${productJson(row, events)}\n`);
+    return;
+  }
+  const c = colours(context);
+  const state = removedAt === null ? '' : c.yellow(` (removed ${time(removedAt)})`);
+  const rows = changes?.map(({ seq, at, op, runId, before }) => {
+    return [seq, moment(at), op, runId, op === 'removed' ? 'the whole product' : before];
+  });
+  const lines = [
+    `${c.bold(vbid)}${title === null ? '' : ` ${printable(title)}`}${state}`,
+    `first seen ${time(row.firstSeenAt)}, changed ${time(row.changedAt)}, seq ${changedSeq}`,
+    ...(at === undefined ? [] : [`as of change ${at}`]),
+    removedAt === null ? indentedJson(row.body) : 'it is removed',
+    ...(rows === undefined ? [] : ['', table(['seq', 'at (UTC)', 'op', 'run', 'before'], rows)]),
+  ];
+  printLine(context, lines.join('\n'));
 }
 
 function productCommand(context: CommandContext): Command {
@@ -25,41 +64,10 @@ function productCommand(context: CommandContext): Command {
     .option('--history', 'print its changes, newest first')
     .option('--at <seq>', 'show what it was right after this change', wholeNumber('--at', 1))
     .option('--json', 'print one JSON document')
-    .action((key: string, options: Options) =>
-      readMirror(context, (store, config) => {
-        const found = findProduct(store, key);
-        if (found === undefined) {
-          throw new CatchwordError('NOT_FOUND', `the mirror has no product ${key}`, {
-            hint: 'Search for it with: npx catchword search <words>.',
-          });
-        }
-        const row = options.at === undefined ? found : productAsOf(store, found, options.at);
-        const { vbid, title, removedAt, changedSeq } = row;
-        const body = removedAt === null ? row.body : null;
-        const all = options.history ? createHistory(store).of(vbid) : undefined;
-        const changes = all?.filter(({ seq }) => seq <= changedSeq);
-        if (options.json) {
-          const source = eventSource(store.source, configuredSource(config.baseUrl));
-          const events = changes?.map((change) => eventText(change, store.incarnation, source));
-          // Not by printJson: the document contains the body exactly as the service sent it.
-          context.stdout.write(`${productJson(row, body, events)}\n`);
-          return;
-        }
-        const c = colours(context, context.stdout);
-        const state = removedAt === null ? '' : c.yellow(` (removed ${time(removedAt)})`);
-        const rows = changes?.map(({ seq, at, op, runId, before }) => {
-          return [seq, moment(at), op, runId, op === 'removed' ? 'the whole product' : before];
-        });
-        const lines = [
-          `${c.bold(vbid)}${title === null ? '' : ` ${printable(title)}`}${state}`,
-          `first seen ${time(row.firstSeenAt)}, changed ${time(row.changedAt)}, seq ${changedSeq}`,
-          ...(options.at === undefined ? [] : [`as of change ${options.at}`]),
-          body === null ? 'it is removed' : indentedJson(body),
-          ...(rows === undefined ? [] : ['', table(['seq', 'at (UTC)', 'op', 'run', 'before'], rows)]),
-        ];
-        printLine(context, lines.join('\n'));
-      }),
-    );
+    .action((key: string, options: Options) => {
+      const config = loadSettings(context, 'nothing');
+      return withMirror(config, true, (store) => printProduct(context, key, options, store, config.baseUrl));
+    });
 }
 
 function searchCommand(context: CommandContext): Command {
@@ -67,15 +75,14 @@ function searchCommand(context: CommandContext): Command {
     .argument('<words...>')
     .option('--limit <n>', 'print at most this many', wholeNumber('--limit', 1), 20)
     .option('--json', 'print one JSON document')
-    .action((words: string[], options: { limit: number; json?: boolean }) =>
-      readMirror(context, (store) => {
+    .action((words: string[], options: JsonOption & { readonly limit: number }) =>
+      onMirror(context, 'read', options, (store) => {
         const hits = store.search(words.join(' '), options.limit);
         const head = ['vbid', 'title', 'publisher', 'format', 'print ISBN', 'e-ISBN'];
         const rows = hits.map((hit) => [hit.vbid, hit.title, hit.publisher, hit.format, hit.printIsbn, hit.eIsbn]);
-        const lines = hits.length === 0 ? ['nothing found'] : [table(head, rows)];
-        if (hits.length === options.limit)
-          lines.push(`the first ${plural(hits.length, 'product')}; --limit shows more`);
-        print(context, options, hits.map(hitJson), lines);
+        const text = hits.length === 0 ? ['nothing found'] : [table(head, rows)];
+        if (hits.length === options.limit) text.push(`the first ${plural(hits.length, 'product')}; --limit shows more`);
+        return { json: hits.map(hitJson), text };
       }),
     );
 }

@@ -12,8 +12,8 @@ import { recheck } from '../sync/recheck-held.ts';
 import { approveRun, rejectRun, requireHeld, undoRun } from '../sync/review-run.ts';
 import { requireSameSource } from '../sync/source.ts';
 import type { CommandContext } from './shared/context.ts';
-import { print, wholeNumber } from './shared/format.ts';
-import { writeMirror } from './shared/mirror.ts';
+import { type JsonOption, type Result, wholeNumber } from './shared/format.ts';
+import { onMirror } from './shared/mirror.ts';
 import { checkPause, commandLog, toPerson } from './shared/notices.ts';
 
 /** A run to review. The lease of its mirror is held, so that no run writes meanwhile. */
@@ -25,7 +25,7 @@ interface Review {
   readonly runId: number;
 }
 
-type Decide = (review: Review) => Promise<{ readonly json: unknown; readonly text: string }>;
+type Decide = (review: Review) => Promise<Result>;
 
 /** Looks up the products that a run would remove. @returns ids of those that still exist; none without a lookup path */
 async function existing({ context, config, store, runId }: Review): Promise<readonly number[]> {
@@ -69,14 +69,12 @@ function reviewCommand(context: CommandContext, name: string, decide: Decide): C
   return new Command(name)
     .argument('<run>', 'number of the run', wholeNumber('<run>', 1))
     .option('--json', 'print one JSON document')
-    .action((runId: number, options: { json?: boolean }) =>
-      writeMirror(context, async (store, config) => {
-        const log = commandLog(context, 'error');
-        const { json, text } = await holdLease(store.keeperLease, context.clock, log, (leased) =>
+    .action((runId: number, options: JsonOption) =>
+      onMirror(context, 'write', options, (store, config) =>
+        holdLease(store.keeperLease, context.clock, commandLog(context, 'error'), (leased) =>
           decide({ context, config, store, leased, runId }),
-        );
-        print(context, options, json, text);
-      }),
+        ),
+      ),
     );
 }
 

@@ -1,18 +1,17 @@
 import { once } from 'node:events';
 import { Command } from 'commander';
-import type { ListOrder } from '../sandbox/catalog/catalog.ts';
 import { FAULT_KINDS } from '../sandbox/http/faults.ts';
 import type { RateLimit } from '../sandbox/http/rate-limit.ts';
 import { introduction, introductionText } from '../sandbox/introduction.ts';
-import { SANDBOX_DEFAULTS, type SandboxOptions } from '../sandbox/options.ts';
+import { LIST_ORDERS, SANDBOX_DEFAULTS, type SandboxOptions } from '../sandbox/options.ts';
 import { startSandbox } from '../sandbox/server.ts';
 import type { CommandContext } from './shared/context.ts';
-import { wholeNumber } from './shared/format.ts';
+import { type JsonOption, wholeNumber } from './shared/format.ts';
 import { usageError } from './shared/usage-error.ts';
 
 type SameNames = 'items' | 'seed' | 'port' | 'order' | 'maxPerPage' | 'users';
 
-interface Flags extends Pick<SandboxOptions, SameNames> {
+interface Flags extends JsonOption, Pick<SandboxOptions, SameNames> {
   readonly latency: number;
   readonly rateLimit?: RateLimit;
   readonly churn: number;
@@ -22,10 +21,7 @@ interface Flags extends Pick<SandboxOptions, SameNames> {
   readonly db?: string;
   readonly allowPrivateCallbacks?: true;
   readonly strict?: true;
-  readonly json?: true;
 }
-
-const ORDERS: readonly ListOrder[] = ['id', 'updated-asc', 'updated-desc'];
 
 /** Parses a rate. @returns the amount and the unit */
 function rate(name: string, text: string, form: RegExp, example: string): [amount: number, unit: string | undefined] {
@@ -39,10 +35,10 @@ function rateLimit(text: string): RateLimit {
   return { maxRequests, windowMs: unit === 's' ? 1_000 : 60_000 };
 }
 
-function listOrder(text: string): ListOrder {
-  const order = ORDERS.find((known) => known === text);
+function listOrder(text: string): SandboxOptions['order'] {
+  const order = LIST_ORDERS.find((known) => known === text);
   if (order !== undefined) return order;
-  throw usageError(`--order: ${JSON.stringify(text)} is not an order`, `Use one of ${ORDERS.join(', ')}.`);
+  throw usageError(`--order: ${JSON.stringify(text)} is not an order`, `Use one of ${LIST_ORDERS.join(', ')}.`);
 }
 
 /** `catchword sandbox`: serves until the context's signal aborts. */
@@ -64,21 +60,16 @@ export function sandboxCommand(context: CommandContext): Command {
     .option('--details', 'return products of 2 KB, with titles to search for (the default)')
     .option('--no-details', 'return products of 110 bytes: only vbid and identifiers')
     .option('--lean', 'the same as --no-details')
-    .option('--order <order>', `order of the list: ${ORDERS.join(', ')}`, listOrder, defaults.order)
+    .option('--order <order>', `order of the list: ${LIST_ORDERS.join(', ')}`, listOrder, defaults.order)
     .option('--faults <spec>', `kind, kind:probability or kind@request, comma-separated: ${FAULT_KINDS.join(', ')}`)
     .option('--db <file>', 'keep all changes in a file, for the next start with the same seed, items and users')
     .option('--allow-private-callbacks', 'also call a callback_url that is a private address')
     .option('--strict', 'enforce the documented Accept and Content-Type headers')
     .option('--json', 'print one JSON document')
     .action(async (flags: Flags) => {
-      const { latency, churn, lean, details = true, json, ...same } = flags;
-      const sandbox = await startSandbox({
-        ...same,
-        latencyMs: latency,
-        churnPerSecond: churn,
-        details: lean !== true && details,
-        clock: context.clock,
-      });
+      const { latency: latencyMs, churn: churnPerSecond, lean, details: detailed = true, json, ...same } = flags;
+      const details = lean !== true && detailed;
+      const sandbox = await startSandbox({ ...same, latencyMs, churnPerSecond, details, clock: context.clock });
       const about = introduction(sandbox, flags);
       context.stdout.write(json ? `${JSON.stringify(about)}\n` : introductionText(about));
       if (!context.signal.aborted) await once(context.signal, 'abort');

@@ -1,10 +1,10 @@
 import { Command } from 'commander';
-import { type ReadSettings, readSettings, redactValue } from '../config.ts';
+import { type ReadSettings, readSettings, redactValue, type SinkSetting } from '../config.ts';
 import { OPTIONS } from '../option-table.ts';
 import { sinkConfig } from '../relay/sink-config.ts';
 import { table } from '../report/text.ts';
 import type { CommandContext } from './shared/context.ts';
-import { printJson, printLine } from './shared/format.ts';
+import { type JsonOption, print } from './shared/format.ts';
 import { loadSettings } from './shared/settings.ts';
 
 const MASK = '********';
@@ -35,14 +35,15 @@ function optionSettings(context: CommandContext, { values }: ReadSettings): Sett
 /** The address of a sink without its credentials; masked as a whole if it is not valid. */
 function sinkSettings(context: CommandContext, { values }: ReadSettings): Setting[] {
   return values.sinks.flatMap((sink) => {
-    const secretName = `${sink.env}_SECRET`;
     const address = { name: sink.env, value: addressOf(sink), from: originOf(context, sink.env, true) };
-    if (sink.secret === undefined) return [address];
-    return [address, { name: secretName, value: MASK, from: originOf(context, secretName, true) }];
+    const name = `${sink.env}_SECRET`;
+    return sink.secret === undefined
+      ? [address]
+      : [address, { name, value: MASK, from: originOf(context, name, true) }];
   });
 }
 
-function addressOf(sink: ReadSettings['values']['sinks'][number]): string {
+function addressOf(sink: SinkSetting): string {
   try {
     const { kind, address } = sinkConfig(sink);
     return `${kind} ${address}`;
@@ -52,14 +53,11 @@ function addressOf(sink: ReadSettings['values']['sinks'][number]): string {
 }
 
 export function settingsCommand(context: CommandContext): Command {
-  return new Command('settings').option('--json', 'print one JSON document').action((options: { json?: boolean }) => {
+  return new Command('settings').option('--json', 'print one JSON document').action((options: JsonOption) => {
     const read = readSettings(context.environment);
     const settings = [...optionSettings(context, read), ...sinkSettings(context, read)];
-    if (options.json) printJson(context, settings);
-    else {
-      const rows = settings.map(({ name, value, from }) => [name, value, from]);
-      printLine(context, table(['setting', 'value', 'from'], rows));
-    }
+    const rows = settings.map(({ name, value, from }) => [name, value, from]);
+    print(context, options, { json: settings, text: table(['setting', 'value', 'from'], rows) });
     // Reports unknown variables and settings that are wrong.
     loadSettings(context, 'nothing');
   });

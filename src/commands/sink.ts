@@ -7,61 +7,55 @@ import { parkedJson, sinkListJson, sinkSummary } from '../report/sink.ts';
 import { sinkListLines } from '../report/sink-text.ts';
 import { plural, table, time } from '../report/text.ts';
 import type { ParkedState, SinkRow } from '../store/sinks.ts';
+import type { Store } from '../store/store.ts';
 import type { RequestWriter } from '../store/writers.ts';
 import type { CommandContext } from './shared/context.ts';
-import { colours, print, printLine, wholeNumber } from './shared/format.ts';
-import { readMirror, writeMirror } from './shared/mirror.ts';
+import { colours, type JsonOption, type Result, wholeNumber } from './shared/format.ts';
+import { onMirror } from './shared/mirror.ts';
 import { usageError } from './shared/usage-error.ts';
 
-async function list(context: CommandContext, options: { json?: boolean }): Promise<void> {
-  await readMirror(context, async (store, config) => {
-    const nowMs = context.clock.now();
-    const sinks = store.read(() => store.sinks.list().map((sink) => sinkSummary(store, sink, nowMs)));
-    const configs = config.sinks.map((setting) => sinkConfig(setting));
-    const fresh = configs.filter(({ name }) => !sinks.some((sink) => sink.name === name));
-    const sizes = await storedSizes(configs.filter((one) => !fresh.includes(one)));
-    print(
-      context,
-      options,
-      sinkListJson(sinks, fresh, sizes),
-      sinkListLines(colours(context, context.stdout), sinks, fresh, sizes),
-    );
-  });
+async function list(context: CommandContext, store: Store, config: Config): Promise<Result> {
+  const nowMs = context.clock.now();
+  const sinks = store.read(() => store.sinks.list().map((sink) => sinkSummary(store, sink, nowMs)));
+  const configs = config.sinks.map((setting) => sinkConfig(setting));
+  const fresh = configs.filter(({ name }) => !sinks.some((sink) => sink.name === name));
+  const sizes = await storedSizes(configs.filter((one) => !fresh.includes(one)));
+  const text = sinkListLines(colours(context), sinks, fresh, sizes);
+  return { json: sinkListJson(sinks, fresh, sizes), text };
 }
 
 /** Events that wait for a decision, or for their delivery. */
 const SHOWN: ReadonlySet<ParkedState> = new Set(['refused', 'waiting', 'ready']);
 
-async function listParked(context: CommandContext, name: string, options: { json?: boolean }): Promise<void> {
-  await readMirror(context, (store) => {
-    const events = store.sinks.parked(requireSink(store, name).id).filter(({ state }) => SHOWN.has(state));
-    const rows = events.map(({ seq, vbid, change, state, at, reason }) => {
-      return [seq, vbid, change.op, state, time(at), reason];
-    });
-    const head = ['seq', 'vbid', 'op', 'state', 'since', 'why'];
-    const retry = `redeliver them: npx catchword sink retry ${name}`;
-    const hint = `${retry}; skip one: npx catchword sink skip ${name} SEQ (or --all)`;
-    const text = events.length === 0 ? `nothing of ${name} is parked` : [table(head, rows), hint];
-    print(context, options, events.map(parkedJson), text);
+function listParked(store: Store, name: string): Result {
+  const events = store.sinks.parked(requireSink(store, name).id).filter(({ state }) => SHOWN.has(state));
+  const rows = events.map(({ seq, vbid, change, state, at, reason }) => {
+    return [seq, vbid, change.op, state, time(at), reason];
   });
+  const head = ['seq', 'vbid', 'op', 'state', 'since', 'why'];
+  const retry = `redeliver them: npx catchword sink retry ${name}`;
+  const hint = `${retry}; skip one: npx catchword sink skip ${name} SEQ (or --all)`;
+  const text = events.length === 0 ? `nothing of ${name} is parked` : [table(head, rows), hint];
+  return { json: events.map(parkedJson), text };
 }
 
 /** A change to a sink, in one transaction. @returns the outcome, for a person */
-type Change = (writer: RequestWriter, sink: SinkRow, nowMs: number, now: MirrorState) => string;
+type Change = (writer: RequestWriter, sink: SinkRow, now: Now) => string;
 
-interface MirrorState {
+interface Now {
+  readonly nowMs: number;
   readonly config: Config;
   readonly isRelayRunning: boolean;
 }
 
 async function changeSink(context: CommandContext, name: string, change: Change): Promise<void> {
-  await writeMirror(context, (store, config) => {
+  await onMirror(context, 'write', {}, (store, config) => {
     const nowMs = context.clock.now();
-    const outcome = store.request((writer) => {
+    const text = store.request((writer) => {
       const isRelayRunning = store.relayLease.holder(nowMs) !== null;
-      return change(writer, requireSink(writer, name), nowMs, { config, isRelayRunning });
+      return change(writer, requireSink(writer, name), { nowMs, config, isRelayRunning });
     });
-    printLine(context, outcome);
+    return { json: null, text };
   });
 }
 
@@ -81,12 +75,11 @@ const retry: Change = ({ sinks }, { id, name }) => {
   return freed === 0 ? `${name} is resumed; nothing is parked` : `${name} gets ${plural(freed, 'event')} again`;
 };
 
-const forget: Change = (store, sink, _nowMs, { config, isRelayRunning }) => {
+const forget: Change = (store, sink, { config, isRelayRunning }) => {
   forgetSink(store, sink, config.sinks, isRelayRunning);
   return `${sink.name} is forgotten; what it stored is kept there`;
 };
 
-/** How to let a sink that is not running receive events. */
 function resumeHint({ name, state }: SinkRow): string {
   return `${name} is ${state}: npx catchword sink resume ${name}`;
 }
@@ -103,7 +96,7 @@ function replay(from: number): Change {
 
 /** @param seq undefined for all refused events */
 function skip(seq: number | undefined): Change {
-  return (store, sink, nowMs) => {
+  return (store, sink, { nowMs }) => {
     const skipped = seq === undefined ? skipRefused(store, sink, nowMs) : skipEvent(store, sink, seq, nowMs);
     if (skipped === 0) return `${sink.name} has not refused any event`;
     const now = requireSink(store, sink.name);
@@ -122,11 +115,15 @@ export function sinkCommand(context: CommandContext): Command {
   };
   add('list', 'list sinks: position, state, last error, and stores that grow without a limit')
     .option('--json', 'print one JSON document')
-    .action((options: { json?: boolean }) => list(context, options));
+    .action((options: JsonOption) =>
+      onMirror(context, 'read', options, (store, config) => list(context, store, config)),
+    );
   add('parked', 'list events that a sink refused, and later ones of the same products, which wait')
     .argument('<name>')
     .option('--json', 'print one JSON document')
-    .action((name: string, options: { json?: boolean }) => listParked(context, name, options));
+    .action((name: string, options: JsonOption) =>
+      onMirror(context, 'read', options, (store) => listParked(store, name)),
+    );
   addChange('pause', 'stop delivering to a sink; the change log keeps what it needs', pause);
   addChange('resume', 'resume a sink that was paused, stopped or disabled, or retry a failing one now', resume);
   addChange('retry', 'redeliver the events that a sink refused, and resume it', retry);

@@ -4,18 +4,18 @@ import { statusOf } from '../report/status.ts';
 import { statusLines } from '../report/status-text.ts';
 import { plansOf } from '../schedule/due.ts';
 import type { CommandContext } from './shared/context.ts';
-import { colours, print } from './shared/format.ts';
-import { readMirror } from './shared/mirror.ts';
+import { colours, type JsonOption } from './shared/format.ts';
+import { onMirror } from './shared/mirror.ts';
 
 export function statusCommand(context: CommandContext): Command {
-  return new Command('status').option('--json', 'print one JSON document').action((options: { json?: boolean }) =>
-    readMirror(context, (store, config) =>
+  return new Command('status').option('--json', 'print one JSON document').action((options: JsonOption) =>
+    onMirror(context, 'read', options, (store, config) =>
       store.read(() => {
         const nowMs = context.clock.now();
         const status = statusOf(store, nowMs, plansOf(config, nowMs));
         const sinks = sinkStatuses(store, config.sinks, nowMs);
-        const lines = statusLines(colours(context, context.stdout), store, status, sinks, nowMs);
-        print(context, options, { ...status, sinks }, lines);
+        const text = statusLines(colours(context), store, status, sinks, nowMs);
+        return { json: { ...status, sinks }, text };
       }),
     ),
   );

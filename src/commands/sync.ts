@@ -3,6 +3,7 @@ import type { Run, RunRequest } from '../catalog/run.ts';
 import { sourceIdentity } from '../catalog/source.ts';
 import { deltaFrom } from '../catalog/watermark.ts';
 import type { SourceConfig } from '../config.ts';
+import { EXIT } from '../errors.ts';
 import { printable } from '../printable.ts';
 import { heldRemovalsJson, runJson } from '../report/run.ts';
 import { heldText, proofLine, runSummary } from '../report/run-text.ts';
@@ -15,14 +16,13 @@ import { EXAMPLES, type Forecast, forecast } from '../sync/forecast.ts';
 import type { Keeper } from '../sync/keeper.ts';
 import { requireSameSource, rereadNotice } from '../sync/source.ts';
 import type { CommandContext } from './shared/context.ts';
-import { colours, isoMoment, print } from './shared/format.ts';
+import { colours, isoMoment, type JsonOption, print } from './shared/format.ts';
 import { checkPause, observePause, toPerson } from './shared/notices.ts';
 import { withProgress } from './shared/progress.ts';
 import { loadSettings } from './shared/settings.ts';
 import { usageError } from './shared/usage-error.ts';
 
-export interface RunOptions {
-  readonly json?: boolean;
+export interface RunOptions extends JsonOption {
   readonly now?: boolean;
   /** Accept a new address of the mirror's source. */
   readonly adopting?: boolean;
@@ -32,10 +32,11 @@ export interface RunOptions {
 export async function runOnce(
   context: CommandContext,
   config: SourceConfig,
-  { json, now, adopting }: RunOptions,
+  options: RunOptions,
   work: (keeper: Keeper) => Promise<Run | null>,
 ): Promise<void> {
   await withProgress(context, config, async (runContext, display) => {
+    const { now, adopting } = options;
     const kept = await startKeeper({ ...runContext, fetching: true, now, adopting });
     const { store, keeper } = kept;
     try {
@@ -44,13 +45,13 @@ export async function runOnce(
       display.stop();
       if (run === null) return;
       store.walCheckpoint();
-      const summary = runSummary(colours(context, context.stdout), run, context.clock.now());
-      if (run.state !== 'held') print(context, { json }, runJson(run), summary);
-      else {
-        context.setExitCode(5);
-        const held = { ...runJson(run), held_removals: heldRemovalsJson(store, run.id) };
-        print(context, { json }, held, [summary, '', heldText(store, run.id)]);
+      const [json, text] = [runJson(run), [runSummary(colours(context), run, context.clock.now())]];
+      if (run.state === 'held') {
+        context.setExitCode(EXIT.held);
+        json.held_removals = heldRemovalsJson(store, run.id);
+        text.push('', heldText(store, run.id));
       }
+      print(context, options, { json, text });
     } finally {
       display.stop();
       await kept.stop();
@@ -63,10 +64,8 @@ function checkFrom(mirror: Store | null, from: number, nowMs: number): void {
   const watermark = mirror?.watermark() ?? null;
   // A delta into an empty mirror would create withdrawn products, which the next full load removes.
   if (watermark === null) {
-    throw usageError(
-      '--from: the mirror was never filled, so there is nothing to add changes to',
-      'Run this first: npx catchword sync.',
-    );
+    const message = '--from: the mirror was never filled, so there is nothing to add changes to';
+    throw usageError(message, 'Run this first: npx catchword sync.');
   }
   // The source's clock may be ahead of this one.
   if (from <= Math.max(nowMs, watermark) + SKEW_MS) return;
@@ -78,14 +77,14 @@ function forecastText(run: Run, { counts, examples, unexpected, limit, held }: F
     run.items === 0
       ? ', held for approval: the source lists no product at all'
       : `, held for approval: ${count(unexpected)} were not announced, more than the limit of ${count(limit)}`;
+  const indent = ' '.repeat(11);
   const lines = Object.entries(counts).flatMap(([fate, number]) => {
     if (fate === 'missing' && number === 0) return [];
+    const shown = examples.filter((one) => one.fate === fate);
     return [
       `  ${fate.padEnd(9)}${count(number)}${fate === 'removed' && held ? why : ''}`,
-      ...examples
-        .filter((one) => one.fate === fate)
-        .map(({ vbid, title }) => `           ${vbid}  ${printable(title ?? '')}`),
-      ...(number > EXAMPLES ? [`           … and ${count(number - EXAMPLES)} more`] : []),
+      ...shown.map(({ vbid, title }) => `${indent}${vbid}  ${printable(title ?? '')}`),
+      ...(number > EXAMPLES ? [`${indent}… and ${count(number - EXAMPLES)} more`] : []),
     ];
   });
   const head = `a ${run.kind} load of ${plural(run.items, 'product')} would make these changes; no product was changed`;
@@ -124,15 +123,9 @@ async function dryRun(
       const run = await scratch.run(isFull ? { kind: 'full' } : { kind: 'delta', from });
       if (isFull) await scratch.settle(run);
       const expected = forecast(scratch.mirror, scratch.store, run, config);
-      print(context, options, forecastJson(run, expected), forecastText(run, expected));
+      print(context, options, { json: forecastJson(run, expected), text: forecastText(run, expected) });
     }),
   );
-}
-
-interface SyncOptions extends RunOptions {
-  readonly full?: boolean;
-  readonly from?: number;
-  readonly dryRun?: boolean;
 }
 
 export function syncCommand(context: CommandContext): Command {
@@ -142,21 +135,20 @@ export function syncCommand(context: CommandContext): Command {
     .option('--dry-run', 'print what the run would create, change and remove; change no product')
     .option('--now', 'end a pause that the source asked for, also for a running daemon')
     .option('--json', 'print the run as one JSON document')
-    .action(async (options: SyncOptions) => {
-      const { full, from } = options;
+    .action(async (options: RunOptions & { readonly full?: true; readonly from?: number; readonly dryRun?: true }) => {
+      const { full, from, dryRun: isDry } = options;
       if (full && from !== undefined) {
-        throw usageError(
-          '--full and --from exclude each other',
-          'Use --full to read everything, or --from to read only what changed since.',
-        );
+        const hint = 'Use --full to read everything, or --from to read only what changed since.';
+        throw usageError('--full and --from exclude each other', hint);
       }
       const config = loadSettings(context, 'source');
       const request: RunRequest = { kind: full ? 'full' : 'delta', ...(from !== undefined && { from }) };
-      if (from !== undefined) {
-        await withMirrorIfAny(config, (mirror) => checkFrom(mirror, from, context.clock.now()));
+      if (from !== undefined || isDry) {
+        await withMirrorIfAny(config, async (mirror) => {
+          if (from !== undefined) checkFrom(mirror, from, context.clock.now());
+          if (isDry) await dryRun(context, config, request, options, mirror);
+        });
       }
-      if (options.dryRun) {
-        await withMirrorIfAny(config, (mirror) => dryRun(context, config, request, options, mirror));
-      } else await runOnce(context, config, options, (keeper) => keeper.run(request, context.signal));
+      if (!isDry) await runOnce(context, config, options, (keeper) => keeper.run(request, context.signal));
     });
 }

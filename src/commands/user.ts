@@ -4,17 +4,16 @@ import { CatchwordError } from '../errors.ts';
 import { type Input, readText } from '../input-stream.ts';
 import { callService } from './shared/connection.ts';
 import type { CommandContext } from './shared/context.ts';
-import { plain } from './shared/format.ts';
+import { type JsonOption, plain } from './shared/format.ts';
 import { usageError } from './shared/usage-error.ts';
 
-interface CreateOptions {
+interface CreateOptions extends JsonOption {
   readonly reference?: string;
   readonly email?: string;
   readonly passwordStdin?: boolean;
   readonly firstName: string;
   readonly lastName: string;
   readonly field?: Readonly<Record<string, string>>;
-  readonly json?: boolean;
 }
 
 const PASSWORD_HINT = 'Set CATCHWORD_USER_PASSWORD, or pipe it in with --password-stdin.';
@@ -36,15 +35,11 @@ function field(given: string, before: Readonly<Record<string, string>> = {}): Re
 }
 
 /** Reads the password. The command line cannot contain it: other users of the machine can list processes. */
-async function passwordOf(
-  { passwordStdin }: CreateOptions,
-  configured: string | undefined,
-  input: Input,
-): Promise<string> {
-  const password = passwordStdin
-    ? (await readText(input, '-', 'the password on stdin')).replace(/\r?\n$/, '')
-    : configured;
-  if (password) return password;
+async function passwordOf({ passwordStdin }: CreateOptions, configured: string | undefined, input: Input) {
+  if (!passwordStdin && configured) return configured;
+  const given = passwordStdin ? await readText(input, '-', 'the password on stdin') : '';
+  const password = given.replace(/\r?\n$/, '');
+  if (password !== '') return password;
   throw usageError('a user with an email needs a password', PASSWORD_HINT);
 }
 
@@ -60,7 +55,8 @@ async function newUser(options: CreateOptions, configured: string | undefined, i
 
 async function create(context: CommandContext, options: CreateOptions): Promise<void> {
   await callService(context, options, async ({ caller }, { usersSuffix, userPassword }, signal) => {
-    const user = await createUsers(caller, usersSuffix).create(await newUser(options, userPassword, context), signal);
+    const given = await newUser(options, userPassword, context);
+    const user = await createUsers(caller, usersSuffix).create(given, { signal });
     const { guid, reference, email, accessToken } = user;
     const rows = Object.entries({ guid, reference, email, 'access token': accessToken });
     const text = rows.flatMap(([name, value]) => (value == null ? [] : [`${name}: ${plain(value)}`]));
@@ -68,18 +64,16 @@ async function create(context: CommandContext, options: CreateOptions): Promise<
   });
 }
 
-async function resetAccess(context: CommandContext, options: { readonly json?: boolean }): Promise<void> {
+async function resetAccess(context: CommandContext, options: JsonOption): Promise<void> {
   await callService(context, options, async ({ tokens }, { tokenStore, userReference: reference }, signal) => {
     if (reference === undefined) {
-      throw new CatchwordError('CONFIG_INVALID', 'CATCHWORD_USER_REFERENCE is not set', {
-        hint: 'Set it: the new token is fetched with it. The token was not reset.',
-      });
+      const hint = 'Set it: the new token is fetched with it. The token was not reset.';
+      throw new CatchwordError('CONFIG_INVALID', 'CATCHWORD_USER_REFERENCE is not set', { hint });
     }
     await tokens.reset(signal);
     const done = `reset the access token of ${reference}`;
-    if (tokenStore !== undefined) {
+    if (tokenStore !== undefined)
       return { done, json: { reference, tokenStore }, text: `the new token is in ${tokenStore}` };
-    }
     const accessToken = tokens.current();
     return { done, json: { reference, accessToken }, text: `${accessToken}` };
   });
@@ -102,6 +96,6 @@ export function userCommand(context: CommandContext): Command {
     .command('reset-access')
     .description('reset the access token and fetch the new one (requires CATCHWORD_USER_REFERENCE)')
     .option('--json', 'print one JSON document')
-    .action((options: { readonly json?: boolean }) => resetAccess(context, options));
+    .action((options: JsonOption) => resetAccess(context, options));
   return group;
 }

@@ -2,6 +2,7 @@ import { Command } from 'commander';
 import { selectionText, sourceIdentity } from '../catalog/source.ts';
 import { deltaFrom } from '../catalog/watermark.ts';
 import type { SourceConfig } from '../config.ts';
+import { EXIT } from '../errors.ts';
 import { printable } from '../printable.ts';
 import { count, plural, time } from '../report/text.ts';
 import { withMirror } from '../roles/open-mirror.ts';
@@ -10,25 +11,23 @@ import type { Store } from '../store/store.ts';
 import { requireSameSource, selectionChanges } from '../sync/source.ts';
 import { type Verdict, verifyMirror } from '../sync/verify.ts';
 import type { CommandContext } from './shared/context.ts';
-import { print } from './shared/format.ts';
+import { type JsonOption, print, type Result } from './shared/format.ts';
 import { observePause } from './shared/notices.ts';
 import { withProgress } from './shared/progress.ts';
 import { loadSettings } from './shared/settings.ts';
 import { usageError } from './shared/usage-error.ts';
 
-interface Options {
+interface Options extends JsonOption {
   readonly now?: boolean;
-  readonly json?: boolean;
 }
 
-function printVerdict(context: CommandContext, options: Options, { found, as }: Verdict): void {
+function verdictResult({ found, as }: Verdict): Result {
   const { kind, vbid, title } = found;
   const drift = as === 'drift';
-  const changed = found.kind === 'differs' ? found.fields : undefined;
-  const fields = changed === undefined ? '' : `  ${printable(changed.join(', '))}`;
+  const fields = found.kind === 'differs' ? found.fields : undefined;
+  const changed = fields === undefined ? '' : `  ${printable(fields.join(', '))}`;
   const label = `${drift ? 'drift' : 'DIFF '}  ${kind.replace('-', ' ').padEnd(10)}`;
-  const json = { kind, vbid, title, ...(changed !== undefined && { fields: changed }), drift };
-  print(context, options, json, `${label}  ${vbid}  ${printable(title ?? '')}${fields}`);
+  return { json: { kind, vbid, title, fields, drift }, text: `${label}  ${vbid}  ${printable(title ?? '')}${changed}` };
 }
 
 async function compare(
@@ -44,19 +43,21 @@ async function compare(
   const counts = { difference: 0, drift: 0, unproven: 0 };
   for (const verdict of verifyMirror(mirror, store, full, delta, config)) {
     counts[verdict.as]++;
-    if (verdict.as !== 'unproven') printVerdict(context, options, verdict);
+    if (verdict.as !== 'unproven') print(context, options, verdictResult(verdict));
   }
   const { difference: differences, drift: drifted, unproven } = counts;
-  if (differences > 0) context.setExitCode(3);
   const { items, proof, reasons } = full;
-  const lines = [
+  const text = [
     `read ${plural(items, 'product')} from the source, proof ${[proof, ...reasons].join(': ')}`,
     `${plural(differences, 'difference')}, ${count(drifted)} drifted since ${time(mirror.watermark() ?? 0)}`,
   ];
-  if (unproven > 0)
-    lines.push(`${plural(unproven, 'product')} not seen at the source, which this reading cannot prove`);
-  if (differences > 0) lines.push('Bring the mirror up to date with: npx catchword sync --full.');
-  print(context, options, { summary: { products: items, proof, reasons, differences, drifted, unproven } }, lines);
+  if (unproven > 0) text.push(`${plural(unproven, 'product')} not seen at the source, which this reading cannot prove`);
+  if (differences > 0) {
+    context.setExitCode(EXIT.differences);
+    text.push('Bring the mirror up to date with: npx catchword sync --full.');
+  }
+  const summary = { products: items, proof, reasons, differences, drifted, unproven };
+  print(context, options, { json: { summary }, text });
 }
 
 async function verify(context: CommandContext, options: Options, config: SourceConfig, mirror: Store): Promise<void> {

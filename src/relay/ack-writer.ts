@@ -18,42 +18,35 @@ export function createAckWriter(clock: Clock, write: (sink: SinkRow, ack: Ack) =
   let pending: { readonly sink: SinkRow; readonly cursor: number; readonly delivered: number } | null = null;
   let writtenAt = clock.now();
 
-  /** Makes an ack with the current rate and time. */
-  function ackNow(cursor: number, delivered: number): Ack {
+  function ackOf(cursor: number, delivered: number): Ack {
     return { cursor, delivered, rate: meter.rate(), at: clock.now() };
-  }
-
-  /** Counts delivered events, for the rate. */
-  function count(events: number): void {
-    meter.count(events);
-  }
-
-  /** Keeps a confirmation until the next `flush`. */
-  function confirm(sink: SinkRow, cursor: number, delivered: number): void {
-    pending = { sink, cursor, delivered: delivered + (pending?.delivered ?? 0) };
-  }
-
-  /** Returns the sink with the cursor that it has confirmed, written or not. */
-  function current(sink: SinkRow): SinkRow {
-    return pending === null ? sink : { ...sink, cursor: pending.cursor };
-  }
-
-  /** Whether the last write is so recent that the next one may wait. */
-  function mayWait(): boolean {
-    return Math.abs(clock.now() - writtenAt) < WRITE_EVERY_MS;
   }
 
   function flush(): void {
     if (pending === null) return;
-    write(pending.sink, ackNow(pending.cursor, pending.delivered));
+    write(pending.sink, ackOf(pending.cursor, pending.delivered));
     pending = null;
     writtenAt = clock.now();
   }
 
-  /** Forgets a confirmation that could not be written. */
-  function drop(): void {
-    pending = null;
-  }
-
-  return { ackNow, count, confirm, current, mayWait, flush, drop };
+  return {
+    /** Counts more delivered events. @returns the ack, for a caller that writes it */
+    count: (cursor: number, delivered: number): Ack => {
+      meter.count(delivered);
+      return ackOf(cursor, delivered);
+    },
+    /** Takes a confirmation. It is written now, or if it `mayWait` and the last write is recent, by a later `flush`. */
+    confirm: (sink: SinkRow, cursor: number, delivered: number, mayWait: boolean): void => {
+      meter.count(delivered);
+      pending = { sink, cursor, delivered: delivered + (pending?.delivered ?? 0) };
+      if (!mayWait || Math.abs(clock.now() - writtenAt) >= WRITE_EVERY_MS) flush();
+    },
+    /** Returns the sink with the cursor that it has confirmed, written or not. */
+    current: (sink: SinkRow): SinkRow => (pending === null ? sink : { ...sink, cursor: pending.cursor }),
+    flush,
+    /** Forgets a confirmation that could not be written. */
+    drop: (): void => {
+      pending = null;
+    },
+  };
 }

@@ -1,7 +1,15 @@
-import type { TimeLimit } from '../abort.ts';
+import { withDeadline } from '../abort.ts';
 import { SinkError } from './sink.ts';
 
-/** Limits a call of a store: after `timeoutMs` it fails as unavailable. */
-export function answerWithin(timeoutMs: number): TimeLimit {
-  return { timeoutMs, reason: () => new SinkError('unavailable', `no answer within ${timeoutMs / 1000} s`) };
+/**
+ * Runs a call of a store until `signal` aborts.
+ * @throws SinkError unavailable after `timeoutMs`; otherwise as `withDeadline`
+ */
+export function answerWithin<Result>(
+  timeoutMs: number,
+  work: (deadline: AbortSignal) => Promise<Result>,
+  signal: AbortSignal = new AbortController().signal,
+): Promise<Result> {
+  const reason = (): SinkError => new SinkError('unavailable', `no answer within ${timeoutMs / 1000} s`);
+  return withDeadline(signal, { timeoutMs, reason }, work);
 }

@@ -1,4 +1,3 @@
-import { withDeadline } from '../abort.ts';
 import type { Clock } from '../clock.ts';
 import { CatchwordError, messageOf } from '../errors.ts';
 import type { Logger } from '../log.ts';
@@ -69,7 +68,7 @@ export function createFeedContext(options: FeedOptions) {
   }
 
   /** Reads the next batch after `cursor`. @param skipped events to omit, besides those that the operator skipped */
-  function read(sink: SinkRow, { batch }: Sink, cursor: number, skipped: readonly number[] = []): Batch | null {
+  function read(sink: SinkRow, batch: Sink['batch'], cursor: number, skipped: readonly number[] = []): Batch | null {
     const most = { events: Math.min(batch.events, search.limit()), chars: batch.chars };
     const allSkipped = new Set([...store.sinks.skipped(sink.id), ...skipped]);
     return readBatch(readOptions(), sink, cursor, most, store.sinks.blocked(sink.id), allSkipped);
@@ -84,7 +83,7 @@ export function createFeedContext(options: FeedOptions) {
   /** Closes a sink, but does not wait long: some drivers wait for a goodbye of a server that is gone. */
   async function closeSink(sink: Sink): Promise<void> {
     try {
-      await withDeadline(new AbortController().signal, answerWithin(CLOSE_TIMEOUT_MS), () => sink.close());
+      await answerWithin(CLOSE_TIMEOUT_MS, () => sink.close());
     } catch (error) {
       log.debug({ sink: config.name, reason: errorText(error) }, 'closing the sink failed');
     }

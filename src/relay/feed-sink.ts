@@ -4,7 +4,7 @@ import { createFeedContext, type FeedContext, type FeedOptions, sinkCode } from 
 import { deliverReady, parkRefused, parkWaiting, stopSink } from './parked-events.ts';
 import { isSinkError } from './sink.ts';
 import { announcePause, retryDelayMs, untilRetry } from './sink-pause.ts';
-import { deliver, openSession, recheck, type Session, settle } from './sink-session.ts';
+import { openSession, type Session } from './sink-session.ts';
 
 /** How often an idle sink checks for changes and decisions. */
 const POLL_MS = 200;
@@ -15,9 +15,9 @@ const UNWRITTEN_FAILURE_PAUSE_MS = 6_000;
 const isFatal = (error: unknown): boolean => isMirrorLost(error) || hasCode(error, 'LEASE_LOST');
 
 /** A batch that cannot be read ahead is read again, with its error, when the running delivery has ended. */
-function readAhead(context: FeedContext, { sink }: Session, row: SinkRow, after: number): Session['ahead'] {
+function readAhead(context: FeedContext, { batch }: Session, row: SinkRow, after: number): Session['ahead'] {
   try {
-    return { after, batch: context.read(row, sink, after) };
+    return { after, batch: context.read(row, batch, after) };
   } catch {
     return null;
   }
@@ -28,12 +28,12 @@ async function deliverNext(context: FeedContext, session: Session, row: SinkRow)
   const { acks, search, stopping } = context;
   const { ahead } = session;
   session.ahead = null;
-  const batch = ahead?.after === row.cursor ? ahead.batch : context.read(row, session.sink, row.cursor);
+  const batch = ahead?.after === row.cursor ? ahead.batch : context.read(row, session.batch, row.cursor);
   if (batch === null) return false;
   const { events, waiting, to } = batch;
   if (waiting.length > 0 && !parkWaiting(context, row, waiting)) return true;
   if (events.length > 0) {
-    const delivering = deliver(context, session, events, context.markAt(row, to));
+    const delivering = session.deliver(events, context.markAt(row, to));
     // Prevents an unhandled rejection; awaited below.
     delivering.catch(() => {});
     // Lets the call start before reading blocks this thread.
@@ -42,11 +42,9 @@ async function deliverNext(context: FeedContext, session: Session, row: SinkRow)
     await delivering;
     session.ahead = next;
   }
-  acks.count(events.length);
   search.passed(to);
-  acks.confirm(row, to, events.length);
   const hasMore = (session.ahead?.batch ?? null) !== null;
-  if (!(session.storesMark && hasMore && acks.mayWait())) acks.flush();
+  acks.confirm(row, to, events.length, session.storesMark && hasMore);
   return true;
 }
 
@@ -55,7 +53,7 @@ async function deliverNext(context: FeedContext, session: Session, row: SinkRow)
  *
  * ```
  *             open, reconcile
- *   closed ──────────────────────► open ─┐ each turn: ready events, else the next batch, else settle
+ *   closed ──────────────────────► open ─┐ each turn: ready events, else the next batch, else the end of a fill
  *     ▲                            │  ▲──┘
  *     └────────────────────────────┘
  *       not running, delivery restarted, or a failure (then a pause)
@@ -75,7 +73,7 @@ export async function feedSink(options: FeedOptions): Promise<void> {
   async function close(): Promise<void> {
     const closing = session;
     session = undefined;
-    if (closing !== undefined) await context.closeSink(closing.sink);
+    await closing?.close();
     acks.flush();
   }
 
@@ -90,13 +88,13 @@ export async function feedSink(options: FeedOptions): Promise<void> {
     if (session !== undefined && session.generation !== before.generation) await close();
     session ??= await openSession(context);
     const open = session;
-    await recheck(context, open);
+    await open.recheck();
     const now = row();
     if (now.generation !== open.generation) return true;
     const current = acks.current(now);
     if ((await deliverReady(context, open, current)) || (await deliverNext(context, open, current))) return true;
     if (now.error !== null) leased.write(({ sinks }) => sinks.clearError(now.id));
-    await settle(context, open);
+    await open.endFill();
     return false;
   }
 

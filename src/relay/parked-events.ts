@@ -1,9 +1,9 @@
 import type { RecordedChange } from '../catalog/event.ts';
 import type { SinkRow } from '../store/sinks.ts';
 import type { FeedContext } from './feed-context.ts';
-import { recordAt, sinkEvent } from './read-batch.ts';
+import { sinkEvent } from './read-batch.ts';
 import type { SinkEvent } from './sink.ts';
-import { deliver, type Session } from './sink-session.ts';
+import type { Session } from './sink-session.ts';
 
 /*
  * Events that are not delivered in their turn:
@@ -22,17 +22,17 @@ const REFUSED = 'SINK_REFUSED';
 /** Delivers events that were parked and are ready now. @returns whether there were any */
 export async function deliverReady(context: FeedContext, session: Session, sink: SinkRow): Promise<boolean> {
   const { store, clock, acks, search, leased } = context;
-  const { events: most, chars } = session.sink.batch;
+  const { events: most, chars } = session.batch;
   const ready = store.sinks.ready(sink.id, { events: Math.min(most, search.limit()), chars });
   const last = ready.at(-1);
   if (last === undefined) return false;
   acks.flush();
   const how = context.readOptions();
   const events = ready.map(({ change }) => sinkEvent(change, how));
-  await deliver(context, session, events, context.markAt(sink, sink.cursor, last.seq));
-  acks.count(events.length);
+  await session.deliver(events, context.markAt(sink, sink.cursor, last.seq));
+  const ack = acks.count(sink.cursor, events.length);
   leased.write(({ sinks }) => {
-    if (!sinks.ack(sink, acks.ackNow(sink.cursor, events.length))) return;
+    if (!sinks.ack(sink, ack)) return;
     const seqs = ready.map(({ seq }) => seq);
     if (session.storesMark) sinks.setFreed(sink.id, seqs, 'delivered');
     else sinks.unpark(sink.id, seqs);
@@ -50,13 +50,11 @@ export function parkWaiting(context: FeedContext, sink: SinkRow, waiting: readon
   const { leased, row } = context;
   const at = context.clock.now();
   const reason = 'waits for an earlier event of its product';
+  const events = waiting.map((change) => ({ seq: change.seq, reason, at, change }));
   return leased.write(({ sinks }) => {
-    if (row().generation !== sink.generation) return false;
-    sinks.parkWaiting(
-      sink.id,
-      waiting.map((change) => ({ seq: change.seq, reason, at, change })),
-    );
-    return true;
+    const isCurrent = row().generation === sink.generation;
+    if (isCurrent) sinks.parkWaiting(sink.id, events);
+    return isCurrent;
   });
 }
 
@@ -91,7 +89,11 @@ export function parkRefused(context: FeedContext, session: Session, event: SinkE
     // After a replay, it is delivered again.
     if (row().generation !== session.generation) return false;
     if (wasParked) sinks.refuseReady(sink.id, seq, reason, at);
-    else sinks.park(sink.id, { seq, reason, at, change: recordAt(context.history, seq) });
+    else {
+      const [change] = context.history.after(seq - 1, 1);
+      if (change?.seq !== seq) throw new Error(`the change log does not have record ${seq}`);
+      sinks.park(sink.id, { seq, reason, at, change });
+    }
     return true;
   });
   if (!isParked) return;

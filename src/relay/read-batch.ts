@@ -57,19 +57,8 @@ export function sinkEvent(change: RecordedChange, options: ReadOptions): SinkEve
   return new ChangeEvent(change, options);
 }
 
-/** @throws Error if the log does not have the record */
-export function recordAt(history: History, seq: number): RecordedChange {
-  const [change] = history.after(seq - 1, 1);
-  if (change?.seq !== seq) throw new Error(`the change log does not have record ${seq}`);
-  return change;
-}
-
 /** What an event's text adds to its product. */
 const ENVELOPE_CHARS = 400;
-
-function charsOf({ body, before }: RecordedChange): number {
-  return ENVELOPE_CHARS + (body?.length ?? 0) + (before?.length ?? 0);
-}
 
 /**
  * Reads the next batch after `cursor`.
@@ -97,11 +86,11 @@ export function readBatch(
 
   /** @returns false when the batch is full */
   function take(change: RecordedChange): boolean {
+    const more = ENVELOPE_CHARS + (change.body?.length ?? 0) + (change.before?.length ?? 0);
     if (change.seq >= (blocked.get(change.vbid) ?? Number.POSITIVE_INFINITY)) {
       waiting.push(change);
-      waitingChars += charsOf(change);
+      waitingChars += more;
     } else if (!skipped.has(change.seq)) {
-      const more = charsOf(change);
       if (events.length > 0 && chars + more > most.chars) return false;
       events.push(sinkEvent(change, options));
       chars += more;

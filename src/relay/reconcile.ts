@@ -4,53 +4,45 @@ import type { SinkRow } from '../store/sinks.ts';
 import type { RelayWriter } from '../store/writers.ts';
 import type { Mark, Opened } from './sink.ts';
 
-/** Where delivery continues. */
-export interface Reconciled {
-  readonly generation: number;
-  readonly cursor: number;
-}
-
 /**
- * Decides where to continue, from the mirror's row of a sink and the mark that the sink returned. The mark wins: after a
- * crash the sink may have more than the mirror wrote down, and after a loss of its own it has less.
+ * Decides where delivery continues, from the mirror's row of a sink and the mark that the sink returned, and writes it to
+ * the row. The mark wins: after a crash the sink may have more than the mirror wrote down, and after a loss of its own it
+ * has less.
  *
  * Call inside a write transaction.
  *
  * @param mark null if the sink does not store one
  * @throws CatchwordError SINK_CONFLICT if the sink was fed from another history, whose numbers mean other changes
  */
-export function reconcile(store: RelayWriter, sink: SinkRow, mark: Opened | null, nowMs: number): Reconciled {
+export function reconcile(store: RelayWriter, sink: SinkRow, mark: Opened | null, nowMs: number): void {
   const { generation, cursor } = sink;
-  if (mark === null) return continueAt(store, sink, generation, cursor);
-  if (!isOfThisHistory(store, mark)) {
-    if (!sink.takeOver) {
-      const isOther = mark.incarnation !== store.incarnation;
-      const whose = isOther ? 'another mirror' : 'a later state of this mirror (was it restored from a backup?)';
-      throw new CatchwordError('SINK_CONFLICT', `${sink.address} was fed by ${whose}`, {
-        hint: `To replace its contents: npx catchword sink replay ${sink.name}, then: npx catchword sink resume ${sink.name}.`,
-      });
-    }
+  if (mark === null) continueAt(store, sink, generation, cursor);
+  else if (!isOfThisHistory(store, mark)) {
+    if (!sink.takeOver) throw conflict(store, sink, mark);
     // A store whose ids must grow has them start with the generation.
     const next = Math.max(generation, mark.generation + 1);
-    return continueAt(store, sink, next, cursor, next);
-  }
-  const wasRestartedBeforeOpened = !sink.opened && sink.beganGeneration > 1;
-  if (wasRestartedBeforeOpened) {
+    continueAt(store, sink, next, cursor, next);
+  } else if (!sink.opened && sink.beganGeneration > 1) {
     // The restart was ordered before the mirror knew the sink's generation.
     const next = Math.max(generation, mark.generation + 1);
-    return continueAt(store, sink, next, Math.min(sink.beganCursor, mark.cursor), next);
+    continueAt(store, sink, next, Math.min(sink.beganCursor, mark.cursor), next);
+  } else if (mark.generation < sink.beganGeneration) {
+    // The sink has not seen the restart, or has lost what it got since.
+    continueAt(store, sink, generation, Math.min(sink.beganCursor, mark.cursor));
+  } else if (mark.refill !== undefined && cursor > 0) store.sinks.refill(sink.id);
+  else {
+    reconcileFreed(store, sink, mark);
+    recordGap(store, sink, mark.cursor, nowMs);
+    continueAt(store, sink, Math.max(generation, mark.generation), mark.cursor);
   }
-  // The sink has not seen the restart, or has lost what it got since.
-  if (mark.generation < sink.beganGeneration) {
-    return continueAt(store, sink, generation, Math.min(sink.beganCursor, mark.cursor));
-  }
-  if (mark.refill !== undefined && cursor > 0) {
-    store.sinks.refill(sink.id);
-    return { generation, cursor: 0 };
-  }
-  reconcileFreed(store, sink, mark);
-  recordGap(store, sink, mark.cursor, nowMs);
-  return continueAt(store, sink, Math.max(generation, mark.generation), mark.cursor);
+}
+
+function conflict({ incarnation }: Reader, { name, address }: SinkRow, mark: Mark): CatchwordError {
+  const isOther = mark.incarnation !== incarnation;
+  const whose = isOther ? 'another mirror' : 'a later state of this mirror (was it restored from a backup?)';
+  return new CatchwordError('SINK_CONFLICT', `${address} was fed by ${whose}`, {
+    hint: `To replace its contents: npx catchword sink replay ${name}, then: npx catchword sink resume ${name}.`,
+  });
 }
 
 /** Whether the mark belongs to this log: not to another mirror, nor to changes that were lost when a backup was restored. */
@@ -73,14 +65,10 @@ function reconcileFreed({ sinks }: RelayWriter, { id, cursor }: SinkRow, mark: M
   sinks.setFreed(id, seqsOf(arrived), 'delivered');
 }
 
-function continueAt(store: RelayWriter, sink: SinkRow, generation: number, cursor: number, began?: number): Reconciled {
+function continueAt(store: RelayWriter, sink: SinkRow, generation: number, cursor: number, began = 0): void {
   // The store was fed under another name or address: from its cursor on, it needs every change.
   const wasFed = !sink.opened && cursor > sink.cursor;
-  store.sinks.reconcile(sink.id, generation, cursor, {
-    ...(wasFed && { filledTo: cursor }),
-    ...(began !== undefined && { began }),
-  });
-  return { generation, cursor };
+  store.sinks.reconcile(sink.id, generation, cursor, { filledTo: wasFed ? cursor : Number.MAX_SAFE_INTEGER, began });
 }
 
 /** Records the superseded changes that a sink with lost events cannot get again, because they were pruned. */

@@ -1,22 +1,17 @@
 import { withAbort } from '../abort.ts';
-import type { Clock } from '../clock.ts';
 import { CatchwordError, isMirrorLost, messageOf } from '../errors.ts';
 import { failureOf, type Service } from '../lifecycle.ts';
-import type { Logger } from '../log.ts';
 import { holdLease } from '../store/hold-lease.ts';
 import type { Leased } from '../store/lease.ts';
 import type { Store } from '../store/store.ts';
 import type { RelayWriter } from '../store/writers.ts';
+import type { FeedOptions } from './feed-context.ts';
 import { feedSink } from './feed-sink.ts';
 import type { SinkConfig } from './sink-config.ts';
 
-export interface RelayOptions {
+export interface RelayOptions extends Pick<FeedOptions, 'clock' | 'log' | 'source'> {
   readonly store: Store;
   readonly sinks: readonly SinkConfig[];
-  readonly clock: Clock;
-  readonly log: Logger;
-  /** The `source` of events if the mirror has not stored its own. */
-  readonly source: string;
 }
 
 /** How often a standby relay checks whether the active one is gone. */
@@ -36,21 +31,17 @@ export function startRelay({ store, sinks, clock, log, source }: RelayOptions): 
     });
     // A sink's loop throws only when no sink can be fed, as when the lease is lost: then the others end as well.
     const failed = new AbortController();
-    const feed = async (config: SinkConfig, stop: AbortSignal, signal: AbortSignal): Promise<void> => {
-      try {
-        await feedSink({ store, config, clock, log, source, leased, stopping: stop, signal });
-      } catch (error) {
-        failed.abort(error);
-        throw error;
-      }
-    };
     await withAbort([stopping.signal, failed.signal], (stop) =>
       withAbort([givingUp.signal, failed.signal], async (signal) => {
-        const results = await Promise.allSettled(sinks.map((config) => feed(config, stop, signal)));
-        const failure = results.find((result) => result.status === 'rejected');
-        if (failure !== undefined) throw failure.reason;
+        const loops = sinks.map((config) =>
+          feedSink({ store, config, clock, log, source, leased, stopping: stop, signal }).catch((error: unknown) =>
+            failed.abort(error),
+          ),
+        );
+        await Promise.all(loops);
       }),
     );
+    failed.signal.throwIfAborted();
   }
 
   async function run(): Promise<void> {

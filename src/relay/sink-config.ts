@@ -2,11 +2,8 @@ import { createHash } from 'node:crypto';
 import { pathToFileURL } from 'node:url';
 import type { SinkSetting } from '../config.ts';
 import { CatchwordError, messageOf } from '../errors.ts';
-import type { Sink, SinkFactory, SinkSettings } from './sink.ts';
+import type { Sink, SinkFactory } from './sink.ts';
 import { COMMON_OPTIONS, decoded, ENCODE, optionsIn, pathOf, QUOTE } from './sink-options.ts';
-
-/** What to do with an event that a sink refuses for good: park it, or stop the sink. */
-export type RefusedPolicy = 'park' | 'stop';
 
 /** A configured sink. */
 export interface SinkConfig {
@@ -18,7 +15,8 @@ export interface SinkConfig {
   readonly identity: string;
   /** The identity that an earlier version gave the same store. */
   readonly formerIdentity?: string;
-  readonly refused: RefusedPolicy;
+  /** What to do with an event that it refuses for good: park it, or stop the sink. */
+  readonly refused: 'park' | 'stop';
   /** Texts to redact in every message. */
   readonly secrets: readonly string[];
   make(): Promise<Sink>;
@@ -26,7 +24,13 @@ export interface SinkConfig {
 
 interface Kind {
   readonly kind: string;
+  /** How its addresses start. */
+  readonly schemes: readonly string[];
+  /** Whether its address is `<kind>:PATH`, not a URL with a host. */
+  readonly isPath?: boolean;
   address(url: URL): string;
+  /** What else tells its stores from each other; only a digest of it is shown. */
+  identifiedBy?(url: URL): string;
   /** Imports the sink's module on demand: loading all kinds takes longer than a small delta. */
   load(url: URL): Promise<SinkFactory>;
 }
@@ -35,79 +39,60 @@ function hostOf(url: URL, port: string): string {
   return `${url.hostname}:${url.port || port}`;
 }
 
-const jsonl: Kind = {
-  kind: 'jsonl',
-  address: pathOf,
-  load: async () => (await import('./sinks/jsonl/jsonl.ts')).createJsonlSink,
-};
-const webhook: Kind = {
-  kind: 'webhook',
-  // The path and query of a webhook are often secret.
-  address: (url) => url.origin,
-  load: async () => (await import('./sinks/webhook.ts')).createWebhookSink,
-};
-const postgres: Kind = {
-  kind: 'postgres',
-  address: (url) => `${hostOf(url, '5432')}${url.pathname} ${url.searchParams.get('table') ?? 'products'}`,
-  load: async () => (await import('./sinks/postgres/postgres.ts')).createPostgresSink,
-};
-const redis: Kind = {
-  kind: 'redis',
-  address: (url) => `${hostOf(url, '6379')}${url.pathname} ${url.searchParams.get('stream') ?? 'catalog'}`,
-  load: async () => (await import('./sinks/redis.ts')).createRedisSink,
-};
-const nats: Kind = {
-  kind: 'nats',
-  address: (url) => {
-    const names = ['stream', 'subject'].flatMap((name) => url.searchParams.get(name) ?? []);
-    return [hostOf(url, '4222'), ...(names.length > 0 ? names : ['catalog.products'])].join(' ');
+const KINDS: readonly Kind[] = [
+  {
+    kind: 'jsonl',
+    schemes: ['jsonl:'],
+    isPath: true,
+    address: pathOf,
+    load: async () => (await import('./sinks/jsonl/jsonl.ts')).createJsonlSink,
   },
-  load: async () => (await import('./sinks/nats.ts')).createNatsSink,
-};
-const module: Kind = {
-  kind: 'module',
-  address: pathOf,
-  load: async (url) => {
-    const loaded = (await import(pathToFileURL(pathOf(url)).href)) as { createSink?: SinkFactory };
-    if (typeof loaded.createSink !== 'function') throw new Error('it does not export a function createSink');
-    return loaded.createSink;
+  {
+    kind: 'webhook',
+    schemes: ['webhook+https:', 'webhook+http:'],
+    // The path and query of a webhook are often secret, and the query often contains a key that changes.
+    address: ({ origin }) => origin,
+    identifiedBy: ({ pathname }) => pathname,
+    load: async () => (await import('./sinks/webhook.ts')).createWebhookSink,
   },
-};
-
-const KINDS: Readonly<Record<string, Kind>> = {
-  'jsonl:': jsonl,
-  'webhook+https:': webhook,
-  'webhook+http:': webhook,
-  'postgres:': postgres,
-  'postgresql:': postgres,
-  'redis:': redis,
-  'rediss:': redis,
-  'nats:': nats,
-  'tls:': nats,
-  'module:': module,
-};
+  {
+    kind: 'postgres',
+    schemes: ['postgres:', 'postgresql:'],
+    address: (url) => `${hostOf(url, '5432')}${url.pathname} ${url.searchParams.get('table') ?? 'products'}`,
+    load: async () => (await import('./sinks/postgres/postgres.ts')).createPostgresSink,
+  },
+  {
+    kind: 'redis',
+    schemes: ['redis:', 'rediss:'],
+    address: (url) => `${hostOf(url, '6379')}${url.pathname} ${url.searchParams.get('stream') ?? 'catalog'}`,
+    load: async () => (await import('./sinks/redis.ts')).createRedisSink,
+  },
+  {
+    kind: 'nats',
+    schemes: ['nats:', 'tls:'],
+    address: (url) => {
+      const names = ['stream', 'subject'].flatMap((name) => url.searchParams.get(name) ?? []);
+      return `${hostOf(url, '4222')} ${names.length > 0 ? names.join(' ') : 'catalog.products'}`;
+    },
+    load: async () => (await import('./sinks/nats.ts')).createNatsSink,
+  },
+  {
+    kind: 'module',
+    schemes: ['module:'],
+    isPath: true,
+    address: pathOf,
+    identifiedBy: ({ pathname, search }) => `${pathname}${search}`,
+    load: async (url) => {
+      const loaded = (await import(pathToFileURL(pathOf(url)).href)) as { createSink?: SinkFactory };
+      if (typeof loaded.createSink !== 'function') throw new Error('it does not export a function createSink');
+      return loaded.createSink;
+    },
+  },
+];
 
 /** Stands for a text that may be secret, in an identity. */
 function digestOf(text: string): string {
   return createHash('sha256').update(text).digest('base64url');
-}
-
-/** A webhook is identified by scheme, host, port and path, not by its query: that often contains a key that changes. */
-function identityOf(
-  kind: Kind,
-  { pathname, search }: URL,
-  address: string,
-): Pick<SinkConfig, 'identity' | 'formerIdentity'> {
-  const whole = `${address} ${digestOf(`${pathname}${search}`)}`;
-  if (kind === webhook) return { identity: `${address} ${digestOf(pathname)}`, formerIdentity: whole };
-  return { identity: kind === module ? whole : address };
-}
-
-function parseUrl(text: string): { url: URL; kind: Kind } | null {
-  const kind = KINDS[/^[a-z+]+:/.exec(text)?.[0] ?? ''];
-  // The URL class parses host and path of known protocols only.
-  const address = text.replace(/^webhook\+/, '');
-  return kind === undefined || !URL.canParse(address) ? null : { url: new URL(address), kind };
 }
 
 /** Names of secret options. A webhook's whole query is secret. */
@@ -144,60 +129,63 @@ export function withoutSecrets({ secrets }: Pick<SinkConfig, 'secrets'>, text: s
   return secrets.reduce((clean, secret) => clean.replaceAll(secret, '[secret]'), text);
 }
 
-function invalid(env: string, message: string, hint: string | undefined): CatchwordError {
-  return new CatchwordError('CONFIG_INVALID', `${env}: ${message}`, hint === undefined ? {} : { hint });
+/** Whether a part of the password was parsed as host, port or path: then an `@` comes after the host. */
+function isMisparsed({ pathname, search, hash, port }: URL, kind: string): boolean {
+  const hasAt = `${pathname}${search}${hash}`.includes('@');
+  // A webhook's path and query may contain an `@`, but with a port before it, it ends a password.
+  return kind === 'webhook' ? port !== '' && hasAt : hash !== '' || hasAt;
 }
 
-/** Whether a part of the password was parsed as host, port or path: then an `@` comes after the host. */
-function isMisparsed({ url, kind }: { url: URL; kind: Kind }): boolean {
-  const rest = `${url.pathname}${url.search}${url.hash}`;
-  // A webhook's path and query may contain an `@`, but with a port before it, it ends a password.
-  if (kind === webhook) return url.port !== '' && rest.includes('@');
-  return url.hash !== '' || rest.includes('@');
+/** Finds the first fault of an address. @returns the message and the hint */
+function problemOf(url: URL, { kind, isPath = false }: Kind): [string, string] | null {
+  if (isPath && url.pathname === '') return ['the path is missing', `Use ${kind}:PATH.`];
+  if (isPath && (url.host !== '' || url.hash !== '')) {
+    return ['the address contains a host or a #', `Use ${kind}:PATH or ${kind}:/PATH, and %23 for #.`];
+  }
+  if (!isPath && isMisparsed(url, kind)) return ['the address cannot be parsed', ENCODE];
+  if (kind === 'redis' && !/^\/?\d*$/.test(url.pathname)) {
+    return ['the path is not a database number', 'Use redis://HOST:PORT/NUMBER?stream=NAME.'];
+  }
+  return !isPath && url.hostname === '' ? ['the host is missing', `Use ${kind}://HOST….`] : null;
 }
 
 /** @throws CatchwordError CONFIG_INVALID, which names the variable but does not repeat its value */
 export function sinkConfig({ env, name, url: text, secret }: SinkSetting): SinkConfig {
-  const parsed = parseUrl(text);
-  if (parsed === null) {
+  const invalid = (message: string, hint?: string): CatchwordError =>
+    new CatchwordError('CONFIG_INVALID', `${env}: ${message}`, hint === undefined ? {} : { hint });
+  const scheme = /^[a-z+]+:/.exec(text)?.[0] ?? '';
+  const kind = KINDS.find(({ schemes }) => schemes.includes(scheme));
+  // The URL class parses host and path of known protocols only.
+  const plain = text.replace(/^webhook\+/, '');
+  if (kind === undefined || !URL.canParse(plain)) {
     const kinds = 'Use jsonl:PATH, webhook+https://…, postgres://…, redis://…, nats://… or module:PATH.';
-    throw invalid(env, 'its value is not a valid sink address', `${kinds} ${text.includes('@') ? ENCODE : QUOTE}`);
+    throw invalid('its value is not a valid sink address', `${kinds} ${text.includes('@') ? ENCODE : QUOTE}`);
   }
-  const { url, kind } = parsed;
-  const isPath = kind === jsonl || kind === module;
-  if (isPath && url.pathname === '') throw invalid(env, 'the path is missing', `Use ${kind.kind}:PATH.`);
-  if (isPath && (url.host !== '' || url.hash !== '')) {
-    throw invalid(
-      env,
-      'the address contains a host or a #',
-      `Use ${kind.kind}:PATH or ${kind.kind}:/PATH, and %23 for #.`,
-    );
-  }
-  if (!isPath && isMisparsed(parsed)) throw invalid(env, 'the address cannot be parsed', ENCODE);
-  if (kind === redis && !/^\/?\d*$/.test(url.pathname)) {
-    throw invalid(env, 'the path is not a database number', 'Use redis://HOST:PORT/NUMBER?stream=NAME.');
-  }
-  if (!isPath && url.hostname === '') throw invalid(env, 'the host is missing', `Use ${kind.kind}://HOST….`);
-  const settings: SinkSettings = { name, url, secret };
+  const url = new URL(plain);
+  const problem = problemOf(url, kind);
+  if (problem !== null) throw invalid(...problem);
   const refused = COMMON_OPTIONS.refused.safeParse(optionsIn(url).get('refused') ?? undefined);
-  if (!refused.success) throw invalid(env, 'the value of refused is not valid', 'Use refused=park or refused=stop.');
+  if (!refused.success) throw invalid('the value of refused is not valid', 'Use refused=park or refused=stop.');
   const address = kind.address(url);
+  const identity = kind.identifiedBy && `${address} ${digestOf(kind.identifiedBy(url))}`;
   const secrets = secretsOf(url, secret);
   return {
     name,
     kind: kind.kind,
     address,
-    ...identityOf(kind, url, address),
+    identity: identity ?? address,
+    ...(kind.kind === 'webhook' && { formerIdentity: `${address} ${digestOf(`${url.pathname}${url.search}`)}` }),
     refused: refused.data,
     secrets,
     make: async () => {
       try {
         const create = await kind.load(url);
-        return await create(settings);
+        return await create({ name, url, secret });
       } catch (error) {
         const shown = withoutSecrets({ secrets }, messageOf(error));
-        if (error instanceof CatchwordError) throw invalid(env, shown, error.hint);
-        throw invalid(env, `${kind.address(url)} cannot be used (${shown})`, undefined);
+        throw error instanceof CatchwordError
+          ? invalid(shown, error.hint)
+          : invalid(`${address} cannot be used (${shown})`);
       }
     },
   };

@@ -4,11 +4,10 @@ import type { SearchHit } from '../store/search.ts';
 
 /**
  * A product as one JSON document. Bodies are inserted as the service sent them, so that no number is rounded.
- * @param body the item's text; null if the product is removed
  * @param history the texts of its change events
  */
-export function productJson(row: ProductRow, body: string | null, history?: readonly string[]): string {
-  const { id: _id, body: _body, firstSeenAt, changedAt, changedSeq, removedAt, printIsbn, eIsbn, ...fields } = row;
+export function productJson(row: ProductRow, history?: readonly string[]): string {
+  const { id: _id, body, firstSeenAt, changedAt, changedSeq, removedAt, printIsbn, eIsbn, ...fields } = row;
   const head = JSON.stringify({
     ...fields,
     print_isbn: printIsbn,
@@ -19,7 +18,7 @@ export function productJson(row: ProductRow, body: string | null, history?: read
     removed_at: iso(removedAt),
   });
   const tail = history === undefined ? '' : `,"history":[${history.join(',')}]`;
-  return `${head.slice(0, -1)},"body":${body ?? 'null'}${tail}}`;
+  return `${head.slice(0, -1)},"body":${removedAt === null ? body : 'null'}${tail}}`;
 }
 
 export function hitJson({ printIsbn, eIsbn, ...hit }: SearchHit): Record<string, unknown> {

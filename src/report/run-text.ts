@@ -26,18 +26,18 @@ export function runSummary(c: Colours, run: Run, nowMs: number): string {
   const state = run.state === 'complete' ? c.green(run.state) : c.yellow(run.state);
   const counts = (['created', 'updated', 'removed', 'restored'] as const).map((op) => `${count(run[op])} ${op}`);
   const settling = settlingText(run);
-  return [
+  const lines = [
     `run ${run.id}: ${run.kind} load ${state} in ${duration(tookMs)}`,
     `  read     ${plural(run.items, 'product')}, ${plural(run.pages, 'page')}, ${plural(run.requests, 'request')}`,
     `  changes  ${counts.join(', ')}`,
-    ...(settling === null ? [] : [`  ${settling}`]),
-    ...(run.rejected > 0 ? [`  rejected ${plural(run.rejected, 'item')}: npx catchword run ${run.id}`] : []),
-    ...(run.missing > 0 && settling === null
-      ? [`  missing  ${plural(run.missing, 'product')} not seen and not removed`]
-      : []),
-    ...proofLine({ ...run, reasons: run.reasons.map((reason) => c.dim(reason)) }),
-    ...(run.error === null ? [] : [`  error    ${run.error}`]),
-  ].join('\n');
+  ];
+  if (settling !== null) lines.push(`  ${settling}`);
+  if (run.rejected > 0) lines.push(`  rejected ${plural(run.rejected, 'item')}: npx catchword run ${run.id}`);
+  if (run.missing > 0 && settling === null)
+    lines.push(`  missing  ${plural(run.missing, 'product')} not seen and not removed`);
+  lines.push(...proofLine({ ...run, reasons: run.reasons.map(c.dim) }));
+  if (run.error !== null) lines.push(`  error    ${run.error}`);
+  return lines.join('\n');
 }
 
 /** What a held run would remove, for a person. */

@@ -3,6 +3,11 @@ import type { SinkConfig } from '../relay/sink-config.ts';
 import type { sinkSummary } from './sink.ts';
 import { type Colours, count, duration, table, time } from './text.ts';
 
+/** The last error of a sink, and when it happened. */
+export function errorText({ error, error_at: at }: Pick<ReturnType<typeof sinkSummary>, 'error' | 'error_at'>): string {
+  return `${error ?? ''}${at === null ? '' : ` (${time(at)})`}`;
+}
+
 /** Sinks as `sink list` prints them for a person. */
 export function sinkListLines(
   c: Colours,
@@ -20,18 +25,13 @@ export function sinkListLines(
     return [name, kind, address, cursor, lag_records, behindFor, state, `${count(Math.round(sink.rate))}/s`, parked];
   });
   const freshRows = fresh.map(({ name, kind, address }) => [name, kind, address, 0, '–', '–', 'new', '–', 0]);
-  const warnings = [
-    ...sinks.flatMap(({ name, error, error_at: at }) =>
-      error === null ? [] : [`${name}: ${error}${at === null ? '' : ` (${time(at)})`}`],
-    ),
-    ...sinks.flatMap(({ name, gaps }) =>
-      gaps.map(({ after, up_to }) => `${name}: superseded changes after ${after} up to ${up_to} were not delivered`),
-    ),
-    ...[...sizes].flatMap(([name, size]) =>
-      size === null || size.limit !== null
-        ? []
-        : [`${name}: keeps every event (${size.text} now); to limit it, add ${size.option}`],
-    ),
-  ];
-  return [table(head, [...rows, ...freshRows]), ...warnings.map(c.yellow)];
+  const errors = sinks.flatMap((sink) => (sink.error === null ? [] : [`${sink.name}: ${errorText(sink)}`]));
+  const gaps = sinks.flatMap(({ name, gaps }) =>
+    gaps.map(({ after, up_to }) => `${name}: superseded changes after ${after} up to ${up_to} were not delivered`),
+  );
+  const growing = [...sizes].flatMap(([name, size]) => {
+    if (size === null || size.limit !== null) return [];
+    return [`${name}: keeps every event (${size.text} now); to limit it, add ${size.option}`];
+  });
+  return [table(head, [...rows, ...freshRows]), ...[...errors, ...gaps, ...growing].map(c.yellow)];
 }

@@ -49,30 +49,17 @@ export function sinkListJson(
   sizes: ReadonlyMap<string, StoredSize | null>,
 ): Record<string, unknown>[] {
   const knownJson = known.map((sink) => {
-    const size = sizes.get(sink.name);
-    return { ...sink, size: size?.text ?? null, limit: size?.limit ?? null };
+    const { text = null, limit = null } = sizes.get(sink.name) ?? {};
+    return { ...sink, size: text, limit };
   });
-  return [
-    ...knownJson,
-    ...fresh.map(({ name, kind, address, identity }) => ({ name, kind, address, identity, state: 'new' })),
-  ];
+  const freshJson = fresh.map(({ name, kind, address, identity }) => ({ name, kind, address, identity, state: 'new' }));
+  return [...knownJson, ...freshJson];
 }
 
-/** A sink as `status --json` prints it. */
-export interface SinkStatus {
-  readonly name: string;
-  readonly state: string;
-  readonly lag_records: number | null;
-  readonly lag_seconds: number | null;
-  readonly error: string | null;
-  readonly error_at: string | null;
-  readonly retry_at: string | null;
-}
-
-/** The sinks that the mirror knows, and configured ones that have not been fed yet. */
-export function sinkStatuses(store: Store, configured: readonly { name: string }[], nowMs: number): SinkStatus[] {
-  const known = store.sinks.list().map((sink) => {
-    const { name, state, lag_records, lag_seconds, error, error_at, retry_at } = sinkSummary(store, sink, nowMs);
+/** The sinks that the mirror knows, and configured ones that have not been fed yet, as `status --json` prints them. */
+export function sinkStatuses(store: Store, configured: readonly { name: string }[], nowMs: number) {
+  const known = store.sinks.list().map((row) => {
+    const { name, state, lag_records, lag_seconds, error, error_at, retry_at } = sinkSummary(store, row, nowMs);
     return { name, state, lag_records, lag_seconds, error, error_at, retry_at };
   });
   const fresh = configured.filter(({ name }) => !known.some((sink) => sink.name === name));
@@ -90,5 +77,5 @@ export function haltedSinks(store: Store): string | null {
   const halted = store.sinks
     .list()
     .filter(({ configured, state }) => configured && (state === 'stopped' || state === 'disabled'));
-  return halted.length === 0 ? null : halted.map(({ name, state }) => `sink ${name} is ${state}`).join(', ');
+  return halted.map(({ name, state }) => `sink ${name} is ${state}`).join(', ') || null;
 }

@@ -1,16 +1,11 @@
-import type { Run } from '../catalog/run.ts';
 import type { Plans } from '../catalog/tick.ts';
 import { iso } from '../iso-time.ts';
 import type { Holder } from '../store/lease.ts';
 import type { Store } from '../store/store.ts';
 import { runJson } from './run.ts';
 
+/** How the reason begins for which a run held its removals back. */
 const HELD = 'held: ';
-
-/** Why a run held its removals back. */
-function heldReason(run: Run): string | null {
-  return run.reasons.find((reason) => reason.startsWith(HELD))?.slice(HELD.length) ?? null;
-}
 
 /**
  * When the mirror was last complete, milliseconds since 1970; null if it was never filled. By this machine's clock,
@@ -22,7 +17,7 @@ export function completeAt(store: Store): number | null {
 }
 
 function holderJson(holder: Holder | null) {
-  return holder === null ? null : { pid: holder.pid, host: holder.host };
+  return holder && { pid: holder.pid, host: holder.host };
 }
 
 /** The state of the mirror, as `catchword status --json` and `/api/status` show it. */
@@ -31,6 +26,7 @@ export function statusOf(store: Store, nowMs: number, plans: Plans) {
   const daemon = holderJson(store.daemonLease.holder(nowMs));
   const retry = store.schedule.retry();
   const completedAt = completeAt(store);
+  const held = store.runs.held();
   return {
     mirror: store.path,
     incarnation: store.incarnation,
@@ -45,11 +41,11 @@ export function statusOf(store: Store, nowMs: number, plans: Plans) {
     running: holderJson(store.keeperLease.holder(nowMs)),
     daemon,
     relay: holderJson(store.relayLease.holder(nowMs)),
-    held: store.runs.held().map(({ id }) => id),
-    held_runs: store.runs.held().map((run) => ({
-      run: run.id,
-      removals: store.removals.heldCount(run.id),
-      reason: heldReason(run),
+    held: held.map(({ id }) => id),
+    held_runs: held.map(({ id, reasons }) => ({
+      run: id,
+      removals: store.removals.heldCount(id),
+      reason: reasons.find((reason) => reason.startsWith(HELD))?.slice(HELD.length) ?? null,
     })),
     last_run: last === undefined ? null : runJson(last),
     /** Null if no daemon is alive to start a run. */

@@ -1,7 +1,7 @@
 import { sourceIdentity } from '../catalog/source.ts';
 import { createCatalogClient } from '../client/catalog-client.ts';
 import type { Clock } from '../clock.ts';
-import type { SourceConfig } from '../config.ts';
+import type { Config, SourceConfig } from '../config.ts';
 import { iso } from '../iso-time.ts';
 import { type Service, startTogether, stopAll } from '../lifecycle.ts';
 import type { Logger, Tell } from '../log.ts';
@@ -11,7 +11,8 @@ import type { PageQueue } from '../queue/queue.ts';
 import { openStore, type Store } from '../store/store.ts';
 import type { Progress } from '../sync/execute-run.ts';
 import { createReadWindow } from '../sync/fetch-page.ts';
-import { createKeeper, type Keeper, type KeeperSettings } from '../sync/keeper.ts';
+import { createKeeper } from '../sync/keeper.ts';
+import type { RunSettings } from '../sync/run-settings.ts';
 import { forgetPause, mirrorPacer, pausesIn } from '../sync/shared-pace.ts';
 import { requireSameSource } from '../sync/source.ts';
 
@@ -20,10 +21,14 @@ import { requireSameSource } from '../sync/source.ts';
  * than a small delta does.
  */
 
-export interface PipelineOptions {
-  readonly config: SourceConfig;
+/** What a role, or a part of one, is started with. */
+export interface RoleOptions<C extends Config = SourceConfig> {
+  readonly config: C;
   readonly clock: Clock;
   readonly log: Logger;
+}
+
+export interface PipelineOptions extends RoleOptions {
   /** Takes notices about long waits; default: the log. */
   readonly tell?: Tell;
   /** Ignore the pause that the source asked for. */
@@ -40,20 +45,14 @@ export interface KeeperOptions extends PipelineOptions {
   readonly adopting?: boolean | undefined;
 }
 
-export interface KeeperService extends Service {
-  readonly store: Store;
-  readonly keeper: Keeper;
-}
-
 /** Waits before a retry are reported if they are longer than this; milliseconds. */
 const LONG_RETRY_MS = 5_000;
 
-/** Writes notices to a log. */
 function toLog(log: Logger): Tell {
   return ({ message, fields }) => log.warn(fields, message);
 }
 
-function keeperSettings(config: SourceConfig): KeeperSettings {
+function keeperSettings(config: SourceConfig): RunSettings {
   return {
     ...config,
     lookups: config.lookupPath !== undefined,
@@ -67,21 +66,17 @@ function keeperSettings(config: SourceConfig): KeeperSettings {
 }
 
 /** Starts a fetcher, which reads pages for a keeper through Redis. */
-export async function startFetcherService({ config, clock, log }: PipelineOptions, redisUrl: string): Promise<Service> {
+export async function startFetcherService({ config, clock, log }: RoleOptions, redisUrl: string): Promise<Service> {
   const { startFetcher } = await import('../queue/bullmq/fetcher.ts');
   const { sourceId } = await import('../queue/bullmq/jobs.ts');
+  const { baseUrl, concurrency, deltaOverlapMs, rateLimit } = config;
   const client = createCatalogClient(config, clock);
   return await startTogether(async (services) => {
     services.push({ name: 'client', stop: () => client.close() });
-    const fetcher = await startFetcher({
-      redisUrl,
-      clock,
-      log,
-      concurrency: config.concurrency,
-      read: createReadWindow(client, config.deltaOverlapMs),
-      intervalMs: paceOf(config.rateLimit)?.intervalMs ?? null,
-      source: sourceId(config.baseUrl),
-    });
+    const read = createReadWindow(client, deltaOverlapMs);
+    const intervalMs = paceOf(rateLimit)?.intervalMs ?? null;
+    const source = sourceId(baseUrl);
+    const fetcher = await startFetcher({ redisUrl, clock, log, concurrency, read, intervalMs, source });
     services.push({ name: 'jobs', stop: () => fetcher.close() });
     return { name: 'fetcher', stop: () => stopAll(services) };
   });
@@ -98,10 +93,9 @@ export function startEmbeddedQueue(options: PipelineOptions, mirror: Store): Ser
     concurrency: config.concurrency,
     read: createReadWindow(client, config.deltaOverlapMs),
     pacer,
-    onRetry: ({ code, message }, delayMs) => {
+    onRetry: ({ code, message: reason }, delayMs) => {
       if (delayMs <= LONG_RETRY_MS) return;
-      const fields = { code, reason: message, until: iso(clock.now() + delayMs) };
-      tell({ message: 'waiting before a retry', fields });
+      tell({ message: 'waiting before a retry', fields: { code, reason, until: iso(clock.now() + delayMs) } });
     },
   });
   const services = [
@@ -136,7 +130,7 @@ async function startRedisQueue(
  * Opens the mirror and starts what a run needs, with or without Redis.
  * @throws CatchwordError MIRROR_UNUSABLE, MIRROR_OTHER_SOURCE, QUEUE_UNAVAILABLE, QUEUE_MISCONFIGURED; nothing stays open
  */
-export async function startKeeper(options: KeeperOptions): Promise<KeeperService> {
+export async function startKeeper(options: KeeperOptions) {
   const { config, clock, log, onProgress, tell = toLog(log) } = options;
   const { redisUrl } = config;
   if (redisUrl !== undefined) await (await import('../queue/bullmq/redis.ts')).checkRedis(redisUrl);

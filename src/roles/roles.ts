@@ -1,10 +1,8 @@
 import { configuredSource } from '../catalog/event.ts';
 import type { RunKind } from '../catalog/run.ts';
-import type { Clock } from '../clock.ts';
 import { type Config, requireBaseUrl, type SourceConfig } from '../config.ts';
 import { CatchwordError } from '../errors.ts';
 import type { Service } from '../lifecycle.ts';
-import type { Logger } from '../log.ts';
 import { startRelay } from '../relay/relay.ts';
 import { sinkConfig } from '../relay/sink-config.ts';
 import { haltedSinks } from '../report/sink.ts';
@@ -18,17 +16,10 @@ import { watchMirror } from '../store/watch.ts';
 import { checkExposure } from '../web/listen.ts';
 import { startWhenPortIsFree } from '../web/wait-for-port.ts';
 import { withMirrorIfAny } from './open-mirror.ts';
-import { type KeeperService, startFetcherService, startKeeper } from './pipeline.ts';
-
-/** What a process is given to play a role. */
-export interface Process<C extends Config> {
-  readonly config: C;
-  readonly clock: Clock;
-  readonly log: Logger;
-}
+import { type RoleOptions, startFetcherService, startKeeper } from './pipeline.ts';
 
 /** Starts the services of a role in order, and adds each to `services`; they are stopped in reverse order. */
-export type StartRole<C extends Config> = (process: Process<C>, services: Service[]) => Promise<void>;
+export type StartRole<C extends Config> = (options: RoleOptions<C>, services: Service[]) => Promise<void>;
 
 function unusable(message: string, hint: string): CatchwordError {
   return new CatchwordError('CONFIG_INVALID', message, { hint });
@@ -49,21 +40,13 @@ async function requireEventSource(config: Config): Promise<void> {
   if (noted === null) requireBaseUrl(config);
 }
 
-async function startHttp({ config, clock, log }: Process<Config>, port: number): Promise<Service> {
+async function startHttp({ config, clock, log }: RoleOptions<Config>, port: number): Promise<Service> {
   const { startWeb } = await import('../web/server.ts');
-  return await startWeb({
-    db: config.db,
-    dbMode: config.dbMode,
-    host: config.httpHost,
-    port,
-    token: config.httpToken,
-    readyMaxAgeMs: config.readyMaxAgeMs,
-    source: configuredSource(config.baseUrl),
-    unready: haltedSinks,
-    plans: (nowMs) => plansOf(config, nowMs),
-    clock,
-    log,
-  });
+  const { db, dbMode, httpHost: host, httpToken: token, readyMaxAgeMs } = config;
+  const source = configuredSource(config.baseUrl);
+  const plans = (nowMs: number) => plansOf(config, nowMs);
+  const reports = { unready: haltedSinks, plans };
+  return await startWeb({ ...reports, db, dbMode, host, port, token, readyMaxAgeMs, source, clock, log });
 }
 
 /** Creates each sink once, so that an invalid option is an error at the start. */
@@ -71,13 +54,13 @@ async function checkSinks({ sinks }: Config): Promise<void> {
   for (const sink of sinks) await (await sinkConfig(sink).make()).close();
 }
 
-function relayOf(store: Store, { config, clock, log }: Process<Config>): Service {
+function relayOf(store: Store, { config, clock, log }: RoleOptions<Config>): Service {
   const sinks = config.sinks.map((sink) => sinkConfig(sink));
   return startRelay({ store, sinks, clock, log, source: configuredSource(config.baseUrl) });
 }
 
 /** Starts to make runs of the mirror, with a full run at once if it was never filled. */
-function startRuns({ keeper, store }: KeeperService, { config, clock, log }: Process<SourceConfig>) {
+function startRuns({ keeper, store }: Awaited<ReturnType<typeof startKeeper>>, { config, clock, log }: RoleOptions) {
   const runQueue = startRunQueue({ keeper, store, clock, log });
   if (store.watermark() === null) runQueue.submit({ kind: 'full' });
   const onDue = async (kind: RunKind, tick: string): Promise<void> => runQueue.submit({ kind, tick });
@@ -86,8 +69,8 @@ function startRuns({ keeper, store }: KeeperService, { config, clock, log }: Pro
 }
 
 /** One daemon is active; others stand by, and use neither the port nor the source until one takes over. */
-export const startDaemon: StartRole<SourceConfig> = async (process, services) => {
-  const { config, clock, log } = process;
+export const startDaemon: StartRole<SourceConfig> = async (options, services) => {
+  const { config, clock, log } = options;
   const { db, dbMode: mode, httpPort: port } = config;
   // An invalid setting is an error now, not when a daemon that stands by takes over.
   await checkSinks(config);
@@ -97,33 +80,31 @@ export const startDaemon: StartRole<SourceConfig> = async (process, services) =>
     active.push(kept);
     // Before any run starts, so that a port in use is reported at once.
     if (port !== null) {
-      const http = (): Promise<Service> => startHttp(process, port);
+      const http = (): Promise<Service> => startHttp(options, port);
       active.push(tookOver ? await startWhenPortIsFree(http, { clock, log }) : await http());
     }
     active.push(watchMirror(kept.store, clock));
-    active.push(relayOf(kept.store, process));
-    const { runQueue, schedule } = startRuns(kept, process);
+    active.push(relayOf(kept.store, options));
+    const { runQueue, schedule } = startRuns(kept, options);
     active.push(runQueue);
     active.push(startScheduler(schedule));
   }
   services.push(await startStandby({ role: 'daemon', db, mode, clock, log, start }));
 };
 
-export const startKeeperRole: StartRole<SourceConfig> = async (process, services) => {
-  const { config, clock, log } = process;
+export const startKeeperRole: StartRole<SourceConfig> = async (options, services) => {
+  const { config, clock, log } = options;
   const redisUrl = requireRedis(config, 'keeper');
   const kept = await startKeeper({ config, clock, log, fetching: false });
   services.push(kept, showPresence({ store: kept.store, clock, log }), watchMirror(kept.store, clock));
-  const { runQueue, schedule } = startRuns(kept, process);
+  const { runQueue, schedule } = startRuns(kept, options);
   services.push(runQueue);
   // Makes up for runs that were due while no keeper ran; after that, the scheduler asks.
   await requestDueRuns(schedule);
   const { serveRunRequests } = await import('../queue/bullmq/run-requests.ts');
   const { sourceId } = await import('../queue/bullmq/jobs.ts');
   const source = sourceId(config.baseUrl);
-  services.push(
-    await serveRunRequests({ redisUrl, log, clock, source, onRequest: (request) => runQueue.submit(request) }),
-  );
+  services.push(await serveRunRequests({ redisUrl, log, clock, source, onRequest: runQueue.submit }));
 };
 
 export const startSchedulerRole: StartRole<SourceConfig> = async ({ config, clock, log }, services) => {
@@ -142,12 +123,12 @@ export const startSchedulerRole: StartRole<SourceConfig> = async ({ config, cloc
   services.push(startScheduler({ ...config, ticks, clock, log, onDue }));
 };
 
-export const startFetcherRole: StartRole<SourceConfig> = async (process, services) => {
-  services.push(await startFetcherService(process, requireRedis(process.config, 'fetcher')));
+export const startFetcherRole: StartRole<SourceConfig> = async (options, services) => {
+  services.push(await startFetcherService(options, requireRedis(options.config, 'fetcher')));
 };
 
-export const startRelayRole: StartRole<Config> = async (process, services) => {
-  const { config, clock } = process;
+export const startRelayRole: StartRole<Config> = async (options, services) => {
+  const { config, clock } = options;
   if (config.sinks.length === 0) {
     throw unusable(
       'CATCHWORD_SINK_<NAME> is not set, and relay only delivers to sinks',
@@ -158,11 +139,11 @@ export const startRelayRole: StartRole<Config> = async (process, services) => {
   const store = openStore(config.db, { mode: config.dbMode });
   services.push({ name: 'mirror', stop: async () => store.close() }, watchMirror(store, clock));
   await checkSinks(config);
-  services.push(relayOf(store, process));
+  services.push(relayOf(store, options));
 };
 
-export const startWebRole: StartRole<Config> = async (process, services) => {
-  const { config } = process;
+export const startWebRole: StartRole<Config> = async (options, services) => {
+  const { config } = options;
   await requireEventSource(config);
   if (config.httpPort === null) {
     throw unusable(
@@ -170,5 +151,5 @@ export const startWebRole: StartRole<Config> = async (process, services) => {
       'Set CATCHWORD_HTTP_PORT to a port, or do not start web.',
     );
   }
-  services.push(await startHttp(process, config.httpPort));
+  services.push(await startHttp(options, config.httpPort));
 };

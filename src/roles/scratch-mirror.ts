@@ -5,23 +5,10 @@ import { isWithdrawnBody } from '../catalog/product.ts';
 import type { Run, RunRequest } from '../catalog/run.ts';
 import { deltaFrom } from '../catalog/watermark.ts';
 import { CatchwordError } from '../errors.ts';
+import { startTogether, stopAll } from '../lifecycle.ts';
 import { openStore, type Store } from '../store/store.ts';
 import { compareMirrors } from '../sync/compare-mirrors.ts';
 import { type KeeperOptions, startKeeper } from './pipeline.ts';
-
-/** A temporary mirror that shows what the source holds now. */
-export interface ScratchMirror {
-  readonly store: Store;
-  /** The real mirror, or an empty one if there is none yet. */
-  readonly mirror: Store;
-  readonly run: (request: RunRequest) => Promise<Run>;
-  /**
-   * If the mirror has products that a full run did not see, waits for late deltas and reads what changed meanwhile.
-   * @param since the delta begins here, or when the full run began, whichever is earlier; milliseconds since 1970
-   * @returns the delta's run; null if nothing is missing
-   */
-  readonly settle: (full: Run, since?: number) => Promise<Run | null>;
-}
 
 export interface ScratchOptions extends Omit<KeeperOptions, 'fetching' | 'paceIn' | 'adopting'> {
   /** The real mirror, whose pace is kept; null if there is none yet. */
@@ -31,33 +18,28 @@ export interface ScratchOptions extends Omit<KeeperOptions, 'fetching' | 'paceIn
   readonly onSettle: (settling: Pick<Run, 'settlesAt' | 'missing'>) => void;
 }
 
-/**
- * Reads the source into a temporary mirror, as a run would, and leaves the real one unchanged. Needs as much disk space
- * as what is read.
- */
-export async function withScratchMirror<T>(
-  { mirror: real, signal, onSettle, ...options }: ScratchOptions,
-  work: (scratch: ScratchMirror) => Promise<T>,
-): Promise<T> {
+async function startScratchMirror({ mirror: real, signal, onSettle, ...options }: ScratchOptions) {
   const { config, clock } = options;
   const { deltaOverlapMs: overlapMs, ignoreFields } = config;
-  const directory = mkdtempSync(join(tmpdir(), 'catchword-scratch-'));
-  let empty: Store | null = null;
-  try {
-    empty = real === null ? openStore(join(directory, 'empty.db')) : null;
-    const mirror = real ?? (empty as Store);
-    const kept = await startKeeper({
-      ...options,
-      config: { ...config, db: join(directory, 'catalog.db') },
-      fetching: true,
-      paceIn: real ?? undefined,
-    });
+  return await startTogether(async (services) => {
+    const directory = mkdtempSync(join(tmpdir(), 'catchword-scratch-'));
+    services.push({ name: 'directory', stop: async () => rmSync(directory, { recursive: true, force: true }) });
+    const mirror = real ?? openStore(join(directory, 'empty.db'));
+    if (real === null) services.push({ name: 'empty mirror', stop: async () => mirror.close() });
+    const own = { ...config, db: join(directory, 'catalog.db') };
+    const kept = await startKeeper({ ...options, config: own, fetching: true, paceIn: real ?? undefined });
+    services.push(kept);
     const { store, keeper } = kept;
     async function run(request: RunRequest): Promise<Run> {
       const made = await keeper.run(request, signal);
       if (made === null) throw new CatchwordError('NOT_FOUND', 'the run was not started');
       return made;
     }
+    /**
+     * If the mirror has products that a full run did not see, waits for late deltas and reads what changed meanwhile.
+     * @param since the delta begins here, or when the full run began, whichever is earlier; milliseconds since 1970
+     * @returns the delta's run; null if nothing is missing
+     */
     async function settle(full: Run, since = Number.POSITIVE_INFINITY): Promise<Run | null> {
       let missing = 0;
       for (const found of compareMirrors(mirror, store, ignoreFields)) {
@@ -69,16 +51,22 @@ export async function withScratchMirror<T>(
       const began = full.sourceTime ?? full.startedAt;
       return await run({ kind: 'delta', from: deltaFrom(Math.min(since, began), overlapMs) });
     }
-    try {
-      return await work({ store, mirror, run, settle });
-    } finally {
-      await kept.stop();
-    }
+    return { store, mirror, run, settle, stop: () => stopAll(services) };
+  });
+}
+
+/** A temporary mirror (`store`) that shows what the source holds now, and the real one, or an empty one (`mirror`). */
+export type ScratchMirror = Awaited<ReturnType<typeof startScratchMirror>>;
+
+/**
+ * Reads the source into a temporary mirror, as a run would, and leaves the real one unchanged. Needs as much disk space
+ * as what is read.
+ */
+export async function withScratchMirror(options: ScratchOptions, work: (scratch: ScratchMirror) => Promise<void>) {
+  const scratch = await startScratchMirror(options);
+  try {
+    await work(scratch);
   } finally {
-    try {
-      empty?.close();
-    } finally {
-      rmSync(directory, { recursive: true, force: true });
-    }
+    await scratch.stop();
   }
 }

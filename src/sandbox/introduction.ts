@@ -1,13 +1,9 @@
 import { READER } from './accounts/directory.ts';
 import type { RateLimit } from './http/rate-limit.ts';
-import { SANDBOX_DEFAULTS } from './options.ts';
+import { SANDBOX_DEFAULTS, type SandboxOptions } from './options.ts';
 import type { Sandbox } from './server.ts';
 
-interface Described {
-  readonly items: number;
-  readonly users: number;
-  readonly rateLimit?: RateLimit;
-}
+type Described = Pick<SandboxOptions, 'items' | 'users'> & { readonly rateLimit?: RateLimit };
 
 /** Everything that a person or a program needs to call the sandbox. */
 export function introduction(sandbox: Sandbox, { items, users, rateLimit }: Described) {

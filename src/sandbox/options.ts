@@ -1,6 +1,8 @@
 import { type Clock, systemClock } from '../clock.ts';
-import type { ListOrder } from './catalog/catalog.ts';
 import type { RateLimit } from './http/rate-limit.ts';
+
+/** Orders of the list. `id`: order of creation. Deltas are always in order of update, oldest first. */
+export const LIST_ORDERS = ['id', 'updated-asc', 'updated-desc'] as const;
 
 /**
  * The options of a sandbox, with their defaults.
@@ -21,8 +23,7 @@ export const SANDBOX_DEFAULTS = {
   churnPerSecond: 0,
   /** Whether products have about 2 KB instead of 110 bytes. */
   details: false,
-  /** Order of the list. `id`: order of creation. Deltas are always in order of update, oldest first. */
-  order: 'id' as ListOrder,
+  order: 'id' as (typeof LIST_ORDERS)[number],
   /** Larger pages are cut to this size; the envelope says so. */
   maxPerPage: 1000,
   /** See `parseFaults`; empty: none. */

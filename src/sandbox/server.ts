@@ -3,37 +3,17 @@ import { createServer, type ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { CatchwordError, messageOf } from '../errors.ts';
-import type { Directory } from './accounts/directory.ts';
 import type { Catalog, Mutation } from './catalog/catalog.ts';
 import { churn } from './catalog/churn.ts';
-import type { Control } from './control/controls.ts';
-import { createScriptedReplies } from './control/scripted-replies.ts';
+import { createScriptedReplies, type ScriptedReplies } from './control/scripted-replies.ts';
 import { truth } from './control/truth.ts';
 import { parseJson, readBody } from './http/body.ts';
 import { formatOf, type Handle, serviceHandler } from './http/handler.ts';
 import { jsonReply, Rejection, type Reply, rejectionReply } from './http/reply.ts';
-import type { RequestEntry, RequestLog } from './http/request-log.ts';
+import type { RequestLog } from './http/request-log.ts';
 import { openApiDocument } from './operations/openapi.ts';
 import { SANDBOX_DEFAULTS, type SandboxOptions } from './options.ts';
-import { type JournaledState, openState } from './replay.ts';
-
-/**
- * A running stand-in for the service, on 127.0.0.1 only.
- * @rule 7-4
- */
-export interface Sandbox {
-  readonly url: string;
-  readonly port: number;
-  readonly catalog: Catalog;
-  /** Up to 100,000 latest requests of the interface, in order of arrival. */
-  readonly requests: readonly Readonly<RequestEntry>[];
-  /** The main key: that of the options, unless a control or the journal replaced it. */
-  apiKey(): string;
-  /** The readers' tokens: those of the options, unless a reset or the journal replaced them. */
-  readerTokens: Directory['readerTokens'];
-  /** Breaks all connections. Idempotent. */
-  stop(): Promise<void>;
-}
+import { openState, type State } from './state.ts';
 
 const MAX_CONTROL_BYTES = 64 * 1024;
 
@@ -42,23 +22,21 @@ function send(response: ServerResponse, { status, body, contentType = 'applicati
 }
 
 /** Serves `/_sandbox/…`, which is not part of the interface and never limited, delayed, damaged or logged. */
-function controlHandler({ state, record }: JournaledState, script: Control, log: RequestLog): Handle {
+function controlHandler(state: State, scripted: ScriptedReplies, log: RequestLog): Handle {
   return async (request, { path, params }, response) => {
     const operation = `${request.method} ${path}`;
     const read = async () => parseJson(await readBody(request, MAX_CONTROL_BYTES));
     const control = request.method === 'POST' ? state.controls.get(path) : undefined;
     if (control !== undefined) {
       const body = await read();
-      send(
-        response,
-        record({ kind: 'control', path, body }, () => control(body)),
-      );
+      const reply = state.record({ kind: 'control', path, body }, () => control(body));
+      send(response, reply);
     } else if (operation === 'POST /_sandbox/answer') {
-      send(response, script(await read()));
+      send(response, scripted.control(await read()));
     } else if (operation === 'GET /_sandbox/requests') {
       send(response, jsonReply(log.entries()));
     } else if (operation === 'GET /_sandbox/truth') {
-      const lines = truth(state.shelf, params);
+      const lines = truth(state, params);
       response.writeHead(200, { 'Content-Type': 'application/x-ndjson' });
       await pipeline(Readable.from(lines), response);
     } else throw new Rejection(404, `${operation} not found`);
@@ -66,28 +44,28 @@ function controlHandler({ state, record }: JournaledState, script: Control, log:
 }
 
 /**
+ * Starts a stand-in for the service, on 127.0.0.1 only.
  * @param given the options that differ from SANDBOX_DEFAULTS
+ * @rule 7-4
  * @throws CatchwordError USAGE for an invalid fault specification or too many products; CONFIG_INVALID if the port or the
  *   journal cannot be used
  */
-export async function startSandbox(given: Partial<SandboxOptions> = {}): Promise<Sandbox> {
+export async function startSandbox(given: Partial<SandboxOptions> = {}) {
   const options = { ...SANDBOX_DEFAULTS, ...given };
   const { seed, churnPerSecond, clock } = options;
   const stopped = new AbortController();
   // Each waiting request has a listener.
   setMaxListeners(0, stopped.signal);
   const { signal } = stopped;
-  const journaled = openState(options, signal);
-  const { state, record } = journaled;
-  const { shelf, operations, keys, directory } = state;
+  const state = openState(options, signal);
+  const { operations, ingestions } = state;
   const mutate = (body: Mutation) =>
-    record({ kind: 'control', path: '/_sandbox/mutate', body }, () => shelf.catalog.mutate(body));
+    state.record({ kind: 'control', path: '/_sandbox/mutate', body }, () => state.catalog.mutate(body));
   // Changes by a test are journaled too.
-  const catalog: Catalog = Object.create(shelf.catalog, { mutate: { value: mutate } });
+  const catalog: Catalog = Object.create(state.catalog, { mutate: { value: mutate } });
   const scripted = createScriptedReplies(operations);
-  const credentials = { ownerOf: keys.ownerOf, tokenState: directory.tokenState };
-  const service = serviceHandler({ operations, credentials, record, scripted, signal }, options);
-  const control = controlHandler(journaled, scripted.control, service.log);
+  const service = serviceHandler(state, scripted, signal);
+  const control = controlHandler(state, scripted, service.log);
   let url = '';
   let description: string | null = null;
 
@@ -112,7 +90,7 @@ export async function startSandbox(given: Partial<SandboxOptions> = {}): Promise
   try {
     await once(server, 'listening');
   } catch (cause) {
-    journaled.close();
+    state.close();
     throw new CatchwordError('CONFIG_INVALID', `port ${options.port} cannot be used: ${messageOf(cause)}`, {
       hint: 'Choose another with --port; 0 takes any free one.',
       cause,
@@ -121,7 +99,7 @@ export async function startSandbox(given: Partial<SandboxOptions> = {}): Promise
   const address = server.address();
   const port = typeof address === 'object' && address !== null ? address.port : options.port;
   url = `http://127.0.0.1:${port}`;
-  state.start();
+  ingestions.start();
   const churning =
     churnPerSecond > 0 ? churn(mutate, { perSecond: churnPerSecond, seed, clock, signal }) : Promise.resolve();
   const closed = once(server, 'close');
@@ -130,17 +108,23 @@ export async function startSandbox(given: Partial<SandboxOptions> = {}): Promise
     url,
     port,
     catalog,
+    /** Up to 100,000 latest requests of the interface, in order of arrival. */
     get requests() {
       return service.log.entries();
     },
-    apiKey: () => keys.main(),
-    readerTokens: () => directory.readerTokens(),
-    stop: async () => {
+    /** The main key: that of the options, unless a control or the journal replaced it. */
+    apiKey: state.keys.main,
+    /** The readers' tokens: those of the options, unless a reset or the journal replaced them. */
+    readerTokens: state.directory.readerTokens,
+    /** Breaks all connections. Idempotent. */
+    stop: async (): Promise<void> => {
       stopped.abort();
       server.close();
       server.closeAllConnections();
-      await Promise.all([closed, churning, state.settled()]);
-      journaled.close();
+      await Promise.all([closed, churning, ingestions.settled()]);
+      state.close();
     },
   };
 }
+
+export type Sandbox = Awaited<ReturnType<typeof startSandbox>>;

@@ -6,7 +6,7 @@ import { createRequire } from 'node:module';
  */
 const load = createRequire(import.meta.url);
 
-export const { and, desc, eq, getTableColumns, inArray, lt, sql } = load('drizzle-orm') as typeof import('drizzle-orm');
+export const { eq, getTableColumns, sql } = load('drizzle-orm') as typeof import('drizzle-orm');
 
 export const { drizzle } = load('drizzle-orm/better-sqlite3') as typeof import('drizzle-orm/better-sqlite3');
 
@@ -16,6 +16,6 @@ export const { migrate } = load(
 
 export const { readMigrationFiles } = load('drizzle-orm/migrator') as typeof import('drizzle-orm/migrator');
 
-export const { blob, index, integer, primaryKey, real, sqliteTable, text, uniqueIndex } = load(
+export const { blob, index, integer, primaryKey, real, sqliteTable, text } = load(
   'drizzle-orm/sqlite-core',
 ) as typeof import('drizzle-orm/sqlite-core');

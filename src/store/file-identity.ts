@@ -13,16 +13,6 @@ export interface FilePaths {
   readonly real: string;
 }
 
-/** The files of an open mirror: whether they are still the ones at its path, and the error if they are not. */
-export interface FileIdentity {
-  /** Compares device and inode. @throws CatchwordError MIRROR_REPLACED */
-  check(): void;
-  /** Checks that the file and its WAL fit together; takes seconds per gigabyte. @throws CatchwordError MIRROR_REPLACED */
-  checkContent(): void;
-  /** Ends all writing to the file. @throws CatchwordError MIRROR_REPLACED */
-  fail(what: string, hint: string): never;
-}
-
 /** Errors of replaced files that are still open, by path and inode: all stores of a file fail with the same one. */
 const lostFiles = new Map<string, CatchwordError>();
 
@@ -70,22 +60,19 @@ function isSound(real: string): boolean {
 }
 
 /**
+ * Tells whether the files of an open mirror are still the ones at its path, and throws if they are not.
  * @param opened device and inode of the file when it was opened
  * @param isReadonly this user may only read the file, so the WAL is not set aside
  */
-export function createFileIdentity(
-  { path, real }: FilePaths,
-  opened: string | null,
-  isReadonly: boolean,
-): FileIdentity {
+export function createFileIdentity({ path, real }: FilePaths, opened: string | null, isReadonly: boolean) {
   const companions = COMPANIONS.map((end) => nameOf(`${real}${end}`));
   const [wal = null] = companions;
   const key = `${real} ${opened}`;
 
+  /** Ends all writing to the file. @throws CatchwordError MIRROR_REPLACED */
   function fail(what: string, hint: string): never {
-    const lost = new CatchwordError('MIRROR_REPLACED', `${path} ${what} while it was open; nothing more is written`, {
-      hint,
-    });
+    const text = `${path} ${what} while it was open; nothing more is written`;
+    const lost = new CatchwordError('MIRROR_REPLACED', text, { hint });
     lostFiles.set(key, lost);
     // Closing the mirror would make SQLite write to the files that are there now.
     requireForcedExit();
@@ -99,6 +86,7 @@ export function createFileIdentity(
     fail(what, `${hint} To replace a mirror, stop catchword first.${kept}`);
   }
 
+  /** Compares device and inode. @throws CatchwordError MIRROR_REPLACED */
   function check(): void {
     const lost = lostFiles.get(key);
     if (lost !== undefined) throw lost;
@@ -112,7 +100,8 @@ export function createFileIdentity(
 
   return {
     check,
-    checkContent: () => {
+    /** Checks that the file and its WAL fit together. @throws CatchwordError MIRROR_REPLACED */
+    checkContent: (): void => {
       if (!isSound(real)) replaced('was written over');
     },
     fail,

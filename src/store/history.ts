@@ -1,35 +1,11 @@
 import { revert } from '../catalog/content.ts';
 import type { RecordedChange } from '../catalog/event.ts';
+import { columnsOf, type Fields } from '../catalog/product.ts';
 import type { RunKind } from '../catalog/run.ts';
 import { CatchwordError } from '../errors.ts';
 import type { ChangeRow, HeadedChange } from './changes.ts';
+import type { ProductRow } from './products.ts';
 import type { Reader } from './reader.ts';
-
-/** A product as it was right after one of its changes. */
-export interface PastProduct {
-  readonly change: Pick<RecordedChange, 'seq' | 'at' | 'op'>;
-  readonly body: string;
-}
-
-/** Reads the change log together with the products as they were. */
-export interface History {
-  /** Changes after `seq`, oldest first, at most `limit`. */
-  after(seq: number, limit: number): RecordedChange[];
-  /**
-   * Of the changes after `seq` up to `toSeq`, oldest first, at most `limit`: those that are their product's newest as
-   * of `asOfSeq`. All of them up to `asOfSeq` together are the mirror as it was then.
-   * @returns them, and how far the log was searched
-   */
-  newest(seq: number, toSeq: number, asOfSeq: number, limit: number): { changes: RecordedChange[]; to: number };
-  /** The changes of a product that the log still holds, newest first. */
-  of(vbid: string): RecordedChange[];
-  /**
-   * The product's newest change as of `seq`, and its text right after that change (of a removal: the text before it).
-   * Null if the product did not exist yet.
-   * @throws CatchwordError NOT_FOUND if the log no longer reaches back so far
-   */
-  asOf(vbid: string, seq: number): PastProduct | null;
-}
 
 /** Bodies to keep of one walk back from a product's current body: the next ones to be read are among them. */
 const KEPT_BODIES = 64;
@@ -45,7 +21,10 @@ function* bodiesBack(chain: readonly ChangeRow[], present: string): Iterable<[Ch
   }
 }
 
-export function createHistory(store: Reader): History {
+export type History = ReturnType<typeof createHistory>;
+
+/** Reads the change log together with the products as they were. */
+export function createHistory(store: Reader) {
   const kinds = new Map<number, RunKind>();
   /** By `seq`. What a product was right after a change never changes. */
   const kept = new Map<number, string>();
@@ -90,7 +69,7 @@ export function createHistory(store: Reader): History {
   }
 
   /** The tombstone holds the last known product; once the product is restored, the record holds it. */
-  function removed(change: ChangeRow, headSeq: number, headBody: string): RecordedChange {
+  function removed(change: ChangeRow, headSeq: number | undefined, headBody: string): RecordedChange {
     return recorded(headSeq === change.seq ? { ...change, before: headBody } : change, null);
   }
 
@@ -99,40 +78,72 @@ export function createHistory(store: Reader): History {
     return headSeq === seq || store.changes.chain(headSeq).find((change) => change.seq <= asOf)?.seq === seq;
   }
 
+  /** A product's changes, newest first, each with the text right after it (of a removal: the text before it). */
+  function bodiesOf(vbid: string): [ChangeRow, string][] {
+    const product = store.products.get(vbid);
+    return product === undefined ? [] : [...bodiesBack(store.changes.chain(product.changedSeq), product.body)];
+  }
+
   return {
-    after: (seq, limit) => store.read(() => store.changes.after(seq, limit).map(headed)),
-    newest: (seq, toSeq, asOf, limit) =>
+    /** Changes after `seq`, oldest first, at most `limit`. */
+    after: (seq: number, limit: number): RecordedChange[] =>
+      store.read(() => store.changes.after(seq, limit).map(headed)),
+    /**
+     * Of the changes after `seq` up to `toSeq`, oldest first, at most `limit`: those that are their product's newest as
+     * of `asOf`. All of them up to `asOf` together are the mirror as it was then.
+     * @returns them, and how far the log was searched
+     */
+    newest: (seq: number, toSeq: number, asOf: number, limit: number): { changes: RecordedChange[]; to: number } =>
       store.read(() => {
         const found = store.changes.newest(seq, toSeq, asOf, limit);
         const to = found.length === limit ? (found.at(-1)?.seq ?? toSeq) : toSeq;
         return { changes: found.filter((change) => isNewestAsOf(change, asOf)).map(headed), to };
       }),
-    of: (vbid) =>
+    /** The changes of a product that the log still holds, newest first. */
+    of: (vbid: string): RecordedChange[] =>
       store.read(() => {
-        const product = store.products.get(vbid);
-        if (product === undefined) return [];
-        const chain = store.changes.chain(product.changedSeq);
-        return [...bodiesBack(chain, product.body)].map(([change, body]) =>
-          change.op === 'removed' ? removed(change, product.changedSeq, product.body) : recorded(change, body),
+        const bodies = bodiesOf(vbid);
+        const headSeq = bodies[0]?.[0].seq;
+        return bodies.map(([change, body]) =>
+          change.op === 'removed' ? removed(change, headSeq, body) : recorded(change, body),
         );
       }),
-    asOf: (vbid, seq) =>
+    /**
+     * The product's newest change as of `seq`, and its text right after that change (of a removal: the text before it).
+     * @throws CatchwordError NOT_FOUND if the product did not exist yet, or the log no longer reaches back so far
+     */
+    asOf: (vbid: string, seq: number): { change: ChangeRow; body: string } =>
       store.read(() => {
-        const product = store.products.get(vbid);
-        if (product === undefined) return null;
-        const chain = store.changes.chain(product.changedSeq);
-        for (const [change, body] of bodiesBack(chain, product.body)) {
-          if (change.seq <= seq) return { change, body };
-        }
-        if (chain.at(-1)?.prevSeq != null) {
+        const bodies = bodiesOf(vbid);
+        const found = bodies.find(([change]) => change.seq <= seq);
+        if (found !== undefined) return { change: found[0], body: found[1] };
+        const oldest = bodies.at(-1)?.[0];
+        if (oldest?.prevSeq != null) {
           throw new CatchwordError('NOT_FOUND', `the change log no longer holds ${vbid} as of change ${seq}`, {
             hint: `Changes up to ${store.changes.prunedTo()} were pruned (CATCHWORD_LOG_RETENTION); use a later change.`,
           });
         }
-        return null;
+        throw new CatchwordError('NOT_FOUND', `${vbid} did not exist at change ${seq}`, {
+          hint: `It was created with change ${oldest?.seq}.`,
+        });
       }),
   };
 }
+
+/**
+ * The product as it was right after a change.
+ * @throws CatchwordError USAGE if `at` is beyond the newest change; as `asOf`
+ */
+export function productAsOf(store: Reader, row: ProductRow, at: number): ProductRow {
+  const hint = `List the changes of this product with: npx catchword product ${row.vbid} --history.`;
+  requireKnownSeq('--at', at, store.changes.lastSeq(), hint);
+  const { change, body } = createHistory(store).asOf(row.vbid, at);
+  const { seq: changedSeq, at: changedAt, op } = change;
+  const columns = columnsOf(JSON.parse(body) as Fields);
+  return { ...row, ...columns, body, changedSeq, changedAt, removedAt: op === 'removed' ? changedAt : null };
+}
+
+const OTHER_LOG = 'It belongs to another mirror, or to this one before a backup was restored. Read again from 0.';
 
 /**
  * Checks that the log has reached `seq`: a reader that waits beyond its end would miss what comes before.
@@ -140,9 +151,7 @@ export function createHistory(store: Reader): History {
  * @returns `seq`
  * @throws CatchwordError USAGE
  */
-export function requireKnownSeq(name: string, seq: number, lastSeq: number): number {
+export function requireKnownSeq(name: string, seq: number, lastSeq: number, hint = OTHER_LOG): number {
   if (seq <= lastSeq) return seq;
-  throw new CatchwordError('USAGE', `${name}: ${seq} is beyond the newest change, which is ${lastSeq}`, {
-    hint: 'It belongs to another mirror, or to this one before a backup was restored. Read again from 0.',
-  });
+  throw new CatchwordError('USAGE', `${name}: ${seq} is beyond the newest change, which is ${lastSeq}`, { hint });
 }

@@ -22,7 +22,7 @@ export function encodeIds(ids: readonly number[]): Buffer {
   return Buffer.from(bytes.subarray(0, size));
 }
 
-export function decodeIds(bytes: Uint8Array): number[] {
+export function decodeIds(bytes: Iterable<number>): number[] {
   const ids: number[] = [];
   let id = 0;
   let value = 0;

@@ -1,37 +1,8 @@
 import { readFileSync, readlinkSync } from 'node:fs';
 import { hostname } from 'node:os';
-import type { Database } from 'better-sqlite3';
 import { CatchwordError } from '../errors.ts';
-
-/**
- * Gives one process at a time the right to write. Each holder gets a higher epoch than the one before.
- *
- * A holder renews its lease; one that stops renewing loses it when it expires. A holder that is known to be dead (same
- * machine, same boot, no such process) loses it at once, so that a restart after a kill does not have to wait.
- */
-export interface Lease<Writer> {
-  /**
-   * @param nowMs local clock
-   * @throws CatchwordError MIRROR_BUSY naming the holder
-   */
-  acquire(nowMs: number): Leased<Writer>;
-  /** The process that holds a lease which has not expired. */
-  holder(nowMs: number): Holder | null;
-}
-
-/** A lease that was acquired: the only way to its writer. */
-export interface Leased<Writer> {
-  /**
-   * Runs `work` in one transaction, after checking in it that the lease is still held.
-   * @throws CatchwordError LEASE_LOST; as `createWriteTransaction`
-   */
-  write<T>(work: (writer: Writer) => T): T;
-  /** @throws CatchwordError LEASE_LOST */
-  check(): void;
-  /** @returns false when the lease was lost */
-  renew(nowMs: number): boolean;
-  release(): void;
-}
+import type { Queries } from './queries.ts';
+import type { Transact } from './transaction.ts';
 
 export interface Holder {
   readonly pid: number;
@@ -51,7 +22,6 @@ export const LEASES = {
 /** How long a holder may be silent, in milliseconds. */
 export const LEASE_TTL_MS = 30_000;
 
-/** This process, as a holder. */
 export function thisProcess(): Holder {
   const self = { pid: process.pid, host: hostname() };
   try {
@@ -76,49 +46,48 @@ function isDead(holder: Holder, self: Holder): boolean {
   }
 }
 
-interface LeaseRow {
-  readonly epoch: number;
-  readonly holder: string | null;
-  readonly expires_at: number | null;
-}
+/** A lease that was acquired: the only way to its writer. */
+export type Leased<Writer> = ReturnType<Lease<Writer>['acquire']>;
+export type Lease<Writer> = ReturnType<typeof createLease<Writer>>;
 
-export interface LeaseOptions<Writer> {
-  readonly lease: (typeof LEASES)[keyof typeof LEASES];
-  readonly writer: Writer;
-  readonly self: Holder;
-  /** Runs its argument in one write transaction. */
-  readonly write: <T>(work: () => T) => T;
-}
-
-export function createLease<Writer>(sqlite: Database, options: LeaseOptions<Writer>): Lease<Writer> {
-  const { writer, self, write } = options;
-  const { id, doing } = options.lease;
-  const read = sqlite.prepare<[number], LeaseRow>('SELECT epoch, holder, expires_at FROM lease WHERE id = ?');
-  const take = sqlite.prepare(
-    `INSERT INTO lease (id, epoch, holder, expires_at) VALUES (:id, :epoch, :holder, :until)
-     ON CONFLICT (id) DO UPDATE SET epoch = :epoch, holder = :holder, expires_at = :until`,
+/**
+ * Gives one process at a time the right to write. Each holder gets a higher epoch than the one before.
+ *
+ * A holder renews its lease; one that stops renewing loses it when it expires. A holder that is known to be dead (same
+ * machine, same boot, no such process) loses it at once, so that a restart after a kill does not have to wait.
+ */
+export function createLease<Writer>(
+  { value, number, write }: Queries,
+  { id, doing }: (typeof LEASES)[keyof typeof LEASES],
+  writer: Writer,
+  self: Holder,
+  transact: Transact,
+) {
+  const epochOf = number<[id: number]>('SELECT epoch FROM lease WHERE id = ?');
+  // An end that is further ahead shows that the clock was put back: a dead holder would keep the lease for as long.
+  const holderOf = value<[{ id: number; nowMs: number }], string | null>(
+    `SELECT holder FROM lease WHERE id = :id AND expires_at > :nowMs AND expires_at <= :nowMs + ${LEASE_TTL_MS}`,
   );
-  const extend = sqlite.prepare('UPDATE lease SET expires_at = ? WHERE id = ? AND epoch = ?');
-  const free = sqlite.prepare('UPDATE lease SET holder = NULL, expires_at = NULL WHERE id = ? AND epoch = ?');
+  const take = number<[{ id: number; holder: string; until: number }]>(
+    `INSERT INTO lease (id, epoch, holder, expires_at) VALUES (:id, 1, :holder, :until)
+     ON CONFLICT (id) DO UPDATE SET epoch = epoch + 1, holder = :holder, expires_at = :until RETURNING epoch`,
+  );
+  const extend = write('UPDATE lease SET expires_at = ? WHERE id = ? AND epoch = ?');
+  const free = write('UPDATE lease SET holder = NULL, expires_at = NULL WHERE id = ? AND epoch = ?');
 
-  function current(): LeaseRow {
-    return read.get(id) ?? { epoch: 0, holder: null, expires_at: null };
-  }
-
+  /** The process that holds a lease which has not expired. */
   function holder(nowMs: number): Holder | null {
-    const row = current();
-    if (row.holder === null || row.expires_at === null || row.expires_at <= nowMs) return null;
-    // Otherwise a clock that was set back would keep a dead holder for as long.
-    if (row.expires_at > nowMs + LEASE_TTL_MS) return null;
-    const found = JSON.parse(row.holder) as Holder;
-    return isDead(found, self) ? null : found;
+    const text = holderOf({ id, nowMs });
+    const found = text === null ? null : (JSON.parse(text) as Holder);
+    return found === null || isDead(found, self) ? null : found;
   }
 
-  function leased(epoch: number): Leased<Writer> {
+  function leased(epoch: number) {
     let isReleased = false;
 
+    /** @throws CatchwordError LEASE_LOST */
     function check(): void {
-      if (!isReleased && current().epoch === epoch) return;
+      if (!isReleased && epochOf(id) === epoch) return;
       throw new CatchwordError('LEASE_LOST', 'another process has taken over this mirror', {
         hint: 'Nothing was lost: the other process resumes from the last checkpoint.',
       });
@@ -126,32 +95,39 @@ export function createLease<Writer>(sqlite: Database, options: LeaseOptions<Writ
 
     return {
       check,
-      write: (work) =>
-        write(() => {
+      /**
+       * Runs `work` in one transaction, after checking in it that the lease is still held.
+       * @throws CatchwordError LEASE_LOST; as `createWriteTransaction`
+       */
+      write: <T>(work: (writer: Writer) => T): T =>
+        transact(() => {
           check();
           return work(writer);
         }),
-      renew: (nowMs) => write(() => extend.run(nowMs + LEASE_TTL_MS, id, epoch).changes === 1),
-      release: () => {
+      /** @returns false when the lease was lost */
+      renew: (nowMs: number): boolean => transact(() => extend(nowMs + LEASE_TTL_MS, id, epoch)) === 1,
+      release: (): void => {
         isReleased = true;
-        write(() => free.run(id, epoch));
+        transact(() => free(id, epoch));
       },
     };
   }
 
   return {
     holder,
-    acquire: (nowMs) =>
-      write(() => {
+    /**
+     * @param nowMs local clock
+     * @throws CatchwordError MIRROR_BUSY naming the holder
+     */
+    acquire: (nowMs: number) =>
+      transact(() => {
         const other = holder(nowMs);
         if (other !== null) {
           throw new CatchwordError('MIRROR_BUSY', `process ${other.pid} on ${other.host} ${doing}`, {
             hint: 'Wait until it ends, or see what it does: npx catchword status.',
           });
         }
-        const epoch = current().epoch + 1;
-        take.run({ id, epoch, holder: JSON.stringify(self), until: nowMs + LEASE_TTL_MS });
-        return leased(epoch);
+        return leased(take({ id, holder: JSON.stringify(self), until: nowMs + LEASE_TTL_MS }));
       }),
   };
 }

@@ -7,7 +7,7 @@ import { CatchwordError, messageOf } from '../errors.ts';
 import { drizzle, migrate, readMigrationFiles } from './drizzle.ts';
 import { nameOf } from './file-identity.ts';
 import { keepRemovedProducts } from './keep-removed.ts';
-import { busy, COMPANIONS, lookAt, preparePlace, unusable } from './place.ts';
+import { busy, COMPANIONS, lookAt, type PlaceOptions, preparePlace, unusable } from './place.ts';
 import { createSameFile, pause, type SameFile } from './same-file.ts';
 import { keepStatements } from './statements.ts';
 
@@ -17,31 +17,21 @@ const MIN_SQLITE = '3.51.3';
 const APPLICATION_ID = 0x63747764;
 const MIGRATIONS = fileURLToPath(new URL('../../drizzle', import.meta.url));
 
+export interface OpenOptions extends PlaceOptions {
+  /** Milliseconds to wait for another process's write; default 10,000. */
+  readonly busyTimeoutMs?: number;
+}
+
 export interface MirrorFile {
   readonly path: string;
   readonly sqlite: Database;
   readonly orm: BetterSQLite3Database;
-  /** This user may only read the file: it was not set up or migrated. */
-  readonly isReadonly: boolean;
   readonly sameFile: SameFile;
   /**
    * Closes the file. If other users may read it, its -wal and -shm stay: they could not open it without.
    * @throws CatchwordError MIRROR_REPLACED; the file stays open then, because closing it would write to the new one
    */
   readonly close: () => void;
-}
-
-export interface OpenOptions {
-  /** Fail with NOT_FOUND instead of creating the file. */
-  readonly mustExist?: boolean;
-  /** Also open a file that this user may only read. */
-  readonly forReading?: boolean;
-  /**
-   * Permission bits of the mirror's files, such as 0o640. Default: 0o600 for a new file; an existing one keeps its own.
-   */
-  readonly mode?: number | undefined;
-  /** Milliseconds to wait for another process's write; default 10,000. */
-  readonly busyTimeoutMs?: number;
 }
 
 /** Follows links as SQLite does, also to a file that does not exist yet. */
@@ -60,9 +50,10 @@ function withoutLinks(path: string): string {
 
 /** The file's newest migration, as drizzle notes it; 0 for an empty file, null for another program's. */
 function schemaVersion(sqlite: Database): number | null {
-  const tables = sqlite.prepare("SELECT name FROM sqlite_schema WHERE type = 'table'").pluck().all();
-  if (tables.length === 0) return 0;
-  if (!tables.includes('__drizzle_migrations')) return null;
+  const names = sqlite.prepare('SELECT name FROM sqlite_schema').pluck().all();
+  if (names.length === 0) return 0;
+  const applicationId = sqlite.prepare('PRAGMA application_id').pluck().get();
+  if (applicationId !== APPLICATION_ID || !names.includes('__drizzle_migrations')) return null;
   const newest = sqlite.prepare('SELECT max(created_at) FROM __drizzle_migrations').pluck().get();
   return typeof newest === 'number' ? newest : 0;
 }
@@ -70,14 +61,9 @@ function schemaVersion(sqlite: Database): number | null {
 /** Only reads, so that another program's file stays unchanged. @returns the schema's version */
 function checkOwnSchema(path: string, sqlite: Database, newest: number): number {
   const version = schemaVersion(sqlite);
-  const applicationId = sqlite.prepare('PRAGMA application_id').pluck().get();
-  const empty = sqlite.prepare('SELECT count(*) FROM sqlite_schema').pluck().get() === 0;
-  if (version === null || (!empty && applicationId !== APPLICATION_ID)) {
-    throw unusable(
-      path,
-      "is another program's database",
-      'Set CATCHWORD_DB to another file; this one was not changed.',
-    );
+  if (version === null) {
+    const hint = 'Set CATCHWORD_DB to another file; this one was not changed.';
+    throw unusable(path, "is another program's database", hint);
   }
   if (version > newest) {
     throw unusable(path, 'was written by a newer catchword', 'Upgrade catchword, or set CATCHWORD_DB to another file.');
@@ -109,17 +95,13 @@ function checkVersion(path: string, sqlite: Database): void {
   throw unusable(path, `needs SQLite ${MIN_SQLITE}, this is ${version}`, 'Reinstall with: npm ci.');
 }
 
-function newestSchema(): number {
-  return Math.max(...readMigrationFiles({ migrationsFolder: MIGRATIONS }).map((file) => file.folderMillis));
-}
-
-function configure(path: string, sqlite: Database, isReadonly: boolean): BetterSQLite3Database {
+function configure(path: string, sqlite: Database): BetterSQLite3Database {
   const forOrm = keepStatements(sqlite);
   checkVersion(path, sqlite);
-  const newest = newestSchema();
+  const newest = Math.max(...readMigrationFiles({ migrationsFolder: MIGRATIONS }).map((file) => file.folderMillis));
   const schema = checkOwnSchema(path, sqlite, newest);
   const orm = drizzle(forOrm);
-  if (isReadonly) {
+  if (sqlite.readonly) {
     if (schema === newest) return orm;
     const hint = 'Run npx catchword status as the owner of the file to upgrade it.';
     throw unusable(path, 'was written by an older catchword, and this user may not upgrade it', hint);
@@ -139,11 +121,18 @@ function configure(path: string, sqlite: Database, isReadonly: boolean): BetterS
   return orm;
 }
 
-/** Closes the file before a read-only connection, which leaves the -wal and -shm in place when it closes. */
-function keepCompanions(path: string, sqlite: Database, sameFile: SameFile): void {
+function closeFile(path: string, sqlite: Database, sameFile: SameFile): void {
+  if (!sqlite.open) return;
+  if (!sqlite.readonly) sameFile.check();
+  const isReadByOthers = ((lookAt(path)?.mode ?? 0n) & 0o044n) !== 0n;
+  if (sqlite.readonly || !isReadByOthers) {
+    sqlite.close();
+    return;
+  }
   // Does not wait for other processes: the last one to close does this.
   sqlite.exec('PRAGMA busy_timeout = 0');
   if (sameFile.hasWritten()) sameFile.checkpoint('TRUNCATE');
+  // A read-only connection that closes after this one leaves the -wal and -shm in place.
   const reader = new BetterSqlite(path, { readonly: true });
   try {
     keepStatements(reader).prepare('SELECT count(*) FROM sqlite_schema').get();
@@ -151,14 +140,6 @@ function keepCompanions(path: string, sqlite: Database, sameFile: SameFile): voi
   } finally {
     reader.close();
   }
-}
-
-function closeFile(path: string, sqlite: Database, sameFile: SameFile, isReadonly: boolean): void {
-  if (!sqlite.open) return;
-  if (!isReadonly) sameFile.check();
-  const readByOthers = ((lookAt(path)?.mode ?? 0n) & 0o044n) !== 0n;
-  if (readByOthers && !isReadonly) keepCompanions(path, sqlite, sameFile);
-  else sqlite.close();
 }
 
 /** Turns an error of SQLite into one that says what to do. */
@@ -193,27 +174,25 @@ export function explain(path: string, isReadonly: boolean, error: unknown): Catc
  * @throws CatchwordError MIRROR_UNUSABLE, NOT_FOUND (with `mustExist`); MIRROR_BUSY, MIRROR_REPLACED,
  *   MIRROR_WRITE_FAILED, after which a retry may help. The file is not changed then
  */
-export function openMirrorFile(file: string, options: OpenOptions = {}): MirrorFile {
+export function openMirrorFile(file: string, { busyTimeoutMs = 10_000, ...place }: OpenOptions = {}): MirrorFile {
   const path = resolve(file);
   const real = withoutLinks(path);
-  const { mustExist = false, forReading = false, mode, busyTimeoutMs = 10_000 } = options;
-  const { readonly: isReadonly } = preparePlace(real, { mustExist, mode, forReading });
+  const isReadonly = preparePlace(real, place);
   const giveUpAt = performance.now() + busyTimeoutMs;
   for (;;) {
-    let sqlite: Database | undefined;
+    let opening: Database | undefined;
     try {
       const opened = nameOf(path);
-      const open = new BetterSqlite(real, { timeout: busyTimeoutMs, readonly: isReadonly });
-      sqlite = open;
-      const orm = configure(path, open, isReadonly);
+      const sqlite = new BetterSqlite(real, { timeout: busyTimeoutMs, readonly: isReadonly });
+      opening = sqlite;
+      const orm = configure(path, sqlite);
       if (nameOf(path) !== opened) {
         throw new CatchwordError('MIRROR_REPLACED', `${path} was replaced while it was opened`, { hint: 'Retry.' });
       }
-      const sameFile = createSameFile(open, { path, real }, opened, isReadonly);
-      const close = (): void => closeFile(real, open, sameFile, isReadonly);
-      return { path, sqlite, orm, isReadonly, sameFile, close };
+      const sameFile = createSameFile(sqlite, { path, real }, opened);
+      return { path, sqlite, orm, sameFile, close: () => closeFile(real, sqlite, sameFile) };
     } catch (error) {
-      sqlite?.close();
+      opening?.close();
       if (!sqliteCodeOf(error).startsWith('SQLITE_BUSY') || performance.now() > giveUpAt) {
         throw explain(real, isReadonly, error);
       }

@@ -19,11 +19,13 @@ export const COMPANIONS = ['-wal', '-shm'] as const;
 
 export interface PlaceOptions {
   /** Fail with NOT_FOUND instead of creating the file. */
-  readonly mustExist: boolean;
-  /** Permission bits of the mirror's files; undefined: 0600 for a new file, unchanged for an existing one. */
-  readonly mode: number | undefined;
-  /** Accept a file that this user may read but not write. */
-  readonly forReading: boolean;
+  readonly mustExist?: boolean;
+  /** Also accept a file that this user may only read. */
+  readonly forReading?: boolean;
+  /**
+   * Permission bits of the mirror's files, such as 0o640. Default: 0o600 for a new file; an existing one keeps its own.
+   */
+  readonly mode?: number | undefined;
 }
 
 export function unusable(path: string, what: string, hint: string, cause?: unknown): CatchwordError {
@@ -56,11 +58,6 @@ export function mirrorExists(path: string): boolean {
   return lookAt(path) !== undefined;
 }
 
-/** Users who may read the files in the directory may search it. */
-function directoryMode(mode: number): number {
-  return mode | ((mode & 0o444) >> 2);
-}
-
 /** Creates one level at a time: with `recursive`, Node.js never returns in a place such as /proc. */
 function makeDirectory(path: string, mode: number): void {
   if (existsSync(path)) return;
@@ -73,7 +70,8 @@ function makeDirectory(path: string, mode: number): void {
 /** Creates the file, unless another process has created it meanwhile. */
 function createFile(path: string, mode: number): void {
   try {
-    makeDirectory(dirname(path), directoryMode(mode));
+    // Users who may read the files in the directory may search it.
+    makeDirectory(dirname(path), mode | ((mode & 0o444) >> 2));
     // A new file has no locks, so its descriptor may be closed.
     closeSync(openSync(path, 'wx', mode));
     chmodSync(path, mode);
@@ -106,7 +104,7 @@ function setMode(path: string, mode: number): void {
  * @returns whether this user may only read it
  * @throws CatchwordError NOT_FOUND (with `mustExist`), MIRROR_UNUSABLE; existing files are not changed then
  */
-export function preparePlace(path: string, { mustExist, mode, forReading }: PlaceOptions): { readonly: boolean } {
+export function preparePlace(path: string, { mustExist, mode, forReading }: PlaceOptions): boolean {
   const found = lookAt(path);
   if (found === undefined && mustExist) {
     throw new CatchwordError('NOT_FOUND', `no mirror at ${path}`, {
@@ -121,8 +119,8 @@ export function preparePlace(path: string, { mustExist, mode, forReading }: Plac
       'Ask its owner to set CATCHWORD_DB_MODE (0640 lets the group read it), or set CATCHWORD_DB to another file.';
     throw unusable(path, 'cannot be read by this user (EACCES)', hint);
   }
-  if (mayUse(path, constants.W_OK)) return { readonly: false };
-  if (forReading) return { readonly: true };
+  if (mayUse(path, constants.W_OK)) return false;
+  if (forReading) return true;
   const hint = 'Run this as its owner, or set CATCHWORD_DB to another file.';
   throw unusable(path, 'cannot be written by this user', hint);
 }

@@ -1,56 +1,43 @@
-import type { Database } from 'better-sqlite3';
-import type { BetterSQLite3Database } from 'drizzle-orm/better-sqlite3';
-import { type ChangeReader, createChangeReader } from './changes.ts';
-import { createProductReader, type ProductReader } from './products.ts';
-import { createRemovalReader, type RemovalReader } from './removals.ts';
-import { createRunReader, type RunReader } from './runs.ts';
-import { createScheduleReader, type ScheduleReader } from './schedule.ts';
-import { createSearch, type Search } from './search.ts';
-import { createSinkReader, type SinkReader } from './sinks.ts';
-import { createSourceReader, type SourceReader } from './source.ts';
+import { createChangeReader } from './changes.ts';
+import type { MirrorFile } from './open.ts';
+import { createProductReader } from './products.ts';
+import type { Queries } from './queries.ts';
+import { createRemovalReader } from './removals.ts';
+import { createRunReader } from './runs.ts';
+import { createScheduleReader } from './schedule.ts';
+import { createSearch } from './search.ts';
+import { createSinkReader } from './sinks.ts';
+import { createSourceReader } from './source.ts';
 import { createReadTransaction } from './transaction.ts';
-import { createWatermarkReader, type WatermarkReader } from './watermark.ts';
+import { createWatermarkReader } from './watermark.ts';
+
+function createTableReaders(queries: Queries, { path, orm }: MirrorFile, incarnation: string) {
+  const products = createProductReader(queries);
+  return {
+    ...createWatermarkReader(queries),
+    path,
+    /** Random id of this file's history. */
+    incarnation,
+    products,
+    changes: createChangeReader(queries),
+    runs: createRunReader(queries, orm),
+    removals: createRemovalReader(queries, products),
+    sinks: createSinkReader(queries, orm),
+    schedule: createScheduleReader(queries),
+    source: createSourceReader(queries),
+    search: createSearch(queries),
+  };
+}
 
 /** Reads the mirror, and returns plain values. */
-export interface Reader extends WatermarkReader {
-  readonly path: string;
-  /** Random id of this file's history. */
-  readonly incarnation: string;
-  readonly products: ProductReader;
-  readonly changes: ChangeReader;
-  readonly runs: RunReader;
-  readonly removals: RemovalReader;
-  readonly sinks: SinkReader;
-  readonly schedule: ScheduleReader;
-  readonly source: SourceReader;
-  readonly search: Search;
+export interface Reader extends Readonly<ReturnType<typeof createTableReaders>> {
   /** Runs several reads on one consistent snapshot. */
   read<T>(work: (reader: Reader) => T): T;
 }
 
-export interface ReaderOptions {
-  readonly path: string;
-  readonly incarnation: string;
-  readonly sqlite: Database;
-  readonly orm: BetterSQLite3Database;
-}
-
-export function createReader({ path, incarnation, sqlite, orm }: ReaderOptions): Reader {
-  const transaction = createReadTransaction(sqlite);
-  const products = createProductReader(sqlite);
-  const reader: Reader = {
-    ...createWatermarkReader(sqlite),
-    path,
-    incarnation,
-    products,
-    changes: createChangeReader(sqlite),
-    runs: createRunReader(sqlite, orm),
-    removals: createRemovalReader(sqlite, products),
-    sinks: createSinkReader(sqlite, orm),
-    schedule: createScheduleReader(sqlite),
-    source: createSourceReader(sqlite),
-    search: createSearch(sqlite),
-    read: (work) => transaction(() => work(reader)),
-  };
+export function createReader(queries: Queries, file: MirrorFile, incarnation: string): Reader {
+  const transact = createReadTransaction(file.sqlite);
+  const readers = createTableReaders(queries, file, incarnation);
+  const reader: Reader = { ...readers, read: (work) => transact(() => work(reader)) };
   return reader;
 }

@@ -1,15 +1,13 @@
-import type { Database } from 'better-sqlite3';
 import type { BetterSQLite3Database } from 'drizzle-orm/better-sqlite3';
 import type { RejectedItem, Window } from '../catalog/page.ts';
 import type { Run, RunCounts, RunState } from '../catalog/run.ts';
-import { and, desc, eq, getTableColumns, inArray, sql } from './drizzle.ts';
+import { getTableColumns, sql } from './drizzle.ts';
 import { decodeIds } from './ids.ts';
-import { checkpoints, passes, rejectedItems, runs } from './schema.ts';
+import type { Queries } from './queries.ts';
+import { checkpoints, passes, runs } from './schema.ts';
 
 /** One reading of a list, or of part of it, within a run. See schema.ts. */
-export interface Pass extends Readonly<Omit<typeof passes.$inferSelect, 'fromTime'>> {
-  readonly from: number | null;
-}
+export type Pass = Readonly<typeof passes.$inferSelect>;
 
 export type PassKind = Pass['kind'];
 
@@ -27,170 +25,100 @@ export interface SettleWait {
   readonly leftMs: number;
 }
 
-export interface RunReader {
-  get(id: number): Run | undefined;
-  /** Only the state: read once per batch, so without the sums that `get` adds. */
-  state(id: number): RunState | undefined;
-  /** The newest runs first. */
-  list(limit: number): Run[];
-  /** Which products the run reads (`selectionText`); null if unknown. */
-  selectionOf(id: number): string | null;
-  unfinished(): Run | undefined;
-  hasTick(tick: string): boolean;
-  /** The wait as it was last noted; null while the run does not wait. */
-  settleWait(id: number): SettleWait | null;
-  /** Runs whose removals wait for a decision, oldest first. */
-  held(): Run[];
-  /** Sums over the run's checkpoints. `missing` is 0 here, and `removed` counts what the source itself withdrew. */
-  counts(id: number): RunCounts;
+const { ids: _ids, ...checkpointColumns } = getTableColumns(checkpoints);
+const { tick: _tick, selection: _selection, settleLeft: _left, ...runColumns } = getTableColumns(runs);
 
-  /** Start of the pass's first request, milliseconds since 1970 of the machine that made it; null for none. */
-  passStart(runId: number, pass: number): number | null;
-  /** Start of the pass's last request, as `passStart`. */
-  passEnd(runId: number, pass: number): number | null;
-  passes(runId: number): Pass[];
+const OF_PASS = 'FROM checkpoints WHERE run_id = ? AND pass = ?';
+const OF_WINDOW = `${OF_PASS} AND page = ? AND per_page = ?`;
+type OfWindow = [runId: number, pass: number, page: number, perPage: number];
 
-  hasCheckpoint(runId: number, pass: number, window: Window): boolean;
-  /** Without ids, which may be many. */
-  checkpoints(runId: number, pass: number): Omit<Checkpoint, 'ids'>[];
-  /** Ids of one window. */
-  idsOf(runId: number, pass: number, window: Window): number[];
-  /** The ids of each window in turn, so that memory does not grow with the catalog. */
-  eachIds(runId: number): Iterable<readonly number[]>;
-  /** Ids of the pass's windows whose request started after `requestedAt`. */
-  idsReadAfter(runId: number, pass: number, requestedAt: number): Iterable<readonly number[]>;
-  /** The first rejected items of a run, in order. */
-  rejected(runId: number, limit: number): (RejectedItem & Window)[];
-}
+export type RunReader = ReturnType<typeof createRunReader>;
 
-const { ids: _ids, ...withoutIds } = getTableColumns(checkpoints);
-
-const UNFINISHED: RunState[] = ['planned', 'reading'];
-
-type RunRow = typeof runs.$inferSelect;
-
-function runOf(
-  { fromTime, tick: _tick, selection: _selection, settleLeft: _left, ...row }: RunRow,
-  counts?: RunCounts,
-): Run {
-  // `missing` is not a sum over checkpoints.
-  return { ...row, from: fromTime, ...counts, missing: row.missing };
-}
-
-export function createRunReader(sqlite: Database, orm: BetterSQLite3Database): RunReader {
-  const hasCheckpoint = sqlite
-    .prepare<[number, number, number, number], number>(
-      'SELECT 1 FROM checkpoints WHERE run_id = ? AND pass = ? AND page = ? AND per_page = ?',
-    )
-    .pluck();
-  const sums = sqlite.prepare<[number], RunCounts>(
-    `SELECT count(*) AS pages, coalesce(sum(items), 0) AS items, coalesce(sum(created), 0) AS created,
-       coalesce(sum(updated), 0) AS updated, coalesce(sum(removed), 0) AS removed, coalesce(sum(restored), 0) AS restored, 0 AS missing,
-       coalesce(sum(rejected), 0) AS rejected, coalesce(sum(requests), 0) AS requests
-     FROM checkpoints WHERE run_id = ?`,
+export function createRunReader({ row, rows, tuples, value, values }: Queries, orm: BetterSQLite3Database) {
+  const sums = row<[number], RunCounts>(
+    `SELECT count(*) AS pages, total(items) AS items, total(created) AS created, total(updated) AS updated,
+       total(removed) AS removed, total(restored) AS restored, 0 AS missing, total(rejected) AS rejected,
+       total(requests) AS requests FROM checkpoints WHERE run_id = ?`,
   );
-  const idsOf = sqlite
-    .prepare<[number, number, number, number], Buffer>(
-      'SELECT ids FROM checkpoints WHERE run_id = ? AND pass = ? AND page = ? AND per_page = ?',
-    )
-    .pluck();
-  const nextIds = sqlite
-    .prepare<[number, number], [number, Buffer]>(
-      'SELECT rowid, ids FROM checkpoints WHERE rowid > ? AND run_id = ? ORDER BY rowid LIMIT 1',
-    )
-    .raw();
-  const passStart = sqlite
-    .prepare<[number, number], number | null>('SELECT min(requested_at) FROM checkpoints WHERE run_id = ? AND pass = ?')
-    .pluck();
-  const passEnd = sqlite
-    .prepare<[number, number], number | null>('SELECT max(requested_at) FROM checkpoints WHERE run_id = ? AND pass = ?')
-    .pluck();
-  const state = sqlite.prepare<[number], RunState>('SELECT state FROM runs WHERE id = ?').pluck();
-  const later = sqlite
-    .prepare<[number, number, number], Buffer>(
-      'SELECT ids FROM checkpoints WHERE run_id = ? AND pass = ? AND requested_at > ?',
-    )
-    .pluck();
+  const checkpointOf = value<OfWindow, number>(`SELECT 1 ${OF_WINDOW}`);
+  const idsOf = value<OfWindow, Buffer>(`SELECT ids ${OF_WINDOW}`);
+  const idsReadAfter = values<[number, number, number], Buffer>(`SELECT ids ${OF_PASS} AND requested_at > ?`);
+  const nextIds = tuples<[number, number], [rowid: number, ids: Buffer]>(
+    'SELECT rowid, ids FROM checkpoints WHERE rowid > ? AND run_id = ? ORDER BY rowid LIMIT 1',
+  );
+  const runOfTick = value<[string], number>('SELECT id FROM runs WHERE tick = ?');
+  const settleWait = row<[number], SettleWait>(
+    `SELECT settles_at AS until, settle_left AS leftMs FROM runs
+     WHERE id = ? AND settles_at IS NOT NULL AND settle_left IS NOT NULL`,
+  );
 
   // Prepared once: drizzle takes longer to build these than SQLite to run them, and a run repeats them often.
-  const placeholder = { id: sql.placeholder('id'), run: sql.placeholder('run'), pass: sql.placeholder('pass') };
-  const get = orm.select().from(runs).where(eq(runs.id, placeholder.id)).prepare();
-  const unfinished = orm
+  const selectRuns = (rest: ReturnType<typeof sql>) => orm.select(runColumns).from(runs).where(rest).prepare();
+  const get = selectRuns(sql`id = ${sql.placeholder('id')}`);
+  const newest = selectRuns(sql`true ORDER BY id DESC LIMIT ${sql.placeholder('limit')}`);
+  const unfinished = selectRuns(sql`state IN ('planned', 'reading') ORDER BY id DESC LIMIT 1`);
+  const held = selectRuns(sql`state = 'held' ORDER BY id`);
+  const passesOf = orm
     .select()
-    .from(runs)
-    .where(inArray(runs.state, UNFINISHED))
-    .orderBy(desc(runs.id))
-    .limit(1)
+    .from(passes)
+    .where(sql`run_id = ${sql.placeholder('run')} ORDER BY pass`)
     .prepare();
-  const passesOf = orm.select().from(passes).where(eq(passes.runId, placeholder.run)).orderBy(passes.pass).prepare();
   const checkpointsOf = orm
-    .select(withoutIds)
+    .select(checkpointColumns)
     .from(checkpoints)
-    .where(and(eq(checkpoints.runId, placeholder.run), eq(checkpoints.pass, placeholder.pass)))
+    .where(sql`run_id = ${sql.placeholder('run')} AND pass = ${sql.placeholder('pass')}`)
     .prepare();
 
+  /** Sums over the run's checkpoints. `missing` is 0 here, and `removed` counts what the source itself withdrew. */
   function counts(id: number): RunCounts {
-    return sums.get(id) as RunCounts;
+    return sums(id) as RunCounts;
   }
 
-  function whole(row: RunRow): Run {
-    return row.finishedAt === null ? runOf(row, counts(row.id)) : runOf(row);
-  }
-
-  /** Reads row by row instead of with an iterator of better-sqlite3: see statements.ts. */
-  function* eachIds(runId: number): Iterable<readonly number[]> {
-    for (let row = nextIds.get(0, runId); row !== undefined; row = nextIds.get(row[0], runId)) yield decodeIds(row[1]);
+  /** The row has the counts of a run that has ended; `missing` is not a sum over checkpoints. */
+  function withCounts(row: Run): Run {
+    return row.finishedAt === null ? { ...row, ...counts(row.id), missing: row.missing } : row;
   }
 
   return {
-    get: (id) => {
-      const row = get.get({ id });
-      return row === undefined ? undefined : whole(row);
-    },
-    state: (id) => state.get(id),
-    selectionOf: (id) =>
-      orm.select({ selection: runs.selection }).from(runs).where(eq(runs.id, id)).get()?.selection ?? null,
-    list: (limit) => orm.select().from(runs).orderBy(desc(runs.id)).limit(limit).all().map(whole),
-    unfinished: () => {
-      const row = unfinished.get();
-      return row === undefined ? undefined : whole(row);
-    },
-    hasTick: (tick) => orm.select({ id: runs.id }).from(runs).where(eq(runs.tick, tick)).get() !== undefined,
-    held: () =>
-      orm
-        .select()
-        .from(runs)
-        .where(eq(runs.state, 'held'))
-        .orderBy(runs.id)
-        .all()
-        .map((row) => runOf(row)),
-    settleWait: (id) => {
-      const { until = null, leftMs = null } =
-        orm.select({ until: runs.settlesAt, leftMs: runs.settleLeft }).from(runs).where(eq(runs.id, id)).get() ?? {};
-      return until === null || leftMs === null ? null : { until, leftMs };
-    },
+    get: (id: number): Run | undefined => get.all({ id }).map(withCounts)[0],
+    /** Only the state: read once per batch, so without the sums that `get` adds. */
+    state: value<[id: number], RunState>('SELECT state FROM runs WHERE id = ?'),
+    /** The newest runs first. */
+    list: (limit: number): Run[] => newest.all({ limit }).map(withCounts),
+    /** Which products the run reads (`selectionText`); null if unknown. */
+    selectionOf: value<[id: number], string | null>('SELECT selection FROM runs WHERE id = ?'),
+    unfinished: (): Run | undefined => unfinished.all().map(withCounts)[0],
+    hasTick: (tick: string) => runOfTick(tick) !== null,
+    /** The wait as it was last noted; null while the run does not wait. */
+    settleWait: (id: number) => settleWait(id) ?? null,
+    /** Runs whose removals wait for a decision, oldest first. */
+    held: (): Run[] => held.all(),
     counts,
 
-    passStart: (runId, pass) => passStart.get(runId, pass) ?? null,
-    passEnd: (runId, pass) => passEnd.get(runId, pass) ?? null,
-    passes: (runId) => passesOf.all({ run: runId }).map(({ fromTime, ...row }) => ({ ...row, from: fromTime })),
+    /** Start of the pass's first request, milliseconds since 1970 of the machine that made it; null for none. */
+    passStart: value<[runId: number, pass: number], number | null>(`SELECT min(requested_at) ${OF_PASS}`),
+    /** Start of the pass's last request, as `passStart`. */
+    passEnd: value<[runId: number, pass: number], number | null>(`SELECT max(requested_at) ${OF_PASS}`),
+    passes: (runId: number): Pass[] => passesOf.all({ run: runId }),
 
-    hasCheckpoint: (runId, pass, { page, perPage }) => hasCheckpoint.get(runId, pass, page, perPage) !== undefined,
-    checkpoints: (runId, pass) => checkpointsOf.all({ run: runId, pass }),
-    idsOf: (runId, pass, { page, perPage }) => {
-      const ids = idsOf.get(runId, pass, page, perPage);
-      return ids === undefined ? [] : decodeIds(ids);
+    hasCheckpoint: (runId: number, pass: number, { page, perPage }: Window) =>
+      checkpointOf(runId, pass, page, perPage) !== null,
+    /** Without ids, which may be many. */
+    checkpoints: (runId: number, pass: number): Omit<Checkpoint, 'ids'>[] => checkpointsOf.all({ run: runId, pass }),
+    idsOf: (runId: number, pass: number, { page, perPage }: Window): number[] =>
+      decodeIds(idsOf(runId, pass, page, perPage) ?? []),
+    /** The ids of each window in turn, so that memory does not grow with the catalog. */
+    eachIds: function* (runId: number): Generator<readonly number[]> {
+      for (let [next] = nextIds(0, runId); next !== undefined; [next] = nextIds(next[0], runId)) {
+        yield decodeIds(next[1]);
+      }
     },
-    eachIds,
-    idsReadAfter: (runId, pass, requestedAt) => later.all(runId, pass, requestedAt).map(decodeIds),
-    rejected: (runId, limit) =>
-      orm
-        .select()
-        .from(rejectedItems)
-        .where(eq(rejectedItems.runId, runId))
-        .orderBy(rejectedItems.pass, rejectedItems.page, rejectedItems.position)
-        .limit(limit)
-        .all()
-        .map(({ page, perPage, position, reason, body }) => ({ page, perPage, position, reason, body })),
+    /** Ids of the pass's windows whose request started after `requestedAt`. */
+    idsReadAfter: (runId: number, pass: number, requestedAt: number): number[][] =>
+      idsReadAfter(runId, pass, requestedAt).map(decodeIds),
+    rejected: rows<[runId: number, limit: number], RejectedItem & Window>(
+      `SELECT page, per_page AS perPage, position, reason, body FROM rejected
+       WHERE run_id = ? ORDER BY pass, page, position LIMIT ?`,
+    ),
   };
 }

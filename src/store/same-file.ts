@@ -2,41 +2,7 @@ import type { BigIntStats } from 'node:fs';
 import BetterSqlite, { type Database } from 'better-sqlite3';
 import { createFileIdentity, type FilePaths } from './file-identity.ts';
 import { lookAt } from './place.ts';
-
-/**
- * Compares the open files with the files at their paths. Otherwise, when a mirror is deleted, moved, replaced, restored
- * or overwritten while it is open, this process would write to a file that has no name any more, and that is lost at
- * its end.
- *
- * A different device or inode shows another file. A file that was copied over in place keeps both, but its size or time
- * changes; otherwise only a WAL checkpoint changes these. There are two ways to know of a checkpoint, because each
- * misses some: SQLite counts the frames of the WAL that were moved into the file, but starts at 0 again when the WAL
- * does; and each write notes the file's size and time in the mirror, so that processes that rarely check see what the
- * others accepted.
- *
- * catchword does its own checkpoints, and notes in the mirror that one has begun: a full disk or a kill may interrupt
- * it, and SQLite does not count it then.
- *
- * A change that is still unexplained may be harmless, such as `touch`. So the WAL is set aside only if the file and the
- * WAL do not fit together: that proves that the file is another one.
- */
-export interface SameFile {
-  /** Call it outside transactions, because it asks SQLite for its count. @throws CatchwordError MIRROR_REPLACED */
-  check(): void;
-  /** In a write transaction: notes the file's state in the mirror. @returns false if it changed since `check` */
-  begun(): boolean;
-  /**
-   * Call it after each write: moves the WAL into the file if it has grown long.
-   * @throws CatchwordError MIRROR_REPLACED
-   */
-  written(): void;
-  /**
-   * Moves the WAL into the file. TRUNCATE also empties the WAL, if other processes neither read nor write.
-   * @throws CatchwordError MIRROR_REPLACED
-   */
-  checkpoint(mode: 'PASSIVE' | 'TRUNCATE'): void;
-  hasWritten(): boolean;
-}
+import { createQueries } from './queries.ts';
 
 /**
  * How long to wait for another process's WAL checkpoint to be counted, which SQLite does after the disk has confirmed
@@ -107,35 +73,67 @@ export function pause(): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, PAUSE_MS);
 }
 
+/** Reads the state of the file and of its WAL, and notes it in the mirror. */
+function createFileStates(sqlite: Database, path: string) {
+  const { tuples, value, write } = createQueries(sqlite);
+  const readCount = tuples<[], [busy: number, frames: number, moved: number]>('PRAGMA wal_checkpoint(NOOP)');
+  const noted = value<[], string | null>('SELECT file_state FROM mirror WHERE id = 1');
+  const note = write('UPDATE mirror SET file_state = :state WHERE id = 1 AND file_state IS NOT :state');
+
+  return {
+    file: (): FileState => lookAt(path) ?? NOTHING,
+    progress: (): Progress => {
+      const [count] = readCount();
+      return { frames: count?.[1] ?? 0, moved: count?.[2] ?? 0 };
+    },
+    isNoted: (found: FileState): boolean => {
+      try {
+        const state = noted();
+        return state === CHECKPOINT || !isWritten(parseState(state), found);
+      } catch (error) {
+        // A file that was copied over this one may be unreadable.
+        if (error instanceof BetterSqlite.SqliteError) return false;
+        throw error;
+      }
+    },
+    note: (state: FileState) => note({ state: formatState(state) }),
+    noteCheckpoint: () => note({ state: CHECKPOINT }),
+  };
+}
+
+export type SameFile = ReturnType<typeof createSameFile>;
+
 /**
+ * Compares the open files with the files at their paths. Otherwise, when a mirror is deleted, moved, replaced, restored
+ * or overwritten while it is open, this process would write to a file that has no name any more, and that is lost at
+ * its end.
+ *
+ * A different device or inode shows another file. A file that was copied over in place keeps both, but its size or time
+ * changes; otherwise only a WAL checkpoint changes these. There are two ways to know of a checkpoint, because each
+ * misses some: SQLite counts the frames of the WAL that were moved into the file, but starts at 0 again when the WAL
+ * does; and each write notes the file's size and time in the mirror, so that processes that rarely check see what the
+ * others accepted.
+ *
+ * catchword does its own checkpoints, and notes in the mirror that one has begun: a full disk or a kill may interrupt
+ * it, and SQLite does not count it then.
+ *
+ * A change that is still unexplained may be harmless, such as `touch`. So the WAL is set aside only if the file and the
+ * WAL do not fit together: that proves that the file is another one.
+ *
  * @param opened device and inode of the file when it was opened
- * @param isReadonly this user may only read the file: there may be no WAL
  */
-export function createSameFile(
-  sqlite: Database,
-  paths: FilePaths,
-  opened: string | null,
-  isReadonly: boolean,
-): SameFile {
-  const identity = createFileIdentity(paths, opened, isReadonly);
-  const readCount = sqlite
-    .prepare<[], [busy: number, frames: number, moved: number]>('PRAGMA wal_checkpoint(NOOP)')
-    .raw();
-  const readNoted = sqlite.prepare<[], string | null>('SELECT file_state FROM mirror WHERE id = 1').pluck();
-  const noteState = sqlite.prepare('UPDATE mirror SET file_state = ? WHERE id = 1');
+export function createSameFile(sqlite: Database, paths: FilePaths, opened: string | null) {
+  const identity = createFileIdentity(paths, opened, sqlite.readonly);
+  const states = createFileStates(sqlite, paths.path);
   let progress = NO_PROGRESS;
   let file = NOTHING;
   let hasWritten = false;
   /** Frames at the last attempt to move them. */
   let tried = 0;
 
-  function fileNow(): FileState {
-    return lookAt(paths.path) ?? NOTHING;
-  }
-
-  function progressNow(): Progress {
-    const [, frames = 0, moved = 0] = readCount.get() ?? [];
-    return { frames, moved };
+  function remember(): void {
+    progress = states.progress();
+    file = states.file();
   }
 
   /** Waits until the file is unchanged, or its change is explained. @returns false if neither happens in time */
@@ -143,8 +141,8 @@ export function createSameFile(
     const giveUpAt = performance.now() + waitMs;
     for (;;) {
       // Reads the progress first: a checkpoint that ends in between is then not mistaken for a copied file.
-      const now = progressNow();
-      const found = fileNow();
+      const now = states.progress();
+      const found = states.file();
       const known = !isWritten(file, found) || explains(now, found);
       const isOver = performance.now() > giveUpAt;
       if (known || isOver) {
@@ -156,27 +154,12 @@ export function createSameFile(
     }
   }
 
-  function isNoted(found: FileState): boolean {
-    try {
-      const noted = readNoted.get() ?? null;
-      return noted === CHECKPOINT || !isWritten(parseState(noted), found);
-    } catch (error) {
-      // A file that was copied over this one may be unreadable.
-      if (error instanceof BetterSqlite.SqliteError) return false;
-      throw error;
-    }
-  }
-
-  function remember(): void {
-    progress = progressNow();
-    file = fileNow();
-  }
-
+  /** Call it outside transactions, because it asks SQLite for its count. @throws CatchwordError MIRROR_REPLACED */
   function check(): void {
     identity.check();
     // A reader cannot damage an overwritten file, and SQLite does not count frames for readers.
-    if (isReadonly) return;
-    const known = isExplained(CHECKPOINT_MS, (now, found) => hasCheckpointed(progress, now) || isNoted(found));
+    if (sqlite.readonly) return;
+    const known = isExplained(CHECKPOINT_MS, (now, found) => hasCheckpointed(progress, now) || states.isNoted(found));
     if (known) return;
     identity.checkContent();
     const hint =
@@ -186,11 +169,11 @@ export function createSameFile(
 
   function checkpoint(mode: 'PASSIVE' | 'TRUNCATE'): void {
     try {
-      noteState.run(CHECKPOINT);
+      states.noteCheckpoint();
       sqlite.exec(`PRAGMA wal_checkpoint(${mode})`);
       remember();
       // After TRUNCATE the next write notes it, so that the WAL stays empty.
-      if (mode === 'PASSIVE') noteState.run(formatState(file));
+      if (mode === 'PASSIVE') states.note(file);
     } catch (error) {
       // Like SQLite's own checkpoints, one that fails, because the disk is full for example, is retried later.
       if (!(error instanceof BetterSqlite.SqliteError)) throw error;
@@ -198,21 +181,25 @@ export function createSameFile(
     remember();
   }
 
-  if (!isReadonly) remember();
+  if (!sqlite.readonly) remember();
   return {
     check,
-    begun: () => {
-      const found = fileNow();
+    /** In a write transaction: notes the file's state in the mirror. @returns false if it changed since `check` */
+    begun: (): boolean => {
+      const found = states.file();
       if (isWritten(file, found)) return false;
-      const state = formatState(found);
-      if (readNoted.get() !== state) noteState.run(state);
+      states.note(found);
       return true;
     },
-    written: () => {
+    /**
+     * Call it after each write: moves the WAL into the file if it has grown long.
+     * @throws CatchwordError MIRROR_REPLACED
+     */
+    written: (): void => {
       hasWritten = true;
       const known = isExplained(
         CHECKPOINT_IN_WRITE_MS,
-        (now, found) => hasCheckpointedInWrite(progress, now) || isNoted(found),
+        (now, found) => hasCheckpointedInWrite(progress, now) || states.isNoted(found),
       );
       if (!known) identity.checkContent();
       if (progress.frames < tried) tried = 0;
@@ -220,7 +207,11 @@ export function createSameFile(
       tried = progress.frames;
       checkpoint('PASSIVE');
     },
-    checkpoint: (mode) => {
+    /**
+     * Moves the WAL into the file. TRUNCATE also empties the WAL, if other processes neither read nor write.
+     * @throws CatchwordError MIRROR_REPLACED
+     */
+    checkpoint: (mode: 'PASSIVE' | 'TRUNCATE'): void => {
       check();
       checkpoint(mode);
     },

@@ -1,49 +1,39 @@
-import type { Database } from 'better-sqlite3';
 import { CatchwordError } from '../errors.ts';
+import type { Queries } from './queries.ts';
 
-/** Checks that the content is still the history that this process knows: see `createSameHistory`. */
-export interface SameHistory {
-  /** @throws CatchwordError MIRROR_REPLACED */
-  check(): void;
-  /** Notes the newest change at the end of this process's own transaction; it counts after `committed`. */
-  ending(): void;
-  committed(): void;
-}
+export type SameHistory = ReturnType<typeof createSameHistory>;
 
 /**
  * Detects a backup that SQLite itself restored into the open file (`.restore`): the file keeps its name, but it holds
  * another mirror, or fewer changes than this process has seen. Writing on would assign the same numbers to other
  * changes.
  */
-export function createSameHistory(sqlite: Database, path: string, incarnation: string): SameHistory {
-  const read = sqlite
-    .prepare<[], [string | null, number | null]>(
-      `SELECT (SELECT incarnation FROM mirror WHERE id = 1),
-         (SELECT seq FROM sqlite_sequence WHERE name = 'changes')`,
-    )
-    .raw();
+export function createSameHistory({ row }: Queries, path: string, incarnation: string) {
+  const read = row<[], { incarnation: string | null; seq: number }>(
+    `SELECT (SELECT incarnation FROM mirror WHERE id = 1) AS incarnation,
+       coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'changes'), 0) AS seq`,
+  );
   let newest = 0;
   let pending = 0;
 
   return {
-    check: () => {
-      const [found, seq] = read.get() ?? [null, null];
-      if (found === incarnation && (seq ?? 0) >= newest) {
-        newest = seq ?? 0;
+    /** @throws CatchwordError MIRROR_REPLACED */
+    check: (): void => {
+      const { incarnation: found, seq = 0 } = read() ?? {};
+      if (found === incarnation && seq >= newest) {
+        newest = seq;
         return;
       }
-      throw new CatchwordError(
-        'MIRROR_REPLACED',
-        `${path} holds another or an older mirror than when it was opened; nothing more is written`,
-        {
-          hint: 'Restart catchword to continue with the current file. To restore a mirror, stop catchword first.',
-        },
-      );
+      const what = 'holds another or an older mirror than when it was opened; nothing more is written';
+      throw new CatchwordError('MIRROR_REPLACED', `${path} ${what}`, {
+        hint: 'Restart catchword to continue with the current file. To restore a mirror, stop catchword first.',
+      });
     },
-    ending: () => {
-      pending = read.get()?.[1] ?? 0;
+    /** Notes the newest change at the end of this process's own transaction; it counts after `committed`. */
+    ending: (): void => {
+      pending = read()?.seq ?? 0;
     },
-    committed: () => {
+    committed: (): void => {
       newest = pending;
     },
   };

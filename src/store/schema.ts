@@ -1,5 +1,5 @@
 import type { Evidence } from '../catalog/run.ts';
-import { blob, index, integer, primaryKey, real, sql, sqliteTable, text, uniqueIndex } from './drizzle.ts';
+import { blob, index, integer, primaryKey, real, sql, sqliteTable, text } from './drizzle.ts';
 
 /*
  * Tables are ours to change; users read the views (drizzle/0001_views.sql, 0005_shop_columns.sql). Times are
@@ -12,18 +12,13 @@ import { blob, index, integer, primaryKey, real, sql, sqliteTable, text, uniqueI
  * - incarnation: random id of this file's history
  * - watermark: source time up to which every change is in the mirror; null before the first complete run
  * - living: number of products without a tombstone
- * - blocked_since, blocked_until: when the source asked for a pause, and its end; since is null if an older version
- *   noted it
- * - source_seen, local_seen: the source's clock and this machine's at the same moment, when the watermark was last set
+ * - blocked_since, blocked_until: the pause that the source asked for; since is null if an older version noted it
+ * - source_seen, local_seen: the source's clock and this machine's when the watermark was last set
  * - pruned_to: up to here the change log holds only each product's newest change as of then
- * - source_address: the service that is mirrored, without credentials; null before the first run
- * - source_selection: JSON of the settings that select what the catalog shows (details, currency); null as above. With
- *   `unfinished`, a run has started with another selection, and no full run has completed since (see source.ts)
- * - next_request_at: the earliest moment of the next request under the rate limit, for all processes of this mirror;
- *   null if none was reserved
- * - retry_at, retry_kind, retry_reason: when a failed run is retried, its kind, and why it failed; null otherwise
- * - file_state: size and time of the mirror's file as the last write found them, or that a checkpoint has begun since
- *   (see same-file.ts); null before the first write
+ * - source_address, source_selection: which catalog is mirrored (see source.ts); null before the first run
+ * - next_request_at: the earliest next request under the rate limit, for all processes; null if none was reserved
+ * - retry_at, retry_kind, retry_reason: the failed run that is to be retried; null if there is none
+ * - file_state: what the last write or checkpoint noted of the file (see same-file.ts); null before the first write
  */
 export const mirror = sqliteTable('mirror', {
   id: integer('id').primaryKey(),
@@ -44,10 +39,7 @@ export const mirror = sqliteTable('mirror', {
   fileState: text('file_state'),
 });
 
-/**
- * The newest scheduled moment of each kind of run that was served, so that a moment missed while nothing ran is made up
- * for.
- */
+/** The newest scheduled moment of each kind that was served: one that was missed while nothing ran is made up for. */
 export const scheduleTicks = sqliteTable('schedule_ticks', {
   kind: text('kind', { enum: ['full', 'delta'] }).primaryKey(),
   servedAt: integer('served_at').notNull(),
@@ -68,17 +60,17 @@ export const lease = sqliteTable('lease', {
 
 /**
  * - id: small and dense, so that a checkpoint can store each id of a page in a byte or two
+ * - vbid: looked up for every item of every page
  * - first_seen_at: null while equal to changed_at, as for most of a catalog
  * - changed_seq: head of the product's chain of changes (changes.prev_seq leads on)
  * - removed_at: set on a tombstone
- * - withdrawn: the source says `distributable: false`. Stored, unlike the view's other fields: a million bodies of 2 KB
- *   take 8 s to parse, and 1 s to skip
+ * - withdrawn: the source says `distributable: false`. Stored, because a million bodies take 8 s to parse, 1 s to skip
  */
 export const products = sqliteTable(
   'products',
   {
     id: integer('id').primaryKey(),
-    vbid: text('vbid').notNull(),
+    vbid: text('vbid').notNull().unique('products_vbid'),
     title: text('title'),
     kind: text('kind'),
     format: text('format'),
@@ -93,8 +85,6 @@ export const products = sqliteTable(
     withdrawn: integer('withdrawn', { mode: 'boolean' }).notNull().default(false),
   },
   (table) => [
-    // The lookup of every item of every page; `product <vbid>`.
-    uniqueIndex('products_vbid').on(table.vbid),
     // `catalog` by ISBN.
     index('products_print_isbn').on(table.printIsbn).where(sql`print_isbn IS NOT NULL`),
     index('products_e_isbn').on(table.eIsbn).where(sql`e_isbn IS NOT NULL`),
@@ -132,64 +122,51 @@ export const changes = sqliteTable(
 );
 
 /**
- * - tick: the schedule's moment that started it, e.g. `full@2026-11-20T02:00:00.000Z`; null when started by hand
- * - from_time, source_time: see Run in catalog/run.ts
+ * See Run in catalog/run.ts.
+ * - tick: the schedule's moment that started it, e.g. `full@2026-11-20T02:00:00.000Z`; null when started by hand. Two
+ *   schedulers that fire at the same moment start one run
  * - selection: which products it reads, as in mirror.source_selection; null in runs of older versions
- * - settles_at: until when the run waits before it reads its last delta (local clock); null while it does not wait
- * - settle_left: how much of that wait is left, counted by the timers of the processes that waited, in milliseconds; a
- *   process that resumes the run waits for it, whatever the clock says
- * - counts are filled in when the run ends; until then they are the sums of its checkpoints, except for `missing`:
- *   products that a settling run has not seen so far
- * - evidence: JSON, how the proof was obtained (Evidence in catalog/run.ts)
+ * - settle_left: how much of the wait until settles_at is left, in milliseconds, counted by timers: a process that
+ *   resumes the run waits for it, whatever the clock says
+ * - counts are set when the run ends; until then the checkpoints have them, but `missing` is the number so far
  */
-export const runs = sqliteTable(
-  'runs',
-  {
-    id: integer('id').primaryKey({ autoIncrement: true }),
-    kind: text('kind', { enum: ['full', 'delta'] }).notNull(),
-    state: text('state', {
-      enum: ['planned', 'reading', 'complete', 'held', 'failed', 'cancelled'],
-    }).notNull(),
-    tick: text('tick'),
-    fromTime: integer('from_time'),
-    sourceTime: integer('source_time'),
-    selection: text('selection'),
-    startedAt: integer('started_at').notNull(),
-    finishedAt: integer('finished_at'),
-    settlesAt: integer('settles_at'),
-    settleLeft: integer('settle_left'),
-    proof: text('proof', { enum: ['sealed', 'open'] }),
-    reasons: text('reasons', { mode: 'json' }).$type<string[]>().notNull().default([]),
-    pages: integer('pages').notNull().default(0),
-    items: integer('items').notNull().default(0),
-    created: integer('created').notNull().default(0),
-    updated: integer('updated').notNull().default(0),
-    removed: integer('removed').notNull().default(0),
-    restored: integer('restored').notNull().default(0),
-    missing: integer('missing').notNull().default(0),
-    rejected: integer('rejected').notNull().default(0),
-    requests: integer('requests').notNull().default(0),
-    error: text('error'),
-    evidence: text('evidence', { mode: 'json' }).$type<Evidence>(),
-  },
-  (table) => [
-    // Two schedulers that fire at the same moment start one run.
-    uniqueIndex('runs_tick').on(table.tick),
-  ],
-);
+export const runs = sqliteTable('runs', {
+  id: integer('id').primaryKey({ autoIncrement: true }),
+  kind: text('kind', { enum: ['full', 'delta'] }).notNull(),
+  state: text('state', { enum: ['planned', 'reading', 'complete', 'held', 'failed', 'cancelled'] }).notNull(),
+  tick: text('tick').unique('runs_tick'),
+  from: integer('from_time'),
+  sourceTime: integer('source_time'),
+  selection: text('selection'),
+  startedAt: integer('started_at').notNull(),
+  finishedAt: integer('finished_at'),
+  settlesAt: integer('settles_at'),
+  settleLeft: integer('settle_left'),
+  proof: text('proof', { enum: ['sealed', 'open'] }),
+  reasons: text('reasons', { mode: 'json' }).$type<readonly string[]>().notNull().default([]),
+  pages: integer('pages').notNull().default(0),
+  items: integer('items').notNull().default(0),
+  created: integer('created').notNull().default(0),
+  updated: integer('updated').notNull().default(0),
+  removed: integer('removed').notNull().default(0),
+  restored: integer('restored').notNull().default(0),
+  missing: integer('missing').notNull().default(0),
+  rejected: integer('rejected').notNull().default(0),
+  requests: integer('requests').notNull().default(0),
+  error: text('error'),
+  evidence: text('evidence', { mode: 'json' }).$type<Evidence>(),
+});
 
 /**
  * The readings of a list, or of part of it, in order: each starts when all windows of the previous one have a
  * checkpoint.
- * - kind: the whole list; a delta; a delta from long before the run, which does not show what changed while it read;
- *   windows that repair seams of an earlier pass; point lookups; or the delta that is read after the run has settled
+ * - kind: catchup is a delta from long before the run, which does not show what changed while it read; settle is the
+ *   delta that is read after the run has settled
  * - root: the pass whose seams this one repairs; otherwise its own number
  * - from_time: the time that the delta starts from; null for the whole list
- * - source_time: the source's clock at the pass's first response
- * - num_items: the total in the first response
- * - per_page: the largest window of the pass
+ * - source_time, num_items: the source's clock and the total in the first response
+ * - per_page: the largest window of the pass; with size_ignored, the size that the source answers instead
  * - seam: products that neighbouring windows share; 0: plain pages
- * - size_ignored: the source ignored the requested page size; per_page is the size that it answers
  * - reversed: read from the end of the list to its start
  */
 export const passes = sqliteTable(
@@ -197,7 +174,7 @@ export const passes = sqliteTable(
   {
     runId: integer('run_id').notNull(),
     pass: integer('pass').notNull(),
-    fromTime: integer('from_time'),
+    from: integer('from_time'),
     sourceTime: integer('source_time'),
     numItems: integer('num_items'),
     perPage: integer('per_page').notNull(),
@@ -214,14 +191,12 @@ export const passes = sqliteTable(
 
 /**
  * Applied windows of passes. Kept until a later run completes.
+ * - page: of a point lookup, the product's id
  * - ids: product ids in the order of the response (see ids.ts); 0 for a rejected item
- * - num_items, total_pages: the totals in this response
- * - requested_at: the moment that the window shows: the start of the request, or earlier by the age that a cache
- *   reports; an earlier read does not overwrite a later one
+ * - requested_at: the moment that the window shows (`momentOf`); an earlier read does not overwrite a later one
  * - requests: attempts, including the successful one
  * - doubt: why the totals contradict the items
  * - seq: the newest change right after the window was applied
- * For a point lookup, page is the product's id.
  */
 export const checkpoints = sqliteTable(
   'checkpoints',
@@ -262,18 +237,13 @@ export const rejectedItems = sqliteTable(
   (table) => [primaryKey({ columns: [table.runId, table.pass, table.page, table.perPage, table.position] })],
 );
 
-/**
- * Living products that full runs did not see, without a proof that they are gone.
- * - runs: how many full runs in a row did not see the product
- */
+/** Living products that so many full runs in a row did not see, without a proof that they are gone. */
 export const missing = sqliteTable('missing', {
   productId: integer('product_id').primaryKey(),
   runs: integer('runs').notNull(),
 });
 
-/**
- * Products that a held run would remove. The list only shrinks, until an operator decides or a full run supersedes it.
- */
+/** Products that a held run would remove. The list only shrinks, until an operator or a full run decides. */
 export const heldRemovals = sqliteTable(
   'held_removals',
   { runId: integer('run_id').notNull(), productId: integer('product_id').notNull() },
@@ -289,56 +259,48 @@ export const heldRemovals = sqliteTable(
  * - address: kind and place without credentials
  * - identity: a sink with another identity is another store
  * - generation: grows when delivery restarts (a replay, freed events); fences of an older generation do not count
- * - began_generation, began_cursor: the generation, and the change after which, delivery last restarted; confirmations
- *   of a later generation still count
+ * - began_generation, began_cursor: where delivery last restarted; confirmations of a later generation still count
  * - opened: whether this store was opened since it was configured or moved
  * - cursor: newest `seq` confirmed by the store
  * - backfill_to: up to this seq only each product's newest change is delivered; 0 for none
  * - backfill_removed: tombstones are delivered too; a new store does not need them
  * - take_over: the store's content may be replaced although another mirror delivered it
- * - delivered: events confirmed so far
- * - rate: recent events per second
- * - retry_at: when a failing store is retried
+ * - delivered, rate: events confirmed so far, and recent ones per second
  * - stopped_at: the refused event before which the sink stopped; null if it stopped for another reason
  */
-export const sinks = sqliteTable(
-  'sinks',
-  {
-    id: integer('id').primaryKey(),
-    name: text('name').notNull(),
-    kind: text('kind').notNull(),
-    address: text('address').notNull(),
-    identity: text('identity').notNull(),
-    configured: integer('configured', { mode: 'boolean' }).notNull().default(true),
-    state: text('state', { enum: ['running', 'paused', 'stopped', 'disabled'] })
-      .notNull()
-      .default('running'),
-    generation: integer('generation').notNull().default(1),
-    beganGeneration: integer('began_generation').notNull().default(1),
-    beganCursor: integer('began_cursor').notNull().default(0),
-    opened: integer('opened', { mode: 'boolean' }).notNull().default(false),
-    cursor: integer('cursor').notNull().default(0),
-    backfillTo: integer('backfill_to').notNull().default(0),
-    backfillRemoved: integer('backfill_removed', { mode: 'boolean' }).notNull().default(false),
-    takeOver: integer('take_over', { mode: 'boolean' }).notNull().default(false),
-    delivered: integer('delivered').notNull().default(0),
-    rate: real('rate').notNull().default(0),
-    ackedAt: integer('acked_at'),
-    error: text('error'),
-    errorAt: integer('error_at'),
-    retryAt: integer('retry_at'),
-    stoppedAt: integer('stopped_at'),
-  },
-  (table) => [uniqueIndex('sinks_name').on(table.name)],
-);
+export const sinks = sqliteTable('sinks', {
+  id: integer('id').primaryKey(),
+  name: text('name').notNull().unique('sinks_name'),
+  kind: text('kind').notNull(),
+  address: text('address').notNull(),
+  identity: text('identity').notNull(),
+  configured: integer('configured', { mode: 'boolean' }).notNull().default(true),
+  state: text('state', { enum: ['running', 'paused', 'stopped', 'disabled'] })
+    .notNull()
+    .default('running'),
+  generation: integer('generation').notNull().default(1),
+  beganGeneration: integer('began_generation').notNull().default(1),
+  beganCursor: integer('began_cursor').notNull().default(0),
+  opened: integer('opened', { mode: 'boolean' }).notNull().default(false),
+  cursor: integer('cursor').notNull().default(0),
+  backfillTo: integer('backfill_to').notNull().default(0),
+  backfillRemoved: integer('backfill_removed', { mode: 'boolean' }).notNull().default(false),
+  takeOver: integer('take_over', { mode: 'boolean' }).notNull().default(false),
+  delivered: integer('delivered').notNull().default(0),
+  rate: real('rate').notNull().default(0),
+  ackedAt: integer('acked_at'),
+  error: text('error'),
+  errorAt: integer('error_at'),
+  retryAt: integer('retry_at'),
+  stoppedAt: integer('stopped_at'),
+});
 
 /**
- * Events that a sink refused permanently, and later ones of the same products. Their content is kept here, because the
- * log may be pruned meanwhile.
+ * Events that a sink refused permanently, and later ones of the same products.
  * - state: refused; waiting for an earlier event of its product; ready to be delivered; delivered, and kept while the
  *   sink might lose it; skipped (never delivered)
  * - freed: the generation in which it became ready
- * - change: JSON of RecordedChange
+ * - change: JSON of RecordedChange, because the log may be pruned meanwhile
  */
 export const parked = sqliteTable(
   'parked',

@@ -1,21 +1,8 @@
-import type { Database } from 'better-sqlite3';
 import { isbnForms } from '../catalog/isbn.ts';
+import type { ProductRow } from './products.ts';
+import type { Queries } from './queries.ts';
 
-export interface SearchHit {
-  readonly vbid: string;
-  readonly title: string | null;
-  readonly publisher: string | null;
-  readonly format: string | null;
-  readonly printIsbn: string | null;
-  readonly eIsbn: string | null;
-}
-
-/**
- * Finds living products that contain every word in title, contributors, publisher or an identifier. A word that ends in
- * `*` matches every word with that prefix.
- * @param limit 1 or more
- */
-export type Search = (words: string, limit: number) => SearchHit[];
+export type SearchHit = Pick<ProductRow, 'vbid' | 'title' | 'publisher' | 'format' | 'printIsbn' | 'eIsbn'>;
 
 const COLUMNS =
   'products.vbid, products.title, products.publisher, products.format, products.print_isbn AS printIsbn, products.e_isbn AS eIsbn';
@@ -34,23 +21,27 @@ function ftsQuery(words: readonly string[]): string {
 }
 
 /**
- * Finds `vbid` and the two canonical ISBNs through their own indexes. They are not in the full-text index, which a lean
- * catalog therefore does not need at all.
+ * Finds living products that contain every word in title, contributors, publisher or an identifier. A word that ends in
+ * `*` matches every word with that prefix.
+ *
+ * `vbid` and the two canonical ISBNs are found through their own indexes. They are not in the full-text index, which a
+ * lean catalog therefore does not need at all.
  */
-export function createSearch(sqlite: Database): Search {
-  const byIdentifier = sqlite.prepare<Record<string, unknown>, SearchHit>(
+export function createSearch({ rows }: Queries) {
+  const byIdentifier = rows<[{ from: string; to: string; limit: number }], SearchHit>(
     `SELECT ${COLUMNS} FROM products WHERE removed_at IS NULL AND id IN (
        SELECT id FROM (SELECT id FROM products WHERE vbid BETWEEN :from AND :to LIMIT :limit)
        UNION SELECT id FROM (SELECT id FROM products WHERE print_isbn IS NOT NULL AND print_isbn BETWEEN :from AND :to LIMIT :limit)
        UNION SELECT id FROM (SELECT id FROM products WHERE e_isbn IS NOT NULL AND e_isbn BETWEEN :from AND :to LIMIT :limit)
      ) ORDER BY vbid LIMIT :limit`,
   );
-  const byWords = sqlite.prepare<Record<string, unknown>, SearchHit>(
+  const byWords = rows<[{ query: string; limit: number }], SearchHit>(
     `SELECT ${COLUMNS} FROM products_fts JOIN products ON products.id = products_fts.rowid
      WHERE products_fts MATCH :query AND products.removed_at IS NULL ORDER BY products_fts.rank LIMIT :limit`,
   );
 
-  return (text, limit) => {
+  /** @param limit 1 or more */
+  return (text: string, limit: number): SearchHit[] => {
     const words = text.split(/\s+/).filter((word) => word.replace('*', '') !== '');
     const [only] = words;
     if (only === undefined) return [];
@@ -60,11 +51,11 @@ export function createSearch(sqlite: Database): Search {
       const forms = new Set([from, from.replaceAll('-', ''), ...isbnForms(from)]);
       for (const form of forms) {
         const to = only.endsWith('*') ? `${form}${LAST}` : form;
-        for (const hit of byIdentifier.all({ from: form, to, limit })) hits.set(hit.vbid, hit);
+        for (const hit of byIdentifier({ from: form, to, limit })) hits.set(hit.vbid, hit);
       }
     }
     // FTS5 treats a word of punctuation as an empty query.
-    for (const hit of byWords.all({ query: ftsQuery(words), limit })) hits.set(hit.vbid, hit);
+    for (const hit of byWords({ query: ftsQuery(words), limit })) hits.set(hit.vbid, hit);
     return [...hits.values()].slice(0, limit);
   };
 }

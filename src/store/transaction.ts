@@ -1,23 +1,16 @@
 import BetterSqlite, { type Database } from 'better-sqlite3';
 import { CatchwordError, hasCode } from '../errors.ts';
 import { busy } from './place.ts';
+import type { SameFile } from './same-file.ts';
+import type { SameHistory } from './same-history.ts';
+
+/** Runs its argument in one transaction. */
+export type Transact = <T>(work: () => T) => T;
 
 /** Runs reads on one snapshot of the file, under one lock. */
-export function createReadTransaction(sqlite: Database): <T>(work: () => T) => T {
+export function createReadTransaction(sqlite: Database): Transact {
   const run = sqlite.transaction((work: () => unknown) => work());
   return <T>(work: () => T): T => run.deferred(work) as T;
-}
-
-export interface WriteGuard {
-  /** This user may only read the file. */
-  readonly isReadonly: boolean;
-  /** Throws if the open file is not the mirror any more. */
-  before(): void;
-  /** Called when the transaction has begun. Throws as `before` does; returns false if `before` has to check again. */
-  begun(): boolean;
-  /** Called at the end of the transaction, and after it was committed. */
-  ending(): void;
-  committed(): void;
 }
 
 /**
@@ -31,29 +24,30 @@ export interface WriteGuard {
  *   MIRROR_WRITE_FAILED if the file cannot be written; MIRROR_REPLACED if it is not the file at its path any more;
  *   MIRROR_UNUSABLE if this user may only read it; or what `work` throws, after the rollback
  */
-export function createWriteTransaction(sqlite: Database, guard: WriteGuard): <T>(work: () => T) => T {
+export function createWriteTransaction(sqlite: Database, sameFile: SameFile, sameHistory: SameHistory): Transact {
   let broken: CatchwordError | undefined;
   const run = sqlite.transaction((work: () => unknown) => {
-    if (!guard.begun()) return null;
+    if (!sameFile.begun()) return null;
+    sameHistory.check();
     const result = work();
-    guard.ending();
+    sameHistory.ending();
     return { result };
   });
   const runWithin = sqlite.transaction((work: () => unknown) => work());
   return <T>(work: () => T): T => {
     if (broken !== undefined) throw broken;
     if (sqlite.inTransaction) return runWithin(work) as T;
-    if (guard.isReadonly) {
-      throw new CatchwordError('MIRROR_UNUSABLE', 'this user may not write the mirror', {
-        hint: 'Run this as the owner of the file.',
-      });
+    if (sqlite.readonly) {
+      const hint = 'Run this as the owner of the file.';
+      throw new CatchwordError('MIRROR_UNUSABLE', 'this user may not write the mirror', { hint });
     }
     try {
       for (;;) {
-        guard.before();
+        sameFile.check();
         const done = run.immediate(work);
         if (done === null) continue;
-        guard.committed();
+        sameHistory.committed();
+        sameFile.written();
         return done.result as T;
       }
     } catch (error) {
@@ -62,14 +56,9 @@ export function createWriteTransaction(sqlite: Database, guard: WriteGuard): <T>
       if (error.code.startsWith('SQLITE_BUSY')) throw busy(error);
       // A bug in the written values: SQLite has undone the statement, and the transaction is rolled back.
       if (error.code.startsWith('SQLITE_CONSTRAINT')) throw error;
-      broken = new CatchwordError(
-        'MIRROR_WRITE_FAILED',
-        `writing the mirror failed: ${error.message} (${error.code})`,
-        {
-          hint: 'The transaction was rolled back. Free disk space or repair the disk and restart; the run resumes.',
-          cause: error,
-        },
-      );
+      const what = `writing the mirror failed: ${error.message} (${error.code})`;
+      const hint = 'The transaction was rolled back. Free disk space or repair the disk and restart; the run resumes.';
+      broken = new CatchwordError('MIRROR_WRITE_FAILED', what, { hint, cause: error });
       throw broken;
     }
   };

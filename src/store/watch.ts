@@ -10,20 +10,16 @@ const LOOK_MS = 5_000;
 export function watchMirror(store: Store, clock: Clock): Service & { readonly failed: Promise<never> } {
   const stopping = new AbortController();
 
-  function look(): void {
-    try {
-      store.check();
-    } catch (error) {
-      // Other errors, such as those of a failing disk, are reported where the mirror is used.
-      if (isMirrorLost(error)) throw error;
-    }
-  }
-
   async function watch(): Promise<void> {
     for (;;) {
       await clock.sleep(LOOK_MS, stopping.signal).catch(() => {});
       if (stopping.signal.aborted) return;
-      look();
+      try {
+        store.check();
+      } catch (error) {
+        // Other errors, such as those of a failing disk, are reported where the mirror is used.
+        if (isMirrorLost(error)) throw error;
+      }
     }
   }
 

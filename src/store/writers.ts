@@ -1,15 +1,16 @@
-import type { Database } from 'better-sqlite3';
 import type { BetterSQLite3Database } from 'drizzle-orm/better-sqlite3';
-import { type ChangeWriter, createChangeWriter } from './changes.ts';
+import { createChangeWriter } from './changes.ts';
 import { createProductWriter, type ProductReader, type ProductWriter } from './products.ts';
+import type { Queries } from './queries.ts';
 import type { Reader } from './reader.ts';
 import { createRemovalWriter, type RemovalReader, type RemovalWriter } from './removals.ts';
 import type { RunReader } from './runs.ts';
-import { createScheduleWriter, type ScheduleWriter } from './schedule.ts';
-import { createPaceWriter, createSourceWriter, type PaceWriter, type SourceWriter } from './source.ts';
-import { createWatermarkWriter, type WatermarkWriter } from './watermark.ts';
+import { createScheduleWriter } from './schedule.ts';
+import { createPaceWriter, createSourceWriter } from './source.ts';
+import type { Transact } from './transaction.ts';
+import { createWatermarkWriter } from './watermark.ts';
 import { createRunWriter, type RunWriter } from './write-runs.ts';
-import { createSinkWriter, type SinkPruning, type SinkRequests, type SinkWriter } from './write-sinks.ts';
+import { createSinkPruning, createSinkRequests, createSinkWriter } from './write-sinks.ts';
 
 /*
  * Who may write what. A writer is handed out only inside a transaction, by the lease that protects its tables:
@@ -24,61 +25,44 @@ import { createSinkWriter, type SinkPruning, type SinkRequests, type SinkWriter 
  * relay whether a sink's state or generation has changed.
  */
 
-/** Written under the keeper's lease. */
-export interface KeeperWriter extends Reader, WatermarkWriter {
-  readonly products: ProductWriter;
-  readonly changes: ChangeWriter;
-  readonly runs: RunWriter;
-  readonly removals: RemovalWriter;
-  readonly sinks: SinkPruning;
-  readonly schedule: ScheduleWriter;
-  readonly source: SourceWriter;
-}
-
-/** Written under the relay's lease. */
-export interface RelayWriter extends Reader {
-  readonly sinks: SinkWriter;
-}
-
-/** Written by commands, without a lease. The keeper and the relay notice in their next transaction. */
-export interface RequestWriter extends Reader {
-  readonly sinks: SinkRequests;
-  /** To cancel a run. */
-  readonly runs: RunReader & Pick<RunWriter, 'end'>;
-  readonly products: ProductReader & Pick<ProductWriter, 'ensureLookups'>;
-  readonly removals: RemovalReader & Pick<RemovalWriter, 'noteSeen'>;
-  readonly schedule: ScheduleWriter;
-}
-
-export interface Writers {
-  readonly keeper: KeeperWriter;
-  readonly relay: RelayWriter;
-  readonly request: RequestWriter;
-  readonly schedule: ScheduleWriter;
-  readonly pace: PaceWriter;
-}
-
-/** @param write runs its argument in one write transaction */
-export function createWriters(
-  sqlite: Database,
-  orm: BetterSQLite3Database,
-  reader: Reader,
-  write: <T>(work: () => T) => T,
-): Writers {
-  const products = createProductWriter(sqlite, reader.products);
-  const changes = createChangeWriter(sqlite, reader.changes);
-  const runs = createRunWriter(sqlite, orm, reader.runs);
-  const removals = createRemovalWriter(sqlite, reader.removals, products, changes);
-  const sinks = createSinkWriter(sqlite, reader.sinks);
-  const schedule = createScheduleWriter(sqlite, reader.schedule, write);
-  const pace = createPaceWriter(sqlite, reader.source, write);
-  const source = createSourceWriter(sqlite, pace);
-  const watermark = createWatermarkWriter(sqlite, reader);
+export function createWriters(queries: Queries, orm: BetterSQLite3Database, reader: Reader, transact: Transact) {
+  const products = createProductWriter(queries, reader.products);
+  const changes = createChangeWriter(queries, reader.changes);
+  const runs = createRunWriter(queries, orm, reader.runs);
+  const removals = createRemovalWriter(queries, reader.removals, products, changes);
+  const schedule = createScheduleWriter(queries, reader.schedule, transact);
+  const pace = createPaceWriter(queries, reader.source, transact);
   return {
-    keeper: { ...reader, ...watermark, products, changes, runs, removals, sinks, schedule, source },
-    relay: { ...reader, sinks },
-    request: { ...reader, sinks, runs, products, removals, schedule },
+    keeper: {
+      ...reader,
+      ...createWatermarkWriter(queries),
+      products,
+      changes,
+      runs,
+      removals,
+      sinks: createSinkPruning(queries, reader.sinks),
+      schedule,
+      source: createSourceWriter(queries, pace),
+    },
+    relay: { ...reader, sinks: createSinkWriter(queries, reader.sinks) },
+    request: {
+      ...reader,
+      sinks: createSinkRequests(queries, reader.sinks),
+      /** To cancel a run. */
+      runs: runs as RunReader & Pick<RunWriter, 'end'>,
+      products: products as ProductReader & Pick<ProductWriter, 'ensureLookups'>,
+      removals: removals as RemovalReader & Pick<RemovalWriter, 'noteSeen'>,
+      schedule,
+    },
     schedule,
     pace,
   };
 }
+
+type Writers = ReturnType<typeof createWriters>;
+/** Written under the keeper's lease. */
+export type KeeperWriter = Readonly<Writers['keeper']>;
+/** Written under the relay's lease. */
+export type RelayWriter = Readonly<Writers['relay']>;
+/** Written by commands, without a lease. The keeper and the relay notice in their next transaction. */
+export type RequestWriter = Readonly<Writers['request']>;

@@ -1,5 +1,5 @@
 import type { CapturedPage } from '../catalog/page.ts';
-import { doubtAge, momentOf, sourceTimeOf } from '../catalog/watermark.ts';
+import { type Clocks, doubtAge, momentOf, sourceTimeOf } from '../catalog/watermark.ts';
 import type { Clock } from '../clock.ts';
 import { CatchwordError } from '../errors.ts';
 import type { NewChange } from '../store/changes.ts';
@@ -7,27 +7,7 @@ import type { Leased } from '../store/lease.ts';
 import type { Checkpoint } from '../store/runs.ts';
 import type { KeeperWriter } from '../store/writers.ts';
 import { checkpointOf, type Draft, type DraftContext, draftPage, type WaitingPage } from './draft-page.ts';
-
-/**
- * Applies pages of one run.
- *
- * A page's products, change records and checkpoint are written in one transaction. Pages that arrive close together
- * share a transaction, because SQLite writes whole 16-KB pages: products with random keys touch an index page each. A
- * million of them, applied 1,000 at a time, wrote 57 GB (measured); applied `BATCH_PAGES` pages at a time they write
- * less than a tenth of that. A checkpoint of a page without changes costs 1.5 KB in a batch and 50 KB alone. After a
- * crash the pages of the batch are read again.
- */
-export interface Applier {
-  /**
-   * Adds a page to the batch, and applies the batch when it is full. Applies the first page of a pass at once, because
-   * it pins the source time.
-   * @returns the pages that this call applied
-   * @throws CatchwordError LEASE_LOST, RUN_CANCELLED, MIRROR_WRITE_FAILED; the batch was not written then
-   */
-  take(captured: CapturedPage): readonly Applied[];
-  /** Applies the batch, if its first page arrived `olderThanMs` ago or earlier. Returns and throws as `take` does. */
-  flush(olderThanMs?: number): readonly Applied[];
-}
+import type { RunSettings } from './run-settings.ts';
 
 /** A checkpoint that was written, without its ids, so that memory stays flat. */
 export type Applied = Omit<Checkpoint, 'ids'>;
@@ -39,30 +19,52 @@ const BATCH_ALL_PAGES = 64;
 /** Characters of text: large products fill a batch sooner, so that memory stays flat. */
 const BATCH_CHARS = 8_000_000;
 
-export interface ApplierOptions extends DraftContext {
+export interface ApplierOptions extends DraftContext, Pick<RunSettings, 'overlapMs'> {
   readonly leased: Leased<KeeperWriter>;
   readonly clock: Clock;
-  /** How late deltas may be. A response that a cache kept for longer is doubted. Milliseconds. */
-  readonly overlapMs: number;
 }
 
-/** Local start and source time of a pass's first request. */
-interface Pinned {
-  readonly local: number;
-  readonly source: number;
+/** Writes what a page changes. */
+function write({ products, changes, removals }: KeeperWriter, draft: Draft, runId: number, now: number): void {
+  const { created, changed, withdrawn } = draft;
+  const records: NewChange[] = [];
+  let seq = changes.lastSeq();
+  let restored = 0;
+  const firstSeq = seq + 1;
+  const inserts = [...created.values()].map(({ id, product }) => ({ id, seq: ++seq, product }));
+  products.insert(inserts, now);
+  changes.appendCreated(firstSeq, inserts[0]?.id ?? 0, inserts.length, runId, now);
+  for (const { known, product, change } of changed.values()) {
+    seq++;
+    if (known.removed) restored++;
+    const op = known.removed ? 'restored' : 'updated';
+    records.push({ seq, op, productId: known.id, prevSeq: known.changedSeq, ...change });
+    products.update(known.id, product, seq, now);
+  }
+  changes.append(records, runId, now);
+  if (inserts.length + restored > 0) products.addLiving(inserts.length + restored);
+  if (withdrawn.size > 0) removals.remove(withdrawn, runId, now);
 }
 
-export function createApplier(options: ApplierOptions): Applier {
+/**
+ * Applies pages of one run.
+ *
+ * A page's products, change records and checkpoint are written in one transaction. Pages that arrive close together
+ * share a transaction, because SQLite writes whole 16-KB pages: products with random keys touch an index page each. A
+ * million of them, applied 1,000 at a time, wrote 57 GB (measured); applied `BATCH_PAGES` pages at a time they write
+ * less than a tenth of that. A checkpoint of a page without changes costs 1.5 KB in a batch and 50 KB alone. After a
+ * crash the pages of the batch are read again.
+ */
+export function createApplier(options: ApplierOptions) {
   const { store, leased, clock, runId, withdrawnAs, overlapMs } = options;
   let batch: WaitingPage[] = [];
-  /**
-   * Products that pages in the batch may change: the mirror's text of them may be outdated when the batch is applied.
-   */
+  /** Products that pages in the batch may change: the mirror's text may be outdated when the batch is applied. */
   let maybeChanged = new Set<string>();
   let changing = 0;
   let chars = 0;
   let batchSince = 0;
-  const pinned = new Map<number, Pinned>();
+  /** Local start and source time of each pass's first request. */
+  const pinned = new Map<number, Clocks>();
   for (const { pass, sourceTime } of store.runs.passes(runId)) {
     if (sourceTime === null) continue;
     pinned.set(pass, { local: store.runs.passStart(runId, pass) ?? clock.now(), source: sourceTime });
@@ -86,27 +88,6 @@ export function createApplier(options: ApplierOptions): Applier {
     return { ...captured, response, envelope, doubt, rejected, products, unknown };
   }
 
-  function write({ products, changes, removals }: KeeperWriter, { created, changed, withdrawn }: Draft): void {
-    const now = clock.now();
-    const records: NewChange[] = [];
-    let seq = changes.lastSeq();
-    let restored = 0;
-    const firstSeq = seq + 1;
-    const inserts = [...created.values()].map(({ id, product }) => ({ id, seq: ++seq, product }));
-    products.insert(inserts, now);
-    changes.appendCreated(firstSeq, inserts[0]?.id ?? 0, inserts.length, runId, now);
-    for (const { known, product, change } of changed.values()) {
-      seq++;
-      if (known.removed) restored++;
-      const op = known.removed ? 'restored' : 'updated';
-      records.push({ seq, op, productId: known.id, prevSeq: known.changedSeq, ...change });
-      products.update(known.id, product, seq, now);
-    }
-    changes.append(records, runId, now);
-    if (inserts.length + restored > 0) products.addLiving(inserts.length + restored);
-    if (withdrawn.size > 0) removals.remove(withdrawn, runId, now);
-  }
-
   /**
    * Pins the source time of the pass to its first response. A later response may move it back: then the source's clock
    * was put back meanwhile, or several machines with different clocks answer.
@@ -117,8 +98,8 @@ export function createApplier(options: ApplierOptions): Applier {
     const elapsed = first === undefined ? 0 : Math.max(0, moment - first.local);
     const sourceTime = sourceTimeOf(response) - elapsed;
     if (first !== undefined && sourceTime >= first.source) return;
-    runs.pinPass(runId, pass, sourceTime, envelope.numItems);
-    if (pass === 0) runs.pinRun(runId, sourceTime);
+    runs.noteResponse(runId, pass, sourceTime, envelope.numItems);
+    if (pass === 0) runs.setReading(runId, sourceTime);
     pinned.set(pass, { local: Math.min(first?.local ?? moment, moment), source: sourceTime });
   }
 
@@ -126,7 +107,7 @@ export function createApplier(options: ApplierOptions): Applier {
     const { task, rejected } = captured;
     if (writer.runs.hasCheckpoint(runId, task.pass, task.window)) return null;
     const draft = draftPage(options, captured);
-    if (draft.created.size + draft.changed.size + draft.withdrawn.size > 0) write(writer, draft);
+    if (draft.created.size + draft.changed.size + draft.withdrawn.size > 0) write(writer, draft, runId, clock.now());
     if (rejected.length > 0) writer.runs.addRejected(runId, task.pass, task.window, rejected);
     pin(writer, captured);
     const checkpoint = checkpointOf(options, captured, draft);
@@ -135,6 +116,7 @@ export function createApplier(options: ApplierOptions): Applier {
     return applied;
   }
 
+  /** Applies the batch, if its first page arrived `olderThanMs` ago or earlier. Returns and throws as `take` does. */
   function flush(olderThanMs = 0): readonly Applied[] {
     // abs: the clock may have been put back since.
     if (batch.length === 0 || Math.abs(clock.now() - batchSince) < olderThanMs) return [];
@@ -153,7 +135,13 @@ export function createApplier(options: ApplierOptions): Applier {
   }
 
   return {
-    take: (captured) => {
+    /**
+     * Adds a page to the batch, and applies the batch when it is full. Applies the first page of a pass at once, because
+     * it pins the source time.
+     * @returns the pages that this call applied
+     * @throws CatchwordError LEASE_LOST, RUN_CANCELLED, MIRROR_WRITE_FAILED; the batch was not written then
+     */
+    take: (captured: CapturedPage): readonly Applied[] => {
       if (batch.length === 0) batchSince = clock.now();
       const waiting = shelve(captured);
       batch.push(waiting);
@@ -168,3 +156,5 @@ export function createApplier(options: ApplierOptions): Applier {
     flush,
   };
 }
+
+export type Applier = ReturnType<typeof createApplier>;

@@ -1,10 +1,11 @@
-import { createIdSet, type IdSet } from '../catalog/id-set.ts';
+import { createIdSet } from '../catalog/id-set.ts';
 import { type Window, windowKey } from '../catalog/page.ts';
 import { endOf, holdsEnd, windowsOver } from '../catalog/plan.ts';
-import { examineSeams, type SeamInput, type SeamReport } from '../catalog/seams.ts';
+import { examineSeams, type SeamInput } from '../catalog/seams.ts';
 import type { Clocks } from '../catalog/watermark.ts';
 import type { Reader } from '../store/reader.ts';
-import type { Checkpoint, Pass } from '../store/runs.ts';
+import type { Pass } from '../store/runs.ts';
+import type { Applied } from './apply-page.ts';
 
 /** Windows to repair a list, over all rounds, as a share of its own: more would amount to reading it again. */
 const REPAIRS = 0.1;
@@ -14,37 +15,9 @@ const REPAIRS_LEAST = 20;
  */
 const REPAIR_REACH = 0.4;
 
-type Read = Omit<Checkpoint, 'ids'>;
-
-/** A list that the run read: the catalog, or a delta. */
-export interface ReadList {
-  readonly pass: Pass;
-  /** Windows of the first reading and of all repairs. */
-  readonly windows: readonly Read[];
-  /** One response held the whole list. */
-  readonly exact: boolean;
-  /** Null for an exact list, and for one of plain pages. */
-  readonly seams: SeamReport | null;
-  /** No product can be missing: its seams are joined, or it is a delta of plain pages that stood still. */
-  readonly complete: boolean;
-  readonly repairs: number;
-}
-
-/** What a run has read so far, and how complete it is. */
-export interface Assessment {
-  /** In the order in which they were read. */
-  readonly lists: readonly ReadList[];
-  /** Products in any window, delta or lookup of the run. */
-  readonly seen: IdSet;
-  /** Products in the newest reading of the whole list. */
-  readonly listed: IdSet;
-  /** The last list that was read cannot have changed meanwhile. */
-  readonly closed: boolean;
-}
-
 interface RunPasses {
   readonly passes: readonly Pass[];
-  readonly reads: ReadonlyMap<number, readonly Read[]>;
+  readonly reads: ReadonlyMap<number, readonly Applied[]>;
 }
 
 function passesOf(store: Reader, runId: number, before: number): RunPasses {
@@ -64,7 +37,7 @@ function showsChanges({ root }: Pass, _at: number, passes: readonly Pass[]): boo
 }
 
 /** Whether one response held the whole list. */
-export function isExact({ seam }: Pick<Pass, 'seam'>, windows: readonly Read[]): boolean {
+export function isExact({ seam }: Pick<Pass, 'seam'>, windows: readonly Applied[]): boolean {
   const [only] = windows;
   if (windows.length !== 1 || only === undefined || only.page !== 1 || only.doubt !== null) return false;
   return holdsEnd(only) || (seam === 0 && only.totalPages <= 1 && only.items === only.numItems);
@@ -74,7 +47,7 @@ export function isExact({ seam }: Pick<Pass, 'seam'>, windows: readonly Read[]):
 export function stoodStill(store: Reader, pass: Pass): boolean {
   const windows = store.runs.checkpoints(pass.runId, pass.pass);
   if (pass.seam === 0) return false;
-  const idsOf = (window: Read) => store.runs.idsOf(pass.runId, pass.pass, window);
+  const idsOf = (window: Applied) => store.runs.idsOf(pass.runId, pass.pass, window);
   // Treats every product as modified, so that only equal windows join.
   const modifiedIn = () => Number.POSITIVE_INFINITY;
   return examineSeams({ windows, root: pass.pass, idsOf, modifiedIn, highest: store.products.lastId() }).sealed;
@@ -90,7 +63,7 @@ export function isClosed(store: Reader, pass: Pass): boolean {
   return pass.kind !== 'list' && stoodStill(store, pass);
 }
 
-type ReadIds = (window: Read) => readonly number[];
+type ReadIds = (window: Applied) => readonly number[];
 
 /** The last pass that showed a product as modified; -1 for none. */
 function modifications({ passes, reads }: RunPasses, idsOf: ReadIds, highest: number): (id: number) => number {
@@ -103,55 +76,95 @@ function modifications({ passes, reads }: RunPasses, idsOf: ReadIds, highest: nu
   return (id) => (last[id] ?? 0) - 1;
 }
 
-type ListInput = Required<Pick<SeamInput<Read>, 'modifiedIn' | 'highest' | 'idsOf' | 'steady'>>;
+type ListInput = Required<Pick<SeamInput<Applied>, 'modifiedIn' | 'highest' | 'idsOf' | 'steady'>>;
 
-function assessList(root: Pass, all: RunPasses, { steady, ...input }: ListInput): ReadList {
+/** A list that the run read: the catalog, or a delta. */
+function assessList(root: Pass, all: RunPasses, { steady, ...input }: ListInput) {
   const { idsOf } = input;
   const repairs = all.passes.filter(({ kind, root: of }) => kind === 'repair' && of === root.pass);
   const own = all.reads.get(root.pass) ?? [];
   const windows = [root, ...repairs].flatMap(({ pass }) => all.reads.get(pass) ?? []);
   const exact = isExact(root, own);
-  if (!exact && root.seam > 0) {
-    // A change that became visible late is not in the delta of a delta, but its windows hold the changed product.
-    const late = root.kind === 'list' ? {} : { steady };
-    const seams = examineSeams({ windows, root: root.pass, ...input, ...late });
-    return { pass: root, windows, exact, seams, complete: seams.sealed, repairs: repairs.length };
-  }
-  const moved = windows.map((window) => idsOf(window).some((id) => input.modifiedIn(id) > root.pass));
+  const seamed = !exact && root.seam > 0;
+  // A change that became visible late is not in the delta of a delta, but its windows hold the changed product.
+  const late = root.kind === 'list' ? {} : { steady };
+  const seams = seamed ? examineSeams({ windows, root: root.pass, ...input, ...late }) : null;
+  const changed = seamed
+    ? []
+    : windows.filter((window) => idsOf(window).some((id) => input.modifiedIn(id) > root.pass));
   const lastPage = windows.reduce((last, { page }) => Math.max(last, page), 0);
-  // Plain pages lose products that move to the previous page. If only products on the last page changed, none has moved
-  // across a boundary.
-  const complete = exact || moved.every((changed, at) => !changed || windows[at]?.page === lastPage);
-  return { pass: root, windows, exact, seams: null, complete, repairs: repairs.length };
+  return {
+    pass: root,
+    /** Windows of the first reading and of all repairs. */
+    windows,
+    /** The total in the most recent response. */
+    total: newestTotal(windows),
+    /** Items that were rejected, over all windows. */
+    rejected: windows.reduce((sum, { rejected }) => sum + rejected, 0),
+    /** One response held the whole list. */
+    exact,
+    /** Null for an exact list, and for one of plain pages. */
+    seams,
+    /**
+     * No product can be missing: its seams are joined, or nothing moved between its plain pages. These lose products
+     * that move to the previous page; if only products on the last page changed, none has moved across a boundary.
+     */
+    complete: seams?.sealed ?? (exact || changed.every(({ page }) => page === lastPage)),
+    repairs: repairs.length,
+  };
 }
 
-/** @param before assess only passes before this one */
-export function assessRun(store: Reader, runId: number, before = Number.POSITIVE_INFINITY): Assessment {
+export type ReadList = ReturnType<typeof assessList>;
+
+function newestTotal(windows: readonly Applied[]): number {
+  const later = (a: Applied, b: Applied) => b.pass > a.pass || (b.pass === a.pass && b.requestedAt >= a.requestedAt);
+  return windows.reduce((a, b) => (a === undefined || later(a, b) ? b : a), windows[0])?.numItems ?? 0;
+}
+
+/**
+ * What a run has read so far, and how complete it is.
+ * @param before assess only passes before this one
+ */
+export function assessRun(store: Reader, runId: number, before = Number.POSITIVE_INFINITY) {
   const all = passesOf(store, runId, before);
   const highest = store.products.lastId();
   const seen = createIdSet(highest);
   const listed = createIdSet(highest);
   const newest = all.passes.findLast(({ kind }) => kind === 'list')?.pass;
-  const lists = new Set(all.passes.filter(({ root }) => root === newest).map(({ pass }) => pass));
+  const wholeList = new Set(all.passes.filter(({ root }) => root === newest).map(({ pass }) => pass));
   const idsOf: ReadIds = (window) => {
     const ids = store.runs.idsOf(runId, window.pass, window);
     for (const id of ids) {
       if (id === 0) continue;
       seen.add(id);
-      if (lists.has(window.pass)) listed.add(id);
+      if (wholeList.has(window.pass)) listed.add(id);
     }
     return ids;
   };
   const modifiedIn = modifications(all, idsOf, highest);
-  const steady = (id: number, { seq }: Read): boolean => store.products.changedSeq(id) <= seq;
+  const steady = (id: number, { seq }: Applied): boolean => store.products.changedSeq(id) <= seq;
   for (const { kind, pass } of all.passes) if (kind === 'lookup') all.reads.get(pass)?.forEach(idsOf);
-  const read = all.passes
+  const lists = all.passes
     .filter(({ kind }) => kind !== 'repair' && kind !== 'lookup')
     .map((pass) => assessList(pass, all, { modifiedIn, highest, idsOf, steady }));
+  const list = lists.findLast(({ pass }) => pass.kind === 'list');
   const last = all.passes.at(-1);
   const closed = last !== undefined && isClosed(store, last);
-  return { lists: read, seen, listed, closed };
+  return {
+    /** In the order in which they were read. */
+    lists,
+    /** The newest reading of the whole list; none in a delta run. */
+    list,
+    /** Products in any window, delta or lookup of the run. */
+    seen,
+    /** Products in the newest reading of the whole list. */
+    listed,
+    /** The last list that was read cannot have changed meanwhile. */
+    closed,
+  };
 }
+
+export type Assessment = ReturnType<typeof assessRun>;
 
 /** The source's clock and this machine's at the start of each pass. */
 export function passClocks(store: Reader, runId: number): Clocks[] {
@@ -161,19 +174,8 @@ export function passClocks(store: Reader, runId: number): Clocks[] {
   });
 }
 
-/** The newest reading of the whole list. */
-export function newestList({ lists }: Assessment): ReadList | undefined {
-  return lists.findLast(({ pass }) => pass.kind === 'list');
-}
-
-/** The total in the most recent response. */
-export function newestTotal(windows: readonly Read[]): number {
-  return windows.reduce((a, b) => (b.pass > a.pass || (b.pass === a.pass && b.requestedAt >= a.requestedAt) ? b : a))
-    .numItems;
-}
-
 /** Windows over the gaps of a list, wider than in the previous round; empty if there would be too many. */
-export function repairsOf({ pass: { pass, perPage, seam }, windows, seams, repairs }: ReadList): Window[] {
+export function repairsOf({ pass: { pass, perPage, seam }, windows, total, seams, repairs }: ReadList): Window[] {
   if (seams === null || seams.disorder > 0) return [];
   const own = windows.filter((window) => window.pass === pass);
   // If many pages are shorter than their totals say, repairs would be too.
@@ -182,10 +184,7 @@ export function repairsOf({ pass: { pass, perPage, seam }, windows, seams, repai
   const layout = { perPage, seam: Math.min(seam * 2 ** (repairs + 1), perPage >> 2) };
   const found = new Map<string, Window>();
   // The source's total may be wrong, but the end of the list is not far behind what was read.
-  const end = Math.min(
-    newestTotal(windows),
-    windows.reduce((most, window) => Math.max(most, endOf(window)), 0) + perPage,
-  );
+  const end = Math.min(total, windows.reduce((most, window) => Math.max(most, endOf(window)), 0) + perPage);
   for (const { offset, shift } of seams.gaps) {
     const centre = (offset ?? end) - (offset === null ? 0 : shift);
     const low = Math.floor(centre - reach);

@@ -1,19 +1,15 @@
-import type { Pointer } from '../catalog/content.ts';
+import type { FetchOutcome } from '../catalog/page.ts';
 import type { Run } from '../catalog/run.ts';
-import type { Clock } from '../clock.ts';
 import { CatchwordError, messageOf } from '../errors.ts';
-import type { Logger } from '../log.ts';
-import type { PageQueue } from '../queue/queue.ts';
+import { iso } from '../iso-time.ts';
 import type { Leased } from '../store/lease.ts';
-import type { Reader } from '../store/reader.ts';
 import type { Pass } from '../store/runs.ts';
 import type { KeeperWriter } from '../store/writers.ts';
-import { type Applier, createApplier } from './apply-page.ts';
-import { ageClock, type FinishSettings, failRun, finishRun, requireRun } from './finish-run.ts';
-import { nextStep, type StepSettings } from './next-step.ts';
-import type { WindowLimits } from './pass-windows.ts';
-import { type PruneSettings, pruneLog } from './prune-log.ts';
-import { interruption, type PassReader, readPass } from './read-pass.ts';
+import { createApplier } from './apply-page.ts';
+import { ageClock, failRun, finishRun, requireRun } from './finish-run.ts';
+import { DATE_STEP_MS, nextStep } from './next-step.ts';
+import { pruneLog } from './prune-log.ts';
+import { interruption, type PassContext, readPass } from './read-pass.ts';
 
 /** The state of a run in progress, for display. */
 export interface Progress {
@@ -29,40 +25,20 @@ export interface Progress {
   readonly settling: Pick<Run, 'settlesAt' | 'missing'> | null;
 }
 
-export interface ExecutorSettings extends WindowLimits, StepSettings, FinishSettings, PruneSettings {
-  readonly ignoreFields: readonly Pointer[];
-  readonly withdrawnAs: 'updated' | 'removed';
-}
-
-export interface ExecutorOptions {
-  readonly store: Reader;
-  readonly queue: PageQueue;
-  readonly clock: Clock;
-  readonly log: Logger;
-  readonly settings: ExecutorSettings;
+export interface ExecutorOptions extends Omit<PassContext, 'applier' | 'signal' | 'listen'> {
   readonly onProgress?: (progress: Progress) => void;
 }
 
 /** What the parts of executing one run share. */
-interface Execution extends ExecutorOptions {
+interface Execution extends ExecutorOptions, PassContext {
   readonly run: Run;
   readonly leased: Leased<KeeperWriter>;
-  readonly applier: Applier;
-  readonly signal: AbortSignal;
-  /** Gives the queue's outcomes to this reader. */
-  readonly listen: (reader: PassReader | undefined) => void;
 }
-
-/** Reads a planned or unfinished run to its end. @throws CatchwordError as `Keeper.run` */
-export type Executor = (run: Run, leased: Leased<KeeperWriter>, signal: AbortSignal) => Promise<Run>;
 
 /** How often a settling run checks whether it was cancelled. */
 const SETTLE_STEP_MS = 5_000;
 /** If the clock jumps by more, the displayed end of the wait moves. */
 const SHOWN_STEP_MS = 10_000;
-
-/** `Date` counts whole seconds: a second delta within the same second would hold the same changes again. */
-const DATE_STEP_MS = 1_000;
 
 /** After these errors the run can be resumed; any other error fails it. */
 const RESUMABLE = new Set([
@@ -80,45 +56,23 @@ const RESUMABLE = new Set([
 const RESUMABLE_BEFORE_FIRST_PAGE = new Set(['INTERRUPTED', 'LEASE_LOST']);
 
 /** Reads a pass. @returns the page size that the source answers, if it is not the requested one */
-async function readOne(execution: Execution, pass: Pass): Promise<number | null> {
-  const { run, store, queue, clock, log, settings, applier, signal, onProgress } = execution;
-  const { pages, items, requests } = store.runs.counts(run.id);
-  const seen = { pages, items, requests };
+function readOne(execution: Execution, pass: Pass): Promise<number | null> {
+  const { run, store, onProgress } = execution;
+  let { pages, items, requests } = store.runs.counts(run.id);
   const earlier = pages - store.runs.checkpoints(run.id, pass.pass).length;
-  const reader = readPass(pass, {
-    store,
-    queue,
-    clock,
-    applier,
-    log,
-    settings,
-    signal,
-    onRead: ({ page, requests: tries }, windows) => {
-      seen.pages++;
-      seen.items += page.products.length;
-      seen.requests += tries;
-      onProgress?.({
-        runId: run.id,
-        kind: run.kind,
-        pass: pass.pass,
-        pagesKnown: earlier + windows,
-        settling: null,
-        ...seen,
-      });
-    },
+  return readPass(pass, execution, (captured, windows) => {
+    pages++;
+    items += captured.page.products.length;
+    requests += captured.requests;
+    const counts = { pages, pagesKnown: earlier + windows, items, requests };
+    onProgress?.({ runId: run.id, kind: run.kind, pass: pass.pass, ...counts, settling: null });
   });
-  execution.listen(reader);
-  try {
-    return (await reader.done).answeredSize;
-  } finally {
-    execution.listen(undefined);
-  }
 }
 
 /** Errors are only logged: pruning is retried after the next run. */
 function prune({ store, leased, settings, clock, log }: Execution, run: Run): void {
+  const now = clock.now();
   try {
-    const now = clock.now();
     const dropped = pruneLog(store, leased, settings, now, log, ageClock(run, now));
     if (dropped > 0) log.info({ dropped, upTo: store.changes.prunedTo() }, 'change log pruned');
   } catch (error) {
@@ -126,23 +80,16 @@ function prune({ store, leased, settings, clock, log }: Execution, run: Run): vo
   }
 }
 
-function lastPass({ store, run }: Execution): Pass {
-  const pass = store.runs.passes(run.id).at(-1);
-  if (pass === undefined) throw new CatchwordError('NOT_FOUND', `run ${run.id} has no pass`);
-  return pass;
-}
-
 /** Reads the last pass to its end; in plain pages if the source ignores the requested page size. */
 async function readLast(execution: Execution): Promise<void> {
-  const { run, leased, queue, log } = execution;
+  const { run, store, leased, queue, log } = execution;
   for (;;) {
-    const pass = lastPass(execution);
+    const pass = store.runs.passes(run.id).at(-1);
+    if (pass === undefined) throw new CatchwordError('NOT_FOUND', `run ${run.id} has no pass`);
     const answeredSize = await readOne(execution, pass);
     if (answeredSize === null) return;
-    log.warn(
-      { run: run.id, asked: pass.perPage, answered: answeredSize },
-      'the source ignores the requested page size',
-    );
+    const fields = { run: run.id, asked: pass.perPage, answered: answeredSize };
+    log.warn(fields, 'the source ignores the requested page size');
     await queue.drop(run.id);
     leased.write(({ runs }) => runs.ignoreSize(run.id, pass.pass, answeredSize));
   }
@@ -153,10 +100,11 @@ async function readAll(execution: Execution): Promise<Run> {
   for (;;) {
     await readLast(execution);
     const step = nextStep(store, requireRun(store, run.id), settings);
-    if (step.kind === 'finish') return finishRun(leased, run.id, step.assessment, settings, clock.now());
+    if (step.kind === 'finish') return finishRun(leased, run.id, step.conclusion, settings, clock.now());
     const { pass } = step;
     if (step.kind === 'settle') await settle(execution, pass, step.missing);
-    // The first delta does not wait: the delta after it is usually empty.
+    // A second delta within the same second would hold the same changes again. The first one does not wait, because the
+    // delta after it is usually empty.
     const deltas = store.runs.passes(run.id).filter(({ kind }) => kind === 'delta').length;
     if (pass.kind === 'delta' && deltas > 1) await clock.sleep(DATE_STEP_MS, signal);
     leased.write(({ runs }) => {
@@ -177,8 +125,8 @@ async function settle(execution: Execution, { runId, pass }: Pass, missing: numb
   let leftMs = Math.min(settings.overlapMs, noted?.leftMs ?? settings.overlapMs);
   let shown = noted?.until ?? 0;
   if (leftMs > 0) {
-    const until = new Date(clock.now() + leftMs).toISOString();
-    log.info({ run: runId, until, missing }, 'settling: waiting before the last delta, because deltas may be late');
+    const fields = { run: runId, until: iso(clock.now() + leftMs), missing };
+    log.info(fields, 'settling: waiting before the last delta, because deltas may be late');
   }
   while (leftMs > 0) {
     const until = clock.now() + leftMs;
@@ -229,19 +177,19 @@ async function execute(execution: Execution): Promise<Run> {
   }
 }
 
-/** Creates the only consumer of the queue: one run at a time. */
-export async function createExecutor(options: ExecutorOptions): Promise<Executor> {
+/**
+ * Creates the only consumer of the queue: one run at a time.
+ * @returns reads a planned or unfinished run to its end, and throws as `Keeper.run`
+ */
+export async function createExecutor(options: ExecutorOptions) {
   const { store, queue, clock, settings } = options;
-  const { ignoreFields, withdrawnAs, overlapMs } = settings;
-  let reader: PassReader | undefined;
-  await queue.consume(async (outcome) => reader?.handle(outcome));
-
-  function listen(next: PassReader | undefined): void {
-    reader = next;
-  }
-
-  return (run, leased, signal) => {
-    const applier = createApplier({ store, leased, clock, runId: run.id, ignoreFields, withdrawnAs, overlapMs });
+  let handle: (outcome: FetchOutcome) => void = () => {};
+  const listen: PassContext['listen'] = (next) => {
+    handle = next;
+  };
+  await queue.consume(async (outcome) => handle(outcome));
+  return (run: Run, leased: Leased<KeeperWriter>, signal: AbortSignal): Promise<Run> => {
+    const applier = createApplier({ ...settings, store, leased, clock, runId: run.id });
     return execute({ ...options, run, leased, applier, signal, listen });
   };
 }

@@ -4,19 +4,15 @@ import { CatchwordError } from '../errors.ts';
 import type { Leased } from '../store/lease.ts';
 import type { Reader } from '../store/reader.ts';
 import type { Store } from '../store/store.ts';
-import type { KeeperWriter } from '../store/writers.ts';
-import { type Assessment, passClocks } from './assess-run.ts';
-import { type Conclusion, conclude } from './conclude-run.ts';
-import { isSettled } from './settle.ts';
+import type { KeeperWriter, RequestWriter } from '../store/writers.ts';
+import { passClocks } from './assess-run.ts';
+import type { Conclusion } from './conclude-run.ts';
+import type { RunSettings } from './run-settings.ts';
 import { noteFullRead } from './source.ts';
-import { type SweepSettings, sweep } from './sweep.ts';
+import { sweep } from './sweep.ts';
 
 /** Rejected items are kept this long, for people who look for the reason. */
 const KEEP_REJECTED_MS = 30 * 86_400_000;
-
-export interface FinishSettings extends SweepSettings {
-  readonly overlapMs: number;
-}
 
 /**
  * The time by which ages are judged that decide what is dropped: the earlier one of this machine's clock, which may be
@@ -46,7 +42,7 @@ function moveWatermark(
   run: Run,
   conclusion: Conclusion,
   held: boolean,
-  { overlapMs }: FinishSettings,
+  { overlapMs }: RunSettings,
 ): void {
   if (run.sourceTime === null) return;
   const readUpTo = writer.readUpTo();
@@ -70,7 +66,7 @@ function supersede(writer: KeeperWriter, run: Run): void {
   for (const { id } of writer.runs.held()) {
     if (id >= run.id) continue;
     writer.removals.release(id);
-    writer.runs.decide(id, { state: 'cancelled', error: `superseded by run ${run.id}; nothing was removed` });
+    writer.runs.amend(id, { state: 'cancelled', error: `superseded by run ${run.id}; nothing was removed` });
   }
 }
 
@@ -82,28 +78,25 @@ function supersede(writer: KeeperWriter, run: Run): void {
 export function finishRun(
   leased: Leased<KeeperWriter>,
   runId: number,
-  assessment: Assessment,
-  settings: FinishSettings,
+  concluded: Conclusion,
+  settings: RunSettings,
   nowMs: number,
 ): Run {
+  const conclusion = withhold(concluded);
   return leased.write((writer) => {
     const run = requireRun(writer, runId);
     if (run.state === 'cancelled') throw new CatchwordError('RUN_CANCELLED', `run ${runId} was cancelled`);
-    const settled = isSettled(writer, writer.runs.passes(runId), settings.overlapMs);
-    const conclusion = withhold(conclude(writer, run, assessment, settled));
-    const swept = run.kind === 'full' ? sweep(writer, run, assessment, conclusion, settings) : null;
+    const swept = run.kind === 'full' ? sweep(writer, run, conclusion, settings) : null;
     const counts = writer.runs.counts(runId);
     const held = swept?.holdReason != null;
     const missing = [...(swept?.missing ?? []), ...(held ? swept.remove : [])];
     const removed = swept === null || held ? 0 : writer.removals.remove(swept.remove, runId, nowMs);
-    if (swept === null) writer.removals.noteSeen(writer.runs.eachIds(runId));
-    else if (held) writer.removals.hold(runId, swept.remove);
-    if (swept !== null) {
-      supersede(writer, run);
-      // A run whose count does not agree confirms no missing product.
-      if (conclusion.proof === 'sealed' || conclusion.countAgrees) writer.removals.noteMissing(missing);
-      else writer.removals.noteSeen(writer.runs.eachIds(runId));
-    }
+    if (held) writer.removals.hold(runId, swept.remove);
+    if (swept !== null) supersede(writer, run);
+    // A run whose count does not agree confirms no missing product.
+    const confirms = swept !== null && (conclusion.proof === 'sealed' || conclusion.countAgrees);
+    if (confirms) writer.removals.noteMissing(missing);
+    else writer.removals.noteSeen(writer.runs.eachIds(runId));
     writer.products.ensureLookups();
     writer.runs.end(runId, {
       state: held ? 'held' : 'complete',
@@ -111,7 +104,7 @@ export function finishRun(
       // Counts each product once, even if it was in several windows.
       counts: {
         ...counts,
-        items: assessment.seen.size + counts.rejected,
+        items: conclusion.assessment.seen.size + counts.rejected,
         removed: counts.removed + removed,
         missing: missing.length,
       },
@@ -128,22 +121,22 @@ export function finishRun(
   });
 }
 
-/** Ends a run that cannot continue. Applied pages are kept. */
+/** Ends a run that has not read everything. Applied pages are kept. */
+function endEarly(
+  { removals, runs, products }: Pick<RequestWriter, 'removals' | 'runs' | 'products'>,
+  runId: number,
+  end: Pick<Run, 'state' | 'error'> & { readonly finishedAt: number },
+): void {
+  removals.noteSeen(runs.eachIds(runId));
+  products.ensureLookups();
+  runs.end(runId, { ...end, counts: runs.counts(runId), proof: null, reasons: [] });
+}
+
+/** Ends a run that cannot continue. */
 export function failRun(leased: Leased<KeeperWriter>, runId: number, error: CatchwordError, nowMs: number): void {
   leased.write((writer) => {
-    const run = requireRun(writer, runId);
-    if (run.state === 'cancelled') return;
-    writer.removals.noteSeen(writer.runs.eachIds(runId));
-    writer.products.ensureLookups();
-    const text = `${error.code}: ${error.message}`;
-    writer.runs.end(runId, {
-      state: 'failed',
-      finishedAt: nowMs,
-      counts: writer.runs.counts(runId),
-      proof: null,
-      reasons: [],
-      error: text,
-    });
+    if (requireRun(writer, runId).state === 'cancelled') return;
+    endEarly(writer, runId, { state: 'failed', finishedAt: nowMs, error: `${error.code}: ${error.message}` });
   });
 }
 
@@ -159,10 +152,7 @@ export function cancelRun(store: Store, runId: number, nowMs: number): Run {
         hint: 'Only a planned or reading run can be cancelled: npx catchword runs.',
       });
     }
-    writer.removals.noteSeen(writer.runs.eachIds(runId));
-    writer.products.ensureLookups();
-    const counts = writer.runs.counts(runId);
-    writer.runs.end(runId, { state: 'cancelled', finishedAt: nowMs, counts, proof: null, reasons: [], error: null });
+    endEarly(writer, runId, { state: 'cancelled', finishedAt: nowMs, error: null });
     writer.schedule.clearRetry(run.kind);
     return requireRun(writer, runId);
   });

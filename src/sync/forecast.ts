@@ -1,14 +1,12 @@
-import { type Pointer, sameContent } from '../catalog/content.ts';
+import { sameContent } from '../catalog/content.ts';
 import { isWithdrawnBody } from '../catalog/product.ts';
 import type { Run } from '../catalog/run.ts';
 import type { Store } from '../store/store.ts';
 import { compareMirrors } from './compare-mirrors.ts';
-import { removalLimitOf, type SweepSettings } from './sweep.ts';
+import type { RunSettings } from './run-settings.ts';
+import { removalLimitOf } from './sweep.ts';
 
-export interface ForecastSettings extends Pick<SweepSettings, 'removalLimit'> {
-  readonly ignoreFields: readonly Pointer[];
-  readonly withdrawnAs: 'updated' | 'removed';
-}
+type ForecastSettings = Pick<RunSettings, 'removalLimit' | 'ignoreFields' | 'withdrawnAs'>;
 
 type Fate = 'created' | 'updated' | 'removed' | 'restored' | 'missing';
 

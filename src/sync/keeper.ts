@@ -6,10 +6,20 @@ import { holdLease } from '../store/hold-lease.ts';
 import type { Leased } from '../store/lease.ts';
 import type { Store } from '../store/store.ts';
 import type { KeeperWriter } from '../store/writers.ts';
-import { createExecutor, type ExecutorOptions, type ExecutorSettings } from './execute-run.ts';
+import { createExecutor, type ExecutorOptions } from './execute-run.ts';
 import { failRun } from './finish-run.ts';
 import { requireSameSource, rereadNotice } from './source.ts';
-import { type StartSettings, startRun } from './start-run.ts';
+import { startRun } from './start-run.ts';
+
+export interface KeeperOptions extends ExecutorOptions {
+  readonly store: Store;
+  /** Gets notices that people should see before the first request of a run. */
+  readonly tell?: Tell;
+}
+
+function otherAddress(): CatchwordError {
+  return new CatchwordError('RUN_OUTDATED', 'it has read from another address');
+}
 
 /**
  * Makes runs: the only writer of products and changes.
@@ -20,71 +30,29 @@ import { type StartSettings, startRun } from './start-run.ts';
  * ```
  * Pass 0 is the list (in a delta run, the delta); next-step.ts decides what follows.
  */
-export interface Keeper {
-  /**
-   * Resumes the run that an earlier process left unfinished, or starts a new one, and reads it to its end.
-   * @returns the run; null if another scheduler started the run of this tick
-   * @throws CatchwordError MIRROR_BUSY, MIRROR_OTHER_SOURCE; INTERRUPTED when `signal` aborts (resumable); any error of
-   *   the source or the file
-   */
-  run(request: RunRequest, signal: AbortSignal): Promise<Run | null>;
-  /**
-   * Makes the configured address the mirror's new source, and reads everything from there. Gives up an unfinished run,
-   * because it has read from the old address.
-   * @throws CatchwordError as `run`
-   */
-  adopt(signal: AbortSignal): Promise<Run>;
-  /** As `run`, but only resumes; returns null if no run is unfinished. */
-  resume(signal: AbortSignal): Promise<Run | null>;
-}
-
-export interface KeeperSettings extends ExecutorSettings, StartSettings {
-  /** Give up an unfinished run that is older; milliseconds. */
-  readonly runMaxAgeMs: number;
-}
-
-export interface KeeperOptions extends Omit<ExecutorOptions, 'settings'> {
-  readonly store: Store;
-  readonly settings: KeeperSettings;
-  /** Gets notices that people should see before the first request of a run. */
-  readonly tell?: Tell;
-}
-
-export async function createKeeper(options: KeeperOptions): Promise<Keeper> {
+export async function createKeeper(options: KeeperOptions) {
   const { store, clock, log, settings } = options;
   const execute = await createExecutor(options);
 
-  function giveUp(leased: Leased<KeeperWriter>, run: Run, error: CatchwordError): undefined {
+  function giveUp(leased: Leased<KeeperWriter>, run: Run, error: CatchwordError): void {
     failRun(leased, run.id, error, clock.now());
     log.warn({ run: run.id, reason: error.message }, 'an unfinished run was given up');
   }
 
-  /** The unfinished run. Gives it up if it is too old, or has read from another source or selection. */
-  function leftOver(leased: Leased<KeeperWriter>): Run | undefined {
-    requireSameSource(store, settings.source);
-    const run = store.runs.unfinished();
-    if (run === undefined) return undefined;
+  /** Why an unfinished run cannot be resumed: it is too old, or has read from another source or selection. */
+  function whyOutdated(run: Run): CatchwordError | null {
+    const { runMaxAgeMs, source } = settings;
     const ageMs = clock.now() - run.startedAt;
     const hours = Math.round(Math.abs(ageMs) / 3_600_000);
-    if (ageMs > settings.runMaxAgeMs) {
-      return giveUp(leased, run, new CatchwordError('RUN_TOO_OLD', `unfinished for ${hours} hours`));
-    }
+    if (ageMs > runMaxAgeMs) return new CatchwordError('RUN_TOO_OLD', `unfinished for ${hours} hours`);
     // The clock was put back: without this bound the run would never be too old.
-    if (-ageMs > settings.runMaxAgeMs) {
-      return giveUp(leased, run, new CatchwordError('RUN_TOO_OLD', `started ${hours} hours ahead of this clock`));
-    }
+    if (-ageMs > runMaxAgeMs) return new CatchwordError('RUN_TOO_OLD', `started ${hours} hours ahead of this clock`);
     const noted = store.source.noted();
     // Before its first page a run does not bind the mirror to an address, but it must not continue with another one.
-    if (noted !== null && noted.address !== settings.source.address) {
-      return giveUp(leased, run, new CatchwordError('RUN_OUTDATED', 'it has read from another address'));
-    }
-    const selection = store.runs.selectionOf(run.id) ?? noted?.selection ?? settings.source.selection;
-    if (selection === settings.source.selection) return run;
-    return giveUp(
-      leased,
-      run,
-      new CatchwordError('RUN_OUTDATED', 'the settings select other products since it started'),
-    );
+    if (noted !== null && noted.address !== source.address) return otherAddress();
+    const selection = store.runs.selectionOf(run.id) ?? noted?.selection ?? source.selection;
+    if (selection === source.selection) return null;
+    return new CatchwordError('RUN_OUTDATED', 'the settings select other products since it started');
   }
 
   function announce(): void {
@@ -93,8 +61,14 @@ export async function createKeeper(options: KeeperOptions): Promise<Keeper> {
   }
 
   async function resumeUnder(leased: Leased<KeeperWriter>, signal: AbortSignal): Promise<Run | null> {
-    const run = leftOver(leased);
+    requireSameSource(store, settings.source);
+    const run = store.runs.unfinished();
     if (run === undefined) return null;
+    const outdated = whyOutdated(run);
+    if (outdated !== null) {
+      giveUp(leased, run, outdated);
+      return null;
+    }
     if (run.kind === 'full') announce();
     log.info({ run: run.id, kind: run.kind, pages: run.pages }, 'run resumed');
     return await execute(run, leased, signal);
@@ -108,11 +82,18 @@ export async function createKeeper(options: KeeperOptions): Promise<Keeper> {
   }
 
   return {
-    resume: async (signal) => {
+    /** As `run`, but only resumes; returns null if no run is unfinished. */
+    resume: async (signal: AbortSignal): Promise<Run | null> => {
       if (store.runs.unfinished() === undefined) return null;
       return await holdLease(store.keeperLease, clock, log, (leased) => resumeUnder(leased, signal));
     },
-    run: (request, signal) =>
+    /**
+     * Resumes the run that an earlier process left unfinished, or starts a new one, and reads it to its end.
+     * @returns the run; null if another scheduler started the run of this tick
+     * @throws CatchwordError MIRROR_BUSY, MIRROR_OTHER_SOURCE; INTERRUPTED when `signal` aborts (resumable); any error
+     *   of the source or the file
+     */
+    run: (request: RunRequest, signal: AbortSignal): Promise<Run | null> =>
       holdLease(store.keeperLease, clock, log, async (leased) => {
         const resumed = await resumeUnder(leased, signal);
         // A full run covers a delta, but not vice versa.
@@ -121,11 +102,15 @@ export async function createKeeper(options: KeeperOptions): Promise<Keeper> {
         announce();
         return await begin(request, leased, signal);
       }),
-    adopt: (signal) =>
+    /**
+     * Makes the configured address the mirror's new source, and reads everything from there. Gives up an unfinished
+     * run, because it has read from the old address.
+     * @throws CatchwordError as `run`
+     */
+    adopt: (signal: AbortSignal): Promise<Run> =>
       holdLease(store.keeperLease, clock, log, async (leased) => {
         const left = store.runs.unfinished();
-        if (left !== undefined)
-          giveUp(leased, left, new CatchwordError('RUN_OUTDATED', 'it has read from another address'));
+        if (left !== undefined) giveUp(leased, left, otherAddress());
         const { address, selection } = settings.source;
         leased.write(({ source }) => {
           const before = source.noted()?.selection ?? selection;
@@ -139,3 +124,5 @@ export async function createKeeper(options: KeeperOptions): Promise<Keeper> {
       }),
   };
 }
+
+export type Keeper = Awaited<ReturnType<typeof createKeeper>>;

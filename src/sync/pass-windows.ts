@@ -3,15 +3,7 @@ import type { Reader } from '../store/reader.ts';
 import type { Pass } from '../store/runs.ts';
 import type { Applied } from './apply-page.ts';
 import { planPass } from './plan-pass.ts';
-
-export interface WindowLimits {
-  /** Maximum windows in the queue. A limit for its memory, not for speed. */
-  readonly lookahead: number;
-  /** Maximum attempts of a request. */
-  readonly maxAttempts: number;
-  /** The same for the first request of a run, so that a wrong address or key shows soon. */
-  readonly firstAttempts: number;
-}
+import type { RunSettings } from './run-settings.ts';
 
 /**
  * The windows of a pass, and where each one is.
@@ -23,7 +15,7 @@ export interface WindowLimits {
  * ```
  * The checkpoints in SQLite show which windows are read, so a start and a resume are the same.
  */
-export function createPassWindows(store: Reader, pass: Pass, limits: WindowLimits) {
+export function createPassWindows(store: Reader, pass: Pass, limits: RunSettings) {
   const { runId, from } = pass;
   const { plan, taskOf: about } = planPass(store, pass);
   const pending = new Map<string, FetchTask>();

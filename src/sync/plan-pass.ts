@@ -10,7 +10,7 @@ const LOOKUPS = 200;
 const LOOKUP_ATTEMPTS = 3;
 
 /** Which windows a pass reads, and what it adds to the task of each. */
-export interface PlannedPass {
+interface PlannedPass {
   readonly plan: PassPlan;
   readonly taskOf: (window: Window) => Partial<FetchTask>;
 }
@@ -20,10 +20,9 @@ export function controlOf(store: Reader, pass: Pass): number | undefined {
   const list = store.runs
     .passes(pass.runId)
     .findLast(({ kind, pass: number }) => kind === 'list' && number < pass.pass);
-  if (list === undefined) return undefined;
-  for (const window of store.runs.checkpoints(pass.runId, list.pass)) {
-    const id = store.runs.idsOf(pass.runId, list.pass, window).find((one) => one > 0);
-    if (id !== undefined && store.removals.candidate(id) !== undefined) return id;
+  for (const window of list === undefined ? [] : store.runs.checkpoints(list.runId, list.pass)) {
+    const id = store.runs.idsOf(window.runId, window.pass, window).find((one) => one > 0);
+    if (id !== undefined && store.removals.living(id) !== undefined) return id;
   }
   return undefined;
 }
@@ -37,18 +36,18 @@ function plannedLookups(store: Reader, pass: Pass): PlannedPass {
   const ids = control === undefined ? [] : [control, ...turn];
   return {
     plan: createFixedPlan(ids.map((id) => ({ page: id, perPage: 1 }))),
-    taskOf: ({ page }) => ({ vbid: store.removals.candidate(page)?.vbid ?? '', maxAttempts: LOOKUP_ATTEMPTS }),
+    taskOf: ({ page }) => ({ vbid: store.removals.living(page)?.vbid ?? '', maxAttempts: LOOKUP_ATTEMPTS }),
   };
 }
 
-/** The offset up to which earlier readings of the list found products; undefined if there are none. */
-function heldUpTo(store: Reader, { runId, pass: before }: Pass): number | undefined {
-  const ends = store.runs
+/** The offset up to which earlier readings of the list found products. */
+function heldUpTo(store: Reader, { runId, pass: before }: Pass): number {
+  return store.runs
     .passes(runId)
     .filter(({ kind, pass }) => kind === 'list' && pass < before)
     .flatMap(({ pass }) => store.runs.checkpoints(runId, pass))
-    .map((window) => (window.items === 0 ? 0 : startOf(window) + window.items));
-  return ends.length === 0 ? undefined : ends.reduce((a, b) => Math.max(a, b));
+    .map((window) => (window.items === 0 ? 0 : startOf(window) + window.items))
+    .reduce((a, b) => Math.max(a, b), 0);
 }
 
 /** Depends only on the passes before this one, so that a resumed pass has the same plan. */

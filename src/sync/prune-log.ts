@@ -3,26 +3,14 @@ import type { Leased } from '../store/lease.ts';
 import type { Reader } from '../store/reader.ts';
 import type { SinkRow } from '../store/sinks.ts';
 import type { KeeperWriter } from '../store/writers.ts';
-
-export interface PruneSettings {
-  /** How long to keep superseded records; milliseconds. */
-  readonly logRetentionMs: number;
-  /** A sink that is more records behind does not hold the log beyond its retention. */
-  readonly logCap: number;
-}
+import type { RunSettings } from './run-settings.ts';
 
 /** Records per transaction: other writers wait for about 50 ms. */
 const STEP = 10_000;
 /** Transactions per call. A run seldom needs more for what it has written; a long log is pruned over several runs. */
 const STEPS = 100;
 
-/**
- * How many records the log keeps for a sink: those after its cursor, or after its backfill, that were not pruned yet.
- */
-function lagOf({ cursor, backfillTo }: SinkRow, prunedTo: number, lastSeq: number): number {
-  return lastSeq - Math.max(cursor, backfillTo, prunedTo);
-}
-
+/** Whether the log keeps records that the sink has not confirmed. */
 function holdsLog({ configured, state }: SinkRow): boolean {
   return configured && state !== 'disabled';
 }
@@ -38,22 +26,23 @@ function holdsLog({ configured, state }: SinkRow): boolean {
  * @returns how many records were dropped
  */
 export function pruneLog(
-  store: Reader,
+  { changes, sinks }: Reader,
   leased: Leased<KeeperWriter>,
-  { logRetentionMs, logCap }: PruneSettings,
+  { logRetentionMs, logCap }: Pick<RunSettings, 'logRetentionMs' | 'logCap'>,
   nowMs: number,
   log: Logger,
-  ageMs = nowMs,
+  ageMs: number,
 ): number {
-  const lastSeq = store.changes.lastSeq();
+  const lastSeq = changes.lastSeq();
   const before = ageMs - logRetentionMs;
-  for (const sink of store.sinks.list()) {
-    const { id, name, cursor } = sink;
-    const isOld = store.changes.lastBefore(cursor, before, nowMs, 1) > cursor;
-    const lag = lagOf(sink, store.changes.prunedTo(), lastSeq);
-    if (!holdsLog(sink) || !isOld || lag <= logCap) continue;
+  for (const sink of sinks.list().filter(holdsLog)) {
+    const { id, name, cursor, backfillTo } = sink;
+    const isOld = changes.lastBefore(cursor, before, nowMs, 1) > cursor;
+    // Records that the sink still needs, and that were not pruned yet.
+    const lag = lastSeq - Math.max(cursor, backfillTo, changes.prunedTo());
+    if (!isOld || lag <= logCap) continue;
     const error = `disabled: ${lag} changes behind, more than CATCHWORD_LOG_CAP`;
-    leased.write(({ sinks }) => sinks.disable(id, error, nowMs));
+    leased.write((writer) => writer.sinks.disable(id, error, nowMs));
     const fields = { code: 'SINK_DISABLED', sink: name, cursor, lastSeq, cap: logCap };
     log.error(fields, 'sink is disabled: the change log does not wait for it');
   }
@@ -67,19 +56,16 @@ export function pruneLog(
 }
 
 /** Reads the cursors in the transaction that prunes, because a replay may start in between. @returns null when done */
-function pruneStep(writer: KeeperWriter, before: number, nowMs: number): number | null {
-  const needed = writer.sinks.list().filter(holdsLog);
-  const floor = Math.min(writer.changes.lastSeq(), ...needed.map(({ cursor }) => cursor));
-  const from = writer.changes.prunedTo();
-  const to = Math.min(floor, writer.changes.lastBefore(from, before, nowMs, STEP));
-  return to <= from ? null : pruneTo(writer, to, nowMs);
-}
-
-function pruneTo(writer: KeeperWriter, to: number, nowMs: number): number {
-  const dropped = writer.changes.prune(to);
-  for (const sink of writer.sinks.list()) {
+function pruneStep({ changes, sinks }: KeeperWriter, before: number, nowMs: number): number | null {
+  const all = sinks.list();
+  const floor = Math.min(changes.lastSeq(), ...all.filter(holdsLog).map(({ cursor }) => cursor));
+  const from = changes.prunedTo();
+  const upTo = Math.min(floor, changes.lastBefore(from, before, nowMs, STEP));
+  if (upTo <= from) return null;
+  const dropped = changes.prune(upTo);
+  for (const sink of all) {
     const { id, cursor: after } = sink;
-    if (!holdsLog(sink) && dropped.some((seq) => seq > after)) writer.sinks.addGap(id, { after, upTo: to, at: nowMs });
+    if (!holdsLog(sink) && dropped.some((seq) => seq > after)) sinks.addGap(id, { after, upTo, at: nowMs });
   }
   return dropped.length;
 }

@@ -7,7 +7,8 @@ import type { Reader } from '../store/reader.ts';
 import type { Pass } from '../store/runs.ts';
 import type { Applied, Applier } from './apply-page.ts';
 import { watchProgress } from './check-progress.ts';
-import { createPassWindows, type WindowLimits } from './pass-windows.ts';
+import { createPassWindows } from './pass-windows.ts';
+import type { RunSettings } from './run-settings.ts';
 
 /** How often unanswered tasks are added to the queue again, in case it lost them; milliseconds. */
 const RECONCILE_MS = 5_000;
@@ -22,10 +23,10 @@ export interface PassContext {
   readonly clock: Clock;
   readonly applier: Applier;
   readonly log: Logger;
-  readonly settings: WindowLimits;
+  readonly settings: RunSettings;
   readonly signal: AbortSignal;
-  /** Called for each window that was read. */
-  readonly onRead: (captured: CapturedPage, windowsKnown: number) => void;
+  /** Gives the queue's outcomes to this function. */
+  readonly listen: (handle: (outcome: FetchOutcome) => void) => void;
 }
 
 /** The error of a run that was told to stop. */
@@ -35,17 +36,6 @@ export function interruption(): CatchwordError {
   });
 }
 
-/** Receives the queue's outcomes while a pass is read. */
-export interface PassReader {
-  /** Never throws: errors reject `done`. */
-  handle(outcome: FetchOutcome): void;
-  /**
-   * Resolves when every window of the pass has a checkpoint, or, with `answeredSize`, when the source answers pages of
-   * another size than requested. Rejects with the error that ended the pass.
-   */
-  readonly done: Promise<{ readonly answeredSize: number | null }>;
-}
-
 function unstableSize({ window }: FetchTask, perPage: number): CatchwordError {
   return new CatchwordError('PAGE_INVALID', `requested ${window.perPage} products a page, got ${perPage}`, {
     retryable: false,
@@ -53,21 +43,18 @@ function unstableSize({ window }: FetchTask, perPage: number): CatchwordError {
   });
 }
 
-/** Calls `work` every `RECONCILE_MS`, until the signal aborts. */
-async function repeat(clock: Clock, signal: AbortSignal, work: () => void): Promise<void> {
-  while (!signal.aborted) {
-    // Timed by sleeping, not by the clock, which may be set back meanwhile.
-    await clock.sleep(RECONCILE_MS, signal).catch(() => {});
-    if (!signal.aborted) work();
-  }
-}
-
 /**
  * Reads a pass: repeatedly adds the missing windows to the queue and applies the pages that come back. Which windows
  * are missing is known from SQLite, so a start, a resume and a queue that lost its tasks are all handled the same way.
+ * @param onRead called for each window that was read
+ * @returns null when every window of the pass has a checkpoint; the answered page size if the source answers pages of
+ *   another size than requested
  */
-export function readPass(pass: Pass, context: PassContext): PassReader {
-  const { store, queue, clock, applier, log, settings, signal } = context;
+export async function readPass(
+  pass: Pass,
+  { store, queue, clock, applier, log, settings, signal, listen }: PassContext,
+  onRead: (captured: CapturedPage, windowsKnown: number) => void,
+): Promise<number | null> {
   const windows = createPassWindows(store, pass, settings);
   const checkProgress = watchProgress(store, pass, windows);
   let wake = (): void => {};
@@ -80,7 +67,7 @@ export function readPass(pass: Pass, context: PassContext): PassReader {
     wake();
   }
 
-  /** Applies pages, and marks them as read. */
+  /** Marks the pages as read that `apply` returns. */
   function note(apply: () => readonly Applied[]): void {
     try {
       for (const checkpoint of apply()) {
@@ -96,52 +83,43 @@ export function readPass(pass: Pass, context: PassContext): PassReader {
   /** The source ignores the requested page size: its pages are valid, but they are not the planned windows. */
   function resize({ page: { envelope }, task }: CapturedPage): void {
     if (answeredSize !== null || !windows.isPending(task.window)) return;
-    if (pass.sizeIgnored || envelope.perPage < 1) {
-      end(unstableSize(task, envelope.perPage));
-    } else {
-      answeredSize = envelope.perPage;
-      wake();
-    }
+    if (pass.sizeIgnored || envelope.perPage < 1) end(unstableSize(task, envelope.perPage));
+    else answeredSize = envelope.perPage;
+    wake();
+  }
+
+  function take(captured: CapturedPage): void {
+    windows.arrive(captured);
+    onRead(captured, windows.size);
+    note(() => applier.take(captured));
   }
 
   function fail({ task, error }: FetchOutcome & { kind: 'failed' }): void {
     if (pass.kind !== 'lookup' || error.code === 'INTERRUPTED') {
       end(fromErrorRecord(error));
-      return;
+    } else {
+      log.warn({ vbid: task.vbid, code: error.code, reason: error.message }, 'a product could not be looked up');
+      windows.giveUp(task.window);
+      wake();
     }
-    log.warn({ vbid: task.vbid, code: error.code, reason: error.message }, 'a product could not be looked up');
-    windows.giveUp(task.window);
-    wake();
   }
 
+  /** Takes an outcome of the queue. Never throws: errors end the pass. */
   function handle(outcome: FetchOutcome): void {
     const task = outcome.kind === 'captured' ? outcome.captured.task : outcome.task;
     if (task.mirror !== store.incarnation || task.runId !== pass.runId || task.pass !== pass.pass) return;
     if (failure !== undefined || windows.isAnswered(task.window)) return;
-    if (outcome.kind === 'failed') {
-      fail(outcome);
-      return;
-    }
-    const { captured } = outcome;
-    if (captured.page.envelope.perPage !== task.window.perPage) {
-      resize(captured);
-      return;
-    }
-    // The window belongs to a plan that was replaced.
-    if (!windows.isPlanned(task.window)) return;
-    windows.arrive(captured);
-    context.onRead(captured, windows.size);
-    note(() => applier.take(captured));
+    if (outcome.kind === 'failed') fail(outcome);
+    else if (outcome.captured.page.envelope.perPage !== task.window.perPage) resize(outcome.captured);
+    // Otherwise the window belongs to a plan that was replaced.
+    else if (windows.isPlanned(task.window)) take(outcome.captured);
   }
 
   async function loop(): Promise<void> {
     for (;;) {
+      if (answeredSize !== null) note(() => applier.flush());
       if (failure !== undefined) throw failure;
-      if (answeredSize !== null) {
-        note(() => applier.flush());
-        if (failure !== undefined) throw failure;
-        return;
-      }
+      if (answeredSize !== null) return;
       const tasks = windows.request();
       if (windows.pending().length === 0) {
         // Pages in the batch may show that the list continues.
@@ -161,25 +139,30 @@ export function readPass(pass: Pass, context: PassContext): PassReader {
     }
   }
 
-  async function run(): Promise<{ answeredSize: number | null }> {
-    const onAbort = (): void => end(interruption());
-    if (signal.aborted) onAbort();
-    windows.noteCheckpoints();
-    signal.addEventListener('abort', onAbort, { once: true });
-    const ended = new AbortController();
-    const timer = repeat(clock, ended.signal, () => {
+  async function reconcile(ended: AbortSignal): Promise<void> {
+    while (!ended.aborted) {
+      // Timed by sleeping, not by the clock, which may be set back meanwhile.
+      await clock.sleep(RECONCILE_MS, ended).catch(() => {});
+      if (ended.aborted) return;
       isReconcileDue = true;
       note(() => applier.flush(BATCH_AGE_MS));
-    });
-    try {
-      await loop();
-      return { answeredSize };
-    } finally {
-      signal.removeEventListener('abort', onAbort);
-      ended.abort();
-      await timer;
     }
   }
 
-  return { handle, done: run() };
+  const onAbort = (): void => end(interruption());
+  if (signal.aborted) onAbort();
+  windows.noteCheckpoints();
+  signal.addEventListener('abort', onAbort, { once: true });
+  listen(handle);
+  const ended = new AbortController();
+  const reconciling = reconcile(ended.signal);
+  try {
+    await loop();
+    return answeredSize;
+  } finally {
+    signal.removeEventListener('abort', onAbort);
+    listen(() => {});
+    ended.abort();
+    await reconciling;
+  }
 }

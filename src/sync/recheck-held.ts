@@ -15,34 +15,22 @@ const SAMPLE = 200;
 
 /** Looks these products up. @returns ids of those that the source has and has not withdrawn */
 async function lookUp(
-  store: Reader,
+  { incarnation: mirror }: Reader,
   queue: PageQueue,
   runId: number,
   products: readonly HeldProduct[],
   signal: AbortSignal,
 ): Promise<ReadonlySet<number>> {
+  const common = { mirror, runId, pass: RECHECK_PASS, from: null, maxAttempts: ATTEMPTS };
   const tasks = products
     .filter(({ vbid }) => canLookUp(vbid))
-    .map(
-      ({ id, vbid }): FetchTask => ({
-        mirror: store.incarnation,
-        runId,
-        pass: RECHECK_PASS,
-        window: { page: id, perPage: 1 },
-        from: null,
-        maxAttempts: ATTEMPTS,
-        vbid,
-      }),
-    );
+    .map(({ id, vbid }): FetchTask => ({ ...common, window: { page: id, perPage: 1 }, vbid }));
   const found = new Set<number>();
   let left = tasks.length;
   if (left === 0) return found;
   await new Promise<void>((resolve, reject) => {
     async function take(outcome: FetchOutcome): Promise<void> {
-      if (outcome.kind === 'failed') {
-        reject(fromErrorRecord(outcome.error));
-        return;
-      }
+      if (outcome.kind === 'failed') return reject(fromErrorRecord(outcome.error));
       const [product] = outcome.captured.page.products;
       if (product != null && !product.withdrawn) found.add(outcome.captured.task.window.page);
       if (--left === 0) resolve();
@@ -69,12 +57,9 @@ export async function recheck(
   const held = store.removals.held(runId);
   if (held.length === 0) return [];
   const step = Math.max(1, held.length / SAMPLE);
-  const asked = Array.from(
-    { length: Math.min(SAMPLE, held.length) },
-    (_, at) => held[Math.floor(at * step)] as HeldProduct,
-  );
-  const controls = store.removals.controls(CONTROLS);
-  const found = await lookUp(store, queue, runId, [...controls, ...asked], signal);
+  const size = Math.min(SAMPLE, held.length);
+  const asked = Array.from({ length: size }, (_, at) => held[Math.floor(at * step)] as HeldProduct);
+  const found = await lookUp(store, queue, runId, [...store.removals.controls(CONTROLS), ...asked], signal);
   const alive = asked.filter(({ id }) => found.has(id)).map(({ id }) => id);
   if (found.size === 0) {
     throw new CatchwordError('SOURCE_REFUSED', 'the lookup finds nothing, not even products that should exist', {

@@ -21,9 +21,7 @@ function requireNoneUnfinished(store: Reader): void {
   throw new CatchwordError(
     'RUN_NOT_ACTIVE',
     `run ${unfinished.id} is unfinished, and may have seen products that this run removes`,
-    {
-      hint: `Finish it with npx catchword sync, or cancel it: npx catchword cancel ${unfinished.id}.`,
-    },
+    { hint: `Finish it with npx catchword sync, or cancel it: npx catchword cancel ${unfinished.id}.` },
   );
 }
 
@@ -46,7 +44,7 @@ export function approveRun(
     const removed = writer.removals.remove(ids, runId, nowMs);
     writer.removals.release(runId);
     const missing = Math.max(0, run.missing - removed);
-    writer.runs.decide(runId, { state: 'complete', removed: run.removed + removed, missing });
+    writer.runs.amend(runId, { state: 'complete', removed: run.removed + removed, missing });
     return requireRun(writer, runId);
   });
 }
@@ -56,7 +54,7 @@ export function rejectRun(leased: Leased<KeeperWriter>, runId: number): Run {
   return leased.write((writer) => {
     requireHeld(writer, runId);
     writer.removals.release(runId);
-    writer.runs.decide(runId, { state: 'complete' });
+    writer.runs.amend(runId, { state: 'complete' });
     return requireRun(writer, runId);
   });
 }
@@ -77,7 +75,7 @@ export function undoRun(leased: Leased<KeeperWriter>, runId: number, nowMs: numb
       });
     }
     const restored = writer.removals.restore(runId, nowMs);
-    writer.runs.decide(runId, { state: run.state, restored: run.restored + restored });
+    writer.runs.amend(runId, { state: run.state, restored: run.restored + restored });
     return restored;
   });
 }

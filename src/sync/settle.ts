@@ -4,24 +4,16 @@ import type { Reader } from '../store/reader.ts';
 import type { Pass } from '../store/runs.ts';
 import { isClosed, passClocks } from './assess-run.ts';
 
-/**
+/*
  * Settling: what a run must do before it concludes anything from the absence of a product in its deltas.
  *
  * A delta may show a change late, by up to the overlap: many services answer deltas from an index or a replica that
  * lags behind the list. So a delta that is read right after the list cannot prove that nothing was modified while the
  * list was read. A settling run waits for the overlap after its last response, and then reads another delta: a pass of
- * the kind `settle`. This one shows everything that was modified before the wait:
+ * the kind `settle`. This one shows everything that was modified before the wait.
  *
- * ```
- * list ─► deltas ─► repairs, lookups ─► (wait) ─► settle ─► one response, or stood still? ─ yes ─► judge seams, remove
- *                                          ▲                              │ no
- *                                          └──────────────────────────────┘
- * ```
  * Timers of the waiting processes count the wait; see execute-run.ts. In addition, the source's clock shows whether the
  * response is recent enough.
- *
- * The first settling delta starts from the run's source time, less the overlap. Each later one starts from the source
- * time of the previous one, less the overlap: changes that the previous one could not show yet have a later time.
  */
 
 /** Maximum waits of one run. After them it is open and concludes nothing. */
@@ -40,11 +32,13 @@ function lastAsked(store: Reader, { runId, pass, sourceTime }: Pass): number | n
 }
 
 /**
- * Whether the source's clock advanced by the overlap between the last window of the previous pass and this pass. It did
- * not if the source's clock was put back, or if a cache answered.
+ * Whether the pass is a settling delta for which the run waited: the source's clock advanced by the overlap since the
+ * last window of the previous pass. It did not if it was put back, or if a cache answered.
  */
-function hasWaited(store: Reader, before: Pass | undefined, pass: Pass, overlapMs: number): boolean {
-  const asked = before === undefined ? null : lastAsked(store, before);
+function hasWaited(store: Reader, passes: readonly Pass[], at: number, overlapMs: number): boolean {
+  const [before, pass] = [passes[at - 1], passes[at]];
+  if (before === undefined || pass?.kind !== 'settle') return false;
+  const asked = lastAsked(store, before);
   if (asked === null || pass.sourceTime === null) return false;
   const toleranceMs = CLOCK_STEP_MS + CLOCK_SHARE * overlapMs;
   return pass.sourceTime - asked >= overlapMs - toleranceMs;
@@ -53,20 +47,19 @@ function hasWaited(store: Reader, before: Pass | undefined, pass: Pass, overlapM
 /** Whether the run's last pass is a delta that was read late enough, and that is complete. */
 export function isSettled(store: Reader, passes: readonly Pass[], overlapMs: number): boolean {
   const last = passes.at(-1);
-  if (last?.kind !== 'settle') return false;
-  return hasWaited(store, passes.at(-2), last, overlapMs) && isClosed(store, last);
+  return last !== undefined && hasWaited(store, passes, passes.length - 1, overlapMs) && isClosed(store, last);
 }
 
 /**
- * The time from which the next settling delta reads; milliseconds since 1970.
+ * The time from which the next settling delta reads; milliseconds since 1970. The first one starts from the run's source
+ * time, less the overlap. Each later one starts from the source time of the previous one, less the overlap: changes that
+ * the previous one could not show yet have a later time.
  *
  * It is one millisecond earlier with each pass: so two deltas of a run never have the same address, and a cache cannot
  * answer one with the other.
  */
 export function settlesFrom(store: Reader, run: Run, passes: readonly Pass[], overlapMs: number): number {
-  const before = passes.findLast(
-    (pass, at) => pass.kind === 'settle' && hasWaited(store, passes[at - 1], pass, overlapMs),
-  );
+  const before = passes.findLast((_, at) => hasWaited(store, passes, at, overlapMs));
   const told = (before ?? passes[0])?.sourceTime ?? run.startedAt;
   const clocks = passClocks(store, run.id);
   const [first] = clocks;

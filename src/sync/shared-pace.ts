@@ -1,4 +1,4 @@
-import { type Clock, createPauses, laterPause, type Pause, type Pauses } from '../clock.ts';
+import { type Clock, createPauses, laterPause, type Pauses } from '../clock.ts';
 import { hasCode, messageOf } from '../errors.ts';
 import { iso } from '../iso-time.ts';
 import type { Tell } from '../log.ts';
@@ -21,17 +21,25 @@ export interface PaceOptions {
   readonly now?: boolean | undefined;
 }
 
+/** Calls `work`, or `instead` if another process writes the mirror. */
+function unlessBusy<T>(work: () => T, instead: () => T): T {
+  try {
+    return work();
+  } catch (error) {
+    if (hasCode(error, 'MIRROR_BUSY')) return instead();
+    throw error;
+  }
+}
+
 /** Reserves requests in the mirror, for all its processes. */
 function reserveIn({ source, path }: PaceStore, tell: Tell): Reserve {
   return (nowMs, request) => {
-    try {
-      const at = source.reserve(nowMs, request);
-      if (at === null) tell({ message: KEEPS_PACE_ALONE, fields: { reason: `${path} cannot be written` } });
-      return at;
-    } catch (error) {
-      if (hasCode(error, 'MIRROR_BUSY')) return nowMs + BUSY_RETRY_MS;
-      throw error;
-    }
+    const at = unlessBusy(
+      () => source.reserve(nowMs, request),
+      () => nowMs + BUSY_RETRY_MS,
+    );
+    if (at === null) tell({ message: KEEPS_PACE_ALONE, fields: { reason: `${path} cannot be written` } });
+    return at;
   };
 }
 
@@ -40,19 +48,12 @@ export function pausesIn({ source }: PaceStore, { clock, tell, now = false }: Pa
   /** Pauses that could not be noted in the mirror. */
   const own = createPauses();
   const ignoredTo = now ? (source.pause(clock.now())?.until ?? 0) : 0;
-
-  function noted(nowMs: number): Pause | null {
-    try {
-      return source.keepPause(nowMs);
-    } catch (error) {
-      if (hasCode(error, 'MIRROR_BUSY')) return source.pause(nowMs);
-      throw error;
-    }
-  }
-
   return {
     current: (nowMs) => {
-      const pause = noted(nowMs);
+      const pause = unlessBusy(
+        () => source.keepPause(nowMs),
+        () => source.pause(nowMs),
+      );
       return laterPause(own.current(nowMs), pause !== null && pause.until <= ignoredTo ? null : pause);
     },
     note: (pause) => {

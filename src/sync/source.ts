@@ -21,30 +21,22 @@ export function requireSameSource(store: Reader, { address }: SourceIdentity): v
   throw new CatchwordError(
     'MIRROR_OTHER_SOURCE',
     `${store.path} is the mirror of ${noted.address}, and CATCHWORD_BASE_URL is ${address}`,
-    {
-      hint: 'Set CATCHWORD_DB to another file. If the same service has a new address: npx catchword adopt.',
-    },
+    { hint: 'Set CATCHWORD_DB to another file. If the same service has a new address: npx catchword adopt.' },
   );
 }
 
-const VARIABLES: Readonly<Record<keyof Selection, string>> = {
-  includeDetails: 'CATCHWORD_INCLUDE_DETAILS',
-  currency: 'CATCHWORD_CURRENCY',
-};
-
-function shown(values: readonly string[]): string {
-  return values.length === 0 ? '(none)' : values.join(',');
-}
+const VARIABLES = [
+  ['includeDetails', 'CATCHWORD_INCLUDE_DETAILS'],
+  ['currency', 'CATCHWORD_CURRENCY'],
+] as const;
 
 /** Such as `CATCHWORD_CURRENCY changed from (none) to EUR`, for each setting that changed; empty if none did. */
 export function selectionChanges(before: string, after: string): string {
-  const [old, new_] = [before, after].map((text) => JSON.parse(text) as Selection);
-  if (old === undefined || new_ === undefined) return '';
-  const names = Object.keys(VARIABLES) as (keyof Selection)[];
-  return names
-    .filter((name) => shown(old[name]) !== shown(new_[name]))
-    .map((name) => `${VARIABLES[name]} changed from ${shown(old[name])} to ${shown(new_[name])}`)
-    .join('; ');
+  const changes = VARIABLES.flatMap(([name, variable]) => {
+    const [old, now] = [before, after].map((text) => (JSON.parse(text) as Selection)[name].join() || '(none)');
+    return old === now ? [] : `${variable} changed from ${old} to ${now}`;
+  });
+  return changes.join('; ');
 }
 
 /**
@@ -54,15 +46,10 @@ export function selectionChanges(before: string, after: string): string {
 export function rereadNotice(store: Reader, { selection }: SourceIdentity): Notice | null {
   const noted = store.source.noted();
   if (noted === null || isUnread(store) || (!noted.unfinished && noted.selection === selection)) return null;
-  const changes = selectionChanges(noted.selection, selection);
-  const why =
-    changes === ''
-      ? 'the source or the settings of the mirror changed, and a full load has not completed since'
-      : changes;
-  return {
-    message: 'reading every product again; those that differ are recorded as updated',
-    fields: { reason: why },
-  };
+  const reason =
+    selectionChanges(noted.selection, selection) ||
+    'the source or the settings of the mirror changed, and a full load has not completed since';
+  return { message: 'reading every product again; those that differ are recorded as updated', fields: { reason } };
 }
 
 /**

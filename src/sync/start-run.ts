@@ -1,19 +1,11 @@
 import type { Run, RunRequest } from '../catalog/run.ts';
-import type { SourceIdentity } from '../catalog/source.ts';
 import { tickTime } from '../catalog/tick.ts';
 import { deltaFrom } from '../catalog/watermark.ts';
-import { CatchwordError } from '../errors.ts';
 import type { Leased } from '../store/lease.ts';
 import type { KeeperWriter } from '../store/writers.ts';
+import { requireRun } from './finish-run.ts';
+import type { RunSettings } from './run-settings.ts';
 import { noteRunStart, requireSameSource } from './source.ts';
-
-export interface StartSettings {
-  readonly perPage: number;
-  /** Products that neighbouring windows share; 0: plain pages. */
-  readonly seam: number;
-  readonly overlapMs: number;
-  readonly source: SourceIdentity;
-}
 
 /**
  * Plans a run: one row, one pass. Instead of a delta it plans a full run if the mirror has no watermark yet, or if the
@@ -25,37 +17,35 @@ export interface StartSettings {
 export function startRun(
   leased: Leased<KeeperWriter>,
   request: RunRequest,
-  settings: StartSettings,
+  settings: Pick<RunSettings, 'perPage' | 'seam' | 'overlapMs' | 'source'>,
   nowMs: number,
 ): Run | null {
   return leased.write((writer) => {
-    const moment = request.tick === undefined ? null : tickTime(request.tick);
+    const { tick = null } = request;
+    const { source, overlapMs, perPage, seam } = settings;
+    const moment = tick === null ? null : tickTime(tick);
     if (moment !== null) writer.schedule.serve(request.kind, moment);
-    if (request.tick !== undefined && writer.runs.hasTick(request.tick)) return null;
-    requireSameSource(writer, settings.source);
-    const rereads = noteRunStart(writer, settings.source);
+    if (tick !== null && writer.runs.hasTick(tick)) return null;
+    requireSameSource(writer, source);
+    const rereads = noteRunStart(writer, source);
     const readUpTo = writer.readUpTo();
-    const since = request.from ?? (readUpTo === null ? null : deltaFrom(readUpTo, settings.overlapMs));
+    const since = request.from ?? (readUpTo === null ? null : deltaFrom(readUpTo, overlapMs));
     const from = request.kind === 'delta' && !rereads ? since : null;
-    const kind = from === null ? 'full' : 'delta';
+    const isFull = from === null;
     if (writer.products.lastId() === 0) writer.products.dropLookups();
-    const { selection } = settings.source;
-    const id = writer.runs.create({ kind, from, startedAt: nowMs, tick: request.tick ?? null, selection });
+    const run = { kind: isFull ? 'full' : 'delta', from, startedAt: nowMs, tick, selection: source.selection } as const;
+    const id = writer.runs.create(run);
+    const unread = { sourceTime: null, numItems: null, sizeIgnored: false, reversed: false };
     writer.runs.addPass({
       runId: id,
       pass: 0,
-      kind: from === null ? 'list' : 'delta',
+      kind: isFull ? 'list' : 'delta',
       root: 0,
       from,
-      sourceTime: null,
-      numItems: null,
-      perPage: settings.perPage,
-      seam: settings.seam,
-      sizeIgnored: false,
-      reversed: false,
+      perPage,
+      seam,
+      ...unread,
     });
-    const run = writer.runs.get(id);
-    if (run === undefined) throw new CatchwordError('NOT_FOUND', `run ${id} vanished while it was being planned`);
-    return run;
+    return requireRun(writer, id);
   });
 }

@@ -1,9 +1,10 @@
 import { isWithdrawnBody } from '../catalog/product.ts';
 import type { Run } from '../catalog/run.ts';
 import type { Reader } from '../store/reader.ts';
-import { type Assessment, newestList, newestTotal } from './assess-run.ts';
+import type { Assessment } from './assess-run.ts';
 import type { Conclusion } from './conclude-run.ts';
 import { controlOf } from './plan-pass.ts';
+import type { RunSettings } from './run-settings.ts';
 
 /**
  * Decides at the end of a full run about the products that it did not see.
@@ -13,18 +14,7 @@ import { controlOf } from './plan-pass.ts';
  * products as the source's total. Whatever the proof, more unexpected removals than the limit are held: an operator
  * decides.
  */
-export interface SweepSettings {
-  readonly removalLimit: { readonly percent?: number | undefined; readonly products?: number | undefined };
-  /** Full runs in a row that must not have seen a product. */
-  readonly confirmations: number;
-}
-
-export interface Sweep {
-  readonly missing: readonly number[];
-  readonly remove: readonly number[];
-  /** Why the removals are held; null if they are made. */
-  readonly holdReason: string | null;
-}
+export type SweepSettings = Pick<RunSettings, 'removalLimit' | 'confirmations'>;
 
 /** In a small mirror a percentage is a handful of products, which may change on any day. */
 const LIMIT_LEAST = 100;
@@ -33,12 +23,6 @@ const LIMIT_LEAST = 100;
 export function removalLimitOf({ removalLimit }: Pick<SweepSettings, 'removalLimit'>, living: number): number {
   if (removalLimit.products !== undefined) return removalLimit.products;
   return Math.max(LIMIT_LEAST, Math.floor(((removalLimit.percent ?? 0) / 100) * living));
-}
-
-/** Whether the source announced that it would withdraw the product. */
-function expected(store: Reader, id: number): boolean {
-  const body = store.removals.candidate(id)?.body;
-  return body !== undefined && isWithdrawnBody(body);
 }
 
 /** Products that lookups did not find. Lookups count only if they found a product that exists. */
@@ -54,44 +38,39 @@ function notFoundByLookup(store: Reader, run: Run): ReadonlySet<number> {
   return gone;
 }
 
+/** Why these removals are held; null if they are made. */
 function whyHeld(
   store: Reader,
-  { all, unexpected }: { readonly all: number; readonly unexpected: number },
-  assessment: Assessment,
+  remove: readonly number[],
+  { list, listed }: Assessment,
   settings: SweepSettings,
 ): string | null {
-  const living = store.products.living();
-  const limit = removalLimitOf(settings, living);
-  const list = newestList(assessment);
-  const total = list === undefined ? 0 : newestTotal(list.windows);
+  const limit = removalLimitOf(settings, store.products.living());
+  const total = list?.total ?? 0;
+  // The source has not announced that it would withdraw these.
+  const unexpected = remove.filter((id) => !isWithdrawnBody(store.removals.living(id)?.body ?? '{}')).length;
   if (unexpected === 0) return null;
   if (total === 0) return 'the source lists no product at all';
   if (unexpected > limit) {
     // Announced removals do not count against the limit, but are held with the others.
-    const announced = all === unexpected ? '' : `; the source announced ${all - unexpected} more, ${all} in all`;
-    return `${unexpected} removals are more than the limit of ${limit}${announced}`;
+    const announced = remove.length - unexpected;
+    const more = announced === 0 ? '' : `; the source announced ${announced} more, ${remove.length} in all`;
+    return `${unexpected} removals are more than the limit of ${limit}${more}`;
   }
-  const listed = assessment.listed.size;
-  if (Math.abs(listed - total) > limit) return `the source says that it has ${total} products, and ${listed} were read`;
-  return null;
+  const isFar = Math.abs(listed.size - total) > limit;
+  return isFar ? `the source says that it has ${total} products, and ${listed.size} were read` : null;
 }
 
-export function sweep(
-  store: Reader,
-  run: Run,
-  assessment: Assessment,
-  conclusion: Conclusion,
-  settings: SweepSettings,
-): Sweep {
+export function sweep(store: Reader, run: Run, conclusion: Conclusion, settings: SweepSettings) {
+  const { assessment, proof, mustSettle, countAgrees } = conclusion;
   const unseen = store.removals.unseen(assessment.seen);
-  const sealed = conclusion.proof === 'sealed';
-  const lookedUp = conclusion.mustSettle ? new Set<number>() : notFoundByLookup(store, run);
+  const sealed = proof === 'sealed';
+  const lookedUp = mustSettle ? new Set<number>() : notFoundByLookup(store, run);
   const gone = sealed ? new Set(unseen) : lookedUp;
   const confirmed = (id: number): boolean =>
-    conclusion.countAgrees && store.removals.missingRuns(id) + 1 >= settings.confirmations;
+    countAgrees && store.removals.missingRuns(id) + 1 >= settings.confirmations;
   const remove = unseen.filter((id) => gone.has(id) || confirmed(id));
-  const unexpected = remove.filter((id) => !expected(store, id)).length;
-  const holdReason = whyHeld(store, { all: remove.length, unexpected }, assessment, settings);
   const removed = new Set(remove);
-  return { missing: unseen.filter((id) => !removed.has(id)), remove, holdReason };
+  const missing = unseen.filter((id) => !removed.has(id));
+  return { missing, remove, holdReason: whyHeld(store, remove, assessment, settings) };
 }

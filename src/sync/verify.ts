@@ -1,13 +1,8 @@
-import type { Pointer } from '../catalog/content.ts';
 import { isWithdrawnBody } from '../catalog/product.ts';
 import type { Run } from '../catalog/run.ts';
 import type { Store } from '../store/store.ts';
 import { compareMirrors, type Disagreement } from './compare-mirrors.ts';
-
-export interface VerifySettings {
-  readonly ignoreFields: readonly Pointer[];
-  readonly withdrawnAs: 'updated' | 'removed';
-}
+import type { RunSettings } from './run-settings.ts';
 
 /**
  * `drift`: the next run changes it anyway. `difference`: it should not be. `unproven`: only the mirror has it, and the
@@ -23,7 +18,7 @@ function keysOf({ runs, removals }: Store, run: Run): Set<string> {
   const keys = new Set<string>();
   for (const ids of runs.eachIds(run.id)) {
     for (const id of ids) {
-      const vbid = removals.candidate(id)?.vbid;
+      const vbid = removals.living(id)?.vbid;
       if (vbid !== undefined) keys.add(vbid);
     }
   }
@@ -40,7 +35,7 @@ export function* verifyMirror(
   scratch: Store,
   full: Run,
   delta: Run,
-  { ignoreFields, withdrawnAs }: VerifySettings,
+  { ignoreFields, withdrawnAs }: Pick<RunSettings, 'ignoreFields' | 'withdrawnAs'>,
 ): Generator<Verdict> {
   const changed = keysOf(scratch, delta);
   for (const found of compareMirrors(mirror, scratch, ignoreFields)) {

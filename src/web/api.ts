@@ -10,10 +10,9 @@ import type { Store } from '../store/store.ts';
 import type { ChangeFeed } from './change-feed.ts';
 import { parametersOf, wholeNumber } from './parameters.ts';
 
-const DEFAULT_LIMIT = '20';
-const MAX_LIMIT = 1000;
-const DEFAULT_CHANGES = '1000';
-const MAX_CHANGES = 10_000;
+function limitOf({ limit = '20' }: { readonly limit?: string }): number {
+  return wholeNumber('limit', limit, 1, 1000);
+}
 
 /** Sends JSON as text: it contains the source's own bodies, whose numbers must not be rounded. */
 function sendJson(reply: FastifyReply, text: string): FastifyReply {
@@ -37,15 +36,14 @@ export function addApi(app: FastifyInstance, { store, changes, clock, plans }: A
   });
 
   app.get('/api/runs', async (request) => {
-    const { limit = DEFAULT_LIMIT } = parametersOf(request.query, ['limit']);
-    const count = wholeNumber('limit', limit, 1, MAX_LIMIT);
+    const count = limitOf(parametersOf(request.query, ['limit']));
     return store.read(() => store.runs.list(count).map(runJson));
   });
 
   app.get('/api/products', async (request) => {
-    const { q, limit = DEFAULT_LIMIT } = parametersOf(request.query, ['q', 'limit']);
-    const count = wholeNumber('limit', limit, 1, MAX_LIMIT);
-    if (q === undefined || q.trim() === '') {
+    const { q = '', ...rest } = parametersOf(request.query, ['q', 'limit']);
+    const count = limitOf(rest);
+    if (q.trim() === '') {
       throw new CatchwordError('USAGE', 'q is missing', { hint: 'Use /api/products?q=words.' });
     }
     return store.read(() => store.search(q, count).map(hitJson));
@@ -56,16 +54,15 @@ export function addApi(app: FastifyInstance, { store, changes, clock, plans }: A
     const { vbid } = request.params;
     const row = findProduct(store, vbid);
     if (row === undefined) {
-      throw new CatchwordError('NOT_FOUND', `the mirror has no product ${JSON.stringify(vbid)}`, {
-        hint: 'Search with /api/products?q=words.',
-      });
+      const message = `the mirror has no product ${JSON.stringify(vbid)}`;
+      throw new CatchwordError('NOT_FOUND', message, { hint: 'Search with /api/products?q=words.' });
     }
-    return sendJson(reply, productJson(row, row.removedAt === null ? row.body : null));
+    return sendJson(reply, productJson(row));
   });
 
   app.get('/api/changes', async (request, reply) => {
-    const { after = '0', limit = DEFAULT_CHANGES } = parametersOf(request.query, ['after', 'limit']);
+    const { after = '0', limit = '1000' } = parametersOf(request.query, ['after', 'limit']);
     const from = wholeNumber('after', after, 0);
-    return sendJson(reply, changes.page(from, wholeNumber('limit', limit, 1, MAX_CHANGES)));
+    return sendJson(reply, changes.page(from, wholeNumber('limit', limit, 1, 10_000)));
   });
 }

@@ -6,19 +6,14 @@ import { type HttpError, sendError, setSafetyHeaders } from './http-error.ts';
 /** Needs no token: it says only that the process is alive. */
 export const HEALTH_PATH = '/healthz';
 
-const METHODS = ['GET', 'HEAD'];
-
 function digest(text: string): Buffer {
   return createHash('sha256').update(text).digest();
 }
 
 /** Compares digests, so that timing reveals neither the token's length nor a prefix of it. */
-function createTokenCheck(token: string): (header: string | undefined) => boolean {
-  const expected = digest(token);
-  return (header) => {
-    const [, given] = /^bearer +(\S+) *$/i.exec(header ?? '') ?? [];
-    return given !== undefined && timingSafeEqual(digest(given), expected);
-  };
+function holdsToken(header: string | undefined, token: string): boolean {
+  const [, given] = /^bearer +(\S+) *$/i.exec(header ?? '') ?? [];
+  return given !== undefined && timingSafeEqual(digest(given), digest(token));
 }
 
 /**
@@ -26,19 +21,17 @@ function createTokenCheck(token: string): (header: string | undefined) => boolea
  * `Host` header must be local as well: a web page whose name resolves to 127.0.0.1 (DNS rebinding) sends its own name.
  */
 export function addAuth(app: FastifyInstance, token: string | undefined): void {
-  const isTokenValid = token === undefined ? undefined : createTokenCheck(token);
-
   function errorOf(method: string, path: string | undefined, headers: NodeJS.Dict<string>): HttpError | null {
-    if (!METHODS.includes(method)) {
+    if (method !== 'GET' && method !== 'HEAD') {
       const hint = 'Use GET; to change the mirror, use the catchword command.';
       return { code: 'METHOD_NOT_ALLOWED', message: `${method} is not allowed`, hint, headers: { allow: 'GET, HEAD' } };
     }
-    if (isTokenValid === undefined) {
+    if (token === undefined) {
       if (isLoopback(hostOf(headers.host))) return null;
       const hint = 'Use 127.0.0.1 or localhost, or set CATCHWORD_HTTP_TOKEN.';
       return { code: 'HOST_REFUSED', message: 'without a token, only local host names are allowed', hint };
     }
-    if (path === HEALTH_PATH || isTokenValid(headers.authorization)) return null;
+    if (path === HEALTH_PATH || holdsToken(headers.authorization, token)) return null;
     return {
       code: 'UNAUTHORIZED',
       message: headers.authorization === undefined ? 'the request has no token' : 'the token is wrong',

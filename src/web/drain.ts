@@ -11,13 +11,6 @@ const STOPPING: HttpError = {
   headers: { 'retry-after': '10', connection: 'close' },
 };
 
-/**
- * Rejects further requests on open connections, except for a stream: that ends by itself, and a standard EventSource does
- * not survive an error status.
- * @returns when every open response was received by its client, or its connection is gone
- */
-export type Drain = () => Promise<void>;
-
 function received(socket: Socket, response: ServerResponse): Promise<void> {
   return new Promise((resolve) => {
     response.once('close', resolve);
@@ -28,8 +21,11 @@ function received(socket: Socket, response: ServerResponse): Promise<void> {
 /**
  * Tracks open responses: for Node.js a response is finished once it is handed to the socket, even if the client has not
  * received it, and closing the server then breaks the connection.
+ * @returns a function that rejects further requests on open connections, except for a stream: that ends by itself, and a
+ *   standard EventSource does not survive an error status. It resolves when every open response was received by its
+ *   client, or its connection is gone.
  */
-export function addDrain(app: FastifyInstance): Drain {
+export function addDrain(app: FastifyInstance): () => Promise<void> {
   // The newest response of a connection is the last one received. A response that waits behind another one is not
   // notified when the connection breaks.
   const newest = new Map<Socket, ServerResponse>();

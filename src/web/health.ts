@@ -9,8 +9,8 @@ import { HEALTH_PATH } from './auth.ts';
 export interface ReadinessOptions {
   readonly store: Store;
   readonly clock: Clock;
-  /** How old the mirror may be, milliseconds. */
-  readonly maxAgeMs: number;
+  /** `/readyz` answers 503 if the mirror is older, milliseconds. */
+  readonly readyMaxAgeMs: number;
   /** Why the rest (the sinks) is not ready; null if it is. */
   readonly unready: (store: Store) => string | null;
 }
@@ -19,14 +19,14 @@ export interface ReadinessOptions {
  * Why the mirror should not be relied on; null if it may be. Its age counts from the start of the last complete run by
  * this machine's clock, because the source's clock may be wrong by any amount.
  */
-function unreadyReason({ store, clock, maxAgeMs, unready }: ReadinessOptions): string | null {
+function unreadyReason({ store, clock, readyMaxAgeMs, unready }: ReadinessOptions): string | null {
   const watermark = store.watermark();
   if (watermark === null) return 'the first full load has not finished';
   const asOf = store.clockSeen()?.local ?? watermark;
-  if (asOf - clock.now() > maxAgeMs) {
+  if (asOf - clock.now() > readyMaxAgeMs) {
     return `the mirror's age is unknown: it is as of ${iso(asOf)}, which is ahead of this machine's clock`;
   }
-  if (clock.now() - asOf > maxAgeMs) {
+  if (clock.now() - asOf > readyMaxAgeMs) {
     return `the mirror is as of ${iso(asOf)}, which is older than CATCHWORD_READY_MAX_AGE allows`;
   }
   return unready(store);

@@ -32,27 +32,21 @@ export function sendError(reply: FastifyReply, { code, message, hint, headers = 
   return reply.code(STATUS[code]).headers(headers).send({ error: { code, message, hint } });
 }
 
-const INTERNAL: HttpError = {
-  code: 'INTERNAL',
-  message: 'the request failed inside catchword',
-  hint: "See catchword's log.",
-};
-
 /** Describes an error to the client only if the request caused it; the log has the others. */
 function httpErrorOf(error: FastifyError | Error): HttpError {
   if (error instanceof CatchwordError && (error.code === 'USAGE' || error.code === 'NOT_FOUND')) {
     return { code: error.code, message: error.message, hint: error.hint ?? 'See the README.' };
   }
   const status = 'statusCode' in error ? (error.statusCode ?? 500) : 500;
-  if (status >= 500) return INTERNAL;
+  if (status >= 500) {
+    return { code: 'INTERNAL', message: 'the request failed inside catchword', hint: "See catchword's log." };
+  }
   return { code: 'USAGE', message: error.message, hint: 'Send a well-formed request.' };
 }
 
-/** Makes the handler that answers what a route threw. */
-export function createErrorHandler(log: Logger) {
-  return (error: FastifyError | Error, reply: FastifyReply): FastifyReply => {
-    const httpError = httpErrorOf(error);
-    if (httpError.code === 'INTERNAL') log.error(errorFields(error), 'a request failed');
-    return sendError(reply, httpError);
-  };
+/** Answers what a route threw. */
+export function answerError(log: Logger, error: FastifyError | Error, reply: FastifyReply): FastifyReply {
+  const httpError = httpErrorOf(error);
+  if (httpError.code === 'INTERNAL') log.error(errorFields(error), 'a request failed');
+  return sendError(reply, httpError);
 }

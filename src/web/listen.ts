@@ -17,15 +17,13 @@ function listenError(host: string, port: number, error: unknown): CatchwordError
   const code = systemCodeOf(error);
   if (code === 'EADDRINUSE' || code === 'EACCES') {
     const why = code === 'EACCES' ? 'this user may not listen on it' : 'another process listens on it';
-    return new CatchwordError('CONFIG_INVALID', `CATCHWORD_HTTP_PORT: ${port} cannot be used: ${why}`, {
-      hint: 'Choose another port, or 0 for any free port. For a daemon without HTTP, use off.',
-      cause: error,
-    });
+    const hint = 'Choose another port, or 0 for any free port. For a daemon without HTTP, use off.';
+    const message = `CATCHWORD_HTTP_PORT: ${port} cannot be used: ${why}`;
+    return new CatchwordError('CONFIG_INVALID', message, { hint, cause: error });
   }
-  return new CatchwordError('CONFIG_INVALID', `CATCHWORD_HTTP_HOST: ${host} cannot be used: ${messageOf(error)}`, {
-    hint: 'Use an address of this machine, such as 127.0.0.1.',
-    cause: error,
-  });
+  const hint = 'Use an address of this machine, such as 127.0.0.1.';
+  const message = `CATCHWORD_HTTP_HOST: ${host} cannot be used: ${messageOf(error)}`;
+  return new CatchwordError('CONFIG_INVALID', message, { hint, cause: error });
 }
 
 /**

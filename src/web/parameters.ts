@@ -21,9 +21,8 @@ export function parametersOf<N extends string>(query: unknown, names: readonly N
       throw new CatchwordError('USAGE', `unknown parameter ${shown(name)}`, { hint });
     }
     if (typeof value !== 'string') {
-      throw new CatchwordError('USAGE', `${name} is given more than once: ${shown(value)}`, {
-        hint: 'Send one value.',
-      });
+      const message = `${name} is given more than once: ${shown(value)}`;
+      throw new CatchwordError('USAGE', message, { hint: 'Send one value.' });
     }
     found[known] = value;
   }
@@ -34,7 +33,6 @@ export function parametersOf<N extends string>(query: unknown, names: readonly N
 export function wholeNumber(name: string, value: string, min: number, max = Number.MAX_SAFE_INTEGER): number {
   const number = parseWholeNumber(value, min, max);
   if (number !== null) return number;
-  throw new CatchwordError('USAGE', `${name}: ${shown(value)} is not valid`, {
-    hint: `Use a whole number from ${min} to ${max}.`,
-  });
+  const hint = `Use a whole number from ${min} to ${max}.`;
+  throw new CatchwordError('USAGE', `${name}: ${shown(value)} is not valid`, { hint });
 }

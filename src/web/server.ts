@@ -1,21 +1,20 @@
 import { Server } from 'node:net';
 import Fastify, { type FastifyInstance } from 'fastify';
-import type { Plans } from '../catalog/tick.ts';
-import type { Clock } from '../clock.ts';
 import type { Service } from '../lifecycle.ts';
 import type { Logger } from '../log.ts';
-import { openStore, type Store } from '../store/store.ts';
+import { openStore } from '../store/store.ts';
 import { watchMirror } from '../store/watch.ts';
-import { addApi } from './api.ts';
+import { type ApiOptions, addApi } from './api.ts';
 import { addAuth } from './auth.ts';
 import { createChangeFeed } from './change-feed.ts';
-import { addDrain, type Drain } from './drain.ts';
-import { addHealth } from './health.ts';
-import { createErrorHandler, sendError } from './http-error.ts';
+import { addDrain } from './drain.ts';
+import { addHealth, type ReadinessOptions } from './health.ts';
+import { answerError, sendError } from './http-error.ts';
 import { checkExposure, listen } from './listen.ts';
-import { addSseRoute, type EndStreams, STREAM_LIMITS, type StreamLimits } from './sse-route.ts';
+import { addSseRoute } from './sse-route.ts';
+import { STREAM_LIMITS, type StreamLimits } from './sse-stream.ts';
 
-export interface WebOptions {
+export interface WebOptions extends Omit<ReadinessOptions, 'store'>, Pick<ApiOptions, 'plans'> {
   /** Path of the mirror; created if missing. */
   readonly db: string;
   /** Permission bits of the mirror's files; undefined leaves them as they are, or 0600 for new ones. */
@@ -27,13 +26,6 @@ export interface WebOptions {
   readonly token: string | undefined;
   /** The `source` of events if the mirror has not stored its own. */
   readonly source: string;
-  /** `/readyz` answers 503 if the mirror is older, milliseconds. */
-  readonly readyMaxAgeMs: number;
-  /** Why the rest (the sinks) is not ready; null if it is. */
-  readonly unready: (store: Store) => string | null;
-  /** When the schedule starts the next runs. */
-  readonly plans: (nowMs: number) => Plans;
-  readonly clock: Clock;
   readonly log: Logger;
   readonly limits?: Partial<StreamLimits>;
 }
@@ -50,7 +42,6 @@ const REQUEST_TIMEOUT_MS = 30_000;
 const MAX_KEY = 1_000;
 
 function createApp(log: Logger): FastifyInstance {
-  const onError = createErrorHandler(log);
   const app = Fastify({
     connectionTimeout: CONNECTION_TIMEOUT_MS,
     requestTimeout: REQUEST_TIMEOUT_MS,
@@ -58,11 +49,9 @@ function createApp(log: Logger): FastifyInstance {
     forceCloseConnections: true,
     routerOptions: { maxParamLength: MAX_KEY },
     // An invalid URL reaches neither hooks nor routes.
-    frameworkErrors: (error, _request, reply) => {
-      onError(error, reply);
-    },
+    frameworkErrors: (error, _request, reply) => void answerError(log, error, reply),
   });
-  app.setErrorHandler((error: Error, _request, reply) => onError(error, reply));
+  app.setErrorHandler((error: Error, _request, reply) => answerError(log, error, reply));
   app.setNotFoundHandler((_request, reply) =>
     sendError(reply, {
       code: 'NOT_FOUND',
@@ -78,27 +67,6 @@ function createApp(log: Logger): FastifyInstance {
   return app;
 }
 
-interface Parts {
-  readonly app: FastifyInstance;
-  readonly drain: Drain;
-  readonly endStreams: EndStreams;
-}
-
-/**
- * Stops listening, ends the streams, and waits at most `stopMs` for open responses. A client that connects now is refused,
- * which a standard EventSource survives, unlike an error status.
- */
-async function close({ app, drain, endStreams }: Parts, clock: Clock, stopMs: number): Promise<void> {
-  // Not the HTTP server's own `close`: it breaks connections whose responses are written but not yet received.
-  Server.prototype.close.call(app.server);
-  const drained = new AbortController();
-  const ended = endStreams();
-  await Promise.race([drain(), clock.sleep(stopMs, drained.signal)]);
-  drained.abort();
-  await app.close();
-  await ended;
-}
-
 /**
  * Serves the mirror over HTTP, read-only.
  * @throws CatchwordError CONFIG_INVALID, MIRROR_UNUSABLE; then nothing stays open
@@ -112,16 +80,27 @@ export async function startWeb(options: WebOptions): Promise<WebService> {
     const app = createApp(log);
     addAuth(app, token);
     const drain = addDrain(app);
-    addHealth(app, { store, clock, maxAgeMs: options.readyMaxAgeMs, unready: options.unready }, log);
+    addHealth(app, { ...options, store }, log);
     const changes = createChangeFeed(store, options.source);
-    addApi(app, { store, changes, clock, plans: options.plans });
+    addApi(app, { ...options, store, changes });
     const endStreams = addSseRoute(app, { changes, clock, log, limits });
     const url = await listen(app, options.host, options.port);
     log.info({ address: url }, 'listening');
     const watching = watchMirror(store, clock);
+    /**
+     * Stops listening, ends the streams, and waits at most `stopMs` for open responses. A client that connects now is
+     * refused, which a standard EventSource survives, unlike an error status.
+     */
     const stop = async (): Promise<void> => {
       await watching.stop();
-      await close({ app, drain, endStreams }, clock, limits.stopMs);
+      // Not the HTTP server's own `close`: it breaks connections whose responses are written but not yet received.
+      Server.prototype.close.call(app.server);
+      const drained = new AbortController();
+      const ended = endStreams();
+      await Promise.race([drain(), clock.sleep(limits.stopMs, drained.signal)]);
+      drained.abort();
+      await app.close();
+      await ended;
       store.close();
     };
     let stopped: Promise<void> | undefined;

@@ -1,14 +1,13 @@
 import type { ServerResponse } from 'node:http';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import type { Clock } from '../clock.ts';
 import { errorFields, type Logger } from '../log.ts';
 import { requireKnownSeq } from '../store/history.ts';
 import type { ChangeFeed } from './change-feed.ts';
 import { createChangeNotifier } from './change-notifier.ts';
-import { type HttpError, sendError } from './http-error.ts';
+import { sendError } from './http-error.ts';
 import { parametersOf, wholeNumber } from './parameters.ts';
-import { type EndCode, type StreamTimes, streamChanges } from './sse-stream.ts';
-import { parsePosition, type StreamStart } from './start-position.ts';
+import { type EndCode, type StreamParts, streamChanges } from './sse-stream.ts';
+import { parsePosition } from './start-position.ts';
 
 export const STREAM_PATH = '/api/changes/stream';
 
@@ -19,37 +18,9 @@ const HEADERS = {
   connection: 'close',
 };
 
-export interface StreamLimits extends StreamTimes {
-  /** Open streams. For safety: each may hold a batch. */
-  readonly maxStreams: number;
-  /** How often the mirror is polled for all waiting streams. */
-  readonly pollMs: number;
-  /** How long a response, or the last message of a stream, may take when catchword stops; default 5 s. */
-  readonly stopMs: number;
-}
-
-export const STREAM_LIMITS: StreamLimits = {
-  maxStreams: 100,
-  pollMs: 250,
-  heartbeatMs: 15_000,
-  slowReaderMs: 30_000,
-  graceMs: 30_000,
-  stopMs: 5_000,
-};
-
-export interface SseOptions {
+export interface SseOptions extends Omit<StreamParts, 'notifier'> {
   readonly changes: ChangeFeed;
-  readonly clock: Clock;
   readonly log: Logger;
-  readonly limits: StreamLimits;
-}
-
-/** Ends every stream with SHUTDOWN, later ones too. Resolves when their readers took the last message, or are gone. */
-export type EndStreams = () => Promise<void>;
-
-interface OpenStream {
-  readonly ending: AbortController;
-  readonly done: Promise<void>;
 }
 
 /** Input is logged up to this length. */
@@ -62,9 +33,15 @@ interface StreamRequest {
   readonly wantsPast: boolean;
 }
 
-export function addSseRoute(app: FastifyInstance, { changes, clock, log, limits }: SseOptions): EndStreams {
-  const notifier = createChangeNotifier({ lastSeq: () => changes.lastSeq(), clock, pollMs: limits.pollMs });
-  const streams = new Set<OpenStream>();
+/**
+ * Serves the change log as server-sent events.
+ * @returns a function that ends every stream with SHUTDOWN, later ones too; it resolves when their readers took the last
+ *   message, or are gone
+ */
+export function addSseRoute(app: FastifyInstance, { changes, clock, log, limits }: SseOptions): () => Promise<void> {
+  const notifier = createChangeNotifier(clock, limits.pollMs, () => changes.lastSeq());
+  /** When each open stream ends, by what ends it. */
+  const streams = new Map<AbortController, Promise<void>>();
   let stopping = false;
 
   /**
@@ -87,13 +64,13 @@ export function addSseRoute(app: FastifyInstance, { changes, clock, log, limits 
   async function serve(response: ServerResponse, request: StreamRequest, ending: AbortController) {
     const { position, wantsPast } = request;
     const onError = (error: unknown) => log.error(errorFields(error), 'a stream could not read the mirror');
-    const begin = (): StreamStart => {
+    const begin = () => {
       const start = changes.start(position, wantsPast);
       const { from, reset } = start;
       if (reset !== null) log.warn({ code: reset, after: position.slice(0, MAX_SHOWN), seq: from }, 'stream reset');
       return start;
     };
-    return await streamChanges(response, begin, ending, { changes, notifier, clock, times: limits }, onError);
+    return await streamChanges(response, begin, ending, { changes, notifier, clock, limits }, onError);
   }
 
   function open(response: ServerResponse, request: StreamRequest): void {
@@ -103,24 +80,22 @@ export function addSseRoute(app: FastifyInstance, { changes, clock, log, limits 
     if (stopping) ending.abort('SHUTDOWN' satisfies EndCode);
     const after = request.position.slice(0, MAX_SHOWN);
     const done = serve(response, request, ending).then((code) => {
-      streams.delete(stream);
+      streams.delete(ending);
       log.info({ code, after, streams: streams.size }, 'stream ended');
     });
-    const stream: OpenStream = { ending, done };
-    streams.add(stream);
+    streams.set(ending, done);
     log.info({ after, streams: streams.size }, 'stream started');
   }
 
   function handle(request: FastifyRequest, reply: FastifyReply): FastifyReply {
     const streamRequest = readRequest(request);
     if (streams.size >= limits.maxStreams) {
-      const error: HttpError = {
+      return sendError(reply, {
         code: 'TOO_MANY_STREAMS',
         message: `${limits.maxStreams} streams are open, which is the limit`,
         hint: 'Close streams that are not in use, retry later, or page through /api/changes.',
         headers: { 'retry-after': '10' },
-      };
-      return sendError(reply, error);
+      });
     }
     if (request.method === 'HEAD') return reply.headers(HEADERS).send();
     reply.headers(HEADERS).hijack();
@@ -138,7 +113,7 @@ export function addSseRoute(app: FastifyInstance, { changes, clock, log, limits 
 
   return async () => {
     stopping = true;
-    for (const { ending } of streams) ending.abort('SHUTDOWN' satisfies EndCode);
-    await Promise.all([...streams].map(({ done }) => done));
+    for (const ending of streams.keys()) ending.abort('SHUTDOWN' satisfies EndCode);
+    await Promise.all(streams.values());
   };
 }

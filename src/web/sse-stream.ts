@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { setImmediate as yieldToOthers } from 'node:timers/promises';
 import type { Clock } from '../clock.ts';
@@ -24,49 +25,50 @@ const PIECE = 65_536;
 /** How long an EventSource waits before it reconnects, milliseconds. */
 const RETRY_MS = 3_000;
 
-/** Why a stream ends; `GONE`: the reader disconnected. */
-export type EndCode = 'GONE' | 'SHUTDOWN' | 'SLOW_READER' | 'INTERNAL';
-
-const MESSAGES: Record<EndCode, string> = {
+/** Why a stream ends. */
+const MESSAGES = {
   GONE: 'the reader disconnected',
   SHUTDOWN: 'catchword is stopping; reconnect with the last id',
   SLOW_READER: 'the reader took too little data for too long; reconnect with the last id',
   INTERNAL: "the mirror could not be read; see catchword's log",
 };
 
-export interface StreamTimes {
-  /** A comment is sent if nothing else was for this long; default 15 s. */
-  readonly heartbeatMs: number;
-  /** A reader that takes this long for 64 kB is disconnected; default 30 s. */
-  readonly slowReaderMs: number;
-  /** How long the last message may take before the connection is destroyed; default 30 s. */
-  readonly graceMs: number;
-}
+export type EndCode = keyof typeof MESSAGES;
+
+export const STREAM_LIMITS = {
+  /** Open streams. For safety: each may hold a batch. */
+  maxStreams: 100,
+  /** How often the mirror is polled for all waiting streams. */
+  pollMs: 250,
+  /** A comment is sent if nothing else was for this long. */
+  heartbeatMs: 15_000,
+  /** A reader that takes this long for 64 kB is disconnected. */
+  slowReaderMs: 30_000,
+  /** How long the last message may take before the connection is destroyed. */
+  graceMs: 30_000,
+  /** How long a response, or the last message of a stream, may take when catchword stops. */
+  stopMs: 5_000,
+};
+
+export type StreamLimits = Readonly<typeof STREAM_LIMITS>;
 
 export interface StreamParts {
   readonly changes: Pick<ChangeFeed, 'batch'>;
   readonly notifier: ChangeNotifier;
   readonly clock: Clock;
-  readonly times: StreamTimes;
+  readonly limits: StreamLimits;
 }
 
 /** Waits until the socket drains or the stream ends; ends the stream if the socket takes too long. */
-function drained(response: ServerResponse, ending: AbortController, { clock, times }: StreamParts): Promise<void> {
-  return new Promise((resolve) => {
-    const timer = new AbortController();
-    const done = (): void => {
-      response.off('drain', done);
-      ending.signal.removeEventListener('abort', done);
-      timer.abort();
-      resolve();
-    };
-    response.on('drain', done);
-    ending.signal.addEventListener('abort', done);
-    clock.sleep(times.slowReaderMs, timer.signal).then(
-      () => ending.abort('SLOW_READER' satisfies EndCode),
-      () => {},
-    );
-  });
+async function drained(response: ServerResponse, ending: AbortController, { clock, limits }: StreamParts) {
+  const over = new AbortController();
+  const { signal } = over;
+  const tooSlow = clock.sleep(limits.slowReaderMs, signal).then(() => ending.abort('SLOW_READER' satisfies EndCode));
+  // A broken connection is an error here, and ends the stream by itself.
+  await Promise.race([once(response, 'drain', { signal }), once(ending.signal, 'abort', { signal }), tooSlow]).catch(
+    () => {},
+  );
+  over.abort();
 }
 
 async function write(response: ServerResponse, text: string, ending: AbortController, parts: StreamParts) {
@@ -84,7 +86,7 @@ async function writeEvents(
   ending: AbortController,
   parts: StreamParts,
 ): Promise<void> {
-  const { changes, notifier, clock, times } = parts;
+  const { changes, notifier, clock, limits } = parts;
   const { signal } = ending;
   if (signal.aborted) return;
   const { from, block } = start();
@@ -99,19 +101,19 @@ async function writeEvents(
     }
     // A reader that takes everything at once would otherwise starve the others.
     if (batch.length > 0) await yieldToOthers();
-    else if (!(await notifier.wait(seq, clock.now() + times.heartbeatMs, signal)) && !signal.aborted) {
+    else if (!(await notifier.wait(seq, clock.now() + limits.heartbeatMs, signal)) && !signal.aborted) {
       await write(response, ': still here\n\n', ending, parts);
     }
   }
 }
 
 /** Sends the reason, and destroys the connection if the reader does not take it. */
-async function writeEnd(response: ServerResponse, code: EndCode, { clock, times }: StreamParts): Promise<void> {
+async function writeEnd(response: ServerResponse, code: EndCode, { clock, limits }: StreamParts): Promise<void> {
   if (response.destroyed || response.closed) return;
   const closed = new AbortController();
   response.once('close', () => closed.abort());
   response.end(`retry: ${RETRY_MS}\nevent: end\ndata: ${JSON.stringify({ code, message: MESSAGES[code] })}\n\n`);
-  await clock.sleep(times.graceMs, closed.signal).catch(() => {});
+  await clock.sleep(limits.graceMs, closed.signal).catch(() => {});
   if (!closed.signal.aborted) response.destroy();
 }
 

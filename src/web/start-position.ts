@@ -11,22 +11,14 @@ import type { Store } from '../store/store.ts';
  * stream then starts with `event: reset`.
  */
 
-/** A null means that the text does not say it, as in `?after=12`. */
-interface Position {
-  readonly incarnation: string | null;
-  readonly seq: number;
-  /** Milliseconds since 1970. */
-  readonly at: number | null;
-}
-
-/** Why a reader must forget what it has. Readers match on it. */
-export type ResetCode = 'OTHER_MIRROR' | 'RESTORED' | 'UNKNOWN_PLACE';
-
-const MESSAGES: Record<ResetCode, string> = {
+/** Why a reader must forget what it has. Readers match on the code. */
+const MESSAGES = {
   OTHER_MIRROR: 'the last id belongs to another mirror',
   RESTORED: 'the last id belongs to a later state of this mirror, which was restored from a backup since',
   UNKNOWN_PLACE: 'the last id is not an id of this stream',
 };
+
+type ResetCode = keyof typeof MESSAGES;
 
 export interface StreamStart {
   /** The stream sends the events after this change. */
@@ -42,21 +34,21 @@ export function positionText(incarnation: string, seq: number, at: number): stri
   return `${incarnation}:${seq}:${at}`;
 }
 
-/** @returns null for anything but `<seq>`, `<incarnation>:<seq>` or `<incarnation>:<seq>:<time>` */
-export function parsePosition(text: string): Position | null {
+/** @returns null for anything but `<seq>`, `<incarnation>:<seq>` or `<incarnation>:<seq>:<time>`; absent parts are null */
+export function parsePosition(text: string) {
   const [, incarnation = null, digits = '', time] = /^(?:([\w-]{1,64}):)?(\d{1,16})(?::(\d{1,16}))?$/.exec(text) ?? [];
   const seq = Number(digits);
   if (digits === '' || !Number.isSafeInteger(seq) || (incarnation === null && time !== undefined)) return null;
   return { incarnation, seq, at: time === undefined ? null : Number(time) };
 }
 
-function resetCodeOf(position: Position | null, { changes, incarnation }: Store): ResetCode | null {
+function resetCodeOf(position: ReturnType<typeof parsePosition>, store: Store): ResetCode | null {
   if (position === null) return 'UNKNOWN_PLACE';
-  if (position.incarnation !== null && position.incarnation !== incarnation) return 'OTHER_MIRROR';
-  if (position.seq > changes.lastSeq()) return 'RESTORED';
-  const recordedAt = changes.timeOf(position.seq);
-  const isOther = (position.at ?? 0) !== 0 && recordedAt !== undefined && recordedAt !== position.at;
-  return isOther ? 'RESTORED' : null;
+  const { incarnation, seq, at } = position;
+  if (incarnation !== null && incarnation !== store.incarnation) return 'OTHER_MIRROR';
+  if (seq > store.changes.lastSeq()) return 'RESTORED';
+  const recordedAt = store.changes.timeOf(seq) ?? at;
+  return (at ?? 0) !== 0 && recordedAt !== at ? 'RESTORED' : null;
 }
 
 /**

@@ -13,6 +13,7 @@ export const MAX_XML_CHARS = 6 * 2 ** 20;
 const MAX_TAGS = 50_000;
 /** Characters from one tag to the next. For safety: an unterminated attribute costs forty times its length. */
 const MAX_PIECE = 65_536;
+const LONG_PIECE = new RegExp(`(?:^|<)[^<]{${MAX_PIECE + 1}}`);
 /** For safety: each attribute takes memory of its own. Ten thousand credentials twice have 120,000. */
 const MAX_EQUALS = 200_000;
 /** For safety: each reference is looked up by itself. */
@@ -45,21 +46,10 @@ function broken(what: string, at: number): CatchwordError {
   return xmlError(`the XML is not well-formed: ${what} at character ${at + 1}`);
 }
 
-function checkPieces(text: string): void {
-  let tags = 0;
-  for (let at = 0, next = 0; next !== -1; at = next + 1) {
-    next = text.indexOf('<', at);
-    if ((next === -1 ? text.length : next) - at > MAX_PIECE) {
-      throw xmlError(`the XML has a tag or a text longer than ${MAX_PIECE} characters`);
-    }
-    if (++tags > MAX_TAGS) throw xmlError(`the XML has more than ${MAX_TAGS} tags`);
-  }
-}
-
-function checkCount(text: string, character: string, max: number): void {
+function checkCount(text: string, character: string, max: number, what = `times “${character}”`): void {
   let count = 0;
   for (let at = text.indexOf(character); at !== -1; at = text.indexOf(character, at + 1)) {
-    if (++count > max) throw xmlError(`the XML has more than ${max} times “${character}”`);
+    if (++count > max) throw xmlError(`the XML has more than ${max} ${what}`);
   }
 }
 
@@ -67,10 +57,10 @@ function checkCount(text: string, character: string, max: number): void {
 function checkReferences(piece: string, at: number): void {
   if (!piece.includes('&')) return;
   for (const { 0: reference, 1: decimal, 2: hex, index } of piece.matchAll(REFERENCE)) {
-    const code = decimal === undefined ? hex && Number.parseInt(hex, 16) : Number(decimal);
-    const isCharacter =
-      code === undefined || (Number(code) <= 0x10ffff && isWritable(String.fromCodePoint(Number(code))));
-    if (reference === '&' || !isCharacter) throw broken('invalid reference', at + index);
+    const code = Number(decimal ?? `0x${hex}`);
+    const isNamed = decimal === undefined && hex === undefined && reference !== '&';
+    const isCharacter = code <= 0x10ffff && isWritable(String.fromCodePoint(code));
+    if (!isNamed && !isCharacter) throw broken('invalid reference', at + index);
   }
 }
 
@@ -85,9 +75,8 @@ function checkAttributes(attributes: string, at: number): void {
     while (attributes[open] !== '"' && attributes[open] !== "'") open++;
     const close = attributes.indexOf(attributes.charAt(open), open + 1);
     if (names.has(name)) throw broken('duplicate attribute', at);
-    const isSpace = name === 'xml:space';
-    if (isSpace && !/^(?:default|preserve)$/.test(attributes.slice(open + 1, close)))
-      throw broken('invalid xml:space', at);
+    const value = attributes.slice(open + 1, close);
+    if (name === 'xml:space' && !/^(?:default|preserve)$/.test(value)) throw broken('invalid xml:space', at);
     names.add(name);
     from = close + 1;
   }
@@ -110,13 +99,6 @@ function checkText(piece: string, at: number): void {
   if (piece.includes(']]>')) throw broken('unexpected end of a CDATA section', at);
 }
 
-/** Updates the list of open elements at a tag. */
-function nest(open: string[], isEnd: boolean, name: string, isEmpty: boolean, at: number): void {
-  if (isEnd && open.pop() !== name) throw broken('unexpected end tag', at);
-  if (isEnd || isEmpty) return;
-  if (open.push(name) > MAX_DEPTH) throw xmlError(`the XML is nested deeper than ${MAX_DEPTH} levels`);
-}
-
 function checkNesting(text: string): void {
   const open: string[] = [];
   let at = 0;
@@ -130,7 +112,9 @@ function checkNesting(text: string): void {
     if (tag !== undefined) {
       checkReferences(attributes, next);
       checkAttributes(attributes, next);
-      nest(open, end !== '', name, empty !== '', next);
+      if (end !== '' && open.pop() !== name) throw broken('unexpected end tag', next);
+      if (end === '' && empty === '') open.push(name);
+      if (open.length > MAX_DEPTH) throw xmlError(`the XML is nested deeper than ${MAX_DEPTH} levels`);
     }
     at = until;
   }
@@ -145,7 +129,8 @@ function checkNesting(text: string): void {
  */
 export function checkXml(text: string): void {
   if (/<!DOCTYPE/i.test(text)) throw xmlError('the XML has a DOCTYPE, which is not allowed');
-  checkPieces(text);
+  if (LONG_PIECE.test(text)) throw xmlError(`the XML has a tag or a text longer than ${MAX_PIECE} characters`);
+  checkCount(text, '<', MAX_TAGS, 'tags');
   checkCount(text, '=', MAX_EQUALS);
   checkCount(text, '&', MAX_REFERENCES);
   if (!isWritable(text)) throw xmlError('the XML is not well-formed: it has a character that is not allowed in XML');

@@ -10,7 +10,6 @@ export interface XmlTree {
 
 /** Characters that XML 1.0 does not allow even when escaped, lone surrogates included. */
 const UNWRITABLE = /[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\u{10000}-\u{10ffff}]/u;
-const NAME = /^[A-Za-z_][\w.-]*$/;
 const ESCAPES: Readonly<Record<string, string>> = {
   '&': '&amp;',
   '<': '&lt;',
@@ -24,7 +23,7 @@ const ESCAPES: Readonly<Record<string, string>> = {
 
 /** Whether it is a valid name of an element or attribute. */
 export function isName(name: string): boolean {
-  return NAME.test(name);
+  return /^[A-Za-z_][\w.-]*$/.test(name);
 }
 
 /** Whether XML can contain the text, escaped if necessary. */
@@ -32,20 +31,21 @@ export function isWritable(text: string): boolean {
   return !UNWRITABLE.test(text);
 }
 
+function usage(message: string): CatchwordError {
+  return new CatchwordError('USAGE', message);
+}
+
 function escaped(where: string, text: string): string {
-  if (!isWritable(text)) {
-    throw new CatchwordError('USAGE', `${where} has a character that is not allowed in XML`);
-  }
+  if (!isWritable(text)) throw usage(`${where} has a character that is not allowed in XML`);
   return text.replace(/[&<>"\t\n\r]/g, (character) => ESCAPES[character] ?? character);
 }
 
 function write({ name, attributes = {}, content = [] }: XmlTree): string {
-  if (!isName(name)) throw new CatchwordError('USAGE', `${JSON.stringify(name)} is not a valid name of an XML element`);
+  if (!isName(name)) throw usage(`${JSON.stringify(name)} is not a valid name of an XML element`);
   let tag = `<${name}`;
   for (const [key, value] of Object.entries(attributes)) {
     if (value === undefined) continue;
-    if (!isName(key))
-      throw new CatchwordError('USAGE', `${JSON.stringify(key)} is not a valid name of an XML attribute`);
+    if (!isName(key)) throw usage(`${JSON.stringify(key)} is not a valid name of an XML attribute`);
     tag += ` ${key}="${escaped(`${name} ${key}`, value)}"`;
   }
   const inner = typeof content === 'string' ? escaped(name, content) : content.map(write).join('');

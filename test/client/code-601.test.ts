@@ -51,7 +51,7 @@ async function operations(reply: Reply) {
     page: () => products(url).products().next(),
     product: () => products(url).product('x1'),
     licenses: () => readLicenses(connectTo(url).caller, {}, NEVER),
-    reset: () => createUsers(connectTo(url).caller, '.xml').reset(NEVER),
+    reset: () => createUsers(connectTo(url).caller, '.xml').reset(),
   };
 }
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { errorIn, messageIn, type ServiceMessage } from '../../src/client/errors/error-message.ts';
 import { treeOfBody } from '../../src/client/errors/error-tree.ts';
-import type { Operation } from '../../src/client/http/operation.ts';
+import type { Operation } from '../../src/client/http/caller.ts';
 import { hiding } from '../../src/client/redact.ts';
 import { connectTo, failure, golden, NEVER, serve, TOKEN } from './connection.ts';
 
@@ -16,13 +16,13 @@ function errorInResult(body: string): ServiceMessage | undefined {
   return errorIn(treeOfBody(body), ['vbid', 'sku'], hide);
 }
 
-const WRITE: Operation<undefined, unknown> = {
+const WRITE: Operation<unknown> = {
   method: 'PUT',
   path: '/v4/x',
   format: 'json',
   token: true,
   repeatable: false,
-  request: () => ({ body: {} }),
+  body: {},
   read: ({ value }) => value,
 };
 
@@ -152,14 +152,14 @@ describe('an error of the service', () => {
     [418, '', { code: 'SOURCE_REFUSED' }],
   ])('with status %i and %s', async (status, body, expected) => {
     const { url } = await serve(() => ({ status, body }));
-    const error = await failure(connectTo(url).caller.call(WRITE, undefined, NEVER));
+    const error = await failure(connectTo(url).caller.call(WRITE, NEVER));
     expect(error).toMatchObject({ ...expected, status });
     expect(error.hint).toMatch(/\.$/);
   });
 
   it.each([200, 422])('does not repeat the token with status %i', async (status) => {
     const { url } = await serve(() => ({ status, body: JSON.stringify({ errors: [`you sent ${TOKEN}`] }) }));
-    const error = await failure(connectTo(url).caller.call(WRITE, undefined, NEVER));
+    const error = await failure(connectTo(url).caller.call(WRITE, NEVER));
     expect(error.message).toContain('you sent [secret]');
   });
 });

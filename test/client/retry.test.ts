@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { parseRetryAfter, retryDelayMs } from '../../src/backoff.ts';
-import type { Operation } from '../../src/client/http/operation.ts';
+import type { Operation } from '../../src/client/http/caller.ts';
 import { connectTo, failure, hastyClock, NEVER, serve } from './connection.ts';
 
 describe('a retry', () => {
@@ -49,20 +49,19 @@ describe('Retry-After', () => {
 
 describe('a call', () => {
   const json = { headers: { 'content-type': 'application/json' }, body: '{}' };
-  const operation = (repeatable: boolean): Operation<undefined, unknown> => ({
+  const operation = (repeatable: boolean): Operation<unknown> => ({
     method: 'POST',
     path: '/v3/x',
     format: 'json',
     token: false,
     repeatable,
-    request: () => ({}),
     read: ({ value }) => value,
   });
 
   it('is retried after a failure only if it is repeatable', async () => {
     for (const repeatable of [true, false]) {
       const { url, asked } = await serve((_asked, index) => (index === 0 ? { status: 503 } : json));
-      const answered = connectTo(url).caller.call(operation(repeatable), undefined, NEVER);
+      const answered = connectTo(url).caller.call(operation(repeatable), NEVER);
       if (repeatable) await answered;
       else expect(await failure(answered)).toMatchObject({ code: 'SOURCE_UNAVAILABLE' });
       expect(asked).toHaveLength(repeatable ? 2 : 1);
@@ -74,7 +73,7 @@ describe('a call', () => {
     const { url, asked } = await serve((_asked, index) => (index === 0 ? tooEarly : json));
     const clock = hastyClock();
     const startedAt = clock.now();
-    await connectTo(url, {}, clock).caller.call(operation(false), undefined, NEVER);
+    await connectTo(url, {}, clock).caller.call(operation(false), NEVER);
     expect(asked).toHaveLength(2);
     expect(clock.now() - startedAt).toBeGreaterThanOrEqual(1_000);
   });
@@ -83,7 +82,7 @@ describe('a call', () => {
     const { url, asked } = await serve(() => ({ status: 429, headers: { 'retry-after': '86400' } }));
     const { caller } = connectTo(url);
     for (let calls = 0; calls < 3; calls++) {
-      const error = await failure(caller.call(operation(true), undefined, NEVER));
+      const error = await failure(caller.call(operation(true), NEVER));
       expect(error).toMatchObject({ code: 'SOURCE_RATE_LIMITED', retryAfterMs: expect.any(Number) as number });
       expect(error.hint).toMatch(/\.$/);
     }
@@ -92,7 +91,7 @@ describe('a call', () => {
 
   it('is sent at most five times', async () => {
     const { url, asked } = await serve(() => ({ status: 503 }));
-    await failure(connectTo(url).caller.call(operation(true), undefined, NEVER));
+    await failure(connectTo(url).caller.call(operation(true), NEVER));
     expect(asked).toHaveLength(5);
   });
 });

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { verifyCredentials } from '../../src/client/credentials/credentials.ts';
-import type { Operation } from '../../src/client/http/operation.ts';
+import type { Operation } from '../../src/client/http/caller.ts';
 import { hiding } from '../../src/client/redact.ts';
 import { createUsers } from '../../src/client/users/users.ts';
 import { connectTo, failure, KEY, NEVER, serve, TOKEN } from './connection.ts';
@@ -23,13 +23,13 @@ function inJson(text: string): string {
 }
 
 const ALL = [KEY, TOKEN, PASSWORD];
-const WRITE: Operation<string, unknown> = {
+const WRITE: Operation<unknown> = {
   method: 'PUT',
   path: '/v4/x',
   format: 'json',
   token: true,
   repeatable: false,
-  request: (password) => ({ secrets: [password] }),
+  secrets: [PASSWORD],
   read: ({ value }) => value,
 };
 const BODIES: [string, string][] = [
@@ -52,7 +52,7 @@ describe('a secret', () => {
       const { url } = await serve(() => ({ status, headers, body }));
       const user = { email: 'a@b.c', password: PASSWORD, firstName: 'a', lastName: 'b' };
       const { caller } = connectTo(url);
-      const asked = [() => caller.call(WRITE, PASSWORD, NEVER), () => createUsers(caller, '.xml').create(user, NEVER)];
+      const asked = [() => caller.call(WRITE, NEVER), () => createUsers(caller, '.xml').create(user)];
       const errors = [];
       for (const ask of asked) errors.push(await failure(ask(), PASSWORD, 'p&ss', 'p&amp;ss'));
       if (status !== 200) expect(errors[0]?.message).toContain('[secret]');
@@ -67,7 +67,7 @@ describe('a secret', () => {
           body: `<error code="422" message="${'x'.repeat(length)} ${KEY}"/>`,
         }));
         const user = { reference: 'r', firstName: 'a', lastName: 'b' };
-        await failure(createUsers(connectTo(url).caller, '.xml').create(user, NEVER), KEY.slice(0, 4));
+        await failure(createUsers(connectTo(url).caller, '.xml').create(user), KEY.slice(0, 4));
       }
     }
   }, 30_000);

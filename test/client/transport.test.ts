@@ -3,7 +3,6 @@ import { gzipSync } from 'node:zlib';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { BodyLimits } from '../../src/client/http/response-body.ts';
 import { createTransport, type Transport, type TransportSettings } from '../../src/client/http/transport.ts';
-import { READ_PRODUCTS } from '../../src/client/products/product-operations.ts';
 import { systemClock } from '../../src/clock.ts';
 import { CatchwordError } from '../../src/errors.ts';
 import { serveHttp } from '../support/listen.ts';
@@ -33,8 +32,9 @@ async function transportTo(listener: RequestListener, { limits, ...more }: Optio
 }
 
 function ask(transport: Transport, signal = new AbortController().signal) {
-  const request = { path: '/v4/products', query: new URLSearchParams({ page: '1' }), body: undefined };
-  return transport.send(READ_PRODUCTS, { ...request, secrets: [], subject: undefined }, signal);
+  const query = new URLSearchParams({ page: '1' });
+  const how = { method: 'GET', format: 'page', token: true, repeatable: true, keepsBytes: true } as const;
+  return transport.send({ ...how, path: '/v4/products', query, body: undefined, secrets: [] }, signal);
 }
 
 /** The error of a request, after checking that it does not show secrets. */

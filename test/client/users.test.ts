@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { createUsers, type NewUser } from '../../src/client/users/users.ts';
-import { connectTo, failure, golden, KEY, NEVER, type Reply, serve, TOKEN, XML_TYPE } from './connection.ts';
+import { connectTo, failure, golden, KEY, type Reply, serve, TOKEN, XML_TYPE } from './connection.ts';
 
 const FULL: NewUser = {
   email: 'ada@example.com',
@@ -12,7 +12,7 @@ const REFERENCE: NewUser = { reference: 'pupil-7', firstName: 'Élodie', lastNam
 
 async function creating(user: NewUser, reply: Reply | string) {
   const { url, asked } = await serve(() => reply);
-  return { created: createUsers(connectTo(url).caller, '.xml').create(user, NEVER), asked };
+  return { created: createUsers(connectTo(url).caller, '.xml').create(user), asked };
 }
 
 describe('a user', () => {
@@ -90,7 +90,7 @@ describe('a user', () => {
     [404, golden('error-474.xml'), { code: 'SERVICE_UNKNOWN_USER', serviceCode: 474, status: 404 }],
   ])('that is answered with %i %s is an error', async (status, body, expected) => {
     const { url } = await serve(() => ({ status, body }));
-    expect(await failure(createUsers(connectTo(url).caller, '.xml').read('x', NEVER))).toMatchObject(expected);
+    expect(await failure(createUsers(connectTo(url).caller, '.xml').read('x'))).toMatchObject(expected);
   });
 
   it.each([
@@ -139,7 +139,7 @@ describe('a user', () => {
     expect(error.message).toContain('guid G7 may exist');
     expect(error.hint).toContain('G7');
     const { url } = await serve(() => body);
-    expect((await failure(createUsers(connectTo(url).caller, '.xml').read('x', NEVER))).message).not.toContain('G7');
+    expect((await failure(createUsers(connectTo(url).caller, '.xml').read('x'))).message).not.toContain('G7');
   });
 
   it.each([
@@ -153,7 +153,7 @@ describe('a user', () => {
     expect(error).toMatchObject({ code: 'SERVICE_ERROR', retryable: false });
     expect(error.hint).toBe('Look for it before you retry: it may have been created.');
     const { url } = await serve(() => reply);
-    expect((await failure(createUsers(connectTo(url).caller, '.xml').read('x', NEVER))).hint).not.toContain('created');
+    expect((await failure(createUsers(connectTo(url).caller, '.xml').read('x'))).hint).not.toContain('created');
   });
 
   it('that is rejected is an error with each invalid field', async () => {
@@ -166,21 +166,21 @@ describe('a user', () => {
 
   it('is read from an answer without the root', async () => {
     const { url } = await serve(() => '<guid>G</guid><reference>x</reference><role>pupil</role>');
-    const user = await createUsers(connectTo(url).caller, '.xml').read('x', NEVER);
+    const user = await createUsers(connectTo(url).caller, '.xml').read('x');
     expect(user).toMatchObject({ guid: 'G', reference: 'x', others: { role: 'pupil' } });
   });
 
   it.each(['', ' ', '.', '..', 'x'.repeat(256)])('is not read by an invalid identifier: %j', async (id) => {
     const { url, asked } = await serve(() => '');
-    expect(await failure(createUsers(connectTo(url).caller, '.xml').read(id, NEVER))).toMatchObject({ code: 'USAGE' });
+    expect(await failure(createUsers(connectTo(url).caller, '.xml').read(id))).toMatchObject({ code: 'USAGE' });
     expect(asked).toEqual([]);
   });
 
   it('is read by guid, reference or email', async () => {
     const { url, asked } = await serve(() => golden('user-full-response.xml'));
     const { caller } = connectTo(url);
-    expect(await createUsers(caller, '.xml').read('a b/c@d?e', NEVER)).toMatchObject({ guid: '1B5N8C3DGK7Q2M9XW4TZ' });
-    await createUsers(caller, '').read('x', NEVER);
+    expect(await createUsers(caller, '.xml').read('a b/c@d?e')).toMatchObject({ guid: '1B5N8C3DGK7Q2M9XW4TZ' });
+    await createUsers(caller, '').read('x');
     expect(asked.map((one) => `${one.method} ${one.url}`)).toEqual([
       'GET /v3/users.xml/a%20b%2Fc%40d%3Fe',
       'GET /v3/users/x',
@@ -191,8 +191,8 @@ describe('a user', () => {
   it('resets its access with both headers and no body', async () => {
     const { url, asked } = await serve(() => '');
     const { caller } = connectTo(url);
-    await createUsers(caller, '.xml').reset(NEVER);
-    await createUsers(caller, '').reset(NEVER);
+    await createUsers(caller, '.xml').reset();
+    await createUsers(caller, '').reset();
     expect(asked.map((one) => one.url)).toEqual(['/v3/users/reset_access.xml', '/v3/users/reset_access']);
     expect(asked[0]).toMatchObject({ method: 'POST', body: '', headers: { 'x-key': KEY, 'x-token': TOKEN } });
   });
@@ -205,13 +205,13 @@ describe('a user', () => {
     ['<response><user><access-token>t</access-token></user></response>', XML_TYPE],
   ])('has its access reset by an answer of %j', async (body, type) => {
     const { url, asked } = await serve(() => ({ body, headers: { 'content-type': type } }));
-    await createUsers(connectTo(url).caller, '.xml').reset(NEVER);
+    await createUsers(connectTo(url).caller, '.xml').reset();
     expect(asked).toHaveLength(1);
   });
 
   it('has its access reset once by a page for people', async () => {
     const { url, asked } = await serve(() => ({ body: '<html>OK</html>', headers: { 'content-type': 'text/html' } }));
-    const error = await failure(createUsers(connectTo(url).caller, '.xml').reset(NEVER));
+    const error = await failure(createUsers(connectTo(url).caller, '.xml').reset());
     expect(error).toMatchObject({ code: 'SOURCE_NOT_SERVICE', status: 200, retryable: false });
     expect(asked).toHaveLength(1);
   });
@@ -232,6 +232,6 @@ describe('a user', () => {
     [200, '<response><status>601</status></response>', { code: 'SERVICE_TOKEN', serviceCode: 601 }],
   ])('does not have its access reset by an error: %i %s', async (status, body, expected) => {
     const { url } = await serve(() => ({ status, body }));
-    expect(await failure(createUsers(connectTo(url).caller, '.xml').reset(NEVER))).toMatchObject(expected);
+    expect(await failure(createUsers(connectTo(url).caller, '.xml').reset())).toMatchObject(expected);
   });
 });

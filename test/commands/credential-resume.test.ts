@@ -41,10 +41,10 @@ async function runOf(
       if (batch.length === 10) await write();
     }
     if (batch.length > 0) await write();
-    await output.finish?.();
+    await output.finish();
     return output.done;
   } finally {
-    await output.close?.();
+    await output.close();
   }
 }
 

@@ -1,22 +1,18 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { CatchwordError } from '../../src/errors.ts';
-import { createCatalog, type ListOrder } from '../../src/sandbox/catalog/catalog.ts';
+import { createCatalog } from '../../src/sandbox/catalog/catalog.ts';
 import { churn } from '../../src/sandbox/catalog/churn.ts';
 import type { TimeRange } from '../../src/sandbox/catalog/sale-windows.ts';
+import { LIST_ORDERS, type SandboxOptions } from '../../src/sandbox/options.ts';
 
 const DAY_MS = 86_400_000;
 const START = Date.UTC(2026, 0, 1);
 
-function make(given: { items: number; order?: ListOrder; seed?: number }) {
+function make(given: Pick<SandboxOptions, 'items'> & { order?: SandboxOptions['order'] }) {
   const time = { now: START };
-  const catalog = createCatalog({
-    order: 'id',
-    seed: 1,
-    withdrawnForMs: 10 * DAY_MS,
-    clock: { now: () => time.now },
-    ...given,
-  });
+  const options = { order: 'id', seed: 1, withdrawnForMs: 10 * DAY_MS, ...given } as const;
+  const catalog = createCatalog(options, { now: () => time.now });
   const list = (range: TimeRange | null, offset = 0, limit = 1_000_000) => {
     const { count, products } = catalog.list(range, offset, limit);
     const found = products.map(({ index, version, withdrawn }) => ({ index, version, withdrawn }));
@@ -109,7 +105,7 @@ describe('the catalog', () => {
       update: fc.nat(6),
       remove: fc.nat(4),
     });
-    const orders = fc.constantFrom<ListOrder>('id', 'updated-asc', 'updated-desc');
+    const orders = fc.constantFrom(...LIST_ORDERS);
     fc.assert(
       fc.property(fc.nat(2100), orders, fc.array(step, { maxLength: 12 }), (items, order, steps) => {
         const { catalog, time, list } = make({ items, order });

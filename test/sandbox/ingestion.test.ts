@@ -148,10 +148,10 @@ describe('4.1 rule 2, 6: ingestion', () => {
     const { url, calls } = await listener(200);
     const { signal } = new AbortController();
     for (const address of [url, url.replace('127.0.0.1', 'localhost')]) {
-      expect(await callBack({ url: address, body: '{}', allowPrivate: false, signal })).toBe(false);
+      expect(await callBack(address, '{}', false, signal)).toBe(false);
     }
     expect(calls).toEqual([]);
-    expect(await callBack({ url, body: '{}', allowPrivate: true, signal })).toBe(true);
+    expect(await callBack(url, '{}', true, signal)).toBe(true);
   });
 
   it('6: warns if the end of a call cannot be journaled', async () => {
@@ -160,7 +160,7 @@ describe('4.1 rule 2, 6: ingestion', () => {
       throw new Error('the disk is full');
     };
     const { signal } = new AbortController();
-    const ingestions = createIngestions({ clock: systemClock, signal, retryMs: 1, allowPrivate: true, done });
+    const ingestions = createIngestions({ ...QUICK, clock: systemClock }, signal, done);
     const ingestion = { url: FILE, callbackUrl: url, startedAt: 0, endsAt: 1 };
     const warned = warning('callback_url');
     ingestions.start();

@@ -22,7 +22,7 @@ describe('the catalog, with sale windows', () => {
     {
       const time = { now: 1_000_000 };
       const options = { items: 40, seed: 1, order, withdrawnForMs: 50 };
-      const catalog = createCatalog({ ...options, clock: { now: () => time.now } });
+      const catalog = createCatalog(options, { now: () => time.now });
       const random = createRandom(order.length);
       const claimed: number[] = [];
       for (let step = 0; step < 400; step++) {
@@ -52,13 +52,7 @@ describe('the catalog, with sale windows', () => {
   });
 
   it('skips a number that is taken, once', () => {
-    const catalog = createCatalog({
-      items: 3,
-      seed: 1,
-      order: 'id',
-      withdrawnForMs: 50,
-      clock: { now: () => 5 },
-    });
+    const catalog = createCatalog({ items: 3, seed: 1, order: 'id', withdrawnForMs: 50 }, { now: () => 5 });
     catalog.skip(4);
     catalog.mutate({ create: 3 });
     const seen = catalog.list(null, 0, 10).products.map(({ index }) => index);

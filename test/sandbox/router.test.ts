@@ -41,10 +41,8 @@ describe('the router', () => {
 describe('5 authentication', () => {
   const [key, token] = Object.keys(CREDENTIALS).map((name) => name.toLowerCase()) as [string, string];
   const states: Record<string, TokenState> = { good: 'valid', old: 'stale' };
-  const accept = authentication(SANDBOX_DEFAULTS, {
-    ownerOf: createApiKeys(SANDBOX_DEFAULTS).ownerOf,
-    tokenState: (given) => states[given] ?? 'unknown',
-  });
+  const tokenState = (given: string) => states[given] ?? 'unknown';
+  const accept = authentication(SANDBOX_DEFAULTS, createApiKeys(SANDBOX_DEFAULTS), { tokenState });
   const authenticate: (...call: Parameters<typeof accept>) => object = (headers, called) => {
     try {
       return accept(headers, called);

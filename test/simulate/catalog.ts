@@ -40,33 +40,17 @@ export interface CatalogView {
   /** A part of the list at this moment. */
   list(offset: number, limit: number): Shown[];
   changedSince(fromMs: number): Shown[];
-  readonly size: number;
 }
 
-export interface SimulatedCatalog extends CatalogView {
-  create(lagMs?: number): void;
-  update(lagMs?: number): void;
-  /** Removes a product. With a tombstone, deltas announce it; without, it is just no longer listed. */
-  remove(tombstone: boolean): void;
-  restore(): void;
-  forgetWithdrawn(): void;
-  /** The catalog as it was `lagMs` ago; call this for each request. */
-  behind(lagMs: number): CatalogView;
-}
+export type SimulatedCatalog = ReturnType<typeof createSimulatedCatalog>;
 
 /** One step of a change. */
-type Event =
-  | { readonly kind: 'show' | 'hide' | 'withdraw' | 'restore'; readonly product: Shown }
-  | { readonly kind: 'forget' };
-
-type ViewOptions = Pick<CatalogOptions, 'order' | 'inclusiveFrom' | 'random'>;
-
-interface OwnView extends CatalogView {
-  readonly listing: readonly Shown[];
-  apply(event: Event): void;
+interface Event {
+  readonly kind: 'show' | 'hide' | 'withdraw' | 'restore';
+  readonly product: Shown;
 }
 
-function createView(initial: readonly Shown[], { order, inclusiveFrom, random }: ViewOptions): OwnView {
+function createView(initial: readonly Shown[], { order, inclusiveFrom, random }: CatalogOptions) {
   const living = new Map(initial.map((product) => [product.id, product]));
   const withdrawn = new Map<number, Shown>();
   const listing = [...initial].sort(compare);
@@ -94,12 +78,7 @@ function createView(initial: readonly Shown[], { order, inclusiveFrom, random }:
     return low;
   }
 
-  function apply(event: Event): void {
-    if (event.kind === 'forget') {
-      withdrawn.clear();
-      return;
-    }
-    const { kind, product } = event;
+  function apply({ kind, product }: Event): void {
     if (kind === 'show') {
       living.set(product.id, product);
       listing.splice(placeOf(product), 0, product);
@@ -128,10 +107,7 @@ function createView(initial: readonly Shown[], { order, inclusiveFrom, random }:
     withdrawn,
     listing,
     apply,
-    get size() {
-      return listing.length;
-    },
-    list: (offset, limit) => {
+    list: (offset: number, limit: number): Shown[] => {
       if (order === 'unstable') return shuffled(listing).slice(offset, offset + limit);
       if (order !== 'ties') return listing.slice(offset, offset + limit);
       const end = Math.min(offset + limit, listing.length);
@@ -147,32 +123,23 @@ function createView(initial: readonly Shown[], { order, inclusiveFrom, random }:
       }
       return pieces.slice(offset - low, end - low);
     },
-    changedSince: (fromMs) =>
+    changedSince: (fromMs: number): Shown[] =>
       [...living.values(), ...withdrawn.values()]
         .filter(({ stamp }) => (inclusiveFrom ? stamp >= fromMs : stamp > fromMs))
         .sort((a, b) => a.stamp - b.stamp || a.id - b.id),
   };
 }
 
-export function createSimulatedCatalog(size: number, options: CatalogOptions): SimulatedCatalog {
+export function createSimulatedCatalog(size: number, options: CatalogOptions) {
   const { wholeSeconds, random, now, sourceNow } = options;
   const begin = now();
   const oldest = sourceNow() - 40 * 86_400_000;
-  const initial = Array.from(
-    { length: size },
-    (_, n): Shown => ({
-      id: n + 1,
-      version: 1,
-      stamp: oldest + n * 1000,
-      since: begin,
-      livingSince: begin,
-      withdrawn: false,
-    }),
-  );
+  const first = { version: 1, since: begin, livingSince: begin, withdrawn: false };
+  const initial = Array.from({ length: size }, (_, n): Shown => ({ ...first, id: n + 1, stamp: oldest + n * 1000 }));
   const fresh = createView(initial, options);
   /** The history of changes, for machines that show them later. */
   const journal: { readonly at: number; readonly event: Event }[] = [];
-  const replicas = new Map<number, { readonly view: OwnView; done: number }>();
+  const replicas = new Map<number, { readonly view: ReturnType<typeof createView>; done: number }>();
   const gone: Shown[] = [];
   let nextId = size + 1;
 
@@ -186,15 +153,8 @@ export function createSimulatedCatalog(size: number, options: CatalogOptions): S
   }
 
   function show(id: number, version: number, lagMs: number, livingSince = now()): void {
-    const product: Shown = {
-      id,
-      version,
-      stamp: stampOf(sourceNow() - lagMs),
-      since: now(),
-      livingSince,
-      withdrawn: false,
-    };
-    happen({ kind: 'show', product });
+    const stamp = stampOf(sourceNow() - lagMs);
+    happen({ kind: 'show', product: { id, version, stamp, since: now(), livingSince, withdrawn: false } });
   }
 
   function any(): Shown | undefined {
@@ -202,21 +162,16 @@ export function createSimulatedCatalog(size: number, options: CatalogOptions): S
   }
 
   return {
-    living: fresh.living,
-    withdrawn: fresh.withdrawn,
-    list: (offset, limit) => fresh.list(offset, limit),
-    changedSince: (fromMs) => fresh.changedSince(fromMs),
-    get size() {
-      return fresh.size;
-    },
-    create: (lagMs = 0) => show(nextId++, 1, lagMs),
-    update: (lagMs = 0) => {
+    ...(fresh satisfies CatalogView),
+    create: (lagMs = 0): void => show(nextId++, 1, lagMs),
+    update: (lagMs = 0): void => {
       const product = any();
       if (product === undefined) return;
       happen({ kind: 'hide', product });
       show(product.id, product.version + 1, lagMs, product.livingSince);
     },
-    remove: (tombstone) => {
+    /** Removes a product. With a tombstone, deltas announce it; without, it is just no longer listed. */
+    remove: (tombstone: boolean): void => {
       const product = any();
       if (product === undefined) return;
       happen({ kind: 'hide', product });
@@ -224,14 +179,11 @@ export function createSimulatedCatalog(size: number, options: CatalogOptions): S
         gone.push(product);
         return;
       }
-      const { id, version, livingSince } = product;
       const stamp = stampOf(sourceNow());
-      happen({
-        kind: 'withdraw',
-        product: { id, version: version + 1, stamp, since: now(), livingSince, withdrawn: true },
-      });
+      const version = product.version + 1;
+      happen({ kind: 'withdraw', product: { ...product, version, stamp, since: now(), withdrawn: true } });
     },
-    restore: () => {
+    restore: (): void => {
       // A product removed without a tombstone returns unchanged.
       const back = random() < 0.5 ? gone.pop() : undefined;
       if (back !== undefined) {
@@ -243,8 +195,8 @@ export function createSimulatedCatalog(size: number, options: CatalogOptions): S
       happen({ kind: 'restore', product });
       show(product.id, product.version + 1, 0);
     },
-    forgetWithdrawn: () => happen({ kind: 'forget' }),
-    behind: (lagMs) => {
+    /** The catalog as it was `lagMs` ago; call this for each request. */
+    behind: (lagMs: number): CatalogView => {
       const replica = replicas.get(lagMs) ?? { view: createView(initial, options), done: 0 };
       replicas.set(lagMs, replica);
       for (; replica.done < journal.length; replica.done++) {

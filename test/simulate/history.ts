@@ -9,7 +9,13 @@ import { createSimulatedCatalog, type SimulatedCatalog } from './catalog.ts';
 import { checkPace, checkSettled, createObserver, type Observer, Violation } from './invariants.ts';
 import { isExpected, Killed, type ProcessOptions, type SimulatedProcess, startProcess } from './process.ts';
 import { DAY_MS, drawScenario, HOUR_MS, latenessOf, type Scenario } from './scenario.ts';
-import { createSimulatedSource, type SimulatedRequest, type SimulatedSource, type SourceBehaviour } from './source.ts';
+import {
+  createSimulatedSource,
+  FAULTLESS,
+  type SimulatedRequest,
+  type SimulatedSource,
+  type SourceBehaviour,
+} from './source.ts';
 import { createWorld, type Owner, type World } from './world.ts';
 
 export interface HistoryResult {
@@ -144,9 +150,8 @@ async function completeRun(setting: Setting, kind: RunKind, tries = 12): Promise
       if (world.now() - begun > PATIENCE_MS) {
         throw new Violation(`run ${run.id} took ${Math.round((world.now() - begun) / 60_000)} minutes`);
       }
-      world.trace(
-        `run ${run.id} ${run.kind} ${run.state} ${run.proof} ${JSON.stringify(run.evidence)} ${run.reasons.join('; ')}`,
-      );
+      const outcome = `${run.state} ${run.proof} ${JSON.stringify(run.evidence)} ${run.reasons.join('; ')}`;
+      world.trace(`run ${run.id} ${run.kind} ${outcome}`);
       observer.runEnded(run, startOf(setting, run), setting.behaviour.outage);
       checkSettled(run, process.store, { asked: source.requests, applied: setting.applied }, scenario.overlapMs);
       if (run.kind === 'full') fullRuns.push(run);
@@ -179,11 +184,11 @@ async function suspendKeeper(setting: Setting): Promise<void> {
   const { world, start, observer } = setting;
   const first = await start();
   let settled = false;
-  const done = first.run('full').then(
+  const succeeded = first.run('full').then(
     () => true,
     () => false,
   );
-  void done.then(() => {
+  void succeeded.then(() => {
     settled = true;
   });
   await world.advance(500 + world.random() * 5_000);
@@ -192,7 +197,7 @@ async function suspendKeeper(setting: Setting): Promise<void> {
   const early = settled;
   await completeRun(setting, 'delta');
   await world.advance(120_000);
-  const finished = await world.until(done);
+  const finished = await world.until(succeeded);
   if (!early && finished) throw new Violation('a process that had lost its lease completed its run');
   await first.close();
   observer.step();
@@ -221,11 +226,8 @@ async function simulateLife(setting: Setting, calm: () => void): Promise<void> {
   await world.advance(calmMs + scenario.clockJumpMs);
   const calmAt = world.now();
   const plain = behaviour.maxPageSize !== null;
-  if (
-    (order === 'unstable' || order === 'ties') &&
-    catalog.size >= Math.min(scenario.perPage, behaviour.maxPageSize ?? 1000)
-  )
-    return;
+  const isOrdered = order !== 'unstable' && order !== 'ties';
+  if (!isOrdered && catalog.living.size >= Math.min(scenario.perPage, behaviour.maxPageSize ?? 1000)) return;
   let last: Run | null = null;
   for (let night = 0; night < (plain ? 3 : 1); night++) last = await completeRun(setting, 'full');
   // A resumed run may contain cached responses from before, and is open then.
@@ -241,21 +243,17 @@ export async function simulate(seed: number, options: HistoryOptions = {}): Prom
   const scenario: Scenario = { ...drawScenario(seed), ...options.scenario };
   const directory = mkdtempSync(join(options.directory ?? FAST_DIRECTORY, 'catchword-sim-'));
   const db = emptyMirror(directory);
-  const world = createWorld(seed, () => {});
+  const world = createWorld(seed);
   let jumpMs = 0;
   const sourceNow = (): number => world.now() + scenario.sourceSkewMs - jumpMs;
-  const catalog = createSimulatedCatalog(scenario.size, {
-    ...scenario,
-    random: world.random,
-    now: () => world.now(),
-    sourceNow,
-  });
+  const { random, now } = world;
+  const catalog = createSimulatedCatalog(scenario.size, { ...scenario, random, now, sourceNow });
   const behaviour = { ...scenario.behaviour };
   const source = createSimulatedSource(world, catalog, behaviour, sourceNow, () => onRequest());
   const observer = createObserver({
     db,
     catalog,
-    now: () => world.now(),
+    now,
     withdrawnAs: scenario.withdrawnAs,
     latenessMs: latenessOf(behaviour),
     flickers: latenessOf(behaviour) + behaviour.cacheMs > 0,
@@ -323,17 +321,7 @@ export async function simulate(seed: number, options: HistoryOptions = {}): Prom
       onRequest = () => {};
       crashes.clear();
       settlingDeaths = 0;
-      const calm = {
-        unavailable: 0,
-        rateLimited: 0,
-        cutShort: 0,
-        shortPage: 0,
-        wrongPage: 0,
-        repeatedPage: 0,
-        lyingTotals: 0,
-        cacheMs: 0,
-      };
-      Object.assign(behaviour, calm);
+      Object.assign(behaviour, FAULTLESS, { cacheMs: 0 });
     });
     checkPace(scenario.rate, source.requests);
   } catch (error) {

@@ -14,17 +14,7 @@ interface Copy {
   readonly version: number;
 }
 
-export interface Observer {
-  /** Checks after each transaction that the log matches the mirror. */
-  step(): void;
-  /** Checks after a run that replaying the log gives the mirror, and that the run kept its promises. */
-  runEnded(run: Run, started: number, outage: boolean): void;
-  /** Checks that the mirror equals the source. */
-  expectEqual(): void;
-  /** Number of living products that runs removed. */
-  readonly falseRemovals: number;
-  close(): void;
-}
+export type Observer = ReturnType<typeof createObserver>;
 
 export interface ObserverOptions {
   readonly db: string;
@@ -48,7 +38,7 @@ function fail(message: string): never {
 }
 
 /** Observes the mirror's file from outside and the source from inside. */
-export function createObserver(options: ObserverOptions): Observer {
+export function createObserver(options: ObserverOptions) {
   const { db, catalog, now, withdrawnAs, latenessMs, flickers, momentOf } = options;
   const store = openStore(db);
   const history = createHistory(store);
@@ -124,11 +114,14 @@ export function createObserver(options: ObserverOptions): Observer {
   }
 
   return {
+    /** Checks after each transaction that the log matches the mirror. */
     step,
+    /** Number of living products that runs removed. */
     get falseRemovals() {
       return falseRemovals;
     },
-    runEnded: (run, started, outage) => {
+    /** Checks after a run that replaying the log gives the mirror, and that the run kept its promises. */
+    runEnded: (run: Run, started: number, outage: boolean): void => {
       step();
       compareMirror();
       const removed = removedNow.filter((one) => one.run === run.id);
@@ -164,7 +157,8 @@ export function createObserver(options: ObserverOptions): Observer {
         }
       }
     },
-    expectEqual: () => {
+    /** Checks that the mirror equals the source. */
+    expectEqual: (): void => {
       step();
       compareMirror();
       for (const product of catalog.living.values()) {
@@ -176,7 +170,7 @@ export function createObserver(options: ObserverOptions): Observer {
         if (!catalog.living.has(id) && !catalog.withdrawn.has(id)) fail(`in the end ${vbid} is only here`);
       }
     },
-    close: () => {
+    close: (): void => {
       sqlite.close();
       store.close();
     },

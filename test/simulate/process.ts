@@ -9,7 +9,8 @@ import type { Leased } from '../../src/store/lease.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import type { KeeperWriter } from '../../src/store/writers.ts';
 import { createReadWindow } from '../../src/sync/fetch-page.ts';
-import { createKeeper, type KeeperSettings } from '../../src/sync/keeper.ts';
+import { createKeeper } from '../../src/sync/keeper.ts';
+import type { RunSettings } from '../../src/sync/run-settings.ts';
 import type { SimulatedRequest, SimulatedSource } from './source.ts';
 import type { Owner, World } from './world.ts';
 
@@ -23,7 +24,7 @@ export interface ProcessOptions {
   readonly world: World;
   readonly source: SimulatedSource;
   readonly db: string;
-  readonly settings: Omit<KeeperSettings, 'source'>;
+  readonly settings: Omit<RunSettings, 'source'>;
   readonly pace: Pace | null;
   readonly concurrency: number;
   readonly skewMs: number;

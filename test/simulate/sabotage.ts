@@ -13,8 +13,8 @@ export const SABOTAGES: readonly Sabotage[] = [
   bug(
     'the lease accepts an old epoch',
     'src/store/lease.ts',
-    'if (!isReleased && current().epoch === epoch) return;',
-    'if (current().epoch >= epoch) return;',
+    'if (!isReleased && epochOf(id) === epoch) return;',
+    'if (epochOf(id) >= epoch) return;',
   ),
   bug(
     'pages are applied without a transaction',
@@ -26,7 +26,7 @@ export const SABOTAGES: readonly Sabotage[] = [
     'a checkpoint is written before its products',
     'src/sync/apply-page.ts',
     '    const applied = leased.write((writer) => {',
-    '    const early = leased.write((writer) => pages.filter(({ task }) => !store.runs.hasCheckpoint(runId, task.pass, task.window)).map((page) => { pin(writer, page); writer.runs.addCheckpoint(checkpointOf(options, page, draftPage(options, page))); return page; }));\n    const applied = leased.write((writer) => { for (const page of early) { const draft = draftPage(options, page); if (draft.created.size + draft.changed.size > 0) write(writer, draft); } if (early.length > 0) return early.map((page) => { const { ids: _ids, ...rest } = checkpointOf(options, page, draftPage(options, page)); return rest; });',
+    '    const early = leased.write((writer) => pages.filter(({ task }) => !store.runs.hasCheckpoint(runId, task.pass, task.window)).map((page) => { pin(writer, page); writer.runs.addCheckpoint(checkpointOf(options, page, draftPage(options, page))); return page; }));\n    const applied = leased.write((writer) => { for (const page of early) { const draft = draftPage(options, page); if (draft.created.size + draft.changed.size > 0) write(writer, draft, runId, clock.now()); } if (early.length > 0) return early.map((page) => { const { ids: _ids, ...rest } = checkpointOf(options, page, draftPage(options, page)); return rest; });',
   ),
   bug(
     'the watermark is the local time',
@@ -50,8 +50,8 @@ export const SABOTAGES: readonly Sabotage[] = [
   bug(
     'a modified product joins windows',
     'src/catalog/seams.ts',
-    'if (modifiedIn(id) > window.pass) return;',
-    'if (modifiedIn(id) > 250) return;',
+    'if (modifiedIn(id) <= window.pass) visit',
+    'if (modifiedIn(id) <= 250) visit',
   ),
   bug(
     'one common product joins neighbours',
@@ -62,8 +62,8 @@ export const SABOTAGES: readonly Sabotage[] = [
   bug(
     'an open run removes the products it did not see',
     'src/sync/sweep.ts',
-    "const sealed = conclusion.proof === 'sealed';",
-    'const sealed = conclusion.proof !== null;',
+    "const sealed = proof === 'sealed';",
+    'const sealed = proof !== null;',
   ),
   bug(
     'a run with open seams is sealed',
@@ -94,8 +94,8 @@ export const SABOTAGES: readonly Sabotage[] = [
       },
       {
         file: 'src/sync/assess-run.ts',
-        find: 'complete: seams.sealed,',
-        replace: 'complete: seams !== null,',
+        find: 'complete: seams?.sealed ?? (exact',
+        replace: 'complete: seams !== null || (exact',
       },
       {
         file: 'src/sync/assess-run.ts',
@@ -104,8 +104,8 @@ export const SABOTAGES: readonly Sabotage[] = [
       },
       {
         file: 'src/sync/conclude-run.ts',
-        find: 'else if (!read.seams.sealed) {',
-        replace: "else if (!read.seams.sealed && read.pass.kind === 'list') {",
+        find: 'if (seams.sealed) return null;',
+        replace: "if (seams.sealed || pass.kind !== 'list') return null;",
       },
     ],
   },
@@ -114,8 +114,8 @@ export const SABOTAGES: readonly Sabotage[] = [
     edits: [
       {
         file: 'src/sync/next-step.ts',
-        find: 'if (!isClosed(store, after) && deltas.length < MAX_DELTAS) {',
-        replace: "if (!isClosed(store, after) && after.kind !== 'delta') {",
+        find: 'if (isClosed(store, last)) return null;',
+        replace: "if (isClosed(store, last) || last.kind === 'delta') return null;",
       },
       {
         file: 'src/sync/assess-run.ts',
@@ -155,14 +155,14 @@ export const SABOTAGES: readonly Sabotage[] = [
   bug(
     'an earlier read that arrives late overwrites a later one',
     'src/sync/draft-page.ts',
-    'if (later.has(known.id)) {',
-    'if (later.has(-1)) {',
+    'if (isOutdated(known)) return 0;',
+    'if (isOutdated({ ...known, id: -1 })) return 0;',
   ),
   bug(
     'products in deltas do not count as seen',
     'src/sync/assess-run.ts',
     '      seen.add(id);\n',
-    '      if (lists.has(window.pass)) seen.add(id);\n',
+    '      if (wholeList.has(window.pass)) seen.add(id);\n',
   ),
   bug(
     'a removal is not logged',
@@ -173,8 +173,8 @@ export const SABOTAGES: readonly Sabotage[] = [
   bug(
     'a restored product stays removed',
     'src/sync/draft-page.ts',
-    'if (!known.removed && sameContent(known.body, product.body, ignoreFields)) continue;',
-    'if (sameContent(known.body, product.body, ignoreFields)) continue;',
+    'if (!known.removed && sameContent(known.body, product.body, ignoreFields)) return',
+    'if (sameContent(known.body, product.body, ignoreFields)) return',
   ),
   {
     name: 'an unchanged product is written and logged',
@@ -186,26 +186,22 @@ export const SABOTAGES: readonly Sabotage[] = [
       },
       {
         file: 'src/sync/draft-page.ts',
-        find: 'if (!known.removed && sameContent(known.body, product.body, ignoreFields)) continue;',
+        find: 'if (!known.removed && sameContent(known.body, product.body, ignoreFields)) return known.id;',
         replace: '',
       },
       {
         file: 'src/sync/draft-page.ts',
-        find: 'if (known.removed || !same) draft.changed',
-        replace: 'if (known.removed || same || !same) draft.changed',
+        find: 'if (known.removed || !same) changed',
+        replace: 'if (known.removed || same || !same) changed',
       },
     ],
   },
-  {
-    name: 'the products of one window do not count as seen',
-    edits: [
-      {
-        file: 'src/sync/assess-run.ts',
-        find: 'seen.add(id);\n      if (lists',
-        replace: 'if (window.pass > 0 || window.page !== 2) seen.add(id);\n      if (lists',
-      },
-    ],
-  },
+  bug(
+    'the products of one window do not count as seen',
+    'src/sync/assess-run.ts',
+    'seen.add(id);\n      if (wholeList',
+    'if (window.pass > 0 || window.page !== 2) seen.add(id);\n      if (wholeList',
+  ),
   bug(
     'an empty catalog is not held',
     'src/sync/finish-run.ts',
@@ -253,8 +249,8 @@ export const SABOTAGES: readonly Sabotage[] = [
     edits: [
       {
         file: 'src/sync/next-step.ts',
-        find: "return mustSettle && settles < MAX_SETTLES ? settle(unseen) : { kind: 'finish', assessment };",
-        replace: "return mustSettle && settles < 0 ? settle(unseen) : { kind: 'finish', assessment };",
+        find: 'return mustSettle && situation.settles < MAX_SETTLES ?',
+        replace: 'return mustSettle && situation.settles < 0 ?',
       },
       {
         file: 'src/sync/finish-run.ts',
@@ -284,7 +280,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   bug(
     'a resumed pass skips planned windows',
     'src/sync/read-pass.ts',
-    'if (!windows.isPlanned(task.window)) return;',
-    'if (!windows.isPlanned(task.window) || task.window.page % 7 === 0) { windows.noteApplied({ ...task.window, items: task.window.perPage, numItems: captured.page.envelope.numItems, totalPages: 0, requestedAt: 0, doubt: null }); windows.giveUp(task.window); wake(); return; }',
+    'else if (windows.isPlanned(task.window)) take(outcome.captured);',
+    'else if (windows.isPlanned(task.window) && task.window.page % 7 !== 0) take(outcome.captured); else { windows.noteApplied({ ...task.window, items: task.window.perPage, numItems: outcome.captured.page.envelope.numItems, totalPages: 0, requestedAt: 0, doubt: null }); windows.giveUp(task.window); wake(); }',
   ),
 ];

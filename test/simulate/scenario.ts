@@ -1,8 +1,8 @@
 import type { RunKind } from '../../src/catalog/run.ts';
 import { createRandom, type Random } from '../../src/sandbox/catalog/random.ts';
-import type { KeeperSettings } from '../../src/sync/keeper.ts';
+import type { RunSettings } from '../../src/sync/run-settings.ts';
 import { ORDERS, type Order } from './catalog.ts';
-import type { SourceBehaviour } from './source.ts';
+import { IN_TIME, type SourceBehaviour } from './source.ts';
 
 const OVERLAP_MS = 300_000;
 export const DAY_MS = 86_400_000;
@@ -21,7 +21,7 @@ export interface Scenario {
   /** Changes per page read. */
   readonly churn: number;
   readonly withdrawn: 'tombstone' | 'gone' | 'both';
-  readonly withdrawnAs: KeeperSettings['withdrawnAs'];
+  readonly withdrawnAs: RunSettings['withdrawnAs'];
   readonly lagMs: number;
   readonly inclusiveFrom: boolean;
   readonly wholeSeconds: boolean;
@@ -51,12 +51,21 @@ export interface Scenario {
   readonly settlingDeaths: number;
 }
 
+/** Only the catalog changes; nothing else happens to the source, to processes and to clocks. */
+export const UNDISTURBED = {
+  crashes: [],
+  twoKeepers: false,
+  outage: false,
+  clockJumpMs: 0,
+  localJumps: [],
+  bulk: 0,
+  settlingDeaths: 0,
+};
+
 /** The longest time for which a response may be out of date without saying so. */
 export function latenessOf({ deltaLagMs, replicaLagMs, cacheMs, cacheTellsAge }: SourceBehaviour): number {
   return Math.max(deltaLagMs, replicaLagMs, cacheTellsAge ? 0 : cacheMs);
 }
-
-const IN_TIME = { deltaLagMs: 0, replicaLagMs: 0, cacheMs: 0, cacheTellsAge: false, cacheKeepsDate: true };
 
 /** Drawn last, so that earlier draws stay the same. */
 function drawLateness(random: Random): Partial<SourceBehaviour> & { readonly overlapMs: number } {
@@ -73,7 +82,7 @@ function drawLateness(random: Random): Partial<SourceBehaviour> & { readonly ove
 
 export const HOUR_MS = 3_600_000;
 
-/** The clock jumps ahead or back and is corrected later. */
+/** catchword's own clock jumps ahead or back and is corrected later. */
 function drawJumps(random: Random): Scenario['localJumps'] {
   const byMs = (random() < 0.6 ? 1 : -1) * HOUR_MS * (2 + 4 * random());
   const atMs = 1_000 + random() * 300_000;
@@ -148,13 +157,8 @@ export function drawScenario(seed: number): Scenario {
     bulk: 0,
     settlingDeaths: 0,
   };
-  if (often(0.1) && dated) return jumping(drawn, random);
+  if (often(0.1) && dated) return { ...drawn, localJumps: drawJumps(random) };
   return often(0.3) ? late(drawn, random) : drawn;
-}
-
-/** Adds jumps of catchword's own clock. */
-function jumping(drawn: Scenario, random: Random): Scenario {
-  return { ...drawn, localJumps: drawJumps(random) };
 }
 
 /** Adds a source that shows changes late. */

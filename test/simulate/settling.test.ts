@@ -7,7 +7,7 @@ import { createSimulatedCatalog } from './catalog.ts';
 import { settingsOf } from './history.ts';
 import { type SimulatedProcess, startProcess } from './process.ts';
 import { drawScenario } from './scenario.ts';
-import { createSimulatedSource } from './source.ts';
+import { createSimulatedSource, FAULTLESS, IN_TIME } from './source.ts';
 import { createWorld, type World } from './world.ts';
 
 const OVERLAP_MS = 300_000;
@@ -20,38 +20,14 @@ const EXPIRED_MS = 31_000;
 /** Sets up a mirror of 200 products, five of which the source no longer has. */
 async function setUp() {
   const directory = mkdtempSync(join(tmpdir(), 'catchword-settling-'));
-  const world = createWorld(1, () => {});
-  const now = (): number => world.now();
-  const random = world.random;
-  const catalog = createSimulatedCatalog(200, {
-    order: 'id',
-    inclusiveFrom: true,
-    wholeSeconds: false,
-    random,
-    now,
-    sourceNow: now,
-  });
-  const scenario = {
-    ...drawScenario(1),
-    perPage: 50,
-    seam: 5,
-    overlapMs: OVERLAP_MS,
-    concurrency: 1,
-    withdrawnAs: 'updated' as const,
-  };
-  const calm = { unavailable: 0, rateLimited: 0, cutShort: 0, wrongPage: 0, shortPage: 0, repeatedPage: 0 };
-  const late = { deltaLagMs: 0, replicaLagMs: 0, cacheMs: 0, cacheTellsAge: false, cacheKeepsDate: true };
-  const behaviour = {
-    ...calm,
-    ...late,
-    latencyMs: 20,
-    jitter: 0,
-    lyingTotals: 0,
-    maxPageSize: null,
-    outage: false,
-    dated: true,
-    lookup: false,
-  };
+  const world = createWorld(1);
+  const { now, random } = world;
+  const listed = { order: 'id', inclusiveFrom: true, wholeSeconds: false } as const;
+  const catalog = createSimulatedCatalog(200, { ...listed, random, now, sourceNow: now });
+  const layout = { perPage: 50, seam: 5, overlapMs: OVERLAP_MS, concurrency: 1 };
+  const scenario = { ...drawScenario(1), ...layout, withdrawnAs: 'updated' as const };
+  const plain = { latencyMs: 20, jitter: 0, maxPageSize: null, outage: false, dated: true, lookup: false };
+  const behaviour = { ...FAULTLESS, ...IN_TIME, ...plain };
   const source = createSimulatedSource(world, catalog, behaviour, now, () => {});
   const processes: SimulatedProcess[] = [];
   onTestFinished(async () => {

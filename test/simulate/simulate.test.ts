@@ -2,7 +2,8 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { simulate } from './history.ts';
 import { SABOTAGES } from './sabotage.ts';
-import { drawScenario, latenessOf, type Scenario } from './scenario.ts';
+import { drawScenario, latenessOf, type Scenario, UNDISTURBED } from './scenario.ts';
+import { FAULTLESS, IN_TIME } from './source.ts';
 
 const SEEDS = process.env.CI === undefined ? 100 : 500;
 const PARTS = 10;
@@ -11,32 +12,14 @@ const DRAWN = 500;
 
 const TIES: Partial<Scenario> = { order: 'ties', seam: 3, perPage: 50, size: 600, withdrawn: 'gone', churn: 1 };
 
-const ON_TIME = { deltaLagMs: 0, replicaLagMs: 0, cacheMs: 0, cacheTellsAge: false, cacheKeepsDate: true };
-const HONEST = {
-  unavailable: 0,
-  rateLimited: 0,
-  cutShort: 0,
-  wrongPage: 0,
-  shortPage: 0,
-  repeatedPage: 0,
-  lyingTotals: 0,
-  maxPageSize: null,
-  dated: true,
-  lookup: false,
-};
-
 /** A machine without faults and an honest source, whose deltas may be 10 s late. */
-function lateSource(seed: number, order: Scenario['order'], lateness: Partial<typeof ON_TIME>): Partial<Scenario> {
+function lateSource(seed: number, order: Scenario['order'], lateness: Partial<typeof IN_TIME>): Partial<Scenario> {
   const { behaviour } = drawScenario(seed);
+  const honest = { ...FAULTLESS, ...IN_TIME, maxPageSize: null, dated: true, lookup: false, latencyMs: 300 };
   return {
+    ...UNDISTURBED,
     order,
-    behaviour: {
-      ...behaviour,
-      ...HONEST,
-      ...ON_TIME,
-      latencyMs: 300,
-      ...lateness,
-    },
+    behaviour: { ...behaviour, ...honest, ...lateness },
     overlapMs: 1e4,
     lagMs: 0,
     perPage: 50,
@@ -45,14 +28,7 @@ function lateSource(seed: number, order: Scenario['order'], lateness: Partial<ty
     churn: 1,
     rate: null,
     concurrency: 2,
-    crashes: [],
     duplicated: 0,
-    twoKeepers: false,
-    outage: false,
-    clockJumpMs: 0,
-    localJumps: [],
-    bulk: 0,
-    settlingDeaths: 0,
     sourceSkewMs: 0,
     localSkewMs: 0,
     withdrawn: 'gone',
@@ -61,7 +37,7 @@ function lateSource(seed: number, order: Scenario['order'], lateness: Partial<ty
 }
 
 /** Histories in which sealed runs removed or lost living products, before runs settled. */
-const LATE: readonly (readonly [number, Scenario['order'], Partial<typeof ON_TIME>])[] = [
+const LATE: readonly (readonly [number, Scenario['order'], Partial<typeof IN_TIME>])[] = [
   ...[6, 20].map((seed) => [seed, 'updated-desc', { deltaLagMs: 3_000 }] as const),
   ...[2, 6].map((seed) => [seed, 'scattered', { deltaLagMs: 3_000 }] as const),
   ...[4, 12].map((seed) => [seed, 'updated-desc', { replicaLagMs: 3_000 }] as const),
@@ -106,7 +82,7 @@ describe('simulated histories', () => {
       const { behaviour } = drawScenario(seed);
       // Without late sources, jumping clocks and deaths while settling, which were added later.
       const later = { overlapMs: 300_000, localJumps: [], bulk: 0, settlingDeaths: 0 };
-      const scenario = { ...later, behaviour: { ...behaviour, ...ON_TIME }, ...kept };
+      const scenario = { ...later, behaviour: { ...behaviour, ...IN_TIME }, ...kept };
       expect((await simulate(seed, { scenario })).violation, `seed ${seed}`).toBeNull();
     }
   });
@@ -126,16 +102,15 @@ describe('simulated histories', () => {
 
   it('include late sources, caches without Age, and clocks that jump', () => {
     const drawn = Array.from({ length: DRAWN }, (_, n) => drawScenario(n + 1));
-    expect(drawn.filter(({ behaviour }) => behaviour.deltaLagMs > 0).length).toBeGreaterThan(20);
-    expect(drawn.filter(({ behaviour }) => behaviour.replicaLagMs > 0).length).toBeGreaterThan(20);
-    expect(drawn.filter(({ behaviour }) => behaviour.cacheMs > 0 && behaviour.cacheTellsAge).length).toBeGreaterThan(
-      20,
-    );
-    expect(drawn.filter(({ behaviour }) => behaviour.cacheMs > 0 && !behaviour.cacheTellsAge).length).toBeGreaterThan(
-      20,
-    );
-    expect(drawn.filter(({ localJumps }) => localJumps.length > 0).length).toBeGreaterThan(20);
-    expect(drawn.filter(({ settlingDeaths }) => settlingDeaths > 0).length).toBeGreaterThan(20);
+    const included: readonly ((scenario: Scenario) => boolean)[] = [
+      ({ behaviour }) => behaviour.deltaLagMs > 0,
+      ({ behaviour }) => behaviour.replicaLagMs > 0,
+      ({ behaviour }) => behaviour.cacheMs > 0 && behaviour.cacheTellsAge,
+      ({ behaviour }) => behaviour.cacheMs > 0 && !behaviour.cacheTellsAge,
+      ({ localJumps }) => localJumps.length > 0,
+      ({ settlingDeaths }) => settlingDeaths > 0,
+    ];
+    for (const isIncluded of included) expect(drawn.filter(isIncluded).length, String(isIncluded)).toBeGreaterThan(20);
     for (const { behaviour, lagMs, overlapMs } of drawn) {
       expect(latenessOf(behaviour) + lagMs).toBeLessThan(overlapMs);
     }

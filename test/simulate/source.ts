@@ -37,6 +37,20 @@ export interface SourceBehaviour {
   cacheKeepsDate: boolean;
 }
 
+/** No request fails, and no response is wrong. */
+export const FAULTLESS = {
+  unavailable: 0,
+  rateLimited: 0,
+  cutShort: 0,
+  shortPage: 0,
+  wrongPage: 0,
+  repeatedPage: 0,
+  lyingTotals: 0,
+};
+
+/** Every response shows the catalog as it is. */
+export const IN_TIME = { deltaLagMs: 0, replicaLagMs: 0, cacheMs: 0, cacheTellsAge: false, cacheKeepsDate: true };
+
 /** A request; its time is by the world's clock. */
 export interface SimulatedRequest {
   readonly owner: Owner;
@@ -45,11 +59,7 @@ export interface SimulatedRequest {
   readonly at: number;
 }
 
-export interface SimulatedSource {
-  readonly behaviour: SourceBehaviour;
-  clientFor(owner: Owner, onStep: (point: string) => void): CatalogClient;
-  readonly requests: readonly SimulatedRequest[];
-}
+export type SimulatedSource = ReturnType<typeof createSimulatedSource>;
 
 export function bodyOf({ id, version, withdrawn }: Shown): string {
   const more = withdrawn ? ',"distributable":false' : '';
@@ -62,7 +72,7 @@ export function createSimulatedSource(
   behaviour: SourceBehaviour,
   sourceNow: () => number,
   onRequest: () => void,
-): SimulatedSource {
+) {
   const requests: SimulatedRequest[] = [];
 
   function strikes(share: number): boolean {
@@ -105,7 +115,7 @@ export function createSimulatedSource(
     const changed = from === null ? null : catalog.changedSince(from);
     const listed = behaviour.outage ? [] : catalog.list(offset, perPage);
     const items = changed === null ? listed : changed.slice(offset, offset + perPage);
-    const size = changed === null ? (behaviour.outage ? 0 : catalog.size) : changed.length;
+    const size = changed === null ? (behaviour.outage ? 0 : catalog.living.size) : changed.length;
     const total = strikes(behaviour.lyingTotals) ? Math.max(0, size + Math.floor(world.random() * 7) - 3) : size;
     if (strikes(behaviour.shortPage)) items.splice(items.length - Math.ceil(items.length / 10));
     const totals = `"num_items":${total},"page":${page},"per_page":${perPage},"total_pages":${Math.ceil(total / perPage)}`;
@@ -149,5 +159,5 @@ export function createSimulatedSource(
     return { read, close: async () => {} };
   }
 
-  return { behaviour, requests, clientFor };
+  return { requests, clientFor };
 }

@@ -1,7 +1,8 @@
 import { parseArgs } from 'node:util';
 import { ORDERS } from './catalog.ts';
 import { simulate } from './history.ts';
-import { drawScenario, type Scenario } from './scenario.ts';
+import { drawScenario, type Scenario, UNDISTURBED } from './scenario.ts';
+import { FAULTLESS, IN_TIME } from './source.ts';
 
 /**
  * Prints how often runs of 20,000 products (1,000 a page, 50 pages a minute) are sealed, by the order of the list and
@@ -14,36 +15,19 @@ const PLAIN_PAGES = 20;
 
 function scenarioOf(seed: number, order: Scenario['order'], churn: number, lookup: boolean): Partial<Scenario> {
   const { behaviour } = drawScenario(seed);
-  const calm = {
-    unavailable: 0,
-    rateLimited: 0,
-    cutShort: 0,
-    wrongPage: 0,
-    shortPage: 0,
-    repeatedPage: 0,
-    lyingTotals: 0,
-    deltaLagMs: 0,
-    replicaLagMs: 0,
-    cacheMs: 0,
-  };
+  const calm = { ...FAULTLESS, ...IN_TIME, maxPageSize: null, latencyMs: 1_000, jitter: 2, dated: true };
   return {
+    ...UNDISTURBED,
     perPage: 1000,
     seam: 10,
     size: 1000 * PLAIN_PAGES,
     order,
     churn,
-    behaviour: { ...behaviour, ...calm, maxPageSize: null, latencyMs: 1_000, jitter: 2, lookup, dated: true },
+    behaviour: { ...behaviour, ...calm, lookup },
     rate: 50,
     steady: true,
     concurrency: 8,
-    crashes: [],
-    twoKeepers: false,
-    outage: false,
-    clockJumpMs: 0,
     overlapMs: 300_000,
-    localJumps: [],
-    bulk: 0,
-    settlingDeaths: 0,
     runs: ['full', 'full', 'full'],
   };
 }

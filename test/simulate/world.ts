@@ -1,5 +1,5 @@
 import type { Clock } from '../../src/clock.ts';
-import { createRandom, type Random } from '../../src/sandbox/catalog/random.ts';
+import { createRandom } from '../../src/sandbox/catalog/random.ts';
 
 interface Timer {
   readonly at: number;
@@ -18,58 +18,14 @@ export interface Owner {
   dead: boolean;
 }
 
-/** One thread, one clock, one order of events. Time passes when there is nothing left to do at the current time. */
-export interface World {
-  now(): number;
-  readonly random: Random;
-  at(ms: number, work: () => void, owner?: Owner): void;
-  clockOf(owner: Owner): Clock;
-  /** Lets time pass until `done` settles; rejects if all events are over. */
-  until<T>(done: Promise<T>): Promise<T>;
-  /** Lets time pass. */
-  advance(ms: number): Promise<void>;
-  trace(line: string): void;
-  readonly lines: readonly string[];
-}
-
-/** A heap of timers by time, then by insertion order. */
-function createTimers() {
-  const heap: Timer[] = [];
-  const before = (a: Timer, b: Timer): boolean => a.at < b.at || (a.at === b.at && a.order < b.order);
-  function swap(a: number, b: number): void {
-    [heap[a], heap[b]] = [heap[b] as Timer, heap[a] as Timer];
-  }
-  return {
-    push: (timer: Timer): void => {
-      let at = heap.push(timer) - 1;
-      while (at > 0 && before(heap[at] as Timer, heap[(at - 1) >> 1] as Timer)) {
-        swap(at, (at - 1) >> 1);
-        at = (at - 1) >> 1;
-      }
-    },
-    peek: (): Timer | undefined => heap[0],
-    pop: (): Timer | undefined => {
-      const top = heap[0];
-      const last = heap.pop();
-      if (top === undefined || last === undefined || heap.length === 0) return top;
-      heap[0] = last;
-      for (let at = 0; ; ) {
-        let least = at;
-        for (const child of [2 * at + 1, 2 * at + 2]) {
-          if (child < heap.length && before(heap[child] as Timer, heap[least] as Timer)) least = child;
-        }
-        if (least === at) return top;
-        swap(at, least);
-        at = least;
-      }
-    },
-  };
-}
-
 const START = Date.UTC(2026, 0, 1);
 
-export function createWorld(seed: number, onStep: () => void): World {
-  const timers = createTimers();
+export type World = ReturnType<typeof createWorld>;
+
+/** One thread, one clock, one order of events. Time passes when there is nothing left to do at the current time. */
+export function createWorld(seed: number) {
+  /** By time, then by the order in which they were set. */
+  const timers: Timer[] = [];
   const lines: string[] = [];
   const random = createRandom(seed);
   let now = START;
@@ -82,35 +38,39 @@ export function createWorld(seed: number, onStep: () => void): World {
     });
   }
 
+  function insert(timer: Timer): void {
+    const isBefore = (other: Timer) => other.at < timer.at || (other.at === timer.at && other.order < timer.order);
+    timers.splice(timers.findLastIndex(isBefore) + 1, 0, timer);
+  }
+
   async function step(): Promise<boolean> {
-    const timer = timers.pop();
+    const timer = timers.shift();
     if (timer === undefined) return false;
     now = Math.max(now, timer.at);
     const { owner } = timer;
     if (owner?.dead) return true;
     if (owner !== null && owner.pausedUntil > now) {
-      timers.push({ ...timer, at: owner.pausedUntil });
+      insert({ ...timer, at: owner.pausedUntil });
       return true;
     }
     timer.fire();
     await settle();
-    onStep();
     return true;
   }
 
-  function at(ms: number, work: () => void, owner: Owner | null = null): void {
-    timers.push({ at: ms, order: order++, owner, fire: work });
+  function at(ms: number, fire: () => void, owner: Owner | null = null): void {
+    insert({ at: ms, order: order++, owner, fire });
   }
 
   return {
     now: () => now,
     random,
-    lines,
-    trace: (line) => {
+    lines: lines as readonly string[],
+    trace: (line: string): void => {
       lines.push(`${now - START} ${line}`);
     },
     at,
-    clockOf: (owner) => ({
+    clockOf: (owner: Owner): Clock => ({
       now: () => now + owner.skewMs,
       random,
       sleep: (ms, signal) =>
@@ -131,25 +91,26 @@ export function createWorld(seed: number, onStep: () => void): World {
           );
         }),
     }),
-    until: async (done) => {
+    /** Lets time pass until `done` settles; rejects if all events are over. */
+    until: async <T>(done: Promise<T>): Promise<T> => {
       let settled = false;
       const mark = (): void => {
         settled = true;
       };
       done.then(mark, mark);
       await settle();
-      onStep();
       while (!settled) {
         if (!(await step())) throw new Error('the simulation stands still: nothing will ever happen again');
       }
       return await done;
     },
-    advance: async (ms) => {
+    /** Lets time pass. */
+    advance: async (ms: number): Promise<void> => {
       const end = now + ms;
       // Work started at this time continues before time passes.
       await settle();
       for (;;) {
-        const next = timers.peek();
+        const [next] = timers;
         if (next === undefined || next.at > end) break;
         await step();
       }

@@ -4,6 +4,7 @@ import fc from 'fast-check';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { selectionText, sourceAddress } from '../../src/catalog/source.ts';
 import { writeUnder } from '../../src/store/hold-lease.ts';
+import { createQueries } from '../../src/store/queries.ts';
 import { createPaceWriter, createSourceReader } from '../../src/store/source.ts';
 import { keepStatements } from '../../src/store/statements.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
@@ -105,8 +106,8 @@ describe('a pause that the source asked for', () => {
     owner.source.notePause({ since: T, until: T + HOUR });
     const sqlite = new Database(db, { readonly: true });
     onTestFinished(() => void sqlite.close());
-    keepStatements(sqlite);
-    const source = createPaceWriter(sqlite, createSourceReader(sqlite), () => {
+    const queries = createQueries(keepStatements(sqlite));
+    const source = createPaceWriter(queries, createSourceReader(queries), () => {
       throw new Error('nothing is written');
     });
     expect(source.keepPause(T - HOUR)).toEqual({ since: T - HOUR, until: T });

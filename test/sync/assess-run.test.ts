@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { assessRun, isClosed, newestList, repairsOf } from '../../src/sync/assess-run.ts';
+import { assessRun, isClosed, repairsOf } from '../../src/sync/assess-run.ts';
 import { conclude } from '../../src/sync/conclude-run.ts';
 import { ids, MINUTE, type PassSketch, type RunSketch, START, sketchRun, type WindowSketch } from './run-sketch.ts';
 
@@ -187,7 +187,7 @@ it.each<[string, PassSketch, boolean]>([
 describe('repairs of a list', () => {
   function repairsAfter(...passes: PassSketch[]): string[] {
     const { store, run } = sketchRun({ products: 160, passes });
-    const read = newestList(assessRun(store, run.id));
+    const { list: read } = assessRun(store, run.id);
     const windows = read === undefined ? [] : repairsOf(read);
     return windows.map(({ page, perPage }) => `${(page - 1) * perPage}-${page * perPage - 1}`);
   }

@@ -4,10 +4,10 @@ import Database from 'better-sqlite3';
 import { expect, it, onTestFinished } from 'vitest';
 import type { Notice } from '../../src/log.ts';
 import type { Sandbox } from '../../src/sandbox/server.ts';
+import { createQueries } from '../../src/store/queries.ts';
 import { createPaceWriter, createSourceReader } from '../../src/store/source.ts';
 import { keepStatements } from '../../src/store/statements.ts';
 import { openStore } from '../../src/store/store.ts';
-import { createWriteTransaction } from '../../src/store/transaction.ts';
 import { mirrorPacer } from '../../src/sync/shared-pace.ts';
 import { run, start } from '../support/cli.ts';
 import { runHere } from '../support/in-process.ts';
@@ -78,9 +78,6 @@ it('commands that do not read the catalog share the limit and the pauses of the 
   expect(unusable).toMatchObject({ code: 0, stderr: expect.stringContaining('is not an SQLite database') as string });
 });
 
-/** The file of this test is not replaced. */
-const NO_GUARD = { isReadonly: false, before: () => {}, begun: () => true, ending: () => {}, committed: () => {} };
-
 it('a process that cannot write the mirror keeps the limit by itself, and says so once', async () => {
   const db = join(temporaryDirectory(), 'catalog.db');
   openStore(db).close();
@@ -90,8 +87,9 @@ it('a process that cannot write the mirror keeps the limit by itself, and says s
     sqlite.close();
   });
   const notices: Notice[] = [];
-  const write = createWriteTransaction(sqlite, NO_GUARD);
-  const store = { path: db, source: createPaceWriter(sqlite, createSourceReader(sqlite), write) };
+  const queries = createQueries(sqlite);
+  const source = createPaceWriter(queries, createSourceReader(queries), (work) => work());
+  const store = { path: db, source };
   const clock = createVirtualClock();
   const config = { rateLimit: { requests: 10, windowMs: 1_000 } };
   const pacer = mirrorPacer({ config, clock, tell: (notice) => notices.push(notice) }, store);

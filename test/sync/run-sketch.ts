@@ -111,7 +111,7 @@ export function sketchRun({ products, passes, kind = 'full', withdrawn = [], wat
     if (watermarkAgo !== undefined) writer.advanceWatermark(START - watermarkAgo, START - watermarkAgo);
     const id = writer.runs.create({ kind, from: kind === 'full' ? null : START, startedAt: START, tick: null });
     for (const [pass, sketch] of passes.entries()) addPass(writer, id, pass, sketch);
-    writer.runs.pinRun(id, START);
+    writer.runs.setReading(id, START);
     return id;
   });
   const run = store.runs.get(runId);

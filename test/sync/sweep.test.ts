@@ -19,9 +19,8 @@ interface Case extends Partial<RunSketch> {
 function sweepOf({ conclusion, settings, missedBefore = [], ...sketch }: Case) {
   const { store, run } = sketchRun({ products: 12, passes: [LIST], ...sketch });
   writeUnder(store.keeperLease, START, ({ removals }) => removals.noteMissing(missedBefore));
-  const assessment = assessRun(store, run.id);
-  const concluded = { ...conclude(store, run, assessment, true), ...conclusion };
-  return sweep(store, run, assessment, concluded, { ...SETTINGS, ...settings });
+  const concluded = { ...conclude(store, run, assessRun(store, run.id), true), ...conclusion };
+  return sweep(store, run, concluded, { ...SETTINGS, ...settings });
 }
 
 describe('the limit of unexpected removals', () => {

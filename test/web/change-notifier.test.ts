@@ -5,13 +5,9 @@ import { createVirtualClock } from '../support/test-clocks.ts';
 function notifierOf(lastSeq: () => number) {
   const clock = createVirtualClock();
   let polls = 0;
-  const notifier = createChangeNotifier({
-    clock,
-    pollMs: 250,
-    lastSeq: () => {
-      polls++;
-      return lastSeq();
-    },
+  const notifier = createChangeNotifier(clock, 250, () => {
+    polls++;
+    return lastSeq();
   });
   return { clock, notifier, polls: () => polls, now: clock.now() };
 }

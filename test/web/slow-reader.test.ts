@@ -1,8 +1,7 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { systemClock } from '../../src/clock.ts';
-import type { SequencedEvent } from '../../src/web/change-feed.ts';
 import { createChangeNotifier } from '../../src/web/change-notifier.ts';
-import { type EndCode, streamChanges } from '../../src/web/sse-stream.ts';
+import { type EndCode, STREAM_LIMITS, streamChanges } from '../../src/web/sse-stream.ts';
 import { serveHttp } from '../support/listen.ts';
 import { filled } from '../support/place.ts';
 import { serve } from './place.ts';
@@ -73,15 +72,15 @@ async function endless(text: string, slowReaderMs: number) {
   const ending = new AbortController();
   const ended: EndCode[] = [];
   let batches = 0;
-  const batch = (seq: number): SequencedEvent[] => {
+  const batch = (seq: number) => {
     batches++;
     return Array.from({ length: 100 }, (_, index) => ({ seq: seq + index + 1, id: `${seq + index + 1}`, text }));
   };
   const parts = {
     changes: { batch },
     clock: systemClock,
-    times: { heartbeatMs: 15_000, slowReaderMs, graceMs: 60_000 },
-    notifier: createChangeNotifier({ lastSeq: () => Number.MAX_SAFE_INTEGER, clock: systemClock, pollMs: 1 }),
+    limits: { ...STREAM_LIMITS, slowReaderMs, graceMs: 60_000 },
+    notifier: createChangeNotifier(systemClock, 1, () => Number.MAX_SAFE_INTEGER),
   };
   const url = await serveHttp((_request, response) => {
     response.writeHead(200, { 'content-type': 'text/event-stream', connection: 'close' });

@@ -118,7 +118,6 @@ const internal = z
   .never('can only be set by internal systems of the service; pass allowInternal to send it')
   .optional();
 
-/** Rejects each of these fields. */
 function rejected<K extends string>(shape: Readonly<Record<K, z.ZodType>>): Record<K, typeof internal> {
   return Object.fromEntries(Object.keys(shape).map((key) => [key, internal])) as Record<K, typeof internal>;
 }
@@ -147,21 +146,11 @@ export type AssetFields = Omit<Given<z.input<typeof ALL>>, 'variants'> & {
   readonly variants?: readonly (ChannelId | { readonly channel_ids: readonly ChannelId[] })[] | undefined;
 };
 
-/** An element of `variants/channel_ids` (2.1.3). */
 export type ChannelId = Given<z.input<typeof channelIds>[number]>;
 
-/** One price of `prices`. */
 export type AssetPrice = Given<z.input<typeof price>>;
 
-/** The fields as they are sent. */
 export type AssetBody = z.output<typeof ALL>;
-
-export interface AssetRules {
-  /** The asset is new: `imprint_id` and `title` are required. */
-  readonly create: boolean;
-  /** Accept the fields that only internal systems of the service can set. Default: reject them. */
-  readonly allowInternal?: boolean;
-}
 
 /** Fields whose value is an object or an array. */
 export const STRUCTURED_FIELDS: ReadonlySet<string> = new Set(
@@ -170,10 +159,11 @@ export const STRUCTURED_FIELDS: ReadonlySet<string> = new Set(
 
 /**
  * Validates the request fields of an asset.
+ * @param rules `create` requires `imprint_id` and `title`; `allowInternal` accepts the fields of internal systems
  * @returns the body to send: whole numbers and booleans without quotes, all else as given
  * @throws CatchwordError USAGE naming every invalid field by its path
  */
-export function checkAsset(fields: unknown, { create, allowInternal = false }: AssetRules): AssetBody {
-  const schema = allowInternal ? ALL : NO_INTERNAL;
-  return parseInput('the asset', create ? schema.extend(NEEDED) : schema, fields);
+export function checkAsset(fields: unknown, rules: { create: boolean; allowInternal?: boolean }): AssetBody {
+  const schema = rules.allowInternal === true ? ALL : NO_INTERNAL;
+  return parseInput('the asset', rules.create ? schema.extend(NEEDED) : schema, fields);
 }

@@ -30,33 +30,6 @@ export interface Account {
   reset(): Promise<void>;
 }
 
-export interface Tokens {
-  current(): string | undefined;
-  /** Whether a token can be fetched without a configured one, since the reference of the user is known. */
-  readonly fetchable: boolean;
-  isRenewing(): boolean;
-  /**
-   * Waits for the renewal in progress, if there is one.
-   * @throws CatchwordError what the renewal threw; INTERRUPTED
-   */
-  renewal(signal: AbortSignal): Promise<void>;
-  /** Forgets that a renewal failed for good: the user may have been created since. */
-  forget(): void;
-  /**
-   * Resets the token even if it is valid; fetches it first if it is not known. Callers share a reset in progress.
-   * @throws CatchwordError as `renew`; what the reset was rejected with
-   */
-  reset(signal: AbortSignal): Promise<void>;
-  /**
-   * Replaces a rejected token.
-   * @param failed the rejected token; undefined if there was none
-   * @param refusal the error of the service
-   * @returns whether the new token comes from a reset, so that another renewal would not help
-   * @throws CatchwordError `refusal` or SERVICE_TOKEN if the user is not known; what the reset threw; INTERRUPTED
-   */
-  renew(failed: string | undefined, signal: AbortSignal, refusal?: CatchwordError): Promise<boolean>;
-}
-
 export interface TokensOptions {
   /** The configured token; a token in the store takes precedence. */
   readonly configured: string | undefined;
@@ -73,13 +46,6 @@ const FAILURE_MS = 60_000;
 /** One request may first meet the token of another process, and then one of a reset. */
 const MAX_RENEWALS = 2;
 
-/** A renewal that failed for good. */
-interface Failure {
-  readonly failed: string | undefined;
-  readonly error: CatchwordError;
-  readonly pause: Pause;
-}
-
 function noReference(): CatchwordError {
   return new CatchwordError('SERVICE_TOKEN', 'the access token is not valid (code 601)', {
     hint: 'Set {setting} to the reference of the user, so that the token can be renewed, or set a new access token.',
@@ -95,11 +61,6 @@ function unchanged(): CatchwordError {
   });
 }
 
-function remembered(error: CatchwordError, forMs: number): CatchwordError {
-  const seconds = Math.ceil(forMs / 1_000);
-  return error.with({ message: `${error.message} (remembered; the service is asked again in ${seconds} s)` });
-}
-
 async function waitFor(work: Promise<void>, signal: AbortSignal): Promise<void> {
   try {
     await unlessAborted(work, signal);
@@ -108,32 +69,35 @@ async function waitFor(work: Promise<void>, signal: AbortSignal): Promise<void> 
   }
 }
 
-/**
- * Resets the token and verifies the user, even if the reset was rejected: then another process may have reset it.
- * @returns the new token, and the error if the reset was rejected
- * @throws CatchwordError the rejection, if the token is still the same; SERVICE_TOKEN; what the requests threw
- */
-async function resetToken(account: Account, old: string) {
-  const refused = await account.reset().then(
-    () => undefined,
-    (error: unknown) => {
-      if (error instanceof CatchwordError && !error.retryable) return error;
-      throw error;
-    },
-  );
-  const token = await account.verify();
-  if (typeof token !== 'string') throw refused ?? token;
-  if (token === old) throw refused ?? unchanged();
-  return { token, refused };
-}
+export type Tokens = ReturnType<typeof createTokens>;
 
-export function createTokens({ configured, store, account, clock, closed }: TokensOptions): Tokens {
+export function createTokens({ configured, store, account, clock, closed }: TokensOptions) {
   let token = store?.read() ?? configured;
   let tokenOfReset: string | undefined;
   let running: Promise<void> | undefined;
   let renewing: Promise<void> | undefined;
   let resetting: Promise<void> | undefined;
-  let failure: Failure | undefined;
+  let failure: { failed: string | undefined; error: CatchwordError; pause: Pause } | undefined;
+
+  /**
+   * Resets the token and verifies the user, even if the reset was rejected: then another process may have reset it.
+   * @returns the rejection of the reset, if there is a new token all the same
+   * @throws CatchwordError the rejection, if the token is still the same; SERVICE_TOKEN; what the requests threw
+   */
+  async function resetToken(of: Account, old: string): Promise<CatchwordError | null> {
+    const refused = await of.reset().then(
+      () => null,
+      (error: unknown) => {
+        if (error instanceof CatchwordError && !error.retryable) return error;
+        throw error;
+      },
+    );
+    const found = await of.verify();
+    if (typeof found !== 'string') throw refused ?? found;
+    if (found === old) throw refused ?? unchanged();
+    token = found;
+    return refused;
+  }
 
   async function fetchNew(from: Account, failed: string | undefined): Promise<void> {
     const found = await from.verify();
@@ -143,9 +107,8 @@ export function createTokens({ configured, store, account, clock, closed }: Toke
     }
     // Without a token, a reset cannot be sent.
     if (failed === undefined) throw found;
-    const replaced = await resetToken(from, failed);
-    token = replaced.token;
-    if (replaced.refused === undefined) tokenOfReset = token;
+    const refused = await resetToken(from, failed);
+    if (refused === null) tokenOfReset = token;
   }
 
   async function replace(failed: string | undefined, refusal: CatchwordError | undefined): Promise<void> {
@@ -156,8 +119,12 @@ export function createTokens({ configured, store, account, clock, closed }: Toke
     }
     if (account === null) throw refusal ?? noReference();
     const now = clock.now();
-    const pause = failure?.failed === failed && failure !== undefined ? pauseAt(failure.pause, now) : null;
-    if (failure !== undefined && pause !== null) throw remembered(failure.error, pause.until - now);
+    const known = failure?.failed === failed ? failure : undefined;
+    const pause = known && pauseAt(known.pause, now);
+    if (known && pause) {
+      const wait = `remembered; the service is asked again in ${Math.ceil((pause.until - now) / 1_000)} s`;
+      throw known.error.with({ message: `${known.error.message} (${wait})` });
+    }
     try {
       await fetchNew(account, failed);
     } catch (error) {
@@ -177,15 +144,11 @@ export function createTokens({ configured, store, account, clock, closed }: Toke
     if (typeof known !== 'string') throw known;
     // The requests of the reset are made with it.
     token = known;
-    let replaced = await resetToken(account, token);
-    token = replaced.token;
-    if (replaced.refused !== undefined) {
-      // Another process had replaced the known token, so the valid one was not reset yet.
-      replaced = await resetToken(account, token);
-      token = replaced.token;
-    }
+    let refused = await resetToken(account, known);
+    // Another process had replaced the known token, so the valid one was not reset yet.
+    if (refused !== null) refused = await resetToken(account, token);
     await store?.write(token);
-    if (replaced.refused !== undefined) throw replaced.refused;
+    if (refused !== null) throw refused;
   }
 
   /** Runs one change of the token at a time: a renewal that finds another token is not the reset that was asked for. */
@@ -210,20 +173,34 @@ export function createTokens({ configured, store, account, clock, closed }: Toke
 
   return {
     current: () => token,
+    /** Whether a token can be fetched without a configured one, since the reference of the user is known. */
+    fetchable: account !== null,
     isRenewing: () => renewing !== undefined,
-    renewal: async (signal) => {
+    /** Waits for the renewal in progress, if there is one. @throws what the renewal threw; INTERRUPTED */
+    renewal: async (signal: AbortSignal): Promise<void> => {
       if (renewing !== undefined) await waitFor(renewing, signal);
     },
-    renew: async (failed, signal, refusal) => {
+    /**
+     * Replaces a rejected token.
+     * @param failed the rejected token; undefined if there was none
+     * @param refusal the error of the service
+     * @returns whether the new token comes from a reset, so that another renewal would not help
+     * @throws CatchwordError `refusal` or SERVICE_TOKEN if the user is not known; what the reset threw; INTERRUPTED
+     */
+    renew: async (failed: string | undefined, signal: AbortSignal, refusal?: CatchwordError): Promise<boolean> => {
       // Otherwise it was replaced while this request was in flight.
       if (token === failed) await waitFor(running ?? startRenewal(failed, refusal), signal);
       return token !== undefined && token === tokenOfReset;
     },
-    fetchable: account !== null,
-    forget: () => {
+    /** Forgets that a renewal failed for good: the user may have been created since. */
+    forget: (): void => {
       failure = undefined;
     },
-    reset: async (signal) => {
+    /**
+     * Resets the token even if it is valid; fetches it first if it is not known. Callers share a reset in progress.
+     * @throws CatchwordError as `renew`; what the reset was rejected with
+     */
+    reset: async (signal: AbortSignal): Promise<void> => {
       resetting ??= start(resetNow).finally(() => {
         resetting = undefined;
       });
@@ -232,10 +209,7 @@ export function createTokens({ configured, store, account, clock, closed }: Toke
   };
 }
 
-/**
- * Runs work that needs the access token, and retries it with a new token after a 601.
- * @throws what `work` throws; what `renew` throws
- */
+/** Runs work that needs the access token, and retries it with a new token after a 601. @throws also what `renew` throws */
 export async function withToken<Result>(
   tokens: Tokens,
   signal: AbortSignal,

@@ -1,5 +1,14 @@
 import { createHash } from 'node:crypto';
-import { accessSync, chmodSync, constants, readFileSync, readlinkSync, realpathSync, statSync } from 'node:fs';
+import {
+  accessSync,
+  chmodSync,
+  constants,
+  lstatSync,
+  readFileSync,
+  readlinkSync,
+  realpathSync,
+  statSync,
+} from 'node:fs';
 import { rename, rm, writeFile } from 'node:fs/promises';
 import { dirname, resolve, sep } from 'node:path';
 import { interrupted } from '../../abort.ts';
@@ -11,22 +20,6 @@ import { waitForFile } from '../../file-lock.ts';
  * A file that keeps the access token across processes. It has two lines, the token and a hash of its owner, and is
  * private (mode 0600). It is replaced as a whole, so that no reader sees half of it. Any other file is left alone.
  */
-
-export interface TokenStore {
-  /**
-   * @returns the token; undefined if there is none, or if it belongs to another service, API key or user
-   * @throws CatchwordError CONFIG_INVALID if the file cannot be read or is not a token file
-   */
-  read(): string | undefined;
-  /** Replaces the file. @throws CatchwordError CONFIG_INVALID */
-  write(token: string): Promise<void>;
-  /**
-   * Runs `work` while no other process with the same file does, so that two processes do not reset each other's token.
-   * @throws CatchwordError CONFIG_INVALID if the file cannot be locked; INTERRUPTED if `signal` aborts first; what
-   *   `work` throws
-   */
-  alone(work: () => Promise<void>, signal: AbortSignal): Promise<void>;
-}
 
 /** What a token is valid for. */
 export interface TokenOwner {
@@ -53,24 +46,14 @@ function failed(what: string, path: string, error: unknown): CatchwordError {
     : storeError(`cannot ${what} the token store ${path} (${systemCodeOf(error)})`, error);
 }
 
-/** One hash, so that neither of the three can be read from the file. */
-function hashOf({ origin, apiKey, reference }: TokenOwner): string {
-  const owner = JSON.stringify([origin, apiKey, reference ?? null]);
-  return `sha256:${createHash('sha256').update(owner).digest('hex')}`;
-}
-
 /** Follows symbolic links, also to a file that does not exist yet. */
 function targetOf(path: string): string {
   try {
     return realpathSync(path);
   } catch (error) {
     if (systemCodeOf(error) !== 'ENOENT') throw error;
-  }
-  try {
-    return targetOf(resolve(dirname(path), readlinkSync(path)));
-  } catch (error) {
-    if (systemCodeOf(error) === 'EINVAL' || systemCodeOf(error) === 'ENOENT') return path;
-    throw error;
+    const isLink = lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() === true;
+    return isLink ? targetOf(resolve(dirname(path), readlinkSync(path))) : path;
   }
 }
 
@@ -115,25 +98,39 @@ async function writeTokenFile(path: string, content: string): Promise<void> {
   }
 }
 
+export type TokenStore = ReturnType<typeof openTokenStore>;
+
 /**
  * @param path of the file, in an existing directory; a symbolic link is kept and its target replaced
  * @param owner whose token is read and written
  * @throws CatchwordError CONFIG_INVALID if the directory is not writable, or the file is not a token file
  */
-export function openTokenStore(path: string, owner: TokenOwner, clock: Clock): TokenStore {
-  const hash = hashOf(owner);
+export function openTokenStore(path: string, owner: TokenOwner, clock: Clock) {
+  // One hash, so that neither of the three can be read from the file.
+  const parts = JSON.stringify([owner.origin, owner.apiKey, owner.reference ?? null]);
+  const hash = `sha256:${createHash('sha256').update(parts).digest('hex')}`;
   const file = usableFile(path);
   readFile(file);
   return {
-    read: () => {
+    /**
+     * @returns the token; undefined if there is none, or if it belongs to another service, API key or user
+     * @throws CatchwordError CONFIG_INVALID if the file cannot be read or is not a token file
+     */
+    read: (): string | undefined => {
       const stored = readFile(file);
       return stored?.owner === hash ? stored.token : undefined;
     },
-    write: async (token) => {
+    /** Replaces the file. @throws CatchwordError CONFIG_INVALID */
+    write: async (token: string): Promise<void> => {
       readFile(file);
       await writeTokenFile(file, `${token}\n${hash}\n`);
     },
-    alone: async (work, signal) => {
+    /**
+     * Runs `work` while no other process with the same file does, so that two processes do not reset each other's token.
+     * @throws CatchwordError CONFIG_INVALID if the file cannot be locked; INTERRUPTED if `signal` aborts first; what
+     *   `work` throws
+     */
+    alone: async (work: () => Promise<void>, signal: AbortSignal): Promise<void> => {
       const release = await waitForFile(file, clock, signal).catch((error: unknown) => {
         throw signal.aborted ? interrupted() : error;
       });

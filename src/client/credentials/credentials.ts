@@ -1,6 +1,5 @@
 import { CatchwordError } from '../../errors.ts';
-import type { Caller } from '../http/caller.ts';
-import type { Operation } from '../http/operation.ts';
+import type { Caller, Operation } from '../http/caller.ts';
 import { credentialResults } from './results.ts';
 import {
   type CredentialResult,
@@ -14,37 +13,34 @@ import {
 /** Statuses that may come with 601 or 603 in the body: the interface (section 7) does not name one. */
 const ACCEPTED = [400, 403, 404, 409, 410, 422, 468, 469, 470, 474, 601, 603, 650];
 
-/** Codes about an account, not about the request. */
 const ACCOUNT_CODES = [474, 601, 603];
 
-interface Batch {
-  readonly submissions: readonly CredentialSubmission[];
-  /** Position of the first submission, from 1. */
-  readonly first: number;
-}
-
-const VERIFY: Operation<Batch, CredentialResult[]> = {
-  method: 'POST',
-  path: '/v3/credentials.xml',
-  format: 'xml',
-  token: false,
-  repeatable: true,
-  accepts: ACCEPTED,
-  request: ({ submissions }) => ({
+/**
+ * Verifies one batch. The refusal of a request for one account is that account's result.
+ * @param first position of the first submission, from 1
+ */
+async function verifyBatch(
+  caller: Caller,
+  submissions: readonly CredentialSubmission[],
+  first: number,
+  signal: AbortSignal,
+): Promise<CredentialResult[]> {
+  const verify: Operation<CredentialResult[]> = {
+    method: 'POST',
+    path: '/v3/credentials.xml',
+    format: 'xml',
+    token: false,
+    repeatable: true,
+    accepts: ACCEPTED,
     body: credentialsXml(submissions),
     secrets: submissions.flatMap(({ accessToken }) => accessToken ?? []),
-  }),
-  read: (answer, { submissions, first }) => credentialResults(answer, submissions, first),
-};
-
-/** Verifies one batch. The refusal of a request for one account is that account's result. */
-async function verifyBatch(caller: Caller, batch: Batch, signal: AbortSignal): Promise<CredentialResult[]> {
+    read: (answer) => credentialResults(answer, submissions, first),
+  };
   try {
-    return await caller.call(VERIFY, batch, signal);
+    return await caller.call(verify, signal);
   } catch (error) {
     if (!(error instanceof CatchwordError)) throw error;
     const { code, message, serviceCode = 0 } = error;
-    const { submissions, first } = batch;
     const [only] = submissions;
     if (submissions.length === 1 && ACCOUNT_CODES.includes(serviceCode)) {
       return [{ ok: false, code: serviceCode, message, reference: only?.reference ?? null, guid: only?.guid ?? null }];
@@ -58,16 +54,13 @@ async function verifyBatch(caller: Caller, batch: Batch, signal: AbortSignal): P
 export type Submissions = Iterable<string | CredentialSubmission> | AsyncIterable<string | CredentialSubmission>;
 
 /**
- * Verifies any number of accounts with `POST /v3/credentials.xml` (interface, section 4.3): 10,000 in a request, one request
+ * Verifies any number of accounts with `POST /v3/credentials.xml` (interface, section 4.3), 10,000 in a request, one request
  * after the other. Holds one batch in memory.
- *
  * @param submissions a string is a reference
  * @param before accounts that precede `submissions`; the positions in errors count from there
- * @returns batches of results in the order of the submissions; a 601 or 603 is a result, and so is an account whose answer is
- *   unclear
- * @throws CatchwordError USAGE with the position of an invalid submission, before its batch is sent; SOURCE_*;
- *   SERVICE_INVALID with the positions of a request that is refused as a whole (650); SERVICE_ERROR for an empty answer;
- *   XML_INVALID; INTERRUPTED
+ * @returns batches of results in the order of the submissions; a 601, a 603 or an unclear answer is a result
+ * @throws CatchwordError USAGE for an invalid submission, before its batch is sent; SERVICE_INVALID for a request that is
+ *   refused as a whole (650); SERVICE_ERROR for an empty answer; SOURCE_*; XML_INVALID; INTERRUPTED
  */
 export async function* verifyInBatches(
   caller: Caller,
@@ -81,11 +74,11 @@ export async function* verifyInBatches(
   for await (const submitted of submissions) {
     batch.push(checkSubmission(submitted, `credential ${first + batch.length}`));
     if (batch.length < MAX_CREDENTIALS) continue;
-    yield await verifyBatch(caller, { submissions: batch, first }, signal);
+    yield await verifyBatch(caller, batch, first, signal);
     first += batch.length;
     batch = [];
   }
-  if (batch.length > 0) yield await verifyBatch(caller, { submissions: batch, first }, signal);
+  if (batch.length > 0) yield await verifyBatch(caller, batch, first, signal);
 }
 
 /**

@@ -18,20 +18,11 @@ import type { CredentialSubmission } from './submission.ts';
  * An element of the answer with its keys.
  * @rule 4.3-4
  */
-export interface Element {
-  readonly element: XmlElement;
-  /** Attributes, and the texts of child elements. */
-  readonly fields: ReadonlyMap<string, string>;
-  readonly reference: string | null;
-  readonly guid: string | null;
-  readonly accessToken: string | null;
-}
-
-export type Found = readonly (Element | undefined)[];
+export type Element = ReturnType<typeof elementFrom>;
 
 type Keyed = Element | CredentialSubmission;
 
-export function elementFrom(element: XmlElement): Element {
+export function elementFrom(element: XmlElement) {
   const fields = fieldsOf(element);
   const field = (name: string): string | null => fields.get(name) || null;
   return { element, fields, reference: field('reference'), guid: field('guid'), accessToken: field('access-token') };
@@ -112,7 +103,6 @@ function isInOrder(
   });
 }
 
-/** By each key, the first element that has it. */
 function byKey(elements: readonly Element[]): Map<string, Element> {
   const index = new Map<string, Element>();
   for (const one of elements) for (const key of keysOf(one)) if (!index.has(key)) index.set(key, one);
@@ -127,7 +117,7 @@ export function matched(
   elements: readonly Element[],
   submissions: readonly CredentialSubmission[],
   hasPlaces: boolean,
-): Found {
+): readonly (Element | undefined)[] {
   const answered = new Set(elements.flatMap(keysOf));
   const lists = hasPlaces ? [elements, withoutRepetitions(elements)] : [];
   const placed = lists.find((list) => list.length === submissions.length && isInOrder(list, submissions, answered));

@@ -1,6 +1,6 @@
 import { CatchwordError } from '../../errors.ts';
 import type { XmlElement } from '../../xml/read.ts';
-import { errorIn, isErrorName, messageIn } from '../errors/error-message.ts';
+import { errorIn, isErrorName, messageIn, type ServiceMessage } from '../errors/error-message.ts';
 import { treeOfElements } from '../errors/error-tree.ts';
 import type { XmlAnswer } from '../http/answer.ts';
 import { errorOfTree, othersIn, recordsIn, unexpected } from '../http/xml-records.ts';
@@ -11,6 +11,10 @@ import type { CredentialResult, CredentialSubmission } from './submission.ts';
 const ELEMENTS = ['credential', 'error'];
 const KNOWN = ['reference', 'guid', 'access-token', 'email'];
 
+function errorOf(element: XmlElement, hide: Hide): ServiceMessage | undefined {
+  return errorIn(treeOfElements([element]), [], hide);
+}
+
 function resultOf(found: Element | undefined, submitted: CredentialSubmission, hide: Hide): CredentialResult {
   const reference = found?.reference ?? submitted.reference ?? null;
   const guid = found?.guid ?? submitted.guid ?? null;
@@ -19,7 +23,7 @@ function resultOf(found: Element | undefined, submitted: CredentialSubmission, h
     return { ok: false, code: null, message, reference, guid };
   }
   const { element, fields, accessToken } = found;
-  const said = errorIn(treeOfElements([element]), [], hide);
+  const said = errorOf(element, hide);
   // The token of an element with an error is stale.
   if (element.name === 'credential' && accessToken !== null && said?.code === undefined) {
     const others = othersIn(fields, KNOWN);
@@ -40,7 +44,7 @@ function isOfRequest(code: number | undefined): boolean {
 
 /** Whether it contains `<errors>` around errors of users, which the interface does not show: whose they are is unclear. */
 function hasListOfErrors({ name, children }: XmlElement, hide: Hide): boolean {
-  const codes = children.map((child) => isErrorName(child.name) && errorIn(treeOfElements([child]), [], hide)?.code);
+  const codes = children.map((child) => isErrorName(child.name) && errorOf(child, hide)?.code);
   if (isErrorName(name)) return codes.some((code) => code !== false && isOfUser(code));
   return children.some((child) => hasListOfErrors(child, hide));
 }
@@ -55,9 +59,7 @@ function requestError(
   const keyless = elements.filter(
     ({ element, reference, guid, accessToken }) => element.name === 'error' && !(reference ?? guid ?? accessToken),
   );
-  const ofRequest = keyless.filter(({ element }) =>
-    isOfRequest(errorIn(treeOfElements([element]), [], answer.hide)?.code),
-  );
+  const ofRequest = keyless.filter(({ element }) => isOfRequest(errorOf(element, answer.hide)?.code));
   const isWhole = keyless.length === elements.length && elements.length !== submitted;
   const whole = [...others, ...(isWhole ? keyless : ofRequest).map(({ element }) => element)];
   const { refusal, ...withoutRefusal } = answer;

@@ -48,22 +48,17 @@ const MAX_KEY = 255;
 
 const HINT = 'Submit a reference, a guid or an access token for each account; never an email or a password.';
 
-function checkValue(name: string, value: unknown, account: string): void {
-  const reject = (what: string, hint = HINT): CatchwordError =>
-    new CatchwordError('USAGE', `${account}: ${what}`, { hint });
-  if (!KEYS.includes(name)) throw reject(`${JSON.stringify(name)} cannot be submitted`);
-  if (typeof value !== 'string')
-    throw reject(`its ${name} is not a string`, 'Put it in quotes, even if it is a number.');
-  if (value.trim() === '') throw reject(`its ${name} is empty`);
+/** What is wrong with a key, with a hint. */
+function faultOf(name: string, value: unknown): readonly [string, string?] | undefined {
+  if (!KEYS.includes(name)) return [`${JSON.stringify(name)} cannot be submitted`];
+  if (typeof value !== 'string') return [`its ${name} is not a string`, 'Put it in quotes, even if it is a number.'];
+  if (value.trim() === '') return [`its ${name} is empty`];
   if (value.length > MAX_KEY) {
     const hint = `Shorten it to ${MAX_KEY} characters or omit the account; in a file, look for a quote that is not closed.`;
-    throw reject(`its ${name} has ${value.length} characters`, hint);
+    return [`its ${name} has ${value.length} characters`, hint];
   }
-  if (isWritable(value)) return;
-  throw reject(
-    `its ${name} contains a character that XML cannot hold`,
-    'Remove control characters and lone surrogates.',
-  );
+  if (isWritable(value)) return undefined;
+  return [`its ${name} contains a character that XML cannot hold`, 'Remove control characters and lone surrogates.'];
 }
 
 /**
@@ -85,14 +80,14 @@ export function requireList(submissions: unknown): void {
  * @throws CatchwordError USAGE
  */
 export function checkSubmission(submitted: string | CredentialSubmission, account: string): CredentialSubmission {
-  if (typeof submitted !== 'string' && (typeof submitted !== 'object' || submitted === null)) {
-    throw new CatchwordError('USAGE', `${account}: it is neither a string nor an object`, { hint: HINT });
-  }
-  const submission = typeof submitted === 'string' ? { reference: submitted } : submitted;
-  const given = Object.entries(submission).filter(([, value]) => value !== undefined);
-  for (const [name, value] of given) checkValue(name, value, account);
-  if (given.length > 0) return submission;
-  throw new CatchwordError('USAGE', `${account}: it has no key`, { hint: HINT });
+  const reject = (what: string, hint = HINT) => new CatchwordError('USAGE', `${account}: ${what}`, { hint });
+  if (typeof submitted === 'string') return checkSubmission({ reference: submitted }, account);
+  if (typeof submitted !== 'object' || submitted === null) throw reject('it is neither a string nor an object');
+  const given = Object.entries(submitted).filter(([, value]) => value !== undefined);
+  if (given.length === 0) throw reject('it has no key');
+  const fault = given.map(([name, value]) => faultOf(name, value)).find((one) => one !== undefined);
+  if (fault !== undefined) throw reject(...fault);
+  return submitted;
 }
 
 /** The body of `POST /v3/credentials.xml`. */

@@ -18,21 +18,18 @@ const MAX_CHARS = 2 ** 20;
 
 const EMPTY: Tree = { name: '', text: '', children: [] };
 
-function leaf(name: string, text: string): Tree {
-  return { name, text, children: [] };
-}
-
 /** Attributes and child elements are children alike. */
 export function treeOfElement({ name, text, attributes, children }: XmlElement): Tree {
-  const ofAttributes = [...attributes].map(([key, value]): Tree => ({ ...leaf(key, value), origin: 'attribute' }));
+  const ofAttributes = [...attributes].map(
+    ([key, value]): Tree => ({ name: key, text: value, children: [], origin: 'attribute' }),
+  );
   return { name, text, children: [...ofAttributes, ...children.map(treeOfElement)], origin: 'element' };
 }
 
 function treesOfValue(name: string, value: unknown, depth: number): Tree[] {
-  if (value === null || value === undefined || depth > MAX_DEPTH) return [leaf(name, '')];
+  if (value === null || depth > MAX_DEPTH) return [{ name, text: '', children: [] }];
   if (Array.isArray(value)) return value.flatMap((one) => treesOfValue(name, one, depth + 1));
-  if (typeof value === 'string') return [leaf(name, value)];
-  if (typeof value !== 'object') return [leaf(name, JSON.stringify(value))];
+  if (typeof value !== 'object') return [{ name, text: String(value), children: [] }];
   const children = Object.entries(value).flatMap(([key, one]) => treesOfValue(key, one, depth + 1));
   return [{ name, text: '', children }];
 }
@@ -57,7 +54,7 @@ export function treeOfBody(body: string): Tree {
   try {
     return /^\s*</.test(body) ? treeOfElements(readXml(body)) : topOf(treesOfValue('', JSON.parse(body), 0));
   } catch (error) {
-    return error instanceof CatchwordError ? EMPTY : leaf('', body.trim());
+    return error instanceof CatchwordError ? EMPTY : { ...EMPTY, text: body.trim() };
   }
 }
 

@@ -1,27 +1,9 @@
 import { parseRetryAfter } from '../../backoff.ts';
 import { CatchwordError, type ErrorCode } from '../../errors.ts';
-import { dateOf, type Headers, header } from '../headers.ts';
-import type { Endpoint } from '../http/endpoint.ts';
-import type { Hide } from '../redact.ts';
+import { dateOf, header } from '../headers.ts';
+import type { Answer, Request } from '../http/exchange.ts';
 import { messageIn, type ServiceMessage } from './error-message.ts';
 import { isPage, treeOfBody } from './error-tree.ts';
-
-/**
- * An answer whose status is not 2xx.
- * @rule 7-2..4, 7-6
- */
-export interface Refusal {
-  readonly endpoint: Endpoint;
-  readonly status: number;
-  readonly headers: Headers;
-  /** As far as it could be read. */
-  readonly body: string;
-  readonly hide: Hide;
-  /** Scheme, host and port of the service. */
-  readonly origin: string;
-  /** Milliseconds since 1970. */
-  readonly nowMs: number;
-}
 
 interface Verdict {
   readonly code: ErrorCode;
@@ -65,7 +47,8 @@ const BY_CODE: Readonly<Record<number, Verdict>> = {
   650: INVALID,
 };
 
-function verdictOf(code: number): Verdict {
+function verdictOf(code: number | undefined): Verdict {
+  if (code === undefined) return { code: 'SERVICE_ERROR', hint: 'The service gave no code: see its text.' };
   const known = BY_CODE[code];
   if (known !== undefined) return known;
   if (code >= 500 && code < 600) return { code: 'SOURCE_UNAVAILABLE', hint: 'Retry later: the service is in trouble.' };
@@ -74,12 +57,8 @@ function verdictOf(code: number): Verdict {
 
 /** The error that an answer reports in its body, at any status. */
 export function serviceError({ code, text }: ServiceMessage, status: number, origin: string): CatchwordError {
-  const verdict =
-    code === undefined
-      ? ({ code: 'SERVICE_ERROR', hint: 'The service gave no code: see its text.' } as const)
-      : verdictOf(code);
   const message = `${origin} answered ${text === '' ? 'with an error' : `“${text}”`}`;
-  const { code: ownCode, ...details } = verdict;
+  const { code: ownCode, ...details } = verdictOf(code);
   return new CatchwordError(ownCode, code === undefined ? message : `${message} (code ${code})`, {
     ...details,
     status,
@@ -87,7 +66,7 @@ export function serviceError({ code, text }: ServiceMessage, status: number, ori
   });
 }
 
-function redirected({ headers, origin, status }: Refusal): CatchwordError {
+function redirected({ headers, origin, status }: Answer): CatchwordError {
   const location = header(headers, 'location') ?? '';
   const to = URL.canParse(location, origin) ? ` to ${new URL(location, origin).origin}` : '';
   return new CatchwordError('SOURCE_NOT_SERVICE', `${origin} redirects${to}; redirects are not followed`, {
@@ -98,18 +77,18 @@ function redirected({ headers, origin, status }: Refusal): CatchwordError {
   });
 }
 
-function byStatus({ status, endpoint, body }: Refusal, text: string): Verdict {
-  const isCatalog = endpoint.format === 'page';
+function byStatus(request: Request, { status, text: body }: Answer, text: string): Verdict {
+  const isCatalog = request.format === 'page';
   if (/catalog not found/i.test(text)) {
     const hint = 'This API key has no catalog. Ask the service for access, or set {setting} to another key.';
     return { code: 'SOURCE_AUTH', hint, setting: API_KEY };
   }
-  if (status === 403 && (endpoint.method !== 'GET' || endpoint.whoMayCall !== undefined)) return verdictOf(403);
+  if (status === 403 && (request.method !== 'GET' || request.whoMayCall !== undefined)) return verdictOf(403);
   if (status === 401 || status === 403) return verdictOf(401);
   if (status === 413 || status === 429) return verdictOf(status);
   if (status >= 500 || status === 408) return verdictOf(500);
   // An operation that creates may have an identifier in its path, too: then nothing is missing there.
-  const isOfOne = endpoint.path.includes(':') && endpoint.creates === undefined && !isCatalog;
+  const isOfOne = request.values !== undefined && request.creates === undefined && !isCatalog;
   if (isOfOne && (status === 404 || status === 410) && !isPage(body)) return verdictOf(404);
   if (status === 404 || status === 405 || status === 410) {
     const hint = `Check {setting}: the service does not have ${isCatalog ? 'its catalog' : 'this operation'} at this address.`;
@@ -120,17 +99,24 @@ function byStatus({ status, endpoint, body }: Refusal, text: string): Verdict {
   return { code: 'SOURCE_REFUSED', hint: `Look up status ${status} in the documentation of the service.` };
 }
 
-/** The error that an answer with another status than 2xx stands for (interface, section 7). */
-export function refusalError(refusal: Refusal): CatchwordError {
-  const { status, headers, origin, nowMs } = refusal;
-  if (status >= 300 && status < 400) return redirected(refusal);
-  const message = messageIn(treeOfBody(refusal.body), refusal.hide);
+/**
+ * The error that an answer with another status than 2xx stands for (interface, section 7).
+ * @param answer its text as far as it could be read
+ * @rule 7-2..4, 7-6
+ */
+export function refusalError(request: Request, answer: Answer): CatchwordError {
+  const { status, headers, origin } = answer;
+  if (status >= 300 && status < 400) return redirected(answer);
+  const message = messageIn(treeOfBody(answer.text), answer.hide);
   // The status that carries 601 is not shown; it may be 601 itself.
   const found = message.code ?? (status >= 600 ? status : undefined);
   const serviceCode = found === status && status < 600 ? undefined : found;
-  const { code, ...details } = serviceCode === undefined ? byStatus(refusal, message.text) : verdictOf(serviceCode);
+  const { code, ...details } =
+    serviceCode === undefined ? byStatus(request, answer, message.text) : verdictOf(serviceCode);
   const mayAskForPause = status === 429 || status >= 500 || status === 408;
-  const pause = mayAskForPause ? parseRetryAfter(header(headers, 'retry-after'), dateOf(headers) ?? nowMs) : undefined;
+  const pause = mayAskForPause
+    ? parseRetryAfter(header(headers, 'retry-after'), dateOf(headers) ?? answer.receivedAt)
+    : undefined;
   const text = message.text === '' ? '' : `: ${message.text}`;
   const codeText = serviceCode === undefined || serviceCode === status ? '' : ` (code ${serviceCode})`;
   const pauseText = pause === undefined || pause.note === '' ? '' : `; ${pause.note}`;
@@ -143,11 +129,11 @@ export function refusalError(refusal: Refusal): CatchwordError {
 }
 
 /** Says what an error of the service is about, and after a 403 who may call the operation. */
-export function aboutSubject(error: CatchwordError, endpoint: Endpoint, subject: string | undefined): CatchwordError {
+export function aboutSubject(error: CatchwordError, { subject, whoMayCall }: Request): CatchwordError {
   const isAbout = ['SERVICE_FORBIDDEN', 'SERVICE_INVALID', 'NOT_FOUND'].includes(error.code);
   if (subject === undefined || !isAbout) return error;
   const isMissing = error.code === 'NOT_FOUND' ? ' is not known' : '';
   const about = error.with({ message: `${subject}${isMissing}: ${error.message}` });
-  if (error.code !== 'SERVICE_FORBIDDEN' || endpoint.whoMayCall === undefined) return about;
-  return about.with({ hint: `Check {setting}. ${endpoint.whoMayCall}`, setting: API_KEY });
+  if (error.code !== 'SERVICE_FORBIDDEN' || whoMayCall === undefined) return about;
+  return about.with({ hint: `Check {setting}. ${whoMayCall}`, setting: API_KEY });
 }

@@ -1,5 +1,5 @@
 import type { CatchwordError, ErrorCode } from '../../errors.ts';
-import type { Endpoint } from '../http/endpoint.ts';
+import type { Request } from '../http/exchange.ts';
 
 /** There was no answer, or none that could be read. */
 const NOT_UNDERSTOOD: readonly ErrorCode[] = ['SOURCE_UNAVAILABLE', 'SOURCE_TIMEOUT', 'SOURCE_BODY', 'XML_INVALID'];
@@ -11,7 +11,7 @@ const CHECK_DONE = 'Check whether it was done before you retry.';
  * The error of an answer with a good status that does not show what was created or done, nor a code that says why.
  * @rule 7-4
  */
-export function checkFirst(error: CatchwordError, { creates }: Pick<Endpoint, 'creates'>): CatchwordError {
+export function checkFirst(error: CatchwordError, { creates }: Pick<Request, 'creates'>): CatchwordError {
   if (error.serviceCode !== undefined) return error;
   return error.with({ hint: creates === undefined ? CHECK_DONE : CHECK_CREATED, retryable: false });
 }
@@ -23,7 +23,7 @@ export function alsoCreated(error: CatchwordError, name: string): CatchwordError
 }
 
 /** Marks the error of a write that was sent as final, if the outcome of the write is unknown. */
-export function withOutcome(error: CatchwordError, { creates }: Endpoint): CatchwordError {
+export function withOutcome(error: CatchwordError, { creates }: Request): CatchwordError {
   const { status = 0, code, retryable, message } = error;
   const isOther = code === 'SOURCE_NOT_SERVICE' && status >= 200 && status < 300;
   if (!isOther && !(NOT_UNDERSTOOD.includes(code) && (retryable || code !== 'SOURCE_UNAVAILABLE'))) return error;

@@ -5,27 +5,7 @@ import { errorIn, isResult, messageIn, type ServiceMessage } from '../errors/err
 import { type Tree, textIn, treeOfBody } from '../errors/error-tree.ts';
 import { serviceError } from '../errors/service-error.ts';
 import { alsoCreated, checkFirst } from '../errors/uncertain-write.ts';
-import type { Headers } from '../headers.ts';
-import type { Hide } from '../redact.ts';
-import type { Endpoint } from './endpoint.ts';
-
-/** An answer whose status is 2xx or accepted by the operation. */
-export interface Answer {
-  readonly status: number;
-  readonly headers: Headers;
-  readonly text: string;
-  /** Scheme, host and port of the service. */
-  readonly origin: string;
-  /** Removes secrets from what the service says. */
-  readonly hide: Hide;
-  /** The error that an accepted status stands for. */
-  readonly refusal?: CatchwordError;
-  /** Bytes over the wire. */
-  readonly bytes: number;
-  /** Local clock, milliseconds since 1970. */
-  readonly requestedAt: number;
-  readonly receivedAt: number;
-}
+import type { Answer, Request } from './exchange.ts';
 
 export type JsonObject = Readonly<Record<string, unknown>>;
 
@@ -50,54 +30,44 @@ const MAX_ERROR_PAGE = 2_048;
 const PAGE_FIELDS = ['items', 'vbid'];
 
 /** The error of an answer; it names what was created all the same. */
-export function errorOf(message: ServiceMessage, answer: Answer, endpoint: Endpoint, tree: Tree): CatchwordError {
+function errorOf(message: ServiceMessage, answer: Answer, request: Request, tree: Tree): CatchwordError {
   const error = answer.refusal ?? serviceError(message, answer.status, answer.origin);
-  const created = endpoint.creates === undefined ? undefined : textIn(tree, endpoint.creates);
+  const created = request.creates === undefined ? undefined : textIn(tree, request.creates);
   if (created === undefined) return error;
-  return alsoCreated(error, `${endpoint.creates} ${answer.hide(created, MAX_IDENTIFIER)}`);
-}
-
-function brokenJson({ status, origin }: Answer): CatchwordError {
-  const hint = 'Retry later: the service may be in trouble.';
-  return new CatchwordError('SOURCE_BODY', `${origin} answered ${status} with broken JSON`, { hint, status });
-}
-
-function tooDeep({ origin }: Answer): CatchwordError {
-  const message = `${origin} answered with JSON nested deeper than ${MAX_JSON_DEPTH} levels`;
-  return new CatchwordError('SOURCE_BODY', message, { hint: 'Ask the service about it.', retryable: false });
-}
-
-function objectOf(value: unknown): JsonObject | undefined {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as JsonObject) : undefined;
+  return alsoCreated(error, `${request.creates} ${answer.hide(created, MAX_IDENTIFIER)}`);
 }
 
 /** The error of an answer that is not what was asked for. It does not show whether a write was done. */
-function unknownAnswer(answer: Answer, endpoint: Endpoint, tree: Tree): CatchwordError {
-  const error = errorOf(messageIn(tree, answer.hide), answer, endpoint, tree);
-  return endpoint.method === 'GET' ? error : checkFirst(error, endpoint);
+function unknownAnswer(answer: Answer, request: Request, tree: Tree): CatchwordError {
+  const error = errorOf(messageIn(tree, answer.hide), answer, request, tree);
+  return request.method === 'GET' ? error : checkFirst(error, request);
 }
 
 /** The JSON object of an answer. A write is done if it is empty, or has a field of what was written. */
-function readJson(answer: Answer, endpoint: Endpoint): JsonObject | undefined {
-  const { text, hide } = answer;
-  const { method, fields = [] } = endpoint;
+function readJson(answer: Answer, request: Request): JsonObject | undefined {
+  const { text, hide, origin, status } = answer;
+  const { method, fields = [] } = request;
   if (text.trim() === '') return undefined;
   const tree = treeOfBody(text);
   const error = errorIn(tree, fields, hide);
-  if (error !== undefined) throw errorOf(error, answer, endpoint, tree);
+  if (error !== undefined) throw errorOf(error, answer, request, tree);
   let value: unknown;
   try {
     value = JSON.parse(text);
   } catch {
-    if (/^\s*["[{]/.test(text)) throw answer.refusal ?? brokenJson(answer);
+    const hint = 'Retry later: the service may be in trouble.';
+    const broken = new CatchwordError('SOURCE_BODY', `${origin} answered ${status} with broken JSON`, { hint, status });
+    if (/^\s*["[{]/.test(text)) throw answer.refusal ?? broken;
   }
   if (value === null) return undefined;
-  const object = objectOf(value);
-  if (object === undefined) throw unknownAnswer(answer, endpoint, tree);
-  if (cutPage(text, MAX_JSON_DEPTH) === null) throw tooDeep(answer);
-  const names = Object.keys(object);
-  if (method !== 'GET' && names.length > 0 && !isResult(names, fields)) throw unknownAnswer(answer, endpoint, tree);
-  return object;
+  if (typeof value !== 'object' || Array.isArray(value)) throw unknownAnswer(answer, request, tree);
+  if (cutPage(text, MAX_JSON_DEPTH) === null) {
+    const message = `${origin} answered with JSON nested deeper than ${MAX_JSON_DEPTH} levels`;
+    throw new CatchwordError('SOURCE_BODY', message, { hint: 'Ask the service about it.', retryable: false });
+  }
+  const names = Object.keys(value);
+  if (method !== 'GET' && names.length > 0 && !isResult(names, fields)) throw unknownAnswer(answer, request, tree);
+  return value as JsonObject;
 }
 
 /** A 601 may come with a good status (interface, section 7). */
@@ -108,10 +78,10 @@ function checkPage({ text, status, hide, origin }: Answer): void {
 }
 
 /** @throws CatchwordError SERVICE_* for an error in JSON, SOURCE_BODY for broken JSON, XML_INVALID */
-export function parseAnswer(answer: Answer, endpoint: Endpoint): ParsedAnswer {
-  const { format } = endpoint;
+export function parseAnswer(answer: Answer, request: Request): ParsedAnswer {
+  const { format } = request;
   if (format === 'page') checkPage(answer);
-  const value = format === 'json' ? readJson(answer, endpoint) : undefined;
+  const value = format === 'json' ? readJson(answer, request) : undefined;
   if (format !== 'xml' || !/^\s*</.test(answer.text)) return { ...answer, value, elements: [] };
   try {
     return { ...answer, value, elements: readXml(answer.text) };

@@ -6,10 +6,15 @@ import type { Pacer } from '../../pacer.ts';
 import { type Tokens, withToken } from '../auth/access-token.ts';
 import { aboutSubject } from '../errors/service-error.ts';
 import { withOutcome } from '../errors/uncertain-write.ts';
-import { type Answer, parseAnswer } from './answer.ts';
-import type { Endpoint } from './endpoint.ts';
-import { type Operation, prepare, type Request } from './operation.ts';
+import { type ParsedAnswer, parseAnswer } from './answer.ts';
+import { type Answer, type Prepared, prepare, type Request } from './exchange.ts';
 import type { Transport } from './transport.ts';
+
+/** A request with the reader of its answer. */
+export interface Operation<Result> extends Request {
+  /** @throws CatchwordError SERVICE_* if the answer is an error or does not fit */
+  read(answer: ParsedAnswer): Result;
+}
 
 /**
  * Calls operations of the service: keeps the pace, retries where that is safe, and renews the access token.
@@ -19,7 +24,7 @@ export interface Caller {
   /** Scheme, host and port of the service. */
   readonly origin: string;
   /** @throws CatchwordError USAGE before anything is sent; SOURCE_*, SERVICE_*, NOT_FOUND, XML_INVALID, INTERRUPTED */
-  call<Input, Result>(operation: Operation<Input, Result>, input: Input, signal: AbortSignal): Promise<Result>;
+  call<Result>(operation: Operation<Result>, signal: AbortSignal): Promise<Result>;
 }
 
 export interface CallerOptions {
@@ -35,9 +40,9 @@ export interface CallerOptions {
 const MAX_ATTEMPTS = 5;
 
 /** Parsers may quote the answer, which may repeat a secret. */
-function readAnswer<Input, Result>(operation: Operation<Input, Result>, input: Input, answer: Answer): Result {
+function readAnswer<Result>(operation: Operation<Result>, answer: Answer): Result {
   try {
-    return operation.read(parseAnswer(answer, operation), input);
+    return operation.read(parseAnswer(answer, operation));
   } catch (error) {
     throw error instanceof CatchwordError ? error.with({ message: answer.hide(error.message) }) : error;
   }
@@ -47,11 +52,9 @@ function readAnswer<Input, Result>(operation: Operation<Input, Result>, input: I
  * Sends one request and reads its answer. If a write was sent and its outcome is unknown, the error says so.
  * @throws CatchwordError as `Caller.call`
  */
-export async function callOnce<Input, Result>(
+export async function callOnce<Result>(
   transport: Transport,
-  operation: Operation<Input, Result>,
-  input: Input,
-  request: Request,
+  operation: Operation<Result> & Prepared,
   signal: AbortSignal,
 ): Promise<Result> {
   let isSent = false;
@@ -59,47 +62,43 @@ export async function callOnce<Input, Result>(
     isSent = true;
   };
   try {
-    const answer = await transport.send(operation, request, signal, operation.repeatable ? undefined : onSent);
-    return readAnswer(operation, input, answer);
+    const answer = await transport.send(operation, signal, operation.repeatable ? undefined : onSent);
+    return readAnswer(operation, answer);
   } catch (error) {
     if (!(error instanceof CatchwordError)) throw error;
-    const about = aboutSubject(error, operation, request.subject);
+    const about = aboutSubject(error, operation);
     throw isSent ? withOutcome(about, operation) : about;
   }
 }
 
 export function createCaller({ transport, tokens, pacer, clock, closed }: CallerOptions): Caller {
   /** Milliseconds until the next attempt, in addition to the pause that the pacer keeps; null if there is none. */
-  function pauseAfter(error: unknown, endpoint: Endpoint, attempt: number): number | null {
+  function pauseAfter(error: unknown, { repeatable }: Request, attempt: number): number | null {
     if (!(error instanceof CatchwordError)) return null;
     const askedMs = error.retryAfterMs ?? 0;
     if (askedMs > 0) pacer.blockUntil(clock.now() + askedMs);
     // A body that is too large or not text stays so; one that was cut short is SOURCE_UNAVAILABLE.
     if (error.code === 'SOURCE_BODY') return null;
     // A request over the rate limit was not carried out.
-    if (!endpoint.repeatable && error.code !== 'SOURCE_RATE_LIMITED') return null;
+    if (!repeatable && error.code !== 'SOURCE_RATE_LIMITED') return null;
     const delayMs = retryDelayMs(error, attempt, MAX_ATTEMPTS, () => clock.random());
     return delayMs === null ? null : delayMs - askedMs;
   }
 
   /** Waits until a request may be sent; while the token is renewed, waits for that instead. */
-  async function turn(endpoint: Endpoint, signal: AbortSignal): Promise<void> {
-    const renewing = endpoint.token ? tokens : null;
+  async function turn({ token }: Request, signal: AbortSignal): Promise<void> {
+    const renewing = token ? tokens : null;
     do await renewing?.renewal(signal);
     while (!(await pacer.acquire(signal, PATIENCE_MS, () => renewing?.isRenewing() !== true)));
   }
 
-  async function withRetries<Result>(
-    endpoint: Endpoint,
-    signal: AbortSignal,
-    once: () => Promise<Result>,
-  ): Promise<Result> {
+  async function withRetries<Result>(operation: Operation<Result> & Prepared, signal: AbortSignal): Promise<Result> {
     for (let attempt = 1; ; attempt++) {
-      await turn(endpoint, signal);
+      await turn(operation, signal);
       try {
-        return await once();
+        return await callOnce(transport, operation, signal);
       } catch (error) {
-        const pauseMs = pauseAfter(error, endpoint, attempt);
+        const pauseMs = pauseAfter(error, operation, attempt);
         if (pauseMs === null) throw error;
         await clock.sleep(pauseMs, signal);
       }
@@ -107,9 +106,9 @@ export function createCaller({ transport, tokens, pacer, clock, closed }: Caller
   }
 
   /** The error of a call that was aborted by its caller, or by closing the connection. */
-  function abortError(endpoint: Endpoint): CatchwordError {
+  function abortError({ repeatable }: Request): CatchwordError {
     const check = 'check whether it was done first';
-    if (!closed.aborted) return endpoint.repeatable ? interrupted() : interrupted().with({ hint: `Retry; ${check}.` });
+    if (!closed.aborted) return repeatable ? interrupted() : interrupted().with({ hint: `Retry; ${check}.` });
     return new CatchwordError('INTERRUPTED', `the connection to ${transport.origin} is closed`, {
       hint: `Connect again for further calls. If this was a write, ${check}.`,
       retryable: false,
@@ -118,12 +117,11 @@ export function createCaller({ transport, tokens, pacer, clock, closed }: Caller
 
   return {
     origin: transport.origin,
-    call: async (operation, input, asked) => {
-      const request = prepare(operation, input);
+    call: async (operation, asked) => {
+      const prepared = prepare(operation);
       try {
         return await withAbort([asked, closed], (signal) => {
-          const once = () => callOnce(transport, operation, input, request, signal);
-          const work = () => withRetries(operation, signal, once);
+          const work = () => withRetries(prepared, signal);
           return operation.token && tokens !== null ? withToken(tokens, signal, work) : work();
         });
       } catch (error) {

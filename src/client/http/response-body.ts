@@ -1,6 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import { promisify } from 'node:util';
-import { gunzip, type InputType, type ZlibOptions } from 'node:zlib';
+import { gunzip } from 'node:zlib';
 import { textOfBytes } from '../../catalog/byte-text.ts';
 import { CatchwordError, messageOf } from '../../errors.ts';
 import { type Headers, header } from '../headers.ts';
@@ -57,13 +56,15 @@ interface Unzipped {
   readonly engine: { readonly bytesWritten: number };
 }
 
-const unzip = promisify<InputType, ZlibOptions, Unzipped>(
-  gunzip as unknown as (
-    input: InputType,
-    options: ZlibOptions,
-    callback: (error: Error | null, result: Unzipped) => void,
-  ) => void,
-);
+function unzip(bytes: Uint8Array, maxOutputLength: number): Promise<Unzipped> {
+  return new Promise((resolve, reject) => {
+    // With `info`, the result has the engine too, which the types do not know.
+    gunzip(bytes, { maxOutputLength, info: true }, (error, result) => {
+      if (error === null) resolve(result as unknown as Unzipped);
+      else reject(error);
+    });
+  });
+}
 
 async function decode(bytes: Uint8Array, headers: Headers, { maxBytes }: BodyLimits): Promise<Uint8Array> {
   const encoding = (header(headers, 'content-encoding') ?? 'identity').trim().toLowerCase();
@@ -73,7 +74,7 @@ async function decode(bytes: Uint8Array, headers: Headers, { maxBytes }: BodyLim
     throw bodyError(`the answer is encoded as ${encoding.slice(0, 40)}`, hint);
   }
   try {
-    const { buffer, engine } = await unzip(bytes, { maxOutputLength: maxBytes, info: true });
+    const { buffer, engine } = await unzip(bytes, maxBytes);
     if (engine.bytesWritten === bytes.length) return buffer;
   } catch (error) {
     throw bodyError(`the answer's gzip is damaged or too large (${messageOf(error)})`, undefined, error);

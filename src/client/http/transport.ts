@@ -9,9 +9,7 @@ import { VERSION } from '../../version.ts';
 import { isPage } from '../errors/error-tree.ts';
 import { refusalError } from '../errors/service-error.ts';
 import { hiding } from '../redact.ts';
-import type { Answer } from './answer.ts';
-import type { Endpoint } from './endpoint.ts';
-import type { Request } from './operation.ts';
+import type { Answer, Prepared, Request } from './exchange.ts';
 import { BODY_LIMITS, bodyText, checkType, readBytes, XML_LIMITS } from './response-body.ts';
 
 /**
@@ -23,20 +21,7 @@ export type TransportSettings = Pick<
   'baseUrl' | 'apiKey' | 'apiKeyHeader' | 'accessTokenHeader' | 'requestTimeoutMs' | 'concurrency'
 >;
 
-export interface Transport {
-  /** Scheme, host and port of the service. */
-  readonly origin: string;
-  /**
-   * Sends exactly one request: it does not retry, and does not follow redirects. It does not read the body of an answer
-   * with a good status.
-   * @param onSent called when the request begins to be sent; before that, nothing can have been done
-   * @throws CatchwordError SOURCE_*, SERVICE_*, NOT_FOUND; INTERRUPTED if `signal` aborts
-   */
-  send(endpoint: Endpoint, request: Request, signal: AbortSignal, onSent?: () => void): Promise<Answer>;
-  close(): Promise<void>;
-}
-
-const XML_TYPE = 'application/xml; charset=utf-8';
+export type Transport = ReturnType<typeof createTransport>;
 
 /** Retrying does not help against an invalid certificate. */
 const CERTIFICATE = /CERT|SELF_SIGNED|UNABLE_TO_VERIFY|ERR_TLS/;
@@ -56,16 +41,19 @@ function codeOf(error: unknown): string {
   return systemCodeOf(cause) ?? messageOf(error).slice(0, 80);
 }
 
-function contentHeaders({ format }: Endpoint, body: string | undefined): Record<string, string> {
-  const length = body === undefined ? {} : { 'content-length': `${Buffer.byteLength(body)}` };
-  if (format === 'xml') return { accept: XML_TYPE, ...(body !== undefined && { 'content-type': XML_TYPE }), ...length };
-  // Section 4.4 asks for the content type without a body, too.
-  const json = { accept: 'application/json', 'content-type': 'application/json', ...length };
-  // A cached page shows an earlier state of the catalog and proves nothing about the current one.
-  return format === 'page' ? { ...json, 'cache-control': 'no-cache' } : json;
+function contentHeaders({ format, body }: Prepared): Record<string, string> {
+  const type = format === 'xml' ? 'application/xml; charset=utf-8' : 'application/json';
+  return {
+    accept: type,
+    // Section 4.4 asks for the content type without a body, too.
+    ...((body !== undefined || format !== 'xml') && { 'content-type': type }),
+    ...(body !== undefined && { 'content-length': `${Buffer.byteLength(body)}` }),
+    // A cached page shows an earlier state of the catalog and proves nothing about the current one.
+    ...(format === 'page' && { 'cache-control': 'no-cache' }),
+  };
 }
 
-function timeoutError({ format }: Endpoint, origin: string, timeoutMs: number): CatchwordError {
+function timeoutError({ format }: Request, origin: string, timeoutMs: number): CatchwordError {
   return new CatchwordError('SOURCE_TIMEOUT', `${origin} did not answer within ${timeoutMs / 1000} s`, {
     hint: `Raise {setting}${format === 'page' ? ', or read smaller pages' : ''}.`,
     setting: 'CATCHWORD_REQUEST_TIMEOUT',
@@ -94,7 +82,7 @@ export function createTransport(
   accessToken: () => string | undefined,
   clock: Clock,
   jsonLimits = BODY_LIMITS,
-): Transport {
+) {
   const { apiKey, requestTimeoutMs: timeoutMs } = settings;
   const base = new URL(settings.baseUrl);
   const { origin } = base;
@@ -115,30 +103,24 @@ export function createTransport(
     [settings.apiKeyHeader]: apiKey,
   };
 
-  function tokenHeader(): Record<string, string> {
-    const token = accessToken();
-    if (token === undefined) return {};
-    secrets.add(token);
-    return { [settings.accessTokenHeader]: token };
-  }
-
-  async function exchange(
-    endpoint: Endpoint,
-    { path, query, body, secrets: ofRequest }: Request,
-    signal: AbortSignal,
-    onSent: (() => void) | undefined,
-  ): Promise<Answer> {
-    const { method, accepts = [], keepsBytes = false } = endpoint;
-    const limits = endpoint.format === 'xml' ? XML_LIMITS : jsonLimits;
+  async function exchange(asked: Prepared, signal: AbortSignal, onSent?: () => void): Promise<Answer> {
+    const { method, path, query, body, accepts = [], keepsBytes = false } = asked;
+    const limits = asked.format === 'xml' ? XML_LIMITS : jsonLimits;
     const url = new URL(`${base.pathname.replace(/\/$/, '')}${path}`, base);
     if (query !== undefined) url.search = query.toString();
     const sent = onSent === undefined ? body : reported(body ?? '', onSent);
+    const token = asked.token ? accessToken() : undefined;
+    if (token !== undefined) secrets.add(token);
     const requestedAt = clock.now();
     const response = await request(url, {
       method,
       dispatcher: agent,
       signal,
-      headers: { ...contentHeaders(endpoint, body), ...common, ...(endpoint.token ? tokenHeader() : {}) },
+      headers: {
+        ...contentHeaders(asked),
+        ...common,
+        ...(token !== undefined && { [settings.accessTokenHeader]: token }),
+      },
       ...(sent !== undefined && { body: sent }),
     });
     const { statusCode: status, headers } = response;
@@ -148,20 +130,20 @@ export function createTransport(
       if (isGood || !(error instanceof CatchwordError)) throw error;
       return new Uint8Array();
     });
-    const hide = hiding(() => [...secrets, ...ofRequest]);
-    const refused = async (): Promise<CatchwordError> => {
-      // The status says enough about an unreadable body, too.
-      const said = await bodyText(bytes, headers, limits).catch(() => '');
-      return refusalError({ endpoint, status, headers, body: said, hide, origin, nowMs: clock.now() });
+    const hide = hiding(() => [...secrets, ...asked.secrets]);
+    const answerOf = (text: string): Answer => {
+      const times = { requestedAt, receivedAt: clock.now() };
+      return { status, headers, text, origin, hide, bytes: bytes.length, ...times };
     };
-    const refusal = isGood ? undefined : await refused();
+    // The status says enough about an unreadable body, too.
+    const textOfRefusal = async () => await bodyText(bytes, headers, limits).catch(() => '');
+    const refusal = isGood ? undefined : refusalError(asked, answerOf(await textOfRefusal()));
     if (refusal !== undefined && !accepts.includes(status)) throw refusal;
     try {
       checkType(bytes, headers);
       const text = await bodyText(bytes, headers, limits, keepsBytes);
       if (refusal !== undefined && isPage(text)) throw refusal;
-      const times = { bytes: bytes.length, requestedAt, receivedAt: clock.now() };
-      return { status, headers, text, origin, hide, ...(refusal && { refusal }), ...times };
+      return { ...answerOf(text), ...(refusal && { refusal }) };
     } catch (error) {
       // An accepted status may come from a proxy, whose page is not an answer of the service.
       if (refusal !== undefined || !(error instanceof CatchwordError)) throw refusal ?? error;
@@ -171,24 +153,27 @@ export function createTransport(
   }
 
   return {
+    /** Scheme, host and port of the service. */
     origin,
-    send: async (endpoint, asked, signal, onSent) => {
+    /**
+     * Sends exactly one request: it does not retry, and does not follow redirects.
+     * @param onSent called when the request begins to be sent; before that, nothing can have been done
+     * @throws CatchwordError SOURCE_*, SERVICE_*, NOT_FOUND; INTERRUPTED if `signal` aborts
+     */
+    send: async (asked: Prepared, signal: AbortSignal, onSent?: () => void): Promise<Answer> => {
       let isLate = false;
       const reason = (): Error => {
         isLate = true;
         return new Error('the time is over');
       };
       try {
-        const work = (either: AbortSignal) => exchange(endpoint, asked, either, onSent);
-        return await withAbort([signal], work, { timeoutMs, reason });
+        return await withAbort([signal], (either) => exchange(asked, either, onSent), { timeoutMs, reason });
       } catch (error) {
         if (error instanceof CatchwordError) throw error;
         if (signal.aborted) throw interrupted();
-        throw isLate ? timeoutError(endpoint, origin, timeoutMs) : connectionError(error, origin);
+        throw isLate ? timeoutError(asked, origin, timeoutMs) : connectionError(error, origin);
       }
     },
-    close: async () => {
-      await agent.destroy();
-    },
+    close: () => agent.destroy(),
   };
 }

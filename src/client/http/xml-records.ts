@@ -6,20 +6,12 @@ import { serviceError } from '../errors/service-error.ts';
 import type { XmlAnswer } from './answer.ts';
 
 /**
- * Records of an answer, and the elements around them.
+ * Takes the elements called `names` out of the answer. Elements called `error` or `errors` are not searched.
+ * @returns the records in the order of the answer, at any depth; `others`, everything else, nested as received: counts,
+ *   errors, the root itself; `roots`, the root without its records, empty if the root is missing, which has been seen
  * @rule 4.2-5, 4.2-9
  */
-export interface Records {
-  /** In the order of the answer, at any depth. */
-  readonly records: readonly XmlElement[];
-  /** Everything else, nested as received: counts, errors, the root itself. */
-  readonly others: readonly XmlElement[];
-  /** The root without its records; empty if the root is missing, which has been seen. */
-  readonly roots: readonly XmlElement[];
-}
-
-/** Takes the elements called `names` out of the answer. Elements called `error` or `errors` are not searched. */
-export function recordsIn(elements: readonly XmlElement[], root: string, names: readonly string[]): Records {
+export function recordsIn(elements: readonly XmlElement[], root: string, names: readonly string[]) {
   const records: XmlElement[] = [];
   const roots: XmlElement[] = [];
   function without(element: XmlElement): XmlElement[] {

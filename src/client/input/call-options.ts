@@ -3,7 +3,6 @@ import { CatchwordError } from '../../errors.ts';
 import { parseInput } from './parse-input.ts';
 import { only } from './request-fields.ts';
 
-/** Options of every call. */
 export interface CallOptions {
   /** Aborts the call; it then fails with INTERRUPTED. */
   readonly signal?: AbortSignal | undefined;

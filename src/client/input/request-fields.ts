@@ -45,7 +45,14 @@ export const httpUrl = z
   .string(HTTP_URL)
   .refine((value) => URL.canParse(value) && /^https?:$/.test(new URL(value).protocol), HTTP_URL);
 
-/** Longer lists of names are not shown. */
+/**
+ * Options as a caller passes them: each may be omitted. Unlike `z.input`, this keeps the comments of the fields for the
+ * callers of the library.
+ */
+export type OptionsOf<Shape extends z.ZodRawShape> = {
+  readonly [Name in keyof Shape]?: z.input<Shape[Name]> | undefined;
+};
+
 const MAX_NAMES = 12;
 
 function suggestion(key: string, names: readonly string[]): string {

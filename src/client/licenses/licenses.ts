@@ -6,39 +6,9 @@ import type { XmlElement } from '../../xml/read.ts';
 import { treeOfElements } from '../errors/error-tree.ts';
 import type { ParsedAnswer } from '../http/answer.ts';
 import type { Caller } from '../http/caller.ts';
-import type { Operation } from '../http/operation.ts';
 import { errorOfTree, fieldsOf, othersIn, recordsIn, unexpected } from '../http/xml-records.ts';
 import { parseInput } from '../input/parse-input.ts';
-import { name, only } from '../input/request-fields.ts';
-
-/**
- * A license that a user holds (interface, section 2.3). Missing and empty attributes are null.
- * @rule 2.3-1..6, 3-2, 4.2-1..4, 4.2-6..8, 4.2-10, 9-1
- */
-export interface License {
-  /** The book identifier; empty if it is missing. */
-  readonly sku: string;
-  /** `download`, which some services write, becomes `downloadable`. Other types are kept. */
-  readonly type: 'online' | 'downloadable' | (string & {}) | null;
-  /** As the service wrote it. */
-  readonly expiration: string | null;
-  /**
-   * Milliseconds since 1970; null for `never`; undefined if it is missing or not a date. A date without a time includes
-   * the whole day in UTC.
-   */
-  readonly expiresAt: number | null | undefined;
-  readonly imprint: string | null;
-  readonly publisher: string | null;
-  readonly name: string | null;
-  readonly isbn: string | null;
-  readonly partOf: string | null;
-  readonly term: string | null;
-  /** `code-api`, `add-drop`, `promotional`, `p+e`; `demo` has been seen. */
-  readonly codeUse: string | null;
-  readonly kind: string | null;
-  /** Attributes and child elements that are not in the interface. */
-  readonly others: Readonly<Record<string, string>>;
-}
+import { name, type OptionsOf, only } from '../input/request-fields.ts';
 
 export interface Licenses {
   /** One for each type of a title, expired ones included. */
@@ -49,17 +19,13 @@ export interface Licenses {
   readonly total?: number;
 }
 
-export interface LicenseQuery {
-  /** The book identifier; default: the whole account. */
-  readonly sku?: string | undefined;
-  readonly type?: 'online' | 'downloadable' | 'all' | undefined;
-}
-
-const QUERY = only({
-  // Identifiers copied from a spreadsheet may have spaces around them.
+const QUERY = {
+  /** The book identifier; default: the whole account. Identifiers copied from a spreadsheet may have spaces around them. */
   sku: name.transform((sku) => sku.trim()).optional(),
   type: z.enum(['online', 'downloadable', 'all'], 'must be online, downloadable or all').optional(),
-});
+};
+
+export type LicenseQuery = OptionsOf<typeof QUERY>;
 
 const KNOWN = 'imprint publisher name sku isbn part_of term code-use kind type expiration'.split(' ');
 const DAY_MS = 86_400_000;
@@ -74,14 +40,23 @@ export function expirationMs(text: string | null): number | null | undefined {
   return /^\d{4}-\d\d-\d\d$/.test(value) ? ms + DAY_MS : ms;
 }
 
-function licenseFrom(element: XmlElement): License {
+type LicenseType = 'online' | 'downloadable' | (string & {}) | null;
+
+function licenseFrom(element: XmlElement) {
   const fields = fieldsOf(element);
   const field = (name: string): string | null => fields.get(name) || null;
   const expiration = field('expiration');
   return {
+    /** The book identifier; empty if it is missing. */
     sku: field('sku') ?? '',
-    type: field('type') === 'download' ? 'downloadable' : field('type'),
+    /** `download`, which some services write, becomes `downloadable`. Other types are kept. */
+    type: (field('type') === 'download' ? 'downloadable' : field('type')) as LicenseType,
+    /** As the service wrote it. */
     expiration,
+    /**
+     * Milliseconds since 1970; null for `never`; undefined if it is missing or not a date. A date without a time includes
+     * the whole day in UTC.
+     */
     expiresAt: expirationMs(expiration),
     imprint: field('imprint'),
     publisher: field('publisher'),
@@ -89,11 +64,19 @@ function licenseFrom(element: XmlElement): License {
     isbn: field('isbn'),
     partOf: field('part_of'),
     term: field('term'),
+    /** `code-api`, `add-drop`, `promotional`, `p+e`; `demo` has been seen. */
     codeUse: field('code-use'),
     kind: field('kind'),
+    /** Attributes and child elements that are not in the interface. */
     others: othersIn(fields, KNOWN),
   };
 }
+
+/**
+ * A license that a user holds (interface, section 2.3). Missing and empty attributes are null.
+ * @rule 2.3-1..6, 3-2, 4.2-1..4, 4.2-6..8, 4.2-10, 9-1
+ */
+export type License = Readonly<ReturnType<typeof licenseFrom>>;
 
 const COUNTS: readonly string[] = ['distributable_products', 'total_products'];
 
@@ -129,31 +112,18 @@ function licensesFrom(answer: ParsedAnswer): Licenses {
   };
 }
 
-/** `GET /v3/licenses.xml` (interface, section 4.2). An empty `sku` would list the whole account. */
-const READ_LICENSES: Operation<LicenseQuery, Licenses> = {
-  method: 'GET',
-  path: '/v3/licenses.xml',
-  format: 'xml',
-  token: true,
-  repeatable: true,
-  request: (given) => {
-    const { sku, type } = parseInput('the query of licenses', QUERY, given);
-    return {
-      query: new URLSearchParams({
-        ...(sku !== undefined && { sku }),
-        ...(type !== undefined && { license_type: type }),
-      }),
-    };
-  },
-  read: licensesFrom,
-};
-
 /**
- * Reads what the user of the access token holds.
+ * Reads what the user of the access token holds: `GET /v3/licenses.xml` (interface, section 4.2).
  * @throws CatchwordError USAGE, SOURCE_*, SERVICE_*, XML_INVALID, INTERRUPTED; SERVICE_* for an error in a 200, too
  */
-export function readLicenses(caller: Caller, query: LicenseQuery, signal: AbortSignal): Promise<Licenses> {
-  return caller.call(READ_LICENSES, query, signal);
+export async function readLicenses(caller: Caller, given: LicenseQuery, signal: AbortSignal): Promise<Licenses> {
+  const { sku, type } = parseInput('the query of licenses', only(QUERY), given);
+  const query = new URLSearchParams({
+    ...(sku !== undefined && { sku }),
+    ...(type !== undefined && { license_type: type }),
+  });
+  const read = { method: 'GET', path: '/v3/licenses.xml', format: 'xml', token: true, repeatable: true } as const;
+  return await caller.call({ ...read, query, read: licensesFrom }, signal);
 }
 
 /** Normalizes an identifier: ISBN-10 and ISBN-13, dashes, and the marker of a rental (`R180`) make no difference. */
@@ -167,13 +137,6 @@ function isOneTitle(licenses: readonly License[]): boolean {
   const skus = new Set(licenses.map(({ sku }) => canonical(sku)));
   const isbns = new Set(licenses.map(({ isbn }) => isbn && canonical(isbn)));
   return skus.size === 1 || (isbns.size === 1 && !isbns.has(null));
-}
-
-/** The license may be for the requested title. */
-function nameless(): CatchwordError {
-  return new CatchwordError('SERVICE_ERROR', 'the service listed a license with neither sku nor isbn', {
-    hint: 'Read the licenses of the account, and ask the service whether the title is owned.',
-  });
 }
 
 function isCurrent({ expiresAt }: License, nowMs: number): boolean {
@@ -197,6 +160,9 @@ export function isOwned({ licenses }: Licenses, sku: string, nowMs: number): boo
   const isWanted = (license: License): boolean =>
     isOne || [license.sku, license.isbn].some((name) => name !== null && canonical(name) === wanted);
   if (named.some((license) => isWanted(license) && isCurrent(license, nowMs))) return true;
-  if (licenses.some((license) => !named.includes(license) && isCurrent(license, nowMs))) throw nameless();
-  return false;
+  if (!licenses.some((license) => !named.includes(license) && isCurrent(license, nowMs))) return false;
+  // It may be for this title.
+  throw new CatchwordError('SERVICE_ERROR', 'the service listed a license with neither sku nor isbn', {
+    hint: 'Read the licenses of the account, and ask the service whether the title is owned.',
+  });
 }

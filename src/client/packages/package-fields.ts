@@ -80,7 +80,6 @@ function productKey(product: unknown): string | undefined {
 
 /** A package as the service returns it. A field that is missing, or of another form, is undefined. */
 export type Package = z.output<typeof PACKAGE> & {
-  /** The answer as received. */
   readonly raw: JsonObject;
 };
 

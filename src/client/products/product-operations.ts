@@ -1,24 +1,19 @@
 import type { FetchTask, PageResponse } from '../../catalog/page.ts';
 import type { SourceConfig } from '../../config.ts';
 import { dateOf, type Headers, header } from '../headers.ts';
-import type { Answer } from '../http/answer.ts';
-import type { Operation } from '../http/operation.ts';
+import type { Operation } from '../http/caller.ts';
+import type { Answer } from '../http/exchange.ts';
 
 /** @rule 4.4-1, 4.4-5..8, 4.4-10, 4.4-15 */
-export type ProductSettings = Pick<
-  SourceConfig,
-  'pageParam' | 'perPageParam' | 'untilParam' | 'currencyParam' | 'includeDetails' | 'currency'
->;
+export interface ProductSettings
+  extends Pick<SourceConfig, 'pageParam' | 'perPageParam' | 'untilParam' | 'currencyParam'> {
+  readonly includeDetails: readonly string[];
+  readonly currency: readonly string[];
+}
 
 /** One window of the catalog, or of what changed in a time range. Times are milliseconds since 1970; null: no limit. */
 export interface ProductsQuery extends Pick<FetchTask, 'window' | 'from'> {
   readonly until?: number | null;
-  readonly settings: ProductSettings;
-}
-
-export interface ProductQuery {
-  readonly vbid: string;
-  readonly settings: ProductSettings;
 }
 
 /** How long a cache kept the answer. A second proxy may add another whole number of seconds to the `Age`. */
@@ -39,40 +34,34 @@ function detailQuery({ includeDetails, currency, currencyParam }: ProductSetting
   return query;
 }
 
+const GET = { method: 'GET', format: 'page', token: true, repeatable: true } as const;
+
 /** `GET /v4/products` (interface, 4.4). Bytes that are not UTF-8 reject one item, not the page. */
-export const READ_PRODUCTS: Operation<ProductsQuery, PageResponse> = {
-  method: 'GET',
-  path: '/v4/products',
-  format: 'page',
-  token: true,
-  repeatable: true,
-  keepsBytes: true,
-  request: ({ window, from, until = null, settings }) => {
-    const query = new URLSearchParams({
-      [settings.pageParam]: String(window.page),
-      [settings.perPageParam]: String(window.perPage),
-    });
-    if (from !== null) query.set('from', new Date(from).toISOString());
-    if (until !== null) query.set(settings.untilParam, new Date(until).toISOString());
-    for (const [name, value] of detailQuery(settings)) query.set(name, value);
-    return { query };
-  },
-  read: pageOf,
-};
+export function readProducts(
+  { window, from, until = null }: ProductsQuery,
+  settings: ProductSettings,
+): Operation<PageResponse> {
+  const query = new URLSearchParams({
+    [settings.pageParam]: String(window.page),
+    [settings.perPageParam]: String(window.perPage),
+  });
+  if (from !== null) query.set('from', new Date(from).toISOString());
+  if (until !== null) query.set(settings.untilParam, new Date(until).toISOString());
+  for (const [name, value] of detailQuery(settings)) query.set(name, value);
+  return { ...GET, path: '/v4/products', keepsBytes: true, query, read: pageOf };
+}
 
 /**
  * Reads one product; the text of the answer is empty if the service does not know the product.
  * @param path such as `/v4/products/:vbid`
  */
-export function readProduct(path: string): Operation<ProductQuery, PageResponse> {
+export function readProduct(path: string, vbid: string, settings: ProductSettings): Operation<PageResponse> {
   return {
-    method: 'GET',
+    ...GET,
     path,
-    format: 'page',
-    token: true,
-    repeatable: true,
     accepts: [404, 410],
-    request: ({ vbid, settings }) => ({ values: { vbid }, query: detailQuery(settings) }),
+    values: { vbid },
+    query: detailQuery(settings),
     read: (answer) => {
       const { refusal } = answer;
       // "Catalog not found" says nothing about the product.

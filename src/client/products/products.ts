@@ -5,46 +5,14 @@ import { validateLookup, validatePage } from '../../catalog/validate-page.ts';
 import { parseIsoTime } from '../../iso-time.ts';
 import type { Caller } from '../http/caller.ts';
 import { type CallOptions, callOptions, optionsOf } from '../input/call-options.ts';
-import { texts } from '../input/request-fields.ts';
-import { type ProductSettings, READ_PRODUCTS, readProduct } from './product-operations.ts';
-
-/** @rule 4.4-9, 4.4-12, 8-2 */
-export interface CatalogOptions extends CallOptions {
-  /** Groups to add to the items: `metadata`, `subjects`, and others that the service knows. Default: none. */
-  readonly includeDetails?: readonly string[] | undefined;
-  /** ISO 4217 codes that prices are limited to. Default: all. */
-  readonly currency?: readonly string[] | undefined;
-}
-
-export interface ProductsOptions extends CatalogOptions {
-  /** Only changes since then: a Date, or an ISO 8601 time, UTC without a zone. Default: all products. */
-  readonly from?: Date | string | undefined;
-  /** Only changes until then, as `from`. The interface does not show the parameter's name: `untilParam`. Default: now. */
-  readonly until?: Date | string | undefined;
-  /** Products per page, 1 to 1000; default 1000. */
-  readonly perPage?: number | undefined;
-}
+import { type OptionsOf, texts } from '../input/request-fields.ts';
+import { type ProductSettings, readProduct, readProducts } from './product-operations.ts';
 
 /** One page of the catalog. The `body` of a product has all of its fields as JSON text. */
 export interface ProductsPage extends Envelope, Pick<Page, 'rejected'> {
   readonly products: readonly Product[];
   /** When the service answered by its own clock, milliseconds since 1970: where the next delta starts. Null if unknown. */
   readonly sourceTime: number | null;
-}
-
-/** The product catalog (interface, 4.4). */
-export interface Catalog {
-  /**
-   * Reads page after page, each when it is requested. The catalog changes meanwhile: a product may move to a page that
-   * was already read. `catchword sync` makes an exact copy.
-   * @throws CatchwordError USAGE, PAGE_INVALID, SOURCE_*, SERVICE_TOKEN, INTERRUPTED
-   */
-  products(options?: ProductsOptions): AsyncGenerator<ProductsPage, void, undefined>;
-  /**
-   * @returns undefined if the service does not know the product
-   * @throws CatchwordError as above
-   */
-  product(vbid: string, options?: CatalogOptions): Promise<Product | undefined>;
 }
 
 const TIME = 'must be a Date, or an ISO 8601 time such as 2026-11-20T02:00:00Z';
@@ -61,36 +29,60 @@ const time = z
   })
   .optional();
 
-const LOOKUP = { includeDetails: texts.default([]), currency: texts.default([]) };
-const LOOKUP_OPTIONS = callOptions(LOOKUP);
-const LIST_OPTIONS = callOptions({
+/** @rule 4.4-9, 4.4-12, 8-2 */
+const LOOKUP = {
+  /** Groups to add to the items: `metadata`, `subjects`, and others that the service knows. Default: none. */
+  includeDetails: texts.readonly().default([]),
+  /** ISO 4217 codes that prices are limited to. Default: all. */
+  currency: texts.readonly().default([]),
+};
+const LIST = {
   ...LOOKUP,
+  /** Only changes since then: a Date, or an ISO 8601 time, UTC without a zone. Default: all products. */
   from: time,
+  /** Only changes until then, as `from`. The interface does not show the parameter's name: `untilParam`. Default: now. */
   until: time,
+  /** Products per page, 1 to 1000; default 1000. */
   perPage: z.int(PAGE_SIZE).min(1, PAGE_SIZE).max(1_000, PAGE_SIZE).default(1_000),
-});
+};
+const LOOKUP_OPTIONS = callOptions(LOOKUP);
+const LIST_OPTIONS = callOptions(LIST);
+
+export type CatalogOptions = CallOptions & OptionsOf<typeof LOOKUP>;
+export type ProductsOptions = CallOptions & OptionsOf<typeof LIST>;
 
 export type CatalogSettings = Omit<ProductSettings, keyof typeof LOOKUP> & { readonly lookupPath: string };
 
-export function createCatalog(caller: Caller, defaults: CatalogSettings): Catalog {
-  const lookup = readProduct(defaults.lookupPath);
+export type Catalog = ReturnType<typeof createCatalog>;
 
+/** The product catalog (interface, 4.4). */
+export function createCatalog(caller: Caller, defaults: CatalogSettings) {
   return {
-    products: async function* (given) {
-      const { signal, from = null, until = null, perPage, ...own } = optionsOf(LIST_OPTIONS, given);
-      const range = { from, until, settings: { ...defaults, ...own } };
+    /**
+     * Reads page after page, each when it is requested. The catalog changes meanwhile: a product may move to a page that
+     * was already read. `catchword sync` makes an exact copy.
+     * @throws CatchwordError USAGE, PAGE_INVALID, SOURCE_*, SERVICE_TOKEN, INTERRUPTED
+     */
+    products: async function* (options?: ProductsOptions): AsyncGenerator<ProductsPage, void, undefined> {
+      const { signal, from = null, until = null, perPage, ...own } = optionsOf(LIST_OPTIONS, options);
       for (let page = 1, pages = 1; page <= pages; page++) {
         const window = { page, perPage };
-        const { text, sourceTime } = await caller.call(READ_PRODUCTS, { window, ...range }, signal);
+        const operation = readProducts({ window, from, until }, { ...defaults, ...own });
+        const { text, sourceTime } = await caller.call(operation, signal);
         const { envelope, products, rejected } = validatePage(text, window);
         yield { ...envelope, products: products.filter((product) => product !== null), rejected, sourceTime };
         // The catalog may have grown or shrunk since the last page.
         pages = envelope.totalPages;
       }
     },
-    product: async (vbid, given) => {
-      const { signal, ...own } = optionsOf(LOOKUP_OPTIONS, given);
-      const { text } = await caller.call(lookup, { vbid, settings: { ...defaults, ...own } }, signal);
+    /**
+     * @returns undefined if the service does not know the product
+     * @throws CatchwordError as above
+     */
+    product: async (vbid: string, options?: CatalogOptions): Promise<Product | undefined> => {
+      const { signal, ...own } = optionsOf(LOOKUP_OPTIONS, options);
+      const operation = readProduct(defaults.lookupPath, vbid, { ...defaults, ...own });
+      const { text } = await caller.call(operation, signal);
       return validateLookup(text, vbid, { page: 1, perPage: 1 }).products[0] ?? undefined;
     },
   };

@@ -5,44 +5,13 @@ import { treeOfBody, treeOfElements } from '../errors/error-tree.ts';
 import { alsoCreated, checkFirst } from '../errors/uncertain-write.ts';
 import type { ParsedAnswer } from '../http/answer.ts';
 import type { Caller } from '../http/caller.ts';
-import type { Operation } from '../http/operation.ts';
 import { errorOfTree, fieldsOf, othersIn, recordsIn, unexpected } from '../http/xml-records.ts';
+import { type CallOptions, signalOf } from '../input/call-options.ts';
 import { parseInput } from '../input/parse-input.ts';
 import { name, only, text } from '../input/request-fields.ts';
 
-/**
- * A user to create (interface, section 4.5; the shape is not shown there but known from public clients). A reference user
- * has a reference of the caller's choice, a full user an email address and a password.
- * @rule 4.5-8..9
- */
-export type NewUser = UserNames &
-  (
-    | { readonly reference: string; readonly email?: undefined; readonly password?: undefined }
-    | { readonly email: string; readonly password: string; readonly reference?: undefined }
-  );
-
-interface UserNames {
-  readonly firstName: string;
-  readonly lastName: string;
-  /** Further child elements: `redemption-code`, `promote-option`, `survey-option` … */
-  readonly others?: Readonly<Record<string, string>>;
-}
-
-/** A user as the service describes it. Missing and empty fields are null. */
-export interface User {
-  readonly email: string | null;
-  readonly firstName: string | null;
-  readonly lastName: string | null;
-  readonly guid: string | null;
-  readonly accessToken: string | null;
-  readonly reference: string | null;
-  /** All other fields, by the names of the service. */
-  readonly others: Readonly<Record<string, string>>;
-}
-
 /** Characters of a guid that an error shows. */
 const MAX_GUID = 64;
-/** Fields with a place of their own. */
 const KNOWN = ['email', 'password', 'first-name', 'last-name', 'guid', 'access-token', 'reference'];
 
 const others = z.record(z.string(), text, 'must be an object of texts').superRefine((fields, context) => {
@@ -58,7 +27,15 @@ const others = z.record(z.string(), text, 'must be an object of texts').superRef
 const omitted = z.undefined('must be omitted: a user has either a reference, or an email and a password').optional();
 const NAMES = { firstName: name, lastName: name, others: others.optional() };
 const REFERENCE_USER = only({ reference: name, email: omitted, password: omitted, ...NAMES });
-const FULL_USER = only({ email: name, password: name, ...NAMES });
+const FULL_USER = only({ email: name, password: name, reference: z.undefined().optional(), ...NAMES });
+
+/**
+ * A user to create (interface, section 4.5; the shape is not shown there but known from public clients). A reference user
+ * has a reference of the caller's choice, a full user an email address and a password. `others` are further child elements:
+ * `redemption-code`, `promote-option`, `survey-option` …
+ * @rule 4.5-8..9
+ */
+export type NewUser = Readonly<z.input<typeof REFERENCE_USER> | z.input<typeof FULL_USER>>;
 
 /** The body of `POST /v3/users`. @throws CatchwordError USAGE naming each invalid field */
 function userXml(given: Partial<NewUser> | null): string {
@@ -74,7 +51,7 @@ function userXml(given: Partial<NewUser> | null): string {
 /** Fields that only the service knows: an error may repeat the others. */
 const OWN_FIELDS = ['guid', 'access-token'];
 
-function userFrom(answer: ParsedAnswer, isNew: boolean): User {
+function userFrom(answer: ParsedAnswer, isNew: boolean) {
   const { records, others: around } = recordsIn(answer.elements, 'user', ['user']);
   const [root] = records;
   // Bodies without the root have been seen.
@@ -104,68 +81,51 @@ function userFrom(answer: ParsedAnswer, isNew: boolean): User {
     guid,
     accessToken: field('access-token'),
     reference: field('reference'),
+    /** All other fields, by the names of the service. */
     others: othersIn(fields, KNOWN),
   };
 }
 
-/** @param suffix `.xml`, or empty */
-function operationsWith(suffix: string) {
-  const create: Operation<NewUser, User> = {
-    method: 'POST',
-    path: `/v3/users${suffix}`,
-    format: 'xml',
-    token: false,
-    repeatable: false,
-    creates: 'guid',
-    request: (user) => ({ body: userXml(user), secrets: user.password === undefined ? [] : [user.password] }),
-    read: (answer) => userFrom(answer, true),
-  };
-  const read: Operation<string, User> = {
-    method: 'GET',
-    path: `/v3/users${suffix}/:user_id`,
-    format: 'xml',
-    token: false,
-    repeatable: true,
-    request: (id) => ({ values: { user_id: id } }),
-    read: (answer) => userFrom(answer, false),
-  };
-  const reset: Operation<undefined, void> = {
-    method: 'POST',
-    path: `/v3/users/reset_access${suffix}`,
-    format: 'xml',
-    token: true,
-    repeatable: true,
-    request: () => ({}),
-    // The interface does not show the answer: it is empty, or the user.
-    read: (answer) => {
-      const error = errorOfTree(treeOfBody(answer.text), answer);
-      if (error !== undefined) throw error;
-      const { records } = recordsIn(answer.elements, 'user', ['user']);
-      const isUser = records.some((user) => OWN_FIELDS.some((field) => fieldsOf(user).has(field)));
-      if (answer.text.trim() !== '' && !isUser) throw checkFirst(unexpected('user', answer), {});
-    },
-  };
-  return { create, read, reset };
+/** A user as the service describes it. Missing and empty fields are null. */
+export type User = Readonly<ReturnType<typeof userFrom>>;
+
+/** The interface does not show the answer to a reset: it is empty, or the user. */
+function checkReset(answer: ParsedAnswer): void {
+  const error = errorOfTree(treeOfBody(answer.text), answer);
+  if (error !== undefined) throw error;
+  const { records } = recordsIn(answer.elements, 'user', ['user']);
+  const isUser = records.some((user) => OWN_FIELDS.some((field) => fieldsOf(user).has(field)));
+  if (answer.text.trim() !== '' && !isUser) throw checkFirst(unexpected('user', answer), {});
 }
 
-/** Users of the service. Each throws CatchwordError USAGE, SOURCE_*, SERVICE_*, XML_INVALID, INTERRUPTED. */
-export interface Users {
-  /** `POST /v3/users` (interface, section 4.5). Not retried once it was sent: the user may exist then. */
-  create(user: NewUser, signal: AbortSignal): Promise<User>;
-  /**
-   * `GET /v3/users/:id`. An unknown user is SERVICE_UNKNOWN_USER or NOT_FOUND.
-   * @param id guid, reference or email
-   */
-  read(id: string, signal: AbortSignal): Promise<User>;
-  /** `POST /v3/users/reset_access` (interface, section 5 rule 3): invalidates the access token of the request. */
-  reset(signal: AbortSignal): Promise<void>;
-}
-
-export function createUsers(caller: Caller, suffix: string): Users {
-  const { create, read, reset } = operationsWith(suffix);
+/**
+ * Users of the service. Each throws CatchwordError USAGE, SOURCE_*, SERVICE_*, XML_INVALID, INTERRUPTED.
+ * @param suffix of the paths: `.xml`, or empty
+ */
+export function createUsers(caller: Caller, suffix: string) {
+  const path = `/v3/users${suffix}`;
+  const common = { format: 'xml', token: false, repeatable: true } as const;
   return {
-    create: (user, signal) => caller.call(create, user, signal),
-    read: (id, signal) => caller.call(read, id, signal),
-    reset: (signal) => caller.call(reset, undefined, signal),
+    /** `POST /v3/users` (interface, section 4.5). Not retried once it was sent: the user may exist then. */
+    create: async (user: NewUser, options?: CallOptions): Promise<User> => {
+      const body = userXml(user);
+      const secrets = user.password === undefined ? [] : [user.password];
+      const create = { ...common, method: 'POST', path, repeatable: false, creates: 'guid', body, secrets } as const;
+      return await caller.call({ ...create, read: (answer) => userFrom(answer, true) }, signalOf(options));
+    },
+    /**
+     * `GET /v3/users/:id`. An unknown user is SERVICE_UNKNOWN_USER or NOT_FOUND.
+     * @param id guid, reference or email
+     */
+    read: async (id: string, options?: CallOptions): Promise<User> => {
+      const read = (answer: ParsedAnswer) => userFrom(answer, false);
+      const one = { path: `${path}/:user_id`, values: { user_id: id } };
+      return await caller.call({ ...common, ...one, method: 'GET', read }, signalOf(options));
+    },
+    /** `POST /v3/users/reset_access` (interface, section 5 rule 3): invalidates the access token of the request. */
+    reset: async (options?: CallOptions): Promise<void> => {
+      const reset = { ...common, method: 'POST', path: `/v3/users/reset_access${suffix}`, token: true } as const;
+      await caller.call({ ...reset, read: checkReset }, signalOf(options));
+    },
   };
 }

@@ -28,18 +28,12 @@ async function* textOf(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<string,
 function submissionOf(line: number, keys: Keys, values: readonly unknown[]): CredentialSubmission {
   const given = keys.flatMap((key, at) => {
     const value = values[at];
-    if (key !== undefined && String(value).includes('\ufffd')) {
-      throw usageError(`line ${line}: the text is not UTF-8`, 'Save the file as UTF-8 (in Excel: "CSV UTF-8").');
-    }
-    return key === undefined || value === undefined || value === null || value === '' ? [] : [[key, value] as const];
+    if (key === undefined || value === undefined || value === null || value === '') return [];
+    if (!String(value).includes('\ufffd')) return [[key, value]];
+    throw usageError(`line ${line}: the text is not UTF-8`, 'Save the file as UTF-8 (in Excel: "CSV UTF-8").');
   });
-  if (given.length === 0) {
-    throw usageError(
-      `line ${line}: the account has no key`,
-      'Fill in a reference, guid or access-token, or remove it.',
-    );
-  }
-  return checkSubmission(Object.fromEntries(given) as unknown as CredentialSubmission, `line ${line}`);
+  if (given.length > 0) return checkSubmission(Object.fromEntries(given) as CredentialSubmission, `line ${line}`);
+  throw usageError(`line ${line}: the account has no key`, 'Fill in a reference, guid or access-token, or remove it.');
 }
 
 /** @throws CatchwordError USAGE if two names are the same key, because only one of them can be submitted */
@@ -63,12 +57,12 @@ async function* fromCsv(texts: AsyncIterable<string>, delimiter: string): AsyncG
     // Spreadsheets write empty fields at the end of rows, and empty rows.
     const width = fields.findLastIndex((field) => field.trim() !== '') + 1;
     if (width === 0) continue;
-    if (header === undefined) {
-      header = headerOf(fields, line);
-    } else if (width > header.length) {
+    if (header === undefined) header = headerOf(fields, line);
+    else if (width <= header.length) yield submissionOf(line, header, fields);
+    else {
       const hint = 'Quote fields that contain the delimiter.';
       throw usageError(`line ${line}: ${width} fields, but the header has ${header.length}`, hint);
-    } else yield submissionOf(line, header, fields);
+    }
   }
 }
 
@@ -79,8 +73,8 @@ function fromJson(text: string, line: number): CredentialSubmission {
   } catch (cause) {
     throw usageError(`line ${line}: invalid JSON`, 'Write lines such as {"reference":"reader-1"}.', cause);
   }
-  if (typeof value !== 'object' || value === null) return submissionOf(line, ['reference'], [value]);
-  return submissionOf(line, keysOf(Object.keys(value), line, 'fields'), Object.values(value));
+  const fields = typeof value === 'object' && value !== null ? value : { reference: value };
+  return submissionOf(line, keysOf(Object.keys(fields), line, 'fields'), Object.values(fields));
 }
 
 async function* fromNdjson(texts: AsyncIterable<string>): AsyncGenerator<CredentialSubmission, void> {

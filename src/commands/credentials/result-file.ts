@@ -24,8 +24,8 @@ export interface ResultOutput {
   readonly rest: AsyncIterable<CredentialSubmission>;
   write(text: string, accounts: number): Promise<void>;
   /** Completes the output; not called if the run breaks off. */
-  finish?(): Promise<void>;
-  close?(): Promise<void>;
+  finish(): Promise<void>;
+  close(): Promise<void>;
 }
 
 const CHECKPOINT = /^(\d+) (\d+) ([0-9a-f]{64})$/;
@@ -45,12 +45,11 @@ const MOVE = 'Move it away, or name another file with --out.';
 /** @returns the last complete checkpoint of an earlier run, if any, and the bytes up to its end */
 async function readCheckpoint(path: string) {
   const text = (await orNull(readFile(path, 'utf8'))) ?? '';
-  const complete = text.slice(0, text.lastIndexOf('\n') + 1);
-  const found = CHECKPOINT.exec(complete.split('\n').at(-2) ?? '');
-  if (found === null && !CUT.test(text)) throw usageError(`${path} is not a checkpoint of this command`, MOVE);
-  const [, accounts, bytes, digest] = found ?? [];
-  const last = found === null ? null : { accounts: Number(accounts), bytes: Number(bytes), digest };
-  return { last, end: Buffer.byteLength(complete) };
+  const end = text.lastIndexOf('\n') + 1;
+  const [, accounts, bytes, digest] = CHECKPOINT.exec(text.slice(0, end).split('\n').at(-2) ?? '') ?? [];
+  if (digest !== undefined) return { last: { accounts: Number(accounts), bytes: Number(bytes), digest }, end };
+  if (!CUT.test(text)) throw usageError(`${path} is not a checkpoint of this command`, MOVE);
+  return { last: null, end };
 }
 
 /** How results begin. */
@@ -60,8 +59,7 @@ const BEGINNINGS = [headerOf('csv'), '{"ok":'];
 async function holdsResults(path: string): Promise<boolean> {
   const file = await orNull(open(path));
   try {
-    const length = Math.max(...BEGINNINGS.map((beginning) => beginning.length));
-    const read = await file?.read(Buffer.alloc(length), 0, length, 0);
+    const read = await file?.read(Buffer.alloc(64));
     const text = read?.buffer.toString('utf8', 0, read.bytesRead) ?? '';
     return BEGINNINGS.some((beginning) => text.startsWith(beginning) || beginning.startsWith(text));
   } finally {
@@ -109,96 +107,92 @@ export async function openResultFile(
     throw usageError(`${path} is in use by another run`, `Wait until it ends, or name another file. ${NO_LOCKS}`);
   }
   const hash = createHash('sha256').update(JSON.stringify(scope));
-  const digest = (): string => hash.copy().digest('hex');
   let [accounts, bytes, endOfCheckpoints] = [0, 0, 0];
   let file: FileHandle | undefined;
 
-  async function* digested(): AsyncGenerator<CredentialSubmission, void> {
+  const rest = (async function* () {
     for await (const submission of submissions) {
       hash.update(`${JSON.stringify([submission.reference, submission.guid, submission.accessToken])}\n`);
       yield submission;
     }
+  })();
+  /** Reads the accounts of an earlier run. @returns whether that run read the same ones, with the same scope */
+  async function skip(last: { readonly accounts: number; readonly digest: string }): Promise<boolean> {
+    while (accounts < last.accounts && (await rest.next()).done !== true) accounts++;
+    return hash.copy().digest('hex') === last.digest;
   }
-  const rest = digested();
-  const addCheckpoint = () => appendFile(checkpoints, `${accounts} ${bytes} ${digest()}\n`, { mode: 0o600 });
-  const start = async (): Promise<void> => {
+  async function addCheckpoint(): Promise<void> {
+    await appendFile(checkpoints, `${accounts} ${bytes} ${hash.copy().digest('hex')}\n`, { mode: 0o600 });
+  }
+  async function start(): Promise<void> {
     await orNull(truncate(checkpoints, endOfCheckpoints));
     await addCheckpoint();
     file = await open(part, 'a', 0o600);
     await file.chmod(0o600);
     await file.truncate(bytes);
-  };
-  const save = async (text: string, count: number): Promise<void> => {
-    if (file === undefined) {
-      if (count === 0) return;
-      await start();
-    }
-    await file?.appendFile(text);
-    await file?.datasync();
-    bytes += Buffer.byteLength(text);
-    accounts += count;
-    await addCheckpoint();
-  };
-  const removePart = () => Promise.all([part, checkpoints].map((name) => rm(name, { force: true })));
-  const skip = async (count: number): Promise<void> => {
-    while (accounts < count && (await rest.next()).done !== true) accounts++;
-  };
-  const begin = async (): Promise<void> => {
+  }
+  async function begin(): Promise<void> {
     const { targetSize, partSize } = await checkedSizes(path, part, checkpoints, input);
     const { last, end } = await readCheckpoint(checkpoints);
     endOfCheckpoints = end;
     if (restart) return;
     // Both exist after an interrupted restart.
     if (targetSize > 0 && partSize === 0) {
-      if (last?.bytes === targetSize) await skip(last.accounts);
-      const isComplete = last?.bytes === targetSize && last.digest === digest() && (await rest.next()).done === true;
-      if (isComplete) return;
+      if (last?.bytes === targetSize && (await skip(last)) && (await rest.next()).done === true) return;
       throw usageError(`${path} already exists`, 'Name another file with --out. Or replace this one with --restart.');
     }
     if (partSize > 0) {
       const hint = last === null ? MOVE : 'Start over with --restart.';
       if (last === null || last.bytes > partSize) throw usageError(`${part} does not match ${checkpoints}`, hint);
-      await skip(last.accounts);
-      if (last.accounts > 0 && digest() !== last.digest) {
+      if (!(await skip(last)) && last.accounts > 0) {
         const hint = 'Repeat the command of that run, name another file with --out, or start over with --restart.';
         throw usageError(`${part} holds results for another input, service or API key`, hint);
       }
       bytes = accounts > 0 ? last.bytes : 0;
     }
     await start();
-  };
+  }
+  async function write(text: string, count: number): Promise<void> {
+    if (file === undefined && count === 0) return;
+    if (file === undefined) await start();
+    await file?.appendFile(text);
+    await file?.datasync();
+    bytes += Buffer.byteLength(text);
+    accounts += count;
+    await addCheckpoint();
+  }
+  async function finish(): Promise<void> {
+    if (restart && accounts === 0) {
+      throw usageError('the input is empty, so --restart replaces nothing', 'Check what writes the input.');
+    }
+    if (file === undefined) return;
+    await rename(part, target);
+    await file.close();
+    file = undefined;
+  }
   const close = async (): Promise<void> => {
     await file?.close();
-    if (file !== undefined && accounts === 0) await removePart();
+    if (file !== undefined && accounts === 0) for (const name of [part, checkpoints]) await rm(name, { force: true });
     release();
   };
-  const guarded = async (work: () => Promise<void>): Promise<void> => {
-    try {
-      await work();
-    } catch (cause) {
+  const guarded = (work: Promise<void>): Promise<void> =>
+    work.catch((cause: unknown): never => {
       if (cause instanceof CatchwordError) throw cause;
       const hint = 'Name a file of your own in a directory that you can write to, on a disk with free space.';
       throw usageError(`${path} cannot be written: ${messageOf(cause)}`, hint, cause);
-    }
-  };
-  await guarded(begin).catch(async (error: unknown) => {
+    });
+
+  try {
+    await guarded(begin());
+  } catch (error) {
     await close();
     throw error;
-  });
+  }
   return {
     done: accounts,
     rest,
-    write: (text, count) => guarded(() => save(text, count)),
-    finish: () =>
-      guarded(async () => {
-        if (restart && accounts === 0) {
-          throw usageError('the input is empty, so --restart replaces nothing', 'Check what writes the input.');
-        }
-        if (file === undefined) return;
-        await rename(part, target);
-        await file.close();
-        file = undefined;
-      }),
+    write: (text, count) => guarded(write(text, count)),
+    finish: () => guarded(finish()),
     close,
   };
 }

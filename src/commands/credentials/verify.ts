@@ -1,5 +1,4 @@
 import { once } from 'node:events';
-import { Presets, SingleBar } from 'cli-progress';
 import { Command } from 'commander';
 import { verifyInBatches } from '../../client/credentials/credentials.ts';
 import { MAX_CREDENTIALS } from '../../client/credentials/submission.ts';
@@ -8,34 +7,25 @@ import { sourceUntil } from '../../input-stream.ts';
 import { count, plural } from '../../report/text.ts';
 import { withService } from '../shared/connection.ts';
 import type { CommandContext } from '../shared/context.ts';
+import type { JsonOption } from '../shared/format.ts';
+import { progressBar } from '../shared/progress.ts';
 import { usageError } from '../shared/usage-error.ts';
 import { isNdjson, submissionsIn } from './input.ts';
 import { openResultFile, type ResultOutput } from './result-file.ts';
 import { headerOf, type ResultFormat, rowsOf } from './rows.ts';
 
-interface VerifyOptions {
+interface VerifyOptions extends JsonOption {
   readonly out?: string;
-  readonly json?: boolean;
   readonly restart?: boolean;
-}
-
-/** A bar that shows on a terminal how much of the input is done. */
-function progressBar(stream: NodeJS.WritableStream): SingleBar {
-  const format = '{bar} {percentage}% · {accounts} accounts · {requests}';
-  const look = { stream, format, barsize: 24, hideCursor: true, clearOnComplete: true };
-  return new SingleBar(look, Presets.shades_classic);
 }
 
 function summary(results: ReadonlyMap<string, number>, done: number, requests: number): string {
   const refused = [...results].filter(([outcome]) => outcome !== 'verified');
   const failed = refused.reduce((sum, [, accounts]) => sum + accounts, 0);
   const codes = refused.map(([code, accounts]) => `${code}: ${count(accounts)}`).join(', ');
-  return [
-    `${count(results.get('verified') ?? 0)} verified`,
-    `${count(failed)} not${codes && ` (${codes})`}`,
-    ...(done === 0 ? [] : [`${count(done)} known from before`]),
-    `${plural(requests, 'request')}\n`,
-  ].join(', ');
+  const known = done === 0 ? '' : `${count(done)} known from before, `;
+  const verified = `${count(results.get('verified') ?? 0)} verified, ${count(failed)} not${codes && ` (${codes})`}`;
+  return `${verified}, ${known}${plural(requests, 'request')}\n`;
 }
 
 /** Adds which results are kept, and how to resume. */
@@ -56,6 +46,8 @@ function stdoutOutput(stdout: NodeJS.WritableStream, rest: ResultOutput['rest'])
     write: async (text) => {
       if (text !== '' && !stdout.write(text)) await once(stdout, 'drain');
     },
+    finish: async () => {},
+    close: async () => {},
   };
 }
 
@@ -68,7 +60,7 @@ async function verify(context: CommandContext, path: string, options: VerifyOpti
   const format: ResultFormat = json || isNdjson(out ?? '') ? 'ndjson' : 'csv';
   await withService(context, async ({ caller }, { baseUrl, apiKey }) => {
     const input = sourceUntil(context, path);
-    const bar = progressBar(context.stderr);
+    const bar = progressBar(context.stderr, '{bar} {percentage}% · {accounts} accounts · {requests}');
     if (input.file !== null) bar.start(Number(input.file.size), 0, { accounts: '0', requests: '' });
     const outcomes = new Map<string, number>();
     let [accounts, requests] = [0, 0];
@@ -95,13 +87,13 @@ async function verify(context: CommandContext, path: string, options: VerifyOpti
       }
       if (context.signal.aborted) throw new CatchwordError('INTERRUPTED', 'interrupted');
       await output.write(header, 0);
-      await output.finish?.();
+      await output.finish();
     } catch (error) {
       throw interrupted(error, accounts, options);
     } finally {
       input.close();
       bar.stop();
-      await output?.close?.();
+      await output?.close();
     }
     context.stderr.write(summary(outcomes, output.done, requests));
     if (requests > 0 || output.done === 0) return;

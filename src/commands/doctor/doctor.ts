@@ -6,14 +6,14 @@ import { type Config, requireSource, type SinkSetting, type SourceConfig } from 
 import { messageOf, systemCodeOf } from '../../errors.ts';
 import { sinkConfig, withoutSecrets } from '../../relay/sink-config.ts';
 import { completeAt } from '../../report/status.ts';
-import { ago, moment, plural, size } from '../../report/text.ts';
-import { openMirrorIfAny } from '../../roles/open-mirror.ts';
+import { ago, type Colours, moment, plural, size } from '../../report/text.ts';
+import { openMirrorIfAny, withMirror } from '../../roles/open-mirror.ts';
 import { mirrorExists } from '../../store/place.ts';
-import { openStore, type Store } from '../../store/store.ts';
+import type { Store } from '../../store/store.ts';
 import { requireSameSource } from '../../sync/source.ts';
 import { unknownSettings } from '../../unknown-settings.ts';
 import type { CommandContext } from '../shared/context.ts';
-import { colours, printJson, printLine } from '../shared/format.ts';
+import { colours, type JsonOption, print } from '../shared/format.ts';
 import { checkedSettings, settingProblems } from '../shared/settings.ts';
 import { examine, type Finding, failed, note, ok, type Result } from './finding.ts';
 import { examineSource } from './source.ts';
@@ -43,7 +43,8 @@ function writeProblem(path: string, mode = constants.W_OK): string | null {
   }
 }
 
-function checkMirror({ db, dbMode }: Config, nowMs: number): Result {
+async function checkMirror(config: Config, nowMs: number): Promise<Result> {
+  const { db } = config;
   const exists = mirrorExists(db);
   const directory = nearestDirectory(resolve(db));
   const problem = writeProblem(`${directory}/`, constants.W_OK | constants.X_OK);
@@ -53,19 +54,15 @@ function checkMirror({ db, dbMode }: Config, nowMs: number): Result {
     return failed(`${db}: ${directory} cannot be written (${problem})`, hint);
   }
   if (!exists) return note(`${db} does not exist yet`, 'Create it: npx catchword sync.');
-  const store = openStore(db, { forReading: true, mode: dbMode });
-  try {
+  return await withMirror(config, true, (store) => {
     const [damage] = store.quickCheck();
     if (damage !== undefined) return failed(`${db} is damaged: ${damage}`, 'Move it away, then: npx catchword sync.');
     const completedAt = completeAt(store);
-    const fresh =
-      completedAt === null
-        ? 'never complete: the first full load has not finished'
-        : `complete up to ${moment(store.watermark())} UTC, ${ago(completedAt, nowMs)}`;
+    const never = 'never complete: the first full load has not finished';
+    const upTo = `complete up to ${moment(store.watermark())} UTC`;
+    const fresh = completedAt === null ? never : `${upTo}, ${ago(completedAt, nowMs)}`;
     return ok(`${plural(store.products.living(), 'product')}, ${size(store.sizeBytes())}, sound, ${fresh}`);
-  } finally {
-    store.close();
-  }
+  });
 }
 
 async function checkRedis({ redisUrl }: Config): Promise<Result> {
@@ -88,18 +85,14 @@ async function checkSink(setting: SinkSetting): Promise<Result> {
   }
 }
 
-/** Opens the mirror if it can be opened; its own check reports why it cannot. */
-function tryOpen(config: Config): Store | null {
-  try {
-    return openMirrorIfAny(config);
-  } catch {
-    return null;
-  }
-}
-
 /** Sends requests only to the source of the mirror. */
 async function examineMirroredSource(context: CommandContext, config: SourceConfig): Promise<Finding[]> {
-  const mirror = tryOpen(config);
+  let mirror: Store | null = null;
+  try {
+    mirror = openMirrorIfAny(config);
+  } catch {
+    // The check of the mirror has reported why it cannot be opened.
+  }
   try {
     const address = await examine('address', () => {
       const identity = sourceIdentity(config);
@@ -113,7 +106,7 @@ async function examineMirroredSource(context: CommandContext, config: SourceConf
 }
 
 async function examineAll(context: CommandContext): Promise<Finding[]> {
-  const findings = [await examine('Node.js', () => ok(process.version)), ...examineSettings(context)];
+  const findings: Finding[] = [{ check: 'Node.js', ...ok(process.version) }, ...examineSettings(context)];
   // The other checks can do without settings that are missing, but would check the wrong things with wrong ones.
   if (settingProblems(context.environment, 'nothing').length > 0) return findings;
   const config = checkedSettings(context.environment, 'nothing');
@@ -124,20 +117,17 @@ async function examineAll(context: CommandContext): Promise<Finding[]> {
   return [...findings, ...(await examineMirroredSource(context, requireSource(config)))];
 }
 
-function printFinding(context: CommandContext, { check, level, text, hint }: Finding): void {
-  const c = colours(context, context.stdout);
+function findingLines(c: Colours, { check, level, text, hint }: Finding): string[] {
   const mark = { ok: c.green('ok    '), note: c.yellow('note  '), failed: c.red('failed') }[level];
-  printLine(context, `${mark} ${check.padEnd(10)} ${text}`);
-  if (hint !== undefined) printLine(context, `${' '.repeat(18)}${c.dim(hint)}`);
+  const line = `${mark} ${check.padEnd(10)} ${text}`;
+  return hint === undefined ? [line] : [line, `${' '.repeat(18)}${c.dim(hint)}`];
 }
 
 export function doctorCommand(context: CommandContext): Command {
-  return new Command('doctor')
-    .option('--json', 'print one JSON document')
-    .action(async (options: { json?: boolean }) => {
-      const findings = await examineAll(context);
-      if (options.json) printJson(context, findings);
-      else for (const finding of findings) printFinding(context, finding);
-      if (findings.some(({ level }) => level === 'failed')) context.setExitCode(1);
-    });
+  return new Command('doctor').option('--json', 'print one JSON document').action(async (options: JsonOption) => {
+    const findings = await examineAll(context);
+    const text = findings.flatMap((finding) => findingLines(colours(context), finding));
+    print(context, options, { json: findings, text });
+    if (findings.some(({ level }) => level === 'failed')) context.setExitCode(1);
+  });
 }

@@ -22,18 +22,14 @@ async function checkResponse(probe: SourceProbe): Promise<Result> {
 async function checkPageSize(probe: SourceProbe): Promise<Result> {
   const { asked, answered, isHalf, isTooSmall } = await probe.divide();
   if (asked.join() !== answered.join()) {
-    return note(
-      `asked for ${asked.join(' and ')} a page, it answers ${answered.join(' and ')}`,
-      'Full loads then read plain pages, and remove by confirmation only: see docs/page-drift.md.',
-    );
+    const hint = 'Full loads then read plain pages, and remove by confirmation only: see docs/page-drift.md.';
+    return note(`asked for ${asked.join(' and ')} a page, it answers ${answered.join(' and ')}`, hint);
   }
   if (isTooSmall) return ok('honoured; the catalog is too small for more checks');
   if (isHalf) return ok('any size is honoured');
   const [whole, half] = asked;
-  return note(
-    `page 2 of ${half} is not the second half of page 1 of ${whole}`,
-    'Try again: the catalog may have changed. If this stays, no run can be proven complete.',
-  );
+  const hint = 'Try again: the catalog may have changed. If this stays, no run can be proven complete.';
+  return note(`page 2 of ${half} is not the second half of page 1 of ${whole}`, hint);
 }
 
 async function checkOrder(probe: SourceProbe): Promise<Result> {

@@ -6,7 +6,7 @@ import { openMirrorIfAny } from '../../roles/open-mirror.ts';
 import type { Store } from '../../store/store.ts';
 import { KEEPS_PACE_ALONE, mirrorPacer } from '../../sync/shared-pace.ts';
 import type { CommandContext } from './context.ts';
-import { print } from './format.ts';
+import { type JsonOption, print, type Result } from './format.ts';
 import { toPerson } from './notices.ts';
 import { loadSettings } from './settings.ts';
 
@@ -24,30 +24,23 @@ function openMirror(context: CommandContext, config: SourceConfig): Store | null
 }
 
 /** Runs `work` with a connection to the service, at the configured rate. */
-export async function withService<Result>(
+export async function withService(
   context: CommandContext,
-  work: (connection: Connection, config: SourceConfig) => Promise<Result>,
-): Promise<Result> {
+  work: (connection: Connection, config: SourceConfig) => Promise<void>,
+): Promise<void> {
   const config = loadSettings(context, 'source');
   const { clock } = context;
   const mirror = openMirror(context, config);
   try {
     const pacer = mirrorPacer({ config, clock, tell: toPerson(context) }, mirror);
     const connection = connect(config, config.rateLimit, clock, pacer);
-    try {
-      return await work(connection, config);
-    } finally {
-      await connection.close();
-    }
+    return await work(connection, config).finally(() => connection.close());
   } finally {
     mirror?.close();
   }
 }
 
-/** The result of a call: for `--json`, and for a person. */
-export interface CallResult {
-  readonly json: unknown;
-  readonly text: string | readonly string[];
+export interface CallResult extends Result {
   /** What was written, such as `created 978…`; named in the error if the output cannot be written. */
   readonly done?: string;
 }
@@ -55,12 +48,12 @@ export interface CallResult {
 /** Calls the service, notes what was written, and prints the result. */
 export async function callService(
   context: CommandContext,
-  options: { readonly json?: boolean | undefined },
+  options: JsonOption,
   call: (connection: Connection, config: SourceConfig, signal: AbortSignal) => Promise<CallResult>,
 ): Promise<void> {
   await withService(context, async (connection, config) => {
-    const { json, text, done } = await call(connection, config, context.signal);
-    if (done !== undefined) context.wrote(done);
-    print(context, options, json, text);
+    const result = await call(connection, config, context.signal);
+    if (result.done !== undefined) context.wrote(result.done);
+    print(context, options, result);
   });
 }

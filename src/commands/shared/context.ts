@@ -1,5 +1,5 @@
 import type { Clock } from '../../clock.ts';
-import type { CompletedEnvironment, Environment } from '../../environment.ts';
+import type { Environment } from '../../environment.ts';
 import type { Input } from '../../input-stream.ts';
 
 /** The process that runs a command. */
@@ -14,7 +14,9 @@ export interface ProcessContext extends Input {
 }
 
 /** What a command sees of its process: `.env` completes the environment, and a lost stdout aborts the signal, too. */
-export interface CommandContext extends ProcessContext, CompletedEnvironment {
+export interface CommandContext extends ProcessContext {
+  /** Names of the variables that only `.env` sets. */
+  readonly fromDotEnv: ReadonlySet<string>;
   /**
    * Notes what was written through the service, for the error that reports that it could not be printed.
    * @param what was done, with the identifier and without a secret: `created 9781402894626`

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { type CatchwordError, messageOf } from '../../errors.ts';
+import { messageOf } from '../../errors.ts';
 import { type Input, readText } from '../../input-stream.ts';
 import { usageError } from './usage-error.ts';
 
@@ -26,20 +26,18 @@ function isObject(value: unknown): value is Fields {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-function wrongFile(message: string): CatchwordError {
-  return usageError(`--file: ${message}`, 'Write the fields as one JSON object.');
-}
-
 async function fromFile(file: string, input: Input): Promise<Fields> {
   const name = file === '-' ? 'stdin' : file;
   const json = await readText(input, file, `--file ${name}`);
+  const hint = 'Write the fields as one JSON object.';
+  let value: unknown;
   try {
-    const value: unknown = JSON.parse(json);
-    if (isObject(value)) return value;
+    value = JSON.parse(json);
   } catch (error) {
-    throw wrongFile(`${name} is not JSON (${messageOf(error).split('\n')[0]})`);
+    throw usageError(`--file: ${name} is not JSON (${messageOf(error).split('\n')[0]})`, hint);
   }
-  throw wrongFile(`${name} is not a JSON object`);
+  if (isObject(value)) return value;
+  throw usageError(`--file: ${name} is not a JSON object`, hint);
 }
 
 /** Reads JSON in a structured field. Everything else is text: digits, too, because an ISBN is not a number. */
@@ -55,10 +53,9 @@ function readValue(given: string, isJson: boolean): unknown {
 function withSet(fields: Fields, given: string, isJson: (name: string) => boolean): Fields {
   const [, name, part, value] = /^([\w-]+)(?:\.([\w-]+))?=(.*)$/s.exec(given) ?? [];
   if (name === undefined || value === undefined) {
-    throw usageError(
-      `--set: ${JSON.stringify(given.slice(0, 40))} is not of the form name=value`,
-      'Such as --set title="A title" --set \'prices=[{"currency":"USD","type":"digital_list_price","amount":"9.90"}]\'.',
-    );
+    const example = '--set \'prices=[{"currency":"USD","type":"digital_list_price","amount":"9.90"}]\'';
+    const message = `--set: ${JSON.stringify(given.slice(0, 40))} is not of the form name=value`;
+    throw usageError(message, `Such as --set title="A title" ${example}.`);
   }
   const read = readValue(value, isJson(name));
   if (part === undefined) return { ...fields, [name]: read };
@@ -77,10 +74,8 @@ export async function readFields(
   input: Input,
 ): Promise<Fields> {
   if (file === undefined && set.length === 0) {
-    throw usageError(
-      'no field is given',
-      'Give them with --file fields.json, --file - for stdin, or --set name=value.',
-    );
+    const hint = 'Give them with --file fields.json, --file - for stdin, or --set name=value.';
+    throw usageError('no field is given', hint);
   }
   const start = file === undefined ? {} : await fromFile(file, input);
   return set.reduce((fields, given) => withSet(fields, given, isJson), start);

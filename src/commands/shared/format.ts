@@ -3,7 +3,7 @@ import { parseIsoTime } from '../../iso-time.ts';
 import { printable, printableLines } from '../../printable.ts';
 import type { Colours } from '../../report/text.ts';
 import { wholeNumber as readWholeNumber } from '../../whole-number.ts';
-import type { CommandContext } from './context.ts';
+import type { CommandContext, ProcessContext } from './context.ts';
 import { usageError } from './usage-error.ts';
 
 export function isTerminal(stream: NodeJS.WritableStream): boolean {
@@ -11,8 +11,8 @@ export function isTerminal(stream: NodeJS.WritableStream): boolean {
 }
 
 /** Colours if the stream is a terminal and NO_COLOR is not set. */
-export function colours(context: Pick<CommandContext, 'environment'>, stream: NodeJS.WritableStream): Colours {
-  return pc.createColors(isTerminal(stream) && !context.environment.NO_COLOR);
+export function colours({ environment, stdout }: ProcessContext, stream = stdout): Colours {
+  return pc.createColors(isTerminal(stream) && !environment.NO_COLOR);
 }
 
 /** A service's text on one line: control characters as spaces, other unprintable characters escaped. */
@@ -25,23 +25,24 @@ const COLOUR = new RegExp(`(${String.fromCharCode(27)}\\[\\d+(?:;\\d+)*m)`);
 
 /** Prints text for a person. Escapes what a terminal would obey, except colours if they are on. */
 export function printLine(context: CommandContext, text = ''): void {
-  const parts = colours(context, context.stdout).isColorSupported ? text.split(COLOUR) : [text];
+  const parts = colours(context).isColorSupported ? text.split(COLOUR) : [text];
   const shown = parts.map((part, index) => (index % 2 === 1 ? part : printableLines(part)));
   context.stdout.write(`${shown.join('')}\n`);
 }
 
-export function printJson(context: CommandContext, value: unknown): void {
-  context.stdout.write(`${JSON.stringify(value)}\n`);
+/** The option `--json`. */
+export interface JsonOption {
+  readonly json?: boolean | undefined;
 }
 
-/** Prints the result of a command: a JSON document with `--json`, otherwise lines for a person. */
-export function print(
-  context: CommandContext,
-  { json: asJson }: { readonly json?: boolean | undefined },
-  json: unknown,
-  text: string | readonly string[],
-): void {
-  if (asJson === true) printJson(context, json);
+/** The result of a command: a document for `--json`, and lines for a person. */
+export interface Result {
+  readonly json: unknown;
+  readonly text: string | readonly string[];
+}
+
+export function print(context: CommandContext, { json: asJson }: JsonOption, { json, text }: Result): void {
+  if (asJson === true) context.stdout.write(`${JSON.stringify(json)}\n`);
   else printLine(context, [text].flat().join('\n'));
 }
 

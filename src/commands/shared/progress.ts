@@ -1,9 +1,8 @@
 import { Presets, SingleBar } from 'cli-progress';
-import type { Clock } from '../../clock.ts';
 import type { SourceConfig } from '../../config.ts';
-import type { Logger, Tell } from '../../log.ts';
 import { settlingText } from '../../report/run-text.ts';
 import { count, duration } from '../../report/text.ts';
+import type { KeeperOptions } from '../../roles/pipeline.ts';
 import type { Progress } from '../../sync/execute-run.ts';
 import type { CommandContext } from './context.ts';
 import { isTerminal } from './format.ts';
@@ -21,12 +20,16 @@ export interface ProgressDisplay {
   readonly stop: () => void;
 }
 
-function showWaits(context: CommandContext): ProgressDisplay {
+/** A bar that shows nothing if the stream is not a terminal. */
+export function progressBar(stream: NodeJS.WritableStream, format: string): SingleBar {
+  const look = { stream, format, barsize: 24, hideCursor: true, clearOnComplete: true };
+  return new SingleBar(look, Presets.shades_classic);
+}
+
+function showWaits({ clock, stderr }: CommandContext): ProgressDisplay {
   let shown = false;
   const waits = (settling: Settling): void => {
-    if ((settling.settlesAt ?? 0) - context.clock.now() > LONG_WAIT_MS) {
-      context.stderr.write(`${settlingText(settling)}\n`);
-    }
+    if ((settling.settlesAt ?? 0) - clock.now() > LONG_WAIT_MS) stderr.write(`${settlingText(settling)}\n`);
   };
   return {
     update: ({ settling }) => {
@@ -38,15 +41,11 @@ function showWaits(context: CommandContext): ProgressDisplay {
   };
 }
 
-function showProgress(context: CommandContext): ProgressDisplay {
-  if (!isTerminal(context.stderr)) return showWaits(context);
-  const startedAt = context.clock.now();
+function showProgress({ clock, stderr }: CommandContext): ProgressDisplay {
+  const startedAt = clock.now();
   let first: Progress | undefined;
   const format = '{kind} {bar} {value}/{total} pages · {speed} products/s · {requests} requests · {left}';
-  const bar = new SingleBar(
-    { stream: context.stderr, format, barsize: 24, hideCursor: true, clearOnComplete: true, fps: 10 },
-    Presets.shades_classic,
-  );
+  const bar = progressBar(stderr, format);
   return {
     update: (progress) => {
       const { kind, pages, pagesKnown, settling } = progress;
@@ -54,7 +53,7 @@ function showProgress(context: CommandContext): ProgressDisplay {
         first = progress;
         bar.start(pagesKnown, pages, { kind, speed: '–', requests: 0, left: '– left' });
       }
-      const seconds = Math.max(0.001, (context.clock.now() - startedAt) / 1000);
+      const seconds = Math.max(0.001, (clock.now() - startedAt) / 1000);
       const read = pages - first.pages;
       const left = read === 0 ? '–' : duration(((pagesKnown - pages) / read) * seconds * 1000);
       bar.setTotal(pagesKnown);
@@ -70,22 +69,13 @@ function showProgress(context: CommandContext): ProgressDisplay {
   };
 }
 
-/** Context of a run that a person waits for: a quiet log, and a display of its progress. */
-export interface RunContext {
-  readonly config: SourceConfig;
-  readonly clock: Clock;
-  readonly log: Logger;
-  readonly tell: Tell;
-  readonly onProgress: ProgressDisplay['update'];
-}
-
-/** Shows the progress of runs: as a bar on a terminal, otherwise only what they wait for. */
+/** Shows the progress of runs: as a bar on a terminal, otherwise only what they wait for. The log is quiet. */
 export async function withProgress<Result>(
   context: CommandContext,
   config: SourceConfig,
-  work: (run: RunContext, display: ProgressDisplay) => Promise<Result>,
+  work: (run: Omit<KeeperOptions, 'fetching'>, display: ProgressDisplay) => Promise<Result>,
 ): Promise<Result> {
-  const display = showProgress(context);
+  const display = isTerminal(context.stderr) ? showProgress(context) : showWaits(context);
   // Only errors, unless LOG_LEVEL asks for more.
   const log = commandLog(context, context.environment.LOG_LEVEL ? config.logLevel : 'error');
   const run = { config, clock: context.clock, log, tell: toPerson(context), onProgress: display.update };

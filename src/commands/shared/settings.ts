@@ -11,8 +11,6 @@ import { colours } from './format.ts';
 /** Settings that a verb requires: the address and the key of the service, or nothing. */
 export type Need = 'source' | 'nothing';
 
-const NEEDED = { source: ['baseUrl', 'apiKey'], nothing: [] } as const;
-
 /** The settings of a verb with that need. */
 export interface ConfigFor {
   readonly source: SourceConfig;
@@ -31,16 +29,12 @@ function problemOf(check: () => unknown): CatchwordError[] {
 
 /** An error for every setting that is wrong, schedules and addresses of sinks included. */
 export function settingProblems(environment: Environment, need: Need): CatchwordError[] {
-  const { values, problems } = readSettings(environment, NEEDED[need]);
-  const schedules = [
-    [OPTIONS.fullCron.env, values.fullCron],
-    [OPTIONS.deltaCron.env, values.deltaCron],
-  ] as const;
-  return [
-    ...problems,
-    ...schedules.flatMap(([env, cron]) => (cron === undefined ? [] : problemOf(() => checkCron(env, cron)))),
-    ...values.sinks.flatMap((sink) => problemOf(() => sinkConfig(sink))),
-  ];
+  const { values, problems } = readSettings(environment, need === 'source');
+  const schedules = (['fullCron', 'deltaCron'] as const).flatMap((key) => {
+    const cron = values[key];
+    return cron === undefined ? [] : problemOf(() => checkCron(OPTIONS[key].env, cron));
+  });
+  return [...problems, ...schedules, ...values.sinks.flatMap((sink) => problemOf(() => sinkConfig(sink)))];
 }
 
 /** @throws CatchwordError CONFIG_INVALID naming everything that is wrong */

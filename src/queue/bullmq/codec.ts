@@ -34,10 +34,10 @@ const ERROR = z.object({
   code: z.custom<ErrorCode>(isErrorCode),
   message: z.string(),
   retryable: z.boolean(),
-  hint: z.string().exactOptional(),
-  retryAfterMs: z.number().exactOptional(),
-  status: z.number().exactOptional(),
-  serviceCode: z.number().exactOptional(),
+  hint: z.string().optional(),
+  retryAfterMs: z.number().optional(),
+  status: z.number().optional(),
+  serviceCode: z.number().optional(),
 });
 
 const ENCODED = z.discriminatedUnion('kind', [

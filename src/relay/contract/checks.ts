@@ -42,20 +42,12 @@ export interface SinkCheck {
   readonly run: () => Promise<void>;
 }
 
-function body(vbid: string, version: number, more: Record<string, unknown> = {}): string {
-  return JSON.stringify({ vbid, version, title: `Book „${vbid}“ \\ ${version}`, ...more });
+function book(vbid: string, version: number, more: Record<string, unknown> = {}) {
+  return { vbid, body: JSON.stringify({ vbid, version, title: `Book „${vbid}“ \\ ${version}`, ...more }) };
 }
 
-function versions(count: number, version: number, from = 0): Version[] {
-  return Array.from({ length: count }, (_, index) => {
-    const vbid = `P${from + index}`;
-    return { vbid, body: body(vbid, version) };
-  });
-}
-
-/** Keeps the first arrival of each event. */
-function withoutRepeats(seqs: readonly number[]): number[] {
-  return [...new Set(seqs)];
+function books(count: number, version: number, from = 0): Version[] {
+  return Array.from({ length: count }, (_, index) => book(`P${from + index}`, version));
 }
 
 interface Scene {
@@ -76,7 +68,8 @@ async function onScene(subject: SinkSubject, work: (scene: Scene) => Promise<voi
       const { seqs, products } = await target.read();
       assert.deepEqual(products, harness.living());
       if (seqs === null) return;
-      assert.deepEqual(subject.effectivelyOnce ? seqs : withoutRepeats(seqs), expected);
+      // The first arrival of each event counts.
+      assert.deepEqual(subject.effectivelyOnce ? seqs : [...new Set(seqs)], expected);
     };
     await work({ harness, target, config, expectAll });
   } finally {
@@ -88,20 +81,20 @@ async function onScene(subject: SinkSubject, work: (scene: Scene) => Promise<voi
 async function delivers({ harness, config, expectAll }: Scene): Promise<void> {
   harness.start(config);
   await harness.caughtUp();
-  harness.change(versions(300, 1));
+  harness.change(books(300, 1));
   await expectAll();
-  harness.change(versions(100, 2));
-  harness.change([{ vbid: 'P7', body: null }, ...versions(3, 3), { vbid: 'P0', body: null }]);
+  harness.change(books(100, 2));
+  harness.change([{ vbid: 'P7', body: null }, ...books(3, 3), { vbid: 'P0', body: null }]);
   await expectAll();
-  harness.change([{ vbid: 'P7', body: body('P7', 4) }]);
+  harness.change([book('P7', 4)]);
   await expectAll();
 }
 
 /** Changes continue during the fill, and the relay is restarted several times. */
 async function fills({ harness, config, expectAll }: Scene): Promise<void> {
-  harness.change(versions(900, 1));
-  harness.change(versions(300, 2, 200));
-  harness.change(versions(200, 0, 400).map(({ vbid }) => ({ vbid, body: null })));
+  harness.change(books(900, 1));
+  harness.change(books(300, 2, 200));
+  harness.change(books(200, 0, 400).map(({ vbid }) => ({ vbid, body: null })));
   const asOf = harness.store.changes.lastSeq();
   const newest = new Map(harness.events().map((event) => [event.vbid, event]));
   const first = [...newest.values()].filter((event) => event.body !== null).map(({ seq }) => seq);
@@ -109,7 +102,7 @@ async function fills({ harness, config, expectAll }: Scene): Promise<void> {
   for (let round = 0; round < 4; round++) {
     harness.start(slow);
     await until('the sink moves', () => (harness.store.sinks.get(SINK_NAME)?.cursor ?? 0) > round * 250);
-    harness.change(versions(20, 10 + round, round * 150));
+    harness.change(books(20, 10 + round, round * 150));
     harness.change([{ vbid: `P${600 + round}`, body: null }]);
     await harness.stop();
   }
@@ -119,12 +112,12 @@ async function fills({ harness, config, expectAll }: Scene): Promise<void> {
 }
 
 async function crashes({ harness, config, target, expectAll }: Scene): Promise<void> {
-  harness.change(versions(40, 1));
+  harness.change(books(40, 1));
   const slow = wrapSink(config, smallBatches(10));
   await harness.crash(slow);
-  harness.change(versions(10, 2));
+  harness.change(books(10, 2));
   await harness.crash(slow);
-  harness.change(versions(15, 3));
+  harness.change(books(15, 3));
   await harness.crash(slow);
   harness.start(slow);
   await expectAll();
@@ -135,7 +128,7 @@ async function crashes({ harness, config, target, expectAll }: Scene): Promise<v
 
 async function restarts({ harness, config, expectAll }: Scene): Promise<void> {
   for (let round = 1; round <= 5; round++) {
-    harness.change(versions(60, round));
+    harness.change(books(60, round));
     harness.start(config);
     if (round % 2 === 0) await harness.caughtUp();
     await harness.stop();
@@ -146,15 +139,14 @@ async function restarts({ harness, config, expectAll }: Scene): Promise<void> {
 
 async function outage({ harness, config, target, expectAll }: Scene): Promise<void> {
   harness.start(wrapSink(config, smallBatches(20)));
-  harness.change(versions(50, 1));
-  await harness.caughtUp();
+  await harness.deliver(books(50, 1));
   await target.interrupt();
-  harness.change(versions(50, 2));
+  harness.change(books(50, 2));
   await harness.stop();
   harness.start(wrapSink(config, smallBatches(20)));
   await until('the failure is recorded', () => harness.sink().error !== null);
   assert.equal(harness.sink().state, 'running');
-  harness.change(versions(30, 3));
+  harness.change(books(30, 3));
   await target.restore();
   await expectAll();
   assert.equal(harness.sink().error, null);
@@ -169,19 +161,11 @@ async function poison({ harness, config, target, expectAll }: Scene): Promise<vo
       await sink.deliver(events, mark, signal);
     },
   }));
-  harness.change(versions(30, 1));
+  harness.change(books(30, 1));
   bad.seq = 12;
   harness.start(picky);
-  harness.change([
-    { vbid: 'P11', body: body('P11', 2) },
-    { vbid: 'P3', body: body('P3', 2) },
-  ]);
-  await harness.caughtUp();
-  harness.change([
-    { vbid: 'P11', body: body('P11', 3) },
-    { vbid: 'P4', body: body('P4', 2) },
-  ]);
-  await harness.caughtUp();
+  await harness.deliver([book('P11', 2), book('P3', 2)]);
+  await harness.deliver([book('P11', 3), book('P4', 2)]);
   const states = harness.store.sinks.parked(harness.sink().id).map(({ seq, state }) => [seq, state]);
   assert.deepEqual(states, [
     [12, 'refused'],
@@ -190,20 +174,14 @@ async function poison({ harness, config, target, expectAll }: Scene): Promise<vo
   ]);
   const { products } = await target.read();
   assert.equal(products.has('P11'), false);
-  assert.deepEqual(products.get('P4'), JSON.parse(body('P4', 2)));
-  const skip = (): void => harness.store.request(({ sinks }) => sinks.skip(harness.sink().id, 12, Date.now()));
-  skip();
-  await until(
-    'the waiting events are delivered',
-    () => harness.store.sinks.parked(harness.sink().id, 'ready').length === 0,
-  );
-  harness.change(versions(5, 5));
+  assert.deepEqual(products.get('P4'), JSON.parse(book('P4', 2).body));
+  const { id } = harness.sink();
+  harness.store.request(({ sinks }) => sinks.skip(id, 12, Date.now()));
+  await until('the waiting events are delivered', () => harness.store.sinks.parked(id, 'ready').length === 0);
+  harness.change(books(5, 5));
   await harness.stop();
   harness.start(picky);
-  const order = harness
-    .events()
-    .map(({ seq }) => seq)
-    .filter((seq) => ![12, 31, 33].includes(seq));
+  const order = harness.events().flatMap(({ seq }) => ([12, 31, 33].includes(seq) ? [] : seq));
   await expectAll([...order.filter((seq) => seq <= 34), 31, 33, ...order.filter((seq) => seq > 34)]);
 }
 
@@ -219,7 +197,7 @@ async function slowly({ harness, config, expectAll }: Scene): Promise<void> {
   }));
   harness.start(slow);
   for (let round = 1; round <= 10; round++) {
-    harness.change(versions(40, round));
+    harness.change(books(40, round));
     await until('the sink moves', () => harness.store.sinks.get(SINK_NAME) !== undefined);
   }
   await expectAll();
@@ -228,18 +206,16 @@ async function slowly({ harness, config, expectAll }: Scene): Promise<void> {
 /** More events than fit into a batch, and products of a quarter of a megabyte. */
 async function large({ harness, config, expectAll }: Scene): Promise<void> {
   const long = 'ü✓"\\'.repeat(40_000);
-  harness.change(versions(6_000, 1));
-  harness.change(
-    Array.from({ length: 6 }, (_, index) => ({ vbid: `L${index}`, body: body(`L${index}`, 1, { long }) })),
-  );
+  harness.change(books(6_000, 1));
+  harness.change(Array.from({ length: 6 }, (_, index) => book(`L${index}`, 1, { long })));
   harness.start(config);
   await expectAll();
 }
 
 async function replays({ harness, config, target, expectAll }: Scene): Promise<void> {
   harness.start(config);
-  harness.change(versions(60, 1));
-  harness.change(versions(30, 2));
+  harness.change(books(60, 1));
+  harness.change(books(30, 2));
   harness.change([{ vbid: 'P40', body: null }]);
   await expectAll();
   const { id } = harness.sink();
@@ -256,23 +232,21 @@ async function replays({ harness, config, target, expectAll }: Scene): Promise<v
   // The newest change of each product, removals included: the store may still have the product.
   const newest = [...new Map(harness.events().map(({ seq, vbid }) => [vbid, seq])).values()].sort((a, b) => a - b);
   if (seqs !== null) assert.deepEqual(seqs.slice(all.length + all.length - 49), newest);
-  harness.change(versions(5, 3));
-  await harness.caughtUp();
+  await harness.deliver(books(5, 3));
   assert.deepEqual((await target.read()).products, harness.living());
 }
 
 async function pauses({ harness, config, target, expectAll }: Scene): Promise<void> {
   harness.start(config);
-  harness.change(versions(20, 1));
-  await harness.caughtUp();
+  await harness.deliver(books(20, 1));
   harness.store.request(({ sinks }) => sinks.setState(harness.sink().id, 'paused'));
   // A batch that was already read may still be delivered; after a restart, none is.
   await harness.stop();
   harness.start(config);
-  harness.change(versions(20, 2));
+  harness.change(books(20, 2));
   await harness.stop();
   assert.equal(harness.sink().cursor, 20);
-  assert.deepEqual((await target.read()).products.get('P1'), JSON.parse(body('P1', 1)));
+  assert.deepEqual((await target.read()).products.get('P1'), JSON.parse(book('P1', 1).body));
   harness.start(config);
   harness.store.request(({ sinks }) => sinks.setState(harness.sink().id, 'running'));
   await expectAll();

@@ -18,26 +18,6 @@ import { type RelayOptions, startRelay } from '../relay.ts';
 import type { Sink } from '../sink.ts';
 import type { SinkConfig } from '../sink-config.ts';
 
-/** A temporary mirror whose products a check changes, and a relay that feeds a sink from it. */
-export interface Harness {
-  readonly store: Store;
-  /** Creates, updates or (with null) removes products, in one transaction. */
-  change(versions: readonly Version[]): void;
-  /** Starts a relay; one at a time. */
-  start(sink: SinkConfig, more?: Partial<Pick<RelayOptions, 'clock' | 'log'>>): void;
-  stop(): Promise<void>;
-  /** Starts a relay that ends after its first delivery, before the ack is written, as in a crash. */
-  crash(sink: SinkConfig): Promise<void>;
-  sink(): SinkRow;
-  /** Waits until the sink has confirmed everything. */
-  caughtUp(): Promise<void>;
-  /** Parsed living products. */
-  living(): Map<string, unknown>;
-  /** Every change after `after`. */
-  events(after?: number): readonly RecordedChange[];
-  close(): Promise<void>;
-}
-
 export interface Version {
   readonly vbid: string;
   /** JSON text; null removes it. */
@@ -121,8 +101,13 @@ export function smallBatches(events: number): (sink: Sink) => Pick<Sink, 'batch'
   return ({ batch }) => ({ batch: { ...batch, events } });
 }
 
-/** @param options.isComplete whether the first full load has finished */
-export function openHarness({ isComplete = true } = {}): Harness {
+export type Harness = ReturnType<typeof openHarness>;
+
+/**
+ * Makes a temporary mirror whose products a check changes, and a relay that feeds a sink from it.
+ * @param options.isComplete whether the first full load has finished
+ */
+export function openHarness({ isComplete = true } = {}) {
   const directory = mkdtempSync(join(tmpdir(), 'catchword-contract-'));
   const store = openStore(join(directory, 'catalog.db'));
   if (isComplete) writeUnder(store.keeperLease, Date.now(), (writer) => writer.advanceWatermark(1, 1));
@@ -135,9 +120,10 @@ export function openHarness({ isComplete = true } = {}): Harness {
     return row;
   }
 
-  function run(over: Store, config: SinkConfig, more: Parameters<Harness['start']>[1] = {}): Service {
+  /** Starts a relay; one at a time. */
+  function start(config: SinkConfig, more: Partial<RelayOptions> = {}): void {
     const source = 'http://service.example/v4/products';
-    return startRelay({ store: over, sinks: [config], clock: hastyClock, log: createLog('silent'), source, ...more });
+    relay = startRelay({ store, sinks: [config], clock: hastyClock, log: createLog('silent'), source, ...more });
   }
 
   async function stop(): Promise<void> {
@@ -145,18 +131,26 @@ export function openHarness({ isComplete = true } = {}): Harness {
     relay = undefined;
   }
 
+  /** Creates, updates or (with null) removes products, in one transaction. */
+  function change(versions: readonly Version[]): void {
+    writeUnder(store.keeperLease, Date.now(), (writer) => {
+      for (const version of versions) writeVersion(writer, version, Date.now());
+    });
+  }
+
+  /** Waits until the sink has confirmed everything. */
+  function caughtUp(): Promise<void> {
+    const isCaughtUp = (): boolean => store.sinks.get(SINK_NAME)?.cursor === store.changes.lastSeq();
+    return until('the sink has confirmed everything', isCaughtUp);
+  }
+
   return {
     store,
-    change: (versions) => {
-      writeUnder(store.keeperLease, Date.now(), (writer) => {
-        for (const version of versions) writeVersion(writer, version, Date.now());
-      });
-    },
-    start: (config, more) => {
-      relay = run(store, config, more);
-    },
+    change,
+    start,
     stop,
-    crash: async (config) => {
+    /** Starts a relay that ends after its first delivery, before the ack is written, as in a crash. */
+    crash: async (config: SinkConfig): Promise<void> => {
       let ended = false;
       const ack = (): never => {
         throw new CatchwordError('LEASE_LOST', 'the check ends the relay here');
@@ -164,16 +158,22 @@ export function openHarness({ isComplete = true } = {}): Harness {
       const killed = withAck(store, ack, () => {
         ended = true;
       });
-      relay = run(killed, config);
+      start(config, { store: killed });
       await until('the relay ends', () => ended);
       await stop();
     },
     sink,
-    caughtUp: () =>
-      until('the sink has confirmed everything', () => store.sinks.get(SINK_NAME)?.cursor === store.changes.lastSeq()),
+    caughtUp,
+    /** Changes products, and waits until the sink has confirmed the changes. */
+    deliver: async (versions: readonly Version[]): Promise<void> => {
+      change(versions);
+      await caughtUp();
+    },
+    /** Parsed living products. */
     living: () => new Map([...store.products.all()].map(({ vbid, body }) => [vbid, JSON.parse(body) as unknown])),
-    events: (after = 0) => history.after(after, Number.MAX_SAFE_INTEGER),
-    close: async () => {
+    /** Every change after `after`. */
+    events: (after = 0): readonly RecordedChange[] => history.after(after, Number.MAX_SAFE_INTEGER),
+    close: async (): Promise<void> => {
       await stop();
       store.close();
       rmSync(directory, { recursive: true, force: true });

@@ -6,15 +6,15 @@ import {
   jetstream,
   jetstreamManager,
   StorageType,
-  type StoredMsg,
+  type StreamInfo,
 } from '@nats-io/jetstream';
 import { connect as connectNats, headers, type NatsConnection } from '@nats-io/transport-node';
 import { z } from 'zod';
 import { messageOf } from '../../errors.ts';
-import { type Mark, type Sink, SinkError, type SinkEvent, type SinkFactory } from '../sink.ts';
+import { type Mark, SinkError, type SinkEvent, type SinkFactory } from '../sink.ts';
 import { ageOption, decoded, readOptions, sizeText } from '../sink-options.ts';
 import { markAtStart, markSchema } from '../stored-mark.ts';
-import { sinkErrorsBy } from './sink-errors.ts';
+import { createConnectedSink, type OpenStore } from './connected-sink.ts';
 
 /**
  * A JetStream stream with one message per event. Every message names the stream's expected last number and the message
@@ -43,24 +43,10 @@ const HEADER_BYTES = 1_024;
 const MARK_HEADER = 'Catchword-Mark';
 const NANOSECONDS = 1e6;
 
-const orSinkError = sinkErrorsBy((error) => {
+function toSinkError(error: unknown): SinkError {
   const name = error instanceof Error ? error.name : '';
   const isSetting = /Authorization|Permission|JetStreamNotEnabled|InvalidName/.test(name);
   return new SinkError(isSetting ? 'misconfigured' : 'unavailable', `NATS: ${messageOf(error)}`, { cause: error });
-});
-
-function isNotFound(error: unknown): boolean {
-  return error instanceof JetStreamApiError && error.code === JetStreamApiCodes.StreamNotFound;
-}
-
-function markText({ incarnation, generation, cursor, at, late }: Mark): string {
-  return `${incarnation} ${generation} ${cursor} ${at} ${late}`;
-}
-
-function markFrom(text: string): Mark | null {
-  const [incarnation, generation, cursor, at, late] = text.split(' ');
-  const parsed = markSchema.safeParse({ incarnation, generation, cursor, at, late });
-  return parsed.success ? parsed.data : null;
 }
 
 /** The mark once this message is stored: each message is stored by itself. */
@@ -88,51 +74,43 @@ async function connect(url: URL): Promise<NatsConnection> {
   });
 }
 
-/** Runs `work` on a connection of its own. */
-async function probe<T>(url: URL, work: (manager: JetStreamManager) => Promise<T>): Promise<T> {
-  const probing = await connect(url);
+/** @returns null if the stream does not exist */
+async function findStream({ streams }: JetStreamManager, { stream, subject }: StreamNames): Promise<StreamInfo | null> {
   try {
-    return await work(await jetstreamManager(probing));
-  } finally {
-    await probing.close();
+    const info = await streams.info(stream);
+    const { subjects } = info.config;
+    if (subjects.length === 1 && subjects[0] === subject) return info;
+    const message = `NATS: stream ${stream} has the subjects ${subjects.join(', ')}; it must have ${subject} alone`;
+    throw new SinkError('misconfigured', message);
+  } catch (error) {
+    if (error instanceof JetStreamApiError && error.code === JetStreamApiCodes.StreamNotFound) return null;
+    throw error;
   }
 }
 
-function rejectOtherSubjects({ stream, subject }: StreamNames, subjects: readonly string[]): void {
-  if (subjects.length === 1 && subjects[0] === subject) return;
-  const message = `NATS: stream ${stream} has the subjects ${subjects.join(', ')}; it must have ${subject} alone`;
-  throw new SinkError('misconfigured', message);
-}
-
-/** The newest message that was not deleted. */
-async function lastMessage({ streams }: JetStreamManager, stream: string): Promise<StoredMsg | null> {
+/** The mark of the newest message that was not deleted. */
+async function readMark({ streams }: JetStreamManager, stream: string): Promise<Mark | null> {
   const { state } = await streams.info(stream);
   if (state.messages === 0) return null;
   for (let seq = state.last_seq; seq >= state.first_seq; seq--) {
     const message = await streams.getMessage(stream, { seq });
-    if (message !== null && message !== undefined) return message;
+    if (message === null || message === undefined) continue;
+    const [incarnation, generation, cursor, at, late] = message.header.get(MARK_HEADER).split(' ');
+    const mark = markSchema.safeParse({ incarnation, generation, cursor, at, late });
+    if (mark.success) return mark.data;
+    throw new SinkError('misconfigured', `NATS: this sink did not write the last message of stream ${stream}`);
   }
   return null;
-}
-
-async function readMark(manager: JetStreamManager, stream: string): Promise<Mark | null> {
-  const message = await lastMessage(manager, stream);
-  if (message === null) return null;
-  const mark = markFrom(message.header.get(MARK_HEADER));
-  if (mark !== null) return mark;
-  throw new SinkError('misconfigured', `NATS: this sink did not write the last message of stream ${stream}`);
 }
 
 /** Describes the stream, or whether it can be created. */
 async function describeStream(manager: JetStreamManager, names: StreamNames): Promise<string> {
   const { stream, subject } = names;
-  try {
-    const { config, state } = await manager.streams.info(stream);
-    rejectOtherSubjects(names, config.subjects);
+  const found = await findStream(manager, names);
+  if (found !== null) {
     await readMark(manager, stream);
-    return `stream ${stream} exists, with ${state.messages} ${state.messages === 1 ? 'message' : 'messages'}`;
-  } catch (error) {
-    if (!isNotFound(error)) throw error;
+    const { messages } = found.state;
+    return `stream ${stream} exists, with ${messages} ${messages === 1 ? 'message' : 'messages'}`;
   }
   // Fails if JetStream is disabled, on the server or for this account.
   const { limits, streams } = await manager.getAccountInfo();
@@ -146,55 +124,24 @@ async function describeStream(manager: JetStreamManager, names: StreamNames): Pr
   return `stream ${stream} does not exist; the first delivery creates it`;
 }
 
-export const createNatsSink: SinkFactory = ({ url }): Sink => {
+export const createNatsSink: SinkFactory = ({ url }) => {
   const options = readOptions(url, OPTIONS);
   const { subject, stream = subject.replaceAll('.', '-'), max_age: maxAgeMs } = options;
   const names: StreamNames = { stream, subject };
-  const maxAge = maxAgeMs === undefined ? undefined : maxAgeMs * NANOSECONDS;
-  let connection: NatsConnection | undefined;
-  let client: JetStreamClient | undefined;
-  let lastSequence = 0;
-  /** Limit of a message, headers included. */
-  let maxBytes = Number.POSITIVE_INFINITY;
+  const limits = maxAgeMs === undefined ? {} : { max_age: maxAgeMs * NANOSECONDS };
 
-  function notConnected(): SinkError {
-    return new SinkError('unavailable', 'NATS: not connected');
-  }
-
-  /** Creates the stream if needed. @returns false for a stream that never had a message */
-  async function prepareStream(manager: JetStreamManager): Promise<boolean> {
-    const limits = maxAge === undefined ? {} : { max_age: maxAge };
-    try {
-      const { config, state } = await manager.streams.info(stream);
-      rejectOtherSubjects(names, config.subjects);
-      lastSequence = state.last_seq;
-      if (maxAge !== undefined && config.max_age !== maxAge) await manager.streams.update(stream, limits);
-      if (config.max_msg_size > 0) maxBytes = Math.min(maxBytes, config.max_msg_size);
-      return state.last_seq > 0;
-    } catch (error) {
-      if (!isNotFound(error)) throw error;
-      await manager.streams.add({ name: stream, subjects: [subject], storage: StorageType.File, ...limits });
-      lastSequence = 0;
-      return false;
-    }
-  }
-
-  async function publish(js: JetStreamClient, events: readonly SinkEvent[], mark: Mark): Promise<void> {
-    const expected = lastSequence;
+  async function publish(js: JetStreamClient, events: readonly SinkEvent[], mark: Mark, last: number): Promise<void> {
     // The ids name the message's number: the server may remember the id of a message that it lost.
-    const ids = events.map(({ seq }, index) => `${mark.incarnation}:${mark.generation}:${seq}@${expected + index}`);
+    const ids = events.map(({ seq }, index) => `${mark.incarnation}:${mark.generation}:${seq}@${last + index}`);
     const sent = events.map((event, index) => {
       const header = headers();
-      header.set(MARK_HEADER, markText(markWith(event, index === events.length - 1, mark)));
+      const { incarnation, generation, cursor, at, late } = markWith(event, index === events.length - 1, mark);
+      header.set(MARK_HEADER, [incarnation, generation, cursor, at, late].join(' '));
       const before = ids[index - 1];
       return js.publish(subject, event.text, {
         msgID: ids[index] ?? '',
         // The number alone does not suffice: another client's message could have taken the place of ours.
-        expect: {
-          streamName: stream,
-          lastSequence: expected + index,
-          ...(before !== undefined && { lastMsgID: before }),
-        },
+        expect: { streamName: stream, lastSequence: last + index, ...(before !== undefined && { lastMsgID: before }) },
         headers: header,
         timeout: PUBLISH_TIMEOUT_MS,
         retries: 0,
@@ -203,57 +150,57 @@ export const createNatsSink: SinkFactory = ({ url }): Sink => {
     const results = await Promise.allSettled(sent);
     const failed = results.find((result) => result.status === 'rejected');
     if (failed !== undefined) throw failed.reason;
-    lastSequence = expected + events.length;
   }
 
-  return {
-    batch: { events: 500, chars: 4_000_000 },
-    open: (mark) =>
-      orSinkError(async () => {
-        connection = await connect(url);
-        client = jetstream(connection);
-        maxBytes = connection.info?.max_payload ?? Number.POSITIVE_INFINITY;
-        const manager = await jetstreamManager(connection);
-        // Without the stream, nothing that was confirmed is left.
-        return (await prepareStream(manager)) ? await readMark(manager, stream) : markAtStart(mark);
-      }),
-    deliver: (events, mark) =>
-      orSinkError(async () => {
-        if (client === undefined) throw notConnected();
+  async function open(connection: NatsConnection, mark: Mark): Promise<OpenStore> {
+    const client = jetstream(connection);
+    const manager = await jetstreamManager(connection);
+    const { streams } = manager;
+    const found = await findStream(manager, names);
+    if (found === null) {
+      await streams.add({ name: stream, subjects: [subject], storage: StorageType.File, ...limits });
+    } else if (limits.max_age !== undefined && found.config.max_age !== limits.max_age) {
+      await streams.update(stream, limits);
+    }
+    let last = found?.state.last_seq ?? 0;
+    const serverLimit = connection.info?.max_payload ?? Number.POSITIVE_INFINITY;
+    const ownLimit = found?.config.max_msg_size ?? -1;
+    const maxBytes = ownLimit > 0 ? Math.min(ownLimit, serverLimit) : serverLimit;
+    return {
+      // Without the stream, nothing that was confirmed is left.
+      position: last > 0 ? await readMark(manager, stream) : markAtStart(mark),
+      deliver: async (events, mark) => {
         const most = maxBytes - HEADER_BYTES;
         if (events.some(({ text }) => text.length * 4 > most && Buffer.byteLength(text) > most)) {
           throw new SinkError('refused', `NATS: an event is larger than the server's limit of ${maxBytes} bytes`);
         }
-        await publish(client, events, mark);
-      }),
-    recheck: () =>
-      orSinkError(async () => {
-        if (connection === undefined) throw notConnected();
-        const manager = await jetstreamManager(connection);
-        const { state } = await manager.streams.info(stream);
-        if (state.last_seq === lastSequence) return;
-        const message = `NATS: stream ${stream} is at message ${state.last_seq}, not at ${lastSequence}`;
-        throw new SinkError('unavailable', message);
-      }),
-    size: () =>
-      orSinkError(() =>
-        probe(url, async (manager) => {
-          const { config, state } = await manager.streams.info(stream);
-          const limits = { max_age: config.max_age, max_msgs: config.max_msgs, max_bytes: config.max_bytes };
-          const [limit] = Object.entries(limits).filter(([, value]) => value > 0);
-          const text = `${state.messages} messages, ${sizeText(state.bytes)}`;
-          return { text, limit: limit === undefined ? null : limit[0], option: 'max_age=30d' };
-        }),
-      ),
-    close: async () => {
-      const closing = connection;
-      connection = undefined;
-      client = undefined;
-      await closing?.close();
+        await publish(client, events, mark, last);
+        last += events.length;
+      },
+      recheck: async () => {
+        const { last_seq } = (await streams.info(stream)).state;
+        if (last_seq === last) return;
+        throw new SinkError('unavailable', `NATS: stream ${stream} is at message ${last_seq}, not at ${last}`);
+      },
+    };
+  }
+
+  return createConnectedSink({
+    batch: { events: 500, chars: 4_000_000 },
+    connect: () => connect(url),
+    disconnect: (connection) => connection.close(),
+    open,
+    size: async (connection) => {
+      const { config, state } = await (await jetstreamManager(connection)).streams.info(stream);
+      const { max_age, max_msgs, max_bytes } = config;
+      const [limit] = Object.entries({ max_age, max_msgs, max_bytes }).filter(([, value]) => value > 0);
+      const text = `${state.messages} messages, ${sizeText(state.bytes)}`;
+      return { text, limit: limit?.[0] ?? null, option: 'max_age=30d' };
     },
-    check: () =>
-      orSinkError(() =>
-        probe(url, async (manager) => `${await describeStream(manager, names)}; the right to publish was not checked`),
-      ),
-  };
+    check: async (connection) => {
+      const described = await describeStream(await jetstreamManager(connection), names);
+      return `${described}; the right to publish was not checked`;
+    },
+    toSinkError,
+  });
 };

@@ -3,15 +3,14 @@ import type { Socket } from 'node:net';
 import { Webhook } from 'standardwebhooks';
 import { Agent, buildConnector, type Dispatcher, request } from 'undici';
 import { z } from 'zod';
-import { withDeadline } from '../../abort.ts';
 import { parseRetryAfter } from '../../backoff.ts';
 import { CatchwordError, messageOf, systemCodeOf } from '../../errors.ts';
 import { isPrivateLiteral, publicLookup } from '../../public-address.ts';
 import { VERSION } from '../../version.ts';
 import { answerWithin } from '../answer-within.ts';
-import { type Mark, type Sink, SinkError, type SinkEvent, type SinkFactory } from '../sink.ts';
+import { SinkError, type SinkFactory } from '../sink.ts';
 import { QUOTE, readOptions, wholeOption } from '../sink-options.ts';
-import { sinkErrorsBy } from './sink-errors.ts';
+import { createConnectedSink } from './connected-sink.ts';
 
 /**
  * CloudEvents in batches (`application/cloudevents-batch+json`), signed per Standard Webhooks. A 2xx status confirms a
@@ -25,7 +24,6 @@ const OPTIONS = {
   allow: z.enum(['private'], 'private').optional(),
 };
 
-const MAX_CHARS = 4_000_000;
 const MAX_RESPONSE_BYTES = 65_536;
 /** How long to read the body of a response, so that its connection can be used again. */
 const BODY_MS = 1_000;
@@ -58,19 +56,19 @@ function statusError(status: number, headers: IncomingHttpHeaders): SinkError {
   return new SinkError(failure, message, retryAfterMs === undefined ? {} : { retryAfterMs });
 }
 
-const orSinkError = sinkErrorsBy((error) => {
+function toSinkError(error: unknown): SinkError {
   // undici wraps errors of the socket and of the DNS lookup.
   const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
   if (cause instanceof SinkError) return cause;
   const code = systemCodeOf(cause) ?? messageOf(cause);
   return new SinkError('unavailable', `the receiver cannot be reached, or closed the connection (${code})`);
-});
+}
 
 function privateAddressError(host: string): SinkError {
   return new SinkError('misconfigured', `${host} is a private address; append #allow=private to allow it. ${QUOTE}`);
 }
 
-export const createWebhookSink: SinkFactory = ({ url, secret }): Sink => {
+export const createWebhookSink: SinkFactory = ({ url, secret }) => {
   const options = readOptions(url, OPTIONS);
   const isPrivateAllowed = options.allow === 'private';
   if (url.protocol === 'http:' && !isPrivateAllowed) {
@@ -87,7 +85,6 @@ export const createWebhookSink: SinkFactory = ({ url, secret }): Sink => {
   const target = new URL(url);
   target.hash = '';
   const timeoutMs = options.timeout * 1_000;
-  let agent: Agent | undefined;
 
   function connectOptions() {
     if (isPrivateAllowed) return { timeout: timeoutMs };
@@ -99,9 +96,8 @@ export const createWebhookSink: SinkFactory = ({ url, secret }): Sink => {
   async function tryToConnect(signal: AbortSignal): Promise<void> {
     const { hostname, host, protocol, port } = target;
     const connect = buildConnector(connectOptions());
-    const socket = await withDeadline(
-      signal,
-      answerWithin(timeoutMs),
+    const socket = await answerWithin(
+      timeoutMs,
       (deadline) =>
         new Promise<Socket>((resolve, reject) => {
           connect({ hostname, host, protocol, port }, (error, connected) => {
@@ -110,62 +106,52 @@ export const createWebhookSink: SinkFactory = ({ url, secret }): Sink => {
             resolve(connected);
           });
         }),
+      signal,
     );
     socket.destroy();
   }
 
-  function headersOf(id: string, body: string): Record<string, string> {
+  async function post(agent: Agent, id: string, body: string, signal: AbortSignal): Promise<Dispatcher.ResponseData> {
     const now = new Date();
-    return {
+    const headers = {
       'content-type': 'application/cloudevents-batch+json; charset=utf-8',
       'user-agent': `catchword/${VERSION}`,
       'webhook-id': id,
       'webhook-timestamp': String(Math.floor(now.getTime() / 1_000)),
       ...(signer !== null && { 'webhook-signature': signer.sign(id, now, body) }),
     };
-  }
-
-  async function post(id: string, body: string, signal: AbortSignal): Promise<Dispatcher.ResponseData> {
-    agent ??= new Agent({ connections: 1, pipelining: 1, connect: connectOptions() });
-    const dispatcher = agent;
-    const response = await withDeadline(signal, answerWithin(timeoutMs), (deadline) =>
-      request(target, {
-        method: 'POST',
-        dispatcher,
-        headers: headersOf(id, body),
-        body,
-        headersTimeout: timeoutMs,
-        bodyTimeout: timeoutMs,
-        signal: deadline,
-      }),
+    const timeouts = { headersTimeout: timeoutMs, bodyTimeout: timeoutMs };
+    const response = await answerWithin(
+      timeoutMs,
+      (deadline) =>
+        request(target, { method: 'POST', dispatcher: agent, headers, body, ...timeouts, signal: deadline }),
+      signal,
     );
     // Only the status matters. A slow or endless body costs the connection.
-    await withDeadline(signal, answerWithin(BODY_MS), (deadline) =>
-      response.body.dump({ limit: MAX_RESPONSE_BYTES, signal: deadline }),
-    ).catch(() => {});
+    const dump = (deadline: AbortSignal) => response.body.dump({ limit: MAX_RESPONSE_BYTES, signal: deadline });
+    await answerWithin(BODY_MS, dump, signal).catch(() => {});
     return response;
   }
 
-  return {
-    batch: { events: options.batch, chars: MAX_CHARS },
-    open: async () => null,
-    deliver: async (events: readonly SinkEvent[], { incarnation, generation }: Mark, signal) => {
-      const seqs = `${events[0]?.seq ?? 0}-${events.at(-1)?.seq ?? 0}`;
-      const body = `[${events.map(({ text }) => text).join(',')}]`;
-      const { statusCode, headers } = await orSinkError(() =>
-        post(`${incarnation}:${generation}:${seqs}`, body, signal),
-      );
-      if (statusCode < 200 || statusCode > 299) throw statusError(statusCode, headers);
-    },
-    close: async () => {
-      await agent?.destroy();
-      agent = undefined;
-    },
-    check: async (signal) => {
-      await orSinkError(() => tryToConnect(signal));
+  return createConnectedSink({
+    batch: { events: options.batch, chars: 4_000_000 },
+    connect: async () => new Agent({ connections: 1, pipelining: 1, connect: connectOptions() }),
+    disconnect: (agent) => agent.destroy(),
+    open: async (agent) => ({
+      position: null,
+      deliver: async (events, { incarnation, generation }, signal) => {
+        const seqs = `${events[0]?.seq ?? 0}-${events.at(-1)?.seq ?? 0}`;
+        const body = `[${events.map(({ text }) => text).join(',')}]`;
+        const { statusCode, headers } = await post(agent, `${incarnation}:${generation}:${seqs}`, body, signal);
+        if (statusCode < 200 || statusCode > 299) throw statusError(statusCode, headers);
+      },
+    }),
+    check: async (_, signal) => {
+      await tryToConnect(signal);
       const certificate = target.protocol === 'https:' ? ', and its certificate is valid' : '';
       const unsigned = signer === null ? '; without a secret, events are not signed' : '';
       return `can be reached${certificate}; no request was sent, so its responses were not checked${unsigned}`;
     },
-  };
+    toSinkError,
+  });
 };

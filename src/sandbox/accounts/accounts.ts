@@ -17,10 +17,8 @@ export interface User {
   readonly accessToken: string;
 }
 
-type Field = 'reference' | 'email' | 'firstName' | 'lastName' | 'guid' | 'accessToken';
-
 /** The fields that a user is created with, such as its first token. The sandbox makes the omitted ones. */
-export type Profile = { readonly [Name in Field]?: string | undefined };
+export type Profile = { readonly [Name in Exclude<keyof User, 'number'>]?: string | undefined };
 
 /** `stale`: was valid until it was reset. */
 export type TokenState = 'valid' | 'stale' | 'unknown';

@@ -1,16 +1,8 @@
 import type { Numbering } from '../catalog/product-numbers.ts';
 import type { SandboxOptions } from '../options.ts';
-import { type Accounts, createAccounts, type TokenState, type User } from './accounts.ts';
+import { type AccountOptions, createAccounts, type TokenState, type User } from './accounts.ts';
 import { createRedemption, type Grant, licenseFor, readerGrants, type TitleOf } from './grants.ts';
-import { createLicenses, type Licenses } from './licenses.ts';
-
-/** The users of one API key, and what the service keeps for them. */
-export interface Members {
-  readonly accounts: Accounts;
-  readonly licenses: Licenses;
-  /** Error codes that a user's license requests are answered with, by the user's number. */
-  readonly failures: Map<number, number>;
-}
+import { createLicenses } from './licenses.ts';
 
 /** References of the keys' own readers, and the other key's token. */
 export const READER = 'sandbox-reader';
@@ -18,23 +10,33 @@ export const OTHER_READER = { reference: 'other-reader', accessToken: 'othersand
 /** Users of the other key besides its reader. */
 const OTHER_USERS = 10;
 
+/** The users of one API key, and what the service keeps for them. */
+function createMembers(options: AccountOptions) {
+  return {
+    accounts: createAccounts(options),
+    licenses: createLicenses(),
+    /** Error codes that a user's license requests are answered with, by the user's number. */
+    failures: new Map<number, number>(),
+  };
+}
+
+export type Members = ReturnType<typeof createMembers>;
+
 type Options = Pick<SandboxOptions, 'seed' | 'users' | 'apiKey' | 'otherApiKey' | 'accessToken'>;
 
 /** All users. Each API key has its own, and none sees those of another. */
 export function createDirectory(options: Options, numbering: Numbering, titleOf: TitleOf) {
   const { seed, users, apiKey, otherApiKey, accessToken } = options;
-  const members = (accounts: Accounts): Members => ({ accounts, licenses: createLicenses(), failures: new Map() });
   const reader = { reference: READER, accessToken, firstName: 'Sandbox', lastName: 'Reader' };
   const otherReader = { ...OTHER_READER, firstName: 'Other', lastName: 'Reader' };
-  const main = members(createAccounts({ seed, series: 1, prefix: 'user-', users, reader }));
-  const other = members(
-    createAccounts({ seed, series: 2, prefix: 'other-user-', users: OTHER_USERS, reader: otherReader }),
-  );
-  const rest = members(createAccounts({ seed, series: 3, prefix: 'user-', users: 0, reader: null }));
+  const main = createMembers({ seed, series: 1, prefix: 'user-', users, reader });
+  const other = createMembers({ seed, series: 2, prefix: 'other-user-', users: OTHER_USERS, reader: otherReader });
+  const rest = createMembers({ seed, series: 3, prefix: 'user-', users: 0, reader: null });
   const all = [main, other, rest];
-  const tokenOf = ({ accounts }: Members, reference: string): string =>
-    accounts.byReference(reference)?.accessToken ?? '';
-  for (const grant of readerGrants(numbering)) main.licenses.grant(0, licenseFor(grant, titleOf));
+  const tokenOf = ({ accounts }: Members, reference: string) => accounts.byReference(reference)?.accessToken ?? '';
+  const grant = ({ licenses }: Members, { number }: Pick<User, 'number'>, given: Grant) =>
+    licenses.grant(number, licenseFor(given, titleOf));
+  for (const given of readerGrants(numbering)) grant(main, { number: 0 }, given);
 
   return {
     main,
@@ -52,8 +54,7 @@ export function createDirectory(options: Options, numbering: Numbering, titleOf:
       return states.find((state) => state !== 'unknown') ?? 'unknown';
     },
     redemption: createRedemption(numbering),
-    grant: ({ licenses }: Members, { number }: User, grant: Grant) =>
-      licenses.grant(number, licenseFor(grant, titleOf)),
+    grant,
   };
 }
 

@@ -3,16 +3,8 @@ import type { Numbering } from '../catalog/product-numbers.ts';
 import { CODES, codeRejection } from '../http/error-codes.ts';
 import type { License } from './licenses.ts';
 
-/** What a license repeats of its book. */
-export interface Title {
-  readonly name: string;
-  readonly publisher: string;
-  readonly kind: string;
-  readonly isbn: string;
-}
-
-/** Describes a product or an asset, on sale or not. Null if none has this vbid. */
-export type TitleOf = (vbid: string) => Title | null;
+/** What a license repeats of its product or asset, on sale or not. Null if none has this vbid. */
+export type TitleOf = (vbid: string) => Pick<License, 'name' | 'publisher' | 'kind' | 'isbn'> | null;
 
 /** What a license is made from. Omitted fields come from the title, or are empty. */
 export type Grant = Pick<License, 'sku' | 'type'> & { readonly [Field in keyof License]?: License[Field] | undefined };
@@ -24,22 +16,22 @@ function writable(text: string): string {
     .join('');
 }
 
-/** A title that the catalog does not have is licensed with its SKU as name. */
+/** A title that the catalog does not have is licensed with its SKU as name. The attributes are written in this order. */
 export function licenseFor({ sku, type, ...given }: Grant, titleOf: TitleOf): License {
   const title = titleOf(sku);
   const publisher = writable(given.publisher ?? title?.publisher ?? '');
   return {
+    imprint: given.imprint ?? publisher,
+    publisher,
+    name: writable(given.name ?? title?.name ?? sku),
     sku,
+    isbn: given.isbn ?? title?.isbn ?? '',
+    part_of: given.part_of ?? '',
+    term: given.term ?? '',
+    'code-use': given['code-use'] ?? 'code-api',
+    kind: writable(given.kind ?? title?.kind ?? 'book'),
     type,
     expiration: given.expiration ?? 'never',
-    codeUse: given.codeUse ?? 'code-api',
-    name: writable(given.name ?? title?.name ?? sku),
-    publisher,
-    imprint: given.imprint ?? publisher,
-    isbn: given.isbn ?? title?.isbn ?? '',
-    partOf: given.partOf ?? '',
-    term: given.term ?? '',
-    kind: writable(given.kind ?? title?.kind ?? 'book'),
   };
 }
 
@@ -47,16 +39,15 @@ export function licenseFor({ sku, type, ...given }: Grant, titleOf: TitleOf): Li
  * Licenses of the sandbox's own reader: a title with both types, an expired one, dates in each format, each `code-use`,
  * and a SKU that is a word. The dates are far away, so that replies do not depend on the day.
  */
-export function readerGrants(numbering: Numbering): Grant[] {
-  const vbid = (index: number) => numbering.vbid(index);
+export function readerGrants({ vbid }: Numbering): Grant[] {
   return [
     { sku: vbid(0), type: 'online' },
     { sku: vbid(0), type: 'downloadable' },
     { sku: vbid(1), type: 'downloadable', expiration: 'Thu, 10 Mar 2016 22:14:54 GMT' },
-    { sku: vbid(2), type: 'online', expiration: '2099-12-31', codeUse: 'add-drop', term: '180' },
-    { sku: vbid(3), type: 'downloadable', expiration: 'Thu, 31 Dec 2099 23:59:59 GMT', codeUse: 'promotional' },
-    { sku: vbid(4), type: 'online', codeUse: 'p+e' },
-    { sku: 'BOOKSHELF-TUTORIAL', type: 'download', codeUse: 'demo', name: 'Bookshelf Tutorial' },
+    { sku: vbid(2), type: 'online', expiration: '2099-12-31', 'code-use': 'add-drop', term: '180' },
+    { sku: vbid(3), type: 'downloadable', expiration: 'Thu, 31 Dec 2099 23:59:59 GMT', 'code-use': 'promotional' },
+    { sku: vbid(4), type: 'online', 'code-use': 'p+e' },
+    { sku: 'BOOKSHELF-TUTORIAL', type: 'download', 'code-use': 'demo', name: 'Bookshelf Tutorial' },
   ];
 }
 
@@ -75,7 +66,7 @@ export function createRedemption(numbering: Numbering) {
     /** Redeems a code that was checked. */
     redeem: (code: string): Grant => {
       redeemed.add(code);
-      return { sku: numbering.vbid(10 + REDEEMABLE.indexOf(code)), type: 'downloadable', codeUse: 'code-api' };
+      return { sku: numbering.vbid(10 + REDEEMABLE.indexOf(code)), type: 'downloadable', 'code-use': 'code-api' };
     },
   };
 }

@@ -1,32 +1,35 @@
+import { z } from 'zod';
+import { attribute } from '../http/xml-schema.ts';
+
 /**
  * `download` is the newer word for `downloadable`; services use both.
  * @rule 2.3-1..4, 3-2..4
  */
 export const LICENSE_TYPES = ['online', 'downloadable', 'download'] as const;
-export type LicenseType = (typeof LICENSE_TYPES)[number];
 
 /** Interface, 2.3; `demo` is in its example. */
 export const CODE_USES = ['code-api', 'add-drop', 'promotional', 'p+e', 'demo'] as const;
-export type CodeUse = (typeof CODE_USES)[number];
 
-/** A license (interface, 2.3). The meaning of `term` and `partOf` is not shown. */
-export interface License {
-  readonly sku: string;
-  readonly type: LicenseType;
-  /** `never`, an RFC 1123 date, or an ISO 8601 date or time. */
-  readonly expiration: string;
-  readonly codeUse: CodeUse;
-  readonly name: string;
-  readonly publisher: string;
-  readonly imprint: string;
-  readonly isbn: string;
-  readonly partOf: string;
-  readonly term: string;
-  readonly kind: string;
-}
+/** The attributes of a license (interface, 2.3). The meaning of `term` and `part_of` is not shown. */
+export const licenseSchema = z
+  .object({
+    imprint: attribute,
+    publisher: attribute,
+    name: attribute,
+    sku: attribute,
+    isbn: attribute,
+    part_of: attribute,
+    term: attribute,
+    'code-use': z.enum(CODE_USES).meta({ xml: { attribute: true } }),
+    kind: attribute,
+    type: z.enum(LICENSE_TYPES).meta({ xml: { attribute: true } }),
+    expiration: attribute.describe('never, an RFC 1123 date or an ISO 8601 date'),
+  })
+  .meta({ xml: { name: 'license' } });
+export type License = Readonly<z.infer<typeof licenseSchema>>;
 
 /** Whether two words mean the same type. */
-export function sameType(one: LicenseType, other: LicenseType): boolean {
+export function sameType(one: License['type'], other: License['type']): boolean {
   return (one === 'online') === (other === 'online');
 }
 
@@ -62,5 +65,3 @@ export function createLicenses() {
     },
   };
 }
-
-export type Licenses = ReturnType<typeof createLicenses>;

@@ -1,5 +1,6 @@
 import { parseIsoTime } from '../../iso-time.ts';
 import type { TimeRange } from '../catalog/sale-windows.ts';
+import { PUBLISHERS } from '../catalog/words.ts';
 import type { AssetRequest } from './fields.ts';
 import type { Identifiers } from './identifiers.ts';
 
@@ -39,19 +40,18 @@ export interface Asset {
   readonly ingestion: Ingestion | null;
 }
 
-function timeOf(date: string | null | undefined, otherwise: number): number {
-  return parseIsoTime(date ?? '') ?? otherwise;
-}
-
 /** From the beginning of `on_sale_date`, before the beginning of `off_sale_date`. */
 export function onSaleOf({ on_sale_date, off_sale_date }: AssetFields): TimeRange {
   return {
-    from: timeOf(on_sale_date, Number.NEGATIVE_INFINITY),
-    until: timeOf(off_sale_date, Number.POSITIVE_INFINITY),
+    from: parseIsoTime(on_sale_date ?? '') ?? Number.NEGATIVE_INFINITY,
+    until: parseIsoTime(off_sale_date ?? '') ?? Number.POSITIVE_INFINITY,
   };
 }
 
-export type BuildStatus = 'none' | 'processing' | 'approved' | 'failed';
+/** The name of an imprint's publisher. */
+export function publisherOf(imprintId: number): string {
+  return PUBLISHERS[(imprintId - 1) % PUBLISHERS.length] ?? '';
+}
 
 /** EPUB and PDF are accepted (interface, section 1). The sandbox fetches nothing: the extension of the URL decides. */
 export function fileTypeOf({ url }: Ingestion): 'epub' | 'pdf' | null {
@@ -60,7 +60,7 @@ export function fileTypeOf({ url }: Ingestion): 'epub' | 'pdf' | null {
 }
 
 /** The state of the asset's file. Generated products have one from the beginning. */
-export function buildStatusOf({ ingestion, generated }: Asset, now: number): BuildStatus {
+export function buildStatusOf({ ingestion, generated }: Asset, now: number) {
   if (ingestion === null) return generated ? 'approved' : 'none';
   if (now < ingestion.endsAt) return 'processing';
   return fileTypeOf(ingestion) === null ? 'failed' : 'approved';

@@ -22,15 +22,8 @@ export function isPrivateUrl(url: string): boolean {
 
 const lookupPublic = publicLookup((hostname) => new Error(`${hostname} is a private address`));
 
-export interface Call {
-  readonly url: string;
-  readonly body: string;
-  readonly allowPrivate: boolean;
-  readonly signal: AbortSignal;
-}
-
 /** POSTs JSON, without following redirects. @returns whether the reply has a 2xx status */
-export function callBack({ url, body, allowPrivate, signal }: Call): Promise<boolean> {
+export function callBack(url: string, body: string, allowPrivate: boolean, signal: AbortSignal): Promise<boolean> {
   return new Promise((resolve) => {
     if (!allowPrivate && isPrivateUrl(url)) return resolve(false);
     const send = url.toLowerCase().startsWith('https:') ? httpsRequest : httpRequest;

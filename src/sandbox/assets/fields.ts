@@ -24,6 +24,7 @@ export const positive = quotable(
   /^0*[1-9]\d{0,8}$/,
 );
 const text = z.string();
+const matching = (error: string, pattern: RegExp) => z.string({ error }).regex(pattern, { error });
 const bool = z
   .union([z.boolean(), z.enum(['true', 'false'])], { error: 'must be true or false' })
   .transform((value) => value === true || value === 'true');
@@ -38,17 +39,11 @@ const edition = quotable(
   (params) => z.int(params).min(0, params).max(127, params),
   /^0*(\d|[1-9]\d|1[01]\d|12[0-7])$/,
 );
-const year = 'must be a 4-digit year';
-const languageCode = 'must be a language code';
-const currencyCode = 'must be an ISO 4217 code';
 /** Null removes the date. A day begins at midnight UTC. */
 const date = z.union(isoTime.options, { error: 'must be an ISO 8601 date' }).nullable();
 const isbn = text.refine(isIsbn, 'must be an ISBN with the right check digit');
-const url = 'must be an http or https URL';
-const webAddress = z
-  .string(url)
-  .regex(/^[Hh][Tt][Tt][Pp][Ss]?:\/\//, url)
-  .refine((address) => URL.canParse(address), url);
+const httpUrl = 'must be an http or https URL';
+const webAddress = matching(httpUrl, /^[Hh][Tt][Tt][Pp][Ss]?:\/\//).refine((url) => URL.canParse(url), httpUrl);
 
 /** Interface, section 2.1.1. Null clears; an empty array changes nothing. */
 const isbns = z.array(isbn).nullable().optional();
@@ -71,7 +66,7 @@ const ALWAYS = { when: ({ value }: { value: unknown }) => typeof value === 'obje
 /** Interface, section 2.1.2. */
 const price = z
   .object({
-    currency: z.string(currencyCode).regex(/^[A-Z]{3}$/, currencyCode),
+    currency: matching('must be an ISO 4217 code', /^[A-Z]{3}$/),
     type: text.min(1),
     amount: decimal,
     duration: positive.optional(),
@@ -110,29 +105,37 @@ const variant = z
 
 const jurisdictions = z.array(text);
 
-const assetRequest = z.object({
+/** Texts that the response repeats, or null. */
+export const ECHOED_TEXTS = {
+  e_isbn: isbn,
+  print_isbn: isbn,
+  title: text.min(1),
+  subtitle: text,
+  description: text,
+  language: matching('must be a language code', /^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*$/),
   author_name: text,
   author_first_name: text,
   author_last_name: text,
+  copyright_date: matching('must be a 4-digit year', /^\d{4}$/),
+  login_url: webAddress,
+  publication_date: date,
+  on_sale_date: date,
+  off_sale_date: date,
+};
+/** Booleans that the response repeats, or false. */
+export const ECHOED_FLAGS = { fro: bool, fulfillment_only: bool, sampleable: bool };
+
+const assetRequest = z.object({
   copy_drm_limit: drmLimit,
   print_drm_limit: drmLimit,
-  copyright_date: z.string(year).regex(/^\d{4}$/, year),
-  description: text,
   cs_plus_discount_code: text,
-  e_isbn: isbn,
   edition,
-  fro: bool,
-  fulfillment_only: bool,
   identifiers: identifiers.nullable(),
   imprint_id: positive,
   kind: text.min(1),
-  language: z.string(languageCode).regex(/^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*$/, languageCode),
-  login_url: webAddress,
-  off_sale_date: date,
-  on_sale_date: date,
   parent_isbn: isbn,
-  print_isbn: isbn,
-  publication_date: date,
+  ...ECHOED_TEXTS,
+  ...ECHOED_FLAGS,
   related_products: z.object({ next_edition: isbn.nullable(), previous_edition: isbn.nullable() }).partial(),
   sales_rights: z
     .object({
@@ -141,9 +144,6 @@ const assetRequest = z.object({
       not_for_sale: jurisdictions.nullable(),
     })
     .partial(),
-  sampleable: bool,
-  title: text.min(1),
-  subtitle: text,
   prices: z.array(price),
   variants: z.array(variant),
   callback_url: webAddress,

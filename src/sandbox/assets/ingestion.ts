@@ -1,36 +1,24 @@
-import type { Clock } from '../../clock.ts';
 import { messageOf } from '../../errors.ts';
+import type { SandboxOptions } from '../options.ts';
 import { type Asset, buildStatusOf, type Ingestion } from './asset.ts';
-import { callBack } from './callback.ts';
+import { callBack, isPrivateUrl } from './callback.ts';
 
 /** The most calls of one address. */
 const MAX_CALLS = 4;
 
-/**
- * Identifies a callback: an asset may be ingested several times.
- * @rule 2.1-38..39, 4.1-10, 6-1..2
- */
-export interface PlannedCall {
-  readonly vbid: string;
-  /** Milliseconds since 1970. */
-  readonly startedAt: number;
-}
+/** Identifies a callback: an asset may be ingested several times. `startedAt`: milliseconds since 1970. */
+type PlannedCall = Pick<Asset, 'vbid'> & Pick<Ingestion, 'startedAt'>;
 
-export interface IngestionOptions {
-  readonly clock: Clock;
-  readonly signal: AbortSignal;
-  /** Wait before the second call. It doubles before each further call. */
-  readonly retryMs: number;
-  readonly allowPrivate: boolean;
-  /** Runs when the address has answered, or has failed too often. */
-  readonly done: (call: PlannedCall) => void;
-}
+type Options = Pick<SandboxOptions, 'clock' | 'callbackRetryMs' | 'allowPrivateCallbacks'>;
 
 /**
  * Interface, section 6. Method, payload and retries are not shown there. Here: POST of
  * `{"vbid":"…","status":"approved"}`, or `failed` for a file that is neither EPUB nor PDF.
+ * @param done runs when the address has answered, or has failed too often
+ * @rule 2.1-38..39, 4.1-10, 6-1..2
  */
-export function createIngestions({ clock, signal, retryMs, allowPrivate, done }: IngestionOptions) {
+export function createIngestions(options: Options, signal: AbortSignal, done: (call: PlannedCall) => void) {
+  const { clock, callbackRetryMs, allowPrivateCallbacks: allowPrivate } = options;
   const running = new Set<Promise<void>>();
   const waiting = new Map<string, () => void>();
   let started = false;
@@ -41,8 +29,8 @@ export function createIngestions({ clock, signal, retryMs, allowPrivate, done }:
     const body = JSON.stringify({ vbid, status: buildStatusOf(asset, endsAt) });
     try {
       await clock.sleep(Math.max(0, endsAt - clock.now()), signal);
-      for (let calls = 1; !(await callBack({ url, body, allowPrivate, signal })) && calls < MAX_CALLS; calls++) {
-        await clock.sleep(retryMs * 2 ** (calls - 1), signal);
+      for (let calls = 1; !(await callBack(url, body, allowPrivate, signal)) && calls < MAX_CALLS; calls++) {
+        await clock.sleep(callbackRetryMs * 2 ** (calls - 1), signal);
       }
       if (!signal.aborted) done({ vbid, startedAt });
     } catch (error) {
@@ -57,6 +45,8 @@ export function createIngestions({ clock, signal, retryMs, allowPrivate, done }:
   }
 
   return {
+    /** Whether a URL may be called. What the journal repeats was accepted, with the options of that time. */
+    mayCall: (url: string): boolean => allowPrivate || !started || !isPrivateUrl(url),
     /** Plans the call of an asset's `callback_url` for the end of its ingestion. */
     announce: (asset: Asset): void => {
       const { vbid, ingestion } = asset;
@@ -83,5 +73,3 @@ export function createIngestions({ clock, signal, retryMs, allowPrivate, done }:
     },
   };
 }
-
-export type Ingestions = ReturnType<typeof createIngestions>;

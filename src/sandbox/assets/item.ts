@@ -1,8 +1,7 @@
 import { canonicalIsbn, counterpartIsbn } from '../catalog/isbn.ts';
 import type { ItemShape } from '../catalog/item.ts';
-import { type Asset, fileTypeOf } from './asset.ts';
+import { type Asset, fileTypeOf, publisherOf } from './asset.ts';
 import { IDENTIFIER_KEYS } from './fields.ts';
-import { publisherOf } from './response.ts';
 import { channelIdsOf, variantsOf } from './variants.ts';
 
 type Members = Readonly<Record<string, unknown>>;
@@ -92,19 +91,16 @@ function written(members: Members): Members {
   return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined));
 }
 
-/** A product as the catalog generated it. */
-export interface GeneratedItem {
-  readonly text: string;
-  /** The same with variants, if the asset has channel identifiers, which are members of variants. */
-  readonly withVariants: string | null;
-}
-
-/** Renders a product that was written to. @param base null if the asset created the product */
-export function assetItem(asset: Asset, base: GeneratedItem | null, shape: ItemShape, withdrawn: boolean): string {
-  const item = JSON.parse(base?.text ?? '{}') as Members;
-  const priced = JSON.parse(base?.withVariants ?? base?.text ?? '{}') as Members;
+/**
+ * Renders a product that was written to.
+ * @param text the product as the catalog generated it; `{}` if it did not
+ * @param priced the same with its variants if the asset has channel identifiers, which are members of variants
+ */
+export function assetItem(asset: Asset, text: string, priced: string, shape: ItemShape, withdrawn: boolean): string {
+  const item = JSON.parse(text) as Members;
+  const { variants: base } = JSON.parse(priced) as { readonly variants?: readonly BaseVariant[] };
   const { groups } = shape;
-  const variants = variantItems(asset, priced.variants as readonly BaseVariant[] | undefined, shape);
+  const variants = variantItems(asset, base, shape);
   const allIdentifiers = shape.details || groups.has('identifiers');
   return JSON.stringify({
     vbid: asset.vbid,

@@ -2,33 +2,13 @@ import { z } from 'zod';
 import { canonicalIsbn, isIsbn } from '../catalog/isbn.ts';
 import { hash } from '../catalog/random.ts';
 import { KINDS, PUBLISHERS } from '../catalog/words.ts';
-import { type Asset, type AssetFields, type BuildStatus, fileTypeOf } from './asset.ts';
-import { assetUpdate, IDENTIFIER_KEYS } from './fields.ts';
-import type { Identifiers } from './identifiers.ts';
+import type { Stores } from '../stores.ts';
+import { type Asset, type AssetFields, buildStatusOf, fileTypeOf, onSaleOf, publisherOf } from './asset.ts';
+import { assetUpdate, ECHOED_FLAGS, ECHOED_TEXTS, IDENTIFIER_KEYS } from './fields.ts';
 import { channelIdsOf, variantsOf } from './variants.ts';
 
 const text = z.string().nullable().default(null);
-const TEXTS = [
-  'isbn',
-  'isbn_canonical',
-  'e_isbn',
-  'print_isbn',
-  'parent_id',
-  'title',
-  'subtitle',
-  'description',
-  'language',
-  'author_name',
-  'author_first_name',
-  'author_last_name',
-  'copyright_date',
-  'login_url',
-  'cs_plus_discount',
-  'publication_date',
-  'on_sale_date',
-  'off_sale_date',
-];
-const FLAGS = ['fro', 'fulfillment_only', 'sampleable'];
+const TEXTS = ['isbn', 'isbn_canonical', 'parent_id', 'cs_plus_discount', ...Object.keys(ECHOED_TEXTS)];
 /** Only the service sets these. */
 const INTERNAL_FLAGS = ['block_search', 'custom', 'epub_page_labels', 'floe', 'vcs_authored'];
 
@@ -57,7 +37,7 @@ export const assetResponseSchema = z.object({
   vbid: z.string(),
   id: z.int(),
   ...shapeOf(TEXTS, text),
-  ...shapeOf([...FLAGS, ...INTERNAL_FLAGS], z.boolean().default(false)),
+  ...shapeOf([...Object.keys(ECHOED_FLAGS), ...INTERNAL_FLAGS], z.boolean().default(false)),
   created: z.iso.datetime(),
   edition: z.int().min(0).max(127).nullable().default(null),
   copy_drm_limit: z.int().default(-1),
@@ -76,19 +56,7 @@ export const assetResponseSchema = z.object({
   variants: z.array(variant),
 });
 
-/** What an asset's response needs besides the asset. */
-export interface Standing {
-  /** Written fields over generated ones. */
-  readonly fields: AssetFields;
-  readonly identifiers: Identifiers;
-  readonly build: BuildStatus;
-  readonly distribution: 'initialized' | 'distributed' | 'withdrawn';
-}
-
-const FORMAT_NAMES = new Map([
-  ['epub', 'ePub'],
-  ['pdf', 'PDF'],
-]);
+const FORMAT_NAMES: Readonly<Record<string, string>> = { epub: 'ePub', pdf: 'PDF' };
 /** Ids of assets and of their products are in different ranges. */
 const FIRST_ID = 1_000_000;
 
@@ -106,14 +74,10 @@ function kindOf(value: string) {
   return { id, value };
 }
 
-export function publisherOf(imprintId: number): string {
-  return PUBLISHERS[(imprintId - 1) % PUBLISHERS.length] ?? '';
-}
-
 /** The format of the file that was sent, if it is accepted; else the generated one. */
 function bookFormatOf({ ingestion, format }: Asset) {
   const value = (ingestion === null ? null : fileTypeOf(ingestion)) ?? format;
-  return { name: value === null ? null : (FORMAT_NAMES.get(value) ?? value), value, dash2epub: false };
+  return { name: value === null ? null : (FORMAT_NAMES[value] ?? value), value, dash2epub: false };
 }
 
 function variantElements({ vbid, index, updatedAt, channelIds }: Asset, { prices }: AssetFields) {
@@ -128,11 +92,19 @@ function variantElements({ vbid, index, updatedAt, channelIds }: Asset, { prices
   }));
 }
 
-/** The response of section 2.2. Fields of the request that it does not have are removed by the schema. */
-export function assetResponse(asset: Asset, { fields, identifiers, build, distribution }: Standing) {
+/** `initialized`: comes on sale later. */
+function distributionOf({ catalog, time }: Pick<Stores, 'catalog' | 'time'>, { index, fields }: Asset) {
+  if (catalog.find(index)?.withdrawn === false) return 'distributed';
+  return onSaleOf(fields).from > time.now() ? 'initialized' : 'withdrawn';
+}
+
+/** The response of section 2.2, as it is now. Fields of the request that it does not have are removed by the schema. */
+export function assetResponse(stores: Pick<Stores, 'assets' | 'catalog' | 'time'>, asset: Asset) {
+  const fields = stores.assets.fieldsOf(asset);
   const { imprint_id: imprintId = 1, kind = 'book' } = fields;
   const isbn = isIsbn(asset.vbid) ? asset.vbid : (fields.e_isbn ?? null);
   const publisher = publisherOf(imprintId);
+  const build = buildStatusOf(asset, stores.time.now());
   return assetResponseSchema.parse({
     ...fields,
     vbid: asset.vbid,
@@ -143,8 +115,8 @@ export function assetResponse(asset: Asset, { fields, identifiers, build, distri
     created: new Date(asset.createdAt).toISOString(),
     cs_plus_discount: discountOf(fields.cs_plus_discount_code),
     kind: kindOf(kind),
-    identifiers,
-    asset_status: { vbk: build, distribution },
+    identifiers: stores.assets.identifiersOf(asset),
+    asset_status: { vbk: build, distribution: distributionOf(stores, asset) },
     build: { available: build === 'approved', source: 'sandbox', status: build },
     book_format: bookFormatOf(asset),
     imprint: { id: imprintId, name: publisher, resource_url: `https://resources.example.org/v4/imprints/${imprintId}` },

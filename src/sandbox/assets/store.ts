@@ -1,39 +1,26 @@
 import type { Catalog } from '../catalog/catalog.ts';
 import { canonicalIsbn } from '../catalog/isbn.ts';
-import type { RenderItem } from '../catalog/item.ts';
+import { EVERY_MEMBER, itemRenderer } from '../catalog/item.ts';
 import type { Numbering } from '../catalog/product-numbers.ts';
 import type { Timeline } from '../journal/timeline.ts';
+import type { SandboxOptions } from '../options.ts';
 import { type Asset, type AssetFields, type Ingestion, onSaleOf } from './asset.ts';
 import type { AssetRequest } from './fields.ts';
 import { generatedAsset } from './generated.ts';
 import { type Identifiers, NO_IDENTIFIERS, patchIdentifiers } from './identifiers.ts';
-
-/** @rule 1-1, 2.1-3 */
-export interface AssetsOptions {
-  readonly catalog: Catalog;
-  readonly numbering: Numbering;
-  readonly time: Timeline;
-  /** Owner of the generated products. */
-  readonly apiKey: string;
-  readonly ingestionMs: number;
-  /** Renders a generated product with all its fields. */
-  readonly renderFull: RenderItem;
-}
 
 /** Nothing was written yet. */
 const EMPTY = { fields: {}, channelIds: new Map<string, string>(), ingestion: null };
 
 /** Removes an ISBN that was written by itself when its lists no longer hold it. */
 function withoutCleared(fields: AssetFields, identifiers: Identifiers | null): AssetFields {
-  const { e_isbn, print_isbn, ...rest } = fields;
-  const { e_isbn_10, e_isbn_13, print_isbn_10, print_isbn_13 } = identifiers ?? NO_IDENTIFIERS;
-  const isIn = (isbn: string | undefined, list: readonly string[]): isbn is string =>
-    isbn !== undefined && list.includes(canonicalIsbn(isbn));
-  return {
-    ...rest,
-    ...(isIn(e_isbn, [...e_isbn_10, ...e_isbn_13]) && { e_isbn }),
-    ...(isIn(print_isbn, [...print_isbn_10, ...print_isbn_13]) && { print_isbn }),
-  };
+  const kept = { ...fields };
+  const lists = identifiers ?? NO_IDENTIFIERS;
+  for (const name of ['e_isbn', 'print_isbn'] as const) {
+    const listed = [...lists[`${name}_10`], ...lists[`${name}_13`]];
+    if (!listed.includes(canonicalIsbn(fields[name] ?? ''))) delete kept[name];
+  }
+  return kept;
 }
 
 /**
@@ -53,12 +40,15 @@ function merge(written: AssetFields, whole: AssetFields, request: AssetRequest):
   };
 }
 
+type Options = Pick<SandboxOptions, 'seed' | 'apiKey' | 'ingestionMs'>;
+
 /**
- * The assets that were written to, and generated products as assets. Each asset has one product in the catalog, and keeps
- * its index there. New products of the catalog never get a number that an asset already has.
+ * The assets that were written to, and generated products as assets, which the main key owns. Each asset has one product
+ * in the catalog, and keeps its index there. New products of the catalog never get a number that an asset already has.
+ * @rule 1-1, 2.1-3
  */
-export function createAssets(options: AssetsOptions) {
-  const { catalog, numbering, time, apiKey, ingestionMs, renderFull } = options;
+export function createAssets(options: Options, catalog: Catalog, numbering: Numbering, time: Timeline) {
+  const renderFull = itemRenderer(options.seed, numbering, EVERY_MEMBER);
   const byVbid = new Map<string, Asset>();
   const written = new Map<number, Asset>();
 
@@ -71,13 +61,9 @@ export function createAssets(options: AssetsOptions) {
     return index === null || written.has(index) ? null : index;
   }
 
-  function versionOf(index: number): number {
-    return catalog.find(index)?.version ?? 0;
-  }
-
-  function generatedAt(index: number) {
-    return generatedAsset(renderFull({ index, version: versionOf(index), withdrawn: false }));
-  }
+  const versionOf = (index: number) => catalog.find(index)?.version ?? 0;
+  const generatedAt = (index: number) =>
+    generatedAsset(renderFull({ index, version: versionOf(index), withdrawn: false }));
 
   /** Null if there is none. A generated product that was withdrawn is found until it is gone. */
   function find(vbid: string): Asset | null {
@@ -87,7 +73,8 @@ export function createAssets(options: AssetsOptions) {
     const product = index === null ? null : catalog.find(index);
     if (product === null) return null;
     const { createdAt, format } = generatedAt(product.index);
-    const known = { vbid, index: product.index, owner: apiKey, createdAt, updatedAt: product.updatedAt, format };
+    const { updatedAt } = product;
+    const known = { vbid, index: product.index, owner: options.apiKey, createdAt, updatedAt, format };
     return { ...EMPTY, ...known, generated: true, identifiers: null };
   }
 
@@ -136,7 +123,8 @@ export function createAssets(options: AssetsOptions) {
   function ingestionOf(request: AssetRequest, held: Ingestion | null): Ingestion | null {
     if (request.url === undefined) return held;
     const startedAt = time.now();
-    return { url: request.url, callbackUrl: request.callback_url ?? null, startedAt, endsAt: startedAt + ingestionMs };
+    const endsAt = startedAt + options.ingestionMs;
+    return { url: request.url, callbackUrl: request.callback_url ?? null, startedAt, endsAt };
   }
 
   return {
@@ -174,5 +162,3 @@ export function createAssets(options: AssetsOptions) {
     },
   };
 }
-
-export type Assets = ReturnType<typeof createAssets>;

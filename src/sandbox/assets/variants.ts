@@ -1,27 +1,19 @@
 import type { Price, Variants } from './fields.ts';
 
-/**
- * A product of the asset: interface, section 2.2.
- * @rule 2.1-35, 2.1.3-2, 2.2-20, 2.2-22
- */
-export interface Variant {
-  readonly sku: string;
-  readonly type: 'single' | 'rental';
-  /** Days, or `perpetual`. */
-  readonly duration: string;
-  readonly prices: readonly Price[];
-}
-
 /** The only channel that the interface supports. */
 export const CHANNEL = 'inclusive_access';
 
-/** The single, then a rental for each duration among the prices, shortest first: `<vbid>R180` for 180 days. */
-export function variantsOf(vbid: string, prices: readonly Price[] = []): Variant[] {
-  const days = [...new Set(prices.flatMap(({ duration }) => duration ?? []))].sort((a, b) => a - b);
+/**
+ * The products of an asset (interface, section 2.2): the single, then a rental for each duration among the prices, shortest
+ * first: `<vbid>R180` for 180 days.
+ * @rule 2.1-35, 2.1.3-2, 2.2-20, 2.2-22
+ */
+export function variantsOf(vbid: string, prices: readonly Price[] = []) {
+  const durations = [...new Set(prices.flatMap(({ duration }) => duration ?? []))].sort((a, b) => a - b);
   const single = prices.filter(({ duration }) => duration === undefined);
-  const rentals = days.map((duration): Variant => {
-    const own = prices.filter((price) => price.duration === duration);
-    return { sku: `${vbid}R${duration}`, type: 'rental', duration: String(duration), prices: own };
+  const rentals = durations.map((days) => {
+    const own = prices.filter(({ duration }) => duration === days);
+    return { sku: `${vbid}R${days}`, type: 'rental', duration: String(days), prices: own };
   });
   return [{ sku: vbid, type: 'single', duration: 'perpetual', prices: single }, ...rentals];
 }

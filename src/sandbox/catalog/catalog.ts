@@ -1,9 +1,24 @@
+import { z } from 'zod';
 import type { Clock } from '../../clock.ts';
 import { CatchwordError } from '../../errors.ts';
+import type { SandboxOptions } from '../options.ts';
 import { MAX_PRODUCTS } from './product-numbers.ts';
 import { createProductStates, type Product } from './product-states.ts';
 import { createRandom, sample } from './random.ts';
 import { createSaleWindows, isOnSale, type TimeRange } from './sale-windows.ts';
+
+const count = z.int().min(0).optional();
+/** How many products to change. `seed`: the only source of the choice; default: the catalog's own. */
+export const mutation = z.strictObject({ create: count, update: count, remove: count, seed: z.int().optional() });
+export type Mutation = Readonly<z.infer<typeof mutation>>;
+
+type Options = Pick<SandboxOptions, 'items' | 'seed' | 'order' | 'withdrawnForMs'>;
+
+const INITIAL_AGE_MS = 30 * 86_400_000;
+
+function tooMany(): CatchwordError {
+  return new CatchwordError('USAGE', `the sandbox holds at most ${MAX_PRODUCTS} products`);
+}
 
 /**
  * Which products exist, in which version and order. Their content is a pure function (`item.ts`).
@@ -12,37 +27,12 @@ import { createSaleWindows, isOnSale, type TimeRange } from './sale-windows.ts';
  * claimed product is not there at all until it is offered for sale. An offered product lives while it is on sale. It
  * comes and goes at exactly the moments of the offer: every access first applies the moments that have passed, in order.
  * Offered again, it comes back.
+ * @throws CatchwordError USAGE for more than 20 million products
  * @rule 2.1-25..26
  */
-export type ListOrder = 'id' | 'updated-asc' | 'updated-desc';
-
-/** How many products to change, each at least 0. `seed`: the only source of the choice; default: the catalog's own. */
-export interface Mutation {
-  readonly create?: number | undefined;
-  readonly update?: number | undefined;
-  readonly remove?: number | undefined;
-  readonly seed?: number | undefined;
-}
-
-export interface CatalogOptions {
-  readonly items: number;
-  readonly seed: number;
-  readonly order: ListOrder;
-  readonly withdrawnForMs: number;
-  readonly clock: Pick<Clock, 'now'>;
-}
-
-const INITIAL_AGE_MS = 30 * 86_400_000;
-
-function tooMany(): CatchwordError {
-  return new CatchwordError('USAGE', `the sandbox holds at most ${MAX_PRODUCTS} products`);
-}
-
-/** @throws CatchwordError USAGE for more than 20 million products */
-export function createCatalog(options: CatalogOptions) {
-  const { items, clock, order, withdrawnForMs } = options;
+export function createCatalog({ items, seed: ownSeed, order, withdrawnForMs }: Options, clock: Pick<Clock, 'now'>) {
   if (items > MAX_PRODUCTS) throw tooMany();
-  const ownRandom = createRandom(options.seed);
+  const ownRandom = createRandom(ownSeed);
   const windows = createSaleWindows();
   const skipped = new Set<number>();
   let latest = clock.now();
@@ -53,7 +43,7 @@ export function createCatalog(options: CatalogOptions) {
   }
 
   /** Applies everything that has happened by now. */
-  function settle(): void {
+  function catchUp(): void {
     const now = Math.max(latest, clock.now());
     for (let turn = windows.takeTurn(now); turn !== null; turn = windows.takeTurn(now)) {
       latest = turn.at;
@@ -89,12 +79,12 @@ export function createCatalog(options: CatalogOptions) {
   return {
     /** Number of living products. */
     get living() {
-      settle();
+      catchUp();
       return states.livingCount;
     },
     /** Number of withdrawn products that deltas still include. */
     get withdrawn() {
-      settle();
+      catchUp();
       return states.withdrawnCount;
     },
     /**
@@ -104,7 +94,7 @@ export function createCatalog(options: CatalogOptions) {
      */
     mutate: ({ create = 0, update = 0, remove = 0, seed }: Mutation) => {
       if (states.total + create > MAX_PRODUCTS) throw tooMany();
-      settle();
+      catchUp();
       const random = seed === undefined ? ownRandom : createRandom(seed);
       const removed = choose(random, remove);
       for (const index of removed) touch(index, states.versionOf(index), true);
@@ -119,7 +109,7 @@ export function createCatalog(options: CatalogOptions) {
      *   update first, including withdrawn ones
      */
     list: (range: TimeRange | null, offset: number, limit: number) => {
-      settle();
+      catchUp();
       const indices = range === null && order === 'id' ? states.living() : states.byUpdate(range);
       const count = indices.length;
       const newestFirst = range === null && order === 'updated-desc';
@@ -130,7 +120,7 @@ export function createCatalog(options: CatalogOptions) {
     },
     /** Null for a product that does not exist yet, or no longer. */
     find: (index: number): Product | null => {
-      settle();
+      catchUp();
       return states.find(index);
     },
     /** The index that `claim` would return. */
@@ -143,7 +133,7 @@ export function createCatalog(options: CatalogOptions) {
     skip: (index: number) => skipped.add(index),
     /** Notes an update of a product now, and when it is on sale. Its version stays. */
     offer: (index: number, window: TimeRange): void => {
-      settle();
+      catchUp();
       windows.set(index, window, latest);
       const onSale = isOnSale(window, latest);
       if (onSale || states.isLiving(index)) touch(index, states.versionOf(index), !onSale);

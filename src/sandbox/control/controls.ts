@@ -1,42 +1,110 @@
 import { z } from 'zod';
 import { CatchwordError, messageOf } from '../../errors.ts';
-import type { ApiKeys } from '../accounts/api-keys.ts';
-import type { Catalog } from '../catalog/catalog.ts';
+import { CODE_USES, expiresAt, LICENSE_TYPES } from '../accounts/licenses.ts';
+import { mutation } from '../catalog/catalog.ts';
 import { jsonReply, Rejection, type Reply } from '../http/reply.ts';
 import { validate } from '../http/validate.ts';
-
-/**
- * A control request, which changes the sandbox from outside the interface. `body`: as parsed from JSON.
- * @throws Rejection
- */
-export type Control = (body: unknown) => Reply;
+import type { Stores } from '../stores.ts';
 
 /** Text without control characters, halves of surrogates and others that XML cannot hold. */
 export const xmlText = z.string().regex(/^[^\p{Cc}\p{Cs}\ufffe\uffff]*$/u, 'holds a character that XML cannot hold');
 
-const count = z.int().min(0).optional();
-const mutation = z.strictObject({ create: count, update: count, remove: count, seed: z.int().optional() });
 const newKey = z.strictObject({
   api_key: z.string().regex(/^[\x21-\x7e]{1,255}$/, 'must be 1 to 255 printable characters without spaces'),
 });
+const name = xmlText.min(1);
+const userId = z.strictObject({ reference: name.optional(), guid: name.optional() });
+const expiration = z
+  .string()
+  .refine((value) => !Number.isNaN(expiresAt(value)), 'must be never, an RFC 1123 date or an ISO 8601 date');
+const grant = z.strictObject({
+  ...userId.shape,
+  sku: name,
+  type: z.enum(LICENSE_TYPES).default('downloadable'),
+  expiration: expiration.optional(),
+  code_use: z.enum(CODE_USES).optional(),
+  name: xmlText.optional(),
+  publisher: xmlText.optional(),
+  imprint: xmlText.optional(),
+  isbn: xmlText.optional(),
+  part_of: xmlText.optional(),
+  term: xmlText.optional(),
+  kind: xmlText.optional(),
+});
+const failure = z.strictObject({ ...userId.shape, code: z.int().min(100).max(999).nullable() });
+const guid = z.string().regex(/^[0-9A-Z]{8,64}$/, 'must be 8 to 64 upper-case letters and digits');
+const token = z.string().regex(/^[0-9a-z]{8,64}$/, 'must be 8 to 64 lower-case letters and digits');
+const newUser = z.strictObject({
+  reference: name.optional(),
+  email: z.email('must be an email address').optional(),
+  first_name: xmlText.optional(),
+  last_name: xmlText.optional(),
+  guid: guid.optional(),
+  access_token: token.optional(),
+});
 
-/** `POST /_sandbox/mutate` with `{"create":n,"update":n,"remove":n,"seed":s}`, each optional. Replies with the counts. */
-export function mutateControl(catalog: Catalog): Control {
-  return (body) => {
-    const asked = validate(mutation, body);
-    try {
-      return jsonReply(catalog.mutate(asked));
-    } catch (error) {
-      throw error instanceof CatchwordError ? new Rejection(422, messageOf(error)) : error;
-    }
-  };
+/** A request that changes the sandbox from outside the interface, with a body as parsed from JSON. @throws Rejection */
+export type Control = (body: unknown) => Reply;
+
+/** @param run returns what the control replies with, as JSON */
+export function controlOf<T>(schema: z.ZodType<T>, run: (body: T) => object): Control {
+  return (body) => jsonReply(run(validate(schema, body)));
 }
 
-/** `POST /_sandbox/key`: replaces the main API key and revokes the old one. */
-export function keyControl(keys: ApiKeys): Control {
-  return (body) => {
-    const { api_key: apiKey } = validate(newKey, body);
-    if (!keys.renew(apiKey)) throw new Rejection(422, 'api_key: is already in use');
-    return jsonReply({ api_key: apiKey });
+/** Creates the controls that the journal records, by path. */
+export function createControls({ catalog, keys, directory }: Stores): ReadonlyMap<string, Control> {
+  /** Looks among the users of the main key first, then of the other keys. */
+  function find({ reference, guid = '' }: z.infer<typeof userId>) {
+    for (const members of directory.all) {
+      const { accounts } = members;
+      const user = reference === undefined ? accounts.byGuid(guid) : accounts.byReference(reference);
+      if (user !== null) return { members, user };
+    }
+    throw new Rejection(404, 'User not found');
+  }
+
+  const controls: Record<string, Control> = {
+    /** Changes the catalog, and replies with the counts. */
+    '/_sandbox/mutate': controlOf(mutation, (asked) => {
+      try {
+        return catalog.mutate(asked);
+      } catch (error) {
+        throw error instanceof CatchwordError ? new Rejection(422, messageOf(error)) : error;
+      }
+    }),
+    /** Replaces the main API key and revokes the old one. */
+    '/_sandbox/key': controlOf(newKey, ({ api_key }) => {
+      if (!keys.renew(api_key)) throw new Rejection(422, 'api_key: is already in use');
+      return { api_key };
+    }),
+    /** Gives a user a license. */
+    '/_sandbox/grant': controlOf(grant, ({ code_use, reference, guid, ...given }) => {
+      const { members, user } = find({ reference, guid });
+      directory.grant(members, user, { ...given, 'code-use': code_use });
+      return { licenses: members.licenses.of(user.number).length };
+    }),
+    /** Makes a user's token stale, as a reset elsewhere would; verify then returns a new one. */
+    '/_sandbox/expire': controlOf(userId, (id) => {
+      const { members, user } = find(id);
+      members.accounts.reset(user);
+      return { guid: user.guid };
+    }),
+    /** Replies to a user's license requests with an error inside a 200, until `code` is null. */
+    '/_sandbox/fail': controlOf(failure, ({ code, ...id }) => {
+      const { members, user } = find(id);
+      if (code === null) members.failures.delete(user.number);
+      else members.failures.set(user.number, code);
+      return { guid: user.guid, code };
+    }),
+    /** Creates a user with a chosen guid and token; without a reference it is a full user. */
+    '/_sandbox/user': controlOf(newUser, ({ first_name, last_name, access_token, ...same }) => {
+      const { accounts } = directory.main;
+      const profile = { ...same, firstName: first_name, lastName: last_name, accessToken: access_token };
+      const taken = accounts.taken(profile);
+      const sentAs = taken === 'accessToken' ? 'access_token' : taken;
+      if (sentAs !== null) throw new Rejection(422, `${sentAs}: is already in use`);
+      return accounts.create(profile);
+    }),
   };
+  return new Map(Object.entries(controls));
 }

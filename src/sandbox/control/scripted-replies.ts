@@ -2,9 +2,8 @@ import { STATUS_CODES } from 'node:http';
 import { z } from 'zod';
 import { MESSAGES } from '../http/error-codes.ts';
 import type { Operation } from '../http/operation.ts';
-import { jsonReply, Rejection, type Reply, rejectionReply } from '../http/reply.ts';
-import { validate } from '../http/validate.ts';
-import { xmlText } from './controls.ts';
+import { Rejection, type Reply, rejectionReply } from '../http/reply.ts';
+import { controlOf, xmlText } from './controls.ts';
 
 const script = z.strictObject({
   operation: z.string(),
@@ -21,7 +20,7 @@ function nameOf({ method, path }: Operation): string {
 }
 
 /** `POST /v3/users.xml` and `POST /v3/users` are one operation. */
-function withoutSuffix(name: string): string {
+function keyOf(name: string): string {
   return name.replace(/\.xml(?=\/|$)/, '');
 }
 
@@ -39,10 +38,9 @@ export function createScriptedReplies(operations: readonly Operation[]) {
   const scripts = new Map<string, { readonly reply: Reply; left: number }>();
   return {
     /** `POST /_sandbox/answer`: sets the reply of an operation, and replaces an earlier one. 0 `times` removes it. */
-    control: (body: unknown): Reply => {
-      const { operation: name, status, message, code, retry_after: retryAfter, times } = validate(script, body);
-      const key = withoutSuffix(name);
-      const operation = operations.find((known) => withoutSuffix(nameOf(known)) === key);
+    control: controlOf(script, ({ operation: name, status, message, code, retry_after: retryAfter, times }) => {
+      const key = keyOf(name);
+      const operation = operations.find((known) => keyOf(nameOf(known)) === key);
       if (operation === undefined) {
         throw new Rejection(422, `operation: must be one of ${operations.map(nameOf).join(', ')}`);
       }
@@ -51,11 +49,11 @@ export function createScriptedReplies(operations: readonly Operation[]) {
       const reply = rejectionReply(operation.format, new Rejection(status, error, { code, retryAfter }));
       if (times === 0) scripts.delete(key);
       else scripts.set(key, { reply, left: times });
-      return jsonReply({ operation: name, status, times });
-    },
+      return { operation: name, status, times };
+    }),
     /** Returns the next scripted reply of the operation, and counts it as used. Null if there is none. */
     next: (operation: Operation): Reply | null => {
-      const key = withoutSuffix(nameOf(operation));
+      const key = keyOf(nameOf(operation));
       const script = scripts.get(key);
       if (script === undefined) return null;
       script.left--;

@@ -1,5 +1,6 @@
 import type { Product } from '../catalog/product-states.ts';
-import { itemsFor, type Shelf } from '../operations/products.ts';
+import { itemsFor } from '../operations/products.ts';
+import type { Stores } from '../stores.ts';
 
 /** Lines written at once. */
 const PIECE = 1000;
@@ -9,9 +10,9 @@ const PIECE = 1000;
  * Only their versions are noted at once; the text is made while it is read.
  * @throws Rejection
  */
-export function truth(shelf: Shelf, params: URLSearchParams): Iterable<string> {
-  const { catalog, assets } = shelf;
-  const render = itemsFor({ ...shelf, assets: { ...assets, written: new Map(assets.written) } }, params);
+export function truth(stores: Stores, params: URLSearchParams): Iterable<string> {
+  const { catalog, assets } = stores;
+  const render = itemsFor({ ...stores, assets: { written: new Map(assets.written) } }, params);
   return pieces(catalog.list(null, 0, Number.POSITIVE_INFINITY).products, render);
 }
 

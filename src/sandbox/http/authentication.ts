@@ -1,26 +1,10 @@
 import type { IncomingHttpHeaders } from 'node:http';
+import type { ApiKeys } from '../accounts/api-keys.ts';
+import type { Directory } from '../accounts/directory.ts';
 import type { SandboxOptions } from '../options.ts';
 import { CODES, codeRejection } from './error-codes.ts';
 import type { Operation } from './operation.ts';
 import { Rejection } from './reply.ts';
-
-/**
- * The caller of an operation.
- * @rule 4.1-4..5, 4.2-4, 4.4-2..4, 5-1..3, 5-7
- */
-export interface Caller {
-  readonly apiKey: string;
-  readonly accessToken: string | null;
-}
-
-/** What decides whether a caller is accepted. */
-export interface Credentials {
-  /** Returns the key that owns the caller's data, or null if the key is not valid. */
-  readonly ownerOf: (apiKey: string) => string | null;
-  readonly tokenState: (token: string) => 'valid' | 'stale' | 'unknown';
-}
-
-type Authenticate = (headers: IncomingHttpHeaders, operation: Pick<Operation, 'token' | 'format'>) => Caller;
 
 /** The interface does not show the status that carries 601. */
 function tokenRejection(format: Operation['format'], state: 'stale' | 'unknown'): Rejection {
@@ -29,12 +13,17 @@ function tokenRejection(format: Operation['format'], state: 'stale' | 'unknown')
   return new Rejection(403, state === 'stale' ? stale : 'Access token is not valid');
 }
 
-/** Checks the headers of section 5 of the interface. */
+/**
+ * Returns a check of the headers of section 5 of the interface, which returns the key that owns the caller's data, and the
+ * token.
+ * @rule 4.1-4..5, 4.2-4, 4.4-2..4, 5-1..3, 5-7
+ */
 export function authentication(
   { apiKeyHeader, accessTokenHeader }: Pick<SandboxOptions, 'apiKeyHeader' | 'accessTokenHeader'>,
-  { ownerOf, tokenState }: Credentials,
-): Authenticate {
-  return (headers, { token, format }) => {
+  { ownerOf }: Pick<ApiKeys, 'ownerOf'>,
+  { tokenState }: Pick<Directory, 'tokenState'>,
+) {
+  return (headers: IncomingHttpHeaders, { token, format }: Pick<Operation, 'token' | 'format'>) => {
     const key = headers[apiKeyHeader.toLowerCase()];
     const accessToken = headers[accessTokenHeader.toLowerCase()]?.toString() ?? null;
     if (typeof key !== 'string') throw new Rejection(401, `${apiKeyHeader} is missing`);

@@ -22,9 +22,6 @@ export const FAULT_KINDS = [
 ] as const;
 export type FaultKind = (typeof FAULT_KINDS)[number];
 
-/** Returns the fault of the `request`-th product request (from 1), if any. The same seed gives the same faults. */
-export type ChooseFault = (request: number) => FaultKind | null;
-
 const DEFAULT_PROBABILITY = 0.05;
 
 /** `request`: the only request that it strikes; null: any. */
@@ -46,9 +43,10 @@ function parseRule(part: string) {
  *   that strikes counts. Empty: no faults.
  * @throws CatchwordError USAGE that names the invalid part
  */
-export function parseFaults(spec: string, seed: number): ChooseFault {
+export function parseFaults(spec: string, seed: number) {
   const rules = spec === '' ? [] : spec.split(',').map(parseRule);
-  return (request) => {
+  /** Returns the fault of the `request`-th product request (from 1), if any. The same seed gives the same faults. */
+  return (request: number): FaultKind | null => {
     const rule = rules.find(({ probability, request: only }, at) =>
       only === null ? hash(seed, request, at) < probability * 2 ** 32 : only === request,
     );

@@ -1,16 +1,15 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { MAX_XML_CHARS } from '../../xml/gate.ts';
 import type { ScriptedReplies } from '../control/scripted-replies.ts';
-import type { RecordChange } from '../journal/change.ts';
-import type { SandboxOptions } from '../options.ts';
-import { authentication, type Credentials, checkStrictHeader } from './authentication.ts';
+import type { State } from '../state.ts';
+import { authentication, checkStrictHeader } from './authentication.ts';
 import { readBody } from './body.ts';
 import { type FaultKind, faultReply, parseFaults } from './faults.ts';
 import type { Operation } from './operation.ts';
 import { createRateLimiter } from './rate-limit.ts';
 import { Rejection, type Reply, rejectionReply } from './reply.ts';
-import { createRequestLog, type RequestLog } from './request-log.ts';
-import { createRouter, type Route } from './router.ts';
+import { createRequestLog } from './request-log.ts';
+import type { Route } from './router.ts';
 import { sendReply } from './send-reply.ts';
 
 /**
@@ -32,32 +31,21 @@ export function formatOf(path: string): Operation['format'] {
 /** A unit of UTF-16 takes up to 3 bytes in UTF-8. A package of fifty thousand products takes less than 1 MiB. */
 const MAX_BODY_BYTES = { xml: 3 * MAX_XML_CHARS, json: 2 ** 20 } as const;
 
-export interface Service {
-  readonly operations: readonly Operation[];
-  readonly credentials: Credentials;
-  readonly record: RecordChange;
-  readonly scripted: Pick<ScriptedReplies, 'next'>;
-  readonly signal: AbortSignal;
-}
-
-type Served = { readonly reply: Reply; readonly fault: FaultKind | null };
-
 /**
  * Serves the operations of the interface over HTTP, in this order: log the arrival, rate limit, wait for the latency,
  * route, authenticate, check headers, scripted reply, read the body, fault, run the operation.
  */
-export function serviceHandler(service: Service, options: SandboxOptions): { handle: Handle; log: RequestLog } {
-  const { clock, latencyMs, slowBodyMs } = options;
-  const { record, scripted, signal } = service;
+export function serviceHandler(state: State, scripted: Pick<ScriptedReplies, 'next'>, signal: AbortSignal) {
+  const { options, route, record } = state;
+  const { clock, latencyMs } = options;
   const log = createRequestLog();
   const admit = options.rateLimit === null ? () => null : createRateLimiter(options.rateLimit);
-  const route = createRouter(service.operations);
-  const authenticate = authentication(options, service.credentials);
+  const authenticate = authentication(options, state.keys, state.directory);
   const chooseFault = parseFaults(options.faults, options.seed);
   let faulty = 0;
 
   /** @throws Rejection */
-  async function serve(request: IncomingMessage, { path, params }: Target, found: Route): Promise<Served> {
+  async function serve(request: IncomingMessage, { path, params }: Target, found: Route) {
     const method = request.method ?? 'GET';
     if ('status' in found) {
       authenticate(request.headers, { token: false, format: formatOf(path) });
@@ -74,15 +62,8 @@ export function serviceHandler(service: Service, options: SandboxOptions): { han
     const body = await readBody(request, MAX_BODY_BYTES[operation.format]);
     const run = () => operation.run({ values, params, body, ...caller, fault });
     if (!(operation.changes ?? method !== 'GET')) return { reply: run(), fault };
-    const kept = operation.redact?.(body) ?? body;
-    const change = {
-      kind: 'request',
-      method,
-      path,
-      query: params.toString(),
-      ...caller,
-      body: kept.toString(),
-    } as const;
+    const kept = (operation.redact?.(body) ?? body).toString();
+    const change = { kind: 'request', method, path, query: params.toString(), ...caller, body: kept } as const;
     return { reply: record(change, run), fault };
   }
 
@@ -94,18 +75,17 @@ export function serviceHandler(service: Service, options: SandboxOptions): { han
     // Not later than the moment that the body shows, however long compression and the network take.
     response.setHeader('Date', new Date(clock.now()).toUTCString());
     const found = route(request.method ?? 'GET', target.path);
-    let served: Served;
+    let reply: Reply;
+    let fault: FaultKind | null = null;
     try {
       if (retryAfter !== null) throw new Rejection(429, 'Too many requests', { retryAfter });
-      served = await serve(request, target, found);
+      ({ reply, fault } = await serve(request, target, found));
     } catch (error) {
       const format = 'operation' in found ? found.operation.format : formatOf(target.path);
-      served = { reply: rejectionReply(format, error), fault: null };
+      reply = rejectionReply(format, error);
     }
-    const { reply, fault } = served;
     entry.status = reply.status;
-    const acceptEncoding = request.headers['accept-encoding'];
-    await sendReply(response, reply, { acceptEncoding, fault, slowBodyMs, clock, signal });
+    await sendReply(response, reply, fault, options, signal);
   };
   return { handle, log };
 }

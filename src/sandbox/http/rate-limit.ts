@@ -4,18 +4,16 @@ export interface RateLimit {
   readonly windowMs: number;
 }
 
-/** Returns null if a request that arrives now is within the limit, else the seconds of `Retry-After`. */
-export type Admit = (now: number) => number | null;
-
 /**
  * A sliding window over the admitted requests. Over the limit, all requests are rejected until the oldest has left the
  * window. A request before that restarts the wait: a whole window from then.
  */
-export function createRateLimiter({ maxRequests, windowMs }: RateLimit): Admit {
+export function createRateLimiter({ maxRequests, windowMs }: RateLimit) {
   const admitted: number[] = [];
   let blockedUntil = Number.NEGATIVE_INFINITY;
 
-  return (now) => {
+  /** Returns null if a request that arrives now is within the limit, else the seconds of `Retry-After`. */
+  return (now: number): number | null => {
     while (admitted[0] !== undefined && admitted[0] + windowMs <= now) admitted.shift();
     if (now < blockedUntil) blockedUntil = now + windowMs;
     else if (admitted.length >= maxRequests) blockedUntil = (admitted[0] ?? now) + windowMs;

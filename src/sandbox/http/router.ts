@@ -14,29 +14,22 @@ function decode(segment: string): string {
   }
 }
 
-function valuesOf(pattern: readonly string[], segments: readonly string[]): Record<string, string> | null {
-  if (pattern.length !== segments.length) return null;
-  const values: Record<string, string> = {};
-  for (const [at, part] of pattern.entries()) {
-    const segment = segments[at] ?? '';
-    if (part.startsWith(':')) values[part.slice(1)] = decode(segment);
-    else if (part !== segment) return null;
-  }
-  return values;
+/** Returns a pattern with a named group for each `:name`. */
+function patternOf(path: string): RegExp {
+  return new RegExp(`^${path.replaceAll('.', '\\.').replace(/:(\w+)/g, '(?<$1>[^/]*)')}$`);
 }
 
 /** Finds the first operation that matches. A slash at the end is ignored: `/v4/assets/` has no vbid. */
-export function createRouter(operations: readonly Operation[]): (method: string, path: string) => Route {
-  const entries = operations.map((operation) => ({ operation, pattern: operation.path.split('/') }));
-  return (method, path) => {
-    const segments = path.replace(/\/$/, '').split('/');
-    let status: 404 | 405 = 404;
-    for (const { operation, pattern } of entries) {
-      const values = valuesOf(pattern, segments);
-      if (values === null) continue;
-      if (operation.method === method) return { operation, values };
-      status = 405;
-    }
-    return { status };
+export function createRouter(operations: readonly Operation[]) {
+  const entries = operations.map((operation) => ({ operation, pattern: patternOf(operation.path) }));
+  return (method: string, path: string): Route => {
+    const matching = entries.flatMap(({ operation, pattern }) => {
+      const match = pattern.exec(path.replace(/\/$/, ''));
+      return match === null ? [] : [{ operation, groups: match.groups ?? {} }];
+    });
+    const found = matching.find(({ operation }) => operation.method === method);
+    if (found === undefined) return { status: matching.length === 0 ? 404 : 405 };
+    const values = Object.entries(found.groups).map(([name, segment]) => [name, decode(segment)] as const);
+    return { operation: found.operation, values: Object.fromEntries(values) };
   };
 }

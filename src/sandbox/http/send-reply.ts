@@ -1,19 +1,11 @@
 import type { ServerResponse } from 'node:http';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
-import type { Clock } from '../../clock.ts';
+import type { SandboxOptions } from '../options.ts';
 import type { FaultKind } from './faults.ts';
 import type { Reply } from './reply.ts';
 
-export interface Sending {
-  readonly acceptEncoding: string | string[] | undefined;
-  /** Only the kinds that damage a body on its way have an effect here. */
-  readonly fault: FaultKind | null;
-  /** Duration of the fault `slow-body`. */
-  readonly slowBodyMs: number;
-  readonly clock: Clock;
-  readonly signal: AbortSignal;
-}
+type Pace = Pick<SandboxOptions, 'clock' | 'slowBodyMs'>;
 
 const compress = promisify(gzip);
 const SLOW_BODY_PIECES = 20;
@@ -32,20 +24,28 @@ function write(response: ServerResponse, piece: Buffer): Promise<void> {
   return new Promise((resolve) => response.write(piece, () => resolve()));
 }
 
-async function trickle(response: ServerResponse, body: Buffer, sending: Sending): Promise<void> {
+async function trickle(response: ServerResponse, body: Buffer, pace: Pace, signal: AbortSignal): Promise<void> {
   const size = Math.ceil(body.length / SLOW_BODY_PIECES);
   for (let start = 0; start < body.length && !response.destroyed; start += size) {
     await write(response, body.subarray(start, start + size));
-    await sending.clock.sleep(sending.slowBodyMs / SLOW_BODY_PIECES, sending.signal);
+    await pace.clock.sleep(pace.slowBodyMs / SLOW_BODY_PIECES, signal);
   }
   response.end();
 }
 
-/** Compresses the body if the client accepts that, damages it if a fault says so, and sends it. */
-export async function sendReply(response: ServerResponse, reply: Reply, sending: Sending): Promise<void> {
-  const { fault } = sending;
+/**
+ * Compresses the body if the client accepts that, damages it if a fault says so, and sends it.
+ * @param fault only the kinds that damage a body on its way have an effect here
+ */
+export async function sendReply(
+  response: ServerResponse,
+  reply: Reply,
+  fault: FaultKind | null,
+  pace: Pace,
+  signal: AbortSignal,
+): Promise<void> {
   // A proxy that breaks gzip may have added it without being asked.
-  const zipped = acceptsGzip(sending.acceptEncoding) || fault === 'truncated-gzip';
+  const zipped = acceptsGzip(response.req.headers['accept-encoding']) || fault === 'truncated-gzip';
   const plain = Buffer.from(reply.body);
   const whole = fault === 'truncated-json' ? firstHalf(plain) : plain;
   const encoded = zipped ? await compress(whole, { level: 1 }) : whole;
@@ -59,6 +59,6 @@ export async function sendReply(response: ServerResponse, reply: Reply, sending:
   if (fault === 'reset') {
     await write(response, firstHalf(body));
     response.socket?.resetAndDestroy();
-  } else if (fault === 'slow-body') await trickle(response, body, sending);
+  } else if (fault === 'slow-body') await trickle(response, body, pace, signal);
   else response.end(body);
 }

@@ -17,22 +17,9 @@ const header = z.object({ sandbox: z.literal(1), seed: z.int(), items: z.int(), 
 /** What a sandbox began with. `at`: when, milliseconds since 1970. */
 export type Beginning = Readonly<Omit<z.infer<typeof header>, 'sandbox'>>;
 
-export interface Entry {
+interface Entry {
   readonly at: number;
   readonly change: Change;
-}
-
-export interface Journal {
-  readonly beginning: Beginning;
-  /** The changes that the file held when it was opened. */
-  readonly entries: readonly Entry[];
-  /**
-   * Writes an entry and then runs `act`. If that throws, the entry is removed again.
-   * @throws CatchwordError CONFIG_INVALID if the file cannot be written; `act` does not run then
-   */
-  record<T>(entry: Entry, act: () => T): T;
-  /** Idempotent. */
-  close(): void;
 }
 
 function unusable(path: string, problem: string, hint: string, cause?: unknown): CatchwordError {
@@ -60,12 +47,8 @@ function parseEntries(path: string, lines: readonly string[]): Entry[] {
       const { at, ...change } = z.looseObject({ at: z.number() }).parse(JSON.parse(text));
       return { at, change: changeSchema.parse(change) };
     } catch (cause) {
-      throw unusable(
-        path,
-        `line ${at + 2} is damaged`,
-        'Remove it and all lines after it, or name another file.',
-        cause,
-      );
+      const hint = 'Remove it and all lines after it, or name another file.';
+      throw unusable(path, `line ${at + 2} is damaged`, hint, cause);
     }
   });
 }
@@ -76,7 +59,7 @@ function parseEntries(path: string, lines: readonly string[]): Entry[] {
  * @throws CatchwordError CONFIG_INVALID if the file cannot be used, is used by another sandbox, is not a journal, or
  *   belongs to a sandbox with another beginning
  */
-export function openJournal(path: string, given: Beginning): Journal {
+export function openJournal(path: string, given: Beginning) {
   let fd: number;
   try {
     fd = openSync(path, 'a+', 0o600);
@@ -99,6 +82,7 @@ export function openJournal(path: string, given: Beginning): Journal {
     size += Buffer.byteLength(text);
   }
 
+  /** Idempotent. */
   function close(): void {
     if (closed) return;
     closed = true;
@@ -122,8 +106,13 @@ export function openJournal(path: string, given: Beginning): Journal {
     if (text === '') write(`${JSON.stringify({ sandbox: 1, ...given })}\n`);
     return {
       beginning: begun,
+      /** The changes that the file held when it was opened. */
       entries,
-      record: ({ at, change }, act) => {
+      /**
+       * Writes an entry and then runs `act`. If that throws, the entry is removed again.
+       * @throws CatchwordError CONFIG_INVALID if the file cannot be written; `act` does not run then
+       */
+      record: <T>({ at, change }: Entry, act: () => T): T => {
         const before = size;
         write(`${JSON.stringify({ at, ...change })}\n`);
         try {

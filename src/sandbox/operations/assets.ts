@@ -1,46 +1,23 @@
 import { z } from 'zod';
-import { type Asset, buildStatusOf, onSaleOf } from '../assets/asset.ts';
-import { isPrivateUrl } from '../assets/callback.ts';
+import type { Asset } from '../assets/asset.ts';
 import { type AssetRequest, assetCreation, assetId, assetUpdate } from '../assets/fields.ts';
-import type { Ingestions } from '../assets/ingestion.ts';
 import { assetResponse, assetResponseSchema } from '../assets/response.ts';
-import type { Assets } from '../assets/store.ts';
 import { unknownSkus } from '../assets/variants.ts';
-import type { Catalog } from '../catalog/catalog.ts';
 import { parseJson } from '../http/body.ts';
 import type { Operation, OperationRequest } from '../http/operation.ts';
 import { jsonReply, Rejection, type Reply } from '../http/reply.ts';
 import { validate } from '../http/validate.ts';
-import type { Timeline } from '../journal/timeline.ts';
-
-/** @rule 4.1-2, 4.1-8..9, 4.1-11, 4.5-1..3, 5-5, 6-2, 7-2, 9-1..2 */
-export interface Library {
-  readonly assets: Assets;
-  readonly catalog: Catalog;
-  readonly ingestions: Ingestions;
-  readonly time: Timeline;
-  readonly allowPrivateCallbacks: () => boolean;
-}
+import type { Stores } from '../stores.ts';
 
 const pathValues = z.object({ vbid: assetId });
 
-/** Replies with the asset as it is now: interface, section 2.2. */
-function assetReply({ assets, catalog, time }: Library, asset: Asset): Reply {
-  const product = catalog.find(asset.index);
-  const soon = onSaleOf(asset.fields).from > time.now();
-  const isLiving = product !== null && !product.withdrawn;
-  const standing = {
-    fields: assets.fieldsOf(asset),
-    identifiers: assets.identifiersOf(asset),
-    build: buildStatusOf(asset, time.now()),
-    distribution: isLiving ? 'distributed' : soon ? 'initialized' : 'withdrawn',
-  } as const;
-  return jsonReply(assetResponse(asset, standing));
-}
-
-/** Creates or updates an asset: interface, section 4.1. @param vbid null: it is generated */
-function writeAsset(library: Library, vbid: string | null, { body, apiKey }: OperationRequest): Reply {
-  const { assets, ingestions, allowPrivateCallbacks } = library;
+/**
+ * Creates or updates an asset: interface, section 4.1.
+ * @param vbid null: it is generated
+ * @rule 4.1-2, 4.1-8..9, 4.1-11, 4.5-1..3, 5-5, 6-2, 7-2, 9-1..2
+ */
+function writeAsset(stores: Stores, vbid: string | null, { body, apiKey }: OperationRequest): Reply {
+  const { assets, ingestions } = stores;
   if (vbid !== null) validate(pathValues, { vbid });
   const held = vbid === null ? null : assets.find(vbid);
   if (held !== null && held.owner !== apiKey) {
@@ -49,7 +26,7 @@ function writeAsset(library: Library, vbid: string | null, { body, apiKey }: Ope
   const schema: z.ZodType<AssetRequest> = held === null ? assetCreation : assetUpdate;
   const request = validate(schema, parseJson(body));
   const { callback_url: callback, variants = [] } = request;
-  if (callback !== undefined && !allowPrivateCallbacks() && isPrivateUrl(callback)) {
+  if (callback !== undefined && !ingestions.mayCall(callback)) {
     throw new Rejection(422, 'callback_url: is a private address; allow it with --allow-private-callbacks');
   }
   const id = vbid ?? assets.nextVbid();
@@ -58,23 +35,23 @@ function writeAsset(library: Library, vbid: string | null, { body, apiKey }: Ope
   if (unknown.length > 0) throw new Rejection(422, unknown);
   const asset = assets.put(id, apiKey, request);
   if (request.url !== undefined) ingestions.announce(asset);
-  return assetReply(library, asset);
+  return jsonReply(assetResponse(stores, asset));
 }
 
 /** The interface has no version in the paths of books (section 9, rule 1); services have them with a version as well. */
 const BOOK_PATHS = ['/vital_books', '/v3/vital_books', '/v4/vital_books'] as const;
 
 /** Interface, 4.1, and books (4.5), which it only names: their request and response are those of an asset. */
-export function assetOperations(library: Library): Operation[] {
+export function assetOperations(stores: Stores): Operation[] {
   const find = ({ values }: OperationRequest): Asset => {
-    const asset = library.assets.find(values.vbid ?? '');
+    const asset = stores.assets.find(values.vbid ?? '');
     if (asset === null) throw new Rejection(404, 'Book not found');
     return asset;
   };
-  const create = (request: OperationRequest) => writeAsset(library, null, request);
-  const write = (request: OperationRequest) => writeAsset(library, request.values.vbid ?? '', request);
-  const update = (request: OperationRequest) => writeAsset(library, find(request).vbid, request);
-  const read = (request: OperationRequest) => assetReply(library, find(request));
+  const create = (request: OperationRequest) => writeAsset(stores, null, request);
+  const write = (request: OperationRequest) => writeAsset(stores, request.values.vbid ?? '', request);
+  const update = (request: OperationRequest) => writeAsset(stores, find(request).vbid, request);
+  const read = (request: OperationRequest) => jsonReply(assetResponse(stores, find(request)));
 
   const common = { token: false, format: 'json', response: assetResponseSchema } as const;
   const asset = { ...common, method: 'PUT', section: '4.1', strictHeader: 'accept' } as const;

@@ -2,12 +2,12 @@ import { z } from 'zod';
 import type { XmlElement } from '../../xml/read.ts';
 import type { XmlTree } from '../../xml/write.ts';
 import type { Accounts, User } from '../accounts/accounts.ts';
-import type { Directory } from '../accounts/directory.ts';
 import { malformed, parseXml } from '../http/body.ts';
 import { CODES, MESSAGES } from '../http/error-codes.ts';
 import type { Operation, OperationRequest } from '../http/operation.ts';
 import { type Reply, xmlReply } from '../http/reply.ts';
-import { attribute } from './xml-schema.ts';
+import { attribute } from '../http/xml-schema.ts';
+import type { Stores } from '../stores.ts';
 
 /** Records in one request (interface, section 8). */
 const MAX_CREDENTIALS = 10_000;
@@ -105,7 +105,7 @@ function verifyAll(accounts: Accounts, { body }: OperationRequest): Reply {
 }
 
 /** Interface, 4.3. */
-export function credentialOperations(directory: Directory): Operation[] {
+export function credentialOperations({ directory }: Stores): Operation[] {
   return [
     {
       method: 'POST',

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { Operation } from '../http/operation.ts';
+import { errorResponse } from '../http/xml-schema.ts';
 import type { SandboxOptions } from '../options.ts';
-import { errorResponse } from './xml-schema.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 

@@ -5,23 +5,20 @@ import { parseJson } from '../http/body.ts';
 import type { Operation, OperationRequest } from '../http/operation.ts';
 import { jsonReply, Rejection, type Reply } from '../http/reply.ts';
 import { validate } from '../http/validate.ts';
-import type { Timeline } from '../journal/timeline.ts';
+import type { Stores } from '../stores.ts';
 
 const price = quotable('must be a number of at least 0', (params) => z.number(params).min(0, params), /^\d+(\.\d+)?$/);
 const id = quotable('must be a whole number', (params) => z.int(params), /^\d{1,15}$/);
 
 const text = z.string().nullish();
+const terms = z.looseObject({ num_days: positive.nullish(), details: text });
 /** `numdays` needs `num_days`, and `absdate` its day in `details`. */
 const license = z.discriminatedUnion(
   'type',
   [
-    z.looseObject({ type: z.literal('numdays'), num_days: positive, details: text }),
-    z.looseObject({
-      type: z.literal('absdate'),
-      num_days: positive.nullish(),
-      details: z.iso.date('must be an ISO 8601 date'),
-    }),
-    z.looseObject({ type: z.literal('perpetual'), num_days: positive.nullish(), details: text }),
+    terms.extend({ type: z.literal('numdays'), num_days: positive }),
+    terms.extend({ type: z.literal('absdate'), details: z.iso.date('must be an ISO 8601 date') }),
+    terms.extend({ type: z.literal('perpetual') }),
   ],
   { error: 'must be numdays, absdate or perpetual' },
 );
@@ -45,10 +42,9 @@ const packageUpdate = z.looseObject({
   online_license: license.nullish(),
 });
 const packageCreation = packageUpdate.required({ name: true, products: true });
-type PackageFields = z.infer<typeof packageUpdate>;
 
 /** The defaults are for fields that were not sent. Additional fields are repeated. */
-const packageResponse = z.looseObject({
+export const packageResponse = z.looseObject({
   sku: z.string(),
   name: z.string().nullable().default(null),
   description: z.string().nullable().default(null),
@@ -63,38 +59,25 @@ const packageResponse = z.looseObject({
   updated_on: z.iso.datetime(),
 });
 
-/**
- * What the operations on packages need of the sandbox.
- * @rule 1-3, 4.5-4..7, 4.5-10..11
- */
-export interface PackageContext {
-  readonly seed: number;
-  readonly time: Pick<Timeline, 'now'>;
-  /** Whether a product has this vbid. */
-  readonly isProduct: (vbid: string) => boolean;
-}
-
 interface Package {
   readonly owner: string;
-  readonly sku: string;
-  /** In the order in which they were added, without duplicates. */
-  readonly products: readonly string[];
-  readonly fields: PackageFields;
-  /** Milliseconds since 1970. */
-  readonly createdAt: number;
-  readonly updatedAt: number;
+  /** Products are in the order in which they were added, without duplicates. */
+  readonly fields: z.infer<typeof packageUpdate> & z.input<typeof packageResponse>;
 }
 
-function packageReply({ sku, fields, products, createdAt, updatedAt }: Package): Reply {
-  const created_on = new Date(createdAt).toISOString();
-  const updated_on = new Date(updatedAt).toISOString();
-  return jsonReply(packageResponse.parse({ ...fields, sku, products, created_on, updated_on }));
+function packageReply({ fields }: Package): Reply {
+  return jsonReply(packageResponse.parse(fields));
 }
 
-/** Interface, 4.5; with the version in the path and without (section 9). */
-export function packageOperations({ seed, time, isProduct }: PackageContext): Operation[] {
+/**
+ * Interface, 4.5; with the version in the path and without (section 9).
+ * @rule 1-3, 4.5-4..7, 4.5-10..11
+ */
+export function packageOperations({ options: { seed }, assets, time }: Stores): Operation[] {
   const packages = new Map<string, Package>();
   let generated = 0;
+
+  const isProduct = (vbid: string) => assets.find(vbid) !== null;
 
   function newSku(): string {
     let sku: string;
@@ -119,7 +102,7 @@ export function packageOperations({ seed, time, isProduct }: PackageContext): Op
   /** A package that cannot be answered, such as one that is nested too deep, is not kept. */
   function keep(changed: Package): Reply {
     const reply = packageReply(changed);
-    packages.set(changed.sku, changed);
+    packages.set(changed.fields.sku, changed);
     return reply;
   }
 
@@ -129,28 +112,26 @@ export function packageOperations({ seed, time, isProduct }: PackageContext): Op
       throw new Rejection(422, `sku: ${fields.sku} is already in use`);
     }
     checkProducts(fields.products);
-    const now = time.now();
-    const products = [...new Set(fields.products)];
-    return keep({ owner: apiKey, sku: fields.sku ?? newSku(), products, fields, createdAt: now, updatedAt: now });
+    const now = new Date(time.now()).toISOString();
+    const made = { sku: fields.sku ?? newSku(), products: [...new Set(fields.products)] };
+    return keep({ owner: apiKey, fields: { ...fields, ...made, created_on: now, updated_on: now } });
   }
 
   function update(request: OperationRequest): Reply {
-    const found = findOwn(request);
-    const fields = validate(packageUpdate, parseJson(request.body));
-    if (fields.sku !== undefined && fields.sku !== found.sku) throw new Rejection(422, 'sku: cannot be changed');
-    checkProducts(fields.products);
-    return keep({
-      ...found,
-      products: [...new Set([...found.products, ...(fields.products ?? [])])],
-      fields: { ...found.fields, ...fields },
-      updatedAt: time.now(),
-    });
+    const { owner, fields: held } = findOwn(request);
+    const sent = validate(packageUpdate, parseJson(request.body));
+    if (sent.sku !== undefined && sent.sku !== held.sku) throw new Rejection(422, 'sku: cannot be changed');
+    checkProducts(sent.products);
+    const products = [...new Set([...held.products, ...(sent.products ?? [])])];
+    const { sku, created_on } = held;
+    const updated_on = new Date(time.now()).toISOString();
+    return keep({ owner, fields: { ...held, ...sent, sku, products, created_on, updated_on } });
   }
 
   /** Deletes only the package: the assets in it cannot be deleted (interface, 4.5). */
   function remove(request: OperationRequest): Reply {
     const found = findOwn(request);
-    packages.delete(found.sku);
+    packages.delete(found.fields.sku);
     return packageReply(found);
   }
 

@@ -2,28 +2,11 @@ import { z } from 'zod';
 import { isoTime, parseIsoTime } from '../../iso-time.ts';
 import { KEY_WITHOUT_CATALOG } from '../accounts/api-keys.ts';
 import { assetItem } from '../assets/item.ts';
-import type { Assets } from '../assets/store.ts';
-import type { Catalog } from '../catalog/catalog.ts';
 import { DETAIL_GROUPS, type ItemShape, itemRenderer, type RenderItem } from '../catalog/item.ts';
-import type { Numbering } from '../catalog/product-numbers.ts';
 import type { Operation, OperationRequest } from '../http/operation.ts';
 import { Rejection, type Reply } from '../http/reply.ts';
 import { validate } from '../http/validate.ts';
-
-/**
- * What the operations on products need of the sandbox.
- * @rule 2.5-1, 4.4-1, 4.4-5..14, 8-2
- */
-export interface Shelf {
-  readonly catalog: Catalog;
-  readonly numbering: Numbering;
-  /** The products that were written to or created. */
-  readonly assets: Pick<Assets, 'indexOf' | 'written'>;
-  readonly seed: number;
-  readonly maxPerPage: number;
-  /** Whether products have 2 KB. */
-  readonly details: boolean;
-}
+import type { Stores } from '../stores.ts';
 
 const MAX_PER_PAGE = 1000;
 /** Above it, `page * per_page` could lose digits. */
@@ -73,51 +56,52 @@ const pageQuery = shapeQuery.extend({
 
 type ShapeQuery = z.infer<typeof shapeQuery>;
 
-function rendererFor(shelf: Shelf, { include_details, currency }: ShapeQuery): RenderItem {
+/** What a reply renders products from. */
+type Source = Pick<Stores, 'options' | 'numbering'> & { readonly assets: Pick<Stores['assets'], 'written'> };
+
+function rendererFor({ options, numbering, assets }: Source, { include_details, currency }: ShapeQuery): RenderItem {
   const currencies = currency === '' ? null : new Set(split(currency));
   const groups = new Set(DETAIL_GROUPS.filter((group) => split(include_details).includes(group)));
-  const shape: ItemShape = { details: shelf.details, groups, currencies };
-  const render = itemRenderer(shelf.seed, shelf.numbering, shape);
-  const renderVariants = itemRenderer(shelf.seed, shelf.numbering, { ...shape, details: true });
-  const { written } = shelf.assets;
+  const shape: ItemShape = { details: options.details, groups, currencies };
+  const render = itemRenderer(options.seed, numbering, shape);
+  const renderVariants = itemRenderer(options.seed, numbering, { ...shape, details: true });
   return (product) => {
-    const asset = written.get(product.index);
+    const asset = assets.written.get(product.index);
     if (asset === undefined) return render(product);
-    if (!asset.generated) return assetItem(asset, null, shape, product.withdrawn);
-    const text = render({ ...product, withdrawn: false });
-    const withVariants = asset.channelIds.size > 0 ? renderVariants(product) : null;
-    return assetItem(asset, { text, withVariants }, shape, product.withdrawn);
+    const text = asset.generated ? render({ ...product, withdrawn: false }) : '{}';
+    const priced = asset.generated && asset.channelIds.size > 0 ? renderVariants(product) : text;
+    return assetItem(asset, text, priced, shape, product.withdrawn);
   };
 }
 
 /** Returns how to render items with the `include_details` and `currency` of a query. @throws Rejection 422 */
-export function itemsFor(shelf: Shelf, params: URLSearchParams): RenderItem {
-  return rendererFor(shelf, validate(shapeQuery, Object.fromEntries(params)));
+export function itemsFor(source: Source, params: URLSearchParams): RenderItem {
+  return rendererFor(source, validate(shapeQuery, Object.fromEntries(params)));
 }
 
 /**
  * `GET /v4/products`: one page of the list, or of what was updated `from` … `until` (both included), oldest update first.
  * Only the latter includes withdrawn products. The faults `wrong-page` and `short-page` are made here.
  */
-function listProducts(shelf: Shelf, { params, fault }: OperationRequest): Reply {
+function listProducts(stores: Stores, { params, fault }: OperationRequest): Reply {
   const asked = validate(pageQuery, Object.fromEntries(params));
   const { from = Number.NEGATIVE_INFINITY, until = Number.POSITIVE_INFINITY } = asked;
   const range = asked.from === undefined && asked.until === undefined ? null : { from, until };
-  const perPage = Math.min(asked.per_page, shelf.maxPerPage);
+  const perPage = Math.min(asked.per_page, stores.options.maxPerPage);
   const page = fault !== 'wrong-page' ? asked.page : asked.page === 1 ? 2 : asked.page - 1;
-  const { count, products } = shelf.catalog.list(range, (page - 1) * perPage, perPage);
-  const items = products.map(rendererFor(shelf, asked));
+  const { count, products } = stores.catalog.list(range, (page - 1) * perPage, perPage);
+  const items = products.map(rendererFor(stores, asked));
   if (fault === 'short-page') items.length -= Math.ceil(items.length / 10);
   const envelope = `"num_items":${count},"page":${page},"per_page":${perPage},"total_pages":${Math.ceil(count / perPage)}`;
   return { status: 200, body: `{${envelope},"items":[${items.join(',')}]}` };
 }
 
 /** `GET /v4/products/:vbid`: the product, including a withdrawn one until it is gone. */
-function readProduct(shelf: Shelf, { values, params }: OperationRequest): Reply {
+function readProduct(stores: Stores, { values, params }: OperationRequest): Reply {
   const { vbid = '' } = values;
-  const render = itemsFor(shelf, params);
-  const index = shelf.assets.indexOf(vbid);
-  const product = index === null ? null : shelf.catalog.find(index);
+  const render = itemsFor(stores, params);
+  const index = stores.assets.indexOf(vbid);
+  const product = index === null ? null : stores.catalog.find(index);
   if (product === null) throw new Rejection(404, `Product ${vbid} not found`);
   return { status: 200, body: render(product) };
 }
@@ -140,11 +124,14 @@ const envelope = z.object({
   items: z.array(item),
 });
 
-/** The catalog: interface, sections 2.5 and 4.4, which does not show the point lookup. */
-export function productOperations(shelf: Shelf): Operation[] {
-  const withCatalog = (run: (shelf: Shelf, request: OperationRequest) => Reply) => (request: OperationRequest) => {
+/**
+ * The catalog: interface, sections 2.5 and 4.4, which does not show the point lookup.
+ * @rule 2.5-1, 4.4-1, 4.4-5..14, 8-2
+ */
+export function productOperations(stores: Stores): Operation[] {
+  const withCatalog = (run: (stores: Stores, request: OperationRequest) => Reply) => (request: OperationRequest) => {
     if (request.apiKey === KEY_WITHOUT_CATALOG) throw new Rejection(500, 'Catalog not found');
-    return run(shelf, request);
+    return run(stores, request);
   };
   const common = { method: 'GET', section: '4.4', token: true, format: 'json' } as const;
   return [

@@ -2,12 +2,12 @@ import { z } from 'zod';
 import type { XmlElement } from '../../xml/read.ts';
 import { writeXml } from '../../xml/write.ts';
 import type { User } from '../accounts/accounts.ts';
-import type { Directory } from '../accounts/directory.ts';
 import { malformed, parseXml } from '../http/body.ts';
 import { CODES, codeRejection } from '../http/error-codes.ts';
 import type { Operation, OperationRequest } from '../http/operation.ts';
 import { Rejection, type Reply, xmlReply } from '../http/reply.ts';
 import { validate } from '../http/validate.ts';
+import type { Stores } from '../stores.ts';
 
 const text = z.string().max(255).optional();
 
@@ -93,7 +93,7 @@ function redact(body: Buffer): Buffer {
 }
 
 /** The paths of interface 4.5 have no `.xml`; live services have it. */
-export function userOperations(directory: Directory): Operation[] {
+export function userOperations({ directory }: Stores): Operation[] {
   /** The password is not kept: no operation of the interface asks for it again. */
   function create({ body, apiKey }: OperationRequest): Reply {
     const { reference, email, 'redemption-code': code, 'first-name': firstName, 'last-name': lastName } = parse(body);

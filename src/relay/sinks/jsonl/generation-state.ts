@@ -51,20 +51,16 @@ export async function writeState(path: string, state: GenerationState): Promise<
  * @param end null for an empty file
  */
 export function markOf(mark: Mark, state: GenerationState | null, size: number, end: LastEvent | null): Mark {
-  if (state === null) {
-    return end === null
-      ? { ...mark, late: 0 }
-      : { incarnation: end.incarnation, generation: 1, cursor: end.seq, at: end.at, late: 0 };
-  }
-  const { incarnation, generation, offset } = state;
-  const position = (cursor: number, at: number, late = 0): Mark => ({ incarnation, generation, cursor, at, late });
+  if (state === null) return end === null ? { ...mark, late: 0 } : { ...end, generation: 1, late: 0 };
+  const { incarnation, generation, offset, cursor, at } = state;
+  const noted: Mark = { incarnation, generation, cursor, at, late: 0 };
   // The file was rotated or removed: it does not have an event of this generation yet.
   if (end === null) {
-    const isBehind = incarnation === mark.incarnation && state.cursor < mark.cursor;
-    return isBehind ? { ...mark, generation, late: 0 } : position(state.cursor, state.at);
+    const isBehind = incarnation === mark.incarnation && cursor < mark.cursor;
+    return isBehind ? { ...mark, generation, late: 0 } : noted;
   }
   // Shorter than when the generation started: it lost earlier events as well.
-  if (size < offset && end.seq < state.cursor) return position(end.seq, end.at);
-  if (size <= offset) return position(state.cursor, state.at);
-  return end.seq <= state.cursor ? position(state.cursor, state.at, end.seq) : position(end.seq, end.at);
+  if (size < offset && end.cursor < cursor) return { ...noted, ...end };
+  if (size <= offset) return noted;
+  return end.cursor <= cursor ? { ...noted, late: end.cursor } : { ...noted, ...end };
 }

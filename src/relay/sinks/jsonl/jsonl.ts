@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { CatchwordError, messageOf, systemCodeOf } from '../../../errors.ts';
 import { type Mark, type Sink, SinkError, type SinkFactory } from '../../sink.ts';
 import { pathOf, readOptions, sizeOption, sizeText, wholeOption } from '../../sink-options.ts';
-import { sinkErrorsBy } from '../sink-errors.ts';
+import { withSinkErrors } from '../connected-sink.ts';
 import { type GenerationState, markOf, readState, syncDirectory, writeState } from './generation-state.ts';
 import { type LastEvent, lastLine, parseEvent } from './last-line.ts';
 import { createLineBuffer } from './line-buffer.ts';
@@ -54,17 +54,17 @@ async function checkFile(path: string): Promise<string> {
   return `${sizeText(found.size)}, can be written`;
 }
 
-const orSinkError = sinkErrorsBy((error) => {
+function toSinkError(error: unknown): SinkError {
   const isSetting = ['EACCES', 'EPERM', 'EROFS', 'ENOTDIR', 'EISDIR'].includes(systemCodeOf(error) ?? '');
   return new SinkError(isSetting ? 'misconfigured' : 'unavailable', messageOf(error), { cause: error });
-});
+}
 
-export const createJsonlSink: SinkFactory = ({ url }): Sink => {
+export const createJsonlSink: SinkFactory = ({ url }) => {
   const path = pathOf(url);
   const statePath = `${path}.state`;
-  const options = readOptions(url, OPTIONS);
-  const { keep } = options;
-  if (keep !== undefined && options.rotate === undefined) {
+  const { rotate: rotateAt = Number.POSITIVE_INFINITY, gzip, keep } = readOptions(url, OPTIONS);
+  const rotates = Number.isFinite(rotateAt);
+  if (keep !== undefined && !rotates) {
     throw new CatchwordError('CONFIG_INVALID', 'keep needs rotate', {
       hint: 'Add rotate=100MB; keep is a number of rotated files.',
     });
@@ -125,45 +125,42 @@ export const createJsonlSink: SinkFactory = ({ url }): Sink => {
     if (ours.size !== size) throw new SinkError('unavailable', `another process has written to ${path}`);
   }
 
-  return {
+  const sink: Sink = {
     // Larger batches survive the garbage collector's first pass, and take 1.5 times as long (measured).
     batch: { events: 1_000, chars: 4_000_000 },
-    open: (mark) =>
-      orSinkError(async () => {
-        const end = await openFile();
-        if (options.rotate !== undefined && options.gzip === 'on') compressor = startCompressor(path);
-        state = await readState(statePath);
-        if (end !== null && end.incarnation !== state?.incarnation) state = null;
-        const own = markOf(mark, state, size, end);
-        position = own.cursor;
-        // The file became shorter, as after a crash during a rotation: it continues from here.
-        if (state !== null && size < state.offset) await noteGeneration(own, own.cursor, size);
-        return own;
-      }),
-    deliver: (events, mark, signal) =>
-      orSinkError(async () => {
-        // The cursor before this delivery; events that were parked are below it.
-        const cursor = mark.late > 0 ? mark.cursor : (events[0]?.seq ?? 1) - 1;
-        if (mark.generation !== state?.generation || mark.incarnation !== state.incarnation) {
-          await noteGeneration(mark, cursor, size);
-        }
-        if (options.rotate !== undefined && size >= options.rotate) await rotate(mark, cursor);
-        signal.throwIfAborted();
-        if (file === undefined) throw new SinkError('unavailable', `${path} is not open`);
-        await rejectForeignFile(file);
-        const bytes = encodeLines(events);
-        for (let at = 0; at < bytes.length; ) at += (await file.write(bytes, at)).bytesWritten;
-        await file.datasync();
-        size += bytes.length;
-        position = mark.cursor;
-      }),
-    recheck: () =>
-      orSinkError(async () => {
-        if (file !== undefined) await rejectForeignFile(file);
-      }),
+    open: async (mark) => {
+      const end = await openFile();
+      if (rotates && gzip === 'on') compressor = startCompressor(path);
+      state = await readState(statePath);
+      if (end !== null && end.incarnation !== state?.incarnation) state = null;
+      const own = markOf(mark, state, size, end);
+      position = own.cursor;
+      // The file became shorter, as after a crash during a rotation: it continues from here.
+      if (state !== null && size < state.offset) await noteGeneration(own, own.cursor, size);
+      return own;
+    },
+    deliver: async (events, mark, signal) => {
+      // The cursor before this delivery; events that were parked are below it.
+      const cursor = mark.late > 0 ? mark.cursor : (events[0]?.seq ?? 1) - 1;
+      if (mark.generation !== state?.generation || mark.incarnation !== state.incarnation) {
+        await noteGeneration(mark, cursor, size);
+      }
+      if (size >= rotateAt) await rotate(mark, cursor);
+      signal.throwIfAborted();
+      if (file === undefined) throw new SinkError('unavailable', `${path} is not open`);
+      await rejectForeignFile(file);
+      const bytes = encodeLines(events);
+      for (let at = 0; at < bytes.length; ) at += (await file.write(bytes, at)).bytesWritten;
+      await file.datasync();
+      size += bytes.length;
+      position = mark.cursor;
+    },
+    recheck: async () => {
+      if (file !== undefined) await rejectForeignFile(file);
+    },
     size: async () => {
       const bytes = (await rotatedSize(path)) + ((await stat(path).catch(() => null))?.size ?? 0);
-      const option = options.rotate === undefined ? 'rotate=100MB&keep=N' : 'keep=N';
+      const option = rotates ? 'keep=N' : 'rotate=100MB&keep=N';
       return { text: sizeText(bytes), limit: keep === undefined ? null : `keep=${keep}`, option };
     },
     close: async () => {
@@ -172,6 +169,7 @@ export const createJsonlSink: SinkFactory = ({ url }): Sink => {
       await file?.close();
       file = undefined;
     },
-    check: () => orSinkError(() => checkFile(path)),
+    check: () => checkFile(path),
   };
+  return withSinkErrors(sink, toSinkError);
 };

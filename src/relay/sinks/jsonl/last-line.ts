@@ -1,22 +1,16 @@
 import type { FileHandle } from 'node:fs/promises';
 import { z } from 'zod';
-import { SinkError } from '../../sink.ts';
-
-/** The end of a file of lines. */
-export interface FileTail {
-  /** Bytes up to and including the last line break. */
-  readonly size: number;
-  /** The last complete line; null if there is not one. */
-  readonly line: string | null;
-  /** Whether an incomplete line follows. */
-  readonly isTorn: boolean;
-}
+import { type Mark, SinkError } from '../../sink.ts';
 
 const STEP = 64 * 1024;
 const LINE_BREAK = 10;
 
-/** Reads backwards: the cost depends on the length of the last line, not of the file. */
-export async function lastLine(file: FileHandle): Promise<FileTail> {
+/**
+ * Finds the last complete line; null if there is not one. Reads backwards: the cost depends on the length of the line, not
+ * of the file.
+ * @returns `size`: bytes up to and including its line break; `isTorn`: whether an incomplete line follows
+ */
+export async function lastLine(file: FileHandle) {
   const { size: whole } = await file.stat();
   let from = whole;
   let tail = Buffer.alloc(0);
@@ -37,11 +31,7 @@ export async function lastLine(file: FileHandle): Promise<FileTail> {
 }
 
 /** What the last event of a file says. */
-export interface LastEvent {
-  readonly incarnation: string;
-  readonly seq: number;
-  readonly at: number;
-}
+export type LastEvent = Pick<Mark, 'incarnation' | 'cursor' | 'at'>;
 
 const eventSchema = z.object({ id: z.string(), sequence: z.string().regex(/^\d+$/), time: z.iso.datetime() });
 
@@ -49,7 +39,7 @@ const eventSchema = z.object({ id: z.string(), sequence: z.string().regex(/^\d+$
 export function parseEvent(path: string, line: string): LastEvent {
   try {
     const { id, sequence, time } = eventSchema.parse(JSON.parse(line));
-    return { incarnation: id.slice(0, id.lastIndexOf(':')), seq: Number(sequence), at: Date.parse(time) };
+    return { incarnation: id.slice(0, id.lastIndexOf(':')), cursor: Number(sequence), at: Date.parse(time) };
   } catch (cause) {
     const message = `${path} does not end with an event of catchword; use another file`;
     throw new SinkError('misconfigured', message, { cause });

@@ -5,54 +5,32 @@ import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
 import { sequenceText } from '../../../catalog/event.ts';
 
-/** Compresses rotated files in the background, one at a time. */
-export interface Compressor {
-  /** Tells it that there may be a new file. */
-  wake(): void;
-  /** Aborts the current file, which the next start compresses. */
-  stop(): Promise<void>;
-}
-
-/** A rotated file. For a moment it exists both plain and compressed. */
-interface Rotated {
-  readonly plain: string;
-  readonly files: string[];
-}
-
-/** Lists the rotated files of `path`, by name. */
-async function rotatedFiles(path: string): Promise<Rotated[]> {
+/** Lists the rotated files of `path`, by their name when not compressed. For a moment, a file exists in both forms. */
+async function rotatedFiles(path: string): Promise<Map<string, string[]>> {
   const { dir, name, ext } = parse(path);
   const found = new Map<string, string[]>();
   for (const file of (await readdir(dir)).sort()) {
     const plain = file.endsWith(`${ext}.gz`) ? file.slice(0, -'.gz'.length) : file;
-    const middle =
-      plain.startsWith(`${name}-`) && plain.endsWith(ext) ? plain.slice(name.length + 1, -ext.length || undefined) : '';
-    if (/^\d{20}(\.\d+)?$/.test(middle)) found.set(plain, [...(found.get(plain) ?? []), join(dir, file)]);
+    const hasName = plain.startsWith(`${name}-`) && plain.endsWith(ext);
+    if (!hasName || !/^\d{20}(\.\d+)?$/.test(plain.slice(name.length + 1, plain.length - ext.length))) continue;
+    found.set(join(dir, plain), [...(found.get(join(dir, plain)) ?? []), join(dir, file)]);
   }
-  return [...found].map(([plain, files]) => ({ plain: join(dir, plain), files }));
-}
-
-async function exists(path: string): Promise<boolean> {
-  return (await stat(path).catch(() => null)) !== null;
+  return found;
 }
 
 /** Names the rotated file that ends at `seq`: `catalog-<seq>.jsonl`, or `catalog-<seq>.2.jsonl` and so on if that exists. */
 export async function unusedRotatedPath(path: string, seq: number): Promise<string> {
   const { dir, name, ext } = parse(path);
   const base = join(dir, `${name}-${sequenceText(seq)}`);
+  const taken = await rotatedFiles(path);
   let target = `${base}${ext}`;
-  for (let copy = 2; (await exists(target)) || (await exists(`${target}.gz`)); copy++) target = `${base}.${copy}${ext}`;
+  for (let copy = 2; taken.has(target); copy++) target = `${base}.${copy}${ext}`;
   return target;
 }
 
-/** Lists those that are not compressed, oldest first. */
-async function uncompressed(path: string): Promise<string[]> {
-  return (await rotatedFiles(path)).filter(({ plain, files }) => files.includes(plain)).map(({ plain }) => plain);
-}
-
 async function statsOf(path: string) {
-  const rotated = await rotatedFiles(path).catch(() => []);
-  const measured = rotated.map(async ({ files }) => {
+  const rotated = await rotatedFiles(path).catch(() => new Map<string, string[]>());
+  const measured = [...rotated].map(async ([, files]) => {
     const stats = await Promise.all(files.map((file) => stat(file).catch(() => null)));
     const times = stats.map((one) => one?.mtimeMs ?? Number.POSITIVE_INFINITY);
     return { files, at: Math.min(...times), bytes: stats.reduce((sum, one) => sum + (one?.size ?? 0), 0) };
@@ -90,8 +68,13 @@ async function compress(file: string, signal: AbortSignal): Promise<void> {
   }
 }
 
-/** A file that cannot be compressed stays as it is, and is retried with the next one. */
-export function startCompressor(path: string): Compressor {
+export type Compressor = ReturnType<typeof startCompressor>;
+
+/**
+ * Compresses rotated files in the background, one at a time. A file that cannot be compressed stays as it is, and is retried
+ * with the next one.
+ */
+export function startCompressor(path: string) {
   const stopping = new AbortController();
   let hasNew = false;
   let working: Promise<void> | undefined;
@@ -99,10 +82,13 @@ export function startCompressor(path: string): Compressor {
   async function work(): Promise<void> {
     do {
       hasNew = false;
-      for (const file of await uncompressed(path)) await compress(file, stopping.signal);
+      for (const [plain, files] of await rotatedFiles(path)) {
+        if (files.includes(plain)) await compress(plain, stopping.signal);
+      }
     } while (hasNew);
   }
 
+  /** Notes that there may be a new file. */
   function wake(): void {
     hasNew = true;
     working ??= work()
@@ -115,6 +101,7 @@ export function startCompressor(path: string): Compressor {
   wake();
   return {
     wake,
+    /** Aborts the current file, which the next start compresses. */
     stop: async () => {
       stopping.abort();
       await working;

@@ -1,13 +1,6 @@
 import pg from 'pg';
 import { SinkError } from '../../sink.ts';
 
-/** Names of a sink's tables, quoted for SQL. */
-export interface TableNames {
-  readonly table: string;
-  readonly prices: string;
-  readonly cursor: string;
-}
-
 /** Grows when a table gets columns that only a fill can fill. A table with an older layout is filled again. */
 export const LAYOUT = 2;
 
@@ -21,8 +14,10 @@ function quoted(name: string): string {
     .join('.');
 }
 
-/** @param table `name` or `schema.name` */
-export function namesOf(table: string): TableNames {
+export type TableNames = ReturnType<typeof namesOf>;
+
+/** Names a sink's tables, quoted for SQL. @param table `name` or `schema.name` */
+export function namesOf(table: string) {
   const parts = table.split('.');
   const name = parts.at(-1) ?? table;
   const sibling = (other: string): string => quoted([...parts.slice(0, -1), other].join('.'));
@@ -32,8 +27,6 @@ export function namesOf(table: string): TableNames {
     cursor: sibling('catchword_cursor'),
   };
 }
-
-type Columns = Readonly<Record<string, string>>;
 
 const FIRST_FIELDS = {
   title: 'text',
@@ -58,126 +51,104 @@ export const PRODUCT_FIELDS = { ...FIRST_FIELDS, ...ADDED_FIELDS };
 /** Columns of a price, with their types. */
 export const PRICE_FIELDS = { sku: 'text', type: 'text', duration: 'text', currency: 'text', value: 'numeric' };
 
-/** A table that lacks one of these was not created by catchword. */
-const BASE: Columns = {
-  vbid: 'text PRIMARY KEY',
-  ...FIRST_FIELDS,
-  body: 'jsonb NOT NULL',
-  seq: 'bigint NOT NULL',
-  changed_at: 'timestamptz NOT NULL',
-  removed_at: 'timestamptz',
-};
 /**
- * Added in later versions to existing tables.
- * - fill: number of the fill that delivered the row; a later fill overwrites the row whatever its `seq`
+ * The layout of each table. Without a column of `base`, catchword did not create it; `added` came in later versions.
+ * - `fill` of a row: number of the fill that delivered it; a later fill overwrites the row whatever its `seq`
+ * - `fill` of a cursor: number of the newest fill
+ * - `fill_ended`: whether the rows that it did not deliver were removed
+ * - `has_rows`: whether the table has rows, to detect one that was emptied
+ * - indexes: for a shop's lookups by ISBN, and for the prices of one product
  */
-const ADDED: Columns = { ...ADDED_FIELDS, fill: 'bigint NOT NULL DEFAULT 0' };
-const PRICES: Columns = { vbid: 'text NOT NULL', ...PRICE_FIELDS };
-const CURSOR: Columns = {
-  table_name: 'text PRIMARY KEY',
-  incarnation: 'text NOT NULL',
-  generation: 'bigint NOT NULL',
-  cursor: 'bigint NOT NULL',
-  at: 'bigint NOT NULL',
-  late: 'bigint NOT NULL',
+const TABLES = {
+  table: {
+    base: {
+      vbid: 'text PRIMARY KEY',
+      ...FIRST_FIELDS,
+      body: 'jsonb NOT NULL',
+      seq: 'bigint NOT NULL',
+      changed_at: 'timestamptz NOT NULL',
+      removed_at: 'timestamptz',
+    },
+    added: { ...ADDED_FIELDS, fill: 'bigint NOT NULL DEFAULT 0' },
+    indexes: ['print_isbn', 'e_isbn'],
+  },
+  prices: { base: { vbid: 'text NOT NULL', ...PRICE_FIELDS }, added: {}, indexes: ['vbid'] },
+  cursor: {
+    base: {
+      table_name: 'text PRIMARY KEY',
+      incarnation: 'text NOT NULL',
+      generation: 'bigint NOT NULL',
+      cursor: 'bigint NOT NULL',
+      at: 'bigint NOT NULL',
+      late: 'bigint NOT NULL',
+    },
+    added: {
+      fill: 'bigint NOT NULL DEFAULT 0',
+      fill_ended: 'boolean NOT NULL DEFAULT true',
+      has_rows: 'boolean NOT NULL DEFAULT true',
+      layout: 'integer NOT NULL DEFAULT 1',
+    },
+    indexes: [],
+  },
 };
-/**
- * - fill: number of the newest fill
- * - fill_ended: whether the rows that it did not deliver were removed
- * - has_rows: whether the table has rows, to detect one that was emptied
- */
-const CURSOR_ADDED: Columns = {
-  fill: 'bigint NOT NULL DEFAULT 0',
-  fill_ended: 'boolean NOT NULL DEFAULT true',
-  has_rows: 'boolean NOT NULL DEFAULT true',
-  layout: 'integer NOT NULL DEFAULT 1',
-};
 
-function create(table: string, columns: Columns): string {
-  const list = Object.entries(columns).map(([name, type]) => `${name} ${type}`);
-  return `CREATE TABLE IF NOT EXISTS ${table} (${list.join(', ')})`;
-}
-
-function alter(table: string, columns: Columns, known: ReadonlySet<string>): string[] {
-  const missing = Object.entries(columns).filter(([name]) => !known.has(name));
-  const list = missing.map(([name, type]) => `ADD COLUMN IF NOT EXISTS ${name} ${type}`);
-  return list.length === 0 ? [] : [`ALTER TABLE ${table} ${list.join(', ')}`];
-}
-
-/** @returns the names of the columns; null if the table does not exist */
-async function columnsOf(db: pg.Client, table: string): Promise<Set<string> | null> {
-  const { rows } = await db.query<{ found: boolean; names: string[] }>({
-    text: `SELECT to_regclass($1) IS NOT NULL AS found, array(SELECT attname::text FROM pg_attribute
-             WHERE attrelid = to_regclass($1) AND attnum > 0 AND NOT attisdropped) AS names`,
+/** @returns the names of the columns, and the first column of each index; undefined if the table does not exist */
+async function layoutOf(db: pg.Client, table: string) {
+  const { rows } = await db.query<{ columns: string[]; indexed: string[] }>({
+    text: `SELECT
+        array(SELECT attname::text FROM pg_attribute
+              WHERE attrelid = found AND attnum > 0 AND NOT attisdropped) AS columns,
+        array(SELECT attname::text FROM pg_index JOIN pg_attribute ON attrelid = indrelid AND attnum = indkey[0]
+              WHERE indrelid = found AND indisvalid) AS indexed
+      FROM to_regclass($1) AS found WHERE found IS NOT NULL`,
     values: [table],
   });
-  const [row] = rows;
-  return row?.found ? new Set(row.names) : null;
-}
-
-/** @returns the first columns of the table's indexes */
-async function indexedColumns(db: pg.Client, table: string): Promise<Set<string>> {
-  const { rows } = await db.query<{ name: string }>({
-    text: `SELECT attname AS name FROM pg_index JOIN pg_attribute ON attrelid = indrelid AND attnum = indkey[0]
-           WHERE indrelid = to_regclass($1) AND indisvalid`,
-    values: [table],
-  });
-  return new Set(rows.map(({ name }) => name));
+  return rows[0];
 }
 
 /**
  * Lists the SQL that creates what the database lacks.
  * @throws SinkError misconfigured for a table that catchword did not create
  */
-async function missingLayout(db: pg.Client, table: string, names: TableNames): Promise<string[]> {
+async function missingLayout(db: pg.Client, names: TableNames): Promise<string[]> {
   const needed: string[] = [];
-  const columns = await columnsOf(db, names.table);
-  if (columns === null) needed.push(create(names.table, { ...BASE, ...ADDED }));
-  else {
-    const lacks = Object.keys(BASE).filter((name) => !columns.has(name));
+  for (const which of ['table', 'prices', 'cursor'] as const) {
+    const { base, added, indexes } = TABLES[which];
+    const name = names[which];
+    const found = await layoutOf(db, name);
+    const lacks = found === undefined ? [] : Object.keys(base).filter((column) => !found.columns.includes(column));
     if (lacks.length > 0) {
-      const message = `PostgreSQL: catchword did not create table ${table}: it lacks the columns ${lacks.join(', ')}`;
-      throw new SinkError('misconfigured', `${message}. Use another one: table=NAME`);
+      const whose = `catchword did not create table ${name.replaceAll('"', '')}`;
+      const message = `PostgreSQL: ${whose}: it lacks the columns ${lacks.join(', ')}. Use another one: table=NAME`;
+      throw new SinkError('misconfigured', message);
     }
-    needed.push(...alter(names.table, ADDED, columns));
-  }
-  if ((await columnsOf(db, names.prices)) === null) needed.push(create(names.prices, PRICES));
-  const cursorColumns = await columnsOf(db, names.cursor);
-  needed.push(
-    ...(cursorColumns === null
-      ? [create(names.cursor, { ...CURSOR, ...CURSOR_ADDED })]
-      : alter(names.cursor, CURSOR_ADDED, cursorColumns)),
-  );
-  // For a shop's lookups by ISBN, and for the prices of one product.
-  const wanted = [
-    [names.table, ['print_isbn', 'e_isbn']],
-    [names.prices, ['vbid']],
-  ] as const;
-  for (const [name, indexes] of wanted) {
-    const known = await indexedColumns(db, name);
-    for (const column of indexes) if (!known.has(column)) needed.push(`CREATE INDEX ON ${name} (${column})`);
+    const columns = Object.entries(found === undefined ? { ...base, ...added } : added)
+      .filter(([column]) => !found?.columns.includes(column))
+      .map(([column, type]) => `${column} ${type}`);
+    if (found === undefined) needed.push(`CREATE TABLE IF NOT EXISTS ${name} (${columns.join(', ')})`);
+    else if (columns.length > 0) {
+      needed.push(`ALTER TABLE ${name} ${columns.map((column) => `ADD COLUMN IF NOT EXISTS ${column}`).join(', ')}`);
+    }
+    const unindexed = indexes.filter((column) => !found?.indexed.includes(column));
+    needed.push(...unindexed.map((column) => `CREATE INDEX ON ${name} (${column})`));
   }
   return needed;
-}
-
-function isForbidden(error: unknown): boolean {
-  return error instanceof pg.DatabaseError && error.code === '42501';
 }
 
 /**
  * Creates missing tables, columns and indexes.
  * @throws SinkError misconfigured, with the SQL to run, if the user may not
  */
-export async function ensureLayout(db: pg.Client, table: string, names: TableNames): Promise<void> {
-  const needed = await missingLayout(db, table, names);
+export async function ensureLayout(db: pg.Client, names: TableNames): Promise<void> {
+  const needed = await missingLayout(db, names);
   for (const [index, text] of needed.entries()) {
     try {
       await db.query(text);
     } catch (error) {
-      if (!isForbidden(error)) throw error;
-      const rest = needed.slice(index).map((one) => `${one.replace(/\s+/g, ' ')};`);
+      const isForbidden = error instanceof pg.DatabaseError && error.code === '42501';
+      if (!isForbidden) throw error;
       const message = 'PostgreSQL: the user of this sink may not create or alter tables. Run as their owner:';
-      throw new SinkError('misconfigured', `${message} ${rest.join(' ')}`, { cause: error });
+      throw new SinkError('misconfigured', `${message} ${needed.slice(index).join('; ')};`, { cause: error });
     }
   }
 }

@@ -1,12 +1,12 @@
 import pg from 'pg';
 import { z } from 'zod';
 import { messageOf } from '../../../errors.ts';
-import { type Mark, type Sink, SinkError, type SinkEvent, type SinkFactory } from '../../sink.ts';
+import { type Mark, SinkError, type SinkEvent, type SinkFactory } from '../../sink.ts';
 import { readOptions } from '../../sink-options.ts';
-import { sinkErrorsBy } from '../sink-errors.ts';
+import { createConnectedSink } from '../connected-sink.ts';
 import { ensureLayout, namesOf } from './layout.ts';
 import { statementsOf } from './statements.ts';
-import { createPostgresTable, fullName, type PostgresTable, UNKNOWN_OWNER } from './table.ts';
+import { fullName, openTable, UNKNOWN_OWNER } from './table.ts';
 
 /**
  * A table with one row per product, and one with its prices, written set-based. The mark is in `catchword_cursor`, written
@@ -68,8 +68,6 @@ function toSinkError(error: unknown): SinkError {
   return new SinkError(failure, message, { cause: error });
 }
 
-const orSinkError = sinkErrorsBy(toSinkError);
-
 const CHECK_MARK: Mark = { ...UNKNOWN_OWNER, incarnation: 'catchword doctor' };
 /** A new product and a removed one, to try both statements. */
 const CHECK_EVENTS: readonly SinkEvent[] = [
@@ -96,79 +94,56 @@ async function connect(url: URL): Promise<pg.Client> {
   return client;
 }
 
-export const createPostgresSink: SinkFactory = ({ url }): Sink => {
+export const createPostgresSink: SinkFactory = ({ url }) => {
   const { table, removals } = readOptions(url, OPTIONS, DRIVER);
   const names = namesOf(table);
   const sql = statementsOf(names, removals);
-  let client: pg.Client | undefined;
-  let opened: PostgresTable | undefined;
 
-  function openTable(): PostgresTable {
-    if (opened === undefined) throw new SinkError('unavailable', 'PostgreSQL: not connected');
-    return opened;
-  }
-
-  async function endFill(kept: readonly string[], mark: Mark): Promise<void> {
-    try {
-      await openTable().endFill(kept, mark);
-    } catch (error) {
-      const { failure, message } = error instanceof SinkError ? error : toSinkError(error);
-      if (failure !== 'refused') throw error;
-      const what = `rows of ${table} that the mirror does not have cannot be removed`;
-      throw new SinkError('misconfigured', `${what}: ${message}. Use removals=tombstone`, { cause: error });
-    }
-  }
-
-  /** Opens and delivers for products of its own, in a transaction that it rolls back. */
+  /** Delivers products of its own, in a transaction that it rolls back. */
   async function tryToWrite(db: pg.Client, name: string): Promise<void> {
     await db.query('BEGIN');
     try {
       await db.query(`SET LOCAL lock_timeout = ${CHECK_LOCK_TIMEOUT_MS}`);
-      await ensureLayout(db, table, names);
+      await ensureLayout(db, names);
       // A cursor row of its own: a relay may have locked the real one, which must not change.
-      const tried = createPostgresTable(db, { table, names, sql, key: `${name} (catchword doctor)` });
-      await tried.open(CHECK_MARK);
-      await tried.beginFill(CHECK_MARK);
-      await tried.write(CHECK_EVENTS, { ...CHECK_MARK, cursor: CHECK_EVENTS.length });
+      const key = `${name} (catchword doctor)`;
+      const tried = await openTable(db, { table, names, sql, key }, CHECK_MARK);
+      const { signal } = new AbortController();
+      await tried.fillBegins(CHECK_MARK, signal);
+      await tried.deliver(CHECK_EVENTS, { ...CHECK_MARK, cursor: CHECK_EVENTS.length }, signal);
     } finally {
       // Report the first error, not this one.
       await db.query('ROLLBACK').catch(() => {});
     }
   }
 
-  return {
+  return createConnectedSink({
     batch: { events: 2_000, chars: 8_000_000 },
-    open: (mark) =>
-      orSinkError(async () => {
-        client = await connect(url);
-        await ensureLayout(client, table, names);
-        const key = (await fullName(client, names)) ?? table;
-        opened = createPostgresTable(client, { table, names, sql, key });
-        return await opened.open(mark);
-      }),
-    fillBegins: (mark) => orSinkError(() => openTable().beginFill(mark)),
-    fillEnds: (kept, mark) => orSinkError(() => endFill(kept, mark)),
-    deliver: (events, mark) => orSinkError(() => openTable().write(events, mark)),
-    recheck: () => orSinkError(() => openTable().recheck()),
-    close: async () => {
-      const closing = client;
-      client = undefined;
-      opened = undefined;
-      await closing?.end();
+    connect: () => connect(url),
+    disconnect: (db) => db.end(),
+    open: async (db, mark) => {
+      await ensureLayout(db, names);
+      const key = (await fullName(db, names)) ?? table;
+      const opened = await openTable(db, { table, names, sql, key }, mark);
+      return {
+        ...opened,
+        fillEnds: (...args) =>
+          opened.fillEnds(...args).catch((error: unknown) => {
+            const { failure, message } = error instanceof SinkError ? error : toSinkError(error);
+            if (failure !== 'refused') throw error;
+            const what = `rows of ${table} that the mirror does not have cannot be removed`;
+            throw new SinkError('misconfigured', `${what}: ${message}. Use removals=tombstone`, { cause: error });
+          }),
+      };
     },
-    check: () =>
-      orSinkError(async () => {
-        const db = await connect(url);
-        try {
-          const found = await fullName(db, names);
-          await tryToWrite(db, found ?? table);
-          const tried = 'tried in a transaction that was rolled back';
-          return found !== null
-            ? `rows of table ${table} can be written and removed (${tried})`
-            : `table ${table} can be created and written (${tried})`;
-        } finally {
-          await db.end();
-        }
-      }),
-  };
+    check: async (db) => {
+      const found = await fullName(db, names);
+      await tryToWrite(db, found ?? table);
+      const tried = 'tried in a transaction that was rolled back';
+      return found !== null
+        ? `rows of table ${table} can be written and removed (${tried})`
+        : `table ${table} can be created and written (${tried})`;
+    },
+    toSinkError,
+  });
 };

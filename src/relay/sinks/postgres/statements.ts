@@ -1,18 +1,11 @@
-import { columnsOf } from '../../../catalog/product.ts';
+import { columnsOf, type Fields } from '../../../catalog/product.ts';
 import { detailsOf, pricesOf } from '../../../catalog/product-fields.ts';
 import type { Mark, SinkEvent } from '../../sink.ts';
 import { LAYOUT, PRICE_FIELDS, PRODUCT_FIELDS, type TableNames } from './layout.ts';
 
 export type Removals = 'delete' | 'tombstone';
 
-export interface Statements {
-  readonly readCursor: string;
-  readonly beginFirstFill: string;
-  readonly beginFill: string;
-  readonly deliver: string;
-  readonly endFillStep: string;
-  readonly endFill: string;
-}
+export type Statements = ReturnType<typeof statementsOf>;
 
 /** Parameters of `deliver` that describe products, after the bodies: columns with their types, in order. */
 const COLUMNS = { vbid: 'text', ...PRODUCT_FIELDS, seq: 'bigint', at: 'double precision' };
@@ -84,24 +77,23 @@ function endFillStepText({ table, prices, cursor }: TableNames, removals: Remova
 }
 
 /** Every statement is a transaction of its own. One that writes does nothing if another process changed the cursor. */
-export function statementsOf(names: TableNames, removals: Removals): Statements {
+export function statementsOf(names: TableNames, removals: Removals) {
   const { table, prices, cursor } = names;
   // A fill number greater than that of any row, even if the cursor row was lost.
   const now = '(extract(epoch FROM clock_timestamp()) * 1000)::bigint';
-  const begun = `generation = $3, cursor = $4, at = $5, late = $6, layout = ${LAYOUT}`;
   return {
     readCursor: `SELECT incarnation, generation, cursor, at, late, has_rows AS "hasRows", fill_ended AS "fillEnded", layout,
       EXISTS (SELECT FROM ${table}) AS "isFilled" FROM ${cursor} WHERE table_name = $1`,
-    beginFirstFill: `INSERT INTO ${cursor} AS c (table_name, incarnation, generation, cursor, at, late, layout, fill,
-        has_rows, fill_ended)
+    /** $10: the incarnation that must be there; null if the table must not have a cursor. */
+    beginFill: `INSERT INTO ${cursor} AS c (table_name, incarnation, generation, cursor, at, late, layout, fill, has_rows,
+        fill_ended)
       SELECT $1::text, $2::text, $3::bigint, $4::bigint, $5::bigint, $6::bigint, ${LAYOUT}, ${now}, found, NOT found
       FROM (SELECT EXISTS (SELECT FROM ${table}) AS found) AS looked
-      ON CONFLICT DO NOTHING RETURNING c.fill_ended AS "fillEnded"`,
-    beginFill: `UPDATE ${cursor} AS c SET incarnation = $2, ${begun}, fill = greatest(c.fill + 1, ${now}),
-        has_rows = found, fill_ended = NOT found
-      FROM (SELECT EXISTS (SELECT FROM ${table}) AS found) AS looked
-      WHERE c.table_name = $1 AND c.incarnation = $10 AND c.generation = $7 AND c.cursor = $8 AND c.late = $9
-      RETURNING c.fill_ended AS "fillEnded"`,
+      ON CONFLICT (table_name) DO UPDATE SET incarnation = $2, generation = $3, cursor = $4, at = $5, late = $6,
+        layout = excluded.layout, fill = greatest(c.fill + 1, excluded.fill), has_rows = excluded.has_rows,
+        fill_ended = excluded.fill_ended
+      WHERE c.incarnation = $10 AND c.generation = $7 AND c.cursor = $8 AND c.late = $9
+      RETURNING fill_ended AS "fillEnded"`,
     deliver: deliverText(names, removals),
     endFillStep: endFillStepText(names, removals),
     endFill: `WITH moved AS (
@@ -117,23 +109,13 @@ export function statementsOf(names: TableNames, removals: Removals): Statements 
 /** The new cursor, and the cursor that must be there. */
 export function markParameters(key: string, mark: Mark, written: Mark | null): unknown[] {
   const { incarnation, generation, cursor, at, late } = mark;
-  return [
-    key,
-    incarnation,
-    generation,
-    cursor,
-    at,
-    late,
-    written?.generation ?? 0,
-    written?.cursor ?? 0,
-    written?.late ?? 0,
-  ];
+  const expected = [written?.generation ?? 0, written?.cursor ?? 0, written?.late ?? 0];
+  return [key, incarnation, generation, cursor, at, late, ...expected];
 }
 
-function columnsOfRows(width: number, rows: readonly (readonly unknown[])[]): unknown[][] {
-  const lists: unknown[][] = Array.from({ length: width }, () => []);
-  for (const row of rows) for (let index = 0; index < width; index++) lists[index]?.push(row[index]);
-  return lists;
+/** Turns rows into one list for each of their `width` columns. */
+function transposed(width: number, rows: readonly (readonly unknown[])[]): unknown[][] {
+  return Array.from({ length: width }, (_, index) => rows.map((row) => row[index]));
 }
 
 /**
@@ -151,37 +133,18 @@ export function eventParameters(events: readonly SinkEvent[]): unknown[] {
       gone.push([vbid, seq, at / 1000]);
       continue;
     }
-    const fields = JSON.parse(body) as Record<string, unknown>;
-    const { title, kind, format, publisher, printIsbn, eIsbn } = columnsOf(fields);
-    const more = detailsOf(fields);
+    const fields = JSON.parse(body) as Fields;
     bodies.push(body);
-    living.push([
-      vbid,
-      title,
-      kind,
-      format,
-      publisher,
-      printIsbn,
-      eIsbn,
-      more.distributable,
-      more.subtitle,
-      more.contributors,
-      more.language,
-      more.edition,
-      more.coverUrl,
-      more.onSaleDate,
-      more.offSaleDate,
-      seq,
-      at / 1000,
-    ]);
+    // Both have their fields in the order of PRODUCT_FIELDS.
+    living.push([vbid, ...Object.values(columnsOf(fields)), ...Object.values(detailsOf(fields)), seq, at / 1000]);
     for (const { sku, type, duration, currency, value } of pricesOf(fields)) {
       prices.push([vbid, sku, type, duration, currency, value]);
     }
   }
   return [
     `[${bodies.join(',')}]`,
-    ...columnsOfRows(Object.keys(COLUMNS).length, living),
-    ...columnsOfRows(3, gone),
-    ...columnsOfRows(Object.keys(PRICE_COLUMNS).length, prices),
+    ...transposed(Object.keys(COLUMNS).length, living),
+    ...transposed(3, gone),
+    ...transposed(Object.keys(PRICE_COLUMNS).length, prices),
   ];
 }

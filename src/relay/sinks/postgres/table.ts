@@ -1,7 +1,8 @@
 import type pg from 'pg';
 import { z } from 'zod';
-import { type Mark, type Opened, SinkError, type SinkEvent } from '../../sink.ts';
+import { type Mark, type Opened, SinkError } from '../../sink.ts';
 import { isSameMark, markAtStart, markSchema } from '../../stored-mark.ts';
+import type { OpenStore } from '../connected-sink.ts';
 import { LAYOUT, type TableNames } from './layout.ts';
 import { eventParameters, markParameters, type Statements } from './statements.ts';
 
@@ -29,10 +30,6 @@ const cursorSchema = markSchema.extend({
 });
 type Cursor = z.output<typeof cursorSchema>;
 
-function markOf({ incarnation, generation, cursor, at, late }: Cursor): Mark {
-  return { incarnation, generation, cursor, at, late };
-}
-
 /** @returns `schema.name` of the table; null if it does not exist */
 export async function fullName(db: pg.Client, names: TableNames): Promise<string | null> {
   const { rows } = await db.query<{ found: string }>({
@@ -43,22 +40,20 @@ export async function fullName(db: pg.Client, names: TableNames): Promise<string
   return rows[0]?.found ?? null;
 }
 
-export type PostgresTable = ReturnType<typeof createPostgresTable>;
-
-/** A sink's table on one connection. */
-export function createPostgresTable(db: pg.Client, { table, names, sql, key }: TableOptions) {
+/** Opens a sink's table on one connection. @param mark what the mirror believes */
+export async function openTable(
+  db: pg.Client,
+  { table, names, sql, key }: TableOptions,
+  mark: Mark,
+): Promise<Required<OpenStore>> {
+  const found = await readCursor();
   /** The mark in the cursor row, as this process left it. */
-  let written: Mark | null = null;
-  let hasFillEnded = true;
+  let written: Mark | null = found;
+  let hasFillEnded = found?.fillEnded ?? true;
 
   async function readCursor(): Promise<Cursor | null> {
     const { rows } = await db.query({ text: sql.readCursor, values: [key] });
     return rows.length === 0 ? null : cursorSchema.parse(rows[0]);
-  }
-
-  async function hasRows(): Promise<boolean> {
-    const { rows } = await db.query<{ found: boolean }>(`SELECT EXISTS (SELECT FROM ${names.table}) AS found`);
-    return rows[0]?.found ?? false;
   }
 
   /** Why the table does not have what it confirmed; null if a quick check finds nothing. */
@@ -75,79 +70,65 @@ export function createPostgresTable(db: pg.Client, { table, names, sql, key }: T
   }
 
   /** Runs a statement that moves the cursor to `mark`. */
-  async function move(
-    text: { readonly name?: string; readonly text: string },
-    mark: Mark,
-    more: readonly unknown[] = [],
-  ) {
+  async function move(name: 'deliver' | 'endFill', mark: Mark, more: readonly unknown[] = []): Promise<void> {
     const values = [...markParameters(key, mark, written), ...more];
-    const { rows } = await db.query<{ moved: number }>({ ...text, values });
+    const { rows } = await db.query<{ moved: number }>({ name, text: sql[name], values });
     if (rows[0]?.moved !== 1) throw await conflict();
     written = mark;
   }
 
-  async function beginFill(mark: Mark): Promise<void> {
-    const values = markParameters(key, mark, written);
-    const { rows } = await db.query<{ fillEnded: boolean }>(
-      written === null
-        ? { text: sql.beginFirstFill, values: values.slice(0, 6) }
-        : { text: sql.beginFill, values: [...values, written.incarnation] },
-    );
+  async function fillBegins(mark: Mark): Promise<void> {
+    const values = [...markParameters(key, mark, written), written?.incarnation ?? null];
+    const { rows } = await db.query<{ fillEnded: boolean }>({ text: sql.beginFill, values });
     const [begun] = rows;
     if (begun === undefined) throw await conflict();
     written = mark;
     hasFillEnded = begun.fillEnded;
   }
 
-  /** Decides how far the table is. @param mark what the mirror believes */
-  async function open(mark: Mark): Promise<Opened> {
-    const cursor = await readCursor();
+  /** Decides how far the table is. */
+  async function positionOf(cursor: Cursor | null): Promise<Opened> {
     const start = markAtStart(mark);
     const refill = (reason: string): Opened => (mark.cursor > 0 ? { ...start, refill: reason } : start);
-    written = cursor === null ? null : markOf(cursor);
-    hasFillEnded = cursor?.fillEnded ?? true;
     const loss = lossOf(cursor);
+    const isFilled = cursor?.isFilled ?? (await db.query(`SELECT FROM ${names.table} LIMIT 1`)).rowCount === 1;
     // An empty table may be filled by this mirror, even if another one filled it before.
-    if (!(cursor?.isFilled ?? (await hasRows())) && (loss !== null || cursor?.incarnation !== mark.incarnation)) {
-      await beginFill(start);
+    if (!isFilled && (loss !== null || cursor?.incarnation !== mark.incarnation)) {
+      await fillBegins(start);
       return refill(loss ?? `table ${table} is empty`);
     }
     if (cursor === null) {
       // This mirror never wrote the rows: the operator must decide.
       return mark.cursor === 0 ? UNKNOWN_OWNER : refill(`the cursor row of ${table} is missing`);
     }
-    if (cursor.incarnation !== mark.incarnation) return markOf(cursor);
+    if (cursor.incarnation !== mark.incarnation) return cursor;
     if (cursor.layout < LAYOUT) return refill(`table ${table} has new columns`);
-    return cursor.cursor === 0 ? refill(`nothing was delivered to ${table} yet`) : markOf(cursor);
+    return cursor.cursor === 0 ? refill(`nothing was delivered to ${table} yet`) : cursor;
   }
 
-  /** Removes the rows that the fill did not deliver. Without a fill, it does nothing. */
-  async function endFill(kept: readonly string[], mark: Mark): Promise<void> {
-    if (hasFillEnded && isSameMark(written, mark)) return;
-    for (let after = ''; !hasFillEnded; ) {
-      const { incarnation, generation, cursor, late } = written ?? mark;
-      const values = [key, incarnation, generation, cursor, late, after, STEP, kept];
-      const { rows } = await db.query<{ last: string | null }>({ text: sql.endFillStep, values });
-      const last = rows[0]?.last ?? null;
-      if (last === null) break;
-      after = last;
-    }
-    await move({ text: sql.endFill }, mark);
-    hasFillEnded = true;
-  }
-
-  /** Writes the last state of each product in the batch. */
-  async function write(events: readonly SinkEvent[], mark: Mark): Promise<void> {
-    const last = new Map(events.map((event) => [event.vbid, event]));
-    await move({ name: 'deliver', text: sql.deliver }, mark, eventParameters([...last.values()]));
-  }
-
-  /** @throws SinkError unavailable if the table lost rows, or another process changed the cursor */
-  async function recheck(): Promise<void> {
-    const cursor = await readCursor();
-    const isOurs = cursor !== null && isSameMark(markOf(cursor), written);
-    if (!isOurs || lossOf(cursor) !== null) throw await conflict();
-  }
-
-  return { open, beginFill, endFill, write, recheck };
+  return {
+    position: await positionOf(found),
+    fillBegins,
+    fillEnds: async (kept, mark) => {
+      // Without a fill, nothing is removed.
+      if (hasFillEnded && isSameMark(written, mark)) return;
+      for (let after: string | null = ''; !hasFillEnded && after !== null; ) {
+        const { incarnation, generation, cursor, late } = written ?? mark;
+        const values: unknown[] = [key, incarnation, generation, cursor, late, after, STEP, kept];
+        const step: pg.QueryResult<{ last: string | null }> = await db.query({ text: sql.endFillStep, values });
+        after = step.rows[0]?.last ?? null;
+      }
+      await move('endFill', mark);
+      hasFillEnded = true;
+    },
+    deliver: async (events, mark) => {
+      // The last state of each product in the batch.
+      const last = new Map(events.map((event) => [event.vbid, event]));
+      await move('deliver', mark, eventParameters([...last.values()]));
+    },
+    recheck: async () => {
+      const cursor = await readCursor();
+      if (lossOf(cursor) !== null || !isSameMark(cursor, written)) throw await conflict();
+    },
+  };
 }

@@ -1,0 +1,52 @@
+import type { Database, Statement } from 'better-sqlite3';
+
+export type Queries = ReturnType<typeof createQueries>;
+
+/**
+ * Makes functions of SQL texts. Each prepares its statement once, and takes the statement's parameters: `P` is their
+ * tuple, one object for named parameters.
+ */
+export function createQueries(sqlite: Database) {
+  function prepare<P extends unknown[], R>(text: string): Statement<P, R> {
+    return sqlite.prepare(text) as Statement<unknown[], unknown> as Statement<P, R>;
+  }
+
+  function all<P extends unknown[], R>(statement: Statement<P, R>) {
+    return (...params: P): R[] => statement.all(...params);
+  }
+
+  function value<P extends unknown[], V>(text: string) {
+    const statement = prepare<P, V>(text).pluck();
+    return (...params: P): V | null => statement.get(...params) ?? null;
+  }
+
+  return {
+    /** Whether this user may only read the file. */
+    isReadonly: sqlite.readonly,
+    exec: (text: string): void => {
+      sqlite.exec(text);
+    },
+    /** The first row. */
+    row: <P extends unknown[], R>(text: string) => {
+      const statement = prepare<P, R>(text);
+      return (...params: P): R | undefined => statement.get(...params);
+    },
+    rows: <P extends unknown[], R>(text: string) => all(prepare<P, R>(text)),
+    /** All rows as arrays, which cost half as much to read as objects. */
+    tuples: <P extends unknown[], R extends unknown[]>(text: string) => all(prepare<P, R>(text).raw()),
+    /** The first column of the first row; null without a row. */
+    value,
+    /** The first column of every row. */
+    values: <P extends unknown[], V>(text: string) => all(prepare<P, V>(text).pluck()),
+    /** A number as `value` reads it; 0 if it is null. */
+    number: <P extends unknown[] = []>(text: string) => {
+      const read = value<P, number | null>(text);
+      return (...params: P): number => read(...params) ?? 0;
+    },
+    /** Writes. @returns how many rows were changed */
+    write: <P extends unknown[] = unknown[]>(text: string) => {
+      const statement = prepare<P, unknown>(text);
+      return (...params: P): number => statement.run(...params).changes;
+    },
+  };
+}
