@@ -85,7 +85,8 @@ describe('files of credentials verify', () => {
       expect(second.stderr).toContain(`${more[0]} is in use by another run`);
     }
     expect(server.asked).toHaveLength(1);
-    await first.stop('SIGKILL');
+    first.child.kill('SIGKILL');
+    await first.ended;
     expect(await run([...args, 'r.csv'], settings(server), directory)).toMatchObject({ code: 0 });
     expect(rows(directory, 'r.csv')).toHaveLength(3);
     expect(readdirSync(directory).toSorted()).toEqual(['link.csv', 'r.csv', 'r.csv.checkpoint', 'users.csv']);

@@ -60,7 +60,8 @@ it('an asset written through the service returns through the catalog, the change
   await expect
     .poll(async () => JSON.parse(await catchword('sink', 'list', '--json')) as unknown, { timeout: 30_000 })
     .toMatchObject([{ name: 'file', lag_records: 0 }]);
-  await relay.stop();
+  relay.child.kill('SIGTERM');
+  await relay.ended;
   const told = readFileSync(out, 'utf8')
     .trimEnd()
     .split('\n')

@@ -127,7 +127,8 @@ it('redelivers refused events, and resumes the sink', async () => {
   // The error is cleared a turn later.
   await expect.poll(list).toMatchObject([{ state: 'live', parked: 0 }]);
   expect(await sink('retry', 'file')).toMatchObject({ code: 0, stdout: 'file is resumed; nothing is parked\n' });
-  expect(await running.stop()).toMatchObject({ code: 0 });
+  running.child.kill('SIGTERM');
+  expect(await running.ended).toMatchObject({ code: 0 });
 });
 
 it('skips every refused event', async () => {
@@ -198,7 +199,8 @@ it('forgets a sink whose setting was removed', async () => {
     code: 2,
     stderr: expect.stringContaining('still feeds file'),
   });
-  await running.stop();
+  running.child.kill('SIGTERM');
+  await running.ended;
   expect(await runHere(['sink', 'forget', 'file'], without, directory)).toMatchObject({ code: 0 });
   expect(bench.store.sinks.list()).toEqual([]);
   // Configured again, it continues where the file ends.
@@ -281,7 +283,8 @@ it('reads a quoted address from .env', async () => {
   bench.change(books(2, 1));
   const running = start(['relay'], { ...without, CATCHWORD_SINK_FILE_SECRET: hook.secret ?? '' }, directory);
   await isConfirmed(bench);
-  expect(await running.stop()).toMatchObject({ code: 0, stdout: '' });
+  running.child.kill('SIGTERM');
+  expect(await running.ended).toMatchObject({ code: 0, stdout: '' });
   expect(hook.events).toHaveLength(2);
 });
 
@@ -313,7 +316,8 @@ it('does not show secrets anywhere', { timeout: 60_000 }, async () => {
     const failed = bench.store.sinks.list().filter(({ error }) => error !== null);
     return failed.length === 4;
   });
-  const ended = await running.stop();
+  running.child.kill('SIGTERM');
+  const ended = await running.ended;
   const list = await runHere(['sink', 'list'], settings, directory);
   const listed = await runHere(['sink', 'list', '--json'], settings, directory);
   const doctor = await runHere(

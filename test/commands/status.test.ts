@@ -138,7 +138,8 @@ describe('a daemon', () => {
       daemon: { pid: daemon.child.pid, host: hostname() },
       running: null,
     });
-    await daemon.stop('SIGKILL');
+    daemon.child.kill('SIGKILL');
+    await daemon.ended;
     expect(await statusJson(settings)).toMatchObject({ daemon: null });
   });
 
