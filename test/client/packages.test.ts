@@ -8,10 +8,7 @@ const FIELDS = {
   list_price: '19.90',
   products: ['9781402894626', { sku: 'B' }],
   tags: ['new'],
-  download_license: {
-    type: 'numdays',
-    num_days: '180',
-  },
+  download_license: { type: 'numdays', num_days: '180' },
   shelf: { kept: 'as it is' },
 } as const;
 

@@ -10,9 +10,14 @@ const FULL: NewUser = {
 };
 const REFERENCE: NewUser = { reference: 'pupil-7', firstName: 'Élodie', lastName: 'Dubois & Fils' };
 
-async function creating(user: NewUser, reply: Reply | string) {
+async function usersOf(reply: Reply | string) {
   const { url, asked } = await serve(() => reply);
-  return { created: createUsers(connectTo(url).caller, '.xml').create(user), asked };
+  return { users: createUsers(connectTo(url).caller, '.xml'), asked };
+}
+
+async function creating(user: NewUser, reply: Reply | string) {
+  const { users, asked } = await usersOf(reply);
+  return { created: users.create(user), asked };
 }
 
 describe('a user', () => {
