@@ -34,7 +34,6 @@ export function introduction(sandbox: Sandbox, { items, users, rateLimit }: Desc
   return { ...about, environment, curl: examples.catalog, examples };
 }
 
-/** The introduction, for a person. */
 export function introductionText(about: ReturnType<typeof introduction>): string {
   const { url, items, environment, examples, apiKey, accessToken, reference, other, users } = about;
   const others = users === 0 ? '' : `, and user-0000001 to user-${String(users).padStart(7, '0')}`;

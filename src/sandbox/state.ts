@@ -50,13 +50,13 @@ export function openState(options: SandboxOptions, signal: AbortSignal) {
   const record: RecordChange = (change, act) => {
     const at = time.now();
     const timed = () => time.during(at, act);
-    return journal === null ? timed() : journal.record({ at, change }, timed);
+    return journal === null ? timed() : journal.record({ at, ...change }, timed);
   };
   try {
     const state = createState(options, time, record, signal);
-    for (const { at, change } of journal?.entries ?? []) {
+    for (const entry of journal?.entries ?? []) {
       try {
-        time.during(at, () => repeat(state, change));
+        time.during(entry.at, () => repeat(state, entry));
       } catch {
         // A change that fails now failed the first time as well: the process was killed before it removed the entry.
       }

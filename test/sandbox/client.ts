@@ -1,5 +1,5 @@
 import { request } from 'undici';
-import { onTestFinished } from 'vitest';
+import { it, onTestFinished } from 'vitest';
 import { SANDBOX_DEFAULTS, type SandboxOptions } from '../../src/sandbox/options.ts';
 import { type Sandbox, startSandbox } from '../../src/sandbox/server.ts';
 
@@ -28,6 +28,17 @@ export async function sandboxFor(options: Partial<SandboxOptions>): Promise<Sand
   const sandbox = await startSandbox(options);
   onTestFinished(() => sandbox.stop());
   return sandbox;
+}
+
+/** Returns `it` whose tests can take a `sandbox` of their own with these options. */
+export function itWith(options: Partial<SandboxOptions>) {
+  return it.extend<{ readonly sandbox: Sandbox }>({
+    sandbox: async ({ task: _task }, use) => {
+      const sandbox = await startSandbox(options);
+      await use(sandbox);
+      await sandbox.stop();
+    },
+  });
 }
 
 export async function get(sandbox: Sandbox, path: string, headers: Record<string, string> = CREDENTIALS) {

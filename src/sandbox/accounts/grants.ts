@@ -11,9 +11,7 @@ export type Grant = Pick<License, 'sku' | 'type'> & { readonly [Field in keyof L
 
 /** Removes characters that XML cannot hold. The title of an asset comes from JSON and may have them. */
 function writable(text: string): string {
-  return Array.from(text)
-    .filter((character) => isWritable(character))
-    .join('');
+  return Array.from(text).filter(isWritable).join('');
 }
 
 /** A title that the catalog does not have is licensed with its SKU as name. The attributes are written in this order. */

@@ -132,7 +132,6 @@ export function createAssets(options: Options, catalog: Catalog, numbering: Numb
     indexOf,
     identifiersOf,
     fieldsOf,
-    /** The assets that were written to, by index. */
     written: written as ReadonlyMap<number, Asset>,
     /** Returns the identifier of a new asset for which the caller gives none: an EAN with its check digit. */
     nextVbid: (): string => {

@@ -77,7 +77,6 @@ export function createControls({ catalog, keys, directory }: Stores): ReadonlyMa
       if (!keys.renew(api_key)) throw new Rejection(422, 'api_key: is already in use');
       return { api_key };
     }),
-    /** Gives a user a license. */
     '/_sandbox/grant': controlOf(grant, ({ code_use, reference, guid, ...given }) => {
       const { members, user } = find({ reference, guid });
       directory.grant(members, user, { ...given, 'code-use': code_use });

@@ -17,7 +17,6 @@ export interface Reply {
 /** The format of an operation's replies, errors included. */
 export type Format = 'json' | 'xml';
 
-/** Errors listed in one reply. */
 const MAX_ERRORS = 100;
 
 export function jsonReply(value: unknown): Reply {

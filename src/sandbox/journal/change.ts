@@ -12,7 +12,6 @@ export const changeSchema = z.discriminatedUnion('kind', [
     /** Text is enough: each operation that reads a body rejects one that is not UTF-8. */
     body: z.string(),
   }),
-  /** A control request. */
   z.object({ kind: z.literal('control'), path: z.string(), body: z.unknown() }),
   /** A callback was made, or given up. */
   z.object({ kind: z.literal('called'), call: z.object({ vbid: z.string(), startedAt: z.number() }) }),

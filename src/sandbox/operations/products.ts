@@ -56,7 +56,6 @@ const pageQuery = shapeQuery.extend({
 
 type ShapeQuery = z.infer<typeof shapeQuery>;
 
-/** What a reply renders products from. */
 type Source = Pick<Stores, 'options' | 'numbering'> & { readonly assets: Pick<Stores['assets'], 'written'> };
 
 function rendererFor({ options, numbering, assets }: Source, { include_details, currency }: ShapeQuery): RenderItem {
