@@ -1,7 +1,6 @@
 import { createControls } from './control/controls.ts';
 import { createRouter } from './http/router.ts';
-import type { Change, RecordChange } from './journal/change.ts';
-import { openJournal } from './journal/journal.ts';
+import { type Change, openJournal, type RecordChange } from './journal/journal.ts';
 import { createTimeline } from './journal/timeline.ts';
 import { assetOperations } from './operations/assets.ts';
 import { credentialOperations } from './operations/credentials.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { attribute } from '../http/xml-schema.ts';
+import { attribute } from '../http/reply.ts';
 
 /**
  * `download` is the newer word for `downloadable`; services use both.

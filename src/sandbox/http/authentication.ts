@@ -1,5 +1,4 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import type { ApiKeys } from '../accounts/api-keys.ts';
 import type { Directory } from '../accounts/directory.ts';
 import type { SandboxOptions } from '../options.ts';
 import { CODES, codeRejection } from './error-codes.ts';
@@ -20,8 +19,7 @@ function tokenRejection(format: Operation['format'], state: 'stale' | 'unknown')
  */
 export function authentication(
   { apiKeyHeader, accessTokenHeader }: Pick<SandboxOptions, 'apiKeyHeader' | 'accessTokenHeader'>,
-  { ownerOf }: Pick<ApiKeys, 'ownerOf'>,
-  { tokenState }: Pick<Directory, 'tokenState'>,
+  { ownerOf, tokenState }: Pick<Directory, 'ownerOf' | 'tokenState'>,
 ) {
   return (headers: IncomingHttpHeaders, { token, format }: Pick<Operation, 'token' | 'format'>) => {
     const key = headers[apiKeyHeader.toLowerCase()];

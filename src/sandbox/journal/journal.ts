@@ -2,7 +2,6 @@ import { appendFileSync, closeSync, ftruncateSync, openSync, readFileSync, realp
 import { z } from 'zod';
 import { CatchwordError, messageOf } from '../../errors.ts';
 import { holdFile, NO_LOCKS } from '../../file-lock.ts';
-import { changeSchema } from './change.ts';
 
 /*
  * What outlives a sandbox: a file of JSON lines. The first line says what the sandbox began with, each other line is one
@@ -16,6 +15,28 @@ const header = z.object({ sandbox: z.literal(1), seed: z.int(), items: z.int(), 
 
 /** What a sandbox began with. `at`: when, milliseconds since 1970. */
 export type Beginning = Readonly<Omit<z.infer<typeof header>, 'sandbox'>>;
+
+/** A change to the state of a sandbox, as the journal records it. */
+const changeSchema = z.discriminatedUnion('kind', [
+  z.object({
+    kind: z.literal('request'),
+    method: z.string(),
+    path: z.string(),
+    query: z.string(),
+    apiKey: z.string(),
+    accessToken: z.string().nullable(),
+    /** Text is enough: each operation that reads a body rejects one that is not UTF-8. */
+    body: z.string(),
+  }),
+  z.object({ kind: z.literal('control'), path: z.string(), body: z.unknown() }),
+  /** A callback was made, or given up. */
+  z.object({ kind: z.literal('called'), call: z.object({ vbid: z.string(), startedAt: z.number() }) }),
+]);
+
+export type Change = Readonly<z.infer<typeof changeSchema>>;
+
+/** Records a change in the journal, if there is one, and then makes it, at the time that was recorded. */
+export type RecordChange = <T>(change: Change, act: () => T) => T;
 
 /** A change, and when it was made, milliseconds since 1970. */
 const entrySchema = z.object({ at: z.number() }).and(changeSchema);

@@ -5,8 +5,7 @@ import type { Accounts, User } from '../accounts/accounts.ts';
 import { malformed, parseXml } from '../http/body.ts';
 import { CODES, codeRejection } from '../http/error-codes.ts';
 import type { Operation, OperationRequest } from '../http/operation.ts';
-import { Rejection, type Reply, xmlReply } from '../http/reply.ts';
-import { attribute } from '../http/xml-schema.ts';
+import { attribute, Rejection, type Reply, xmlReply } from '../http/reply.ts';
 import type { Stores } from '../stores.ts';
 
 /** Records in one request (interface, section 8). */
@@ -73,11 +72,6 @@ function failure({ message, details }: Rejection, { attributes }: XmlElement): X
   return { name: 'error', attributes: { code: String(details.code), message, ...echo } };
 }
 
-/** Services write failed elements with an end tag. The XML writer escapes each `>` that does not end a tag. */
-function withEndTags(reply: Reply): Reply {
-  return { ...reply, body: reply.body.replaceAll(/<error( [^<>]*)\/>/g, '<error$1></error>') };
-}
-
 function credentialsOf(body: Buffer): readonly XmlElement[] {
   const { children } = parseXml(body, 'credentials');
   const count = children.length;
@@ -100,7 +94,9 @@ function verifyAll(accounts: Accounts, { body }: OperationRequest): Reply {
       throw error;
     }
   });
-  return withEndTags(xmlReply({ name: 'credentials', content }));
+  const reply = xmlReply({ name: 'credentials', content });
+  // Services write failed elements with an end tag. The XML writer escapes each `>` that does not end a tag.
+  return { ...reply, body: reply.body.replaceAll(/<error( [^<>]*)\/>/g, '<error$1></error>') };
 }
 
 export function credentialOperations({ directory }: Stores): Operation[] {
