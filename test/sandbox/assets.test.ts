@@ -375,3 +375,9 @@ describe('4.5 books', () => {
     }
   });
 });
+
+it('7: lists a hundred errors of a request, and says how many more there are', async ({ sandbox }) => {
+  const { status, errors } = await put(sandbox, 'L-1', { ...NEW, prices: new Array(1000).fill({}) });
+  expect([status, errors.length]).toEqual([422, 101]);
+  expect([errors[0], errors.at(-1)]).toEqual(['prices/0/currency: must be an ISO 4217 code', '… and 2900 more']);
+});

@@ -1,5 +1,5 @@
 import { request } from 'undici';
-import { it, onTestFinished } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import { SANDBOX_DEFAULTS, type SandboxOptions } from '../../src/sandbox/options.ts';
 import { type Sandbox, startSandbox } from '../../src/sandbox/server.ts';
 
@@ -56,4 +56,12 @@ export async function getJson<T>(sandbox: Sandbox, path: string): Promise<T> {
 
 export function getPage(sandbox: Sandbox, query = ''): Promise<PageBody> {
   return getJson<PageBody>(sandbox, `/v4/products${query}`);
+}
+
+/** The products that the sandbox holds now. */
+export async function truth(sandbox: Sandbox, query = ''): Promise<Item[]> {
+  const { bytes } = await get(sandbox, `/_sandbox/truth${query}`, {});
+  const lines = bytes.toString().split('\n');
+  expect(lines.pop()).toBe('');
+  return lines.map((line) => JSON.parse(line) as Item);
 }

@@ -2,20 +2,13 @@ import { request } from 'undici';
 import { describe, expect } from 'vitest';
 import { systemClock } from '../../src/clock.ts';
 import type { Sandbox } from '../../src/sandbox/server.ts';
-import { get, getJson, getPage, type Item, itWith, sandboxFor } from './client.ts';
+import { get, getJson, getPage, type Item, itWith, sandboxFor, truth } from './client.ts';
 
 const it = itWith({ items: 1 });
 
 async function mutate(sandbox: Sandbox, body: string) {
   const response = await request(`${sandbox.url}/_sandbox/mutate`, { method: 'POST', body });
   return { status: response.statusCode, body: await response.body.json() };
-}
-
-async function truth(sandbox: Sandbox, query = ''): Promise<Item[]> {
-  const { bytes } = await get(sandbox, `/_sandbox/truth${query}`, {});
-  const lines = bytes.toString().split('\n');
-  expect(lines.pop()).toBe('');
-  return lines.map((line) => JSON.parse(line) as Item);
 }
 
 async function everyPage(sandbox: Sandbox): Promise<Item[]> {

@@ -153,7 +153,7 @@ describe('4.3 verify credentials', () => {
     ['no XML', '{"credentials":[]}'],
     ['an open tag', '<credentials><credential reference="a"></credentials>'],
     ['an attribute twice', '<credentials><credential reference="a" reference="b"/></credentials>'],
-  ] as const)('rejects %s with 650 and status 400', async ([_, body], { sandbox }) => {
+  ] as const)('rejects %s with 650 and status 400', async ([, body], { sandbox }) => {
     const answer = await exchange(sandbox, 'POST /v3/credentials.xml', body);
     expect(errorOf(answer)).toEqual([400, '650']);
     expect(rootOf(answer).attributes.get('message')).toMatch(/^Malformed credentials request: /);

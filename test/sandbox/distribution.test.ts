@@ -2,9 +2,8 @@ import { request } from 'undici';
 import { describe, expect, it } from 'vitest';
 import { systemClock } from '../../src/clock.ts';
 import { isbn10 } from '../../src/sandbox/catalog/isbn.ts';
-import type { Sandbox } from '../../src/sandbox/server.ts';
 import { NEW, put, send } from './asset-requests.ts';
-import { get, getJson, getPage, type Item, sandboxFor } from './client.ts';
+import { get, getJson, getPage, type Item, sandboxFor, truth } from './client.ts';
 
 const START = Date.UTC(2030, 0, 10, 12);
 const DAY = 86_400_000;
@@ -18,12 +17,6 @@ async function calendar(items = 3, details = false) {
   const since = async (from: number) => (await getPage(sandbox, `?from=${new Date(from).toISOString()}`)).items;
   const lookup = async (vbid: string) => (await get(sandbox, `/v4/products/${vbid}`)).status;
   return { time, sandbox, listed, since, lookup };
-}
-
-async function truth(sandbox: Sandbox): Promise<Item[]> {
-  const { bytes } = await get(sandbox, '/_sandbox/truth', {});
-  const lines = bytes.toString().trimEnd().split('\n');
-  return lines.map((line) => JSON.parse(line) as Item);
 }
 
 describe('written assets in the catalog', () => {

@@ -111,6 +111,12 @@ describe('4.5 packages', () => {
     expect(text).toMatch(/name="A Book of My Own" sku="MY-OWN-1" isbn=""/);
   });
 
+  it('accepts a package of tens of thousands of products', async ({ sandbox }) => {
+    const products = new Array(40_000).fill(vbid(0));
+    const { status, json } = await send(sandbox, 'POST /v4/packages', { name: 'a', products });
+    expect([status, json.products]).toEqual([200, [vbid(0)]]);
+  });
+
   it('rejects packages of another key, and unknown ones', async ({ sandbox }) => {
     await send(sandbox, 'POST /v4/packages', SHELF);
     const operations = [

@@ -96,7 +96,7 @@ describe('4.5 create and read a user', () => {
     ['a reference user with a password', '<reference>r</reference><password>p</password>', /^password: /],
     ['an invalid email', '<email>ada</email><password>p</password>', /^email: /],
     ['a reference that is too long', `<reference>${'r'.repeat(256)}</reference>`, /^reference: must be at most 255/],
-  ] as const)('rejects %s with 422, and names the field', async ([_, elements, message], { sandbox }) => {
+  ] as const)('rejects %s with 422, and names the field', async ([, elements, message], { sandbox }) => {
     const answer = await create(sandbox, elements);
     expect(errorOf(answer)).toEqual([422, '650']);
     expect(rootOf(answer).attributes.get('message')).toMatch(message);
@@ -107,7 +107,7 @@ describe('4.5 create and read a user', () => {
     ['another root', '<users/>'],
     ['an element twice', '<user><reference>a</reference><reference>b</reference></user>'],
     ['a DOCTYPE', '<!DOCTYPE user><user><reference>a</reference></user>'],
-  ] as const)('rejects %s with 650 and status 400', async ([_, body], { sandbox }) => {
+  ] as const)('rejects %s with 650 and status 400', async ([, body], { sandbox }) => {
     expect(errorOf(await exchange(sandbox, 'POST /v3/users.xml', body))).toEqual([400, '650']);
   });
 
