@@ -13,8 +13,8 @@ function tokenRejection(format: Operation['format'], state: 'stale' | 'unknown')
 }
 
 /**
- * Returns a check of the headers of section 5 of the interface, which returns the key that owns the caller's data, and the
- * token.
+ * Returns a check of the headers of section 5 of the interface. It returns the key that owns the caller's data, and
+ * the token.
  * @rule 4.1-4..5, 4.2-4, 4.4-2..4, 5-1..3, 5-7
  */
 export function authentication(

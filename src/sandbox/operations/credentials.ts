@@ -36,7 +36,7 @@ export const credentialsResponse = z
   .object({ credential: z.array(verified), error: z.array(failed) })
   .meta({ xml: { name: 'credentials' } });
 
-/** All attributes must name the same user, and a token must be the current one. @throws Rejection that replaces the record */
+/** All attributes must name the same user, and a token must be the current one. @throws Rejection for the record */
 function verify(accounts: Accounts, { attributes }: XmlElement): User {
   const value = (name: string) => attributes.get(name) || null;
   const extra = NOT_SUBMITTED.find((name) => value(name) !== null);
