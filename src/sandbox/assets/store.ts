@@ -44,7 +44,7 @@ type Options = Pick<SandboxOptions, 'seed' | 'apiKey' | 'ingestionMs'>;
 
 /**
  * The assets that were written to, and generated products as assets, which the main key owns. Each asset has one
- * product in the catalog, and keeps its index there. New products of the catalog never get a number that an asset already has.
+ * product in the catalog, and keeps its index there. New products never get a number that an asset already has.
  * @rule 1-1, 2.1-3
  */
 export function createAssets(options: Options, catalog: Catalog, numbering: Numbering, time: Timeline) {
