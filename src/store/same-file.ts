@@ -75,15 +75,15 @@ export function pause(): void {
 
 /** Reads the state of the file and of its WAL, and notes it in the mirror. */
 function createFileStates(sqlite: Database, path: string) {
-  const { tuples, value, write } = createQueries(sqlite);
-  const readCount = tuples<[], [busy: number, frames: number, moved: number]>('PRAGMA wal_checkpoint(NOOP)');
+  const { tuple, value, write } = createQueries(sqlite);
+  const readCount = tuple<[], [busy: number, frames: number, moved: number]>('PRAGMA wal_checkpoint(NOOP)');
   const noted = value<[], string | null>('SELECT file_state FROM mirror WHERE id = 1');
   const note = write('UPDATE mirror SET file_state = :state WHERE id = 1 AND file_state IS NOT :state');
 
   return {
     file: (): FileState => lookAt(path) ?? NOTHING,
     progress: (): Progress => {
-      const [count] = readCount();
+      const count = readCount();
       return { frames: count?.[1] ?? 0, moved: count?.[2] ?? 0 };
     },
     isNoted: (found: FileState): boolean => {
