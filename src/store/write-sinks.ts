@@ -179,7 +179,6 @@ export function createSinkRequests(queries: Queries, reader: SinkReader) {
     /** Restarts delivery after `cursor`; with `backfill`, first delivers the current products, tombstones included. */
     replay: (id: number, cursor: number, backfill: boolean): void => {
       replay({ id, cursor, backfill: backfill ? 1 : 0 });
-      // Events that are delivered again are judged again.
       dropParkedAfter(id, cursor);
     },
     /** Skips a parked event, and frees the events of its product that wait for it. */
