@@ -1,24 +1,23 @@
 import { once } from 'node:events';
 import { renameSync, writeFileSync } from 'node:fs';
-import { type AddressInfo, createServer } from 'node:net';
+import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { startSandbox } from '../../src/sandbox/server.ts';
 import { startService } from '../support/cli.ts';
 import { load } from '../support/load.ts';
 import { settingsFor, temporaryDirectory } from '../support/mirror.ts';
+import { listening } from './feeding.ts';
 
 it('ends when its mirror is replaced, even if a sink leaves a connection open', async () => {
   const sandbox = await startSandbox({ items: 10 });
   onTestFinished(() => sandbox.stop());
-  const silent = createServer(() => {}).listen(0, '127.0.0.1');
-  await once(silent, 'listening');
-  onTestFinished(() => void silent.close());
+  const silent = createServer(() => {});
+  const port = await listening(silent);
   const directory = temporaryDirectory();
   const db = join(directory, 'catalog.db');
   const settings = settingsFor(sandbox.url, db);
   await load(settings, 'full');
-  const { port } = silent.address() as AddressInfo;
   const sink = join(directory, 'sink.mjs');
   writeFileSync(
     sink,
