@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { chmodSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -234,6 +235,10 @@ describe('a result file', () => {
     writeFileSync(path, '');
     await expect(runOf(join(path, 'x.csv'), MANY)).rejects.toMatchObject({ exitCode: 2 });
     await expect(runOf('', MANY)).rejects.toMatchObject({ message: '--out is empty' });
-    await expect(runOf(join(path, '..'), MANY)).rejects.toThrow(/is not a regular file/);
+    execFileSync('mkfifo', ['-m', '644', `${path}.pipe`]);
+    for (const other of [join(path, '..'), `${path}.pipe`]) {
+      await expect(runOf(other, MANY)).rejects.toThrow(/is not a regular file/);
+    }
+    expect(statSync(`${path}.pipe`).mode & 0o777).toBe(0o644);
   });
 });
