@@ -16,7 +16,6 @@ require name and products (its books) to create a package.
 
   catchword package create BUNDLE-1 --set name="A bundle" --set products='["9781402894626"]'`;
 
-/** Adds the SKU of the command line to the fields. */
 function withSku(sku: string, fields: PackageFields): PackageFields {
   if (fields.sku === undefined || fields.sku === sku) return { ...fields, sku };
   throw usageError(`the fields name another SKU than ${sku}`, 'Remove sku from the fields, or use the same SKU.');

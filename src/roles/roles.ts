@@ -9,7 +9,7 @@ import { haltedSinks } from '../report/sink.ts';
 import { plansOf } from '../schedule/due.ts';
 import { showPresence } from '../schedule/presence.ts';
 import { startRunQueue } from '../schedule/run-queue.ts';
-import { createRequestedTicks, requestDueRuns, type ScheduleOptions, startScheduler } from '../schedule/scheduler.ts';
+import { createRequestedTicks, requestDueRuns, startScheduler } from '../schedule/scheduler.ts';
 import { startStandby } from '../schedule/standby.ts';
 import { openStore, type Store } from '../store/store.ts';
 import { watchMirror } from '../store/watch.ts';
@@ -55,8 +55,8 @@ async function checkSinks({ sinks }: Config): Promise<void> {
 }
 
 function relayOf(store: Store, { config, clock, log }: RoleOptions<Config>): Service {
-  const sinks = config.sinks.map((sink) => sinkConfig(sink));
-  return startRelay({ store, sinks, clock, log, source: configuredSource(config.baseUrl) });
+  const source = configuredSource(config.baseUrl);
+  return startRelay({ store, sinks: config.sinks.map(sinkConfig), clock, log, source });
 }
 
 /** Starts to make runs of the mirror, with a full run at once if it was never filled. */
@@ -64,8 +64,7 @@ function startRuns({ keeper, store }: Awaited<ReturnType<typeof startKeeper>>, {
   const runQueue = startRunQueue({ keeper, store, clock, log });
   if (store.watermark() === null) runQueue.submit({ kind: 'full' });
   const onDue = async (kind: RunKind, tick: string): Promise<void> => runQueue.submit({ kind, tick });
-  const schedule: ScheduleOptions = { ...config, ticks: store.schedule, clock, log, onDue };
-  return { runQueue, schedule };
+  return { runQueue, schedule: { ...config, ticks: store.schedule, clock, log, onDue } };
 }
 
 /** One daemon is active; others stand by, and use neither the port nor the source until one takes over. */

@@ -64,6 +64,13 @@ describe('a full disk behind stdout', () => {
     expect(ended.stderr).toContain(`error ${done}, but the output cannot be written: ENOSPC`);
   });
 
+  it('does not hide the error of a command that failed', async () => {
+    const { env, directory } = await place();
+    const ended = await runRedirected(['user', 'reset-access'], '> /dev/full', env, directory);
+    expect(ended.code).toBe(2);
+    expect(ended.stderr).toMatch(/^error CATCHWORD_USER_REFERENCE is not set [^\n]+\nhint [^\n]+\n$/);
+  });
+
   it('does not show the token', async () => {
     const verified = `<credentials><credential reference="me" guid="G" access-token="${FRESH}"/></credentials>`;
     const { env, directory } = await place('', ({ url }) => (url.includes('reset_access') ? '' : verified));

@@ -13,7 +13,6 @@ export type Need = 'source' | 'nothing';
 
 const NEEDED = { source: ['baseUrl', 'apiKey'], nothing: [] } as const;
 
-/** The settings of a verb with that need. */
 export interface ConfigFor {
   readonly source: SourceConfig;
   readonly nothing: Config;
