@@ -27,10 +27,8 @@ function unusable(message: string, hint: string): CatchwordError {
 
 function requireRedis({ redisUrl }: Config, role: string): string {
   if (redisUrl !== undefined) return redisUrl;
-  throw unusable(
-    `REDIS_URL is not set, and ${role} alone works only through Redis`,
-    'Set REDIS_URL, or run everything in one process: npx catchword daemon.',
-  );
+  const hint = 'Set REDIS_URL, or run everything in one process: npx catchword daemon.';
+  throw unusable(`REDIS_URL is not set, and ${role} alone works only through Redis`, hint);
 }
 
 /** Events name the source that the mirror has noted; if it has noted none, CATCHWORD_BASE_URL is required. */
@@ -129,10 +127,8 @@ export const startFetcherRole: StartRole<SourceConfig> = async (options, service
 export const startRelayRole: StartRole<Config> = async (options, services) => {
   const { config, clock } = options;
   if (config.sinks.length === 0) {
-    throw unusable(
-      'CATCHWORD_SINK_<NAME> is not set, and relay only delivers to sinks',
-      'Set one, such as CATCHWORD_SINK_FILE=jsonl:data/changes.jsonl, or do not start relay.',
-    );
+    const hint = 'Set one, such as CATCHWORD_SINK_FILE=jsonl:data/changes.jsonl, or do not start relay.';
+    throw unusable('CATCHWORD_SINK_<NAME> is not set, and relay only delivers to sinks', hint);
   }
   await requireEventSource(config);
   const store = openStore(config.db, { mode: config.dbMode });
@@ -145,10 +141,8 @@ export const startWebRole: StartRole<Config> = async (options, services) => {
   const { config } = options;
   await requireEventSource(config);
   if (config.httpPort === null) {
-    throw unusable(
-      'CATCHWORD_HTTP_PORT is off, and web only serves HTTP',
-      'Set CATCHWORD_HTTP_PORT to a port, or do not start web.',
-    );
+    const hint = 'Set CATCHWORD_HTTP_PORT to a port, or do not start web.';
+    throw unusable('CATCHWORD_HTTP_PORT is off, and web only serves HTTP', hint);
   }
   services.push(await startHttp(options, config.httpPort));
 };
