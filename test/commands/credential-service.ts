@@ -1,5 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { expect } from 'vitest';
 import { readXml } from '../../src/xml/read.ts';
 import { writeXml } from '../../src/xml/write.ts';
 import { KEY, type Server, serve } from '../client/connection.ts';
@@ -34,6 +35,15 @@ export async function place(users?: string | Buffer, reply: Parameters<typeof se
   const env = settings(server);
   const verified = (...args: string[]) => runHere(['credentials', 'verify', ...args], env, directory);
   return { server, directory, env, verified, path: (name: string) => join(directory, name) };
+}
+
+/** Expects an error of usage whose message contains this text, and whose hint matches. */
+export async function expectUsage(work: Promise<unknown>, message: string, hint: RegExp): Promise<void> {
+  await expect(work).rejects.toMatchObject({
+    code: 'USAGE',
+    message: expect.stringContaining(message) as string,
+    hint: expect.stringMatching(hint) as string,
+  });
 }
 
 export function csvOf(count: number): string {

@@ -96,9 +96,7 @@ describe('sync --from', () => {
     const { stdout } = await runCommand(syncCommand, ['--from', '2020-01-01', '--json'], settings);
     const delta = { kind: 'delta', state: 'complete', from_time: '2020-01-01T00:00:00.000Z' };
     expect(JSON.parse(stdout)).toMatchObject(delta);
-    await expect(runCommand(syncCommand, ['--from', '2099-01-01'], settings)).rejects.toMatchObject({
-      code: 'USAGE',
-      message: '--from: 2099-01-01 00:00:00 UTC is in the future',
-    });
+    const future = runCommand(syncCommand, ['--from', '2099-01-01'], settings);
+    await expect(future).rejects.toThrow('--from: 2099-01-01 00:00:00 UTC is in the future');
   });
 });
