@@ -41,9 +41,11 @@ export function packageCommand(context: CommandContext): Command {
       .addHelpText('after', FIELDS_HELP)
       .action(async (sku: string, options: FieldsInput & JsonOption) => {
         const fields = (await readFields(options, (name) => STRUCTURED.has(name), context)) as PackageFields;
-        await call(options, async ({ create, update }) => {
-          const isNew = verb === 'create';
-          const written = await (isNew ? create(withSku(sku, fields), { signal }) : update(sku, fields, { signal }));
+        await call(options, async (packages) => {
+          const written =
+            verb === 'create'
+              ? await packages.create(withSku(sku, fields), { signal })
+              : await packages.update(sku, fields, { signal });
           const done = `${verb}d package ${plain(written.sku ?? sku)}`;
           return { ...described(done, written), done };
         });

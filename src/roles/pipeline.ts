@@ -1,6 +1,6 @@
 import { sourceIdentity } from '../catalog/source.ts';
 import { createCatalogClient } from '../client/catalog-client.ts';
-import type { Clock } from '../clock.ts';
+import type { Clock, Pause } from '../clock.ts';
 import type { Config, SourceConfig } from '../config.ts';
 import type { CatchwordError } from '../errors.ts';
 import { iso } from '../iso-time.ts';
@@ -106,7 +106,7 @@ async function startRedisQueue(
   const { sourceId } = await import('../queue/bullmq/jobs.ts');
   const pauses = pausesIn(paceIn, { config, clock, tell });
   const source = sourceId(config.baseUrl);
-  const onRateLimited = pauses.note;
+  const onRateLimited = (pause: Pause): void => pauses.note(pause);
   const queue = await createBullQueue({ redisUrl, clock, log, source, mirror: store.incarnation, onRateLimited });
   if (now === true) await queue.forgetPause();
   return { name: 'queue', queue, stop: () => queue.close() };

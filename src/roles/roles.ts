@@ -1,5 +1,5 @@
 import { configuredSource } from '../catalog/event.ts';
-import type { RunKind } from '../catalog/run.ts';
+import type { RunKind, RunRequest } from '../catalog/run.ts';
 import { type Config, requireBaseUrl, type SourceConfig } from '../config.ts';
 import { CatchwordError } from '../errors.ts';
 import type { Service } from '../lifecycle.ts';
@@ -101,7 +101,8 @@ export const startKeeperRole: StartRole<SourceConfig> = async (options, services
   const { serveRunRequests } = await import('../queue/bullmq/run-requests.ts');
   const { sourceId } = await import('../queue/bullmq/jobs.ts');
   const source = sourceId(config.baseUrl);
-  services.push(await serveRunRequests({ redisUrl, log, clock, source, onRequest: runQueue.submit }));
+  const onRequest = (request: RunRequest): void => runQueue.submit(request);
+  services.push(await serveRunRequests({ redisUrl, log, clock, source, onRequest }));
 };
 
 export const startSchedulerRole: StartRole<SourceConfig> = async ({ config, clock, log }, services) => {
