@@ -152,7 +152,7 @@ export async function run(argv: readonly string[], host: ProcessContext): Promis
       failure = error;
     }
     // After a failure, not even an empty write: on a full disk its error would replace the command's own.
-    if (failure === undefined && !lost.signal.aborted) await flushed(host.stdout);
+    if (!(failure instanceof CatchwordError || lost.signal.aborted)) await flushed(host.stdout);
     if (reported !== undefined) {
       await reported;
       return 1;
