@@ -151,7 +151,8 @@ export async function run(argv: readonly string[], host: ProcessContext): Promis
     } catch (error) {
       failure = error;
     }
-    if (!lost.signal.aborted) await flushed(host.stdout);
+    // After a failure, not even an empty write: on a full disk its error would replace the command's own.
+    if (!(failure instanceof CatchwordError || lost.signal.aborted)) await flushed(host.stdout);
     if (reported !== undefined) {
       await reported;
       return 1;
