@@ -5,8 +5,8 @@ import { pino } from 'pino';
 import { onTestFinished } from 'vitest';
 import { systemClock } from '../../src/clock.ts';
 import type { SandboxOptions } from '../../src/sandbox/options.ts';
-import { type Sandbox, startSandbox } from '../../src/sandbox/server.ts';
-import { startWeb, type WebOptions, type WebService } from '../../src/web/server.ts';
+import { startSandbox } from '../../src/sandbox/server.ts';
+import { startWeb, type WebOptions } from '../../src/web/server.ts';
 import { load } from '../support/load.ts';
 import { settingsFor, temporaryDirectory } from '../support/mirror.ts';
 
@@ -18,16 +18,9 @@ export interface LogLine {
   readonly [key: string]: unknown;
 }
 
-export interface Served {
-  readonly web: WebService;
-  /** Every line so far. */
-  readonly log: readonly LogLine[];
-  /** Waits for the first line with this message. */
-  readonly logged: (message: string) => Promise<LogLine>;
-}
-
 /** Starts the web role on a free port, with a log that a test can wait for. */
-export async function serve(db: string, given: Partial<WebOptions> = {}): Promise<Served> {
+export async function serve(db: string, given: Partial<WebOptions> = {}) {
+  /** Every line so far. */
   const log: LogLine[] = [];
   const lines = new EventEmitter();
   const sink = new Writable({
@@ -54,7 +47,8 @@ export async function serve(db: string, given: Partial<WebOptions> = {}): Promis
   return {
     web,
     log,
-    logged: async (message) => {
+    /** Waits for the first line with this message. */
+    logged: async (message: string): Promise<LogLine> => {
       for (;;) {
         const found = log.find(({ msg }) => msg === message);
         if (found !== undefined) return found;
@@ -64,12 +58,7 @@ export async function serve(db: string, given: Partial<WebOptions> = {}): Promis
   };
 }
 
-export interface Place {
-  readonly sandbox: Sandbox;
-  readonly directory: string;
-  readonly db: string;
-  readonly settings: Record<string, string>;
-}
+export type Place = Awaited<ReturnType<typeof place>>;
 
 /** A path without a mirror. */
 export function emptyMirror(): string {
@@ -77,7 +66,7 @@ export function emptyMirror(): string {
 }
 
 /** Starts a sandbox, and names the path of its future mirror. */
-export async function place(options: Partial<SandboxOptions>, more: Record<string, string> = {}): Promise<Place> {
+export async function place(options: Partial<SandboxOptions>, more: Record<string, string> = {}) {
   const sandbox = await startSandbox(options);
   onTestFinished(() => sandbox.stop());
   const directory = temporaryDirectory();
