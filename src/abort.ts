@@ -26,18 +26,17 @@ export async function withAbort<Result>(
   const any = new AbortController();
   // Each call in flight adds one listener; Node.js would warn about the eleventh.
   setMaxListeners(0, any.signal, ...signals);
-  const removals = signals.map((signal) => {
-    const onAbort = (): void => any.abort(signal.reason);
-    if (signal.aborted) onAbort();
-    else signal.addEventListener('abort', onAbort, { once: true });
-    return () => signal.removeEventListener('abort', onAbort);
-  });
+  const over = new AbortController();
+  for (const signal of signals) {
+    if (signal.aborted) any.abort(signal.reason);
+    else signal.addEventListener('abort', () => any.abort(signal.reason), { once: true, signal: over.signal });
+  }
   const timer = limit && setTimeout(() => any.abort(limit.reason()), limit.timeoutMs);
   try {
     return await work(any.signal);
   } finally {
     clearTimeout(timer);
-    for (const remove of removals) remove();
+    over.abort();
   }
 }
 
@@ -49,13 +48,9 @@ export async function withAbort<Result>(
 export function unlessAborted<Result>(result: Promise<Result>, signal: AbortSignal): Promise<Result> {
   return new Promise((resolve, reject) => {
     const onAbort = (): void => reject(signal.reason as Error);
-    const settled =
-      <Value>(settle: (value: Value) => void) =>
-      (value: Value): void => {
-        signal.removeEventListener('abort', onAbort);
-        settle(value);
-      };
-    result.then(settled(resolve), settled(reject));
+    const stopListening = (): void => signal.removeEventListener('abort', onAbort);
+    result.then(resolve, reject);
+    result.then(stopListening, stopListening);
     if (signal.aborted) onAbort();
     else signal.addEventListener('abort', onAbort, { once: true });
   });
