@@ -26,17 +26,18 @@ export async function withAbort<Result>(
   const any = new AbortController();
   // Each call in flight adds one listener; Node.js would warn about the eleventh.
   setMaxListeners(0, any.signal, ...signals);
-  const over = new AbortController();
-  for (const signal of signals) {
-    if (signal.aborted) any.abort(signal.reason);
-    else signal.addEventListener('abort', () => any.abort(signal.reason), { once: true, signal: over.signal });
-  }
+  const removals = signals.map((signal) => {
+    const onAbort = (): void => any.abort(signal.reason);
+    if (signal.aborted) onAbort();
+    else signal.addEventListener('abort', onAbort, { once: true });
+    return () => signal.removeEventListener('abort', onAbort);
+  });
   const timer = limit && setTimeout(() => any.abort(limit.reason()), limit.timeoutMs);
   try {
     return await work(any.signal);
   } finally {
     clearTimeout(timer);
-    over.abort();
+    for (const remove of removals) remove();
   }
 }
 
