@@ -30,11 +30,6 @@ export interface WebOptions extends Omit<ReadinessOptions, 'store'>, Pick<ApiOpt
   readonly limits?: Partial<StreamLimits>;
 }
 
-export interface WebService extends Service {
-  /** `http://127.0.0.1:8080` */
-  readonly url: string;
-}
-
 /** A silent connection is closed: a client that does not take its response would keep it in memory. */
 const CONNECTION_TIMEOUT_MS = 60_000;
 const REQUEST_TIMEOUT_MS = 30_000;
@@ -68,10 +63,10 @@ function createApp(log: Logger): FastifyInstance {
 }
 
 /**
- * Serves the mirror over HTTP, read-only.
+ * Serves the mirror over HTTP, read-only, at `url`: `http://127.0.0.1:8080`.
  * @throws CatchwordError CONFIG_INVALID, MIRROR_UNUSABLE; then nothing stays open
  */
-export async function startWeb(options: WebOptions): Promise<WebService> {
+export async function startWeb(options: WebOptions): Promise<Service & { readonly url: string }> {
   const { clock, log, token } = options;
   checkExposure(options.host, token);
   const limits = { ...STREAM_LIMITS, ...options.limits };

@@ -23,33 +23,20 @@ interface Event {
   readonly data: { readonly vbid: string; readonly product: unknown };
 }
 
-interface Reset {
-  readonly code: string;
-  readonly after: number;
-}
-
-interface Follower {
-  readonly source: EventSource;
-  /** By vbid. */
-  readonly products: ReadonlyMap<string, unknown>;
-  /** Events since the last reset, in order. */
-  readonly seqs: readonly number[];
-  readonly resets: readonly Reset[];
-  /** How often a connection ended or failed. */
-  readonly failures: () => number;
-}
-
 /** The reader from docs/sinks.md. */
-function follow(url: string): Follower {
+function follow(url: string) {
   const source = new EventSource(url);
   onTestFinished(() => source.close());
+  /** By vbid. */
   const products = new Map<string, unknown>();
+  /** Events since the last reset, in order. */
   const seqs: number[] = [];
-  const resets: Reset[] = [];
+  const resets: { readonly code: string; readonly after: number }[] = [];
+  /** How often a connection ended or failed. */
   let failures = 0;
   source.addEventListener('error', () => failures++);
   source.addEventListener('reset', ({ data }) => {
-    resets.push(JSON.parse(String(data)) as Reset);
+    resets.push(JSON.parse(String(data)) as (typeof resets)[number]);
     products.clear();
     seqs.length = 0;
   });
@@ -75,7 +62,7 @@ function lastSeq(db: string): number {
   }
 }
 
-async function expectUpToDate({ seqs, products }: Follower, db: string): Promise<void> {
+async function expectUpToDate({ seqs, products }: ReturnType<typeof follow>, db: string): Promise<void> {
   const last = lastSeq(db);
   await expect.poll(() => seqs.at(-1), PATIENCE).toBe(last);
   expect(products).toEqual(mirrorOf(db));
