@@ -1,5 +1,6 @@
 import { setMaxListeners } from 'node:events';
-import { type Job, WaitingError, Worker } from 'bullmq';
+import type { Job, Queue, Worker } from 'bullmq';
+import type { Redis } from 'ioredis';
 import { retryDelayMs } from '../../backoff.ts';
 import type { FetchOutcome, FetchTask } from '../../catalog/page.ts';
 import { taskId } from '../../catalog/page.ts';
@@ -7,9 +8,18 @@ import type { Clock } from '../../clock.ts';
 import { CatchwordError, messageOf, toErrorRecord } from '../../errors.ts';
 import type { Logger } from '../../log.ts';
 import { type ReadWindow, toReadError } from '../queue.ts';
-import { connectApplyQueues } from './apply-queues.ts';
-import { encodeOutcome, parseTask } from './codec.ts';
-import { closeWorker, logErrors, type QueuePlace, queueNames, WORKER_OPTIONS } from './jobs.ts';
+import { type EncodedOutcome, encodeOutcome, parseTask } from './codec.ts';
+import {
+  closeWorker,
+  JOB_OPTIONS,
+  jobId,
+  openQueue,
+  PAUSE_JOB,
+  type QueuePlace,
+  queueNames,
+  returnToQueue,
+  startWorker,
+} from './jobs.ts';
 import { checkRedis, connectRedis } from './redis.ts';
 import { createSharedPause } from './shared-pause.ts';
 
@@ -21,11 +31,6 @@ export interface FetcherOptions extends QueuePlace {
   readonly intervalMs: number | null;
   readonly clock: Clock;
   readonly log: Logger;
-}
-
-export interface Fetcher {
-  /** Returns the jobs in flight to the queue and closes connections. Idempotent. */
-  close(): Promise<void>;
 }
 
 /** The shortest pause worth a round trip to Redis. With a higher rate, requests come in bursts, one in each pause. */
@@ -47,12 +52,34 @@ export function limiterOf(intervalMs: number | null): { max: number; duration: n
   return { max, duration: Math.ceil(max * intervalMs) };
 }
 
+/** Connects to the apply queues of all mirrors that a fetcher reads for. */
+function connectApplyQueues(place: QueuePlace, connection: Redis) {
+  const { prefix, apply } = queueNames(place);
+  const queues = new Map<string, Queue>();
+
+  function queueOf({ mirror }: FetchTask): Queue {
+    const queue = queues.get(mirror) ?? openQueue(apply(mirror), connection, prefix);
+    queues.set(mirror, queue);
+    return queue;
+  }
+
+  return {
+    addOutcome: async (task: FetchTask, outcome: EncodedOutcome): Promise<void> => {
+      await queueOf(task).add('apply', outcome, { ...JOB_OPTIONS, jobId: jobId(task) });
+    },
+    addPause: async (task: FetchTask, pauseMs: number): Promise<void> => {
+      await queueOf(task).add(PAUSE_JOB, { pauseMs }, JOB_OPTIONS);
+    },
+    close: () => Promise.all([...queues.values()].map((queue) => queue.close())),
+  };
+}
+
 /**
  * Starts a worker for fetch jobs. One attempt of a job is one request, so retries pass the limiter too. The outcome is
  * added to the apply queue of the task's mirror.
  * @throws CatchwordError QUEUE_UNAVAILABLE, QUEUE_MISCONFIGURED as `checkRedis`
  */
-export async function startFetcher(options: FetcherOptions): Promise<Fetcher> {
+export async function startFetcher(options: FetcherOptions) {
   const { redisUrl, read, concurrency, intervalMs, clock, log } = options;
   await checkRedis(redisUrl);
   const { prefix, fetch } = queueNames(options);
@@ -77,11 +104,6 @@ export async function startFetcher(options: FetcherOptions): Promise<Fetcher> {
         await clock.sleep(DELIVERY_RETRY_MS, stop.signal);
       }
     }
-  }
-
-  async function returnToQueue(job: Job, token: string | undefined): Promise<never> {
-    await job.moveToWait(token);
-    throw new WaitingError();
   }
 
   async function tryOnce(task: FetchTask, attempt: number): Promise<FetchOutcome> {
@@ -114,9 +136,7 @@ export async function startFetcher(options: FetcherOptions): Promise<Fetcher> {
     }
   }
 
-  const worker: Worker = new Worker(fetch, work, {
-    ...WORKER_OPTIONS,
-    connection,
+  const worker: Worker = startWorker(fetch, connection, log, work, {
     prefix,
     concurrency,
     limiter: limiterOf(intervalMs),
@@ -127,7 +147,6 @@ export async function startFetcher(options: FetcherOptions): Promise<Fetcher> {
         Math.ceil(retryDelayMs(toReadError(error), attempt, job?.opts.attempts ?? 1, () => clock.random()) ?? -1),
     },
   });
-  logErrors(worker, connection, log);
   await worker.waitUntilReady();
 
   async function close(): Promise<void> {
@@ -138,7 +157,8 @@ export async function startFetcher(options: FetcherOptions): Promise<Fetcher> {
   }
 
   return {
-    close: () => {
+    /** Returns the jobs in flight to the queue and closes connections. Idempotent. */
+    close: (): Promise<void> => {
       closed ??= close();
       return closed;
     },

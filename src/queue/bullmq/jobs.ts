@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { ErrorCode, type Worker } from 'bullmq';
+import { ErrorCode, type Job, type Processor, Queue, WaitingError, Worker, type WorkerOptions } from 'bullmq';
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import { type FetchTask, taskId } from '../../catalog/page.ts';
@@ -34,10 +34,9 @@ export function queueNames({ prefix = 'catchword', source }: QueuePlace) {
   };
 }
 
-/** Name of a job in the apply queue that reports a pause to the keeper. Its data is a `PauseMessage`. */
+/** Name of a job in the apply queue that reports a pause to the keeper. Its data is a `PAUSE_MESSAGE`. */
 export const PAUSE_JOB = 'pause';
 export const PAUSE_MESSAGE = z.object({ pauseMs: z.number().positive() });
-export type PauseMessage = z.infer<typeof PAUSE_MESSAGE>;
 
 /** Last part of the key whose value changes when an operator ends a pause; fetchers then forget earlier pauses. */
 export const PAUSE_ENDED_KEY = 'forgotten-pauses';
@@ -57,11 +56,11 @@ export const JOB_OPTIONS = { removeOnComplete: true, removeOnFail: true, stackTr
 
 /** The fetcher's `backoffStrategy` delays each retry of a fetch job. */
 export function fetchJobOptions(task: FetchTask) {
-  return { ...JOB_OPTIONS, attempts: task.maxAttempts, backoff: { type: 'custom' } };
+  return { ...JOB_OPTIONS, attempts: task.maxAttempts, backoff: { type: 'custom' }, jobId: jobId(task) };
 }
 
 /** A job whose worker died is restarted after `lockDuration` and up to two `stalledInterval`s (milliseconds). */
-export const WORKER_OPTIONS = { lockDuration: 15_000, stalledInterval: 5_000 } as const;
+const WORKER_OPTIONS = { lockDuration: 15_000, stalledInterval: 5_000 } as const;
 
 const CLOSE_TIMEOUT_MS = 3_000;
 
@@ -73,12 +72,33 @@ const NO_LONGER_OURS: readonly unknown[] = [
   ErrorCode.JobLockMismatch,
 ];
 
-/** Logs the errors of a worker; at debug level while the connection is down, because that is already logged. */
-export function logErrors(worker: Worker, connection: Redis, log: Logger): void {
+export function openQueue(name: string, connection: Redis, prefix: string): Queue {
+  const queue = new Queue(name, { connection, prefix });
+  // The connection logs its errors itself; without a listener they would be thrown.
+  queue.on('error', () => {});
+  return queue;
+}
+
+/** Starts a worker. Logs its errors, at debug level while the connection is down, because that is already logged. */
+export function startWorker(
+  name: string,
+  connection: Redis,
+  log: Logger,
+  work: Processor,
+  options: Partial<WorkerOptions>,
+): Worker {
+  const worker = new Worker(name, work, { ...WORKER_OPTIONS, ...options, connection });
   worker.on('error', (error) => {
     const expected = connection.status !== 'ready' || ('code' in error && NO_LONGER_OURS.includes(error.code));
-    log[expected ? 'debug' : 'warn']({ queue: worker.name, reason: messageOf(error) }, 'queue error');
+    log[expected ? 'debug' : 'warn']({ queue: name, reason: messageOf(error) }, 'queue error');
   });
+  return worker;
+}
+
+/** Returns an active job to the queue, for another worker. */
+export async function returnToQueue(job: Job, token: string | undefined): Promise<never> {
+  await job.moveToWait(token);
+  throw new WaitingError();
 }
 
 /**

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { type Job, Queue, WaitingError, Worker } from 'bullmq';
+import type { Job, Worker } from 'bullmq';
 import type { FetchOutcome, FetchTask } from '../../catalog/page.ts';
 import { type Clock, LONGEST_PAUSE_MS, type Pause } from '../../clock.ts';
 import { messageOf } from '../../errors.ts';
@@ -10,13 +10,14 @@ import {
   closeWorker,
   fetchJobOptions,
   jobId,
-  logErrors,
+  openQueue,
   PAUSE_ENDED_KEY,
   PAUSE_JOB,
   PAUSE_MESSAGE,
   type QueuePlace,
   queueNames,
-  WORKER_OPTIONS,
+  returnToQueue,
+  startWorker,
 } from './jobs.ts';
 import { checkRedis, connectRedis, cutRedis } from './redis.ts';
 
@@ -53,11 +54,9 @@ export async function createBullQueue(options: BullQueueOptions): Promise<BullQu
   const { prefix, ...names } = queueNames(options);
   // Silent, because the worker's connection logs an outage already.
   const producer = connectRedis(redisUrl, createLog('silent'), 'fail');
-  const fetchQueue = new Queue(names.fetch, { connection: producer, prefix });
-  const applyQueue = new Queue(names.apply(mirror), { connection: producer, prefix });
+  const fetchQueue = openQueue(names.fetch, producer, prefix);
+  const applyQueue = openQueue(names.apply(mirror), producer, prefix);
   const queues = [fetchQueue, applyQueue];
-  // The connection logs its errors itself; without a listener they would be thrown.
-  for (const queue of queues) queue.on('error', () => {});
   await Promise.all(queues.map((queue) => queue.waitUntilReady()));
 
   let consumer: { readonly worker: Worker; readonly connection: typeof producer } | undefined;
@@ -75,17 +74,15 @@ export async function createBullQueue(options: BullQueueOptions): Promise<BullQu
     }
   }
 
-  async function areInProgress(tasks: readonly FetchTask[]): Promise<boolean[]> {
+  /** The tasks that have neither a fetch job nor an apply job. */
+  async function withoutJob(tasks: readonly FetchTask[]): Promise<FetchTask[]> {
     const pipeline = producer.pipeline();
-    for (const task of tasks) {
-      const id = jobId(task);
-      pipeline.exists(fetchQueue.toKey(id)).exists(applyQueue.toKey(id));
-    }
-    const replies = ((await pipeline.exec()) ?? []).map(([error, reply]) => {
+    for (const id of tasks.map(jobId)) pipeline.exists(fetchQueue.toKey(id)).exists(applyQueue.toKey(id));
+    const exists = ((await pipeline.exec()) ?? []).map(([error, reply]) => {
       if (error !== null) throw error;
       return reply === 1;
     });
-    return tasks.map((_, index) => replies[2 * index] === true || replies[2 * index + 1] === true);
+    return tasks.filter((_, index) => exists[2 * index] !== true && exists[2 * index + 1] !== true);
   }
 
   /** Reports a pause. Takes its remaining time from Redis, because the job may have waited for this process. */
@@ -114,33 +111,19 @@ export async function createBullQueue(options: BullQueueOptions): Promise<BullQu
   return {
     add: (tasks) =>
       attempt('add tasks', async () => {
-        const inProgress = await areInProgress(tasks);
-        const missing = tasks.filter((_, index) => inProgress[index] === false);
+        const missing = await withoutJob(tasks);
         if (missing.length === 0) return;
-        await fetchQueue.addBulk(
-          missing.map((task) => ({
-            name: 'fetch',
-            data: task,
-            opts: { ...fetchJobOptions(task), jobId: jobId(task) },
-          })),
-        );
+        await fetchQueue.addBulk(missing.map((task) => ({ name: 'fetch', data: task, opts: fetchJobOptions(task) })));
       }),
     consume: async (handle) => {
       const connection = connectRedis(redisUrl, log, 'wait');
-      const worker = new Worker(
-        names.apply(mirror),
-        async (job: Job, token) => {
-          if (closed !== undefined) {
-            await job.moveToWait(token);
-            throw new WaitingError();
-          }
-          active =
-            job.name === PAUSE_JOB ? attempt('note a pause', () => notePause(job.data)) : deliver(job.data, handle);
-          await active;
-        },
-        { connection, prefix, concurrency: 1, ...WORKER_OPTIONS },
-      );
-      logErrors(worker, connection, log);
+      async function take(job: Job, token: string | undefined): Promise<void> {
+        if (closed !== undefined) return returnToQueue(job, token);
+        active =
+          job.name === PAUSE_JOB ? attempt('note a pause', () => notePause(job.data)) : deliver(job.data, handle);
+        await active;
+      }
+      const worker = startWorker(names.apply(mirror), connection, log, take, { prefix, concurrency: 1 });
       consumer = { worker, connection };
       await worker.waitUntilReady();
     },
