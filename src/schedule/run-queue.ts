@@ -47,14 +47,8 @@ function coveredBy(store: Store, current: RunKind | null, wanted: RunKind, nowMs
 }
 
 function report({ id, kind, evidence: _evidence, ...run }: Run, log: Logger): void {
-  const { from, sourceTime, startedAt, finishedAt } = run;
-  const times = {
-    from: iso(from),
-    sourceTime: iso(sourceTime),
-    startedAt: iso(startedAt),
-    finishedAt: iso(finishedAt),
-  };
-  const fields = { run: id, kind, result: { ...run, ...times } };
+  const [from, sourceTime, startedAt, finishedAt] = [run.from, run.sourceTime, run.startedAt, run.finishedAt].map(iso);
+  const fields = { run: id, kind, result: { ...run, from, sourceTime, startedAt, finishedAt } };
   if (run.state !== 'held') log.info(fields, 'run complete');
   else log.warn({ ...fields, hint: `npx catchword run ${id}` }, 'removals are held: approve or reject the run');
 }

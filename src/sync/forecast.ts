@@ -10,15 +10,15 @@ type ForecastSettings = Pick<RunSettings, 'removalLimit' | 'ignoreFields' | 'wit
 
 type Fate = 'created' | 'updated' | 'removed' | 'restored' | 'missing';
 
-interface Expected {
+interface Found {
   readonly fate: Fate;
   readonly vbid: string;
   readonly title: string | null;
+  /** Of a product that the run would remove. */
+  readonly body?: string;
 }
 
 export const EXAMPLES = 10;
-
-type Found = Expected & { readonly body?: string };
 
 function appears(mirror: Store, vbid: string): Fate {
   return mirror.products.get(vbid)?.removedAt == null ? 'created' : 'restored';
@@ -51,7 +51,7 @@ function* deltaRun(mirror: Store, scratch: Store, settings: ForecastSettings): G
 export function forecast(mirror: Store, scratch: Store, run: Run, settings: ForecastSettings) {
   const counts: Record<Fate, number> = { created: 0, updated: 0, removed: 0, restored: 0, missing: 0 };
   /** The first products of each fate. */
-  const examples: Expected[] = [];
+  const examples: Omit<Found, 'body'>[] = [];
   /** Removals that the source has not announced. A run makes up to `limit` of them without approval. */
   let unexpected = 0;
   const found = run.kind === 'full' ? fullRun(mirror, scratch, run, settings) : deltaRun(mirror, scratch, settings);

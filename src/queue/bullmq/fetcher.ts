@@ -1,5 +1,5 @@
 import { setMaxListeners } from 'node:events';
-import type { Job, Queue, Worker } from 'bullmq';
+import type { Job, Queue } from 'bullmq';
 import type { Redis } from 'ioredis';
 import { retryDelayMs } from '../../backoff.ts';
 import type { FetchOutcome, FetchTask } from '../../catalog/page.ts';
@@ -10,7 +10,6 @@ import type { Logger } from '../../log.ts';
 import { type ReadWindow, toReadError } from '../queue.ts';
 import { type EncodedOutcome, encodeOutcome, parseTask } from './codec.ts';
 import {
-  closeWorker,
   JOB_OPTIONS,
   jobId,
   openQueue,
@@ -20,7 +19,7 @@ import {
   returnToQueue,
   startWorker,
 } from './jobs.ts';
-import { checkRedis, connectRedis } from './redis.ts';
+import { checkRedis } from './redis.ts';
 import { createSharedPause } from './shared-pause.ts';
 
 export interface FetcherOptions extends QueuePlace {
@@ -54,11 +53,11 @@ export function limiterOf(intervalMs: number | null): { max: number; duration: n
 
 /** Connects to the apply queues of all mirrors that a fetcher reads for. */
 function connectApplyQueues(place: QueuePlace, connection: Redis) {
-  const { prefix, apply } = queueNames(place);
+  const { apply } = queueNames(place);
   const queues = new Map<string, Queue>();
 
   function queueOf({ mirror }: FetchTask): Queue {
-    const queue = queues.get(mirror) ?? openQueue(apply(mirror), connection, prefix);
+    const queue = queues.get(mirror) ?? openQueue(place, apply(mirror), connection);
     queues.set(mirror, queue);
     return queue;
   }
@@ -82,10 +81,6 @@ function connectApplyQueues(place: QueuePlace, connection: Redis) {
 export async function startFetcher(options: FetcherOptions) {
   const { redisUrl, read, concurrency, intervalMs, clock, log } = options;
   await checkRedis(redisUrl);
-  const { prefix, fetch } = queueNames(options);
-  const connection = connectRedis(redisUrl, log, 'wait');
-  const applyQueues = connectApplyQueues(options, connection);
-  const pause = createSharedPause(connection, () => worker, clock);
   const stop = new AbortController();
   // Each active job adds a listener.
   setMaxListeners(0, stop.signal);
@@ -136,8 +131,7 @@ export async function startFetcher(options: FetcherOptions) {
     }
   }
 
-  const worker: Worker = startWorker(fetch, connection, log, work, {
-    prefix,
+  const fetching = startWorker(options, queueNames(options).fetch, work, {
     concurrency,
     limiter: limiterOf(intervalMs),
     maximumRateLimitDelay: PAUSE_CHECK_MS,
@@ -147,10 +141,12 @@ export async function startFetcher(options: FetcherOptions) {
         Math.ceil(retryDelayMs(toReadError(error), attempt, job?.opts.attempts ?? 1, () => clock.random()) ?? -1),
     },
   });
-  await worker.waitUntilReady();
+  const applyQueues = connectApplyQueues(options, fetching.connection);
+  const pause = createSharedPause(fetching.connection, fetching.worker, clock);
+  await fetching.worker.waitUntilReady();
 
   async function close(): Promise<void> {
-    await closeWorker(worker, connection, clock, async () => {
+    await fetching.close(async () => {
       stop.abort(new CatchwordError('INTERRUPTED', 'the fetcher was stopped'));
     });
     await applyQueues.close();

@@ -7,7 +7,7 @@ import { sourceAddress } from '../../catalog/source.ts';
 import type { Clock } from '../../clock.ts';
 import { messageOf } from '../../errors.ts';
 import type { Logger } from '../../log.ts';
-import { cutRedis } from './redis.ts';
+import { connectRedis, cutRedis } from './redis.ts';
 
 /** The names and formats on which the keeper and the fetchers agree, and the settings that their workers share. */
 
@@ -21,13 +21,22 @@ export interface QueuePlace {
   readonly source: string;
 }
 
+/** What a worker needs besides its job. */
+interface WorkerPlace extends QueuePlace {
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+function prefixOf({ prefix = 'catchword' }: QueuePlace): string {
+  return prefix;
+}
+
 /**
  * Names the queues of a source. All its mirrors share the fetchers, and so the rate limit. Each mirror has its own
  * `apply` queue, so that outcomes return to the keeper that requested them.
  */
-export function queueNames({ prefix = 'catchword', source }: QueuePlace) {
+export function queueNames({ source }: QueuePlace) {
   return {
-    prefix,
     fetch: `fetch-${source}`,
     runs: `runs-${source}`,
     apply: (mirror: string) => `apply-${source}-${mirror}`,
@@ -72,27 +81,11 @@ const NO_LONGER_OURS: readonly unknown[] = [
   ErrorCode.JobLockMismatch,
 ];
 
-export function openQueue(name: string, connection: Redis, prefix: string): Queue {
-  const queue = new Queue(name, { connection, prefix });
+export function openQueue(place: QueuePlace, name: string, connection: Redis): Queue {
+  const queue = new Queue(name, { connection, prefix: prefixOf(place) });
   // The connection logs its errors itself; without a listener they would be thrown.
   queue.on('error', () => {});
   return queue;
-}
-
-/** Starts a worker. Logs its errors, at debug level while the connection is down, because that is already logged. */
-export function startWorker(
-  name: string,
-  connection: Redis,
-  log: Logger,
-  work: Processor,
-  options: Partial<WorkerOptions>,
-): Worker {
-  const worker = new Worker(name, work, { ...WORKER_OPTIONS, ...options, connection });
-  worker.on('error', (error) => {
-    const expected = connection.status !== 'ready' || ('code' in error && NO_LONGER_OURS.includes(error.code));
-    log[expected ? 'debug' : 'warn']({ queue: name, reason: messageOf(error) }, 'queue error');
-  });
-  return worker;
 }
 
 /** Returns an active job to the queue, for another worker. */
@@ -101,21 +94,32 @@ export async function returnToQueue(job: Job, token: string | undefined): Promis
   throw new WaitingError();
 }
 
-/**
- * Stops taking jobs, waits for the active ones and disconnects. If Redis is gone or stops responding, cuts the
- * connections; another worker then repeats a job that could not be marked as done.
- * @param idle resolves when no job needs this process any more; called after the worker has stopped taking jobs
- */
-export async function closeWorker(
-  worker: Worker,
-  connection: Redis,
-  clock: Clock,
-  idle: () => Promise<unknown>,
-): Promise<void> {
-  const closed = worker.close(connection.status !== 'ready');
-  await idle();
-  const timer = new AbortController();
-  await Promise.race([closed, clock.sleep(CLOSE_TIMEOUT_MS, timer.signal)]).finally(() => timer.abort());
-  cutRedis(connection);
-  worker.getBackend().blockingClient?.then(cutRedis, () => {});
+/** Starts a worker with a connection of its own. */
+export function startWorker(place: WorkerPlace, name: string, work: Processor, options: Partial<WorkerOptions> = {}) {
+  const { redisUrl, clock, log } = place;
+  const connection = connectRedis(redisUrl, log, 'wait');
+  const worker = new Worker(name, work, { ...WORKER_OPTIONS, ...options, prefix: prefixOf(place), connection });
+  worker.on('error', (error) => {
+    // While the connection is down, that is already logged.
+    const expected = connection.status !== 'ready' || ('code' in error && NO_LONGER_OURS.includes(error.code));
+    log[expected ? 'debug' : 'warn']({ queue: name, reason: messageOf(error) }, 'queue error');
+  });
+
+  return {
+    worker,
+    connection,
+    /**
+     * Stops taking jobs, waits for the active ones and disconnects. If Redis is gone or stops responding, cuts the
+     * connections; another worker then repeats a job that could not be marked as done.
+     * @param idle resolves when no job needs this process any more; called after the worker has stopped taking jobs
+     */
+    close: async (idle: () => Promise<unknown> = async () => {}): Promise<void> => {
+      const closed = worker.close(connection.status !== 'ready');
+      await idle();
+      const timer = new AbortController();
+      await Promise.race([closed, clock.sleep(CLOSE_TIMEOUT_MS, timer.signal)]).finally(() => timer.abort());
+      cutRedis(connection);
+      worker.getBackend().blockingClient?.then(cutRedis, () => {});
+    },
+  };
 }

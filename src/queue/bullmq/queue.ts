@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { Job, Worker } from 'bullmq';
+import type { Job } from 'bullmq';
 import type { FetchOutcome, FetchTask } from '../../catalog/page.ts';
 import { type Clock, LONGEST_PAUSE_MS, type Pause } from '../../clock.ts';
 import { messageOf } from '../../errors.ts';
@@ -7,7 +7,6 @@ import { createLog, errorFields, type Logger } from '../../log.ts';
 import type { PageQueue } from '../queue.ts';
 import { decodeOutcome } from './codec.ts';
 import {
-  closeWorker,
   fetchJobOptions,
   jobId,
   openQueue,
@@ -51,15 +50,15 @@ export interface BullQueue extends PageQueue {
 export async function createBullQueue(options: BullQueueOptions): Promise<BullQueue> {
   const { redisUrl, clock, log, mirror, onRateLimited } = options;
   await checkRedis(redisUrl);
-  const { prefix, ...names } = queueNames(options);
+  const names = queueNames(options);
   // Silent, because the worker's connection logs an outage already.
   const producer = connectRedis(redisUrl, createLog('silent'), 'fail');
-  const fetchQueue = openQueue(names.fetch, producer, prefix);
-  const applyQueue = openQueue(names.apply(mirror), producer, prefix);
+  const fetchQueue = openQueue(options, names.fetch, producer);
+  const applyQueue = openQueue(options, names.apply(mirror), producer);
   const queues = [fetchQueue, applyQueue];
   await Promise.all(queues.map((queue) => queue.waitUntilReady()));
 
-  let consumer: { readonly worker: Worker; readonly connection: typeof producer } | undefined;
+  let consumer: ReturnType<typeof startWorker> | undefined;
   let active: Promise<void> = Promise.resolve();
   let closed: Promise<void> | undefined;
 
@@ -103,7 +102,7 @@ export async function createBullQueue(options: BullQueueOptions): Promise<BullQu
   }
 
   async function close(): Promise<void> {
-    if (consumer !== undefined) await closeWorker(consumer.worker, consumer.connection, clock, () => active);
+    await consumer?.close(() => active);
     await Promise.all(queues.map((queue) => queue.close()));
     cutRedis(producer);
   }
@@ -116,16 +115,14 @@ export async function createBullQueue(options: BullQueueOptions): Promise<BullQu
         await fetchQueue.addBulk(missing.map((task) => ({ name: 'fetch', data: task, opts: fetchJobOptions(task) })));
       }),
     consume: async (handle) => {
-      const connection = connectRedis(redisUrl, log, 'wait');
       async function take(job: Job, token: string | undefined): Promise<void> {
         if (closed !== undefined) return returnToQueue(job, token);
         active =
           job.name === PAUSE_JOB ? attempt('note a pause', () => notePause(job.data)) : deliver(job.data, handle);
         await active;
       }
-      const worker = startWorker(names.apply(mirror), connection, log, take, { prefix, concurrency: 1 });
-      consumer = { worker, connection };
-      await worker.waitUntilReady();
+      consumer = startWorker(options, names.apply(mirror), take);
+      await consumer.worker.waitUntilReady();
     },
     drop: (runId) =>
       attempt('drop tasks', async () => {

@@ -5,7 +5,7 @@ import type { Clock } from '../../clock.ts';
 import { messageOf } from '../../errors.ts';
 import type { Service } from '../../lifecycle.ts';
 import type { Logger } from '../../log.ts';
-import { closeWorker, JOB_OPTIONS, openQueue, type QueuePlace, queueNames, startWorker } from './jobs.ts';
+import { JOB_OPTIONS, openQueue, type QueuePlace, queueNames, startWorker } from './jobs.ts';
 import { connectRedis, cutRedis } from './redis.ts';
 
 interface RunRequestOptions extends QueuePlace {
@@ -16,9 +16,8 @@ const REQUEST = z.object({ kind: z.enum(['full', 'delta']), tick: z.string() });
 
 /** Sends requests for runs from a scheduler to the keeper, which may be on another machine. */
 export function connectRunRequests(options: RunRequestOptions) {
-  const { prefix, runs } = queueNames(options);
   const connection = connectRedis(options.redisUrl, options.log, 'fail');
-  const queue = openQueue(runs, connection, prefix);
+  const queue = openQueue(options, queueNames(options).runs, connection);
   return {
     name: 'run requests',
     ask: async (request: z.infer<typeof REQUEST>): Promise<void> => {
@@ -40,15 +39,12 @@ interface ServeRunRequestsOptions extends RunRequestOptions {
 
 /** Receives requests for runs, in the keeper. */
 export async function serveRunRequests(options: ServeRunRequestsOptions): Promise<Service> {
-  const { prefix, runs } = queueNames(options);
-  const { log, clock, onRequest } = options;
-  const connection = connectRedis(options.redisUrl, log, 'wait');
   async function take({ data }: Job): Promise<void> {
     const request = REQUEST.safeParse(data);
-    if (request.success) onRequest(request.data);
-    else log.error({ reason: messageOf(request.error) }, 'a request for a run cannot be read');
+    if (request.success) options.onRequest(request.data);
+    else options.log.error({ reason: messageOf(request.error) }, 'a request for a run cannot be read');
   }
-  const worker = startWorker(runs, connection, log, take, { prefix, concurrency: 1 });
+  const { worker, close } = startWorker(options, queueNames(options).runs, take);
   await worker.waitUntilReady();
-  return { name: 'run requests', stop: () => closeWorker(worker, connection, clock, async () => {}) };
+  return { name: 'run requests', stop: () => close() };
 }

@@ -3,11 +3,8 @@ import type { Redis } from 'ioredis';
 import { type Clock, createPauses } from '../../clock.ts';
 import { PAUSE_ENDED_KEY } from './jobs.ts';
 
-/**
- * The pause that the source asked for, as a fetcher knows it. Redis holds it for all fetchers of the source.
- * @param workerOf returns the fetcher's worker
- */
-export function createSharedPause(connection: Redis, workerOf: () => Worker, clock: Clock) {
+/** The pause that the source asked for, as a fetcher knows it. Redis holds it for all fetchers of the source. */
+export function createSharedPause(connection: Redis, worker: Worker, clock: Clock) {
   const pauses = createPauses();
   /** The value of PAUSE_ENDED_KEY when the pause began. */
   let endedBefore: string | null = null;
@@ -19,13 +16,13 @@ export function createSharedPause(connection: Redis, workerOf: () => Worker, clo
   }
 
   function lastEnded(): Promise<string | null> {
-    return connection.get(workerOf().toKey(PAUSE_ENDED_KEY));
+    return connection.get(worker.toKey(PAUSE_ENDED_KEY));
   }
 
   /** Blocks all fetchers for the rest of the pause, or of a longer one that another fetcher has set. */
   async function blockAll(): Promise<void> {
-    const known = await workerOf().getBackend().getRateLimitTtl();
-    await workerOf().rateLimit(Math.ceil(Math.max(1, known, leftMs())));
+    const known = await worker.getBackend().getRateLimitTtl();
+    await worker.rateLimit(Math.ceil(Math.max(1, known, leftMs())));
   }
 
   return {
