@@ -21,8 +21,8 @@ export default defineConfig({
   test: {
     reporters: ['default', './test/support/closing-line.ts'],
     globalSetup: ['test/support/build.ts'],
-    // One more than CI's cores, because many tests wait.
-    maxWorkers: 3,
+    // Twice the cores of CI, because many tests wait.
+    maxWorkers: 4,
     sequence: { sequencer: LongestFirst },
     projects: [
       // One process loads the sources once for many files.

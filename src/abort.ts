@@ -49,13 +49,9 @@ export async function withAbort<Result>(
 export function unlessAborted<Result>(result: Promise<Result>, signal: AbortSignal): Promise<Result> {
   return new Promise((resolve, reject) => {
     const onAbort = (): void => reject(signal.reason as Error);
-    const settled =
-      <Value>(settle: (value: Value) => void) =>
-      (value: Value): void => {
-        signal.removeEventListener('abort', onAbort);
-        settle(value);
-      };
-    result.then(settled(resolve), settled(reject));
+    const stopListening = (): void => signal.removeEventListener('abort', onAbort);
+    result.then(resolve, reject);
+    result.then(stopListening, stopListening);
     if (signal.aborted) onAbort();
     else signal.addEventListener('abort', onAbort, { once: true });
   });

@@ -6,16 +6,10 @@ import { systemClock } from './clock.ts';
 import { isForcedExitRequired } from './forced-exit.ts';
 import { run } from './program.ts';
 
-/**
- * By default V8 lets a heap grow to several times its use before it collects garbage. Half as much again was measured to
- * be no slower, and needs 100 MB less.
- */
-function keepMemoryFlat(): void {
-  setFlagsFromString('--heap-growing-percent=50');
-  setFlagsFromString('--max-semi-space-size=8');
-}
-
-keepMemoryFlat();
+// By default V8 lets a heap grow to several times its use before it collects garbage. Half as much again was measured to
+// be no slower, and needs 100 MB less.
+setFlagsFromString('--heap-growing-percent=50');
+setFlagsFromString('--max-semi-space-size=8');
 const stopping = new AbortController();
 let signalCode: number | undefined;
 for (const name of ['SIGINT', 'SIGTERM'] as const) {

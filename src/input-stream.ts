@@ -1,19 +1,10 @@
-import { type BigIntStats, constants, createReadStream, fstatSync, openSync } from 'node:fs';
+import { constants, createReadStream, fstatSync, openSync } from 'node:fs';
 import { Socket } from 'node:net';
 import type { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isatty, ReadStream } from 'node:tty';
 import { CatchwordError, messageOf, systemCodeOf } from './errors.ts';
-
-/** A file, pipe or terminal that is read once. */
-export interface Source extends AsyncIterable<Uint8Array> {
-  /** Null unless it is a regular file. */
-  readonly file: BigIntStats | null;
-  bytesRead(): number;
-  /** Stops reading; an open stdin or pipe would keep the process alive. */
-  close(): void;
-}
 
 /** The process that reads. */
 export interface Input {
@@ -67,18 +58,23 @@ function openStream(path: string): ReturnType<Input['stdin']> {
   }
 }
 
+/** A file, pipe or terminal that is read once. */
+export type Source = ReturnType<typeof sourceUntil>;
+
 /**
  * Opens stdin (`-`), a file or a pipe. Reading throws CatchwordError USAGE if it fails, and INTERRUPTED as soon as the signal
  * is aborted.
  * @throws CatchwordError USAGE if it cannot be opened
  */
-export function sourceUntil({ signal, stdin }: Input, path: string): Source {
+export function sourceUntil({ signal, stdin }: Input, path: string) {
   const isStdin = path === '-';
   const stream = isStdin ? stdin() : openStream(path);
   const found = stream.fd === undefined ? null : fstatSync(stream.fd, { bigint: true });
   return {
+    /** Null unless it is a regular file. */
     file: found?.isFile() ? found : null,
     bytesRead: () => stream.bytesRead ?? 0,
+    /** Stops reading; an open stdin or pipe would keep the process alive. */
     close: () => void stream.destroy(),
     [Symbol.asyncIterator]: () => readUntil(signal, isStdin ? 'stdin' : path, stream),
   };

@@ -43,20 +43,6 @@ export async function startTogether<Result>(start: (services: Service[]) => Prom
   }
 }
 
-async function untilOver(signal: AbortSignal, services: readonly Service[]): Promise<void> {
-  if (signal.aborted) return;
-  // Without a timer the process would end if no service waits for anything.
-  const alive = setInterval(() => {}, 2 ** 30);
-  const over = new AbortController();
-  const failures = services.flatMap(({ failed }) => failed ?? []);
-  try {
-    await Promise.race([once(signal, 'abort', { signal: over.signal }), ...failures]);
-  } finally {
-    clearInterval(alive);
-    over.abort();
-  }
-}
-
 /**
  * Waits until `signal` aborts or a service fails, then stops all services.
  *
@@ -68,12 +54,19 @@ export async function serveUntil(
   services: readonly Service[],
   onStopping: () => void = () => {},
 ): Promise<void> {
+  // Without a timer the process would end if no service waits for anything.
+  const alive = setInterval(() => {}, 2 ** 30);
+  const over = new AbortController();
+  const failures = services.flatMap(({ failed }) => failed ?? []);
   try {
-    await untilOver(signal, services);
+    if (!signal.aborted) await Promise.race([once(signal, 'abort', { signal: over.signal }), ...failures]);
   } catch (error) {
     onStopping();
     await stopAll(services).catch(() => {});
     throw error;
+  } finally {
+    clearInterval(alive);
+    over.abort();
   }
   onStopping();
   await stopAll(services);

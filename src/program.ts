@@ -22,14 +22,8 @@ function calledVerbs(argv: readonly string[]): readonly string[] {
 
 function helpEnd(): string {
   const codes = Object.entries(EXIT_CODES).map(([code, meaning]) => `  ${code.padEnd(13)}  ${meaning}`);
-  const lines = [
-    '',
-    'Exit codes:',
-    ...codes,
-    '',
-    'Settings come from the environment and .env. Try it: npx catchword demo',
-  ];
-  return lines.join('\n');
+  const end = 'Settings come from the environment and .env. Try it: npx catchword demo';
+  return ['', 'Exit codes:', ...codes, '', end].join('\n');
 }
 
 /** Makes the program: the commands that `argv` calls, and for each other one its name and summary. */
@@ -45,8 +39,7 @@ export async function createProgram(context: CommandContext, argv: readonly stri
   const called = calledVerbs(argv);
   for (const verb of VERBS) {
     const { name, summary, group } = verb;
-    const isCalled = called.includes(name);
-    const command = isCalled ? await loadCommand(verb, context) : new Command(name).description(summary);
+    const command = called.includes(name) ? await loadCommand(verb, context) : new Command(name).description(summary);
     root.addCommand(command.helpGroup(`${group}:`));
   }
   for (const command of [root, ...root.commands, ...root.commands.flatMap((one) => one.commands)]) {
@@ -97,8 +90,8 @@ async function reportError(context: CommandContext, error: unknown): Promise<num
   // The reader of stdout closed it (`| head`).
   if (systemCodeOf(error) === 'EPIPE') return 0;
   if (error instanceof CatchwordError) {
-    const [first = '', ...lines] = error.message.split('\n');
-    await printError(context, [`${first} [${error.code}]`, ...lines].join('\n'), error.hint);
+    // The code ends the first line.
+    await printError(context, error.message.replace(/(?=\n)|$/, ` [${error.code}]`), error.hint);
     return error.exitCode;
   }
   await printError(context, messageOf(error), 'This is a defect of catchword; please report it with what you did.');
@@ -151,7 +144,8 @@ export async function run(argv: readonly string[], host: ProcessContext): Promis
     } catch (error) {
       failure = error;
     }
-    if (!lost.signal.aborted) await flushed(host.stdout);
+    // After a failure, not even an empty write: on a full disk its error would replace the command's own.
+    if (!(failure instanceof CatchwordError || lost.signal.aborted)) await flushed(host.stdout);
     if (reported !== undefined) {
       await reported;
       return 1;

@@ -27,9 +27,8 @@ export function publicLookup(errorFor: (hostname: string) => Error): LookupFunct
     lookup(hostname, { ...options, all: true }, (error, found: LookupAddress[]) => {
       if (error !== null) return callback(error, '', 0);
       const [first] = found;
-      if (first === undefined || found.some(({ address }) => !isPublic(address))) {
-        return callback(errorFor(hostname), '', 0);
-      }
+      const isAllowed = first !== undefined && found.every(({ address }) => isPublic(address));
+      if (!isAllowed) return callback(errorFor(hostname), '', 0);
       if (options.all) return callback(null, found as unknown as string, 0);
       callback(null, first.address, first.family);
     });

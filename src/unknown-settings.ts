@@ -5,12 +5,6 @@ import { OPTIONS } from './option-table.ts';
 
 const PREFIX = /^catchword[_-]/i;
 
-/** The variable of the sink that a secret belongs to, if that sink is not set. */
-function missingSink(name: string, environment: Environment): string | null {
-  const [, sink] = /^(CATCHWORD_SINK_.+)_SECRET(?:_FILE)?$/.exec(name) ?? [];
-  return sink === undefined || environment[sink] || environment[`${sink}_FILE`] ? null : sink;
-}
-
 function withoutPrefix(name: string): string {
   return name.replace(PREFIX, '').toLowerCase();
 }
@@ -32,7 +26,8 @@ export function unknownSettings(environment: Environment): string[] {
   return given.flatMap((name) => {
     if (known.includes(name)) return [];
     if (!isSinkVariable(name)) return [`${name} is not a setting. ${suggestion(name, known)}`];
-    const sink = missingSink(name, environment);
-    return sink === null ? [] : [`${name}: ${sink} is not set. ${suggestion(sink, sinks)}`];
+    const [, sink] = /^(CATCHWORD_SINK_.+)_SECRET(?:_FILE)?$/.exec(name) ?? [];
+    if (sink === undefined || environment[sink] || environment[`${sink}_FILE`]) return [];
+    return [`${name}: ${sink} is not set. ${suggestion(sink, sinks)}`];
   });
 }

@@ -1,20 +1,11 @@
 import type { Command } from 'commander';
 import type { CommandContext } from './commands/shared/context.ts';
 
-type MakeCommands = (context: CommandContext) => Command | readonly Command[];
+/** Imports the module that makes the command, among others maybe. */
+type Load = () => Promise<(context: CommandContext) => Command | readonly Command[]>;
 
-export interface Verb {
-  /** Heading in the help. */
-  readonly group: string;
-  readonly name: string;
-  readonly summary: string;
-  /** Imports the module that makes the command, among others maybe. */
-  readonly load: () => Promise<MakeCommands>;
-  /** Exit codes besides 0, 1, 2 and those of signals. */
-  readonly exits: readonly number[];
-}
-
-type Row = readonly [name: string, summary: string, load: () => Promise<MakeCommands>, exits?: readonly number[]];
+/** `exits`: exit codes besides 0, 1, 2 and those of signals. */
+type Row = readonly [name: string, summary: string, load: Load, exits?: readonly number[]];
 
 const sync = async () => (await import('./commands/sync.ts')).syncCommand;
 const verify = async () => (await import('./commands/verify.ts')).verifyCommand;
@@ -37,6 +28,7 @@ const decisions = async () => (await import('./commands/review.ts')).decideComma
 const runs = async () => (await import('./commands/runs.ts')).runCommands;
 const products = async () => (await import('./commands/product.ts')).productCommands;
 
+/** By their heading in the help. */
 const GROUPS: Readonly<Record<string, readonly Row[]>> = {
   Load: [
     ['sync', 'read what changed since the last run; at first, everything', sync, [4, 5, 75]],
@@ -80,9 +72,11 @@ const GROUPS: Readonly<Record<string, readonly Row[]>> = {
 };
 
 /** All verbs. Their modules are loaded when they are called. */
-export const VERBS: readonly Verb[] = Object.entries(GROUPS).flatMap(([group, rows]) =>
+export const VERBS = Object.entries(GROUPS).flatMap(([group, rows]) =>
   rows.map(([name, summary, load, exits = []]) => ({ group, name, summary, load, exits })),
 );
+
+export type Verb = (typeof VERBS)[number];
 
 /** What the exit code of a command means, and what to do. */
 export const EXIT_CODES: Readonly<Record<string, string>> = {

@@ -82,8 +82,7 @@ it('a daemon logs only documented fields through a load, failures and a stop', a
   second.child.kill('SIGTERM');
   await sandbox.stop();
   await daemon.shows('run stopped');
-  daemon.child.kill('SIGTERM');
-  const { stderr, code } = await daemon.ended;
+  const { stderr, code } = await daemon.stop();
   expect(code).toBe(0);
   const lines = checkedLines(stderr);
   const messages = lines.map(({ msg }) => msg);
@@ -114,8 +113,7 @@ it.each([
   });
   const daemon = startService(['daemon'], settings, directory);
   await daemon.shows('sink is stopped');
-  daemon.child.kill('SIGTERM');
-  const lines = checkedLines((await daemon.ended).stderr);
+  const lines = checkedLines((await daemon.stop()).stderr);
   expect(lines.filter(({ level }) => level === 50).at(-1)).toMatchObject({
     msg: 'sink is stopped; see npx catchword sink list',
     sink: 'hook',
@@ -148,8 +146,7 @@ it('LOG_OUTPUT=split sends errors to stderr and all other lines to stdout', asyn
   const settings = settingsFor(sandbox.url, join(directory, 'catalog.db'), more);
   const daemon = startService(['daemon'], settings, directory);
   await daemon.shows('run complete');
-  daemon.child.kill('SIGTERM');
-  const { code, stdout, stderr } = await daemon.ended;
+  const { code, stdout, stderr } = await daemon.stop();
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
   expect(checkedLines(stdout).map(({ msg }) => msg)).toContain('run complete');
   const loaded = await runHere(['sync', '--json'], settings, directory);

@@ -12,10 +12,9 @@ const OPEN_BRACKET = 91;
 const CLOSE_BRACE = 125;
 const CLOSE_BRACKET = 93;
 const COMMA = 44;
-const COLON = 58;
 
 /** Index of the quote that ends the string starting at `start`. */
-export function endOfString(text: string, start: number): number {
+function endOfString(text: string, start: number): number {
   for (let at = text.indexOf('"', start + 1); at !== -1; at = text.indexOf('"', at + 1)) {
     let backslashes = 0;
     while (text.charCodeAt(at - 1 - backslashes) === BACKSLASH) backslashes++;
@@ -24,23 +23,26 @@ export function endOfString(text: string, start: number): number {
   return text.length;
 }
 
-/** Calls `visit` with the bounds of each top-level element of the array or object at `start`. */
-function eachElement(text: string, start: number, visit: (from: number, to: number) => void): void {
+/** The texts of the elements of an array, or of the members of an object. */
+export function elementsOf(text: string): string[] {
+  const elements: string[] = [];
   let depth = 0;
-  let from = start + 1;
-  for (let at = start; at < text.length; at++) {
+  let from = 0;
+  for (let at = 0; at < text.length; at++) {
     const code = text.charCodeAt(at);
     if (code === QUOTE) at = endOfString(text, at);
-    else if (code === OPEN_BRACE || code === OPEN_BRACKET) depth++;
-    else if (code === CLOSE_BRACE || code === CLOSE_BRACKET) {
+    else if (code === OPEN_BRACE || code === OPEN_BRACKET) {
+      if (depth++ === 0) from = at + 1;
+    } else if (code === CLOSE_BRACE || code === CLOSE_BRACKET) {
       if (--depth > 0) continue;
-      if (text.slice(from, at).trim() !== '') visit(from, at);
-      return;
+      const last = text.slice(from, at).trim();
+      return last === '' ? elements : [...elements, last];
     } else if (code === COMMA && depth === 1) {
-      visit(from, at);
+      elements.push(text.slice(from, at).trim());
       from = at + 1;
     }
   }
+  return elements;
 }
 
 /**
@@ -49,13 +51,11 @@ function eachElement(text: string, start: number, visit: (from: number, to: numb
  */
 export function objectMembers(text: string): Map<string, string> {
   const members = new Map<string, string>();
-  eachElement(text, text.indexOf('{'), (from, to) => {
-    const keyStart = text.indexOf('"', from);
-    const keyEnd = endOfString(text, keyStart);
-    let at = keyEnd + 1;
-    while (text.charCodeAt(at) !== COLON) at++;
-    members.set(JSON.parse(text.slice(keyStart, keyEnd + 1)), text.slice(at + 1, to).trim());
-  });
+  for (const member of elementsOf(text)) {
+    const keyEnd = endOfString(member, 0);
+    const value = member.slice(member.indexOf(':', keyEnd) + 1).trim();
+    members.set(JSON.parse(member.slice(0, keyEnd + 1)) as string, value);
+  }
   return members;
 }
 

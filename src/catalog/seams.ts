@@ -22,20 +22,16 @@ import { endOf, holdsEnd, startOf, type WindowRead } from './plan.ts';
 /** A window that was read in `pass`. */
 export type SeamWindow = Pick<WindowRead, 'page' | 'perPage' | 'items' | 'doubt'> & { readonly pass: number };
 
-/** Two neighbouring windows, or a window and the list's end, that are not joined. */
-interface Gap {
-  /** Offset in the first pass; null: the end of the list. */
-  readonly offset: number | null;
-  /** By how much the newest repair near it found that place at a lower offset. */
-  readonly shift: number;
-}
-
 export interface SeamReport {
   /** A chain of joined windows leads from the head of the list to its end, in a stable order. */
   readonly sealed: boolean;
   /** One for each pair of neighbours of the first pass, in list order: `j` joined, `r` joined by a repair, `o` open. */
   readonly states: readonly ('j' | 'r' | 'o')[];
-  readonly gaps: readonly Gap[];
+  /**
+   * Two neighbouring windows, or a window and the list's end, that are not joined. `offset`: in the first pass; null for
+   * the end of the list. `shift`: by how much the newest repair near it found that place at a lower offset.
+   */
+  readonly gaps: readonly { readonly offset: number | null; readonly shift: number }[];
   /** Products whose order differs between a window and its neighbour. */
   readonly disorder: number;
   /** Items that repeat a product within one window. */
@@ -197,21 +193,18 @@ export function examineSeams<W extends SeamWindow>(input: SeamInput<W>): SeamRep
     return near?.shift ?? 0;
   }
 
-  function gaps(): Gap[] {
-    const open = base
-      .slice(1)
-      .filter((_, at) => states[at] === 'o')
-      .map(startOf);
-    const offsets: Gap[] = open.map((offset) => ({ offset, shift: shiftAt(offset) }));
-    const end = base[last];
-    if (end !== undefined && !ends.has(sets.find(last))) offsets.push({ offset: null, shift: shiftAt(endOf(end)) });
-    return offsets;
-  }
+  const gaps: SeamReport['gaps'][number][] = [];
+  base.slice(1).forEach((window, at) => {
+    const offset = startOf(window);
+    if (states[at] === 'o') gaps.push({ offset, shift: shiftAt(offset) });
+  });
+  const end = base[last];
+  if (end !== undefined && !ends.has(sets.find(last))) gaps.push({ offset: null, shift: shiftAt(endOf(end)) });
 
   return {
     sealed: joined && disorder === 0,
     states,
-    gaps: joined ? [] : gaps(),
+    gaps: joined ? [] : gaps,
     disorder,
     repeated,
     sharedLeast: shared.reduce((least, common) => Math.min(least, common), shared[0] ?? 0),

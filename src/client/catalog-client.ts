@@ -9,24 +9,18 @@ import { callOnce, type Operation } from './http/caller.ts';
 import { prepare } from './http/exchange.ts';
 import { readProduct, readProducts } from './products/product-operations.ts';
 
-/** Reads the catalog for the mirror: one request for each call, plus those that renew the access token. */
-export interface CatalogClient {
-  /**
-   * Requests the window of the task, or its one product. The caller keeps the pace and retries.
-   * @returns the answer as text, not yet validated
-   * @throws CatchwordError SOURCE_*, SERVICE_TOKEN, INTERRUPTED
-   */
-  read(task: FetchTask, signal: AbortSignal): Promise<PageResponse>;
-  close(): Promise<void>;
-}
-
 /** Whether a product can have an address of its own: `.` and `..` would lead to another one. */
 export function canLookUp(vbid: string): boolean {
   return vbid !== '.' && vbid !== '..';
 }
 
-/** @param pacer keeps the pace of the requests that renew the access token; default: they are sent at once */
-export function createCatalogClient(config: SourceConfig, clock: Clock, pacer?: Pacer): CatalogClient {
+export type CatalogClient = ReturnType<typeof createCatalogClient>;
+
+/**
+ * Reads the catalog for the mirror: one request for each call, plus those that renew the access token.
+ * @param pacer keeps the pace of the requests that renew the access token; default: they are sent at once
+ */
+export function createCatalogClient(config: SourceConfig, clock: Clock, pacer?: Pacer) {
   const connection = connect(config, null, clock, pacer);
   const { transport, tokens } = connection;
 
@@ -42,7 +36,12 @@ export function createCatalogClient(config: SourceConfig, clock: Clock, pacer?: 
   }
 
   return {
-    read: async ({ vbid, window, from }, signal) => {
+    /**
+     * Requests the window of the task, or its one product. The caller keeps the pace and retries.
+     * @returns the answer as text, not yet validated
+     * @throws CatchwordError SOURCE_*, SERVICE_TOKEN, INTERRUPTED
+     */
+    read: async ({ vbid, window, from }: FetchTask, signal: AbortSignal): Promise<PageResponse> => {
       if (vbid === undefined) return await ask(readProducts({ window, from }, config), signal);
       if (!canLookUp(vbid)) {
         throw new CatchwordError(
@@ -52,6 +51,6 @@ export function createCatalogClient(config: SourceConfig, clock: Clock, pacer?: 
       }
       return await ask(readProduct(config.lookupPath ?? '', vbid, config), signal);
     },
-    close: () => connection.close(),
+    close: connection.close,
   };
 }

@@ -9,7 +9,7 @@ import type { Caller } from './http/caller.ts';
 import { pathPart } from './http/exchange.ts';
 import { type CallOptions, signalOf } from './input/call-options.ts';
 import { isOwned, type LicenseQuery, type Licenses, readLicenses } from './licenses/licenses.ts';
-import { type ClientOptions, type ClientSettings, checkOptions, withOptionName } from './options.ts';
+import { type ClientOptions, type ClientSettings, checkOptions, rethrowWithOption } from './options.ts';
 import { createPackages, type Packages } from './packages/packages.ts';
 import { type Catalog, createCatalog } from './products/products.ts';
 import { createUsers, type NewUser, type User } from './users/users.ts';
@@ -32,16 +32,12 @@ export type LicenseOperations = Client['licenses'];
 export type CredentialOperations = Client['credentials'];
 export type UserOperations = Client['users'];
 
-function renamed(error: unknown): never {
-  throw withOptionName(error);
-}
-
 /** A client with validated settings. */
 export function clientOf(settings: ClientSettings, clock: Clock) {
   const { tokens, ...connection } = connect(settings, settings.rateLimit, clock);
   const caller: Caller = {
     origin: connection.caller.origin,
-    call: (operation, signal) => connection.caller.call(operation, signal).catch(renamed),
+    call: (operation, signal) => connection.caller.call(operation, signal).catch(rethrowWithOption),
   };
   const users = createUsers(caller, settings.usersSuffix);
   const resources: Resources = {
@@ -97,7 +93,7 @@ export function clientOf(settings: ClientSettings, clock: Clock) {
        */
       resetAccess: async (options?: CallOptions): Promise<void> => {
         if (settings.userReference === undefined) await users.reset(options);
-        else await tokens.reset(signalOf(options)).catch(renamed);
+        else await tokens.reset(signalOf(options)).catch(rethrowWithOption);
       },
     },
     /** Aborts calls in flight, and rejects later ones, with INTERRUPTED. Closes all connections. */
@@ -114,7 +110,7 @@ export function createClient(options: ClientOptions): Client {
   try {
     return clientOf(settings, systemClock);
   } catch (error) {
-    return renamed(error);
+    return rethrowWithOption(error);
   }
 }
 

@@ -63,8 +63,8 @@ const RENAMED: Readonly<Record<string, string>> = {
 
 const OPTION_NAMES = new Map(Object.entries(OPTIONS).map(([name, { env }]) => [env, RENAMED[name] ?? name]));
 
-/** Names the option of an error about a setting, instead of the environment variable that commands read. */
-export function withOptionName(error: unknown): unknown {
-  if (!(error instanceof CatchwordError) || error.setting === undefined) return error;
-  return error.with({ setting: OPTION_NAMES.get(error.setting) ?? error.setting });
+/** Rethrows an error; one about a setting names the option, instead of the environment variable that commands read. */
+export function rethrowWithOption(error: unknown): never {
+  if (!(error instanceof CatchwordError) || error.setting === undefined) throw error;
+  throw error.with({ setting: OPTION_NAMES.get(error.setting) ?? error.setting });
 }

@@ -25,7 +25,7 @@ function named(context: CommandContext, vbid: string, title: string | undefined)
   return title === undefined ? shown : `${shown} ${plain(title)}`;
 }
 
-/** Whether null removes the field. Otherwise `null` is text. */
+/** Whether null removes the field; otherwise `null` is text. */
 function takesNull(name: string, check: typeof checkAsset): boolean {
   try {
     check({ [name]: null }, { create: false, allowInternal: true });
@@ -41,8 +41,8 @@ async function put(context: CommandContext, vbid: string | undefined, options: P
   const { createAssets } = await import('../client/assets/assets.ts');
   const isJson = (name: string) => STRUCTURED_FIELDS.has(name) || takesNull(name, checkAsset);
   const fields = (await readFields(options, isJson, context)) as AssetFields;
+  const { create, allowInternal } = options;
   await callService(context, options, async ({ caller }, _config, signal) => {
-    const { create, allowInternal } = options;
     const asset = await createAssets(caller).put(vbid ?? null, fields, { create, allowInternal, signal });
     const verb = vbid === undefined ? 'created' : 'saved';
     const text = [`${verb} ${named(context, asset.vbid, asset.title)}`];

@@ -18,11 +18,9 @@ const FOLLOW_MS = 500;
 
 /** Resolves when stdout takes more, or the command is stopped. */
 async function drained({ stdout, signal }: CommandContext): Promise<void> {
-  try {
-    await once(stdout, 'drain', { signal });
-  } catch (error) {
+  await once(stdout, 'drain', { signal }).catch((error: unknown) => {
     if (!signal.aborted) throw error;
-  }
+  });
 }
 
 interface Options {

@@ -3,15 +3,7 @@ import { readSettings } from '../config.ts';
 import { CatchwordError } from '../errors.ts';
 import { serveUntil, startTogether } from '../lifecycle.ts';
 import { errorFields } from '../log.ts';
-import {
-  type StartRole,
-  startDaemon,
-  startFetcherRole,
-  startKeeperRole,
-  startRelayRole,
-  startSchedulerRole,
-  startWebRole,
-} from '../roles/roles.ts';
+import * as roles from '../roles/roles.ts';
 import { unknownSettings } from '../unknown-settings.ts';
 import type { CommandContext } from './shared/context.ts';
 import { isTerminal } from './shared/format.ts';
@@ -23,8 +15,8 @@ async function serve<N extends Need>(
   context: CommandContext,
   role: string,
   need: N,
-  start: StartRole<ConfigFor[N]>,
-): Promise<void> {
+  start: roles.StartRole<ConfigFor[N]>,
+) {
   const { clock, environment } = context;
   const { logLevel = 'info', logOutput } = readSettings(environment).values;
   const log = commandLog(context, logLevel, logOutput === 'split');
@@ -53,7 +45,7 @@ function logFatal(context: CommandContext, role: string, error: unknown): boolea
 }
 
 export function daemonCommands(context: CommandContext): Command[] {
-  const role = <N extends Need>(need: N, name: string, start: StartRole<ConfigFor[N]>): Command =>
+  const role = <N extends Need>(need: N, name: string, start: roles.StartRole<ConfigFor[N]>): Command =>
     new Command(name).action(async () => {
       try {
         await serve(context, name, need, start);
@@ -62,11 +54,11 @@ export function daemonCommands(context: CommandContext): Command[] {
       }
     });
   return [
-    role('source', 'daemon', startDaemon),
-    role('source', 'scheduler', startSchedulerRole),
-    role('source', 'keeper', startKeeperRole),
-    role('source', 'fetcher', startFetcherRole),
-    role('nothing', 'relay', startRelayRole),
-    role('nothing', 'web', startWebRole),
+    role('source', 'daemon', roles.startDaemon),
+    role('source', 'scheduler', roles.startSchedulerRole),
+    role('source', 'keeper', roles.startKeeperRole),
+    role('source', 'fetcher', roles.startFetcherRole),
+    role('nothing', 'relay', roles.startRelayRole),
+    role('nothing', 'web', roles.startWebRole),
   ];
 }

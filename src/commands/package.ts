@@ -16,7 +16,6 @@ require name and products (its books) to create a package.
 
   catchword package create BUNDLE-1 --set name="A bundle" --set products='["9781402894626"]'`;
 
-/** Adds the SKU of the command line to the fields. */
 function withSku(sku: string, fields: PackageFields): PackageFields {
   if (fields.sku === undefined || fields.sku === sku) return { ...fields, sku };
   throw usageError(`the fields name another SKU than ${sku}`, 'Remove sku from the fields, or use the same SKU.');
@@ -42,9 +41,11 @@ export function packageCommand(context: CommandContext): Command {
       .addHelpText('after', FIELDS_HELP)
       .action(async (sku: string, options: FieldsInput & JsonOption) => {
         const fields = (await readFields(options, (name) => STRUCTURED.has(name), context)) as PackageFields;
-        await call(options, async ({ create, update }) => {
-          const isNew = verb === 'create';
-          const written = await (isNew ? create(withSku(sku, fields), { signal }) : update(sku, fields, { signal }));
+        await call(options, async (packages) => {
+          const written =
+            verb === 'create'
+              ? await packages.create(withSku(sku, fields), { signal })
+              : await packages.update(sku, fields, { signal });
           const done = `${verb}d package ${plain(written.sku ?? sku)}`;
           return { ...described(done, written), done };
         });

@@ -87,6 +87,6 @@ function searchCommand(context: CommandContext): Command {
     );
 }
 
-export function productCommands(context: CommandContext): Command[] {
+export function productCommands(context: CommandContext): [product: Command, search: Command] {
   return [productCommand(context), searchCommand(context)];
 }

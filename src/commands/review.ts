@@ -78,7 +78,6 @@ function reviewCommand(context: CommandContext, name: string, decide: Decide): C
     );
 }
 
-/** `runs undo <run>` */
 export function undoCommand(context: CommandContext): Command {
   return reviewCommand(context, 'undo', undo).description('restore what a run removed, as new changes');
 }

@@ -9,18 +9,14 @@ import type { CommandContext } from './shared/context.ts';
 import { type JsonOption, wholeNumber } from './shared/format.ts';
 import { usageError } from './shared/usage-error.ts';
 
-type SameNames = 'items' | 'seed' | 'port' | 'order' | 'maxPerPage' | 'users';
+type Preset = 'items' | 'seed' | 'port' | 'order' | 'maxPerPage' | 'users';
+type Optional = 'details' | 'faults' | 'db' | 'allowPrivateCallbacks' | 'strict';
 
-interface Flags extends JsonOption, Pick<SandboxOptions, SameNames> {
+interface Flags extends JsonOption, Pick<SandboxOptions, Preset>, Partial<Pick<SandboxOptions, Optional>> {
   readonly latency: number;
   readonly rateLimit?: RateLimit;
   readonly churn: number;
-  readonly details?: boolean;
   readonly lean?: true;
-  readonly faults?: string;
-  readonly db?: string;
-  readonly allowPrivateCallbacks?: true;
-  readonly strict?: true;
 }
 
 /** Parses a rate. @returns the amount and the unit */

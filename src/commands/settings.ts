@@ -9,20 +9,14 @@ import { loadSettings } from './shared/settings.ts';
 
 const MASK = '********';
 
-interface Setting {
-  readonly name: string;
-  /** As it is written; null if it is not set. A secret is masked. */
-  readonly value: string | null;
-  /** `default`, `environment`, `.env`, or the variable that names the file of a secret. */
-  readonly from: string;
-}
-
+/** @returns `default`, `environment`, `.env`, or the variable that names the file of a secret */
 function originOf({ environment, fromDotEnv }: CommandContext, name: string, isSecret: boolean): string {
   if (environment[name]) return fromDotEnv.has(name) ? '.env' : 'environment';
   return isSecret && environment[`${name}_FILE`] ? `${name}_FILE` : 'default';
 }
 
-function optionSettings(context: CommandContext, { values }: ReadSettings): Setting[] {
+/** Settings as they are written; null if one is not set. A secret is masked. */
+function optionSettings(context: CommandContext, { values }: ReadSettings) {
   return Object.entries(OPTIONS).map(([key, { env: name, fallback, secret }]) => {
     const from = originOf(context, name, secret);
     const given = context.environment[name] || fallback || null;
@@ -32,17 +26,15 @@ function optionSettings(context: CommandContext, { values }: ReadSettings): Sett
   });
 }
 
-/** The address of a sink without its credentials; masked as a whole if it is not valid. */
-function sinkSettings(context: CommandContext, { values }: ReadSettings): Setting[] {
+function sinkSettings(context: CommandContext, { values }: ReadSettings) {
   return values.sinks.flatMap((sink) => {
-    const address = { name: sink.env, value: addressOf(sink), from: originOf(context, sink.env, true) };
-    const name = `${sink.env}_SECRET`;
-    return sink.secret === undefined
-      ? [address]
-      : [address, { name, value: MASK, from: originOf(context, name, true) }];
+    const secret = sink.secret === undefined ? [] : [[`${sink.env}_SECRET`, MASK] as const];
+    const variables = [[sink.env, addressOf(sink)] as const, ...secret];
+    return variables.map(([name, value]) => ({ name, value, from: originOf(context, name, true) }));
   });
 }
 
+/** The address of a sink without its credentials; masked as a whole if it is not valid. */
 function addressOf(sink: SinkSetting): string {
   try {
     const { kind, address } = sinkConfig(sink);

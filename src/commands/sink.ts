@@ -17,7 +17,7 @@ import { usageError } from './shared/usage-error.ts';
 async function list(context: CommandContext, store: Store, config: Config): Promise<Result> {
   const nowMs = context.clock.now();
   const sinks = store.read(() => store.sinks.list().map((sink) => sinkSummary(store, sink, nowMs)));
-  const configs = config.sinks.map((setting) => sinkConfig(setting));
+  const configs = config.sinks.map(sinkConfig);
   const fresh = configs.filter(({ name }) => !sinks.some((sink) => sink.name === name));
   const sizes = await storedSizes(configs.filter((one) => !fresh.includes(one)));
   const text = sinkListLines(colours(context), sinks, fresh, sizes);
@@ -59,27 +59,6 @@ async function changeSink(context: CommandContext, name: string, change: Change)
   });
 }
 
-const pause: Change = (store, sink) => {
-  pauseSink(store, sink);
-  return `${sink.name} is paused`;
-};
-
-const resume: Change = ({ sinks }, { id, name, cursor }) => {
-  sinks.setState(id, 'running');
-  return `${name} resumes after ${cursor}`;
-};
-
-const retry: Change = ({ sinks }, { id, name }) => {
-  const freed = sinks.retry(id);
-  sinks.setState(id, 'running');
-  return freed === 0 ? `${name} is resumed; nothing is parked` : `${name} gets ${plural(freed, 'event')} again`;
-};
-
-const forget: Change = (store, sink, { config, isRelayRunning }) => {
-  forgetSink(store, sink, config.sinks, isRelayRunning);
-  return `${sink.name} is forgotten; what it stored is kept there`;
-};
-
 function resumeHint({ name, state }: SinkRow): string {
   return `${name} is ${state}: npx catchword sink resume ${name}`;
 }
@@ -108,11 +87,10 @@ function skip(seq: number | undefined): Change {
 export function sinkCommand(context: CommandContext): Command {
   const group = new Command('sink');
   const add = (name: string, description: string): Command => group.command(name).description(description);
-  const addChange = (name: string, description: string, change: Change): void => {
+  const addChange = (name: string, description: string, change: Change): Command =>
     add(name, description)
       .argument('<name>')
       .action((sink: string) => changeSink(context, sink, change));
-  };
   add('list', 'list sinks: position, state, last error, and stores that grow without a limit')
     .option('--json', 'print one JSON document')
     .action((options: JsonOption) =>
@@ -124,9 +102,20 @@ export function sinkCommand(context: CommandContext): Command {
     .action((name: string, options: JsonOption) =>
       onMirror(context, 'read', options, (store) => listParked(store, name)),
     );
-  addChange('pause', 'stop delivering to a sink; the change log keeps what it needs', pause);
-  addChange('resume', 'resume a sink that was paused, stopped or disabled, or retry a failing one now', resume);
-  addChange('retry', 'redeliver the events that a sink refused, and resume it', retry);
+  addChange('pause', 'stop delivering to a sink; the change log keeps what it needs', (store, sink) => {
+    pauseSink(store, sink);
+    return `${sink.name} is paused`;
+  });
+  const resumes = 'resume a sink that was paused, stopped or disabled, or retry a failing one now';
+  addChange('resume', resumes, ({ sinks }, { id, name, cursor }) => {
+    sinks.setState(id, 'running');
+    return `${name} resumes after ${cursor}`;
+  });
+  addChange('retry', 'redeliver the events that a sink refused, and resume it', ({ sinks }, { id, name }) => {
+    const freed = sinks.retry(id);
+    sinks.setState(id, 'running');
+    return freed === 0 ? `${name} is resumed; nothing is parked` : `${name} gets ${plural(freed, 'event')} again`;
+  });
   const start = (value: string): number => (value === 'beginning' ? 0 : wholeNumber('--from', 1)(value));
   add('replay', 'redeliver from a change, or all current products')
     .argument('<name>')
@@ -138,11 +127,13 @@ export function sinkCommand(context: CommandContext): Command {
     .option('--all', 'skip every event that the sink refused')
     .action((name: string, seq: number | undefined, { all }: { all?: boolean }) => {
       if ((seq === undefined) === (all === true)) return changeSink(context, name, skip(seq));
-      throw usageError(
-        'sink skip needs either the number of an event or --all',
-        `See: npx catchword sink parked ${name}.`,
-      );
+      const hint = `See: npx catchword sink parked ${name}.`;
+      throw usageError('sink skip needs either the number of an event or --all', hint);
     });
-  addChange('forget', 'remove a sink whose setting was removed, with its position and parked events', forget);
+  const forgets = 'remove a sink whose setting was removed, with its position and parked events';
+  addChange('forget', forgets, (store, sink, { config, isRelayRunning }) => {
+    forgetSink(store, sink, config.sinks, isRelayRunning);
+    return `${sink.name} is forgotten; what it stored is kept there`;
+  });
   return group;
 }

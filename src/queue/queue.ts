@@ -33,9 +33,7 @@ export type ReadWindow = (
   attempt: number,
 ) => Promise<{ readonly page: Page; readonly response: PageResponse }>;
 
-/**
- * The error that a `ReadWindow` threw. Anything but a CatchwordError is a bug of this program, so it is not retryable.
- */
+/** The error that a `ReadWindow` threw. Anything but a CatchwordError is a bug, so it is not retryable. */
 export function toReadError(thrown: unknown): CatchwordError {
   if (thrown instanceof CatchwordError) return thrown;
   return new CatchwordError('PAGE_INVALID', `the page could not be processed: ${messageOf(thrown)}`, {

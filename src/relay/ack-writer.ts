@@ -1,13 +1,38 @@
 import type { Clock } from '../clock.ts';
 import type { SinkRow } from '../store/sinks.ts';
 import type { Ack } from '../store/write-sinks.ts';
-import { createRateMeter } from './rate-meter.ts';
 
 /**
  * How long a confirmation may stay unwritten for a sink that stores its own mark: each write waits for the disk. After a
  * crash, such a sink returns its mark when it is opened.
  */
 const WRITE_EVERY_MS = 100;
+const RATE_WINDOW_MS = 5_000;
+
+/** Measures events per second, over the last seconds in which there were any. */
+function createRateMeter(clock: Clock) {
+  let since = clock.now();
+  let counted = 0;
+  let lastRate = 0;
+  return {
+    count: (events: number): void => {
+      const now = clock.now();
+      const wasSetBack = now < since;
+      if (wasSetBack) since = now;
+      if (now - since > RATE_WINDOW_MS) {
+        // After a pause the rate starts at 0: an idle sink is not a slow one.
+        lastRate = now - since > 2 * RATE_WINDOW_MS ? 0 : (counted * 1000) / (now - since);
+        since = now;
+        counted = 0;
+      }
+      counted += events;
+    },
+    rate: (): number => {
+      const elapsed = clock.now() - since;
+      return elapsed < 1_000 ? lastRate : (counted * 1000) / elapsed;
+    },
+  };
+}
 
 /**
  * Collects what a sink confirmed.

@@ -28,12 +28,10 @@ export function pathOf(url: URL): string {
 
 // The messages of these types follow "Use ".
 
-export const wholeOption = (min: number, max: number) =>
-  z
-    .string()
-    .regex(/^\d+$/, `a whole number from ${min} to ${max}`)
-    .transform(Number)
-    .refine((value) => value >= min && value <= max, `a whole number from ${min} to ${max}`);
+export const wholeOption = (min: number, max: number) => {
+  const isWithin = (text: string): boolean => /^\d+$/.test(text) && Number(text) >= min && Number(text) <= max;
+  return z.string().refine(isWithin, `a whole number from ${min} to ${max}`).transform(Number);
+};
 
 /** `100MB`, `1.5GB`, `64kB` or bytes. */
 export const sizeOption = z

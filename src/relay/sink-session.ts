@@ -1,16 +1,19 @@
+import { z } from 'zod';
 import type { SinkRow } from '../store/sinks.ts';
 import { answerWithin } from './answer-within.ts';
 import type { FeedContext } from './feed-context.ts';
 import type { Batch } from './read-batch.ts';
 import { isOfThisHistory, reconcile } from './reconcile.ts';
 import { type Mark, type Opened, type Sink, SinkError, type SinkEvent } from './sink.ts';
-import { validMark } from './stored-mark.ts';
+import { markSchema } from './stored-mark.ts';
 
 /** For safety: sinks have shorter deadlines of their own. */
 const CALL_TIMEOUT_MS = 120_000;
 /** Removing the rows that a fill did not deliver reads the whole table. */
 const FILL_END_TIMEOUT_MS = 1_800_000;
 const RECHECK_MS = 300_000;
+
+const openedSchema = markSchema.extend({ refill: z.string().exactOptional() }).nullable();
 
 /** Whether every change between the sink's mark and its confirmed cursor was parked or skipped. */
 function hasAllUpTo(context: FeedContext, row: SinkRow, { batch: most }: Sink, mark: Mark): boolean {
@@ -49,7 +52,10 @@ async function open(context: FeedContext, sink: Sink): Promise<{ row: SinkRow; s
   const newest = store.changes.lastSeq();
   const believed = context.markAt(before, before.cursor);
   const opened = await answerWithin(CALL_TIMEOUT_MS, (deadline) => sink.open(believed, newest, deadline), signal);
-  const mark = validMark(opened);
+  // The module of a custom sink may return anything.
+  const parsed = openedSchema.safeParse(opened);
+  if (!parsed.success) throw new SinkError('misconfigured', 'the sink returned an invalid mark from open()');
+  const mark = parsed.data;
   const hasAll = mark !== null && mark.refill === undefined && hasAllUpTo(context, before, sink, mark);
   const known = hasAll ? { ...mark, cursor: before.cursor, at: 0 } : mark;
   const row = context.leased.write((writer) => {

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { type Mark, type Opened, SinkError } from './sink.ts';
+import type { Mark } from './sink.ts';
 
 /** A mark as a store returns it. Many stores return every field as text. */
 export const markSchema = z.object({
@@ -20,17 +20,4 @@ export function isSameMark(a: Mark | null, b: Mark | null): boolean {
   if (a === null || b === null) return a === b;
   const isSamePlace = a.generation === b.generation && a.cursor === b.cursor && a.late === b.late;
   return isSamePlace && a.incarnation === b.incarnation;
-}
-
-const openedSchema = markSchema.extend({ refill: z.string().optional() });
-
-/**
- * Validates what a sink returned from `open`.
- * @throws SinkError misconfigured: the module of a custom sink may return anything
- */
-export function validMark(mark: Opened | null): Opened | null {
-  if (mark === null) return null;
-  const parsed = openedSchema.safeParse(mark);
-  if (parsed.success) return parsed.data as Opened;
-  throw new SinkError('misconfigured', 'the sink returned an invalid mark from open()');
 }

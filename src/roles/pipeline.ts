@@ -1,7 +1,8 @@
 import { sourceIdentity } from '../catalog/source.ts';
 import { createCatalogClient } from '../client/catalog-client.ts';
-import type { Clock } from '../clock.ts';
+import type { Clock, Pause } from '../clock.ts';
 import type { Config, SourceConfig } from '../config.ts';
+import type { CatchwordError } from '../errors.ts';
 import { iso } from '../iso-time.ts';
 import { type Service, startTogether, stopAll } from '../lifecycle.ts';
 import type { Logger, Tell } from '../log.ts';
@@ -53,16 +54,11 @@ function toLog(log: Logger): Tell {
 }
 
 function keeperSettings(config: SourceConfig): RunSettings {
-  return {
-    ...config,
-    lookups: config.lookupPath !== undefined,
-    confirmations: config.removalConfirmations,
-    overlapMs: config.deltaOverlapMs,
-    lookahead: config.redisUrl === undefined ? 2 * config.concurrency : Math.max(64, 4 * config.concurrency),
-    maxAttempts: 8,
-    firstAttempts: 3,
-    source: sourceIdentity(config),
-  };
+  const { concurrency, deltaOverlapMs: overlapMs, removalConfirmations: confirmations } = config;
+  const lookups = config.lookupPath !== undefined;
+  const lookahead = config.redisUrl === undefined ? 2 * concurrency : Math.max(64, 4 * concurrency);
+  const source = sourceIdentity(config);
+  return { ...config, lookups, confirmations, overlapMs, lookahead, maxAttempts: 8, firstAttempts: 3, source };
 }
 
 /** Starts a fetcher, which reads pages for a keeper through Redis. */
@@ -85,19 +81,15 @@ export async function startFetcherService({ config, clock, log }: RoleOptions, r
 /** Creates a queue that reads pages in this process, at the pace that the processes of `mirror` share. */
 export function startEmbeddedQueue(options: PipelineOptions, mirror: Store): Service & { readonly queue: PageQueue } {
   const { config, clock, log, now, tell = toLog(log) } = options;
+  const { concurrency, deltaOverlapMs } = config;
   const pacer = mirrorPacer({ config, clock, tell, now }, mirror);
   const client = createCatalogClient(config, clock, pacer);
-  const queue = createEmbeddedQueue({
-    clock,
-    log,
-    concurrency: config.concurrency,
-    read: createReadWindow(client, config.deltaOverlapMs),
-    pacer,
-    onRetry: ({ code, message: reason }, delayMs) => {
-      if (delayMs <= LONG_RETRY_MS) return;
-      tell({ message: 'waiting before a retry', fields: { code, reason, until: iso(clock.now() + delayMs) } });
-    },
-  });
+  const read = createReadWindow(client, deltaOverlapMs);
+  const onRetry = ({ code, message: reason }: CatchwordError, delayMs: number): void => {
+    if (delayMs <= LONG_RETRY_MS) return;
+    tell({ message: 'waiting before a retry', fields: { code, reason, until: iso(clock.now() + delayMs) } });
+  };
+  const queue = createEmbeddedQueue({ clock, log, concurrency, read, pacer, onRetry });
   const services = [
     { name: 'client', stop: () => client.close() },
     { name: 'queue', stop: () => queue.close() },
@@ -114,14 +106,9 @@ async function startRedisQueue(
   const { createBullQueue } = await import('../queue/bullmq/queue.ts');
   const { sourceId } = await import('../queue/bullmq/jobs.ts');
   const pauses = pausesIn(paceIn, { config, clock, tell });
-  const queue = await createBullQueue({
-    redisUrl,
-    clock,
-    log,
-    source: sourceId(config.baseUrl),
-    mirror: store.incarnation,
-    onRateLimited: (pause) => pauses.note(pause),
-  });
+  const source = sourceId(config.baseUrl);
+  const onRateLimited = (pause: Pause): void => pauses.note(pause);
+  const queue = await createBullQueue({ redisUrl, clock, log, source, mirror: store.incarnation, onRateLimited });
   if (now === true) await queue.forgetPause();
   return { name: 'queue', queue, stop: () => queue.close() };
 }
@@ -147,15 +134,10 @@ export async function startKeeper(options: KeeperOptions) {
         : await startRedisQueue(options, redisUrl, store, paceIn);
     services.push(pages);
     if (redisUrl !== undefined && options.fetching) services.push(await startFetcherService(options, redisUrl));
-    const keeper = await createKeeper({
-      store,
-      queue: pages.queue,
-      clock,
-      log,
-      tell,
-      settings: keeperSettings(config),
-      ...(onProgress !== undefined && { onProgress }),
-    });
+    const { queue } = pages;
+    const settings = keeperSettings(config);
+    const progress = onProgress === undefined ? {} : { onProgress };
+    const keeper = await createKeeper({ store, queue, clock, log, tell, settings, ...progress });
     return { name: 'keeper', store, keeper, stop: () => stopAll(services) };
   });
 }

@@ -1,5 +1,5 @@
 import { configuredSource } from '../catalog/event.ts';
-import type { RunKind } from '../catalog/run.ts';
+import type { RunKind, RunRequest } from '../catalog/run.ts';
 import { type Config, requireBaseUrl, type SourceConfig } from '../config.ts';
 import { CatchwordError } from '../errors.ts';
 import type { Service } from '../lifecycle.ts';
@@ -9,7 +9,7 @@ import { haltedSinks } from '../report/sink.ts';
 import { plansOf } from '../schedule/due.ts';
 import { showPresence } from '../schedule/presence.ts';
 import { startRunQueue } from '../schedule/run-queue.ts';
-import { createRequestedTicks, requestDueRuns, type ScheduleOptions, startScheduler } from '../schedule/scheduler.ts';
+import { createRequestedTicks, requestDueRuns, startScheduler } from '../schedule/scheduler.ts';
 import { startStandby } from '../schedule/standby.ts';
 import { openStore, type Store } from '../store/store.ts';
 import { watchMirror } from '../store/watch.ts';
@@ -27,10 +27,8 @@ function unusable(message: string, hint: string): CatchwordError {
 
 function requireRedis({ redisUrl }: Config, role: string): string {
   if (redisUrl !== undefined) return redisUrl;
-  throw unusable(
-    `REDIS_URL is not set, and ${role} alone works only through Redis`,
-    'Set REDIS_URL, or run everything in one process: npx catchword daemon.',
-  );
+  const hint = 'Set REDIS_URL, or run everything in one process: npx catchword daemon.';
+  throw unusable(`REDIS_URL is not set, and ${role} alone works only through Redis`, hint);
 }
 
 /** Events name the source that the mirror has noted; if it has noted none, CATCHWORD_BASE_URL is required. */
@@ -65,8 +63,8 @@ async function checkSinks({ sinks }: Config): Promise<void> {
 }
 
 function relayOf(store: Store, { config, clock, log }: RoleOptions<Config>): Service {
-  const sinks = config.sinks.map((sink) => sinkConfig(sink));
-  return startRelay({ store, sinks, clock, log, source: configuredSource(config.baseUrl) });
+  const source = configuredSource(config.baseUrl);
+  return startRelay({ store, sinks: config.sinks.map(sinkConfig), clock, log, source });
 }
 
 /** Starts to make runs of the mirror, with a full run at once if it was never filled. */
@@ -74,8 +72,7 @@ function startRuns({ keeper, store }: Awaited<ReturnType<typeof startKeeper>>, {
   const runQueue = startRunQueue({ keeper, store, clock, log });
   if (store.watermark() === null) runQueue.submit({ kind: 'full' });
   const onDue = async (kind: RunKind, tick: string): Promise<void> => runQueue.submit({ kind, tick });
-  const schedule: ScheduleOptions = { ...config, ticks: store.schedule, clock, log, onDue };
-  return { runQueue, schedule };
+  return { runQueue, schedule: { ...config, ticks: store.schedule, clock, log, onDue } };
 }
 
 /** One daemon is active; others stand by, and use neither the port nor the source until one takes over. */
@@ -126,7 +123,8 @@ export const startKeeperRole = withMetrics<SourceConfig>(async (options, service
   const { serveRunRequests } = await import('../queue/bullmq/run-requests.ts');
   const { sourceId } = await import('../queue/bullmq/jobs.ts');
   const source = sourceId(config.baseUrl);
-  services.push(await serveRunRequests({ redisUrl, log, clock, source, onRequest: runQueue.submit }));
+  const onRequest = (request: RunRequest): void => runQueue.submit(request);
+  services.push(await serveRunRequests({ redisUrl, log, clock, source, onRequest }));
 });
 
 export const startSchedulerRole = withMetrics<SourceConfig>(async ({ config, clock, log }, services) => {
@@ -152,10 +150,8 @@ export const startFetcherRole = withMetrics<SourceConfig>(async (options, servic
 export const startRelayRole = withMetrics<Config>(async (options, services) => {
   const { config, clock } = options;
   if (config.sinks.length === 0) {
-    throw unusable(
-      'CATCHWORD_SINK_<NAME> is not set, and relay only delivers to sinks',
-      'Set one, such as CATCHWORD_SINK_FILE=jsonl:data/changes.jsonl, or do not start relay.',
-    );
+    const hint = 'Set one, such as CATCHWORD_SINK_FILE=jsonl:data/changes.jsonl, or do not start relay.';
+    throw unusable('CATCHWORD_SINK_<NAME> is not set, and relay only delivers to sinks', hint);
   }
   await requireEventSource(config);
   const store = openStore(config.db, { mode: config.dbMode });
@@ -168,10 +164,8 @@ export const startWebRole: StartRole<Config> = async (options, services) => {
   const { config } = options;
   await requireEventSource(config);
   if (config.httpPort === null) {
-    throw unusable(
-      'CATCHWORD_HTTP_PORT is off, and web only serves HTTP',
-      'Set CATCHWORD_HTTP_PORT to a port, or do not start web.',
-    );
+    const hint = 'Set CATCHWORD_HTTP_PORT to a port, or do not start web.';
+    throw unusable('CATCHWORD_HTTP_PORT is off, and web only serves HTTP', hint);
   }
   services.push(await startHttp(options, config.httpPort));
 };

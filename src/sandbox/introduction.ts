@@ -3,10 +3,11 @@ import type { RateLimit } from './http/rate-limit.ts';
 import { SANDBOX_DEFAULTS, type SandboxOptions } from './options.ts';
 import type { Sandbox } from './server.ts';
 
-type Described = Pick<SandboxOptions, 'items' | 'users'> & { readonly rateLimit?: RateLimit };
-
 /** Everything that a person or a program needs to call the sandbox. */
-export function introduction(sandbox: Sandbox, { items, users, rateLimit }: Described) {
+export function introduction(
+  sandbox: Sandbox,
+  { items, users, rateLimit }: Pick<SandboxOptions, 'items' | 'users'> & { readonly rateLimit?: RateLimit },
+) {
   const { otherApiKey, apiKeyHeader, accessTokenHeader } = SANDBOX_DEFAULTS;
   const { url, port } = sandbox;
   const apiKey = sandbox.apiKey();
@@ -34,7 +35,6 @@ export function introduction(sandbox: Sandbox, { items, users, rateLimit }: Desc
   return { ...about, environment, curl: examples.catalog, examples };
 }
 
-/** The introduction, for a person. */
 export function introductionText(about: ReturnType<typeof introduction>): string {
   const { url, items, environment, examples, apiKey, accessToken, reference, other, users } = about;
   const others = users === 0 ? '' : `, and user-0000001 to user-${String(users).padStart(7, '0')}`;

@@ -113,7 +113,7 @@ export async function startSandbox(given: Partial<SandboxOptions> = {}) {
       return service.log.entries();
     },
     /** The main key: that of the options, unless a control or the journal replaced it. */
-    apiKey: state.keys.main,
+    apiKey: state.directory.mainKey,
     /** The readers' tokens: those of the options, unless a reset or the journal replaced them. */
     readerTokens: state.directory.readerTokens,
     /** Breaks all connections. Idempotent. */

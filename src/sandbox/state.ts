@@ -1,7 +1,6 @@
 import { createControls } from './control/controls.ts';
 import { createRouter } from './http/router.ts';
-import type { Change, RecordChange } from './journal/change.ts';
-import { openJournal } from './journal/journal.ts';
+import { type Change, openJournal, type RecordChange } from './journal/journal.ts';
 import { createTimeline } from './journal/timeline.ts';
 import { assetOperations } from './operations/assets.ts';
 import { credentialOperations } from './operations/credentials.ts';
@@ -50,13 +49,13 @@ export function openState(options: SandboxOptions, signal: AbortSignal) {
   const record: RecordChange = (change, act) => {
     const at = time.now();
     const timed = () => time.during(at, act);
-    return journal === null ? timed() : journal.record({ at, change }, timed);
+    return journal === null ? timed() : journal.record({ at, ...change }, timed);
   };
   try {
     const state = createState(options, time, record, signal);
-    for (const { at, change } of journal?.entries ?? []) {
+    for (const entry of journal?.entries ?? []) {
       try {
-        time.during(at, () => repeat(state, change));
+        time.during(entry.at, () => repeat(state, entry));
       } catch {
         // A change that fails now failed the first time as well: the process was killed before it removed the entry.
       }

@@ -1,4 +1,3 @@
-import { createApiKeys } from './accounts/api-keys.ts';
 import { createDirectory } from './accounts/directory.ts';
 import type { TitleOf } from './accounts/grants.ts';
 import { publisherOf } from './assets/asset.ts';
@@ -7,7 +6,7 @@ import { createAssets } from './assets/store.ts';
 import { createCatalog } from './catalog/catalog.ts';
 import { isIsbn } from './catalog/isbn.ts';
 import { createNumbering } from './catalog/product-numbers.ts';
-import type { RecordChange } from './journal/change.ts';
+import type { RecordChange } from './journal/journal.ts';
 import type { Timeline } from './journal/timeline.ts';
 import type { SandboxOptions } from './options.ts';
 
@@ -25,7 +24,7 @@ export function createStores(options: SandboxOptions, time: Timeline, record: Re
     return { name: title, publisher, kind, isbn: isIsbn(vbid) ? vbid : '' };
   };
   const directory = createDirectory(options, numbering, titleOf);
-  return { options, time, catalog, numbering, assets, ingestions, directory, keys: createApiKeys(options) };
+  return { options, time, catalog, numbering, assets, ingestions, directory };
 }
 
 export type Stores = ReturnType<typeof createStores>;

@@ -18,12 +18,7 @@ export interface Schedule {
   readonly timezone: string;
 }
 
-/** A scheduled time that has not been served. */
-export interface Due {
-  readonly kind: RunKind;
-  /** Milliseconds since 1970. */
-  readonly at: number;
-}
+export const KINDS = ['full', 'delta'] as const;
 
 /** How far back to look for the newest tick, step by step: most expressions fire within the first span. */
 const SPANS_MS = [300_000, 3_600_000, 86_400_000, 8 * 86_400_000, 32 * 86_400_000, 367 * 86_400_000];
@@ -40,19 +35,17 @@ function singleTimes(expression: string): string[] {
   return hour.split(',').flatMap((h) => minute.split(',').map((m) => [...seconds, m, h, ...rest].join(' ')));
 }
 
-/** @returns the first tick after `afterMs`; null if there is none */
-type Next = (afterMs: number) => number | null;
-
 /** Caches parsed expressions: parsing one takes as long as finding its next tick, and a process has two. */
 const parsed = new Map<string, readonly Cron[]>();
 
-function nextOf(cron: string, timezone: string): Next {
+/** @returns finds the first tick after `afterMs`; null if there is none */
+function nextOf(cron: string, timezone: string) {
   // A day of the month and a day of the week must both match, as in node-cron.
   const options = { timezone, paused: true, domAndDow: true, mode: '5-or-6-parts' } as const;
   const key = `${cron} ${timezone}`;
   const patterns = parsed.get(key) ?? singleTimes(cron).map((one) => new Cron(one, options));
   parsed.set(key, patterns);
-  return (afterMs) => {
+  return (afterMs: number): number | null => {
     const moments = patterns.flatMap((pattern) => pattern.nextRun(new Date(afterMs))?.getTime() ?? []);
     return moments.length === 0 ? null : Math.min(...moments);
   };
@@ -70,10 +63,7 @@ export function nextDue(cron: string, timezone: string, afterMs: number): number
 
 /** The next tick of both schedules after `afterMs`. */
 export function plansOf({ fullCron, deltaCron, timezone }: Schedule, afterMs: number): Plans {
-  return {
-    nextFull: nextDue(fullCron, timezone, afterMs),
-    nextDelta: nextDue(deltaCron, timezone, afterMs),
-  };
+  return { nextFull: nextDue(fullCron, timezone, afterMs), nextDelta: nextDue(deltaCron, timezone, afterMs) };
 }
 
 /**
@@ -105,19 +95,15 @@ export function isAhead(servedMs: number | null, nowMs: number): servedMs is num
  * missed.
  * @param served the newest served tick of each kind, null if none was. If it is in the future, nothing is due until
  *   then: see `isAhead`
- * @returns full before delta, because a full run covers a delta
+ * @returns the kind of each, and when it was scheduled; full before delta, because a full run covers a delta
  */
 export function dueRuns(
   schedule: Schedule,
   served: Readonly<Record<RunKind, number | null>>,
   nowMs: number,
-): readonly Due[] {
-  const crons: readonly [RunKind, string][] = [
-    ['full', schedule.fullCron],
-    ['delta', schedule.deltaCron],
-  ];
-  return crons.flatMap(([kind, cron]) => {
-    const at = newestDue(cron, schedule.timezone, served[kind], nowMs);
+): { readonly kind: RunKind; readonly at: number }[] {
+  return KINDS.flatMap((kind) => {
+    const at = newestDue(schedule[`${kind}Cron`], schedule.timezone, served[kind], nowMs);
     return at === null ? [] : [{ kind, at }];
   });
 }

@@ -1,42 +1,31 @@
+import { withAbort } from '../abort.ts';
 import type { Clock } from '../clock.ts';
 import { messageOf } from '../errors.ts';
-import type { Service } from '../lifecycle.ts';
+import { type Service, serveUntil } from '../lifecycle.ts';
 import type { Logger } from '../log.ts';
-import type { Leased } from '../store/lease.ts';
-import type { Reader } from '../store/reader.ts';
+import { holdLease } from '../store/hold-lease.ts';
 import type { Store } from '../store/store.ts';
 
-/** A third of the time after which the lease of a silent daemon expires. */
-const BEAT_MS = 10_000;
-
-export interface PresenceOptions {
-  readonly store: Store;
-  readonly clock: Clock;
-  readonly log: Logger;
-}
+/** How often to check whether the daemon that is recorded is gone. */
+const CHECK_MS = 10_000;
 
 /**
  * Records in the mirror that a daemon is running, even between runs and without sinks. If several run, one is recorded,
  * and another takes over when it ends.
  */
-export function showPresence({ store, clock, log }: PresenceOptions): Service {
-  const { daemonLease: lease } = store;
+export function showPresence({ store, clock, log }: { store: Store; clock: Clock; log: Logger }): Service {
   const stopping = new AbortController();
-  let leased: Leased<Reader> | null = null;
-
-  function beat(): void {
-    try {
-      if (leased === null || !leased.renew(clock.now())) leased = lease.acquire(clock.now());
-    } catch (error) {
-      leased = null;
-      log.debug({ reason: messageOf(error) }, 'another daemon is recorded as the one of this mirror');
-    }
-  }
 
   async function run(): Promise<void> {
     while (!stopping.signal.aborted) {
-      beat();
-      await clock.sleep(BEAT_MS, stopping.signal).catch(() => {});
+      try {
+        await holdLease(store.daemonLease, clock, log, (_leased, lost) =>
+          withAbort([stopping.signal, lost], (over) => serveUntil(over, [])),
+        );
+      } catch (error) {
+        log.debug({ reason: messageOf(error) }, 'another daemon is recorded as the one of this mirror');
+      }
+      await clock.sleep(CHECK_MS, stopping.signal).catch(() => {});
     }
   }
 
@@ -46,13 +35,6 @@ export function showPresence({ store, clock, log }: PresenceOptions): Service {
     stop: async () => {
       stopping.abort();
       await running;
-      if (leased === null) return;
-      try {
-        leased.release();
-      } catch (error) {
-        log.debug({ reason: messageOf(error) }, 'the daemon stays recorded until its lease expires');
-      }
-      leased = null;
     },
   };
 }

@@ -1,21 +1,8 @@
+import type { RunKind } from '../catalog/run.ts';
 import type { Clock } from '../clock.ts';
-import type { CatchwordError, ErrorCode } from '../errors.ts';
+import { CatchwordError, type ErrorCode, messageOf } from '../errors.ts';
 import { iso } from '../iso-time.ts';
-
-/** The pause after a failed run, during which no run is started. */
-export interface RetryPause {
-  /**
-   * Begins a pause, longer after each failure in a row. The caller notes its end in the mirror.
-   * @returns its length, milliseconds
-   */
-  begin(error: CatchwordError | undefined): number;
-  /** Ends the pause after a run that succeeded. */
-  end(): void;
-  /** Remaining milliseconds; 0 without a pause. */
-  leftMs(): number;
-  /** Fields for the log: when the next run may start. */
-  fields(): { readonly nextTryAt?: string | null };
-}
+import type { Store } from '../store/store.ts';
 
 const MIN_MS = 15_000;
 const MAX_MS = 15 * 60_000;
@@ -31,33 +18,41 @@ const PASSING: readonly (ErrorCode | undefined)[] = [
 ];
 
 /**
- * @param nextTryAt returns when the failed run is retried, as noted in the mirror, because another process may have
- *   made the run or moved the retry (`sync --now`). Milliseconds since 1970; null if there is nothing to retry
+ * The pause after a failed run, during which no run is started. The mirror notes when the run is retried, because another
+ * process may make the run or move the retry (`sync --now`).
  */
-export function createRetryPause(clock: Clock, nextTryAt: () => number | null): RetryPause {
+export function createRetryPause(schedule: Store['schedule'], clock: Clock) {
   let failures = 0;
   /** 0 if the last run succeeded, or there was none. */
   let lengthMs = 0;
 
+  /** Remaining milliseconds; 0 without a pause. */
   function leftMs(): number {
-    const left = lengthMs === 0 ? 0 : (nextTryAt() ?? 0) - clock.now();
+    const left = lengthMs === 0 ? 0 : (schedule.retry()?.at ?? 0) - clock.now();
     // If it is longer than it was, the clock was put back since.
     return left > lengthMs ? 0 : Math.max(0, left);
   }
 
   return {
     leftMs,
-    begin: (error) => {
+    /** Begins a pause, longer after each failure in a row. @returns fields for the log */
+    begin: (kind: RunKind, error: unknown) => {
+      const { code, hint, retryAfterMs = 0 }: Partial<CatchwordError> = error instanceof CatchwordError ? error : {};
       failures++;
-      const maxMs = PASSING.includes(error?.code) ? MAX_MS : MAX_LASTING_MS;
+      const maxMs = PASSING.includes(code) ? MAX_MS : MAX_LASTING_MS;
       const backoffMs = Math.min(maxMs, MIN_MS * 2 ** (failures - 1)) * (0.5 + clock.random() / 2);
-      lengthMs = Math.round(Math.max(error?.retryAfterMs ?? 0, backoffMs));
-      return lengthMs;
+      lengthMs = Math.round(Math.max(retryAfterMs, backoffMs));
+      const at = clock.now() + lengthMs;
+      const reason = messageOf(error);
+      schedule.setRetry({ kind, at, reason });
+      return { code, reason, hint, pauseMs: lengthMs, nextTryAt: iso(at) };
     },
-    end: () => {
+    /** Ends the pause after a run that succeeded. */
+    end: (): void => {
       failures = 0;
       lengthMs = 0;
     },
-    fields: () => (leftMs() > 0 ? { nextTryAt: iso(nextTryAt()) } : {}),
+    /** Fields for the log: when the next run may start. */
+    fields: () => (leftMs() > 0 ? { nextTryAt: iso(schedule.retry()?.at ?? null) } : {}),
   };
 }

@@ -3,18 +3,12 @@ import { tickTime } from '../catalog/tick.ts';
 import type { Clock } from '../clock.ts';
 import { CatchwordError, isMirrorLost, messageOf } from '../errors.ts';
 import { iso } from '../iso-time.ts';
-import { failureOf, type Service } from '../lifecycle.ts';
+import { failureOf } from '../lifecycle.ts';
 import type { Logger } from '../log.ts';
 import type { Store } from '../store/store.ts';
 import type { Keeper } from '../sync/keeper.ts';
-import { createRetryPause, type RetryPause } from './retry-pause.ts';
+import { createRetryPause } from './retry-pause.ts';
 import { forgetFutureTicks } from './scheduler.ts';
-
-/** Accepts requests for runs and makes the runs one at a time. */
-export interface RunQueue extends Service {
-  /** Returns at once; the result is in the log and in the mirror. */
-  submit(request: RunRequest): void;
-}
 
 export interface RunQueueOptions {
   readonly keeper: Keeper;
@@ -40,24 +34,6 @@ function covers(made: RunKind, wanted: RunKind): boolean {
   return made === 'full' || made === wanted;
 }
 
-/** A run's result for the log, in which `run` and `kind` are fields of their own. */
-function resultOf({ id: _id, kind: _kind, evidence: _evidence, ...run }: Run): Record<string, unknown> {
-  const { from, sourceTime, startedAt, finishedAt, ...rest } = run;
-  return {
-    ...rest,
-    from: iso(from),
-    sourceTime: iso(sourceTime),
-    startedAt: iso(startedAt),
-    finishedAt: iso(finishedAt),
-  };
-}
-
-/** The failed run to retry; null if there is none. */
-function runToRetry(store: Store): WantedRun | null {
-  const retry = store.schedule.retry();
-  return retry === null ? null : { request: { kind: retry.kind }, because: 'retry' };
-}
-
 /** Why a tick needs no run of its own; null if it needs one. The reasons still hold after a crash of this process. */
 function coveredBy(store: Store, current: RunKind | null, wanted: RunKind, nowMs: number): string | null {
   if (current !== null && covers(current, wanted)) return 'the current run covers it';
@@ -70,10 +46,11 @@ function coveredBy(store: Store, current: RunKind | null, wanted: RunKind, nowMs
   return retry !== null && covers(retry.kind, wanted) ? 'the retry of a failed run covers it' : null;
 }
 
-function report(run: Run, log: Logger): void {
-  const fields = { run: run.id, kind: run.kind, result: resultOf(run) };
+function report({ id, kind, evidence: _evidence, ...run }: Run, log: Logger): void {
+  const [from, sourceTime, startedAt, finishedAt] = [run.from, run.sourceTime, run.startedAt, run.finishedAt].map(iso);
+  const fields = { run: id, kind, result: { ...run, from, sourceTime, startedAt, finishedAt } };
   if (run.state !== 'held') log.info(fields, 'run complete');
-  else log.warn({ ...fields, hint: `npx catchword run ${run.id}` }, 'removals are held: approve or reject the run');
+  else log.warn({ ...fields, hint: `npx catchword run ${id}` }, 'removals are held: approve or reject the run');
 }
 
 /**
@@ -89,31 +66,10 @@ function serveCovered(store: Store, waiting: readonly WantedRun[], run: Run): Wa
   });
 }
 
-/** Whether a run is still needed: another process may have made it meanwhile. */
-function isStillWanted(store: Store, { because }: WantedRun): boolean {
-  return because !== 'empty' || store.watermark() === null;
-}
-
-/** Begins the pause after a failed run, and notes its retry in the mirror. */
-function noteFailure(
-  { store, clock, log }: Omit<RunQueueOptions, 'keeper'>,
-  kind: RunKind,
-  pause: RetryPause,
-  error: unknown,
-): void {
-  const known = error instanceof CatchwordError ? error : undefined;
-  const pauseMs = pause.begin(known);
-  const reason = messageOf(error);
-  const at = clock.now() + pauseMs;
-  store.schedule.setRetry({ kind, at, reason });
-  const run = store.runs.unfinished()?.id;
-  const fields = { run, kind, code: known?.code, reason, hint: known?.hint, pauseMs, nextTryAt: iso(at) };
-  log.error(fields, 'run stopped');
-}
-
-export function startRunQueue({ keeper, store, clock, log }: RunQueueOptions): RunQueue {
+/** Accepts requests for runs and makes the runs one at a time. */
+export function startRunQueue({ keeper, store, clock, log }: RunQueueOptions) {
   const stopping = new AbortController();
-  const pause: RetryPause = createRetryPause(clock, () => store.schedule.retry()?.at ?? null);
+  const pause = createRetryPause(store.schedule, clock);
   let waiting: WantedRun[] = [];
   let current: RunKind | null = null;
   let loggedBusy = false;
@@ -161,7 +117,7 @@ export function startRunQueue({ keeper, store, clock, log }: RunQueueOptions): R
       }
       if (isMirrorLost(error) || code === 'MIRROR_OTHER_SOURCE') throw error;
       if (code === 'RUN_CANCELLED') log.warn({ kind, code, reason: messageOf(error) }, 'run was cancelled');
-      else noteFailure({ store, clock, log }, kind, pause, error);
+      else log.error({ run: store.runs.unfinished()?.id, kind, ...pause.begin(kind, error) }, 'run stopped');
     } finally {
       current = null;
     }
@@ -172,11 +128,8 @@ export function startRunQueue({ keeper, store, clock, log }: RunQueueOptions): R
   async function resume({ id, kind }: Run): Promise<Run | null> {
     const run = await keeper.resume(stopping.signal);
     if (run === null && store.runs.state(id) === 'failed') {
-      store.schedule.setRetry({
-        kind,
-        at: clock.now(),
-        reason: `run ${id} was left unfinished and could not be resumed`,
-      });
+      const reason = `run ${id} was left unfinished and could not be resumed`;
+      store.schedule.setRetry({ kind, at: clock.now(), reason });
     }
     return run;
   }
@@ -190,10 +143,13 @@ export function startRunQueue({ keeper, store, clock, log }: RunQueueOptions): R
         return;
       }
       // The first retry of a process does not wait, because the cause may have been fixed before the restart.
-      const wanted = runToRetry(store) ?? waiting.shift();
+      const retry = store.schedule.retry();
+      const wanted: WantedRun | undefined =
+        retry === null ? waiting.shift() : { request: { kind: retry.kind }, because: 'retry' };
       if (wanted === undefined) return;
-      if (!isStillWanted(store, wanted)) continue;
       const { request, because } = wanted;
+      // Another process may have filled the mirror meanwhile.
+      if (because === 'empty' && store.watermark() !== null) continue;
       if (await attempt(request.kind, () => keeper.run(request, stopping.signal))) continue;
       if (because !== 'retry') waiting.unshift(wanted);
       return;
@@ -205,9 +161,7 @@ export function startRunQueue({ keeper, store, clock, log }: RunQueueOptions): R
       turn = new AbortController();
       await step();
       if (stopping.signal.aborted) return;
-      const leftMs = pause.leftMs();
-      const pauseMs = leftMs > 0 ? Math.min(CHECK_MS, leftMs) : CHECK_MS;
-      await clock.sleep(pauseMs, turn.signal).catch(() => {});
+      await clock.sleep(Math.min(CHECK_MS, pause.leftMs() || CHECK_MS), turn.signal).catch(() => {});
     }
   }
 
@@ -215,8 +169,9 @@ export function startRunQueue({ keeper, store, clock, log }: RunQueueOptions): R
   return {
     name: 'run queue',
     failed: failureOf(running),
+    /** Returns at once; the result is in the log and in the mirror. */
     submit,
-    stop: async () => {
+    stop: async (): Promise<void> => {
       stopping.abort();
       turn.abort();
       await running.catch(() => {});

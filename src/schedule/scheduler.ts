@@ -6,7 +6,7 @@ import { CatchwordError, messageOf } from '../errors.ts';
 import { iso } from '../iso-time.ts';
 import type { Service } from '../lifecycle.ts';
 import { errorFields, type Logger } from '../log.ts';
-import { dueRuns, isAhead, nextDue, type Schedule } from './due.ts';
+import { dueRuns, isAhead, KINDS, nextDue, type Schedule } from './due.ts';
 
 /** The served ticks. Kept in the mirror (store/schedule.ts), or in memory by a scheduler without a mirror. */
 export interface ServedTicks {
@@ -27,11 +27,7 @@ export interface ScheduleOptions extends Schedule {
   readonly onDue: (kind: RunKind, tick: string) => Promise<void>;
 }
 
-const KINDS = ['full', 'delta'] as const;
-/**
- * Longest time between two checks. node-cron alone is not enough: if the clock is put back, it waits for the planned
- * time.
- */
+/** Longest time between two checks. If the clock is put back, node-cron waits for the planned time. */
 const CHECK_MS = 30_000;
 /** A tick that is served later than this was missed. */
 const LATE_MS = 120_000;
@@ -80,10 +76,9 @@ export async function requestDueRuns({ ticks, clock, log, onDue, ...schedule }: 
 
 /** Checks for due runs now, and whenever a tick may have come. */
 export function startScheduler(options: ScheduleOptions): Service {
-  const { clock, log, timezone } = options;
-  const expressions = { full: options.fullCron, delta: options.deltaCron };
-  checkCron('CATCHWORD_FULL_CRON', expressions.full);
-  checkCron('CATCHWORD_DELTA_CRON', expressions.delta);
+  const { clock, log, fullCron, deltaCron, timezone } = options;
+  checkCron('CATCHWORD_FULL_CRON', fullCron);
+  checkCron('CATCHWORD_DELTA_CRON', deltaCron);
   const stopping = new AbortController();
   let checking: Promise<void> | undefined;
 
@@ -103,7 +98,7 @@ export function startScheduler(options: ScheduleOptions): Service {
     }
   }
 
-  const bySecond = Object.values(expressions).some((expression) => expression.trim().split(/\s+/).length === 6);
+  const bySecond = [fullCron, deltaCron].some((expression) => expression.trim().split(/\s+/).length === 6);
   const task = cron.schedule(bySecond ? '* * * * * *' : '* * * * *', check, {
     timezone: 'UTC',
     noOverlap: true,
@@ -111,9 +106,9 @@ export function startScheduler(options: ScheduleOptions): Service {
     suppressMissedWarning: true,
   });
   for (const kind of KINDS) {
-    if (expressions[kind] === 'off') continue;
-    const nextAt = iso(nextDue(expressions[kind], timezone, clock.now()));
-    log.info({ kind, cron: expressions[kind], timezone, nextAt }, 'scheduled');
+    const expression = options[`${kind}Cron`];
+    const nextAt = nextDue(expression, timezone, clock.now());
+    if (expression !== 'off') log.info({ kind, cron: expression, timezone, nextAt: iso(nextAt) }, 'scheduled');
   }
   const running = checkRegularly();
   return {

@@ -55,11 +55,16 @@ function headedOf(raw: HeadedRaw): HeadedChange {
 
 export type ChangeReader = ReturnType<typeof createChangeReader>;
 
-export function createChangeReader({ row, tuples, value, number }: Queries) {
-  const find = row<[number], Raw>(
-    `SELECT changes.seq, changes.at, changes.run_id AS runId, changes.op, products.vbid,
+export function createChangeReader({ rows, tuples, value, number }: Queries) {
+  // CROSS JOIN, so that SQLite looks up each record of the chain and does not search the log for them.
+  const chain = rows<[headSeq: number], Raw>(
+    `WITH RECURSIVE chain (seq) AS (
+       VALUES (?) UNION ALL
+       SELECT changes.prev_seq FROM chain CROSS JOIN changes ON changes.seq = chain.seq WHERE prev_seq IS NOT NULL)
+     SELECT changes.seq, changes.at, changes.run_id AS runId, changes.op, products.vbid,
        changes.product_id AS productId, changes.prev_seq AS prevSeq, changes.before, changes.added
-     FROM changes JOIN products ON products.id = changes.product_id WHERE changes.seq = ?`,
+     FROM chain CROSS JOIN changes ON changes.seq = chain.seq CROSS JOIN products ON products.id = changes.product_id
+     ORDER BY changes.seq DESC`,
   );
   const after = tuples<[number, number], HeadedRaw>(`${HEADED} WHERE changes.seq > ? ORDER BY changes.seq LIMIT ?`);
   const newest = tuples<[number, number, number, number], HeadedRaw>(
@@ -67,14 +72,11 @@ export function createChangeReader({ row, tuples, value, number }: Queries) {
        AND (products.changed_seq = changes.seq OR products.changed_seq > ?) ORDER BY changes.seq LIMIT ?`,
   );
   const timeOf = value<[number], number>('SELECT at FROM changes WHERE seq = ?');
-  const times = tuples<[number, number, number], [seq: number, at: number]>(
-    'SELECT seq, at FROM changes WHERE seq > ? AND at <= ? ORDER BY seq LIMIT ?',
+  const lastBefore = number<[{ seq: number; beforeMs: number; nowMs: number; limit: number }]>(
+    `SELECT max(seq) FROM (SELECT seq, max(at) OVER (ORDER BY seq) AS latest FROM
+       (SELECT seq, at FROM changes WHERE seq > :seq AND at <= :nowMs ORDER BY seq LIMIT :limit))
+     WHERE latest < :beforeMs`,
   );
-
-  function get(seq: number): ChangeRow | undefined {
-    const raw = find(seq);
-    return raw && { ...raw, op: OPS[raw.op] ?? 'updated', added: addedOf(raw.added) };
-  }
 
   return {
     /** The newest `seq` ever assigned, 0 for none; only the keeper may count on from it. */
@@ -88,14 +90,8 @@ export function createChangeReader({ row, tuples, value, number }: Queries) {
     newest: (seq: number, toSeq: number, asOfSeq: number, limit: number) =>
       newest(seq, toSeq, asOfSeq, limit).map(headedOf),
     /** A product's records from `headSeq` back to the oldest one kept, newest first. */
-    chain: (headSeq: number): ChangeRow[] => {
-      const chain: ChangeRow[] = [];
-      for (let change = get(headSeq); change !== undefined; ) {
-        chain.push(change);
-        change = change.prevSeq === null ? undefined : get(change.prevSeq);
-      }
-      return chain;
-    },
+    chain: (headSeq: number): ChangeRow[] =>
+      chain(headSeq).map((raw) => ({ ...raw, op: OPS[raw.op] ?? 'updated', added: addedOf(raw.added) })),
     /** When a change was recorded, milliseconds since 1970; undefined if the log does not hold it. */
     timeOf: (seq: number) => timeOf(seq) ?? undefined,
     /** Up to this `seq` the log holds only each product's newest change as of then; 0 if nothing was pruned. */
@@ -105,14 +101,8 @@ export function createChangeReader({ row, tuples, value, number }: Queries) {
      * if there is none. Ignores records dated after `nowMs`: a clock that was ahead made them, so the next record tells
      * their age.
      */
-    lastBefore: (seq: number, beforeMs: number, nowMs: number, limit: number): number => {
-      let last = seq;
-      for (const [found, at] of times(seq, nowMs, limit)) {
-        if (at >= beforeMs) break;
-        last = found;
-      }
-      return last;
-    },
+    lastBefore: (seq: number, beforeMs: number, nowMs: number, limit: number): number =>
+      lastBefore({ seq, beforeMs, nowMs, limit }) || seq,
   };
 }
 

@@ -5,14 +5,6 @@ import { requireForcedExit } from '../forced-exit.ts';
 import { COMPANIONS, lookAt } from './place.ts';
 import { keepStatements } from './statements.ts';
 
-/** Where a mirror's files are. */
-export interface FilePaths {
-  /** The path in the settings. */
-  readonly path: string;
-  /** The file itself, without links: SQLite keeps the WAL next to it. */
-  readonly real: string;
-}
-
 /** Errors of replaced files that are still open, by path and inode: all stores of a file fail with the same one. */
 const lostFiles = new Map<string, CatchwordError>();
 
@@ -61,10 +53,11 @@ function isSound(real: string): boolean {
 
 /**
  * Tells whether the files of an open mirror are still the ones at its path, and throws if they are not.
+ * @param real the file itself, without links: SQLite keeps the WAL next to it
  * @param opened device and inode of the file when it was opened
  * @param isReadonly this user may only read the file, so the WAL is not set aside
  */
-export function createFileIdentity({ path, real }: FilePaths, opened: string | null, isReadonly: boolean) {
+export function createFileIdentity(path: string, real: string, opened: string | null, isReadonly: boolean) {
   const companions = COMPANIONS.map((end) => nameOf(`${real}${end}`));
   const [wal = null] = companions;
   const key = `${real} ${opened}`;

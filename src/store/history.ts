@@ -35,9 +35,13 @@ export function createHistory(store: Reader) {
     return known;
   }
 
-  function recorded(change: ChangeRow, body: string | null): RecordedChange {
-    const { seq, at, op, vbid, runId, before, added } = change;
-    return { seq, at, op, vbid, runId, cause: causeOf(runId), before, added, body };
+  /** @param body the text right after the change; of a removal, the text before it */
+  function recorded(change: ChangeRow, body: string, headSeq: number | undefined): RecordedChange {
+    const { seq, at, op, vbid, runId, added } = change;
+    const isRemoval = op === 'removed';
+    // The tombstone holds the last known product; once the product is restored, the record holds it.
+    const before = isRemoval && seq === headSeq ? body : change.before;
+    return { seq, at, op, vbid, runId, cause: causeOf(runId), before, added, body: isRemoval ? null : body };
   }
 
   function keep(walked: readonly [number, string][]): void {
@@ -64,13 +68,7 @@ export function createHistory(store: Reader) {
   }
 
   function headed(change: HeadedChange): RecordedChange {
-    if (change.op === 'removed') return removed(change, change.headSeq, change.headBody);
-    return recorded(change, bodyAfter(change));
-  }
-
-  /** The tombstone holds the last known product; once the product is restored, the record holds it. */
-  function removed(change: ChangeRow, headSeq: number | undefined, headBody: string): RecordedChange {
-    return recorded(headSeq === change.seq ? { ...change, before: headBody } : change, null);
+    return recorded(change, change.op === 'removed' ? change.headBody : bodyAfter(change), change.headSeq);
   }
 
   /** Whether the change is its product's newest as of `asOf`. */
@@ -104,9 +102,7 @@ export function createHistory(store: Reader) {
       store.read(() => {
         const bodies = bodiesOf(vbid);
         const headSeq = bodies[0]?.[0].seq;
-        return bodies.map(([change, body]) =>
-          change.op === 'removed' ? removed(change, headSeq, body) : recorded(change, body),
-        );
+        return bodies.map(([change, body]) => recorded(change, body, headSeq));
       }),
     /**
      * The product's newest change as of `seq`, and its text right after that change (of a removal: the text before it).

@@ -4,7 +4,6 @@ import { addedOf, type ChangeRow, type HeadedChange } from './changes.ts';
 import { createQueries } from './queries.ts';
 
 type Removal = Pick<HeadedChange, 'seq' | 'headSeq'> & { readonly body: string };
-
 type Link = Pick<ChangeRow, 'prevSeq' | 'before'> & { readonly added: string | null };
 
 /** Removals per transaction, so that memory stays flat. */

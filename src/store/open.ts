@@ -189,7 +189,7 @@ export function openMirrorFile(file: string, { busyTimeoutMs = 10_000, ...place 
       if (nameOf(path) !== opened) {
         throw new CatchwordError('MIRROR_REPLACED', `${path} was replaced while it was opened`, { hint: 'Retry.' });
       }
-      const sameFile = createSameFile(sqlite, { path, real }, opened);
+      const sameFile = createSameFile(sqlite, path, real, opened);
       return { path, sqlite, orm, sameFile, close: () => closeFile(real, sqlite, sameFile) };
     } catch (error) {
       opening?.close();

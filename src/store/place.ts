@@ -11,9 +11,6 @@ import { CatchwordError, messageOf, systemCodeOf } from '../errors.ts';
  * shared memory; all other code uses the path (`stat`, `access`, `chmod`).
  */
 
-/** Readable and writable by its owner alone. */
-const OWNER_ONLY = 0o600;
-
 /** Suffixes of the files that SQLite keeps next to the mirror, with the mirror's own mode. */
 export const COMPANIONS = ['-wal', '-shm'] as const;
 
@@ -111,7 +108,7 @@ export function preparePlace(path: string, { mustExist, mode, forReading }: Plac
       hint: 'Create it with npx catchword sync, or set CATCHWORD_DB to its path.',
     });
   }
-  if (found === undefined) createFile(path, mode ?? OWNER_ONLY);
+  if (found === undefined) createFile(path, mode ?? 0o600);
   else if (!found.isFile()) throw unusable(path, 'is not a file', 'Set CATCHWORD_DB to a file.');
   else if (mode !== undefined) for (const end of ['', ...COMPANIONS]) setMode(`${path}${end}`, mode);
   if (!mayUse(path, constants.R_OK)) {

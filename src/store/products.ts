@@ -27,11 +27,11 @@ const ROW = `id, vbid, body, title, kind, format, publisher, print_isbn AS print
 
 export type ProductReader = ReturnType<typeof createProductReader>;
 
-export function createProductReader({ row, rows, tuples, value, number }: Queries) {
+export function createProductReader({ row, rows, tuple, value, number }: Queries) {
   const match = value<[body: string, vbid: string], number>(
     'SELECT CASE WHEN body = ? AND removed_at IS NULL THEN id ELSE -id END FROM products WHERE vbid = ?',
   );
-  const find = tuples<[vbid: string], [id: number, body: string, changedSeq: number, removedAt: number | null]>(
+  const find = tuple<[vbid: string], [id: number, body: string, changedSeq: number, removedAt: number | null]>(
     'SELECT id, body, changed_seq, removed_at FROM products WHERE vbid = ?',
   );
   const withIsbn = rows<[{ forms: string }], ProductRow>(
@@ -48,7 +48,7 @@ export function createProductReader({ row, rows, tuples, value, number }: Querie
     /** The id of a living product that has exactly this body; negative for another body or a tombstone. */
     match: (vbid: string, body: string) => match(body, vbid) ?? undefined,
     find: (vbid: string): KnownProduct | undefined => {
-      const [found] = find(vbid);
+      const found = find(vbid);
       return found && { id: found[0], body: found[1], changedSeq: found[2], removed: found[3] !== null };
     },
     get: row<[vbid: string], ProductRow>(`SELECT ${ROW} FROM products WHERE vbid = ?`),

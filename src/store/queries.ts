@@ -11,6 +11,10 @@ export function createQueries(sqlite: Database) {
     return sqlite.prepare(text) as Statement<unknown[], unknown> as Statement<P, R>;
   }
 
+  function first<P extends unknown[], R>(statement: Statement<P, R>) {
+    return (...params: P): R | undefined => statement.get(...params);
+  }
+
   function all<P extends unknown[], R>(statement: Statement<P, R>) {
     return (...params: P): R[] => statement.all(...params);
   }
@@ -27,12 +31,10 @@ export function createQueries(sqlite: Database) {
       sqlite.exec(text);
     },
     /** The first row. */
-    row: <P extends unknown[], R>(text: string) => {
-      const statement = prepare<P, R>(text);
-      return (...params: P): R | undefined => statement.get(...params);
-    },
+    row: <P extends unknown[], R>(text: string) => first(prepare<P, R>(text)),
     rows: <P extends unknown[], R>(text: string) => all(prepare<P, R>(text)),
-    /** All rows as arrays, which cost half as much to read as objects. */
+    /** As `row` and `rows`, but arrays, which cost half as much to read as objects. */
+    tuple: <P extends unknown[], R extends unknown[]>(text: string) => first(prepare<P, R>(text).raw()),
     tuples: <P extends unknown[], R extends unknown[]>(text: string) => all(prepare<P, R>(text).raw()),
     /** The first column of the first row; null without a row. */
     value,

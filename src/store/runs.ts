@@ -34,7 +34,7 @@ type OfWindow = [runId: number, pass: number, page: number, perPage: number];
 
 export type RunReader = ReturnType<typeof createRunReader>;
 
-export function createRunReader({ row, rows, tuples, value, values }: Queries, orm: BetterSQLite3Database) {
+export function createRunReader({ row, rows, tuple, value, values }: Queries, orm: BetterSQLite3Database) {
   const sums = row<[number], RunCounts>(
     `SELECT count(*) AS pages, total(items) AS items, total(created) AS created, total(updated) AS updated,
        total(removed) AS removed, total(restored) AS restored, 0 AS missing, total(rejected) AS rejected,
@@ -48,7 +48,7 @@ export function createRunReader({ row, rows, tuples, value, values }: Queries, o
   const checkpointOf = value<OfWindow, number>(`SELECT 1 ${OF_WINDOW}`);
   const idsOf = value<OfWindow, Buffer>(`SELECT ids ${OF_WINDOW}`);
   const idsReadAfter = values<[number, number, number], Buffer>(`SELECT ids ${OF_PASS} AND requested_at > ?`);
-  const nextIds = tuples<[number, number], [rowid: number, ids: Buffer]>(
+  const nextIds = tuple<[number, number], [rowid: number, ids: Buffer]>(
     'SELECT rowid, ids FROM checkpoints WHERE rowid > ? AND run_id = ? ORDER BY rowid LIMIT 1',
   );
   const runOfTick = value<[string], number>('SELECT id FROM runs WHERE tick = ?');
@@ -116,9 +116,7 @@ export function createRunReader({ row, rows, tuples, value, values }: Queries, o
       decodeIds(idsOf(runId, pass, page, perPage) ?? []),
     /** The ids of each window in turn, so that memory does not grow with the catalog. */
     eachIds: function* (runId: number): Generator<readonly number[]> {
-      for (let [next] = nextIds(0, runId); next !== undefined; [next] = nextIds(next[0], runId)) {
-        yield decodeIds(next[1]);
-      }
+      for (let next = nextIds(0, runId); next !== undefined; next = nextIds(next[0], runId)) yield decodeIds(next[1]);
     },
     /** Ids of the pass's windows whose request started after `requestedAt`. */
     idsReadAfter: (runId: number, pass: number, requestedAt: number): number[][] =>

@@ -1,6 +1,6 @@
 import type { BigIntStats } from 'node:fs';
 import BetterSqlite, { type Database } from 'better-sqlite3';
-import { createFileIdentity, type FilePaths } from './file-identity.ts';
+import { createFileIdentity } from './file-identity.ts';
 import { lookAt } from './place.ts';
 import { createQueries } from './queries.ts';
 
@@ -43,8 +43,6 @@ interface Progress {
   readonly moved: number;
 }
 
-const NO_PROGRESS: Progress = { frames: -1, moved: -1 };
-
 /** Whether SQLite moved frames into the file between two checks. Frames that were only added do not change the file. */
 function hasCheckpointed(before: Progress, now: Progress): boolean {
   return now.moved !== before.moved || now.frames < before.frames;
@@ -75,15 +73,15 @@ export function pause(): void {
 
 /** Reads the state of the file and of its WAL, and notes it in the mirror. */
 function createFileStates(sqlite: Database, path: string) {
-  const { tuples, value, write } = createQueries(sqlite);
-  const readCount = tuples<[], [busy: number, frames: number, moved: number]>('PRAGMA wal_checkpoint(NOOP)');
+  const { tuple, value, write } = createQueries(sqlite);
+  const readCount = tuple<[], [busy: number, frames: number, moved: number]>('PRAGMA wal_checkpoint(NOOP)');
   const noted = value<[], string | null>('SELECT file_state FROM mirror WHERE id = 1');
   const note = write('UPDATE mirror SET file_state = :state WHERE id = 1 AND file_state IS NOT :state');
 
   return {
     file: (): FileState => lookAt(path) ?? NOTHING,
     progress: (): Progress => {
-      const [count] = readCount();
+      const count = readCount();
       return { frames: count?.[1] ?? 0, moved: count?.[2] ?? 0 };
     },
     isNoted: (found: FileState): boolean => {
@@ -120,12 +118,12 @@ export type SameFile = ReturnType<typeof createSameFile>;
  * A change that is still unexplained may be harmless, such as `touch`. So the WAL is set aside only if the file and the
  * WAL do not fit together: that proves that the file is another one.
  *
- * @param opened device and inode of the file when it was opened
+ * @param real, opened as `createFileIdentity`
  */
-export function createSameFile(sqlite: Database, paths: FilePaths, opened: string | null) {
-  const identity = createFileIdentity(paths, opened, sqlite.readonly);
-  const states = createFileStates(sqlite, paths.path);
-  let progress = NO_PROGRESS;
+export function createSameFile(sqlite: Database, path: string, real: string, opened: string | null) {
+  const identity = createFileIdentity(path, real, opened, sqlite.readonly);
+  const states = createFileStates(sqlite, path);
+  let progress: Progress = { frames: -1, moved: -1 };
   let file = NOTHING;
   let hasWritten = false;
   /** Frames at the last attempt to move them. */

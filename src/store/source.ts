@@ -13,11 +13,7 @@ export interface NotedSource extends SourceIdentity {
   readonly unfinished: boolean;
 }
 
-interface NotedPause {
-  readonly since: number | null;
-  readonly until: number | null;
-}
-
+type NotedPause = Readonly<Record<'since' | 'until', number | null>>;
 const NOTED_PAUSE = 'SELECT blocked_since AS since, blocked_until AS until FROM mirror WHERE id = 1';
 
 function pauseOf(noted: NotedPause | undefined, nowMs: number): Pause | null {

@@ -54,7 +54,6 @@ export function createRunWriter({ number, write }: Queries, orm: BetterSQLite3Da
 
   return {
     ...reader,
-    /** @returns the run's id */
     create: (run: NewRun) => create({ selection: null, ...run }),
     /** Notes that a page has arrived, and the source time of the earliest one. */
     setReading: (id: number, sourceTime: number) => setReading({ id, time: sourceTime }),
@@ -76,9 +75,7 @@ export function createRunWriter({ number, write }: Queries, orm: BetterSQLite3Da
     /** Notes the total of the pass's first response, and the source time of the earliest one. */
     noteResponse: (runId: number, pass: number, sourceTime: number, numItems: number) =>
       noteResponse({ runId, pass, time: sourceTime, numItems }),
-    /**
-     * Notes that the source answers pages of this size, whatever size is requested: the pass continues in plain pages.
-     */
+    /** Notes that the source answers pages of this size, whatever is requested: the pass continues in plain pages. */
     ignoreSize: (runId: number, pass: number, perPage: number) => ignoreSize(perPage, runId, pass),
 
     /** Restarts the run's settling wait, which is counted from its last window. */

@@ -111,12 +111,12 @@ export function createSinkWriter(queries: Queries, reader: SinkReader) {
     configureOnly: (names: readonly string[]) => configureOnly(JSON.stringify(names)),
     /** @returns false, without writing, if delivery has restarted meanwhile */
     ack: ({ id, generation }: Pick<SinkRow, 'id' | 'generation'>, confirmed: Ack): boolean =>
-      ack({ id, generation, ...confirmed }) === 1,
+      ack({ ...confirmed, id, generation }) === 1,
     /** Notes how far an opened sink is. Forgets later parked events: they are judged again when they are read again. */
     reconcile: (id: number, generation: number, cursor: number, position: SinkPosition = {}): void => {
       // Parked and skipped events of another store do not apply to one that was never opened.
       const drop = isOpened(id) === 1 ? dropUnskippedAfter : dropParkedAfter;
-      setPosition({ id, generation, cursor, filledTo: Number.MAX_SAFE_INTEGER, began: 0, ...position });
+      setPosition({ filledTo: Number.MAX_SAFE_INTEGER, began: 0, ...position, id, generation, cursor });
       drop(id, cursor);
     },
     /** Fills the sink again with the products as of now: its store lost events that it had confirmed. */
@@ -179,7 +179,6 @@ export function createSinkRequests(queries: Queries, reader: SinkReader) {
     /** Restarts delivery after `cursor`; with `backfill`, first delivers the current products, tombstones included. */
     replay: (id: number, cursor: number, backfill: boolean): void => {
       replay({ id, cursor, backfill: backfill ? 1 : 0 });
-      // Events that are delivered again are judged again.
       dropParkedAfter(id, cursor);
     },
     /** Skips a parked event, and frees the events of its product that wait for it. */

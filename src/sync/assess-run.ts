@@ -1,7 +1,7 @@
 import { createIdSet } from '../catalog/id-set.ts';
 import { type Window, windowKey } from '../catalog/page.ts';
 import { endOf, holdsEnd, windowsOver } from '../catalog/plan.ts';
-import { examineSeams, type SeamInput } from '../catalog/seams.ts';
+import { examineSeams } from '../catalog/seams.ts';
 import type { Clocks } from '../catalog/watermark.ts';
 import type { Reader } from '../store/reader.ts';
 import type { Pass } from '../store/runs.ts';
@@ -15,25 +15,9 @@ const REPAIRS_LEAST = 20;
  */
 const REPAIR_REACH = 0.4;
 
-interface RunPasses {
-  readonly passes: readonly Pass[];
-  readonly reads: ReadonlyMap<number, readonly Applied[]>;
-}
-
-function passesOf(store: Reader, runId: number, before: number): RunPasses {
-  const passes = store.runs.passes(runId).filter(({ pass }) => pass < before);
-  return { passes, reads: new Map(passes.map(({ pass }) => [pass, store.runs.checkpoints(runId, pass)])) };
-}
-
 /** Whether the pass shows what was modified while the run read. */
 export function isDelta({ kind }: Pick<Pass, 'kind'>): boolean {
   return kind === 'delta' || kind === 'settle';
-}
-
-/** Whether the pass is a delta that shows what was modified, or a repair of one. */
-function showsChanges({ root }: Pass, _at: number, passes: readonly Pass[]): boolean {
-  const repaired = passes.find(({ pass }) => pass === root);
-  return repaired !== undefined && isDelta(repaired);
 }
 
 /** Whether one response held the whole list. */
@@ -63,59 +47,6 @@ export function isClosed(store: Reader, pass: Pass): boolean {
   return pass.kind !== 'list' && stoodStill(store, pass);
 }
 
-type ReadIds = (window: Applied) => readonly number[];
-
-/** The last pass that showed a product as modified; -1 for none. */
-function modifications({ passes, reads }: RunPasses, idsOf: ReadIds, highest: number): (id: number) => number {
-  const last = new Uint8Array(highest + 1);
-  for (const pass of passes.filter(showsChanges)) {
-    for (const window of reads.get(pass.pass) ?? []) {
-      for (const id of idsOf(window)) last[id] = Math.max(last[id] ?? 0, pass.root + 1);
-    }
-  }
-  return (id) => (last[id] ?? 0) - 1;
-}
-
-type ListInput = Required<Pick<SeamInput<Applied>, 'modifiedIn' | 'highest' | 'idsOf' | 'steady'>>;
-
-/** A list that the run read: the catalog, or a delta. */
-function assessList(root: Pass, all: RunPasses, { steady, ...input }: ListInput) {
-  const { idsOf } = input;
-  const repairs = all.passes.filter(({ kind, root: of }) => kind === 'repair' && of === root.pass);
-  const own = all.reads.get(root.pass) ?? [];
-  const windows = [root, ...repairs].flatMap(({ pass }) => all.reads.get(pass) ?? []);
-  const exact = isExact(root, own);
-  const seamed = !exact && root.seam > 0;
-  // A change that became visible late is not in the delta of a delta, but its windows hold the changed product.
-  const late = root.kind === 'list' ? {} : { steady };
-  const seams = seamed ? examineSeams({ windows, root: root.pass, ...input, ...late }) : null;
-  const changed = seamed
-    ? []
-    : windows.filter((window) => idsOf(window).some((id) => input.modifiedIn(id) > root.pass));
-  const lastPage = windows.reduce((last, { page }) => Math.max(last, page), 0);
-  return {
-    pass: root,
-    /** Windows of the first reading and of all repairs. */
-    windows,
-    /** The total in the most recent response. */
-    total: newestTotal(windows),
-    /** Items that were rejected, over all windows. */
-    rejected: windows.reduce((sum, { rejected }) => sum + rejected, 0),
-    /** One response held the whole list. */
-    exact,
-    /** Null for an exact list, and for one of plain pages. */
-    seams,
-    /**
-     * No product can be missing: its seams are joined, or nothing moved between its plain pages. These lose products
-     * that move to the previous page; if only products on the last page changed, none has moved across a boundary.
-     */
-    complete: seams?.sealed ?? (exact || changed.every(({ page }) => page === lastPage)),
-    repairs: repairs.length,
-  };
-}
-
-export type ReadList = ReturnType<typeof assessList>;
-
 function newestTotal(windows: readonly Applied[]): number {
   const later = (a: Applied, b: Applied) => b.pass > a.pass || (b.pass === a.pass && b.requestedAt >= a.requestedAt);
   return windows.reduce((a, b) => (a === undefined || later(a, b) ? b : a), windows[0])?.numItems ?? 0;
@@ -126,13 +57,18 @@ function newestTotal(windows: readonly Applied[]): number {
  * @param before assess only passes before this one
  */
 export function assessRun(store: Reader, runId: number, before = Number.POSITIVE_INFINITY) {
-  const all = passesOf(store, runId, before);
+  const passes = store.runs.passes(runId).filter(({ pass }) => pass < before);
+  const reads = new Map(passes.map(({ pass }) => [pass, store.runs.checkpoints(runId, pass)]));
   const highest = store.products.lastId();
   const seen = createIdSet(highest);
   const listed = createIdSet(highest);
-  const newest = all.passes.findLast(({ kind }) => kind === 'list')?.pass;
-  const wholeList = new Set(all.passes.filter(({ root }) => root === newest).map(({ pass }) => pass));
-  const idsOf: ReadIds = (window) => {
+  const newest = passes.findLast(({ kind }) => kind === 'list')?.pass;
+  const wholeList = new Set(passes.filter(({ root }) => root === newest).map(({ pass }) => pass));
+  const deltas = new Set(passes.filter(isDelta).map(({ pass }) => pass));
+  /** The last pass that showed a product as modified, plus one. */
+  const modified = new Uint8Array(highest + 1);
+
+  function idsOf(window: Applied): number[] {
     const ids = store.runs.idsOf(runId, window.pass, window);
     for (const id of ids) {
       if (id === 0) continue;
@@ -140,21 +76,56 @@ export function assessRun(store: Reader, runId: number, before = Number.POSITIVE
       if (wholeList.has(window.pass)) listed.add(id);
     }
     return ids;
-  };
-  const modifiedIn = modifications(all, idsOf, highest);
+  }
+
+  const modifiedIn = (id: number): number => (modified[id] ?? 0) - 1;
   const steady = (id: number, { seq }: Applied): boolean => store.products.changedSeq(id) <= seq;
-  for (const { kind, pass } of all.passes) if (kind === 'lookup') all.reads.get(pass)?.forEach(idsOf);
-  const lists = all.passes
-    .filter(({ kind }) => kind !== 'repair' && kind !== 'lookup')
-    .map((pass) => assessList(pass, all, { modifiedIn, highest, idsOf, steady }));
-  const list = lists.findLast(({ pass }) => pass.kind === 'list');
-  const last = all.passes.at(-1);
+
+  function assessList(root: Pass) {
+    const repairs = passes.filter((pass) => pass.kind === 'repair' && pass.root === root.pass);
+    const windows = [root, ...repairs].flatMap(({ pass }) => reads.get(pass) ?? []);
+    const exact = isExact(root, reads.get(root.pass) ?? []);
+    const seamed = !exact && root.seam > 0;
+    // A change that became visible late is not in the delta of a delta, but its windows hold the changed product.
+    const late = root.kind === 'list' ? {} : { steady };
+    const seams = seamed ? examineSeams({ windows, root: root.pass, idsOf, modifiedIn, highest, ...late }) : null;
+    const changed = seamed ? [] : windows.filter((window) => idsOf(window).some((id) => modifiedIn(id) > root.pass));
+    const lastPage = windows.reduce((last, { page }) => Math.max(last, page), 0);
+    return {
+      pass: root,
+      /** Windows of the first reading and of all repairs. */
+      windows,
+      /** The total in the most recent response. */
+      total: newestTotal(windows),
+      /** Items that were rejected, over all windows. */
+      rejected: windows.reduce((sum, { rejected }) => sum + rejected, 0),
+      /** One response held the whole list. */
+      exact,
+      /** Null for an exact list, and for one of plain pages. */
+      seams,
+      /**
+       * No product can be missing: its seams are joined, or nothing moved between its plain pages. These lose products
+       * that move to the previous page; if only products on the last page changed, none has moved across a boundary.
+       */
+      complete: seams?.sealed ?? (exact || changed.every(({ page }) => page === lastPage)),
+      repairs: repairs.length,
+    };
+  }
+
+  // A repair of a delta shows what was modified, too.
+  for (const { pass, root } of passes.filter((one) => deltas.has(one.root))) {
+    const ids = (reads.get(pass) ?? []).flatMap(idsOf);
+    for (const id of ids) modified[id] = Math.max(modified[id] ?? 0, root + 1);
+  }
+  for (const { kind, pass } of passes) if (kind === 'lookup') reads.get(pass)?.forEach(idsOf);
+  const lists = passes.filter(({ kind }) => kind !== 'repair' && kind !== 'lookup').map(assessList);
+  const last = passes.at(-1);
   const closed = last !== undefined && isClosed(store, last);
   return {
     /** In the order in which they were read. */
     lists,
     /** The newest reading of the whole list; none in a delta run. */
-    list,
+    list: lists.findLast(({ pass }) => pass.kind === 'list'),
     /** Products in any window, delta or lookup of the run. */
     seen,
     /** Products in the newest reading of the whole list. */
@@ -165,6 +136,8 @@ export function assessRun(store: Reader, runId: number, before = Number.POSITIVE
 }
 
 export type Assessment = ReturnType<typeof assessRun>;
+/** A list that the run read: the catalog, or a delta. */
+export type ReadList = Assessment['lists'][number];
 
 /** The source's clock and this machine's at the start of each pass. */
 export function passClocks(store: Reader, runId: number): Clocks[] {

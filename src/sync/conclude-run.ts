@@ -67,11 +67,6 @@ function evidenceOf(list: ReadList): ListEvidence {
   };
 }
 
-/** Whether a joint of these lists could be a modified product, if a delta shows the change late. */
-function restsOnJoints(store: Reader, lists: readonly ReadList[]): boolean {
-  return lists.some((read) => !read.exact && !stoodStill(store, read.pass));
-}
-
 /**
  * Concludes what a run has proven, from everything that it has read.
  * @param settled whether its last delta was read late enough to show every change
@@ -103,8 +98,11 @@ export function conclude(store: Reader, run: Run, assessment: Assessment, settle
       numItems: list?.total ?? 0,
       lists: lists.filter((read) => read.pass.kind === 'list' || !read.exact).map(evidenceOf),
     },
-    /** A change that deltas have not shown yet could make this conclusion wrong: the run has to settle first. */
-    mustSettle: !settled && (absent || restsOnJoints(store, restsOn)),
+    /**
+     * A change that deltas have not shown yet could make this conclusion wrong, because of a product that is absent or
+     * one that joins two windows: the run has to settle first.
+     */
+    mustSettle: !settled && (absent || restsOn.some((read) => !read.exact && !stoodStill(store, read.pass))),
     /** Every change since `deltaFrom` has been read. */
     deltasRead,
     /** Start of the run's earliest delta; milliseconds since 1970. */

@@ -29,7 +29,7 @@ export interface ExecutorOptions extends Omit<PassContext, 'applier' | 'signal' 
   readonly onProgress?: (progress: Progress) => void;
 }
 
-/** What the parts of executing one run share. */
+/** What the steps of one run share. */
 interface Execution extends ExecutorOptions, PassContext {
   readonly run: Run;
   readonly leased: Leased<KeeperWriter>;
@@ -55,7 +55,7 @@ const RESUMABLE = new Set([
 /** The same for a run that has not read a page yet: only if it was stopped from outside. */
 const RESUMABLE_BEFORE_FIRST_PAGE = new Set(['INTERRUPTED', 'LEASE_LOST']);
 
-/** Reads a pass. @returns the page size that the source answers, if it is not the requested one */
+/** Reads a pass, and returns as `readPass`. Reports the progress. */
 function readOne(execution: Execution, pass: Pass): Promise<number | null> {
   const { run, store, onProgress } = execution;
   let { pages, items, requests } = store.runs.counts(run.id);

@@ -27,23 +27,12 @@ const UNSETTLED = 'its deltas could not be read late enough to show every change
 /** Restricts what is concluded from a run that had to settle and could not. */
 function withhold(conclusion: Conclusion): Conclusion {
   if (!conclusion.mustSettle) return conclusion;
-  return {
-    ...conclusion,
-    proof: 'open',
-    reasons: [...conclusion.reasons, UNSETTLED],
-    countAgrees: false,
-    deltasRead: false,
-  };
+  const reasons = [...conclusion.reasons, UNSETTLED];
+  return { ...conclusion, proof: 'open', reasons, countAgrees: false, deltasRead: false };
 }
 
 /** Moves the watermark to the run's source time, if every change up to then is in the mirror. */
-function moveWatermark(
-  writer: KeeperWriter,
-  run: Run,
-  conclusion: Conclusion,
-  held: boolean,
-  { overlapMs }: RunSettings,
-): void {
+function moveWatermark(writer: KeeperWriter, run: Run, conclusion: Conclusion, held: boolean, overlapMs: number): void {
   if (run.sourceTime === null) return;
   const readUpTo = writer.readUpTo();
   // A list that is held or empty looks wrong, so later deltas still have to supply what it did not show.
@@ -114,7 +103,7 @@ export function finishRun(
       evidence: conclusion.evidence,
     });
     writer.schedule.clearRetry(run.kind);
-    moveWatermark(writer, run, conclusion, held, settings);
+    moveWatermark(writer, run, conclusion, held, settings.overlapMs);
     if (run.kind === 'full') noteFullRead(writer, runId);
     writer.runs.prune(runId, ageClock(run, nowMs) - KEEP_REJECTED_MS);
     return requireRun(writer, runId);

@@ -10,27 +10,15 @@ type ForecastSettings = Pick<RunSettings, 'removalLimit' | 'ignoreFields' | 'wit
 
 type Fate = 'created' | 'updated' | 'removed' | 'restored' | 'missing';
 
-interface Expected {
+interface Found {
   readonly fate: Fate;
   readonly vbid: string;
   readonly title: string | null;
-}
-
-/** What a run would change in a mirror. */
-export interface Forecast {
-  readonly counts: Readonly<Record<Fate, number>>;
-  /** The first products of each fate. */
-  readonly examples: readonly Expected[];
-  /** Removals that the source has not announced, and how many of them a run makes without approval. */
-  readonly unexpected: number;
-  readonly limit: number;
-  /** Whether the removals would be held for approval. */
-  readonly held: boolean;
+  /** Of a product that the run would remove. */
+  readonly body?: string;
 }
 
 export const EXAMPLES = 10;
-
-type Found = Expected & { readonly body?: string };
 
 function appears(mirror: Store, vbid: string): Fate {
   return mirror.products.get(vbid)?.removedAt == null ? 'created' : 'restored';
@@ -57,12 +45,14 @@ function* deltaRun(mirror: Store, scratch: Store, settings: ForecastSettings): G
 }
 
 /**
- * Forecasts what a run would change.
+ * What a run would change in a mirror.
  * @param scratch a mirror that holds what `run` read
  */
-export function forecast(mirror: Store, scratch: Store, run: Run, settings: ForecastSettings): Forecast {
-  const counts = { created: 0, updated: 0, removed: 0, restored: 0, missing: 0 };
-  const examples: Expected[] = [];
+export function forecast(mirror: Store, scratch: Store, run: Run, settings: ForecastSettings) {
+  const counts: Record<Fate, number> = { created: 0, updated: 0, removed: 0, restored: 0, missing: 0 };
+  /** The first products of each fate. */
+  const examples: Omit<Found, 'body'>[] = [];
+  /** Removals that the source has not announced. A run makes up to `limit` of them without approval. */
   let unexpected = 0;
   const found = run.kind === 'full' ? fullRun(mirror, scratch, run, settings) : deltaRun(mirror, scratch, settings);
   for (const { body, ...expected } of found) {
@@ -73,3 +63,5 @@ export function forecast(mirror: Store, scratch: Store, run: Run, settings: Fore
   const held = run.kind === 'full' && unexpected > 0 && (unexpected > limit || run.items === 0);
   return { counts, examples, unexpected, limit, held };
 }
+
+export type Forecast = ReturnType<typeof forecast>;

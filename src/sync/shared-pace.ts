@@ -21,12 +21,12 @@ export interface PaceOptions {
   readonly now?: boolean | undefined;
 }
 
-/** Calls `work`, or `instead` if another process writes the mirror. */
-function unlessBusy<T>(work: () => T, instead: () => T): T {
+/** @returns what `work` returns; `instead` if another process writes the mirror */
+function unlessBusy<T>(instead: T, work: () => T): T {
   try {
     return work();
   } catch (error) {
-    if (hasCode(error, 'MIRROR_BUSY')) return instead();
+    if (hasCode(error, 'MIRROR_BUSY')) return instead;
     throw error;
   }
 }
@@ -34,10 +34,7 @@ function unlessBusy<T>(work: () => T, instead: () => T): T {
 /** Reserves requests in the mirror, for all its processes. */
 function reserveIn({ source, path }: PaceStore, tell: Tell): Reserve {
   return (nowMs, request) => {
-    const at = unlessBusy(
-      () => source.reserve(nowMs, request),
-      () => nowMs + BUSY_RETRY_MS,
-    );
+    const at = unlessBusy(nowMs + BUSY_RETRY_MS, () => source.reserve(nowMs, request));
     if (at === null) tell({ message: KEEPS_PACE_ALONE, fields: { reason: `${path} cannot be written` } });
     return at;
   };
@@ -50,10 +47,7 @@ export function pausesIn({ source }: PaceStore, { clock, tell, now = false }: Pa
   const ignoredTo = now ? (source.pause(clock.now())?.until ?? 0) : 0;
   return {
     current: (nowMs) => {
-      const pause = unlessBusy(
-        () => source.keepPause(nowMs),
-        () => source.pause(nowMs),
-      );
+      const pause = unlessBusy(source.pause(nowMs), () => source.keepPause(nowMs));
       return laterPause(own.current(nowMs), pause !== null && pause.until <= ignoredTo ? null : pause);
     },
     note: (pause) => {

@@ -2,6 +2,7 @@ import type { Selection, SourceIdentity } from '../catalog/source.ts';
 import { CatchwordError } from '../errors.ts';
 import type { Notice } from '../log.ts';
 import type { Reader } from '../store/reader.ts';
+import type { NotedSource } from '../store/source.ts';
 import type { KeeperWriter } from '../store/writers.ts';
 
 /** Whether the mirror holds nothing from any source yet: then it may become the mirror of any source. */
@@ -39,13 +40,19 @@ export function selectionChanges(before: string, after: string): string {
   return changes.join('; ');
 }
 
+/** What the mirror has noted, if every product has to be read again; otherwise null. */
+function toReread(store: Reader, selection: string): NotedSource | null {
+  const noted = isUnread(store) ? null : store.source.noted();
+  return noted !== null && (noted.unfinished || noted.selection !== selection) ? noted : null;
+}
+
 /**
  * Why every product has to be read again: the settings that select the catalog changed, or such a full run has not
  * completed yet. Null if a delta is enough.
  */
 export function rereadNotice(store: Reader, { selection }: SourceIdentity): Notice | null {
-  const noted = store.source.noted();
-  if (noted === null || isUnread(store) || (!noted.unfinished && noted.selection === selection)) return null;
+  const noted = toReread(store, selection);
+  if (noted === null) return null;
   const reason =
     selectionChanges(noted.selection, selection) ||
     'the source or the settings of the mirror changed, and a full load has not completed since';
@@ -57,10 +64,9 @@ export function rereadNotice(store: Reader, { selection }: SourceIdentity): Noti
  * @returns whether the run must be a full one
  */
 export function noteRunStart(writer: KeeperWriter, { address, selection }: SourceIdentity): boolean {
-  const noted = isUnread(writer) ? null : writer.source.noted();
-  const rereads = noted !== null && (noted.unfinished || noted.selection !== selection);
-  writer.source.note({ address, selection: rereads ? noted.selection : selection, unfinished: rereads });
-  return rereads;
+  const noted = toReread(writer, selection);
+  writer.source.note({ address, selection: noted?.selection ?? selection, unfinished: noted !== null });
+  return noted !== null;
 }
 
 /** Notes the selection of a full run that has read everything. */

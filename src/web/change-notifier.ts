@@ -6,13 +6,15 @@ export type ChangeNotifier = ReturnType<typeof createChangeNotifier>;
 /** Wakes everyone who waits at the end of the log when it grows. Polls once for all of them, and not at all without. */
 export function createChangeNotifier(clock: Clock, pollMs: number, lastSeq: () => number) {
   let waiting = 0;
+  /** Aborted when the last of them leaves. */
+  let polling = new AbortController();
   let next: Promise<number> | undefined;
 
   /** Returns the newest change at the next poll, which all who wait share. */
   function polled(): Promise<number> {
-    next ??= clock.sleep(pollMs).then(() => {
+    next ??= clock.sleep(pollMs, polling.signal).then(() => {
       next = undefined;
-      return waiting > 0 ? lastSeq() : 0;
+      return lastSeq();
     });
     return next;
   }
@@ -37,6 +39,11 @@ export function createChangeNotifier(clock: Clock, pollMs: number, lastSeq: () =
         if (!signal.aborted) throw error;
       } finally {
         waiting--;
+        if (waiting === 0) {
+          polling.abort();
+          polling = new AbortController();
+          next = undefined;
+        }
       }
       return false;
     },

@@ -34,16 +34,11 @@ export interface WebOptions extends Omit<ReadinessOptions, 'store'>, Pick<ApiOpt
   readonly rateLimit: Rate | null;
 }
 
-export interface WebService extends Service {
-  /** `http://127.0.0.1:8080` */
-  readonly url: string;
-}
-
 /**
- * Serves the mirror over HTTP, read-only.
+ * Serves the mirror over HTTP, read-only, at `url`: `http://127.0.0.1:8080`.
  * @throws CatchwordError CONFIG_INVALID, MIRROR_UNUSABLE; then nothing stays open
  */
-export async function startWeb(options: WebOptions): Promise<WebService> {
+export async function startWeb(options: WebOptions): Promise<Service & { readonly url: string }> {
   const { clock, log, token } = options;
   checkExposure(options.host, token);
   const limits = { ...STREAM_LIMITS, ...options.limits };

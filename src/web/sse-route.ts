@@ -26,13 +26,6 @@ export interface SseOptions extends Omit<StreamParts, 'notifier'> {
 /** Input is logged up to this length. */
 const MAX_SHOWN = 80;
 
-interface StreamRequest {
-  /** A position in the log, or `latest`. */
-  readonly position: string;
-  /** Whether a reader whose position is not in this log gets the whole log. */
-  readonly wantsPast: boolean;
-}
-
 /**
  * Serves the change log as server-sent events.
  * @returns a function that ends every stream with SHUTDOWN, later ones too; it resolves when their readers took the last
@@ -46,10 +39,11 @@ export function addSseRoute(app: FastifyInstance, { changes, clock, log, limits 
 
   /**
    * Reads where to start. `Last-Event-ID` of a reader that reconnects wins over the address it first used.
+   * @returns a position in the log, or `latest`, and whether a reader whose position is not in this log gets all of it
    * @throws CatchwordError USAGE for an invalid address, or a position beyond the newest change. A standard EventSource
    *   gets `event: reset` for such a position, because it reconnects with the address it first used.
    */
-  function readRequest({ query, headers }: FastifyRequest): StreamRequest {
+  function readRequest({ query, headers }: FastifyRequest) {
     const { after = '0' } = parametersOf(query, ['after']);
     const position = parsePosition(after);
     if (after !== 'latest' && position === null) wholeNumber('after', after, 0);
@@ -61,25 +55,20 @@ export function addSseRoute(app: FastifyInstance, { changes, clock, log, limits 
     return { position: after, wantsPast };
   }
 
-  async function serve(response: ServerResponse, request: StreamRequest, ending: AbortController) {
-    const { position, wantsPast } = request;
-    const onError = (error: unknown) => log.error(errorFields(error), 'a stream could not read the mirror');
-    const begin = () => {
-      const start = changes.start(position, wantsPast);
-      const { from, reset } = start;
-      if (reset !== null) log.warn({ code: reset, after: position.slice(0, MAX_SHOWN), seq: from }, 'stream reset');
-      return start;
-    };
-    return await streamChanges(response, begin, ending, { changes, notifier, clock, limits }, onError);
-  }
-
-  function open(response: ServerResponse, request: StreamRequest): void {
+  function open(response: ServerResponse, { position, wantsPast }: ReturnType<typeof readRequest>): void {
     // A reader is judged by what it takes, not by silence.
     response.socket?.setTimeout(0);
     const ending = new AbortController();
     if (stopping) ending.abort('SHUTDOWN' satisfies EndCode);
-    const after = request.position.slice(0, MAX_SHOWN);
-    const done = serve(response, request, ending).then((code) => {
+    const after = position.slice(0, MAX_SHOWN);
+    const onError = (error: unknown) => log.error(errorFields(error), 'a stream could not read the mirror');
+    const begin = () => {
+      const start = changes.start(position, wantsPast);
+      if (start.reset !== null) log.warn({ code: start.reset, after, seq: start.from }, 'stream reset');
+      return start;
+    };
+    const parts = { changes, notifier, clock, limits };
+    const done = streamChanges(response, begin, ending, parts, onError).then((code) => {
       streams.delete(ending);
       log.info({ code, after, streams: streams.size }, 'stream ended');
     });

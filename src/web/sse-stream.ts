@@ -59,64 +59,6 @@ export interface StreamParts {
   readonly limits: StreamLimits;
 }
 
-/** Waits until the socket drains or the stream ends; ends the stream if the socket takes too long. */
-async function drained(response: ServerResponse, ending: AbortController, { clock, limits }: StreamParts) {
-  const over = new AbortController();
-  const { signal } = over;
-  const tooSlow = clock.sleep(limits.slowReaderMs, signal).then(() => ending.abort('SLOW_READER' satisfies EndCode));
-  // A broken connection is an error here, and ends the stream by itself.
-  await Promise.race([once(response, 'drain', { signal }), once(ending.signal, 'abort', { signal }), tooSlow]).catch(
-    () => {},
-  );
-  over.abort();
-}
-
-async function write(response: ServerResponse, text: string, ending: AbortController, parts: StreamParts) {
-  const bytes = Buffer.from(text);
-  for (let at = 0; at < bytes.length && !response.destroyed; at += PIECE) {
-    const isFull = !response.write(bytes.subarray(at, at + PIECE));
-    if (isFull && !ending.signal.aborted) await drained(response, ending, parts);
-  }
-}
-
-/** Writes events until `ending` aborts. */
-async function writeEvents(
-  response: ServerResponse,
-  start: () => StreamStart,
-  ending: AbortController,
-  parts: StreamParts,
-): Promise<void> {
-  const { changes, notifier, clock, limits } = parts;
-  const { signal } = ending;
-  if (signal.aborted) return;
-  const { from, block } = start();
-  let seq = from;
-  await write(response, block, ending, parts);
-  while (!signal.aborted) {
-    const batch = changes.batch(seq);
-    for (const event of batch) {
-      if (signal.aborted) return;
-      await write(response, `id: ${event.id}\ndata: ${event.text}\n\n`, ending, parts);
-      seq = event.seq;
-    }
-    // A reader that takes everything at once would otherwise starve the others.
-    if (batch.length > 0) await yieldToOthers();
-    else if (!(await notifier.wait(seq, clock.now() + limits.heartbeatMs, signal)) && !signal.aborted) {
-      await write(response, ': still here\n\n', ending, parts);
-    }
-  }
-}
-
-/** Sends the reason, and destroys the connection if the reader does not take it. */
-async function writeEnd(response: ServerResponse, code: EndCode, { clock, limits }: StreamParts): Promise<void> {
-  if (response.destroyed || response.closed) return;
-  const closed = new AbortController();
-  response.once('close', () => closed.abort());
-  response.end(`retry: ${RETRY_MS}\nevent: end\ndata: ${JSON.stringify({ code, message: MESSAGES[code] })}\n\n`);
-  await clock.sleep(limits.graceMs, closed.signal).catch(() => {});
-  if (!closed.signal.aborted) response.destroy();
-}
-
 /**
  * Streams events into a response whose headers were sent.
  * @param start reads where to start; if it throws, the stream ends
@@ -128,19 +70,72 @@ export async function streamChanges(
   response: ServerResponse,
   start: () => StreamStart,
   ending: AbortController,
-  parts: StreamParts,
+  { changes, notifier, clock, limits }: StreamParts,
   onError: (error: unknown) => void,
 ): Promise<EndCode> {
+  const { signal } = ending;
+
+  /** Waits until the socket drains or the stream ends; ends the stream if the socket takes too long. */
+  async function drained(): Promise<void> {
+    const over = new AbortController();
+    const until = { signal: over.signal };
+    const tooSlow = clock.sleep(limits.slowReaderMs, over.signal).then(() => {
+      ending.abort('SLOW_READER' satisfies EndCode);
+    });
+    // A broken connection is an error here, and ends the stream by itself.
+    await Promise.race([once(response, 'drain', until), once(signal, 'abort', until), tooSlow]).catch(() => {});
+    over.abort();
+  }
+
+  async function write(text: string): Promise<void> {
+    const bytes = Buffer.from(text);
+    for (let at = 0; at < bytes.length && !response.destroyed; at += PIECE) {
+      const isFull = !response.write(bytes.subarray(at, at + PIECE));
+      if (isFull && !signal.aborted) await drained();
+    }
+  }
+
+  /** Writes events until `ending` aborts. */
+  async function writeEvents(): Promise<void> {
+    if (signal.aborted) return;
+    const { from, block } = start();
+    let seq = from;
+    await write(block);
+    while (!signal.aborted) {
+      const batch = changes.batch(seq);
+      for (const event of batch) {
+        if (signal.aborted) return;
+        await write(`id: ${event.id}\ndata: ${event.text}\n\n`);
+        seq = event.seq;
+      }
+      // A reader that takes everything at once would otherwise starve the others.
+      if (batch.length > 0) await yieldToOthers();
+      else if (!(await notifier.wait(seq, clock.now() + limits.heartbeatMs, signal)) && !signal.aborted) {
+        await write(': still here\n\n');
+      }
+    }
+  }
+
+  /** Sends the reason, and destroys the connection if the reader does not take it. */
+  async function writeEnd(code: EndCode): Promise<void> {
+    if (response.destroyed || response.closed) return;
+    const closed = new AbortController();
+    response.once('close', () => closed.abort());
+    response.end(`retry: ${RETRY_MS}\nevent: end\ndata: ${JSON.stringify({ code, message: MESSAGES[code] })}\n\n`);
+    await clock.sleep(limits.graceMs, closed.signal).catch(() => {});
+    if (!closed.signal.aborted) response.destroy();
+  }
+
   // Writing to a broken connection is not a failure: `close` follows.
   response.on('error', () => {});
   response.once('close', () => ending.abort('GONE' satisfies EndCode));
   try {
-    await writeEvents(response, start, ending, parts);
+    await writeEvents();
   } catch (error) {
     onError(error);
     ending.abort('INTERNAL' satisfies EndCode);
   }
-  const code = ending.signal.reason as EndCode;
-  if (code !== 'GONE') await writeEnd(response, code, parts);
+  const code = signal.reason as EndCode;
+  if (code !== 'GONE') await writeEnd(code);
   return code;
 }

@@ -120,10 +120,7 @@ describe('asset request fields', () => {
   // @rule 2.1-1..2, 2.1-6, 2.1-10, 2.1-12, 2.1-16..17, 2.1-37, 3-1
   it('2.1: rejects internal fields unless allowInternal is set', () => {
     const internal = {
-      asset_status: {
-        vbk: 'a',
-        distribution: 'initialized',
-      },
+      asset_status: { vbk: 'a', distribution: 'initialized' },
       block_search: true,
       custom: 'false',
       discount_codes: ['A'],

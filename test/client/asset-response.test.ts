@@ -23,20 +23,9 @@ const ANSWER = {
   fulfillment_only: false,
   sampleable: true,
   vcs_authored: false,
-  asset_status: {
-    vbk: 'built',
-    distribution: 'initialized',
-  },
-  book_format: {
-    name: 'ePub',
-    value: 'epub',
-    dash2epub: false,
-  },
-  build: {
-    available: true,
-    source: 'server',
-    status: 'approved',
-  },
+  asset_status: { vbk: 'built', distribution: 'initialized' },
+  book_format: { name: 'ePub', value: 'epub', dash2epub: false },
+  build: { available: true, source: 'server', status: 'approved' },
   copy_drm_limit: -1,
   print_drm_limit: 2,
   lifetime_print_limit: 100,
@@ -47,58 +36,29 @@ const ANSWER = {
   e_isbn: 'e',
   print_isbn: 'p',
   language: 'English',
-  identifiers: {
-    e_isbn_10: ['1402894627'],
-    print_isbn_13: [],
-  },
-  kind: {
-    id: 1,
-    value: 'book',
-  },
+  identifiers: { e_isbn_10: ['1402894627'], print_isbn_13: [] },
+  kind: { id: 1, value: 'book' },
   login_url: 'https://a.example',
   on_sale_date: '2015-01-01',
   off_sale_date: '2030-01-01',
   publication_date: '2014-12-31',
-  related_products: {
-    next_edition: 'n',
-    previous_edition: 'q',
-  },
-  sales_rights: {
-    exclusive_rights: ['US'],
-    non_exclusive_rights: ['ROW'],
-    not_for_sale: ['DE'],
-  },
+  related_products: { next_edition: 'n', previous_edition: 'q' },
+  sales_rights: { exclusive_rights: ['US'], non_exclusive_rights: ['ROW'], not_for_sale: ['DE'] },
   imprint: {
     id: 5,
     name: 'I',
     resource_url: 'https://a.example/imprints/5',
   },
-  publisher: {
-    id: 6,
-    name: 'P',
-    city: 'C',
-  },
+  publisher: { id: 6, name: 'P', city: 'C' },
   variants: [
     {
       product_id: 9,
       sku: '9781402894626R180',
       duration: '180',
       online_duration: 'perpetual',
-      channel_ids: [
-        {
-          channel: 'inclusive_access',
-          identifier: 'ia-1',
-        },
-      ],
+      channel_ids: [{ channel: 'inclusive_access', identifier: 'ia-1' }],
       updated: '2015-08-24T15:04:05Z',
-      prices: [
-        {
-          price: '19.90',
-          currency: 'USD',
-          type: 'digital_list_price',
-          company_id: '_all',
-        },
-      ],
+      prices: [{ price: '19.90', currency: 'USD', type: 'digital_list_price', company_id: '_all' }],
     },
   ],
 };

@@ -32,26 +32,11 @@ describe('assets', () => {
   it('2.1: fields may be read-only', async () => {
     const { client, asked } = await talk(() => ({ body: { vbid: 'a' } }));
     const fields = {
-      prices: [
-        {
-          currency: 'USD',
-          type: 'list',
-          amount: '9.90',
-        },
-      ],
+      prices: [{ currency: 'USD', type: 'list', amount: '9.90' }],
       identifiers: { e_isbn_13: ['9781402894626'] },
       sales_rights: { exclusive_rights: ['US'] },
       discount_codes: ['A'],
-      variants: [
-        {
-          channel_ids: [
-            {
-              sku: 'a',
-              channel_id_inclusive_access: 'x',
-            },
-          ],
-        },
-      ],
+      variants: [{ channel_ids: [{ sku: 'a', channel_id_inclusive_access: 'x' }] }],
     } as const;
     await client.assets.update('a', fields, { allowInternal: true });
     expect(JSON.parse(asked[0]?.body ?? '')).toEqual(fields);

@@ -1,12 +1,8 @@
 import { expect, it } from 'vitest';
-import { createCatalogClient } from '../../src/client/catalog-client.ts';
 import { systemClock } from '../../src/clock.ts';
-import { loadConfig, requireSource } from '../../src/config.ts';
 import { createPacer, type Pacer } from '../../src/pacer.ts';
-import { KEY, NEVER, serve, TOKEN } from './connection.ts';
+import { mirrorClient, NEVER, serve, TASK } from './connection.ts';
 import { FRESH, service } from './stale-token.ts';
-
-const task = { mirror: '', runId: 0, pass: 0, window: { page: 1, perPage: 1 }, from: null, maxAttempts: 1 };
 
 it.each([
   [401, '{"code":601,"message":"stale"}'],
@@ -28,22 +24,10 @@ it.each([
           body,
         };
   });
-  const config = requireSource(
-    loadConfig({
-      CATCHWORD_BASE_URL: url,
-      CATCHWORD_API_KEY: KEY,
-      CATCHWORD_ACCESS_TOKEN: TOKEN,
-      CATCHWORD_USER_REFERENCE: 'me',
-    }),
-  );
-  const client = createCatalogClient(config, systemClock);
-  try {
-    const pages = await Promise.all([client.read(task, NEVER), client.read(task, NEVER)]);
-    expect(pages.map(({ text }) => text)).toEqual(['{}', '{}']);
-    expect(asked.filter((one) => one.url.includes('reset'))).toHaveLength(1);
-  } finally {
-    await client.close();
-  }
+  const client = mirrorClient(url, { CATCHWORD_USER_REFERENCE: 'me' });
+  const pages = await Promise.all([client.read(TASK, NEVER), client.read(TASK, NEVER)]);
+  expect(pages.map(({ text }) => text)).toEqual(['{}', '{}']);
+  expect(asked.filter((one) => one.url.includes('reset'))).toHaveLength(1);
 });
 
 it('every request of a token renewal waits for its turn, and so does the retry', async () => {
@@ -54,14 +38,6 @@ it('every request of a token renewal waits for its turn, and so does the retry',
     const headers = { 'content-type': 'application/json' };
     return isFresh ? { headers, body: '{}' } : { status: 401, headers, body: '{"code":601,"message":"stale"}' };
   });
-  const config = requireSource(
-    loadConfig({
-      CATCHWORD_BASE_URL: url,
-      CATCHWORD_API_KEY: KEY,
-      CATCHWORD_ACCESS_TOKEN: TOKEN,
-      CATCHWORD_USER_REFERENCE: 'me',
-    }),
-  );
   let turns = 0;
   const unlimited = createPacer({ pace: null, clock: systemClock });
   const pacer: Pacer = {
@@ -71,13 +47,9 @@ it('every request of a token renewal waits for its turn, and so does the retry',
       return unlimited.acquire(...asking);
     },
   };
-  const client = createCatalogClient(config, systemClock, pacer);
-  try {
-    await pacer.acquire(NEVER);
-    expect((await client.read(task, NEVER)).text).toBe('{}');
-    expect(asked.length).toBeGreaterThan(3);
-    expect(turns).toBe(asked.length);
-  } finally {
-    await client.close();
-  }
+  const client = mirrorClient(url, { CATCHWORD_USER_REFERENCE: 'me' }, pacer);
+  await pacer.acquire(NEVER);
+  expect((await client.read(TASK, NEVER)).text).toBe('{}');
+  expect(asked.length).toBeGreaterThan(3);
+  expect(turns).toBe(asked.length);
 });

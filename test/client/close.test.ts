@@ -6,8 +6,8 @@ import type { Clock } from '../../src/clock.ts';
 import { holdFile } from '../../src/file-lock.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
 import { connectTo, failure, golden, hastyClock, NEVER, type Reply, serve } from './connection.ts';
+import { STALE } from './stale-token.ts';
 
-const STALE: Reply = { status: 401, body: '<error code="601" message="no longer valid"/>' };
 const TROUBLE: Reply = { status: 503, headers: { 'retry-after': '20' } };
 
 interface PatientClock extends Clock {

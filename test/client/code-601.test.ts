@@ -1,11 +1,8 @@
-import { describe, expect, it, onTestFinished } from 'vitest';
-import { createCatalogClient } from '../../src/client/catalog-client.ts';
+import { describe, expect, it } from 'vitest';
 import { readLicenses } from '../../src/client/licenses/licenses.ts';
 import { createCatalog } from '../../src/client/products/products.ts';
 import { createUsers } from '../../src/client/users/users.ts';
-import { systemClock } from '../../src/clock.ts';
-import { loadConfig, requireSource } from '../../src/config.ts';
-import { connectTo, failure, KEY, NEVER, type Reply, serve, TOKEN } from './connection.ts';
+import { connectTo, failure, mirrorClient, NEVER, type Reply, serve, TASK } from './connection.ts';
 
 const TEXT = 'The access token has expired';
 const LAYOUTS = [
@@ -34,15 +31,6 @@ function products(url: string) {
   const settings = { pageParam: 'page', perPageParam: 'per_page' };
   const more = { untilParam: 'until', currencyParam: 'currency', lookupPath: '/v4/products/:vbid' };
   return createCatalog(connectTo(url).caller, { ...settings, ...more });
-}
-
-/** The reader of the mirror. */
-function readPage(url: string) {
-  const given = { CATCHWORD_BASE_URL: url, CATCHWORD_API_KEY: KEY, CATCHWORD_ACCESS_TOKEN: TOKEN };
-  const client = createCatalogClient(requireSource(loadConfig(given)), systemClock);
-  onTestFinished(() => client.close());
-  const window = { page: 1, perPage: 1000 };
-  return client.read({ mirror: '', runId: 0, pass: 0, window, from: null, maxAttempts: 1 }, NEVER);
 }
 
 async function operations(reply: Reply) {
@@ -89,7 +77,7 @@ describe('the code 601', () => {
     const headers = { 'content-type': 'text/plain' };
     for (const body of [`{"errors":["601: ${TEXT}"]}`, `"601: ${TEXT}"`, '{"error":{"code":601}}']) {
       const { url } = await serve(() => ({ body, headers }));
-      const asked = { ...(await operations({ body, headers })), sync: () => readPage(url) };
+      const asked = { ...(await operations({ body, headers })), sync: () => mirrorClient(url).read(TASK, NEVER) };
       for (const [name, ask] of Object.entries(asked)) {
         expect(await failure(ask()), `${name} ${body}`).toMatchObject({ code: 'SERVICE_TOKEN', serviceCode: 601 });
       }

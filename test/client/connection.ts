@@ -2,9 +2,12 @@ import { readFileSync } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { expect, onTestFinished } from 'vitest';
+import { type CatalogClient, createCatalogClient } from '../../src/client/catalog-client.ts';
 import { type Connection, type ConnectionSettings, connect } from '../../src/client/connection.ts';
-import type { Clock } from '../../src/clock.ts';
+import { type Clock, systemClock } from '../../src/clock.ts';
+import { loadConfig, requireSource } from '../../src/config.ts';
 import { CatchwordError, toErrorRecord } from '../../src/errors.ts';
+import type { Pacer } from '../../src/pacer.ts';
 import { serveHttp } from '../support/listen.ts';
 
 export const KEY = 'KEYTHATMUSTNOTSHOW';
@@ -85,6 +88,17 @@ export function connectTo(url: string, more: Partial<ConnectionSettings> = {}, c
   onTestFinished(() => connection.close());
   return connection;
 }
+
+/** The catalog client of the mirror, until the test ends. */
+export function mirrorClient(url: string, more: Readonly<Record<string, string>> = {}, pacer?: Pacer): CatalogClient {
+  const given = { CATCHWORD_BASE_URL: url, CATCHWORD_API_KEY: KEY, CATCHWORD_ACCESS_TOKEN: TOKEN, ...more };
+  const client = createCatalogClient(requireSource(loadConfig(given)), systemClock, pacer);
+  onTestFinished(() => client.close());
+  return client;
+}
+
+/** The first page, as the mirror asks for it. */
+export const TASK = { mirror: '', runId: 0, pass: 0, window: { page: 1, perPage: 1 }, from: null, maxAttempts: 1 };
 
 /** The error of a request, after checking that it does not show secrets. */
 export async function failure(asked: Promise<unknown>, ...secrets: string[]): Promise<CatchwordError> {

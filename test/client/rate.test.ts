@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type Clock, createPauses } from '../../src/clock.ts';
 import { createPacer, paceOf, type Rate, type Reserve, type Wait } from '../../src/pacer.ts';
+import { NEVER } from './connection.ts';
 
 /** A clock whose sleeps end late by what `lateMs` says, one sleeper at a time. */
 function lateClock(lateMs: () => number): Clock {
@@ -20,7 +21,7 @@ async function grants(rate: Rate, count: number, lateMs: () => number): Promise<
   const pacer = createPacer({ pace: paceOf(rate), clock });
   const times: number[] = [];
   for (let index = 0; index < count; index++) {
-    await pacer.acquire(new AbortController().signal);
+    await pacer.acquire(NEVER);
     times.push(clock.now());
   }
   return times;
@@ -62,9 +63,8 @@ describe('pace', () => {
   it('grants nothing during a block, and then one request after the other', async () => {
     const clock = lateClock(() => 0);
     const pacer = createPacer({ pace: { intervalMs: 100, slackMs: 0 }, clock });
-    const { signal } = new AbortController();
     const until = clock.now() + 5_000;
-    const waiting = [1, 2, 3].map(() => pacer.acquire(signal).then(() => clock.now()));
+    const waiting = [1, 2, 3].map(() => pacer.acquire(NEVER).then(() => clock.now()));
     pacer.blockUntil(until);
     const [first = 0, second = 0, third = 0] = await Promise.all(waiting);
     expect(second).toBeGreaterThanOrEqual(Math.max(until, first + 100));
@@ -77,7 +77,7 @@ describe('pace', () => {
     const pauses = createPauses();
     pauses.note({ since: clock.now() - 7_000, until });
     const pacer = createPacer({ pace: null, clock, pauses });
-    await pacer.acquire(new AbortController().signal);
+    await pacer.acquire(NEVER);
     expect(clock.now()).toBeGreaterThanOrEqual(until);
   });
 
@@ -85,21 +85,15 @@ describe('pace', () => {
     const pacer = createPacer({ pace: { intervalMs: 10, slackMs: 0 }, clock: lateClock(() => 0) });
     const gone = new AbortController();
     gone.abort(new Error('gave up'));
-    const { signal } = new AbortController();
-    const results = await Promise.allSettled([
-      pacer.acquire(signal),
-      pacer.acquire(gone.signal),
-      pacer.acquire(signal),
-    ]);
+    const results = await Promise.allSettled([pacer.acquire(NEVER), pacer.acquire(gone.signal), pacer.acquire(NEVER)]);
     expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled']);
   });
 
   it('gives the turn of an unwanted request to the next', async () => {
     const clock = lateClock(() => 0);
     const pacer = createPacer({ pace: { intervalMs: 100, slackMs: 0 }, clock });
-    const { signal } = new AbortController();
-    await pacer.acquire(signal);
-    const turns = [pacer.acquire(signal, 60_000, () => clock.now() === 1_000_000), pacer.acquire(signal)];
+    await pacer.acquire(NEVER);
+    const turns = [pacer.acquire(NEVER, 60_000, () => clock.now() === 1_000_000), pacer.acquire(NEVER)];
     expect(await Promise.all(turns)).toEqual([false, true]);
     expect(clock.now()).toBe(1_000_100);
   });
@@ -119,10 +113,9 @@ describe('pace', () => {
       },
     };
     const pacer = createPacer({ pace: { intervalMs: 100, slackMs: 0 }, clock });
-    const { signal } = new AbortController();
-    await pacer.acquire(signal);
+    await pacer.acquire(NEVER);
     const gone = new AbortController();
-    const [second, given, third] = [pacer.acquire(signal), pacer.acquire(gone.signal), pacer.acquire(signal)];
+    const [second, given, third] = [pacer.acquire(NEVER), pacer.acquire(gone.signal), pacer.acquire(NEVER)];
     gone.abort(new Error('gave up'));
     // The second one still sleeps.
     await expect(given).rejects.toThrow('gave up');
@@ -143,14 +136,13 @@ describe('pace', () => {
       },
     };
     const pacer = createPacer({ pace: { intervalMs: 1_200, slackMs: 6 }, clock });
-    const { signal } = new AbortController();
-    await pacer.acquire(signal);
+    await pacer.acquire(NEVER);
     now -= 7_200_000;
-    await pacer.acquire(signal);
+    await pacer.acquire(NEVER);
     expect(slept).toBe(1_200);
     pacer.blockUntil(now + 60_000);
     now -= 7_200_000;
-    await pacer.acquire(signal);
+    await pacer.acquire(NEVER);
     // The pause, and at most one interval after it.
     expect(slept).toBe(1_200 + 60_000 + 1_200);
   });
@@ -163,11 +155,10 @@ describe('pace', () => {
       clock,
       onWait: (wait) => waits.push(wait),
     });
-    const { signal } = new AbortController();
-    for (let request = 0; request < 3; request++) await pacer.acquire(signal);
+    for (let request = 0; request < 3; request++) await pacer.acquire(NEVER);
     const until = clock.now() + 60_000;
     pacer.blockUntil(until);
-    await pacer.acquire(signal);
+    await pacer.acquire(NEVER);
     expect(waits).toEqual([
       { reason: 'pace', ms: 10_000, until: 1_010_000 },
       { reason: 'asked', ms: 60_000, until },
@@ -177,16 +168,15 @@ describe('pace', () => {
   it('does not wait for a block that is longer than the patience', async () => {
     const clock = lateClock(() => 0);
     const pacer = createPacer({ pace: { intervalMs: 100, slackMs: 0 }, clock });
-    const { signal } = new AbortController();
-    const waiting = [1, 2, 3].map(() => pacer.acquire(signal, 60_000));
+    const waiting = [1, 2, 3].map(() => pacer.acquire(NEVER, 60_000));
     pacer.blockUntil(clock.now() + 3_600_000);
-    const late = pacer.acquire(signal, 60_000);
+    const late = pacer.acquire(NEVER, 60_000);
     const results = await Promise.allSettled([...waiting, late]);
     for (const result of results) {
       expect(result).toMatchObject({ reason: { code: 'SOURCE_RATE_LIMITED', retryAfterMs: 3_600_000 } });
     }
     expect(clock.now()).toBe(1_000_000);
-    await pacer.acquire(signal);
+    await pacer.acquire(NEVER);
     expect(clock.now()).toBe(4_600_000);
   });
 });
@@ -215,7 +205,7 @@ describe('a shared pace', () => {
     const times: number[] = [];
     const pacers = [1, 2, 3].map(() => createPacer({ pace: paceOf(rate), clock, reserve }));
     for (let request = 0; request < 2 * rate.requests; request++) {
-      await pacers[request % 3]?.acquire(new AbortController().signal);
+      await pacers[request % 3]?.acquire(NEVER);
       times.push(clock.now());
     }
     expect(busiest(times, rate.windowMs)).toBeLessThanOrEqual(rate.requests);
@@ -226,7 +216,7 @@ describe('a shared pace', () => {
     for (const requests of [10, 500]) {
       const { reserve, asked } = shared();
       const pacer = createPacer({ pace: paceOf({ requests, windowMs: 1_000 }), clock: lateClock(() => 0), reserve });
-      for (let request = 0; request < 100; request++) await pacer.acquire(new AbortController().signal);
+      for (let request = 0; request < 100; request++) await pacer.acquire(NEVER);
       counts.push(asked());
     }
     expect(counts[0]).toBe(100);
@@ -241,7 +231,7 @@ describe('a shared pace', () => {
       return null;
     };
     const pacer = createPacer({ pace: { intervalMs: 100, slackMs: 0 }, clock, reserve });
-    for (let request = 0; request < 5; request++) await pacer.acquire(new AbortController().signal);
+    for (let request = 0; request < 5; request++) await pacer.acquire(NEVER);
     expect(clock.now()).toBe(1_000_400);
     expect(asked).toBe(1);
   });
@@ -251,7 +241,7 @@ describe('a shared pace', () => {
     const pauses = createPauses();
     const pacer = createPacer({ pace: { intervalMs: 100, slackMs: 0 }, clock, pauses });
     pauses.note({ since: clock.now(), until: clock.now() + 3_600_000 });
-    await expect(pacer.acquire(new AbortController().signal, 60_000)).rejects.toMatchObject({
+    await expect(pacer.acquire(NEVER, 60_000)).rejects.toMatchObject({
       code: 'SOURCE_RATE_LIMITED',
       retryAfterMs: 3_600_000,
     });

@@ -358,10 +358,7 @@ describe('a token store', () => {
 
   it('that cannot be written is rejected at the start', () => {
     expect(() => connectTo('http://127.0.0.1:1', { tokenStore: '/nowhere/at/all/token' })).toThrow(
-      expect.objectContaining({
-        code: 'CONFIG_INVALID',
-        setting: 'CATCHWORD_TOKEN_STORE',
-      }),
+      expect.objectContaining({ code: 'CONFIG_INVALID', setting: 'CATCHWORD_TOKEN_STORE' }),
     );
   });
 });

@@ -4,11 +4,9 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import type { BodyLimits } from '../../src/client/http/response-body.ts';
 import { createTransport, type Transport, type TransportSettings } from '../../src/client/http/transport.ts';
 import { systemClock } from '../../src/clock.ts';
-import { CatchwordError } from '../../src/errors.ts';
 import { serveHttp } from '../support/listen.ts';
+import { failure, KEY, serve, TOKEN } from './connection.ts';
 
-const KEY = 'KEYTHATMUSTNOTSHOW';
-const TOKEN = 'tokenthatmustnotshow';
 const JSON_TYPE = { 'content-type': 'application/json' };
 
 interface Options extends Partial<TransportSettings> {
@@ -37,19 +35,6 @@ function ask(transport: Transport, signal = new AbortController().signal) {
   return transport.send({ ...how, path: '/v4/products', query, body: undefined, secrets: [] }, signal);
 }
 
-/** The error of a request, after checking that it does not show secrets. */
-async function failure(asked: Promise<unknown>): Promise<CatchwordError> {
-  const error = await asked.then(
-    () => undefined,
-    (thrown: unknown) => thrown,
-  );
-  if (!(error instanceof CatchwordError)) throw new Error(`not a CatchwordError: ${String(error)}`);
-  const everything = [error.message, error.hint, error.stack, JSON.stringify(error), String(error.cause)].join('\n');
-  expect(everything).not.toContain(KEY);
-  expect(everything).not.toContain(TOKEN);
-  return error;
-}
-
 describe('a request', () => {
   it('has its headers, keeps its connection, and returns text and times', async () => {
     const seen: { headers: unknown; url: string | undefined; port: number | undefined }[] = [];
@@ -67,14 +52,9 @@ describe('a request', () => {
 
   // @rule 4.1-1
   it('is sent below the path of the base address', async () => {
-    const urls: (string | undefined)[] = [];
-    const listener: RequestListener = (request, response) => {
-      urls.push(request.url);
-      response.writeHead(200, JSON_TYPE).end('{}');
-    };
-    const transport = await transportTo(listener, { baseUrl: `${await serveHttp(listener)}/api/books` });
-    await ask(transport);
-    expect(urls).toEqual(['/api/books/v4/products?page=1']);
+    const { url, asked } = await serve(() => ({ headers: JSON_TYPE, body: '{}' }));
+    await ask(await transportTo(() => {}, { baseUrl: `${url}/api/books` }));
+    expect(asked.map((one) => one.url)).toEqual(['/api/books/v4/products?page=1']);
   });
 
   it('ends at its timeout and when its signal aborts', async () => {

@@ -10,9 +10,14 @@ const FULL: NewUser = {
 };
 const REFERENCE: NewUser = { reference: 'pupil-7', firstName: 'Élodie', lastName: 'Dubois & Fils' };
 
-async function creating(user: NewUser, reply: Reply | string) {
+async function usersOf(reply: Reply | string) {
   const { url, asked } = await serve(() => reply);
-  return { created: createUsers(connectTo(url).caller, '.xml').create(user), asked };
+  return { users: createUsers(connectTo(url).caller, '.xml'), asked };
+}
+
+async function creating(user: NewUser, reply: Reply | string) {
+  const { users, asked } = await usersOf(reply);
+  return { created: users.create(user), asked };
 }
 
 describe('a user', () => {
@@ -89,8 +94,8 @@ describe('a user', () => {
     [200, '<guid>G</guid><error code="470"/>', { serviceCode: 470 }],
     [404, golden('error-474.xml'), { code: 'SERVICE_UNKNOWN_USER', serviceCode: 474, status: 404 }],
   ])('that is answered with %i %s is an error', async (status, body, expected) => {
-    const { url } = await serve(() => ({ status, body }));
-    expect(await failure(createUsers(connectTo(url).caller, '.xml').read('x'))).toMatchObject(expected);
+    const { users } = await usersOf({ status, body });
+    expect(await failure(users.read('x'))).toMatchObject(expected);
   });
 
   it.each([
@@ -138,8 +143,8 @@ describe('a user', () => {
     expect(error).toMatchObject({ code: 'SERVICE_ERROR', serviceCode: 469, retryable: false });
     expect(error.message).toContain('guid G7 may exist');
     expect(error.hint).toContain('G7');
-    const { url } = await serve(() => body);
-    expect((await failure(createUsers(connectTo(url).caller, '.xml').read('x'))).message).not.toContain('G7');
+    const { users } = await usersOf(body);
+    expect((await failure(users.read('x'))).message).not.toContain('G7');
   });
 
   it.each([
@@ -152,8 +157,8 @@ describe('a user', () => {
     const error = await failure((await creating(REFERENCE, reply)).created);
     expect(error).toMatchObject({ code: 'SERVICE_ERROR', retryable: false });
     expect(error.hint).toBe('Look for it before you retry: it may have been created.');
-    const { url } = await serve(() => reply);
-    expect((await failure(createUsers(connectTo(url).caller, '.xml').read('x'))).hint).not.toContain('created');
+    const { users } = await usersOf(reply);
+    expect((await failure(users.read('x'))).hint).not.toContain('created');
   });
 
   it('that is rejected is an error with each invalid field', async () => {
@@ -165,14 +170,14 @@ describe('a user', () => {
   });
 
   it('is read from an answer without the root', async () => {
-    const { url } = await serve(() => '<guid>G</guid><reference>x</reference><role>pupil</role>');
-    const user = await createUsers(connectTo(url).caller, '.xml').read('x');
+    const { users } = await usersOf('<guid>G</guid><reference>x</reference><role>pupil</role>');
+    const user = await users.read('x');
     expect(user).toMatchObject({ guid: 'G', reference: 'x', others: { role: 'pupil' } });
   });
 
   it.each(['', ' ', '.', '..', 'x'.repeat(256)])('is not read by an invalid identifier: %j', async (id) => {
-    const { url, asked } = await serve(() => '');
-    expect(await failure(createUsers(connectTo(url).caller, '.xml').read(id))).toMatchObject({ code: 'USAGE' });
+    const { users, asked } = await usersOf('');
+    expect(await failure(users.read(id))).toMatchObject({ code: 'USAGE' });
     expect(asked).toEqual([]);
   });
 
@@ -204,14 +209,14 @@ describe('a user', () => {
     ['<user guid="G"/>', XML_TYPE],
     ['<response><user><access-token>t</access-token></user></response>', XML_TYPE],
   ])('has its access reset by an answer of %j', async (body, type) => {
-    const { url, asked } = await serve(() => ({ body, headers: { 'content-type': type } }));
-    await createUsers(connectTo(url).caller, '.xml').reset();
+    const { users, asked } = await usersOf({ body, headers: { 'content-type': type } });
+    await users.reset();
     expect(asked).toHaveLength(1);
   });
 
   it('has its access reset once by a page for people', async () => {
-    const { url, asked } = await serve(() => ({ body: '<html>OK</html>', headers: { 'content-type': 'text/html' } }));
-    const error = await failure(createUsers(connectTo(url).caller, '.xml').reset());
+    const { users, asked } = await usersOf({ body: '<html>OK</html>', headers: { 'content-type': 'text/html' } });
+    const error = await failure(users.reset());
     expect(error).toMatchObject({ code: 'SOURCE_NOT_SERVICE', status: 200, retryable: false });
     expect(asked).toHaveLength(1);
   });
@@ -231,7 +236,7 @@ describe('a user', () => {
     [200, '<response status="601">expired</response>', { code: 'SERVICE_TOKEN', serviceCode: 601 }],
     [200, '<response><status>601</status></response>', { code: 'SERVICE_TOKEN', serviceCode: 601 }],
   ])('does not have its access reset by an error: %i %s', async (status, body, expected) => {
-    const { url } = await serve(() => ({ status, body }));
-    expect(await failure(createUsers(connectTo(url).caller, '.xml').reset())).toMatchObject(expected);
+    const { users } = await usersOf({ status, body });
+    expect(await failure(users.reset())).toMatchObject(expected);
   });
 });

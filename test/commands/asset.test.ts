@@ -8,12 +8,7 @@ import { type Printed, runHere } from '../support/in-process.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
 
 /** Runs a command against a service that gives one reply. */
-async function against(
-  reply: JsonReply,
-  args: readonly string[],
-  file?: string | Buffer,
-  env: Record<string, string> = {},
-) {
+async function against(reply: JsonReply, args: readonly string[], file?: string | Buffer, env = {}) {
   const server = await serveJson(() => reply);
   const directory = temporaryDirectory();
   if (file !== undefined) writeFileSync(join(directory, 'fields.json'), file);
@@ -22,11 +17,9 @@ async function against(
   const how = args.includes('-') ? run : runHere;
   const ended = await how(args, { ...settings, CATCHWORD_RATE_LIMIT: 'off', ...env }, directory);
   expect(`${ended.stdout}${ended.stderr}`).not.toContain(KEY);
-  const sent = server.asked.map(({ method, url, body }) => ({
-    method,
-    url,
-    body: body === '' ? null : (JSON.parse(body) as unknown),
-  }));
+  const sent = server.asked.map(({ method, url, body }) => {
+    return { method, url, body: body === '' ? null : (JSON.parse(body) as unknown) };
+  });
   return { ...ended, sent };
 }
 
@@ -37,19 +30,17 @@ function expectRefusal({ code, stdout, stderr }: Printed, exitCode: number, said
   expect(code).toBe(exitCode);
 }
 
+/** The options that set these fields. */
+function sets(...fields: readonly string[]): string[] {
+  return fields.flatMap((field) => ['--set', field]);
+}
+
 const LATIN1 = Buffer.from('{"title":"\xe9t\xe9"}', 'latin1');
 
 describe('catchword asset', () => {
   // @rule 1-4
   it('creates an asset without a vbid, prints the identifier and says to store it', async () => {
-    const set = [
-      '--set',
-      'imprint_id=5',
-      '--set',
-      'title=A = B',
-      '--set',
-      'prices=[{"currency":"USD","type":"list","amount":"9.90"}]',
-    ];
+    const set = sets('imprint_id=5', 'title=A = B', 'prices=[{"currency":"USD","type":"list","amount":"9.90"}]');
     const ended = await against({ body: { vbid: '9781402894626', title: 'A = B' } }, ['asset', 'put', ...set]);
     expect(ended.stdout).toMatch(/^created 9781402894626 A = B\n.*store it/);
     expect(ended).toMatchObject({ code: 0, stderr: '' });
@@ -59,14 +50,7 @@ describe('catchword asset', () => {
 
   it('saves the fields of the file, overridden by --set', async () => {
     const file = JSON.stringify({ title: 'Old', edition: 2, related_products: { next_edition: 'n' } });
-    const set = [
-      '--set',
-      'title=123',
-      '--set',
-      'related_products.previous_edition=p',
-      '--set',
-      'identifiers.e_isbn_10=null',
-    ];
+    const set = sets('title=123', 'related_products.previous_edition=p', 'identifiers.e_isbn_10=null');
     const args = ['asset', 'put', 'a', '--file', 'fields.json', ...set, '--json'];
     const ended = await against({ body: { vbid: 'a', more: 1 } }, args, file);
     expect(JSON.parse(ended.stdout)).toEqual({ vbid: 'a', asset: { vbid: 'a', more: 1 } });
@@ -107,15 +91,15 @@ describe('catchword asset', () => {
 
   it('removes a date with null, and keeps null in a text field as text', async () => {
     const dates = ['off_sale_date', 'on_sale_date', 'publication_date'];
-    const set = [...dates, 'sales_rights.not_for_sale', 'title'].flatMap((name) => ['--set', `${name}=null`]);
-    const ended = await against({ body: {} }, ['asset', 'put', 'a', ...set]);
+    const set = [...dates, 'sales_rights.not_for_sale', 'title'].map((name) => `${name}=null`);
+    const ended = await against({ body: {} }, ['asset', 'put', 'a', ...sets(...set)]);
     expect(ended.stderr).toBe('');
     const none = Object.fromEntries(dates.map((name) => [name, null]));
     expect(ended.sent[0]?.body).toEqual({ ...none, sales_rights: { not_for_sale: null }, title: 'null' });
   });
 
   it('sends digits in parts of a field as text', async () => {
-    const set = ['--set', 'related_products.next_edition=9780306406157'];
+    const set = sets('related_products.next_edition=9780306406157');
     const ended = await against({ body: {} }, ['asset', 'put', 'a', ...set]);
     expect(ended.stderr).toBe('');
     expect(ended.sent[0]?.body).toEqual({ related_products: { next_edition: '9780306406157' } });
@@ -147,20 +131,16 @@ describe('catchword asset', () => {
 
 describe('catchword package', () => {
   it('creates, updates, gets and deletes', async () => {
-    const set = ['--set', 'name=Bundle', '--set', 'products=["A"]'];
-    const created = await against({ body: { sku: 'P' } }, ['package', 'create', 'P', ...set]);
+    const create = ['package', 'create', 'P', ...sets('name=Bundle', 'products=["A"]')];
+    const created = await against({ body: { sku: 'P' } }, create);
     expect(created.stdout).toMatch(/^created package P\n/);
-    const odd = await against({ body: { sku: 'P\u001b[2J' } }, ['package', 'create', 'P', ...set]);
+    const odd = await against({ body: { sku: 'P\u001b[2J' } }, create);
     expect(odd.stdout).toMatch(/^created package P \[2J\n/);
     expect(odd.stdout).not.toContain('\u001b');
-    expect(created.sent).toEqual([
-      { method: 'POST', url: '/v4/packages', body: { name: 'Bundle', products: ['A'], sku: 'P' } },
-    ]);
-    const updated = await against(
-      { body: { sku: 'P' } },
-      ['package', 'update', 'P', '--file', 'fields.json', '--json'],
-      '{"products":["B"]}',
-    );
+    const body = { name: 'Bundle', products: ['A'], sku: 'P' };
+    expect(created.sent).toEqual([{ method: 'POST', url: '/v4/packages', body }]);
+    const update = ['package', 'update', 'P', '--file', 'fields.json', '--json'];
+    const updated = await against({ body: { sku: 'P' } }, update, '{"products":["B"]}');
     expect(JSON.parse(updated.stdout)).toEqual({ sku: 'P' });
     expect(updated.sent).toEqual([{ method: 'PUT', url: '/v4/packages/P', body: { products: ['B'] } }]);
     const read = await against({ body: { sku: 'P', x: 1 } }, ['package', 'get', 'P', '--json']);

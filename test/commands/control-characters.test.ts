@@ -1,13 +1,12 @@
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
+import { serve } from '../client/connection.ts';
 import { type Printed, runHere } from '../support/in-process.ts';
-import { serveHttp } from '../support/listen.ts';
 import { settingsFor, temporaryDirectory } from '../support/mirror.ts';
 import { startRawSource } from '../support/raw-source.ts';
 
 /** Characters that a terminal obeys, or that reorder text. */
 const UNPRINTABLE = /[\p{Cc}\p{Bidi_Control}\u2028\u2029]/u;
-const CLEAR = '\u001b[2J';
 /** JSON must escape some of these characters, and may escape the others. */
 const TITLE = '\\u001b[2JBook\\u009b \u202eof\u009d \u007fodd titles';
 const SHOWN = '\\u001b[2JBook\\u009b \\u202eof\\u009d \\u007fodd titles';
@@ -26,15 +25,11 @@ it('prints titles and reasons without control characters', async () => {
   expect(sync.code).toBe(0);
   expectPrintable(sync);
 
-  for (const args of [
-    ['run', '1'],
-    ['search', 'titles'],
-    ['product', 'A', '--history'],
-  ]) {
-    const ended = await runHere(args, settings, directory);
-    expect(ended.code, args.join(' ')).toBe(0);
+  for (const args of ['run 1', 'search titles', 'product A --history']) {
+    const ended = await runHere(args.split(' '), settings, directory);
+    expect(ended.code, args).toBe(0);
     expectPrintable(ended);
-    expect(ended.stdout, args.join(' ')).toContain(args[0] === 'run' ? '\\u001b[2J' : SHOWN);
+    expect(ended.stdout, args).toContain(args === 'run 1' ? '\\u001b[2J' : SHOWN);
   }
   source.items = [Buffer.from(`{"vbid":"A","title":"${TITLE}!"}`)];
   const verified = await runHere(['verify'], settings, directory);
@@ -47,9 +42,8 @@ it('prints titles and reasons without control characters', async () => {
 }, 60_000);
 
 it('prints a part of a page that is not JSON without control characters', async () => {
-  const url = await serveHttp((_request, response) => {
-    response.writeHead(200, { 'content-type': 'application/json' }).end(`${CLEAR}\u009d\u202e oops`);
-  });
+  const reply = { headers: { 'content-type': 'application/json' }, body: '\u001b[2J\u009d\u202e oops' };
+  const { url } = await serve(() => reply);
   const directory = temporaryDirectory();
   const settings = settingsFor(url, join(directory, 'catalog.db'), { LOG_LEVEL: 'debug' });
   const ended = await runHere(['sync'], settings, directory);

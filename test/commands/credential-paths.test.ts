@@ -12,12 +12,10 @@ import {
   writeFileSync,
   writeSync,
 } from 'node:fs';
-import { basename, dirname, join } from 'node:path';
+import { basename, dirname } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { serve } from '../client/connection.ts';
 import { run, runRedirected, start } from '../support/cli.ts';
-import { temporaryDirectory } from '../support/mirror.ts';
-import { csvOf, HEAD, rows, settings, verified, verify } from './credential-service.ts';
+import { csvOf, HEAD, place, rows, verify } from './credential-service.ts';
 
 /** Leaves the socket of a killed process. Its path must be short, so the process runs in its directory. */
 function leaveSocket(path: string): void {
@@ -34,12 +32,11 @@ describe('files of credentials verify', () => {
     ['a file that cannot be opened', leaveSocket],
     ['a file that cannot be read', (path) => symlinkSync('/proc/self/mem', path)],
   ])('rejects %s as input, and leaves no file', async (_name, prepare) => {
-    const server = await serve(() => '');
-    const directory = temporaryDirectory();
-    prepare(join(directory, 'none.csv'));
+    const { server, directory, verified, path } = await place();
+    prepare(path('none.csv'));
     const before = readdirSync(directory);
     for (const more of [[], ['--out', 'r.csv']]) {
-      const ended = await verified(server, directory, ['none.csv', ...more]);
+      const ended = await verified('none.csv', ...more);
       expect(ended).toMatchObject({ code: 2, stdout: '' });
       expect(ended.stderr).toMatch(/^error cannot read none.csv \(E[^\n]+\nhint {2}[^\n]+\n$/);
     }
@@ -53,41 +50,39 @@ describe('files of credentials verify', () => {
     ['a hard link', 'users.csv', 'r.csv', linkSync, ''],
     ['a link of the same name with .part', 'users.csv', 'r.csv', (from, to) => symlinkSync(from, `${to}.part`), ''],
     ['stdin', '-', 'r.csv', linkSync, '< users.csv'],
-  ])('does not write over its input by %s', async (_name, path, out, link, redirection) => {
-    const server = await serve(({ body }) => verify(body));
-    const directory = temporaryDirectory();
-    writeFileSync(join(directory, 'users.csv'), csvOf(2));
-    chmodSync(join(directory, 'users.csv'), 0o644);
-    link(join(directory, 'users.csv'), join(directory, out));
+  ])('does not write over its input by %s', async (_name, input, out, link, redirection) => {
+    const { server, directory, env, path } = await place(csvOf(2));
+    chmodSync(path('users.csv'), 0o644);
+    link(path('users.csv'), path(out));
     for (const more of [[], ['--restart']]) {
-      const args = ['credentials', 'verify', path, '--out', out, ...more];
-      const ended = await runRedirected(args, redirection, settings(server), directory);
+      const args = ['credentials', 'verify', input, '--out', out, ...more];
+      const ended = await runRedirected(args, redirection, env, directory);
       expect(ended).toMatchObject({ code: 2, stdout: '' });
       expect(ended.stderr).toContain(`--out ${out} would overwrite the input`);
     }
-    expect(readFileSync(join(directory, 'users.csv'), 'utf8')).toBe(csvOf(2));
-    expect(statSync(join(directory, 'users.csv')).mode & 0o777).toBe(0o644);
+    expect(readFileSync(path('users.csv'), 'utf8')).toBe(csvOf(2));
+    expect(statSync(path('users.csv')).mode & 0o777).toBe(0o644);
     expect(server.asked).toEqual([]);
   });
 
   it('does not write a file that another run writes', async () => {
-    const server = await serve(({ body }, index) => (index === 0 ? null : verify(body)));
-    const directory = temporaryDirectory();
-    writeFileSync(join(directory, 'users.csv'), csvOf(2));
-    writeFileSync(join(directory, 'r.csv'), '');
-    symlinkSync('r.csv', join(directory, 'link.csv'));
+    const { server, directory, env, path } = await place(csvOf(2), ({ body }, index) =>
+      index === 0 ? null : verify(body),
+    );
+    writeFileSync(path('r.csv'), '');
+    symlinkSync('r.csv', path('link.csv'));
     const args = ['credentials', 'verify', 'users.csv', '--out'];
-    const first = start([...args, 'r.csv'], settings(server), directory);
+    const first = start([...args, 'r.csv'], env, directory);
     await expect.poll(() => server.asked.length, { timeout: 30_000 }).toBe(1);
     for (const more of [['r.csv'], ['r.csv', '--restart'], ['link.csv']]) {
-      const second = await run([...args, ...more], settings(server), directory);
+      const second = await run([...args, ...more], env, directory);
       expect(second).toMatchObject({ code: 2, stdout: '' });
       expect(second.stderr).toContain(`${more[0]} is in use by another run`);
     }
     expect(server.asked).toHaveLength(1);
     first.child.kill('SIGKILL');
     await first.ended;
-    expect(await run([...args, 'r.csv'], settings(server), directory)).toMatchObject({ code: 0 });
+    expect(await run([...args, 'r.csv'], env, directory)).toMatchObject({ code: 0 });
     expect(rows(directory, 'r.csv')).toHaveLength(3);
     expect(readdirSync(directory).toSorted()).toEqual(['link.csv', 'r.csv', 'r.csv.checkpoint', 'users.csv']);
   });
@@ -98,29 +93,23 @@ describe('files of credentials verify', () => {
     ['the header is wrong', [], 'name\nAda\n', 'no column is named'],
     ['a line is wrong', [], 'reference\nr0\n"\u0007"\nr1\n', 'line 3'],
   ])('ends although stdin stays open if %s', async (_name, more, input, message) => {
-    const server = await serve(({ body }) => verify(body));
-    const directory = temporaryDirectory();
-    const pipe = join(directory, 'pipe');
-    execFileSync('mkfifo', [pipe]);
-    const writer = openSync(pipe, 'r+');
+    const { directory, env, path } = await place();
+    execFileSync('mkfifo', [path('pipe')]);
+    const writer = openSync(path('pipe'), 'r+');
     onTestFinished(() => closeSync(writer));
     writeSync(writer, input);
-    const args = ['credentials', 'verify', '-', ...more];
-    const ended = await runRedirected(args, '< pipe', settings(server), directory);
+    const ended = await runRedirected(['credentials', 'verify', '-', ...more], '< pipe', env, directory);
     expect(ended).toMatchObject({ code: 2, stdout: '' });
     expect(ended.stderr).toContain(message);
   });
 
   it.each(['', 'reference\n'])('writes a header for an input without accounts: %j', async (input) => {
-    const server = await serve(() => '');
-    const directory = temporaryDirectory();
-    writeFileSync(join(directory, 'users.csv'), input);
-    expect(await verified(server, directory, ['users.csv'])).toMatchObject({ code: 0, stdout: `${HEAD}\n` });
-    expect(await verified(server, directory, ['users.csv', '--json'])).toMatchObject({ code: 0, stdout: '' });
-    for (const _ of ['first', 'again']) {
-      expect(await verified(server, directory, ['users.csv', '--out', 'r.csv'])).toMatchObject({ code: 0 });
-    }
-    expect(readFileSync(join(directory, 'r.csv'), 'utf8')).toBe(`${HEAD}\n`);
+    const { server, verified, path } = await place(input);
+    expect(await verified('users.csv')).toMatchObject({ code: 0, stdout: `${HEAD}\n` });
+    expect(await verified('users.csv', '--json')).toMatchObject({ code: 0, stdout: '' });
+    for (const _ of ['first', 'again'])
+      expect(await verified('users.csv', '--out', 'r.csv')).toMatchObject({ code: 0 });
+    expect(readFileSync(path('r.csv'), 'utf8')).toBe(`${HEAD}\n`);
     expect(server.asked).toEqual([]);
   });
 });

@@ -1,9 +1,11 @@
+import { execFileSync } from 'node:child_process';
 import { chmodSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { CredentialSubmission } from '../../src/client/credentials/submission.ts';
 import { openResultFile } from '../../src/commands/credentials/result-file.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
+import { expectUsage } from './credential-service.ts';
 
 const SCOPE = ['https://books.example/', 'SECRETKEY', 'csv'];
 
@@ -158,31 +160,23 @@ describe('a result file', () => {
     const path = join(temporaryDirectory(), 'out.csv');
     await runOf(path, withTokens('abcdefghijklm'), { until: 10 });
     const before = readFileSync(`${path}.part`, 'utf8');
-    await expect(runOf(path, submissions, { scope })).rejects.toMatchObject({
-      code: 'USAGE',
-      message: expect.stringContaining('another input, service or API key') as string,
-      hint: expect.stringContaining('--restart') as string,
-    });
+    await expectUsage(runOf(path, submissions, { scope }), 'another input, service or API key', /--restart/);
     await expect(runOf(path, [], { scope })).rejects.toThrow(/another input/);
     expect(readFileSync(`${path}.part`, 'utf8')).toBe(before);
     expect(await runOf(path, submissions, { scope, restart: true })).toBe(0);
     expect(readFileSync(path, 'utf8')).toBe(submissions.map(rowOf).join(''));
   });
 
-  it.each<[string, string, string, RegExp]>([
-    ['results of another program', '', 'reference,guid\n', /^Move it away/],
-    ['a .part of another program', '.part', 'precious', /^Move it away/],
-    ['a .checkpoint of another program', '.checkpoint', 'precious\n', /^Move it away/],
-    ['a short .checkpoint of another program', '.checkpoint', 'precious', /^Move it away/],
-  ])('leaves %s unchanged, even with --restart', async (_name, suffix, content, hint) => {
+  it.each([
+    ['results of another program', '', 'reference,guid\n'],
+    ['a .part of another program', '.part', 'precious'],
+    ['a .checkpoint of another program', '.checkpoint', 'precious\n'],
+    ['a short .checkpoint of another program', '.checkpoint', 'precious'],
+  ])('leaves %s unchanged, even with --restart', async (_name, suffix, content) => {
     const path = join(temporaryDirectory(), 'out.csv');
     writeFileSync(`${path}${suffix}`, content);
     for (const restart of [false, true]) {
-      await expect(runOf(path, MANY, { restart })).rejects.toMatchObject({
-        code: 'USAGE',
-        message: expect.stringContaining(`${path}${suffix} `) as string,
-        hint: expect.stringMatching(hint) as string,
-      });
+      await expectUsage(runOf(path, MANY, { restart }), `${path}${suffix} `, /^Move it away/);
     }
     expect(readdirSync(join(path, '..'))).toEqual([`out.csv${suffix}`]);
     expect(readFileSync(`${path}${suffix}`, 'utf8')).toBe(content);
@@ -195,11 +189,7 @@ describe('a result file', () => {
     const path = join(temporaryDirectory(), 'out.csv');
     writeFileSync(`${path}.part`, ALL.slice(0, 99));
     if (checkpoints !== null) writeFileSync(`${path}.checkpoint`, checkpoints);
-    await expect(runOf(path, MANY)).rejects.toMatchObject({
-      code: 'USAGE',
-      message: `${path}.part does not match ${path}.checkpoint`,
-      hint: expect.stringMatching(hint) as string,
-    });
+    await expectUsage(runOf(path, MANY), `${path}.part does not match ${path}.checkpoint`, hint);
     expect(readFileSync(`${path}.part`, 'utf8')).toBe(ALL.slice(0, 99));
     expect(await runOf(path, MANY, { restart: true })).toBe(0);
     expect(readFileSync(path, 'utf8')).toBe(ALL);
@@ -208,11 +198,7 @@ describe('a result file', () => {
   it('replaces other results with --restart only, and not before they are complete', async () => {
     const path = join(temporaryDirectory(), 'out.csv');
     writeFileSync(path, rowOf({ reference: 'old' }));
-    await expect(runOf(path, MANY)).rejects.toMatchObject({
-      code: 'USAGE',
-      message: `${path} already exists`,
-      hint: expect.stringContaining('--restart') as string,
-    });
+    await expectUsage(runOf(path, MANY), `${path} already exists`, /--restart/);
     await runOf(path, MANY, { restart: true, until: 10 });
     expect(readFileSync(path, 'utf8')).toBe(rowOf({ reference: 'old' }));
     await expect(runOf(path, [], { restart: true })).rejects.toThrow(/the input is empty/);
@@ -234,6 +220,10 @@ describe('a result file', () => {
     writeFileSync(path, '');
     await expect(runOf(join(path, 'x.csv'), MANY)).rejects.toMatchObject({ exitCode: 2 });
     await expect(runOf('', MANY)).rejects.toMatchObject({ message: '--out is empty' });
-    await expect(runOf(join(path, '..'), MANY)).rejects.toThrow(/is not a regular file/);
+    execFileSync('mkfifo', ['-m', '644', `${path}.pipe`]);
+    for (const other of [join(path, '..'), `${path}.pipe`]) {
+      await expect(runOf(other, MANY)).rejects.toThrow(/is not a regular file/);
+    }
+    expect(statSync(`${path}.pipe`).mode & 0o777).toBe(0o644);
   });
 });

@@ -1,9 +1,11 @@
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { expect } from 'vitest';
 import { readXml } from '../../src/xml/read.ts';
 import { writeXml } from '../../src/xml/write.ts';
-import { KEY, type Server } from '../client/connection.ts';
-import { type Printed, runHere } from '../support/in-process.ts';
+import { KEY, type Server, serve } from '../client/connection.ts';
+import { runHere } from '../support/in-process.ts';
+import { temporaryDirectory } from '../support/mirror.ts';
 
 export const HEAD = 'reference,guid,access_token,email,code,message';
 
@@ -25,8 +27,23 @@ export function settings(server: Server): Record<string, string> {
   return { CATCHWORD_BASE_URL: server.url, CATCHWORD_API_KEY: KEY, CATCHWORD_RATE_LIMIT: 'off' };
 }
 
-export async function verified(server: Server, directory: string, args: string[], more = {}): Promise<Printed> {
-  return await runHere(['credentials', 'verify', ...args], { ...settings(server), ...more }, directory);
+/** A service, a directory with `users.csv`, and `credentials verify` there. */
+export async function place(users?: string | Buffer, reply: Parameters<typeof serve>[0] = ({ body }) => verify(body)) {
+  const server = await serve(reply);
+  const directory = temporaryDirectory();
+  if (users !== undefined) writeFileSync(join(directory, 'users.csv'), users);
+  const env = settings(server);
+  const verified = (...args: string[]) => runHere(['credentials', 'verify', ...args], env, directory);
+  return { server, directory, env, verified, path: (name: string) => join(directory, name) };
+}
+
+/** Expects an error of usage whose message contains this text, and whose hint matches. */
+export async function expectUsage(work: Promise<unknown>, message: string, hint: RegExp): Promise<void> {
+  await expect(work).rejects.toMatchObject({
+    code: 'USAGE',
+    message: expect.stringContaining(message) as string,
+    hint: expect.stringMatching(hint) as string,
+  });
 }
 
 export function csvOf(count: number): string {

@@ -12,11 +12,7 @@ import { runCommand } from '../support/in-process.ts';
 import { load } from '../support/load.ts';
 import { settingsFor, temporaryDirectory } from '../support/mirror.ts';
 
-function productCommand(context: CommandContext) {
-  const [command] = productCommands(context);
-  if (command === undefined) throw new Error('no product command');
-  return command;
-}
+const productCommand = (context: CommandContext) => productCommands(context)[0];
 
 const version = (title: string) => JSON.stringify({ vbid: 'A', title, publisher: `${title} Press` });
 
@@ -42,29 +38,18 @@ describe('product --at', () => {
     [3, 3, 'New'],
     [5, 5, 'Back'],
   ])('prints all of the product as of change %i', async (at, seq, title) => {
-    expect(await productJson('--at', String(at))).toMatchObject({
-      vbid: 'A',
-      title,
-      publisher: `${title} Press`,
-      changed_seq: seq,
-      removed_at: null,
-      body: { title },
-    });
+    const expected = { vbid: 'A', title, publisher: `${title} Press`, changed_seq: seq, removed_at: null };
+    expect(await productJson('--at', String(at))).toMatchObject({ ...expected, body: { title } });
     const { stdout } = await product('--at', String(at));
     expect(stdout).toMatch(new RegExp(`^A ${title}\\nfirst seen .*, seq ${seq}\\nas of change ${at}\\n`));
     for (const other of ['Old', 'New', 'Back'].filter((one) => one !== title)) expect(stdout).not.toContain(other);
   });
 
   it('prints a product that was removed then', async () => {
-    expect(await productJson('--at', '4')).toMatchObject({
-      title: 'New',
-      changed_seq: 4,
-      removed_at: expect.any(String),
-      body: null,
-    });
-    expect((await product('--at', '4')).stdout).toMatch(
-      /^A New \(removed .* UTC\)\n.*seq 4\nas of change 4\nit is removed\n$/,
-    );
+    const removed = { title: 'New', changed_seq: 4, removed_at: expect.any(String) as string, body: null };
+    expect(await productJson('--at', '4')).toMatchObject(removed);
+    const { stdout } = await product('--at', '4');
+    expect(stdout).toMatch(/^A New \(removed .* UTC\)\n.*seq 4\nas of change 4\nit is removed\n$/);
   });
 
   it('lists only the changes up to then', async () => {
@@ -85,19 +70,13 @@ describe('product --at', () => {
     for (const title of ['One', 'Two', 'Three']) pruned.change([{ vbid: 'A', body: version(title) }]);
     writeUnder(pruned.store.keeperLease, Date.now(), ({ changes }) => changes.prune(2));
     const ask = (at: string) => runCommand(productCommand, ['A', '--at', at], { CATCHWORD_DB: pruned.store.path });
-    await expect(ask('1')).rejects.toMatchObject({
-      code: 'NOT_FOUND',
-      message: expect.stringContaining('no longer holds'),
-    });
+    await expect(ask('1')).rejects.toThrow(/no longer holds/);
     expect((await ask('2')).stdout).toMatch(/^A Two\n/);
   });
 
   it('rejects changes --after a change that does not exist yet', async () => {
     const ask = runCommand(changesCommand, ['--after', '6'], { CATCHWORD_DB: bench.store.path });
-    await expect(ask).rejects.toMatchObject({
-      code: 'USAGE',
-      message: expect.stringContaining('newest change, which is 5'),
-    });
+    await expect(ask).rejects.toThrow(/newest change, which is 5/);
   });
 });
 
@@ -115,14 +94,9 @@ describe('sync --from', () => {
     expect(existsSync(db)).toBe(false);
     await load(settings, 'full');
     const { stdout } = await runCommand(syncCommand, ['--from', '2020-01-01', '--json'], settings);
-    expect(JSON.parse(stdout)).toMatchObject({
-      kind: 'delta',
-      state: 'complete',
-      from_time: '2020-01-01T00:00:00.000Z',
-    });
-    await expect(runCommand(syncCommand, ['--from', '2099-01-01'], settings)).rejects.toMatchObject({
-      code: 'USAGE',
-      message: '--from: 2099-01-01 00:00:00 UTC is in the future',
-    });
+    const delta = { kind: 'delta', state: 'complete', from_time: '2020-01-01T00:00:00.000Z' };
+    expect(JSON.parse(stdout)).toMatchObject(delta);
+    const future = runCommand(syncCommand, ['--from', '2099-01-01'], settings);
+    await expect(future).rejects.toThrow('--from: 2099-01-01 00:00:00 UTC is in the future');
   });
 });

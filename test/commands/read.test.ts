@@ -1,4 +1,5 @@
-import { writeFileSync } from 'node:fs';
+import { mkdtempSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { z } from 'zod';
@@ -33,8 +34,6 @@ let db: string;
 
 /** One mirror for all tests: 300 products, 5 of them updated once. */
 beforeAll(async () => {
-  const { mkdtempSync } = await import('node:fs');
-  const { tmpdir } = await import('node:os');
   directory = mkdtempSync(join(tmpdir(), 'catchword-read-'));
   db = join(directory, 'catalog.db');
   const sandbox = await startSandbox({ items: 300, details: true });
@@ -47,8 +46,7 @@ beforeAll(async () => {
 
 async function catchword(...args: string[]): Promise<Printed> {
   const ended = await runHere(args, settings, directory);
-  expect(ended.stderr).toBe('');
-  expect(ended.code).toBe(0);
+  expect(ended).toMatchObject({ code: 0, stderr: '' });
   return ended;
 }
 
@@ -100,18 +98,15 @@ describe('reading a mirror', () => {
   });
 
   it('rejects changes after one that does not exist yet', async () => {
-    expect(await runHere(['changes', '--follow', '--after', '9000'], settings, directory)).toMatchObject({
-      code: 2,
-      stdout: '',
-      stderr: expect.stringMatching(/--after: 9000 is beyond the newest change, which is 305/),
-    });
+    const ended = await runHere(['changes', '--follow', '--after', '9000'], settings, directory);
+    expect(ended).toMatchObject({ code: 2, stdout: '' });
+    expect(ended.stderr).toContain('--after: 9000 is beyond the newest change, which is 305');
   });
 
   it('changes --follow runs until a signal', async () => {
     const following = start(['changes', '--follow', '--after', '304'], settings, directory);
     await following.shows('"sequence"');
-    following.child.kill('SIGTERM');
-    const ended = await following.ended;
+    const ended = await following.stop();
     expect(ended.code).toBe(143);
     expect(lines(ended.stdout)).toHaveLength(1);
   });
@@ -133,24 +128,25 @@ describe('reading a mirror', () => {
   it('shows a product as it is, as it was, and its changes', async () => {
     const event = EVENT.parse(lines((await catchword('changes', '--after', '300', '--limit', '1')).stdout)[0]);
     const vbid = event.subject;
-    const [now] = lines((await catchword('product', vbid, '--history', '--json')).stdout) as [Record<string, unknown>];
+    const product = async (...args: string[]) => {
+      return JSON.parse((await catchword('product', vbid, '--json', ...args)).stdout) as Record<string, unknown>;
+    };
+    const now = await product('--history');
     expect(now).toMatchObject({ vbid, changed_seq: 301, removed_at: null, body: event.data.product });
     expect((now.history as unknown[]).map((change) => EVENT.parse(change).data.op)).toEqual(['updated', 'created']);
-    const [then] = lines((await catchword('product', vbid, '--at', '300', '--json')).stdout) as [
-      { body: Record<string, unknown> },
-    ];
-    for (const [key, value] of Object.entries(event.data.before ?? {})) expect(then.body[key]).toEqual(value);
-    expect(JSON.stringify(then.body)).not.toBe(JSON.stringify(now.body));
+    const then = await product('--at', '300');
+    expect(then.body).toMatchObject(event.data.before ?? {});
+    expect(then.body).not.toEqual(now.body);
     expect((await catchword('product', vbid, '--history')).stdout).toMatch(/updated[\s\S]*created/);
   });
 
   it('search finds words, identifiers and prefixes, and accepts any character', async () => {
     const [vbid = '', body = '{}'] = [...catalogOf(db)][0] ?? [];
     const item = JSON.parse(body) as { title: string; identifiers: { eisbn_canonical: string | null } };
-    const found = async (...words: string[]) =>
-      (lines((await catchword('search', '--limit', '300', '--json', ...words)).stdout)[0] as { vbid: string }[]).map(
-        (hit) => hit.vbid,
-      );
+    const found = async (...words: string[]) => {
+      const { stdout } = await catchword('search', '--limit', '300', '--json', ...words);
+      return (JSON.parse(stdout) as { vbid: string }[]).map((hit) => hit.vbid);
+    };
     expect(await found(vbid)).toEqual([vbid]);
     expect(await found(`${vbid.slice(0, 3)}-${vbid.slice(3, 9)}-${vbid.slice(9)}`)).toEqual([vbid]);
     expect(await found(`${vbid.slice(0, 11)}*`)).toContain(vbid);
@@ -169,35 +165,30 @@ describe('reading a mirror', () => {
 
 describe('secrets', () => {
   it('do not appear in any output, at any log level', async () => {
-    const sandbox = await startSandbox({
-      items: 3_000,
-      apiKey: 'SECRETKEY',
-      accessToken: 'secrettoken',
-      faults: '5xx@2,reset@3,429@4',
-    });
+    const faults = '5xx@2,reset@3,429@4';
+    const sandbox = await startSandbox({ items: 3_000, apiKey: 'SECRETKEY', accessToken: 'secrettoken', faults });
     onTestFinished(() => sandbox.stop());
     const own = temporaryDirectory();
     writeFileSync(join(own, 'key'), 'SECRETKEY\n');
     const { CATCHWORD_API_KEY: _key, ...rest } = settingsFor(sandbox.url, join(own, 'catalog.db'));
     const secrets = { CATCHWORD_API_KEY_FILE: 'key', CATCHWORD_ACCESS_TOKEN: 'secrettoken', LOG_LEVEL: 'trace' };
-    const good = await runHere(['sync'], { ...rest, ...secrets }, own);
-    expect(good.code).toBe(0);
-    const bad = await runHere(['sync'], { ...rest, ...secrets, CATCHWORD_ACCESS_TOKEN: 'secretbutwrong' }, own);
-    expect(bad.code).toBe(2);
-    const doctor = await runHere(['doctor'], { ...rest, ...secrets }, own);
-    expect(doctor.code).toBe(0);
-    const broken = await runHere(['sync'], { ...rest, ...secrets, CATCHWORD_API_KEY: 'SECRET KEY' }, own);
-    expect(broken.code).toBe(2);
-    for (const { stdout, stderr } of [good, bad, doctor, broken])
-      expect(stdout + stderr).not.toMatch(/secret ?(key|token|but)/i);
+    for (const [verb, code, more] of [
+      ['sync', 0, {}],
+      ['sync', 2, { CATCHWORD_ACCESS_TOKEN: 'secretbutwrong' }],
+      ['doctor', 0, {}],
+      ['sync', 2, { CATCHWORD_API_KEY: 'SECRET KEY' }],
+    ] as const) {
+      const ended = await runHere([verb], { ...rest, ...secrets, ...more }, own);
+      expect(ended.code).toBe(code);
+      expect(ended.stdout + ended.stderr).not.toMatch(/secret ?(key|token|but)/i);
+    }
   });
 });
 
 describe('the demo', () => {
   it('ends with every product identical', async () => {
-    const { code, stdout, stderr } = await runHere(['demo', '--json'], {}, temporaryDirectory());
-    expect(stderr).toBe('');
-    expect(code).toBe(0);
+    const { stdout, ...ended } = await runHere(['demo', '--json'], {}, temporaryDirectory());
+    expect(ended).toEqual({ code: 0, stderr: '' });
     expect(JSON.parse(stdout)).toMatchObject({ compared: 20_001, different: 0, onlyHere: 2, changes: 9 });
   });
 });

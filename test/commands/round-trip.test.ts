@@ -6,15 +6,6 @@ import { start } from '../support/cli.ts';
 import { runHere } from '../support/in-process.ts';
 import { catalogOf, settingsFor, temporaryDirectory, truthOf } from '../support/mirror.ts';
 
-interface Event {
-  readonly sequence: string;
-  readonly subject: string;
-  readonly data: {
-    readonly op: string;
-    readonly product: { readonly title?: string; readonly distributable?: boolean };
-  };
-}
-
 it('an asset written through the service returns through the catalog, the change log and a sink', async () => {
   const sandbox = await startSandbox({ items: 50 });
   onTestFinished(() => sandbox.stop());
@@ -28,9 +19,9 @@ it('an asset written through the service returns through the catalog, the change
     expect({ args, code, stderr }).toMatchObject({ code: 0 });
     return stdout;
   }
-  async function newest(): Promise<Event> {
+  async function newest(): Promise<{ subject: string }> {
     const lines = (await catchword('changes')).trimEnd().split('\n');
-    return JSON.parse(lines.at(-1) ?? '') as Event;
+    return JSON.parse(lines.at(-1) ?? '') as { subject: string };
   }
 
   await catchword('sync');
@@ -42,10 +33,8 @@ it('an asset written through the service returns through the catalog, the change
 
   await catchword('asset', 'put', vbid, '--set', 'title=Tides and Currents');
   await catchword('sync');
-  expect(await newest()).toMatchObject({
-    subject: vbid,
-    data: { op: 'updated', product: { title: 'Tides and Currents' }, before: { title: 'Tides' } },
-  });
+  const data = { op: 'updated', product: { title: 'Tides and Currents' }, before: { title: 'Tides' } };
+  expect(await newest()).toMatchObject({ subject: vbid, data });
 
   await catchword('asset', 'put', vbid, '--set', 'off_sale_date=2020-01-01');
   await catchword('sync');
@@ -62,10 +51,8 @@ it('an asset written through the service returns through the catalog, the change
     .toMatchObject([{ name: 'file', lag_records: 0 }]);
   relay.child.kill('SIGTERM');
   await relay.ended;
-  const told = readFileSync(out, 'utf8')
-    .trimEnd()
-    .split('\n')
-    .map((line) => JSON.parse(line) as Event);
+  const lines = readFileSync(out, 'utf8').trimEnd().split('\n');
+  const told = lines.map((line) => JSON.parse(line) as { subject: string });
   expect(told.filter(({ subject }) => subject === vbid).at(-1)).toEqual(await newest());
   expect(told).toHaveLength(51);
 });

@@ -23,8 +23,25 @@ function open() {
   const env: Record<string, string> = { CATCHWORD_BASE_URL: 'http://service.example', CATCHWORD_DB: bench.store.path };
   env.CATCHWORD_SINK_FILE = `jsonl:${join(directory, 'out.jsonl')}`;
   const sink = (...args: string[]) => runHere(['sink', ...args], env, directory);
+  /** Expects that `sink` fails with this code and text, or prints this text. */
+  async function expectSink(args: string, code: number, text: string): Promise<void> {
+    const { stdout, stderr, ...ended } = await sink(...args.split(' '));
+    expect(ended.code, args).toBe(code);
+    expect(code === 0 ? stdout : stderr, args).toContain(text);
+  }
   const list = async () => JSON.parse((await sink('list', '--json')).stdout) as Listed[];
-  return { bench, directory, env, sink, list };
+  const { CATCHWORD_SINK_FILE: _file, ...without } = env;
+  return { bench, directory, env, without, sink, expectSink, list };
+}
+
+/** Parks these events as refused by the sink `file`. */
+function park(bench: Harness, count: number): void {
+  writeUnder(bench.store.relayLease, Date.now(), ({ sinks }) => {
+    sinks.configure({ name: 'file', kind: 'jsonl', address: 'out.jsonl', identity: 'out.jsonl' });
+    for (const change of bench.events().slice(0, count)) {
+      sinks.park(1, { seq: change.seq, reason: 'it is poison', at: 0, change });
+    }
+  });
 }
 
 /** Runs a relay until every event is confirmed. */
@@ -40,78 +57,54 @@ async function isConfirmed(bench: Harness): Promise<void> {
 }
 
 it('lists, pauses, resumes and replays a sink', async () => {
-  const { bench, directory, env, sink, list } = open();
+  const { bench, directory, env, sink, expectSink, list } = open();
   bench.change(books(5, 1));
   const address = join(directory, 'out.jsonl');
   expect(await list()).toEqual([{ name: 'file', kind: 'jsonl', address, identity: address, state: 'new' }]);
   await relay(bench, env);
   bench.change(books(3, 2));
+  const counts = { cursor: 5, lag_records: 3, delivered: 5, parked: 0 };
   expect(await list()).toMatchObject([
-    {
-      name: 'file',
-      kind: 'jsonl',
-      state: 'live',
-      cursor: 5,
-      lag_records: 3,
-      delivered: 5,
-      parked: 0,
-      error: null,
-      gaps: [],
-    },
+    { name: 'file', kind: 'jsonl', state: 'live', ...counts, error: null, gaps: [] },
   ]);
   const { stdout } = await sink('list');
-  expect(stdout).toMatch(
-    /^name +kind +where +cursor +behind +for +state +rate +parked\nfile +jsonl +\S+out\.jsonl +5 +3 /,
-  );
+  expect(stdout).toMatch(/^name +kind +where +cursor +behind +for +state +rate +parked\nfile +jsonl +\S+ +5 +3 /);
 
-  expect(await sink('pause', 'file')).toMatchObject({ code: 0, stdout: 'file is paused\n' });
-  expect(await sink('pause', 'file')).toMatchObject({ code: 2, stderr: expect.stringContaining('it is paused') });
+  await expectSink('pause file', 0, 'file is paused\n');
+  await expectSink('pause file', 2, 'it is paused');
   expect(await list()).toMatchObject([{ state: 'paused' }]);
-  expect(await sink('resume', 'file')).toMatchObject({ code: 0, stdout: 'file resumes after 5\n' });
+  await expectSink('resume file', 0, 'file resumes after 5\n');
   await relay(bench, env);
-
-  expect(await sink('replay', 'file', '--from', '7')).toMatchObject({ code: 0 });
+  await expectSink('replay file --from 7', 0, 'file gets every change from 7 on\n');
   await relay(bench, env);
-  expect(await sink('replay', 'file')).toMatchObject({ code: 0 });
+  await expectSink('replay file', 0, 'file gets every product');
   await relay(bench, env);
-  const seqs = readFileSync(join(directory, 'out.jsonl'), 'utf8')
-    .trimEnd()
-    .split('\n')
-    .map((line) => Number((JSON.parse(line) as { sequence: string }).sequence));
+  const lines = readFileSync(join(directory, 'out.jsonl'), 'utf8').trimEnd().split('\n');
+  const seqs = lines.map((line) => Number((JSON.parse(line) as { sequence: string }).sequence));
   expect(seqs).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 7, 8, 4, 5, 6, 7, 8]);
 });
 
 it('lists parked events, and skips one', async () => {
-  const { bench, sink, list } = open();
+  const { bench, sink, expectSink, list } = open();
   bench.change(books(4, 1));
-  writeUnder(bench.store.relayLease, Date.now(), ({ sinks }) => {
-    sinks.configure({ name: 'file', kind: 'jsonl', address: 'out.jsonl', identity: 'out.jsonl' });
-    const [first, second] = bench.events();
-    if (first === undefined || second === undefined) throw new Error('no events');
-    sinks.park(1, { seq: 1, reason: 'it is poison', at: 0, change: first });
-    sinks.parkWaiting(1, [{ seq: 2, reason: 'waits', at: 0, change: { ...second, vbid: 'P0' } }]);
-  });
-  expect((await sink('parked', 'file')).stdout).toMatch(
-    /1 +P0 +created +refused +1970-01-01 00:00:00 UTC +it is poison\n/,
+  park(bench, 1);
+  const [, change] = bench.events();
+  if (change === undefined) throw new Error('no second event');
+  writeUnder(bench.store.relayLease, Date.now(), ({ sinks }) =>
+    sinks.parkWaiting(1, [{ seq: 2, reason: 'waits', at: 0, change: { ...change, vbid: 'P0' } }]),
   );
-  expect(JSON.parse((await sink('parked', 'file', '--json')).stdout)).toMatchObject([
-    { seq: 1, vbid: 'P0', op: 'created', state: 'refused' },
-    { seq: 2, state: 'waiting' },
-  ]);
+  await expectSink('parked file', 0, '1  P0    created  refused  1970-01-01 00:00:00 UTC  it is poison\n');
+  const parked = async () => JSON.parse((await sink('parked', 'file', '--json')).stdout) as unknown;
+  const refused = { seq: 1, vbid: 'P0', op: 'created', state: 'refused' };
+  expect(await parked()).toMatchObject([refused, { seq: 2, state: 'waiting' }]);
   expect(await list()).toMatchObject([{ parked: 2 }]);
-  expect(await sink('skip', 'file', '2')).toMatchObject({
-    code: 2,
-    stderr: expect.stringContaining('has not refused event 2'),
-  });
-  expect(await sink('skip', 'file', '1')).toMatchObject({
-    code: 0,
-    stdout: expect.stringContaining('1 event skipped'),
-  });
-  expect(JSON.parse((await sink('parked', 'file', '--json')).stdout)).toMatchObject([{ seq: 2, state: 'ready' }]);
+  await expectSink('skip file 2', 2, 'has not refused event 2');
+  await expectSink('skip file 1', 0, '1 event skipped');
+  expect(await parked()).toMatchObject([{ seq: 2, state: 'ready' }]);
 });
 
 it('redelivers refused events, and resumes the sink', async () => {
-  const { bench, directory, env, sink, list } = open();
+  const { bench, directory, env, expectSink, list } = open();
   const hook = { refuses: true };
   const target = await webhookTarget(() => ({ status: hook.refuses ? 422 : 204 }), '&batch=1');
   onTestFinished(target.remove);
@@ -121,35 +114,27 @@ it('redelivers refused events, and resumes the sink', async () => {
   await until('it is stopped', () => bench.store.sinks.get('file')?.state === 'stopped');
   expect(await list()).toMatchObject([{ parked: 19 }]);
   hook.refuses = false;
-  expect(await sink('retry', 'file')).toMatchObject({ code: 0, stdout: 'file gets 19 events again\n' });
+  await expectSink('retry file', 0, 'file gets 19 events again\n');
   await until('all are there', () => new Set(target.events.map(({ subject }) => subject)).size === 30);
   await until('none is parked', async () => bench.store.sinks.parkedCount(1) === 0);
   // The error is cleared a turn later.
   await expect.poll(list).toMatchObject([{ state: 'live', parked: 0 }]);
-  expect(await sink('retry', 'file')).toMatchObject({ code: 0, stdout: 'file is resumed; nothing is parked\n' });
+  await expectSink('retry file', 0, 'file is resumed; nothing is parked\n');
   running.child.kill('SIGTERM');
   expect(await running.ended).toMatchObject({ code: 0 });
 });
 
 it('skips every refused event', async () => {
-  const { bench, sink } = open();
+  const { bench, expectSink } = open();
   bench.change(books(4, 1));
-  writeUnder(bench.store.relayLease, Date.now(), ({ sinks }) => {
-    sinks.configure({ name: 'file', kind: 'jsonl', address: 'out.jsonl', identity: 'out.jsonl' });
-    for (const change of bench.events().slice(0, 3)) {
-      sinks.park(1, { seq: change.seq, reason: 'it is poison', at: 0, change });
-    }
-    sinks.stop(1, 'it refuses', 0, 4);
-  });
-  expect(await sink('skip', 'file')).toMatchObject({ code: 2, stderr: expect.stringContaining('or --all') });
-  expect(await sink('skip', 'file', '1', '--all')).toMatchObject({ code: 2 });
-  expect(await sink('skip', 'file', '--all')).toMatchObject({
-    code: 0,
-    stdout: '4 events skipped; later ones of the same products are delivered now\n',
-  });
+  park(bench, 3);
+  writeUnder(bench.store.relayLease, Date.now(), ({ sinks }) => sinks.stop(1, 'it refuses', 0, 4));
+  await expectSink('skip file', 2, 'or --all');
+  await expectSink('skip file 1 --all', 2, 'or --all');
+  await expectSink('skip file --all', 0, '4 events skipped; later ones of the same products are delivered now\n');
   expect(bench.store.sinks.parkedCount(1)).toBe(0);
   expect(bench.store.sinks.get('file')?.state).toBe('running');
-  expect(await sink('skip', 'file', '--all')).toMatchObject({ code: 0, stdout: 'file has not refused any event\n' });
+  await expectSink('skip file --all', 0, 'file has not refused any event\n');
 });
 
 it.each([
@@ -161,44 +146,27 @@ it.each([
 ] satisfies [string, (bench: Harness) => void][])(
   'skip says that a %s sink does not deliver yet',
   async (state, halt) => {
-    const { bench, sink } = open();
+    const { bench, expectSink } = open();
     bench.change(books(2, 1));
     bench.change(books(2, 2));
-    writeUnder(bench.store.relayLease, Date.now(), ({ sinks }) => {
-      sinks.configure({ name: 'file', kind: 'jsonl', address: 'out.jsonl', identity: 'out.jsonl' });
-      for (const change of bench.events().slice(0, 2)) {
-        sinks.park(1, { seq: change.seq, reason: 'it is poison', at: 0, change });
-      }
-    });
+    park(bench, 2);
     halt(bench);
     const waits = `wait, because file is ${state}: npx catchword sink resume file\n`;
-    expect(await sink('skip', 'file', '1')).toMatchObject({
-      code: 0,
-      stdout: `1 event skipped; later ones of the same products ${waits}`,
-    });
-    expect(await sink('skip', 'file', '--all')).toMatchObject({
-      code: 0,
-      stdout: `1 event skipped; later ones of the same products ${waits}`,
-    });
+    await expectSink('skip file 1', 0, `1 event skipped; later ones of the same products ${waits}`);
+    await expectSink('skip file --all', 0, `1 event skipped; later ones of the same products ${waits}`);
     expect(bench.store.sinks.get('file')?.state).toBe(state);
   },
 );
 
 it('forgets a sink whose setting was removed', async () => {
-  const { bench, directory, env, sink, list } = open();
+  const { bench, directory, env, without, expectSink, list } = open();
   bench.change(books(2, 1));
   await relay(bench, env);
-  expect(await sink('forget', 'file')).toMatchObject({
-    code: 2,
-    stderr: expect.stringContaining('file is configured by CATCHWORD_SINK_FILE'),
-  });
-  const { CATCHWORD_SINK_FILE: _, ...without } = env;
+  await expectSink('forget file', 2, 'file is configured by CATCHWORD_SINK_FILE');
   const running = start(['relay'], env, directory);
   await running.shows('sink is open');
-  expect(await runHere(['sink', 'forget', 'file'], without, directory)).toMatchObject({
-    code: 2,
-    stderr: expect.stringContaining('still feeds file'),
-  });
+  const fed = await runHere(['sink', 'forget', 'file'], without, directory);
+  expect(fed).toMatchObject({ code: 2, stderr: expect.stringContaining('still feeds file') as string });
   running.child.kill('SIGTERM');
   await running.ended;
   expect(await runHere(['sink', 'forget', 'file'], without, directory)).toMatchObject({ code: 0 });
@@ -212,43 +180,30 @@ it('forgets a sink whose setting was removed', async () => {
 });
 
 it('lists stores that keep every event, with their size', async () => {
-  const { bench, directory, env, sink, list } = open();
+  const { bench, directory, env, expectSink, list } = open();
   bench.change(books(2, 1));
   await relay(bench, env);
-  expect((await sink('list')).stdout).toContain(
-    'file: keeps every event (0.0 MB now); to limit it, add rotate=100MB&keep=N',
-  );
+  await expectSink('list', 0, 'file: keeps every event (0.0 MB now); to limit it, add rotate=100MB&keep=N');
   expect(await list()).toMatchObject([{ size: '0.0 MB', limit: null, identity: join(directory, 'out.jsonl') }]);
   const limited = { ...env, CATCHWORD_SINK_FILE: `${env.CATCHWORD_SINK_FILE}?rotate=1MB&keep=3` };
   expect((await runHere(['sink', 'list'], limited, directory)).stdout).not.toContain('keeps every event');
 });
 
 it('rejects a relay without sinks', async () => {
-  const { directory, env } = open();
-  const { CATCHWORD_SINK_FILE: _, ...without } = env;
-  expect(await runHere(['relay'], without, directory)).toMatchObject({
-    code: 2,
-    stderr: expect.stringContaining('CATCHWORD_SINK_<NAME> is not set'),
-  });
+  const { directory, without } = open();
+  const { code, stderr } = await runHere(['relay'], without, directory);
+  expect(code).toBe(2);
+  expect(stderr).toContain('CATCHWORD_SINK_<NAME> is not set');
 });
 
 it('rejects unknown sinks, events and settings', async () => {
-  const { bench, directory, env, sink } = open();
+  const { bench, directory, env, expectSink } = open();
   bench.change(books(1, 1));
-  expect(await sink('pause', 'unknown')).toMatchObject({
-    code: 1,
-    stderr: expect.stringContaining('has no sink unknown'),
-  });
+  await expectSink('pause unknown', 1, 'has no sink unknown');
   await relay(bench, env);
-  expect(await sink('replay', 'file', '--from', '9')).toMatchObject({
-    code: 2,
-    stderr: expect.stringContaining('file has not had 9 yet: it is at 1'),
-  });
-  expect(await sink('replay', 'file', '--from', 'x')).toMatchObject({ code: 2 });
-  expect(await sink('skip', 'file', '1')).toMatchObject({
-    code: 2,
-    stderr: expect.stringContaining('has not refused'),
-  });
+  await expectSink('replay file --from 9', 2, 'file has not had 9 yet: it is at 1');
+  await expectSink('replay file --from x', 2, '--from: "x" is not a whole number');
+  await expectSink('skip file 1', 2, 'has not refused');
   for (const [url, message] of [
     ['ftp://host/', 'its value is not a valid sink address'],
     ['jsonl:x?refused=maybe', 'the value of refused is not valid'],
@@ -264,9 +219,8 @@ it.each([
   ['webhook+https://127.0.0.1:1/hook#allow=private', null],
   ['postgres://shop:pass#word@127.0.0.1/shop', 2],
 ])('reports that .env cut an address off at its #: %s', async (address, code) => {
-  const { bench, directory, env } = open();
+  const { bench, directory, without } = open();
   bench.change(books(1, 1));
-  const { CATCHWORD_SINK_FILE: _, ...without } = env;
   writeFileSync(join(directory, '.env'), `CATCHWORD_SINK_HOOK=${address}\n`);
   const running = startService(['relay'], without, directory);
   await running.shows('In .env, quote an address that contains #');
@@ -275,10 +229,9 @@ it.each([
 });
 
 it('reads a quoted address from .env', async () => {
-  const { bench, directory, env } = open();
+  const { bench, directory, without } = open();
   const hook = await webhookTarget(() => ({ status: 204 }));
   onTestFinished(hook.remove);
-  const { CATCHWORD_SINK_FILE: _, ...without } = env;
   writeFileSync(join(directory, '.env'), `CATCHWORD_SINK_FILE="${hook.url}"\n`);
   bench.change(books(2, 1));
   const running = start(['relay'], { ...without, CATCHWORD_SINK_FILE_SECRET: hook.secret ?? '' }, directory);
@@ -293,14 +246,8 @@ it('does not show secrets anywhere', { timeout: 60_000 }, async () => {
   const hook = await webhookTarget(() => ({ status: 500 }));
   onTestFinished(hook.remove);
   bench.change(books(3, 1));
-  const secrets = [
-    'pa55word-of-postgres',
-    'pa55word-of-redis',
-    'pa55word-of-nats',
-    'key-of-the-hook',
-    'path-of-the-hook',
-    hook.secret ?? '',
-  ];
+  const passwords = ['pa55word-of-postgres', 'pa55word-of-redis', 'pa55word-of-nats'];
+  const secrets = [...passwords, 'key-of-the-hook', 'path-of-the-hook', hook.secret ?? ''];
   writeFileSync(join(directory, 'shop.url'), `postgres://shop:${secrets[0]}@127.0.0.1:1/shop`);
   const settings = {
     ...env,
@@ -312,19 +259,14 @@ it('does not show secrets anywhere', { timeout: 60_000 }, async () => {
     CATCHWORD_SINK_HOOK_SECRET: secrets[5] ?? '',
   };
   const running = start(['relay'], settings, directory);
-  await until('all have failed', () => {
-    const failed = bench.store.sinks.list().filter(({ error }) => error !== null);
-    return failed.length === 4;
-  });
+  const failed = () => bench.store.sinks.list().filter(({ error }) => error !== null);
+  await until('all have failed', () => failed().length === 4);
   running.child.kill('SIGTERM');
   const ended = await running.ended;
   const list = await runHere(['sink', 'list'], settings, directory);
   const listed = await runHere(['sink', 'list', '--json'], settings, directory);
-  const doctor = await runHere(
-    ['doctor'],
-    { ...settings, CATCHWORD_API_KEY: 'K', CATCHWORD_BASE_URL: 'http://127.0.0.1:1' },
-    directory,
-  );
+  const nowhere = { CATCHWORD_API_KEY: 'K', CATCHWORD_BASE_URL: 'http://127.0.0.1:1' };
+  const doctor = await runHere(['doctor'], { ...settings, ...nowhere }, directory);
   const parked = await runHere(['sink', 'parked', 'hook'], settings, directory);
   expect(list.stdout).toContain('127.0.0.1:1/shop products');
   expect(doctor.stdout).toContain('shop (postgres');

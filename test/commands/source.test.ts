@@ -1,12 +1,9 @@
 import { execFileSync } from 'node:child_process';
 import { readdirSync } from 'node:fs';
 import { open, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { serve } from '../client/connection.ts';
 import { type Running, startWaiting } from '../support/cli.ts';
-import { temporaryDirectory } from '../support/mirror.ts';
-import { csvOf, HEAD, settings, verify } from './credential-service.ts';
+import { csvOf, HEAD, place } from './credential-service.ts';
 
 /** More bytes than a pipe holds: once they are written, most of them have been read. */
 const MORE = 2 ** 19;
@@ -41,22 +38,20 @@ describe('a command that waits for a pipe', () => {
     [['credentials', 'verify', 'pipe'], '', 'SIGTERM', 143],
     [['asset', 'put', 'A', '--file', 'pipe'], '{"title":', 'SIGTERM', 143],
   ])('is interrupted: %j', async (args, input, signal, code) => {
-    const server = await serve(({ body }) => verify(body));
-    const directory = temporaryDirectory();
-    execFileSync('mkfifo', [join(directory, 'pipe')]);
-    const running = startWaiting(args, settings(server), directory);
-    await writeTo(join(directory, 'pipe'), input);
+    const { server, directory, env, path } = await place();
+    execFileSync('mkfifo', [path('pipe')]);
+    const running = startWaiting(args, env, directory);
+    await writeTo(path('pipe'), input);
     running.child.kill(signal);
     await expectInterrupted(running, directory, code);
     expect(server.asked).toEqual([]);
   });
 
   it('reads from a writer that comes later', async () => {
-    const server = await serve(({ body }) => verify(body));
-    const directory = temporaryDirectory();
-    execFileSync('mkfifo', [join(directory, 'pipe')]);
-    const running = startWaiting(['credentials', 'verify', 'pipe'], settings(server), directory);
-    await writeFile(join(directory, 'pipe'), 'reference\nr0\n');
+    const { directory, env, path } = await place();
+    execFileSync('mkfifo', [path('pipe')]);
+    const running = startWaiting(['credentials', 'verify', 'pipe'], env, directory);
+    await writeFile(path('pipe'), 'reference\nr0\n');
     expect(await running.ended).toMatchObject({ code: 0, stdout: `${HEAD}\nr0,G,t-r0,a@b.example,,\n` });
   });
 });
@@ -69,9 +64,8 @@ describe('a command that waits for stdin', () => {
     [['package', 'create', 'A', '--file', '-'], '', 'SIGTERM', 143],
     [['user', 'create', '--email', 'a@b.example', '--password-stdin', ...NAMES], '', 'SIGINT', 130],
   ])('is interrupted: %j', async (args, input, signal, code) => {
-    const server = await serve(({ body }) => verify(body));
-    const directory = temporaryDirectory();
-    const running = startWaiting(args, settings(server), directory);
+    const { server, directory, env } = await place();
+    const running = startWaiting(args, env, directory);
     await write(running, input);
     running.child.kill(signal);
     await expectInterrupted(running, directory, code);
@@ -83,9 +77,8 @@ describe('a command that waits for stdin', () => {
     ['credentials', 'verify', '-', '--out', 'r.csv'],
     ['asset', 'put', 'A', '--file', '-'],
   ])('is interrupted even if the same signal ends the input: %s %s %s %s', async (...args) => {
-    const server = await serve(({ body }) => verify(body));
-    const directory = temporaryDirectory();
-    const running = startWaiting(args, settings(server), directory);
+    const { directory, env } = await place();
+    const running = startWaiting(args, env, directory);
     await write(running, 'reference\n');
     running.child.kill('SIGINT');
     running.child.stdin?.end();
@@ -93,8 +86,8 @@ describe('a command that waits for stdin', () => {
   });
 
   it('ends when the reader of its output ends', async () => {
-    const server = await serve(({ body }) => verify(body));
-    const running = startWaiting(['credentials', 'verify', '-'], settings(server), temporaryDirectory());
+    const { server, directory, env } = await place();
+    const running = startWaiting(['credentials', 'verify', '-'], env, directory);
     running.child.stdout?.destroy();
     running.child.stdin?.write(csvOf(10_001));
     expect(await running.ended).toMatchObject({ code: 0, signal: null, stderr: '' });

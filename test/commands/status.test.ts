@@ -1,6 +1,7 @@
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { systemClock } from '../../src/clock.ts';
 import { statusCommand } from '../../src/commands/status.ts';
 import { createLog } from '../../src/log.ts';
 import { openHarness } from '../../src/relay/contract/harness.ts';
@@ -21,39 +22,40 @@ async function place(items = 50): Promise<{ sandbox: Sandbox; settings: Record<s
   return { sandbox, db, settings: settingsFor(sandbox.url, db) };
 }
 
-async function statusJson(settings: Record<string, string>): Promise<Record<string, unknown>> {
-  return JSON.parse((await runCommand(statusCommand, ['--json'], settings)).stdout) as Record<string, unknown>;
+async function statusText(settings: Record<string, string>, aheadMs = 0): Promise<string> {
+  return (await runCommand(statusCommand, [], settings, shiftedClock(aheadMs))).stdout;
+}
+
+async function statusJson(settings: Record<string, string>, aheadMs = 0): Promise<Record<string, unknown>> {
+  const { stdout } = await runCommand(statusCommand, ['--json'], settings, shiftedClock(aheadMs));
+  return JSON.parse(stdout) as Record<string, unknown>;
 }
 
 describe('status', () => {
   it('explains why the last run failed, and that the first full load has not finished', async () => {
     const { settings, db } = await place();
     await expect(load({ ...settings, CATCHWORD_BASE_URL: 'http://127.0.0.1:1' }, 'full')).rejects.toThrow();
-    const { stdout } = await runCommand(statusCommand, [], settings);
-    expect(stdout).toContain('complete   never (the first full load has not finished)\n');
-    expect(stdout).toMatch(
+    const text = await statusText(settings);
+    expect(text).toContain('complete   never (the first full load has not finished)\n');
+    expect(text).toMatch(
       /last run {3}1, full, failed, .* UTC, 0 pages\n {11}it failed: SOURCE_UNAVAILABLE: .*ECONNREFUSED/,
     );
-    expect(await statusJson(settings)).toMatchObject({
-      mirror: db,
-      watermark: null,
-      age_seconds: null,
-      last_run: { state: 'failed', error: expect.stringContaining('ECONNREFUSED') },
-    });
+    const lastRun = { state: 'failed', error: expect.stringContaining('ECONNREFUSED') as string };
+    const never = { mirror: db, watermark: null, age_seconds: null, last_run: lastRun };
+    expect(await statusJson(settings)).toMatchObject(never);
   });
 
   it('shows the next runs and the next try while a daemon is alive', async () => {
     const { settings, db } = await place();
     await load(settings, 'full');
     const planned = { ...settings, CATCHWORD_FULL_CRON: '0 2 * * *', CATCHWORD_DELTA_CRON: 'off' };
-    expect((await runCommand(statusCommand, [], planned)).stdout).not.toContain('\nnext ');
+    expect(await statusText(planned)).not.toContain('\nnext ');
     const store = openStore(db);
     onTestFinished(() => store.close());
     const now = Date.now();
     store.daemonLease.acquire(now);
     store.schedule.setRetry({ kind: 'full', at: now + 60_000, reason: 'the source does not answer' });
-    const { stdout } = await runCommand(statusCommand, [], planned);
-    expect(stdout).toMatch(/\nnext {7}full load \d{4}-\d\d-\d\d 02:00:00 UTC, another try .* UTC\n/);
+    expect(await statusText(planned)).toMatch(/\nnext {7}full load \d{4}-\d\d-\d\d 02:00:00 UTC, another try .* UTC\n/);
     expect(await statusJson(planned)).toMatchObject({
       next_full: expect.stringMatching(/T02:00:00\.000Z$/),
       next_delta: null,
@@ -65,39 +67,35 @@ describe('status', () => {
   it('prints 1 page, not 1 pages', async () => {
     const { settings } = await place();
     await load(settings, 'full');
-    expect((await runCommand(statusCommand, [], settings)).stdout).toMatch(
-      /last run {3}1, full, complete, .* UTC, \d+ pages?\n/,
-    );
-    expect((await runCommand(statusCommand, [], settings)).stdout).not.toMatch(/\b1 pages/);
+    const text = await statusText(settings);
+    expect(text).toMatch(/last run {3}1, full, complete, .* UTC, \d+ pages?\n/);
+    expect(text).not.toMatch(/\b1 pages/);
   });
 
   it('shows an age of 0 after the clock was set back, and says that the clock is wrong', async () => {
     const { settings } = await place();
     await load(settings, 'full');
-    const { stdout } = await runCommand(statusCommand, [], settings, shiftedClock(-777_100));
-    expect(stdout).toMatch(/complete .* UTC, 12 min 5\d s in the future: check the clock of this machine\n/);
-    const { stdout: json } = await runCommand(statusCommand, ['--json'], settings, shiftedClock(-777_100));
-    expect(JSON.parse(json)).toMatchObject({ age_seconds: 0 });
+    const future = /complete .* UTC, 12 min 5\d s in the future: check the clock of this machine\n/;
+    expect(await statusText(settings, -777_100)).toMatch(future);
+    expect(await statusJson(settings, -777_100)).toMatchObject({ age_seconds: 0 });
     // A usual difference between two machines is not reported.
-    const { stdout: slightly } = await runCommand(statusCommand, [], settings, shiftedClock(-5_000));
-    expect(slightly).toContain('UTC, 0.0 s ago\n');
+    expect(await statusText(settings, -5_000)).toContain('UTC, 0.0 s ago\n');
   });
 
   it('shows how many removals are held, and why', async () => {
     const { settings } = await place();
     await load(settings, 'full');
+    const reason = '2 removals are more than the limit of 1; the source announced 1 more, 3 in all';
     const store = openStore(settings.CATCHWORD_DB ?? '');
     writeUnder(store.keeperLease, Date.now(), ({ runs, removals }) => {
       runs.create({ kind: 'full', from: null, startedAt: Date.now(), tick: null });
       removals.hold(2, [1, 2, 3]);
-      const reasons = ['held: 2 removals are more than the limit of 1; the source announced 1 more, 3 in all'];
-      const counts = runs.counts(2);
-      runs.end(2, { state: 'held', finishedAt: Date.now(), counts, proof: 'sealed', reasons, error: null });
+      const ended = { finishedAt: Date.now(), counts: runs.counts(2), reasons: [`held: ${reason}`], error: null };
+      runs.end(2, { state: 'held', proof: 'sealed', ...ended });
     });
     store.close();
-    const reason = '2 removals are more than the limit of 1; the source announced 1 more, 3 in all';
-    const { stdout } = await runCommand(statusCommand, [], settings);
-    expect(stdout).toContain(`held       run 2: 3 removals to decide on (${reason}): npx catchword run 2\n`);
+    const held = `held       run 2: 3 removals to decide on (${reason}): npx catchword run 2\n`;
+    expect(await statusText(settings)).toContain(held);
     expect(await statusJson(settings)).toMatchObject({ held: [2], held_runs: [{ run: 2, removals: 3, reason }] });
   });
 
@@ -110,11 +108,11 @@ describe('status', () => {
       sinks.fail(1, 'PostgreSQL: permission denied (42501)', 0, Date.now() + 60_000);
     });
     const settings = { CATCHWORD_DB: bench.store.path, CATCHWORD_SINK_FILE: 'jsonl:out.jsonl' };
-    const { stdout } = await runCommand(statusCommand, [], settings);
-    expect(stdout).toMatch(
+    const text = await statusText(settings);
+    expect(text).toMatch(
       /sink {7}shop: retrying, 4 changes behind for .*: PostgreSQL: permission denied \(42501\) \(1970-01-01 00:00:00 UTC\)\n/,
     );
-    expect(stdout).toContain('sink       file: new, nothing is delivered before the daemon (or relay) starts\n');
+    expect(text).toContain('sink       file: new, nothing is delivered before the daemon (or relay) starts\n');
     expect(await statusJson(settings)).toMatchObject({
       sinks: [
         { name: 'shop', state: 'retrying', lag_records: 4, error: 'PostgreSQL: permission denied (42501)' },
@@ -128,16 +126,14 @@ describe('a daemon', () => {
   it('is shown while it is alive, even without sinks and between runs', async () => {
     const { settings } = await place();
     await load(settings, 'full');
-    expect((await runCommand(statusCommand, [], settings)).stdout).toContain('daemon     no daemon is running\n');
+    expect(await statusText(settings)).toContain('daemon     no daemon is running\n');
     const never = { CATCHWORD_FULL_CRON: 'off', CATCHWORD_DELTA_CRON: 'off', LOG_LEVEL: 'info' };
     const daemon = start(['daemon'], { ...settings, ...never }, temporaryDirectory());
     await daemon.shows('"started"');
     const shown = `process ${daemon.child.pid} on ${hostname()}`;
-    expect((await runCommand(statusCommand, [], settings)).stdout).toContain(`daemon     ${shown}\n`);
-    expect(await statusJson(settings)).toMatchObject({
-      daemon: { pid: daemon.child.pid, host: hostname() },
-      running: null,
-    });
+    expect(await statusText(settings)).toContain(`daemon     ${shown}\n`);
+    const { pid } = daemon.child;
+    expect(await statusJson(settings)).toMatchObject({ daemon: { pid, host: hostname() }, running: null });
     daemon.child.kill('SIGKILL');
     await daemon.ended;
     expect(await statusJson(settings)).toMatchObject({ daemon: null });
@@ -146,14 +142,12 @@ describe('a daemon', () => {
   it('disappears from status when it stops, and another one is shown instead', async () => {
     const bench = openHarness();
     onTestFinished(() => bench.close());
-    const { store, clock } = { store: bench.store, clock: shiftedClock(0) };
-    const options = { store, clock, log: createLog('silent') };
-    const first = showPresence(options);
-    expect(store.daemonLease.holder(clock.now())).toMatchObject({ pid: process.pid });
-    await first.stop();
-    expect(store.daemonLease.holder(clock.now())).toBeNull();
-    const second = showPresence(options);
-    expect(store.daemonLease.holder(clock.now())).toMatchObject({ pid: process.pid });
-    await second.stop();
+    const { store } = bench;
+    for (const _ of ['the first', 'another one']) {
+      const daemon = showPresence({ store, clock: systemClock, log: createLog('silent') });
+      expect(store.daemonLease.holder(Date.now())).toMatchObject({ pid: process.pid });
+      await daemon.stop();
+      expect(store.daemonLease.holder(Date.now())).toBeNull();
+    }
   });
 });

@@ -1,17 +1,17 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { closeSync, openSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { closeSync, openSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { golden, type Reply, serve } from '../client/connection.ts';
 import { runRedirected, start } from '../support/cli.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
-import { csvOf, HEAD, rows, settings, verify } from './credential-service.ts';
+import { csvOf, HEAD, place, rows, settings } from './credential-service.ts';
 
 const CLI = fileURLToPath(new URL('../../dist/cli.js', import.meta.url));
 const NAMES = ['--first-name', 'Ada', '--last-name', 'Abernathy'];
 const FRESH = 'freshtokenthatmustnotshow';
+const PUPIL = golden('user-reference-response.xml');
 
 function json(body: object): Reply {
   return { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) };
@@ -19,14 +19,12 @@ function json(body: object): Reply {
 
 describe('a full disk behind stderr', () => {
   it('does not change the result or the exit code of a command', async () => {
-    const server = await serve(({ body }) => verify(body));
-    const directory = temporaryDirectory();
-    writeFileSync(join(directory, 'users.csv'), csvOf(1));
+    const { directory, env } = await place(csvOf(1));
     const args = ['credentials', 'verify', 'users.csv', '--out', 'r.csv'];
-    const ended = await runRedirected(args, '2> /dev/full', settings(server), directory);
+    const ended = await runRedirected(args, '2> /dev/full', env, directory);
     expect(ended).toMatchObject({ code: 0, signal: null });
     expect(rows(directory, 'r.csv')).toEqual([HEAD, 'r0,G,t-r0,a@b.example,,']);
-    const wrong = await runRedirected(['asset'], '2> /dev/full', settings(server), directory);
+    const wrong = await runRedirected(['asset'], '2> /dev/full', env, directory);
     expect(wrong).toMatchObject({ code: 2, signal: null });
   });
 
@@ -51,36 +49,33 @@ describe('a full disk behind stderr', () => {
 });
 
 describe('a full disk behind stdout', () => {
-  it.each<[string, string[], () => Reply | string]>([
-    [
-      'created 9781402894626',
-      ['asset', 'put', '--set', 'imprint_id=5', '--set', 'title=A'],
-      () => json({ vbid: '9781402894626', title: 'A' }),
-    ],
-    ['saved A-1', ['asset', 'put', 'A-1', '--set', 'title=A', '--json'], () => json({ vbid: 'A-1', title: 'A' })],
-    [
-      'created the user 5N8C3DGK7Q2M9XW4TZ1B',
-      ['user', 'create', '--reference', 'pupil-7', ...NAMES],
-      () => golden('user-reference-response.xml'),
-    ],
-    ['created package B-1', ['package', 'create', 'B-1', '--set', 'name=B'], () => json({ sku: 'B-1' })],
-    ['deleted package B-1', ['package', 'delete', 'B-1'], () => ''],
+  const put = ['asset', 'put', '--set', 'title=A'];
+  it.each<[string, string[], Reply | string]>([
+    ['created 9781402894626', [...put, '--set', 'imprint_id=5'], json({ vbid: '9781402894626', title: 'A' })],
+    ['saved A-1', [...put, 'A-1', '--json'], json({ vbid: 'A-1', title: 'A' })],
+    ['created the user 5N8C3DGK7Q2M9XW4TZ1B', ['user', 'create', '--reference', 'pupil-7', ...NAMES], PUPIL],
+    ['created package B-1', ['package', 'create', 'B-1', '--set', 'name=B'], json({ sku: 'B-1' })],
+    ['deleted package B-1', ['package', 'delete', 'B-1'], ''],
   ])('does not hide what was written: %s', async (done, args, answer) => {
-    const server = await serve(answer);
-    const ended = await runRedirected(args, '> /dev/full', settings(server), temporaryDirectory());
+    const { env, directory } = await place('', () => answer);
+    const ended = await runRedirected(args, '> /dev/full', env, directory);
     expect(ended).toMatchObject({ code: 1, signal: null });
     expect(ended.stderr).toMatch(/^error [^\n]+\nhint {2}[^\n]+\n$/);
     expect(ended.stderr).toContain(`error ${done}, but the output cannot be written: ENOSPC`);
   });
 
+  it('does not hide the error of a command that failed', async () => {
+    const { env, directory } = await place();
+    const ended = await runRedirected(['user', 'reset-access'], '> /dev/full', env, directory);
+    expect(ended.code).toBe(2);
+    expect(ended.stderr).toMatch(/^error CATCHWORD_USER_REFERENCE is not set [^\n]+\nhint [^\n]+\n$/);
+  });
+
   it('does not show the token', async () => {
-    const credential = { reference: 'me', guid: 'G', 'access-token': FRESH };
-    const attributes = Object.entries(credential).map(([name, value]) => `${name}="${value}"`);
-    const verified = `<credentials><credential ${attributes.join(' ')}/></credentials>`;
-    const server = await serve(({ url }) => (url.includes('reset_access') ? '' : verified));
+    const verified = `<credentials><credential reference="me" guid="G" access-token="${FRESH}"/></credentials>`;
+    const { env, directory } = await place('', ({ url }) => (url.includes('reset_access') ? '' : verified));
     const more = { CATCHWORD_ACCESS_TOKEN: 'stale', CATCHWORD_USER_REFERENCE: 'me' };
-    const args = ['user', 'reset-access'];
-    const ended = await runRedirected(args, '> /dev/full', { ...settings(server), ...more }, temporaryDirectory());
+    const ended = await runRedirected(['user', 'reset-access'], '> /dev/full', { ...env, ...more }, directory);
     expect(ended.code).toBe(1);
     expect(ended.stderr).toContain('error reset the access token of me, but the output cannot be written: ENOSPC');
     expect(ended.stderr).not.toContain(FRESH);
@@ -92,11 +87,10 @@ describe('Ctrl-C', () => {
     [['asset', 'put', '--set', 'title=A', '--set', 'imprint_id=1'], /^Retry; [^\n]*check whether it was done[^\n]*$/],
     [['licenses'], /^Retry the call\.$/],
   ])('during %j says what to do', async (args, hint) => {
-    const server = await serve(() => null);
-    const running = start(args, settings(server), temporaryDirectory());
+    const { server, env, directory } = await place('', () => null);
+    const running = start(args, env, directory);
     await expect.poll(() => server.asked.length, { timeout: 30_000 }).toBe(1);
-    running.child.kill('SIGINT');
-    const ended = await running.ended;
+    const ended = await running.stop('SIGINT');
     expect(ended).toMatchObject({ code: 130, signal: null, stdout: '' });
     const [error, told = '', ...others] = ended.stderr.split('\n');
     expect([error, others]).toEqual(['error the request was aborted', ['']]);

@@ -15,8 +15,6 @@ export function removeShared(before: readonly string[]): void {
   for (const name of sharedByFaketime()) if (!before.includes(name)) rmSync(join(SHARED, name), { force: true });
 }
 
-export type MachineClock = ReturnType<typeof createMachineClock>;
-
 /** The clock of a machine, which can be changed while its processes run. */
 export function createMachineClock(directory: string, name: string) {
   const file = join(directory, `${name}.clock`);

@@ -40,8 +40,6 @@ export function isAlive(pid: number): boolean {
   }
 }
 
-export type ProcessManager = ReturnType<typeof createProcessManager>;
-
 /** pm2 with its own home directory, running the project's daemon with the shipped configuration. */
 export function createProcessManager(project: Project) {
   const home = join(project.directory, 'pm2');

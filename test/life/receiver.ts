@@ -23,8 +23,6 @@ function headersOf({ headers }: IncomingMessage): Record<string, string> {
   return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)]));
 }
 
-export type Receiver = Awaited<ReturnType<typeof startReceiver>>;
-
 /** A webhook receiver that follows CloudEvents and Standard Webhooks: it verifies, deduplicates and applies events. */
 export async function startReceiver() {
   const webhook = new Webhook(SECRET);

@@ -10,8 +10,6 @@ import type { Project } from './project.ts';
 const CHURN_MS = 500;
 const CHURN = [{ update: 1 }, { create: 1 }, { update: 1 }, { remove: 1 }] as const;
 
-export type Source = Awaited<ReturnType<typeof createSource>>;
-
 /** The service: `catchword sandbox` in its own process, with its own clock, always at the same address. */
 export async function createSource(project: Project, items: number) {
   const port = await freePort();

@@ -1,18 +1,14 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
-import { jetstreamManager } from '@nats-io/jetstream';
-import { connect as connectNats, type NatsConnection } from '@nats-io/transport-node';
-import { Redis } from 'ioredis';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { sinkConfig } from '../../src/relay/sink-config.ts';
-import { listen } from '../support/listen.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
-import { natsAvailable, startNats } from '../support/nats.ts';
+import { natsAvailable } from '../support/nats.ts';
 import { postgresAvailable, usePostgres } from '../support/postgres.ts';
-import { type RedisServer, redisAvailable, startRedis } from '../support/redis.ts';
-import { freePort, type ServerProcess } from '../support/server.ts';
-import { books, feeding } from './feeding.ts';
+import { redisAvailable } from '../support/redis.ts';
+import { books, fed, listening } from './feeding.ts';
+import { useNats, useRedis } from './servers.ts';
 import { natsTarget, postgresTarget } from './targets.ts';
 
 /** Checks a sink as `catchword doctor` does. */
@@ -41,10 +37,7 @@ describe.skipIf(!postgresAvailable)('the check of PostgreSQL', () => {
   });
 
   it('does not change rows or the cursor of a table in use', async () => {
-    const { harness, target, config } = await feeding(postgresTarget(postgres.port));
-    harness.change(books(3, 1));
-    harness.start(config);
-    await harness.caughtUp();
+    const { harness, target } = await fed(postgresTarget(postgres.port), 3);
     const state = async () => [
       (await postgres.client.query(`SELECT * FROM ${target.table} ORDER BY vbid`)).rows,
       (await postgres.client.query('SELECT * FROM catchword_cursor ORDER BY table_name')).rows,
@@ -53,8 +46,7 @@ describe.skipIf(!postgresAvailable)('the check of PostgreSQL', () => {
     // While the relay holds the table.
     expect(await check(target.url)).toMatch(/^rows of table \S+ can be written and removed/);
     expect(await state()).toEqual(before);
-    harness.change(books(2, 2));
-    await harness.caughtUp();
+    await harness.deliver(books(2, 2));
   });
 
   it('fails if the table cannot be created', async () => {
@@ -91,83 +83,60 @@ describe.skipIf(!postgresAvailable)('the check of PostgreSQL', () => {
 });
 
 describe.skipIf(!redisAvailable)('the check of Redis', () => {
-  let server: RedisServer;
-  let admin: Redis;
-  beforeAll(async () => {
-    server = await startRedis();
-    admin = new Redis(server.url);
-  });
-  afterAll(async () => {
-    admin.disconnect();
-    await server.stop();
-  });
+  const redis = useRedis();
 
   it('writes nothing', async () => {
-    expect(await check(`${server.url}?stream=fresh`)).toBe(
+    expect(await check(`${redis.server.url}?stream=fresh`)).toBe(
       'stream fresh can be written (nothing was); it has 0 entries',
     );
-    expect(await admin.dbsize()).toBe(0);
+    expect(await redis.client.dbsize()).toBe(0);
   });
 
   it('fails for a user without the rights to deliver', async () => {
-    const url = `redis://shop:pw@127.0.0.1:${server.port}?stream=mine`;
+    const url = `redis://shop:pw@127.0.0.1:${redis.server.port}?stream=mine`;
     const rights = ['~mine', '~{mine}:catchword', '+@connection', '+@transaction', '+exists', '+xinfo', '+hgetall'];
-    await admin.call('ACL', 'SETUSER', 'shop', 'on', '>pw', ...rights, '+hset', '+select', '+info');
+    await redis.client.call('ACL', 'SETUSER', 'shop', 'on', '>pw', ...rights, '+hset', '+select', '+info');
     await expect(check(url)).rejects.toThrow(/NOPERM.*xadd/);
-    await admin.call('ACL', 'SETUSER', 'shop', '+xadd');
+    await redis.client.call('ACL', 'SETUSER', 'shop', '+xadd');
     expect(await check(url)).toMatch(/^stream mine can be written/);
     await expect(check(url.replace('mine', 'other'))).rejects.toThrow(/NOPERM.*keys?/);
-    expect(await admin.exists('mine')).toBe(0);
+    expect(await redis.client.exists('mine')).toBe(0);
   });
 
   it('fails for a key that is not a stream, and a stream with foreign entries', async () => {
-    await admin.set('text', 'x');
-    await expect(check(`${server.url}?stream=text`)).rejects.toThrow('WRONGTYPE');
-    await admin.xadd('theirs', '*', 'a', 'b');
-    await expect(check(`${server.url}?stream=theirs`)).rejects.toThrow('this sink did not write entry');
+    await redis.client.set('text', 'x');
+    await expect(check(`${redis.server.url}?stream=text`)).rejects.toThrow('WRONGTYPE');
+    await redis.client.xadd('theirs', '*', 'a', 'b');
+    await expect(check(`${redis.server.url}?stream=theirs`)).rejects.toThrow('this sink did not write entry');
   });
 });
 
 describe.skipIf(!natsAvailable)('the check of NATS', () => {
-  let server: ServerProcess;
-  let connection: NatsConnection;
-  beforeAll(async () => {
-    server = await startNats();
-    connection = await connectNats({ servers: `127.0.0.1:${server.port}` });
-  });
-  afterAll(async () => {
-    await connection.close();
-    await server.stop();
-  });
+  const nats = useNats();
 
   it('does not create a stream or publish', async () => {
-    const manager = await jetstreamManager(connection);
     const heard: string[] = [];
-    connection.subscribe('>', { callback: (_error, { subject }) => void heard.push(subject) });
-    await connection.flush();
-    const found = await check(`nats://127.0.0.1:${server.port}?subject=shop.fresh`);
+    nats.connection.subscribe('>', { callback: (_error, { subject }) => void heard.push(subject) });
+    await nats.connection.flush();
+    const found = await check(`nats://127.0.0.1:${nats.server.port}?subject=shop.fresh`);
     expect(found).toBe(
       'stream shop-fresh does not exist; the first delivery creates it; the right to publish was not checked',
     );
-    expect((await manager.getAccountInfo()).streams).toBe(0);
-    await connection.flush();
+    expect((await nats.manager.getAccountInfo()).streams).toBe(0);
+    await nats.connection.flush();
     expect(heard).not.toContain('shop.fresh');
   });
 
   it('fails for a subject that belongs to another stream', async () => {
-    const manager = await jetstreamManager(connection);
-    await manager.streams.add({ name: 'theirs', subjects: ['shop.>'] });
-    onTestFinished(async () => void (await manager.streams.delete('theirs')));
-    const url = `nats://127.0.0.1:${server.port}?subject=shop.books`;
+    await nats.manager.streams.add({ name: 'theirs', subjects: ['shop.>'] });
+    onTestFinished(async () => void (await nats.manager.streams.delete('theirs')));
+    const url = `nats://127.0.0.1:${nats.server.port}?subject=shop.books`;
     await expect(check(url)).rejects.toThrow('subject shop.books belongs to stream theirs');
     await expect(check(`${url}&stream=theirs`)).rejects.toThrow('must have shop.books alone');
   });
 
   it('counts the messages of a stream in use', async () => {
-    const { harness, target, config } = await feeding(natsTarget(server.port));
-    harness.change(books(1, 1));
-    harness.start(config);
-    await harness.caughtUp();
+    const { target } = await fed(natsTarget(nats.server.port), 1);
     expect(await check(target.url)).toMatch(/^stream \S+ exists, with 1 message;/);
   });
 });
@@ -180,7 +149,7 @@ describe('the check of a webhook', () => {
       asked.push(method ?? '');
       response.end();
     });
-    const port = await listen(server.on('connection', () => connections++));
+    const port = await listening(server.on('connection', () => connections++));
     expect(await check(`webhook+http://127.0.0.1:${port}/hook#allow=private`)).toBe(
       'can be reached; no request was sent, so its responses were not checked; without a secret, events are not signed',
     );
@@ -192,8 +161,7 @@ describe('the check of a webhook', () => {
   });
 
   it('fails if the port is closed', async () => {
-    const port = await freePort();
-    await expect(check(`webhook+http://127.0.0.1:${port}/#allow=private`)).rejects.toThrow('ECONNREFUSED');
+    await expect(check('webhook+http://127.0.0.1:1/#allow=private')).rejects.toThrow('ECONNREFUSED');
   });
 });
 

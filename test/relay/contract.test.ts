@@ -1,47 +1,16 @@
 import { afterAll, beforeAll, describe, it } from 'vitest';
-import { type SinkSubject, sinkChecks } from '../../src/relay/contract/checks.ts';
-import { natsAvailable, startNats } from '../support/nats.ts';
-import { postgresAvailable, startPostgres } from '../support/postgres.ts';
-import { type RedisServer, redisAvailable, startRedis } from '../support/redis.ts';
-import type { ServerProcess } from '../support/server.ts';
-import { filesTarget, jsonlTarget, natsTarget, postgresTarget, redisTarget, webhookTarget } from './targets.ts';
+import { sinkChecks } from '../../src/relay/contract/checks.ts';
+import { KINDS, type TargetKind } from './targets.ts';
 
-function check(subject: SinkSubject): void {
-  for (const { name, run } of sinkChecks(subject)) it(name, run);
-}
-
-describe('jsonl', () => check({ effectivelyOnce: true, prepare: () => jsonlTarget() }));
-describe('jsonl with rotation', () => check({ effectivelyOnce: true, prepare: () => jsonlTarget('?rotate=20kB') }));
-
-describe('the example of the documentation', () => check({ effectivelyOnce: true, prepare: filesTarget }));
-
-describe('webhook', () => check({ effectivelyOnce: false, prepare: () => webhookTarget() }));
-
-describe.skipIf(!postgresAvailable)('postgres', () => {
-  let server: ServerProcess;
+describe.each(KINDS)('$name', ({ isAvailable, variants, effectivelyOnce, start, prepare }) => {
+  let server: Awaited<ReturnType<TargetKind['start']>>;
   beforeAll(async () => {
-    server = await startPostgres({ settings: ['fsync=off'] });
+    if (isAvailable) server = await start();
   });
-  afterAll(() => server.stop());
-  check({ effectivelyOnce: true, prepare: () => postgresTarget(server.port) });
-  describe('with removals=delete', () =>
-    check({ effectivelyOnce: true, prepare: () => postgresTarget(server.port, '&removals=delete') }));
-});
+  afterAll(() => server?.stop());
 
-describe.skipIf(!redisAvailable)('redis', () => {
-  let server: RedisServer;
-  beforeAll(async () => {
-    server = await startRedis();
+  describe.skipIf(!isAvailable).each(variants)('with the options %j', (options) => {
+    const checks = sinkChecks({ effectivelyOnce, prepare: () => prepare(server.port, options) });
+    for (const { name, run } of checks) it(name, run);
   });
-  afterAll(() => server.stop());
-  check({ effectivelyOnce: true, prepare: () => redisTarget(server.port) });
-});
-
-describe.skipIf(!natsAvailable)('nats', () => {
-  let server: ServerProcess;
-  beforeAll(async () => {
-    server = await startNats();
-  });
-  afterAll(() => server.stop());
-  check({ effectivelyOnce: true, prepare: () => natsTarget(server.port) });
 });

@@ -1,10 +1,11 @@
+import Database from 'better-sqlite3';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { eventText } from '../../src/catalog/event.ts';
 import { openHarness, type Version } from '../../src/relay/contract/harness.ts';
 import { createHistory } from '../../src/store/history.ts';
 import { writeUnder } from '../../src/store/hold-lease.ts';
-import { query } from '../support/sqlite.ts';
+import { keepStatements } from '../../src/store/statements.ts';
 
 const RUNS = process.env.CI === undefined ? 20 : 60;
 const FIELDS = ['title', 'price', 'tags', 'a/b', '~', '__proto__'];
@@ -46,7 +47,9 @@ it('shows the product of every change as it was then, in events and in SQL', asy
       const { harness, states } = live(versions);
       try {
         const history = createHistory(harness.store);
-        const rows = query(harness.store.path, 'SELECT before, changed FROM change_log ORDER BY seq');
+        const sqlite = new Database(harness.store.path, { readonly: true });
+        const rows = keepStatements(sqlite).prepare('SELECT before, changed FROM change_log ORDER BY seq').all();
+        sqlite.close();
         let seq = 0;
         for (;;) {
           const changes = history.after(seq, limit);

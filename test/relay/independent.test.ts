@@ -1,14 +1,11 @@
-import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { expect, it, onTestFinished } from 'vitest';
 import { CatchwordError } from '../../src/errors.ts';
 import { serveUntil } from '../../src/lifecycle.ts';
-import { createLog } from '../../src/log.ts';
 import type { SinkTarget } from '../../src/relay/contract/checks.ts';
-import { hastyClock, openHarness, until, withAck } from '../../src/relay/contract/harness.ts';
-import { startRelay } from '../../src/relay/relay.ts';
+import { openHarness, until, withAck } from '../../src/relay/contract/harness.ts';
 import { sinkConfig } from '../../src/relay/sink-config.ts';
-import { books } from './feeding.ts';
+import { books, listening, numbers, relayOf } from './feeding.ts';
 import { jsonlTarget } from './targets.ts';
 
 function config(name: string, url: string) {
@@ -17,26 +14,17 @@ function config(name: string, url: string) {
 
 it('feeds the others while one does not answer, one is unreachable and one is misconfigured', async () => {
   const harness = openHarness();
-  const silent = createServer(() => {}).listen(0, '127.0.0.1');
-  await once(silent, 'listening');
-  const address = silent.address();
-  const port = typeof address === 'object' ? (address?.port ?? 0) : 0;
+  const silent = createServer(() => {});
+  const port = await listening(silent);
   const good: SinkTarget[] = await Promise.all([jsonlTarget(), jsonlTarget(), jsonlTarget()]);
-  const relay = startRelay({
-    store: harness.store,
-    clock: hastyClock,
-    log: createLog('silent'),
-    source: 'http://service.example',
-    sinks: [
-      ...good.map(({ url }, index) => config(`good${index}`, url)),
-      config('silent', `webhook+http://127.0.0.1:${port}/#allow=private&timeout=300`),
-      config('nowhere', 'redis://127.0.0.1:1'),
-      config('wrong', 'jsonl:/dev/null/changes.jsonl'),
-    ],
-  });
+  const relay = relayOf(harness.store, [
+    ...good.map(({ url }, index) => config(`good${index}`, url)),
+    config('silent', `webhook+http://127.0.0.1:${port}/#allow=private&timeout=300`),
+    config('nowhere', 'redis://127.0.0.1:1'),
+    config('wrong', 'jsonl:/dev/null/changes.jsonl'),
+  ]);
   onTestFinished(async () => {
     silent.closeAllConnections();
-    silent.close();
     await relay.stop();
     await harness.close();
     await Promise.all(good.map((target) => target.remove()));
@@ -57,15 +45,8 @@ it('feeds the others while one does not answer, one is unreachable and one is mi
 it('takes over when the other relay of the mirror has stopped, and not before', async () => {
   const harness = openHarness();
   const target = await jsonlTarget();
-  const options = {
-    store: harness.store,
-    clock: hastyClock,
-    log: createLog('silent'),
-    source: 'http://service.example',
-    sinks: [config('file', target.url)],
-  };
-  const first = startRelay(options);
-  const second = startRelay(options);
+  const first = relayOf(harness.store, [config('file', target.url)]);
+  const second = relayOf(harness.store, [config('file', target.url)]);
   onTestFinished(async () => {
     await second.stop();
     await harness.close();
@@ -76,7 +57,7 @@ it('takes over when the other relay of the mirror has stopped, and not before', 
   await first.stop();
   harness.change(books(10, 2));
   await until('the second delivers', () => harness.store.sinks.get('file')?.cursor === 20);
-  expect((await target.read()).seqs).toEqual(Array.from({ length: 20 }, (_, index) => index + 1));
+  expect((await target.read()).seqs).toEqual(numbers(1, 20));
 });
 
 it('ends when the mirror cannot be written, so that it is restarted', async () => {
@@ -86,13 +67,7 @@ it('ends when the mirror cannot be written, so that it is restarted', async () =
   const fails = (): never => {
     throw new CatchwordError('MIRROR_WRITE_FAILED', 'writing the mirror failed: disk is full');
   };
-  const relay = startRelay({
-    clock: hastyClock,
-    log: createLog('silent'),
-    source: 'http://service.example',
-    store: withAck(harness.store, fails),
-    sinks: [config('full', target.url)],
-  });
+  const relay = relayOf(withAck(harness.store, fails), [config('full', target.url)]);
   onTestFinished(async () => {
     await relay.stop();
     await harness.close();

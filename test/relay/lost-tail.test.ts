@@ -1,7 +1,7 @@
+import Database from 'better-sqlite3';
 import { expect, it, onTestFinished } from 'vitest';
 import { type Harness, openHarness, until } from '../../src/relay/contract/harness.ts';
-import { execute } from '../support/sqlite.ts';
-import { books } from './feeding.ts';
+import { books, replay, skip, stopped } from './feeding.ts';
 import { type Memory, memory } from './memory.ts';
 
 function setUp(batch?: { events: number; chars: number }): { harness: Harness; store: Memory } {
@@ -10,16 +10,12 @@ function setUp(batch?: { events: number; chars: number }): { harness: Harness; s
   return { harness, store: memory(batch) };
 }
 
-async function fed({ harness, store }: { harness: Harness; store: Memory }, ...changes: (() => void)[]) {
+async function feed({ harness, store }: { harness: Harness; store: Memory }, ...changes: (() => void)[]) {
   harness.start(store.config());
   for (const change of changes) {
     change();
     await harness.caughtUp();
   }
-}
-
-function skip(harness: Harness, seq: number): void {
-  harness.store.request(({ sinks }) => sinks.skip(harness.sink().id, seq, 0));
 }
 
 function parked(harness: Harness): [number, string][] {
@@ -33,7 +29,7 @@ function has(store: Memory, seqs: readonly number[]): Promise<void> {
 it('redelivers an earlier event of a product while a later one is parked', async () => {
   const { harness, store } = setUp();
   store.poison.add(5);
-  await fed({ harness, store }, () =>
+  await feed({ harness, store }, () =>
     harness.change([...books(2, 1), ...books(2, 2), ...books(1, 3), ...books(2, 3).slice(1)]),
   );
   expect(store.seqs()).toEqual([1, 2, 3, 4, 6]);
@@ -51,10 +47,10 @@ it('redelivers an earlier event of a product while a later one is parked', async
 
 it('starts a replay where the store is if the store lost more', async () => {
   const { harness, store } = setUp();
-  await fed(
+  await feed(
     { harness, store },
     () => harness.change(books(10, 1)),
-    () => harness.store.request(({ sinks }) => sinks.replay(harness.sink().id, 7, false)),
+    () => replay(harness, 7, false),
   );
   expect(store.seqs()).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 8, 9, 10]);
   await harness.stop();
@@ -66,7 +62,7 @@ it('starts a replay where the store is if the store lost more', async () => {
 it('redelivers a freed event that the store lost', async () => {
   const { harness, store } = setUp();
   store.poison.add(1);
-  await fed(
+  await feed(
     { harness, store },
     () => harness.change(books(2, 1)),
     () => harness.change([...books(1, 2), ...books(2, 2).slice(1)]),
@@ -82,13 +78,13 @@ it('redelivers a freed event that the store lost', async () => {
 
 it('stops if the mirror was restored from a backup and has grown since', async () => {
   const { harness, store } = setUp();
-  await fed({ harness, store }, () => harness.change(books(5, 1)));
+  await feed({ harness, store }, () => harness.change(books(5, 1)));
   await harness.stop();
   // In the store's mark, the fifth change was recorded at another time.
   store.rows = store.rows.map((row) => ({ ...row, mark: { ...row.mark, at: row.mark.at - 60_000 } }));
   harness.change(books(1, 2));
   harness.start(store.config());
-  await until('it stops', () => harness.sink().state === 'stopped');
+  await stopped(harness);
   expect(harness.sink().error).toContain('a later state of this mirror');
   expect(store.seqs()).toEqual([1, 2, 3, 4, 5]);
 });
@@ -96,19 +92,19 @@ it('stops if the mirror was restored from a backup and has grown since', async (
 it('stops after a restored backup even if all missing events are parked', async () => {
   const { harness, store } = setUp();
   store.poison.add(2);
-  await fed({ harness, store }, () => harness.change(books(2, 1)));
+  await feed({ harness, store }, () => harness.change(books(2, 1)));
   expect(parked(harness)).toEqual([[2, 'refused']]);
   await harness.stop();
   store.rows = store.rows.map((row) => ({ ...row, mark: { ...row.mark, at: row.mark.at - 60_000 } }));
   harness.start(store.config());
-  await until('it stops', () => harness.sink().state === 'stopped');
+  await stopped(harness);
   expect(harness.sink().error).toContain('a later state of this mirror');
 });
 
 it('keeps parked events under another name or address of the same store', async () => {
   const { harness, store } = setUp();
   store.poison.add(2);
-  await fed({ harness, store }, () =>
+  await feed({ harness, store }, () =>
     harness.change([...books(1, 1), ...books(1, 2), ...books(2, 3).slice(1), ...books(1, 4)]),
   );
   expect(parked(harness)).toEqual([
@@ -131,7 +127,7 @@ it('carries out a replay that was ordered before a renamed sink was opened', asy
   const { harness, store } = setUp();
   const replay = (name: string): void =>
     harness.store.request(({ sinks }) => sinks.replay(harness.store.sinks.get(name)?.id ?? 0, 0, true));
-  await fed(
+  await feed(
     { harness, store },
     () => harness.change(books(2, 1)),
     () => replay('contract'),
@@ -148,14 +144,14 @@ it('carries out a replay that was ordered before a renamed sink was opened', asy
 
 it('does not apply a takeover of one store to another store', async () => {
   const { harness, store } = setUp();
-  await fed({ harness, store }, () => harness.change(books(2, 1)));
+  await feed({ harness, store }, () => harness.change(books(2, 1)));
   await harness.stop();
-  harness.store.request(({ sinks }) => sinks.replay(harness.sink().id, 0, true));
+  replay(harness, 0, true);
   const other = setUp().store;
   const foreign = { incarnation: 'another', generation: 1, cursor: 9, at: 0, late: 0 };
   other.rows.push({ seq: 9, vbid: 'X', body: '{}', mark: foreign });
   harness.start(other.config({ address: 'elsewhere', identity: 'elsewhere' }));
-  await until('it stops', () => harness.sink().state === 'stopped');
+  await stopped(harness);
   expect(other.seqs()).toEqual([9]);
 });
 
@@ -182,7 +178,7 @@ it('delivers freed events in batches of the usual size', async () => {
     { vbid: 'P0', body: JSON.stringify({ vbid: 'P0', version, long: 'x'.repeat(5_000) }) },
   ];
   store.poison.add(1);
-  await fed({ harness, store }, () => {
+  await feed({ harness, store }, () => {
     for (let version = 1; version <= 20; version++) harness.change(large(version));
   });
   store.calls.splice(0);
@@ -194,7 +190,9 @@ it('delivers freed events in batches of the usual size', async () => {
 
 it('clears the error of a sink that answers again, even without new events', async () => {
   const { harness, store } = setUp();
-  await fed({ harness, store }, () => harness.change(books(2, 1)));
-  execute(harness.store.path, "UPDATE sinks SET error = 'it was down', error_at = 1, retry_at = 2");
+  await feed({ harness, store }, () => harness.change(books(2, 1)));
+  const sqlite = new Database(harness.store.path);
+  sqlite.exec("UPDATE sinks SET error = 'it was down', error_at = 1, retry_at = 2");
+  sqlite.close();
   await until('the error is cleared', () => harness.sink().error === null && harness.sink().retryAt === null);
 });

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { SINK_NAME, until } from '../../src/relay/contract/harness.ts';
 import { sinkConfig } from '../../src/relay/sink-config.ts';
 import { postgresAvailable, usePostgres } from '../support/postgres.ts';
-import { books, fed, feeding } from './feeding.ts';
+import { books, failed, fed, feeding, replay, resume } from './feeding.ts';
 import { postgresTarget } from './targets.ts';
 
 function detailed(value: string | number, more: Record<string, unknown> = {}) {
@@ -22,14 +22,7 @@ function detailed(value: string | number, more: Record<string, unknown> = {}) {
     off_sale_date: 'null',
     identifiers: { print_isbn_canonical: '9780000000002' },
     resource_links: { cover_image: 'https://covers.example/1.jpg' },
-    variants: [
-      {
-        sku: 'V1R180',
-        type: 'rental',
-        duration: '180',
-        prices,
-      },
-    ],
+    variants: [{ sku: 'V1R180', type: 'rental', duration: '180', prices }],
     ...more,
   };
   return { vbid: 'V1', body: JSON.stringify(fields) };
@@ -56,20 +49,12 @@ describe.skipIf(!postgresAvailable)('the columns and prices of a PostgreSQL sink
       .then(({ rows }) => rows as unknown[]);
   }
 
-  const price = (value: string | null, currency = 'USD') => ({
-    vbid: 'V1',
-    sku: 'V1R180',
-    type: 'digital_list_price',
-    duration: '180',
-    currency,
-    value,
-  });
+  const PRICE = { vbid: 'V1', sku: 'V1R180', type: 'digital_list_price', duration: '180' };
+  const price = (value: string | null, currency = 'USD') => ({ ...PRICE, currency, value });
 
   it('show what a shop needs', async () => {
     const { harness, target, config } = await feeding(postgresTarget(postgres.port));
-    harness.change([detailed('12.50'), ...books(2, 1)]);
-    harness.start(config);
-    await harness.caughtUp();
+    await resume(harness, config, [detailed('12.50'), ...books(2, 1)]);
     const { rows } = await postgres.client.query(`SELECT ${SHOP} FROM ${target.table} WHERE vbid = 'V1'`);
     expect(rows).toEqual([SHOWN]);
     expect(await prices(target.table)).toEqual([price('12.5'), price(null, 'EUR')]);
@@ -81,20 +66,15 @@ describe.skipIf(!postgresAvailable)('the columns and prices of a PostgreSQL sink
 
   it('change and disappear with the product', async () => {
     const { harness, target, config } = await feeding(postgresTarget(postgres.port));
-    harness.start(config);
-    harness.change([detailed('12.50')]);
-    await harness.caughtUp();
-    harness.change([detailed(9, { distributable: true })]);
-    await harness.caughtUp();
+    await resume(harness, config, [detailed('12.50')]);
+    await harness.deliver([detailed(9, { distributable: true })]);
     expect(await prices(target.table)).toEqual([price('9'), price(null, 'EUR')]);
-    harness.change([{ vbid: 'V1', body: null }]);
-    await harness.caughtUp();
+    await harness.deliver([{ vbid: 'V1', body: null }]);
     expect(await prices(target.table)).toEqual([]);
-    harness.change([detailed(8)]);
-    await harness.caughtUp();
+    await harness.deliver([detailed(8)]);
     expect(await prices(target.table)).toEqual([price('8'), price(null, 'EUR')]);
     // A replay does not overwrite newer prices with older ones.
-    harness.store.request(({ sinks }) => sinks.replay(harness.sink().id, 0, true));
+    replay(harness, 0, true);
     await harness.caughtUp();
     expect(await prices(target.table)).toEqual([price('8'), price(null, 'EUR')]);
   });
@@ -120,9 +100,7 @@ describe.skipIf(!postgresAvailable)('the columns and prices of a PostgreSQL sink
 
   it('are added to a table of an earlier version, which is refilled', async () => {
     const { harness, target, config } = await feeding(postgresTarget(postgres.port));
-    harness.change([detailed('12.50'), ...books(40, 1)]);
-    harness.start(config);
-    await harness.caughtUp();
+    await resume(harness, config, [detailed('12.50'), ...books(40, 1)]);
     await harness.stop();
     await makeOld(target.table);
     await postgres.client.query(`ALTER TABLE ${target.table} ADD COLUMN shelf text DEFAULT 'A'`);
@@ -136,9 +114,7 @@ describe.skipIf(!postgresAvailable)('the columns and prices of a PostgreSQL sink
     expect((await target.read()).products).toEqual(harness.living());
     const { delivered } = harness.sink();
     await harness.stop();
-    harness.start(config);
-    harness.change(books(1, 2));
-    await harness.caughtUp();
+    await resume(harness, config, books(1, 2));
     expect(harness.sink().delivered).toBe(delivered + 1);
   });
 
@@ -148,8 +124,7 @@ describe.skipIf(!postgresAvailable)('the columns and prices of a PostgreSQL sink
     const user = `shop_${table}`;
     harness.change(books(3, 1));
     if (age === 'old') {
-      harness.start(config);
-      await harness.caughtUp();
+      await resume(harness, config);
       await harness.stop();
       await makeOld(table);
     }
@@ -159,7 +134,7 @@ describe.skipIf(!postgresAvailable)('the columns and prices of a PostgreSQL sink
     );
     const url = target.url.replace('postgres@', `${user}@`);
     harness.start(sinkConfig({ env: 'SINK', name: SINK_NAME, url, secret: undefined }));
-    await until('the failure is recorded', () => harness.store.sinks.get(SINK_NAME)?.error != null);
+    await failed(harness);
     const message = harness.sink().error ?? '';
     expect(message).toMatch(/may not create or alter tables\. Run as their owner: (CREATE|ALTER) TABLE/);
     await postgres.client.query(message.slice(message.indexOf('owner: ') + 'owner: '.length));

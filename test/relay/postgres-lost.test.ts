@@ -104,8 +104,7 @@ describe.skipIf(!postgresAvailable)('a table of PostgreSQL that lost its rows', 
 
   it('gets each current product once', async () => {
     const { harness, target } = await fed(postgresTarget(postgres.port), 10);
-    for (let version = 2; version <= 5; version++) harness.change(books(10, version));
-    await harness.caughtUp();
+    for (let version = 2; version <= 5; version++) await harness.deliver(books(10, version));
     await postgres.client.query(`TRUNCATE ${target.table}`);
     harness.change(books(1, 6));
     await expectComplete(harness, target.table);
@@ -114,8 +113,7 @@ describe.skipIf(!postgresAvailable)('a table of PostgreSQL that lost its rows', 
 
   it('is not refilled when all its products were removed', async () => {
     const { harness, target, config } = await fed(postgresTarget(postgres.port, '&removals=delete'), 5);
-    harness.change(books(5, 1).map(({ vbid }) => ({ vbid, body: null })));
-    await harness.caughtUp();
+    await harness.deliver(books(5, 1).map(({ vbid }) => ({ vbid, body: null })));
     expect(await rowsOf(target.table)).toBe(0);
     const { lines, log } = readableLog();
     for (let round = 0; round < 2; round++) {
@@ -123,16 +121,14 @@ describe.skipIf(!postgresAvailable)('a table of PostgreSQL that lost its rows', 
       harness.start(config, { log });
       await until('it is open', () => lines.filter(({ msg }) => msg === 'sink is open').length > round);
     }
-    harness.change([{ vbid: 'P9', body: '{"vbid":"P9"}' }]);
-    await harness.caughtUp();
+    await harness.deliver([{ vbid: 'P9', body: '{"vbid":"P9"}' }]);
     expect(harness.sink().delivered).toBe(11);
     expect(lines.filter(({ level }) => Number(level) > 30)).toEqual([]);
   });
 
   it('is refilled only once when a fill had nothing to deliver', async () => {
     const { harness, target, config } = await fed(postgresTarget(postgres.port), 5);
-    harness.change(books(5, 1).map(({ vbid }) => ({ vbid, body: null })));
-    await harness.caughtUp();
+    await harness.deliver(books(5, 1).map(({ vbid }) => ({ vbid, body: null })));
     await postgres.client.query(`TRUNCATE ${target.table}`);
     await harness.stop();
     const { lines, log } = readableLog();

@@ -5,26 +5,29 @@ import {
   SINK_NAME,
   smallBatches,
   until,
+  type Version,
   wrapSink,
 } from '../../src/relay/contract/harness.ts';
+import type { SinkConfig } from '../../src/relay/sink-config.ts';
 import { writeUnder } from '../../src/store/hold-lease.ts';
 import { postgresAvailable, usePostgres } from '../support/postgres.ts';
-import { books, fed, feeding } from './feeding.ts';
+import { books, fed, feeding, replay, stopped } from './feeding.ts';
 import { postgresTarget } from './targets.ts';
 
 describe.skipIf(!postgresAvailable)('a table of PostgreSQL that is taken over', () => {
   const postgres = usePostgres();
 
   /** Does what `sink replay` and `sink resume` do. */
-  function takeOver(harness: Harness): void {
-    harness.store.request(({ sinks }) => {
-      sinks.replay(harness.sink().id, 0, true);
-      sinks.setState(harness.sink().id, 'running');
-    });
+  function resume(harness: Harness): void {
+    replay(harness, 0, true);
+    harness.store.request(({ sinks }) => sinks.setState(harness.sink().id, 'running'));
   }
 
-  function stopped(harness: Harness): Promise<void> {
-    return until('it stops', () => harness.store.sinks.get(SINK_NAME)?.state === 'stopped');
+  async function takeOver(harness: Harness, config: SinkConfig, versions: readonly Version[]): Promise<void> {
+    harness.change(versions);
+    harness.start(config);
+    await stopped(harness);
+    resume(harness);
   }
 
   /** Prepares a table of a first mirror, with 50 books and a shop's own column, and a second mirror with the same sink. */
@@ -69,7 +72,7 @@ describe.skipIf(!postgresAvailable)('a table of PostgreSQL that is taken over', 
       CREATE FUNCTION ${table}_look() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
         INSERT INTO ${table}_seen SELECT count(*) FROM ${table}; RETURN NULL; END $$;
       CREATE TRIGGER look AFTER INSERT OR UPDATE OR DELETE ON ${table} EXECUTE FUNCTION ${table}_look()`);
-    takeOver(harness);
+    resume(harness);
     await until('the rest is removed', async () => (await living(table)).length === 3);
     for (const { count } of (await postgres.client.query(`SELECT count FROM ${table}_seen`)).rows) {
       fewest = Math.min(fewest, Number(count));
@@ -87,10 +90,7 @@ describe.skipIf(!postgresAvailable)('a table of PostgreSQL that is taken over', 
   it('deletes only rows that the mirror does not have, with removals=delete', async () => {
     const { table, harness, config } = await twoMirrors('&removals=delete');
     const name = await orders(harness, table, 'CASCADE');
-    harness.change(books(3, 2));
-    harness.start(config);
-    await stopped(harness);
-    takeOver(harness);
+    await takeOver(harness, config, books(3, 2));
     await until('the rest is removed', async () => (await living(table)).length === 3);
     expect((await postgres.client.query(`SELECT book FROM ${name} ORDER BY book`)).rows).toEqual([
       { book: 'P1' },
@@ -101,14 +101,10 @@ describe.skipIf(!postgresAvailable)('a table of PostgreSQL that is taken over', 
   it('names the foreign key that keeps a row, and continues to deliver', async () => {
     const { table, harness, config } = await twoMirrors('&removals=delete');
     await orders(harness, table, 'RESTRICT');
-    harness.change(books(3, 2));
-    harness.start(config);
-    await stopped(harness);
-    takeOver(harness);
+    await takeOver(harness, config, books(3, 2));
     await until('the failure is recorded', () => harness.sink().error?.includes('PostgreSQL') ?? false);
     expect(harness.sink().error).toContain('violates foreign key constraint');
-    harness.change(books(4, 3));
-    await harness.caughtUp();
+    await harness.deliver(books(4, 3));
     expect(harness.sink().state).toBe('running');
     expect(await living(table)).toContain('P3');
   });
@@ -116,10 +112,7 @@ describe.skipIf(!postgresAvailable)('a table of PostgreSQL that is taken over', 
   it('does not park an event because of a foreign key that keeps a row', async () => {
     const { table, harness, config } = await twoMirrors('&removals=delete');
     await orders(harness, table, 'RESTRICT');
-    harness.change([...books(3, 2), { vbid: 'NUL', body: '{"vbid":"NUL","title":"a\\u0000b"}' }]);
-    harness.start(config);
-    await stopped(harness);
-    takeOver(harness);
+    await takeOver(harness, config, [...books(3, 2), { vbid: 'NUL', body: '{"vbid":"NUL","title":"a\\u0000b"}' }]);
     await until('the failure is recorded', () => harness.sink().error?.includes('removals=tombstone') ?? false);
     expect(harness.store.sinks.parked(harness.sink().id)).toMatchObject([{ vbid: 'NUL', state: 'refused' }]);
     expect(harness.sink()).toMatchObject({ state: 'running', retryAt: expect.any(Number) });
@@ -128,12 +121,11 @@ describe.skipIf(!postgresAvailable)('a table of PostgreSQL that is taken over', 
   it('parks a removal with the error of PostgreSQL', async () => {
     const { harness, target } = await fed(postgresTarget(postgres.port, '&removals=delete'), 41);
     await orders(harness, target.table, 'RESTRICT');
-    harness.change([
+    await harness.deliver([
       { vbid: 'P3', body: null },
       { vbid: 'P1', body: null },
       { vbid: 'P4', body: null },
     ]);
-    await harness.caughtUp();
     expect(harness.store.sinks.parked(harness.sink().id)).toMatchObject([
       { vbid: 'P1', reason: expect.stringMatching(/violates foreign key constraint .*\(23503\)$/) },
     ]);
@@ -145,13 +137,9 @@ describe.skipIf(!postgresAvailable)('a table of PostgreSQL that is taken over', 
     const harness = openHarness({ isComplete: false });
     onTestFinished(() => harness.close());
     const { config } = await feeding(Promise.resolve({ ...target, remove: async () => {} }));
-    harness.change(books(3, 2));
-    harness.start(config);
-    await stopped(harness);
-    takeOver(harness);
+    await takeOver(harness, config, books(3, 2));
     await harness.caughtUp();
-    harness.change(books(4, 3));
-    await harness.caughtUp();
+    await harness.deliver(books(4, 3));
     expect(await living(table)).toHaveLength(50);
     harness.change(books(5, 4));
     writeUnder(harness.store.keeperLease, Date.now(), (writer) => writer.advanceWatermark(1, 1));
@@ -161,10 +149,7 @@ describe.skipIf(!postgresAvailable)('a table of PostgreSQL that is taken over', 
   it('keeps the row of a product whose event is parked', async () => {
     const { table, harness, config } = await twoMirrors();
     harness.change(books(3, 2));
-    harness.change([{ vbid: 'P40', body: '{"vbid":"P40","title":"a\\u0000b"}' }]);
-    harness.start(config);
-    await stopped(harness);
-    takeOver(harness);
+    await takeOver(harness, config, [{ vbid: 'P40', body: '{"vbid":"P40","title":"a\\u0000b"}' }]);
     await until('the rest is removed', async () => (await living(table)).length === 4);
     expect(await living(table)).toEqual(['P0', 'P1', 'P2', 'P40']);
   });
@@ -175,7 +160,7 @@ describe.skipIf(!postgresAvailable)('a table of PostgreSQL that is taken over', 
     harness.start(config);
     await stopped(harness);
     await harness.stop();
-    takeOver(harness);
+    resume(harness);
     for (let round = 0; round < 2; round++) await harness.crash(wrapSink(config, smallBatches(3)));
     expect(await living(table)).toContain('P0');
     harness.start(config);
@@ -203,7 +188,7 @@ describe.skipIf(!postgresAvailable)('a table of PostgreSQL that is taken over', 
     harness.start(config);
     await stopped(harness);
     expect(harness.sink().error).toContain('a later state of this mirror');
-    takeOver(harness);
+    resume(harness);
     await until('the ghost is removed', async () => !(await living(table)).includes('GHOST'));
     expect((await target.read()).products).toEqual(harness.living());
   });
@@ -215,7 +200,7 @@ describe.skipIf(!postgresAvailable)('a table of PostgreSQL that is taken over', 
     harness.start(config);
     await stopped(harness);
     expect(await living(table)).toHaveLength(50);
-    takeOver(harness);
+    resume(harness);
     await until('the rest is removed', async () => (await living(table)).length === 3);
   });
 
@@ -224,8 +209,7 @@ describe.skipIf(!postgresAvailable)('a table of PostgreSQL that is taken over', 
     await postgres.client.query(`TRUNCATE ${table}`);
     harness.start(config);
     await until('it is open', () => harness.store.sinks.get(SINK_NAME)?.opened ?? false);
-    harness.change(books(3, 2));
-    await harness.caughtUp();
+    await harness.deliver(books(3, 2));
     expect(await living(table)).toEqual(['P0', 'P1', 'P2']);
   });
 });

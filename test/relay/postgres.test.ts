@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { until } from '../../src/relay/contract/harness.ts';
 import { sinkConfig } from '../../src/relay/sink-config.ts';
 import { postgresAvailable, usePostgres } from '../support/postgres.ts';
-import { books, fed, feeding } from './feeding.ts';
+import { books, failed, fed, feeding, resume } from './feeding.ts';
 import { postgresTarget } from './targets.ts';
 
 describe.skipIf(!postgresAvailable)('postgres', () => {
@@ -19,9 +18,7 @@ describe.skipIf(!postgresAvailable)('postgres', () => {
       identifiers: { print_isbn_canonical: 9780000000002, eisbn_canonical: '9780000000019' },
       price: 10.5,
     });
-    harness.change([{ vbid: 'V1', body }, ...books(2, 1)]);
-    harness.start(config);
-    await harness.caughtUp();
+    await resume(harness, config, [{ vbid: 'V1', body }, ...books(2, 1)]);
     const { rows } = await postgres.client.query(`SELECT * FROM ${target.table} WHERE vbid = 'V1'`);
     expect(rows).toEqual([
       {
@@ -71,18 +68,13 @@ describe.skipIf(!postgresAvailable)('postgres', () => {
       ['&removals=delete', []],
       ['', [{ vbid: 'P0', seq: '2', gone: true }]],
     ] as const) {
-      const { harness, target, config } = await feeding(postgresTarget(postgres.port, options));
-      harness.start(config);
-      harness.change(books(1, 1));
-      await harness.caughtUp();
-      harness.change([{ vbid: 'P0', body: null }]);
-      await harness.caughtUp();
+      const { harness, target } = await fed(postgresTarget(postgres.port, options), 1);
+      await harness.deliver([{ vbid: 'P0', body: null }]);
       const { rows } = await postgres.client.query(
         `SELECT vbid, seq, removed_at IS NOT NULL AS gone FROM ${target.table}`,
       );
       expect(rows).toEqual(left);
-      harness.change(books(1, 2));
-      await harness.caughtUp();
+      await harness.deliver(books(1, 2));
       expect((await target.read()).products).toEqual(new Map([['P0', { vbid: 'P0', version: 2 }]]));
     }
   });
@@ -91,31 +83,9 @@ describe.skipIf(!postgresAvailable)('postgres', () => {
     const { harness, target, config } = await feeding(postgresTarget(postgres.port));
     harness.change(books(40, 1));
     harness.change([{ vbid: 'NUL', body: '{"vbid":"NUL","title":"a\\u0000b"}' }]);
-    harness.change(books(40, 2));
-    harness.start(config);
-    await harness.caughtUp();
+    await resume(harness, config, books(40, 2));
     expect(harness.store.sinks.parked(harness.sink().id)).toMatchObject([{ vbid: 'NUL', state: 'refused' }]);
     expect([...(await target.read()).products]).toHaveLength(40);
-  });
-
-  it('refills a table that was dropped', async () => {
-    const { harness, target, config } = await fed(postgresTarget(postgres.port), 30);
-    await harness.stop();
-    await postgres.client.query(`DROP TABLE ${target.table}`);
-    harness.start(config);
-    harness.change(books(1, 2));
-    await until('all products are there', async () => (await target.read().catch(() => null))?.products.size === 30);
-  });
-
-  it('refills a table that was emptied', async () => {
-    const { harness, target, config } = await fed(postgresTarget(postgres.port), 30);
-    await harness.stop();
-    await postgres.client.query(`TRUNCATE ${target.table}`);
-    harness.start(config);
-    harness.change(books(1, 2));
-    await until('all products are there', async () => (await target.read()).products.size === 30);
-    await harness.caughtUp();
-    expect((await target.read()).products).toEqual(harness.living());
   });
 
   it('recognises a table however the settings spell it', async () => {
@@ -133,7 +103,7 @@ describe.skipIf(!postgresAvailable)('postgres', () => {
     await postgres.client.query(`CREATE TABLE ${target.table} (vbid integer)`);
     harness.change(books(3, 1));
     harness.start(config);
-    await until('the failure is recorded', () => harness.store.sinks.get('contract')?.error != null);
+    await failed(harness);
     expect(harness.sink()).toMatchObject({
       state: 'running',
       error: expect.stringMatching(/^PostgreSQL: catchword did not create table \S+: it lacks the columns title, /),

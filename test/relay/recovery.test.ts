@@ -1,70 +1,46 @@
 import { readFileSync, renameSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
-import { createLog } from '../../src/log.ts';
-import { type Harness, hastyClock, SINK_NAME, until, wrapSink } from '../../src/relay/contract/harness.ts';
-import { startRelay } from '../../src/relay/relay.ts';
+import { type Harness, SINK_NAME, until, wrapSink } from '../../src/relay/contract/harness.ts';
 import { SinkError } from '../../src/relay/sink.ts';
 import { sinkConfig } from '../../src/relay/sink-config.ts';
 import { writeUnder } from '../../src/store/hold-lease.ts';
-import { books, fed, feeding, paused } from './feeding.ts';
+import { arrived, books, fed, feeding, numbers, relayOf, replay, resume, skip } from './feeding.ts';
 import { jsonlTarget } from './targets.ts';
 
-function numbers(from: number, to: number): number[] {
-  return Array.from({ length: to - from + 1 }, (_, index) => index + from);
-}
-
-function fileOf({ directory }: { directory: string }): string {
-  return join(directory, 'changes.jsonl');
-}
-
-/** Truncates the file after `count` lines. */
-function keepLines(file: string, count: number): void {
-  writeFileSync(
-    file,
-    readFileSync(file, 'utf8')
-      .split('\n')
-      .slice(0, count)
-      .map((line) => `${line}\n`)
-      .join(''),
-  );
-}
-
 it('delivers every change since then to a sink that was renamed', async () => {
-  const { harness, target, config } = await paused(jsonlTarget(), 10);
+  const { harness, target, config } = await fed(jsonlTarget(), 10);
+  await harness.stop();
   harness.change([{ vbid: 'P3', body: null }]);
   harness.change(books(5, 2).slice(4));
   harness.change(books(5, 3).slice(4));
   harness.start({ ...config, name: 'renamed' });
-  await until('all events are there', async () => (await target.read()).seqs?.length === 13);
+  await arrived(target, numbers(1, 13));
   await harness.stop();
-  expect((await target.read()).seqs).toEqual(numbers(1, 13));
   expect((await target.read()).products).toEqual(harness.living());
 });
 
 it('redelivers lost events, also if others were freed meanwhile', async () => {
-  const { harness, target, config } = await paused(jsonlTarget(), 100);
-  keepLines(fileOf(target), 50);
+  const { harness, target, config } = await fed(jsonlTarget(), 100);
+  await harness.stop();
+  target.keepLines(50);
   refuse(harness, 1);
   skip(harness, 1);
   harness.change(books(1, 2));
   harness.start(config);
-  await until('all events are there', async () => (await target.read()).seqs?.length === 101);
-  expect((await target.read()).seqs).toEqual(numbers(1, 101));
+  await arrived(target, numbers(1, 101));
 });
 
 it('repeats a replay that the store lost', async () => {
-  const { harness, target, config } = await paused(jsonlTarget(), 20);
-  const [text, state] = [fileOf(target), `${fileOf(target)}.state`].map((file) => readFileSync(file));
-  harness.store.request(({ sinks }) => sinks.replay(harness.sink().id, 10, false));
-  harness.start(config);
-  await harness.caughtUp();
+  const { harness, target, config } = await fed(jsonlTarget(), 20);
   await harness.stop();
-  writeFileSync(fileOf(target), text ?? '');
-  writeFileSync(`${fileOf(target)}.state`, state ?? '');
+  const [text, state] = [target.file, `${target.file}.state`].map((file) => readFileSync(file));
+  replay(harness, 10, false);
+  await resume(harness, config);
+  await harness.stop();
+  writeFileSync(target.file, text ?? '');
+  writeFileSync(`${target.file}.state`, state ?? '');
   harness.start(config);
-  await until('the replay is there again', async () => (await target.read()).seqs?.length === 30);
-  expect((await target.read()).seqs).toEqual([...numbers(1, 20), ...numbers(11, 20)]);
+  await arrived(target, [...numbers(1, 20), ...numbers(11, 20)]);
 });
 
 it('delivers nothing twice if the operator skips during a delivery', async () => {
@@ -85,22 +61,20 @@ it('delivers nothing twice if the operator skips during a delivery', async () =>
 });
 
 it('delivers nothing twice after a kill during a rotation', async () => {
-  const { harness, target, config } = await paused(jsonlTarget('?rotate=1kB&gzip=off'), 10);
+  const { harness, target, config } = await fed(jsonlTarget('?rotate=1kB&gzip=off'), 10);
+  await harness.stop();
   // The state between the rename and the next step, before the mirror recorded the last batch.
-  const state = JSON.parse(readFileSync(`${fileOf(target)}.state`, 'utf8')) as Record<string, unknown>;
-  const { length } = readFileSync(fileOf(target));
-  writeFileSync(`${fileOf(target)}.state`, JSON.stringify({ ...state, offset: length, cursor: 10 }));
-  renameSync(fileOf(target), fileOf(target).replace('.jsonl', `-${'10'.padStart(20, '0')}.jsonl`));
+  const state = JSON.parse(readFileSync(`${target.file}.state`, 'utf8')) as Record<string, unknown>;
+  const { length } = readFileSync(target.file);
+  writeFileSync(`${target.file}.state`, JSON.stringify({ ...state, offset: length, cursor: 10 }));
+  renameSync(target.file, target.file.replace('.jsonl', `-${'10'.padStart(20, '0')}.jsonl`));
   writeUnder(harness.store.relayLease, Date.now(), ({ sinks }) => sinks.reconcile(harness.sink().id, 1, 5));
   harness.change(books(5, 2));
   for (let start = 0; start < 3; start++) {
-    harness.start(config);
-    await harness.caughtUp();
+    await resume(harness, config);
     await harness.stop();
   }
-  harness.change(books(1, 3));
-  harness.start(config);
-  await harness.caughtUp();
+  await resume(harness, config, books(1, 3));
   expect((await target.read()).seqs).toEqual(numbers(1, 16));
 });
 
@@ -112,44 +86,38 @@ function refuse(harness: Harness, seq: number): void {
   writeUnder(harness.store.relayLease, Date.now(), ({ sinks }) => sinks.park(harness.sink().id, parked));
 }
 
-function skip(harness: Harness, seq: number): void {
-  harness.store.request(({ sinks }) => sinks.skip(harness.sink().id, seq, 0));
-}
-
 it('does not lose waiting events in a crash', async () => {
-  const { harness, target, config } = await paused(jsonlTarget(), 2);
+  const { harness, target, config } = await fed(jsonlTarget(), 2);
+  await harness.stop();
   refuse(harness, 1);
   // One batch: P1, then P0, which must wait, and P1 again. The relay ends before the ack is written.
   harness.change([...books(2, 2).slice(1), ...books(1, 3), ...books(2, 4).slice(1)]);
   await harness.crash(config);
-  harness.start(config);
-  await harness.caughtUp();
+  await resume(harness, config);
   skip(harness, 1);
-  await until('the waiting events are there', async () => (await target.read()).seqs?.length === 5);
-  expect((await target.read()).seqs).toEqual([1, 2, 3, 5, 4]);
+  await arrived(target, [1, 2, 3, 5, 4]);
 });
 
 it('delivers freed events once after a crash and another skip', async () => {
-  const { harness, target, config } = await paused(jsonlTarget(), 3);
+  const { harness, target, config } = await fed(jsonlTarget(), 3);
+  await harness.stop();
   refuse(harness, 1);
   refuse(harness, 2);
   harness.change(books(2, 2));
   harness.change(books(2, 3));
-  harness.change(books(3, 4).slice(2));
-  harness.start(config);
-  await harness.caughtUp();
+  await resume(harness, config, books(3, 4).slice(2));
   await harness.stop();
   skip(harness, 2);
   await harness.crash(config);
   skip(harness, 1);
   harness.start(config);
-  await until('the waiting events are there', async () => (await target.read()).seqs?.length === 8);
+  await arrived(target, [1, 2, 3, 8, 5, 7, 4, 6]);
   await until('the delivery is recorded', () => harness.store.sinks.parkedCount(harness.sink().id) === 0);
-  expect((await target.read()).seqs).toEqual([1, 2, 3, 8, 5, 7, 4, 6]);
 });
 
 it('delivers waiting events if their event is skipped during a delivery', async () => {
-  const { harness, target, config } = await paused(jsonlTarget(), 2);
+  const { harness, target, config } = await fed(jsonlTarget(), 2);
+  await harness.stop();
   refuse(harness, 1);
   harness.change([...books(2, 2).slice(1), ...books(1, 3)]);
   let skipped = false;
@@ -161,27 +129,26 @@ it('delivers waiting events if their event is skipped during a delivery', async 
     },
   }));
   harness.start(skipping);
-  await until('the waiting events are there', async () => (await target.read()).seqs?.length === 4);
+  await arrived(target, 4);
   harness.change(books(1, 4));
-  await until('the later event is there', async () => (await target.read()).seqs?.length === 5);
-  expect((await target.read()).seqs).toEqual([1, 2, 3, 4, 5]);
+  await arrived(target, [1, 2, 3, 4, 5]);
 });
 
 it('delivers a replay once that is ordered while the sink is being opened', async () => {
-  const { harness, target, config } = await paused(jsonlTarget(), 3);
+  const { harness, target, config } = await fed(jsonlTarget(), 3);
+  await harness.stop();
   let replayed = false;
   const late = wrapSink(config, (sink) => ({
     open: async (mark, newest, signal) => {
       const opened = await sink.open(mark, newest, signal);
-      if (!replayed) harness.store.request(({ sinks }) => sinks.replay(harness.sink().id, 1, false));
+      if (!replayed) replay(harness, 1, false);
       replayed = true;
       return opened;
     },
   }));
   harness.start(late);
   await harness.caughtUp();
-  harness.change(books(1, 2));
-  await harness.caughtUp();
+  await harness.deliver(books(1, 2));
   expect((await target.read()).seqs).toEqual([1, 2, 3, 2, 3, 4]);
 });
 
@@ -208,8 +175,7 @@ it('does not write after another process has written', async () => {
   const other = await config.make();
   const mark = { incarnation: harness.store.incarnation, generation: 1, cursor: 3, at: 0, late: 0 };
   await other.open(mark, 3, new AbortController().signal);
-  harness.change(books(1, 2));
-  await harness.caughtUp();
+  await harness.deliver(books(1, 2));
   const [change] = harness.events(3);
   if (change === undefined) throw new Error('event 4 does not exist');
   const stale = other.deliver([{ ...change, text: '{}' }], { ...mark, cursor: 4 }, new AbortController().signal);
@@ -220,24 +186,15 @@ it('does not write after another process has written', async () => {
 
 it('a relay without sinks leaves those of an active relay configured', async () => {
   const { harness, config } = await fed(jsonlTarget(), 3);
-  const other = startRelay({
-    store: harness.store,
-    sinks: [],
-    clock: hastyClock,
-    log: createLog('silent'),
-    source: 'http://service.example',
-  });
+  const other = relayOf(harness.store, []);
   onTestFinished(() => other.stop());
-  harness.change(books(3, 2));
-  await harness.caughtUp();
+  await harness.deliver(books(3, 2));
   expect(harness.sink().configured).toBe(true);
   await harness.stop();
   // When the active relay has stopped, the sink is marked as not configured, and the log does not wait for it.
   await until('it is recorded', () => harness.store.sinks.get(SINK_NAME)?.configured === false);
   // It leaves the lease to a later relay.
-  harness.start(config);
-  harness.change(books(3, 3));
-  await harness.caughtUp();
+  await resume(harness, config, books(3, 3));
   expect(harness.sink().configured).toBe(true);
 });
 

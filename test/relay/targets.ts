@@ -11,7 +11,10 @@ import pg from 'pg';
 import { Webhook } from 'standardwebhooks';
 import type { Received, SinkTarget } from '../../src/relay/contract/checks.ts';
 import { FAST_DIRECTORY } from '../support/fast-directory.ts';
+import { natsAvailable, startNats } from '../support/nats.ts';
+import { postgresAvailable, startPostgres } from '../support/postgres.ts';
 import { startProxy } from '../support/proxy.ts';
+import { redisAvailable, startRedis } from '../support/redis.ts';
 
 /** The parts of an event that the checks use. */
 interface Event {
@@ -48,9 +51,12 @@ export function eventsOf(directory: string): Event[] {
   });
 }
 
-/** Makes a directory unreachable by replacing it with a file. */
-function blockDirectory(directory: string): Pick<SinkTarget, 'interrupt' | 'restore'> {
+/** A store in a directory, which is unreachable while a file is in its place. */
+function directoryTarget() {
+  const root = mkdtempSync(join(FAST_DIRECTORY, 'catchword-target-'));
+  const directory = join(root, 'out');
   return {
+    directory,
     interrupt: async () => {
       renameSync(directory, `${directory}.away`);
       writeFileSync(directory, 'in the way');
@@ -59,36 +65,40 @@ function blockDirectory(directory: string): Pick<SinkTarget, 'interrupt' | 'rest
       rmSync(directory);
       renameSync(`${directory}.away`, directory);
     },
+    remove: async () => rmSync(root, { recursive: true, force: true }),
   };
 }
 
-export async function jsonlTarget(options = ''): Promise<SinkTarget & { readonly directory: string }> {
-  const root = mkdtempSync(join(FAST_DIRECTORY, 'catchword-jsonl-'));
-  const directory = join(root, 'out');
+export async function jsonlTarget(options = '') {
+  const target = directoryTarget();
+  const file = join(target.directory, 'changes.jsonl');
   return {
-    url: `jsonl:${join(directory, 'changes.jsonl')}${options}`,
-    directory,
-    read: async () => receivedFrom(eventsOf(directory)),
-    ...blockDirectory(directory),
-    remove: async () => rmSync(root, { recursive: true, force: true }),
+    ...target,
+    file,
+    url: `jsonl:${file}${options}`,
+    read: async () => receivedFrom(eventsOf(target.directory)),
+    /** Truncates the file after `count` lines. */
+    keepLines: (count: number): void => {
+      const lines = readFileSync(file, 'utf8').split('\n').slice(0, count);
+      writeFileSync(file, `${lines.join('\n')}\n`);
+    },
   };
 }
 
 const EXAMPLE = fileURLToPath(new URL('../../examples/files-sink.mjs', import.meta.url));
 
 /** The sink of the documentation: one file per product. */
-export async function filesTarget(): Promise<SinkTarget> {
-  const root = mkdtempSync(join(FAST_DIRECTORY, 'catchword-files-'));
-  const directory = join(root, 'out');
+async function filesTarget(): Promise<SinkTarget> {
+  const target = directoryTarget();
+  const { directory } = target;
   return {
+    ...target,
     url: `module:${EXAMPLE}?directory=${encodeURIComponent(directory)}`,
     read: async () => {
       const files = readdirSync(directory);
       const bodies = files.map((file) => JSON.parse(readFileSync(join(directory, file), 'utf8')) as { vbid: string });
       return { seqs: null, products: new Map(bodies.map((body) => [body.vbid, body])) };
     },
-    ...blockDirectory(directory),
-    remove: async () => rmSync(root, { recursive: true, force: true }),
   };
 }
 
@@ -219,3 +229,59 @@ export async function natsTarget(port: number): Promise<SinkTarget & { readonly 
     remove: proxy.cut,
   };
 }
+
+/** What the contract checks and the kill test run over: a kind that is added here is added to both. */
+export interface TargetKind {
+  /** Part of a variable: `CATCHWORD_SINK_<NAME>`. */
+  readonly name: string;
+  readonly effectivelyOnce: boolean;
+  /** Options to check; the kill test uses the first. */
+  readonly variants: readonly string[];
+  readonly isAvailable: boolean;
+  readonly start: () => Promise<{ readonly port: number; stop(): Promise<void> }>;
+  readonly prepare: (port: number, options: string) => Promise<SinkTarget>;
+}
+
+const WITHOUT_SERVER = { isAvailable: true, start: async () => ({ port: 0, stop: async () => {} }) };
+
+export const KINDS: readonly TargetKind[] = [
+  {
+    name: 'jsonl',
+    effectivelyOnce: true,
+    variants: ['?rotate=20kB', ''],
+    ...WITHOUT_SERVER,
+    prepare: (_, options) => jsonlTarget(options),
+  },
+  { name: 'example', effectivelyOnce: true, variants: [''], ...WITHOUT_SERVER, prepare: filesTarget },
+  {
+    name: 'webhook',
+    effectivelyOnce: false,
+    variants: [''],
+    ...WITHOUT_SERVER,
+    prepare: (_, options) => webhookTarget(undefined, options),
+  },
+  {
+    name: 'postgres',
+    effectivelyOnce: true,
+    variants: ['', '&removals=delete'],
+    isAvailable: postgresAvailable,
+    start: () => startPostgres({ settings: ['fsync=off'] }),
+    prepare: postgresTarget,
+  },
+  {
+    name: 'redis',
+    effectivelyOnce: true,
+    variants: [''],
+    isAvailable: redisAvailable,
+    start: () => startRedis(),
+    prepare: redisTarget,
+  },
+  {
+    name: 'nats',
+    effectivelyOnce: true,
+    variants: [''],
+    isAvailable: natsAvailable,
+    start: startNats,
+    prepare: natsTarget,
+  },
+];

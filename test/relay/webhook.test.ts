@@ -1,10 +1,10 @@
 import { lookup } from 'node:dns';
+import { createServer } from 'node:http';
 import { expect, it } from 'vitest';
 import { isPublic, publicLookup } from '../../src/public-address.ts';
 import { until } from '../../src/relay/contract/harness.ts';
 import { sinkConfig } from '../../src/relay/sink-config.ts';
-import { serveHttp } from '../support/listen.ts';
-import { books, feeding } from './feeding.ts';
+import { books, failed, feeding, listening, numbers, stopped } from './feeding.ts';
 import { type Reply, webhookTarget } from './targets.ts';
 
 const ok = { status: 204 } as const;
@@ -51,16 +51,17 @@ it('waits as long as the receiver asks, unless the sink is resumed', async () =>
 
 it('takes the status as confirmation, whatever the body does', async () => {
   let requests = 0;
-  const dripping = await serveHttp((request, response) => {
+  const dripping = createServer((request, response) => {
     requests++;
     request.resume();
     response.writeHead(200);
     const timer = setInterval(() => response.write('x'), 50);
     response.on('close', () => clearInterval(timer));
   });
+  const port = await listening(dripping);
   const { harness } = await feeding(webhookTarget());
   harness.change(books(3, 1));
-  const slow = config(`webhook+${dripping}/#allow=private`);
+  const slow = config(`webhook+http://127.0.0.1:${port}/#allow=private`);
   harness.start({ ...slow, name: 'contract' });
   await harness.caughtUp();
   expect(requests).toBe(1);
@@ -70,7 +71,7 @@ it('stops if the receiver is gone', async () => {
   const { harness, target, config: sink } = await answering(() => ({ status: 410 }));
   harness.change(books(3, 1));
   harness.start(sink);
-  await until('it stops', () => harness.store.sinks.get('contract')?.state === 'stopped');
+  await stopped(harness);
   expect(harness.sink().error).toContain('410');
   expect(target.requests).toHaveLength(1);
 });
@@ -80,7 +81,7 @@ it.each([301, 302, 307, 308])('does not follow a redirect (%i)', async (status) 
   const { harness, config: sink } = await answering(() => ({ status, headers: { location: elsewhere.url } }));
   harness.change(books(1, 1));
   harness.start(sink);
-  await until('it fails', () => harness.store.sinks.get('contract')?.error != null);
+  await failed(harness);
   expect(harness.sink()).toMatchObject({ state: 'running', cursor: 0, error: expect.stringContaining(String(status)) });
   expect(elsewhere.requests).toHaveLength(0);
   await harness.stop();
@@ -98,7 +99,7 @@ it('finds the refused event, parks it, and delivers the others', async () => {
   harness.start(sink);
   await harness.caughtUp();
   const delivered = target.events.map(({ sequence }) => Number(sequence));
-  expect(delivered).toEqual(Array.from({ length: 100 }, (_, index) => index + 1).filter((seq) => seq !== 37));
+  expect(delivered).toEqual(numbers(1, 100).filter((seq) => seq !== 37));
   expect(harness.store.sinks.parked(harness.sink().id)).toMatchObject([
     { seq: 37, state: 'refused', reason: 'the receiver answered 422' },
   ]);
@@ -110,7 +111,7 @@ it('stops before a refused event with refused=stop', async () => {
   const { harness, target, config: sink } = await feeding(webhookTarget(refusing(2), '&refused=stop'));
   harness.change(books(5, 1));
   harness.start(sink);
-  await until('it stops', () => harness.store.sinks.get('contract')?.state === 'stopped');
+  await stopped(harness);
   expect(harness.sink()).toMatchObject({ cursor: 1, error: expect.stringContaining('event 2 of product P1') });
   expect(target.events.map(({ subject }) => subject)).toEqual(['P0']);
 });
@@ -119,7 +120,7 @@ it('stops if every event is refused', async () => {
   const { harness, config: sink } = await answering(() => ({ status: 400 }));
   harness.change(books(500, 1));
   harness.start(sink);
-  await until('it stops', () => harness.store.sinks.get('contract')?.state === 'stopped');
+  await stopped(harness);
   expect(harness.sink().error).toContain('20 events in a row');
   expect(harness.store.sinks.parked(harness.sink().id).length).toBeLessThan(20);
 });

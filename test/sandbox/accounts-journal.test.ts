@@ -1,9 +1,8 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { createNumbering } from '../../src/sandbox/catalog/product-numbers.ts';
-import { type Sandbox, startSandbox } from '../../src/sandbox/server.ts';
+import type { Sandbox } from '../../src/sandbox/server.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
 import { sandboxFor } from './client.ts';
 import { callerHeaders, control, exchange, rootOf } from './exchange.ts';
@@ -64,21 +63,15 @@ async function next(sandbox: Sandbox): Promise<string> {
 
 describe('users, licenses and packages in a journal (--db)', () => {
   it('are the same after a restart, down to the times, tokens and stale tokens', async () => {
-    const folder = mkdtempSync(join(tmpdir(), 'catchword-'));
-    onTestFinished(() => rmSync(folder, { recursive: true }));
-    const db = join(folder, 'sandbox.journal');
-    const start = () => startSandbox({ items: 10, db });
-
-    const first = await start();
+    const db = join(temporaryDirectory(), 'sandbox.journal');
+    const first = await sandboxFor({ items: 10, db });
     await change(first);
     const before = await seen(first);
     await first.stop();
 
-    const second = await start();
-    onTestFinished(() => second.stop());
+    const second = await sandboxFor({ items: 10, db });
     expect(await seen(second)).toEqual(before);
-    const fresh = await startSandbox({ items: 10 });
-    onTestFinished(() => fresh.stop());
+    const fresh = await sandboxFor({ items: 10 });
     expect(await seen(fresh)).not.toEqual(before);
     await change(fresh);
     expect(await next(second)).toBe(await next(fresh));

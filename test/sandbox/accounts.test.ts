@@ -7,10 +7,7 @@ const OPTIONS: AccountOptions = {
   series: 1,
   prefix: 'user-',
   users: 1e3,
-  reader: {
-    reference: 'reader',
-    accessToken: 'readertoken',
-  },
+  reader: { reference: 'reader', accessToken: 'readertoken' },
 };
 
 function must(user: User | null | undefined): User {

@@ -1,6 +1,8 @@
-import { expect, it } from 'vitest';
+import { expect } from 'vitest';
 import { put } from './asset-requests.ts';
-import { getPage, sandboxFor } from './client.ts';
+import { getPage, itWith, sandboxFor } from './client.ts';
+
+const it = itWith({ items: 0 });
 
 const PRICED = {
   imprint_id: 3,
@@ -10,8 +12,7 @@ const PRICED = {
 };
 
 // @rule 2.2-2, 2.2-21, 2.2-26
-it('2.2: each id is a different whole number, and a variant has the time of its update', async () => {
-  const sandbox = await sandboxFor({ items: 3 });
+it('2.2: each id is a different whole number, and a variant has the time of its update', async ({ sandbox }) => {
   const answers = [await put(sandbox, 'L-1', PRICED), await put(sandbox, 'L-2', PRICED)];
   const ids = answers.map(({ body }) => body.id);
   const products = answers.map(({ body }) => (body.variants[0] as unknown as { product_id: unknown }).product_id);
@@ -26,15 +27,13 @@ it('2.2: each id is a different whole number, and a variant has the time of its 
 });
 
 // @rule 2.1-19
-it('2.1: returns fulfillment_only as it was sent', async () => {
-  const sandbox = await sandboxFor({ items: 3 });
+it('2.1: returns fulfillment_only as it was sent', async ({ sandbox }) => {
   expect((await put(sandbox, 'L-1', PRICED)).body).toMatchObject({ fulfillment_only: true });
   expect((await put(sandbox, 'L-1', { fulfillment_only: false })).body).toMatchObject({ fulfillment_only: false });
 });
 
 // @rule 2.2-4
-it('2.2: isbn_canonical is the ISBN without dashes', async () => {
-  const sandbox = await sandboxFor({ items: 0 });
+it('2.2: isbn_canonical is the ISBN without dashes', async ({ sandbox }) => {
   const answers = [
     await put(sandbox, 'L-1', { ...PRICED, e_isbn: '978-0-306-40615-7' }),
     await put(sandbox, 'L-2', { ...PRICED, e_isbn: '0-306-40615-2' }),
@@ -50,8 +49,7 @@ it('2.2: isbn_canonical is the ISBN without dashes', async () => {
 });
 
 // @rule 2.1-27
-it('2.1: parent_isbn must be an ISBN, and is returned as parent_id', async () => {
-  const sandbox = await sandboxFor({ items: 0 });
+it('2.1: parent_isbn must be an ISBN, and is returned as parent_id', async ({ sandbox }) => {
   const parents = [];
   for (const more of [{}, { parent_isbn: '0-306-40615-2' }, {}, { parent_isbn: '9780198526636' }]) {
     parents.push((await put(sandbox, 'L-1', { ...PRICED, ...more })).body.parent_id);
@@ -64,8 +62,7 @@ it('2.1: parent_isbn must be an ISBN, and is returned as parent_id', async () =>
 });
 
 // @rule 2.1.2-5
-it('2.1.2: tax_inclusive must be true or false, in quotes or not', async () => {
-  const sandbox = await sandboxFor({ items: 0 });
+it('2.1.2: tax_inclusive must be true or false, in quotes or not', async ({ sandbox }) => {
   const reply = async (taxInclusive: unknown) => {
     const prices = [{ currency: 'USD', type: 'digital_list_price', amount: 1, tax_inclusive: taxInclusive }];
     const { status, errors } = await put(sandbox, 'L-1', { ...PRICED, prices });

@@ -1,9 +1,11 @@
 import { request } from 'undici';
-import { describe, expect, it } from 'vitest';
+import { describe, expect } from 'vitest';
 import { isIsbn } from '../../src/sandbox/catalog/isbn.ts';
 import { SANDBOX_DEFAULTS } from '../../src/sandbox/options.ts';
 import { NEW, put, send } from './asset-requests.ts';
-import { getPage, sandboxFor } from './client.ts';
+import { getPage, itWith, sandboxFor } from './client.ts';
+
+const it = itWith({ items: 0 });
 
 const ECHOED = {
   author_first_name: 'Mei',
@@ -94,8 +96,7 @@ describe('4.1 PUT /v4/assets/:vbid', () => {
   });
 
   // @rule 4.1-6
-  it('rejects invalid identifiers, and bodies that are not objects', async () => {
-    const sandbox = await sandboxFor({ items: 0 });
+  it('rejects invalid identifiers, and bodies that are not objects', async ({ sandbox }) => {
     expect(await put(sandbox, 'a%2Fb', NEW)).toMatchObject({ status: 422, errors: [expect.stringMatching(/^vbid: /)] });
     for (const body of ['', '{', '[]', 'null', '7', '"x"']) {
       expect([body, await put(sandbox, 'L-1', body)]).toMatchObject([body, { status: 422 }]);
@@ -105,8 +106,7 @@ describe('4.1 PUT /v4/assets/:vbid', () => {
 
 describe('2.1 asset request', () => {
   // @rule 2.1-4..5, 2.1-7, 2.1-9, 2.1-11, 2.1-14..15, 2.1-18..19, 2.1-23..24, 2.1-28..32, 2.1-34, 2.1.2-6, 2.2-5, 2.2-7..8, 2.2-11, 2.2-13, 2.2-15, 4.1-6
-  it('2.1: accepts every field, with numbers and booleans in quotes or not', async () => {
-    const sandbox = await sandboxFor({ items: 0 });
+  it('2.1: accepts every field, with numbers and booleans in quotes or not', async ({ sandbox }) => {
     const reply = await put(sandbox, 'L-1', EVERY_FIELD);
     expect(reply.errors).toEqual([]);
     expect(reply.body).toMatchObject({
@@ -119,7 +119,7 @@ describe('2.1 asset request', () => {
   });
 
   // @rule 2.1-7..9, 2.1-14..15, 2.1-18, 2.1-21..26, 2.1-29, 2.1-33, 2.1-35, 2.1-38..39, 7-3, 8-3..5
-  it.each([
+  it.for([
     ['copy_drm_limit', 1],
     ['copy_drm_limit', -2],
     ['print_drm_limit', '0'],
@@ -141,15 +141,13 @@ describe('2.1 asset request', () => {
     ['prices', {}],
     ['url', 'ftp://example.org/book.pdf'],
     ['callback_url', 'example.org'],
-  ])('7: 422 names the invalid field: %s %j', async (name, value) => {
-    const sandbox = await sandboxFor({ items: 0 });
+  ] as const)('7: 422 names the invalid field: %s %j', async ([name, value], { sandbox }) => {
     const reply = await put(sandbox, 'L-1', { ...NEW, [name]: value });
     expect([reply.status, reply.errors]).toEqual([422, [expect.stringMatching(new RegExp(`^${name}: must `))]]);
   });
 
   // @rule 2.1-30, 2.1.2-1..3, 7-3
-  it('7: 422 has one message for each invalid field, and nothing changes', async () => {
-    const sandbox = await sandboxFor({ items: 0 });
+  it('7: 422 has one message for each invalid field, and nothing changes', async ({ sandbox }) => {
     await put(sandbox, 'L-1', NEW);
     const wrong = {
       title: 'Other',
@@ -169,8 +167,7 @@ describe('2.1 asset request', () => {
   });
 
   // @rule 2.1-1..2, 2.1-6, 2.1-10, 2.1-12, 2.1-16..17, 2.1-37, 2.2-8, 2.2-12, 2.2-15, 3-1, 8-6
-  it('2.1: ignores internal and unknown fields, and returns the defaults of the internal ones', async () => {
-    const sandbox = await sandboxFor({ items: 0 });
+  it('2.1: ignores internal and unknown fields, and returns the defaults of the internal ones', async ({ sandbox }) => {
     const internal = {
       block_search: true,
       custom: true,
@@ -196,8 +193,7 @@ describe('2.1 asset request', () => {
   });
 
   // @rule 2.1-3, 2.2-7
-  it('2.1: author_name is the concatenation if it is omitted and both others are sent', async () => {
-    const sandbox = await sandboxFor({ items: 0 });
+  it('2.1: author_name is the concatenation if it is omitted and both others are sent', async ({ sandbox }) => {
     const both = { author_first_name: 'Mei', author_last_name: 'Okonkwo' };
     expect((await put(sandbox, 'L-1', { ...NEW, ...both })).body.author_name).toBe('Mei Okonkwo');
     expect((await put(sandbox, 'L-1', { author_last_name: 'Suzuki' })).body.author_name).toBe('Mei Okonkwo');
@@ -207,14 +203,12 @@ describe('2.1 asset request', () => {
   });
 });
 
-it('4.1: generates a vbid if the path has an empty one', async () => {
-  const sandbox = await sandboxFor({ items: 0 });
+it('4.1: generates a vbid if the path has an empty one', async ({ sandbox }) => {
   const { status, body } = await put(sandbox, '', NEW);
   expect([status, isIsbn(body.vbid)]).toEqual([200, true]);
 });
 
-it('7: rejects a body that is not UTF-8', async () => {
-  const sandbox = await sandboxFor({ items: 0 });
+it('7: rejects a body that is not UTF-8', async ({ sandbox }) => {
   const { url } = sandbox;
   const response = await request(`${url}/v4/assets/L-1`, {
     method: 'PUT',
@@ -226,8 +220,7 @@ it('7: rejects a body that is not UTF-8', async () => {
 
 describe('2.1.2 prices, 2.1.3 channel identifiers', () => {
   // @rule 2.1-35..36, 2.1.3-1..2, 2.2-20, 2.2-22..25, 2.2-27
-  it('2.1.2: makes a variant of the prices, and a rental for each duration', async () => {
-    const sandbox = await sandboxFor({ items: 0 });
+  it('2.1.2: makes a variant of the prices, and a rental for each duration', async ({ sandbox }) => {
     const { variants } = (await put(sandbox, 'L-1', EVERY_FIELD)).body;
     expect(variants).toMatchObject([
       {
@@ -250,8 +243,7 @@ describe('2.1.2 prices, 2.1.3 channel identifiers', () => {
   });
 
   // @rule 2.1.2-4
-  it('2.1.2: rejects a rental price without a duration', async () => {
-    const sandbox = await sandboxFor({ items: 0 });
+  it('2.1.2: rejects a rental price without a duration', async ({ sandbox }) => {
     const prices = [{ currency: 'USD', type: 'digital_rental_price', amount: '5.00' }];
     expect((await put(sandbox, 'L-1', { ...NEW, prices })).errors).toEqual([
       'prices/0/duration: is required for a rental price',
@@ -264,8 +256,7 @@ describe('2.1.2 prices, 2.1.3 channel identifiers', () => {
   });
 
   // @rule 2.1.3-3, 8-7
-  it('2.1.3, 8: accepts only the key channel_id_inclusive_access', async () => {
-    const sandbox = await sandboxFor({ items: 0 });
+  it('2.1.3, 8: accepts only the key channel_id_inclusive_access', async ({ sandbox }) => {
     const variants = [{ channel_ids: [{ sku: 'L-1', channel_id_retail: 'x' }] }];
     expect((await put(sandbox, 'L-1', { ...NEW, variants })).errors).toEqual([
       'variants/0/channel_ids/0/channel_id_inclusive_access: is required',
@@ -273,7 +264,7 @@ describe('2.1.2 prices, 2.1.3 channel identifiers', () => {
     ]);
   });
 
-  it.each([
+  it.for([
     [
       [{ channel_ids: [{ sku: 5, channel_id_retail: 'x' }] }],
       ['sku', 'channel_id_inclusive_access', 'channel_id_retail'],
@@ -282,14 +273,15 @@ describe('2.1.2 prices, 2.1.3 channel identifiers', () => {
     [[{ channel_ids: [{ sku: 'TYPO', channel_id_inclusive_access: 'x' }] }], ['sku']],
     [[{ channel_ids: [{ sku: 'L-1R90', channel_id_inclusive_access: 'x' }] }], ['sku']],
     [[{ channel_id_inclusive_access: 'x' }], ['channel_id_inclusive_access']],
-  ])('2.1.3: rejects the variants %j, and names each invalid member', async (variants, members) => {
-    const sandbox = await sandboxFor({ items: 0 });
-    const { status, errors } = await put(sandbox, 'L-1', { ...EVERY_FIELD, variants });
-    expect([status, errors.map((message) => message.split(':')[0]?.split('/').at(-1))]).toEqual([422, members]);
-  });
+  ] as const)(
+    '2.1.3: rejects the variants %j, and names each invalid member',
+    async ([variants, members], { sandbox }) => {
+      const { status, errors } = await put(sandbox, 'L-1', { ...EVERY_FIELD, variants });
+      expect([status, errors.map((message) => message.split(':')[0]?.split('/').at(-1))]).toEqual([422, members]);
+    },
+  );
 
-  it('2.1.2: lists rentals by duration, shortest first', async () => {
-    const sandbox = await sandboxFor({ items: 0 });
+  it('2.1.2: lists rentals by duration, shortest first', async ({ sandbox }) => {
     const prices = [180, 90, 180].map((duration) => ({
       currency: 'USD',
       type: 'digital_rental_price',
@@ -304,8 +296,7 @@ describe('2.1.2 prices, 2.1.3 channel identifiers', () => {
     ]);
   });
 
-  it('2.1.3: rejects a SKU of an asset without an identifier', async () => {
-    const sandbox = await sandboxFor({ items: 0 });
+  it('2.1.3: rejects a SKU of an asset without an identifier', async ({ sandbox }) => {
     const variants = [{ channel_ids: [{ sku: 'L-1', channel_id_inclusive_access: 'x' }] }];
     expect((await send(sandbox, 'POST', '/vital_books', { ...NEW, variants })).errors).toEqual([
       'variants/0/channel_ids/0/sku: must be the vbid, or vbid, R and the days of one of the rentals',
@@ -328,8 +319,9 @@ describe('2.1.2 prices, 2.1.3 channel identifiers', () => {
   });
 
   // @rule 2.1-13, 2.1-22, 2.2-3, 2.2-6, 2.2-9, 2.2-14, 2.2-16, 2.2-18..19, 4.1-7
-  it('2.2: returns kind as an object, the discount of the code, and the imprint with its publisher', async () => {
-    const sandbox = await sandboxFor({ items: 0 });
+  it('2.2: returns kind as an object, the discount of the code, and the imprint with its publisher', async ({
+    sandbox,
+  }) => {
     expect((await put(sandbox, 'L-1', EVERY_FIELD)).body).toMatchObject({
       kind: { id: expect.any(Number), value: 'book' },
       cs_plus_discount: '20',
@@ -345,13 +337,12 @@ describe('2.1.2 prices, 2.1.3 channel identifiers', () => {
   });
 });
 
-it.each([
+it.for([
   ['CS20', '20'],
   ['CS100', '100'],
   ['CS150', '10'],
   ['CSPLUS', '10'],
-])('2.1: the discount code %s gives %s percent', async (code, percent) => {
-  const sandbox = await sandboxFor({ items: 0 });
+] as const)('2.1: the discount code %s gives %s percent', async ([code, percent], { sandbox }) => {
   const { body } = await put(sandbox, 'L-1', { ...NEW, cs_plus_discount_code: code });
   expect(body.cs_plus_discount).toBe(percent);
 });
@@ -383,4 +374,10 @@ describe('4.5 books', () => {
       expect(body.variants.map(({ sku }) => sku)).toEqual([item.vbid, `${item.vbid}R180`]);
     }
   });
+});
+
+it('7: lists a hundred errors of a request, and says how many more there are', async ({ sandbox }) => {
+  const { status, errors } = await put(sandbox, 'L-1', { ...NEW, prices: new Array(1000).fill({}) });
+  expect([status, errors.length]).toEqual([422, 101]);
+  expect([errors[0], errors.at(-1)]).toEqual(['prices/0/currency: must be an ISO 4217 code', '… and 2900 more']);
 });

@@ -1,5 +1,5 @@
 import { request } from 'undici';
-import { onTestFinished } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import { SANDBOX_DEFAULTS, type SandboxOptions } from '../../src/sandbox/options.ts';
 import { type Sandbox, startSandbox } from '../../src/sandbox/server.ts';
 
@@ -30,6 +30,17 @@ export async function sandboxFor(options: Partial<SandboxOptions>): Promise<Sand
   return sandbox;
 }
 
+/** Returns `it` whose tests can take a `sandbox` of their own with these options. */
+export function itWith(options: Partial<SandboxOptions>) {
+  return it.extend<{ readonly sandbox: Sandbox }>({
+    sandbox: async ({ task: _task }, use) => {
+      const sandbox = await startSandbox(options);
+      await use(sandbox);
+      await sandbox.stop();
+    },
+  });
+}
+
 export async function get(sandbox: Sandbox, path: string, headers: Record<string, string> = CREDENTIALS) {
   const response = await request(sandbox.url + path, { headers });
   return {
@@ -45,4 +56,12 @@ export async function getJson<T>(sandbox: Sandbox, path: string): Promise<T> {
 
 export function getPage(sandbox: Sandbox, query = ''): Promise<PageBody> {
   return getJson<PageBody>(sandbox, `/v4/products${query}`);
+}
+
+/** The products that the sandbox holds now. */
+export async function truth(sandbox: Sandbox, query = ''): Promise<Item[]> {
+  const { bytes } = await get(sandbox, `/_sandbox/truth${query}`, {});
+  const lines = bytes.toString().split('\n');
+  expect(lines.pop()).toBe('');
+  return lines.map((line) => JSON.parse(line) as Item);
 }

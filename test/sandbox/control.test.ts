@@ -1,19 +1,14 @@
 import { request } from 'undici';
-import { describe, expect, it } from 'vitest';
+import { describe, expect } from 'vitest';
 import { systemClock } from '../../src/clock.ts';
 import type { Sandbox } from '../../src/sandbox/server.ts';
-import { get, getJson, getPage, type Item, sandboxFor } from './client.ts';
+import { get, getJson, getPage, type Item, itWith, sandboxFor, truth } from './client.ts';
+
+const it = itWith({ items: 1 });
 
 async function mutate(sandbox: Sandbox, body: string) {
   const response = await request(`${sandbox.url}/_sandbox/mutate`, { method: 'POST', body });
   return { status: response.statusCode, body: await response.body.json() };
-}
-
-async function truth(sandbox: Sandbox, query = ''): Promise<Item[]> {
-  const { bytes } = await get(sandbox, `/_sandbox/truth${query}`, {});
-  const lines = bytes.toString().split('\n');
-  expect(lines.pop()).toBe('');
-  return lines.map((line) => JSON.parse(line) as Item);
 }
 
 async function everyPage(sandbox: Sandbox): Promise<Item[]> {
@@ -35,13 +30,11 @@ describe('POST /_sandbox/mutate', () => {
     expect((await getPage(sandbox)).num_items).toBe(102);
   });
 
-  it('accepts a body with a byte order mark', async () => {
-    const sandbox = await sandboxFor({ items: 1 });
+  it('accepts a body with a byte order mark', async ({ sandbox }) => {
     expect(await mutate(sandbox, '\ufeff{"create":1}')).toMatchObject({ status: 200, body: { created: 1 } });
   });
 
-  it('rejects an invalid body', async () => {
-    const sandbox = await sandboxFor({ items: 1 });
+  it('rejects an invalid body', async ({ sandbox }) => {
     for (const body of ['', '{', '[]', '{"remove":-1}', '{"delete":1}', '{"create":99999999}']) {
       expect(await mutate(sandbox, body)).toEqual({ status: 422, body: { errors: expect.any(Array) } });
     }
@@ -101,8 +94,7 @@ describe('GET /_sandbox/truth', () => {
 });
 
 describe('GET /_sandbox/requests', () => {
-  it('logs only requests of the interface', async () => {
-    const sandbox = await sandboxFor({ items: 1 });
+  it('logs only requests of the interface', async ({ sandbox }) => {
     const startedAt = Date.now();
     await getPage(sandbox, '?page=2');
     await get(sandbox, '/v4/products', {});

@@ -1,9 +1,11 @@
 import { Readable } from 'node:stream';
 import { request } from 'undici';
-import { describe, expect, it } from 'vitest';
+import { describe, expect } from 'vitest';
 import type { Sandbox } from '../../src/sandbox/server.ts';
-import { CREDENTIALS, sandboxFor } from './client.ts';
+import { CREDENTIALS, itWith } from './client.ts';
 import { errorOf, exchange, outcomes } from './exchange.ts';
+
+const it = itWith({ items: 0 });
 
 const GOOD = '<credentials><credential reference="user-0000001"/></credentials>';
 
@@ -55,8 +57,7 @@ const ATTACKS: readonly (readonly [name: string, body: string | Buffer])[] = [
 ];
 
 describe('attacks on POST /v3/credentials.xml', () => {
-  it.each(ATTACKS)('rejects %s with 650, and continues to serve', async (_, body) => {
-    const sandbox = await sandboxFor({ items: 0 });
+  it.for(ATTACKS)('rejects %s with 650, and continues to serve', async ([, body], { sandbox }) => {
     const answer = await exchange(sandbox, 'POST /v3/credentials.xml', body);
     expect(errorOf(answer)).toEqual([400, '650']);
     expect(answer.text.length).toBeLessThan(500);
@@ -64,11 +65,10 @@ describe('attacks on POST /v3/credentials.xml', () => {
     expect(await isServing(sandbox)).toBe(true);
   });
 
-  it.each([
+  it.for([
     ['with its length', true],
     ['in chunks', false],
-  ])('rejects 100 MB %s because of their size', async (_, withLength) => {
-    const sandbox = await sandboxFor({ items: 0 });
+  ] as const)('rejects 100 MB %s because of their size', async ([, withLength], { sandbox }) => {
     const piece = Buffer.alloc(2 ** 20, 'x');
     const start = Buffer.from('<credentials><credential reference="');
     const pieces = (function* () {
@@ -86,8 +86,7 @@ describe('attacks on POST /v3/credentials.xml', () => {
     expect(await isServing(sandbox)).toBe(true);
   });
 
-  it('accepts XML that only looks like an attack', async () => {
-    const sandbox = await sandboxFor({ items: 0 });
+  it('accepts XML that only looks like an attack', async ({ sandbox }) => {
     const harmless = [
       `<?xml version="1.0" encoding="utf-8" standalone="yes"?>${GOOD}`,
       GOOD.replace('user', '&#117;ser'),

@@ -1,7 +1,9 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect } from 'vitest';
 import type { Sandbox } from '../../src/sandbox/server.ts';
-import { sandboxFor } from './client.ts';
+import { itWith, sandboxFor } from './client.ts';
 import { callerHeaders, control, errorOf, exchange, outcomes, rootOf } from './exchange.ts';
+
+const it = itWith({ items: 0 });
 
 /** Sends only the API key, as the interface says. */
 function verify(sandbox: Sandbox, credentials: string, key = 'SANDBOXKEY') {
@@ -22,14 +24,12 @@ async function attributesOf(sandbox: Sandbox, reference: string) {
 
 describe('4.3 verify credentials', () => {
   // @rule 4.3-9
-  it('rule 3: verifies a reference user by the reference alone', async () => {
-    const sandbox = await sandboxFor({ items: 0 });
+  it('rule 3: verifies a reference user by the reference alone', async ({ sandbox }) => {
     expect(outcomes(await verify(sandbox, '<credential reference="user-0000001"/>'))).toEqual(['user-0000001']);
   });
 
   // @rule 4.3-10
-  it('rule 4: returns the current token and guid', async () => {
-    const sandbox = await sandboxFor({ items: 0 });
+  it('rule 4: returns the current token and guid', async ({ sandbox }) => {
     const before = await attributesOf(sandbox, 'sandbox-reader');
     expect(before.token).toBe('sandboxtoken');
     expect((await exchange(sandbox, 'POST /v3/users/reset_access.xml')).status).toBe(200);
@@ -41,8 +41,9 @@ describe('4.3 verify credentials', () => {
   });
 
   // @rule 4.3-5
-  it('the submission matrix: verifies reference users by token, reference, guid or any combination', async () => {
-    const sandbox = await sandboxFor({ items: 0 });
+  it('the submission matrix: verifies reference users by token, reference, guid or any combination', async ({
+    sandbox,
+  }) => {
     const { guid, token } = await attributesOf(sandbox, 'user-0000002');
     const [reference, byGuid, byToken] = ['reference="user-0000002"', `guid="${guid}"`, `access-token="${token}"`];
     const combinations = [
@@ -61,8 +62,9 @@ describe('4.3 verify credentials', () => {
   });
 
   // @rule 2.4-3, 4.3-6
-  it('the submission matrix: verifies full users by token or guid, and rejects email and password', async () => {
-    const sandbox = await sandboxFor({ items: 0 });
+  it('the submission matrix: verifies full users by token or guid, and rejects email and password', async ({
+    sandbox,
+  }) => {
     const user = { email: 'full@example.com', guid: 'FULLUSER', access_token: 'fulltoken' };
     await control(sandbox, 'user', user);
     const answer = await verify(
@@ -81,8 +83,7 @@ describe('4.3 verify credentials', () => {
     expect(third?.attributes.get('message')).toMatch(/email is not submitted/);
   });
 
-  it('rejects attributes that name two users', async () => {
-    const sandbox = await sandboxFor({ items: 0 });
+  it('rejects attributes that name two users', async ({ sandbox }) => {
     const { guid, token } = await attributesOf(sandbox, 'user-0000002');
     const answer = await verify(
       sandbox,
@@ -93,8 +94,7 @@ describe('4.3 verify credentials', () => {
   });
 
   // @rule 7-5..6
-  it('7: replaces a credential by 601 for a stale token, by 603 for an unknown reference', async () => {
-    const sandbox = await sandboxFor({ items: 0 });
+  it('7: replaces a credential by 601 for a stale token, by 603 for an unknown reference', async ({ sandbox }) => {
     const { token } = await attributesOf(sandbox, 'user-0000004');
     await control(sandbox, 'expire', { reference: 'user-0000004' });
     const answer = await verify(
@@ -109,16 +109,14 @@ describe('4.3 verify credentials', () => {
     expect(outcomes(await verify(sandbox, `<credential access-token="${current}"/>`))).toEqual(['user-0000004']);
   });
 
-  it('does not repeat the token in an error', async () => {
-    const sandbox = await sandboxFor({ items: 0 });
+  it('does not repeat the token in an error', async ({ sandbox }) => {
     const { text } = await verify(sandbox, '<credential access-token="s3cr3t" guid="G" reference="unknown"/>');
     expect(text).toMatch(/<error code="603" [^>]*reference="unknown" guid="G" email=""><\/error>/);
     expect(text).not.toMatch(/s3cr3t/);
   });
 
   // @rule 4.3-2, 4.3-8, 5-6
-  it('rule 2: does not verify users of another key, in either direction', async () => {
-    const sandbox = await sandboxFor({ items: 0 });
+  it('rule 2: does not verify users of another key, in either direction', async ({ sandbox }) => {
     expect(outcomes(await verify(sandbox, '<credential reference="user-0000001"/>', 'OTHERKEY'))).toEqual(['603']);
     expect(outcomes(await verify(sandbox, '<credential access-token="sandboxtoken"/>', 'OTHERKEY'))).toEqual(['603']);
     expect(outcomes(await verify(sandbox, '<credential reference="other-user-0000001"/>'))).toEqual(['603']);
@@ -146,7 +144,7 @@ describe('4.3 verify credentials', () => {
   });
 
   // @rule 4.3-3
-  it.each([
+  it.for([
     ['no body', ''],
     ['no credentials', '<credentials/>'],
     ['another root', '<credential reference="user-0000001"/>'],
@@ -155,15 +153,13 @@ describe('4.3 verify credentials', () => {
     ['no XML', '{"credentials":[]}'],
     ['an open tag', '<credentials><credential reference="a"></credentials>'],
     ['an attribute twice', '<credentials><credential reference="a" reference="b"/></credentials>'],
-  ])('rejects %s with 650 and status 400', async (_, body) => {
-    const sandbox = await sandboxFor({ items: 0 });
+  ] as const)('rejects %s with 650 and status 400', async ([, body], { sandbox }) => {
     const answer = await exchange(sandbox, 'POST /v3/credentials.xml', body);
     expect(errorOf(answer)).toEqual([400, '650']);
     expect(rootOf(answer).attributes.get('message')).toMatch(/^Malformed credentials request: /);
   });
 
-  it('8: accepts 10,000 long references of three bytes a character', async () => {
-    const sandbox = await sandboxFor({ items: 0 });
+  it('8: accepts 10,000 long references of three bytes a character', async ({ sandbox }) => {
     const many = Array.from(
       { length: 10_000 },
       (_, at) => `<credential reference="${String(at).padStart(244, '書')}"/>`,
@@ -175,8 +171,7 @@ describe('4.3 verify credentials', () => {
   });
 
   // @rule 4.3-2
-  it('requires the API key, but no access token', async () => {
-    const sandbox = await sandboxFor({ items: 0 });
+  it('requires the API key, but no access token', async ({ sandbox }) => {
     const body = '<credentials><credential reference="user-0000001"/></credentials>';
     const status = async (headers: Record<string, string>) =>
       (await exchange(sandbox, 'POST /v3/credentials.xml', body, headers)).status;

@@ -2,9 +2,8 @@ import { request } from 'undici';
 import { describe, expect, it } from 'vitest';
 import { systemClock } from '../../src/clock.ts';
 import { isbn10 } from '../../src/sandbox/catalog/isbn.ts';
-import type { Sandbox } from '../../src/sandbox/server.ts';
 import { NEW, put, send } from './asset-requests.ts';
-import { get, getJson, getPage, type Item, sandboxFor } from './client.ts';
+import { get, getJson, getPage, type Item, sandboxFor, truth } from './client.ts';
 
 const START = Date.UTC(2030, 0, 10, 12);
 const DAY = 86_400_000;
@@ -20,12 +19,6 @@ async function calendar(items = 3, details = false) {
   return { time, sandbox, listed, since, lookup };
 }
 
-async function truth(sandbox: Sandbox): Promise<Item[]> {
-  const { bytes } = await get(sandbox, '/_sandbox/truth', {});
-  const lines = bytes.toString().trimEnd().split('\n');
-  return lines.map((line) => JSON.parse(line) as Item);
-}
-
 describe('written assets in the catalog', () => {
   // @rule 2.1-31
   it('4.1, 4.4: shows a created asset in the list, in deltas, by lookup and in the truth', async () => {
@@ -38,31 +31,12 @@ describe('written assets in the catalog', () => {
       language: 'fr',
       author_name: 'Mei Okonkwo',
       copy_drm_limit: 5,
-      identifiers: {
-        print_isbn_13: ['9780306406157'],
-        e_isbn_10: ['0198526636'],
-      },
-      sales_rights: {
-        exclusive_rights: ['US'],
-        not_for_sale: ['CA'],
-      },
+      identifiers: { print_isbn_13: ['9780306406157'], e_isbn_10: ['0198526636'] },
+      sales_rights: { exclusive_rights: ['US'], not_for_sale: ['CA'] },
       prices: [
-        {
-          currency: 'USD',
-          type: 'digital_list_price',
-          amount: '30.50',
-        },
-        {
-          currency: 'EUR',
-          type: 'digital_list_price',
-          amount: 28,
-        },
-        {
-          currency: 'EUR',
-          type: 'digital_rental_price',
-          amount: 9,
-          duration: 180,
-        },
+        { currency: 'USD', type: 'digital_list_price', amount: '30.50' },
+        { currency: 'EUR', type: 'digital_list_price', amount: 28 },
+        { currency: 'EUR', type: 'digital_rental_price', amount: 9, duration: 180 },
       ],
     };
     expect((await put(sandbox, 'L-999-70031', sent)).errors).toEqual([]);
@@ -81,34 +55,18 @@ describe('written assets in the catalog', () => {
         print_isbn_10: ['0306406152'],
         e_isbn_13: ['9780198526636'],
       },
-      contributors: [
-        {
-          name: 'Mei Okonkwo',
-          type: 'author',
-        },
-      ],
+      contributors: [{ name: 'Mei Okonkwo', type: 'author' }],
       sales_rights: ['US'],
       exclude_sales_rights: ['CA'],
       variants: [
         {
           sku: 'L-999-70031',
-          prices: [
-            {
-              type: 'digital_list_price',
-              value: 28,
-              currency: 'EUR',
-            },
-          ],
+          prices: [{ type: 'digital_list_price', value: 28, currency: 'EUR' }],
         },
         {
           sku: 'L-999-70031R180',
           duration: '180',
-          prices: [
-            {
-              value: 9,
-              currency: 'EUR',
-            },
-          ],
+          prices: [{ value: 9, currency: 'EUR' }],
         },
       ],
       metadata: { imprint_name: page.items[3]?.publisher },
@@ -182,11 +140,7 @@ describe('2.1.1 rule 1: identifiers of a generated product', () => {
     const { body } = await put(sandbox, vbid, { identifiers: { e_isbn_13: [ADDED], vbid13_alias: [ADDED] } });
     expect(body).toMatchObject({
       e_isbn: own,
-      identifiers: {
-        e_isbn_13: [own, ADDED],
-        e_isbn_10: [isbn10(own), '0306406152'],
-        vbid13_alias: [vbid, ADDED],
-      },
+      identifiers: { e_isbn_13: [own, ADDED], e_isbn_10: [isbn10(own), '0306406152'], vbid13_alias: [vbid, ADDED] },
     });
     const { identifiers } = await getJson<Item>(sandbox, `/v4/products/${vbid}`);
     expect(identifiers).toMatchObject({ ...body.identifiers, eisbn_canonical: own, e_isbn: own });

@@ -1,8 +1,10 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect } from 'vitest';
 import { systemClock } from '../../src/clock.ts';
 import type { Sandbox } from '../../src/sandbox/server.ts';
 import { NEW, put, send } from './asset-requests.ts';
-import { getJson, getPage, type Item, sandboxFor } from './client.ts';
+import { getJson, getPage, type Item, itWith, sandboxFor } from './client.ts';
+
+const it = itWith({ items: 3, details: true });
 
 const EVERYTHING = '?include_details=metadata,subjects,identifiers,accessibility';
 
@@ -11,13 +13,12 @@ function lookUp(sandbox: Sandbox, vbid: string): Promise<Item> {
 }
 
 describe('changes only the written fields of a generated product', () => {
-  it.each([
+  it.for([
     [{ title: 'Renamed' }, { title: 'Renamed' }, {}],
     [{ description: 'About tides.' }, {}, { description: 'About tides.' }],
     [{ print_drm_limit: 7 }, { print_restrictions: 7 }, {}],
     [{ off_sale_date: '2999-01-01' }, { off_sale_date: '2999-01-01' }, {}],
-  ])('%j', async (sent, changed, metadata) => {
-    const sandbox = await sandboxFor({ items: 3, details: true });
+  ] as const)('%j', async ([sent, changed, metadata], { sandbox }) => {
     const vbid = (await getPage(sandbox)).items[0]?.vbid ?? '';
     const before = await lookUp(sandbox, vbid);
     await put(sandbox, vbid, sent);
@@ -31,8 +32,7 @@ describe('changes only the written fields of a generated product', () => {
     });
   });
 
-  it('changes the first contributor by author_name', async () => {
-    const sandbox = await sandboxFor({ items: 3, details: true });
+  it('changes the first contributor by author_name', async ({ sandbox }) => {
     const vbid = (await getPage(sandbox)).items[0]?.vbid ?? '';
     const before = await lookUp(sandbox, vbid);
     const [author, editor] = before.contributors as object[];
@@ -51,8 +51,7 @@ describe('changes only the written fields of a generated product', () => {
 });
 
 describe('updates nested objects member by member', () => {
-  it('2.1: sales_rights of a generated product', async () => {
-    const sandbox = await sandboxFor({ items: 3, details: true });
+  it('2.1: sales_rights of a generated product', async ({ sandbox }) => {
     const [before] = (await getPage(sandbox)).items;
     const vbid = before?.vbid ?? '';
     const { body } = await put(sandbox, vbid, { sales_rights: { not_for_sale: ['US'] } });
@@ -97,11 +96,7 @@ function expected(item: Item) {
     created: new Date(String(item.created)).toISOString(),
     print_drm_limit: item.print_restrictions,
     copy_drm_limit: item.copy_restrictions,
-    book_format: {
-      name: expect.any(String),
-      value: String(item.format).toLowerCase(),
-      dash2epub: false,
-    },
+    book_format: { name: expect.any(String), value: String(item.format).toLowerCase(), dash2epub: false },
     build: { available: true },
     title: item.title,
     subtitle: item.subtitle,

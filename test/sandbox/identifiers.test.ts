@@ -1,7 +1,9 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect } from 'vitest';
 import { canonicalIsbn } from '../../src/sandbox/catalog/isbn.ts';
 import { NEW, put } from './asset-requests.ts';
-import { getJson, getPage, type Item, sandboxFor } from './client.ts';
+import { getJson, getPage, type Item, itWith, sandboxFor } from './client.ts';
+
+const it = itWith({ items: 0 });
 
 describe('2.1.1 identifiers', () => {
   const E = { ten: '0306406152', thirteen: '9780306406157' };
@@ -64,42 +66,45 @@ describe('2.1.1 identifiers', () => {
     expect(await patched(added, { e_isbn_13: null, e_isbn_10: [] })).toMatchObject({ e_isbn_10: [E.ten, OTHER.ten] });
   });
 
-  it.each([
+  it.for([
     ['e_isbn', { e_isbn_13: null, e_isbn_10: null }],
     ['print_isbn', { print_isbn_13: null, print_isbn_10: null }],
     ['e_isbn', null],
-  ])('2.1.1 rule 4: removes %s when its lists are cleared, in the catalog too', async (name, identifiers) => {
-    const sandbox = await sandboxFor({ items: 0 });
-    await put(sandbox, 'L-1', { ...NEW, [name]: '978-0-306-40615-7' });
-    const partly = await put(sandbox, 'L-1', { identifiers: { e_isbn_13: null, print_isbn_13: null } });
-    expect(partly.body[name]).toBe('978-0-306-40615-7');
-    expect((await put(sandbox, 'L-1', { identifiers })).body[name]).toBeNull();
-    expect((await getPage(sandbox)).items[0]?.identifiers).toEqual({
-      print_isbn_canonical: null,
-      eisbn_canonical: null,
-    });
-    expect((await put(sandbox, 'L-1', { identifiers, [name]: OTHER.ten })).body[name]).toBe(OTHER.ten);
-  });
+  ] as const)(
+    '2.1.1 rule 4: removes %s when its lists are cleared, in the catalog too',
+    async ([name, identifiers], { sandbox }) => {
+      await put(sandbox, 'L-1', { ...NEW, [name]: '978-0-306-40615-7' });
+      const partly = await put(sandbox, 'L-1', { identifiers: { e_isbn_13: null, print_isbn_13: null } });
+      expect(partly.body[name]).toBe('978-0-306-40615-7');
+      expect((await put(sandbox, 'L-1', { identifiers })).body[name]).toBeNull();
+      expect((await getPage(sandbox)).items[0]?.identifiers).toEqual({
+        print_isbn_canonical: null,
+        eisbn_canonical: null,
+      });
+      expect((await put(sandbox, 'L-1', { identifiers, [name]: OTHER.ten })).body[name]).toBe(OTHER.ten);
+    },
+  );
 
-  it.each([
+  it.for([
     ['e_isbn', 'eisbn_canonical', { e_isbn_13: [E.thirteen, OTHER.thirteen] }],
     ['e_isbn', 'eisbn_canonical', { e_isbn_10: ['0-306-40615-2'] }],
     ['print_isbn', 'print_isbn_canonical', { print_isbn_13: [E.thirteen] }],
     ['print_isbn', 'print_isbn_canonical', { print_isbn_10: ['0-306-40615-2'] }],
-  ])('2.1.1: %s and %s are the first of the list if none was written by itself: %j', async (name, inCatalog, sent) => {
-    const sandbox = await sandboxFor({ items: 0 });
-    const { body } = await put(sandbox, 'L-1', { ...NEW, identifiers: sent });
-    expect(body[name]).toBe(E.thirteen);
-    const isbn = name === 'e_isbn' ? E.thirteen : null;
-    expect([body.isbn, body.isbn_canonical]).toEqual([isbn, isbn]);
-    expect((await getJson<Item>(sandbox, '/v4/products/L-1')).identifiers[inCatalog]).toBe(E.thirteen);
-    expect((await put(sandbox, 'L-1', { [name]: OTHER.ten })).body[name]).toBe(OTHER.ten);
-    expect((await getJson<Item>(sandbox, '/v4/products/L-1')).identifiers[inCatalog]).toBe(OTHER.thirteen);
-  });
+  ] as const)(
+    '2.1.1: %s and %s are the first of the list if none was written by itself: %j',
+    async ([name, inCatalog, sent], { sandbox }) => {
+      const { body } = await put(sandbox, 'L-1', { ...NEW, identifiers: sent });
+      expect(body[name]).toBe(E.thirteen);
+      const isbn = name === 'e_isbn' ? E.thirteen : null;
+      expect([body.isbn, body.isbn_canonical]).toEqual([isbn, isbn]);
+      expect((await getJson<Item>(sandbox, '/v4/products/L-1')).identifiers[inCatalog]).toBe(E.thirteen);
+      expect((await put(sandbox, 'L-1', { [name]: OTHER.ten })).body[name]).toBe(OTHER.ten);
+      expect((await getJson<Item>(sandbox, '/v4/products/L-1')).identifiers[inCatalog]).toBe(OTHER.thirteen);
+    },
+  );
 
   // @rule 2.1-20, 2.1.1-1
-  it('2.1.1: names the place of an invalid ISBN', async () => {
-    const sandbox = await sandboxFor({ items: 0 });
+  it('2.1.1: names the place of an invalid ISBN', async ({ sandbox }) => {
     const reply = await put(sandbox, 'L-1', { ...NEW, identifiers: { e_isbn_13: [E.thirteen, '12'] } });
     expect(reply.errors).toEqual([expect.stringMatching(/^identifiers\/e_isbn_13\/1: /)]);
     expect(canonicalIsbn('978-0-306-40615-7')).toBe(E.thirteen);

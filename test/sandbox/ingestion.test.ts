@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { text } from 'node:stream/consumers';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, onTestFinished } from 'vitest';
 import { systemClock } from '../../src/clock.ts';
 import type { Asset } from '../../src/sandbox/assets/asset.ts';
 import { callBack } from '../../src/sandbox/assets/callback.ts';
@@ -8,7 +8,10 @@ import { NO_IDENTIFIERS } from '../../src/sandbox/assets/identifiers.ts';
 import { createIngestions } from '../../src/sandbox/assets/ingestion.ts';
 import { serveHttp } from '../support/listen.ts';
 import { NEW, put, send } from './asset-requests.ts';
-import { sandboxFor } from './client.ts';
+import { itWith, sandboxFor } from './client.ts';
+
+const QUICK = { items: 0, ingestionMs: 1, callbackRetryMs: 1, allowPrivateCallbacks: true };
+const it = itWith(QUICK);
 
 interface Called {
   readonly method: string | undefined;
@@ -41,7 +44,6 @@ function warning(beginning: string): Promise<string> {
   });
 }
 
-const QUICK = { items: 0, ingestionMs: 1, callbackRetryMs: 1, allowPrivateCallbacks: true };
 const ASSET: Asset = {
   vbid: 'L-1',
   index: 0,
@@ -83,8 +85,7 @@ describe('4.1 rule 2, 6: ingestion', () => {
   });
 
   // @rule 2.1-38, 4.1-10, 6-1
-  it('6: calls callback_url at the end, with the state of the asset', async () => {
-    const sandbox = await sandboxFor(QUICK);
+  it('6: calls callback_url at the end, with the state of the asset', async ({ sandbox }) => {
     const { url, calls } = await listener(204);
     await put(sandbox, 'L-1', { ...NEW, url: FILE, callback_url: url });
     await expect
@@ -95,8 +96,7 @@ describe('4.1 rule 2, 6: ingestion', () => {
   });
 
   // @rule 6-2
-  it('6: sends no other event: does not call for an update without url', async () => {
-    const sandbox = await sandboxFor(QUICK);
+  it('6: sends no other event: does not call for an update without url', async ({ sandbox }) => {
     const { url, calls } = await listener(204);
     await put(sandbox, 'L-1', { ...NEW, url: FILE, callback_url: url });
     await expect.poll(() => calls.length).toBe(1);
@@ -114,8 +114,7 @@ describe('4.1 rule 2, 6: ingestion', () => {
   });
 
   // @rule 6-1
-  it('6: calls a failing address up to four times', async () => {
-    const sandbox = await sandboxFor(QUICK);
+  it('6: calls a failing address up to four times', async ({ sandbox }) => {
     const recovering = await listener(500, 503, 200);
     const broken = await listener(500);
     await put(sandbox, 'L-1', { ...NEW, url: FILE, callback_url: recovering.url });

@@ -1,11 +1,13 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect } from 'vitest';
 import { type Clock, systemClock } from '../../src/clock.ts';
 import { createNumbering } from '../../src/sandbox/catalog/product-numbers.ts';
 import { SANDBOX_DEFAULTS } from '../../src/sandbox/options.ts';
 import type { Sandbox } from '../../src/sandbox/server.ts';
 import { NEW, put } from './asset-requests.ts';
-import { get, getPage, sandboxFor } from './client.ts';
+import { get, getPage, itWith, sandboxFor } from './client.ts';
 import { callerHeaders, control, errorOf, exchange, rootOf } from './exchange.ts';
+
+const it = itWith({ items: 10 });
 
 type Attributes = Readonly<Record<string, string>>;
 
@@ -26,8 +28,7 @@ const READER = { reference: 'sandbox-reader' };
 
 describe('4.2 read licenses', () => {
   // @rule 2.3-3, 4.2-1, 4.2-6
-  it('rule 1: lists all licenses of the account with their expirations', async () => {
-    const sandbox = await sandboxFor({ items: 10 });
+  it('rule 1: lists all licenses of the account with their expirations', async ({ sandbox }) => {
     const found = await licensesOf(sandbox);
     expect(found.map(({ sku, type, expiration }) => [sku, type, expiration])).toEqual([
       [vbid(0), 'online', 'never'],
@@ -56,8 +57,7 @@ describe('4.2 read licenses', () => {
   });
 
   // @rule 2.3-5..6
-  it('2.3: counts the listed licenses that have not expired, and all licenses', async () => {
-    const sandbox = await sandboxFor({ items: 10 });
+  it('2.3: counts the listed licenses that have not expired, and all licenses', async ({ sandbox }) => {
     expect(await countsOf(sandbox)).toEqual(['6', '7']);
     expect(await countsOf(sandbox, '?license_type=online')).toEqual(['3', '7']);
     expect(await countsOf(sandbox, `?sku=${vbid(1)}`)).toEqual(['0', '7']);
@@ -65,16 +65,14 @@ describe('4.2 read licenses', () => {
   });
 
   // @rule 4.2-2, 4.2-7
-  it('rule 2: lists only the title of a sku, or nothing if it is not licensed', async () => {
-    const sandbox = await sandboxFor({ items: 10 });
+  it('rule 2: lists only the title of a sku, or nothing if it is not licensed', async ({ sandbox }) => {
     expect(await licensesOf(sandbox, `?sku=${vbid(2)}`)).toMatchObject([{ sku: vbid(2), type: 'online' }]);
     expect(await licensesOf(sandbox, '?sku=BOOKSHELF-TUTORIAL')).toHaveLength(1);
     expect((await get(sandbox, `/v3/licenses.xml?sku=${vbid(9)}`)).bytes.toString()).toMatch(/\n<licenses\/>$/);
   });
 
   // @rule 2.3-2, 4.2-3, 4.2-8
-  it('rule 3: lists a title with both types as two elements', async () => {
-    const sandbox = await sandboxFor({ items: 10 });
+  it('rule 3: lists a title with both types as two elements', async ({ sandbox }) => {
     const types = async (query: string) =>
       (await licensesOf(sandbox, `?sku=${vbid(0)}${query}`)).map(({ type }) => type);
     expect(await types('')).toEqual(['online', 'downloadable']);
@@ -85,8 +83,7 @@ describe('4.2 read licenses', () => {
   });
 
   // @rule 2.3-2
-  it('finds downloadable licenses by either word', async () => {
-    const sandbox = await sandboxFor({ items: 10 });
+  it('finds downloadable licenses by either word', async ({ sandbox }) => {
     for (const type of ['downloadable', 'download']) {
       expect(await licensesOf(sandbox, `?sku=BOOKSHELF-TUTORIAL&license_type=${type}`)).toHaveLength(1);
     }
@@ -94,8 +91,7 @@ describe('4.2 read licenses', () => {
   });
 
   // @rule 4.2-3
-  it('rejects an invalid query', async () => {
-    const sandbox = await sandboxFor({ items: 10 });
+  it('rejects an invalid query', async ({ sandbox }) => {
     for (const query of ['license_type=paper', 'license_type=', 'license_type=ONLINE', 'sku=']) {
       const answer = await exchange(sandbox, `GET /v3/licenses.xml?${query}`);
       expect([query, errorOf(answer)]).toEqual([query, [400, '400']]);
@@ -104,8 +100,7 @@ describe('4.2 read licenses', () => {
   });
 
   // @rule 4.2-9, 7-1
-  it('rule 4: returns an error with 200 until the test removes it', async () => {
-    const sandbox = await sandboxFor({ items: 10 });
+  it('rule 4: returns an error with 200 until the test removes it', async ({ sandbox }) => {
     for (const code of [469, 474]) {
       await control(sandbox, 'fail', { ...READER, code });
       expect(errorOf(await exchange(sandbox, 'GET /v3/licenses.xml'))).toEqual([200, String(code)]);
@@ -115,8 +110,7 @@ describe('4.2 read licenses', () => {
   });
 
   // @rule 5-7
-  it('5 rule 3: replies with 601 and status 200 to a stale or unknown token', async () => {
-    const sandbox = await sandboxFor({ items: 10 });
+  it('5 rule 3: replies with 601 and status 200 to a stale or unknown token', async ({ sandbox }) => {
     await control(sandbox, 'expire', READER);
     for (const token of ['sandboxtoken', 'unknown']) {
       const answer = await exchange(sandbox, 'GET /v3/licenses.xml', null, callerHeaders(token));
@@ -124,8 +118,7 @@ describe('4.2 read licenses', () => {
     }
   });
 
-  it('2.3: removes characters that XML cannot hold from the name', async () => {
-    const sandbox = await sandboxFor({ items: 10 });
+  it('2.3: removes characters that XML cannot hold from the name', async ({ sandbox }) => {
     const title = 'A \u0001title\ufffe of\u000b \u{1f4d6}';
     expect((await put(sandbox, 'L-1', { ...NEW, title })).status).toBe(200);
     await control(sandbox, 'grant', { ...READER, sku: 'L-1' });
@@ -133,8 +126,7 @@ describe('4.2 read licenses', () => {
     expect(names).toContain('A title of \u{1f4d6}');
   });
 
-  it('rejects a token of another key', async () => {
-    const sandbox = await sandboxFor({ items: 10 });
+  it('rejects a token of another key', async ({ sandbox }) => {
     const status = async (token: string, key: string) =>
       errorOf(await exchange(sandbox, 'GET /v3/licenses.xml', null, callerHeaders(token, key)));
     expect(await status('othersandboxtoken', 'SANDBOXKEY')).toEqual([200, '601']);
@@ -143,8 +135,7 @@ describe('4.2 read licenses', () => {
   });
 
   // @rule 4.2-4, 5-3
-  it('requires key and token', async () => {
-    const sandbox = await sandboxFor({ items: 10 });
+  it('requires key and token', async ({ sandbox }) => {
     const error = async (headers: Record<string, string>) =>
       errorOf(await exchange(sandbox, 'GET /v3/licenses.xml', null, headers));
     expect(await error({})).toEqual([401, '401']);
@@ -162,8 +153,7 @@ describe('4.2 read licenses', () => {
 
 describe('3 the lifecycle of a license', () => {
   // @rule 3-3..4
-  it('keeps one copy of duplicates, with the later expiration', async () => {
-    const sandbox = await sandboxFor({ items: 10 });
+  it('keeps one copy of duplicates, with the later expiration', async ({ sandbox }) => {
     const sku = vbid(7);
     const expirations = ['2016-01-01', 'Thu, 31 Dec 2099 23:59:59 GMT', '2030-01-01T00:00:00Z', 'never', '2040-01-01'];
     const seen: (string | undefined)[] = [];
@@ -194,8 +184,7 @@ describe('3 the lifecycle of a license', () => {
     }
   });
 
-  it('does not list the licenses of another user', async () => {
-    const sandbox = await sandboxFor({ items: 10 });
+  it('does not list the licenses of another user', async ({ sandbox }) => {
     const user = { reference: 'pupil', guid: 'PUPIL007', access_token: 'pupiltoken' };
     await control(sandbox, 'user', user);
     await control(sandbox, 'grant', { guid: 'PUPIL007', sku: vbid(9), type: 'online', code_use: 'p+e' });
@@ -203,8 +192,7 @@ describe('3 the lifecycle of a license', () => {
     expect(await licensesOf(sandbox, `?sku=${vbid(9)}`)).toEqual([]);
   });
 
-  it('names the invalid field of a grant', async () => {
-    const sandbox = await sandboxFor({ items: 10 });
+  it('names the invalid field of a grant', async ({ sandbox }) => {
     const grant = async (body: object) => {
       const { status, text } = await exchange(sandbox, 'POST /_sandbox/grant', JSON.stringify(body));
       return [status, JSON.parse(text).errors[0]];

@@ -1,9 +1,11 @@
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { request } from 'undici';
-import { expect, it } from 'vitest';
+import { expect } from 'vitest';
 import type { Sandbox } from '../../src/sandbox/server.ts';
 import { put, send } from './asset-requests.ts';
-import { CREDENTIALS, getJson, getPage, sandboxFor } from './client.ts';
+import { CREDENTIALS, getJson, getPage, itWith, sandboxFor } from './client.ts';
+
+const it = itWith({ items: 0 });
 
 interface Schemed {
   readonly schema: object;
@@ -47,7 +49,7 @@ const NEW = { title: 'Tides', imprint_id: 1 };
 const channel = (more: object) => ({ ...NEW, variants: [{ channel_ids: [{ sku: 'L-1', ...more }] }] });
 const price = (more: object) => ({ ...NEW, prices: [{ currency: 'USD', type: 'list', amount: '1.50', ...more }] });
 
-it.each([
+it.for([
   ...[0, 127, 128, -1, 1.5, '0', '127', '0127', '128', '-1', 'x', null].map((edition) => ({ ...NEW, edition })),
   ...[-1, 0, 1, 2, 99, '-1', '1', '2', '10', '-2', ''].map((limit) => ({ ...NEW, copy_drm_limit: limit })),
   ...[0, 1, -1, '0', '1', '007', '1.0'].map((imprint_id) => ({ ...NEW, imprint_id })),
@@ -72,8 +74,7 @@ it.each([
   { title: 'Tides' },
   { imprint_id: 1 },
   { ...NEW, title: '' },
-])('describes which assets are accepted: %j', async (body) => {
-  const sandbox = await sandboxFor({ items: 0 });
+])('describes which assets are accepted: %j', async (body, { sandbox }) => {
   const put = await tried(sandbox, 'PUT /v4/assets/{vbid}', '/v4/assets/L-1', body);
   expect(put.answered).toBe(true);
   // A PUT may create or update, so its description does not require the two members that a creation needs.
@@ -85,7 +86,7 @@ it.each([
 
 const SHELF = { name: 'First year', products: [] };
 
-it.each([
+it.for([
   { list_price: -1 },
   { list_price: '-1' },
   { list_price: '1.50' },
@@ -102,8 +103,7 @@ it.each([
   { name: '' },
   { name: undefined },
   { own_field: { a: 1 } },
-])('describes which packages are accepted: %j', async (more) => {
-  const sandbox = await sandboxFor({ items: 0 });
+])('describes which packages are accepted: %j', async (more, { sandbox }) => {
   const { described, taken, answered } = await tried(sandbox, 'POST /v4/packages', '/v4/packages', {
     ...SHELF,
     ...more,
@@ -140,8 +140,7 @@ it.each([
   expect([response.statusCode, ajv.validate(schema, from)]).toEqual([status, status === 200]);
 });
 
-it('describes which identifiers of an asset are accepted', async () => {
-  const sandbox = await sandboxFor({ items: 0 });
+it('describes which identifiers of an asset are accepted', async ({ sandbox }) => {
   const { parameters } = await described(sandbox, 'PUT /v4/assets/{vbid}');
   const schema = parameters.find(({ name }) => name === 'vbid')?.schema ?? {};
   for (const vbid of ['L-1', '9780306406157', '-1', 'a b', 'x'.repeat(65)]) {

@@ -1,9 +1,11 @@
 import { Ajv2020 } from 'ajv/dist/2020.js';
-import { expect, it } from 'vitest';
+import { expect } from 'vitest';
 import type { Sandbox } from '../../src/sandbox/server.ts';
 import type { XmlElement } from '../../src/xml/read.ts';
-import { getJson, sandboxFor } from './client.ts';
+import { getJson, itWith } from './client.ts';
 import { callerHeaders, control, type Exchange, exchange, rootOf } from './exchange.ts';
+
+const it = itWith({ items: 1 });
 
 /** Repeated elements, by their parent. */
 const LISTS: Readonly<Record<string, readonly string[]>> = {
@@ -33,13 +35,12 @@ const READER = '<user><reference>kiosk-1</reference><first-name>K</first-name><l
 const USED = READER.replace('</user>', '<redemption-code>SANDBOX-USED</redemption-code></user>');
 const MIXED = '<credentials><credential reference="user-0000001"/><credential reference="unknown"/></credentials>';
 
-it.each([
+it.for([
   ['GET /v3/licenses.xml', 'licenses', null],
   ['POST /v3/credentials.xml', 'credentials', MIXED],
   ['POST /v3/users.xml', 'user', READER],
   ['POST /v3/users.xml', 'error', USED],
-] as const)('%s: describes the reply with 200: %s', async (operation, root, body) => {
-  const sandbox = await sandboxFor({ items: 1 });
+] as const)('%s: describes the reply with 200: %s', async ([operation, root, body], { sandbox }) => {
   const fits = await judgeOf(sandbox, operation);
   const answer = await exchange(sandbox, operation, body);
   expect([answer.status, rootOf(answer).name]).toEqual([200, root]);
@@ -50,8 +51,7 @@ it.each([
 });
 
 // @rule 4.2-9
-it('4.2 rule 4: describes an error instead of licenses', async () => {
-  const sandbox = await sandboxFor({ items: 1 });
+it('4.2 rule 4: describes an error instead of licenses', async ({ sandbox }) => {
   const fits = await judgeOf(sandbox, 'GET /v3/licenses.xml');
   const described = ({ status, text }: Exchange) => [
     status,

@@ -1,7 +1,9 @@
 import { gunzipSync } from 'node:zlib';
 import { request } from 'undici';
-import { describe, expect, it } from 'vitest';
-import { CREDENTIALS, get, getJson, getPage, type Item, sandboxFor } from './client.ts';
+import { describe, expect } from 'vitest';
+import { CREDENTIALS, get, getJson, getPage, type Item, itWith, sandboxFor } from './client.ts';
+
+const it = itWith({ items: 1 });
 
 const [KEY, TOKEN] = Object.keys(CREDENTIALS) as [string, string];
 
@@ -33,8 +35,7 @@ describe('GET /v4/products', () => {
   });
 
   // @rule 4.4-5..7, 4.4-9
-  it('rejects invalid parameters', async () => {
-    const sandbox = await sandboxFor({ items: 1 });
+  it('rejects invalid parameters', async ({ sandbox }) => {
     const pages = ['page=0', 'page=x', 'per_page=0', 'per_page=1001', 'per_page='];
     const times = ['from=yesterday', 'from=2026-13-01', 'from=2026-02-30', 'until=1'];
     for (const query of [...pages, ...times, 'include_details=everything', 'currency=euro']) {
@@ -45,8 +46,7 @@ describe('GET /v4/products', () => {
     }
   });
 
-  it('says how to write a plus that arrived as a space', async () => {
-    const sandbox = await sandboxFor({ items: 1 });
+  it('says how to write a plus that arrived as a space', async ({ sandbox }) => {
     const said = async (time: string) =>
       JSON.parse((await get(sandbox, `/v4/products?from=${time}`)).bytes.toString()).errors as unknown;
     expect(await said('2026-11-20T10:00:00+02:00')).toEqual(['from: must be an ISO 8601 time; write a plus as %2B']);
@@ -55,8 +55,7 @@ describe('GET /v4/products', () => {
   });
 
   // @rule 4.4-2..3, 5-3
-  it('requires key and token', async () => {
-    const sandbox = await sandboxFor({ items: 1 });
+  it('requires key and token', async ({ sandbox }) => {
     const status = async (headers: Record<string, string>) => (await get(sandbox, '/v4/products', headers)).status;
     expect(await status({})).toBe(401);
     expect(await status({ [KEY]: 'SANDBOXKEY' })).toBe(401);
@@ -126,8 +125,7 @@ describe('GET /v4/products', () => {
   });
 
   // @rule 4.4-6, 4.4-15
-  it('adds groups to lean products too', async () => {
-    const sandbox = await sandboxFor({ items: 1 });
+  it('adds groups to lean products too', async ({ sandbox }) => {
     const [item] = (await getPage(sandbox, '?include_details=subjects')).items;
     expect(Object.keys(item ?? {})).toEqual(['vbid', 'identifiers', 'subjects']);
   });
@@ -149,8 +147,7 @@ describe('GET /v4/products/:vbid', () => {
   });
 });
 
-it('replies to other paths and methods with JSON errors', async () => {
-  const sandbox = await sandboxFor({ items: 1 });
+it('replies to other paths and methods with JSON errors', async ({ sandbox }) => {
   expect((await get(sandbox, '/v4/nothing')).status).toBe(404);
   const post = await request(`${sandbox.url}/v4/products`, { method: 'POST', headers: CREDENTIALS });
   expect(post.statusCode).toBe(405);

@@ -1,8 +1,7 @@
 import { request } from 'undici';
 import { describe, expect, it } from 'vitest';
 import type { TokenState } from '../../src/sandbox/accounts/accounts.ts';
-import { createApiKeys, KEY_WITHOUT_CATALOG } from '../../src/sandbox/accounts/api-keys.ts';
-import { OTHER_READER } from '../../src/sandbox/accounts/directory.ts';
+import { KEY_WITHOUT_CATALOG, OTHER_READER } from '../../src/sandbox/accounts/directory.ts';
 import { authentication } from '../../src/sandbox/http/authentication.ts';
 import type { Operation } from '../../src/sandbox/http/operation.ts';
 import { Rejection, rejectionReply, xmlReply } from '../../src/sandbox/http/reply.ts';
@@ -42,7 +41,8 @@ describe('5 authentication', () => {
   const [key, token] = Object.keys(CREDENTIALS).map((name) => name.toLowerCase()) as [string, string];
   const states: Record<string, TokenState> = { good: 'valid', old: 'stale' };
   const tokenState = (given: string) => states[given] ?? 'unknown';
-  const accept = authentication(SANDBOX_DEFAULTS, createApiKeys(SANDBOX_DEFAULTS), { tokenState });
+  const ownerOf = (given: string) => (given === 'NOSUCHKEY' ? null : given);
+  const accept = authentication(SANDBOX_DEFAULTS, { ownerOf, tokenState });
   const authenticate: (...call: Parameters<typeof accept>) => object = (headers, called) => {
     try {
       return accept(headers, called);

@@ -1,14 +1,15 @@
 import { request } from 'undici';
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, onTestFinished } from 'vitest';
 import { createClient } from '../../src/client/client.ts';
-import { CREDENTIALS, sandboxFor } from './client.ts';
+import { CREDENTIALS, itWith, sandboxFor } from './client.ts';
 import { callerHeaders, control, errorOf, exchange } from './exchange.ts';
+
+const it = itWith({ items: 1 });
 
 const ASSET = JSON.stringify({ imprint_id: 1, title: 'Tides' });
 
 // @rule 7-4
-it('7: an operation replies with the scripted failure as often as asked, and changes nothing', async () => {
-  const sandbox = await sandboxFor({ items: 1 });
+it('7: an operation replies with the scripted failure as often as asked, and changes nothing', async ({ sandbox }) => {
   await control(sandbox, 'answer', { operation: 'PUT /v4/assets/:vbid', status: 500, times: 2 });
   const put = () => exchange(sandbox, 'PUT /v4/assets/TIDES', ASSET);
   const failed = { status: 500, text: '{"errors":["Internal Server Error"]}' };
@@ -17,8 +18,7 @@ it('7: an operation replies with the scripted failure as often as asked, and cha
   expect((await put()).status).toBe(200);
 });
 
-it('7: replies with any custom code and status, in the format of the operation', async () => {
-  const sandbox = await sandboxFor({ items: 1 });
+it('7: replies with any custom code and status, in the format of the operation', async ({ sandbox }) => {
   const arrange = (operation: string, rest: object) => control(sandbox, 'answer', { operation, code: 601, ...rest });
   await arrange('GET /v3/licenses.xml', { status: 401, message: 'a < b' });
   expect(errorOf(await exchange(sandbox, 'GET /v3/licenses.xml'))).toEqual([401, '601']);
@@ -35,19 +35,17 @@ it('7: replies with any custom code and status, in the format of the operation',
   });
 });
 
-it.each([
+it.for([
   ['POST /v3/users', 'POST /v3/users.xml'],
   ['POST /v3/users.xml', 'POST /v3/users'],
   ['GET /v3/users/:id', 'GET /v3/users.xml/user-0000001'],
-] as const)('%s is the same operation as its other form, %s', async (operation, called) => {
-  const sandbox = await sandboxFor({ items: 1 });
+] as const)('%s is the same operation as its other form, %s', async ([operation, called], { sandbox }) => {
   await control(sandbox, 'answer', { operation, status: 503 });
   expect((await exchange(sandbox, called)).status).toBe(503);
   expect((await exchange(sandbox, called)).status).not.toBe(503);
 });
 
-it('removes a scripted reply with 0 times', async () => {
-  const sandbox = await sandboxFor({ items: 1 });
+it('removes a scripted reply with 0 times', async ({ sandbox }) => {
   const arrange = (times: number) => control(sandbox, 'answer', { operation: 'GET /v4/products', status: 500, times });
   await arrange(1000);
   expect((await exchange(sandbox, 'GET /v4/products')).status).toBe(500);
@@ -55,8 +53,7 @@ it('removes a scripted reply with 0 times', async () => {
   expect((await exchange(sandbox, 'GET /v4/products')).status).toBe(200);
 });
 
-it('sends Retry-After with it', async () => {
-  const sandbox = await sandboxFor({ items: 1 });
+it('sends Retry-After with it', async ({ sandbox }) => {
   await control(sandbox, 'answer', { operation: 'GET /v4/products', status: 503, retry_after: 30 });
   const response = await request(`${sandbox.url}/v4/products`, { headers: CREDENTIALS });
   await response.body.dump();
@@ -102,8 +99,7 @@ it('4.1, 4.4: the client sends the documented headers', async () => {
   expect(value).toMatchObject({ numItems: 2 });
 });
 
-it('does not require them unless it is strict', async () => {
-  const sandbox = await sandboxFor({ items: 1 });
+it('does not require them unless it is strict', async ({ sandbox }) => {
   const response = await request(`${sandbox.url}/v4/products`, { headers: CREDENTIALS });
   await response.body.dump();
   expect(response.statusCode).toBe(200);

@@ -1,8 +1,10 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect } from 'vitest';
 import { createNumbering } from '../../src/sandbox/catalog/product-numbers.ts';
 import type { Sandbox } from '../../src/sandbox/server.ts';
-import { sandboxFor } from './client.ts';
+import { itWith, sandboxFor } from './client.ts';
 import { callerHeaders, control, errorOf, exchange, outcomes, rootOf } from './exchange.ts';
+
+const it = itWith({ items: 0 });
 
 function create(sandbox: Sandbox, elements: string, path = '/v3/users.xml' as const) {
   return exchange(sandbox, `POST ${path}`, `<user>${elements}</user>`, callerHeaders(null));
@@ -31,8 +33,7 @@ describe('4.5 create and read a user', () => {
     expect(rootOf(licenses).children.map(({ name }) => name)).toEqual(['summary']);
   });
 
-  it('reads a user by guid, reference or email, only for the key that created it', async () => {
-    const sandbox = await sandboxFor({ items: 0 });
+  it('reads a user by guid, reference or email, only for the key that created it', async ({ sandbox }) => {
     const user = await fieldsOf(create(sandbox, '<reference>a/b c&amp;d</reference><email>pupil@example.com</email>'));
     for (const id of ['a/b c&d', user.guid ?? '', 'pupil@example.com']) {
       for (const path of ['/v3/users.xml', '/v3/users'] as const) {
@@ -47,15 +48,13 @@ describe('4.5 create and read a user', () => {
   });
 
   // @rule 9-3
-  it('replies in XML to a path without .xml too', async () => {
-    const sandbox = await sandboxFor({ items: 0 });
+  it('replies in XML to a path without .xml too', async ({ sandbox }) => {
     const answer = await exchange(sandbox, 'POST /v3/users', '<user><reference>pupil</reference></user>');
     expect([answer.status, answer.contentType]).toEqual([200, 'application/xml; charset=utf-8']);
   });
 
   // @rule 4.5-8
-  it('creates a full user with email and password, and never returns the password', async () => {
-    const sandbox = await sandboxFor({ items: 0 });
+  it('creates a full user with email and password, and never returns the password', async ({ sandbox }) => {
     const created = await create(sandbox, FULL);
     const user = await fieldsOf(Promise.resolve(created));
     expect(user).toMatchObject({ email: 'ada@example.com', reference: '' });
@@ -72,8 +71,7 @@ describe('4.5 create and read a user', () => {
   });
 
   // @rule 2.4-2, 4.3-9
-  it('rejects a value that is already in use with 471, and changes nothing', async () => {
-    const sandbox = await sandboxFor({ items: 0 });
+  it('rejects a value that is already in use with 471, and changes nothing', async ({ sandbox }) => {
     const first = await fieldsOf(create(sandbox, '<reference>pupil</reference><email>a@example.com</email>'));
     const error = async (elements: string) => errorOf(await create(sandbox, elements));
     expect(await error('<reference>pupil</reference>')).toEqual([409, '471']);
@@ -91,27 +89,25 @@ describe('4.5 create and read a user', () => {
     expect((await fieldsOf(Promise.resolve(other))).guid).not.toBe(first.guid);
   });
 
-  it.each([
+  it.for([
     ['a user without any field', '', /^reference: /],
     ['a full user without a password', '<email>a@example.com</email>', /^password: /],
     ['a full user without an email', '<password>p</password>', /^reference: /],
     ['a reference user with a password', '<reference>r</reference><password>p</password>', /^password: /],
     ['an invalid email', '<email>ada</email><password>p</password>', /^email: /],
     ['a reference that is too long', `<reference>${'r'.repeat(256)}</reference>`, /^reference: must be at most 255/],
-  ])('rejects %s with 422, and names the field', async (_, elements, message) => {
-    const sandbox = await sandboxFor({ items: 0 });
+  ] as const)('rejects %s with 422, and names the field', async ([, elements, message], { sandbox }) => {
     const answer = await create(sandbox, elements);
     expect(errorOf(answer)).toEqual([422, '650']);
     expect(rootOf(answer).attributes.get('message')).toMatch(message);
   });
 
-  it.each([
+  it.for([
     ['no body', ''],
     ['another root', '<users/>'],
     ['an element twice', '<user><reference>a</reference><reference>b</reference></user>'],
     ['a DOCTYPE', '<!DOCTYPE user><user><reference>a</reference></user>'],
-  ])('rejects %s with 650 and status 400', async (_, body) => {
-    const sandbox = await sandboxFor({ items: 0 });
+  ] as const)('rejects %s with 650 and status 400', async ([, body], { sandbox }) => {
     expect(errorOf(await exchange(sandbox, 'POST /v3/users.xml', body))).toEqual([400, '650']);
   });
 
@@ -163,8 +159,7 @@ describe("4.5 reset a user's access token", () => {
     },
   );
 
-  it('accepts the stale token, any number of times', async () => {
-    const sandbox = await sandboxFor({ items: 0 });
+  it('accepts the stale token, any number of times', async ({ sandbox }) => {
     await control(sandbox, 'expire', { reference: 'sandbox-reader' });
     const tokens: string[] = [];
     for (let times = 0; times < 3; times++) {
@@ -183,8 +178,7 @@ describe("4.5 reset a user's access token", () => {
     expect(await status(await tokenOf(sandbox, 'sandbox-reader'))).toBe(200);
   });
 
-  it('requires both headers, and a token of this key', async () => {
-    const sandbox = await sandboxFor({ items: 0 });
+  it('requires both headers, and a token of this key', async ({ sandbox }) => {
     expect(errorOf(await reset(sandbox, null))).toEqual([401, '401']);
     expect(errorOf(await reset(sandbox, 'never'))).toEqual([404, '474']);
     expect(errorOf(await reset(sandbox, 'sandboxtoken', '/v3/users/reset_access', 'OTHERKEY'))).toEqual([404, '474']);

@@ -9,8 +9,8 @@ import {
   statSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, it, onTestFinished } from 'vitest';
-import { type Running, run, start } from '../support/cli.ts';
+import { describe, expect, it } from 'vitest';
+import { addressOf, type Running, run, startService } from '../support/cli.ts';
 import { runHere } from '../support/in-process.ts';
 import { load } from '../support/load.ts';
 import { expectExactLog } from '../support/mirror.ts';
@@ -26,15 +26,7 @@ const isLinux = process.platform === 'linux';
 
 /** Kills the process when the test ends. */
 function begin(args: readonly string[], { settings, directory }: Place, more: Record<string, string> = {}): Running {
-  const running = start(args, { ...settings, ...more }, directory);
-  onTestFinished(() => {
-    running.child.kill('SIGKILL');
-  });
-  return running;
-}
-
-async function addressOf(web: Running): Promise<string> {
-  return /"address":"([^"]+)"/.exec(await web.shows('"msg":"listening"'))?.[1] ?? '';
+  return startService(args, { ...settings, ...more }, directory);
 }
 
 /** Deleted files that a process still has open. */
@@ -70,8 +62,7 @@ describe.skipIf(!sqliteToolsAvailable || !isLinux)('a mirror that sqlite3 and Py
     }
     expect(locksOf(daemon, source.db)).toContain('READ');
     expect(deletedFilesOf(daemon)).toEqual([]);
-    daemon.child.kill('SIGKILL');
-    await daemon.ended;
+    await daemon.stop('SIGKILL');
     expect(expectExactLog(source.db)).toBeGreaterThanOrEqual(seen);
   });
 
@@ -139,8 +130,7 @@ describe.skipIf(!sqliteToolsAvailable)('a daemon whose mirror', () => {
       await sqlite3(source.db, `PRAGMA busy_timeout = 10000; ${sql}`);
       await expect.poll(async () => Number((await sqlite3(source.db, LAST))[0])).toBeGreaterThan(before);
     }
-    daemon.child.kill('SIGTERM');
-    expect((await daemon.ended).code).toBe(0);
+    expect((await daemon.stop()).code).toBe(0);
     expectExactLog(source.db);
   });
 

@@ -7,7 +7,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { openMirrorFile } from '../../src/store/open.ts';
 import { keepStatements } from '../../src/store/statements.ts';
 import { openStore } from '../../src/store/store.ts';
-import { start } from '../support/cli.ts';
+import { start, startService } from '../support/cli.ts';
 import { runHere } from '../support/in-process.ts';
 import { load } from '../support/load.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
@@ -93,14 +93,10 @@ describe.skipIf(!sqliteToolsAvailable || !canBeAnother)('another user of the mac
   it('reads a shared mirror with sqlite3 and Python, while the daemon runs and after it has stopped', async () => {
     const source = await shared(30);
     const uri = `file:${source.db}?mode=ro`;
-    const daemon = start(['daemon'], { ...source.settings, LOG_LEVEL: 'info' }, source.directory);
-    onTestFinished(() => {
-      daemon.child.kill('SIGKILL');
-    });
+    const daemon = startService(['daemon'], { ...source.settings, LOG_LEVEL: 'info' }, source.directory);
     await daemon.shows('"msg":"started"');
     for (const read of [sqlite3, python]) expect(await read(uri, COUNT, OTHER)).toEqual(['30']);
-    daemon.child.kill('SIGTERM');
-    expect((await daemon.ended).code).toBe(0);
+    expect((await daemon.stop()).code).toBe(0);
     for (const read of [sqlite3, python]) expect(await read(uri, COUNT, OTHER)).toEqual(['30']);
     // Only the views: the full-text index needs a newer SQLite than Debian has.
     expect(await python(uri, 'SELECT count(*) FROM change_log', OTHER)).toEqual(['30']);
@@ -131,8 +127,7 @@ describe.skipIf(!sqliteToolsAvailable || !canBeAnother)('another user of the mac
     const log = await web.shows('"msg":"listening"');
     const url = /"address":"([^"]+)"/.exec(log)?.[1] ?? '';
     expect(await getJson(`${url}/api/status`)).toMatchObject({ products: 30 });
-    web.child.kill('SIGTERM');
-    expect((await web.ended).code).toBe(0);
+    expect((await web.stop()).code).toBe(0);
   });
 
   it('compares a shared mirror with its source, and keeps the rate limit by itself', async () => {

@@ -18,6 +18,8 @@ export interface Running {
   readonly ended: Promise<Ended>;
   /** Waits until stdout or stderr contains `text`. @returns all of stderr so far */
   shows(text: string): Promise<string>;
+  /** Sends a signal, and waits for the end. */
+  stop(signal?: NodeJS.Signals): Promise<Ended>;
 }
 
 /** The user that runs a program. */
@@ -49,6 +51,12 @@ export function startService(args: readonly string[], env: Record<string, string
   const running = start(args, env, cwd);
   onTestFinished(() => void running.child.kill('SIGKILL'));
   return running;
+}
+
+/** Waits until a process listens. @returns the address */
+export async function addressOf(running: Running): Promise<string> {
+  const [, address = ''] = /"address":"([^"]+)","msg":"listening"/.exec(await running.shows('"msg":"listening"')) ?? [];
+  return address;
 }
 
 /** Does the same as `start`, but leaves stdin open. */
@@ -124,7 +132,11 @@ export function startProcess(
       watch();
       ended.then(() => reject(new Error(`ended without printing ${text}:\n${stdout}\n${stderr}`))).catch(reject);
     });
-  return { child, ended, shows };
+  const stop = async (signal: NodeJS.Signals = 'SIGTERM'): Promise<Ended> => {
+    child.kill(signal);
+    return await ended;
+  };
+  return { child, ended, shows, stop };
 }
 
 /** Runs any program, without stdin. */

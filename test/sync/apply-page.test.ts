@@ -32,16 +32,13 @@ function place(db = join(temporaryDirectory(), 'catalog.db'), ignoreFields: stri
   const settings = { perPage: PER_PAGE, seam: 0, overlapMs: 0, source };
   const run = startRun(leased, { kind: 'full' }, settings, systemClock.now());
   if (run === null) throw new Error('no run was started');
-  const applier = createApplier({
-    store,
-    clock: systemClock,
-    runId: run.id,
-    leased,
-    ignoreFields,
-    withdrawnAs: 'updated',
-    overlapMs: 300_000,
-  });
-  return { db, store, runId: run.id, applier, leased };
+  const runId = run.id;
+  return { db, store, runId, applier: applierOf(store, runId, leased, ignoreFields), leased };
+}
+
+function applierOf(store: Store, runId: number, leased: Leased<KeeperWriter>, ignoreFields: string[][] = []): Applier {
+  const settings = { ignoreFields, withdrawnAs: 'updated', overlapMs: 300_000 } as const;
+  return createApplier({ ...settings, store, clock: systemClock, runId, leased });
 }
 
 interface Read {
@@ -164,15 +161,7 @@ describe('applying pages', () => {
     expect(() => apply(at, captured(at, [product('B', '1')], { page: 2 }))).toThrow(
       expect.objectContaining({ code: 'LEASE_LOST' }),
     );
-    const applier = createApplier({
-      store: at.store,
-      clock: systemClock,
-      runId: at.runId,
-      leased,
-      ignoreFields: [],
-      withdrawnAs: 'updated',
-      overlapMs: 300_000,
-    });
+    const applier = applierOf(at.store, at.runId, leased);
     cancelRun(at.store, at.runId, systemClock.now());
     expect(() => apply({ ...at, applier }, captured(at, [product('B', '1')], { page: 2 }))).toThrow(
       expect.objectContaining({ code: 'RUN_CANCELLED' }),

@@ -68,8 +68,7 @@ it('a pause that the source asked for 50 minutes ago holds for the rest of its d
   execute(db, `UPDATE mirror SET blocked_since = ${since}, blocked_until = ${since + HOUR}`);
   const waiting = start(['sync'], settings, directory);
   await waiting.shows('the source asked for a pause\n');
-  waiting.child.kill('SIGTERM');
-  const { code, stderr } = await waiting.ended;
+  const { code, stderr } = await waiting.stop();
   expect(code).toBe(143);
   const until = new Date(since + HOUR).toISOString().slice(0, 19).replace('T', ' ');
   expect(stderr.split('\n')[0]).toBe(
@@ -115,8 +114,7 @@ it('a sink that failed under a clock two hours ahead is retried after its pause'
   const first = start(['relay'], sink, directory);
   await first.shows('sink is open');
   await expect.poll(lines).toBe(5);
-  first.child.kill('SIGTERM');
-  await first.ended;
+  await first.stop();
   await mutate(sandbox.url, { update: 3, seed: 1 });
   await runs(settings, systemClock, ['delta']);
   const ahead = Date.now() + 2 * HOUR;
@@ -124,6 +122,5 @@ it('a sink that failed under a clock two hours ahead is retried after its pause'
   const second = start(['relay'], sink, directory);
   await second.shows('sink is paused after a failure');
   await expect.poll(lines, { timeout: 60_000 }).toBe(8);
-  second.child.kill('SIGTERM');
-  expect((await second.ended).code).toBe(0);
+  expect((await second.stop()).code).toBe(0);
 });

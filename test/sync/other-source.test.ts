@@ -120,8 +120,7 @@ describe('adopt', () => {
     const moved = settingsFor(slow.url, db, { LOG_LEVEL: '', CATCHWORD_PER_PAGE: '50', CATCHWORD_CONCURRENCY: '1' });
     const adopting = start(['adopt'], moved, directory);
     await expect.poll(() => slow.requests.length).toBeGreaterThan(2);
-    adopting.child.kill('SIGKILL');
-    await adopting.ended;
+    await adopting.stop('SIGKILL');
     const { code, stdout, stderr } = await cli(['sync', '--json'], moved, directory);
     expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringContaining('"kind":"full"') as string });
     expect(stderr).toContain('a full load has not completed since');
@@ -138,8 +137,7 @@ describe('adopt, again', () => {
     const moved = settingsFor(slow.url, db, { LOG_LEVEL: '', CATCHWORD_PER_PAGE: '50', CATCHWORD_CONCURRENCY: '1' });
     const adopting = start(['adopt'], moved, directory);
     await expect.poll(() => slow.requests.length).toBeGreaterThan(3);
-    adopting.child.kill('SIGKILL');
-    await adopting.ended;
+    await adopting.stop('SIGKILL');
     const again = await cli(['adopt', '--json'], moved, directory);
     expect(again).toMatchObject({ code: 0, stdout: expect.stringContaining('"kind":"full"') as string });
     expect(again.stderr).toContain(`resuming the unfinished full run of ${slow.url}`);
@@ -173,8 +171,7 @@ describe('adopt, again', () => {
     const daemon = start(['daemon'], { ...settings, ...idle }, directory);
     await daemon.shows('"msg":"started"');
     const refused = await cli(['adopt'], elsewhere, directory);
-    daemon.child.kill('SIGTERM');
-    expect((await daemon.ended).code).toBe(0);
+    expect((await daemon.stop()).code).toBe(0);
     expect(refused.stderr).toContain('MIRROR_BUSY');
     expect(refused.stderr).toContain(`process ${daemon.child.pid} on`);
     expect(refused.stderr).toContain('is the daemon of this mirror');
@@ -213,8 +210,7 @@ describe('another selection', () => {
     const asked = first.requests.length;
     const killed = start(['sync', '--full'], { ...settings, ...metadata, ...slow }, directory);
     await expect.poll(() => first.requests.length).toBeGreaterThan(asked + 3);
-    killed.child.kill('SIGKILL');
-    await killed.ended;
+    await killed.stop('SIGKILL');
     // Back to the previous selection: the mirror may hold products of the other one.
     const back = await cli(['sync', '--json'], settings, directory);
     expect({ code: back.code, stdout: back.stdout }).toEqual({
@@ -252,13 +248,11 @@ describe('the source of an event', () => {
       directory,
     );
     await expect.poll(() => (existsSync(written) ? readFileSync(written, 'utf8') : '')).toContain('\n');
-    relay.child.kill('SIGTERM');
-    await relay.ended;
+    await relay.stop();
     expect(sourceOf(readFileSync(written, 'utf8'))).toBe(`${first.url}/v4/products`);
     const web = start(['web'], { ...nameless, CATCHWORD_HTTP_PORT: '0', LOG_LEVEL: 'info' }, directory);
     await web.shows('"address":"');
-    web.child.kill('SIGTERM');
-    expect(await web.ended).toMatchObject({ code: 0 });
+    expect(await web.stop()).toMatchObject({ code: 0 });
   });
 
   it('needs CATCHWORD_BASE_URL if the mirror has not noted one', async () => {

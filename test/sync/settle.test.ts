@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { openStore, type Store } from '../../src/store/store.ts';
-import { start } from '../support/cli.ts';
+import { startService } from '../support/cli.ts';
 import { runHere as cli } from '../support/in-process.ts';
 import { serveHttp } from '../support/listen.ts';
 import { load } from '../support/load.ts';
@@ -121,10 +121,7 @@ describe('a run that settles', () => {
     );
     await load(settings, 'full');
     sandbox.catalog.mutate({ remove: 7, seed: 1 });
-    const program = start(['sync', '--full'], settings, directory);
-    onTestFinished(() => {
-      program.child.kill('SIGKILL');
-    });
+    const program = startService(['sync', '--full'], settings, directory);
     const store = openStore(db);
     onTestFinished(() => store.close());
     await expect.poll(() => store.runs.unfinished()?.settlesAt ?? null).not.toBeNull();
@@ -159,8 +156,7 @@ describe('a run that settles', () => {
     async (signal) => {
       const { db, settings, program, store } = await settling('10m');
       const until = settlesAt(store);
-      program.child.kill(signal);
-      await program.ended;
+      await program.stop(signal);
       expect(settlesAt(store)).toBe(until);
       expect(catalogOf(db).size).toBe(500);
       const run = await load({ ...settings, CATCHWORD_DELTA_OVERLAP: '1s' }, 'full');

@@ -2,7 +2,8 @@ import type { ChildProcess } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import Database from 'better-sqlite3';
 import { expect, it } from 'vitest';
-import { run, start, startService } from '../support/cli.ts';
+import { start, startService } from '../support/cli.ts';
+import { runHere } from '../support/in-process.ts';
 import { catalogOf, expectExactLog, truthOf } from '../support/mirror.ts';
 import { place } from '../support/place.ts';
 import { freePort } from '../support/server.ts';
@@ -14,14 +15,17 @@ function ticksOf(db: string): string[] {
   return query<{ tick: string }>(db, 'SELECT tick FROM runs WHERE tick IS NOT NULL').map(({ tick }) => tick);
 }
 
-/** Suspends a process between two of its transactions: within one, no other process could write. */
+/**
+ * Suspends a process between two of its transactions, and ends its leases as if they had expired meanwhile. Within a
+ * transaction, no other process could write.
+ */
 async function suspend(child: ChildProcess, db: string): Promise<void> {
   const sqlite = new Database(db, { timeout: 0 });
   const isSuspended = async () => {
     child.kill('SIGSTOP');
     await sleep(100);
     try {
-      sqlite.exec('BEGIN IMMEDIATE; ROLLBACK');
+      sqlite.exec('UPDATE lease SET expires_at = 0');
       return true;
     } catch {
       child.kill('SIGCONT');
@@ -30,11 +34,6 @@ async function suspend(child: ChildProcess, db: string): Promise<void> {
   };
   await expect.poll(isSuspended).toBe(true);
   sqlite.close();
-}
-
-/** Changes the leases as if their holders had been silent for longer than a lease lasts. */
-function expireLeases(db: string): void {
-  execute(db, `UPDATE lease SET expires_at = ${Date.now() - 1} WHERE holder IS NOT NULL`);
 }
 
 it('of two daemons on one mirror, one works, and the other stands by without a port and takes over', async () => {
@@ -48,8 +47,7 @@ it('of two daemons on one mirror, one works, and the other stands by without a p
   const second = startService(['daemon'], settings, directory);
   await second.shows('"msg":"standing by"');
   expect((await fetch(`${url}/healthz`)).status).toBe(200);
-  first.child.kill('SIGKILL');
-  await first.ended;
+  await first.stop('SIGKILL');
   const before = ticksOf(db).length;
   await second.shows('"msg":"took over"');
   await expect.poll(() => ticksOf(db).length).toBeGreaterThan(before + 1);
@@ -58,14 +56,12 @@ it('of two daemons on one mirror, one works, and the other stands by without a p
   // A daemon that was stopped cleanly also makes room at once, and a third one logs who works.
   const third = startService(['daemon'], settings, directory);
   await third.shows(`process ${second.child.pid} on`);
-  second.child.kill('SIGTERM');
-  const ended = await second.ended;
+  const ended = await second.stop();
   expect(ended.code).toBe(0);
   expect(ended.stderr.match(/standing by/g)).toHaveLength(1);
   await third.shows('"msg":"took over"');
   await third.shows('run complete');
-  third.child.kill('SIGTERM');
-  expect((await third.ended).code).toBe(0);
+  expect((await third.stop()).code).toBe(0);
   const ticks = ticksOf(db);
   expect(new Set(ticks).size).toBe(ticks.length);
   expectExactLog(db);
@@ -83,7 +79,6 @@ it('a daemon that was suspended stands by when it resumes, and the one that took
   const second = startService(['daemon'], settings, directory);
   await second.shows('"msg":"standing by"');
   await suspend(first.child, db);
-  expireLeases(db);
   await second.shows('the port is not free yet');
   await second.shows('"msg":"took over"');
   await second.shows('run complete');
@@ -92,10 +87,7 @@ it('a daemon that was suspended stands by when it resumes, and the one that took
   await first.shows('"msg":"standing by"');
   await second.shows('"msg":"listening"');
   expect((await fetch(`${url}/healthz`)).status).toBe(200);
-  for (const { child, ended } of [first, second]) {
-    child.kill('SIGTERM');
-    expect((await ended).code).toBe(0);
-  }
+  for (const daemon of [first, second]) expect((await daemon.stop()).code).toBe(0);
   const ticks = ticksOf(db);
   expect(new Set(ticks).size).toBe(ticks.length);
   expectExactLog(db);
@@ -107,19 +99,17 @@ it('makes up for a week of downtime with one full run, without any deltas', asyn
     { items: 500 },
     { CATCHWORD_FULL_CRON: '0 2 * * *', CATCHWORD_DELTA_CRON: `${minute} * * * *`, LOG_LEVEL: 'info' },
   );
-  expect((await run(['sync', '--full'], settings, directory)).code).toBe(0);
+  expect((await runHere(['sync', '--full'], settings, directory)).code).toBe(0);
   const week = Date.now() - 7 * 86_400_000;
   execute(db, `UPDATE runs SET started_at = ${week}`);
   const daemon = startService(['daemon'], settings, directory);
   await daemon.shows('run complete');
-  daemon.child.kill('SIGTERM');
-  expect((await daemon.ended).code).toBe(0);
+  expect((await daemon.stop()).code).toBe(0);
   expect(ticksOf(db)).toEqual([expect.stringMatching(/^full@.*T02:00:00\.000Z$/)]);
   // After a restart nothing is left to make up for.
   const next = startService(['daemon'], settings, directory);
   await next.shows('"msg":"started"');
-  next.child.kill('SIGTERM');
-  expect((await next.ended).stderr).not.toContain('run started');
+  expect((await next.stop()).stderr).not.toContain('run started');
 });
 
 it('a stopped daemon applies the pages that it has, and the next one resumes', async () => {
@@ -134,8 +124,7 @@ it('a stopped daemon applies the pages that it has, and the next one resumes', a
   );
   const first = startService(['daemon'], settings, directory);
   await expect.poll(() => sandbox.requests.length).toBeGreaterThan(40);
-  first.child.kill('SIGTERM');
-  const ended = await first.ended;
+  const ended = await first.stop();
   expect(ended.code).toBe(0);
   expect(ended.stderr).toContain('"msg":"stopped"');
   const applied = catalogOf(db).size;
@@ -145,27 +134,26 @@ it('a stopped daemon applies the pages that it has, and the next one resumes', a
   const next = startService(['daemon'], settings, directory);
   await next.shows('run resumed');
   await next.shows('run complete');
-  next.child.kill('SIGINT');
-  expect((await next.ended).code).toBe(0);
+  expect((await next.stop('SIGINT')).code).toBe(0);
   expect(catalogOf(db)).toEqual(await truthOf(sandbox.url));
   expect(expectExactLog(db)).toBe(20_000);
 });
 
 it('of two concurrent loads, one works, and the other names the process that does', async () => {
   const { sandbox, directory, db, settings } = await place(
-    { items: 20_000, latencyMs: 100 },
+    { items: 6_000, latencyMs: 100 },
     // So that the first one still works when the second one has started.
     { CATCHWORD_PER_PAGE: '100', CATCHWORD_CONCURRENCY: '2', LOG_LEVEL: '' },
   );
   const first = start(['sync', '--full', '--json'], settings, directory);
   await expect.poll(() => sandbox.requests.length).toBeGreaterThan(2);
-  const second = await run(['sync', '--full'], settings, directory);
+  const second = await runHere(['sync', '--full'], settings, directory);
   expect(second).toMatchObject({ code: 1, stdout: '' });
   expect(second.stderr).toMatch(new RegExp(`^error process ${first.child.pid} on .* \\[MIRROR_BUSY\\]\nhint {2}.*\n$`));
   const { code, stdout } = await first.ended;
   expect(code).toBe(0);
-  expect(JSON.parse(stdout)).toMatchObject({ id: 1, state: 'complete', created: 20_000 });
-  expect(expectExactLog(db)).toBe(20_000);
+  expect(JSON.parse(stdout)).toMatchObject({ id: 1, state: 'complete', created: 6_000 });
+  expect(expectExactLog(db)).toBe(6_000);
 });
 
 it('SIGTERM stops a load cleanly with 143, and the next one resumes', async () => {
@@ -175,11 +163,10 @@ it('SIGTERM stops a load cleanly with 143, and the next one resumes', async () =
   );
   const first = start(['sync'], settings, directory);
   await expect.poll(() => sandbox.requests.length).toBeGreaterThan(20);
-  first.child.kill('SIGTERM');
-  const ended = await first.ended;
+  const ended = await first.stop();
   expect(ended).toMatchObject({ code: 143, stdout: '' });
   expect(ended.stderr).toMatch(/^error interrupted.*\n(hint .*\n)?$/);
-  const next = await run(['sync', '--json'], settings, directory);
+  const next = await runHere(['sync', '--json'], settings, directory);
   expect(JSON.parse(next.stdout)).toMatchObject({ id: 1, state: 'complete', created: 10_000 });
   expect(expectExactLog(db)).toBe(10_000);
 });
@@ -192,7 +179,7 @@ it('a load that another process cancels stops', async () => {
   );
   const loading = start(['sync'], settings, directory);
   await expect.poll(() => sandbox.requests.length).toBeGreaterThan(20);
-  expect((await run(['cancel', '1'], settings, directory)).code).toBe(0);
+  expect((await runHere(['cancel', '1'], settings, directory)).code).toBe(0);
   const ended = await loading.ended;
   expect(ended).toMatchObject({ code: 1, stdout: '' });
   expect(ended.stderr).toContain('RUN_CANCELLED');

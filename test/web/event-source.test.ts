@@ -4,7 +4,7 @@ import { connect } from 'node:net';
 import { EventSource } from 'eventsource';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { openStore } from '../../src/store/store.ts';
-import { start } from '../support/cli.ts';
+import { startService } from '../support/cli.ts';
 import { load } from '../support/load.ts';
 import { catalogOf } from '../support/mirror.ts';
 import { filled, type Place } from '../support/place.ts';
@@ -23,33 +23,20 @@ interface Event {
   readonly data: { readonly vbid: string; readonly product: unknown };
 }
 
-interface Reset {
-  readonly code: string;
-  readonly after: number;
-}
-
-interface Follower {
-  readonly source: EventSource;
-  /** By vbid. */
-  readonly products: ReadonlyMap<string, unknown>;
-  /** Events since the last reset, in order. */
-  readonly seqs: readonly number[];
-  readonly resets: readonly Reset[];
-  /** How often a connection ended or failed. */
-  readonly failures: () => number;
-}
-
 /** The reader from docs/sinks.md. */
-function follow(url: string): Follower {
+function follow(url: string) {
   const source = new EventSource(url);
   onTestFinished(() => source.close());
+  /** By vbid. */
   const products = new Map<string, unknown>();
+  /** Events since the last reset, in order. */
   const seqs: number[] = [];
-  const resets: Reset[] = [];
+  const resets: { readonly code: string; readonly after: number }[] = [];
+  /** How often a connection ended or failed. */
   let failures = 0;
   source.addEventListener('error', () => failures++);
   source.addEventListener('reset', ({ data }) => {
-    resets.push(JSON.parse(String(data)) as Reset);
+    resets.push(JSON.parse(String(data)) as (typeof resets)[number]);
     products.clear();
     seqs.length = 0;
   });
@@ -75,7 +62,7 @@ function lastSeq(db: string): number {
   }
 }
 
-async function expectUpToDate({ seqs, products }: Follower, db: string): Promise<void> {
+async function expectUpToDate({ seqs, products }: ReturnType<typeof follow>, db: string): Promise<void> {
   const last = lastSeq(db);
   await expect.poll(() => seqs.at(-1), PATIENCE).toBe(last);
   expect(products).toEqual(mirrorOf(db));
@@ -97,8 +84,7 @@ it('survives a restart of the daemon that another reader delays', async () => {
   const more = { CATCHWORD_HTTP_PORT: `${port}`, CATCHWORD_FULL_CRON: 'off', LOG_LEVEL: 'info' };
   const daemonSettings = { ...settings, ...more, CATCHWORD_DELTA_CRON: '* * * * * *' };
   const begin = async () => {
-    const daemon = start(['daemon'], daemonSettings, directory);
-    onTestFinished(() => void daemon.child.kill('SIGKILL'));
+    const daemon = startService(['daemon'], daemonSettings, directory);
     await daemon.shows('"msg":"listening"');
     return daemon;
   };

@@ -4,7 +4,7 @@ import { Writable } from 'node:stream';
 import { pino } from 'pino';
 import { onTestFinished } from 'vitest';
 import { systemClock } from '../../src/clock.ts';
-import { startWeb, type WebOptions, type WebService } from '../../src/web/server.ts';
+import { startWeb, type WebOptions } from '../../src/web/server.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
 
 export const SOURCE = 'https://catalog.example/v4/products';
@@ -15,16 +15,9 @@ export interface LogLine {
   readonly [key: string]: unknown;
 }
 
-export interface Served {
-  readonly web: WebService;
-  /** Every line so far. */
-  readonly log: readonly LogLine[];
-  /** Waits for the first line with this message. */
-  readonly logged: (message: string) => Promise<LogLine>;
-}
-
 /** Starts the web role on a free port, with a log that a test can wait for. */
-export async function serve(db: string, given: Partial<WebOptions> = {}): Promise<Served> {
+export async function serve(db: string, given: Partial<WebOptions> = {}) {
+  /** Every line so far. */
   const log: LogLine[] = [];
   const lines = new EventEmitter();
   const sink = new Writable({
@@ -52,7 +45,8 @@ export async function serve(db: string, given: Partial<WebOptions> = {}): Promis
   return {
     web,
     log,
-    logged: async (message) => {
+    /** Waits for the first line with this message. */
+    logged: async (message: string): Promise<LogLine> => {
       for (;;) {
         const found = log.find(({ msg }) => msg === message);
         if (found !== undefined) return found;

@@ -1,12 +1,6 @@
 import { once } from 'node:events';
-import { type IncomingHttpHeaders, type IncomingMessage, request } from 'node:http';
+import { type IncomingMessage, request } from 'node:http';
 import { onTestFinished } from 'vitest';
-
-export interface Answer {
-  readonly status: number;
-  readonly headers: IncomingHttpHeaders;
-  readonly text: string;
-}
 
 interface Asking {
   readonly method?: string;
@@ -20,7 +14,7 @@ async function ask(url: string, { method = 'GET', headers = {} }: Asking = {}): 
 }
 
 /** Sends one request on its own connection. `headers` may contain a `Host`, which fetch would not send. */
-export async function get(url: string, asking: Asking = {}): Promise<Answer> {
+export async function get(url: string, asking: Asking = {}) {
   const response = await ask(url, asking);
   let text = '';
   for await (const chunk of response.setEncoding('utf8')) text += chunk;
@@ -34,17 +28,6 @@ export async function getJson<T>(url: string, asking: Asking = {}): Promise<T> {
 /** The fields of one block of a stream; a comment has the empty name. */
 export type Block = Readonly<Record<string, string>>;
 
-export interface Reader {
-  readonly response: IncomingMessage;
-  /** Whole blocks until the connection ends. */
-  blocks(): AsyncGenerator<Block>;
-  /** The next `limit` blocks with an event of the change log. */
-  events(limit: number): Promise<Block[]>;
-  /** The first block that fits. */
-  until(fits: (block: Block) => boolean): Promise<Block>;
-  leave(): void;
-}
-
 function blockOf(text: string): Block {
   return Object.fromEntries(
     text.split('\n').map((line) => {
@@ -55,7 +38,7 @@ function blockOf(text: string): Block {
 }
 
 /** Opens a stream, and reads from it only on demand. */
-export async function openReader(url: string, headers: Readonly<Record<string, string>> = {}): Promise<Reader> {
+export async function openReader(url: string, headers: Readonly<Record<string, string>> = {}) {
   const response = await ask(url, { headers });
   onTestFinished(() => {
     response.destroy();
@@ -63,21 +46,20 @@ export async function openReader(url: string, headers: Readonly<Record<string, s
   // The server cut it off; what came before is still read.
   response.on('error', () => {});
   const generator = read(response);
-  const next = async (): Promise<Block> => {
-    const { value, done } = await generator.next();
-    if (done) throw new Error('the stream ended');
-    return value;
-  };
+  /** The next block that fits. */
   const until = async (fits: (block: Block) => boolean): Promise<Block> => {
     for (;;) {
-      const block = await next();
-      if (fits(block)) return block;
+      const { value, done } = await generator.next();
+      if (done) throw new Error('the stream ended');
+      if (fits(value)) return value;
     }
   };
   return {
     response,
+    /** Whole blocks until the connection ends. */
     blocks: () => generator,
-    events: async (limit) => {
+    /** The next `limit` blocks with an event of the change log. */
+    events: async (limit: number): Promise<Block[]> => {
       const found: Block[] = [];
       while (found.length < limit) found.push(await until(isEvent));
       return found;

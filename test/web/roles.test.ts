@@ -1,8 +1,8 @@
 import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
-import { describe, expect, it, onTestFinished } from 'vitest';
-import { type Running, start } from '../support/cli.ts';
+import { describe, expect, it } from 'vitest';
+import { addressOf, type Running, startService } from '../support/cli.ts';
 import { runHere } from '../support/in-process.ts';
 import { listen } from '../support/listen.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
@@ -11,30 +11,8 @@ import { get, getJson, openReader, seqOf } from './reader.ts';
 
 const LISTENING = { CATCHWORD_HTTP_PORT: '0', LOG_LEVEL: 'info' };
 
-/** Starts a verb that is killed at the end of the test. */
-function begin(verb: string, settings: Record<string, string>, directory: string): Running {
-  const running = start([verb], settings, directory);
-  onTestFinished(() => {
-    running.child.kill('SIGKILL');
-  });
-  return running;
-}
-
-/** Reads the address from its log. */
-async function addressOf(running: Running): Promise<string> {
-  let text = '';
-  running.child.stderr?.on('data', (chunk: string) => {
-    text += chunk;
-  });
-  await running.shows('"msg":"listening"');
-  const [, address = ''] = /"address":"(http:\/\/127\.0\.0\.1:\d+)","msg":"listening"/.exec(text) ?? [];
-  expect(address).not.toBe('');
-  return address;
-}
-
 async function stop(running: Running): Promise<void> {
-  running.child.kill('SIGTERM');
-  const ended = await running.ended;
+  const ended = await running.stop();
   expect(ended).toMatchObject({ code: 0, stdout: '' });
   expect(ended.stderr).toContain('"msg":"stopped"');
 }
@@ -42,7 +20,7 @@ async function stop(running: Running): Promise<void> {
 describe('catchword web', () => {
   it('needs no API key, and ends its streams when it stops', async () => {
     const { db, directory, sandbox } = await filled({ items: 30 });
-    const web = begin('web', { CATCHWORD_BASE_URL: sandbox.url, CATCHWORD_DB: db, ...LISTENING }, directory);
+    const web = startService(['web'], { CATCHWORD_BASE_URL: sandbox.url, CATCHWORD_DB: db, ...LISTENING }, directory);
     const url = await addressOf(web);
     const reader = await openReader(`${url}/api/changes/stream`);
     const [first] = await reader.events(30);
@@ -119,7 +97,7 @@ describe('catchword daemon', () => {
       { ...LISTENING, CATCHWORD_DELTA_CRON: '* * * * * *' },
     );
     writeFileSync(join(directory, 'token'), 'from-a-file\n');
-    const daemon = begin('daemon', { ...settings, CATCHWORD_HTTP_TOKEN_FILE: 'token' }, directory);
+    const daemon = startService(['daemon'], { ...settings, CATCHWORD_HTTP_TOKEN_FILE: 'token' }, directory);
     const url = await addressOf(daemon);
     expect((await get(`${url}/api/status`)).status).toBe(401);
     const headers = { authorization: 'Bearer from-a-file' };
@@ -135,7 +113,7 @@ describe('catchword daemon', () => {
 
   it('serves no HTTP if the port is off', async () => {
     const { directory, settings } = await place({ items: 5 }, { CATCHWORD_HTTP_PORT: 'off', LOG_LEVEL: 'info' });
-    const daemon = begin('daemon', settings, directory);
+    const daemon = startService(['daemon'], settings, directory);
     await daemon.shows('run complete');
     await stop(daemon);
     expect((await daemon.ended).stderr).not.toContain('listening');

@@ -69,6 +69,25 @@ async function waitFor(work: Promise<void>, signal: AbortSignal): Promise<void> 
   }
 }
 
+/**
+ * Resets the token and verifies the user, even if the reset was rejected: then another process may have reset it.
+ * @returns the new token, and the error if the reset was rejected
+ * @throws CatchwordError the rejection, if the token is still the same; SERVICE_TOKEN; what the requests threw
+ */
+async function resetToken(account: Account, old: string) {
+  const refused = await account.reset().then(
+    () => null,
+    (error: unknown) => {
+      if (error instanceof CatchwordError && !error.retryable) return error;
+      throw error;
+    },
+  );
+  const token = await account.verify();
+  if (typeof token !== 'string') throw refused ?? token;
+  if (token === old) throw refused ?? unchanged();
+  return { token, refused };
+}
+
 export type Tokens = ReturnType<typeof createTokens>;
 
 export function createTokens({ configured, store, account, clock, closed }: TokensOptions) {
@@ -79,26 +98,6 @@ export function createTokens({ configured, store, account, clock, closed }: Toke
   let resetting: Promise<void> | undefined;
   let failure: { failed: string | undefined; error: CatchwordError; pause: Pause } | undefined;
 
-  /**
-   * Resets the token and verifies the user, even if the reset was rejected: then another process may have reset it.
-   * @returns the rejection of the reset, if there is a new token all the same
-   * @throws CatchwordError the rejection, if the token is still the same; SERVICE_TOKEN; what the requests threw
-   */
-  async function resetToken(of: Account, old: string): Promise<CatchwordError | null> {
-    const refused = await of.reset().then(
-      () => null,
-      (error: unknown) => {
-        if (error instanceof CatchwordError && !error.retryable) return error;
-        throw error;
-      },
-    );
-    const found = await of.verify();
-    if (typeof found !== 'string') throw refused ?? found;
-    if (found === old) throw refused ?? unchanged();
-    token = found;
-    return refused;
-  }
-
   async function fetchNew(from: Account, failed: string | undefined): Promise<void> {
     const found = await from.verify();
     if (typeof found === 'string' && found !== failed) {
@@ -107,8 +106,9 @@ export function createTokens({ configured, store, account, clock, closed }: Toke
     }
     // Without a token, a reset cannot be sent.
     if (failed === undefined) throw found;
-    const refused = await resetToken(from, failed);
-    if (refused === null) tokenOfReset = token;
+    const replaced = await resetToken(from, failed);
+    token = replaced.token;
+    if (replaced.refused === null) tokenOfReset = token;
   }
 
   async function replace(failed: string | undefined, refusal: CatchwordError | undefined): Promise<void> {
@@ -144,11 +144,13 @@ export function createTokens({ configured, store, account, clock, closed }: Toke
     if (typeof known !== 'string') throw known;
     // The requests of the reset are made with it.
     token = known;
-    let refused = await resetToken(account, known);
+    let replaced = await resetToken(account, known);
+    token = replaced.token;
     // Another process had replaced the known token, so the valid one was not reset yet.
-    if (refused !== null) refused = await resetToken(account, token);
+    if (replaced.refused !== null) replaced = await resetToken(account, token);
+    token = replaced.token;
     await store?.write(token);
-    if (refused !== null) throw refused;
+    if (replaced.refused !== null) throw replaced.refused;
   }
 
   /** Runs one change of the token at a time: a renewal that finds another token is not the reset that was asked for. */

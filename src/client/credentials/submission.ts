@@ -48,7 +48,7 @@ const MAX_KEY = 255;
 
 const HINT = 'Submit a reference, a guid or an access token for each account; never an email or a password.';
 
-/** What is wrong with a key, with a hint. */
+/** The fault of a key, and a hint. */
 function faultOf(name: string, value: unknown): readonly [string, string?] | undefined {
   if (!KEYS.includes(name)) return [`${JSON.stringify(name)} cannot be submitted`];
   if (typeof value !== 'string') return [`its ${name} is not a string`, 'Put it in quotes, even if it is a number.'];

@@ -29,7 +29,8 @@ export function treeOfElement({ name, text, attributes, children }: XmlElement):
 function treesOfValue(name: string, value: unknown, depth: number): Tree[] {
   if (value === null || depth > MAX_DEPTH) return [{ name, text: '', children: [] }];
   if (Array.isArray(value)) return value.flatMap((one) => treesOfValue(name, one, depth + 1));
-  if (typeof value !== 'object') return [{ name, text: String(value), children: [] }];
+  if (typeof value === 'string') return [{ name, text: value, children: [] }];
+  if (typeof value !== 'object') return [{ name, text: JSON.stringify(value), children: [] }];
   const children = Object.entries(value).flatMap(([key, one]) => treesOfValue(key, one, depth + 1));
   return [{ name, text: '', children }];
 }

@@ -36,12 +36,6 @@ function reported(body: string, onSent: () => void): Readable {
   return Readable.from(pieces, { objectMode: false });
 }
 
-/** The innermost code: undici wraps the error of the socket. */
-function codeOf(error: unknown): string {
-  const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
-  return systemCodeOf(cause) ?? messageOf(error).slice(0, 80);
-}
-
 function contentHeaders({ format, body }: Prepared): Record<string, string> {
   const type = format === 'xml' ? 'application/xml; charset=utf-8' : 'application/json';
   return {
@@ -63,7 +57,9 @@ function timeoutError({ format }: Request, origin: string, timeoutMs: number): C
 
 /** The original error is not attached: it may contain the headers of the request. */
 function connectionError(error: unknown, origin: string): CatchwordError {
-  const code = codeOf(error);
+  // undici wraps the error of the socket.
+  const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
+  const code = systemCodeOf(cause) ?? messageOf(error).slice(0, 80);
   const isDistrusted = CERTIFICATE.test(code);
   return new CatchwordError('SOURCE_UNAVAILABLE', `${origin} cannot be reached or broke off (${code})`, {
     hint: isDistrusted

@@ -11,11 +11,6 @@ export interface ProductSettings
   readonly currency: readonly string[];
 }
 
-/** One window of the catalog, or of what changed in a time range. Times are milliseconds since 1970; null: no limit. */
-export interface ProductsQuery extends Pick<FetchTask, 'window' | 'from'> {
-  readonly until?: number | null;
-}
-
 /** How long a cache kept the answer. A second proxy may add another whole number of seconds to the `Age`. */
 function ageOf(headers: Headers): { ageMs?: number } {
   const ages = (header(headers, 'age') ?? '').split(',').map((text) => text.trim());
@@ -36,9 +31,12 @@ function detailQuery({ includeDetails, currency, currencyParam }: ProductSetting
 
 const GET = { method: 'GET', format: 'page', token: true, repeatable: true } as const;
 
-/** `GET /v4/products` (interface, 4.4). Bytes that are not UTF-8 reject one item, not the page. */
+/**
+ * Reads one window of the catalog, or of what changed in a time range: `GET /v4/products` (interface, 4.4). Bytes that are
+ * not UTF-8 reject one item, not the page. Times are milliseconds since 1970; null: no limit.
+ */
 export function readProducts(
-  { window, from, until = null }: ProductsQuery,
+  { window, from, until = null }: Pick<FetchTask, 'window' | 'from'> & { readonly until?: number | null },
   settings: ProductSettings,
 ): Operation<PageResponse> {
   const query = new URLSearchParams({

@@ -29,7 +29,7 @@ function submissionOf(line: number, keys: Keys, values: readonly unknown[]): Cre
   const given = keys.flatMap((key, at) => {
     const value = values[at];
     if (key === undefined || value === undefined || value === null || value === '') return [];
-    if (!String(value).includes('\ufffd')) return [[key, value]];
+    if (typeof value !== 'string' || !value.includes('\ufffd')) return [[key, value]];
     throw usageError(`line ${line}: the text is not UTF-8`, 'Save the file as UTF-8 (in Excel: "CSV UTF-8").');
   });
   if (given.length > 0) return checkSubmission(Object.fromEntries(given) as CredentialSubmission, `line ${line}`);

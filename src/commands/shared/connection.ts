@@ -34,7 +34,11 @@ export async function withService(
   try {
     const pacer = mirrorPacer({ config, clock, tell: toPerson(context) }, mirror);
     const connection = connect(config, config.rateLimit, clock, pacer);
-    return await work(connection, config).finally(() => connection.close());
+    try {
+      await work(connection, config);
+    } finally {
+      await connection.close();
+    }
   } finally {
     mirror?.close();
   }

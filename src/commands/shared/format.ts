@@ -30,7 +30,6 @@ export function printLine(context: CommandContext, text = ''): void {
   context.stdout.write(`${shown.join('')}\n`);
 }
 
-/** The option `--json`. */
 export interface JsonOption {
   readonly json?: boolean | undefined;
 }

@@ -26,7 +26,7 @@ export async function watchReader(stdout: NodeJS.WritableStream): Promise<() => 
   if (fd === null || !(kind?.isFIFO() || kind?.isSocket())) return () => false;
   const memory = new WebAssembly.Memory({ initial: 1 });
   // Loading WASI prints a warning that it is experimental.
-  const { emitWarning } = process;
+  const emitWarning = process.emitWarning.bind(process);
   process.emitWarning = () => {};
   const { WASI } = await import('node:wasi');
   const wasi = new WASI({ version: 'preview1', stdin: fd, stdout: fd, stderr: fd });

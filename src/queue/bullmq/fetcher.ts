@@ -1,5 +1,6 @@
 import { setMaxListeners } from 'node:events';
-import { type Job, WaitingError, Worker } from 'bullmq';
+import type { Job, Queue } from 'bullmq';
+import type { Redis } from 'ioredis';
 import { retryDelayMs } from '../../backoff.ts';
 import type { FetchOutcome, FetchTask } from '../../catalog/page.ts';
 import { taskId } from '../../catalog/page.ts';
@@ -7,10 +8,18 @@ import type { Clock } from '../../clock.ts';
 import { CatchwordError, messageOf, toErrorRecord } from '../../errors.ts';
 import type { Logger } from '../../log.ts';
 import { type ReadWindow, toReadError } from '../queue.ts';
-import { connectApplyQueues } from './apply-queues.ts';
-import { encodeOutcome, parseTask } from './codec.ts';
-import { closeWorker, logErrors, type QueuePlace, queueNames, WORKER_OPTIONS } from './jobs.ts';
-import { checkRedis, connectRedis } from './redis.ts';
+import { type EncodedOutcome, encodeOutcome, parseTask } from './codec.ts';
+import {
+  JOB_OPTIONS,
+  jobId,
+  openQueue,
+  PAUSE_JOB,
+  type QueuePlace,
+  queueNames,
+  returnToQueue,
+  startWorker,
+} from './jobs.ts';
+import { checkRedis } from './redis.ts';
 import { createSharedPause } from './shared-pause.ts';
 
 export interface FetcherOptions extends QueuePlace {
@@ -21,11 +30,6 @@ export interface FetcherOptions extends QueuePlace {
   readonly intervalMs: number | null;
   readonly clock: Clock;
   readonly log: Logger;
-}
-
-export interface Fetcher {
-  /** Returns the jobs in flight to the queue and closes connections. Idempotent. */
-  close(): Promise<void>;
 }
 
 /** The shortest pause worth a round trip to Redis. With a higher rate, requests come in bursts, one in each pause. */
@@ -47,18 +51,36 @@ export function limiterOf(intervalMs: number | null): { max: number; duration: n
   return { max, duration: Math.ceil(max * intervalMs) };
 }
 
+/** Connects to the apply queues of all mirrors that a fetcher reads for. */
+function connectApplyQueues(place: QueuePlace, connection: Redis) {
+  const { apply } = queueNames(place);
+  const queues = new Map<string, Queue>();
+
+  function queueOf({ mirror }: FetchTask): Queue {
+    const queue = queues.get(mirror) ?? openQueue(place, apply(mirror), connection);
+    queues.set(mirror, queue);
+    return queue;
+  }
+
+  return {
+    addOutcome: async (task: FetchTask, outcome: EncodedOutcome): Promise<void> => {
+      await queueOf(task).add('apply', outcome, { ...JOB_OPTIONS, jobId: jobId(task) });
+    },
+    addPause: async (task: FetchTask, pauseMs: number): Promise<void> => {
+      await queueOf(task).add(PAUSE_JOB, { pauseMs }, JOB_OPTIONS);
+    },
+    close: () => Promise.all([...queues.values()].map((queue) => queue.close())),
+  };
+}
+
 /**
  * Starts a worker for fetch jobs. One attempt of a job is one request, so retries pass the limiter too. The outcome is
  * added to the apply queue of the task's mirror.
  * @throws CatchwordError QUEUE_UNAVAILABLE, QUEUE_MISCONFIGURED as `checkRedis`
  */
-export async function startFetcher(options: FetcherOptions): Promise<Fetcher> {
+export async function startFetcher(options: FetcherOptions) {
   const { redisUrl, read, concurrency, intervalMs, clock, log } = options;
   await checkRedis(redisUrl);
-  const { prefix, fetch } = queueNames(options);
-  const connection = connectRedis(redisUrl, log, 'wait');
-  const applyQueues = connectApplyQueues(options, connection);
-  const pause = createSharedPause(connection, () => worker, clock);
   const stop = new AbortController();
   // Each active job adds a listener.
   setMaxListeners(0, stop.signal);
@@ -77,11 +99,6 @@ export async function startFetcher(options: FetcherOptions): Promise<Fetcher> {
         await clock.sleep(DELIVERY_RETRY_MS, stop.signal);
       }
     }
-  }
-
-  async function returnToQueue(job: Job, token: string | undefined): Promise<never> {
-    await job.moveToWait(token);
-    throw new WaitingError();
   }
 
   async function tryOnce(task: FetchTask, attempt: number): Promise<FetchOutcome> {
@@ -114,10 +131,7 @@ export async function startFetcher(options: FetcherOptions): Promise<Fetcher> {
     }
   }
 
-  const worker: Worker = new Worker(fetch, work, {
-    ...WORKER_OPTIONS,
-    connection,
-    prefix,
+  const fetching = startWorker(options, queueNames(options).fetch, work, {
     concurrency,
     limiter: limiterOf(intervalMs),
     maximumRateLimitDelay: PAUSE_CHECK_MS,
@@ -127,18 +141,20 @@ export async function startFetcher(options: FetcherOptions): Promise<Fetcher> {
         Math.ceil(retryDelayMs(toReadError(error), attempt, job?.opts.attempts ?? 1, () => clock.random()) ?? -1),
     },
   });
-  logErrors(worker, connection, log);
-  await worker.waitUntilReady();
+  const applyQueues = connectApplyQueues(options, fetching.connection);
+  const pause = createSharedPause(fetching.connection, fetching.worker, clock);
+  await fetching.worker.waitUntilReady();
 
   async function close(): Promise<void> {
-    await closeWorker(worker, connection, clock, async () => {
+    await fetching.close(async () => {
       stop.abort(new CatchwordError('INTERRUPTED', 'the fetcher was stopped'));
     });
     await applyQueues.close();
   }
 
   return {
-    close: () => {
+    /** Returns the jobs in flight to the queue and closes connections. Idempotent. */
+    close: (): Promise<void> => {
       closed ??= close();
       return closed;
     },

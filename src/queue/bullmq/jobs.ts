@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { ErrorCode, type Worker } from 'bullmq';
+import { ErrorCode, type Job, type Processor, Queue, WaitingError, Worker, type WorkerOptions } from 'bullmq';
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import { type FetchTask, taskId } from '../../catalog/page.ts';
@@ -7,7 +7,7 @@ import { sourceAddress } from '../../catalog/source.ts';
 import type { Clock } from '../../clock.ts';
 import { messageOf } from '../../errors.ts';
 import type { Logger } from '../../log.ts';
-import { cutRedis } from './redis.ts';
+import { connectRedis, cutRedis } from './redis.ts';
 
 /** The names and formats on which the keeper and the fetchers agree, and the settings that their workers share. */
 
@@ -21,23 +21,31 @@ export interface QueuePlace {
   readonly source: string;
 }
 
+/** What a worker needs besides its job. */
+interface WorkerPlace extends QueuePlace {
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+function prefixOf({ prefix = 'catchword' }: QueuePlace): string {
+  return prefix;
+}
+
 /**
  * Names the queues of a source. All its mirrors share the fetchers, and so the rate limit. Each mirror has its own
  * `apply` queue, so that outcomes return to the keeper that requested them.
  */
-export function queueNames({ prefix = 'catchword', source }: QueuePlace) {
+export function queueNames({ source }: QueuePlace) {
   return {
-    prefix,
     fetch: `fetch-${source}`,
     runs: `runs-${source}`,
     apply: (mirror: string) => `apply-${source}-${mirror}`,
   };
 }
 
-/** Name of a job in the apply queue that reports a pause to the keeper. Its data is a `PauseMessage`. */
+/** Name of a job in the apply queue that reports a pause to the keeper. Its data is a `PAUSE_MESSAGE`. */
 export const PAUSE_JOB = 'pause';
 export const PAUSE_MESSAGE = z.object({ pauseMs: z.number().positive() });
-export type PauseMessage = z.infer<typeof PAUSE_MESSAGE>;
 
 /** Last part of the key whose value changes when an operator ends a pause; fetchers then forget earlier pauses. */
 export const PAUSE_ENDED_KEY = 'forgotten-pauses';
@@ -57,11 +65,11 @@ export const JOB_OPTIONS = { removeOnComplete: true, removeOnFail: true, stackTr
 
 /** The fetcher's `backoffStrategy` delays each retry of a fetch job. */
 export function fetchJobOptions(task: FetchTask) {
-  return { ...JOB_OPTIONS, attempts: task.maxAttempts, backoff: { type: 'custom' } };
+  return { ...JOB_OPTIONS, attempts: task.maxAttempts, backoff: { type: 'custom' }, jobId: jobId(task) };
 }
 
 /** A job whose worker died is restarted after `lockDuration` and up to two `stalledInterval`s (milliseconds). */
-export const WORKER_OPTIONS = { lockDuration: 15_000, stalledInterval: 5_000 } as const;
+const WORKER_OPTIONS = { lockDuration: 15_000, stalledInterval: 5_000 } as const;
 
 const CLOSE_TIMEOUT_MS = 3_000;
 
@@ -73,29 +81,45 @@ const NO_LONGER_OURS: readonly unknown[] = [
   ErrorCode.JobLockMismatch,
 ];
 
-/** Logs the errors of a worker; at debug level while the connection is down, because that is already logged. */
-export function logErrors(worker: Worker, connection: Redis, log: Logger): void {
-  worker.on('error', (error) => {
-    const expected = connection.status !== 'ready' || ('code' in error && NO_LONGER_OURS.includes(error.code));
-    log[expected ? 'debug' : 'warn']({ queue: worker.name, reason: messageOf(error) }, 'queue error');
-  });
+export function openQueue(place: QueuePlace, name: string, connection: Redis): Queue {
+  const queue = new Queue(name, { connection, prefix: prefixOf(place) });
+  // The connection logs its errors itself; without a listener they would be thrown.
+  queue.on('error', () => {});
+  return queue;
 }
 
-/**
- * Stops taking jobs, waits for the active ones and disconnects. If Redis is gone or stops responding, cuts the
- * connections; another worker then repeats a job that could not be marked as done.
- * @param idle resolves when no job needs this process any more; called after the worker has stopped taking jobs
- */
-export async function closeWorker(
-  worker: Worker,
-  connection: Redis,
-  clock: Clock,
-  idle: () => Promise<unknown>,
-): Promise<void> {
-  const closed = worker.close(connection.status !== 'ready');
-  await idle();
-  const timer = new AbortController();
-  await Promise.race([closed, clock.sleep(CLOSE_TIMEOUT_MS, timer.signal)]).finally(() => timer.abort());
-  cutRedis(connection);
-  worker.getBackend().blockingClient?.then(cutRedis, () => {});
+/** Returns an active job to the queue, for another worker. */
+export async function returnToQueue(job: Job, token: string | undefined): Promise<never> {
+  await job.moveToWait(token);
+  throw new WaitingError();
+}
+
+/** Starts a worker with a connection of its own. */
+export function startWorker(place: WorkerPlace, name: string, work: Processor, options: Partial<WorkerOptions> = {}) {
+  const { redisUrl, clock, log } = place;
+  const connection = connectRedis(redisUrl, log, 'wait');
+  const worker = new Worker(name, work, { ...WORKER_OPTIONS, ...options, prefix: prefixOf(place), connection });
+  worker.on('error', (error) => {
+    // While the connection is down, that is already logged.
+    const expected = connection.status !== 'ready' || ('code' in error && NO_LONGER_OURS.includes(error.code));
+    log[expected ? 'debug' : 'warn']({ queue: name, reason: messageOf(error) }, 'queue error');
+  });
+
+  return {
+    worker,
+    connection,
+    /**
+     * Stops taking jobs, waits for the active ones and disconnects. If Redis is gone or stops responding, cuts the
+     * connections; another worker then repeats a job that could not be marked as done.
+     * @param idle resolves when no job needs this process any more; called after the worker has stopped taking jobs
+     */
+    close: async (idle: () => Promise<unknown> = async () => {}): Promise<void> => {
+      const closed = worker.close(connection.status !== 'ready');
+      await idle();
+      const timer = new AbortController();
+      await Promise.race([closed, clock.sleep(CLOSE_TIMEOUT_MS, timer.signal)]).finally(() => timer.abort());
+      cutRedis(connection);
+      worker.getBackend().blockingClient?.then(cutRedis, () => {});
+    },
+  };
 }

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { type Job, Queue, WaitingError, Worker } from 'bullmq';
+import type { Job } from 'bullmq';
 import type { FetchOutcome, FetchTask } from '../../catalog/page.ts';
 import { type Clock, LONGEST_PAUSE_MS, type Pause } from '../../clock.ts';
 import { messageOf } from '../../errors.ts';
@@ -7,16 +7,16 @@ import { createLog, errorFields, type Logger } from '../../log.ts';
 import type { PageQueue } from '../queue.ts';
 import { decodeOutcome } from './codec.ts';
 import {
-  closeWorker,
   fetchJobOptions,
   jobId,
-  logErrors,
+  openQueue,
   PAUSE_ENDED_KEY,
   PAUSE_JOB,
   PAUSE_MESSAGE,
   type QueuePlace,
   queueNames,
-  WORKER_OPTIONS,
+  returnToQueue,
+  startWorker,
 } from './jobs.ts';
 import { checkRedis, connectRedis, cutRedis } from './redis.ts';
 
@@ -50,17 +50,15 @@ export interface BullQueue extends PageQueue {
 export async function createBullQueue(options: BullQueueOptions): Promise<BullQueue> {
   const { redisUrl, clock, log, mirror, onRateLimited } = options;
   await checkRedis(redisUrl);
-  const { prefix, ...names } = queueNames(options);
+  const names = queueNames(options);
   // Silent, because the worker's connection logs an outage already.
   const producer = connectRedis(redisUrl, createLog('silent'), 'fail');
-  const fetchQueue = new Queue(names.fetch, { connection: producer, prefix });
-  const applyQueue = new Queue(names.apply(mirror), { connection: producer, prefix });
+  const fetchQueue = openQueue(options, names.fetch, producer);
+  const applyQueue = openQueue(options, names.apply(mirror), producer);
   const queues = [fetchQueue, applyQueue];
-  // The connection logs its errors itself; without a listener they would be thrown.
-  for (const queue of queues) queue.on('error', () => {});
   await Promise.all(queues.map((queue) => queue.waitUntilReady()));
 
-  let consumer: { readonly worker: Worker; readonly connection: typeof producer } | undefined;
+  let consumer: ReturnType<typeof startWorker> | undefined;
   let active: Promise<void> = Promise.resolve();
   let closed: Promise<void> | undefined;
 
@@ -75,17 +73,15 @@ export async function createBullQueue(options: BullQueueOptions): Promise<BullQu
     }
   }
 
-  async function areInProgress(tasks: readonly FetchTask[]): Promise<boolean[]> {
+  /** The tasks that have neither a fetch job nor an apply job. */
+  async function withoutJob(tasks: readonly FetchTask[]): Promise<FetchTask[]> {
     const pipeline = producer.pipeline();
-    for (const task of tasks) {
-      const id = jobId(task);
-      pipeline.exists(fetchQueue.toKey(id)).exists(applyQueue.toKey(id));
-    }
-    const replies = ((await pipeline.exec()) ?? []).map(([error, reply]) => {
+    for (const id of tasks.map(jobId)) pipeline.exists(fetchQueue.toKey(id)).exists(applyQueue.toKey(id));
+    const exists = ((await pipeline.exec()) ?? []).map(([error, reply]) => {
       if (error !== null) throw error;
       return reply === 1;
     });
-    return tasks.map((_, index) => replies[2 * index] === true || replies[2 * index + 1] === true);
+    return tasks.filter((_, index) => exists[2 * index] !== true && exists[2 * index + 1] !== true);
   }
 
   /** Reports a pause. Takes its remaining time from Redis, because the job may have waited for this process. */
@@ -106,7 +102,7 @@ export async function createBullQueue(options: BullQueueOptions): Promise<BullQu
   }
 
   async function close(): Promise<void> {
-    if (consumer !== undefined) await closeWorker(consumer.worker, consumer.connection, clock, () => active);
+    await consumer?.close(() => active);
     await Promise.all(queues.map((queue) => queue.close()));
     cutRedis(producer);
   }
@@ -114,35 +110,19 @@ export async function createBullQueue(options: BullQueueOptions): Promise<BullQu
   return {
     add: (tasks) =>
       attempt('add tasks', async () => {
-        const inProgress = await areInProgress(tasks);
-        const missing = tasks.filter((_, index) => inProgress[index] === false);
+        const missing = await withoutJob(tasks);
         if (missing.length === 0) return;
-        await fetchQueue.addBulk(
-          missing.map((task) => ({
-            name: 'fetch',
-            data: task,
-            opts: { ...fetchJobOptions(task), jobId: jobId(task) },
-          })),
-        );
+        await fetchQueue.addBulk(missing.map((task) => ({ name: 'fetch', data: task, opts: fetchJobOptions(task) })));
       }),
     consume: async (handle) => {
-      const connection = connectRedis(redisUrl, log, 'wait');
-      const worker = new Worker(
-        names.apply(mirror),
-        async (job: Job, token) => {
-          if (closed !== undefined) {
-            await job.moveToWait(token);
-            throw new WaitingError();
-          }
-          active =
-            job.name === PAUSE_JOB ? attempt('note a pause', () => notePause(job.data)) : deliver(job.data, handle);
-          await active;
-        },
-        { connection, prefix, concurrency: 1, ...WORKER_OPTIONS },
-      );
-      logErrors(worker, connection, log);
-      consumer = { worker, connection };
-      await worker.waitUntilReady();
+      async function take(job: Job, token: string | undefined): Promise<void> {
+        if (closed !== undefined) return returnToQueue(job, token);
+        active =
+          job.name === PAUSE_JOB ? attempt('note a pause', () => notePause(job.data)) : deliver(job.data, handle);
+        await active;
+      }
+      consumer = startWorker(options, names.apply(mirror), take);
+      await consumer.worker.waitUntilReady();
     },
     drop: (runId) =>
       attempt('drop tasks', async () => {

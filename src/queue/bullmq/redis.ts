@@ -1,9 +1,10 @@
+import type { IRedisClient } from 'bullmq';
 import { Redis } from 'ioredis';
 import { CatchwordError, messageOf, systemCodeOf } from '../../errors.ts';
 import type { Logger } from '../../log.ts';
 
 /** BullMQ needs blocking commands with fractions of a second, and `GETDEL`. */
-const MIN_VERSION = [6, 2] as const;
+const [MIN_MAJOR, MIN_MINOR] = [6, 2];
 const CHECK_TIMEOUT_MS = 3_000;
 /** Longer than the longest blocking command (10 s): a server that is silent for so long is gone. */
 const SILENCE_MS = 20_000;
@@ -11,7 +12,7 @@ const COMMAND_TIMEOUT_MS = 5_000;
 const MAX_RECONNECT_DELAY_MS = 2_000;
 
 /** The `host:port` of a Redis address. The rest may contain a password and must not be logged. */
-export function redisAddress(url: string): string {
+function redisAddress(url: string): string {
   const { hostname, port } = new URL(url);
   return `${hostname || '127.0.0.1'}:${port || '6379'}`;
 }
@@ -51,33 +52,21 @@ export function connectRedis(url: string, log: Logger, whenGone: 'wait' | 'fail'
   return redis;
 }
 
-/** The methods that ioredis and BullMQ's type of it share. */
-interface Connection {
-  readonly status: string;
-  connect(): Promise<unknown>;
-  disconnect(): unknown;
-}
-
 /**
  * Disconnects for good and rejects pending commands. ioredis never settles them if it is disconnected between two
  * attempts to connect, so this starts an attempt first.
  */
-export function cutRedis(connection: Connection): void {
+export function cutRedis(connection: Pick<IRedisClient, 'status' | 'connect' | 'disconnect'>): void {
   if (connection.status === 'end') return;
   if (connection.status === 'reconnecting') connection.connect().catch(() => {});
   connection.disconnect();
 }
 
-function olderThan(version: string, [minMajor, minMinor]: readonly [number, number]): boolean {
-  const [major = 0, minor = 0] = version.split('.').map(Number);
-  return major < minMajor || (major === minMajor && minor < minMinor);
+function misconfigured(message: string, hint: string): CatchwordError {
+  return new CatchwordError('QUEUE_MISCONFIGURED', message, { hint });
 }
 
-function misconfigured(message: string, hint: string, cause?: unknown): CatchwordError {
-  return new CatchwordError('QUEUE_MISCONFIGURED', message, { hint, cause });
-}
-
-async function readInfo(url: string): Promise<string> {
+async function readInfo(url: string, where: string): Promise<string> {
   const redis = new Redis(url, {
     lazyConnect: true,
     retryStrategy: null,
@@ -93,15 +82,11 @@ async function readInfo(url: string): Promise<string> {
     await redis.connect();
     return await redis.info();
   } catch (error) {
-    const cause = reason ?? error;
-    const where = `Redis at ${redisAddress(url)}`;
-    if (/^(NOAUTH|WRONGPASS|NOPERM|ERR .*AUTH)/.test(messageOf(cause))) {
-      throw misconfigured(
-        `${where} rejects this user: ${reasonOf(cause)}`,
-        'Put the user and password into REDIS_URL.',
-      );
+    const cause = reasonOf(reason ?? error);
+    if (/^(NOAUTH|WRONGPASS|NOPERM|ERR .*AUTH)/.test(cause)) {
+      throw misconfigured(`${where} rejects this user: ${cause}`, 'Put the user and password into REDIS_URL.');
     }
-    throw new CatchwordError('QUEUE_UNAVAILABLE', `${where} cannot be reached: ${reasonOf(cause)}`, {
+    throw new CatchwordError('QUEUE_UNAVAILABLE', `${where} cannot be reached: ${cause}`, {
       hint: 'Start Redis or correct REDIS_URL; without REDIS_URL everything runs in one process.',
     });
   } finally {
@@ -115,11 +100,12 @@ async function readInfo(url: string): Promise<string> {
  *   old, may evict keys, or rejects the user
  */
 export async function checkRedis(url: string): Promise<void> {
-  const info = await readInfo(url);
   const where = `Redis at ${redisAddress(url)}`;
+  const info = await readInfo(url, where);
   const version = /^redis_version:(\S+)/m.exec(info)?.[1] ?? '0';
-  if (olderThan(version, MIN_VERSION)) {
-    throw misconfigured(`${where} is version ${version}`, `Upgrade Redis to ${MIN_VERSION.join('.')} or later.`);
+  const [major = 0, minor = 0] = version.split('.').map(Number);
+  if (major < MIN_MAJOR || (major === MIN_MAJOR && minor < MIN_MINOR)) {
+    throw misconfigured(`${where} is version ${version}`, `Upgrade Redis to ${MIN_MAJOR}.${MIN_MINOR} or later.`);
   }
   const policy = /^maxmemory_policy:(\S+)/m.exec(info)?.[1];
   if (policy !== undefined && policy !== 'noeviction') {

@@ -4,15 +4,7 @@ import { type Clock, createPauses } from '../../clock.ts';
 import { PAUSE_ENDED_KEY } from './jobs.ts';
 
 /** The pause that the source asked for, as a fetcher knows it. Redis holds it for all fetchers of the source. */
-export interface SharedPause {
-  /** Throws BullMQ's rate limit error, which returns the job to the queue, while there is a pause. */
-  check(): Promise<void>;
-  /** Pauses all fetchers. @returns whether this pause is longer than the one already known */
-  begin(pauseMs: number): Promise<boolean>;
-}
-
-/** @param workerOf returns the fetcher's worker */
-export function createSharedPause(connection: Redis, workerOf: () => Worker, clock: Clock): SharedPause {
+export function createSharedPause(connection: Redis, worker: Worker, clock: Clock) {
   const pauses = createPauses();
   /** The value of PAUSE_ENDED_KEY when the pause began. */
   let endedBefore: string | null = null;
@@ -23,18 +15,19 @@ export function createSharedPause(connection: Redis, workerOf: () => Worker, clo
     return (pauses.current(now)?.until ?? now) - now;
   }
 
-  async function lastEnded(): Promise<string | null> {
-    return await connection.get(workerOf().toKey(PAUSE_ENDED_KEY));
+  function lastEnded(): Promise<string | null> {
+    return connection.get(worker.toKey(PAUSE_ENDED_KEY));
   }
 
   /** Blocks all fetchers for the rest of the pause, or of a longer one that another fetcher has set. */
   async function blockAll(): Promise<void> {
-    const known = await workerOf().getBackend().getRateLimitTtl();
-    await workerOf().rateLimit(Math.ceil(Math.max(1, known, leftMs())));
+    const known = await worker.getBackend().getRateLimitTtl();
+    await worker.rateLimit(Math.ceil(Math.max(1, known, leftMs())));
   }
 
   return {
-    check: async () => {
+    /** Throws BullMQ's rate limit error, which returns the job to the queue, while there is a pause. */
+    check: async (): Promise<void> => {
       if (leftMs() <= 0) return;
       const ended = await lastEnded();
       // An operator may have ended the pause.
@@ -43,7 +36,8 @@ export function createSharedPause(connection: Redis, workerOf: () => Worker, clo
       await blockAll();
       throw Worker.RateLimitError();
     },
-    begin: async (pauseMs) => {
+    /** Pauses all fetchers. @returns whether this pause is longer than the one already known */
+    begin: async (pauseMs: number): Promise<boolean> => {
       const isLonger = pauseMs > leftMs();
       if (isLonger) {
         const since = clock.now();

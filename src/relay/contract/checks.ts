@@ -78,191 +78,176 @@ async function onScene(subject: SinkSubject, work: (scene: Scene) => Promise<voi
   }
 }
 
-async function delivers({ harness, config, expectAll }: Scene): Promise<void> {
-  harness.start(config);
-  await harness.caughtUp();
-  harness.change(books(300, 1));
-  await expectAll();
-  harness.change(books(100, 2));
-  harness.change([{ vbid: 'P7', body: null }, ...books(3, 3), { vbid: 'P0', body: null }]);
-  await expectAll();
-  harness.change([book('P7', 4)]);
-  await expectAll();
-}
-
-/** Changes continue during the fill, and the relay is restarted several times. */
-async function fills({ harness, config, expectAll }: Scene): Promise<void> {
-  harness.change(books(900, 1));
-  harness.change(books(300, 2, 200));
-  harness.change(books(200, 0, 400).map(({ vbid }) => ({ vbid, body: null })));
-  const asOf = harness.store.changes.lastSeq();
-  const newest = new Map(harness.events().map((event) => [event.vbid, event]));
-  const first = [...newest.values()].filter((event) => event.body !== null).map(({ seq }) => seq);
-  const slow = wrapSink(config, smallBatches(50));
-  for (let round = 0; round < 4; round++) {
-    harness.start(slow);
-    await until('the sink moves', () => (harness.store.sinks.get(SINK_NAME)?.cursor ?? 0) > round * 250);
-    harness.change(books(20, 10 + round, round * 150));
-    harness.change([{ vbid: `P${600 + round}`, body: null }]);
-    await harness.stop();
-  }
-  harness.start(slow);
-  const later = harness.events(asOf).map(({ seq }) => seq);
-  await expectAll([...first.sort((a, b) => a - b), ...later]);
-}
-
-async function crashes({ harness, config, target, expectAll }: Scene): Promise<void> {
-  harness.change(books(40, 1));
-  const slow = wrapSink(config, smallBatches(10));
-  await harness.crash(slow);
-  harness.change(books(10, 2));
-  await harness.crash(slow);
-  harness.change(books(15, 3));
-  await harness.crash(slow);
-  harness.start(slow);
-  await expectAll();
-  const { seqs } = await target.read();
-  // Each crash repeats at most one batch, which was delivered but not confirmed.
-  assert.ok(seqs === null || seqs.length <= 65 + 3 * 10, `${seqs?.length} events arrived`);
-}
-
-async function restarts({ harness, config, expectAll }: Scene): Promise<void> {
-  for (let round = 1; round <= 5; round++) {
-    harness.change(books(60, round));
-    harness.start(config);
-    if (round % 2 === 0) await harness.caughtUp();
-    await harness.stop();
-  }
-  harness.start(config);
-  await expectAll();
-}
-
-async function outage({ harness, config, target, expectAll }: Scene): Promise<void> {
-  harness.start(wrapSink(config, smallBatches(20)));
-  await harness.deliver(books(50, 1));
-  await target.interrupt();
-  harness.change(books(50, 2));
-  await harness.stop();
-  harness.start(wrapSink(config, smallBatches(20)));
-  await until('the failure is recorded', () => harness.sink().error !== null);
-  assert.equal(harness.sink().state, 'running');
-  harness.change(books(30, 3));
-  await target.restore();
-  await expectAll();
-  assert.equal(harness.sink().error, null);
-}
-
-/** One event is refused until the operator skips it. */
-async function poison({ harness, config, target, expectAll }: Scene): Promise<void> {
-  const bad = { seq: 0 };
-  const picky = wrapSink(config, (sink) => ({
-    deliver: async (events, mark, signal) => {
-      if (events.some(({ seq }) => seq === bad.seq)) throw new SinkError('refused', 'refused by the check');
-      await sink.deliver(events, mark, signal);
-    },
-  }));
-  harness.change(books(30, 1));
-  bad.seq = 12;
-  harness.start(picky);
-  await harness.deliver([book('P11', 2), book('P3', 2)]);
-  await harness.deliver([book('P11', 3), book('P4', 2)]);
-  const states = harness.store.sinks.parked(harness.sink().id).map(({ seq, state }) => [seq, state]);
-  assert.deepEqual(states, [
-    [12, 'refused'],
-    [31, 'waiting'],
-    [33, 'waiting'],
-  ]);
-  const { products } = await target.read();
-  assert.equal(products.has('P11'), false);
-  assert.deepEqual(products.get('P4'), JSON.parse(book('P4', 2).body));
-  const { id } = harness.sink();
-  harness.store.request(({ sinks }) => sinks.skip(id, 12, Date.now()));
-  await until('the waiting events are delivered', () => harness.store.sinks.parked(id, 'ready').length === 0);
-  harness.change(books(5, 5));
-  await harness.stop();
-  harness.start(picky);
-  const order = harness.events().flatMap(({ seq }) => ([12, 31, 33].includes(seq) ? [] : seq));
-  await expectAll([...order.filter((seq) => seq <= 34), 31, 33, ...order.filter((seq) => seq > 34)]);
-}
-
-async function slowly({ harness, config, expectAll }: Scene): Promise<void> {
-  let turn = 0;
-  const slow = wrapSink(config, (sink) => ({
-    ...smallBatches(25)(sink),
-    deliver: async (events, mark, signal) => {
-      for (let wait = 0; wait < turn % 4; wait++) await new Promise((resolve) => setImmediate(resolve));
-      turn++;
-      await sink.deliver(events, mark, signal);
-    },
-  }));
-  harness.start(slow);
-  for (let round = 1; round <= 10; round++) {
-    harness.change(books(40, round));
-    await until('the sink moves', () => harness.store.sinks.get(SINK_NAME) !== undefined);
-  }
-  await expectAll();
-}
-
-/** More events than fit into a batch, and products of a quarter of a megabyte. */
-async function large({ harness, config, expectAll }: Scene): Promise<void> {
-  const long = 'ü✓"\\'.repeat(40_000);
-  harness.change(books(6_000, 1));
-  harness.change(Array.from({ length: 6 }, (_, index) => book(`L${index}`, 1, { long })));
-  harness.start(config);
-  await expectAll();
-}
-
-async function replays({ harness, config, target, expectAll }: Scene): Promise<void> {
-  harness.start(config);
-  harness.change(books(60, 1));
-  harness.change(books(30, 2));
-  harness.change([{ vbid: 'P40', body: null }]);
-  await expectAll();
-  const { id } = harness.sink();
-  const all = harness.events().map(({ seq }) => seq);
-
-  harness.store.request(({ sinks }) => sinks.replay(id, 49, false));
-  await harness.caughtUp();
-  let { seqs } = await target.read();
-  if (seqs !== null) assert.deepEqual(seqs.slice(all.length), all.slice(49));
-
-  harness.store.request(({ sinks }) => sinks.replay(id, 0, true));
-  await harness.caughtUp();
-  ({ seqs } = await target.read());
-  // The newest change of each product, removals included: the store may still have the product.
-  const newest = [...new Map(harness.events().map(({ seq, vbid }) => [vbid, seq])).values()].sort((a, b) => a - b);
-  if (seqs !== null) assert.deepEqual(seqs.slice(all.length + all.length - 49), newest);
-  await harness.deliver(books(5, 3));
-  assert.deepEqual((await target.read()).products, harness.living());
-}
-
-async function pauses({ harness, config, target, expectAll }: Scene): Promise<void> {
-  harness.start(config);
-  await harness.deliver(books(20, 1));
-  harness.store.request(({ sinks }) => sinks.setState(harness.sink().id, 'paused'));
-  // A batch that was already read may still be delivered; after a restart, none is.
-  await harness.stop();
-  harness.start(config);
-  harness.change(books(20, 2));
-  await harness.stop();
-  assert.equal(harness.sink().cursor, 20);
-  assert.deepEqual((await target.read()).products.get('P1'), JSON.parse(book('P1', 1).body));
-  harness.start(config);
-  harness.store.request(({ sinks }) => sinks.setState(harness.sink().id, 'running'));
-  await expectAll();
-}
-
 const CHECKS: Readonly<Record<string, (scene: Scene) => Promise<void>>> = {
-  'delivers every change in order': delivers,
-  'fills a new store while changes continue, then delivers those': fills,
-  'survives a crash between delivery and confirmation': crashes,
-  'resumes after every restart': restarts,
-  'waits while the store is unreachable': outage,
-  'parks a refused event and later ones of its product': poison,
-  'keeps the order when deliveries are slow': slowly,
-  'delivers many events and large ones': large,
-  'redelivers on demand': replays,
-  'pauses and resumes': pauses,
+  'delivers every change in order': async ({ harness, config, expectAll }) => {
+    harness.start(config);
+    await harness.caughtUp();
+    harness.change(books(300, 1));
+    await expectAll();
+    harness.change(books(100, 2));
+    harness.change([{ vbid: 'P7', body: null }, ...books(3, 3), { vbid: 'P0', body: null }]);
+    await expectAll();
+    harness.change([book('P7', 4)]);
+    await expectAll();
+  },
+
+  'fills a new store while changes continue, then delivers those': async ({ harness, config, expectAll }) => {
+    // Changes continue during the fill, and the relay is restarted several times.
+    harness.change(books(900, 1));
+    harness.change(books(300, 2, 200));
+    harness.change(books(200, 0, 400).map(({ vbid }) => ({ vbid, body: null })));
+    const asOf = harness.store.changes.lastSeq();
+    const newest = new Map(harness.events().map((event) => [event.vbid, event]));
+    const first = [...newest.values()].filter((event) => event.body !== null).map(({ seq }) => seq);
+    const slow = wrapSink(config, smallBatches(50));
+    for (let round = 0; round < 4; round++) {
+      harness.start(slow);
+      await until('the sink moves', () => (harness.store.sinks.get(SINK_NAME)?.cursor ?? 0) > round * 250);
+      harness.change(books(20, 10 + round, round * 150));
+      harness.change([{ vbid: `P${600 + round}`, body: null }]);
+      await harness.stop();
+    }
+    harness.start(slow);
+    const later = harness.events(asOf).map(({ seq }) => seq);
+    await expectAll([...first.sort((a, b) => a - b), ...later]);
+  },
+
+  'survives a crash between delivery and confirmation': async ({ harness, config, target, expectAll }) => {
+    const slow = wrapSink(config, smallBatches(10));
+    for (const versions of [books(40, 1), books(10, 2), books(15, 3)]) {
+      harness.change(versions);
+      await harness.crash(slow);
+    }
+    harness.start(slow);
+    await expectAll();
+    const { seqs } = await target.read();
+    // Each crash repeats at most one batch, which was delivered but not confirmed.
+    assert.ok(seqs === null || seqs.length <= 65 + 3 * 10, `${seqs?.length} events arrived`);
+  },
+
+  'resumes after every restart': async ({ harness, config, expectAll }) => {
+    for (let round = 1; round <= 5; round++) {
+      harness.change(books(60, round));
+      harness.start(config);
+      if (round % 2 === 0) await harness.caughtUp();
+      await harness.stop();
+    }
+    harness.start(config);
+    await expectAll();
+  },
+
+  'waits while the store is unreachable': async ({ harness, config, target, expectAll }) => {
+    harness.start(wrapSink(config, smallBatches(20)));
+    await harness.deliver(books(50, 1));
+    await target.interrupt();
+    harness.change(books(50, 2));
+    await harness.stop();
+    harness.start(wrapSink(config, smallBatches(20)));
+    await until('the failure is recorded', () => harness.sink().error !== null);
+    assert.equal(harness.sink().state, 'running');
+    harness.change(books(30, 3));
+    await target.restore();
+    await expectAll();
+    assert.equal(harness.sink().error, null);
+  },
+
+  'parks a refused event and later ones of its product': async ({ harness, config, target, expectAll }) => {
+    // Event 12 is refused until the operator skips it.
+    const picky = wrapSink(config, (sink) => ({
+      deliver: async (events, mark, signal) => {
+        if (events.some(({ seq }) => seq === 12)) throw new SinkError('refused', 'refused by the check');
+        await sink.deliver(events, mark, signal);
+      },
+    }));
+    harness.change(books(30, 1));
+    harness.start(picky);
+    await harness.deliver([book('P11', 2), book('P3', 2)]);
+    await harness.deliver([book('P11', 3), book('P4', 2)]);
+    const states = harness.store.sinks.parked(harness.sink().id).map(({ seq, state }) => [seq, state]);
+    assert.deepEqual(states, [
+      [12, 'refused'],
+      [31, 'waiting'],
+      [33, 'waiting'],
+    ]);
+    const { products } = await target.read();
+    assert.equal(products.has('P11'), false);
+    assert.deepEqual(products.get('P4'), JSON.parse(book('P4', 2).body));
+    const { id } = harness.sink();
+    harness.store.request(({ sinks }) => sinks.skip(id, 12, Date.now()));
+    await until('the waiting events are delivered', () => harness.store.sinks.parked(id, 'ready').length === 0);
+    harness.change(books(5, 5));
+    await harness.stop();
+    harness.start(picky);
+    const order = harness.events().flatMap(({ seq }) => ([12, 31, 33].includes(seq) ? [] : seq));
+    await expectAll([...order.filter((seq) => seq <= 34), 31, 33, ...order.filter((seq) => seq > 34)]);
+  },
+
+  'keeps the order when deliveries are slow': async ({ harness, config, expectAll }) => {
+    let turn = 0;
+    const slow = wrapSink(config, (sink) => ({
+      ...smallBatches(25)(sink),
+      deliver: async (events, mark, signal) => {
+        for (let wait = 0; wait < turn % 4; wait++) await new Promise((resolve) => setImmediate(resolve));
+        turn++;
+        await sink.deliver(events, mark, signal);
+      },
+    }));
+    harness.start(slow);
+    for (let round = 1; round <= 10; round++) {
+      harness.change(books(40, round));
+      await until('the sink moves', () => harness.store.sinks.get(SINK_NAME) !== undefined);
+    }
+    await expectAll();
+  },
+
+  'delivers many events and large ones': async ({ harness, config, expectAll }) => {
+    // More events than fit into a batch, and products of a quarter of a megabyte.
+    const long = 'ü✓"\\'.repeat(40_000);
+    harness.change(books(6_000, 1));
+    harness.change(Array.from({ length: 6 }, (_, index) => book(`L${index}`, 1, { long })));
+    harness.start(config);
+    await expectAll();
+  },
+
+  'redelivers on demand': async ({ harness, config, target, expectAll }) => {
+    harness.start(config);
+    harness.change(books(60, 1));
+    harness.change(books(30, 2));
+    harness.change([{ vbid: 'P40', body: null }]);
+    await expectAll();
+    const { id } = harness.sink();
+    const all = harness.events().map(({ seq }) => seq);
+
+    harness.store.request(({ sinks }) => sinks.replay(id, 49, false));
+    await harness.caughtUp();
+    let { seqs } = await target.read();
+    if (seqs !== null) assert.deepEqual(seqs.slice(all.length), all.slice(49));
+
+    harness.store.request(({ sinks }) => sinks.replay(id, 0, true));
+    await harness.caughtUp();
+    ({ seqs } = await target.read());
+    // The newest change of each product, removals included: the store may still have the product.
+    const newest = [...new Map(harness.events().map(({ seq, vbid }) => [vbid, seq])).values()].sort((a, b) => a - b);
+    if (seqs !== null) assert.deepEqual(seqs.slice(all.length + all.length - 49), newest);
+    await harness.deliver(books(5, 3));
+    assert.deepEqual((await target.read()).products, harness.living());
+  },
+
+  'pauses and resumes': async ({ harness, config, target, expectAll }) => {
+    harness.start(config);
+    await harness.deliver(books(20, 1));
+    harness.store.request(({ sinks }) => sinks.setState(harness.sink().id, 'paused'));
+    // A batch that was already read may still be delivered; after a restart, none is.
+    await harness.stop();
+    harness.start(config);
+    harness.change(books(20, 2));
+    await harness.stop();
+    assert.equal(harness.sink().cursor, 20);
+    assert.deepEqual((await target.read()).products.get('P1'), JSON.parse(book('P1', 1).body));
+    harness.start(config);
+    harness.store.request(({ sinks }) => sinks.setState(harness.sink().id, 'running'));
+    await expectAll();
+  },
 };
 
 /** The checks for one kind of sink. Each one prepares a store and removes it. */

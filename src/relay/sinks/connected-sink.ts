@@ -9,12 +9,12 @@ export interface OpenStore extends Pick<Sink, 'deliver' | 'fillBegins' | 'fillEn
 /** What one kind of sink does itself; `createConnectedSink` adds the life of its connection. */
 export interface ConnectedStore<Connection> {
   readonly batch: Sink['batch'];
-  connect(): Promise<Connection>;
-  disconnect(connection: Connection): unknown;
-  open(connection: Connection, mark: Mark): Promise<OpenStore>;
-  size?(connection: Connection): Promise<StoredSize>;
-  check(connection: Connection, signal: AbortSignal): Promise<string>;
-  toSinkError(error: unknown): SinkError;
+  readonly connect: () => Promise<Connection>;
+  readonly disconnect: (connection: Connection) => unknown;
+  readonly open: (connection: Connection, mark: Mark) => Promise<OpenStore>;
+  readonly size?: (connection: Connection) => Promise<StoredSize>;
+  readonly check: (connection: Connection, signal: AbortSignal) => Promise<string>;
+  readonly toSinkError: (error: unknown) => SinkError;
 }
 
 /** Changes what the calls of a sink throw, as drivers do, to SinkErrors. */

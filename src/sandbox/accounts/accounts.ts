@@ -55,13 +55,13 @@ export function createAccounts({ seed, series, prefix, users, reader }: AccountO
   let next = 1 + users;
 
   const isInitial = (number: number) => number >= 1 && number <= users;
-  const exists = (number: number) => isInitial(number) || profiles.has(number);
   const generationOf = (number: number) => generations.get(number) ?? 0;
   const initialReference = (number: number) => prefix + String(number).padStart(REFERENCE_DIGITS, '0');
   const word = (words: readonly string[], number: number, purpose: number) =>
     words[hash(seed ^ series, number, purpose) % words.length] ?? '';
 
-  function initialProfile(number: number): Profile {
+  function profileOf(number: number): Profile | undefined {
+    if (!isInitial(number)) return profiles.get(number);
     const firstName = word(FIRST_NAMES, number, 1);
     return { reference: initialReference(number), firstName, lastName: word(LAST_NAMES, number, 2) };
   }
@@ -71,8 +71,7 @@ export function createAccounts({ seed, series, prefix, users, reader }: AccountO
     return first ?? identities.token(number, generation);
   }
 
-  function userOf(number: number): User {
-    const profile = profiles.get(number) ?? initialProfile(number);
+  function userOf(number: number, profile: Profile): User {
     const guid = profile.guid ?? identities.guid(number);
     return {
       number,
@@ -85,14 +84,15 @@ export function createAccounts({ seed, series, prefix, users, reader }: AccountO
     };
   }
 
-  function user(number: number | null | undefined): User | null {
-    return typeof number === 'number' && exists(number) ? userOf(number) : null;
+  function user(number: number | null = null): User | null {
+    const profile = number === null ? undefined : profileOf(number);
+    return number === null || profile === undefined ? null : userOf(number, profile);
   }
 
   function byReference(reference: string): User | null {
     const number = reference.startsWith(prefix) ? Number(reference.slice(prefix.length)) : 0;
-    if (isInitial(number) && initialReference(number) === reference) return user(number);
-    return user(index.get(`reference ${reference}`));
+    const initial = isInitial(number) && initialReference(number) === reference;
+    return user(initial ? number : index.get(`reference ${reference}`));
   }
 
   /** A chosen guid replaces the one that the sandbox would have made. */
@@ -111,13 +111,12 @@ export function createAccounts({ seed, series, prefix, users, reader }: AccountO
   function byToken(token: string): { user: User; state: 'valid' | 'stale' } | null {
     const first = index.get(`accessToken ${token}`);
     const found = first === undefined ? identities.ofToken(token) : { number: first, generation: 0 };
-    const holder = user(found?.number);
-    if (found === null || holder === null) return null;
-    const generation = generationOf(found.number);
-    const profile = profiles.get(found.number) ?? {};
-    const was = found.generation <= generation && tokenOf(found.number, profile, found.generation) === token;
-    if (!was) return null;
-    return { user: holder, state: found.generation === generation ? 'valid' : 'stale' };
+    const profile = found === null ? undefined : profileOf(found.number);
+    if (found === null || profile === undefined) return null;
+    const { number, generation } = found;
+    const latest = generationOf(number);
+    if (generation > latest || tokenOf(number, profile, generation) !== token) return null;
+    return { user: userOf(number, profile), state: generation === latest ? 'valid' : 'stale' };
   }
 
   function keep(number: number, profile: Profile): void {
@@ -148,12 +147,12 @@ export function createAccounts({ seed, series, prefix, users, reader }: AccountO
     create: (profile: Profile): User => {
       const number = next++;
       keep(number, profile);
-      return userOf(number);
+      return userOf(number, profile);
     },
     /** Gives the user a new token and makes all earlier ones stale. */
     reset: ({ number }: User): User => {
       generations.set(number, generationOf(number) + 1);
-      return userOf(number);
+      return userOf(number, profileOf(number) ?? {});
     },
   };
 }

@@ -4,6 +4,11 @@ import { type AccountOptions, createAccounts, type TokenState, type User } from 
 import { createRedemption, type Grant, licenseFor, readerGrants, type TitleOf } from './grants.ts';
 import { createLicenses } from './licenses.ts';
 
+/**
+ * A valid key without a catalog.
+ * @rule 4.3-8, 5-6
+ */
+export const KEY_WITHOUT_CATALOG = 'NOCATALOG';
 /** References of the keys' own readers, and the other key's token. */
 export const READER = 'sandbox-reader';
 export const OTHER_READER = { reference: 'other-reader', accessToken: 'othersandboxtoken' } as const;
@@ -24,7 +29,7 @@ export type Members = ReturnType<typeof createMembers>;
 
 type Options = Pick<SandboxOptions, 'seed' | 'users' | 'apiKey' | 'otherApiKey' | 'accessToken'>;
 
-/** All users. Each API key has its own, and none sees those of another. */
+/** The API keys that the service accepts, and their users. Each key has its own, and none sees those of another. */
 export function createDirectory(options: Options, numbering: Numbering, titleOf: TitleOf) {
   const { seed, users, apiKey, otherApiKey, accessToken } = options;
   const reader = { reference: READER, accessToken, firstName: 'Sandbox', lastName: 'Reader' };
@@ -33,12 +38,24 @@ export function createDirectory(options: Options, numbering: Numbering, titleOf:
   const other = createMembers({ seed, series: 2, prefix: 'other-user-', users: OTHER_USERS, reader: otherReader });
   const rest = createMembers({ seed, series: 3, prefix: 'user-', users: 0, reader: null });
   const all = [main, other, rest];
+  const otherKeys = [otherApiKey, KEY_WITHOUT_CATALOG];
+  let mainKey = apiKey;
   const tokenOf = ({ accounts }: Members, reference: string) => accounts.byReference(reference)?.accessToken ?? '';
   const grant = ({ licenses }: Members, { number }: Pick<User, 'number'>, given: Grant) =>
     licenses.grant(number, licenseFor(given, titleOf));
   for (const given of readerGrants(numbering)) grant(main, { number: 0 }, given);
 
   return {
+    /** The main key that callers must send now. */
+    mainKey: () => mainKey,
+    /** Returns the key that owns the caller's data, or null if the key is not valid. */
+    ownerOf: (key: string): string | null => (key === mainKey ? apiKey : otherKeys.includes(key) ? key : null),
+    /** Replaces the main key, whose data stays. @returns whether the new key was free */
+    renewMainKey: (key: string): boolean => {
+      if (otherKeys.includes(key)) return false;
+      mainKey = key;
+      return true;
+    },
     main,
     /** Those of the main key first. */
     all,

@@ -11,12 +11,10 @@ export type Grant = Pick<License, 'sku' | 'type'> & { readonly [Field in keyof L
 
 /** Removes characters that XML cannot hold. The title of an asset comes from JSON and may have them. */
 function writable(text: string): string {
-  return Array.from(text)
-    .filter((character) => isWritable(character))
-    .join('');
+  return Array.from(text).filter(isWritable).join('');
 }
 
-/** A title that the catalog does not have is licensed with its SKU as name. The attributes are written in this order. */
+/** A title that the catalog does not have gets its SKU as name. The attributes are written in this order. */
 export function licenseFor({ sku, type, ...given }: Grant, titleOf: TitleOf): License {
   const title = titleOf(sku);
   const publisher = writable(given.publisher ?? title?.publisher ?? '');

@@ -19,11 +19,8 @@ function block(value: number, chars: number): string {
 export function createIdentities(seed: number, series: number) {
   const base = hash(seed, series, 0x1d);
   const blocks = (count: number, number: number, generation: number) => {
-    let text = '';
-    for (let at = 0; at < count; at++) {
-      text += block(hash(base ^ hash(base, generation, count + at), number, at) % BLOCK_VALUES, BLOCK_CHARS);
-    }
-    return text;
+    const value = (at: number) => hash(base ^ hash(base, generation, count + at), number, at) % BLOCK_VALUES;
+    return Array.from({ length: count }, (_, at) => block(value(at), BLOCK_CHARS)).join('');
   };
   /** 20 upper-case letters and digits. */
   const guid = (number: number) => `${blocks(GUID_BLOCKS, number, 0).toUpperCase()}${String(number).padStart(8, '0')}`;
@@ -33,13 +30,11 @@ export function createIdentities(seed: number, series: number) {
 
   return {
     guid,
-    /** Returns the number of the user with this guid, or null. */
     numberOfGuid: (text: string) => {
       const number = Number(/^[0-9A-Z]{12}(\d{8,9})$/.exec(text)?.[1] ?? Number.NaN);
       return guid(number) === text ? number : null;
     },
     token,
-    /** Returns which user can have had this token, or null. */
     ofToken: (text: string) => {
       const [, number = '', generation = ''] = /^[0-9a-z]{24}([0-9a-z]{6})([0-9a-z]{4,8})$/.exec(text) ?? [];
       const found = { number: Number.parseInt(number, 36), generation: Number.parseInt(generation, 36) };

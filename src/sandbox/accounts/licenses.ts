@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { attribute } from '../http/xml-schema.ts';
+import { attribute } from '../http/reply.ts';
 
 /**
  * `download` is the newer word for `downloadable`; services use both.
@@ -28,7 +28,6 @@ export const licenseSchema = z
   .meta({ xml: { name: 'license' } });
 export type License = Readonly<z.infer<typeof licenseSchema>>;
 
-/** Whether two words mean the same type. */
 export function sameType(one: License['type'], other: License['type']): boolean {
   return (one === 'online') === (other === 'online');
 }

@@ -48,7 +48,6 @@ export function onSaleOf({ on_sale_date, off_sale_date }: AssetFields): TimeRang
   };
 }
 
-/** The name of an imprint's publisher. */
 export function publisherOf(imprintId: number): string {
   return PUBLISHERS[(imprintId - 1) % PUBLISHERS.length] ?? '';
 }

@@ -6,17 +6,13 @@ import { isPublic, publicLookup } from '../../public-address.ts';
 
 const TIMEOUT_MS = 10_000;
 
-/** The host of a URL, without brackets and without the dot at its end. */
-function hostOf(url: string): string {
-  return new URL(url).hostname.replace(/^\[|\]$/g, '').replace(/\.$/, '');
-}
-
 /**
  * Whether a URL shows by itself that its address is private. Names are checked when they are looked up.
  * @rule 6-1
  */
 export function isPrivateUrl(url: string): boolean {
-  const host = hostOf(url);
+  // Without the brackets of IPv6 and without a dot at the end.
+  const host = new URL(url).hostname.replace(/^\[|\]$/g, '').replace(/\.$/, '');
   return isIP(host) === 0 ? isLoopback(host) || host.endsWith('.localhost') : !isPublic(host);
 }
 

@@ -17,7 +17,6 @@ export function quotable(error: string, number: (params: { error: string }) => z
   return z.union([number({ error }), z.string({ error }).regex(quoted, { error })], { error }).transform(Number);
 }
 
-/** A whole number of at least 1. */
 export const positive = quotable(
   'must be a whole number of at least 1',
   (params) => z.int(params).min(1, params),
@@ -83,25 +82,26 @@ const price = z
     then: { required: ['duration'] },
   });
 
-function rejectKeys(pattern: RegExp, message: string) {
-  return (value: object, context: z.core.$RefinementCtx) => {
-    for (const key of Object.keys(value)) {
-      if (pattern.test(key)) context.addIssue({ code: 'custom', path: [key], message });
+function without<T extends z.ZodObject>(schema: T, pattern: RegExp, message: string): T {
+  const check = (value: object, context: z.core.$RefinementCtx) => {
+    for (const key of Object.keys(value).filter((name) => pattern.test(name))) {
+      context.addIssue({ code: 'custom', path: [key], message });
     }
   };
+  return schema.superRefine(check, ALWAYS).meta({ patternProperties: { [pattern.source]: false } });
 }
 
 /** Interface, section 2.1.3. */
-const OTHER_CHANNEL = /^channel_id_(?!inclusive_access$)/;
-const channelId = z
-  .looseObject({ sku: text, channel_id_inclusive_access: text })
-  .superRefine(rejectKeys(OTHER_CHANNEL, 'only channel_id_inclusive_access is supported'), ALWAYS)
-  .meta({ patternProperties: { [OTHER_CHANNEL.source]: false } });
-const ANY_CHANNEL = /^channel_id_/;
-const variant = z
-  .looseObject({ channel_ids: z.array(channelId).optional() })
-  .superRefine(rejectKeys(ANY_CHANNEL, 'must be in an element of channel_ids'), ALWAYS)
-  .meta({ patternProperties: { [ANY_CHANNEL.source]: false } });
+const channelId = without(
+  z.looseObject({ sku: text, channel_id_inclusive_access: text }),
+  /^channel_id_(?!inclusive_access$)/,
+  'only channel_id_inclusive_access is supported',
+);
+const variant = without(
+  z.looseObject({ channel_ids: z.array(channelId).optional() }),
+  /^channel_id_/,
+  'must be in an element of channel_ids',
+);
 
 const jurisdictions = z.array(text);
 

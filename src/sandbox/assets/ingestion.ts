@@ -61,7 +61,6 @@ export function createIngestions(options: Options, signal: AbortSignal, done: (c
     forget: (planned: PlannedCall): void => {
       waiting.delete(keyOf(planned));
     },
-    /** Starts to make calls. */
     start: (): void => {
       started = true;
       for (const start of waiting.values()) start();

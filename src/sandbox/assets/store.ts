@@ -43,8 +43,8 @@ function merge(written: AssetFields, whole: AssetFields, request: AssetRequest):
 type Options = Pick<SandboxOptions, 'seed' | 'apiKey' | 'ingestionMs'>;
 
 /**
- * The assets that were written to, and generated products as assets, which the main key owns. Each asset has one product
- * in the catalog, and keeps its index there. New products of the catalog never get a number that an asset already has.
+ * The assets that were written to, and generated products as assets, which the main key owns. Each asset has one
+ * product in the catalog, and keeps its index there. New products never get a number that an asset already has.
  * @rule 1-1, 2.1-3
  */
 export function createAssets(options: Options, catalog: Catalog, numbering: Numbering, time: Timeline) {
@@ -132,7 +132,6 @@ export function createAssets(options: Options, catalog: Catalog, numbering: Numb
     indexOf,
     identifiersOf,
     fieldsOf,
-    /** The assets that were written to, by index. */
     written: written as ReadonlyMap<number, Asset>,
     /** Returns the identifier of a new asset for which the caller gives none: an EAN with its check digit. */
     nextVbid: (): string => {

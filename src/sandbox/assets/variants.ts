@@ -4,8 +4,8 @@ import type { Price, Variants } from './fields.ts';
 export const CHANNEL = 'inclusive_access';
 
 /**
- * The products of an asset (interface, section 2.2): the single, then a rental for each duration among the prices, shortest
- * first: `<vbid>R180` for 180 days.
+ * The products of an asset (interface, section 2.2): the single, then a rental for each duration among the prices,
+ * shortest first: `<vbid>R180` for 180 days.
  * @rule 2.1-35, 2.1.3-2, 2.2-20, 2.2-22
  */
 export function variantsOf(vbid: string, prices: readonly Price[] = []) {

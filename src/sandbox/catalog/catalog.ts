@@ -77,7 +77,6 @@ export function createCatalog({ items, seed: ownSeed, order, withdrawnForMs }: O
   }
 
   return {
-    /** Number of living products. */
     get living() {
       catchUp();
       return states.livingCount;

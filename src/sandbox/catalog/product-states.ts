@@ -25,13 +25,6 @@ export function createProductStates(items: number, initialTime: number, withdraw
   /** The last list by update, with its range; kept until the next change. */
   let updates: { readonly key: string; readonly indices: readonly number[] } | null = null;
 
-  function setPresence(index: number, present: boolean): void {
-    if (present === !absent.has(index)) return;
-    if (present) absent.delete(index);
-    else absent.add(index);
-    livingIndices = null;
-  }
-
   /** Unchanged products come first, in order of index: that is the order of their updates. */
   function updatedIn({ from, until }: TimeRange): number[] {
     const indices: number[] = [];
@@ -63,7 +56,6 @@ export function createProductStates(items: number, initialTime: number, withdraw
     },
     isLiving: (index: number) => !absent.has(index),
     at,
-    /** Null for a product that does not exist yet, or no longer. */
     find: (index: number): Product | null => {
       if (changed.has(index)) return at(index);
       return index < 0 || index >= items || absent.has(index) ? null : at(index);
@@ -80,8 +72,11 @@ export function createProductStates(items: number, initialTime: number, withdraw
       changed.delete(index);
       changed.set(index, product);
       withdrawals.delete(index);
-      if (withdrawn) withdrawals.add(index);
-      setPresence(index, !withdrawn);
+      if (withdrawn !== absent.has(index)) livingIndices = null;
+      if (withdrawn) {
+        absent.add(index);
+        withdrawals.add(index);
+      } else absent.delete(index);
       updates = null;
     },
     /** Forgets products that were withdrawn long enough ago: these are gone. */
@@ -93,7 +88,6 @@ export function createProductStates(items: number, initialTime: number, withdraw
         updates = null;
       }
     },
-    /** The living products, in order of index. */
     living: (): readonly number[] => {
       if (livingIndices === null) {
         const indices: number[] = [];

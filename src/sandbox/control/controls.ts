@@ -52,7 +52,7 @@ export function controlOf<T>(schema: z.ZodType<T>, run: (body: T) => object): Co
 }
 
 /** Creates the controls that the journal records, by path. */
-export function createControls({ catalog, keys, directory }: Stores): ReadonlyMap<string, Control> {
+export function createControls({ catalog, directory }: Stores): ReadonlyMap<string, Control> {
   /** Looks among the users of the main key first, then of the other keys. */
   function find({ reference, guid = '' }: z.infer<typeof userId>) {
     for (const members of directory.all) {
@@ -74,10 +74,9 @@ export function createControls({ catalog, keys, directory }: Stores): ReadonlyMa
     }),
     /** Replaces the main API key and revokes the old one. */
     '/_sandbox/key': controlOf(newKey, ({ api_key }) => {
-      if (!keys.renew(api_key)) throw new Rejection(422, 'api_key: is already in use');
+      if (!directory.renewMainKey(api_key)) throw new Rejection(422, 'api_key: is already in use');
       return { api_key };
     }),
-    /** Gives a user a license. */
     '/_sandbox/grant': controlOf(grant, ({ code_use, reference, guid, ...given }) => {
       const { members, user } = find({ reference, guid });
       directory.grant(members, user, { ...given, 'code-use': code_use });

@@ -1,5 +1,4 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import type { ApiKeys } from '../accounts/api-keys.ts';
 import type { Directory } from '../accounts/directory.ts';
 import type { SandboxOptions } from '../options.ts';
 import { CODES, codeRejection } from './error-codes.ts';
@@ -14,14 +13,13 @@ function tokenRejection(format: Operation['format'], state: 'stale' | 'unknown')
 }
 
 /**
- * Returns a check of the headers of section 5 of the interface, which returns the key that owns the caller's data, and the
- * token.
+ * Returns a check of the headers of section 5 of the interface. It returns the key that owns the caller's data, and
+ * the token.
  * @rule 4.1-4..5, 4.2-4, 4.4-2..4, 5-1..3, 5-7
  */
 export function authentication(
   { apiKeyHeader, accessTokenHeader }: Pick<SandboxOptions, 'apiKeyHeader' | 'accessTokenHeader'>,
-  { ownerOf }: Pick<ApiKeys, 'ownerOf'>,
-  { tokenState }: Pick<Directory, 'tokenState'>,
+  { ownerOf, tokenState }: Pick<Directory, 'ownerOf' | 'tokenState'>,
 ) {
   return (headers: IncomingHttpHeaders, { token, format }: Pick<Operation, 'token' | 'format'>) => {
     const key = headers[apiKeyHeader.toLowerCase()];

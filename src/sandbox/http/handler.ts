@@ -40,7 +40,7 @@ export function serviceHandler(state: State, scripted: Pick<ScriptedReplies, 'ne
   const { clock, latencyMs } = options;
   const log = createRequestLog();
   const admit = options.rateLimit === null ? () => null : createRateLimiter(options.rateLimit);
-  const authenticate = authentication(options, state.keys, state.directory);
+  const authenticate = authentication(options, state.directory);
   const chooseFault = parseFaults(options.faults, options.seed);
   let faulty = 0;
 
@@ -85,7 +85,7 @@ export function serviceHandler(state: State, scripted: Pick<ScriptedReplies, 'ne
       reply = rejectionReply(format, error);
     }
     entry.status = reply.status;
-    await sendReply(response, reply, fault, options, signal);
+    await sendReply(response, reply, fault, { ...options, signal });
   };
   return { handle, log };
 }

@@ -11,16 +11,13 @@ export interface OperationRequest {
   readonly apiKey: string;
   /** Null if the request has none. */
   readonly accessToken: string | null;
-  /** The fault that strikes this request, if any. */
   readonly fault: FaultKind | null;
 }
 
 /** One operation of the interface: what it accepts and what it does. The OpenAPI document is made from it. */
 export interface Operation {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
-  /** Such as `/v4/assets/:vbid`. */
   readonly path: string;
-  /** Section of the interface. */
   readonly section: string;
   readonly summary: string;
   /** Whether an access token is required besides the API key. `any`: a token that is not valid is accepted too. */

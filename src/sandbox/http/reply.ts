@@ -1,3 +1,4 @@
+import { z } from 'zod';
 import { messageOf } from '../../errors.ts';
 import { writeXml, type XmlTree } from '../../xml/write.ts';
 
@@ -17,7 +18,6 @@ export interface Reply {
 /** The format of an operation's replies, errors included. */
 export type Format = 'json' | 'xml';
 
-/** Errors listed in one reply. */
 const MAX_ERRORS = 100;
 
 export function jsonReply(value: unknown): Reply {
@@ -61,3 +61,9 @@ export function rejectionReply(format: Format, thrown: unknown): Reply {
   const reply = format === 'json' ? { status, body: JSON.stringify({ errors }) } : xmlReply(error, status);
   return { ...reply, ...(retryAfter !== undefined && { retryAfter }) };
 }
+
+/** An attribute of an element. The schemas of XML are for the OpenAPI document, which says so in `xml`. */
+export const attribute = z.string().meta({ xml: { attribute: true } });
+
+/** The error of a v3 operation, with any status: interface, section 7. */
+export const errorSchema = z.object({ code: attribute, message: attribute }).meta({ xml: { name: 'error' } });

@@ -20,7 +20,6 @@ export function createRequestLog() {
       entries.push(entry);
       return entry;
     },
-    /** Up to 100,000 latest requests, in order of arrival. */
     entries: (): readonly Readonly<RequestEntry>[] => entries.slice(-MAX_ENTRIES),
   };
 }

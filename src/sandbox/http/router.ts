@@ -14,7 +14,6 @@ function decode(segment: string): string {
   }
 }
 
-/** Returns a pattern with a named group for each `:name`. */
 function patternOf(path: string): RegExp {
   return new RegExp(`^${path.replaceAll('.', '\\.').replace(/:(\w+)/g, '(?<$1>[^/]*)')}$`);
 }

@@ -5,7 +5,7 @@ import type { SandboxOptions } from '../options.ts';
 import type { FaultKind } from './faults.ts';
 import type { Reply } from './reply.ts';
 
-type Pace = Pick<SandboxOptions, 'clock' | 'slowBodyMs'>;
+type Pace = Pick<SandboxOptions, 'clock' | 'slowBodyMs'> & { readonly signal: AbortSignal };
 
 const compress = promisify(gzip);
 const SLOW_BODY_PIECES = 20;
@@ -24,11 +24,11 @@ function write(response: ServerResponse, piece: Buffer): Promise<void> {
   return new Promise((resolve) => response.write(piece, () => resolve()));
 }
 
-async function trickle(response: ServerResponse, body: Buffer, pace: Pace, signal: AbortSignal): Promise<void> {
+async function trickle(response: ServerResponse, body: Buffer, { clock, slowBodyMs, signal }: Pace): Promise<void> {
   const size = Math.ceil(body.length / SLOW_BODY_PIECES);
   for (let start = 0; start < body.length && !response.destroyed; start += size) {
     await write(response, body.subarray(start, start + size));
-    await pace.clock.sleep(pace.slowBodyMs / SLOW_BODY_PIECES, signal);
+    await clock.sleep(slowBodyMs / SLOW_BODY_PIECES, signal);
   }
   response.end();
 }
@@ -37,13 +37,7 @@ async function trickle(response: ServerResponse, body: Buffer, pace: Pace, signa
  * Compresses the body if the client accepts that, damages it if a fault says so, and sends it.
  * @param fault only the kinds that damage a body on its way have an effect here
  */
-export async function sendReply(
-  response: ServerResponse,
-  reply: Reply,
-  fault: FaultKind | null,
-  pace: Pace,
-  signal: AbortSignal,
-): Promise<void> {
+export async function sendReply(response: ServerResponse, reply: Reply, fault: FaultKind | null, pace: Pace) {
   // A proxy that breaks gzip may have added it without being asked.
   const zipped = acceptsGzip(response.req.headers['accept-encoding']) || fault === 'truncated-gzip';
   const plain = Buffer.from(reply.body);
@@ -59,6 +53,6 @@ export async function sendReply(
   if (fault === 'reset') {
     await write(response, firstHalf(body));
     response.socket?.resetAndDestroy();
-  } else if (fault === 'slow-body') await trickle(response, body, pace, signal);
+  } else if (fault === 'slow-body') await trickle(response, body, pace);
   else response.end(body);
 }

@@ -2,7 +2,6 @@ import { appendFileSync, closeSync, ftruncateSync, openSync, readFileSync, realp
 import { z } from 'zod';
 import { CatchwordError, messageOf } from '../../errors.ts';
 import { holdFile, NO_LOCKS } from '../../file-lock.ts';
-import { type Change, changeSchema } from './change.ts';
 
 /*
  * What outlives a sandbox: a file of JSON lines. The first line says what the sandbox began with, each other line is one
@@ -17,40 +16,54 @@ const header = z.object({ sandbox: z.literal(1), seed: z.int(), items: z.int(), 
 /** What a sandbox began with. `at`: when, milliseconds since 1970. */
 export type Beginning = Readonly<Omit<z.infer<typeof header>, 'sandbox'>>;
 
-interface Entry {
-  readonly at: number;
-  readonly change: Change;
-}
+/** A change to the state of a sandbox, as the journal records it. */
+const changeSchema = z.discriminatedUnion('kind', [
+  z.object({
+    kind: z.literal('request'),
+    method: z.string(),
+    path: z.string(),
+    query: z.string(),
+    apiKey: z.string(),
+    accessToken: z.string().nullable(),
+    /** Text is enough: each operation that reads a body rejects one that is not UTF-8. */
+    body: z.string(),
+  }),
+  z.object({ kind: z.literal('control'), path: z.string(), body: z.unknown() }),
+  /** A callback was made, or given up. */
+  z.object({ kind: z.literal('called'), call: z.object({ vbid: z.string(), startedAt: z.number() }) }),
+]);
+
+export type Change = Readonly<z.infer<typeof changeSchema>>;
+
+/** Records a change in the journal, if there is one, and then makes it, at the time that was recorded. */
+export type RecordChange = <T>(change: Change, act: () => T) => T;
+
+/** A change, and when it was made, milliseconds since 1970. */
+const entrySchema = z.object({ at: z.number() }).and(changeSchema);
+type Entry = Readonly<z.infer<typeof entrySchema>>;
 
 function unusable(path: string, problem: string, hint: string, cause?: unknown): CatchwordError {
   return new CatchwordError('CONFIG_INVALID', `--db ${path}: ${problem}`, { hint, cause });
 }
 
-function parseBeginning(path: string, text: string, given: Beginning): Beginning {
-  let begun: Beginning;
+function parse<T>(schema: z.ZodType<T>, text: string, failed: (cause: unknown) => CatchwordError): T {
   try {
-    begun = header.parse(JSON.parse(text));
+    return schema.parse(JSON.parse(text));
   } catch (cause) {
-    throw unusable(path, 'is not a journal of a sandbox', 'Name another file; a new one is created.', cause);
+    throw failed(cause);
   }
+}
+
+function parseBeginning(path: string, text: string, given: Beginning): Beginning {
+  const begun = parse(header, text, (cause) =>
+    unusable(path, 'is not a journal of a sandbox', 'Name another file; a new one is created.', cause),
+  );
   for (const name of ['seed', 'items', 'users'] as const) {
     if (begun[name] === given[name]) continue;
     const problem = `was begun with ${name} ${begun[name]}, not ${given[name]}`;
     throw unusable(path, problem, `Use --${name} ${begun[name]} again, or name another file.`);
   }
   return begun;
-}
-
-function parseEntries(path: string, lines: readonly string[]): Entry[] {
-  return lines.map((text, at) => {
-    try {
-      const { at, ...change } = z.looseObject({ at: z.number() }).parse(JSON.parse(text));
-      return { at, change: changeSchema.parse(change) };
-    } catch (cause) {
-      const hint = 'Remove it and all lines after it, or name another file.';
-      throw unusable(path, `line ${at + 2} is damaged`, hint, cause);
-    }
-  });
 }
 
 /**
@@ -101,7 +114,10 @@ export function openJournal(path: string, given: Beginning) {
     const begun = text === '' ? given : parseBeginning(path, lines.length === 0 ? '' : (first ?? ''), given);
     // The last one has no end; after a complete line it is empty.
     const cut = lines.pop() ?? '';
-    const entries = parseEntries(path, lines);
+    const hint = 'Remove it and all lines after it, or name another file.';
+    const entries = lines.map((line, at) =>
+      parse(entrySchema, line, (cause) => unusable(path, `line ${at + 2} is damaged`, hint, cause)),
+    );
     size = Buffer.byteLength(text) - Buffer.byteLength(cut);
     if (text === '') write(`${JSON.stringify({ sandbox: 1, ...given })}\n`);
     return {
@@ -112,9 +128,9 @@ export function openJournal(path: string, given: Beginning) {
        * Writes an entry and then runs `act`. If that throws, the entry is removed again.
        * @throws CatchwordError CONFIG_INVALID if the file cannot be written; `act` does not run then
        */
-      record: <T>({ at, change }: Entry, act: () => T): T => {
+      record: <T>(entry: Entry, act: () => T): T => {
         const before = size;
-        write(`${JSON.stringify({ at, ...change })}\n`);
+        write(`${JSON.stringify(entry)}\n`);
         try {
           return act();
         } catch (error) {

@@ -3,10 +3,9 @@ import type { XmlElement } from '../../xml/read.ts';
 import type { XmlTree } from '../../xml/write.ts';
 import type { Accounts, User } from '../accounts/accounts.ts';
 import { malformed, parseXml } from '../http/body.ts';
-import { CODES, MESSAGES } from '../http/error-codes.ts';
+import { CODES, codeRejection } from '../http/error-codes.ts';
 import type { Operation, OperationRequest } from '../http/operation.ts';
-import { type Reply, xmlReply } from '../http/reply.ts';
-import { attribute } from '../http/xml-schema.ts';
+import { attribute, Rejection, type Reply, xmlReply } from '../http/reply.ts';
 import type { Stores } from '../stores.ts';
 
 /** Records in one request (interface, section 8). */
@@ -37,32 +36,28 @@ export const credentialsResponse = z
   .object({ credential: z.array(verified), error: z.array(failed) })
   .meta({ xml: { name: 'credentials' } });
 
-/** The verified user, or the error. */
-type Outcome = User | { readonly code: number; readonly message?: string };
-
-function malformedRecord(message: string): Outcome {
-  return { code: CODES.malformed, message: `Malformed credentials request: ${message}` };
-}
-
-/** All attributes must name the same user, and a token must be the current one. */
-function verify(accounts: Accounts, { attributes }: XmlElement): Outcome {
+/** All attributes must name the same user, and a token must be the current one. @throws Rejection for the record */
+function verify(accounts: Accounts, { attributes }: XmlElement): User {
   const value = (name: string) => attributes.get(name) || null;
   const extra = NOT_SUBMITTED.find((name) => value(name) !== null);
-  if (extra !== undefined) return malformedRecord(`${extra} is not submitted`);
+  if (extra !== undefined) throw malformed('credentials', `${extra} is not submitted`);
   const [reference, guid, token] = [value('reference'), value('guid'), value('access-token')];
   const users: (User | null)[] = [];
   if (reference !== null) users.push(accounts.byReference(reference));
   if (guid !== null) users.push(accounts.byGuid(guid));
   const holder = token === null ? null : accounts.byToken(token);
-  if (users.length === 0 && token === null) return malformedRecord('reference, guid or access-token is required');
-  if (users.includes(null)) return { code: CODES.referenceUnknown };
+  if (users.length === 0 && token === null) {
+    throw malformed('credentials', 'reference, guid or access-token is required');
+  }
+  if (users.includes(null)) throw codeRejection(200, CODES.referenceUnknown);
   // An unknown token cannot belong to a user who is named by reference or guid.
-  if (users.length > 0 && token !== null && holder === null) return { code: CODES.tokenNotValid };
+  if (users.length > 0 && token !== null && holder === null) throw codeRejection(200, CODES.tokenNotValid);
   const [user = null, ...others] = holder === null ? users : [...users, holder.user];
   if (user === null || others.some((other) => other?.number !== user.number)) {
-    return { code: CODES.referenceUnknown, message: 'The attributes name no user, or more than one' };
+    throw codeRejection(200, CODES.referenceUnknown, 'The attributes name no user, or more than one');
   }
-  return holder?.state === 'stale' ? { code: CODES.tokenNotValid } : user;
+  if (holder?.state === 'stale') throw codeRejection(200, CODES.tokenNotValid);
+  return user;
 }
 
 function credential({ email, accessToken, guid, reference }: User): XmlTree {
@@ -71,15 +66,10 @@ function credential({ email, accessToken, guid, reference }: User): XmlTree {
 }
 
 /** Replaces a credential that failed. Repeats the attributes except the token, which is a secret. */
-function failure(code: number, message: string, { attributes }: XmlElement): XmlTree {
+function failure({ message, details }: Rejection, { attributes }: XmlElement): XmlTree {
   const sent = (name: string) => attributes.get(name) ?? '';
   const echo = { reference: sent('reference'), guid: sent('guid'), email: sent('email') };
-  return { name: 'error', attributes: { code: String(code), message, ...echo } };
-}
-
-/** Services write failed elements with an end tag. The XML writer escapes each `>` that does not end a tag. */
-function withEndTags(reply: Reply): Reply {
-  return { ...reply, body: reply.body.replaceAll(/<error( [^<>]*)\/>/g, '<error$1></error>') };
+  return { name: 'error', attributes: { code: String(details.code), message, ...echo } };
 }
 
 function credentialsOf(body: Buffer): readonly XmlElement[] {
@@ -97,14 +87,18 @@ function credentialsOf(body: Buffer): readonly XmlElement[] {
 
 function verifyAll(accounts: Accounts, { body }: OperationRequest): Reply {
   const content = credentialsOf(body).map((element) => {
-    const outcome = verify(accounts, element);
-    if ('guid' in outcome) return credential(outcome);
-    return failure(outcome.code, outcome.message ?? MESSAGES[outcome.code] ?? '', element);
+    try {
+      return credential(verify(accounts, element));
+    } catch (error) {
+      if (error instanceof Rejection) return failure(error, element);
+      throw error;
+    }
   });
-  return withEndTags(xmlReply({ name: 'credentials', content }));
+  const reply = xmlReply({ name: 'credentials', content });
+  // Services write failed elements with an end tag. The XML writer escapes each `>` that does not end a tag.
+  return { ...reply, body: reply.body.replaceAll(/<error( [^<>]*)\/>/g, '<error$1></error>') };
 }
 
-/** Interface, 4.3. */
 export function credentialOperations({ directory }: Stores): Operation[] {
   return [
     {

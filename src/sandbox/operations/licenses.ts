@@ -1,10 +1,9 @@
 import { z } from 'zod';
-import { expiresAt, LICENSE_TYPES, type License, licenseSchema, sameType } from '../accounts/licenses.ts';
+import { expiresAt, LICENSE_TYPES, licenseSchema, sameType } from '../accounts/licenses.ts';
 import { CODES, codeRejection } from '../http/error-codes.ts';
 import type { Operation, OperationRequest } from '../http/operation.ts';
-import { type Reply, xmlReply } from '../http/reply.ts';
+import { attribute, type Reply, xmlReply } from '../http/reply.ts';
 import { validate } from '../http/validate.ts';
-import { attribute } from '../http/xml-schema.ts';
 import type { Stores } from '../stores.ts';
 
 const query = z.object({
@@ -26,28 +25,25 @@ export const licensesResponse = z
  * Lists the licenses with their counts (interface, 2.3): the listed ones that have not expired, and all of the user. A SKU
  * that is not licensed gets an empty root without counts (4.2, rule 2).
  */
-function list(licenses: readonly License[], { sku, license_type: type = 'all' }: z.infer<typeof query>, now: number) {
-  const found = licenses
-    .filter((license) => sku === undefined || license.sku === sku)
-    .filter((license) => type === 'all' || sameType(license.type, type));
-  const usable = found.filter(({ expiration }) => expiresAt(expiration) > now);
-  const counts = { distributable_products: String(usable.length), total_products: String(licenses.length) };
-  const summary = sku !== undefined && found.length === 0 ? [] : [{ name: 'summary', attributes: counts }];
-  const elements = found.map((attributes) => ({ name: 'license', attributes }));
-  return xmlReply({ name: 'licenses', content: [...elements, ...summary] });
-}
-
-function readLicenses({ directory, time }: Stores, request: OperationRequest): Reply {
-  const asked = validate(query, Object.fromEntries(request.params), 400);
-  const { accounts, licenses, failures } = directory.of(request.apiKey);
-  const holder = accounts.byToken(request.accessToken ?? '');
+function readLicenses({ directory, time }: Stores, { params, apiKey, accessToken }: OperationRequest): Reply {
+  const { sku, license_type: type = 'all' } = validate(query, Object.fromEntries(params), 400);
+  const { accounts, licenses, failures } = directory.of(apiKey);
+  const holder = accounts.byToken(accessToken ?? '');
   // The token may belong to another key.
   if (holder === null) throw codeRejection(200, CODES.tokenNotValid);
   const { number } = holder.user;
   const failure = failures.get(number);
   // Status 200 only means that the request completed (4.2, rule 4).
   if (failure !== undefined) throw codeRejection(200, failure);
-  return list(licenses.of(number), asked, time.now());
+  const all = licenses.of(number);
+  const found = all
+    .filter((license) => sku === undefined || license.sku === sku)
+    .filter((license) => type === 'all' || sameType(license.type, type));
+  const usable = found.filter(({ expiration }) => expiresAt(expiration) > time.now());
+  const counts = { distributable_products: String(usable.length), total_products: String(all.length) };
+  const summary = sku !== undefined && found.length === 0 ? [] : [{ name: 'summary', attributes: counts }];
+  const elements = found.map((attributes) => ({ name: 'license', attributes }));
+  return xmlReply({ name: 'licenses', content: [...elements, ...summary] });
 }
 
 /** Interface, 4.2. */

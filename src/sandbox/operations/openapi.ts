@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { Operation } from '../http/operation.ts';
-import { errorResponse } from '../http/xml-schema.ts';
+import { errorSchema } from '../http/reply.ts';
 import type { SandboxOptions } from '../options.ts';
 
 type Json = Readonly<Record<string, unknown>>;
@@ -100,7 +100,7 @@ export function openApiDocument(
     paths: pathsOf(operations),
     components: {
       securitySchemes: { apiKey: header(apiKeyHeader), accessToken: header(accessTokenHeader) },
-      schemas: { [ERRORS.json]: schemaOf(errors, 'output'), [ERRORS.xml]: schemaOf(errorResponse, 'output') },
+      schemas: { [ERRORS.json]: schemaOf(errors, 'output'), [ERRORS.xml]: schemaOf(errorSchema, 'output') },
       responses: { [ERRORS.json]: rejected('json'), [ERRORS.xml]: rejected('xml') },
     },
   };

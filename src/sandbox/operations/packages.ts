@@ -137,17 +137,13 @@ export function packageOperations({ options: { seed }, assets, time }: Stores): 
 
   const read = (request: OperationRequest) => packageReply(findOwn(request));
   const common = { section: '4.5', token: false, format: 'json', response: packageResponse } as const;
-  return ['/v4/packages', '/packages'].flatMap((path): Operation[] => [
-    { ...common, method: 'POST', path, summary: 'Create a package', request: packageCreation, run: create },
-    { ...common, method: 'GET', path: `${path}/:sku`, summary: 'Read a package', run: read },
-    {
-      ...common,
-      method: 'PUT',
-      path: `${path}/:sku`,
-      summary: 'Update a package',
-      request: packageUpdate,
-      run: update,
-    },
-    { ...common, method: 'DELETE', path: `${path}/:sku/assets`, summary: 'Delete a package', run: remove },
-  ]);
+  return ['/v4/packages', '/packages'].flatMap((path): Operation[] => {
+    const own = { ...common, path: `${path}/:sku` };
+    return [
+      { ...common, method: 'POST', path, summary: 'Create a package', request: packageCreation, run: create },
+      { ...own, method: 'GET', summary: 'Read a package', run: read },
+      { ...own, method: 'PUT', summary: 'Update a package', request: packageUpdate, run: update },
+      { ...common, method: 'DELETE', path: `${path}/:sku/assets`, summary: 'Delete a package', run: remove },
+    ];
+  });
 }

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { isoTime, parseIsoTime } from '../../iso-time.ts';
-import { KEY_WITHOUT_CATALOG } from '../accounts/api-keys.ts';
+import { KEY_WITHOUT_CATALOG } from '../accounts/directory.ts';
 import { assetItem } from '../assets/item.ts';
 import { DETAIL_GROUPS, type ItemShape, itemRenderer, type RenderItem } from '../catalog/item.ts';
 import type { Operation, OperationRequest } from '../http/operation.ts';
@@ -54,12 +54,10 @@ const pageQuery = shapeQuery.extend({
   until: time.optional().describe('updates until; without a zone it is UTC'),
 });
 
-type ShapeQuery = z.infer<typeof shapeQuery>;
-
-/** What a reply renders products from. */
 type Source = Pick<Stores, 'options' | 'numbering'> & { readonly assets: Pick<Stores['assets'], 'written'> };
 
-function rendererFor({ options, numbering, assets }: Source, { include_details, currency }: ShapeQuery): RenderItem {
+function rendererFor({ options, numbering, assets }: Source, query: z.infer<typeof shapeQuery>): RenderItem {
+  const { include_details, currency } = query;
   const currencies = currency === '' ? null : new Set(split(currency));
   const groups = new Set(DETAIL_GROUPS.filter((group) => split(include_details).includes(group)));
   const shape: ItemShape = { details: options.details, groups, currencies };

@@ -21,17 +21,12 @@ const newUser = z
     'last-name': text,
     'redemption-code': text,
   })
-  .refine(({ reference, password }) => reference === undefined || password === undefined, {
-    path: ['password'],
-    error: 'is not allowed for a reference user',
-  })
-  .refine(({ reference, email }) => reference !== undefined || email !== undefined, {
-    path: ['reference'],
-    error: 'is required, or an email and a password',
-  })
-  .refine(({ reference, password }) => reference !== undefined || password !== undefined, {
-    path: ['password'],
-    error: 'is required for a user without a reference',
+  .superRefine(({ reference, email, password }, context) => {
+    const reject = (name: string, message: string) => context.addIssue({ code: 'custom', path: [name], message });
+    const isFull = reference === undefined;
+    if (!isFull && password !== undefined) reject('password', 'is not allowed for a reference user');
+    if (isFull && email === undefined) reject('reference', 'is required, or an email and a password');
+    if (isFull && password === undefined) reject('password', 'is required for a user without a reference');
   })
   .meta({ xml: { name: 'user' } });
 

@@ -2,12 +2,11 @@ import { access, constants, type FileHandle, mkdir, open, rename, stat } from 'n
 import { dirname } from 'node:path';
 import { z } from 'zod';
 import { CatchwordError, messageOf, systemCodeOf } from '../../../errors.ts';
-import { type Mark, type Sink, SinkError, type SinkFactory } from '../../sink.ts';
+import { type Mark, type Sink, SinkError, type SinkEvent, type SinkFactory } from '../../sink.ts';
 import { pathOf, readOptions, sizeOption, sizeText, wholeOption } from '../../sink-options.ts';
 import { withSinkErrors } from '../connected-sink.ts';
 import { type GenerationState, markOf, readState, syncDirectory, writeState } from './generation-state.ts';
 import { type LastEvent, lastLine, parseEvent } from './last-line.ts';
-import { createLineBuffer } from './line-buffer.ts';
 import { type Compressor, dropOldest, rotatedSize, startCompressor, unusedRotatedPath } from './rotated-files.ts';
 
 /**
@@ -24,6 +23,33 @@ const OPTIONS = {
   /** How many rotated files are kept. */
   keep: wholeOption(1, 1_000_000).optional(),
 };
+
+/** The most bytes that a UTF-16 unit of a string takes in UTF-8. */
+const BYTES_A_CHAR = 3;
+const FIRST_SIZE = 1 << 20;
+const LINE_BREAK = 10;
+
+/**
+ * Encodes lines into reused memory. Joining the strings and encoding them takes 1.5 times as long (measured).
+ * @returns a function whose result is valid until its next call
+ */
+function createLineBuffer(): (events: readonly SinkEvent[]) => Buffer {
+  let bytes = Buffer.allocUnsafe(FIRST_SIZE);
+  return (events) => {
+    let size = 0;
+    for (const { text } of events) {
+      const needed = size + text.length * BYTES_A_CHAR + 1;
+      if (needed > bytes.length) {
+        const larger = Buffer.allocUnsafe(2 * needed);
+        bytes.copy(larger, 0, 0, size);
+        bytes = larger;
+      }
+      size += bytes.write(text, size);
+      bytes[size++] = LINE_BREAK;
+    }
+    return bytes.subarray(0, size);
+  };
+}
 
 /** The deepest existing directory on the way to `path`. */
 async function nearestDirectory(path: string): Promise<string> {
@@ -91,10 +117,8 @@ export const createJsonlSink: SinkFactory = ({ url }) => {
     await mkdir(dirname(path), { recursive: true });
     file = await open(path, 'a+', 0o600);
     const end = await lastLine(file);
-    if (end.isTorn) {
-      await file.truncate(end.size);
-      await file.datasync();
-    }
+    await file.truncate(end.size);
+    await file.datasync();
     size = end.size;
     if (size === 0) await syncDirectory(path);
     return end.line === null ? null : parseEvent(path, end.line);

@@ -8,19 +8,17 @@ const LINE_BREAK = 10;
 /**
  * Finds the last complete line; null if there is not one. Reads backwards: the cost depends on the length of the line, not
  * of the file.
- * @returns `size`: bytes up to and including its line break; `isTorn`: whether an incomplete line follows
+ * @returns `size`: bytes up to and including its line break, where an incomplete line may follow
  */
 export async function lastLine(file: FileHandle) {
-  const { size: whole } = await file.stat();
-  let from = whole;
+  let from = (await file.stat()).size;
   let tail = Buffer.alloc(0);
   for (;;) {
     const lineEnd = tail.lastIndexOf(LINE_BREAK);
     const lineStart = lineEnd <= 0 ? -1 : tail.lastIndexOf(LINE_BREAK, lineEnd - 1);
     if (from === 0 || lineStart !== -1) {
-      const size = from + lineEnd + 1;
       const line = lineEnd === -1 ? null : tail.toString('utf8', lineStart + 1, lineEnd);
-      return { size, line, isTorn: size < whole };
+      return { size: from + lineEnd + 1, line };
     }
     const step = Math.min(STEP, from);
     from -= step;

@@ -122,7 +122,7 @@ async function missingLayout(db: pg.Client, names: TableNames): Promise<string[]
       const message = `PostgreSQL: ${whose}: it lacks the columns ${lacks.join(', ')}. Use another one: table=NAME`;
       throw new SinkError('misconfigured', message);
     }
-    const columns = Object.entries(found === undefined ? { ...base, ...added } : added)
+    const columns = Object.entries<string>(found === undefined ? { ...base, ...added } : added)
       .filter(([column]) => !found?.columns.includes(column))
       .map(([column, type]) => `${column} ${type}`);
     if (found === undefined) needed.push(`CREATE TABLE IF NOT EXISTS ${name} (${columns.join(', ')})`);
