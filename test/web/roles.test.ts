@@ -67,14 +67,11 @@ describe('catchword relay', () => {
     const settings = {
       CATCHWORD_BASE_URL: sandbox.url,
       CATCHWORD_DB: db,
-      LOG_LEVEL: 'info',
       CATCHWORD_SINK_A: 'jsonl:a',
+      LOG_LEVEL: 'info',
     };
-    const relay = begin(
-      'relay',
-      { ...settings, CATCHWORD_METRICS_PORT: '0', CATCHWORD_HTTP_TOKEN: 'a-token' },
-      directory,
-    );
+    const http = { CATCHWORD_METRICS_PORT: '0', CATCHWORD_HTTP_TOKEN: 'a-token' };
+    const relay = startService(['relay'], { ...settings, ...http }, directory);
     const url = await addressOf(relay);
     const headers = { authorization: 'Bearer a-token' };
     expect((await get(`${url}/metrics`)).status).toBe(401);
