@@ -27,5 +27,5 @@ export function publish<K extends keyof Measures>(name: K, measure: Measures[K])
 export function subscribe<K extends keyof Measures>(name: K, take: (measure: Measures[K]) => void): () => void {
   const listener = (measure: unknown): void => take(measure as Measures[K]);
   CHANNELS[name].subscribe(listener);
-  return () => void CHANNELS[name].unsubscribe(listener);
+  return () => CHANNELS[name].unsubscribe(listener);
 }
