@@ -1,4 +1,5 @@
 import type { Run, RunKind } from '../../src/catalog/run.ts';
+import type { Clock } from '../../src/clock.ts';
 import { loadConfig, requireSource } from '../../src/config.ts';
 import { createLog } from '../../src/log.ts';
 import { hastyClock } from '../../src/relay/contract/harness.ts';
@@ -9,10 +10,11 @@ export async function load(
   settings: Record<string, string>,
   kind: RunKind,
   signal = new AbortController().signal,
+  clock: Clock = hastyClock,
 ): Promise<Run> {
   const service = await startKeeper({
     config: requireSource(loadConfig(settings)),
-    clock: hastyClock,
+    clock,
     log: createLog('fatal'),
     fetching: true,
   });
