@@ -125,6 +125,19 @@ export type { RefusedCredential, VerifiedCredential } from './credentials/submis
 export type { License } from './licenses/licenses.ts';
 export type { Package, PackageFields } from './packages/package-fields.ts';
 export type { CatalogOptions, ProductsOptions, ProductsPage } from './products/products.ts';
-export type { Assets, Books, CallOptions, Catalog, ClientOptions, LicenseQuery, Licenses, NewUser, Packages, User };
-export type { CredentialResult, CredentialSubmission, Submissions };
+export type {
+  Assets,
+  Books,
+  CallOptions,
+  Catalog,
+  ClientOptions,
+  CredentialResult,
+  CredentialSubmission,
+  LicenseQuery,
+  Licenses,
+  NewUser,
+  Packages,
+  Submissions,
+  User,
+};
 export { CatchwordError };

@@ -2,8 +2,9 @@ import { createHash } from 'node:crypto';
 import { pathToFileURL } from 'node:url';
 import type { SinkSetting } from '../config.ts';
 import { CatchwordError, messageOf } from '../errors.ts';
+import { decoded } from '../percent-decode.ts';
 import type { Sink, SinkFactory } from './sink.ts';
-import { COMMON_OPTIONS, decoded, ENCODE, optionsIn, pathOf, QUOTE } from './sink-options.ts';
+import { COMMON_OPTIONS, ENCODE, optionsIn, pathOf, QUOTE } from './sink-options.ts';
 
 /** A configured sink. */
 export interface SinkConfig {
@@ -13,8 +14,6 @@ export interface SinkConfig {
   readonly address: string;
   /** Identifies the store: a sink with a new one is filled from the beginning. */
   readonly identity: string;
-  /** The identity that an earlier version gave the same store. */
-  readonly formerIdentity?: string;
   /** What to do with an event that it refuses for good: park it, or stop the sink. */
   readonly refused: 'park' | 'stop';
   /** Texts to redact in every message. */
@@ -90,11 +89,6 @@ const KINDS: readonly Kind[] = [
   },
 ];
 
-/** Stands for a text that may be secret, in an identity. */
-function digestOf(text: string): string {
-  return createHash('sha256').update(text).digest('base64url');
-}
-
 /** Names of secret options. A webhook's whole query is secret. */
 const SECRET_NAME = /pass|secret|token|key|auth|credential/i;
 
@@ -167,14 +161,15 @@ export function sinkConfig({ env, name, url: text, secret }: SinkSetting): SinkC
   const refused = COMMON_OPTIONS.refused.safeParse(optionsIn(url).get('refused') ?? undefined);
   if (!refused.success) throw invalid('the value of refused is not valid', 'Use refused=park or refused=stop.');
   const address = kind.address(url);
-  const identity = kind.identifiedBy && `${address} ${digestOf(kind.identifiedBy(url))}`;
+  const further = kind.identifiedBy?.(url);
+  // A digest, because the text may be secret.
+  const digest = further === undefined ? '' : ` ${createHash('sha256').update(further).digest('base64url')}`;
   const secrets = secretsOf(url, secret);
   return {
     name,
     kind: kind.kind,
     address,
-    identity: identity ?? address,
-    ...(kind.kind === 'webhook' && { formerIdentity: `${address} ${digestOf(`${url.pathname}${url.search}`)}` }),
+    identity: `${address}${digest}`,
     refused: refused.data,
     secrets,
     make: async () => {

@@ -11,8 +11,9 @@ import {
 import { connect as connectNats, headers, type NatsConnection } from '@nats-io/transport-node';
 import { z } from 'zod';
 import { messageOf } from '../../errors.ts';
+import { decoded } from '../../percent-decode.ts';
 import { type Mark, SinkError, type SinkEvent, type SinkFactory } from '../sink.ts';
-import { ageOption, decoded, readOptions, sizeText } from '../sink-options.ts';
+import { ageOption, readOptions, sizeText } from '../sink-options.ts';
 import { markAtStart, markSchema } from '../stored-mark.ts';
 import { createConnectedSink, type OpenStore } from './connected-sink.ts';
 
