@@ -81,7 +81,6 @@ export function withAck(store: Store, ack: SinkWriter['ack']): Store {
   return { ...store, relayLease: { ...store.relayLease, acquire } };
 }
 
-/** Replaces some functions of a sink. */
 export function wrapSink(config: SinkConfig, change: (sink: Sink) => Partial<Sink>): SinkConfig {
   return {
     ...config,
@@ -134,7 +133,6 @@ export function openHarness({ isComplete = true } = {}) {
     });
   }
 
-  /** Waits until the sink has confirmed everything. */
   function caughtUp(): Promise<void> {
     const isCaughtUp = (): boolean => store.sinks.get(SINK_NAME)?.cursor === store.changes.lastSeq();
     return until('the sink has confirmed everything', isCaughtUp);
@@ -158,7 +156,6 @@ export function openHarness({ isComplete = true } = {}) {
     },
     sink,
     caughtUp,
-    /** Changes products, and waits until the sink has confirmed the changes. */
     deliver: async (versions: readonly Version[]): Promise<void> => {
       change(versions);
       await caughtUp();

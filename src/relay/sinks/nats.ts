@@ -56,10 +56,7 @@ function markWith({ seq, at }: SinkEvent, isLast: boolean, mark: Mark): Mark {
   return isLast ? mark : { ...mark, cursor: seq, at };
 }
 
-interface StreamNames {
-  readonly stream: string;
-  readonly subject: string;
-}
+type StreamNames = Readonly<Record<'stream' | 'subject', string>>;
 
 async function connect(url: URL): Promise<NatsConnection> {
   const user = decoded(url.username);
@@ -104,7 +101,6 @@ async function readMark({ streams }: JetStreamManager, stream: string): Promise<
   return null;
 }
 
-/** Describes the stream, or whether it can be created. */
 async function describeStream(manager: JetStreamManager, names: StreamNames): Promise<string> {
   const { stream, subject } = names;
   const found = await findStream(manager, names);
@@ -128,7 +124,7 @@ async function describeStream(manager: JetStreamManager, names: StreamNames): Pr
 export const createNatsSink: SinkFactory = ({ url }) => {
   const options = readOptions(url, OPTIONS);
   const { subject, stream = subject.replaceAll('.', '-'), max_age: maxAgeMs } = options;
-  const names: StreamNames = { stream, subject };
+  const names = { stream, subject };
   const limits = maxAgeMs === undefined ? {} : { max_age: maxAgeMs * NANOSECONDS };
 
   async function publish(js: JetStreamClient, events: readonly SinkEvent[], mark: Mark, last: number): Promise<void> {
