@@ -13,7 +13,7 @@ export interface Batch {
   readonly waiting: readonly RecordedChange[];
 }
 
-export interface ReadOptions {
+interface ReadOptions {
   readonly history: History;
   readonly incarnation: string;
   /** The `source` of events. */

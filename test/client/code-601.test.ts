@@ -44,7 +44,7 @@ async function operations(reply: Reply) {
 }
 
 /** Expects the code 601 in the answer to each operation. */
-async function expectStale(asked: Readonly<Record<string, () => Promise<unknown>>>, { status = 200, body }: Reply) {
+async function expectStale(asked: Readonly<Record<string, () => Promise<unknown>>>, body: string, status = 200) {
   for (const [name, ask] of Object.entries(asked)) {
     expect(await failure(ask()), `${name} ${body}`).toMatchObject({ code: 'SERVICE_TOKEN', serviceCode: 601, status });
   }
@@ -55,8 +55,7 @@ describe('the code 601', () => {
   it.each([200, 401, 403, 422, 500])('is found in every layout, by every operation, with status %i', async (status) => {
     for (const body of LAYOUTS) {
       const headers = { 'content-type': body.startsWith('<') ? 'application/xml' : 'text/plain' };
-      const reply = { status, body, headers };
-      await expectStale(await operations(reply), reply);
+      await expectStale(await operations({ status, body, headers }), body, status);
     }
   });
 
@@ -66,7 +65,7 @@ describe('the code 601', () => {
       `<response><message>601: ${TEXT}</message></response>`,
       `<response>601: ${TEXT}</response>`,
     ]) {
-      await expectStale(await operations({ status, body }), { status, body });
+      await expectStale(await operations({ status, body }), body, status);
     }
   });
 
@@ -75,7 +74,7 @@ describe('the code 601', () => {
     for (const body of [`{"errors":["601: ${TEXT}"]}`, `"601: ${TEXT}"`, '{"error":{"code":601}}']) {
       const { url } = await serve(() => ({ body, headers }));
       const asked = { ...(await operations({ body, headers })), sync: () => mirrorClient(url).read(TASK, NEVER) };
-      await expectStale(asked, { body });
+      await expectStale(asked, body);
     }
   });
 
