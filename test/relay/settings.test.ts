@@ -118,18 +118,3 @@ it('restarts a sink at a new address, and forgets what the old store refused', a
   writeUnder(harness.store.relayLease, Date.now(), (writer) => writer.sinks.reconcile(1, 1, 0));
   expect(sinks.parked(1)).toEqual([]);
 });
-
-it('does not refill a webhook that an earlier version identified by its query', () => {
-  const harness = openHarness();
-  onTestFinished(() => harness.close());
-  const { sinks } = harness.store;
-  const known = config('webhook+https://h.example/a?key=1');
-  harness.change(books(3, 1));
-  writeUnder(harness.store.relayLease, Date.now(), (writer) => {
-    writer.sinks.configure({ ...known, identity: known.formerIdentity ?? '' });
-    writer.sinks.reconcile(1, 1, 3);
-    writer.sinks.configure(known);
-    writer.sinks.configure(config('webhook+https://h.example/a?key=2'));
-  });
-  expect(sinks.get('x')).toMatchObject({ cursor: 3, identity: known.identity });
-});
