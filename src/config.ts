@@ -122,13 +122,6 @@ export function settingsError(problems: readonly CatchwordError[]): CatchwordErr
   });
 }
 
-/** @throws CatchwordError CONFIG_INVALID naming every variable that is wrong */
-export function loadConfig(environment: Environment): Config {
-  const { values, problems } = readSettings(environment);
-  if (problems.length > 0) throw settingsError(problems);
-  return values as Config;
-}
-
 /** The settings of a command that talks to the service. */
 export interface SourceConfig extends Config {
   readonly baseUrl: string;

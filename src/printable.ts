@@ -20,3 +20,12 @@ export function printableLines(text: string): string {
 export function printable(text: string): string {
   return printableLines(text.replace(/[\t\n\r]+/g, ' '));
 }
+
+/** The sequences that colour text on a terminal. */
+const COLOUR = new RegExp(`(${String.fromCharCode(27)}\\[\\d+(?:;\\d+)*m)`);
+
+/** Escapes unprintable characters, but keeps colours and line feeds. */
+export function printableColoured(text: string): string {
+  const parts = text.split(COLOUR);
+  return parts.map((part, index) => (index % 2 === 1 ? part : printableLines(part))).join('');
+}

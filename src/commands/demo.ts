@@ -4,7 +4,6 @@ import { join } from 'node:path';
 import { Command } from 'commander';
 import { sameContent } from '../catalog/content.ts';
 import type { Run } from '../catalog/run.ts';
-import { loadConfig, requireSource } from '../config.ts';
 import { CatchwordError, EXIT } from '../errors.ts';
 import { runSummary } from '../report/run-text.ts';
 import { count, plural, size, table } from '../report/text.ts';
@@ -16,6 +15,7 @@ import type { Store } from '../store/store.ts';
 import type { CommandContext } from './shared/context.ts';
 import { colours, print, printLine } from './shared/format.ts';
 import { withProgress } from './shared/progress.ts';
+import { checkedSettings } from './shared/settings.ts';
 
 const ITEMS = 20_000;
 const MUTATION = { create: 3, update: 4, remove: 2, seed: 7 };
@@ -49,7 +49,7 @@ async function demo(context: CommandContext, json: boolean, sandbox: Sandbox, db
     CATCHWORD_DELTA_OVERLAP: '1s',
     CATCHWORD_DB: db,
   };
-  const config = requireSource(loadConfig(settings));
+  const config = checkedSettings(settings, 'source');
   await withProgress(context, config, async (runContext, display) => {
     const kept = await startKeeper({ ...runContext, fetching: true });
     const { store, keeper } = kept;

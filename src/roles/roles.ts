@@ -1,5 +1,6 @@
 import { configuredSource } from '../catalog/event.ts';
 import type { RunKind, RunRequest } from '../catalog/run.ts';
+import { sourceId } from '../catalog/source.ts';
 import { type Config, requireBaseUrl, type SourceConfig } from '../config.ts';
 import { CatchwordError } from '../errors.ts';
 import type { Service } from '../lifecycle.ts';
@@ -99,7 +100,6 @@ export const startKeeperRole: StartRole<SourceConfig> = async (options, services
   // Makes up for runs that were due while no keeper ran; after that, the scheduler asks.
   await requestDueRuns(schedule);
   const { serveRunRequests } = await import('../queue/bullmq/run-requests.ts');
-  const { sourceId } = await import('../queue/bullmq/jobs.ts');
   const source = sourceId(config.baseUrl);
   const onRequest = (request: RunRequest): void => runQueue.submit(request);
   services.push(await serveRunRequests({ redisUrl, log, clock, source, onRequest }));
@@ -108,7 +108,6 @@ export const startKeeperRole: StartRole<SourceConfig> = async (options, services
 export const startSchedulerRole: StartRole<SourceConfig> = async ({ config, clock, log }, services) => {
   const redisUrl = requireRedis(config, 'scheduler');
   const { checkRedis } = await import('../queue/bullmq/redis.ts');
-  const { sourceId } = await import('../queue/bullmq/jobs.ts');
   const { connectRunRequests } = await import('../queue/bullmq/run-requests.ts');
   await checkRedis(redisUrl);
   const requests = connectRunRequests({ redisUrl, log, source: sourceId(config.baseUrl) });

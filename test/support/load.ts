@@ -1,5 +1,5 @@
 import type { Run, RunKind } from '../../src/catalog/run.ts';
-import { loadConfig, requireSource } from '../../src/config.ts';
+import { checkedSettings } from '../../src/commands/shared/settings.ts';
 import { createLog } from '../../src/log.ts';
 import { hastyClock } from '../../src/relay/contract/harness.ts';
 import { startKeeper } from '../../src/roles/pipeline.ts';
@@ -11,7 +11,7 @@ export async function load(
   signal = new AbortController().signal,
 ): Promise<Run> {
   const service = await startKeeper({
-    config: requireSource(loadConfig(settings)),
+    config: checkedSettings(settings, 'source'),
     clock: hastyClock,
     log: createLog('fatal'),
     fetching: true,
