@@ -65,7 +65,8 @@ export function redactValue(given: string): string {
   return given.replace(/^(\w+:\/\/)?.*@/s, '$1…@').replace(/([?#]).+/s, '$1…');
 }
 
-function notSet(key: 'baseUrl' | 'apiKey'): CatchwordError {
+/** The error of a required setting that is not set. */
+export function notSet(key: 'baseUrl' | 'apiKey'): CatchwordError {
   const { env, help } = OPTIONS[key];
   const hint = 'Set it in the environment or in .env. To try without an account: npx catchword demo.';
   return new CatchwordError('CONFIG_INVALID', `${env} is not set (${help})`, { setting: env, hint });
@@ -133,9 +134,4 @@ export function requireSource(config: Config): SourceConfig {
   const problems = (['baseUrl', 'apiKey'] as const).filter((key) => config[key] === undefined).map(notSet);
   if (problems.length > 0) throw settingsError(problems);
   return config as SourceConfig;
-}
-
-/** @throws CatchwordError CONFIG_INVALID if the base URL is missing */
-export function requireBaseUrl(config: Config): void {
-  if (config.baseUrl === undefined) throw notSet('baseUrl');
 }

@@ -9,7 +9,6 @@ import type { Store } from '../store/store.ts';
 import type { CommandContext } from './shared/context.ts';
 import { wholeNumber } from './shared/format.ts';
 import { loadSettings } from './shared/settings.ts';
-import { watchReader } from './shared/stdout-reader.ts';
 
 /** Changes read at once. The next batch waits until stdout takes this one, so memory stays flat. */
 const BATCH = 500;
@@ -38,7 +37,6 @@ async function printChanges(
   requireKnownSeq('--after', after, store.changes.lastSeq());
   const history = createHistory(store);
   const source = eventSource(store.source, configuredSource(baseUrl));
-  const readerIsGone = follow ? await watchReader(context.stdout) : () => false;
   let cursor = after;
   let left = limit;
   while (left > 0 && !context.signal.aborted) {
@@ -51,7 +49,7 @@ async function printChanges(
     }
     left -= changes.length;
     if (changes.length > 0) continue;
-    if (!follow || readerIsGone()) return;
+    if (!follow) return;
     store.check();
     await context.clock.sleep(FOLLOW_MS, context.signal).catch(() => {});
   }

@@ -1,7 +1,7 @@
 import { configuredSource } from '../catalog/event.ts';
 import type { RunKind, RunRequest } from '../catalog/run.ts';
 import { sourceId } from '../catalog/source.ts';
-import { type Config, requireBaseUrl, type SourceConfig } from '../config.ts';
+import { type Config, notSet, type SourceConfig } from '../config.ts';
 import { CatchwordError } from '../errors.ts';
 import type { Service } from '../lifecycle.ts';
 import { startRelay } from '../relay/relay.ts';
@@ -36,7 +36,7 @@ function requireRedis({ redisUrl }: Config, role: string): string {
 async function requireEventSource(config: Config): Promise<void> {
   if (config.baseUrl !== undefined) return;
   const noted = await withMirrorIfAny(config, (mirror) => mirror?.source.noted() ?? null);
-  if (noted === null) requireBaseUrl(config);
+  if (noted === null) throw notSet('baseUrl');
 }
 
 async function startHttp({ config, clock, log }: RoleOptions<Config>, port: number): Promise<Service> {
@@ -44,8 +44,8 @@ async function startHttp({ config, clock, log }: RoleOptions<Config>, port: numb
   const { db, dbMode, httpHost: host, httpToken: token, readyMaxAgeMs } = config;
   const source = configuredSource(config.baseUrl);
   const plans = (nowMs: number) => plansOf(config, nowMs);
-  const reports = { unready: haltedSinks, plans };
-  return await startWeb({ ...reports, db, dbMode, host, port, token, readyMaxAgeMs, source, clock, log });
+  const unready = haltedSinks;
+  return await startWeb({ db, dbMode, host, port, token, readyMaxAgeMs, unready, plans, source, clock, log });
 }
 
 /** Creates each sink once, so that an invalid option is an error at the start. */
