@@ -119,6 +119,11 @@ export class CatchwordError extends Error {
   }
 }
 
+/** An error of the user's input. */
+export function usageError(message: string, hint: string, cause?: unknown): CatchwordError {
+  return new CatchwordError('USAGE', message, { hint, cause });
+}
+
 /** An error as plain data, for a queue or the row of a run. It has no headers and so no credential. */
 export type ErrorRecord = Pick<CatchwordError, 'code' | 'message' | 'retryable'> &
   Pick<ErrorDetails, 'hint' | 'retryAfterMs' | 'status' | 'serviceCode'>;

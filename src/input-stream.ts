@@ -4,7 +4,7 @@ import type { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isatty, ReadStream } from 'node:tty';
-import { CatchwordError, messageOf, systemCodeOf } from './errors.ts';
+import { CatchwordError, messageOf, systemCodeOf, usageError } from './errors.ts';
 
 /** The process that reads. */
 export interface Input {
@@ -20,8 +20,7 @@ const SIGNAL_MS = 20;
 function unreadable(name: string, cause: unknown): CatchwordError {
   if (cause instanceof CatchwordError) return cause;
   const reason = systemCodeOf(cause) ?? messageOf(cause);
-  const hint = 'Name a file that you can read, or - for stdin.';
-  return new CatchwordError('USAGE', `cannot read ${name} (${reason})`, { hint, cause });
+  return usageError(`cannot read ${name} (${reason})`, 'Name a file that you can read, or - for stdin.', cause);
 }
 
 async function* readUntil(signal: AbortSignal, name: string, stream: Readable): AsyncGenerator<Uint8Array> {
@@ -91,6 +90,6 @@ export async function readText(input: Input, path: string, name: string): Promis
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
   } catch {
-    throw new CatchwordError('USAGE', `${name}: it is not UTF-8`, { hint: 'Save it as UTF-8.' });
+    throw usageError(`${name}: it is not UTF-8`, 'Save it as UTF-8.');
   }
 }

@@ -3,7 +3,7 @@ import type { Run, RunRequest } from '../catalog/run.ts';
 import { sourceIdentity } from '../catalog/source.ts';
 import { deltaFrom } from '../catalog/watermark.ts';
 import type { SourceConfig } from '../config.ts';
-import { EXIT } from '../errors.ts';
+import { EXIT, usageError } from '../errors.ts';
 import { printable } from '../printable.ts';
 import { heldRemovalsJson, runJson } from '../report/run.ts';
 import { heldText, proofLine, runSummary } from '../report/run-text.ts';
@@ -20,7 +20,6 @@ import { colours, isoMoment, type JsonOption, print } from './shared/format.ts';
 import { checkPause, observePause, toPerson } from './shared/notices.ts';
 import { withProgress } from './shared/progress.ts';
 import { loadSettings } from './shared/settings.ts';
-import { usageError } from './shared/usage-error.ts';
 
 export interface RunOptions extends JsonOption {
   readonly now?: boolean;

@@ -1,11 +1,10 @@
 import { Command } from 'commander';
 import { createUsers, type NewUser } from '../client/users/users.ts';
-import { CatchwordError } from '../errors.ts';
+import { CatchwordError, usageError } from '../errors.ts';
 import { type Input, readText } from '../input-stream.ts';
 import { callService } from './shared/connection.ts';
 import type { CommandContext } from './shared/context.ts';
 import { type JsonOption, plain } from './shared/format.ts';
-import { usageError } from './shared/usage-error.ts';
 
 interface CreateOptions extends JsonOption {
   readonly reference?: string;

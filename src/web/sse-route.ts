@@ -3,7 +3,6 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { errorFields, type Logger } from '../log.ts';
 import { requireKnownSeq } from '../store/history.ts';
 import type { ChangeFeed } from './change-feed.ts';
-import { createChangeNotifier } from './change-notifier.ts';
 import { sendError } from './http-error.ts';
 import { parametersOf, wholeNumber } from './parameters.ts';
 import { type EndCode, type StreamParts, streamChanges } from './sse-stream.ts';
@@ -18,7 +17,7 @@ const HEADERS = {
   connection: 'close',
 };
 
-export interface SseOptions extends Omit<StreamParts, 'notifier'> {
+export interface SseOptions extends StreamParts {
   readonly changes: ChangeFeed;
   readonly log: Logger;
 }
@@ -32,7 +31,6 @@ const MAX_SHOWN = 80;
  *   message, or are gone
  */
 export function addSseRoute(app: FastifyInstance, { changes, clock, log, limits }: SseOptions): () => Promise<void> {
-  const notifier = createChangeNotifier(clock, limits.pollMs, () => changes.lastSeq());
   /** When each open stream ends, by what ends it. */
   const streams = new Map<AbortController, Promise<void>>();
   let stopping = false;
@@ -67,8 +65,7 @@ export function addSseRoute(app: FastifyInstance, { changes, clock, log, limits 
       if (start.reset !== null) log.warn({ code: start.reset, after, seq: start.from }, 'stream reset');
       return start;
     };
-    const parts = { changes, notifier, clock, limits };
-    const done = streamChanges(response, begin, ending, parts, onError).then((code) => {
+    const done = streamChanges(response, begin, ending, { changes, clock, limits }, onError).then((code) => {
       streams.delete(ending);
       log.info({ code, after, streams: streams.size }, 'stream ended');
     });

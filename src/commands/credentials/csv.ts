@@ -1,6 +1,6 @@
 import { pipeline, Readable } from 'node:stream';
 import { CsvError, parse } from 'csv-parse';
-import { usageError } from '../shared/usage-error.ts';
+import { usageError } from '../../errors.ts';
 
 interface Row {
   readonly fields: readonly string[];

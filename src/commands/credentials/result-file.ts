@@ -1,10 +1,9 @@
 import { createHash } from 'node:crypto';
 import { type FileHandle, open, readFile, realpath, rename, rm, stat, writeFile } from 'node:fs/promises';
 import type { CredentialSubmission } from '../../client/credentials/submission.ts';
-import { CatchwordError, messageOf, systemCodeOf } from '../../errors.ts';
+import { CatchwordError, messageOf, systemCodeOf, usageError } from '../../errors.ts';
 import { holdFile, NO_LOCKS } from '../../file-lock.ts';
 import type { Source } from '../../input-stream.ts';
-import { usageError } from '../shared/usage-error.ts';
 import { headerOf } from './rows.ts';
 
 /*

@@ -1,7 +1,6 @@
 import type { Command } from 'commander';
-import { messageOf } from '../../errors.ts';
+import { messageOf, usageError } from '../../errors.ts';
 import { type Input, readText } from '../../input-stream.ts';
-import { usageError } from './usage-error.ts';
 
 /** The fields of a record to write, as the command line gives them. */
 export interface FieldsInput {

@@ -1,10 +1,10 @@
 import pc from 'picocolors';
+import { usageError } from '../../errors.ts';
 import { parseIsoTime } from '../../iso-time.ts';
 import { printable, printableColoured, printableLines } from '../../printable.ts';
 import type { Colours } from '../../report/text.ts';
 import { wholeNumber as readWholeNumber } from '../../whole-number.ts';
 import type { CommandContext, ProcessContext } from './context.ts';
-import { usageError } from './usage-error.ts';
 
 export function isTerminal(stream: NodeJS.WritableStream): boolean {
   return 'isTTY' in stream && stream.isTTY === true;
