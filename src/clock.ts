@@ -44,7 +44,6 @@ export function laterPause(one: Pause | null, other: Pause | null): Pause | null
   return one === null || (other !== null && other.until > one.until) ? other : one;
 }
 
-/** Remembers the pause that a service asked for. */
 export interface Pauses {
   /** Null without a pause, or if it is over. */
   current(nowMs: number): Pause | null;

@@ -37,7 +37,6 @@ export type LogFields = {
   readonly [K in keyof typeof LOG_FIELDS]?: FieldTypes[(typeof LOG_FIELDS)[K]] | null | undefined;
 };
 
-/** Takes the fields first, then a constant message. */
 export type Logger = Readonly<
   Record<'debug' | 'info' | 'warn' | 'error' | 'fatal', (fields: LogFields, message: string) => void>
 >;

@@ -6,12 +6,10 @@ import { callService } from './shared/connection.ts';
 import type { CommandContext } from './shared/context.ts';
 import { type JsonOption, plain } from './shared/format.ts';
 
-interface CreateOptions extends JsonOption {
+interface CreateOptions extends JsonOption, Pick<NewUser, 'firstName' | 'lastName'> {
   readonly reference?: string;
   readonly email?: string;
   readonly passwordStdin?: boolean;
-  readonly firstName: string;
-  readonly lastName: string;
   readonly field?: Readonly<Record<string, string>>;
 }
 

@@ -20,13 +20,11 @@ export interface ReadinessOptions {
 function unreadyReason({ store, clock, readyMaxAgeMs, unready }: ReadinessOptions): string | null {
   const asOf = completeAt(store);
   if (asOf === null) return 'the first full load has not finished';
-  if (asOf - clock.now() > readyMaxAgeMs) {
-    return `the mirror's age is unknown: it is as of ${iso(asOf)}, which is ahead of this machine's clock`;
-  }
-  if (clock.now() - asOf > readyMaxAgeMs) {
-    return `the mirror is as of ${iso(asOf)}, which is older than CATCHWORD_READY_MAX_AGE allows`;
-  }
-  return unready(store);
+  const ageMs = clock.now() - asOf;
+  if (Math.abs(ageMs) <= readyMaxAgeMs) return unready(store);
+  return ageMs < 0
+    ? `the mirror's age is unknown: it is as of ${iso(asOf)}, which is ahead of this machine's clock`
+    : `the mirror is as of ${iso(asOf)}, which is older than CATCHWORD_READY_MAX_AGE allows`;
 }
 
 export function addHealth(app: FastifyInstance, options: ReadinessOptions, log: Logger): void {

@@ -22,8 +22,7 @@ export interface SseOptions extends StreamParts {
   readonly log: Logger;
 }
 
-/** Input is logged up to this length. */
-const MAX_SHOWN = 80;
+const MAX_LOGGED = 80;
 
 /**
  * Serves the change log as server-sent events.
@@ -58,7 +57,7 @@ export function addSseRoute(app: FastifyInstance, { changes, clock, log, limits 
     response.socket?.setTimeout(0);
     const ending = new AbortController();
     if (stopping) ending.abort('SHUTDOWN' satisfies EndCode);
-    const after = position.slice(0, MAX_SHOWN);
+    const after = position.slice(0, MAX_LOGGED);
     const onError = (error: unknown) => log.error(errorFields(error), 'a stream could not read the mirror');
     const begin = () => {
       const start = changes.start(position, wantsPast);

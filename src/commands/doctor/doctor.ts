@@ -20,7 +20,6 @@ import { examineSource } from './source.ts';
 
 const SINK_TIMEOUT_MS = 10_000;
 
-/** A finding for each wrong setting and for each unknown variable. */
 function examineSettings({ environment }: CommandContext): Finding[] {
   const wrong = settingProblems(environment, 'source').map(({ message, hint }) => failed(message, hint));
   const unknown = unknownSettings(environment).map((text): Result => ({ level: 'note', text }));
