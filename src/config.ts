@@ -22,20 +22,16 @@ function secretFromFile(env: string, environment: Environment): string | undefin
   const setting = `${env}_FILE`;
   const path = environment[setting];
   if (!path) return undefined;
-  const invalid = (problem: string, hint: string) =>
-    new CatchwordError('CONFIG_INVALID', `${setting}: ${problem}`, { setting, hint });
-  let text: string;
+  let problem = 'the file that it names is empty';
+  let hint = 'Write the secret into it.';
   try {
-    text = readFileSync(path, 'utf8').trim();
+    const text = readFileSync(path, 'utf8').trim();
+    if (text !== '') return text;
   } catch (cause) {
-    const code = systemCodeOf(cause) ?? 'unknown error';
-    throw invalid(
-      `cannot read the file that it names (${code})`,
-      'Set it to the path of a file that this user may read.',
-    );
+    problem = `cannot read the file that it names (${systemCodeOf(cause) ?? 'unknown error'})`;
+    hint = 'Set it to the path of a file that this user may read.';
   }
-  if (text === '') throw invalid('the file that it names is empty', 'Write the secret into it.');
-  return text;
+  throw new CatchwordError('CONFIG_INVALID', `${setting}: ${problem}`, { setting, hint });
 }
 
 const SINK = /^CATCHWORD_SINK_([A-Z0-9][A-Z0-9_]*?)(?:_FILE)?$/;

@@ -1,6 +1,6 @@
 import { constants, createReadStream, fstatSync, openSync } from 'node:fs';
 import { Socket } from 'node:net';
-import type { Readable } from 'node:stream';
+import { addAbortSignal, type Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isatty, ReadStream } from 'node:tty';
@@ -18,28 +18,21 @@ export interface Input {
 const SIGNAL_MS = 20;
 
 function unreadable(name: string, cause: unknown): CatchwordError {
-  if (cause instanceof CatchwordError) return cause;
   const reason = systemCodeOf(cause) ?? messageOf(cause);
   return usageError(`cannot read ${name} (${reason})`, 'Name a file that you can read, or - for stdin.', cause);
 }
 
 async function* readUntil(signal: AbortSignal, name: string, stream: Readable): AsyncGenerator<Uint8Array> {
-  const interrupted = new CatchwordError('INTERRUPTED', `interrupted while reading ${name}`);
   // A pipe or a terminal may stay silent for ever.
-  const stop = (): void => void stream.destroy(interrupted);
-  if (signal.aborted) {
-    stream.destroy();
-    throw interrupted;
-  }
-  signal.addEventListener('abort', stop, { once: true });
+  addAbortSignal(signal, stream);
   try {
     yield* stream as AsyncIterable<Uint8Array>;
     await sleep(SIGNAL_MS);
-    if (signal.aborted) throw interrupted;
+    signal.throwIfAborted();
   } catch (cause) {
-    throw unreadable(name, cause);
-  } finally {
-    signal.removeEventListener('abort', stop);
+    throw signal.aborted
+      ? new CatchwordError('INTERRUPTED', `interrupted while reading ${name}`)
+      : unreadable(name, cause);
   }
 }
 

@@ -19,7 +19,7 @@ import type { StreamStart } from './start-position.ts';
  * written data waits. An event that was started is always written to its end before the stream ends.
  */
 
-/** Bytes written at once: a reader that takes one piece in time is alive, however large the event. */
+/** Bytes written at once. A reader that takes one piece in time is alive, however large the event. */
 const PIECE = 65_536;
 /** How long an EventSource waits before it reconnects, milliseconds. */
 const RETRY_MS = 3_000;

@@ -67,10 +67,8 @@ async function verify(context: CommandContext, path: string, options: VerifyOpti
     try {
       const submissions = submissionsIn(path, input);
       const scope = [new URL(baseUrl).href, apiKey, format];
-      output =
-        out === undefined
-          ? stdoutOutput(context.stdout, submissions)
-          : await openResultFile(out, restart, scope, submissions, input.file);
+      if (out === undefined) output = stdoutOutput(context.stdout, submissions);
+      else output = await openResultFile(out, restart, scope, submissions, input.file);
       accounts = output.done;
       let header = accounts === 0 ? headerOf(format) : '';
       for await (const results of verifyInBatches(caller, output.rest, context.signal, accounts)) {
