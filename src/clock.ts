@@ -54,12 +54,10 @@ export interface Pauses {
 /** Keeps the pause in memory, for this process only. */
 export function createPauses(): Pauses & { forget(): void } {
   let known: Pause | null = null;
-
-  function current(nowMs: number): Pause | null {
+  const current = (nowMs: number): Pause | null => {
     known &&= pauseAt(known, nowMs);
     return known;
-  }
-
+  };
   return {
     current,
     note: (pause) => {

@@ -86,7 +86,6 @@ export class CatchwordError extends Error {
   readonly setting: string | undefined;
   /** Earliest retry that the source allows, in milliseconds from now. */
   readonly retryAfterMs: number | undefined;
-  /** HTTP status of the answer. */
   readonly status: number | undefined;
   /** The service's own code, such as 601, at any HTTP status. */
   readonly serviceCode: number | undefined;
@@ -119,7 +118,6 @@ export class CatchwordError extends Error {
   }
 }
 
-/** An error of the user's input. */
 export function usageError(message: string, hint: string, cause?: unknown): CatchwordError {
   return new CatchwordError('USAGE', message, { hint, cause });
 }

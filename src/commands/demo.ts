@@ -20,10 +20,7 @@ import { checkedSettings } from './shared/settings.ts';
 const ITEMS = 20_000;
 const MUTATION = { create: 3, update: 4, remove: 2, seed: 7 };
 
-/**
- * Compares the mirror with what the sandbox holds, product by product.
- * @returns `different`: products that differ, or that only the source has; `onlyHere`: that only the mirror has
- */
+/** Counts products that differ, or that only the sandbox has (`different`), or only the mirror (`onlyHere`). */
 async function compare({ products }: Store, { url }: Sandbox) {
   const response = await fetch(`${url}/_sandbox/truth`);
   if (!response.ok) throw new CatchwordError('SOURCE_REFUSED', `the sandbox answered ${response.status}`);

@@ -6,6 +6,7 @@ import { EXIT, usageError } from '../errors.ts';
 import { printable } from '../printable.ts';
 import { count, plural, time } from '../report/text.ts';
 import { withMirror } from '../roles/open-mirror.ts';
+import type { KeeperOptions } from '../roles/pipeline.ts';
 import { type ScratchMirror, withScratchMirror } from '../roles/scratch-mirror.ts';
 import type { Store } from '../store/store.ts';
 import { requireSameSource, selectionChanges } from '../sync/source.ts';
@@ -16,9 +17,7 @@ import { observePause } from './shared/notices.ts';
 import { withProgress } from './shared/progress.ts';
 import { loadSettings } from './shared/settings.ts';
 
-interface Options extends JsonOption {
-  readonly now?: boolean;
-}
+type Options = JsonOption & Pick<KeeperOptions, 'now'>;
 
 function verdictResult({ found, as }: Verdict): Result {
   const { kind, vbid, title } = found;

@@ -22,7 +22,6 @@ import { requireSameSource } from '../sync/source.ts';
  * than a small delta does.
  */
 
-/** What a role, or a part of one, is started with. */
 export interface RoleOptions<C extends Config = SourceConfig> {
   readonly config: C;
   readonly clock: Clock;

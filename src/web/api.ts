@@ -10,9 +10,7 @@ import type { Store } from '../store/store.ts';
 import type { ChangeFeed } from './change-feed.ts';
 import { parametersOf, wholeNumber } from './parameters.ts';
 
-function limitOf({ limit = '20' }: { readonly limit?: string }): number {
-  return wholeNumber('limit', limit, 1, 1000);
-}
+const limitOf = ({ limit = '20' }: { readonly limit?: string }) => wholeNumber('limit', limit, 1, 1000);
 
 /** Sends JSON as text: it contains the source's own bodies, whose numbers must not be rounded. */
 function sendJson(reply: FastifyReply, text: string): FastifyReply {
