@@ -12,7 +12,7 @@ import { CatchwordError, messageOf, systemCodeOf } from './errors.ts';
  * then any other lock of that name would be on the same file.
  */
 
-/** A journal would be a second file. */
+// A journal would be a second file.
 const BEGIN = 'PRAGMA journal_mode = MEMORY; BEGIN IMMEDIATE';
 
 /** Ends the hint of an error about a file that is locked or cannot be locked. */

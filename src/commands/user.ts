@@ -69,10 +69,9 @@ async function resetAccess(context: CommandContext, options: JsonOption): Promis
     }
     await tokens.reset(signal);
     const done = `reset the access token of ${reference}`;
-    if (tokenStore !== undefined)
-      return { done, json: { reference, tokenStore }, text: `the new token is in ${tokenStore}` };
     const accessToken = tokens.current();
-    return { done, json: { reference, accessToken }, text: `${accessToken}` };
+    if (tokenStore === undefined) return { done, json: { reference, accessToken }, text: `${accessToken}` };
+    return { done, json: { reference, tokenStore }, text: `the new token is in ${tokenStore}` };
   });
 }
 

@@ -15,7 +15,6 @@ import { headerOf } from './rows.ts';
  * A restart writes a checkpoint of no accounts before it empties `<out>.part`: a run can resume from a crash in between.
  */
 
-/** Where results go. */
 export interface ResultOutput {
   /** Accounts whose results an earlier run wrote. */
   readonly done: number;
@@ -47,7 +46,6 @@ async function readCheckpoint(path: string) {
   return { accounts: Number(accounts), bytes: Number(bytes), digest };
 }
 
-/** How results begin. */
 const BEGINNINGS = [headerOf('csv'), '{"ok":'];
 
 /** Whether it begins as results do; a crash may have cut it off, and a missing file holds nothing else. */

@@ -57,8 +57,8 @@ async function checkMirror(config: Config, nowMs: number): Promise<Result> {
     const [damage] = store.quickCheck();
     if (damage !== undefined) return failed(`${db} is damaged: ${damage}`, 'Move it away, then: npx catchword sync.');
     const completedAt = completeAt(store);
-    const never = 'never complete: the first full load has not finished';
     const upTo = `complete up to ${moment(store.watermark())} UTC`;
+    const never = 'never complete: the first full load has not finished';
     const fresh = completedAt === null ? never : `${upTo}, ${ago(completedAt, nowMs)}`;
     return ok(`${plural(store.products.living(), 'product')}, ${size(store.sizeBytes())}, sound, ${fresh}`);
   });
