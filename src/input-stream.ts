@@ -54,9 +54,8 @@ function openStream(path: string): ReturnType<Input['stdin']> {
 export type Source = ReturnType<typeof sourceUntil>;
 
 /**
- * Opens stdin (`-`), a file or a pipe. Reading throws CatchwordError USAGE if it fails, and INTERRUPTED as soon as the signal
- * is aborted.
- * @throws CatchwordError USAGE if it cannot be opened
+ * Opens stdin (`-`), a file or a pipe.
+ * @throws CatchwordError USAGE, as reading does, too; and reading INTERRUPTED as soon as the signal aborts
  */
 export function sourceUntil({ signal, stdin }: Input, path: string) {
   const isStdin = path === '-';

@@ -27,7 +27,6 @@ export interface StreamStart {
   readonly reset: ResetCode | null;
 }
 
-/** @param at when the change was recorded, milliseconds since 1970; 0 if unknown */
 export function positionText(incarnation: string, seq: number, at: number): string {
   return `${incarnation}:${seq}:${at}`;
 }

@@ -6,9 +6,7 @@ import type { Colours } from '../../report/text.ts';
 import { wholeNumber as readWholeNumber } from '../../whole-number.ts';
 import type { CommandContext, ProcessContext } from './context.ts';
 
-export function isTerminal(stream: NodeJS.WritableStream): boolean {
-  return 'isTTY' in stream && stream.isTTY === true;
-}
+export const isTerminal = (stream: NodeJS.WritableStream): boolean => 'isTTY' in stream && stream.isTTY === true;
 
 /** Colours if the stream is a terminal and NO_COLOR is not set. */
 export function colours({ environment, stdout }: ProcessContext, stream = stdout): Colours {
