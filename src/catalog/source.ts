@@ -1,3 +1,5 @@
+import { createHash } from 'node:crypto';
+
 /** Identifies the catalog that a mirror copies. */
 export interface SourceIdentity {
   /** See `sourceAddress`. */
@@ -29,6 +31,11 @@ function sorted(values: readonly string[]): string[] {
 /** A selection as JSON; equal for equal selections, whatever their order. */
 export function selectionText({ includeDetails, currency }: Selection): string {
   return JSON.stringify({ includeDetails: sorted(includeDetails), currency: sorted(currency) });
+}
+
+/** A short id of a source, equal in every process that reads it, however its address is written. */
+export function sourceId(baseUrl: string): string {
+  return createHash('sha256').update(sourceAddress(baseUrl)).digest('hex').slice(0, 12);
 }
 
 export function sourceIdentity({ baseUrl, ...selection }: Selection & { readonly baseUrl: string }): SourceIdentity {

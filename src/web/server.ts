@@ -17,7 +17,6 @@ import { STREAM_LIMITS, type StreamLimits } from './sse-stream.ts';
 export interface WebOptions extends Omit<ReadinessOptions, 'store'>, Pick<ApiOptions, 'plans'> {
   /** Path of the mirror; created if missing. */
   readonly db: string;
-  /** Permission bits of the mirror's files; undefined leaves them as they are, or 0600 for new ones. */
   readonly dbMode?: number | undefined;
   readonly host: string;
   /** 0 for any free port. */
@@ -30,19 +29,15 @@ export interface WebOptions extends Omit<ReadinessOptions, 'store'>, Pick<ApiOpt
   readonly limits?: Partial<StreamLimits>;
 }
 
-/** A silent connection is closed: a client that does not take its response would keep it in memory. */
-const CONNECTION_TIMEOUT_MS = 60_000;
-const REQUEST_TIMEOUT_MS = 30_000;
-/** Longest product key in a path. For safety. */
-const MAX_KEY = 1_000;
-
 function createApp(log: Logger): FastifyInstance {
   const app = Fastify({
-    connectionTimeout: CONNECTION_TIMEOUT_MS,
-    requestTimeout: REQUEST_TIMEOUT_MS,
+    // A silent connection is closed: a client that does not take its response would keep it in memory.
+    connectionTimeout: 60_000,
+    requestTimeout: 30_000,
     // Closing the server breaks open connections, so that a silent or slow client does not delay it.
     forceCloseConnections: true,
-    routerOptions: { maxParamLength: MAX_KEY },
+    // Longest product key in a path. For safety.
+    routerOptions: { maxParamLength: 1_000 },
     // An invalid URL reaches neither hooks nor routes.
     frameworkErrors: (error, _request, reply) => void answerError(log, error, reply),
   });

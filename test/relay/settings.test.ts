@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { loadConfig } from '../../src/config.ts';
+import { readSettings } from '../../src/config.ts';
 import { openHarness } from '../../src/relay/contract/harness.ts';
 import { sinkConfig } from '../../src/relay/sink-config.ts';
 import { writeUnder } from '../../src/store/hold-lease.ts';
@@ -14,17 +14,18 @@ function config(url: string) {
 
 describe('a configured sink', () => {
   it('takes its name from its variable', () => {
-    const { sinks } = loadConfig({
+    const { sinks } = readSettings({
       CATCHWORD_SINK_MY_SHOP: 'jsonl:a',
       CATCHWORD_SINK_MY_SHOP_SECRET: 's',
       CATCHWORD_SINK_A: 'jsonl:b',
       CATCHWORD_SINK_EMPTY: '',
-    });
+    }).values;
     expect(sinks).toEqual([
       { env: 'CATCHWORD_SINK_A', name: 'a', url: 'jsonl:b', secret: undefined },
       { env: 'CATCHWORD_SINK_MY_SHOP', name: 'my_shop', url: 'jsonl:a', secret: 's' },
     ]);
-    expect(() => loadConfig({ CATCHWORD_SINK_A_FILE: '/nowhere' })).toThrow('CATCHWORD_SINK_A_FILE: cannot read');
+    const [problem] = readSettings({ CATCHWORD_SINK_A_FILE: '/nowhere' }).problems;
+    expect(problem?.message).toContain('CATCHWORD_SINK_A_FILE: cannot read');
   });
 
   it.each([

@@ -1,6 +1,6 @@
 import type { Run, RunKind } from '../../src/catalog/run.ts';
 import type { Clock } from '../../src/clock.ts';
-import { loadConfig, requireSource } from '../../src/config.ts';
+import { checkedSettings } from '../../src/commands/shared/settings.ts';
 import { createLog } from '../../src/log.ts';
 import { hastyClock } from '../../src/relay/contract/harness.ts';
 import { startKeeper } from '../../src/roles/pipeline.ts';
@@ -13,7 +13,7 @@ export async function load(
   clock: Clock = hastyClock,
 ): Promise<Run> {
   const service = await startKeeper({
-    config: requireSource(loadConfig(settings)),
+    config: checkedSettings(settings, 'source'),
     clock,
     log: createLog('fatal'),
     fetching: true,

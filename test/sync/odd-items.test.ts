@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { systemClock } from '../../src/clock.ts';
-import { loadConfig, requireSource } from '../../src/config.ts';
+import { checkedSettings } from '../../src/commands/shared/settings.ts';
 import { createLog } from '../../src/log.ts';
 import { startFetcherService } from '../../src/roles/pipeline.ts';
 import { createHistory } from '../../src/store/history.ts';
@@ -31,7 +31,7 @@ async function throughQueue(name: string, url: string, db: string): Promise<Reco
   const redis = await startRedis();
   onTestFinished(() => redis.stop());
   const shared = { ...settings, REDIS_URL: redis.url };
-  const config = requireSource(loadConfig(shared));
+  const config = checkedSettings(shared, 'source');
   const fetcher = await startFetcherService({ config, clock: systemClock, log: createLog('silent') }, redis.url);
   onTestFinished(() => fetcher.stop());
   return shared;

@@ -1,9 +1,7 @@
-import { createHash } from 'node:crypto';
 import { ErrorCode, type Job, type Processor, Queue, WaitingError, Worker, type WorkerOptions } from 'bullmq';
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import { type FetchTask, taskId } from '../../catalog/page.ts';
-import { sourceAddress } from '../../catalog/source.ts';
 import type { Clock } from '../../clock.ts';
 import { messageOf } from '../../errors.ts';
 import type { Logger } from '../../log.ts';
@@ -53,11 +51,6 @@ export const PAUSE_ENDED_KEY = 'forgotten-pauses';
 /** Identifies the jobs of a task. Contains no `:`, which BullMQ reserves. */
 export function jobId(task: FetchTask): string {
   return `${task.mirror}_${taskId(task)}`;
-}
-
-/** A short id of a source, equal in every process that reads it, however its address is written. */
-export function sourceId(baseUrl: string): string {
-  return createHash('sha256').update(sourceAddress(baseUrl)).digest('hex').slice(0, 12);
 }
 
 /** Deletes jobs when they end, so that their ids can be added again. */
