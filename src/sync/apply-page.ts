@@ -3,9 +3,8 @@ import { type Clocks, doubtAge, momentOf, sourceTimeOf } from '../catalog/waterm
 import type { Clock } from '../clock.ts';
 import { CatchwordError } from '../errors.ts';
 import type { NewChange } from '../store/changes.ts';
-import type { Leased } from '../store/lease.ts';
 import type { Checkpoint } from '../store/runs.ts';
-import type { KeeperWriter } from '../store/writers.ts';
+import type { KeeperWriter, LeasedKeeper } from '../store/writers.ts';
 import { checkpointOf, type Draft, type DraftContext, draftPage, type WaitingPage } from './draft-page.ts';
 import type { RunSettings } from './run-settings.ts';
 
@@ -20,7 +19,7 @@ const BATCH_ALL_PAGES = 64;
 const BATCH_CHARS = 8_000_000;
 
 export interface ApplierOptions extends DraftContext, Pick<RunSettings, 'overlapMs'> {
-  readonly leased: Leased<KeeperWriter>;
+  readonly leased: LeasedKeeper;
   readonly clock: Clock;
 }
 

@@ -2,9 +2,8 @@ import type { FetchOutcome } from '../catalog/page.ts';
 import type { Run } from '../catalog/run.ts';
 import { CatchwordError, messageOf } from '../errors.ts';
 import { iso } from '../iso-time.ts';
-import type { Leased } from '../store/lease.ts';
 import type { Pass } from '../store/runs.ts';
-import type { KeeperWriter } from '../store/writers.ts';
+import type { LeasedKeeper } from '../store/writers.ts';
 import { createApplier } from './apply-page.ts';
 import { ageClock, failRun, finishRun, requireRun } from './finish-run.ts';
 import { DATE_STEP_MS, nextStep } from './next-step.ts';
@@ -32,7 +31,7 @@ export interface ExecutorOptions extends Omit<PassContext, 'applier' | 'signal' 
 /** What the steps of one run share. */
 interface Execution extends ExecutorOptions, PassContext {
   readonly run: Run;
-  readonly leased: Leased<KeeperWriter>;
+  readonly leased: LeasedKeeper;
 }
 
 /** How often a settling run checks whether it was cancelled. */
@@ -188,7 +187,7 @@ export async function createExecutor(options: ExecutorOptions) {
     handle = next;
   };
   await queue.consume(async (outcome) => handle(outcome));
-  return (run: Run, leased: Leased<KeeperWriter>, signal: AbortSignal): Promise<Run> => {
+  return (run: Run, leased: LeasedKeeper, signal: AbortSignal): Promise<Run> => {
     const applier = createApplier({ ...settings, store, leased, clock, runId: run.id });
     return execute({ ...options, run, leased, applier, signal, listen });
   };

@@ -3,9 +3,8 @@ import { CatchwordError } from '../errors.ts';
 import { iso } from '../iso-time.ts';
 import type { Tell } from '../log.ts';
 import { holdLease } from '../store/hold-lease.ts';
-import type { Leased } from '../store/lease.ts';
 import type { Store } from '../store/store.ts';
-import type { KeeperWriter } from '../store/writers.ts';
+import type { LeasedKeeper } from '../store/writers.ts';
 import { createExecutor, type ExecutorOptions } from './execute-run.ts';
 import { failRun } from './finish-run.ts';
 import { requireSameSource, rereadNotice } from './source.ts';
@@ -34,7 +33,7 @@ export async function createKeeper(options: KeeperOptions) {
   const { store, clock, log, settings } = options;
   const execute = await createExecutor(options);
 
-  function giveUp(leased: Leased<KeeperWriter>, run: Run, error: CatchwordError): void {
+  function giveUp(leased: LeasedKeeper, run: Run, error: CatchwordError): void {
     failRun(leased, run.id, error, clock.now());
     log.warn({ run: run.id, reason: error.message }, 'an unfinished run was given up');
   }
@@ -60,7 +59,7 @@ export async function createKeeper(options: KeeperOptions) {
     if (notice !== null) options.tell?.(notice);
   }
 
-  async function resumeUnder(leased: Leased<KeeperWriter>, signal: AbortSignal): Promise<Run | null> {
+  async function resumeUnder(leased: LeasedKeeper, signal: AbortSignal): Promise<Run | null> {
     requireSameSource(store, settings.source);
     const run = store.runs.unfinished();
     if (run === undefined) return null;
@@ -74,7 +73,7 @@ export async function createKeeper(options: KeeperOptions) {
     return await execute(run, leased, signal);
   }
 
-  async function begin(request: RunRequest, leased: Leased<KeeperWriter>, signal: AbortSignal): Promise<Run | null> {
+  async function begin(request: RunRequest, leased: LeasedKeeper, signal: AbortSignal): Promise<Run | null> {
     const run = startRun(leased, request, settings, clock.now());
     if (run === null) return null;
     log.info({ run: run.id, kind: run.kind, from: iso(run.from) }, 'run started');

@@ -1,8 +1,7 @@
 import type { Logger } from '../log.ts';
-import type { Leased } from '../store/lease.ts';
 import type { Reader } from '../store/reader.ts';
 import type { SinkRow } from '../store/sinks.ts';
-import type { KeeperWriter } from '../store/writers.ts';
+import type { KeeperWriter, LeasedKeeper } from '../store/writers.ts';
 import type { RunSettings } from './run-settings.ts';
 
 /** Records per transaction: other writers wait for about 50 ms. */
@@ -27,7 +26,7 @@ function holdsLog({ configured, state }: SinkRow): boolean {
  */
 export function pruneLog(
   { changes, sinks }: Reader,
-  leased: Leased<KeeperWriter>,
+  leased: LeasedKeeper,
   { logRetentionMs, logCap }: Pick<RunSettings, 'logRetentionMs' | 'logCap'>,
   nowMs: number,
   log: Logger,

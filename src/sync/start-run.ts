@@ -1,8 +1,7 @@
 import type { Run, RunRequest } from '../catalog/run.ts';
 import { tickTime } from '../catalog/tick.ts';
 import { deltaFrom } from '../catalog/watermark.ts';
-import type { Leased } from '../store/lease.ts';
-import type { KeeperWriter } from '../store/writers.ts';
+import type { LeasedKeeper } from '../store/writers.ts';
 import { requireRun } from './finish-run.ts';
 import type { RunSettings } from './run-settings.ts';
 import { noteRunStart, requireSameSource } from './source.ts';
@@ -15,7 +14,7 @@ import { noteRunStart, requireSameSource } from './source.ts';
  * @throws CatchwordError LEASE_LOST, MIRROR_OTHER_SOURCE
  */
 export function startRun(
-  leased: Leased<KeeperWriter>,
+  leased: LeasedKeeper,
   request: RunRequest,
   settings: Pick<RunSettings, 'perPage' | 'seam' | 'overlapMs' | 'source'>,
   nowMs: number,
