@@ -51,10 +51,8 @@ export type Leased<Writer> = ReturnType<Lease<Writer>['acquire']>;
 export type Lease<Writer> = ReturnType<typeof createLease<Writer>>;
 
 /**
- * Gives one process at a time the right to write. Each holder gets a higher epoch than the one before.
- *
- * A holder renews its lease; one that stops renewing loses it when it expires. A holder that is known to be dead (same
- * machine, same boot, no such process) loses it at once, so that a restart after a kill does not have to wait.
+ * Gives one process at a time the right to write. Each holder gets a higher epoch than the one before. One that stops
+ * renewing loses the lease when it expires; one that is known to be dead loses it at once.
  */
 export function createLease<Writer>(
   { value, number, write }: Queries,

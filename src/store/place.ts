@@ -19,9 +19,7 @@ export interface PlaceOptions {
   readonly mustExist?: boolean;
   /** Also accept a file that this user may only read. */
   readonly forReading?: boolean;
-  /**
-   * Permission bits of the mirror's files, such as 0o640. Default: 0o600 for a new file; an existing one keeps its own.
-   */
+  /** Permission bits of the mirror's files. Default: 0o600 for a new file; an existing one keeps its own. */
   readonly mode?: number | undefined;
 }
 

@@ -49,14 +49,11 @@ export function createSourceReader({ row }: Queries) {
 export type PaceWriter = ReturnType<typeof createPaceWriter>;
 
 /**
- * Pauses and the rate limit. Every process may write them, without a lease: each call is one transaction. A process
- * that may only read the file writes nothing. All may throw CatchwordError MIRROR_BUSY and MIRROR_WRITE_FAILED.
+ * Pauses and the rate limit. Every process may write them, without a lease: each call is one transaction. All may throw
+ * CatchwordError MIRROR_BUSY and MIRROR_WRITE_FAILED.
  */
-export function createPaceWriter(
-  { isReadonly, row, number, write }: Queries,
-  reader: SourceReader,
-  transact: Transact,
-) {
+export function createPaceWriter(queries: Queries, reader: SourceReader, transact: Transact) {
+  const { isReadonly, row, number, write } = queries;
   const notedPause = row<[], NotedPause>(NOTED_PAUSE);
   const setPause = write('UPDATE mirror SET blocked_since = ?, blocked_until = ? WHERE id = 1');
   const next = number('SELECT next_request_at FROM mirror WHERE id = 1');
@@ -74,10 +71,7 @@ export function createPaceWriter(
 
   return {
     ...reader,
-    /**
-     * As `pause`, and notes the pause as it is by this clock. So a pause that restarts, because the clock was put back,
-     * does so only once.
-     */
+    /** As `pause`, and notes it as it is by this clock: a pause restarts only once when the clock was put back. */
     keepPause: (nowMs: number): Pause | null => {
       const known = notedPause();
       const pause = pauseOf(known, nowMs);
@@ -91,10 +85,7 @@ export function createPaceWriter(
      */
     notePause: (pause: Pause) => set(() => laterPause(reader.pause(pause.since), pause)),
     forgetPause: () => set(() => null),
-    /**
-     * As `Reserve`; null if this user may only read the mirror. The reservation is durable before a request is made: a
-     * process that is killed loses its turn, and never causes an extra request.
-     */
+    /** As `Reserve`; null if this user may only read the mirror. A process that is killed loses its turn. */
     reserve: (nowMs: number, { intervalMs, slackMs, slots }: Parameters<Reserve>[1]): number | null => {
       if (isReadonly) return null;
       const spanMs = slots * intervalMs;

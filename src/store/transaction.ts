@@ -14,8 +14,7 @@ export function createReadTransaction(sqlite: Database): Transact {
 }
 
 /**
- * Runs `work` in one immediate transaction: when this returns, all of it is durable; when it throws, nothing was
- * written.
+ * Runs `work` in one immediate transaction: when this returns, all is durable; when it throws, nothing was written.
  *
  * After SQLITE_FULL or an I/O error SQLite has rolled back by itself, and a further statement would run outside any
  * transaction. So after the first failed write every later call fails at once, until the file is opened again.
