@@ -1,4 +1,3 @@
-import type { FetchOutcome } from '../catalog/page.ts';
 import type { Run } from '../catalog/run.ts';
 import { CatchwordError, messageOf } from '../errors.ts';
 import { iso } from '../iso-time.ts';
@@ -24,15 +23,12 @@ export interface Progress {
   readonly settling: Pick<Run, 'settlesAt' | 'missing'> | null;
 }
 
-export interface ExecutorOptions extends Omit<PassContext, 'applier' | 'signal' | 'listen'> {
+export interface ExecutorOptions extends Omit<PassContext, 'applier' | 'signal' | 'consumer'> {
   readonly onProgress?: (progress: Progress) => void;
 }
 
 /** What the steps of one run share. */
-interface Execution extends ExecutorOptions, PassContext {
-  readonly run: Run;
-  readonly leased: LeasedKeeper;
-}
+type Execution = ExecutorOptions & PassContext & { readonly run: Run; readonly leased: LeasedKeeper };
 
 /** How often a settling run checks whether it was cancelled. */
 const SETTLE_STEP_MS = 5_000;
@@ -63,8 +59,8 @@ function readOne(execution: Execution, pass: Pass): Promise<number | null> {
     pages++;
     items += captured.page.products.length;
     requests += captured.requests;
-    const counts = { pages, pagesKnown: earlier + windows, items, requests };
-    onProgress?.({ runId: run.id, kind: run.kind, pass: pass.pass, ...counts, settling: null });
+    const about = { runId: run.id, kind: run.kind, pass: pass.pass, settling: null };
+    onProgress?.({ ...about, pages, pagesKnown: earlier + windows, items, requests });
   });
 }
 
@@ -116,25 +112,24 @@ async function readAll(execution: Execution): Promise<Run> {
 /**
  * Waits for the overlap, or for the rest of a wait that an earlier process started. Timers count the wait, and the
  * rest is noted regularly, because the clock may jump, even while no process runs.
- * @throws CatchwordError RUN_CANCELLED, LEASE_LOST; the reason with which `signal` aborts
  */
 async function settle(execution: Execution, { runId, pass }: Pass, missing: number): Promise<void> {
   const { run, leased, store, clock, log, settings, signal, onProgress } = execution;
   const noted = store.runs.settleWait(runId);
   let leftMs = Math.min(settings.overlapMs, noted?.leftMs ?? settings.overlapMs);
-  let shown = noted?.until ?? 0;
+  let settlesAt = noted?.until ?? 0;
   if (leftMs > 0) {
     const fields = { run: runId, until: iso(clock.now() + leftMs), missing };
     log.info(fields, 'settling: waiting before the last delta, because deltas may be late');
   }
   while (leftMs > 0) {
     const until = clock.now() + leftMs;
-    if (Math.abs(until - shown) > SHOWN_STEP_MS) shown = until;
-    const wait = { until: shown, leftMs };
+    if (Math.abs(until - settlesAt) > SHOWN_STEP_MS) settlesAt = until;
+    const wait = { until: settlesAt, leftMs };
     leased.write(({ runs }) => runs.settle(runId, wait, missing));
     const { pages, items, requests } = store.runs.counts(runId);
-    const settling = { settlesAt: shown, missing };
-    onProgress?.({ runId, kind: run.kind, pass, pages, pagesKnown: pages, items, requests, settling });
+    const about = { runId, kind: run.kind, pass, settling: { settlesAt, missing } };
+    onProgress?.({ ...about, pages, pagesKnown: pages, items, requests });
     const pauseMs = Math.min(leftMs, SETTLE_STEP_MS);
     await clock.sleep(pauseMs, signal);
     leftMs -= pauseMs;
@@ -182,13 +177,10 @@ async function execute(execution: Execution): Promise<Run> {
  */
 export async function createExecutor(options: ExecutorOptions) {
   const { store, queue, clock, settings } = options;
-  let handle: (outcome: FetchOutcome) => void = () => {};
-  const listen: PassContext['listen'] = (next) => {
-    handle = next;
-  };
-  await queue.consume(async (outcome) => handle(outcome));
+  const consumer: PassContext['consumer'] = { take: () => {} };
+  await queue.consume(async (outcome) => consumer.take(outcome));
   return (run: Run, leased: LeasedKeeper, signal: AbortSignal): Promise<Run> => {
     const applier = createApplier({ ...settings, store, leased, clock, runId: run.id });
-    return execute({ ...options, run, leased, applier, signal, listen });
+    return execute({ ...options, run, leased, applier, signal, consumer });
   };
 }

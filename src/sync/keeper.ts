@@ -16,9 +16,7 @@ export interface KeeperOptions extends ExecutorOptions {
   readonly tell?: Tell;
 }
 
-function otherAddress(): CatchwordError {
-  return new CatchwordError('RUN_OUTDATED', 'it has read from another address');
-}
+const OTHER_ADDRESS = 'it has read from another address';
 
 /**
  * Makes runs: the only writer of products and changes.
@@ -48,7 +46,7 @@ export async function createKeeper(options: KeeperOptions) {
     if (-ageMs > runMaxAgeMs) return new CatchwordError('RUN_TOO_OLD', `started ${hours} hours ahead of this clock`);
     const noted = store.source.noted();
     // Before its first page a run does not bind the mirror to an address, but it must not continue with another one.
-    if (noted !== null && noted.address !== source.address) return otherAddress();
+    if (noted !== null && noted.address !== source.address) return new CatchwordError('RUN_OUTDATED', OTHER_ADDRESS);
     const selection = store.runs.selectionOf(run.id) ?? noted?.selection ?? source.selection;
     if (selection === source.selection) return null;
     return new CatchwordError('RUN_OUTDATED', 'the settings select other products since it started');
@@ -75,9 +73,8 @@ export async function createKeeper(options: KeeperOptions) {
 
   async function begin(request: RunRequest, leased: LeasedKeeper, signal: AbortSignal): Promise<Run | null> {
     const run = startRun(leased, request, settings, clock.now());
-    if (run === null) return null;
-    log.info({ run: run.id, kind: run.kind, from: iso(run.from) }, 'run started');
-    return await execute(run, leased, signal);
+    if (run !== null) log.info({ run: run.id, kind: run.kind, from: iso(run.from) }, 'run started');
+    return run && (await execute(run, leased, signal));
   }
 
   return {
@@ -101,15 +98,11 @@ export async function createKeeper(options: KeeperOptions) {
         announce();
         return await begin(request, leased, signal);
       }),
-    /**
-     * Makes the configured address the mirror's new source, and reads everything from there. Gives up an unfinished
-     * run, because it has read from the old address.
-     * @throws CatchwordError as `run`
-     */
+    /** Makes the configured address the mirror's new source, and reads everything from there. Throws as `run`. */
     adopt: (signal: AbortSignal): Promise<Run> =>
       holdLease(store.keeperLease, clock, log, async (leased) => {
         const left = store.runs.unfinished();
-        if (left !== undefined) giveUp(leased, left, otherAddress());
+        if (left !== undefined) giveUp(leased, left, new CatchwordError('RUN_OUTDATED', OTHER_ADDRESS));
         const { address, selection } = settings.source;
         leased.write(({ source }) => {
           const before = source.noted()?.selection ?? selection;

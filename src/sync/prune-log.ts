@@ -15,12 +15,8 @@ function holdsLog({ configured, state }: SinkRow): boolean {
 }
 
 /**
- * Drops records of the change log that are superseded, older than the retention, and confirmed by every sink. Keeps
- * each product's newest record: new sinks are filled from these, and readers who were away for long end up with the
- * mirror's state.
- *
- * A broken sink would hold the log forever: beyond the cap it is disabled, and the records that it misses are noted.
- *
+ * Drops records of the change log that are superseded, older than the retention, and confirmed by every sink. A broken
+ * sink would hold the log forever: beyond the cap it is disabled, and the records that it misses are noted.
  * @param ageMs the time by which the age of records is judged; see `ageClock`
  * @returns how many records were dropped
  */

@@ -33,18 +33,10 @@ export function startRun(
     const isFull = from === null;
     if (writer.products.lastId() === 0) writer.products.dropLookups();
     const run = { kind: isFull ? 'full' : 'delta', from, startedAt: nowMs, tick, selection: source.selection } as const;
-    const id = writer.runs.create(run);
+    const runId = writer.runs.create(run);
     const unread = { sourceTime: null, numItems: null, sizeIgnored: false, reversed: false };
-    writer.runs.addPass({
-      runId: id,
-      pass: 0,
-      kind: isFull ? 'list' : 'delta',
-      root: 0,
-      from,
-      perPage,
-      seam,
-      ...unread,
-    });
-    return requireRun(writer, id);
+    const kind = isFull ? 'list' : 'delta';
+    writer.runs.addPass({ runId, pass: 0, kind, root: 0, from, perPage, seam, ...unread });
+    return requireRun(writer, runId);
   });
 }
