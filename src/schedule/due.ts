@@ -52,8 +52,6 @@ function nextOf(cron: string, timezone: string) {
 }
 
 /**
- * @param cron an expression of five or six fields
- * @param afterMs milliseconds since 1970
  * @returns the first tick after `afterMs`, milliseconds since 1970; null if there is none, as for `off`
  * @throws Error if `cron` is not a valid expression
  */
@@ -91,17 +89,11 @@ export function isAhead(servedMs: number | null, nowMs: number): servedMs is num
 }
 
 /**
- * The runs that are due now. Each kind is due once, by its newest tick, because one run makes up for all that were
- * missed.
- * @param served the newest served tick of each kind, null if none was. If it is in the future, nothing is due until
- *   then: see `isAhead`
- * @returns the kind of each, and when it was scheduled; full before delta, because a full run covers a delta
+ * The runs that are due now, and when each was scheduled. Each kind is due once, by its newest tick, because one run
+ * makes up for all that were missed; full before delta, because a full run covers a delta.
+ * @param served the newest served tick of each kind, null if none was. Nothing is due while it is in the future
  */
-export function dueRuns(
-  schedule: Schedule,
-  served: Readonly<Record<RunKind, number | null>>,
-  nowMs: number,
-): { readonly kind: RunKind; readonly at: number }[] {
+export function dueRuns(schedule: Schedule, served: Readonly<Record<RunKind, number | null>>, nowMs: number) {
   return KINDS.flatMap((kind) => {
     const at = newestDue(schedule[`${kind}Cron`], schedule.timezone, served[kind], nowMs);
     return at === null ? [] : [{ kind, at }];

@@ -10,17 +10,14 @@ import type { Keeper } from '../sync/keeper.ts';
 import { createRetryPause } from './retry-pause.ts';
 import { forgetFutureTicks } from './scheduler.ts';
 
-export interface RunQueueOptions {
+interface RunQueueOptions {
   readonly keeper: Keeper;
   readonly store: Store;
   readonly clock: Clock;
   readonly log: Logger;
 }
 
-/**
- * A run to make, and why: it is scheduled, the mirror was never filled, or a run failed. Retries are never kept in
- * memory, because any process may note one in the mirror.
- */
+/** A run to make, and why: it is scheduled, the mirror was never filled, or the mirror notes that a run failed. */
 interface WantedRun {
   readonly request: RunRequest;
   readonly because: 'schedule' | 'empty' | 'retry';

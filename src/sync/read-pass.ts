@@ -94,10 +94,12 @@ export async function readPass(
   }
 
   function fail({ task, error }: FetchOutcome & { kind: 'failed' }): void {
-    if (pass.kind !== 'lookup' || error.code === 'INTERRUPTED') return end(fromErrorRecord(error));
-    log.warn({ vbid: task.vbid, code: error.code, reason: error.message }, 'a product could not be looked up');
-    windows.giveUp(task.window);
-    wake();
+    if (pass.kind !== 'lookup' || error.code === 'INTERRUPTED') end(fromErrorRecord(error));
+    else {
+      log.warn({ vbid: task.vbid, code: error.code, reason: error.message }, 'a product could not be looked up');
+      windows.giveUp(task.window);
+      wake();
+    }
   }
 
   /** Takes an outcome of the queue. Never throws: errors end the pass. */

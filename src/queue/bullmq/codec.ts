@@ -16,7 +16,6 @@ import { CatchwordError, type ErrorCode, isErrorCode, messageOf } from '../../er
 
 const compress = promisify(gzip);
 const decompress = promisify(gunzip);
-
 const count = z.int().min(0);
 const time = z.number();
 
@@ -56,8 +55,6 @@ const ENCODED = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('failed'), task: TASK, requests: count, error: ERROR }),
 ]);
 
-export type EncodedOutcome = z.infer<typeof ENCODED>;
-
 function parse<S extends z.ZodType>(schema: S, data: unknown): z.output<S> {
   const parsed = schema.safeParse(data);
   if (parsed.success) return parsed.data;
@@ -76,7 +73,7 @@ export function parseTask(data: unknown): FetchTask {
   return parse(TASK, data);
 }
 
-export async function encodeOutcome(outcome: FetchOutcome): Promise<EncodedOutcome> {
+export async function encodeOutcome(outcome: FetchOutcome): Promise<z.infer<typeof ENCODED>> {
   if (outcome.kind === 'failed') return outcome;
   const { task, requests, response } = outcome.captured;
   const { text, ...about } = response;

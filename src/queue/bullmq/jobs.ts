@@ -27,10 +27,6 @@ interface WorkerPlace extends QueuePlace {
   readonly log: Logger;
 }
 
-function prefixOf({ prefix = 'catchword' }: QueuePlace): string {
-  return prefix;
-}
-
 /**
  * Names the queues of a source. All its mirrors share the fetchers, and so the rate limit. Each mirror has its own
  * `apply` queue, so that outcomes return to the keeper that requested them.
@@ -72,6 +68,7 @@ export function fetchJobOptions(task: FetchTask) {
 const WORKER_OPTIONS = { lockDuration: 15_000, stalledInterval: 5_000 } as const;
 
 const CLOSE_TIMEOUT_MS = 3_000;
+const PREFIX = 'catchword';
 
 /** Errors of a job that Redis has lost or another worker has taken over. It runs again, so nothing is lost. */
 const NO_LONGER_OURS: readonly unknown[] = [
@@ -81,8 +78,8 @@ const NO_LONGER_OURS: readonly unknown[] = [
   ErrorCode.JobLockMismatch,
 ];
 
-export function openQueue(place: QueuePlace, name: string, connection: Redis): Queue {
-  const queue = new Queue(name, { connection, prefix: prefixOf(place) });
+export function openQueue({ prefix = PREFIX }: QueuePlace, name: string, connection: Redis): Queue {
+  const queue = new Queue(name, { connection, prefix });
   // The connection logs its errors itself; without a listener they would be thrown.
   queue.on('error', () => {});
   return queue;
@@ -96,9 +93,9 @@ export async function returnToQueue(job: Job, token: string | undefined): Promis
 
 /** Starts a worker with a connection of its own. */
 export function startWorker(place: WorkerPlace, name: string, work: Processor, options: Partial<WorkerOptions> = {}) {
-  const { redisUrl, clock, log } = place;
+  const { redisUrl, prefix = PREFIX, clock, log } = place;
   const connection = connectRedis(redisUrl, log, 'wait');
-  const worker = new Worker(name, work, { ...WORKER_OPTIONS, ...options, prefix: prefixOf(place), connection });
+  const worker = new Worker(name, work, { ...WORKER_OPTIONS, ...options, prefix, connection });
   worker.on('error', (error) => {
     // While the connection is down, that is already logged.
     const expected = connection.status !== 'ready' || ('code' in error && NO_LONGER_OURS.includes(error.code));

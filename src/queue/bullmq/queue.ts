@@ -20,7 +20,7 @@ import {
 } from './jobs.ts';
 import { checkRedis, connectRedis, cutRedis } from './redis.ts';
 
-export interface BullQueueOptions extends QueuePlace {
+interface BullQueueOptions extends QueuePlace {
   /** Incarnation of the keeper's mirror; letters, digits and `-`. */
   readonly mirror: string;
   readonly clock: Clock;

@@ -107,11 +107,8 @@ export async function checkRedis(url: string): Promise<void> {
   if (major < MIN_MAJOR || (major === MIN_MAJOR && minor < MIN_MINOR)) {
     throw misconfigured(`${where} is version ${version}`, `Upgrade Redis to ${MIN_MAJOR}.${MIN_MINOR} or later.`);
   }
-  const policy = /^maxmemory_policy:(\S+)/m.exec(info)?.[1];
-  if (policy !== undefined && policy !== 'noeviction') {
-    throw misconfigured(
-      `${where} may evict jobs: its maxmemory-policy is ${policy}`,
-      'Set maxmemory-policy to noeviction, or use another Redis.',
-    );
-  }
+  const policy = /^maxmemory_policy:(\S+)/m.exec(info)?.[1] ?? 'noeviction';
+  if (policy === 'noeviction') return;
+  const hint = 'Set maxmemory-policy to noeviction, or use another Redis.';
+  throw misconfigured(`${where} may evict jobs: its maxmemory-policy is ${policy}`, hint);
 }
