@@ -86,9 +86,8 @@ export function createLease<Writer>(
     /** @throws CatchwordError LEASE_LOST */
     function check(): void {
       if (!isReleased && epochOf(id) === epoch) return;
-      throw new CatchwordError('LEASE_LOST', 'another process has taken over this mirror', {
-        hint: 'Nothing was lost: the other process resumes from the last checkpoint.',
-      });
+      const hint = 'Nothing was lost: the other process resumes from the last checkpoint.';
+      throw new CatchwordError('LEASE_LOST', 'another process has taken over this mirror', { hint });
     }
 
     return {
@@ -113,19 +112,13 @@ export function createLease<Writer>(
 
   return {
     holder,
-    /**
-     * @param nowMs local clock
-     * @throws CatchwordError MIRROR_BUSY naming the holder
-     */
+    /** @throws CatchwordError MIRROR_BUSY naming the holder */
     acquire: (nowMs: number) =>
       transact(() => {
         const other = holder(nowMs);
-        if (other !== null) {
-          throw new CatchwordError('MIRROR_BUSY', `process ${other.pid} on ${other.host} ${doing}`, {
-            hint: 'Wait until it ends, or see what it does: npx catchword status.',
-          });
-        }
-        return leased(take({ id, holder: JSON.stringify(self), until: nowMs + LEASE_TTL_MS }));
+        if (other === null) return leased(take({ id, holder: JSON.stringify(self), until: nowMs + LEASE_TTL_MS }));
+        const hint = 'Wait until it ends, or see what it does: npx catchword status.';
+        throw new CatchwordError('MIRROR_BUSY', `process ${other.pid} on ${other.host} ${doing}`, { hint });
       }),
   };
 }

@@ -4,7 +4,7 @@ import type { ParkedState, Refused, SinkGap, SinkReader, SinkRow, SinkState } fr
 /** What a sink confirmed. */
 export type Ack = Pick<SinkRow, 'cursor' | 'delivered' | 'rate'> & { readonly at: number };
 
-export interface SinkPosition {
+interface SinkPosition {
   /** The sink is being filled up to here at most; from here on it gets every change. */
   readonly filledTo?: number;
   /** Generations before this one do not count. */
@@ -96,10 +96,7 @@ export function createSinkWriter(queries: Queries, reader: SinkReader) {
 
   return {
     ...reader,
-    /**
-     * Notes that the settings name this sink. A sink that is new, or that is another store than before, starts with the
-     * products as of now. Events that the same store refused under a former name stay parked.
-     */
+    /** Notes that the settings name this sink. One that is new, or another store, starts with the products as of now. */
     configure: ({ name, kind, address, identity, formerIdentity }: NamedSink & { formerIdentity?: string }): void => {
       if (formerIdentity !== undefined) changeIdentity(identity, formerIdentity);
       const isNew = reader.get(name) === undefined;

@@ -36,10 +36,9 @@ export function interruption(): CatchwordError {
 }
 
 function unstableSize({ window }: FetchTask, perPage: number): CatchwordError {
-  return new CatchwordError('PAGE_INVALID', `requested ${window.perPage} products a page, got ${perPage}`, {
-    retryable: false,
-    hint: 'The source changes its page size between requests: set CATCHWORD_PER_PAGE to a size that it keeps.',
-  });
+  const hint = 'The source changes its page size between requests: set CATCHWORD_PER_PAGE to a size that it keeps.';
+  const what = `requested ${window.perPage} products a page, got ${perPage}`;
+  return new CatchwordError('PAGE_INVALID', what, { retryable: false, hint });
 }
 
 /**

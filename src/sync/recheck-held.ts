@@ -56,14 +56,14 @@ export async function recheck(
   const found = await lookUp(queue, tasks, signal);
   const alive = asked.filter(({ id }) => found.has(id)).map(({ id }) => id);
   if (found.size === 0) {
+    const hint =
+      'Check CATCHWORD_LOOKUP_PATH with npx catchword doctor. If the catalog really is empty, unset it and approve.';
     throw new CatchwordError('SOURCE_REFUSED', 'the lookup finds nothing, not even products that should exist', {
-      hint: 'Check CATCHWORD_LOOKUP_PATH with npx catchword doctor. If the catalog really is empty, unset it and approve.',
+      hint,
     });
   }
-  if (alive.length > 0 && asked.length < held.length) {
-    throw new CatchwordError('RUN_NOT_ACTIVE', `of ${asked.length} products looked up, ${alive.length} still exist`, {
-      hint: 'The list is outdated and too long to look up: make a new one with npx catchword sync --full.',
-    });
-  }
-  return alive;
+  if (alive.length === 0 || asked.length === held.length) return alive;
+  const hint = 'The list is outdated and too long to look up: make a new one with npx catchword sync --full.';
+  const what = `of ${asked.length} products looked up, ${alive.length} still exist`;
+  throw new CatchwordError('RUN_NOT_ACTIVE', what, { hint });
 }

@@ -8,9 +8,8 @@ import { requireRun } from './finish-run.ts';
 export function requireHeld(store: Reader, runId: number): Run {
   const run = requireRun(store, runId);
   if (run.state === 'held') return run;
-  throw new CatchwordError('RUN_NOT_ACTIVE', `run ${runId} is ${run.state}: it does not hold removals`, {
-    hint: run.error ?? 'Only a held run can be approved or rejected: npx catchword runs.',
-  });
+  const hint = run.error ?? 'Only a held run can be approved or rejected: npx catchword runs.';
+  throw new CatchwordError('RUN_NOT_ACTIVE', `run ${runId} is ${run.state}: it does not hold removals`, { hint });
 }
 
 /** An unfinished run may have seen products that the held run would remove. */

@@ -61,6 +61,11 @@ function whyHeld(
   return isFar ? `the source says that it has ${total} products, and ${listed.size} were read` : null;
 }
 
+/**
+ * Decides at the end of a full run about the products that it did not see: a sealed run has proven that they are gone.
+ * In an open run they are missing until a point lookup does not find them, or several full runs in a row, each of which
+ * read as many products as the source's total, did not see them.
+ */
 export function sweep(store: Reader, run: Run, conclusion: Conclusion, settings: SweepSettings) {
   const { assessment, proof, mustSettle, countAgrees } = conclusion;
   const unseen = store.removals.unseen(assessment.seen);
