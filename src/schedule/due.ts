@@ -3,8 +3,6 @@ import type { RunKind } from '../catalog/run.ts';
 import type { Plans } from '../catalog/tick.ts';
 
 /*
- * Computes which runs are due, as pure functions of the schedule, the served ticks and the clock.
- *
  * croner handles time zones. If clocks are put forward over a single time of day, it fires right after the skipped
  * hour. If clocks are put back and the time occurs twice, it fires the first time only; an expression with an open hour
  * (`*`) fires both times. cron-parser was tried too: it fails for Lord Howe, which skips half an hour.
@@ -64,10 +62,7 @@ export function plansOf({ fullCron, deltaCron, timezone }: Schedule, afterMs: nu
   return { nextFull: nextDue(fullCron, timezone, afterMs), nextDelta: nextDue(deltaCron, timezone, afterMs) };
 }
 
-/**
- * @param afterMs milliseconds since 1970, exclusive; null for a year before `nowMs`
- * @returns the newest tick up to `nowMs`, inclusive; null if there is none after `afterMs`
- */
+/** @returns the newest tick after `afterMs` (null: a year ago) up to and including `nowMs`; null if there is none */
 export function newestDue(cron: string, timezone: string, afterMs: number | null, nowMs: number): number | null {
   if (cron === 'off') return null;
   const next = nextOf(cron, timezone);

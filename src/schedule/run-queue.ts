@@ -50,10 +50,7 @@ function report({ id, kind, evidence: _evidence, ...run }: Run, log: Logger): vo
   else log.warn({ ...fields, hint: `npx catchword run ${id}` }, 'removals are held: approve or reject the run');
 }
 
-/**
- * Marks the ticks that a run covers as served: those that came due while it ran, or before it was resumed.
- * @returns the runs that are still wanted
- */
+/** Marks the ticks that a run covers as served. @returns the runs that are still wanted */
 function serveCovered(store: Store, waiting: readonly WantedRun[], run: Run): WantedRun[] {
   return waiting.filter(({ request, because }) => {
     if (because !== 'schedule' || !covers(run.kind, request.kind)) return true;

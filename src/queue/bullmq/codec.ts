@@ -7,11 +7,9 @@ import type { FetchOutcome, FetchTask } from '../../catalog/page.ts';
 import { pageOf } from '../../catalog/validate-page.ts';
 import { CatchwordError, type ErrorCode, isErrorCode, messageOf } from '../../errors.ts';
 
-/**
- * Encodes outcomes as JSON, for a queue between processes.
- *
- * A captured page is sent as the compressed text of the response, and validated again by the receiver. A page is
- * derived from that text alone, so nothing can be lost or differ.
+/*
+ * Encodes outcomes as JSON, for a queue between processes. A page is sent as the compressed text of the response, and
+ * validated again by the receiver: it is derived from that text alone, so nothing can be lost or differ.
  */
 
 const compress = promisify(gzip);

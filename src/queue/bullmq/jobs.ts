@@ -9,8 +9,6 @@ import { messageOf } from '../../errors.ts';
 import type { Logger } from '../../log.ts';
 import { connectRedis, cutRedis } from './redis.ts';
 
-/** The names and formats on which the keeper and the fetchers agree, and the settings that their workers share. */
-
 /** Where the queues are; the same for the keeper and the fetchers. */
 export interface QueuePlace {
   /** `redis://[user:password@]host:port[/db]` */
@@ -27,10 +25,7 @@ interface WorkerPlace extends QueuePlace {
   readonly log: Logger;
 }
 
-/**
- * Names the queues of a source. All its mirrors share the fetchers, and so the rate limit. Each mirror has its own
- * `apply` queue, so that outcomes return to the keeper that requested them.
- */
+/** Names the queues of a source. Its mirrors share the fetchers, and so the rate limit; each has its own `apply` queue. */
 export function queueNames({ source }: QueuePlace) {
   return {
     fetch: `fetch-${source}`,

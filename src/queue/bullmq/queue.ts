@@ -40,10 +40,8 @@ export interface BullQueue extends PageQueue {
  * ```
  * keeper ── add ──► fetch jobs ──► fetchers, anywhere ──► apply jobs ── handle ──► keeper
  * ```
- * Both jobs of a task have the same id: the mirror's and the task's. A fetcher adds the apply job before its fetch job
- * ends, so checking for the fetch job first and the apply job second finds every task in progress.
- *
- * While Redis is unreachable, `add` and `drop` only log that: the keeper adds the missing tasks again later.
+ * Both jobs of a task have the same id. A fetcher adds the apply job before its fetch job ends, so checking for the
+ * fetch job first finds every task in progress. While Redis is unreachable, `add` and `drop` only log that.
  *
  * @throws CatchwordError QUEUE_UNAVAILABLE, QUEUE_MISCONFIGURED as `checkRedis`
  */

@@ -52,10 +52,7 @@ export function connectRedis(url: string, log: Logger, whenGone: 'wait' | 'fail'
   return redis;
 }
 
-/**
- * Disconnects for good and rejects pending commands. ioredis never settles them if it is disconnected between two
- * attempts to connect, so this starts an attempt first.
- */
+/** Disconnects for good. Between two attempts to connect, ioredis would never settle commands: this starts one first. */
 export function cutRedis(connection: Pick<IRedisClient, 'status' | 'connect' | 'disconnect'>): void {
   if (connection.status === 'end') return;
   if (connection.status === 'reconnecting') connection.connect().catch(() => {});
