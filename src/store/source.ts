@@ -85,7 +85,10 @@ export function createPaceWriter(queries: Queries, reader: SourceReader, transac
      */
     notePause: (pause: Pause) => set(() => laterPause(reader.pause(pause.since), pause)),
     forgetPause: () => set(() => null),
-    /** As `Reserve`; null if this user may only read the mirror. A process that is killed loses its turn. */
+    /**
+     * As `Reserve`; null if this user may only read the mirror. The reservation is durable before a request is made: a
+     * process that is killed loses its turn, and never causes an extra request.
+     */
     reserve: (nowMs: number, { intervalMs, slackMs, slots }: Parameters<Reserve>[1]): number | null => {
       if (isReadonly) return null;
       const spanMs = slots * intervalMs;

@@ -112,6 +112,7 @@ async function readAll(execution: Execution): Promise<Run> {
 /**
  * Waits for the overlap, or for the rest of a wait that an earlier process started. Timers count the wait, and the
  * rest is noted regularly, because the clock may jump, even while no process runs.
+ * @throws CatchwordError RUN_CANCELLED, LEASE_LOST; the reason with which `signal` aborts
  */
 async function settle(execution: Execution, { runId, pass }: Pass, missing: number): Promise<void> {
   const { run, leased, store, clock, log, settings, signal, onProgress } = execution;
