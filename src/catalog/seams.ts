@@ -16,7 +16,7 @@ import { endOf, holdsEnd, startOf, type WindowRead } from './plan.ts';
 export type SeamWindow = Pick<WindowRead, 'page' | 'perPage' | 'items' | 'doubt'> & { readonly pass: number };
 
 /** Two neighbouring windows, or a window and the list's end, that are not joined. */
-interface Gap {
+export interface Gap {
   /** In the first pass; null for the end of the list. */
   readonly offset: number | null;
   /** By how much the newest repair near it found that place at a lower offset. */

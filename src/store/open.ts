@@ -23,6 +23,14 @@ export interface OpenOptions extends PlaceOptions {
   readonly busyTimeoutMs?: number;
 }
 
+export interface MirrorFile {
+  readonly path: string;
+  readonly sqlite: Database;
+  readonly orm: BetterSQLite3Database;
+  readonly sameFile: SameFile;
+  readonly close: () => void;
+}
+
 /** Follows links as SQLite does, also to a file that does not exist yet. */
 function withoutLinks(path: string): string {
   try {
@@ -153,14 +161,12 @@ export function explain(path: string, isReadonly: boolean, error: unknown): Catc
   return unusable(path, what, hint, error);
 }
 
-export type MirrorFile = ReturnType<typeof openMirrorFile>;
-
 /**
  * Opens the mirror, creates it if it does not exist, and migrates its schema.
  * @throws CatchwordError MIRROR_UNUSABLE, NOT_FOUND (with `mustExist`); MIRROR_BUSY, MIRROR_REPLACED,
  *   MIRROR_WRITE_FAILED, after which a retry may help. The file is not changed then
  */
-export function openMirrorFile(file: string, { busyTimeoutMs = 10_000, ...place }: OpenOptions = {}) {
+export function openMirrorFile(file: string, { busyTimeoutMs = 10_000, ...place }: OpenOptions = {}): MirrorFile {
   const path = resolve(file);
   const real = withoutLinks(path);
   const isReadonly = preparePlace(real, place);

@@ -7,12 +7,12 @@ import type { Queries } from './queries.ts';
 import type { Checkpoint, Pass, RunReader, SettleWait } from './runs.ts';
 import { passes, runs } from './schema.ts';
 
-interface NewRun extends Pick<Run, 'kind' | 'from' | 'startedAt'> {
+export interface NewRun extends Pick<Run, 'kind' | 'from' | 'startedAt'> {
   readonly tick: string | null;
   readonly selection?: string;
 }
 
-interface RunEnd extends Pick<Run, 'state' | 'finishedAt' | 'proof' | 'reasons' | 'error'> {
+export interface RunEnd extends Pick<Run, 'state' | 'finishedAt' | 'proof' | 'reasons' | 'error'> {
   readonly counts: RunCounts;
   readonly evidence?: Evidence;
 }

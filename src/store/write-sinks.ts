@@ -4,7 +4,7 @@ import type { ParkedState, Refused, SinkGap, SinkReader, SinkRow, SinkState } fr
 /** What a sink confirmed. */
 export type Ack = Pick<SinkRow, 'cursor' | 'delivered' | 'rate'> & { readonly at: number };
 
-interface SinkPosition {
+export interface SinkPosition {
   /** The sink is being filled up to here at most; from here on it gets every change. */
   readonly filledTo?: number;
   /** Generations before this one do not count. */
