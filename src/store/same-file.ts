@@ -101,7 +101,6 @@ export type SameFile = ReturnType<typeof createSameFile>;
  *
  * A change that is still unexplained may be harmless, such as `touch`. So the WAL is set aside only if the file and the
  * WAL do not fit together: that proves that the file is another one.
- *
  * @param real, opened as `createFileIdentity`
  */
 export function createSameFile(sqlite: Database, path: string, real: string, opened: string | null) {

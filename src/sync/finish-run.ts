@@ -10,7 +10,7 @@ import type { RunSettings } from './run-settings.ts';
 import { noteFullRead } from './source.ts';
 import { sweep } from './sweep.ts';
 
-/** Rejected items are kept this long, for people who look for the reason. */
+/** How long rejected items are kept, for people who look for the reason. */
 const KEEP_REJECTED_MS = 30 * 86_400_000;
 
 /** The earlier one of this machine's clock, which may be ahead, and the source's: so nothing is dropped too soon. */
