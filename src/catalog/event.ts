@@ -34,9 +34,7 @@ function oneLine(json: string | null): string {
 }
 
 /**
- * A CloudEvents 1.0 event as one line of JSON. Bodies are inserted exactly as the source sent them, so that no number
- * is rounded.
- * @param incarnation of the mirror
+ * A CloudEvents 1.0 event as one line of JSON, with bodies exactly as the source sent them.
  * @param source the service's `{base_url}/v4/products`
  */
 export function eventText(change: RecordedChange, incarnation: string, source: string): string {

@@ -14,11 +14,7 @@ export interface Selection {
   readonly currency: readonly string[];
 }
 
-/**
- * Normalizes the address of a service: lower-case scheme and host; no default port, trailing slash, credentials, query
- * or fragment.
- * @param baseUrl an http or https address
- */
+/** Normalizes an http or https address: no default port, trailing slash, credentials, query or fragment. */
 export function sourceAddress(baseUrl: string): string {
   const { protocol, host, pathname } = new URL(baseUrl);
   return `${protocol}//${host}${pathname.replace(/\/+$/, '')}`;

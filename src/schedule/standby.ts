@@ -6,7 +6,7 @@ import type { Logger } from '../log.ts';
 import { holdLease } from '../store/hold-lease.ts';
 import { openStore } from '../store/store.ts';
 
-export interface StandbyOptions {
+interface StandbyOptions {
   readonly role: string;
   /** Path of the mirror, and the mode of its files. */
   readonly db: string;
@@ -27,9 +27,6 @@ const CHECK_MS = 2_000;
  *   lease free? ─ yes ─► active ─ lease lost ─┐
  *        └─ no ─► standing by ◄───────────────┘
  * ```
- * A process holds the lease while it is active. It loses the lease only if it was suspended for longer than the lease
- * lasts and another process took over.
- *
  * @returns as soon as this process is active or stands by
  * @throws what `start` throws the first time
  */
@@ -50,12 +47,11 @@ export async function startStandby({ role, db, mode, clock, log, start }: Standb
     standsBy = false;
     log.info({ role, services: services.map(({ name }) => name) }, waited ? 'took over' : 'started');
     settle();
-    await withAbort([stopping.signal, lost], (over) =>
-      serveUntil(over, services, () => {
-        if (lost.aborted)
-          log.warn({ role }, 'another process has taken over because this one was suspended for too long');
-      }),
-    );
+    function onStopping(): void {
+      if (!lost.aborted) return;
+      log.warn({ role }, 'another process has taken over because this one was suspended for too long');
+    }
+    await withAbort([stopping.signal, lost], (over) => serveUntil(over, services, onStopping));
   }
 
   /** @returns false if another process is active */

@@ -94,10 +94,8 @@ export function createRunReader({ row, rows, tuple, value, values }: Queries, or
     /** Runs whose removals wait for a decision, oldest first. */
     held: (): Run[] => held.all(),
     counts,
-
     /** Start of the pass's first request, milliseconds since 1970 of the machine that made it; null for none. */
     passStart: value<[runId: number, pass: number], number | null>(`SELECT min(requested_at) ${OF_PASS}`),
-    /** Start of the pass's last request, as `passStart`. */
     passEnd: value<[runId: number, pass: number], number | null>(`SELECT max(requested_at) ${OF_PASS}`),
     passes: (runId: number): Pass[] => passesOf.all({ run: runId }),
 

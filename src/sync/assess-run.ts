@@ -10,9 +10,7 @@ import type { Applied } from './apply-page.ts';
 /** Windows to repair a list, over all rounds, as a share of its own: more would amount to reading it again. */
 const REPAIRS = 0.1;
 const REPAIRS_LEAST = 20;
-/**
- * Half the width of the first repair of a gap, as a share of the largest window. Each further repair is twice as wide.
- */
+/** Half the width of the first repair of a gap, as a share of the largest window. Each further one is twice as wide. */
 const REPAIR_REACH = 0.4;
 
 /** Whether the pass shows what was modified while the run read. */
