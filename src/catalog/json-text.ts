@@ -74,7 +74,7 @@ export function indentedJson(text: string): string {
       return `${piece}${nextLine()}`;
     }
     if (piece === '}' || piece === ']') {
-      depth--;
+      depth = Math.max(0, depth - 1);
       return `${nextLine()}${piece}`;
     }
     if (piece === ',') return `,${nextLine()}`;

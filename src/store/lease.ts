@@ -21,6 +21,8 @@ export const LEASES = {
 
 /** How long a holder may be silent, in milliseconds. */
 export const LEASE_TTL_MS = 30_000;
+/** The most that a process waits between reading its clock and writing the lease; milliseconds. */
+const LOCK_WAIT_MS = 20_000;
 
 export function thisProcess(): Holder {
   const self = { pid: process.pid, host: hostname() };
@@ -63,8 +65,9 @@ export function createLease<Writer>(
 ) {
   const epochOf = number<[id: number]>('SELECT epoch FROM lease WHERE id = ?');
   // An end that is further ahead shows that the clock was put back: a dead holder would keep the lease for as long.
+  const longestMs = LEASE_TTL_MS + LOCK_WAIT_MS;
   const holderOf = value<[{ id: number; nowMs: number }], string | null>(
-    `SELECT holder FROM lease WHERE id = :id AND expires_at > :nowMs AND expires_at <= :nowMs + ${LEASE_TTL_MS}`,
+    `SELECT holder FROM lease WHERE id = :id AND expires_at > :nowMs AND expires_at <= :nowMs + ${longestMs}`,
   );
   const take = number<[{ id: number; holder: string; until: number }]>(
     `INSERT INTO lease (id, epoch, holder, expires_at) VALUES (:id, 1, :holder, :until)

@@ -2,7 +2,7 @@ import type { Evidence } from '../catalog/run.ts';
 import { blob, index, integer, primaryKey, real, sql, sqliteTable, text } from './drizzle.ts';
 
 /*
- * Tables are ours to change; users read the views (drizzle/0001_views.sql, 0005_shop_columns.sql). Times are
+ * Tables are ours to change; users read the views (drizzle/0001_views.sql, 0006_shop_columns.sql). Times are
  * milliseconds since 1970. Do not use generated columns: looked-up values are stored, so that reading them does not
  * parse JSON.
  */

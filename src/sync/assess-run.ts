@@ -112,8 +112,9 @@ export function assessRun(store: Reader, runId: number, before = Number.POSITIVE
 
   // A repair of a delta shows what was modified, too.
   for (const { pass, root } of passes.filter((one) => deltas.has(one.root))) {
-    const ids = (reads.get(pass) ?? []).flatMap(idsOf);
-    for (const id of ids) modified[id] = Math.max(modified[id] ?? 0, root + 1);
+    for (const window of reads.get(pass) ?? []) {
+      for (const id of idsOf(window)) modified[id] = Math.max(modified[id] ?? 0, root + 1);
+    }
   }
   for (const { kind, pass } of passes) if (kind === 'lookup') reads.get(pass)?.forEach(idsOf);
   const lists = passes.filter(({ kind }) => kind !== 'repair' && kind !== 'lookup').map(assessList);
