@@ -2,9 +2,8 @@ import { setMaxListeners } from 'node:events';
 import { CatchwordError } from './errors.ts';
 
 /*
- * Signals that live as long as the process, and work that does not. `AbortSignal.any` keeps an entry in its long-lived
- * parent for every signal that was ever made of it, and `AbortSignal.timeout` keeps a timer until it fires. Here each
- * listener and each timer is removed when the work ends.
+ * `AbortSignal.any` keeps an entry in its long-lived parent for every signal that was ever made of it, and
+ * `AbortSignal.timeout` keeps a timer until it fires. Here each listener and each timer is removed when the work ends.
  */
 
 /** How long work may take. */

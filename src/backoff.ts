@@ -6,23 +6,12 @@ const CEILING_MS = 30_000;
 /** The longest pause to wait for. If a source asks for more, the call fails and its caller decides. */
 export const PATIENCE_MS = 3_600_000;
 
-/**
- * Exponential with full jitter.
- * @param attempt attempts so far, from 1
- * @param random at least 0, below 1
- * @returns milliseconds
- */
+/** Exponential with full jitter; milliseconds. @param attempt attempts so far, from 1 */
 export function backoffMs(attempt: number, random: () => number, ceilingMs = CEILING_MS): number {
   return random() * Math.min(ceilingMs, BASE_MS * 2 ** (attempt - 1));
 }
 
-/**
- * The pause before the next retry: exponential with full jitter, never shorter than the source's `Retry-After`.
- * @param attempt attempts so far, from 1
- * @param maxAttempts attempts in total
- * @param random at least 0, below 1
- * @returns milliseconds, or null to give up
- */
+/** The pause before the next retry, never shorter than `Retry-After`. @returns milliseconds, or null to give up */
 export function retryDelayMs(
   error: Pick<CatchwordError, 'retryable' | 'retryAfterMs'>,
   attempt: number,

@@ -44,7 +44,6 @@ export function laterPause(one: Pause | null, other: Pause | null): Pause | null
   return one === null || (other !== null && other.until > one.until) ? other : one;
 }
 
-/** Remembers the pause that a service asked for. */
 export interface Pauses {
   /** Null without a pause, or if it is over. */
   current(nowMs: number): Pause | null;
@@ -55,12 +54,10 @@ export interface Pauses {
 /** Keeps the pause in memory, for this process only. */
 export function createPauses(): Pauses & { forget(): void } {
   let known: Pause | null = null;
-
-  function current(nowMs: number): Pause | null {
+  const current = (nowMs: number): Pause | null => {
     known &&= pauseAt(known, nowMs);
     return known;
-  }
-
+  };
   return {
     current,
     note: (pause) => {

@@ -22,20 +22,16 @@ function secretFromFile(env: string, environment: Environment): string | undefin
   const setting = `${env}_FILE`;
   const path = environment[setting];
   if (!path) return undefined;
-  const invalid = (problem: string, hint: string) =>
-    new CatchwordError('CONFIG_INVALID', `${setting}: ${problem}`, { setting, hint });
-  let text: string;
+  let problem = 'the file that it names is empty';
+  let hint = 'Write the secret into it.';
   try {
-    text = readFileSync(path, 'utf8').trim();
+    const text = readFileSync(path, 'utf8').trim();
+    if (text !== '') return text;
   } catch (cause) {
-    const code = systemCodeOf(cause) ?? 'unknown error';
-    throw invalid(
-      `cannot read the file that it names (${code})`,
-      'Set it to the path of a file that this user may read.',
-    );
+    problem = `cannot read the file that it names (${systemCodeOf(cause) ?? 'unknown error'})`;
+    hint = 'Set it to the path of a file that this user may read.';
   }
-  if (text === '') throw invalid('the file that it names is empty', 'Write the secret into it.');
-  return text;
+  throw new CatchwordError('CONFIG_INVALID', `${setting}: ${problem}`, { setting, hint });
 }
 
 const SINK = /^CATCHWORD_SINK_([A-Z0-9][A-Z0-9_]*?)(?:_FILE)?$/;
@@ -65,7 +61,8 @@ export function redactValue(given: string): string {
   return given.replace(/^(\w+:\/\/)?.*@/s, '$1…@').replace(/([?#]).+/s, '$1…');
 }
 
-function notSet(key: 'baseUrl' | 'apiKey'): CatchwordError {
+/** The error of a required setting that is not set. */
+export function notSet(key: 'baseUrl' | 'apiKey'): CatchwordError {
   const { env, help } = OPTIONS[key];
   const hint = 'Set it in the environment or in .env. To try without an account: npx catchword demo.';
   return new CatchwordError('CONFIG_INVALID', `${env} is not set (${help})`, { setting: env, hint });
@@ -122,13 +119,6 @@ export function settingsError(problems: readonly CatchwordError[]): CatchwordErr
   });
 }
 
-/** @throws CatchwordError CONFIG_INVALID naming every variable that is wrong */
-export function loadConfig(environment: Environment): Config {
-  const { values, problems } = readSettings(environment);
-  if (problems.length > 0) throw settingsError(problems);
-  return values as Config;
-}
-
 /** The settings of a command that talks to the service. */
 export interface SourceConfig extends Config {
   readonly baseUrl: string;
@@ -140,9 +130,4 @@ export function requireSource(config: Config): SourceConfig {
   const problems = (['baseUrl', 'apiKey'] as const).filter((key) => config[key] === undefined).map(notSet);
   if (problems.length > 0) throw settingsError(problems);
   return config as SourceConfig;
-}
-
-/** @throws CatchwordError CONFIG_INVALID if the base URL is missing */
-export function requireBaseUrl(config: Config): void {
-  if (config.baseUrl === undefined) throw notSet('baseUrl');
 }

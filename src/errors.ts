@@ -86,7 +86,6 @@ export class CatchwordError extends Error {
   readonly setting: string | undefined;
   /** Earliest retry that the source allows, in milliseconds from now. */
   readonly retryAfterMs: number | undefined;
-  /** HTTP status of the answer. */
   readonly status: number | undefined;
   /** The service's own code, such as 601, at any HTTP status. */
   readonly serviceCode: number | undefined;
@@ -117,6 +116,10 @@ export class CatchwordError extends Error {
     const { exit } = CODES[this.code];
     return exit === 75 && !this.retryable ? 1 : exit;
   }
+}
+
+export function usageError(message: string, hint: string, cause?: unknown): CatchwordError {
+  return new CatchwordError('USAGE', message, { hint, cause });
 }
 
 /** An error as plain data, for a queue or the row of a run. It has no headers and so no credential. */

@@ -12,7 +12,7 @@ import { CatchwordError, messageOf, systemCodeOf } from './errors.ts';
  * then any other lock of that name would be on the same file.
  */
 
-/** A journal would be a second file. */
+// A journal would be a second file.
 const BEGIN = 'PRAGMA journal_mode = MEMORY; BEGIN IMMEDIATE';
 
 /** Ends the hint of an error about a file that is locked or cannot be locked. */
@@ -51,10 +51,15 @@ function tryRemove(fd: number, lock: string): void {
   }
 }
 
-/** @returns what releases the lock; false if another process holds it; null if the file was removed after opening */
-function take(lock: string): (() => void) | false | null {
+/**
+ * Takes the lock, and retries if its file was removed after opening.
+ * @returns what releases the lock; null if another process holds it
+ */
+function take(lock: string, attempts = 1_000): (() => void) | null {
+  if (attempts === 0) throw new Error('it is removed repeatedly');
   const fd = openSync(lock, 'a+', 0o600);
   let database: Database | undefined;
+  let hasBegun: boolean;
   const close = (): void => {
     database?.close();
     closeSync(fd);
@@ -63,30 +68,21 @@ function take(lock: string): (() => void) | false | null {
     if (fstatSync(fd).size > 0) throw new Error('it is not empty, so it is not a lock of this version of catchword');
     database = new BetterSqlite(lock, { timeout: 0 });
     kept.push(database);
-    const hasBegun = begun(database);
+    hasBegun = begun(database);
     if (hasBegun && hasName(fd, lock)) {
       return () => {
         tryRemove(fd, lock);
         close();
       };
     }
-    close();
-    return hasBegun ? null : false;
   } catch (error) {
     // The file system has no locks. Some report "busy" instead, which looks like a lock that is held.
     if (/^SQLITE_IOERR_(RD)?LOCK$/.test(systemCodeOf(error) ?? '')) tryRemove(fd, lock);
     close();
     throw error;
   }
-}
-
-/** Takes the lock, and retries if its file was removed meanwhile. @returns false if another process holds it */
-function takeNamed(lock: string): (() => void) | false {
-  for (let attempts = 1_000; attempts > 0; attempts--) {
-    const release = take(lock);
-    if (release !== null) return release;
-  }
-  throw new Error('it is removed repeatedly');
+  close();
+  return hasBegun ? take(lock, attempts - 1) : null;
 }
 
 /**
@@ -99,15 +95,14 @@ function takeNamed(lock: string): (() => void) | false {
 export function holdFile(path: string): (() => void) | null {
   const lock = `${path}.lock`;
   if (own.has(lock)) return null;
-  let release: (() => void) | false;
+  let held: (() => void) | null;
   try {
-    release = takeNamed(lock);
+    held = take(lock);
   } catch (cause) {
     const hint = `Make its folder writable. An empty lock file may be removed while catchword is not running. ${NO_LOCKS}`;
     throw new CatchwordError('CONFIG_INVALID', `${lock} cannot be locked: ${messageOf(cause)}`, { hint, cause });
   }
-  if (release === false) return null;
-  const held = release;
+  if (held === null) return null;
   own.set(lock, held);
   return () => {
     if (own.get(lock) !== held) return;

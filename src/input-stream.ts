@@ -1,10 +1,10 @@
 import { constants, createReadStream, fstatSync, openSync } from 'node:fs';
 import { Socket } from 'node:net';
-import type { Readable } from 'node:stream';
+import { addAbortSignal, type Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isatty, ReadStream } from 'node:tty';
-import { CatchwordError, messageOf, systemCodeOf } from './errors.ts';
+import { CatchwordError, messageOf, systemCodeOf, usageError } from './errors.ts';
 
 /** The process that reads. */
 export interface Input {
@@ -18,29 +18,21 @@ export interface Input {
 const SIGNAL_MS = 20;
 
 function unreadable(name: string, cause: unknown): CatchwordError {
-  if (cause instanceof CatchwordError) return cause;
   const reason = systemCodeOf(cause) ?? messageOf(cause);
-  const hint = 'Name a file that you can read, or - for stdin.';
-  return new CatchwordError('USAGE', `cannot read ${name} (${reason})`, { hint, cause });
+  return usageError(`cannot read ${name} (${reason})`, 'Name a file that you can read, or - for stdin.', cause);
 }
 
 async function* readUntil(signal: AbortSignal, name: string, stream: Readable): AsyncGenerator<Uint8Array> {
-  const interrupted = new CatchwordError('INTERRUPTED', `interrupted while reading ${name}`);
   // A pipe or a terminal may stay silent for ever.
-  const stop = (): void => void stream.destroy(interrupted);
-  if (signal.aborted) {
-    stream.destroy();
-    throw interrupted;
-  }
-  signal.addEventListener('abort', stop, { once: true });
+  addAbortSignal(signal, stream);
   try {
     yield* stream as AsyncIterable<Uint8Array>;
     await sleep(SIGNAL_MS);
-    if (signal.aborted) throw interrupted;
+    signal.throwIfAborted();
   } catch (cause) {
-    throw unreadable(name, cause);
-  } finally {
-    signal.removeEventListener('abort', stop);
+    throw signal.aborted
+      ? new CatchwordError('INTERRUPTED', `interrupted while reading ${name}`)
+      : unreadable(name, cause);
   }
 }
 
@@ -62,9 +54,8 @@ function openStream(path: string): ReturnType<Input['stdin']> {
 export type Source = ReturnType<typeof sourceUntil>;
 
 /**
- * Opens stdin (`-`), a file or a pipe. Reading throws CatchwordError USAGE if it fails, and INTERRUPTED as soon as the signal
- * is aborted.
- * @throws CatchwordError USAGE if it cannot be opened
+ * Opens stdin (`-`), a file or a pipe.
+ * @throws CatchwordError USAGE, as reading does, too; and reading INTERRUPTED as soon as the signal aborts
  */
 export function sourceUntil({ signal, stdin }: Input, path: string) {
   const isStdin = path === '-';
@@ -91,6 +82,6 @@ export async function readText(input: Input, path: string, name: string): Promis
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
   } catch {
-    throw new CatchwordError('USAGE', `${name}: it is not UTF-8`, { hint: 'Save it as UTF-8.' });
+    throw usageError(`${name}: it is not UTF-8`, 'Save it as UTF-8.');
   }
 }

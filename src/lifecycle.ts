@@ -45,15 +45,9 @@ export async function startTogether<Result>(start: (services: Service[]) => Prom
 
 /**
  * Waits until `signal` aborts or a service fails, then stops all services.
- *
- * @param onStopping called before they are stopped
  * @throws the error of the service that failed, otherwise the first error of stopping
  */
-export async function serveUntil(
-  signal: AbortSignal,
-  services: readonly Service[],
-  onStopping: () => void = () => {},
-): Promise<void> {
+export async function serveUntil(signal: AbortSignal, services: readonly Service[], onStopping = (): void => {}) {
   // Without a timer the process would end if no service waits for anything.
   const alive = setInterval(() => {}, 2 ** 30);
   const over = new AbortController();

@@ -2,68 +2,7 @@ import { createRequire } from 'node:module';
 import { Writable } from 'node:stream';
 import { type DestinationStream, pino } from 'pino';
 import { CatchwordError, messageOf, systemCodeOf } from './errors.ts';
-import { printableLines } from './printable.ts';
-
-/**
- * The fields of a log line, and their types. A name has one type in all lines, because programs that store logs reject a
- * field that is a number in one line and an object in another. `time` is an ISO 8601 string in UTC; a name that ends in
- * `Ms` is a number of milliseconds. docs/operations.md explains each field.
- */
-export const LOG_FIELDS = {
-  time: 'time',
-  level: 'number',
-  pid: 'number',
-  msg: 'string',
-  code: 'string',
-  reason: 'string',
-  hint: 'string',
-  stack: 'string',
-  exitCode: 'number',
-  role: 'string',
-  services: 'strings',
-  address: 'string',
-  mirror: 'string',
-  run: 'number',
-  kind: 'string',
-  result: 'object',
-  pages: 'number',
-  from: 'time',
-  ageMs: 'number',
-  asked: 'number',
-  answered: 'number',
-  task: 'string',
-  attempt: 'number',
-  delayMs: 'number',
-  vbid: 'string',
-  cron: 'string',
-  timezone: 'string',
-  tick: 'string',
-  dueAt: 'time',
-  servedAt: 'time',
-  nextAt: 'time',
-  pauseMs: 'number',
-  nextTryAt: 'time',
-  until: 'time',
-  failures: 'number',
-  sink: 'string',
-  seq: 'number',
-  cursor: 'number',
-  lastSeq: 'number',
-  cap: 'number',
-  confirmed: 'number',
-  has: 'number',
-  upTo: 'number',
-  dropped: 'number',
-  missing: 'number',
-  redis: 'string',
-  queue: 'string',
-  what: 'string',
-  after: 'string',
-  streams: 'number',
-  method: 'string',
-  route: 'string',
-  status: 'number',
-} as const;
+import { printableColoured, printableLines } from './printable.ts';
 
 interface FieldTypes {
   readonly number: number;
@@ -73,11 +12,31 @@ interface FieldTypes {
   readonly object: object;
 }
 
+function fields<T extends keyof FieldTypes, N extends string>(type: T, ...names: readonly N[]): Record<N, T> {
+  return Object.fromEntries(names.map((name) => [name, type])) as Record<N, T>;
+}
+
+/**
+ * The fields of a log line, and their types. A name has one type in all lines, because programs that store logs reject a
+ * field that is a number in one line and an object in another. `time` is an ISO 8601 string in UTC; a name that ends in
+ * `Ms` is a number of milliseconds. docs/operations.md explains each field.
+ */
+export const LOG_FIELDS = {
+  ...fields('time', 'time', 'from', 'dueAt', 'servedAt', 'nextAt', 'nextTryAt', 'until'),
+  ...fields('number', 'level', 'pid', 'exitCode', 'run', 'pages', 'ageMs', 'asked', 'answered', 'missing', 'dropped'),
+  ...fields('number', 'attempt', 'failures', 'delayMs', 'pauseMs', 'streams', 'status'),
+  ...fields('number', 'seq', 'cursor', 'lastSeq', 'cap', 'confirmed', 'has', 'upTo'),
+  ...fields('string', 'msg', 'code', 'reason', 'hint', 'stack', 'role', 'address', 'mirror', 'what'),
+  ...fields('string', 'kind', 'task', 'vbid', 'cron', 'timezone', 'tick', 'sink', 'after'),
+  ...fields('string', 'redis', 'queue', 'method', 'route'),
+  ...fields('strings', 'services'),
+  ...fields('object', 'result'),
+};
+
 export type LogFields = {
   readonly [K in keyof typeof LOG_FIELDS]?: FieldTypes[(typeof LOG_FIELDS)[K]] | null | undefined;
 };
 
-/** Takes the fields first, then a constant message. */
 export type Logger = Readonly<
   Record<'debug' | 'info' | 'warn' | 'error' | 'fatal', (fields: LogFields, message: string) => void>
 >;
@@ -117,19 +76,11 @@ function output(fd: 1 | 2, shown = printableLines) {
   return { write: (line: string) => void destination.write(shown(line)) };
 }
 
-const COLOURS = new RegExp(`(${String.fromCharCode(27)}\\[[\\d;]*m)`);
-
-/** Escapes unprintable characters, but keeps colours. */
-function printableWithColours(text: string): string {
-  const parts = text.split(COLOURS);
-  return parts.map((part, index) => (index % 2 === 1 ? part : printableLines(part))).join('');
-}
-
 /** Loads pino-pretty only when needed: it takes as long as the rest of the log. */
 function readableOutput(colour: boolean): DestinationStream {
   const pretty = createRequire(import.meta.url)('pino-pretty') as typeof import('pino-pretty');
   const time = 'SYS:HH:MM:ss';
-  const { write } = output(2, printableWithColours);
+  const { write } = output(2, printableColoured);
   const destination = new Writable({
     decodeStrings: false,
     write: (text: string, _encoding, done) => {

@@ -14,7 +14,6 @@ export interface PacerOptions {
   readonly onWait?: (wait: Wait) => void;
 }
 
-/** A wait long enough to be reported. */
 export interface Wait {
   /** `asked`: the source asked for a pause. `pace`: the rate limit allows no earlier request. */
   readonly reason: 'asked' | 'pace';
@@ -60,10 +59,7 @@ function blocked(retryAfterMs: number): CatchwordError {
 const LONG_WAIT_MS = 5_000;
 /** Waits are split into steps, so that a new block or a corrected clock is noticed. */
 const STEP_MS = 1_000;
-/**
- * How far ahead requests are reserved. Above some 10 requests a second they are reserved several at a time, so that
- * neither the disk nor the lock of the mirror, which stores the reservations, becomes the limit.
- */
+/** How far ahead requests are reserved: at high rates, several at a time, to spare the mirror that stores them. */
 const RESERVED_MS = 200;
 
 /** The slot time that a request at `now` counts for. */
@@ -75,9 +71,7 @@ function counted(slot: number, now: number, { slackMs }: Pace): number {
 function createSlots(pace: Pace, reserve: Reserve | undefined) {
   const slots = Math.max(1, Math.floor(RESERVED_MS / pace.intervalMs));
   let shared = reserve;
-  let next = 0;
-  /** Requests are reserved up to this time. */
-  let reservedTo = 0;
+  let [next, reservedTo] = [0, 0];
 
   function isReserved(now: number): boolean {
     // A later time than any reservation means that the clock was put back: the reservations are void.
@@ -114,19 +108,17 @@ export type Pacer = ReturnType<typeof createPacer>;
 export function createPacer({ pace, clock, pauses = createPauses(), reserve, onWait }: PacerOptions) {
   const slots = pace === null ? null : createSlots(pace, reserve);
   let queue: Promise<unknown> = Promise.resolve();
-  /** End of the last announced wait. */
-  let announced = 0;
+  let announcedUntil = 0;
   let hasPaceWaited = false;
 
   function announce(wait: Wait): void {
-    if (wait.ms <= LONG_WAIT_MS || Math.abs(wait.until - announced) < LONG_WAIT_MS) return;
+    if (wait.ms <= LONG_WAIT_MS || Math.abs(wait.until - announcedUntil) < LONG_WAIT_MS) return;
     if (wait.reason === 'pace' && hasPaceWaited) return;
     hasPaceWaited ||= wait.reason === 'pace';
-    announced = wait.until;
+    announcedUntil = wait.until;
     onWait?.(wait);
   }
 
-  /** Time until the next request may be sent; 0 if it may be sent now. */
   function waitOf(now: number): Pick<Wait, 'ms' | 'reason'> {
     const pause = pauses.current(now);
     if (pause !== null) return { ms: pause.until - now, reason: 'asked' };

@@ -2,7 +2,7 @@ import { Command, CommanderError } from 'commander';
 import { withAbort } from './abort.ts';
 import type { CommandContext, ProcessContext } from './commands/shared/context.ts';
 import { withDotEnv } from './environment.ts';
-import { CatchwordError, hasCode, messageOf, systemCodeOf } from './errors.ts';
+import { CatchwordError, hasCode, messageOf, systemCodeOf, usageError } from './errors.ts';
 import { printableLines } from './printable.ts';
 import { EXIT_CODES, VERBS, type Verb } from './verb-table.ts';
 import { VERSION } from './version.ts';
@@ -45,7 +45,7 @@ export async function createProgram(context: CommandContext, argv: readonly stri
   for (const command of [root, ...root.commands, ...root.commands.flatMap((one) => one.commands)]) {
     command
       .exitOverride((error) => {
-        throw usageError(command, error);
+        throw parseError(command, error);
       })
       .configureOutput({
         writeOut: (text) => stdout.write(text),
@@ -64,10 +64,10 @@ function columnsOf(stream: NodeJS.WritableStream): number {
 }
 
 /** Requested help, and help for an incomplete command, have been written already; everything else is an error. */
-function usageError(command: Command, error: CommanderError): Error {
+function parseError(command: Command, error: CommanderError): Error {
   if (error.exitCode === 0 || error.code === 'commander.help') return error;
   const message = error.message.replace(/^error: /, '').replaceAll('\n', ' ');
-  return new CatchwordError('USAGE', message, { hint: `See: npx ${pathOf(command)} --help.`, cause: error });
+  return usageError(message, `See: npx ${pathOf(command)} --help.`, error);
 }
 
 /** `catchword sink list`. */

@@ -5,7 +5,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { unlessAborted, withAbort, withDeadline } from '../src/abort.ts';
 import { createCatalogClient } from '../src/client/catalog-client.ts';
 import { systemClock } from '../src/clock.ts';
-import { loadConfig, requireSource } from '../src/config.ts';
+import { checkedSettings } from '../src/commands/shared/settings.ts';
 import { settingsFor } from './support/mirror.ts';
 import { startRawSource } from './support/raw-source.ts';
 
@@ -25,7 +25,7 @@ function collectGarbage(): void {
 describe('a signal that lives as long as the process', () => {
   it('does not leak memory over 10,000 requests', async () => {
     const source = await startRawSource([Buffer.from('{"vbid":"A"}')]);
-    const config = requireSource(loadConfig(settingsFor(source.url, 'unused.db')));
+    const config = checkedSettings(settingsFor(source.url, 'unused.db'), 'source');
     const client = createCatalogClient(config, systemClock);
     onTestFinished(() => client.close());
     const { signal } = new AbortController();

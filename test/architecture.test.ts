@@ -20,6 +20,7 @@ const COMMON = [
   'file-lock',
   'printable',
   'loopback',
+  'percent-decode',
   'whole-number',
   'nearest-name',
   'forced-exit',

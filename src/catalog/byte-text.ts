@@ -3,9 +3,8 @@ import { isUtf8 } from 'node:buffer';
 /**
  * Decodes any bytes to text that can be encoded to the same bytes again.
  *
- * Valid UTF-8 is decoded as usual. Every other byte becomes the lone surrogate U+DC00 plus its value, which valid UTF-8
- * never decodes to (Python calls this `surrogateescape`). So one Latin-1 character invalidates only the item it is in,
- * not the page, and text that is well-formed came from valid UTF-8.
+ * Every byte that is not valid UTF-8 becomes the lone surrogate U+DC00 plus its value, which valid UTF-8 never decodes
+ * to. So one Latin-1 character invalidates only the item it is in, and text that is well-formed came from valid UTF-8.
  */
 
 const ESCAPE = 0xdc00;

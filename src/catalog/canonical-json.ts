@@ -3,10 +3,7 @@ import { elementsOf, objectMembers } from './json-text.ts';
 /** A JSON pointer (RFC 6901) as its unescaped parts. */
 export type Pointer = readonly string[];
 
-/**
- * A number's exact decimal value as text, so that `1`, `1.0` and `10e-1` are equal and rounding loses no digit: sign,
- * digits without leading or trailing zeros, power of ten.
- */
+/** A number's exact decimal value, without rounding: sign, digits without leading or trailing zeros, power of ten. */
 function canonicalNumber(token: string): string {
   const [, sign = '', whole = '', fraction = '', exponent = '0'] =
     /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/.exec(token) ?? [];

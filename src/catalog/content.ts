@@ -5,8 +5,7 @@ export type { Pointer } from './canonical-json.ts';
 
 /**
  * Whether two bodies have the same content. Compares the texts first, because nearly all are equal; then the normalized
- * texts, so that a source that reorders keys causes no change. Numbers are compared by their digits, never by the value
- * that `JSON.parse` rounds them to.
+ * texts, so that a source that reorders keys causes no change.
  * @param ignored fields to omit from the comparison
  */
 export function sameContent(a: string, b: string, ignored: readonly Pointer[] = []): boolean {

@@ -1,9 +1,6 @@
 export type IdSet = ReturnType<typeof createIdSet>;
 
-/**
- * Creates a set of product ids, which takes one bit for each id up to the highest.
- * @param highest the highest id known so far; room for it is allocated at once
- */
+/** Creates a set of product ids, which takes one bit for each id. Allocates room for ids up to `highest` at once. */
 export function createIdSet(highest: number) {
   let bits = new Uint8Array((highest >> 3) + 1);
   let size = 0;

@@ -45,10 +45,7 @@ export function elementsOf(text: string): string[] {
   return elements;
 }
 
-/**
- * Maps each key of the object to the text of its value, in order. If a key repeats, the last value counts, as in
- * `JSON.parse`.
- */
+/** Maps each key of the object to the text of its value, in order. If a key repeats, the last value counts. */
 export function objectMembers(text: string): Map<string, string> {
   const members = new Map<string, string>();
   for (const member of elementsOf(text)) {
@@ -77,7 +74,7 @@ export function indentedJson(text: string): string {
       return `${piece}${nextLine()}`;
     }
     if (piece === '}' || piece === ']') {
-      depth--;
+      depth = Math.max(0, depth - 1);
       return `${nextLine()}${piece}`;
     }
     if (piece === ',') return `,${nextLine()}`;

@@ -1,10 +1,7 @@
 import type { ErrorRecord } from '../errors.ts';
 import type { Product } from './product.ts';
 
-/**
- * The part of the list that one request reads: offsets (page-1)·perPage … page·perPage-1. `page` ≥ 1; `perPage` 1 to
- * 1000.
- */
+/** What one request reads of the list: offsets (page-1)·perPage … page·perPage-1. `page` ≥ 1; `perPage` 1 to 1000. */
 export interface Window {
   readonly page: number;
   readonly perPage: number;

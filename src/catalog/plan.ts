@@ -21,9 +21,7 @@ export interface WindowRead extends Window {
   readonly doubt: string | null;
 }
 
-/**
- * How to cut a list. `perPage`: the largest window, 1 to 1000. `seam`: products that neighbours share; 0: plain pages.
- */
+/** How to cut a list. `perPage`: the largest window, 1 to 1000. `seam`: products that neighbours share; 0: plain pages. */
 export interface Layout {
   readonly perPage: number;
   readonly seam: number;
@@ -105,7 +103,7 @@ export function createFixedPlan(windows: readonly Window[]): PassPlan {
   };
 }
 
-export interface ListPlanOptions extends Layout {
+interface ListPlanOptions extends Layout {
   /** Whether to read from the end of the list to its start. */
   readonly reversed: boolean;
   /** The list's size; null: unknown until the first window is read. */
@@ -114,16 +112,12 @@ export interface ListPlanOptions extends Layout {
   readonly foundLength?: number | undefined;
 }
 
-/**
- * Maximum number of windows planned beyond those that were read. Limits memory if a source reports an absurd total; a
- * longer list is planned while it is read.
- */
+/** Maximum windows planned beyond those that were read. Limits memory if a source reports an absurd total. */
 const HORIZON = 50_000;
 
 /**
  * Creates a plan that covers a list: only the first window while the size is unknown, then as many windows as the
- * newest total requires, and another one as long as the last one is full. Totals are hints, because the list changes
- * while it is read.
+ * newest total requires, and another one as long as the last one is full.
  */
 export function createListPlan(options: ListPlanOptions): PassPlan {
   const { seam, reversed } = options;
@@ -150,10 +144,7 @@ export function createListPlan(options: ListPlanOptions): PassPlan {
     return windows[at] as Window;
   }
 
-  /**
-   * The last joined window must end after the list's end, so that it comes back short; a plain page may end exactly
-   * there.
-   */
+  /** The last joined window must end after the list's end, so that it comes back short; a plain page may end there. */
   function reachesEnd(window: Window): boolean {
     return seam > 0 ? endOf(window) > total : endOf(window) >= total;
   }

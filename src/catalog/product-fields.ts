@@ -1,9 +1,6 @@
 import { type Fields, fieldsOf, isWithdrawn, listOf, namesOf, textOf } from './product.ts';
 
-/**
- * The fields that shops read, beyond those of `columnsOf`. Null if absent, null or `"null"`; numbers become text.
- * @param fields the parsed item
- */
+/** The fields that shops read, beyond those of `columnsOf`. Null if absent, null or `"null"`; numbers become text. */
 export function detailsOf(fields: Fields) {
   const names = namesOf(fields.contributors);
   return {
@@ -29,10 +26,7 @@ function numberOf(value: unknown): number | null {
   return Number.isFinite(number) ? number : null;
 }
 
-/**
- * One row for each of `variants[].prices[]`, in the order of the source. `sku` and `duration` are the variant's.
- * @param fields the parsed item
- */
+/** One row for each of `variants[].prices[]`, in the order of the source. `sku` and `duration` are the variant's. */
 export function pricesOf(fields: Fields) {
   return listOf(fields.variants).flatMap((item) => {
     const variant = fieldsOf(item);

@@ -9,20 +9,11 @@ export interface SearchText {
   readonly identifiers: string;
 }
 
-/**
- * A catalog item (interface, section 2.5), keyed by `vbid`. The other fields are taken from the body for lookups; null
- * if absent, null or `"null"`.
- */
-export interface Product {
+/** A catalog item (interface, section 2.5), keyed by `vbid`. */
+export interface Product extends Readonly<ReturnType<typeof columnsOf>> {
   readonly vbid: string;
   /** The item's JSON text exactly as the source sent it, unknown fields included. */
   readonly body: string;
-  readonly title: string | null;
-  readonly kind: string | null;
-  readonly format: string | null;
-  readonly publisher: string | null;
-  readonly printIsbn: string | null;
-  readonly eIsbn: string | null;
   /** The source marks it as `distributable: false`. */
   readonly withdrawn: boolean;
   /** Null if it has no words beyond `vbid`, `printIsbn` and `eIsbn`. */
@@ -70,10 +61,7 @@ export function isWithdrawnBody(body: string): boolean {
   return isWithdrawn(JSON.parse(body) as Fields);
 }
 
-/**
- * The fields that have a column of their own.
- * @param fields the parsed item
- */
+/** The fields that have a column of their own; null if absent, null or `"null"`. */
 export function columnsOf(fields: Fields) {
   const identifiers = fieldsOf(fields.identifiers);
   return {
@@ -86,33 +74,24 @@ export function columnsOf(fields: Fields) {
   };
 }
 
-/**
- * @param vbid the item's key, already checked
- * @param fields the parsed item
- * @param body the text it was parsed from
- */
+/** @param vbid the key of the item, already checked */
 export function productOf(vbid: string, fields: Fields, body: string): Product {
-  const columns = columnsOf(fields);
-  const search = searchText(fields, fieldsOf(fields.identifiers), { vbid, ...columns });
-  return { vbid, body, ...columns, withdrawn: isWithdrawn(fields), search };
+  const product = { vbid, body, ...columnsOf(fields), withdrawn: isWithdrawn(fields) };
+  return { ...product, search: searchText(fields, product) };
 }
 
 /** Identifiers that have no column of their own. */
-function otherIdentifiers(identifiers: Fields, known: readonly (string | null)[]): string {
-  const { print_isbn_canonical: _print, eisbn_canonical: _electronic, ...others } = identifiers;
+function otherIdentifiers(fields: Fields, known: readonly (string | null)[]): string {
+  const { print_isbn_canonical: _print, eisbn_canonical: _electronic, ...others } = fieldsOf(fields.identifiers);
   const found = Object.values(others).flat().map(textOf);
   return [...new Set(found)].filter((item) => item !== null && !known.includes(item)).join(' ');
 }
 
-function searchText(
-  fields: Fields,
-  identifiers: Fields,
-  known: Pick<Product, 'vbid' | 'title' | 'publisher' | 'printIsbn' | 'eIsbn'>,
-): SearchText | null {
+function searchText(fields: Fields, known: Omit<Product, 'search'>): SearchText | null {
   const subtitle = textOf(fields.subtitle);
   const title = subtitle === null ? (known.title ?? '') : `${known.title ?? ''} ${subtitle}`;
   const contributors = namesOf(fields.contributors).join(' ');
-  const others = otherIdentifiers(identifiers, [known.vbid, known.printIsbn, known.eIsbn]);
-  if (title === '' && contributors === '' && known.publisher === null && others === '') return null;
-  return { title, contributors, publisher: known.publisher ?? '', identifiers: others };
+  const identifiers = otherIdentifiers(fields, [known.vbid, known.printIsbn, known.eIsbn]);
+  if (title === '' && contributors === '' && known.publisher === null && identifiers === '') return null;
+  return { title, contributors, publisher: known.publisher ?? '', identifiers };
 }

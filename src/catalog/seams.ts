@@ -3,55 +3,34 @@ import { endOf, holdsEnd, startOf, type WindowRead } from './plan.ts';
 /*
  * Decides whether windows that were read one after another, while the list changed, hold the whole list.
  *
- * Two windows are *joined* by a product that is in both and was not modified since the first of the two reads. Claim:
- * if a chain of joined windows leads from a window at offset 0 to one that holds the end of the list, then every
- * product that existed, unmodified, during all reads is in one of the windows. Proof: let y₁ … yₙ be the products that
- * join successive windows of the chain. A product before y₁ is in the first window, and one after yₙ is in the last.
- * Any other product is between two successive joining products. One window holds both of these; it is a contiguous part
- * of the list at one moment, in which unmodified products keep their order, so it holds that product too. The order of
- * the reads and the number of reads between them do not matter.
+ * Two windows are *joined* by a product that is in both and was not modified since the first of the two reads. If a
+ * chain of joined windows leads from a window at offset 0 to one that holds the end of the list, then every product
+ * that existed, unmodified, during all reads is in one of the windows: docs/page-drift.md has the proof.
  *
- * If most products near a seam were modified, as at the end of a list sorted by time of change, there may be no joining
- * product. Two neighbours are therefore also joined if they hold exactly the same products at all offsets that both
- * cover, at least five: to hide an unmodified product, all of these would have had to move past it and return to the
- * same place.
- *
- * A list without a stable order is detected by products whose order differs between two windows.
+ * Near the end of a list by time of change, every product may have been modified. Two neighbours are therefore also
+ * joined if they hold exactly the same products at all offsets that both cover, at least five: to hide an unmodified
+ * product, all of these would have had to move past it and return to the same place.
  */
 
 /** A window that was read in `pass`. */
 export type SeamWindow = Pick<WindowRead, 'page' | 'perPage' | 'items' | 'doubt'> & { readonly pass: number };
 
-export interface SeamReport {
-  /** A chain of joined windows leads from the head of the list to its end, in a stable order. */
-  readonly sealed: boolean;
-  /** One for each pair of neighbours of the first pass, in list order: `j` joined, `r` joined by a repair, `o` open. */
-  readonly states: readonly ('j' | 'r' | 'o')[];
-  /**
-   * Two neighbouring windows, or a window and the list's end, that are not joined. `offset`: in the first pass; null for
-   * the end of the list. `shift`: by how much the newest repair near it found that place at a lower offset.
-   */
-  readonly gaps: readonly { readonly offset: number | null; readonly shift: number }[];
-  /** Products whose order differs between a window and its neighbour. */
-  readonly disorder: number;
-  /** Items that repeat a product within one window. */
-  readonly repeated: number;
-  /** Products shared by neighbours: the minimum and the sum over all seams. */
-  readonly sharedLeast: number;
-  readonly sharedSum: number;
+/** Two neighbouring windows, or a window and the list's end, that are not joined. */
+export interface Gap {
+  /** In the first pass; null for the end of the list. */
+  readonly offset: number | null;
+  /** By how much the newest repair near it found that place at a lower offset. */
+  readonly shift: number;
 }
 
-export interface SeamInput<W extends SeamWindow = SeamWindow> {
+interface SeamInput<W extends SeamWindow> {
   /** All windows of the list, including repairs. */
   readonly windows: readonly W[];
   /** The first pass; windows of later passes are repairs. */
   readonly root: number;
   /** Returns a window's product ids in the order of the response; 0 for a rejected item. */
   readonly idsOf: (window: W) => readonly number[];
-  /**
-   * Returns the last pass whose delta listed the product; -1 if none did. A delta's windows may be joined by products
-   * it lists.
-   */
+  /** Returns the last pass whose delta listed the product; -1 if none did. A delta's own products may join its windows. */
   readonly modifiedIn: (id: number) => number;
   /** Returns whether the product is still as it was in this window; default: true. */
   readonly steady?: (id: number, window: W) => boolean;
@@ -95,7 +74,7 @@ function createSets(size: number) {
  * Examines the seams of a list: joins the windows of the first pass with each other, in list order, then each repair with
  * the windows before it. Visits every id once and keeps 4 bytes for each product, 6 with more than 65,534 windows.
  */
-export function examineSeams<W extends SeamWindow>(input: SeamInput<W>): SeamReport {
+export function examineSeams<W extends SeamWindow>(input: SeamInput<W>) {
   const { windows, root, idsOf, modifiedIn, steady = () => true, highest } = input;
   const byOffset = (a: W, b: W) => startOf(a) - startOf(b) || a.pass - b.pass;
   const base = windows.filter(({ pass }) => pass === root).sort(byOffset);
@@ -110,12 +89,7 @@ export function examineSeams<W extends SeamWindow>(input: SeamInput<W>): SeamRep
   let repeated = 0;
 
   /** Visits the products of a window that were not modified since it was read. */
-  function eachUnmodified(
-    window: W,
-    at: number,
-    ids: readonly number[],
-    visit: (id: number, position: number) => void,
-  ) {
+  function eachUnmodified(window: W, at: number, ids: readonly number[], visit: (id: number, index: number) => void) {
     ids.forEach((id, position) => {
       if (id === 0) return;
       if (owner[id] === at + 1) repeated++;
@@ -162,7 +136,6 @@ export function examineSeams<W extends SeamWindow>(input: SeamInput<W>): SeamRep
   }
 
   const joinedAtFirst = joinedPairs();
-
   /** Where repairs found products of the first pass: the offset there, and how much lower the repair's is. */
   const found: { readonly pass: number; readonly offset: number; readonly shift: number }[] = [];
   repairs.forEach((window, index) => {
@@ -193,7 +166,7 @@ export function examineSeams<W extends SeamWindow>(input: SeamInput<W>): SeamRep
     return near?.shift ?? 0;
   }
 
-  const gaps: SeamReport['gaps'][number][] = [];
+  const gaps: Gap[] = [];
   base.slice(1).forEach((window, at) => {
     const offset = startOf(window);
     if (states[at] === 'o') gaps.push({ offset, shift: shiftAt(offset) });
@@ -202,11 +175,16 @@ export function examineSeams<W extends SeamWindow>(input: SeamInput<W>): SeamRep
   if (end !== undefined && !ends.has(sets.find(last))) gaps.push({ offset: null, shift: shiftAt(endOf(end)) });
 
   return {
+    /** A chain of joined windows leads from the head of the list to its end, in a stable order. */
     sealed: joined && disorder === 0,
+    /** One for each pair of neighbours of the first pass, in list order: `j` joined, `r` joined by a repair, `o` open. */
     states,
     gaps: joined ? [] : gaps,
+    /** Products whose order differs between a window and its neighbour: the list has no stable order. */
     disorder,
+    /** Items that repeat a product within one window. */
     repeated,
+    /** Products shared by neighbours: the minimum and the sum over all seams. */
     sharedLeast: shared.reduce((least, common) => Math.min(least, common), shared[0] ?? 0),
     sharedSum: shared.reduce((sum, common) => sum + common, 0),
   };

@@ -1,3 +1,5 @@
+import { createHash } from 'node:crypto';
+
 /** Identifies the catalog that a mirror copies. */
 export interface SourceIdentity {
   /** See `sourceAddress`. */
@@ -12,11 +14,7 @@ export interface Selection {
   readonly currency: readonly string[];
 }
 
-/**
- * Normalizes the address of a service: lower-case scheme and host; no default port, trailing slash, credentials, query
- * or fragment.
- * @param baseUrl an http or https address
- */
+/** Normalizes an http or https address: no default port, trailing slash, credentials, query or fragment. */
 export function sourceAddress(baseUrl: string): string {
   const { protocol, host, pathname } = new URL(baseUrl);
   return `${protocol}//${host}${pathname.replace(/\/+$/, '')}`;
@@ -29,6 +27,11 @@ function sorted(values: readonly string[]): string[] {
 /** A selection as JSON; equal for equal selections, whatever their order. */
 export function selectionText({ includeDetails, currency }: Selection): string {
   return JSON.stringify({ includeDetails: sorted(includeDetails), currency: sorted(currency) });
+}
+
+/** A short id of a source, equal in every process that reads it, however its address is written. */
+export function sourceId(baseUrl: string): string {
+  return createHash('sha256').update(sourceAddress(baseUrl)).digest('hex').slice(0, 12);
 }
 
 export function sourceIdentity({ baseUrl, ...selection }: Selection & { readonly baseUrl: string }): SourceIdentity {

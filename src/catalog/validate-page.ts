@@ -65,7 +65,7 @@ function checkEnvelope({ page, perPage, numItems, totalPages }: Envelope, items:
   return null;
 }
 
-/** @returns the product, or the reason why the item is not valid */
+/** Returns the product, or the reason why the item is not valid. */
 function readItem(item: unknown, body: string): Product | string {
   const bad = body.isWellFormed() ? null : badByteIn(body);
   if (bad !== null) {
@@ -115,8 +115,7 @@ export function validatePage(text: string, window: Window): Page {
 }
 
 /**
- * Validates the response to a point lookup (`GET /v4/products/:vbid`) as a page of one product, or an empty page if the
- * service does not know the product.
+ * Validates the response to a point lookup (`GET /v4/products/:vbid`) as a page of one product, or none for "not found".
  * @param text the response body; empty for "not found"
  * @throws CatchwordError PAGE_INVALID if it is not a product, or another one
  */

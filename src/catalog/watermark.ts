@@ -14,14 +14,11 @@ export function momentOf({ requestedAt, ageMs = 0 }: Pick<PageResponse, 'request
 /**
  * The source's clock at the time whose state a response shows, never later: a delta from it finds every later change.
  *
- * The source writes `Date`, in whole seconds rounded down, after it has read the list, so the duration of the request
- * is subtracted. If `Date` is absent, local time less five minutes is used. The age that a cache reported is subtracted
- * too, because some caches write their own `Date`; if the cache kept the source's, the result is earlier than
- * necessary, which is harmless.
+ * The source writes `Date`, rounded down, after it has read the list, so the duration of the request is subtracted. The
+ * age that a cache reported is subtracted too, because some caches write their own `Date`; if the cache kept the
+ * source's, the result is earlier than necessary, which is harmless.
  */
-export function sourceTimeOf(
-  response: Pick<PageResponse, 'sourceTime' | 'requestedAt' | 'receivedAt' | 'ageMs'>,
-): number {
+export function sourceTimeOf(response: Omit<PageResponse, 'text' | 'bytes'>): number {
   if (response.sourceTime === null) return momentOf(response) - NO_DATE_MARGIN_MS;
   return response.sourceTime - Math.max(0, response.receivedAt - response.requestedAt) - (response.ageMs ?? 0);
 }

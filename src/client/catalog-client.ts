@@ -44,10 +44,8 @@ export function createCatalogClient(config: SourceConfig, clock: Clock, pacer?: 
     read: async ({ vbid, window, from }: FetchTask, signal: AbortSignal): Promise<PageResponse> => {
       if (vbid === undefined) return await ask(readProducts({ window, from }, config), signal);
       if (!canLookUp(vbid)) {
-        throw new CatchwordError(
-          'SOURCE_REFUSED',
-          `a product called ${vbid} has no address that it could be looked up by`,
-        );
+        const message = `a product called ${vbid} has no address that it could be looked up by`;
+        throw new CatchwordError('SOURCE_REFUSED', message);
       }
       return await ask(readProduct(config.lookupPath ?? '', vbid, config), signal);
     },

@@ -19,14 +19,6 @@ import { createUsers, type NewUser, type User } from './users/users.ts';
  * and renews its access token. Every failure is a CatchwordError with a stable `code`.
  */
 
-/** Named types, so that the published declarations keep the comments of their methods. */
-interface Resources {
-  readonly catalog: Catalog;
-  readonly assets: Assets;
-  readonly books: Books;
-  readonly packages: Packages;
-}
-
 export type Client = ReturnType<typeof clientOf>;
 export type LicenseOperations = Client['licenses'];
 export type CredentialOperations = Client['credentials'];
@@ -40,14 +32,16 @@ export function clientOf(settings: ClientSettings, clock: Clock) {
     call: (operation, signal) => connection.caller.call(operation, signal).catch(rethrowWithOption),
   };
   const users = createUsers(caller, settings.usersSuffix);
-  const resources: Resources = {
-    catalog: createCatalog(caller, settings),
-    assets: createAssets(caller),
-    books: createBooks(caller, settings.booksPath),
-    packages: createPackages(caller, settings.packagesPath),
-  };
+  // Named types, so that the published declarations keep the comments of their methods.
+  const catalog: Catalog = createCatalog(caller, settings);
+  const assets: Assets = createAssets(caller);
+  const books: Books = createBooks(caller, settings.booksPath);
+  const packages: Packages = createPackages(caller, settings.packagesPath);
   return {
-    ...resources,
+    catalog,
+    assets,
+    books,
+    packages,
     /** Licenses of the user who owns the access token (interface, 4.2). */
     licenses: {
       read: async (query: LicenseQuery = {}, options?: CallOptions): Promise<Licenses> =>

@@ -1,6 +1,6 @@
 import type { Clock } from '../clock.ts';
 import type { SourceConfig } from '../config.ts';
-import { CatchwordError } from '../errors.ts';
+import { CatchwordError, type ErrorCode } from '../errors.ts';
 import { createPacer, type Pacer, paceOf } from '../pacer.ts';
 import { type Account, createTokens } from './auth/access-token.ts';
 import { openTokenStore } from './auth/token-store.ts';
@@ -17,24 +17,21 @@ export type ConnectionSettings = TransportSettings &
   Pick<SourceConfig, 'usersSuffix'> &
   Partial<Pick<SourceConfig, 'accessToken' | 'userReference' | 'tokenStore'>>;
 
-const REFERENCE = 'CATCHWORD_USER_REFERENCE';
-
 /** A token must fit in a header and in the token file. */
 const SENDABLE = /^[\x21-\x7e]+$/;
 
 /** The error of a user for whom the service returned no token. */
 function noToken(code: number | null, reason: string): CatchwordError {
-  const message = `cannot get an access token: ${reason}`;
+  const error = (own: ErrorCode, hint: string, setting = 'CATCHWORD_USER_REFERENCE'): CatchwordError =>
+    new CatchwordError(own, `cannot get an access token: ${reason}`, { hint, setting, serviceCode: code ?? undefined });
   if (code === null) {
-    const hint = 'Check {setting}, and ask the service: its answer does not identify this user.';
-    return new CatchwordError('SERVICE_ERROR', message, { hint, setting: REFERENCE });
+    return error('SERVICE_ERROR', 'Check {setting}, and ask the service: its answer does not identify this user.');
   }
-  if (code === 601) {
-    const hint = 'Set {setting}, even to the old token: a reset needs one.';
-    return new CatchwordError('SERVICE_TOKEN', message, { hint, setting: 'CATCHWORD_ACCESS_TOKEN', serviceCode: code });
+  if (code !== 601) {
+    return error('SERVICE_UNKNOWN_USER', 'Check {setting}; a reference belongs to the API key that created it.');
   }
-  const hint = 'Check {setting}; a reference belongs to the API key that created it.';
-  return new CatchwordError('SERVICE_UNKNOWN_USER', message, { hint, setting: REFERENCE, serviceCode: code });
+  const hint = 'Set {setting}, even to the old token: a reset needs one.';
+  return error('SERVICE_TOKEN', hint, 'CATCHWORD_ACCESS_TOKEN');
 }
 
 /** @param caller one without token renewal, which would wait for itself */

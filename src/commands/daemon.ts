@@ -10,13 +10,10 @@ import { isTerminal } from './shared/format.ts';
 import { commandLog } from './shared/notices.ts';
 import { type ConfigFor, checkedSettings, type Need } from './shared/settings.ts';
 
+type Start<N extends Need> = roles.StartRole<ConfigFor[N]>;
+
 /** Serves until the first signal or the first failure, then stops the services. */
-async function serve<N extends Need>(
-  context: CommandContext,
-  role: string,
-  need: N,
-  start: roles.StartRole<ConfigFor[N]>,
-) {
+async function serve<N extends Need>(context: CommandContext, role: string, need: N, start: Start<N>): Promise<void> {
   const { clock, environment } = context;
   const { logLevel = 'info', logOutput } = readSettings(environment).values;
   const log = commandLog(context, logLevel, logOutput === 'split');
@@ -45,7 +42,7 @@ function logFatal(context: CommandContext, role: string, error: unknown): boolea
 }
 
 export function daemonCommands(context: CommandContext): Command[] {
-  const role = <N extends Need>(need: N, name: string, start: roles.StartRole<ConfigFor[N]>): Command =>
+  const role = <N extends Need>(need: N, name: string, start: Start<N>): Command =>
     new Command(name).action(async () => {
       try {
         await serve(context, name, need, start);

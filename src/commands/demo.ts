@@ -4,7 +4,6 @@ import { join } from 'node:path';
 import { Command } from 'commander';
 import { sameContent } from '../catalog/content.ts';
 import type { Run } from '../catalog/run.ts';
-import { loadConfig, requireSource } from '../config.ts';
 import { CatchwordError, EXIT } from '../errors.ts';
 import { runSummary } from '../report/run-text.ts';
 import { count, plural, size, table } from '../report/text.ts';
@@ -16,14 +15,12 @@ import type { Store } from '../store/store.ts';
 import type { CommandContext } from './shared/context.ts';
 import { colours, print, printLine } from './shared/format.ts';
 import { withProgress } from './shared/progress.ts';
+import { checkedSettings } from './shared/settings.ts';
 
 const ITEMS = 20_000;
 const MUTATION = { create: 3, update: 4, remove: 2, seed: 7 };
 
-/**
- * Compares the mirror with what the sandbox holds, product by product.
- * @returns `different`: products that differ, or that only the source has; `onlyHere`: that only the mirror has
- */
+/** Counts products that differ, or that only the sandbox has (`different`), or only the mirror (`onlyHere`). */
 async function compare({ products }: Store, { url }: Sandbox) {
   const response = await fetch(`${url}/_sandbox/truth`);
   if (!response.ok) throw new CatchwordError('SOURCE_REFUSED', `the sandbox answered ${response.status}`);
@@ -49,7 +46,7 @@ async function demo(context: CommandContext, json: boolean, sandbox: Sandbox, db
     CATCHWORD_DELTA_OVERLAP: '1s',
     CATCHWORD_DB: db,
   };
-  const config = requireSource(loadConfig(settings));
+  const config = checkedSettings(settings, 'source');
   await withProgress(context, config, async (runContext, display) => {
     const kept = await startKeeper({ ...runContext, fetching: true });
     const { store, keeper } = kept;

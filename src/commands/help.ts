@@ -1,9 +1,8 @@
 import { Command } from 'commander';
-import type { CatchwordError } from '../errors.ts';
+import { usageError } from '../errors.ts';
 import { nearestName } from '../nearest-name.ts';
-import { usageError } from './shared/usage-error.ts';
 
-function unknown(name: string, parent: Command): CatchwordError {
+function unknown(name: string, parent: Command): Error {
   const names = parent.commands.map((command) => command.name());
   const nearest = nearestName(name, names);
   const hint = nearest === undefined ? `Commands are: ${names.join(', ')}.` : `Did you mean ${nearest}?`;

@@ -1,11 +1,11 @@
 import { Command } from 'commander';
 import type { Package, PackageFields } from '../client/packages/package-fields.ts';
 import type { Packages } from '../client/packages/packages.ts';
+import { usageError } from '../errors.ts';
 import { type CallResult, callService } from './shared/connection.ts';
 import type { CommandContext } from './shared/context.ts';
 import { type FieldsInput, readFields, withFieldOptions } from './shared/fields.ts';
 import { type JsonOption, plain } from './shared/format.ts';
-import { usageError } from './shared/usage-error.ts';
 
 const STRUCTURED = new Set(['products', 'tags', 'download_license', 'online_license']);
 

@@ -20,13 +20,8 @@ interface Options extends JsonOption {
   readonly at?: number;
 }
 
-function printProduct(
-  context: CommandContext,
-  key: string,
-  { history, at, json }: Options,
-  store: Store,
-  baseUrl?: string,
-) {
+function printProduct(context: CommandContext, key: string, options: Options, store: Store, baseUrl?: string) {
+  const { history, at, json } = options;
   const found = findProduct(store, key);
   if (found === undefined) {
     const hint = 'Search for it with: npx catchword search <words>.';

@@ -1,4 +1,4 @@
-import { Command } from 'commander';
+import type { Command } from 'commander';
 import { sourceIdentity } from '../catalog/source.ts';
 import { type Config, requireSource } from '../config.ts';
 import { runJson } from '../report/run.ts';
@@ -12,8 +12,8 @@ import { recheck } from '../sync/recheck-held.ts';
 import { approveRun, rejectRun, requireHeld, undoRun } from '../sync/review-run.ts';
 import { requireSameSource } from '../sync/source.ts';
 import type { CommandContext } from './shared/context.ts';
-import { type JsonOption, type Result, wholeNumber } from './shared/format.ts';
-import { onMirror } from './shared/mirror.ts';
+import type { Result } from './shared/format.ts';
+import { runCommand } from './shared/mirror.ts';
 import { checkPause, commandLog, toPerson } from './shared/notices.ts';
 
 /** A run to review. The lease of its mirror is held, so that no run writes meanwhile. */
@@ -66,16 +66,11 @@ const undo: Decide = async ({ context, leased, runId }) => {
 };
 
 function reviewCommand(context: CommandContext, name: string, decide: Decide): Command {
-  return new Command(name)
-    .argument('<run>', 'number of the run', wholeNumber('<run>', 1))
-    .option('--json', 'print one JSON document')
-    .action((runId: number, options: JsonOption) =>
-      onMirror(context, 'write', options, (store, config) =>
-        holdLease(store.keeperLease, context.clock, commandLog(context, 'error'), (leased) =>
-          decide({ context, config, store, leased, runId }),
-        ),
-      ),
-    );
+  return runCommand(context, name, 'write', (store, runId, config) =>
+    holdLease(store.keeperLease, context.clock, commandLog(context, 'error'), (leased) =>
+      decide({ context, config, store, leased, runId }),
+    ),
+  );
 }
 
 export function undoCommand(context: CommandContext): Command {

@@ -9,7 +9,7 @@ import { cancelRun, requireRun } from '../sync/finish-run.ts';
 import { undoCommand } from './review.ts';
 import type { CommandContext } from './shared/context.ts';
 import { colours, type JsonOption, type Result, wholeNumber } from './shared/format.ts';
-import { onMirror } from './shared/mirror.ts';
+import { onMirror, runCommand } from './shared/mirror.ts';
 
 /** How many rejected items are listed. */
 const REJECTED = 100;
@@ -48,13 +48,6 @@ function cancel({ clock }: CommandContext, store: Store, id: number): Result {
 }
 
 export function runCommands(context: CommandContext): Command[] {
-  const onRun = (name: string, access: 'read' | 'write', work: typeof showRun): Command =>
-    new Command(name)
-      .argument('<run>', 'number of the run', wholeNumber('<run>', 1))
-      .option('--json', 'print one JSON document')
-      .action((id: number, options: JsonOption) =>
-        onMirror(context, access, options, (store) => work(context, store, id)),
-      );
   return [
     new Command('runs')
       .enablePositionalOptions()
@@ -64,7 +57,7 @@ export function runCommands(context: CommandContext): Command[] {
       .action((options: JsonOption & { readonly limit: number }) =>
         onMirror(context, 'read', options, ({ runs }) => listRuns(context, runs.list(options.limit))),
       ),
-    onRun('run', 'read', showRun),
-    onRun('cancel', 'write', cancel),
+    runCommand(context, 'run', 'read', (store, id) => showRun(context, store, id)),
+    runCommand(context, 'cancel', 'write', (store, id) => cancel(context, store, id)),
   ];
 }

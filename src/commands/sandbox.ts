@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { Command } from 'commander';
+import { usageError } from '../errors.ts';
 import { FAULT_KINDS } from '../sandbox/http/faults.ts';
 import type { RateLimit } from '../sandbox/http/rate-limit.ts';
 import { introduction, introductionText } from '../sandbox/introduction.ts';
@@ -7,7 +8,6 @@ import { LIST_ORDERS, SANDBOX_DEFAULTS, type SandboxOptions } from '../sandbox/o
 import { startSandbox } from '../sandbox/server.ts';
 import type { CommandContext } from './shared/context.ts';
 import { type JsonOption, wholeNumber } from './shared/format.ts';
-import { usageError } from './shared/usage-error.ts';
 
 type Preset = 'items' | 'seed' | 'port' | 'order' | 'maxPerPage' | 'users';
 type Optional = 'details' | 'faults' | 'db' | 'allowPrivateCallbacks' | 'strict';

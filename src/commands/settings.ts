@@ -15,7 +15,7 @@ function originOf({ environment, fromDotEnv }: CommandContext, name: string, isS
   return isSecret && environment[`${name}_FILE`] ? `${name}_FILE` : 'default';
 }
 
-/** Settings as they are written; null if one is not set. A secret is masked. */
+/** Settings as they are written; null if one is not set. */
 function optionSettings(context: CommandContext, { values }: ReadSettings) {
   return Object.entries(OPTIONS).map(([key, { env: name, fallback, secret }]) => {
     const from = originOf(context, name, secret);

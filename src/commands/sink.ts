@@ -1,5 +1,6 @@
 import { Command } from 'commander';
 import type { Config } from '../config.ts';
+import { usageError } from '../errors.ts';
 import { forgetSink, pauseSink, replaySink, requireSink, skipEvent, skipRefused } from '../relay/change-sink.ts';
 import { sinkConfig } from '../relay/sink-config.ts';
 import { storedSizes } from '../relay/stored-sizes.ts';
@@ -12,7 +13,6 @@ import type { RequestWriter } from '../store/writers.ts';
 import type { CommandContext } from './shared/context.ts';
 import { colours, type JsonOption, type Result, wholeNumber } from './shared/format.ts';
 import { onMirror } from './shared/mirror.ts';
-import { usageError } from './shared/usage-error.ts';
 
 async function list(context: CommandContext, store: Store, config: Config): Promise<Result> {
   const nowMs = context.clock.now();

@@ -3,13 +3,13 @@ import type { Run, RunRequest } from '../catalog/run.ts';
 import { sourceIdentity } from '../catalog/source.ts';
 import { deltaFrom } from '../catalog/watermark.ts';
 import type { SourceConfig } from '../config.ts';
-import { EXIT } from '../errors.ts';
+import { EXIT, usageError } from '../errors.ts';
 import { printable } from '../printable.ts';
 import { heldRemovalsJson, runJson } from '../report/run.ts';
 import { heldText, proofLine, runSummary } from '../report/run-text.ts';
 import { count, plural, SKEW_MS, time } from '../report/text.ts';
 import { withMirrorIfAny } from '../roles/open-mirror.ts';
-import { startKeeper } from '../roles/pipeline.ts';
+import { type KeeperOptions, startKeeper } from '../roles/pipeline.ts';
 import { withScratchMirror } from '../roles/scratch-mirror.ts';
 import type { Store } from '../store/store.ts';
 import { EXAMPLES, type Forecast, forecast } from '../sync/forecast.ts';
@@ -20,13 +20,8 @@ import { colours, isoMoment, type JsonOption, print } from './shared/format.ts';
 import { checkPause, observePause, toPerson } from './shared/notices.ts';
 import { withProgress } from './shared/progress.ts';
 import { loadSettings } from './shared/settings.ts';
-import { usageError } from './shared/usage-error.ts';
 
-export interface RunOptions extends JsonOption {
-  readonly now?: boolean;
-  /** Accept a new address of the mirror's source. */
-  readonly adopting?: boolean;
-}
+export type RunOptions = JsonOption & Pick<KeeperOptions, 'now' | 'adopting'>;
 
 /** Makes one run, prints its result, and sets the exit code. */
 export async function runOnce(

@@ -1,18 +1,15 @@
 import { Command } from 'commander';
 import { createUsers, type NewUser } from '../client/users/users.ts';
-import { CatchwordError } from '../errors.ts';
+import { CatchwordError, usageError } from '../errors.ts';
 import { type Input, readText } from '../input-stream.ts';
 import { callService } from './shared/connection.ts';
 import type { CommandContext } from './shared/context.ts';
 import { type JsonOption, plain } from './shared/format.ts';
-import { usageError } from './shared/usage-error.ts';
 
-interface CreateOptions extends JsonOption {
+interface CreateOptions extends JsonOption, Pick<NewUser, 'firstName' | 'lastName'> {
   readonly reference?: string;
   readonly email?: string;
   readonly passwordStdin?: boolean;
-  readonly firstName: string;
-  readonly lastName: string;
   readonly field?: Readonly<Record<string, string>>;
 }
 
@@ -72,10 +69,9 @@ async function resetAccess(context: CommandContext, options: JsonOption): Promis
     }
     await tokens.reset(signal);
     const done = `reset the access token of ${reference}`;
-    if (tokenStore !== undefined)
-      return { done, json: { reference, tokenStore }, text: `the new token is in ${tokenStore}` };
     const accessToken = tokens.current();
-    return { done, json: { reference, accessToken }, text: `${accessToken}` };
+    if (tokenStore === undefined) return { done, json: { reference, accessToken }, text: `${accessToken}` };
+    return { done, json: { reference, tokenStore }, text: `the new token is in ${tokenStore}` };
   });
 }
 

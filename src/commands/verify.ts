@@ -2,10 +2,11 @@ import { Command } from 'commander';
 import { selectionText, sourceIdentity } from '../catalog/source.ts';
 import { deltaFrom } from '../catalog/watermark.ts';
 import type { SourceConfig } from '../config.ts';
-import { EXIT } from '../errors.ts';
+import { EXIT, usageError } from '../errors.ts';
 import { printable } from '../printable.ts';
 import { count, plural, time } from '../report/text.ts';
 import { withMirror } from '../roles/open-mirror.ts';
+import type { KeeperOptions } from '../roles/pipeline.ts';
 import { type ScratchMirror, withScratchMirror } from '../roles/scratch-mirror.ts';
 import type { Store } from '../store/store.ts';
 import { requireSameSource, selectionChanges } from '../sync/source.ts';
@@ -15,11 +16,8 @@ import { type JsonOption, print, type Result } from './shared/format.ts';
 import { observePause } from './shared/notices.ts';
 import { withProgress } from './shared/progress.ts';
 import { loadSettings } from './shared/settings.ts';
-import { usageError } from './shared/usage-error.ts';
 
-interface Options extends JsonOption {
-  readonly now?: boolean;
-}
+type Options = JsonOption & Pick<KeeperOptions, 'now'>;
 
 function verdictResult({ found, as }: Verdict): Result {
   const { kind, vbid, title } = found;

@@ -1,14 +1,13 @@
 import { setMaxListeners } from 'node:events';
 import { retryDelayMs } from '../backoff.ts';
-import type { FetchOutcome, FetchTask } from '../catalog/page.ts';
-import { taskId } from '../catalog/page.ts';
+import { type FetchOutcome, type FetchTask, taskId } from '../catalog/page.ts';
 import type { Clock } from '../clock.ts';
 import { CatchwordError, toErrorRecord } from '../errors.ts';
 import { errorFields, type Logger } from '../log.ts';
 import type { Pacer } from '../pacer.ts';
 import { type PageQueue, type ReadWindow, toReadError } from './queue.ts';
 
-export interface EmbeddedQueueOptions {
+interface EmbeddedQueueOptions {
   readonly read: ReadWindow;
   /** Maximum number of active tasks: being read, waiting for a retry, or waiting to be delivered. Limits memory. */
   readonly concurrency: number;

@@ -9,7 +9,7 @@ import { eventSource } from '../store/source.ts';
 import type { RelayWriter } from '../store/writers.ts';
 import { createAckWriter } from './ack-writer.ts';
 import { answerWithin } from './answer-within.ts';
-import { type Batch, type ReadOptions, readBatch } from './read-batch.ts';
+import { type Batch, readBatch } from './read-batch.ts';
 import { createRefusalSearch } from './refusal-search.ts';
 import { isSinkError, type Mark, type Sink } from './sink.ts';
 import { type SinkConfig, withoutSecrets } from './sink-config.ts';
@@ -41,7 +41,7 @@ export type FeedContext = ReturnType<typeof createFeedContext>;
 
 /** Makes what the parts of feeding one sink share. */
 export function createFeedContext(options: FeedOptions) {
-  const { store, config, clock, log, leased } = options;
+  const { store, config, clock, log, source, leased } = options;
   const history = createHistory(store);
   const search = createRefusalSearch();
   const acks = createAckWriter(clock, (sink, ack) => {
@@ -63,9 +63,7 @@ export function createFeedContext(options: FeedOptions) {
     return { incarnation: store.incarnation, generation, cursor, at, late };
   }
 
-  function readOptions(): ReadOptions {
-    return { history, incarnation: store.incarnation, source: eventSource(store.source, options.source) };
-  }
+  const readOptions = () => ({ history, incarnation: store.incarnation, source: eventSource(store.source, source) });
 
   /** Reads the next batch after `cursor`. @param skipped events to omit, besides those that the operator skipped */
   function read(sink: SinkRow, batch: Sink['batch'], cursor: number, skipped: readonly number[] = []): Batch | null {

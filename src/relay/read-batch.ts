@@ -13,7 +13,7 @@ export interface Batch {
   readonly waiting: readonly RecordedChange[];
 }
 
-export interface ReadOptions {
+interface ReadOptions {
   readonly history: History;
   readonly incarnation: string;
   /** The `source` of events. */
@@ -29,7 +29,7 @@ const STEP = 250;
  * Describes a change to a sink. Its text is made on demand: table sinks do not need it. A class, because a million object
  * literals with a getter take a quarter of a second longer.
  */
-class ChangeEvent implements SinkEvent {
+export class ChangeEvent implements SinkEvent {
   readonly seq: number;
   readonly at: number;
   readonly op: ChangeOp;
@@ -51,10 +51,6 @@ class ChangeEvent implements SinkEvent {
   get text(): string {
     return eventText(this.#change, this.#options.incarnation, this.#options.source);
   }
-}
-
-export function sinkEvent(change: RecordedChange, options: ReadOptions): SinkEvent {
-  return new ChangeEvent(change, options);
 }
 
 /** What an event's text adds to its product. */
@@ -92,7 +88,7 @@ export function readBatch(
       waitingChars += more;
     } else if (!skipped.has(change.seq)) {
       if (events.length > 0 && chars + more > most.chars) return false;
-      events.push(sinkEvent(change, options));
+      events.push(new ChangeEvent(change, options));
       chars += more;
     }
     to = change.seq;

@@ -2,8 +2,9 @@ import { createHash } from 'node:crypto';
 import { pathToFileURL } from 'node:url';
 import type { SinkSetting } from '../config.ts';
 import { CatchwordError, messageOf } from '../errors.ts';
+import { decoded } from '../percent-decode.ts';
 import type { Sink, SinkFactory } from './sink.ts';
-import { COMMON_OPTIONS, decoded, ENCODE, optionsIn, pathOf, QUOTE } from './sink-options.ts';
+import { COMMON_OPTIONS, ENCODE, optionsIn, pathOf, QUOTE } from './sink-options.ts';
 
 /** A configured sink. */
 export interface SinkConfig {
@@ -13,8 +14,6 @@ export interface SinkConfig {
   readonly address: string;
   /** Identifies the store: a sink with a new one is filled from the beginning. */
   readonly identity: string;
-  /** The identity that an earlier version gave the same store. */
-  readonly formerIdentity?: string;
   /** What to do with an event that it refuses for good: park it, or stop the sink. */
   readonly refused: 'park' | 'stop';
   /** Texts to redact in every message. */
@@ -23,7 +22,6 @@ export interface SinkConfig {
 }
 
 interface Kind {
-  readonly kind: string;
   /** How its addresses start. */
   readonly schemes: readonly string[];
   /** Whether its address is `<kind>:PATH`, not a URL with a host. */
@@ -39,36 +37,31 @@ function hostOf(url: URL, port: string): string {
   return `${url.hostname}:${url.port || port}`;
 }
 
-const KINDS: readonly Kind[] = [
-  {
-    kind: 'jsonl',
+const KINDS: Readonly<Record<string, Kind>> = {
+  jsonl: {
     schemes: ['jsonl:'],
     isPath: true,
     address: pathOf,
     load: async () => (await import('./sinks/jsonl/jsonl.ts')).createJsonlSink,
   },
-  {
-    kind: 'webhook',
+  webhook: {
     schemes: ['webhook+https:', 'webhook+http:'],
     // The path and query of a webhook are often secret, and the query often contains a key that changes.
     address: ({ origin }) => origin,
     identifiedBy: ({ pathname }) => pathname,
     load: async () => (await import('./sinks/webhook.ts')).createWebhookSink,
   },
-  {
-    kind: 'postgres',
+  postgres: {
     schemes: ['postgres:', 'postgresql:'],
     address: (url) => `${hostOf(url, '5432')}${url.pathname} ${url.searchParams.get('table') ?? 'products'}`,
     load: async () => (await import('./sinks/postgres/postgres.ts')).createPostgresSink,
   },
-  {
-    kind: 'redis',
+  redis: {
     schemes: ['redis:', 'rediss:'],
     address: (url) => `${hostOf(url, '6379')}${url.pathname} ${url.searchParams.get('stream') ?? 'catalog'}`,
     load: async () => (await import('./sinks/redis.ts')).createRedisSink,
   },
-  {
-    kind: 'nats',
+  nats: {
     schemes: ['nats:', 'tls:'],
     address: (url) => {
       const names = ['stream', 'subject'].flatMap((name) => url.searchParams.get(name) ?? []);
@@ -76,8 +69,7 @@ const KINDS: readonly Kind[] = [
     },
     load: async () => (await import('./sinks/nats.ts')).createNatsSink,
   },
-  {
-    kind: 'module',
+  module: {
     schemes: ['module:'],
     isPath: true,
     address: pathOf,
@@ -88,12 +80,7 @@ const KINDS: readonly Kind[] = [
       return loaded.createSink;
     },
   },
-];
-
-/** Stands for a text that may be secret, in an identity. */
-function digestOf(text: string): string {
-  return createHash('sha256').update(text).digest('base64url');
-}
+};
 
 /** Names of secret options. A webhook's whole query is secret. */
 const SECRET_NAME = /pass|secret|token|key|auth|credential/i;
@@ -137,7 +124,7 @@ function isMisparsed({ pathname, search, hash, port }: URL, kind: string): boole
 }
 
 /** Finds the first fault of an address. @returns the message and the hint */
-function problemOf(url: URL, { kind, isPath = false }: Kind): [string, string] | null {
+function problemOf(url: URL, kind: string, isPath: boolean): [string, string] | null {
   if (isPath && url.pathname === '') return ['the path is missing', `Use ${kind}:PATH.`];
   if (isPath && (url.host !== '' || url.hash !== '')) {
     return ['the address contains a host or a #', `Use ${kind}:PATH or ${kind}:/PATH, and %23 for #.`];
@@ -154,32 +141,33 @@ export function sinkConfig({ env, name, url: text, secret }: SinkSetting): SinkC
   const invalid = (message: string, hint?: string): CatchwordError =>
     new CatchwordError('CONFIG_INVALID', `${env}: ${message}`, hint === undefined ? {} : { hint });
   const scheme = /^[a-z+]+:/.exec(text)?.[0] ?? '';
-  const kind = KINDS.find(({ schemes }) => schemes.includes(scheme));
+  const [kind = '', found] = Object.entries(KINDS).find(([, { schemes }]) => schemes.includes(scheme)) ?? [];
   // The URL class parses host and path of known protocols only.
   const plain = text.replace(/^webhook\+/, '');
-  if (kind === undefined || !URL.canParse(plain)) {
+  if (found === undefined || !URL.canParse(plain)) {
     const kinds = 'Use jsonl:PATH, webhook+https://…, postgres://…, redis://…, nats://… or module:PATH.';
     throw invalid('its value is not a valid sink address', `${kinds} ${text.includes('@') ? ENCODE : QUOTE}`);
   }
   const url = new URL(plain);
-  const problem = problemOf(url, kind);
+  const problem = problemOf(url, kind, found.isPath === true);
   if (problem !== null) throw invalid(...problem);
   const refused = COMMON_OPTIONS.refused.safeParse(optionsIn(url).get('refused') ?? undefined);
   if (!refused.success) throw invalid('the value of refused is not valid', 'Use refused=park or refused=stop.');
-  const address = kind.address(url);
-  const identity = kind.identifiedBy && `${address} ${digestOf(kind.identifiedBy(url))}`;
+  const address = found.address(url);
+  const further = found.identifiedBy?.(url);
+  // A digest, because the text may be secret.
+  const digest = further === undefined ? '' : ` ${createHash('sha256').update(further).digest('base64url')}`;
   const secrets = secretsOf(url, secret);
   return {
     name,
-    kind: kind.kind,
+    kind,
     address,
-    identity: identity ?? address,
-    ...(kind.kind === 'webhook' && { formerIdentity: `${address} ${digestOf(`${url.pathname}${url.search}`)}` }),
+    identity: `${address}${digest}`,
     refused: refused.data,
     secrets,
     make: async () => {
       try {
-        const create = await kind.load(url);
+        const create = await found.load(url);
         return await create({ name, url, secret });
       } catch (error) {
         const shown = withoutSecrets({ secrets }, messageOf(error));

@@ -1,6 +1,7 @@
 import { resolve } from 'node:path';
 import { z } from 'zod';
 import { CatchwordError } from '../errors.ts';
+import { decoded } from '../percent-decode.ts';
 
 /** Hint for an address that is parsed differently than it was meant. */
 export const ENCODE =
@@ -11,15 +12,6 @@ export const QUOTE = 'In .env, quote an address that contains #: an unquoted # s
 
 /** Options of every sink. */
 export const COMMON_OPTIONS = { refused: z.enum(['park', 'stop']).default('park') };
-
-/** Percent-decodes a part of an address; text with a bare % stays as it is. */
-export function decoded(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
-}
 
 /** The path of `jsonl:PATH` or `module:PATH`, relative to the working directory. */
 export function pathOf(url: URL): string {

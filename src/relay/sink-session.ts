@@ -13,7 +13,7 @@ const CALL_TIMEOUT_MS = 120_000;
 const FILL_END_TIMEOUT_MS = 1_800_000;
 const RECHECK_MS = 300_000;
 
-const openedSchema = markSchema.extend({ refill: z.string().exactOptional() }).nullable();
+const openedSchema = markSchema.extend({ refill: z.string().optional() }).nullable();
 
 /** Whether every change between the sink's mark and its confirmed cursor was parked or skipped. */
 function hasAllUpTo(context: FeedContext, row: SinkRow, { batch: most }: Sink, mark: Mark): boolean {
@@ -55,7 +55,7 @@ async function open(context: FeedContext, sink: Sink): Promise<{ row: SinkRow; s
   // The module of a custom sink may return anything.
   const parsed = openedSchema.safeParse(opened);
   if (!parsed.success) throw new SinkError('misconfigured', 'the sink returned an invalid mark from open()');
-  const mark = parsed.data;
+  const mark = parsed.data as Opened | null;
   const hasAll = mark !== null && mark.refill === undefined && hasAllUpTo(context, before, sink, mark);
   const known = hasAll ? { ...mark, cursor: before.cursor, at: 0 } : mark;
   const row = context.leased.write((writer) => {

@@ -26,12 +26,8 @@ function listLines(c: Colours, list: ListEvidence): string[] {
   const tally = `${number('j')} joined, ${number('r')} repaired, ${number('o')} open`;
   const read = `${plural(windows, 'window')}${repairs > 0 ? ` and ${plural(repairs, 'repair')}` : ''}`;
   const shared = overlap > 0 ? `, neighbours share ${count(overlap)} products (at least ${count(overlapLeast)})` : '';
-  const indent = ' '.repeat(11);
-  return [
-    `${name}▕${picture.join('')}▏`,
-    `${indent}${plural(seams.length, 'seam')}: ${tally}`,
-    `${indent}${read}${shared}`,
-  ];
+  const lines = [`▕${picture.join('')}▏`, `${plural(seams.length, 'seam')}: ${tally}`, `${read}${shared}`];
+  return lines.map((line, at) => `${at === 0 ? name : ' '.repeat(11)}${line}`);
 }
 
 /** Draws the seams of each list that a run read: `━` joined, `╋` repaired, `┄` open. */

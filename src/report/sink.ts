@@ -74,8 +74,7 @@ export function parkedJson({ change, at, ...event }: ParkedEvent): Record<string
 
 /** Why sinks get no changes; null if all do. A paused sink is paused on purpose, and a failing one is retried. */
 export function haltedSinks(store: Store): string | null {
-  const halted = store.sinks
-    .list()
-    .filter(({ configured, state }) => configured && (state === 'stopped' || state === 'disabled'));
+  const isHalted = ({ configured, state }: SinkRow) => configured && (state === 'stopped' || state === 'disabled');
+  const halted = store.sinks.list().filter(isHalted);
   return halted.map(({ name, state }) => `sink ${name} is ${state}`).join(', ') || null;
 }

@@ -46,13 +46,8 @@ function sinkText(sink: SinkStatus): string {
 }
 
 /** The state of the mirror, for a person. */
-export function statusLines(
-  { yellow }: Colours,
-  store: Store,
-  status: Status,
-  sinks: readonly SinkStatus[],
-  nowMs: number,
-): string[] {
+export function statusLines(c: Colours, store: Store, status: Status, sinks: readonly SinkStatus[], nowMs: number) {
+  const { yellow } = c;
   const [last] = store.runs.list(1);
   const completedAt = completeAt(store);
   const never = 'never (the first full load has not finished)';

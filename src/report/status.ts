@@ -16,9 +16,7 @@ export function completeAt(store: Store): number | null {
   return watermark === null ? null : (store.clockSeen()?.local ?? watermark);
 }
 
-function holderJson(holder: Holder | null) {
-  return holder && { pid: holder.pid, host: holder.host };
-}
+const holderJson = (holder: Holder | null) => holder && { pid: holder.pid, host: holder.host };
 
 /** The state of the mirror, as `catchword status --json` and `/api/status` show it. */
 export function statusOf(store: Store, nowMs: number, plans: Plans) {

@@ -1,4 +1,4 @@
-import { sourceIdentity } from '../catalog/source.ts';
+import { sourceId, sourceIdentity } from '../catalog/source.ts';
 import { createCatalogClient } from '../client/catalog-client.ts';
 import type { Clock, Pause } from '../clock.ts';
 import type { Config, SourceConfig } from '../config.ts';
@@ -22,7 +22,6 @@ import { requireSameSource } from '../sync/source.ts';
  * than a small delta does.
  */
 
-/** What a role, or a part of one, is started with. */
 export interface RoleOptions<C extends Config = SourceConfig> {
   readonly config: C;
   readonly clock: Clock;
@@ -64,7 +63,6 @@ function keeperSettings(config: SourceConfig): RunSettings {
 /** Starts a fetcher, which reads pages for a keeper through Redis. */
 export async function startFetcherService({ config, clock, log }: RoleOptions, redisUrl: string): Promise<Service> {
   const { startFetcher } = await import('../queue/bullmq/fetcher.ts');
-  const { sourceId } = await import('../queue/bullmq/jobs.ts');
   const { baseUrl, concurrency, deltaOverlapMs, rateLimit } = config;
   const client = createCatalogClient(config, clock);
   return await startTogether(async (services) => {
@@ -104,7 +102,6 @@ async function startRedisQueue(
   paceIn: Store,
 ): Promise<Service & { readonly queue: PageQueue }> {
   const { createBullQueue } = await import('../queue/bullmq/queue.ts');
-  const { sourceId } = await import('../queue/bullmq/jobs.ts');
   const pauses = pausesIn(paceIn, { config, clock, tell });
   const source = sourceId(config.baseUrl);
   const onRateLimited = (pause: Pause): void => pauses.note(pause);

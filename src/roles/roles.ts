@@ -1,6 +1,7 @@
 import { configuredSource } from '../catalog/event.ts';
 import type { RunKind, RunRequest } from '../catalog/run.ts';
-import { type Config, requireBaseUrl, type SourceConfig } from '../config.ts';
+import { sourceId } from '../catalog/source.ts';
+import { type Config, notSet, type SourceConfig } from '../config.ts';
 import { CatchwordError } from '../errors.ts';
 import type { Service } from '../lifecycle.ts';
 import { startRelay } from '../relay/relay.ts';
@@ -21,37 +22,37 @@ import { type RoleOptions, startFetcherService, startKeeper } from './pipeline.t
 /** Starts the services of a role in order, and adds each to `services`; they are stopped in reverse order. */
 export type StartRole<C extends Config> = (options: RoleOptions<C>, services: Service[]) => Promise<void>;
 
-function unusable(message: string, hint: string): CatchwordError {
-  return new CatchwordError('CONFIG_INVALID', message, { hint });
-}
-
 function requireRedis({ redisUrl }: Config, role: string): string {
   if (redisUrl !== undefined) return redisUrl;
   const hint = 'Set REDIS_URL, or run everything in one process: npx catchword daemon.';
-  throw unusable(`REDIS_URL is not set, and ${role} alone works only through Redis`, hint);
+  const message = `REDIS_URL is not set, and ${role} alone works only through Redis`;
+  throw new CatchwordError('CONFIG_INVALID', message, { hint });
 }
 
 /** Events name the source that the mirror has noted; if it has noted none, CATCHWORD_BASE_URL is required. */
 async function requireEventSource(config: Config): Promise<void> {
   if (config.baseUrl !== undefined) return;
   const noted = await withMirrorIfAny(config, (mirror) => mirror?.source.noted() ?? null);
-  if (noted === null) requireBaseUrl(config);
+  if (noted === null) throw notSet('baseUrl');
 }
 
 async function startHttp({ config, clock, log }: RoleOptions<Config>, port: number): Promise<Service> {
   const { startWeb } = await import('../web/server.ts');
+  const { db, dbMode, httpHost: host, httpToken: token, readyMaxAgeMs, rateLimit } = config;
   const source = configuredSource(config.baseUrl);
+  const plans = (nowMs: number) => plansOf(config, nowMs);
+  const unready = haltedSinks;
   return await startWeb({
-    db: config.db,
-    dbMode: config.dbMode,
-    host: config.httpHost,
+    db,
+    dbMode,
+    host,
     port,
-    token: config.httpToken,
-    readyMaxAgeMs: config.readyMaxAgeMs,
-    rateLimit: config.rateLimit,
+    token,
+    readyMaxAgeMs,
+    rateLimit,
+    unready,
+    plans,
     source,
-    unready: haltedSinks,
-    plans: (nowMs) => plansOf(config, nowMs),
     clock,
     log,
   });
@@ -71,8 +72,9 @@ function relayOf(store: Store, { config, clock, log }: RoleOptions<Config>): Ser
 function startRuns({ keeper, store }: Awaited<ReturnType<typeof startKeeper>>, { config, clock, log }: RoleOptions) {
   const runQueue = startRunQueue({ keeper, store, clock, log });
   if (store.watermark() === null) runQueue.submit({ kind: 'full' });
+  const { fullCron, deltaCron, timezone } = config;
   const onDue = async (kind: RunKind, tick: string): Promise<void> => runQueue.submit({ kind, tick });
-  return { runQueue, schedule: { ...config, ticks: store.schedule, clock, log, onDue } };
+  return { runQueue, schedule: { fullCron, deltaCron, timezone, ticks: store.schedule, clock, log, onDue } };
 }
 
 /** One daemon is active; others stand by, and use neither the port nor the source until one takes over. */
@@ -121,7 +123,6 @@ export const startKeeperRole = withMetrics<SourceConfig>(async (options, service
   // Makes up for runs that were due while no keeper ran; after that, the scheduler asks.
   await requestDueRuns(schedule);
   const { serveRunRequests } = await import('../queue/bullmq/run-requests.ts');
-  const { sourceId } = await import('../queue/bullmq/jobs.ts');
   const source = sourceId(config.baseUrl);
   const onRequest = (request: RunRequest): void => runQueue.submit(request);
   services.push(await serveRunRequests({ redisUrl, log, clock, source, onRequest }));
@@ -130,7 +131,6 @@ export const startKeeperRole = withMetrics<SourceConfig>(async (options, service
 export const startSchedulerRole = withMetrics<SourceConfig>(async ({ config, clock, log }, services) => {
   const redisUrl = requireRedis(config, 'scheduler');
   const { checkRedis } = await import('../queue/bullmq/redis.ts');
-  const { sourceId } = await import('../queue/bullmq/jobs.ts');
   const { connectRunRequests } = await import('../queue/bullmq/run-requests.ts');
   await checkRedis(redisUrl);
   const requests = connectRunRequests({ redisUrl, log, source: sourceId(config.baseUrl) });
@@ -140,7 +140,8 @@ export const startSchedulerRole = withMetrics<SourceConfig>(async ({ config, clo
     await requests.ask({ kind, tick });
     ticks.requested(kind, tick);
   }
-  services.push(startScheduler({ ...config, ticks, clock, log, onDue }));
+  const { fullCron, deltaCron, timezone } = config;
+  services.push(startScheduler({ fullCron, deltaCron, timezone, ticks, clock, log, onDue }));
 });
 
 export const startFetcherRole = withMetrics<SourceConfig>(async (options, services) => {
@@ -151,7 +152,8 @@ export const startRelayRole = withMetrics<Config>(async (options, services) => {
   const { config, clock } = options;
   if (config.sinks.length === 0) {
     const hint = 'Set one, such as CATCHWORD_SINK_FILE=jsonl:data/changes.jsonl, or do not start relay.';
-    throw unusable('CATCHWORD_SINK_<NAME> is not set, and relay only delivers to sinks', hint);
+    const message = 'CATCHWORD_SINK_<NAME> is not set, and relay only delivers to sinks';
+    throw new CatchwordError('CONFIG_INVALID', message, { hint });
   }
   await requireEventSource(config);
   const store = openStore(config.db, { mode: config.dbMode });
@@ -165,7 +167,7 @@ export const startWebRole: StartRole<Config> = async (options, services) => {
   await requireEventSource(config);
   if (config.httpPort === null) {
     const hint = 'Set CATCHWORD_HTTP_PORT to a port, or do not start web.';
-    throw unusable('CATCHWORD_HTTP_PORT is off, and web only serves HTTP', hint);
+    throw new CatchwordError('CONFIG_INVALID', 'CATCHWORD_HTTP_PORT is off, and web only serves HTTP', { hint });
   }
   services.push(await startHttp(options, config.httpPort));
 };

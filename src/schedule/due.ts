@@ -3,8 +3,6 @@ import type { RunKind } from '../catalog/run.ts';
 import type { Plans } from '../catalog/tick.ts';
 
 /*
- * Computes which runs are due, as pure functions of the schedule, the served ticks and the clock.
- *
  * croner handles time zones. If clocks are put forward over a single time of day, it fires right after the skipped
  * hour. If clocks are put back and the time occurs twice, it fires the first time only; an expression with an open hour
  * (`*`) fires both times. cron-parser was tried too: it fails for Lord Howe, which skips half an hour.
@@ -52,8 +50,6 @@ function nextOf(cron: string, timezone: string) {
 }
 
 /**
- * @param cron an expression of five or six fields
- * @param afterMs milliseconds since 1970
  * @returns the first tick after `afterMs`, milliseconds since 1970; null if there is none, as for `off`
  * @throws Error if `cron` is not a valid expression
  */
@@ -66,10 +62,7 @@ export function plansOf({ fullCron, deltaCron, timezone }: Schedule, afterMs: nu
   return { nextFull: nextDue(fullCron, timezone, afterMs), nextDelta: nextDue(deltaCron, timezone, afterMs) };
 }
 
-/**
- * @param afterMs milliseconds since 1970, exclusive; null for a year before `nowMs`
- * @returns the newest tick up to `nowMs`, inclusive; null if there is none after `afterMs`
- */
+/** @returns the newest tick after `afterMs` (null: a year ago) up to and including `nowMs`; null if there is none */
 export function newestDue(cron: string, timezone: string, afterMs: number | null, nowMs: number): number | null {
   if (cron === 'off') return null;
   const next = nextOf(cron, timezone);
@@ -91,17 +84,11 @@ export function isAhead(servedMs: number | null, nowMs: number): servedMs is num
 }
 
 /**
- * The runs that are due now. Each kind is due once, by its newest tick, because one run makes up for all that were
- * missed.
- * @param served the newest served tick of each kind, null if none was. If it is in the future, nothing is due until
- *   then: see `isAhead`
- * @returns the kind of each, and when it was scheduled; full before delta, because a full run covers a delta
+ * The runs that are due now, and when each was scheduled. Each kind is due once, by its newest tick, because one run
+ * makes up for all that were missed; full before delta, because a full run covers a delta.
+ * @param served the newest served tick of each kind, null if none was. Nothing is due while it is in the future
  */
-export function dueRuns(
-  schedule: Schedule,
-  served: Readonly<Record<RunKind, number | null>>,
-  nowMs: number,
-): { readonly kind: RunKind; readonly at: number }[] {
+export function dueRuns(schedule: Schedule, served: Readonly<Record<RunKind, number | null>>, nowMs: number) {
   return KINDS.flatMap((kind) => {
     const at = newestDue(schedule[`${kind}Cron`], schedule.timezone, served[kind], nowMs);
     return at === null ? [] : [{ kind, at }];

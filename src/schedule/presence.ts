@@ -9,10 +9,7 @@ import type { Store } from '../store/store.ts';
 /** How often to check whether the daemon that is recorded is gone. */
 const CHECK_MS = 10_000;
 
-/**
- * Records in the mirror that a daemon is running, even between runs and without sinks. If several run, one is recorded,
- * and another takes over when it ends.
- */
+/** Records in the mirror that a daemon is running. If several run, one is recorded, and another when it ends. */
 export function showPresence({ store, clock, log }: { store: Store; clock: Clock; log: Logger }): Service {
   const stopping = new AbortController();
 

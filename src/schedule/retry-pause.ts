@@ -17,10 +17,7 @@ const PASSING: readonly (ErrorCode | undefined)[] = [
   'SOURCE_UNAVAILABLE',
 ];
 
-/**
- * The pause after a failed run, during which no run is started. The mirror notes when the run is retried, because another
- * process may make the run or move the retry (`sync --now`).
- */
+/** The pause after a failed run. The mirror notes when the run is retried, because another process may retry it. */
 export function createRetryPause(schedule: Store['schedule'], clock: Clock) {
   let failures = 0;
   /** 0 if the last run succeeded, or there was none. */

@@ -10,17 +10,14 @@ import type { Keeper } from '../sync/keeper.ts';
 import { createRetryPause } from './retry-pause.ts';
 import { forgetFutureTicks } from './scheduler.ts';
 
-export interface RunQueueOptions {
+interface RunQueueOptions {
   readonly keeper: Keeper;
   readonly store: Store;
   readonly clock: Clock;
   readonly log: Logger;
 }
 
-/**
- * A run to make, and why: it is scheduled, the mirror was never filled, or a run failed. Retries are never kept in
- * memory, because any process may note one in the mirror.
- */
+/** A run to make, and why: it is scheduled, the mirror was never filled, or the mirror notes that a run failed. */
 interface WantedRun {
   readonly request: RunRequest;
   readonly because: 'schedule' | 'empty' | 'retry';
@@ -53,10 +50,7 @@ function report({ id, kind, evidence: _evidence, ...run }: Run, log: Logger): vo
   else log.warn({ ...fields, hint: `npx catchword run ${id}` }, 'removals are held: approve or reject the run');
 }
 
-/**
- * Marks the ticks that a run covers as served: those that came due while it ran, or before it was resumed.
- * @returns the runs that are still wanted
- */
+/** Marks the ticks that a run covers as served. @returns the runs that are still wanted */
 function serveCovered(store: Store, waiting: readonly WantedRun[], run: Run): WantedRun[] {
   return waiting.filter(({ request, because }) => {
     if (because !== 'schedule' || !covers(run.kind, request.kind)) return true;

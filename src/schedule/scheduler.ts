@@ -9,7 +9,7 @@ import { errorFields, type Logger } from '../log.ts';
 import { dueRuns, isAhead, KINDS, nextDue, type Schedule } from './due.ts';
 
 /** The served ticks. Kept in the mirror (store/schedule.ts), or in memory by a scheduler without a mirror. */
-export interface ServedTicks {
+interface ServedTicks {
   /** The newest served tick, milliseconds since 1970; null if there is none. */
   served(kind: RunKind): number | null;
   /** Marks ticks after `nowMs` as not served. */
@@ -20,10 +20,7 @@ export interface ScheduleOptions extends Schedule {
   readonly ticks: ServedTicks;
   readonly clock: Clock;
   readonly log: Logger;
-  /**
-   * Called for each run that is due, until its tick is served. `tick` is equal on every machine, so two schedulers
-   * start one run.
-   */
+  /** Called for each run that is due, until its tick is served. Two schedulers name the same `tick`. */
   readonly onDue: (kind: RunKind, tick: string) => Promise<void>;
 }
 
@@ -44,11 +41,9 @@ export function checkCron(variable: string, expression: string): void {
     reason = messageOf(error);
   }
   if (reason === undefined) return;
-  throw new CatchwordError(
-    'CONFIG_INVALID',
-    `${variable}: ${JSON.stringify(expression)} is not a valid cron expression`,
-    { hint: `${reason}. Example: 0 2 * * * (every day at 02:00); or off.` },
-  );
+  const hint = `${reason}. Example: 0 2 * * * (every day at 02:00); or off.`;
+  const what = `${variable}: ${JSON.stringify(expression)} is not a valid cron expression`;
+  throw new CatchwordError('CONFIG_INVALID', what, { hint });
 }
 
 /** Marks served ticks in the future as not served, because the clock was put back. */
@@ -122,10 +117,7 @@ export function startScheduler(options: ScheduleOptions): Service {
   };
 }
 
-/**
- * Keeps the ticks that a scheduler without a mirror has requested. At its start it requests the newest; the keeper
- * decides.
- */
+/** Keeps the ticks that a scheduler without a mirror has requested. At its start it requests the newest again. */
 export function createRequestedTicks(): ServedTicks & { requested(kind: RunKind, tick: string): void } {
   const newest = new Map<RunKind, number>();
   return {

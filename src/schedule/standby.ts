@@ -4,9 +4,9 @@ import { hasCode, messageOf } from '../errors.ts';
 import { failureOf, type Service, serveUntil, startTogether } from '../lifecycle.ts';
 import type { Logger } from '../log.ts';
 import { holdLease } from '../store/hold-lease.ts';
-import { openStore } from '../store/store.ts';
+import { openStore, type Store } from '../store/store.ts';
 
-export interface StandbyOptions {
+interface StandbyOptions {
   readonly role: string;
   /** Path of the mirror, and the mode of its files. */
   readonly db: string;
@@ -27,9 +27,6 @@ const CHECK_MS = 2_000;
  *   lease free? ─ yes ─► active ─ lease lost ─┐
  *        └─ no ─► standing by ◄───────────────┘
  * ```
- * A process holds the lease while it is active. It loses the lease only if it was suspended for longer than the lease
- * lasts and another process took over.
- *
  * @returns as soon as this process is active or stands by
  * @throws what `start` throws the first time
  */
@@ -37,6 +34,8 @@ export async function startStandby({ role, db, mode, clock, log, start }: Standb
   const stopping = new AbortController();
   let waited = false;
   let standsBy = false;
+  /** Stays open from one try to the next, because every opening costs memory; see statements.ts. */
+  let mirror: Store | undefined;
   let settle = (): void => {};
   const settled = new Promise<void>((resolve) => {
     settle = resolve;
@@ -50,41 +49,47 @@ export async function startStandby({ role, db, mode, clock, log, start }: Standb
     standsBy = false;
     log.info({ role, services: services.map(({ name }) => name) }, waited ? 'took over' : 'started');
     settle();
-    await withAbort([stopping.signal, lost], (over) =>
-      serveUntil(over, services, () => {
-        if (lost.aborted)
-          log.warn({ role }, 'another process has taken over because this one was suspended for too long');
-      }),
-    );
+    function onStopping(): void {
+      if (!lost.aborted) return;
+      log.warn({ role }, 'another process has taken over because this one was suspended for too long');
+    }
+    await withAbort([stopping.signal, lost], (over) => serveUntil(over, services, onStopping));
   }
 
   /** @returns false if another process is active */
   async function tryOnce(): Promise<boolean> {
-    // A file that was replaced meanwhile has another lease, so it is opened for each try. Only the first may create it.
-    const store = openStore(db, { mustExist: waited, mode });
+    // Only the first try may create it.
+    mirror ??= openStore(db, { mustExist: waited, mode });
     let held = false;
     try {
-      await holdLease(store.daemonLease, clock, log, (_leased, lost) => {
+      await holdLease(mirror.daemonLease, clock, log, (_leased, lost) => {
         held = true;
         return serve(lost);
       });
       return true;
     } catch (error) {
+      if (!held && hasCode(error, 'MIRROR_REPLACED')) {
+        // The next try opens the new file. This one stays open, because closing it would write to the new one.
+        mirror = undefined;
+        return false;
+      }
       if (held || !hasCode(error, 'MIRROR_BUSY')) throw error;
       if (!standsBy) log.info({ role, reason: messageOf(error) }, 'standing by');
       standsBy = true;
       return false;
-    } finally {
-      store.close();
     }
   }
 
   async function run(): Promise<void> {
-    while (!stopping.signal.aborted) {
-      const wasActive = await tryOnce();
-      waited = true;
-      settle();
-      if (!wasActive) await clock.sleep(CHECK_MS, stopping.signal).catch(() => {});
+    try {
+      while (!stopping.signal.aborted) {
+        const wasActive = await tryOnce();
+        waited = true;
+        settle();
+        if (!wasActive) await clock.sleep(CHECK_MS, stopping.signal).catch(() => {});
+      }
+    } finally {
+      mirror?.close();
     }
   }
 

@@ -98,8 +98,7 @@ export function createChangeReader({ rows, tuples, value, number }: Queries) {
     prunedTo: number('SELECT pruned_to FROM mirror WHERE id = 1'),
     /**
      * Of the records after `seq`, at most `limit`: the last one before the first that is younger than `beforeMs`; `seq`
-     * if there is none. Ignores records dated after `nowMs`: a clock that was ahead made them, so the next record tells
-     * their age.
+     * if there is none. Ignores records dated after `nowMs`, which a clock that was ahead made.
      */
     lastBefore: (seq: number, beforeMs: number, nowMs: number, limit: number): number =>
       lastBefore({ seq, beforeMs, nowMs, limit }) || seq,
@@ -135,8 +134,7 @@ export function createChangeWriter({ values, write }: Queries, reader: ChangeRea
       if (count > 0) insertCreated({ seq: firstSeq, id: firstId, count, run: runId, at: atMs });
     },
     /**
-     * Drops records up to `toSeq` that are superseded by another one up to there. Keeps each product's newest one: a
-     * new sink is filled from these. The cost depends only on the records since the last call.
+     * Drops records up to `toSeq` that are superseded by another one up to there: new sinks are filled from the others.
      * @returns the dropped ones
      */
     prune: (toSeq: number): number[] => {

@@ -7,7 +7,6 @@ import { createRequire } from 'node:module';
 const load = createRequire(import.meta.url);
 
 export const { eq, getTableColumns, sql } = load('drizzle-orm') as typeof import('drizzle-orm');
-
 export const { drizzle } = load('drizzle-orm/better-sqlite3') as typeof import('drizzle-orm/better-sqlite3');
 
 export const { migrate } = load(

@@ -23,9 +23,8 @@ function freePath(path: string): string {
 }
 
 /**
- * Renames the WAL of the previous file, because SQLite would replay it into the new one. It is not deleted: it may be
- * needed together with a mirror that was moved elsewhere.
- * @returns its new path; null if it was gone
+ * Renames the WAL of the previous file, because SQLite would replay it into the new one. A file that was moved elsewhere
+ * may need it. @returns its new path; null if it was gone
  */
 function setWalAside(real: string, own: readonly (string | null)[]): string | null {
   const [wal, shm] = COMPANIONS.map((end, index) => (nameOf(`${real}${end}`) === own[index] ? `${real}${end}` : null));
@@ -35,10 +34,7 @@ function setWalAside(real: string, own: readonly (string | null)[]): string | nu
   return aside;
 }
 
-/**
- * Whether the file and its WAL fit together, as seen by a new connection, which has not cached anything. Takes seconds
- * per gigabyte.
- */
+/** Whether the file and its WAL fit together, as a new connection sees them. Takes seconds per gigabyte. */
 function isSound(real: string): boolean {
   let fresh: Database | undefined;
   try {

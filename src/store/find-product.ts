@@ -17,7 +17,6 @@ export function findProduct(store: Reader, text: string): ProductRow | undefined
   const named = living.length > 0 ? living : found;
   if (named.length < 2) return named[0];
   const names = named.map(({ vbid }) => vbid).join(', ');
-  throw new CatchwordError('USAGE', `${named.length} products have the ISBN ${text}: ${names}`, {
-    hint: 'Use the vbid of one of them.',
-  });
+  const hint = 'Use the vbid of one of them.';
+  throw new CatchwordError('USAGE', `${named.length} products have the ISBN ${text}: ${names}`, { hint });
 }

@@ -12,7 +12,7 @@ const KEPT_BODIES = 64;
 /** Bodies to keep of all products; the oldest are dropped first. */
 const KEPT_IN_ALL = 1_024;
 
-/** The item's text right after each change of `chain` (newest first), starting from its current text. */
+/** The text right after each change of `chain`, newest first (of a removal: before it), starting from the current one. */
 function* bodiesBack(chain: readonly ChangeRow[], present: string): Iterable<[ChangeRow, string]> {
   let body = present;
   for (const change of chain) {
@@ -76,12 +76,6 @@ export function createHistory(store: Reader) {
     return headSeq === seq || store.changes.chain(headSeq).find((change) => change.seq <= asOf)?.seq === seq;
   }
 
-  /** A product's changes, newest first, each with the text right after it (of a removal: the text before it). */
-  function bodiesOf(vbid: string): [ChangeRow, string][] {
-    const product = store.products.get(vbid);
-    return product === undefined ? [] : [...bodiesBack(store.changes.chain(product.changedSeq), product.body)];
-  }
-
   return {
     /** Changes after `seq`, oldest first, at most `limit`. */
     after: (seq: number, limit: number): RecordedChange[] =>
@@ -100,41 +94,36 @@ export function createHistory(store: Reader) {
     /** The changes of a product that the log still holds, newest first. */
     of: (vbid: string): RecordedChange[] =>
       store.read(() => {
-        const bodies = bodiesOf(vbid);
-        const headSeq = bodies[0]?.[0].seq;
-        return bodies.map(([change, body]) => recorded(change, body, headSeq));
-      }),
-    /**
-     * The product's newest change as of `seq`, and its text right after that change (of a removal: the text before it).
-     * @throws CatchwordError NOT_FOUND if the product did not exist yet, or the log no longer reaches back so far
-     */
-    asOf: (vbid: string, seq: number): { change: ChangeRow; body: string } =>
-      store.read(() => {
-        const bodies = bodiesOf(vbid);
-        const found = bodies.find(([change]) => change.seq <= seq);
-        if (found !== undefined) return { change: found[0], body: found[1] };
-        const oldest = bodies.at(-1)?.[0];
-        if (oldest?.prevSeq != null) {
-          throw new CatchwordError('NOT_FOUND', `the change log no longer holds ${vbid} as of change ${seq}`, {
-            hint: `Changes up to ${store.changes.prunedTo()} were pruned (CATCHWORD_LOG_RETENTION); use a later change.`,
-          });
-        }
-        throw new CatchwordError('NOT_FOUND', `${vbid} did not exist at change ${seq}`, {
-          hint: `It was created with change ${oldest?.seq}.`,
-        });
+        const product = store.products.get(vbid);
+        if (product === undefined) return [];
+        const { changedSeq, body: present } = product;
+        const bodies = [...bodiesBack(store.changes.chain(changedSeq), present)];
+        return bodies.map(([change, body]) => recorded(change, body, changedSeq));
       }),
   };
 }
 
+function notHeld(store: Reader, vbid: string, seq: number, oldest: ChangeRow | undefined): CatchwordError {
+  if (oldest?.prevSeq == null) {
+    const hint = `It was created with change ${oldest?.seq}.`;
+    return new CatchwordError('NOT_FOUND', `${vbid} did not exist at change ${seq}`, { hint });
+  }
+  const hint = `Changes up to ${store.changes.prunedTo()} were pruned (CATCHWORD_LOG_RETENTION); use a later change.`;
+  return new CatchwordError('NOT_FOUND', `the change log no longer holds ${vbid} as of change ${seq}`, { hint });
+}
+
 /**
  * The product as it was right after a change.
- * @throws CatchwordError USAGE if `at` is beyond the newest change; as `asOf`
+ * @throws CatchwordError USAGE if `at` is beyond the newest change; NOT_FOUND if the product did not exist yet, or the
+ *   log no longer reaches back so far
  */
 export function productAsOf(store: Reader, row: ProductRow, at: number): ProductRow {
   const hint = `List the changes of this product with: npx catchword product ${row.vbid} --history.`;
   requireKnownSeq('--at', at, store.changes.lastSeq(), hint);
-  const { change, body } = createHistory(store).asOf(row.vbid, at);
-  const { seq: changedSeq, at: changedAt, op } = change;
+  const bodies = [...bodiesBack(store.changes.chain(row.changedSeq), row.body)];
+  const found = bodies.find(([{ seq }]) => seq <= at);
+  if (found === undefined) throw notHeld(store, row.vbid, at, bodies.at(-1)?.[0]);
+  const [{ seq: changedSeq, at: changedAt, op }, body] = found;
   const columns = columnsOf(JSON.parse(body) as Fields);
   return { ...row, ...columns, body, changedSeq, changedAt, removedAt: op === 'removed' ? changedAt : null };
 }

@@ -7,11 +7,8 @@ import type { Lease, Leased } from './lease.ts';
 const RENEW_MS = 10_000;
 
 /**
- * Runs `work` while this process holds a lease, and renews the lease meanwhile.
- *
- * Every write checks the lease in its own transaction. Work that does not write listens to `lost`, which aborts when
- * the lease cannot be renewed because another process has it.
- *
+ * Runs `work` while this process holds a lease, and renews the lease meanwhile. Work that does not write, and so does
+ * not check the lease, listens to `lost`, which aborts when another process has the lease.
  * @throws CatchwordError MIRROR_BUSY, or what `work` throws
  */
 export async function holdLease<T, Writer>(

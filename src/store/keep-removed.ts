@@ -10,9 +10,8 @@ type Link = Pick<ChangeRow, 'prevSeq' | 'before'> & { readonly added: string | n
 const BATCH = 500;
 
 /**
- * Completes records of removals that an older version wrote, when they did not keep the last known product of a removal
- * that was restored later (see products.ts). Reads only columns that every version of the schema has, and can be
- * repeated.
+ * Completes records of removals that were restored later, written by versions that did not keep the last known product
+ * (see products.ts). Reads only columns that every version of the schema has, and can be repeated.
  */
 export function keepRemovedProducts(sqlite: Database): void {
   const { row, rows, write } = createQueries(sqlite);

@@ -21,6 +21,8 @@ export const LEASES = {
 
 /** How long a holder may be silent, in milliseconds. */
 export const LEASE_TTL_MS = 30_000;
+/** The most that a process waits between reading its clock and writing the lease; milliseconds. */
+const LOCK_WAIT_MS = 20_000;
 
 export function thisProcess(): Holder {
   const self = { pid: process.pid, host: hostname() };
@@ -51,10 +53,8 @@ export type Leased<Writer> = ReturnType<Lease<Writer>['acquire']>;
 export type Lease<Writer> = ReturnType<typeof createLease<Writer>>;
 
 /**
- * Gives one process at a time the right to write. Each holder gets a higher epoch than the one before.
- *
- * A holder renews its lease; one that stops renewing loses it when it expires. A holder that is known to be dead (same
- * machine, same boot, no such process) loses it at once, so that a restart after a kill does not have to wait.
+ * Gives one process at a time the right to write. Each holder gets a higher epoch than the one before. One that stops
+ * renewing loses the lease when it expires; one that is known to be dead loses it at once.
  */
 export function createLease<Writer>(
   { value, number, write }: Queries,
@@ -65,8 +65,9 @@ export function createLease<Writer>(
 ) {
   const epochOf = number<[id: number]>('SELECT epoch FROM lease WHERE id = ?');
   // An end that is further ahead shows that the clock was put back: a dead holder would keep the lease for as long.
+  const longestMs = LEASE_TTL_MS + LOCK_WAIT_MS;
   const holderOf = value<[{ id: number; nowMs: number }], string | null>(
-    `SELECT holder FROM lease WHERE id = :id AND expires_at > :nowMs AND expires_at <= :nowMs + ${LEASE_TTL_MS}`,
+    `SELECT holder FROM lease WHERE id = :id AND expires_at > :nowMs AND expires_at <= :nowMs + ${longestMs}`,
   );
   const take = number<[{ id: number; holder: string; until: number }]>(
     `INSERT INTO lease (id, epoch, holder, expires_at) VALUES (:id, 1, :holder, :until)
@@ -88,9 +89,8 @@ export function createLease<Writer>(
     /** @throws CatchwordError LEASE_LOST */
     function check(): void {
       if (!isReleased && epochOf(id) === epoch) return;
-      throw new CatchwordError('LEASE_LOST', 'another process has taken over this mirror', {
-        hint: 'Nothing was lost: the other process resumes from the last checkpoint.',
-      });
+      const hint = 'Nothing was lost: the other process resumes from the last checkpoint.';
+      throw new CatchwordError('LEASE_LOST', 'another process has taken over this mirror', { hint });
     }
 
     return {
@@ -115,19 +115,13 @@ export function createLease<Writer>(
 
   return {
     holder,
-    /**
-     * @param nowMs local clock
-     * @throws CatchwordError MIRROR_BUSY naming the holder
-     */
+    /** @throws CatchwordError MIRROR_BUSY naming the holder */
     acquire: (nowMs: number) =>
       transact(() => {
         const other = holder(nowMs);
-        if (other !== null) {
-          throw new CatchwordError('MIRROR_BUSY', `process ${other.pid} on ${other.host} ${doing}`, {
-            hint: 'Wait until it ends, or see what it does: npx catchword status.',
-          });
-        }
-        return leased(take({ id, holder: JSON.stringify(self), until: nowMs + LEASE_TTL_MS }));
+        if (other === null) return leased(take({ id, holder: JSON.stringify(self), until: nowMs + LEASE_TTL_MS }));
+        const hint = 'Wait until it ends, or see what it does: npx catchword status.';
+        throw new CatchwordError('MIRROR_BUSY', `process ${other.pid} on ${other.host} ${doing}`, { hint });
       }),
   };
 }

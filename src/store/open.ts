@@ -15,6 +15,7 @@ import { keepStatements } from './statements.ts';
 const MIN_SQLITE = '3.51.3';
 /** "ctwd": distinguishes a mirror from another program's database. */
 const APPLICATION_ID = 0x63747764;
+const NOT_CHANGED = 'Set CATCHWORD_DB to another file; this one was not changed.';
 const MIGRATIONS = fileURLToPath(new URL('../../drizzle', import.meta.url));
 
 export interface OpenOptions extends PlaceOptions {
@@ -27,10 +28,6 @@ export interface MirrorFile {
   readonly sqlite: Database;
   readonly orm: BetterSQLite3Database;
   readonly sameFile: SameFile;
-  /**
-   * Closes the file. If other users may read it, its -wal and -shm stay: they could not open it without.
-   * @throws CatchwordError MIRROR_REPLACED; the file stays open then, because closing it would write to the new one
-   */
   readonly close: () => void;
 }
 
@@ -48,7 +45,7 @@ function withoutLinks(path: string): string {
   }
 }
 
-/** The file's newest migration, as drizzle notes it; 0 for an empty file, null for another program's. */
+/** The file's newest migration; 0 for an empty file, null for another program's. */
 function schemaVersion(sqlite: Database): number | null {
   const names = sqlite.prepare('SELECT name FROM sqlite_schema').pluck().all();
   if (names.length === 0) return 0;
@@ -61,14 +58,9 @@ function schemaVersion(sqlite: Database): number | null {
 /** Only reads, so that another program's file stays unchanged. @returns the schema's version */
 function checkOwnSchema(path: string, sqlite: Database, newest: number): number {
   const version = schemaVersion(sqlite);
-  if (version === null) {
-    const hint = 'Set CATCHWORD_DB to another file; this one was not changed.';
-    throw unusable(path, "is another program's database", hint);
-  }
-  if (version > newest) {
-    throw unusable(path, 'was written by a newer catchword', 'Upgrade catchword, or set CATCHWORD_DB to another file.');
-  }
-  return version;
+  if (version === null) throw unusable(path, "is another program's database", NOT_CHANGED);
+  if (version <= newest) return version;
+  throw unusable(path, 'was written by a newer catchword', 'Upgrade catchword, or set CATCHWORD_DB to another file.');
 }
 
 /** If several processes find an old file, one migrates it, and the others find it migrated when they retry. */
@@ -121,6 +113,10 @@ function configure(path: string, sqlite: Database): BetterSQLite3Database {
   return orm;
 }
 
+/**
+ * Closes the file. If other users may read it, its -wal and -shm stay: they could not open it without.
+ * @throws CatchwordError MIRROR_REPLACED; the file stays open then, because closing it would write to the new one
+ */
 function closeFile(path: string, sqlite: Database, sameFile: SameFile): void {
   if (!sqlite.open) return;
   if (!sqlite.readonly) sameFile.check();
@@ -146,12 +142,8 @@ function closeFile(path: string, sqlite: Database, sameFile: SameFile): void {
 export function explain(path: string, isReadonly: boolean, error: unknown): CatchwordError {
   if (error instanceof CatchwordError) return error;
   const code = sqliteCodeOf(error);
-  if (code === 'SQLITE_NOTADB') {
-    const hint = 'Set CATCHWORD_DB to another file; this one was not changed.';
-    return unusable(path, 'is not an SQLite database', hint, error);
-  }
-  const noCompanions = COMPANIONS.some((end) => lookAt(`${path}${end}`) === undefined);
-  if (isReadonly && noCompanions) {
+  if (code === 'SQLITE_NOTADB') return unusable(path, 'is not an SQLite database', NOT_CHANGED, error);
+  if (isReadonly && COMPANIONS.some((end) => lookAt(`${path}${end}`) === undefined)) {
     const what = `cannot be read now: its -wal and -shm are missing, and this user may not create them`;
     const hint =
       'They are there while catchword runs, and stay if its owner sets CATCHWORD_DB_MODE (0640, for example).';

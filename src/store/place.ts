@@ -19,9 +19,7 @@ export interface PlaceOptions {
   readonly mustExist?: boolean;
   /** Also accept a file that this user may only read. */
   readonly forReading?: boolean;
-  /**
-   * Permission bits of the mirror's files, such as 0o640. Default: 0o600 for a new file; an existing one keeps its own.
-   */
+  /** Permission bits of the mirror's files. Default: 0o600 for a new file; an existing one keeps its own. */
   readonly mode?: number | undefined;
 }
 
@@ -31,10 +29,8 @@ export function unusable(path: string, what: string, hint: string, cause?: unkno
 
 /** The error for another process that writes for longer than this one waits. */
 export function busy(cause: unknown): CatchwordError {
-  return new CatchwordError('MIRROR_BUSY', 'another process keeps the mirror locked', {
-    hint: 'Find it with npx catchword status, or check for a backup tool that locks the file.',
-    cause,
-  });
+  const hint = 'Find it with npx catchword status, or check for a backup tool that locks the file.';
+  return new CatchwordError('MIRROR_BUSY', 'another process keeps the mirror locked', { hint, cause });
 }
 
 /**
@@ -97,16 +93,14 @@ function setMode(path: string, mode: number): void {
 
 /**
  * Creates the file if it does not exist, and sets its mode.
- * @param path of the file itself, without links
  * @returns whether this user may only read it
  * @throws CatchwordError NOT_FOUND (with `mustExist`), MIRROR_UNUSABLE; existing files are not changed then
  */
 export function preparePlace(path: string, { mustExist, mode, forReading }: PlaceOptions): boolean {
   const found = lookAt(path);
   if (found === undefined && mustExist) {
-    throw new CatchwordError('NOT_FOUND', `no mirror at ${path}`, {
-      hint: 'Create it with npx catchword sync, or set CATCHWORD_DB to its path.',
-    });
+    const hint = 'Create it with npx catchword sync, or set CATCHWORD_DB to its path.';
+    throw new CatchwordError('NOT_FOUND', `no mirror at ${path}`, { hint });
   }
   if (found === undefined) createFile(path, mode ?? 0o600);
   else if (!found.isFile()) throw unusable(path, 'is not a file', 'Set CATCHWORD_DB to a file.');

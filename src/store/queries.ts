@@ -7,21 +7,29 @@ export type Queries = ReturnType<typeof createQueries>;
  * tuple, one object for named parameters.
  */
 export function createQueries(sqlite: Database) {
-  function prepare<P extends unknown[], R>(text: string): Statement<P, R> {
-    return sqlite.prepare(text) as Statement<unknown[], unknown> as Statement<P, R>;
+  /** Prepares the statement when it is first used: most processes need few, and a daemon that stands by opens often. */
+  function lazily<P extends unknown[], R>(text: string, form?: 'pluck' | 'raw'): () => Statement<P, R> {
+    let prepared: Statement<P, R> | undefined;
+    return () => {
+      if (prepared !== undefined) return prepared;
+      prepared = sqlite.prepare(text) as Statement<unknown[], unknown> as Statement<P, R>;
+      if (form === 'pluck') prepared.pluck();
+      if (form === 'raw') prepared.raw();
+      return prepared;
+    };
   }
 
-  function first<P extends unknown[], R>(statement: Statement<P, R>) {
-    return (...params: P): R | undefined => statement.get(...params);
+  function first<P extends unknown[], R>(statement: () => Statement<P, R>) {
+    return (...params: P): R | undefined => statement().get(...params);
   }
 
-  function all<P extends unknown[], R>(statement: Statement<P, R>) {
-    return (...params: P): R[] => statement.all(...params);
+  function all<P extends unknown[], R>(statement: () => Statement<P, R>) {
+    return (...params: P): R[] => statement().all(...params);
   }
 
   function value<P extends unknown[], V>(text: string) {
-    const statement = prepare<P, V>(text).pluck();
-    return (...params: P): V | null => statement.get(...params) ?? null;
+    const read = first(lazily<P, V>(text, 'pluck'));
+    return (...params: P): V | null => read(...params) ?? null;
   }
 
   return {
@@ -31,15 +39,15 @@ export function createQueries(sqlite: Database) {
       sqlite.exec(text);
     },
     /** The first row. */
-    row: <P extends unknown[], R>(text: string) => first(prepare<P, R>(text)),
-    rows: <P extends unknown[], R>(text: string) => all(prepare<P, R>(text)),
+    row: <P extends unknown[], R>(text: string) => first(lazily<P, R>(text)),
+    rows: <P extends unknown[], R>(text: string) => all(lazily<P, R>(text)),
     /** As `row` and `rows`, but arrays, which cost half as much to read as objects. */
-    tuple: <P extends unknown[], R extends unknown[]>(text: string) => first(prepare<P, R>(text).raw()),
-    tuples: <P extends unknown[], R extends unknown[]>(text: string) => all(prepare<P, R>(text).raw()),
+    tuple: <P extends unknown[], R extends unknown[]>(text: string) => first(lazily<P, R>(text, 'raw')),
+    tuples: <P extends unknown[], R extends unknown[]>(text: string) => all(lazily<P, R>(text, 'raw')),
     /** The first column of the first row; null without a row. */
     value,
     /** The first column of every row. */
-    values: <P extends unknown[], V>(text: string) => all(prepare<P, V>(text).pluck()),
+    values: <P extends unknown[], V>(text: string) => all(lazily<P, V>(text, 'pluck')),
     /** A number as `value` reads it; 0 if it is null. */
     number: <P extends unknown[] = []>(text: string) => {
       const read = value<P, number | null>(text);
@@ -47,8 +55,8 @@ export function createQueries(sqlite: Database) {
     },
     /** Writes. @returns how many rows were changed */
     write: <P extends unknown[] = unknown[]>(text: string) => {
-      const statement = prepare<P, unknown>(text);
-      return (...params: P): number => statement.run(...params).changes;
+      const statement = lazily<P, unknown>(text);
+      return (...params: P): number => statement().run(...params).changes;
     },
   };
 }

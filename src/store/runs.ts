@@ -101,10 +101,8 @@ export function createRunReader({ row, rows, tuple, value, values }: Queries, or
     counts,
     /** Sums over the runs that have ended. */
     totals: () => totals() as RunCounts,
-
     /** Start of the pass's first request, milliseconds since 1970 of the machine that made it; null for none. */
     passStart: value<[runId: number, pass: number], number | null>(`SELECT min(requested_at) ${OF_PASS}`),
-    /** Start of the pass's last request, as `passStart`. */
     passEnd: value<[runId: number, pass: number], number | null>(`SELECT max(requested_at) ${OF_PASS}`),
     passes: (runId: number): Pass[] => passesOf.all({ run: runId }),
 

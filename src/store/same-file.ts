@@ -4,10 +4,7 @@ import { createFileIdentity } from './file-identity.ts';
 import { lookAt } from './place.ts';
 import { createQueries } from './queries.ts';
 
-/**
- * How long to wait for another process's WAL checkpoint to be counted, which SQLite does after the disk has confirmed
- * it. Then the content is checked. Milliseconds.
- */
+/** How long to wait until SQLite counts another process's WAL checkpoint, before the content is checked. Milliseconds. */
 const CHECKPOINT_MS = 10_000;
 /** The same after this process's own write, which succeeds if the content is sound. */
 const CHECKPOINT_IN_WRITE_MS = 1_000;
@@ -24,13 +21,8 @@ const SECOND_NS = 1_000_000_000n;
 type FileState = Pick<BigIntStats, 'size' | 'mtimeNs'>;
 
 const NOTHING: FileState = { size: -1n, mtimeNs: 0n };
-
 /** Noted in the mirror's row while a checkpoint runs; if it is interrupted, until the next write. */
 const CHECKPOINT = 'checkpoint';
-
-function formatState({ size, mtimeNs }: FileState): string {
-  return `${size} ${mtimeNs}`;
-}
 
 function parseState(text: string | null): FileState {
   const [size, mtimeNs] = (text ?? '').split(' ');
@@ -48,10 +40,7 @@ function hasCheckpointed(before: Progress, now: Progress): boolean {
   return now.moved !== before.moved || now.frames < before.frames;
 }
 
-/**
- * The same between the start and the end of this process's own write, which adds frames. The write may have restarted
- * the WAL, with nothing moved; SQLite does that only if all frames had been moved.
- */
+/** The same for this process's own write, which adds frames. It may have restarted the WAL, if all frames were moved. */
 function hasCheckpointedInWrite(before: Progress, now: Progress): boolean {
   // Another process emptied the WAL after this write.
   if (now.frames === 0) return true;
@@ -94,7 +83,7 @@ function createFileStates(sqlite: Database, path: string) {
         throw error;
       }
     },
-    note: (state: FileState) => note({ state: formatState(state) }),
+    note: ({ size, mtimeNs }: FileState) => note({ state: `${size} ${mtimeNs}` }),
     noteCheckpoint: () => note({ state: CHECKPOINT }),
   };
 }
@@ -102,22 +91,16 @@ function createFileStates(sqlite: Database, path: string) {
 export type SameFile = ReturnType<typeof createSameFile>;
 
 /**
- * Compares the open files with the files at their paths. Otherwise, when a mirror is deleted, moved, replaced, restored
- * or overwritten while it is open, this process would write to a file that has no name any more, and that is lost at
- * its end.
+ * Compares the open files with the files at their paths, so that nothing is written to a file that has no name any more.
  *
  * A different device or inode shows another file. A file that was copied over in place keeps both, but its size or time
  * changes; otherwise only a WAL checkpoint changes these. There are two ways to know of a checkpoint, because each
  * misses some: SQLite counts the frames of the WAL that were moved into the file, but starts at 0 again when the WAL
- * does; and each write notes the file's size and time in the mirror, so that processes that rarely check see what the
- * others accepted.
- *
- * catchword does its own checkpoints, and notes in the mirror that one has begun: a full disk or a kill may interrupt
- * it, and SQLite does not count it then.
+ * does, and does not count a checkpoint that a kill or a full disk interrupts; and each write and each checkpoint is
+ * noted in the mirror, so that processes that rarely check see what the others accepted.
  *
  * A change that is still unexplained may be harmless, such as `touch`. So the WAL is set aside only if the file and the
  * WAL do not fit together: that proves that the file is another one.
- *
  * @param real, opened as `createFileIdentity`
  */
 export function createSameFile(sqlite: Database, path: string, real: string, opened: string | null) {
@@ -128,7 +111,6 @@ export function createSameFile(sqlite: Database, path: string, real: string, ope
   let hasWritten = false;
   /** Frames at the last attempt to move them. */
   let tried = 0;
-
   function remember(): void {
     progress = states.progress();
     file = states.file();
@@ -195,11 +177,9 @@ export function createSameFile(sqlite: Database, path: string, real: string, ope
      */
     written: (): void => {
       hasWritten = true;
-      const known = isExplained(
-        CHECKPOINT_IN_WRITE_MS,
-        (now, found) => hasCheckpointedInWrite(progress, now) || states.isNoted(found),
-      );
-      if (!known) identity.checkContent();
+      const explains = (now: Progress, found: FileState) =>
+        hasCheckpointedInWrite(progress, now) || states.isNoted(found);
+      if (!isExplained(CHECKPOINT_IN_WRITE_MS, explains)) identity.checkContent();
       if (progress.frames < tried) tried = 0;
       if (progress.frames - progress.moved < LONG_WAL || progress.frames < tried + LONGER_WAL) return;
       tried = progress.frames;

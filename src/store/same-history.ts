@@ -4,9 +4,8 @@ import type { Queries } from './queries.ts';
 export type SameHistory = ReturnType<typeof createSameHistory>;
 
 /**
- * Detects a backup that SQLite itself restored into the open file (`.restore`): the file keeps its name, but it holds
- * another mirror, or fewer changes than this process has seen. Writing on would assign the same numbers to other
- * changes.
+ * Detects a backup that SQLite itself restored into the open file (`.restore`): the file keeps its name, but holds
+ * another mirror, or fewer changes. Writing on would assign the same numbers to other changes.
  */
 export function createSameHistory({ row }: Queries, path: string, incarnation: string) {
   const read = row<[], { incarnation: string | null; seq: number }>(
@@ -25,9 +24,8 @@ export function createSameHistory({ row }: Queries, path: string, incarnation: s
         return;
       }
       const what = 'holds another or an older mirror than when it was opened; nothing more is written';
-      throw new CatchwordError('MIRROR_REPLACED', `${path} ${what}`, {
-        hint: 'Restart catchword to continue with the current file. To restore a mirror, stop catchword first.',
-      });
+      const hint = 'Restart catchword to continue with the current file. To restore a mirror, stop catchword first.';
+      throw new CatchwordError('MIRROR_REPLACED', `${path} ${what}`, { hint });
     },
     /** Notes the newest change at the end of this process's own transaction; it counts after `committed`. */
     ending: (): void => {

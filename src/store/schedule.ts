@@ -58,10 +58,7 @@ export function createScheduleWriter({ write }: Queries, reader: ScheduleReader,
     ...reader,
     /** Notes that the moment was served. Ignores moments before the newest one that was served. */
     serve: (kind: RunKind, atMs: number) => transact(() => serve(kind, atMs)),
-    /**
-     * Forgets that moments after `nowMs` were served; call it when the clock was put back. Runs that are named after
-     * such a moment lose the name, so that the moment can start a run when it comes.
-     */
+    /** Forgets that moments after `nowMs` were served, and the names of runs after them: they can start runs again. */
     forgetAfter: (kind: RunKind, nowMs: number) =>
       transact(() => {
         putBack(kind, nowMs);

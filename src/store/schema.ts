@@ -2,7 +2,7 @@ import type { Evidence } from '../catalog/run.ts';
 import { blob, index, integer, primaryKey, real, sql, sqliteTable, text } from './drizzle.ts';
 
 /*
- * Tables are ours to change; users read the views (drizzle/0001_views.sql, 0005_shop_columns.sql). Times are
+ * Tables are ours to change; users read the views (drizzle/0001_views.sql, 0006_shop_columns.sql). Times are
  * milliseconds since 1970. Do not use generated columns: looked-up values are stored, so that reading them does not
  * parse JSON.
  */
@@ -123,11 +123,9 @@ export const changes = sqliteTable(
 
 /**
  * See Run in catalog/run.ts.
- * - tick: the schedule's moment that started it, e.g. `full@2026-11-20T02:00:00.000Z`; null when started by hand. Two
- *   schedulers that fire at the same moment start one run
+ * - tick: the schedule's moment that started it (`tickName`); null when started by hand
  * - selection: which products it reads, as in mirror.source_selection; null in runs of older versions
- * - settle_left: how much of the wait until settles_at is left, in milliseconds, counted by timers: a process that
- *   resumes the run waits for it, whatever the clock says
+ * - settle_left: how much of the wait until settles_at is left, in milliseconds, counted by timers
  * - counts are set when the run ends; until then the checkpoints have them, but `missing` is the number so far
  */
 export const runs = sqliteTable('runs', {

@@ -22,10 +22,7 @@ function ftsQuery(words: readonly string[]): string {
 
 /**
  * Finds living products that contain every word in title, contributors, publisher or an identifier. A word that ends in
- * `*` matches every word with that prefix.
- *
- * `vbid` and the two canonical ISBNs are found through their own indexes. They are not in the full-text index, which a
- * lean catalog therefore does not need at all.
+ * `*` matches every word with that prefix. `vbid` and the two canonical ISBNs are found through their own indexes.
  */
 export function createSearch({ rows }: Queries) {
   const byIdentifier = rows<[{ from: string; to: string; limit: number }], SearchHit>(

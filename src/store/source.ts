@@ -49,14 +49,11 @@ export function createSourceReader({ row }: Queries) {
 export type PaceWriter = ReturnType<typeof createPaceWriter>;
 
 /**
- * Pauses and the rate limit. Every process may write them, without a lease: each call is one transaction. A process
- * that may only read the file writes nothing. All may throw CatchwordError MIRROR_BUSY and MIRROR_WRITE_FAILED.
+ * Pauses and the rate limit. Every process may write them, without a lease: each call is one transaction. All may throw
+ * CatchwordError MIRROR_BUSY and MIRROR_WRITE_FAILED.
  */
-export function createPaceWriter(
-  { isReadonly, row, number, write }: Queries,
-  reader: SourceReader,
-  transact: Transact,
-) {
+export function createPaceWriter(queries: Queries, reader: SourceReader, transact: Transact) {
+  const { isReadonly, row, number, write } = queries;
   const notedPause = row<[], NotedPause>(NOTED_PAUSE);
   const setPause = write('UPDATE mirror SET blocked_since = ?, blocked_until = ? WHERE id = 1');
   const next = number('SELECT next_request_at FROM mirror WHERE id = 1');
@@ -74,10 +71,7 @@ export function createPaceWriter(
 
   return {
     ...reader,
-    /**
-     * As `pause`, and notes the pause as it is by this clock. So a pause that restarts, because the clock was put back,
-     * does so only once.
-     */
+    /** As `pause`, and notes it as it is by this clock: a pause restarts only once when the clock was put back. */
     keepPause: (nowMs: number): Pause | null => {
       const known = notedPause();
       const pause = pauseOf(known, nowMs);

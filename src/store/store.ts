@@ -58,7 +58,6 @@ function createStore(file: MirrorFile, incarnation: string, self: Holder) {
       sameFile.check();
       sameHistory.check();
     },
-    /** @throws CatchwordError MIRROR_REPLACED: the file stays open then, because closing it would write to the new one */
     close,
   };
 }

@@ -14,12 +14,10 @@ export function createReadTransaction(sqlite: Database): Transact {
 }
 
 /**
- * Runs `work` in one immediate transaction: when this returns, all of it is durable; when it throws, nothing was
- * written.
+ * Runs `work` in one immediate transaction: when this returns, all is durable; when it throws, nothing was written.
  *
  * After SQLITE_FULL or an I/O error SQLite has rolled back by itself, and a further statement would run outside any
  * transaction. So after the first failed write every later call fails at once, until the file is opened again.
- *
  * @throws CatchwordError MIRROR_BUSY if another process writes for longer than the busy timeout;
  *   MIRROR_WRITE_FAILED if the file cannot be written; MIRROR_REPLACED if it is not the file at its path any more;
  *   MIRROR_UNUSABLE if this user may only read it; or what `work` throws, after the rollback

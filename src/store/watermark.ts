@@ -8,10 +8,7 @@ export function createWatermarkReader({ row, value }: Queries) {
   return {
     /** Source time up to which every change is in the mirror, milliseconds since 1970; null before the first run. */
     watermark: value<[], number | null>('SELECT watermark FROM mirror WHERE id = 1'),
-    /**
-     * Where the next delta starts, before any overlap: the watermark, or earlier if the source's clock was put back
-     * since.
-     */
+    /** Where the next delta starts, before any overlap: the watermark, or earlier if the source's clock was put back. */
     readUpTo: value<[], number | null>(
       'SELECT min(watermark, coalesce(source_seen, watermark)) FROM mirror WHERE id = 1',
     ),
@@ -25,10 +22,7 @@ export function createWatermarkWriter({ write }: Queries) {
     `UPDATE mirror SET watermark = max(coalesce(watermark, 0), :to), source_seen = :to, local_seen = :local WHERE id = 1`,
   );
   return {
-    /**
-     * Moves the watermark forward; never back.
-     * @param localMs this machine's clock when the source's was `toMs`
-     */
+    /** Moves the watermark forward; never back. @param localMs this machine's clock when the source's was `toMs` */
     advanceWatermark: (toMs: number, localMs: number) => advance({ to: toMs, local: localMs }),
   };
 }

@@ -68,7 +68,6 @@ export function createRunWriter({ number, write }: Queries, orm: BetterSQLite3Da
     /** Changes a run that has ended. */
     amend: (id: number, change: Partial<Pick<Run, 'state' | 'removed' | 'restored' | 'missing' | 'error'>>) =>
       update(id, change),
-
     addPass: (pass: Pass): void => {
       orm.insert(passes).values(pass).run();
     },
@@ -77,7 +76,6 @@ export function createRunWriter({ number, write }: Queries, orm: BetterSQLite3Da
       noteResponse({ runId, pass, time: sourceTime, numItems }),
     /** Notes that the source answers pages of this size, whatever is requested: the pass continues in plain pages. */
     ignoreSize: (runId: number, pass: number, perPage: number) => ignoreSize(perPage, runId, pass),
-
     /** Restarts the run's settling wait, which is counted from its last window. */
     addCheckpoint: (checkpoint: Checkpoint): void => {
       addCheckpoint({ ...checkpoint, ids: encodeIds(checkpoint.ids) });

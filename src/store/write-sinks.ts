@@ -58,7 +58,6 @@ export type SinkWriter = ReturnType<typeof createSinkWriter>;
 export function createSinkWriter(queries: Queries, reader: SinkReader) {
   const { value, write } = queries;
   const { setError, addGap, park, setParkedState, setLaterState, dropParkedAfter } = createSharedWrites(queries);
-  const changeIdentity = write('UPDATE sinks SET identity = ? WHERE identity = ?');
   const restartOther = write(
     `UPDATE sinks SET cursor = 0, backfill_to = ${LAST_SEQ}, backfill_removed = 0, began_generation = 1,
        began_cursor = 0, take_over = 0, opened = 0 WHERE name = :name AND identity <> :identity`,
@@ -100,8 +99,7 @@ export function createSinkWriter(queries: Queries, reader: SinkReader) {
      * Notes that the settings name this sink. A sink that is new, or that is another store than before, starts with the
      * products as of now. Events that the same store refused under a former name stay parked.
      */
-    configure: ({ name, kind, address, identity, formerIdentity }: NamedSink & { formerIdentity?: string }): void => {
-      if (formerIdentity !== undefined) changeIdentity(identity, formerIdentity);
+    configure: ({ name, kind, address, identity }: NamedSink): void => {
       const isNew = reader.get(name) === undefined;
       restartOther({ name, identity });
       configure({ name, kind, address, identity });

@@ -1,5 +1,6 @@
 import type { BetterSQLite3Database } from 'drizzle-orm/better-sqlite3';
 import { createChangeWriter } from './changes.ts';
+import type { Leased } from './lease.ts';
 import { createProductWriter, type ProductReader, type ProductWriter } from './products.ts';
 import type { Queries } from './queries.ts';
 import type { Reader } from './reader.ts';
@@ -62,6 +63,7 @@ export function createWriters(queries: Queries, orm: BetterSQLite3Database, read
 type Writers = ReturnType<typeof createWriters>;
 /** Written under the keeper's lease. */
 export type KeeperWriter = Readonly<Writers['keeper']>;
+export type LeasedKeeper = Leased<KeeperWriter>;
 /** Written under the relay's lease. */
 export type RelayWriter = Readonly<Writers['relay']>;
 /** Written by commands, without a lease. The keeper and the relay notice in their next transaction. */

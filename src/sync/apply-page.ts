@@ -4,9 +4,8 @@ import type { Clock } from '../clock.ts';
 import { CatchwordError } from '../errors.ts';
 import { publish } from '../measure.ts';
 import type { NewChange } from '../store/changes.ts';
-import type { Leased } from '../store/lease.ts';
 import type { Checkpoint } from '../store/runs.ts';
-import type { KeeperWriter } from '../store/writers.ts';
+import type { KeeperWriter, LeasedKeeper } from '../store/writers.ts';
 import { checkpointOf, type Draft, type DraftContext, draftPage, type WaitingPage } from './draft-page.ts';
 import type { RunSettings } from './run-settings.ts';
 
@@ -20,26 +19,23 @@ const BATCH_ALL_PAGES = 64;
 /** Characters of text: large products fill a batch sooner, so that memory stays flat. */
 const BATCH_CHARS = 8_000_000;
 
-export interface ApplierOptions extends DraftContext, Pick<RunSettings, 'overlapMs'> {
-  readonly leased: Leased<KeeperWriter>;
+interface ApplierOptions extends DraftContext, Pick<RunSettings, 'overlapMs'> {
+  readonly leased: LeasedKeeper;
   readonly clock: Clock;
 }
 
 /** Writes what a page changes. */
 function write({ products, changes, removals }: KeeperWriter, draft: Draft, runId: number, now: number): void {
-  const { created, changed, withdrawn } = draft;
+  const { created, changed, withdrawn, restored } = draft;
   const records: NewChange[] = [];
   let seq = changes.lastSeq();
-  let restored = 0;
   const firstSeq = seq + 1;
   const inserts = [...created.values()].map(({ id, product }) => ({ id, seq: ++seq, product }));
   products.insert(inserts, now);
   changes.appendCreated(firstSeq, inserts[0]?.id ?? 0, inserts.length, runId, now);
   for (const { known, product, change } of changed.values()) {
-    seq++;
-    if (known.removed) restored++;
     const op = known.removed ? 'restored' : 'updated';
-    records.push({ seq, op, productId: known.id, prevSeq: known.changedSeq, ...change });
+    records.push({ seq: ++seq, op, productId: known.id, prevSeq: known.changedSeq, ...change });
     products.update(known.id, product, seq, now);
   }
   changes.append(records, runId, now);
@@ -51,10 +47,9 @@ function write({ products, changes, removals }: KeeperWriter, draft: Draft, runI
  * Applies pages of one run.
  *
  * A page's products, change records and checkpoint are written in one transaction. Pages that arrive close together
- * share a transaction, because SQLite writes whole 16-KB pages: products with random keys touch an index page each. A
- * million of them, applied 1,000 at a time, wrote 57 GB (measured); applied `BATCH_PAGES` pages at a time they write
- * less than a tenth of that. A checkpoint of a page without changes costs 1.5 KB in a batch and 50 KB alone. After a
- * crash the pages of the batch are read again.
+ * share a transaction, because SQLite writes whole 16-KB pages: a million products with random keys, applied 1,000 at a
+ * time, wrote 57 GB (measured), and `BATCH_PAGES` pages at a time less than a tenth of that. After a crash the pages of
+ * the batch are read again.
  */
 export function createApplier(options: ApplierOptions) {
   const { store, leased, clock, runId, withdrawnAs, overlapMs } = options;
@@ -139,8 +134,7 @@ export function createApplier(options: ApplierOptions) {
 
   return {
     /**
-     * Adds a page to the batch, and applies the batch when it is full. Applies the first page of a pass at once, because
-     * it pins the source time.
+     * Adds a page to the batch, and applies the batch when it is full, or when the page is the first of its pass.
      * @returns the pages that this call applied
      * @throws CatchwordError LEASE_LOST, RUN_CANCELLED, MIRROR_WRITE_FAILED; the batch was not written then
      */

@@ -10,9 +10,7 @@ import type { Applied } from './apply-page.ts';
 /** Windows to repair a list, over all rounds, as a share of its own: more would amount to reading it again. */
 const REPAIRS = 0.1;
 const REPAIRS_LEAST = 20;
-/**
- * Half the width of the first repair of a gap, as a share of the largest window. Each further repair is twice as wide.
- */
+/** Half the width of the first repair of a gap, as a share of the largest window. Each further one is twice as wide. */
 const REPAIR_REACH = 0.4;
 
 /** Whether the pass shows what was modified while the run read. */
@@ -114,8 +112,9 @@ export function assessRun(store: Reader, runId: number, before = Number.POSITIVE
 
   // A repair of a delta shows what was modified, too.
   for (const { pass, root } of passes.filter((one) => deltas.has(one.root))) {
-    const ids = (reads.get(pass) ?? []).flatMap(idsOf);
-    for (const id of ids) modified[id] = Math.max(modified[id] ?? 0, root + 1);
+    for (const window of reads.get(pass) ?? []) {
+      for (const id of idsOf(window)) modified[id] = Math.max(modified[id] ?? 0, root + 1);
+    }
   }
   for (const { kind, pass } of passes) if (kind === 'lookup') reads.get(pass)?.forEach(idsOf);
   const lists = passes.filter(({ kind }) => kind !== 'repair' && kind !== 'lookup').map(assessList);

@@ -10,16 +10,13 @@ import type { PassWindows } from './pass-windows.ts';
 const BARREN = 32;
 
 function endless(reason: string): CatchwordError {
-  return new CatchwordError('PAGE_INVALID', reason, {
-    retryable: false,
-    hint: 'The source may use other names for the page parameters: check CATCHWORD_PAGE_PARAM.',
-  });
+  const hint = 'The source may use other names for the page parameters: check CATCHWORD_PAGE_PARAM.';
+  return new CatchwordError('PAGE_INVALID', reason, { retryable: false, hint });
 }
 
 /**
- * Checks that a list keeps showing new products. The source's total is only a hint, so a source that repeats its pages
- * would be read endlessly. Pages may repeat for a while when products are inserted before the current position:
- * therefore as many windows without new products are allowed as there were windows with new ones.
+ * Checks that a list keeps showing new products: a source that repeats its pages would be read endlessly. Pages may
+ * repeat for a while when products are inserted before the current position.
  * @returns takes each window that was read; throws CatchwordError PAGE_INVALID
  */
 export function watchProgress({ runs }: Reader, { runId, pass, kind }: Pass, windows: PassWindows) {

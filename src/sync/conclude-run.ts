@@ -4,10 +4,7 @@ import { FROM_CACHE } from '../catalog/watermark.ts';
 import type { Reader } from '../store/reader.ts';
 import { type Assessment, type ReadList, stoodStill } from './assess-run.ts';
 
-/**
- * The lists that the proof is based on: the newest reading of the whole list, and the deltas. Once the run has settled,
- * earlier deltas do not count, because the settling deltas show the same changes again.
- */
+/** The newest reading of the whole list, and the deltas: those before the run settled do not count any more then. */
 export function proofLists(assessment: Assessment, settled: boolean): ReadList[] {
   return assessment.lists.filter((read) => {
     if (read.pass.kind === 'list') return read === assessment.list;
@@ -98,10 +95,7 @@ export function conclude(store: Reader, run: Run, assessment: Assessment, settle
       numItems: list?.total ?? 0,
       lists: lists.filter((read) => read.pass.kind === 'list' || !read.exact).map(evidenceOf),
     },
-    /**
-     * A change that deltas have not shown yet could make this conclusion wrong, because of a product that is absent or
-     * one that joins two windows: the run has to settle first.
-     */
+    /** A change that deltas have not shown yet could make this conclusion wrong: the run has to settle first. */
     mustSettle: !settled && (absent || restsOn.some((read) => !read.exact && !stoodStill(store, read.pass))),
     /** Every change since `deltaFrom` has been read. */
     deltasRead,

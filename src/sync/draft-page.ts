@@ -1,5 +1,5 @@
 import { type Difference, difference, sameContent } from '../catalog/content.ts';
-import type { CapturedPage, Envelope, PageResponse, RejectedItem } from '../catalog/page.ts';
+import type { CapturedPage, Page, PageResponse } from '../catalog/page.ts';
 import type { Product } from '../catalog/product.ts';
 import { momentOf } from '../catalog/watermark.ts';
 import type { KnownProduct } from '../store/products.ts';
@@ -7,13 +7,10 @@ import type { Reader } from '../store/reader.ts';
 import type { Checkpoint } from '../store/runs.ts';
 import type { RunSettings } from './run-settings.ts';
 
-/** A page in the batch. Products whose text the mirror already holds are kept as ids. */
-export interface WaitingPage extends Omit<CapturedPage, 'page' | 'response'> {
+/** A page in the batch. */
+export interface WaitingPage extends Omit<CapturedPage, 'page' | 'response'>, Omit<Page, 'products'> {
   readonly response: Omit<PageResponse, 'text'>;
-  readonly envelope: Envelope;
-  readonly doubt: string | null;
-  readonly rejected: readonly RejectedItem[];
-  /** In the order of the response; null for a rejected item. */
+  /** In the order of the response: null for a rejected item, only the id if the mirror already holds the same text. */
   readonly products: readonly (Product | number | null)[];
   /** Products that are neither in the mirror nor in an earlier page of the batch. */
   readonly unknown: ReadonlySet<string>;
@@ -41,7 +38,8 @@ export function draftPage({ store, runId, withdrawnAs, ignoreFields }: DraftCont
   }
 
   /** @returns the product's id; 0 if this page does not show that it exists */
-  function compare(product: Product): number {
+  function compare(product: Product | null): number {
+    if (product === null) return 0;
     const { vbid } = product;
     const gone = product.withdrawn && withdrawnAs === 'removed';
     const known = captured.unknown.has(vbid) ? undefined : store.products.find(vbid);
@@ -69,10 +67,9 @@ export function draftPage({ store, runId, withdrawnAs, ignoreFields }: DraftCont
     return known.id;
   }
 
-  const ids = captured.products.map((product) =>
-    product === null || typeof product === 'number' ? (product ?? 0) : compare(product),
-  );
-  return { ids, created, changed, withdrawn };
+  const ids = captured.products.map((product) => (typeof product === 'object' ? compare(product) : product));
+  const restored = [...changed.values()].filter(({ known }) => known.removed).length;
+  return { ids, created, changed, withdrawn, restored };
 }
 
 /** What a page changes, before anything is written. */
@@ -80,7 +77,6 @@ export type Draft = ReturnType<typeof draftPage>;
 
 export function checkpointOf({ store, runId }: DraftContext, captured: WaitingPage, draft: Draft): Checkpoint {
   const { task, envelope, response, rejected, requests } = captured;
-  const restored = [...draft.changed.values()].filter(({ known }) => known.removed).length;
   return {
     runId,
     pass: task.pass,
@@ -90,9 +86,9 @@ export function checkpointOf({ store, runId }: DraftContext, captured: WaitingPa
     requestedAt: momentOf(response),
     items: captured.products.length,
     created: draft.created.size,
-    updated: draft.changed.size - restored,
+    updated: draft.changed.size - draft.restored,
     removed: draft.withdrawn.size,
-    restored,
+    restored: draft.restored,
     rejected: rejected.length,
     requests,
     doubt: captured.doubt,

@@ -1,10 +1,8 @@
-import type { FetchOutcome } from '../catalog/page.ts';
 import type { Run } from '../catalog/run.ts';
 import { CatchwordError, messageOf } from '../errors.ts';
 import { iso } from '../iso-time.ts';
-import type { Leased } from '../store/lease.ts';
 import type { Pass } from '../store/runs.ts';
-import type { KeeperWriter } from '../store/writers.ts';
+import type { LeasedKeeper } from '../store/writers.ts';
 import { createApplier } from './apply-page.ts';
 import { ageClock, failRun, finishRun, requireRun } from './finish-run.ts';
 import { DATE_STEP_MS, nextStep } from './next-step.ts';
@@ -25,15 +23,12 @@ export interface Progress {
   readonly settling: Pick<Run, 'settlesAt' | 'missing'> | null;
 }
 
-export interface ExecutorOptions extends Omit<PassContext, 'applier' | 'signal' | 'listen'> {
+export interface ExecutorOptions extends Omit<PassContext, 'applier' | 'signal' | 'consumer'> {
   readonly onProgress?: (progress: Progress) => void;
 }
 
 /** What the steps of one run share. */
-interface Execution extends ExecutorOptions, PassContext {
-  readonly run: Run;
-  readonly leased: Leased<KeeperWriter>;
-}
+type Execution = ExecutorOptions & PassContext & { readonly run: Run; readonly leased: LeasedKeeper };
 
 /** How often a settling run checks whether it was cancelled. */
 const SETTLE_STEP_MS = 5_000;
@@ -64,8 +59,8 @@ function readOne(execution: Execution, pass: Pass): Promise<number | null> {
     pages++;
     items += captured.page.products.length;
     requests += captured.requests;
-    const counts = { pages, pagesKnown: earlier + windows, items, requests };
-    onProgress?.({ runId: run.id, kind: run.kind, pass: pass.pass, ...counts, settling: null });
+    const about = { runId: run.id, kind: run.kind, pass: pass.pass, settling: null };
+    onProgress?.({ ...about, pages, pagesKnown: earlier + windows, items, requests });
   });
 }
 
@@ -123,19 +118,19 @@ async function settle(execution: Execution, { runId, pass }: Pass, missing: numb
   const { run, leased, store, clock, log, settings, signal, onProgress } = execution;
   const noted = store.runs.settleWait(runId);
   let leftMs = Math.min(settings.overlapMs, noted?.leftMs ?? settings.overlapMs);
-  let shown = noted?.until ?? 0;
+  let settlesAt = noted?.until ?? 0;
   if (leftMs > 0) {
     const fields = { run: runId, until: iso(clock.now() + leftMs), missing };
     log.info(fields, 'settling: waiting before the last delta, because deltas may be late');
   }
   while (leftMs > 0) {
     const until = clock.now() + leftMs;
-    if (Math.abs(until - shown) > SHOWN_STEP_MS) shown = until;
-    const wait = { until: shown, leftMs };
+    if (Math.abs(until - settlesAt) > SHOWN_STEP_MS) settlesAt = until;
+    const wait = { until: settlesAt, leftMs };
     leased.write(({ runs }) => runs.settle(runId, wait, missing));
     const { pages, items, requests } = store.runs.counts(runId);
-    const settling = { settlesAt: shown, missing };
-    onProgress?.({ runId, kind: run.kind, pass, pages, pagesKnown: pages, items, requests, settling });
+    const about = { runId, kind: run.kind, pass, settling: { settlesAt, missing } };
+    onProgress?.({ ...about, pages, pagesKnown: pages, items, requests });
     const pauseMs = Math.min(leftMs, SETTLE_STEP_MS);
     await clock.sleep(pauseMs, signal);
     leftMs -= pauseMs;
@@ -183,13 +178,10 @@ async function execute(execution: Execution): Promise<Run> {
  */
 export async function createExecutor(options: ExecutorOptions) {
   const { store, queue, clock, settings } = options;
-  let handle: (outcome: FetchOutcome) => void = () => {};
-  const listen: PassContext['listen'] = (next) => {
-    handle = next;
-  };
-  await queue.consume(async (outcome) => handle(outcome));
-  return (run: Run, leased: Leased<KeeperWriter>, signal: AbortSignal): Promise<Run> => {
+  const consumer: PassContext['consumer'] = { take: () => {} };
+  await queue.consume(async (outcome) => consumer.take(outcome));
+  return (run: Run, leased: LeasedKeeper, signal: AbortSignal): Promise<Run> => {
     const applier = createApplier({ ...settings, store, leased, clock, runId: run.id });
-    return execute({ ...options, run, leased, applier, signal, listen });
+    return execute({ ...options, run, leased, applier, signal, consumer });
   };
 }

@@ -1,23 +1,19 @@
 import type { Run } from '../catalog/run.ts';
 import { clockPutBack, deltaFrom } from '../catalog/watermark.ts';
 import { CatchwordError } from '../errors.ts';
-import type { Leased } from '../store/lease.ts';
 import type { Reader } from '../store/reader.ts';
 import type { Store } from '../store/store.ts';
-import type { KeeperWriter, RequestWriter } from '../store/writers.ts';
+import type { KeeperWriter, LeasedKeeper, RequestWriter } from '../store/writers.ts';
 import { passClocks } from './assess-run.ts';
 import type { Conclusion } from './conclude-run.ts';
 import type { RunSettings } from './run-settings.ts';
 import { noteFullRead } from './source.ts';
 import { sweep } from './sweep.ts';
 
-/** Rejected items are kept this long, for people who look for the reason. */
+/** How long rejected items are kept, for people who look for the reason. */
 const KEEP_REJECTED_MS = 30 * 86_400_000;
 
-/**
- * The time by which ages are judged that decide what is dropped: the earlier one of this machine's clock, which may be
- * ahead, and the source's. So nothing is dropped too soon.
- */
+/** The earlier one of this machine's clock, which may be ahead, and the source's: so nothing is dropped too soon. */
 export function ageClock({ sourceTime }: Run, nowMs: number): number {
   return Math.min(nowMs, sourceTime ?? nowMs);
 }
@@ -65,7 +61,7 @@ function supersede(writer: KeeperWriter, run: Run): void {
  * @throws CatchwordError LEASE_LOST, RUN_CANCELLED
  */
 export function finishRun(
-  leased: Leased<KeeperWriter>,
+  leased: LeasedKeeper,
   runId: number,
   concluded: Conclusion,
   settings: RunSettings,
@@ -110,19 +106,17 @@ export function finishRun(
   });
 }
 
+type EarlyEnd = Pick<Run, 'state' | 'error' | 'finishedAt'>;
+
 /** Ends a run that has not read everything. Applied pages are kept. */
-function endEarly(
-  { removals, runs, products }: Pick<RequestWriter, 'removals' | 'runs' | 'products'>,
-  runId: number,
-  end: Pick<Run, 'state' | 'error'> & { readonly finishedAt: number },
-): void {
-  removals.noteSeen(runs.eachIds(runId));
-  products.ensureLookups();
-  runs.end(runId, { ...end, counts: runs.counts(runId), proof: null, reasons: [] });
+function endEarly(writer: Pick<RequestWriter, 'removals' | 'runs' | 'products'>, runId: number, end: EarlyEnd): void {
+  writer.removals.noteSeen(writer.runs.eachIds(runId));
+  writer.products.ensureLookups();
+  writer.runs.end(runId, { ...end, counts: writer.runs.counts(runId), proof: null, reasons: [] });
 }
 
 /** Ends a run that cannot continue. */
-export function failRun(leased: Leased<KeeperWriter>, runId: number, error: CatchwordError, nowMs: number): void {
+export function failRun(leased: LeasedKeeper, runId: number, error: CatchwordError, nowMs: number): void {
   leased.write((writer) => {
     if (requireRun(writer, runId).state === 'cancelled') return;
     endEarly(writer, runId, { state: 'failed', finishedAt: nowMs, error: `${error.code}: ${error.message}` });
@@ -137,9 +131,8 @@ export function cancelRun(store: Store, runId: number, nowMs: number): Run {
   return store.request((writer) => {
     const run = requireRun(writer, runId);
     if (run.finishedAt !== null) {
-      throw new CatchwordError('RUN_NOT_ACTIVE', `run ${runId} is already ${run.state}`, {
-        hint: 'Only a planned or reading run can be cancelled: npx catchword runs.',
-      });
+      const hint = 'Only a planned or reading run can be cancelled: npx catchword runs.';
+      throw new CatchwordError('RUN_NOT_ACTIVE', `run ${runId} is already ${run.state}`, { hint });
     }
     endEarly(writer, runId, { state: 'cancelled', finishedAt: nowMs, error: null });
     writer.schedule.clearRetry(run.kind);
@@ -150,10 +143,6 @@ export function cancelRun(store: Store, runId: number, nowMs: number): Run {
 /** @throws CatchwordError NOT_FOUND */
 export function requireRun(store: Reader, runId: number): Run {
   const run = store.runs.get(runId);
-  if (run === undefined) {
-    throw new CatchwordError('NOT_FOUND', `run ${runId} does not exist`, {
-      hint: 'List runs with: npx catchword runs.',
-    });
-  }
-  return run;
+  if (run !== undefined) return run;
+  throw new CatchwordError('NOT_FOUND', `run ${runId} does not exist`, { hint: 'List runs with: npx catchword runs.' });
 }

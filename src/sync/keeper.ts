@@ -3,9 +3,8 @@ import { CatchwordError } from '../errors.ts';
 import { iso } from '../iso-time.ts';
 import type { Tell } from '../log.ts';
 import { holdLease } from '../store/hold-lease.ts';
-import type { Leased } from '../store/lease.ts';
 import type { Store } from '../store/store.ts';
-import type { KeeperWriter } from '../store/writers.ts';
+import type { LeasedKeeper } from '../store/writers.ts';
 import { createExecutor, type ExecutorOptions } from './execute-run.ts';
 import { failRun } from './finish-run.ts';
 import { requireSameSource, rereadNotice } from './source.ts';
@@ -17,9 +16,7 @@ export interface KeeperOptions extends ExecutorOptions {
   readonly tell?: Tell;
 }
 
-function otherAddress(): CatchwordError {
-  return new CatchwordError('RUN_OUTDATED', 'it has read from another address');
-}
+const OTHER_ADDRESS = 'it has read from another address';
 
 /**
  * Makes runs: the only writer of products and changes.
@@ -34,7 +31,7 @@ export async function createKeeper(options: KeeperOptions) {
   const { store, clock, log, settings } = options;
   const execute = await createExecutor(options);
 
-  function giveUp(leased: Leased<KeeperWriter>, run: Run, error: CatchwordError): void {
+  function giveUp(leased: LeasedKeeper, run: Run, error: CatchwordError): void {
     failRun(leased, run.id, error, clock.now());
     log.warn({ run: run.id, reason: error.message }, 'an unfinished run was given up');
   }
@@ -49,7 +46,7 @@ export async function createKeeper(options: KeeperOptions) {
     if (-ageMs > runMaxAgeMs) return new CatchwordError('RUN_TOO_OLD', `started ${hours} hours ahead of this clock`);
     const noted = store.source.noted();
     // Before its first page a run does not bind the mirror to an address, but it must not continue with another one.
-    if (noted !== null && noted.address !== source.address) return otherAddress();
+    if (noted !== null && noted.address !== source.address) return new CatchwordError('RUN_OUTDATED', OTHER_ADDRESS);
     const selection = store.runs.selectionOf(run.id) ?? noted?.selection ?? source.selection;
     if (selection === source.selection) return null;
     return new CatchwordError('RUN_OUTDATED', 'the settings select other products since it started');
@@ -60,7 +57,7 @@ export async function createKeeper(options: KeeperOptions) {
     if (notice !== null) options.tell?.(notice);
   }
 
-  async function resumeUnder(leased: Leased<KeeperWriter>, signal: AbortSignal): Promise<Run | null> {
+  async function resumeUnder(leased: LeasedKeeper, signal: AbortSignal): Promise<Run | null> {
     requireSameSource(store, settings.source);
     const run = store.runs.unfinished();
     if (run === undefined) return null;
@@ -74,11 +71,10 @@ export async function createKeeper(options: KeeperOptions) {
     return await execute(run, leased, signal);
   }
 
-  async function begin(request: RunRequest, leased: Leased<KeeperWriter>, signal: AbortSignal): Promise<Run | null> {
+  async function begin(request: RunRequest, leased: LeasedKeeper, signal: AbortSignal): Promise<Run | null> {
     const run = startRun(leased, request, settings, clock.now());
-    if (run === null) return null;
-    log.info({ run: run.id, kind: run.kind, from: iso(run.from) }, 'run started');
-    return await execute(run, leased, signal);
+    if (run !== null) log.info({ run: run.id, kind: run.kind, from: iso(run.from) }, 'run started');
+    return run && (await execute(run, leased, signal));
   }
 
   return {
@@ -102,15 +98,11 @@ export async function createKeeper(options: KeeperOptions) {
         announce();
         return await begin(request, leased, signal);
       }),
-    /**
-     * Makes the configured address the mirror's new source, and reads everything from there. Gives up an unfinished
-     * run, because it has read from the old address.
-     * @throws CatchwordError as `run`
-     */
+    /** Makes the configured address the mirror's new source, and reads everything from there. Throws as `run`. */
     adopt: (signal: AbortSignal): Promise<Run> =>
       holdLease(store.keeperLease, clock, log, async (leased) => {
         const left = store.runs.unfinished();
-        if (left !== undefined) giveUp(leased, left, otherAddress());
+        if (left !== undefined) giveUp(leased, left, new CatchwordError('RUN_OUTDATED', OTHER_ADDRESS));
         const { address, selection } = settings.source;
         leased.write(({ source }) => {
           const before = source.noted()?.selection ?? selection;

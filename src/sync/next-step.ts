@@ -7,7 +7,7 @@ import { type Conclusion, conclude, countAgrees, proofLists } from './conclude-r
 import type { RunSettings } from './run-settings.ts';
 import { isSettled, MAX_SETTLES, settlesFrom } from './settle.ts';
 
-export type Step =
+type Step =
   | { readonly kind: 'read'; readonly pass: Pass }
   /** Wait for the overlap, then read. `missing`: number of products that the run has not seen so far. */
   | { readonly kind: 'settle'; readonly pass: Pass; readonly missing: number }
@@ -23,11 +23,11 @@ const MAX_REPAIRS = 5;
 export const DATE_STEP_MS = 1_000;
 
 /** Calls `make` when its result is first needed, and only once. */
-function lazy<T>(make: () => T): () => T {
-  let made: { readonly value: T } | undefined;
+function lazy<T extends object | number>(make: () => T): () => T {
+  let made: T | undefined;
   return () => {
-    made ??= { value: make() };
-    return made.value;
+    made ??= make();
+    return made;
   };
 }
 
@@ -91,11 +91,9 @@ function readDelta({ store, run, passes, last, overlapMs }: Situation): NextPass
   const from = deltaFrom(firstDelta?.sourceTime ?? run.startedAt, overlapMs);
   const readUpTo = store.readUpTo();
   const isPlain = run.kind === 'full' && last.seam === 0 && !passes.some(isDelta);
+  if (!isPlain || readUpTo === null) return { kind: 'delta', from };
   // A full run of plain pages proves nothing. It reads what a delta run would, so that it can still move the watermark.
-  return {
-    kind: 'delta',
-    from: isPlain && readUpTo !== null ? Math.min(from, deltaFrom(readUpTo, overlapMs)) : from,
-  };
+  return { kind: 'delta', from: Math.min(from, deltaFrom(readUpTo, overlapMs)) };
 }
 
 /**
@@ -103,12 +101,11 @@ function readDelta({ store, run, passes, last, overlapMs }: Situation): NextPass
  * delta run. Changes since then may have an earlier time than the deltas asked for.
  */
 function readEarlierDelta({ store, run, passes, overlapMs }: Situation): NextPass | null {
-  const clocks = passClocks(store, run.id);
-  const [first] = clocks;
+  const [first, ...later] = passClocks(store, run.id);
   if (first === undefined) return null;
   const asked = (from: number, ...kinds: PassKind[]): boolean =>
     passes.some((pass) => kinds.includes(pass.kind) && pass.from !== null && pass.from <= from + DATE_STEP_MS);
-  const meanwhile = clockPutBack(first, clocks, overlapMs);
+  const meanwhile = clockPutBack(first, later, overlapMs);
   if (meanwhile !== null && !asked(meanwhile, 'delta', 'settle')) return { kind: 'delta', from: meanwhile };
   const seen = store.clockSeen();
   const before = run.kind === 'full' || seen === null ? null : clockPutBack(seen, [first], overlapMs);
@@ -121,9 +118,8 @@ function stopRepairing({ settled, settles }: Situation): 'finish' | null {
 }
 
 function repairGap({ assessment, settled }: Situation): NextPass | null {
-  const gap = proofLists(assessment(), settled).find(
-    (read) => read.repairs < MAX_REPAIRS && repairsOf(read).length > 0,
-  );
+  const lists = proofLists(assessment(), settled);
+  const gap = lists.find((read) => read.repairs < MAX_REPAIRS && repairsOf(read).length > 0);
   return gap === undefined ? null : { kind: 'repair', root: gap.pass.root, from: gap.pass.from };
 }
 

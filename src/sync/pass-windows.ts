@@ -60,12 +60,11 @@ export function createPassWindows(store: Reader, pass: Pass, limits: RunSettings
       return tasks;
     },
     arrive: ({ task: { window }, page, response }: CapturedPage): void => {
-      const { numItems, totalPages } = page.envelope;
       const { requestedAt } = response;
       pending.delete(windowKey(window));
       arrived.add(windowKey(window));
       // Noted before it is applied, which may take a while: a window that shows the end of the list ends the planning.
-      plan.note({ ...window, numItems, totalPages, requestedAt, items: page.products.length, doubt: page.doubt });
+      plan.note({ ...page.envelope, ...window, requestedAt, items: page.products.length, doubt: page.doubt });
     },
     giveUp: (window: Window): void => {
       pending.delete(windowKey(window));

@@ -1,8 +1,7 @@
 import type { Logger } from '../log.ts';
-import type { Leased } from '../store/lease.ts';
 import type { Reader } from '../store/reader.ts';
 import type { SinkRow } from '../store/sinks.ts';
-import type { KeeperWriter } from '../store/writers.ts';
+import type { KeeperWriter, LeasedKeeper } from '../store/writers.ts';
 import type { RunSettings } from './run-settings.ts';
 
 /** Records per transaction: other writers wait for about 50 ms. */
@@ -16,18 +15,14 @@ function holdsLog({ configured, state }: SinkRow): boolean {
 }
 
 /**
- * Drops records of the change log that are superseded, older than the retention, and confirmed by every sink. Keeps
- * each product's newest record: new sinks are filled from these, and readers who were away for long end up with the
- * mirror's state.
- *
- * A broken sink would hold the log forever: beyond the cap it is disabled, and the records that it misses are noted.
- *
+ * Drops records of the change log that are superseded, older than the retention, and confirmed by every sink. A broken
+ * sink would hold the log forever: beyond the cap it is disabled, and the records that it misses are noted.
  * @param ageMs the time by which the age of records is judged; see `ageClock`
  * @returns how many records were dropped
  */
 export function pruneLog(
   { changes, sinks }: Reader,
-  leased: Leased<KeeperWriter>,
+  leased: LeasedKeeper,
   { logRetentionMs, logCap }: Pick<RunSettings, 'logRetentionMs' | 'logCap'>,
   nowMs: number,
   log: Logger,

@@ -13,7 +13,6 @@ import type { RunSettings } from './run-settings.ts';
 
 /** How often unanswered tasks are added to the queue again, in case it lost them; milliseconds. */
 const RECONCILE_MS = 5_000;
-
 /** How long a page may wait in the applier's batch; milliseconds. */
 const BATCH_AGE_MS = 10_000;
 
@@ -26,8 +25,8 @@ export interface PassContext {
   readonly log: Logger;
   readonly settings: RunSettings;
   readonly signal: AbortSignal;
-  /** Gives the queue's outcomes to this function. */
-  readonly listen: (handle: (outcome: FetchOutcome) => void) => void;
+  /** Gets the queue's outcomes. A pass sets `take` while it is read. */
+  readonly consumer: { take: (outcome: FetchOutcome) => void };
 }
 
 /** The error of a run that was told to stop. */
@@ -38,10 +37,9 @@ export function interruption(): CatchwordError {
 }
 
 function unstableSize({ window }: FetchTask, perPage: number): CatchwordError {
-  return new CatchwordError('PAGE_INVALID', `requested ${window.perPage} products a page, got ${perPage}`, {
-    retryable: false,
-    hint: 'The source changes its page size between requests: set CATCHWORD_PER_PAGE to a size that it keeps.',
-  });
+  const hint = 'The source changes its page size between requests: set CATCHWORD_PER_PAGE to a size that it keeps.';
+  const what = `requested ${window.perPage} products a page, got ${perPage}`;
+  return new CatchwordError('PAGE_INVALID', what, { retryable: false, hint });
 }
 
 /**
@@ -53,7 +51,7 @@ function unstableSize({ window }: FetchTask, perPage: number): CatchwordError {
  */
 export async function readPass(
   pass: Pass,
-  { store, queue, clock, applier, log, settings, signal, listen }: PassContext,
+  { store, queue, clock, applier, log, settings, signal, consumer }: PassContext,
   onRead: (captured: CapturedPage, windowsKnown: number) => void,
 ): Promise<number | null> {
   const windows = createPassWindows(store, pass, settings);
@@ -96,9 +94,8 @@ export async function readPass(
   }
 
   function fail({ task, error }: FetchOutcome & { kind: 'failed' }): void {
-    if (pass.kind !== 'lookup' || error.code === 'INTERRUPTED') {
-      end(fromErrorRecord(error));
-    } else {
+    if (pass.kind !== 'lookup' || error.code === 'INTERRUPTED') end(fromErrorRecord(error));
+    else {
       log.warn({ vbid: task.vbid, code: error.code, reason: error.message }, 'a product could not be looked up');
       windows.giveUp(task.window);
       wake();
@@ -156,7 +153,7 @@ export async function readPass(
   if (signal.aborted) onAbort();
   windows.noteCheckpoints();
   signal.addEventListener('abort', onAbort, { once: true });
-  listen(handle);
+  consumer.take = handle;
   const ended = new AbortController();
   const reconciling = reconcile(ended.signal);
   try {
@@ -164,7 +161,7 @@ export async function readPass(
     return answeredSize;
   } finally {
     signal.removeEventListener('abort', onAbort);
-    listen(() => {});
+    consumer.take = () => {};
     ended.abort();
     await reconciling;
   }

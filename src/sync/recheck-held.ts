@@ -13,18 +13,8 @@ const CONTROLS = 3;
 /** For a longer list an evenly spread sample is looked up, to bound the requests: runs cannot start meanwhile. */
 const SAMPLE = 200;
 
-/** Looks these products up. @returns ids of those that the source has and has not withdrawn */
-async function lookUp(
-  { incarnation: mirror }: Reader,
-  queue: PageQueue,
-  runId: number,
-  products: readonly HeldProduct[],
-  signal: AbortSignal,
-): Promise<ReadonlySet<number>> {
-  const common = { mirror, runId, pass: RECHECK_PASS, from: null, maxAttempts: ATTEMPTS };
-  const tasks = products
-    .filter(({ vbid }) => canLookUp(vbid))
-    .map(({ id, vbid }): FetchTask => ({ ...common, window: { page: id, perPage: 1 }, vbid }));
+/** Makes these lookups. @returns ids of the products that the source has and has not withdrawn */
+async function lookUp(queue: PageQueue, tasks: readonly FetchTask[], signal: AbortSignal): Promise<Set<number>> {
   const found = new Set<number>();
   let left = tasks.length;
   if (left === 0) return found;
@@ -59,17 +49,21 @@ export async function recheck(
   const step = Math.max(1, held.length / SAMPLE);
   const size = Math.min(SAMPLE, held.length);
   const asked = Array.from({ length: size }, (_, at) => held[Math.floor(at * step)] as HeldProduct);
-  const found = await lookUp(store, queue, runId, [...store.removals.controls(CONTROLS), ...asked], signal);
+  const common = { mirror: store.incarnation, runId, pass: RECHECK_PASS, from: null, maxAttempts: ATTEMPTS };
+  const tasks = [...store.removals.controls(CONTROLS), ...asked]
+    .filter(({ vbid }) => canLookUp(vbid))
+    .map(({ id, vbid }): FetchTask => ({ ...common, window: { page: id, perPage: 1 }, vbid }));
+  const found = await lookUp(queue, tasks, signal);
   const alive = asked.filter(({ id }) => found.has(id)).map(({ id }) => id);
   if (found.size === 0) {
+    const hint =
+      'Check CATCHWORD_LOOKUP_PATH with npx catchword doctor. If the catalog really is empty, unset it and approve.';
     throw new CatchwordError('SOURCE_REFUSED', 'the lookup finds nothing, not even products that should exist', {
-      hint: 'Check CATCHWORD_LOOKUP_PATH with npx catchword doctor. If the catalog really is empty, unset it and approve.',
+      hint,
     });
   }
-  if (alive.length > 0 && asked.length < held.length) {
-    throw new CatchwordError('RUN_NOT_ACTIVE', `of ${asked.length} products looked up, ${alive.length} still exist`, {
-      hint: 'The list is outdated and too long to look up: make a new one with npx catchword sync --full.',
-    });
-  }
-  return alive;
+  if (alive.length === 0 || asked.length === held.length) return alive;
+  const hint = 'The list is outdated and too long to look up: make a new one with npx catchword sync --full.';
+  const what = `of ${asked.length} products looked up, ${alive.length} still exist`;
+  throw new CatchwordError('RUN_NOT_ACTIVE', what, { hint });
 }

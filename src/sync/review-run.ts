@@ -1,28 +1,24 @@
 import type { Run } from '../catalog/run.ts';
 import { CatchwordError } from '../errors.ts';
-import type { Leased } from '../store/lease.ts';
 import type { Reader } from '../store/reader.ts';
-import type { KeeperWriter } from '../store/writers.ts';
+import type { LeasedKeeper } from '../store/writers.ts';
 import { requireRun } from './finish-run.ts';
 
 /** @throws CatchwordError NOT_FOUND, RUN_NOT_ACTIVE if the run is not held */
 export function requireHeld(store: Reader, runId: number): Run {
   const run = requireRun(store, runId);
   if (run.state === 'held') return run;
-  throw new CatchwordError('RUN_NOT_ACTIVE', `run ${runId} is ${run.state}: it does not hold removals`, {
-    hint: run.error ?? 'Only a held run can be approved or rejected: npx catchword runs.',
-  });
+  const hint = run.error ?? 'Only a held run can be approved or rejected: npx catchword runs.';
+  throw new CatchwordError('RUN_NOT_ACTIVE', `run ${runId} is ${run.state}: it does not hold removals`, { hint });
 }
 
 /** An unfinished run may have seen products that the held run would remove. */
 function requireNoneUnfinished(store: Reader): void {
-  const unfinished = store.runs.unfinished();
-  if (unfinished === undefined) return;
-  throw new CatchwordError(
-    'RUN_NOT_ACTIVE',
-    `run ${unfinished.id} is unfinished, and may have seen products that this run removes`,
-    { hint: `Finish it with npx catchword sync, or cancel it: npx catchword cancel ${unfinished.id}.` },
-  );
+  const id = store.runs.unfinished()?.id;
+  if (id === undefined) return;
+  const what = `run ${id} is unfinished, and may have seen products that this run removes`;
+  const hint = `Finish it with npx catchword sync, or cancel it: npx catchword cancel ${id}.`;
+  throw new CatchwordError('RUN_NOT_ACTIVE', what, { hint });
 }
 
 /**
@@ -30,12 +26,7 @@ function requireNoneUnfinished(store: Reader): void {
  * @param spared products that were found alive when this was decided
  * @throws CatchwordError LEASE_LOST, NOT_FOUND, RUN_NOT_ACTIVE (also while another run is unfinished)
  */
-export function approveRun(
-  leased: Leased<KeeperWriter>,
-  runId: number,
-  nowMs: number,
-  spared: readonly number[] = [],
-): Run {
+export function approveRun(leased: LeasedKeeper, runId: number, nowMs: number, spared: readonly number[] = []): Run {
   return leased.write((writer) => {
     const run = requireHeld(writer, runId);
     requireNoneUnfinished(writer);
@@ -50,7 +41,7 @@ export function approveRun(
 }
 
 /** Drops the removals that a run holds. @throws CatchwordError LEASE_LOST, NOT_FOUND, RUN_NOT_ACTIVE */
-export function rejectRun(leased: Leased<KeeperWriter>, runId: number): Run {
+export function rejectRun(leased: LeasedKeeper, runId: number): Run {
   return leased.write((writer) => {
     requireHeld(writer, runId);
     writer.removals.release(runId);
@@ -60,18 +51,18 @@ export function rejectRun(leased: Leased<KeeperWriter>, runId: number): Run {
 }
 
 /**
- * Restores products that a run removed and that have not changed since, as `restored` changes: the log is never
- * rewritten.
+ * Restores products that a run removed and that have not changed since, as `restored` changes.
  * @returns how many
  * @throws CatchwordError LEASE_LOST, NOT_FOUND, RUN_NOT_ACTIVE if the run has not ended
  */
-export function undoRun(leased: Leased<KeeperWriter>, runId: number, nowMs: number): number {
+export function undoRun(leased: LeasedKeeper, runId: number, nowMs: number): number {
   return leased.write((writer) => {
     const run = requireRun(writer, runId);
     requireNoneUnfinished(writer);
     if (run.finishedAt === null) {
+      const hint = 'Wait for its end, or cancel it: npx catchword runs.';
       throw new CatchwordError('RUN_NOT_ACTIVE', `run ${runId} is ${run.state}: it has not removed anything yet`, {
-        hint: 'Wait for its end, or cancel it: npx catchword runs.',
+        hint,
       });
     }
     const restored = writer.removals.restore(runId, nowMs);

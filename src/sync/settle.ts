@@ -5,15 +5,9 @@ import type { Pass } from '../store/runs.ts';
 import { isClosed, passClocks } from './assess-run.ts';
 
 /*
- * Settling: what a run must do before it concludes anything from the absence of a product in its deltas.
- *
- * A delta may show a change late, by up to the overlap: many services answer deltas from an index or a replica that
- * lags behind the list. So a delta that is read right after the list cannot prove that nothing was modified while the
- * list was read. A settling run waits for the overlap after its last response, and then reads another delta: a pass of
- * the kind `settle`. This one shows everything that was modified before the wait.
- *
- * Timers of the waiting processes count the wait; see execute-run.ts. In addition, the source's clock shows whether the
- * response is recent enough.
+ * Settling: what a run must do before it concludes anything from the absence of a product in its deltas, because a delta
+ * may show a change late; see docs/page-drift.md. Timers count the wait (execute-run.ts); here the source's clock shows
+ * whether the response is recent enough.
  */
 
 /** Maximum waits of one run. After them it is open and concludes nothing. */
@@ -31,10 +25,7 @@ function lastAsked(store: Reader, { runId, pass, sourceTime }: Pass): number | n
   return sourceTime === null || start === null || end === null ? null : sourceTime + (end - start);
 }
 
-/**
- * Whether the pass is a settling delta for which the run waited: the source's clock advanced by the overlap since the
- * last window of the previous pass. It did not if it was put back, or if a cache answered.
- */
+/** Whether the pass is a settling delta, and the source's clock advanced by the overlap since the pass before it ended. */
 function hasWaited(store: Reader, passes: readonly Pass[], at: number, overlapMs: number): boolean {
   const [before, pass] = [passes[at - 1], passes[at]];
   if (before === undefined || pass?.kind !== 'settle') return false;
@@ -51,9 +42,8 @@ export function isSettled(store: Reader, passes: readonly Pass[], overlapMs: num
 }
 
 /**
- * The time from which the next settling delta reads; milliseconds since 1970. The first one starts from the run's source
- * time, less the overlap. Each later one starts from the source time of the previous one, less the overlap: changes that
- * the previous one could not show yet have a later time.
+ * The time from which the next settling delta reads; milliseconds since 1970: the run's source time, less the overlap,
+ * or that of the previous settling delta. Changes that the previous one could not show yet have a later time.
  *
  * It is one millisecond earlier with each pass: so two deltas of a run never have the same address, and a cache cannot
  * answer one with the other.
@@ -61,9 +51,8 @@ export function isSettled(store: Reader, passes: readonly Pass[], overlapMs: num
 export function settlesFrom(store: Reader, run: Run, passes: readonly Pass[], overlapMs: number): number {
   const before = passes.findLast((_, at) => hasWaited(store, passes, at, overlapMs));
   const told = (before ?? passes[0])?.sourceTime ?? run.startedAt;
-  const clocks = passClocks(store, run.id);
-  const [first] = clocks;
-  const putBack = first === undefined ? null : clockPutBack(first, clocks, overlapMs);
+  const [first, ...later] = passClocks(store, run.id);
+  const putBack = first === undefined ? null : clockPutBack(first, later, overlapMs);
   const from = Math.min(deltaFrom(told, overlapMs), putBack ?? Number.POSITIVE_INFINITY);
   return Math.max(0, from - passes.length);
 }

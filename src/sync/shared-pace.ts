@@ -54,8 +54,8 @@ export function pausesIn({ source }: PaceStore, { clock, tell, now = false }: Pa
       try {
         if (source.notePause(pause)) return;
       } catch (error) {
-        const message = 'a pause that the source asked for could not be noted';
-        tell({ message, fields: { reason: messageOf(error) } });
+        const fields = { reason: messageOf(error) };
+        tell({ message: 'a pause that the source asked for could not be noted', fields });
       }
       own.note(pause);
     },
@@ -79,10 +79,7 @@ export function mirrorPacer(options: PaceOptions, mirror: PaceStore | null): Pac
   });
 }
 
-/**
- * `--now`: ends the pause that the source asked for, for every process of the mirror, so that a daemon retries at once.
- * A mirror that this user cannot write keeps the pause; see `PaceOptions.now`.
- */
+/** `--now`: ends the pause for every process of the mirror. One that this user cannot write keeps it; see `PaceOptions`. */
 export function forgetPause({ source, schedule }: Pick<Store, 'source' | 'schedule'>, nowMs: number, tell: Tell): void {
   const pause = source.pause(nowMs);
   if (pause === null || !source.forgetPause()) return;

@@ -12,18 +12,15 @@ function isUnread(store: Reader): boolean {
 }
 
 /**
- * Rejects another source than the mirror's own: its deltas would be complete, but say nothing about the mirror's
- * products. Call it before the first request for this mirror.
+ * Rejects another source than the mirror's own. Call it before the first request for this mirror.
  * @throws CatchwordError MIRROR_OTHER_SOURCE
  */
 export function requireSameSource(store: Reader, { address }: SourceIdentity): void {
   const noted = store.source.noted();
   if (noted === null || noted.address === address || isUnread(store)) return;
-  throw new CatchwordError(
-    'MIRROR_OTHER_SOURCE',
-    `${store.path} is the mirror of ${noted.address}, and CATCHWORD_BASE_URL is ${address}`,
-    { hint: 'Set CATCHWORD_DB to another file. If the same service has a new address: npx catchword adopt.' },
-  );
+  const what = `${store.path} is the mirror of ${noted.address}, and CATCHWORD_BASE_URL is ${address}`;
+  const hint = 'Set CATCHWORD_DB to another file. If the same service has a new address: npx catchword adopt.';
+  throw new CatchwordError('MIRROR_OTHER_SOURCE', what, { hint });
 }
 
 const VARIABLES = [
@@ -73,6 +70,6 @@ export function noteRunStart(writer: KeeperWriter, { address, selection }: Sourc
 export function noteFullRead(writer: KeeperWriter, runId: number): void {
   const noted = writer.source.noted();
   const selection = writer.runs.selectionOf(runId);
-  if (noted !== null && selection !== null)
-    writer.source.note({ address: noted.address, selection, unfinished: false });
+  if (noted === null || selection === null) return;
+  writer.source.note({ address: noted.address, selection, unfinished: false });
 }

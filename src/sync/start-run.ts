@@ -1,8 +1,7 @@
 import type { Run, RunRequest } from '../catalog/run.ts';
 import { tickTime } from '../catalog/tick.ts';
 import { deltaFrom } from '../catalog/watermark.ts';
-import type { Leased } from '../store/lease.ts';
-import type { KeeperWriter } from '../store/writers.ts';
+import type { LeasedKeeper } from '../store/writers.ts';
 import { requireRun } from './finish-run.ts';
 import type { RunSettings } from './run-settings.ts';
 import { noteRunStart, requireSameSource } from './source.ts';
@@ -15,7 +14,7 @@ import { noteRunStart, requireSameSource } from './source.ts';
  * @throws CatchwordError LEASE_LOST, MIRROR_OTHER_SOURCE
  */
 export function startRun(
-  leased: Leased<KeeperWriter>,
+  leased: LeasedKeeper,
   request: RunRequest,
   settings: Pick<RunSettings, 'perPage' | 'seam' | 'overlapMs' | 'source'>,
   nowMs: number,
@@ -34,18 +33,10 @@ export function startRun(
     const isFull = from === null;
     if (writer.products.lastId() === 0) writer.products.dropLookups();
     const run = { kind: isFull ? 'full' : 'delta', from, startedAt: nowMs, tick, selection: source.selection } as const;
-    const id = writer.runs.create(run);
+    const runId = writer.runs.create(run);
     const unread = { sourceTime: null, numItems: null, sizeIgnored: false, reversed: false };
-    writer.runs.addPass({
-      runId: id,
-      pass: 0,
-      kind: isFull ? 'list' : 'delta',
-      root: 0,
-      from,
-      perPage,
-      seam,
-      ...unread,
-    });
-    return requireRun(writer, id);
+    const kind = isFull ? 'list' : 'delta';
+    writer.runs.addPass({ runId, pass: 0, kind, root: 0, from, perPage, seam, ...unread });
+    return requireRun(writer, runId);
   });
 }

@@ -6,14 +6,6 @@ import type { Conclusion } from './conclude-run.ts';
 import { controlOf } from './plan-pass.ts';
 import type { RunSettings } from './run-settings.ts';
 
-/**
- * Decides at the end of a full run about the products that it did not see.
- *
- * A sealed run has proven that they are gone, so they are removed. In an open run they are *missing*: they are removed
- * if a point lookup does not find them, or if several full runs in a row did not see them, each of which read as many
- * products as the source's total. Whatever the proof, more unexpected removals than the limit are held: an operator
- * decides.
- */
 export type SweepSettings = Pick<RunSettings, 'removalLimit' | 'confirmations'>;
 
 /** In a small mirror a percentage is a handful of products, which may change on any day. */
@@ -61,6 +53,11 @@ function whyHeld(
   return isFar ? `the source says that it has ${total} products, and ${listed.size} were read` : null;
 }
 
+/**
+ * Decides at the end of a full run about the products that it did not see: a sealed run has proven that they are gone.
+ * In an open run they are missing until a point lookup does not find them, or several full runs in a row, each of which
+ * read as many products as the source's total, did not see them.
+ */
 export function sweep(store: Reader, run: Run, conclusion: Conclusion, settings: SweepSettings) {
   const { assessment, proof, mustSettle, countAgrees } = conclusion;
   const unseen = store.removals.unseen(assessment.seen);

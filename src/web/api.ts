@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import type { Plans } from '../catalog/tick.ts';
 import type { Clock } from '../clock.ts';
-import { CatchwordError } from '../errors.ts';
+import { CatchwordError, usageError } from '../errors.ts';
 import { hitJson, productJson } from '../report/product.ts';
 import { runJson } from '../report/run.ts';
 import { statusOf } from '../report/status.ts';
@@ -10,9 +10,7 @@ import type { Store } from '../store/store.ts';
 import type { ChangeFeed } from './change-feed.ts';
 import { parametersOf, wholeNumber } from './parameters.ts';
 
-function limitOf({ limit = '20' }: { readonly limit?: string }): number {
-  return wholeNumber('limit', limit, 1, 1000);
-}
+const limitOf = ({ limit = '20' }: { readonly limit?: string }) => wholeNumber('limit', limit, 1, 1000);
 
 /** Sends JSON as text: it contains the source's own bodies, whose numbers must not be rounded. */
 function sendJson(reply: FastifyReply, text: string): FastifyReply {
@@ -43,9 +41,7 @@ export function addApi(app: FastifyInstance, { store, changes, clock, plans }: A
   app.get('/api/products', async (request) => {
     const { q = '', ...rest } = parametersOf(request.query, ['q', 'limit']);
     const count = limitOf(rest);
-    if (q.trim() === '') {
-      throw new CatchwordError('USAGE', 'q is missing', { hint: 'Use /api/products?q=words.' });
-    }
+    if (q.trim() === '') throw usageError('q is missing', 'Use /api/products?q=words.');
     return store.read(() => store.search(q, count).map(hitJson));
   });
 

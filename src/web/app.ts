@@ -2,20 +2,16 @@ import Fastify, { type FastifyInstance } from 'fastify';
 import type { Logger } from '../log.ts';
 import { answerError, sendError } from './http-error.ts';
 
-/** A silent connection is closed: a client that does not take its response would keep it in memory. */
-const CONNECTION_TIMEOUT_MS = 60_000;
-const REQUEST_TIMEOUT_MS = 30_000;
-/** Longest product key in a path. For safety. */
-const MAX_KEY = 1_000;
-
 /** @param hint what a client that asks for an unknown path should do */
 export function createApp(log: Logger, hint: string): FastifyInstance {
   const app = Fastify({
-    connectionTimeout: CONNECTION_TIMEOUT_MS,
-    requestTimeout: REQUEST_TIMEOUT_MS,
+    // A silent connection is closed: a client that does not take its response would keep it in memory.
+    connectionTimeout: 60_000,
+    requestTimeout: 30_000,
     // Closing the server breaks open connections, so that a silent or slow client does not delay it.
     forceCloseConnections: true,
-    routerOptions: { maxParamLength: MAX_KEY },
+    // Longest product key in a path. For safety.
+    routerOptions: { maxParamLength: 1_000 },
     // An invalid URL reaches neither hooks nor routes.
     frameworkErrors: (error, _request, reply) => void answerError(log, error, reply),
   });

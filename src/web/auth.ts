@@ -6,13 +6,10 @@ import { type HttpError, sendError, setSafetyHeaders } from './http-error.ts';
 /** Needs no token: it says only that the process is alive. */
 export const HEALTH_PATH = '/healthz';
 
-function digest(text: string): Buffer {
-  return createHash('sha256').update(text).digest();
-}
-
 /** Compares digests, so that timing reveals neither the token's length nor a prefix of it. */
 function holdsToken(header: string | undefined, token: string): boolean {
   const [, given] = /^bearer +(\S+) *$/i.exec(header ?? '') ?? [];
+  const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
   return given !== undefined && timingSafeEqual(digest(given), digest(token));
 }
 

@@ -3,6 +3,7 @@ import type { Clock } from '../clock.ts';
 import { CatchwordError, messageOf } from '../errors.ts';
 import { iso } from '../iso-time.ts';
 import { errorFields, type Logger } from '../log.ts';
+import { completeAt } from '../report/status.ts';
 import type { Store } from '../store/store.ts';
 import { HEALTH_PATH } from './auth.ts';
 
@@ -15,21 +16,15 @@ export interface ReadinessOptions {
   readonly unready: (store: Store) => string | null;
 }
 
-/**
- * Why the mirror should not be relied on; null if it may be. Its age counts from the start of the last complete run by
- * this machine's clock, because the source's clock may be wrong by any amount.
- */
+/** Why the mirror should not be relied on; null if it may be. */
 function unreadyReason({ store, clock, readyMaxAgeMs, unready }: ReadinessOptions): string | null {
-  const watermark = store.watermark();
-  if (watermark === null) return 'the first full load has not finished';
-  const asOf = store.clockSeen()?.local ?? watermark;
-  if (asOf - clock.now() > readyMaxAgeMs) {
-    return `the mirror's age is unknown: it is as of ${iso(asOf)}, which is ahead of this machine's clock`;
-  }
-  if (clock.now() - asOf > readyMaxAgeMs) {
-    return `the mirror is as of ${iso(asOf)}, which is older than CATCHWORD_READY_MAX_AGE allows`;
-  }
-  return unready(store);
+  const asOf = completeAt(store);
+  if (asOf === null) return 'the first full load has not finished';
+  const ageMs = clock.now() - asOf;
+  if (Math.abs(ageMs) <= readyMaxAgeMs) return unready(store);
+  return ageMs < 0
+    ? `the mirror's age is unknown: it is as of ${iso(asOf)}, which is ahead of this machine's clock`
+    : `the mirror is as of ${iso(asOf)}, which is older than CATCHWORD_READY_MAX_AGE allows`;
 }
 
 export function addHealth(app: FastifyInstance, options: ReadinessOptions, log: Logger): void {

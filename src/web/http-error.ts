@@ -17,7 +17,6 @@ const STATUS = {
 export interface HttpError {
   readonly code: keyof typeof STATUS;
   readonly message: string;
-  /** What the client should do. One sentence. */
   readonly hint: string;
   readonly headers?: Readonly<Record<string, string>>;
 }
@@ -38,10 +37,8 @@ function httpErrorOf(error: FastifyError | Error): HttpError {
     return { code: error.code, message: error.message, hint: error.hint ?? 'See the README.' };
   }
   const status = 'statusCode' in error ? (error.statusCode ?? 500) : 500;
-  if (status >= 500) {
-    return { code: 'INTERNAL', message: 'the request failed inside catchword', hint: "See catchword's log." };
-  }
-  return { code: 'USAGE', message: error.message, hint: 'Send a well-formed request.' };
+  if (status < 500) return { code: 'USAGE', message: error.message, hint: 'Send a well-formed request.' };
+  return { code: 'INTERNAL', message: 'the request failed inside catchword', hint: "See catchword's log." };
 }
 
 /** Answers what a route threw. */

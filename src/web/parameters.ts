@@ -1,4 +1,4 @@
-import { CatchwordError } from '../errors.ts';
+import { usageError } from '../errors.ts';
 import { wholeNumber as parseWholeNumber } from '../whole-number.ts';
 
 /** Input is quoted up to this length. */
@@ -18,11 +18,10 @@ export function parametersOf<N extends string>(query: unknown, names: readonly N
     const known = names.find((one) => one === name);
     if (known === undefined) {
       const hint = names.length === 0 ? 'Remove it.' : `Use ${names.join(' and ')} only.`;
-      throw new CatchwordError('USAGE', `unknown parameter ${shown(name)}`, { hint });
+      throw usageError(`unknown parameter ${shown(name)}`, hint);
     }
     if (typeof value !== 'string') {
-      const message = `${name} is given more than once: ${shown(value)}`;
-      throw new CatchwordError('USAGE', message, { hint: 'Send one value.' });
+      throw usageError(`${name} is given more than once: ${shown(value)}`, 'Send one value.');
     }
     found[known] = value;
   }
@@ -33,6 +32,5 @@ export function parametersOf<N extends string>(query: unknown, names: readonly N
 export function wholeNumber(name: string, value: string, min: number, max = Number.MAX_SAFE_INTEGER): number {
   const number = parseWholeNumber(value, min, max);
   if (number !== null) return number;
-  const hint = `Use a whole number from ${min} to ${max}.`;
-  throw new CatchwordError('USAGE', `${name}: ${shown(value)} is not valid`, { hint });
+  throw usageError(`${name}: ${shown(value)} is not valid`, `Use a whole number from ${min} to ${max}.`);
 }

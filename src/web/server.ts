@@ -19,7 +19,6 @@ import { STREAM_LIMITS, type StreamLimits } from './sse-stream.ts';
 export interface WebOptions extends Omit<ReadinessOptions, 'store'>, Pick<ApiOptions, 'plans'> {
   /** Path of the mirror; created if missing. */
   readonly db: string;
-  /** Permission bits of the mirror's files; undefined leaves them as they are, or 0600 for new ones. */
   readonly dbMode?: number | undefined;
   readonly host: string;
   /** 0 for any free port. */

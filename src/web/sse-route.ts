@@ -3,7 +3,6 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { errorFields, type Logger } from '../log.ts';
 import { requireKnownSeq } from '../store/history.ts';
 import type { ChangeFeed } from './change-feed.ts';
-import { createChangeNotifier } from './change-notifier.ts';
 import { sendError } from './http-error.ts';
 import { parametersOf, wholeNumber } from './parameters.ts';
 import { type EndCode, type StreamParts, streamChanges } from './sse-stream.ts';
@@ -18,13 +17,12 @@ const HEADERS = {
   connection: 'close',
 };
 
-export interface SseOptions extends Omit<StreamParts, 'notifier'> {
+export interface SseOptions extends StreamParts {
   readonly changes: ChangeFeed;
   readonly log: Logger;
 }
 
-/** Input is logged up to this length. */
-const MAX_SHOWN = 80;
+const MAX_LOGGED = 80;
 
 /**
  * Serves the change log as server-sent events.
@@ -32,7 +30,6 @@ const MAX_SHOWN = 80;
  *   message, or are gone
  */
 export function addSseRoute(app: FastifyInstance, { changes, clock, log, limits }: SseOptions): () => Promise<void> {
-  const notifier = createChangeNotifier(clock, limits.pollMs, () => changes.lastSeq());
   /** When each open stream ends, by what ends it. */
   const streams = new Map<AbortController, Promise<void>>();
   let stopping = false;
@@ -60,15 +57,14 @@ export function addSseRoute(app: FastifyInstance, { changes, clock, log, limits 
     response.socket?.setTimeout(0);
     const ending = new AbortController();
     if (stopping) ending.abort('SHUTDOWN' satisfies EndCode);
-    const after = position.slice(0, MAX_SHOWN);
+    const after = position.slice(0, MAX_LOGGED);
     const onError = (error: unknown) => log.error(errorFields(error), 'a stream could not read the mirror');
     const begin = () => {
       const start = changes.start(position, wantsPast);
       if (start.reset !== null) log.warn({ code: start.reset, after, seq: start.from }, 'stream reset');
       return start;
     };
-    const parts = { changes, notifier, clock, limits };
-    const done = streamChanges(response, begin, ending, parts, onError).then((code) => {
+    const done = streamChanges(response, begin, ending, { changes, clock, limits }, onError).then((code) => {
       streams.delete(ending);
       log.info({ code, after, streams: streams.size }, 'stream ended');
     });

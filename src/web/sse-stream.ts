@@ -3,7 +3,6 @@ import type { ServerResponse } from 'node:http';
 import { setImmediate as yieldToOthers } from 'node:timers/promises';
 import type { Clock } from '../clock.ts';
 import type { ChangeFeed } from './change-feed.ts';
-import type { ChangeNotifier } from './change-notifier.ts';
 import type { StreamStart } from './start-position.ts';
 
 /*
@@ -20,7 +19,7 @@ import type { StreamStart } from './start-position.ts';
  * written data waits. An event that was started is always written to its end before the stream ends.
  */
 
-/** Bytes written at once: a reader that takes one piece in time is alive, however large the event. */
+/** Bytes written at once. A reader that takes one piece in time is alive, however large the event. */
 const PIECE = 65_536;
 /** How long an EventSource waits before it reconnects, milliseconds. */
 const RETRY_MS = 3_000;
@@ -38,7 +37,7 @@ export type EndCode = keyof typeof MESSAGES;
 export const STREAM_LIMITS = {
   /** Open streams. For safety: each may hold a batch. */
   maxStreams: 100,
-  /** How often the mirror is polled for all waiting streams. */
+  /** How often each waiting stream polls the mirror. */
   pollMs: 250,
   /** A comment is sent if nothing else was for this long. */
   heartbeatMs: 15_000,
@@ -53,8 +52,7 @@ export const STREAM_LIMITS = {
 export type StreamLimits = Readonly<typeof STREAM_LIMITS>;
 
 export interface StreamParts {
-  readonly changes: Pick<ChangeFeed, 'batch'>;
-  readonly notifier: ChangeNotifier;
+  readonly changes: Pick<ChangeFeed, 'batch' | 'lastSeq'>;
   readonly clock: Clock;
   readonly limits: StreamLimits;
 }
@@ -70,7 +68,7 @@ export async function streamChanges(
   response: ServerResponse,
   start: () => StreamStart,
   ending: AbortController,
-  { changes, notifier, clock, limits }: StreamParts,
+  { changes, clock, limits }: StreamParts,
   onError: (error: unknown) => void,
 ): Promise<EndCode> {
   const { signal } = ending;
@@ -95,6 +93,19 @@ export async function streamChanges(
     }
   }
 
+  /** Waits for a change after `seq`. @returns false when a heartbeat is due or the stream ends */
+  async function hasGrown(seq: number): Promise<boolean> {
+    const since = clock.now();
+    for (;;) {
+      await clock.sleep(limits.pollMs, signal).catch(() => {});
+      if (signal.aborted) return false;
+      if (changes.lastSeq() > seq) return true;
+      const now = clock.now();
+      // If the clock was set back, the wait ends early rather than late.
+      if (now < since || now - since >= limits.heartbeatMs) return false;
+    }
+  }
+
   /** Writes events until `ending` aborts. */
   async function writeEvents(): Promise<void> {
     if (signal.aborted) return;
@@ -110,7 +121,7 @@ export async function streamChanges(
       }
       // A reader that takes everything at once would otherwise starve the others.
       if (batch.length > 0) await yieldToOthers();
-      else if (!(await notifier.wait(seq, clock.now() + limits.heartbeatMs, signal)) && !signal.aborted) {
+      else if (!(await hasGrown(seq)) && !signal.aborted) {
         await write(': still here\n\n');
       }
     }

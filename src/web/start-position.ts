@@ -1,8 +1,6 @@
 import type { Store } from '../store/store.ts';
 
 /*
- * Where a stream starts.
- *
  * A stream's ids are positions in the log: `<incarnation>:<seq>:<time>`, the event's id and when the change was recorded
  * (milliseconds since 1970; 0 if the log no longer has it). A standard EventSource sends the last one back. The number
  * alone would not do: after a mirror is restored from a backup, the same numbers mean other changes.
@@ -21,7 +19,7 @@ const MESSAGES = {
 type ResetCode = keyof typeof MESSAGES;
 
 export interface StreamStart {
-  /** The stream sends the events after this change. */
+  /** It sends the events after this change. */
   readonly from: number;
   /** What it sends first. */
   readonly block: string;
@@ -29,7 +27,6 @@ export interface StreamStart {
   readonly reset: ResetCode | null;
 }
 
-/** @param at when the change was recorded, milliseconds since 1970; 0 if unknown */
 export function positionText(incarnation: string, seq: number, at: number): string {
   return `${incarnation}:${seq}:${at}`;
 }

@@ -3,7 +3,6 @@ import { CatchwordError, messageOf, systemCodeOf } from '../errors.ts';
 import { failureOf, type Service } from '../lifecycle.ts';
 import type { Logger } from '../log.ts';
 
-/** How long to wait before another try; milliseconds. */
 const RETRY_MS = 2_000;
 
 /** Starts a web service, and retries while the process that was active before still uses its port. */
@@ -14,7 +13,6 @@ export async function startWhenPortIsFree(
   const stopping = new AbortController();
   let service: Service | undefined;
 
-  /** @throws anything but that the port is in use */
   async function tryOnce(level: 'warn' | 'debug'): Promise<void> {
     try {
       service = await start();

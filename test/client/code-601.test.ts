@@ -43,21 +43,19 @@ async function operations(reply: Reply) {
   };
 }
 
-function typeOf(body: string): Record<string, string> {
-  return { 'content-type': body.startsWith('<') ? 'application/xml' : 'text/plain' };
+/** Expects the code 601 in the answer to each operation. */
+async function expectStale(asked: Readonly<Record<string, () => Promise<unknown>>>, body: string, status = 200) {
+  for (const [name, ask] of Object.entries(asked)) {
+    expect(await failure(ask()), `${name} ${body}`).toMatchObject({ code: 'SERVICE_TOKEN', serviceCode: 601, status });
+  }
 }
 
 describe('the code 601', () => {
   // @rule 7-5, 7-7
   it.each([200, 401, 403, 422, 500])('is found in every layout, by every operation, with status %i', async (status) => {
     for (const body of LAYOUTS) {
-      for (const [name, ask] of Object.entries(await operations({ status, body, headers: typeOf(body) }))) {
-        expect(await failure(ask()), `${name} ${body}`).toMatchObject({
-          code: 'SERVICE_TOKEN',
-          serviceCode: 601,
-          status,
-        });
-      }
+      const headers = { 'content-type': body.startsWith('<') ? 'application/xml' : 'text/plain' };
+      await expectStale(await operations({ status, body, headers }), body, status);
     }
   });
 
@@ -67,9 +65,7 @@ describe('the code 601', () => {
       `<response><message>601: ${TEXT}</message></response>`,
       `<response>601: ${TEXT}</response>`,
     ]) {
-      for (const [name, ask] of Object.entries(await operations({ status, body }))) {
-        expect(await failure(ask()), `${name} ${body}`).toMatchObject({ code: 'SERVICE_TOKEN', serviceCode: 601 });
-      }
+      await expectStale(await operations({ status, body }), body, status);
     }
   });
 
@@ -78,9 +74,7 @@ describe('the code 601', () => {
     for (const body of [`{"errors":["601: ${TEXT}"]}`, `"601: ${TEXT}"`, '{"error":{"code":601}}']) {
       const { url } = await serve(() => ({ body, headers }));
       const asked = { ...(await operations({ body, headers })), sync: () => mirrorClient(url).read(TASK, NEVER) };
-      for (const [name, ask] of Object.entries(asked)) {
-        expect(await failure(ask()), `${name} ${body}`).toMatchObject({ code: 'SERVICE_TOKEN', serviceCode: 601 });
-      }
+      await expectStale(asked, body);
     }
   });
 
@@ -103,34 +97,22 @@ describe('the code 601', () => {
   });
 });
 
-it('a status of 410 means that a product is unknown', async () => {
-  expect(await (await operations({ status: 410, body: '' })).product()).toBeUndefined();
+it.each([
+  [410, ''],
+  [404, ''],
+  [404, '{}'],
+  [404, '{"errors":[]}'],
+  [404, '{"errors":["Product x1 not found"]}'],
+])('a status of %i means that a product is unknown: %s', async (status, body) => {
+  const headers = { 'content-type': 'application/json' };
+  expect(await (await operations({ status, headers, body })).product()).toBeUndefined();
 });
 
-describe('a status of 404', () => {
-  const json = { 'content-type': 'application/json' };
-
-  it.each(['', '{}', '{"errors":[]}', '{"errors":["Product x1 not found"]}'])(
-    'means that a product is unknown: %s',
-    async (body) => {
-      expect(await (await operations({ status: 404, headers: json, body })).product()).toBeUndefined();
-    },
-  );
-
-  it('does not mean that a product is unknown if the API key has no catalog', async () => {
-    const body = '{"errors":["Catalog not found"]}';
-    expect(await failure((await operations({ status: 404, headers: json, body })).product())).toMatchObject({
-      code: 'SOURCE_AUTH',
-      status: 404,
-    });
-  });
-
-  it('means a wrong address if a page or an operation is missing', async () => {
-    const page = await operations({ status: 404, body: '<!DOCTYPE html><html>Not found</html>' });
-    expect(await failure(page.product())).toMatchObject({ code: 'SOURCE_NOT_SERVICE' });
-    const empty = await operations({ status: 404, body: '' });
-    for (const ask of [empty.page, empty.licenses]) {
-      expect(await failure(ask())).toMatchObject({ code: 'SOURCE_NOT_SERVICE' });
-    }
-  });
+it('a status of 404 means a wrong address if a page or an operation is missing', async () => {
+  const page = await operations({ status: 404, body: '<!DOCTYPE html><html>Not found</html>' });
+  expect(await failure(page.product())).toMatchObject({ code: 'SOURCE_NOT_SERVICE' });
+  const empty = await operations({ status: 404, body: '' });
+  for (const ask of [empty.page, empty.licenses]) {
+    expect(await failure(ask())).toMatchObject({ code: 'SOURCE_NOT_SERVICE' });
+  }
 });

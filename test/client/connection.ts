@@ -5,7 +5,7 @@ import { expect, onTestFinished } from 'vitest';
 import { type CatalogClient, createCatalogClient } from '../../src/client/catalog-client.ts';
 import { type Connection, type ConnectionSettings, connect } from '../../src/client/connection.ts';
 import { type Clock, systemClock } from '../../src/clock.ts';
-import { loadConfig, requireSource } from '../../src/config.ts';
+import { checkedSettings } from '../../src/commands/shared/settings.ts';
 import { CatchwordError, toErrorRecord } from '../../src/errors.ts';
 import type { Pacer } from '../../src/pacer.ts';
 import { serveHttp } from '../support/listen.ts';
@@ -92,7 +92,7 @@ export function connectTo(url: string, more: Partial<ConnectionSettings> = {}, c
 /** The catalog client of the mirror, until the test ends. */
 export function mirrorClient(url: string, more: Readonly<Record<string, string>> = {}, pacer?: Pacer): CatalogClient {
   const given = { CATCHWORD_BASE_URL: url, CATCHWORD_API_KEY: KEY, CATCHWORD_ACCESS_TOKEN: TOKEN, ...more };
-  const client = createCatalogClient(requireSource(loadConfig(given)), systemClock, pacer);
+  const client = createCatalogClient(checkedSettings(given, 'source'), systemClock, pacer);
   onTestFinished(() => client.close());
   return client;
 }

@@ -10,10 +10,7 @@ async function verified(submissions: Submitted[], reply: Reply | string): Promis
   return await verifyCredentials(connectTo(url).caller, submissions, NEVER);
 }
 
-async function refused(submissions: Submitted[], reply: Reply | string) {
-  const { url } = await serve(() => reply);
-  return await failure(verifyCredentials(connectTo(url).caller, submissions, NEVER));
-}
+const refused = (...given: Parameters<typeof verified>) => failure(verified(...given));
 
 function inRoot(...elements: string[]): string {
   return `<credentials>${elements.join('')}</credentials>`;

@@ -114,6 +114,13 @@ describe('packages', () => {
     expect(error).toMatchObject({ code: 'SERVICE_ERROR', message: expect.stringContaining('bad name') as string });
   });
 
+  it('a read that is answered with nothing is an error', async () => {
+    for (const body of ['', 'null', '{}']) {
+      const { client } = await talk(() => ({ body }));
+      expect(await failure(client.packages.read('P-1'))).toMatchObject({ code: 'SERVICE_ERROR' });
+    }
+  });
+
   it('an error together with the sku of a new package names the package', async () => {
     const { client } = await talk(() => ({ body: { response: { sku: 'P-9', error: 'the price is ignored' } } }));
     const error = await failure(client.packages.create({ name: 'A' }));

@@ -1,17 +1,22 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type Clock, createPauses } from '../../src/clock.ts';
+import { createPauses } from '../../src/clock.ts';
 import { createPacer, paceOf, type Rate, type Reserve, type Wait } from '../../src/pacer.ts';
 import { NEVER } from './connection.ts';
 
 /** A clock whose sleeps end late by what `lateMs` says, one sleeper at a time. */
-function lateClock(lateMs: () => number): Clock {
+function lateClock(lateMs: () => number | Promise<number> = () => 0) {
   let now = 1_000_000;
   return {
     now: () => now,
     random: () => 0,
-    sleep: async (ms) => {
-      now += ms + lateMs();
+    sleep: async (ms: number): Promise<void> => {
+      const late = lateMs();
+      const waited = ms + (typeof late === 'number' ? late : await late);
+      now += waited;
+    },
+    putBack: (ms: number): void => {
+      now -= ms;
     },
   };
 }
@@ -61,7 +66,7 @@ describe('pace', () => {
   });
 
   it('grants nothing during a block, and then one request after the other', async () => {
-    const clock = lateClock(() => 0);
+    const clock = lateClock();
     const pacer = createPacer({ pace: { intervalMs: 100, slackMs: 0 }, clock });
     const until = clock.now() + 5_000;
     const waiting = [1, 2, 3].map(() => pacer.acquire(NEVER).then(() => clock.now()));
@@ -72,7 +77,7 @@ describe('pace', () => {
   });
 
   it('keeps a block without a limit, and a block from before the start', async () => {
-    const clock = lateClock(() => 0);
+    const clock = lateClock();
     const until = clock.now() + 7_000;
     const pauses = createPauses();
     pauses.note({ since: clock.now() - 7_000, until });
@@ -82,7 +87,7 @@ describe('pace', () => {
   });
 
   it('continues after an aborted request', async () => {
-    const pacer = createPacer({ pace: { intervalMs: 10, slackMs: 0 }, clock: lateClock(() => 0) });
+    const pacer = createPacer({ pace: { intervalMs: 10, slackMs: 0 }, clock: lateClock() });
     const gone = new AbortController();
     gone.abort(new Error('gave up'));
     const results = await Promise.allSettled([pacer.acquire(NEVER), pacer.acquire(gone.signal), pacer.acquire(NEVER)]);
@@ -90,7 +95,7 @@ describe('pace', () => {
   });
 
   it('gives the turn of an unwanted request to the next', async () => {
-    const clock = lateClock(() => 0);
+    const clock = lateClock();
     const pacer = createPacer({ pace: { intervalMs: 100, slackMs: 0 }, clock });
     await pacer.acquire(NEVER);
     const turns = [pacer.acquire(NEVER, 60_000, () => clock.now() === 1_000_000), pacer.acquire(NEVER)];
@@ -99,19 +104,11 @@ describe('pace', () => {
   });
 
   it('rejects an aborted request in the queue at once, and skips its place', async () => {
-    let wake = (): void => {};
-    const awake = new Promise<void>((resolve) => {
+    let wake = (_lateMs: number): void => {};
+    const awake = new Promise<number>((resolve) => {
       wake = resolve;
     });
-    let now = 1_000_000;
-    const clock: Clock = {
-      now: () => now,
-      random: () => 0,
-      sleep: async (ms) => {
-        await awake;
-        now += ms;
-      },
-    };
+    const clock = lateClock(() => awake);
     const pacer = createPacer({ pace: { intervalMs: 100, slackMs: 0 }, clock });
     await pacer.acquire(NEVER);
     const gone = new AbortController();
@@ -119,36 +116,27 @@ describe('pace', () => {
     gone.abort(new Error('gave up'));
     // The second one still sleeps.
     await expect(given).rejects.toThrow('gave up');
-    wake();
+    wake(0);
     await Promise.all([second, third]);
-    expect(now).toBe(1_000_200);
+    expect(clock.now()).toBe(1_000_200);
   });
 
   it('waits one interval or the length of the pause if the clock is put back', async () => {
-    let now = 1_000_000_000;
-    let slept = 0;
-    const clock: Clock = {
-      now: () => now,
-      random: () => 0,
-      sleep: async (ms) => {
-        slept += ms;
-        now += ms;
-      },
-    };
+    const clock = lateClock();
     const pacer = createPacer({ pace: { intervalMs: 1_200, slackMs: 6 }, clock });
     await pacer.acquire(NEVER);
-    now -= 7_200_000;
+    clock.putBack(200_000);
     await pacer.acquire(NEVER);
-    expect(slept).toBe(1_200);
-    pacer.blockUntil(now + 60_000);
-    now -= 7_200_000;
+    expect(clock.now()).toBe(800_000 + 1_200);
+    pacer.blockUntil(clock.now() + 60_000);
+    clock.putBack(200_000);
     await pacer.acquire(NEVER);
     // The pause, and at most one interval after it.
-    expect(slept).toBe(1_200 + 60_000 + 1_200);
+    expect(clock.now()).toBe(600_000 + 1_200 + 60_000 + 1_200);
   });
 
   it('reports a long pause once, with its end, and a slow pace once', async () => {
-    const clock = lateClock(() => 0);
+    const clock = lateClock();
     const waits: Wait[] = [];
     const pacer = createPacer({
       pace: { intervalMs: 10_000, slackMs: 0 },
@@ -166,7 +154,7 @@ describe('pace', () => {
   });
 
   it('does not wait for a block that is longer than the patience', async () => {
-    const clock = lateClock(() => 0);
+    const clock = lateClock();
     const pacer = createPacer({ pace: { intervalMs: 100, slackMs: 0 }, clock });
     const waiting = [1, 2, 3].map(() => pacer.acquire(NEVER, 60_000));
     pacer.blockUntil(clock.now() + 3_600_000);
@@ -215,7 +203,7 @@ describe('a shared pace', () => {
     const counts: number[] = [];
     for (const requests of [10, 500]) {
       const { reserve, asked } = shared();
-      const pacer = createPacer({ pace: paceOf({ requests, windowMs: 1_000 }), clock: lateClock(() => 0), reserve });
+      const pacer = createPacer({ pace: paceOf({ requests, windowMs: 1_000 }), clock: lateClock(), reserve });
       for (let request = 0; request < 100; request++) await pacer.acquire(NEVER);
       counts.push(asked());
     }
@@ -224,7 +212,7 @@ describe('a shared pace', () => {
   });
 
   it('is kept by the process alone if it cannot be shared', async () => {
-    const clock = lateClock(() => 0);
+    const clock = lateClock();
     let asked = 0;
     const reserve: Reserve = () => {
       asked++;
@@ -237,7 +225,7 @@ describe('a shared pace', () => {
   });
 
   it('rejects at once during a pause of another process that is longer than the patience', async () => {
-    const clock = lateClock(() => 0);
+    const clock = lateClock();
     const pauses = createPauses();
     const pacer = createPacer({ pace: { intervalMs: 100, slackMs: 0 }, clock, pauses });
     pauses.note({ since: clock.now(), until: clock.now() + 3_600_000 });

@@ -104,13 +104,11 @@ describe('a secret', () => {
     expect(hide(near)).toBe(near);
   }, 30_000);
 
-  it('is redacted quickly if a text has the starts of ten thousand long ones', () => {
+  it('is redacted quickly if a text has the starts of thirty thousand long ones', () => {
     const hash = (index: number) => createHash('sha256').update(`${index}`).digest('base64');
-    const many = Array.from({ length: 10_000 }, (_, index) => `${hash(index).repeat(5)}"`);
+    const many = Array.from({ length: 30_000 }, (_, index) => `${hash(index).repeat(5)}"`);
     const near = many.map((secret) => secret.slice(0, -8)).join(' ');
-    const start = performance.now();
+    // One pattern of all would take minutes.
     expect(hiding(() => many)(near)).toBe(near);
-    // Half a second with an index, 16 s with one pattern of all.
-    expect(performance.now() - start).toBeLessThan(5_000);
   }, 60_000);
 });

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { openTokenStore } from '../../src/client/auth/token-store.ts';
-import { type Connection, connect } from '../../src/client/connection.ts';
+import { type Connection, type ConnectionSettings, connect } from '../../src/client/connection.ts';
 import { readLicenses } from '../../src/client/licenses/licenses.ts';
 import { systemClock } from '../../src/clock.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
@@ -36,6 +36,14 @@ function paths(asked: readonly Asked[]): string[] {
   return asked.map(({ method, url }) => `${method} ${url}`);
 }
 
+/** A service, and a connection of the user `me` to it. */
+async function meeting(reply: Parameters<typeof serve>[0], more: Partial<ConnectionSettings> = {}) {
+  const { url, asked } = await serve(reply);
+  const { caller, tokens } = connectTo(url, { userReference: 'me', ...more });
+  const count = (path: string): number => asked.filter((one) => one.url.includes(path)).length;
+  return { asked, count, tokens, read: (signal = NEVER) => readLicenses(caller, {}, signal) };
+}
+
 describe('an invalid token', () => {
   // @rule 4.3-10, 5-7, 7-5
   it.each([
@@ -44,9 +52,8 @@ describe('an invalid token', () => {
     ['601', { status: 601, body: '' }],
     ['403 and JSON', { status: 403, body: '{"errors":[{"code":601,"message":"stale"}]}' }],
   ])('that is rejected with %s is reset and verified once, and the request retried', async (_name, stale) => {
-    const { url, asked } = await serve(service({ stale }));
-    const { caller, tokens } = connectTo(url, { userReference: 'me' });
-    expect(await readLicenses(caller, {}, NEVER)).toEqual({ licenses: [] });
+    const { asked, read, tokens } = await meeting(service({ stale }));
+    expect(await read()).toEqual({ licenses: [] });
     expect(paths(asked)).toEqual([
       'GET /v3/licenses.xml',
       'POST /v3/credentials.xml',
@@ -57,17 +64,16 @@ describe('an invalid token', () => {
     expect(asked[2]).toMatchObject({ body: '', headers: { 'x-key': KEY, 'x-token': TOKEN } });
     expect(asked[3]?.body).toContain('<credential reference="me"/>');
     expect(asked[4]?.headers['x-token']).toBe(FRESH);
-    await readLicenses(caller, {}, NEVER);
+    await read();
     expect(asked).toHaveLength(6);
     expect(tokens.current()).toBe(FRESH);
   });
 
   it('that many requests meet at once is reset once', async () => {
-    const { url, asked } = await serve(service());
-    const { caller } = connectTo(url, { userReference: 'me', concurrency: 20 });
-    await Promise.all(Array.from({ length: 20 }, () => readLicenses(caller, {}, NEVER)));
-    expect(asked.filter((one) => one.url.includes('reset_access'))).toHaveLength(1);
-    expect(asked.filter((one) => one.url.includes('credentials'))).toHaveLength(2);
+    const { count, read } = await meeting(service(), { concurrency: 20 });
+    await Promise.all(Array.from({ length: 20 }, () => read()));
+    expect(count('reset_access')).toBe(1);
+    expect(count('credentials')).toBe(2);
   });
 
   /** Time passes only after the first rejection: until then, the calls wait for their turn. */
@@ -121,10 +127,10 @@ describe('an invalid token', () => {
     ['of which the service says 601', service({ before: golden('error-601.xml') }), [TOKEN, FRESH]],
     ['that is older than another stale one', service({ before: verified('stale') }), [TOKEN, 'stale', FRESH]],
   ])('%s is reset', async (_name, reply, used) => {
-    const { url, asked } = await serve(reply);
-    await readLicenses(connectTo(url, { userReference: 'me' }).caller, {}, NEVER);
+    const { asked, count, read } = await meeting(reply);
+    await read();
     expect(asked.flatMap((one) => (one.url.includes('licenses') ? one.headers['x-token'] : []))).toEqual(used);
-    expect(asked.filter((one) => one.url.includes('reset'))).toHaveLength(1);
+    expect(count('reset')).toBe(1);
   });
 
   it.each([
@@ -132,44 +138,42 @@ describe('an invalid token', () => {
     ['for another user', VERIFIED.replace('"me"', '"you"')],
     ['without a token', '<credentials><credential reference="me" guid="G"/></credentials>'],
   ])('is not reset if the service answers %s', async (_name, before) => {
-    const { url, asked } = await serve(service({ before }));
-    const error = await failure(readLicenses(connectTo(url, { userReference: 'me' }).caller, {}, NEVER));
+    const { asked, read } = await meeting(service({ before }));
+    const error = await failure(read());
     expect(error).toMatchObject({ code: 'SERVICE_ERROR' });
     expect(paths(asked)).toEqual(['GET /v3/licenses.xml', 'POST /v3/credentials.xml']);
   });
 
   it('is renewed if the service returns the reference in capitals', async () => {
-    const { url, asked } = await serve((one) => {
+    const { asked, read } = await meeting((one) => {
       const answer = resetElsewhere()(one);
       return typeof answer === 'string' ? answer.replace('"me"', '"ME"') : answer;
     });
-    await readLicenses(connectTo(url, { userReference: 'me' }).caller, {}, NEVER);
+    await read();
     expect(paths(asked)).toEqual(['GET /v3/licenses.xml', 'POST /v3/credentials.xml', 'GET /v3/licenses.xml']);
   });
 
   it.each(['another', TOKEN])('is reset only once if the new one is rejected too (%s)', async (before) => {
     let given = before;
-    const { url, asked } = await serve((one) => {
+    const { count, read } = await meeting((one) => {
       if (one.url.includes('licenses')) return STALE;
       if (one.url.includes('credentials')) return verified(given);
       given = `${given}x`;
       return '';
     });
-    const { caller } = connectTo(url, { userReference: 'me' });
-    expect(await failure(readLicenses(caller, {}, NEVER))).toMatchObject({ code: 'SERVICE_TOKEN' });
-    expect(asked.filter((one) => one.url.includes('reset'))).toHaveLength(1);
+    expect(await failure(read())).toMatchObject({ code: 'SERVICE_TOKEN' });
+    expect(count('reset')).toBe(1);
   });
 
   it('that stays the same after a reset is not reset again for a while', async () => {
-    const { url, asked } = await serve((one) =>
+    const { count, read } = await meeting((one) =>
       one.url.includes('licenses') ? STALE : one.url.includes('reset') ? '' : verified(TOKEN),
     );
-    const { caller } = connectTo(url, { userReference: 'me' });
     for (let attempt = 0; attempt < 3; attempt++) {
-      const error = await failure(readLicenses(caller, {}, NEVER));
+      const error = await failure(read());
       expect(error).toMatchObject({ code: 'SERVICE_TOKEN', message: expect.stringContaining('old one') as string });
     }
-    expect(asked.filter((one) => one.url.includes('reset'))).toHaveLength(1);
+    expect(count('reset')).toBe(1);
   });
 
   it('of an unknown user is not reset, and not verified again for a while', async () => {
@@ -197,19 +201,18 @@ describe('an invalid token', () => {
   ])('is renewed by the next call after an answer %s', async (_name, passing) => {
     let isFirst = true;
     const healthy = resetElsewhere();
-    const { url } = await serve((one) => {
+    const { read } = await meeting((one) => {
       if (!one.url.includes('credentials') || !isFirst) return healthy(one);
       isFirst = false;
       return passing;
     });
-    const { caller } = connectTo(url, { userReference: 'me' });
-    await failure(readLicenses(caller, {}, NEVER));
-    expect(await readLicenses(caller, {}, NEVER)).toEqual({ licenses: [] });
+    await failure(read());
+    expect(await read()).toEqual({ licenses: [] });
   });
 
   it('that another process has reset is fetched and not reset', async () => {
-    const { url, asked } = await serve(resetElsewhere());
-    expect(await readLicenses(connectTo(url, { userReference: 'me' }).caller, {}, NEVER)).toEqual({ licenses: [] });
+    const { asked, read } = await meeting(resetElsewhere());
+    expect(await read()).toEqual({ licenses: [] });
     expect(paths(asked)).toEqual(['GET /v3/licenses.xml', 'POST /v3/credentials.xml', 'GET /v3/licenses.xml']);
   });
 
@@ -221,52 +224,50 @@ describe('an invalid token', () => {
   ])(
     'that another process resets meanwhile is fetched, although the reset is rejected with %s',
     async (_name, reset) => {
-      const { url, asked } = await serve(service({ reset }));
-      expect(await readLicenses(connectTo(url, { userReference: 'me' }).caller, {}, NEVER)).toEqual({ licenses: [] });
-      expect(asked.filter((one) => one.url.includes('reset'))).toHaveLength(1);
+      const { count, read } = await meeting(service({ reset }));
+      expect(await read()).toEqual({ licenses: [] });
+      expect(count('reset')).toBe(1);
     },
   );
 
   it('is an error if the reset is rejected and the token is the same', async () => {
-    const { url } = await serve((one) => {
+    const { read } = await meeting((one) => {
       if (one.url.includes('credentials')) return verified(TOKEN);
       return one.url.includes('reset') ? { status: 403, body: '<error message="not you"/>' } : STALE;
     });
-    const error = await failure(readLicenses(connectTo(url, { userReference: 'me' }).caller, {}, NEVER));
+    const error = await failure(read());
     expect(error).toMatchObject({ code: 'SERVICE_FORBIDDEN', status: 403 });
   });
 
   it('is not replaced by a token that no header can hold', async () => {
-    const { url, asked } = await serve(service({ before: verified('two&#10;lines') }));
-    const error = await failure(readLicenses(connectTo(url, { userReference: 'me' }).caller, {}, NEVER));
+    const { asked, read } = await meeting(service({ before: verified('two&#10;lines') }));
+    const error = await failure(read());
     expect(error).toMatchObject({ code: 'SERVICE_ERROR', message: expect.stringContaining('no header') as string });
     expect(error.message).not.toContain('lines');
     expect(paths(asked)).toEqual(['GET /v3/licenses.xml', 'POST /v3/credentials.xml']);
   });
 
   it('is fetched first if only the reference is known', async () => {
-    const { url, asked } = await serve(resetElsewhere());
-    await readLicenses(connectTo(url, { accessToken: undefined, userReference: 'me' }).caller, {}, NEVER);
+    const { asked, read } = await meeting(resetElsewhere(), { accessToken: undefined });
+    await read();
     expect(paths(asked)).toEqual(['POST /v3/credentials.xml', 'GET /v3/licenses.xml']);
   });
 
   it('does not delay calls that are aborted while it is renewed', async () => {
     const gone = new AbortController();
-    const { url } = await serve((one, _index, response) => {
+    const { read } = await meeting((one, _index, response) => {
       if (one.url.includes('licenses')) return STALE;
       gone.abort();
       response.once('close', () => {});
       return null;
     });
-    const { caller } = connectTo(url, { userReference: 'me' });
-    expect(await failure(readLicenses(caller, {}, gone.signal))).toMatchObject({ code: 'INTERRUPTED' });
+    expect(await failure(read(gone.signal))).toMatchObject({ code: 'INTERRUPTED' });
   });
 });
 
 describe('an explicit reset', () => {
   it('fetches the token first', async () => {
-    const { url, asked } = await serve(service());
-    const { tokens } = connectTo(url, { accessToken: undefined, userReference: 'me' });
+    const { asked, tokens } = await meeting(service(), { accessToken: undefined });
     await tokens.reset(NEVER);
     expect(paths(asked)).toEqual([
       'POST /v3/credentials.xml',
@@ -279,28 +280,27 @@ describe('an explicit reset', () => {
 
   it('resets the valid token if another process had replaced the known one', async () => {
     let token = 'second';
-    const { url, asked } = await serve((one) => {
+    const { count, tokens } = await meeting((one) => {
       if (one.url.includes('credentials')) return verified(token);
       if (one.headers['x-token'] !== token) return STALE;
       token = FRESH;
       return '';
     });
-    const { tokens } = connectTo(url, { userReference: 'me' });
     await tokens.reset(NEVER);
     expect(tokens.current()).toBe(FRESH);
-    expect(asked.filter((one) => one.url.includes('reset'))).toHaveLength(2);
+    expect(count('reset')).toBe(2);
   });
 
   it('fails if the service returns the old token afterwards', async () => {
-    const { url } = await serve((one) => (one.url.includes('reset') ? '' : verified(TOKEN)));
-    const error = await failure(connectTo(url, { userReference: 'me' }).tokens.reset(NEVER));
+    const { tokens } = await meeting((one) => (one.url.includes('reset') ? '' : verified(TOKEN)));
+    const error = await failure(tokens.reset(NEVER));
     expect(error).toMatchObject({ code: 'SERVICE_TOKEN', message: expect.stringContaining('old one') as string });
   });
 
   it('runs after a renewal in progress, and once for all callers', async () => {
     let ask = (): void => {};
     let token = 'second';
-    const { url, asked } = await serve((one) => {
+    const { count, read, tokens } = await meeting((one) => {
       if (one.url.includes('credentials')) {
         ask();
         return verified(token);
@@ -310,16 +310,15 @@ describe('an explicit reset', () => {
       token = FRESH;
       return '';
     });
-    const { caller, tokens } = connectTo(url, { userReference: 'me' });
     const resets: Promise<void>[] = [];
     ask = () => {
       if (resets.length === 0) resets.push(tokens.reset(NEVER), tokens.reset(NEVER));
     };
-    await readLicenses(caller, {}, NEVER);
+    await read();
     expect(resets).toHaveLength(2);
     await Promise.all(resets);
     expect(tokens.current()).toBe(FRESH);
-    expect(asked.filter((one) => one.url.includes('reset'))).toHaveLength(1);
+    expect(count('reset')).toBe(1);
   });
 });
 

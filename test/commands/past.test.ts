@@ -70,13 +70,19 @@ describe('product --at', () => {
     for (const title of ['One', 'Two', 'Three']) pruned.change([{ vbid: 'A', body: version(title) }]);
     writeUnder(pruned.store.keeperLease, Date.now(), ({ changes }) => changes.prune(2));
     const ask = (at: string) => runCommand(productCommand, ['A', '--at', at], { CATCHWORD_DB: pruned.store.path });
-    await expect(ask('1')).rejects.toThrow(/no longer holds/);
+    await expect(ask('1')).rejects.toMatchObject({
+      code: 'NOT_FOUND',
+      message: expect.stringMatching(/no longer holds/),
+    });
     expect((await ask('2')).stdout).toMatch(/^A Two\n/);
   });
 
   it('rejects changes --after a change that does not exist yet', async () => {
     const ask = runCommand(changesCommand, ['--after', '6'], { CATCHWORD_DB: bench.store.path });
-    await expect(ask).rejects.toThrow(/newest change, which is 5/);
+    await expect(ask).rejects.toMatchObject({
+      code: 'USAGE',
+      message: expect.stringMatching(/newest change, which is 5/),
+    });
   });
 });
 
@@ -97,6 +103,7 @@ describe('sync --from', () => {
     const delta = { kind: 'delta', state: 'complete', from_time: '2020-01-01T00:00:00.000Z' };
     expect(JSON.parse(stdout)).toMatchObject(delta);
     const future = runCommand(syncCommand, ['--from', '2099-01-01'], settings);
-    await expect(future).rejects.toThrow('--from: 2099-01-01 00:00:00 UTC is in the future');
+    const message = '--from: 2099-01-01 00:00:00 UTC is in the future';
+    await expect(future).rejects.toMatchObject({ code: 'USAGE', message });
   });
 });

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
-import { loadConfig } from '../../src/config.ts';
+import { checkedSettings } from '../../src/commands/shared/settings.ts';
 import { type Harness, openHarness, until } from '../../src/relay/contract/harness.ts';
 import { sinkConfig } from '../../src/relay/sink-config.ts';
 import { writeUnder } from '../../src/store/hold-lease.ts';
@@ -46,7 +46,7 @@ function park(bench: Harness, count: number): void {
 
 /** Runs a relay until every event is confirmed. */
 async function relay(bench: Harness, env: Record<string, string>): Promise<void> {
-  for (const sink of loadConfig(env).sinks) bench.start(sinkConfig(sink));
+  for (const sink of checkedSettings(env, 'nothing').sinks) bench.start(sinkConfig(sink));
   await isConfirmed(bench);
   await bench.stop();
 }

@@ -3,8 +3,9 @@ import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { eventText } from '../../src/catalog/event.ts';
 import { openHarness, type Version } from '../../src/relay/contract/harness.ts';
-import { createHistory } from '../../src/store/history.ts';
+import { createHistory, productAsOf } from '../../src/store/history.ts';
 import { writeUnder } from '../../src/store/hold-lease.ts';
+import type { ProductRow } from '../../src/store/products.ts';
 import { keepStatements } from '../../src/store/statements.ts';
 
 const RUNS = process.env.CI === undefined ? 20 : 60;
@@ -58,16 +59,17 @@ it('shows the product of every change as it was then, in events and in SQL', asy
             expect(change.seq).toBe(++seq);
             const body = states[seq]?.get(change.vbid);
             expect(change.body === null ? undefined : JSON.parse(change.body)).toEqual(body);
-            const at = history.asOf(change.vbid, seq);
-            expect(at?.change).toMatchObject({ seq, op: change.op });
-            if (change.op !== 'removed') expect(JSON.parse(at?.body ?? 'null')).toEqual(body);
+            const row = harness.store.products.get(change.vbid) as ProductRow;
+            const at = productAsOf(harness.store, row, seq);
+            expect([at.changedSeq, at.removedAt !== null]).toEqual([seq, change.op === 'removed']);
+            if (change.op !== 'removed') expect(JSON.parse(at.body)).toEqual(body);
             if (change.op === 'removed') {
               expect(JSON.parse(change.before ?? '')).toEqual(states[seq - 1]?.get(change.vbid));
             }
             const { data } = JSON.parse(eventText(change, 'i', 's')) as { data: Record<string, unknown> };
-            const row = rows[seq - 1] as { before: string | null; changed: string };
-            expect(JSON.parse(row.before ?? 'null')).toEqual(data.before);
-            expect(JSON.parse(row.changed)).toEqual(data.changed);
+            const logged = rows[seq - 1] as { before: string | null; changed: string };
+            expect(JSON.parse(logged.before ?? 'null')).toEqual(data.before);
+            expect(JSON.parse(logged.changed)).toEqual(data.changed);
           }
         }
         expect(seq).toBe(states.length - 1);

@@ -1,5 +1,6 @@
 import {
   appendFileSync,
+  mkdirSync,
   readdirSync,
   readFileSync,
   renameSync,
@@ -8,7 +9,7 @@ import {
   truncateSync,
   writeFileSync,
 } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { expect, it } from 'vitest';
 import { until } from '../../src/relay/contract/harness.ts';
 import { arrived, books, fed, feeding, numbers, replay, resume, stopped } from './feeding.ts';
@@ -176,9 +177,19 @@ it('finds a last line that is longer than one read', async () => {
   const { harness, target, config } = await feeding(jsonlTarget());
   await resume(harness, config, [{ vbid: 'L', body: JSON.stringify({ vbid: 'L', long: 'x'.repeat(200_000) }) }]);
   await harness.stop();
-  appendFileSync(target.file, `{"torn":"${'y'.repeat(100_000)}`);
+  appendFileSync(target.file, `{"specversion":"1.0","id":"${'y'.repeat(100_000)}`);
   await resume(harness, config, books(1, 1));
   expect((await target.read()).seqs).toEqual([1, 2]);
+});
+
+it.each(['a file of another program', '{"other":1}\n{"another'])('leaves %j unchanged', async (text) => {
+  const { harness, target, config } = await feeding(jsonlTarget());
+  mkdirSync(dirname(target.file), { recursive: true });
+  writeFileSync(target.file, text);
+  harness.change(books(1, 1));
+  harness.start(config);
+  await until('it is rejected', () => (harness.sink().error ?? '').includes('does not end with an event of catchword'));
+  expect(readFileSync(target.file, 'utf8')).toBe(text);
 });
 
 it('keeps only the newest rotated files', async () => {

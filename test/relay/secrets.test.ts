@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { loadConfig } from '../../src/config.ts';
+import { checkedSettings } from '../../src/commands/shared/settings.ts';
 import { CatchwordError, messageOf } from '../../src/errors.ts';
 import { sinkConfig, withoutSecrets } from '../../src/relay/sink-config.ts';
 import { runHere } from '../support/in-process.ts';
@@ -100,7 +100,7 @@ it.each([
   ['CATCHWORD_API_KEY_FILE', '4711-Jqh'],
   ['CATCHWORD_SINK_SHOP_FILE', 'postgres://shop:4711Jqh@db.example'],
 ])('does not show an invalid value of %s: %s', (name, value) => {
-  expect(() => loadConfig({ [name]: value })).toThrow(
+  expect(() => checkedSettings({ [name]: value }, 'nothing')).toThrow(
     expect.objectContaining({ code: 'CONFIG_INVALID', message: expect.not.stringMatching(/4711|Jqh/) }),
   );
 });

@@ -7,22 +7,26 @@ import { createClient } from '../../src/client/client.ts';
 import { sandboxCommand } from '../../src/commands/sandbox.ts';
 import { contextWith } from '../support/in-process.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
+import { CREDENTIALS } from './client.ts';
 
 function run(...flags: string[]) {
   const stdout = new PassThrough({ encoding: 'utf8' });
-  const stop = new AbortController();
-  const command = sandboxCommand(contextWith({ stdout, signal: stop.signal }));
-  const done = command.parseAsync(flags, { from: 'user' });
-  onTestFinished(async () => {
-    stop.abort();
-    await done.catch(() => {});
-  });
+  const stopping = new AbortController();
+  const command = sandboxCommand(contextWith({ stdout, signal: stopping.signal }));
+  const done = command.parseAsync(['--port', '0', ...flags], { from: 'user' });
+  const stop = async (): Promise<void> => {
+    stopping.abort();
+    await done;
+  };
+  onTestFinished(() => stop().catch(() => {}));
   return { stdout, stop, done };
 }
 
-async function firstOutput(stream: PassThrough): Promise<string> {
-  const [text] = (await once(stream, 'data')) as [string];
-  return text;
+/** Starts a sandbox. @returns what it prints first, and its address */
+async function started(...flags: string[]) {
+  const { stdout, stop } = run(...flags);
+  const [text] = (await once(stdout, 'data')) as [string];
+  return { text, url: /http:\/\/127\.0\.0\.1:\d+/.exec(text)?.[0] ?? '', stop };
 }
 
 /** Sends the requests of the printed curl lines. */
@@ -50,29 +54,25 @@ async function answersOf(text: string): Promise<[number, string][]> {
 
 describe('catchword sandbox', () => {
   it('prints how to use it, serves, and stops with the signal', async () => {
-    const { stdout, stop, done } = run('--items', '12', '--port', '0');
-    const text = await firstOutput(stdout);
+    const { text, url, stop } = await started('--items', '12');
     expect(text).toContain('API key SANDBOXKEY, access token sandboxtoken');
     expect(text).toContain('export CATCHWORD_RATE_LIMIT=off');
-    const url = /export CATCHWORD_BASE_URL=(\S+)/.exec(text)?.[1] ?? '';
+    expect(text).toContain(`export CATCHWORD_BASE_URL=${url}\n`);
     expect(text).toContain(
       `curl -s -H 'X-Service-API-Key: SANDBOXKEY' -H 'X-Service-Access-Token: sandboxtoken' -H 'Content-Type: application/json' '${url}/v4/products?per_page=2'`,
     );
     expect(text).toContain('sandbox-reader, who has that token, and user-0000001 to user-0001000\n');
     expect(text).toContain('export CATCHWORD_USER_REFERENCE=sandbox-reader\n');
-    const headers = { 'X-Service-API-Key': 'SANDBOXKEY', 'X-Service-Access-Token': 'sandboxtoken' };
-    const response = await request(`${url}/v4/products?per_page=2`, { headers });
+    const response = await request(`${url}/v4/products?per_page=2`, { headers: CREDENTIALS });
     expect(await response.body.json()).toMatchObject({ num_items: 12, total_pages: 6 });
-    stop.abort();
-    await done;
+    await stop();
     await expect(request(url)).rejects.toThrow();
   });
 
   it.each([['--details'], ['--strict']])(
     'prints three curl lines that work: catalog, asset, licenses (%s)',
     async (...flags) => {
-      const { stdout } = run('--items', '12', '--port', '0', ...flags);
-      const answers = await answersOf(await firstOutput(stdout));
+      const answers = await answersOf((await started('--items', '12', ...flags)).text);
       expect(answers).toEqual([
         [200, expect.stringMatching(/^\{"num_items":12,/)],
         [200, expect.stringMatching(/^\{"vbid":"L-999-70031",.*"title":"Tides"/)],
@@ -87,37 +87,29 @@ describe('catchword sandbox', () => {
     [['--no-details'], false],
     [['--lean'], false],
   ])('serves detailed or lean products: %j', async (flags, detailed) => {
-    const { stdout } = run('--items', '12', '--port', '0', '--json', ...flags);
-    const { url } = JSON.parse(await firstOutput(stdout)) as { url: string };
-    const headers = { 'X-Service-API-Key': 'SANDBOXKEY', 'X-Service-Access-Token': 'sandboxtoken' };
-    const response = await request(`${url}/v4/products?per_page=1`, { headers });
+    const { url } = await started('--items', '12', '--json', ...flags);
+    const response = await request(`${url}/v4/products?per_page=1`, { headers: CREDENTIALS });
     const { items } = (await response.body.json()) as { items: Record<string, unknown>[] };
     expect(Object.keys(items[0] ?? {}).includes('title')).toBe(detailed);
     expect(items[0]).toHaveProperty('identifiers');
   });
 
   it('names users that exist', async () => {
-    const { stdout, stop, done } = run('--items', '12', '--port', '0', '--users', '3');
-    const text = await firstOutput(stdout);
+    const { text, url, stop } = await started('--items', '12', '--users', '3');
     const [, reader = '', last = ''] = /: (\S+), who has that token, and user-0000001 to (\S+)\n/.exec(text) ?? [];
-    const url = /export CATCHWORD_BASE_URL=(\S+)/.exec(text)?.[1] ?? '';
     const client = createClient({ baseUrl: url, apiKey: 'SANDBOXKEY' });
     const results = await client.credentials.verify([reader, last, 'user-0000004']);
     expect(results).toMatchObject([{ ok: true, accessToken: 'sandboxtoken' }, { ok: true }, { ok: false, code: 603 }]);
     await client.close();
-    stop.abort();
-    await done;
-    const none = run('--port', '0', '--users', '0');
-    expect(await firstOutput(none.stdout)).toContain('sandbox-reader, who has that token\n');
-    none.stop.abort();
-    await none.done;
+    await stop();
+    expect((await started('--users', '0')).text).toContain('sandbox-reader, who has that token\n');
   });
 
   it('prints the current tokens after a reset', async () => {
     const db = join(temporaryDirectory(), 'sandbox.ndjson');
-    const flags = ['--items', '12', '--port', '0', '--db', db];
-    const first = run(...flags, '--json');
-    const { url, apiKey, accessToken, other } = JSON.parse(await firstOutput(first.stdout));
+    const flags = ['--items', '12', '--db', db];
+    const first = await started(...flags, '--json');
+    const { url, apiKey, accessToken, other } = JSON.parse(first.text);
     for (const [key, token] of [
       [apiKey, accessToken],
       [other.apiKey, other.accessToken],
@@ -127,11 +119,10 @@ describe('catchword sandbox', () => {
       expect(reset.statusCode).toBe(200);
       await reset.body.dump();
     }
-    first.stop.abort();
-    await first.done;
+    await first.stop();
 
-    const second = run(...flags, '--json');
-    const about = JSON.parse(await firstOutput(second.stdout));
+    const second = await started(...flags, '--json');
+    const about = JSON.parse(second.text);
     const client = createClient({ baseUrl: about.url, apiKey });
     const otherClient = createClient({ baseUrl: about.url, apiKey: other.apiKey });
     const verified = [
@@ -143,15 +134,11 @@ describe('catchword sandbox', () => {
     expect([about.accessToken, about.other.accessToken]).not.toContain(accessToken);
     expect(about.other.accessToken).not.toBe(other.accessToken);
     expect(about.environment.CATCHWORD_ACCESS_TOKEN).toBe(about.accessToken);
-    second.stop.abort();
-    await second.done;
+    await second.stop();
 
-    const third = run(...flags);
-    const answers = await answersOf(await firstOutput(third.stdout));
+    const answers = await answersOf((await started(...flags)).text);
     expect(answers.map(([status]) => status)).toEqual([200, 200, 200]);
     expect(answers[2]?.[1]).toContain('<license ');
-    third.stop.abort();
-    await third.done;
   });
 
   it('keeps changes with --db, and calls private addresses with --allow-private-callbacks', async () => {
@@ -165,21 +152,19 @@ describe('catchword sandbox', () => {
     };
     const received: unknown[] = [];
     for (const more of [['--allow-private-callbacks'], ['--allow-private-callbacks'], []]) {
-      const { stdout, stop, done } = run('--items', '12', '--port', '0', '--json', '--db', db, ...more);
-      received.push(await put(JSON.parse(await firstOutput(stdout)).url));
-      stop.abort();
-      await done;
+      const { url, stop } = await started('--items', '12', '--json', '--db', db, ...more);
+      received.push(await put(url));
+      await stop();
     }
     expect(received).toEqual([[200, expect.any(String)], received[0], [422, undefined]]);
-    await expect(run('--items', '13', '--port', '0', '--db', db).done).rejects.toMatchObject({
+    await expect(run('--items', '13', '--db', db).done).rejects.toMatchObject({
       code: 'CONFIG_INVALID',
       message: expect.stringContaining('items 12, not 13'),
     });
   });
 
   it('prints one JSON document', async () => {
-    const { stdout } = run(...'--port 0 --json --rate-limit 50/min --churn 2/s --details'.split(' '));
-    const about = JSON.parse(await firstOutput(stdout));
+    const about = JSON.parse((await started(...'--json --rate-limit 50/min --churn 2/s --details'.split(' '))).text);
     expect(about).toMatchObject({
       url: `http://127.0.0.1:${about.port}`,
       apiKey: 'SANDBOXKEY',
@@ -202,7 +187,7 @@ describe('catchword sandbox', () => {
     ['--faults', 'gremlins:0.1'],
     ['--users', '10000001'],
   ])('rejects %s %s', async (flag, value) => {
-    await expect(run('--port', '0', flag, value).done).rejects.toMatchObject({
+    await expect(run(flag, value).done).rejects.toMatchObject({
       code: 'USAGE',
       message: expect.stringContaining(flag),
       hint: expect.any(String),

@@ -53,9 +53,11 @@ export function startService(args: readonly string[], env: Record<string, string
   return running;
 }
 
-/** Waits until a process listens. @returns the address */
+/** Waits until a process listens, which it does on loopback only. @returns the address */
 export async function addressOf(running: Running): Promise<string> {
-  const [, address = ''] = /"address":"([^"]+)","msg":"listening"/.exec(await running.shows('"msg":"listening"')) ?? [];
+  const listening = /"address":"(http:\/\/127\.0\.0\.1:\d+)","msg":"listening"/;
+  const [, address] = listening.exec(await running.shows('"msg":"listening"')) ?? [];
+  if (address === undefined) throw new Error('it does not listen on loopback');
   return address;
 }
 

@@ -1,5 +1,6 @@
 import type { Run, RunKind } from '../../src/catalog/run.ts';
-import { loadConfig, requireSource } from '../../src/config.ts';
+import type { Clock } from '../../src/clock.ts';
+import { checkedSettings } from '../../src/commands/shared/settings.ts';
 import { createLog } from '../../src/log.ts';
 import { hastyClock } from '../../src/relay/contract/harness.ts';
 import { startKeeper } from '../../src/roles/pipeline.ts';
@@ -9,10 +10,11 @@ export async function load(
   settings: Record<string, string>,
   kind: RunKind,
   signal = new AbortController().signal,
+  clock: Clock = hastyClock,
 ): Promise<Run> {
   const service = await startKeeper({
-    config: requireSource(loadConfig(settings)),
-    clock: hastyClock,
+    config: checkedSettings(settings, 'source'),
+    clock,
     log: createLog('fatal'),
     fetching: true,
   });

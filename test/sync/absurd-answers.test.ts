@@ -72,8 +72,8 @@ describe('a source that says that it has 2^53 products', () => {
   ])('and shows %s fails, and says why', async (_, shown) => {
     const source = await sourceOf((asked, response) => response.end(page(asked, shown(asked))));
     const directory = temporaryDirectory();
-    const settings = settingsFor(source.url, join(directory, 'catalog.db'));
-    const { code, stderr } = await runHere(['sync'], settings, directory);
+    const settings = { ...settingsFor(source.url, join(directory, 'catalog.db')), ...SMALL_HEAP };
+    const { code, stderr } = await run(['sync'], settings, directory);
     expect({ code, stderr }).toMatchObject({ code: 1, stderr: expect.stringContaining('PAGE_INVALID') as string });
     expect(stderr).toContain('goes on without anything new');
     expect(source.requests()).toBeLessThan(400);

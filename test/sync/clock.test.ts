@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { type Clock, systemClock } from '../../src/clock.ts';
-import { loadConfig, requireSource } from '../../src/config.ts';
+import { checkedSettings } from '../../src/commands/shared/settings.ts';
 import { createLog } from '../../src/log.ts';
 import { startKeeper } from '../../src/roles/pipeline.ts';
 import { start } from '../support/cli.ts';
@@ -19,7 +19,7 @@ function clockOff(aheadMs: () => number): Clock {
 
 /** Makes runs like one process whose clock may be wrong. */
 async function runs(settings: Record<string, string>, clock: Clock, kinds: readonly ('full' | 'delta')[]) {
-  const config = requireSource(loadConfig(settings));
+  const config = checkedSettings(settings, 'source');
   const service = await startKeeper({ config, clock, log: createLog('fatal'), fetching: true });
   try {
     const done = [];
@@ -48,7 +48,7 @@ it('a clock that is put back and forward while a process runs does not delay run
   let aheadMs = 2 * HOUR;
   const clock = clockOff(() => aheadMs);
   await runs(settings, clock, ['full']);
-  const config = requireSource(loadConfig(settings));
+  const config = checkedSettings(settings, 'source');
   const service = await startKeeper({ config, clock, log: createLog('fatal'), fetching: true });
   for (const [seed, jump] of [-2, 3, -4].entries()) {
     await mutate(sandbox.url, { update: 5, seed: seed + 1 });
@@ -85,7 +85,7 @@ it('a source whose clock seems to lag by the fraction of a second that Date omit
   const { sandbox, db, settings } = await place({ items: 10, clock }, { CATCHWORD_DELTA_OVERLAP: '1s' });
   await runs(settings, systemClock, ['full']);
   await mutate(sandbox.url, { update: 3, seed: 1 });
-  const config = requireSource(loadConfig(settings));
+  const config = checkedSettings(settings, 'source');
   const ahead = clockOff(() => 900);
   const service = await startKeeper({ config, clock: ahead, log: createLog('fatal'), fetching: true });
   const from = Date.now() + 30_000;

@@ -1,10 +1,11 @@
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { systemClock } from '../../src/clock.ts';
-import { loadConfig, requireSource } from '../../src/config.ts';
+import { checkedSettings } from '../../src/commands/shared/settings.ts';
 import { createLog } from '../../src/log.ts';
 import { startFetcherService } from '../../src/roles/pipeline.ts';
-import { createHistory } from '../../src/store/history.ts';
+import { createHistory, productAsOf } from '../../src/store/history.ts';
+import type { ProductRow } from '../../src/store/products.ts';
 import { openStore } from '../../src/store/store.ts';
 import { load } from '../support/load.ts';
 import { catalogOf, expectExactLog, settingsFor, temporaryDirectory } from '../support/mirror.ts';
@@ -31,7 +32,7 @@ async function throughQueue(name: string, url: string, db: string): Promise<Reco
   const redis = await startRedis();
   onTestFinished(() => redis.stop());
   const shared = { ...settings, REDIS_URL: redis.url };
-  const config = requireSource(loadConfig(shared));
+  const config = checkedSettings(shared, 'source');
   const fetcher = await startFetcherService({ config, clock: systemClock, log: createLog('silent') }, redis.url);
   onTestFinished(() => fetcher.stop());
   return shared;
@@ -143,8 +144,8 @@ it('finds a change in the digits of a number even if both are equal as doubles',
   expect(expectExactLog(db)).toBe(numbers.length + 1);
   const store = openStore(db, { mustExist: true });
   onTestFinished(() => store.close());
-  const history = createHistory(store);
+  const row = store.products.get('A') as ProductRow;
   for (const [index, number] of ['0', ...numbers].entries()) {
-    expect(history.asOf('A', index + 1)?.body).toContain(`"id":${number}`);
+    expect(productAsOf(store, row, index + 1).body).toContain(`"id":${number}`);
   }
 });

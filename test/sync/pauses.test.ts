@@ -60,7 +60,9 @@ it('a pause that doctor is asked for also holds for other commands', async () =>
   source.retryAfter = 7_200;
   expect(await runHere(['doctor'], settings, directory)).toMatchObject({ code: 1 });
   const asked = source.requests();
-  for (const args of [['sync'], ['verify'], ['sync', '--dry-run'], ['licenses']]) {
+  // A process of its own knows only what the mirror holds.
+  expect(await run(['sync'], settings, directory)).toMatchObject({ code: 75 });
+  for (const args of [['verify'], ['sync', '--dry-run'], ['licenses']]) {
     expect(await runHere(args, settings, directory)).toMatchObject({ code: 75 });
   }
   expect(source.requests()).toBe(asked);

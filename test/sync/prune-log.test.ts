@@ -1,8 +1,9 @@
 import { expect, it, onTestFinished } from 'vitest';
 import { createLog } from '../../src/log.ts';
 import { type Harness, openHarness } from '../../src/relay/contract/harness.ts';
-import { createHistory } from '../../src/store/history.ts';
+import { productAsOf } from '../../src/store/history.ts';
 import { writeUnder } from '../../src/store/hold-lease.ts';
+import type { ProductRow } from '../../src/store/products.ts';
 import { pruneLog } from '../../src/sync/prune-log.ts';
 import { execute } from '../support/sqlite.ts';
 
@@ -150,6 +151,7 @@ it('reports an old state that the log no longer holds', () => {
   const bench = open();
   thirty(bench);
   prune(bench);
-  expect(() => createHistory(bench.store).asOf('P0', 5)).toThrow(expect.objectContaining({ code: 'NOT_FOUND' }));
-  expect(createHistory(bench.store).asOf('P0', 21)?.body).toBe('{"vbid":"P0","v":3}');
+  const row = bench.store.products.get('P0') as ProductRow;
+  expect(() => productAsOf(bench.store, row, 5)).toThrow(expect.objectContaining({ code: 'NOT_FOUND' }));
+  expect(productAsOf(bench.store, row, 21).body).toBe('{"vbid":"P0","v":3}');
 });

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { systemClock } from '../../src/clock.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import { startService } from '../support/cli.ts';
 import { runHere as cli } from '../support/in-process.ts';
@@ -102,10 +103,10 @@ describe('a source whose deltas lag behind its list', () => {
   it('never gets the same address twice in a run, so that a cache cannot answer with an earlier delta', async () => {
     const service = await serveLagging(100, 0);
     const settings = settingsFor(service.url, join(temporaryDirectory(), 'catalog.db'), SMALL_PAGES);
-    await load(settings, 'full');
+    await load(settings, 'full', undefined, systemClock);
     service.remove('P50');
     service.asked.length = 0;
-    expect(await load(settings, 'full')).toMatchObject({ proof: 'sealed', removed: 1 });
+    expect(await load(settings, 'full', undefined, systemClock)).toMatchObject({ proof: 'sealed', removed: 1 });
     const deltas = service.asked.filter((url) => url.searchParams.has('from')).map(({ search }) => search);
     expect(deltas.length).toBeGreaterThan(1);
     expect(new Set(deltas).size).toBe(deltas.length);

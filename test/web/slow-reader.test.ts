@@ -1,6 +1,5 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { systemClock } from '../../src/clock.ts';
-import { createChangeNotifier } from '../../src/web/change-notifier.ts';
 import { type EndCode, STREAM_LIMITS, streamChanges } from '../../src/web/sse-stream.ts';
 import { serveHttp } from '../support/listen.ts';
 import { filled } from '../support/place.ts';
@@ -77,10 +76,9 @@ async function endless(text: string, slowReaderMs: number) {
     return Array.from({ length: 100 }, (_, index) => ({ seq: seq + index + 1, id: `${seq + index + 1}`, text }));
   };
   const parts = {
-    changes: { batch },
+    changes: { batch, lastSeq: () => Number.MAX_SAFE_INTEGER },
     clock: systemClock,
     limits: { ...STREAM_LIMITS, slowReaderMs, graceMs: 60_000 },
-    notifier: createChangeNotifier(systemClock, 1, () => Number.MAX_SAFE_INTEGER),
   };
   const url = await serveHttp((_request, response) => {
     response.writeHead(200, { 'content-type': 'text/event-stream', connection: 'close' });

@@ -8,7 +8,7 @@ import { isPage, treeOfBody } from './error-tree.ts';
 interface Verdict {
   readonly code: ErrorCode;
   readonly hint: string;
-  readonly setting?: string;
+  readonly setting?: string | undefined;
   readonly retryable?: boolean;
 }
 
@@ -17,40 +17,27 @@ const BASE_URL = 'CATCHWORD_BASE_URL';
 
 const INVALID: Verdict = { code: 'SERVICE_INVALID', hint: 'Correct the request as the message says.' };
 
-/** Codes of the service, and codes of HTTP that come in a body with another status. */
-const BY_CODE: Readonly<Record<number, Verdict>> = {
-  400: INVALID,
-  401: { code: 'SOURCE_AUTH', hint: 'Check {setting} and the access token.', setting: API_KEY },
-  403: {
-    code: 'SERVICE_FORBIDDEN',
-    hint: 'Check {setting}: the key is invalid, or lacks the permission.',
-    setting: API_KEY,
-  },
-  404: { code: 'NOT_FOUND', hint: 'Check the identifier, and whether this API key may see it.' },
-  413: { code: 'SOURCE_REFUSED', hint: 'Send less in one request: the body is larger than the service accepts.' },
-  422: INVALID,
-  429: {
-    code: 'SOURCE_RATE_LIMITED',
-    hint: 'Lower {setting}; another program may use the same key.',
-    setting: 'CATCHWORD_RATE_LIMIT',
-  },
-  474: { code: 'SERVICE_UNKNOWN_USER', hint: 'Check the reference, or create the user.' },
-  601: {
-    code: 'SERVICE_TOKEN',
-    hint: 'Set {setting} to the reference of the user, so that the access token can be renewed.',
-    setting: 'CATCHWORD_USER_REFERENCE',
-  },
-  603: {
-    code: 'SERVICE_UNKNOWN_USER',
-    hint: 'Create the user with this API key: a reference belongs to the key that created it.',
-  },
-  650: INVALID,
+/** Codes of the service, and codes of HTTP that come in a body with another status: error, hint and setting. */
+const BY_CODE: Readonly<Record<number, readonly [ErrorCode, string, string?]>> = {
+  401: ['SOURCE_AUTH', 'Check {setting} and the access token.', API_KEY],
+  403: ['SERVICE_FORBIDDEN', 'Check {setting}: the key is invalid, or lacks the permission.', API_KEY],
+  404: ['NOT_FOUND', 'Check the identifier, and whether this API key may see it.'],
+  413: ['SOURCE_REFUSED', 'Send less in one request: the body is larger than the service accepts.'],
+  429: ['SOURCE_RATE_LIMITED', 'Lower {setting}; another program may use the same key.', 'CATCHWORD_RATE_LIMIT'],
+  474: ['SERVICE_UNKNOWN_USER', 'Check the reference, or create the user.'],
+  601: [
+    'SERVICE_TOKEN',
+    'Set {setting} to the reference of the user, so that the access token can be renewed.',
+    'CATCHWORD_USER_REFERENCE',
+  ],
+  603: ['SERVICE_UNKNOWN_USER', 'Create the user with this API key: a reference belongs to the key that created it.'],
 };
 
 function verdictOf(code: number | undefined): Verdict {
   if (code === undefined) return { code: 'SERVICE_ERROR', hint: 'The service gave no code: see its text.' };
+  if (code === 400 || code === 422 || code === 650) return INVALID;
   const known = BY_CODE[code];
-  if (known !== undefined) return known;
+  if (known !== undefined) return { code: known[0], hint: known[1], setting: known[2] };
   if (code >= 500 && code < 600) return { code: 'SOURCE_UNAVAILABLE', hint: 'Retry later: the service is in trouble.' };
   return { code: 'SERVICE_ERROR', hint: `Look up code ${code} in the documentation of the service.` };
 }
@@ -114,17 +101,16 @@ export function refusalError(request: Request, answer: Answer): CatchwordError {
   const { code, ...details } =
     serviceCode === undefined ? byStatus(request, answer, message.text) : verdictOf(serviceCode);
   const mayAskForPause = status === 429 || status >= 500 || status === 408;
-  const pause = mayAskForPause
-    ? parseRetryAfter(header(headers, 'retry-after'), dateOf(headers) ?? answer.receivedAt)
-    : undefined;
+  const asked = mayAskForPause ? header(headers, 'retry-after') : undefined;
+  const pause = parseRetryAfter(asked, dateOf(headers) ?? answer.receivedAt);
   const text = message.text === '' ? '' : `: ${message.text}`;
   const codeText = serviceCode === undefined || serviceCode === status ? '' : ` (code ${serviceCode})`;
   const pauseText = pause === undefined || pause.note === '' ? '' : `; ${pause.note}`;
   return new CatchwordError(code, `${origin} answered ${status}${text}${codeText}${pauseText}`, {
     ...details,
     status,
-    ...(serviceCode !== undefined && { serviceCode }),
-    ...(pause !== undefined && { retryAfterMs: pause.ms }),
+    serviceCode,
+    retryAfterMs: pause?.ms,
   });
 }
 

@@ -1,16 +1,10 @@
+import { decoded } from '../../percent-decode.ts';
+
 /** Characters. A shorter text may be an ordinary word. */
 const MIN_SECRET = 6;
 /** A word that a service may use in a message, such as `original`. */
 const WORD = /^[A-Za-z]?[a-z]{0,15}$/;
 const SECRET_NAME = /key|pass|secret|sig|token|auth|credential/i;
-
-function decoded(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
-}
 
 /** The parameters of a query as they are written. */
 function writtenParameters(query: string): [string, string][] {

@@ -21,7 +21,6 @@ export interface Operation<Result> extends Request {
  * @rule 4.4-4, 5-3, 7-4, 9-3..4
  */
 export interface Caller {
-  /** Scheme, host and port of the service. */
   readonly origin: string;
   /** @throws CatchwordError USAGE before anything is sent; SOURCE_*, SERVICE_*, NOT_FOUND, XML_INVALID, INTERRUPTED */
   call<Result>(operation: Operation<Result>, signal: AbortSignal): Promise<Result>;

@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer';
-import { gunzip } from 'node:zlib';
+import { promisify } from 'node:util';
+import { gunzip, type ZlibOptions } from 'node:zlib';
 import { textOfBytes } from '../../catalog/byte-text.ts';
 import { CatchwordError, messageOf } from '../../errors.ts';
 import { type Headers, header } from '../headers.ts';
@@ -51,20 +52,9 @@ export async function readBytes(
   return Buffer.concat(chunks, size);
 }
 
-interface Unzipped {
-  readonly buffer: Buffer;
-  readonly engine: { readonly bytesWritten: number };
-}
-
-function unzip(bytes: Uint8Array, maxOutputLength: number): Promise<Unzipped> {
-  return new Promise((resolve, reject) => {
-    // With `info`, the result has the engine too, which the types do not know.
-    gunzip(bytes, { maxOutputLength, info: true }, (error, result) => {
-      if (error === null) resolve(result as unknown as Unzipped);
-      else reject(error);
-    });
-  });
-}
+/** With `info`, the result has the engine too, which the types do not know. */
+type Unzip = (bytes: Uint8Array, options: ZlibOptions) => Promise<{ buffer: Buffer; engine: { bytesWritten: number } }>;
+const unzip = promisify(gunzip) as unknown as Unzip;
 
 async function decode(bytes: Uint8Array, headers: Headers, { maxBytes }: BodyLimits): Promise<Uint8Array> {
   const encoding = (header(headers, 'content-encoding') ?? 'identity').trim().toLowerCase();
@@ -74,7 +64,7 @@ async function decode(bytes: Uint8Array, headers: Headers, { maxBytes }: BodyLim
     throw bodyError(`the answer is encoded as ${encoding.slice(0, 40)}`, hint);
   }
   try {
-    const { buffer, engine } = await unzip(bytes, maxBytes);
+    const { buffer, engine } = await unzip(bytes, { maxOutputLength: maxBytes, info: true });
     if (engine.bytesWritten === bytes.length) return buffer;
   } catch (error) {
     throw bodyError(`the answer's gzip is damaged or too large (${messageOf(error)})`, undefined, error);

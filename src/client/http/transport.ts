@@ -150,7 +150,6 @@ export function createTransport(
   }
 
   return {
-    /** Scheme, host and port of the service. */
     origin,
     /**
      * Sends exactly one request: it does not retry, and does not follow redirects.

@@ -139,10 +139,6 @@ function isOneTitle(licenses: readonly License[]): boolean {
   return skus.size === 1 || (isbns.size === 1 && !isbns.has(null));
 }
 
-function isCurrent({ expiresAt }: License, nowMs: number): boolean {
-  return expiresAt === null || expiresAt === undefined || expiresAt > nowMs;
-}
-
 /**
  * Whether the answer for `sku` means that the title is owned (interface, 4.2 rule 2).
  *
@@ -157,10 +153,11 @@ export function isOwned({ licenses }: Licenses, sku: string, nowMs: number): boo
   const wanted = canonical(sku);
   const named = licenses.filter((license) => license.sku !== '' || license.isbn !== null);
   const isOne = isOneTitle(named);
+  const isCurrent = ({ expiresAt }: License): boolean => expiresAt == null || expiresAt > nowMs;
   const isWanted = (license: License): boolean =>
     isOne || [license.sku, license.isbn].some((name) => name !== null && canonical(name) === wanted);
-  if (named.some((license) => isWanted(license) && isCurrent(license, nowMs))) return true;
-  if (!licenses.some((license) => !named.includes(license) && isCurrent(license, nowMs))) return false;
+  if (named.some((license) => isWanted(license) && isCurrent(license))) return true;
+  if (!licenses.some((license) => !named.includes(license) && isCurrent(license))) return false;
   // It may be for this title.
   throw new CatchwordError('SERVICE_ERROR', 'the service listed a license with neither sku nor isbn', {
     hint: 'Read the licenses of the account, and ask the service whether the title is owned.',

@@ -1,12 +1,6 @@
 import { pipeline, Readable } from 'node:stream';
 import { CsvError, parse } from 'csv-parse';
-import { usageError } from '../shared/usage-error.ts';
-
-interface Row {
-  readonly fields: readonly string[];
-  /** Line on which the row begins, from 1. */
-  readonly line: number;
-}
+import { usageError } from '../../errors.ts';
 
 /** Characters. A quote that is not closed would make one row of the whole file. */
 export const MAX_ROW = 2 ** 20;
@@ -32,11 +26,11 @@ function invalid(error: CsvError): Error {
 }
 
 /**
- * Parses CSV (RFC 4180).
+ * Parses CSV (RFC 4180). `line` is the line on which a row begins, from 1.
  * @param texts with LF as the only line break
  * @throws CatchwordError USAGE naming the line
  */
-export async function* rowsIn(texts: AsyncIterable<string>, delimiter: string): AsyncGenerator<Row, void> {
+export async function* rowsIn(texts: AsyncIterable<string>, delimiter: string) {
   const format = delimiter === NO_DELIMITER ? { delimiter, quote: null } : { delimiter };
   const parser = parse({ ...format, record_delimiter: '\n', relax_column_count: true, max_record_size: MAX_ROW });
   // An error of the source reaches the parser.

@@ -1,5 +1,5 @@
 import { type CredentialSubmission, checkSubmission } from '../../client/credentials/submission.ts';
-import { usageError } from '../shared/usage-error.ts';
+import { usageError } from '../../errors.ts';
 import { delimiterOf, MAX_ROW, NO_DELIMITER, rowsIn } from './csv.ts';
 
 const KEYS = ['reference', 'guid', 'accessToken'] as const;

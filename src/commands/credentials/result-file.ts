@@ -1,22 +1,20 @@
 import { createHash } from 'node:crypto';
-import { appendFile, type FileHandle, open, readFile, realpath, rename, rm, stat, truncate } from 'node:fs/promises';
+import { type FileHandle, open, readFile, realpath, rename, rm, stat, writeFile } from 'node:fs/promises';
 import type { CredentialSubmission } from '../../client/credentials/submission.ts';
-import { CatchwordError, messageOf, systemCodeOf } from '../../errors.ts';
+import { CatchwordError, messageOf, systemCodeOf, usageError } from '../../errors.ts';
 import { holdFile, NO_LOCKS } from '../../file-lock.ts';
 import type { Source } from '../../input-stream.ts';
-import { usageError } from '../shared/usage-error.ts';
 import { headerOf } from './rows.ts';
 
 /*
- * Results go to `<out>.part`, which is renamed to `<out>` at the end. After each batch, `<out>.checkpoint` gets a line: how
+ * Results go to `<out>.part`, which is renamed to `<out>` at the end. After each batch, `<out>.checkpoint` is replaced: how
  * many accounts and bytes are complete, and a digest of the service, the API key and these accounts. A later run with the
  * same digest resumes there. The rows cannot show this themselves: they contain neither the service nor the token by which
  * an account was submitted. The checkpoint stays with the results, so that a repeated command finds them complete.
  *
- * A restart appends a checkpoint of no accounts before it empties `<out>.part`: a run can resume from a crash in between.
+ * A restart writes a checkpoint of no accounts before it empties `<out>.part`: a run can resume from a crash in between.
  */
 
-/** Where results go. */
 export interface ResultOutput {
   /** Accounts whose results an earlier run wrote. */
   readonly done: number;
@@ -28,7 +26,7 @@ export interface ResultOutput {
   close(): Promise<void>;
 }
 
-const CHECKPOINT = /^(\d+) (\d+) ([0-9a-f]{64})$/;
+const CHECKPOINT = /^(\d+) (\d+) ([0-9a-f]{64})\n$/;
 
 async function orNull<Value>(work: Promise<Value>): Promise<Value | null> {
   return await work.catch((error: unknown) => {
@@ -37,22 +35,17 @@ async function orNull<Value>(work: Promise<Value>): Promise<Value | null> {
   });
 }
 
-/** A checkpoint that a crash or a full disk cut off. */
-const CUT = /^(\d+ ?(\d+ ?[\da-f]*)?)?$/;
-
 const MOVE = 'Move it away, or name another file with --out.';
 
-/** @returns the last complete checkpoint of an earlier run, if any, and the bytes up to its end */
+/** @returns the checkpoint of an earlier run; null if there is none */
 async function readCheckpoint(path: string) {
-  const text = (await orNull(readFile(path, 'utf8'))) ?? '';
-  const end = text.lastIndexOf('\n') + 1;
-  const [, accounts, bytes, digest] = CHECKPOINT.exec(text.slice(0, end).split('\n').at(-2) ?? '') ?? [];
-  if (digest !== undefined) return { last: { accounts: Number(accounts), bytes: Number(bytes), digest }, end };
-  if (!CUT.test(text)) throw usageError(`${path} is not a checkpoint of this command`, MOVE);
-  return { last: null, end };
+  const text = await orNull(readFile(path, 'utf8'));
+  if (text === null) return null;
+  const [, accounts, bytes, digest] = CHECKPOINT.exec(text) ?? [];
+  if (digest === undefined) throw usageError(`${path} is not a checkpoint of this command`, MOVE);
+  return { accounts: Number(accounts), bytes: Number(bytes), digest };
 }
 
-/** How results begin. */
 const BEGINNINGS = [headerOf('csv'), '{"ok":'];
 
 /** Whether it begins as results do; a crash may have cut it off, and a missing file holds nothing else. */
@@ -71,8 +64,8 @@ async function holdsResults(path: string): Promise<boolean> {
  * Checks that writing results harms no other file.
  * @returns the sizes of the complete results and of the incomplete ones
  */
-async function checkedSizes(path: string, part: string, checkpoints: string, input: Source['file']) {
-  const names = [path, part, checkpoints];
+async function checkedSizes(names: readonly [path: string, part: string, ...string[]], input: Source['file']) {
+  const [path, part] = names;
   const files = await Promise.all(names.map((name) => orNull(stat(name, { bigint: true }))));
   const hint = 'Name another file with --out.';
   if (files.some((file) => file !== null && file.dev === input?.dev && file.ino === input.ino)) {
@@ -101,13 +94,14 @@ export async function openResultFile(
 ): Promise<ResultOutput> {
   if (path === '') throw usageError('--out is empty', 'Name a file, or omit --out to print the results.');
   const target = await realpath(path).catch(() => path);
-  const [part, checkpoints] = [`${target}.part`, `${target}.checkpoint`];
+  const [part, checkpoint] = [`${target}.part`, `${target}.checkpoint`];
+  const nextCheckpoint = `${checkpoint}.new`;
   const release = holdFile(target);
   if (release === null) {
     throw usageError(`${path} is in use by another run`, `Wait until it ends, or name another file. ${NO_LOCKS}`);
   }
   const hash = createHash('sha256').update(JSON.stringify(scope));
-  let [accounts, bytes, endOfCheckpoints] = [0, 0, 0];
+  let [accounts, bytes] = [0, 0];
   let file: FileHandle | undefined;
 
   const rest = (async function* () {
@@ -121,20 +115,20 @@ export async function openResultFile(
     while (accounts < last.accounts && (await rest.next()).done !== true) accounts++;
     return hash.copy().digest('hex') === last.digest;
   }
-  async function addCheckpoint(): Promise<void> {
-    await appendFile(checkpoints, `${accounts} ${bytes} ${hash.copy().digest('hex')}\n`, { mode: 0o600 });
+  async function saveCheckpoint(): Promise<void> {
+    const text = `${accounts} ${bytes} ${hash.copy().digest('hex')}\n`;
+    await writeFile(nextCheckpoint, text, { mode: 0o600, flush: true });
+    await rename(nextCheckpoint, checkpoint);
   }
   async function start(): Promise<void> {
-    await orNull(truncate(checkpoints, endOfCheckpoints));
-    await addCheckpoint();
+    await saveCheckpoint();
     file = await open(part, 'a', 0o600);
     await file.chmod(0o600);
     await file.truncate(bytes);
   }
   async function begin(): Promise<void> {
-    const { targetSize, partSize } = await checkedSizes(path, part, checkpoints, input);
-    const { last, end } = await readCheckpoint(checkpoints);
-    endOfCheckpoints = end;
+    const { targetSize, partSize } = await checkedSizes([path, part, checkpoint, nextCheckpoint], input);
+    const last = await readCheckpoint(checkpoint);
     if (restart) return;
     // Both exist after an interrupted restart.
     if (targetSize > 0 && partSize === 0) {
@@ -143,7 +137,7 @@ export async function openResultFile(
     }
     if (partSize > 0) {
       const hint = last === null ? MOVE : 'Start over with --restart.';
-      if (last === null || last.bytes > partSize) throw usageError(`${part} does not match ${checkpoints}`, hint);
+      if (last === null || last.bytes > partSize) throw usageError(`${part} does not match ${checkpoint}`, hint);
       if (!(await skip(last)) && last.accounts > 0) {
         const hint = 'Repeat the command of that run, name another file with --out, or start over with --restart.';
         throw usageError(`${part} holds results for another input, service or API key`, hint);
@@ -159,7 +153,7 @@ export async function openResultFile(
     await file?.datasync();
     bytes += Buffer.byteLength(text);
     accounts += count;
-    await addCheckpoint();
+    await saveCheckpoint();
   }
   async function finish(): Promise<void> {
     if (restart && accounts === 0) {
@@ -172,7 +166,7 @@ export async function openResultFile(
   }
   const close = async (): Promise<void> => {
     await file?.close();
-    if (file !== undefined && accounts === 0) for (const name of [part, checkpoints]) await rm(name, { force: true });
+    if (file !== undefined && accounts === 0) for (const name of [part, checkpoint]) await rm(name, { force: true });
     release();
   };
   const guarded = (work: Promise<void>): Promise<void> =>

@@ -18,17 +18,14 @@ export function headerOf(format: ResultFormat): string {
 
 function rowOf(result: CredentialResult, format: ResultFormat): string {
   const { ok, reference, guid } = result;
-  if (format === 'csv') {
-    return csvRow(
-      result.ok
-        ? [reference, guid, result.accessToken, result.email, null, null]
-        : [reference, guid, null, null, result.code ?? 'none', result.message],
-    );
+  if (result.ok) {
+    const { accessToken, email } = result;
+    if (format === 'csv') return csvRow([reference, guid, accessToken, email, null, null]);
+    return `${JSON.stringify({ ok, reference, guid, access_token: accessToken, email })}\n`;
   }
-  const rest = result.ok
-    ? { access_token: result.accessToken, email: result.email }
-    : { code: result.code, message: result.message };
-  return `${JSON.stringify({ ok, reference, guid, ...rest })}\n`;
+  const { code, message } = result;
+  if (format === 'csv') return csvRow([reference, guid, null, null, code ?? 'none', message]);
+  return `${JSON.stringify({ ok, reference, guid, code, message })}\n`;
 }
 
 export function rowsOf(results: readonly CredentialResult[], format: ResultFormat): string {

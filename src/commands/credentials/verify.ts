@@ -2,14 +2,13 @@ import { once } from 'node:events';
 import { Command } from 'commander';
 import { verifyInBatches } from '../../client/credentials/credentials.ts';
 import { MAX_CREDENTIALS } from '../../client/credentials/submission.ts';
-import { CatchwordError } from '../../errors.ts';
+import { CatchwordError, usageError } from '../../errors.ts';
 import { sourceUntil } from '../../input-stream.ts';
 import { count, plural } from '../../report/text.ts';
 import { withService } from '../shared/connection.ts';
 import type { CommandContext } from '../shared/context.ts';
 import type { JsonOption } from '../shared/format.ts';
 import { progressBar } from '../shared/progress.ts';
-import { usageError } from '../shared/usage-error.ts';
 import { isNdjson, submissionsIn } from './input.ts';
 import { openResultFile, type ResultOutput } from './result-file.ts';
 import { headerOf, type ResultFormat, rowsOf } from './rows.ts';
@@ -68,10 +67,8 @@ async function verify(context: CommandContext, path: string, options: VerifyOpti
     try {
       const submissions = submissionsIn(path, input);
       const scope = [new URL(baseUrl).href, apiKey, format];
-      output =
-        out === undefined
-          ? stdoutOutput(context.stdout, submissions)
-          : await openResultFile(out, restart, scope, submissions, input.file);
+      if (out === undefined) output = stdoutOutput(context.stdout, submissions);
+      else output = await openResultFile(out, restart, scope, submissions, input.file);
       accounts = output.done;
       let header = accounts === 0 ? headerOf(format) : '';
       for await (const results of verifyInBatches(caller, output.rest, context.signal, accounts)) {

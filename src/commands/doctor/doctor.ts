@@ -20,7 +20,6 @@ import { examineSource } from './source.ts';
 
 const SINK_TIMEOUT_MS = 10_000;
 
-/** A finding for each wrong setting and for each unknown variable. */
 function examineSettings({ environment }: CommandContext): Finding[] {
   const wrong = settingProblems(environment, 'source').map(({ message, hint }) => failed(message, hint));
   const unknown = unknownSettings(environment).map((text): Result => ({ level: 'note', text }));
@@ -58,8 +57,8 @@ async function checkMirror(config: Config, nowMs: number): Promise<Result> {
     const [damage] = store.quickCheck();
     if (damage !== undefined) return failed(`${db} is damaged: ${damage}`, 'Move it away, then: npx catchword sync.');
     const completedAt = completeAt(store);
-    const never = 'never complete: the first full load has not finished';
     const upTo = `complete up to ${moment(store.watermark())} UTC`;
+    const never = 'never complete: the first full load has not finished';
     const fresh = completedAt === null ? never : `${upTo}, ${ago(completedAt, nowMs)}`;
     return ok(`${plural(store.products.living(), 'product')}, ${size(store.sizeBytes())}, sound, ${fresh}`);
   });

@@ -1,6 +1,5 @@
 import { CatchwordError, messageOf } from '../../errors.ts';
 
-/** What a check found, and what to do about it. */
 export interface Result {
   readonly level: 'ok' | 'note' | 'failed';
   readonly text: string;

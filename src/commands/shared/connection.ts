@@ -31,15 +31,13 @@ export async function withService(
   const config = loadSettings(context, 'source');
   const { clock } = context;
   const mirror = openMirror(context, config);
+  let connection: Connection | undefined;
   try {
     const pacer = mirrorPacer({ config, clock, tell: toPerson(context) }, mirror);
-    const connection = connect(config, config.rateLimit, clock, pacer);
-    try {
-      await work(connection, config);
-    } finally {
-      await connection.close();
-    }
+    connection = connect(config, config.rateLimit, clock, pacer);
+    await work(connection, config);
   } finally {
+    await connection?.close();
     mirror?.close();
   }
 }

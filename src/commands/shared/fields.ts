@@ -1,7 +1,6 @@
 import type { Command } from 'commander';
-import { messageOf } from '../../errors.ts';
+import { messageOf, usageError } from '../../errors.ts';
 import { type Input, readText } from '../../input-stream.ts';
-import { usageError } from './usage-error.ts';
 
 /** The fields of a record to write, as the command line gives them. */
 export interface FieldsInput {
@@ -22,9 +21,8 @@ export function withFieldOptions(command: Command): Command {
     .option('--set <field=value>', 'set one field, overriding the file; may be repeated', append);
 }
 
-function isObject(value: unknown): value is Fields {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
+const isObject = (value: unknown): value is Fields =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 async function fromFile(file: string, input: Input): Promise<Fields> {
   const name = file === '-' ? 'stdin' : file;

@@ -1,14 +1,12 @@
 import pc from 'picocolors';
+import { usageError } from '../../errors.ts';
 import { parseIsoTime } from '../../iso-time.ts';
-import { printable, printableLines } from '../../printable.ts';
+import { printable, printableColoured, printableLines } from '../../printable.ts';
 import type { Colours } from '../../report/text.ts';
 import { wholeNumber as readWholeNumber } from '../../whole-number.ts';
 import type { CommandContext, ProcessContext } from './context.ts';
-import { usageError } from './usage-error.ts';
 
-export function isTerminal(stream: NodeJS.WritableStream): boolean {
-  return 'isTTY' in stream && stream.isTTY === true;
-}
+export const isTerminal = (stream: NodeJS.WritableStream): boolean => 'isTTY' in stream && stream.isTTY === true;
 
 /** Colours if the stream is a terminal and NO_COLOR is not set. */
 export function colours({ environment, stdout }: ProcessContext, stream = stdout): Colours {
@@ -20,14 +18,10 @@ export function plain(text: string): string {
   return printable(text.replace(/\p{Cc}+/gu, ' '));
 }
 
-/** The sequences that `colours` makes. */
-const COLOUR = new RegExp(`(${String.fromCharCode(27)}\\[\\d+(?:;\\d+)*m)`);
-
 /** Prints text for a person. Escapes what a terminal would obey, except colours if they are on. */
 export function printLine(context: CommandContext, text = ''): void {
-  const parts = colours(context).isColorSupported ? text.split(COLOUR) : [text];
-  const shown = parts.map((part, index) => (index % 2 === 1 ? part : printableLines(part)));
-  context.stdout.write(`${shown.join('')}\n`);
+  const shown = colours(context).isColorSupported ? printableColoured(text) : printableLines(text);
+  context.stdout.write(`${shown}\n`);
 }
 
 export interface JsonOption {

@@ -13,41 +13,29 @@ type Settling = NonNullable<Progress['settling']>;
 /** A shorter wait is not mentioned. */
 const LONG_WAIT_MS = 5_000;
 
-export interface ProgressDisplay {
-  readonly update: (progress: Progress) => void;
-  /** Shows a wait between two runs. */
-  readonly waits: (settling: Settling) => void;
-  readonly stop: () => void;
-}
-
 /** A bar that shows nothing if the stream is not a terminal. */
 export function progressBar(stream: NodeJS.WritableStream, format: string): SingleBar {
   const look = { stream, format, barsize: 24, hideCursor: true, clearOnComplete: true };
   return new SingleBar(look, Presets.shades_classic);
 }
 
-function showWaits({ clock, stderr }: CommandContext): ProgressDisplay {
-  let shown = false;
-  const waits = (settling: Settling): void => {
-    if ((settling.settlesAt ?? 0) - clock.now() > LONG_WAIT_MS) stderr.write(`${settlingText(settling)}\n`);
-  };
-  return {
-    update: ({ settling }) => {
-      if (settling !== null && !shown) waits(settling);
-      shown = settling !== null;
-    },
-    waits,
-    stop: () => {},
-  };
-}
-
-function showProgress({ clock, stderr }: CommandContext): ProgressDisplay {
+/** Shows a bar on a terminal, and otherwise only long waits. */
+function progressDisplay({ clock, stderr }: CommandContext) {
   const startedAt = clock.now();
-  let first: Progress | undefined;
   const format = '{kind} {bar} {value}/{total} pages · {speed} products/s · {requests} requests · {left}';
   const bar = progressBar(stderr, format);
+  let first: Progress | undefined;
+  let isSettling = false;
+
+  function waits(settling: Settling): void {
+    const left = settlingText(settling);
+    const isLong = (settling.settlesAt ?? 0) - clock.now() > LONG_WAIT_MS;
+    if (isTerminal(stderr)) bar.update({ left });
+    else if (isLong) stderr.write(`${left}\n`);
+  }
+
   return {
-    update: (progress) => {
+    update: (progress: Progress): void => {
       const { kind, pages, pagesKnown, settling } = progress;
       if (first === undefined) {
         first = progress;
@@ -63,9 +51,12 @@ function showProgress({ clock, stderr }: CommandContext): ProgressDisplay {
         requests: count(progress.requests),
         left: (settling && settlingText(settling)) ?? `${left} left`,
       });
+      if (settling !== null && !isSettling) waits(settling);
+      isSettling = settling !== null;
     },
-    waits: (settling) => bar.update({ left: settlingText(settling) }),
-    stop: () => bar.stop(),
+    /** Shows a wait between two runs. */
+    waits,
+    stop: (): void => bar.stop(),
   };
 }
 
@@ -73,9 +64,9 @@ function showProgress({ clock, stderr }: CommandContext): ProgressDisplay {
 export async function withProgress<Result>(
   context: CommandContext,
   config: SourceConfig,
-  work: (run: Omit<KeeperOptions, 'fetching'>, display: ProgressDisplay) => Promise<Result>,
+  work: (run: Omit<KeeperOptions, 'fetching'>, display: ReturnType<typeof progressDisplay>) => Promise<Result>,
 ): Promise<Result> {
-  const display = isTerminal(context.stderr) ? showProgress(context) : showWaits(context);
+  const display = progressDisplay(context);
   // Only errors, unless LOG_LEVEL asks for more.
   const log = commandLog(context, context.environment.LOG_LEVEL ? config.logLevel : 'error');
   const run = { config, clock: context.clock, log, tell: toPerson(context), onProgress: display.update };

@@ -19,20 +19,29 @@ declare const WebAssembly: { Memory: new (size: { initial: number }) => { readon
 
 type Poll = (subscriptions: number, events: number, count: number, eventCount: number) => number;
 
+/** @throws Error where Node.js does not allow WASI */
+async function openPoll(fd: number, memory: object): Promise<Poll> {
+  // Loading WASI prints a warning that it is experimental.
+  const emitWarning = process.emitWarning.bind(process);
+  process.emitWarning = () => {};
+  try {
+    const { WASI } = await import('node:wasi');
+    const wasi = new WASI({ version: 'preview1', stdin: fd, stdout: fd, stderr: fd });
+    wasi.initialize({ exports: { memory } });
+    return wasi.wasiImport.poll_oneoff as Poll;
+  } finally {
+    process.emitWarning = emitWarning;
+  }
+}
+
 /** @returns a function that returns true once the reader of a pipe or socket went away; it may never notice */
 export async function watchReader(stdout: NodeJS.WritableStream): Promise<() => boolean> {
   const fd = 'fd' in stdout && typeof stdout.fd === 'number' ? stdout.fd : null;
   const kind = fd === null ? null : fstatSync(fd);
   if (fd === null || !(kind?.isFIFO() || kind?.isSocket())) return () => false;
   const memory = new WebAssembly.Memory({ initial: 1 });
-  // Loading WASI prints a warning that it is experimental.
-  const emitWarning = process.emitWarning.bind(process);
-  process.emitWarning = () => {};
-  const { WASI } = await import('node:wasi');
-  const wasi = new WASI({ version: 'preview1', stdin: fd, stdout: fd, stderr: fd });
-  process.emitWarning = emitWarning;
-  wasi.initialize({ exports: { memory } });
-  const poll = wasi.wasiImport.poll_oneoff as Poll;
+  const poll = await openPoll(fd, memory).catch(() => null);
+  if (poll === null) return () => false;
   const view = new DataView(memory.buffer);
   view.setUint8(8, FD_WRITE);
   view.setUint32(16, 1, true);

@@ -7,16 +7,13 @@ import type { FetchOutcome, FetchTask } from '../../catalog/page.ts';
 import { pageOf } from '../../catalog/validate-page.ts';
 import { CatchwordError, type ErrorCode, isErrorCode, messageOf } from '../../errors.ts';
 
-/**
- * Encodes outcomes as JSON, for a queue between processes.
- *
- * A captured page is sent as the compressed text of the response, and validated again by the receiver. A page is
- * derived from that text alone, so nothing can be lost or differ.
+/*
+ * Encodes outcomes as JSON, for a queue between processes. A page is sent as the compressed text of the response, and
+ * validated again by the receiver: it is derived from that text alone, so nothing can be lost or differ.
  */
 
 const compress = promisify(gzip);
 const decompress = promisify(gunzip);
-
 const count = z.int().min(0);
 const time = z.number();
 
@@ -56,8 +53,6 @@ const ENCODED = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('failed'), task: TASK, requests: count, error: ERROR }),
 ]);
 
-export type EncodedOutcome = z.infer<typeof ENCODED>;
-
 function parse<S extends z.ZodType>(schema: S, data: unknown): z.output<S> {
   const parsed = schema.safeParse(data);
   if (parsed.success) return parsed.data;
@@ -76,7 +71,7 @@ export function parseTask(data: unknown): FetchTask {
   return parse(TASK, data);
 }
 
-export async function encodeOutcome(outcome: FetchOutcome): Promise<EncodedOutcome> {
+export async function encodeOutcome(outcome: FetchOutcome): Promise<z.infer<typeof ENCODED>> {
   if (outcome.kind === 'failed') return outcome;
   const { task, requests, response } = outcome.captured;
   const { text, ...about } = response;

@@ -1,14 +1,12 @@
 import { setMaxListeners } from 'node:events';
 import type { Job, Queue } from 'bullmq';
-import type { Redis } from 'ioredis';
 import { retryDelayMs } from '../../backoff.ts';
-import type { FetchOutcome, FetchTask } from '../../catalog/page.ts';
-import { taskId } from '../../catalog/page.ts';
+import { type FetchOutcome, type FetchTask, taskId } from '../../catalog/page.ts';
 import type { Clock } from '../../clock.ts';
 import { CatchwordError, messageOf, toErrorRecord } from '../../errors.ts';
 import type { Logger } from '../../log.ts';
 import { type ReadWindow, toReadError } from '../queue.ts';
-import { type EncodedOutcome, encodeOutcome, parseTask } from './codec.ts';
+import { encodeOutcome, parseTask } from './codec.ts';
 import {
   JOB_OPTIONS,
   jobId,
@@ -39,38 +37,13 @@ const DELIVERY_RETRY_MS = 2_000;
 const PAUSE_CHECK_MS = 1_000;
 
 /**
- * The options of BullMQ's limiter, which counts jobs as they become active, over all workers of a queue. `max` is 1,
- * for evenly spaced requests, unless the pauses between them would be too short.
- *
- * Without a rate limit the worker gets a limiter that is never reached, because a worker without one would ignore the
- * pause of `Retry-After`.
+ * The options of BullMQ's limiter, which counts jobs as they become active, over all workers of a queue. Without a rate
+ * limit it is never reached: a worker without a limiter would ignore the pause of `Retry-After`.
  */
 export function limiterOf(intervalMs: number | null): { max: number; duration: number } {
   if (intervalMs === null) return { max: 1_000_000_000, duration: 1 };
   const max = Math.max(1, Math.floor(MIN_PAUSE_MS / intervalMs));
   return { max, duration: Math.ceil(max * intervalMs) };
-}
-
-/** Connects to the apply queues of all mirrors that a fetcher reads for. */
-function connectApplyQueues(place: QueuePlace, connection: Redis) {
-  const { apply } = queueNames(place);
-  const queues = new Map<string, Queue>();
-
-  function queueOf({ mirror }: FetchTask): Queue {
-    const queue = queues.get(mirror) ?? openQueue(place, apply(mirror), connection);
-    queues.set(mirror, queue);
-    return queue;
-  }
-
-  return {
-    addOutcome: async (task: FetchTask, outcome: EncodedOutcome): Promise<void> => {
-      await queueOf(task).add('apply', outcome, { ...JOB_OPTIONS, jobId: jobId(task) });
-    },
-    addPause: async (task: FetchTask, pauseMs: number): Promise<void> => {
-      await queueOf(task).add(PAUSE_JOB, { pauseMs }, JOB_OPTIONS);
-    },
-    close: () => Promise.all([...queues.values()].map((queue) => queue.close())),
-  };
 }
 
 /**
@@ -81,17 +54,26 @@ function connectApplyQueues(place: QueuePlace, connection: Redis) {
 export async function startFetcher(options: FetcherOptions) {
   const { redisUrl, read, concurrency, intervalMs, clock, log } = options;
   await checkRedis(redisUrl);
+  const names = queueNames(options);
   const stop = new AbortController();
   // Each active job adds a listener.
   setMaxListeners(0, stop.signal);
+  /** The apply queues of all mirrors that this fetcher reads for. */
+  const applyQueues = new Map<string, Queue>();
   let closed: Promise<void> | undefined;
+
+  function applyQueueOf({ mirror }: FetchTask): Queue {
+    const queue = applyQueues.get(mirror) ?? openQueue(options, names.apply(mirror), fetching.connection);
+    applyQueues.set(mirror, queue);
+    return queue;
+  }
 
   /** Keeps the outcome while Redis cannot store it (full, a failover), so that the page is not requested again. */
   async function deliver(task: FetchTask, outcome: FetchOutcome): Promise<void> {
     const encoded = await encodeOutcome(outcome);
     for (;;) {
       try {
-        await applyQueues.addOutcome(task, encoded);
+        await applyQueueOf(task).add('apply', encoded, { ...JOB_OPTIONS, jobId: jobId(task) });
         return;
       } catch (error) {
         if (stop.signal.aborted) throw error;
@@ -110,7 +92,9 @@ export async function startFetcher(options: FetcherOptions) {
       const error = toReadError(thrown);
       const pauseMs = error.retryAfterMs;
       // The keeper notes the pause in its mirror.
-      if (pauseMs !== undefined && (await pause.begin(pauseMs))) await applyQueues.addPause(task, pauseMs);
+      if (pauseMs !== undefined && (await pause.begin(pauseMs))) {
+        await applyQueueOf(task).add(PAUSE_JOB, { pauseMs }, JOB_OPTIONS);
+      }
       if (retryDelayMs(error, attempt, task.maxAttempts, () => clock.random()) !== null) throw error;
       return { kind: 'failed', task, error: toErrorRecord(error), requests: attempt };
     }
@@ -131,7 +115,7 @@ export async function startFetcher(options: FetcherOptions) {
     }
   }
 
-  const fetching = startWorker(options, queueNames(options).fetch, work, {
+  const fetching = startWorker(options, names.fetch, work, {
     concurrency,
     limiter: limiterOf(intervalMs),
     maximumRateLimitDelay: PAUSE_CHECK_MS,
@@ -141,7 +125,6 @@ export async function startFetcher(options: FetcherOptions) {
         Math.ceil(retryDelayMs(toReadError(error), attempt, job?.opts.attempts ?? 1, () => clock.random()) ?? -1),
     },
   });
-  const applyQueues = connectApplyQueues(options, fetching.connection);
   const pause = createSharedPause(fetching.connection, fetching.worker, clock);
   await fetching.worker.waitUntilReady();
 
@@ -149,7 +132,7 @@ export async function startFetcher(options: FetcherOptions) {
     await fetching.close(async () => {
       stop.abort(new CatchwordError('INTERRUPTED', 'the fetcher was stopped'));
     });
-    await applyQueues.close();
+    await Promise.all([...applyQueues.values()].map((queue) => queue.close()));
   }
 
   return {

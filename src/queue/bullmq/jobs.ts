@@ -1,15 +1,11 @@
-import { createHash } from 'node:crypto';
 import { ErrorCode, type Job, type Processor, Queue, WaitingError, Worker, type WorkerOptions } from 'bullmq';
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import { type FetchTask, taskId } from '../../catalog/page.ts';
-import { sourceAddress } from '../../catalog/source.ts';
 import type { Clock } from '../../clock.ts';
 import { messageOf } from '../../errors.ts';
 import type { Logger } from '../../log.ts';
 import { connectRedis, cutRedis } from './redis.ts';
-
-/** The names and formats on which the keeper and the fetchers agree, and the settings that their workers share. */
 
 /** Where the queues are; the same for the keeper and the fetchers. */
 export interface QueuePlace {
@@ -27,14 +23,7 @@ interface WorkerPlace extends QueuePlace {
   readonly log: Logger;
 }
 
-function prefixOf({ prefix = 'catchword' }: QueuePlace): string {
-  return prefix;
-}
-
-/**
- * Names the queues of a source. All its mirrors share the fetchers, and so the rate limit. Each mirror has its own
- * `apply` queue, so that outcomes return to the keeper that requested them.
- */
+/** Names the queues of a source. Its mirrors share the fetchers, and so the rate limit; each has its own `apply` queue. */
 export function queueNames({ source }: QueuePlace) {
   return {
     fetch: `fetch-${source}`,
@@ -55,11 +44,6 @@ export function jobId(task: FetchTask): string {
   return `${task.mirror}_${taskId(task)}`;
 }
 
-/** A short id of a source, equal in every process that reads it, however its address is written. */
-export function sourceId(baseUrl: string): string {
-  return createHash('sha256').update(sourceAddress(baseUrl)).digest('hex').slice(0, 12);
-}
-
 /** Deletes jobs when they end, so that their ids can be added again. */
 export const JOB_OPTIONS = { removeOnComplete: true, removeOnFail: true, stackTraceLimit: 0 } as const;
 
@@ -72,6 +56,7 @@ export function fetchJobOptions(task: FetchTask) {
 const WORKER_OPTIONS = { lockDuration: 15_000, stalledInterval: 5_000 } as const;
 
 const CLOSE_TIMEOUT_MS = 3_000;
+const PREFIX = 'catchword';
 
 /** Errors of a job that Redis has lost or another worker has taken over. It runs again, so nothing is lost. */
 const NO_LONGER_OURS: readonly unknown[] = [
@@ -81,8 +66,8 @@ const NO_LONGER_OURS: readonly unknown[] = [
   ErrorCode.JobLockMismatch,
 ];
 
-export function openQueue(place: QueuePlace, name: string, connection: Redis): Queue {
-  const queue = new Queue(name, { connection, prefix: prefixOf(place) });
+export function openQueue({ prefix = PREFIX }: QueuePlace, name: string, connection: Redis): Queue {
+  const queue = new Queue(name, { connection, prefix });
   // The connection logs its errors itself; without a listener they would be thrown.
   queue.on('error', () => {});
   return queue;
@@ -96,9 +81,9 @@ export async function returnToQueue(job: Job, token: string | undefined): Promis
 
 /** Starts a worker with a connection of its own. */
 export function startWorker(place: WorkerPlace, name: string, work: Processor, options: Partial<WorkerOptions> = {}) {
-  const { redisUrl, clock, log } = place;
+  const { redisUrl, prefix = PREFIX, clock, log } = place;
   const connection = connectRedis(redisUrl, log, 'wait');
-  const worker = new Worker(name, work, { ...WORKER_OPTIONS, ...options, prefix: prefixOf(place), connection });
+  const worker = new Worker(name, work, { ...WORKER_OPTIONS, ...options, prefix, connection });
   worker.on('error', (error) => {
     // While the connection is down, that is already logged.
     const expected = connection.status !== 'ready' || ('code' in error && NO_LONGER_OURS.includes(error.code));

@@ -20,7 +20,7 @@ import {
 } from './jobs.ts';
 import { checkRedis, connectRedis, cutRedis } from './redis.ts';
 
-export interface BullQueueOptions extends QueuePlace {
+interface BullQueueOptions extends QueuePlace {
   /** Incarnation of the keeper's mirror; letters, digits and `-`. */
   readonly mirror: string;
   readonly clock: Clock;
@@ -40,10 +40,8 @@ export interface BullQueue extends PageQueue {
  * ```
  * keeper ── add ──► fetch jobs ──► fetchers, anywhere ──► apply jobs ── handle ──► keeper
  * ```
- * Both jobs of a task have the same id: the mirror's and the task's. A fetcher adds the apply job before its fetch job
- * ends, so checking for the fetch job first and the apply job second finds every task in progress.
- *
- * While Redis is unreachable, `add` and `drop` only log that: the keeper adds the missing tasks again later.
+ * Both jobs of a task have the same id. A fetcher adds the apply job before its fetch job ends, so checking for the
+ * fetch job first finds every task in progress. While Redis is unreachable, `add` and `drop` only log that.
  *
  * @throws CatchwordError QUEUE_UNAVAILABLE, QUEUE_MISCONFIGURED as `checkRedis`
  */

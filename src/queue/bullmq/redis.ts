@@ -52,10 +52,7 @@ export function connectRedis(url: string, log: Logger, whenGone: 'wait' | 'fail'
   return redis;
 }
 
-/**
- * Disconnects for good and rejects pending commands. ioredis never settles them if it is disconnected between two
- * attempts to connect, so this starts an attempt first.
- */
+/** Disconnects for good. Between two attempts to connect, ioredis would never settle commands: this starts one first. */
 export function cutRedis(connection: Pick<IRedisClient, 'status' | 'connect' | 'disconnect'>): void {
   if (connection.status === 'end') return;
   if (connection.status === 'reconnecting') connection.connect().catch(() => {});
@@ -107,11 +104,8 @@ export async function checkRedis(url: string): Promise<void> {
   if (major < MIN_MAJOR || (major === MIN_MAJOR && minor < MIN_MINOR)) {
     throw misconfigured(`${where} is version ${version}`, `Upgrade Redis to ${MIN_MAJOR}.${MIN_MINOR} or later.`);
   }
-  const policy = /^maxmemory_policy:(\S+)/m.exec(info)?.[1];
-  if (policy !== undefined && policy !== 'noeviction') {
-    throw misconfigured(
-      `${where} may evict jobs: its maxmemory-policy is ${policy}`,
-      'Set maxmemory-policy to noeviction, or use another Redis.',
-    );
-  }
+  const policy = /^maxmemory_policy:(\S+)/m.exec(info)?.[1] ?? 'noeviction';
+  if (policy === 'noeviction') return;
+  const hint = 'Set maxmemory-policy to noeviction, or use another Redis.';
+  throw misconfigured(`${where} may evict jobs: its maxmemory-policy is ${policy}`, hint);
 }

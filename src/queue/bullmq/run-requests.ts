@@ -32,13 +32,10 @@ export function connectRunRequests(options: RunRequestOptions) {
   };
 }
 
-interface ServeRunRequestsOptions extends RunRequestOptions {
-  readonly clock: Clock;
-  readonly onRequest: (request: RunRequest) => void;
-}
-
 /** Receives requests for runs, in the keeper. */
-export async function serveRunRequests(options: ServeRunRequestsOptions): Promise<Service> {
+export async function serveRunRequests(
+  options: RunRequestOptions & { readonly clock: Clock; readonly onRequest: (request: RunRequest) => void },
+): Promise<Service> {
   async function take({ data }: Job): Promise<void> {
     const request = REQUEST.safeParse(data);
     if (request.success) options.onRequest(request.data);

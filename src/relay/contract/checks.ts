@@ -37,11 +37,6 @@ export interface SinkSubject {
   readonly prepare: () => Promise<SinkTarget>;
 }
 
-export interface SinkCheck {
-  readonly name: string;
-  readonly run: () => Promise<void>;
-}
-
 function book(vbid: string, version: number, more: Record<string, unknown> = {}) {
   return { vbid, body: JSON.stringify({ vbid, version, title: `Book „${vbid}“ \\ ${version}`, ...more }) };
 }
@@ -250,7 +245,9 @@ const CHECKS: Readonly<Record<string, (scene: Scene) => Promise<void>>> = {
   },
 };
 
+export type SinkCheck = ReturnType<typeof sinkChecks>[number];
+
 /** The checks for one kind of sink. Each one prepares a store and removes it. */
-export function sinkChecks(subject: SinkSubject): SinkCheck[] {
+export function sinkChecks(subject: SinkSubject) {
   return Object.entries(CHECKS).map(([name, check]) => ({ name, run: () => onScene(subject, check) }));
 }

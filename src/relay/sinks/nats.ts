@@ -11,8 +11,9 @@ import {
 import { connect as connectNats, headers, type NatsConnection } from '@nats-io/transport-node';
 import { z } from 'zod';
 import { messageOf } from '../../errors.ts';
+import { decoded } from '../../percent-decode.ts';
 import { type Mark, SinkError, type SinkEvent, type SinkFactory } from '../sink.ts';
-import { ageOption, decoded, readOptions, sizeText } from '../sink-options.ts';
+import { ageOption, readOptions, sizeText } from '../sink-options.ts';
 import { markAtStart, markSchema } from '../stored-mark.ts';
 import { createConnectedSink, type OpenStore } from './connected-sink.ts';
 
@@ -55,10 +56,7 @@ function markWith({ seq, at }: SinkEvent, isLast: boolean, mark: Mark): Mark {
   return isLast ? mark : { ...mark, cursor: seq, at };
 }
 
-interface StreamNames {
-  readonly stream: string;
-  readonly subject: string;
-}
+type StreamNames = Readonly<Record<'stream' | 'subject', string>>;
 
 async function connect(url: URL): Promise<NatsConnection> {
   const user = decoded(url.username);
@@ -103,7 +101,6 @@ async function readMark({ streams }: JetStreamManager, stream: string): Promise<
   return null;
 }
 
-/** Describes the stream, or whether it can be created. */
 async function describeStream(manager: JetStreamManager, names: StreamNames): Promise<string> {
   const { stream, subject } = names;
   const found = await findStream(manager, names);
@@ -127,7 +124,7 @@ async function describeStream(manager: JetStreamManager, names: StreamNames): Pr
 export const createNatsSink: SinkFactory = ({ url }) => {
   const options = readOptions(url, OPTIONS);
   const { subject, stream = subject.replaceAll('.', '-'), max_age: maxAgeMs } = options;
-  const names: StreamNames = { stream, subject };
+  const names = { stream, subject };
   const limits = maxAgeMs === undefined ? {} : { max_age: maxAgeMs * NANOSECONDS };
 
   async function publish(js: JetStreamClient, events: readonly SinkEvent[], mark: Mark, last: number): Promise<void> {

@@ -1,8 +1,9 @@
 import { Redis } from 'ioredis';
 import { z } from 'zod';
 import { messageOf, systemCodeOf } from '../../errors.ts';
+import { decoded } from '../../percent-decode.ts';
 import { type Mark, SinkError, type SinkFactory } from '../sink.ts';
-import { decoded, readOptions, sizeText, wholeOption } from '../sink-options.ts';
+import { readOptions, sizeText, wholeOption } from '../sink-options.ts';
 import { isSameMark, markAtStart, markSchema } from '../stored-mark.ts';
 import { createConnectedSink, type OpenStore } from './connected-sink.ts';
 

@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Socket } from 'node:net';
+import { promisify } from 'node:util';
 import { Webhook } from 'standardwebhooks';
 import { Agent, buildConnector, type Dispatcher, request } from 'undici';
 import { z } from 'zod';
@@ -95,20 +96,10 @@ export const createWebhookSink: SinkFactory = ({ url, secret }) => {
   /** Connects like a delivery, TLS included, but sends nothing: the receiver could take any request for an event. */
   async function tryToConnect(signal: AbortSignal): Promise<void> {
     const { hostname, host, protocol, port } = target;
-    const connect = buildConnector(connectOptions());
-    const socket = await answerWithin(
-      timeoutMs,
-      (deadline) =>
-        new Promise<Socket>((resolve, reject) => {
-          connect({ hostname, host, protocol, port }, (error, connected) => {
-            if (error !== null) return reject(error);
-            if (deadline.aborted) connected.destroy();
-            resolve(connected);
-          });
-        }),
-      signal,
-    );
-    socket.destroy();
+    const connect = promisify<buildConnector.Options, Socket | null>(buildConnector(connectOptions()));
+    // It also destroys a socket that connects after the deadline.
+    const tried = async () => (await connect({ hostname, host, protocol, port }))?.destroy();
+    await answerWithin(timeoutMs, tried, signal);
   }
 
   async function post(agent: Agent, id: string, body: string, signal: AbortSignal): Promise<Dispatcher.ResponseData> {

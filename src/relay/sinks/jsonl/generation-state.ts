@@ -2,17 +2,11 @@ import { open, readFile, rename, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { z } from 'zod';
 import type { Mark } from '../../sink.ts';
+import { markSchema } from '../../stored-mark.ts';
 import type { LastEvent } from './last-line.ts';
 
-const stateSchema = z.object({
-  incarnation: z.string(),
-  generation: z.number(),
-  /** Size of the file and cursor when this was written. */
-  offset: z.number(),
-  cursor: z.number(),
-  /** As in a mark. */
-  at: z.number(),
-});
+/** `offset` and `cursor`: size of the file and cursor when this was written. */
+const stateSchema = markSchema.omit({ late: true }).extend({ offset: z.number() });
 
 /** Where in the file the current generation starts: a replay appends events with smaller numbers. */
 export type GenerationState = z.output<typeof stateSchema>;

@@ -6,7 +6,7 @@ import { type Mark, type Sink, SinkError, type SinkEvent, type SinkFactory } fro
 import { pathOf, readOptions, sizeOption, sizeText, wholeOption } from '../../sink-options.ts';
 import { withSinkErrors } from '../connected-sink.ts';
 import { type GenerationState, markOf, readState, syncDirectory, writeState } from './generation-state.ts';
-import { type LastEvent, lastLine, parseEvent } from './last-line.ts';
+import { checkRest, type LastEvent, lastLine, parseEvent } from './last-line.ts';
 import { type Compressor, dropOldest, rotatedSize, startCompressor, unusedRotatedPath } from './rotated-files.ts';
 
 /**
@@ -72,8 +72,9 @@ async function checkFile(path: string): Promise<string> {
   await access(path, constants.R_OK | constants.W_OK);
   const file = await open(path, 'r');
   try {
-    const { line } = await lastLine(file);
+    const { line, rest } = await lastLine(file);
     if (line !== null) parseEvent(path, line);
+    checkRest(path, rest);
   } finally {
     await file.close();
   }
@@ -116,12 +117,16 @@ export const createJsonlSink: SinkFactory = ({ url }) => {
   async function openFile(): Promise<LastEvent | null> {
     await mkdir(dirname(path), { recursive: true });
     file = await open(path, 'a+', 0o600);
-    const end = await lastLine(file);
-    await file.truncate(end.size);
-    await file.datasync();
-    size = end.size;
+    const { size: complete, line, rest } = await lastLine(file);
+    const last = line === null ? null : parseEvent(path, line);
+    checkRest(path, rest);
+    if (rest !== '') {
+      await file.truncate(complete);
+      await file.datasync();
+    }
+    size = complete;
     if (size === 0) await syncDirectory(path);
-    return end.line === null ? null : parseEvent(path, end.line);
+    return last;
   }
 
   /**

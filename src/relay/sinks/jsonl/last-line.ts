@@ -8,7 +8,7 @@ const LINE_BREAK = 10;
 /**
  * Finds the last complete line; null if there is not one. Reads backwards: the cost depends on the length of the line, not
  * of the file.
- * @returns `size`: bytes up to and including its line break, where an incomplete line may follow
+ * @returns `size`: bytes up to and including its line break; `rest`: what follows, an incomplete line
  */
 export async function lastLine(file: FileHandle) {
   let from = (await file.stat()).size;
@@ -18,7 +18,7 @@ export async function lastLine(file: FileHandle) {
     const lineStart = lineEnd <= 0 ? -1 : tail.lastIndexOf(LINE_BREAK, lineEnd - 1);
     if (from === 0 || lineStart !== -1) {
       const line = lineEnd === -1 ? null : tail.toString('utf8', lineStart + 1, lineEnd);
-      return { size: from + lineEnd + 1, line };
+      return { size: from + lineEnd + 1, line, rest: tail.toString('utf8', lineEnd + 1) };
     }
     const step = Math.min(STEP, from);
     from -= step;
@@ -33,13 +33,27 @@ export type LastEvent = Pick<Mark, 'incarnation' | 'cursor' | 'at'>;
 
 const eventSchema = z.object({ id: z.string(), sequence: z.string().regex(/^\d+$/), time: z.iso.datetime() });
 
+const EVENT_START = '{"specversion":"1.0","id":"';
+
+function notOurs(path: string, cause?: unknown): SinkError {
+  const message = `${path} does not end with an event of catchword; use another file`;
+  return new SinkError('misconfigured', message, { cause });
+}
+
+/**
+ * Checks that an incomplete last line may be cut off: that it is the start of an event, or zeros after a power failure.
+ * @throws SinkError misconfigured
+ */
+export function checkRest(path: string, rest: string): void {
+  if (!rest.startsWith('\0') && !EVENT_START.startsWith(rest.slice(0, EVENT_START.length))) throw notOurs(path);
+}
+
 /** @throws SinkError misconfigured if the line is not an event */
 export function parseEvent(path: string, line: string): LastEvent {
   try {
     const { id, sequence, time } = eventSchema.parse(JSON.parse(line));
     return { incarnation: id.slice(0, id.lastIndexOf(':')), cursor: Number(sequence), at: Date.parse(time) };
   } catch (cause) {
-    const message = `${path} does not end with an event of catchword; use another file`;
-    throw new SinkError('misconfigured', message, { cause });
+    throw notOurs(path, cause);
   }
 }

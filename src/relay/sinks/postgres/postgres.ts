@@ -33,27 +33,10 @@ const OPTIONS = {
 const OWN = ['table', 'removals', 'refused'];
 /** Options that are passed to the driver. */
 const DRIVER = [
-  'sslmode',
-  'sslrootcert',
-  'sslcert',
-  'sslkey',
-  'sslpassword',
-  'ssl',
-  'sslnegotiation',
-  'uselibpqcompat',
-  'application_name',
-  'fallback_application_name',
-  'options',
-  'client_encoding',
-  'connect_timeout',
-  'host',
-  'port',
-  'user',
-  'password',
-  'keepalives',
-  'lock_timeout',
-  'statement_timeout',
-  'idle_in_transaction_session_timeout',
+  ...'sslmode sslrootcert sslcert sslkey sslpassword ssl sslnegotiation uselibpqcompat'.split(' '),
+  ...'application_name fallback_application_name options client_encoding keepalives'.split(' '),
+  ...'host port user password'.split(' '),
+  ...'connect_timeout lock_timeout statement_timeout idle_in_transaction_session_timeout'.split(' '),
 ];
 const CONNECT_TIMEOUT_MS = 10_000;
 const QUERY_TIMEOUT_MS = 60_000;
