@@ -7,8 +7,8 @@ export const EXIT = { differences: 3, held: 5 } as const;
  * Every error code. Callers match on `code`, never on the message.
  *
  * `retryable`: the same call may succeed later although nothing was changed. `exit`: exit code of a command that ends
- * with this error (0 done, 1 failed, 2 usage or configuration, 3 differences, 4 incomplete, 5 held, 75 source
- * unavailable: retry later).
+ * with this error (1 failed, 2 usage or configuration, 4 incomplete, 75 source unavailable: retry later); the results
+ * that are not errors are in EXIT above.
  */
 const CODES = {
   USAGE: { exit: 2, retryable: false },

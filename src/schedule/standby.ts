@@ -13,7 +13,7 @@ interface StandbyOptions {
   readonly mode: number | undefined;
   readonly clock: Clock;
   readonly log: Logger;
-  /** Starts the services that only the active process runs. @param tookOver whether another process was active before */
+  /** Starts the services that only the active process runs. @param tookOver whether this process has waited */
   readonly start: (services: Service[], tookOver: boolean) => Promise<void>;
 }
 

@@ -7,7 +7,7 @@ export type Queries = ReturnType<typeof createQueries>;
  * tuple, one object for named parameters.
  */
 export function createQueries(sqlite: Database) {
-  /** Prepares the statement when it is first used: most processes need few, and a daemon that stands by opens often. */
+  /** Prepares the statement when it is first used: most processes need few of them. */
   function lazily<P extends unknown[], R>(text: string, form?: 'pluck' | 'raw'): () => Statement<P, R> {
     let prepared: Statement<P, R> | undefined;
     return () => {

@@ -167,7 +167,8 @@ const RULES: readonly Rule[] = [
  *          └──── point lookups of unseen products ◄───────────────────┘ once                  │
  *                                                                                 settle ◄────┘ if it moved
  * ```
- * Every other pass is followed by a delta since the last one, because a joint must not have been modified in between.
+ * Each pass that is not a delta is followed by one, because a product that joins windows must not have been modified in
+ * between.
  * Deltas may be late: before a run concludes anything from them, it waits and reads one more; see settle.ts.
  */
 export function nextStep(store: Reader, run: Run, settings: StepSettings): Step {
