@@ -122,14 +122,14 @@ export function createApplier(options: ApplierOptions) {
     chars = 0;
     maybeChanged = new Set();
     const start = performance.now();
-    const written = leased.write((writer) => {
+    const applied = leased.write((writer) => {
       if (writer.runs.state(runId) === 'cancelled') {
         throw new CatchwordError('RUN_CANCELLED', `run ${runId} was cancelled`);
       }
       return pages.map((page) => applyOne(writer, page));
     });
     publish('applied', { ms: performance.now() - start });
-    return written.filter((checkpoint) => checkpoint !== null);
+    return applied.filter((checkpoint) => checkpoint !== null);
   }
 
   return {
