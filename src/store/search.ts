@@ -1,4 +1,5 @@
 import { isbnForms } from '../catalog/isbn.ts';
+import { usageError } from '../errors.ts';
 import type { ProductRow } from './products.ts';
 import type { Queries } from './queries.ts';
 
@@ -6,6 +7,10 @@ export type SearchHit = Pick<ProductRow, 'vbid' | 'title' | 'publisher' | 'forma
 
 const COLUMNS =
   'products.vbid, products.title, products.publisher, products.format, products.print_isbn AS printIsbn, products.e_isbn AS eIsbn';
+/** The most words of a query: each costs time, and a search holds up everything else in its process. */
+const MAX_WORDS = 16;
+/** How many products that match are ranked, the oldest first: a word such as `a*` matches all of them. */
+const MAX_RANKED = 5_000;
 /** Sorts after every character of an identifier. */
 const LAST = '\u{10ffff}';
 
@@ -23,6 +28,7 @@ function ftsQuery(words: readonly string[]): string {
 /**
  * Finds living products that contain every word in title, contributors, publisher or an identifier. A word that ends in
  * `*` matches every word with that prefix. `vbid` and the two canonical ISBNs are found through their own indexes.
+ * The best come first; of more than 5,000 that match, the best of the 5,000 that were added first.
  */
 export function createSearch({ rows }: Queries) {
   const byIdentifier = rows<[{ from: string; to: string; limit: number }], SearchHit>(
@@ -33,13 +39,22 @@ export function createSearch({ rows }: Queries) {
      ) ORDER BY vbid LIMIT :limit`,
   );
   const byWords = rows<[{ query: string; limit: number }], SearchHit>(
-    `SELECT ${COLUMNS} FROM products_fts JOIN products ON products.id = products_fts.rowid
-     WHERE products_fts MATCH :query AND products.removed_at IS NULL ORDER BY products_fts.rank LIMIT :limit`,
+    `SELECT ${COLUMNS} FROM
+       (SELECT rowid, rank FROM products_fts WHERE products_fts MATCH :query LIMIT ${MAX_RANKED}) AS found
+       JOIN products ON products.id = found.rowid
+     WHERE products.removed_at IS NULL ORDER BY found.rank LIMIT :limit`,
   );
 
-  /** @param limit 1 or more */
+  /**
+   * @param limit 1 or more
+   * @throws CatchwordError USAGE if the text has more than 16 different words
+   */
   return (text: string, limit: number): SearchHit[] => {
-    const words = text.split(/\s+/).filter((word) => word.replace('*', '') !== '');
+    // FTS5 ends a query at a NUL.
+    const words = [...new Set(text.split(/[\s\0]+/))].filter((word) => word.replace('*', '') !== '');
+    if (words.length > MAX_WORDS) {
+      throw usageError(`a search for ${words.length} words takes too long`, `Search for at most ${MAX_WORDS} words.`);
+    }
     const [only] = words;
     if (only === undefined) return [];
     const hits = new Map<string, SearchHit>();

@@ -102,4 +102,7 @@ it('serves a mirror that was never filled', async () => {
   expect(await getJson(`${web.url}/api/changes`)).toEqual({ events: [], next: 0, last: 0 });
   expect(await getJson(`${web.url}/api/runs`)).toEqual([]);
   expect(await getJson(`${web.url}/api/products?q=anything`)).toEqual([]);
+  expect(await getJson(`${web.url}/api/products?q=%00`)).toEqual([]);
+  expect(await getJson(`${web.url}/api/products?q=a%00b`)).toEqual([]);
+  expect(await getJson(`${web.url}/api/products?q=${'a*+'.repeat(1_000)}`)).toEqual([]);
 });

@@ -41,6 +41,7 @@ describe('an invalid request', () => {
       ['/api/products', /q is missing/],
       ['/api/products?q=+', /q is missing/],
       ['/api/products?q=a&limit=1001', /limit.*1001/],
+      [`/api/products?q=${Array.from({ length: 17 }, (_, nth) => `w${nth}`).join('+')}`, /17 words/],
       ['/api/runs?limit=0', /limit/],
       ['/api/status?verbose=1', /verbose/],
       ['/api/products/%zz', /%zz/],
