@@ -28,7 +28,7 @@ export interface Metrics {
 
 export const METRICS_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
 
-/** Starts to measure this process. docs/operations.md lists the metrics. */
+/** Starts to measure this process. docs/metrics.md lists the metrics. */
 export function startMetrics({ rateLimit, mirror }: MetricsOptions): Metrics {
   const reader = new OnDemandReader();
   const provider = new MeterProvider({ readers: [reader] });

@@ -132,7 +132,7 @@ export async function readPass(
       const woken = new Promise<void>((resolve) => {
         wake = resolve;
       });
-      const toAdd = isReconcileDue ? windows.pending() : tasks;
+      const toAdd = isReconcileDue ? pending : tasks;
       isReconcileDue = false;
       if (toAdd.length > 0) await queue.add(toAdd);
       await woken;
@@ -162,6 +162,7 @@ export async function readPass(
   } finally {
     signal.removeEventListener('abort', onAbort);
     consumer.take = () => {};
+    publish('queue', { pages: 0 });
     ended.abort();
     await reconciling;
   }

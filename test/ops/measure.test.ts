@@ -1,0 +1,18 @@
+import { expect, it, onTestFinished } from 'vitest';
+import { subscribe } from '../../src/measure.ts';
+import { load } from '../support/load.ts';
+import { place } from '../support/place.ts';
+
+it('a run that fails leaves no page in the queue, and its requests are counted by their error', async () => {
+  const { settings } = await place({ items: 10 });
+  const pages: number[] = [];
+  const outcomes: string[] = [];
+  onTestFinished(subscribe('queue', (queue) => pages.push(queue.pages)));
+  onTestFinished(subscribe('request', ({ outcome }) => outcomes.push(outcome)));
+  await expect(load({ ...settings, CATCHWORD_API_KEY: 'WRONG' }, 'full')).rejects.toMatchObject({
+    code: 'SOURCE_AUTH',
+  });
+  expect(Math.max(...pages)).toBeGreaterThan(0);
+  expect(pages.at(-1)).toBe(0);
+  expect(new Set(outcomes)).toEqual(new Set(['SOURCE_AUTH']));
+});
