@@ -36,11 +36,28 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   report: ['catalog', 'store', 'relay'],
   queue: ['catalog'],
   sync: ['catalog', 'client', 'store', 'queue'],
-  schedule: ['catalog', 'store', 'sync'],
+  schedule: ['catalog', 'operator', 'store', 'sync'],
   metrics: ['catalog', 'store', 'report'],
-  web: ['catalog', 'store', 'report', 'metrics'],
+  web: ['catalog', 'store', 'report', 'metrics', 'operator'],
+  operator: ['catalog', 'config', 'store', 'sync', 'relay', 'report'],
+  notify: ['catalog', 'config', 'store', 'report', 'operator'],
+  events: ['catalog'],
+  mirror: ['catalog', 'store', 'events'],
   relay: ['catalog', 'config', 'store'],
-  roles: ['catalog', 'client', 'config', 'queue', 'relay', 'report', 'schedule', 'store', 'sync', 'web'],
+  roles: [
+    'catalog',
+    'client',
+    'config',
+    'notify',
+    'operator',
+    'queue',
+    'relay',
+    'report',
+    'schedule',
+    'store',
+    'sync',
+    'web',
+  ],
   sandbox: ['catalog', 'xml'],
   commands: ['*'],
   program: ['*'],
@@ -69,6 +86,8 @@ const ONLY_IN: Record<string, readonly string[]> = {
   'node-cron': ['schedule'],
   croner: ['schedule'],
   fastify: ['web'],
+  preact: ['web'],
+  'preact-render-to-string': ['web'],
   '@opentelemetry/api': ['metrics'],
   '@opentelemetry/sdk-metrics': ['metrics'],
   '@opentelemetry/exporter-prometheus': ['metrics'],
@@ -81,7 +100,7 @@ interface Import {
   readonly from: string;
 }
 
-const files = readdirSync(SRC, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.ts'));
+const files = readdirSync(SRC, { recursive: true, encoding: 'utf8' }).filter((file) => /\.tsx?$/.test(file));
 
 function importsOf(file: string): Import[] {
   const text = readFileSync(join(SRC, file), 'utf8');
@@ -94,7 +113,7 @@ function importsOf(file: string): Import[] {
 /** The folder of a file in src, or the name of a file at its top. */
 function layerOf(file: string): string {
   const [head = ''] = file.split('/');
-  return head.replace(/\.ts$/, '');
+  return head.replace(/\.tsx?$/, '');
 }
 
 const imports = files.flatMap(importsOf);
@@ -156,7 +175,7 @@ describe('architecture', () => {
     const loaded = new Set<string>();
     const load = (file: string): void => {
       loaded.add(file);
-      const text = file.endsWith('.ts') ? readFileSync(join(SRC, file), 'utf8') : '';
+      const text = /\.tsx?$/.test(file) ? readFileSync(join(SRC, file), 'utf8') : '';
       for (const [, from = ''] of text.matchAll(/^import (?!type )[^;]*?'([^']+)';/gm)) {
         const next = from.startsWith('.') ? relative(SRC, resolve(SRC, dirname(file), from)) : from;
         if (!loaded.has(next)) load(next);

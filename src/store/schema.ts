@@ -326,3 +326,50 @@ export const sinkGaps = sqliteTable(
   },
   (table) => [primaryKey({ columns: [table.sinkId, table.after] })],
 );
+
+/**
+ * What operators decided, on the page or with a command. See operator/actions.ts.
+ * - who: the name that the operator gave and the address of the browser, or the user of the command
+ * - target: the number of a run, the name of a sink, or the kind of a run to start
+ * - argument: a `seq`; null if the action needs none
+ * - state: asked until the keeper takes it; done; failed
+ * - outcome: what was done, or why it failed, in one sentence
+ */
+export const actions = sqliteTable('actions', {
+  id: integer('id').primaryKey({ autoIncrement: true }),
+  at: integer('at').notNull(),
+  who: text('who').notNull(),
+  action: text('action').notNull(),
+  target: text('target').notNull(),
+  argument: integer('argument'),
+  state: text('state', { enum: ['asked', 'done', 'failed'] }).notNull(),
+  outcome: text('outcome'),
+  endedAt: integer('ended_at'),
+});
+
+/**
+ * Something that is wrong, from when it was noticed to when it was over. See notify.
+ * - topic: names the problem; at most one open episode of each
+ */
+export const episodes = sqliteTable('episodes', {
+  id: integer('id').primaryKey({ autoIncrement: true }),
+  topic: text('topic').notNull(),
+  message: text('message').notNull(),
+  beganAt: integer('began_at').notNull(),
+  endedAt: integer('ended_at'),
+});
+
+/** Messages about episodes: one to each channel when an episode begins, one when it ends. Kept until delivered. */
+export const notices = sqliteTable(
+  'notices',
+  {
+    channel: text('channel').notNull(),
+    episodeId: integer('episode_id').notNull(),
+    phase: text('phase', { enum: ['began', 'ended'] }).notNull(),
+    attempts: integer('attempts').notNull().default(0),
+    nextTryAt: integer('next_try_at').notNull(),
+    deliveredAt: integer('delivered_at'),
+    error: text('error'),
+  },
+  (table) => [primaryKey({ columns: [table.channel, table.episodeId, table.phase] })],
+);

@@ -13,6 +13,7 @@ import { addDrain } from './drain.ts';
 import { addHealth, type ReadinessOptions } from './health.ts';
 import { checkExposure, listen } from './listen.ts';
 import { addMetrics } from './metrics-route.ts';
+import { addPages } from './page/pages.ts';
 import { addSseRoute } from './sse-route.ts';
 import { STREAM_LIMITS, type StreamLimits } from './sse-stream.ts';
 
@@ -52,6 +53,7 @@ export async function startWeb(options: WebOptions): Promise<Service & { readonl
     addApi(app, { ...options, store, changes });
     const endStreams = addSseRoute(app, { changes, clock, log, limits });
     addMetrics(app, metrics);
+    const endPages = addPages(app, { ...options, store });
     const url = await listen(app, options.host, options.port);
     log.info({ address: url }, 'listening');
     const watching = watchMirror(store, clock);
@@ -64,7 +66,7 @@ export async function startWeb(options: WebOptions): Promise<Service & { readonl
       // Not the HTTP server's own `close`: it breaks connections whose responses are written but not yet received.
       Server.prototype.close.call(app.server);
       const drained = new AbortController();
-      const ended = endStreams();
+      const ended = Promise.all([endStreams(), endPages()]);
       await Promise.race([drain(), clock.sleep(limits.stopMs, drained.signal)]);
       drained.abort();
       await app.close();

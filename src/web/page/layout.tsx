@@ -1,0 +1,81 @@
+import { render } from 'preact-render-to-string';
+import { assetPath } from './assets.ts';
+import type { Content, Section } from './view.ts';
+
+const NAVIGATION = [
+  ['/', 'Overview'],
+  ['/runs', 'Runs'],
+  ['/products', 'Products'],
+  ['/changes', 'Changes'],
+  ['/sinks', 'Sinks'],
+  ['/actions', 'Decisions'],
+] as const;
+
+/** The inside of a section's element, its heading included: what a live update replaces. */
+export function sectionHtml({ id, title, content }: Section): string {
+  return render(
+    <>
+      {title !== undefined && <h2 id={`${id}-title`}>{title}</h2>}
+      {content}
+    </>,
+  );
+}
+
+function SectionElement({ section }: { readonly section: Section }) {
+  const { id, title, live = false, content } = section;
+  return (
+    <section id={id} data-live={live} aria-labelledby={title === undefined ? undefined : `${id}-title`}>
+      {title !== undefined && <h2 id={`${id}-title`}>{title}</h2>}
+      {content}
+    </section>
+  );
+}
+
+/**
+ * The whole document. Everything that it shows is escaped by preact; no part of it uses `dangerouslySetInnerHTML`.
+ * @param path where the browser is, for the navigation
+ * @param live address of the stream of its live sections
+ */
+export function documentHtml({ title, sections }: Content, path: string, live: string): string {
+  const isLive = sections.some((section) => section.live);
+  const current = (href: string) => (href === '/' ? path === '/' : path === href || path.startsWith(`${href}/`));
+  return `<!doctype html>${render(
+    <html lang="en">
+      <head>
+        <meta charSet="utf-8" />
+        <meta name="viewport" content="width=device-width, initial-scale=1" />
+        <meta name="color-scheme" content="light dark" />
+        <title>{`${title} – catchword`}</title>
+        <link rel="icon" href="data:," />
+        <link rel="stylesheet" href={assetPath('page.css')} />
+        <script defer src={assetPath('idiomorph.js')} />
+        <script defer src={assetPath('uplot.js')} />
+        <script defer src={assetPath('page.js')} />
+      </head>
+      <body data-live={isLive ? live : undefined}>
+        <a class="skip" href="#main">
+          Skip to content
+        </a>
+        <header>
+          <a class="name" href="/">
+            catchword
+          </a>
+          <nav aria-label="Pages">
+            {NAVIGATION.map(([href, name]) => (
+              <a href={href} aria-current={current(href) ? 'page' : undefined}>
+                {name}
+              </a>
+            ))}
+          </nav>
+          <p id="connection" role="status" />
+        </header>
+        <main id="main">
+          <h1>{title}</h1>
+          {sections.map((section) => (
+            <SectionElement section={section} />
+          ))}
+        </main>
+      </body>
+    </html>,
+  )}`;
+}

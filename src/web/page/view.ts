@@ -1,0 +1,44 @@
+import type { ComponentChildren } from 'preact';
+import type { Plans } from '../../catalog/tick.ts';
+import type { Clock } from '../../clock.ts';
+import type { Rate } from '../../pacer.ts';
+import type { Store } from '../../store/store.ts';
+
+/** What the pages are made from. */
+export interface PageParts {
+  readonly store: Store;
+  readonly clock: Clock;
+  /** When the schedule starts the next runs. */
+  readonly plans: (nowMs: number) => Plans;
+  /** CATCHWORD_RATE_LIMIT; null without a limit. */
+  readonly rateLimit: Rate | null;
+}
+
+/** The address of a page: the values in its path, and its query. */
+export interface Visit {
+  readonly params: Readonly<Record<string, string>>;
+  readonly query: URLSearchParams;
+}
+
+export interface Section {
+  /** Unique on the page; the `id` of its element. */
+  readonly id: string;
+  /** Its heading; a section without one is not in the page's outline. */
+  readonly title?: string;
+  /** Whether it is rendered again every second, and sent to browsers that show the page if it has changed. */
+  readonly live?: boolean;
+  readonly content: ComponentChildren;
+}
+
+export interface Content {
+  readonly title: string;
+  readonly sections: readonly Section[];
+}
+
+/** A page of the site. It reads one state of the file. */
+export interface View {
+  /** Path as fastify matches it: `/runs/:id`. */
+  readonly path: string;
+  /** @throws CatchwordError NOT_FOUND, USAGE: the browser gets a page that says so */
+  readonly show: (parts: PageParts, visit: Visit) => Content;
+}
