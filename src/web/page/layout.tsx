@@ -11,6 +11,26 @@ const NAVIGATION = [
   ['/actions', 'Decisions'],
 ] as const;
 
+/** Whether a path is a page of the navigation, or a page below it. */
+function isAt(href: string, path: string): boolean {
+  return path === href || (href !== '/' && path.startsWith(`${href}/`));
+}
+
+/** The name of the next page stands at the foot of each, as the catchword of a printed page does. */
+function Foot({ path }: { readonly path: string }) {
+  const here = NAVIGATION.findIndex(([href]) => isAt(href, path));
+  const next = NAVIGATION[here + 1];
+  if (here === -1 || next === undefined) return null;
+  const [href, name] = next;
+  return (
+    <footer>
+      <a rel="next" href={href}>
+        {`${name} →`}
+      </a>
+    </footer>
+  );
+}
+
 /** The inside of a section's element, its heading included: what a live update replaces. */
 export function sectionHtml({ id, title, content }: Section): string {
   return render(
@@ -38,7 +58,6 @@ function SectionElement({ section }: { readonly section: Section }) {
  */
 export function documentHtml({ title, sections }: Content, path: string, live: string): string {
   const isLive = sections.some((section) => section.live);
-  const current = (href: string) => (href === '/' ? path === '/' : path === href || path.startsWith(`${href}/`));
   return `<!doctype html>${render(
     <html lang="en">
       <head>
@@ -62,19 +81,20 @@ export function documentHtml({ title, sections }: Content, path: string, live: s
           </a>
           <nav aria-label="Pages">
             {NAVIGATION.map(([href, name]) => (
-              <a href={href} aria-current={current(href) ? 'page' : undefined}>
+              <a href={href} aria-current={isAt(href, path) ? 'page' : undefined}>
                 {name}
               </a>
             ))}
           </nav>
           <p id="connection" role="status" />
         </header>
-        <main id="main">
+        <main id="main" tabIndex={-1}>
           <h1>{title}</h1>
           {sections.map((section) => (
             <SectionElement section={section} />
           ))}
         </main>
+        <Foot path={path} />
       </body>
     </html>,
   )}`;
