@@ -11,6 +11,11 @@ const NAVIGATION = [
   ['/actions', 'Decisions'],
 ] as const;
 
+/** A letter, so that the page is found among other tabs. */
+const ICON =
+  "data:image/svg+xml,<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16 16'><text x='3' y='13' " +
+  "font-family='serif' font-style='italic' font-weight='bold' font-size='18' fill='%230b5a8a'>c</text></svg>";
+
 /** Whether a path is a page of the navigation, or a page below it. */
 function isAt(href: string, path: string): boolean {
   return path === href || (href !== '/' && path.startsWith(`${href}/`));
@@ -65,11 +70,11 @@ export function documentHtml({ title, sections }: Content, path: string, live: s
         <meta name="viewport" content="width=device-width, initial-scale=1" />
         <meta name="color-scheme" content="light dark" />
         <title>{`${title} – catchword`}</title>
-        <link rel="icon" href="data:," />
+        <link rel="icon" href={ICON} />
         <link rel="stylesheet" href={assetPath('page.css')} />
         <script defer src={assetPath('idiomorph.js')} />
         <script defer src={assetPath('uplot.js')} />
-        <script defer src={assetPath('page.js')} />
+        <script type="module" src={assetPath('page.js')} />
       </head>
       <body data-live={isLive ? live : undefined}>
         <a class="skip" href="#main">

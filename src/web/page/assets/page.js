@@ -1,5 +1,6 @@
 // Follows the live sections of the page. Without this script the page shows the state of the moment it was loaded.
 
+// A module, as every script of our own: its names are not global. Libraries are global.
 const { Idiomorph } = /** @type {any} */ (window);
 const connection = /** @type {HTMLElement | null} */ (document.querySelector('#connection'));
 const localTime = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'long' });
