@@ -30,6 +30,11 @@ function mayUpdate(name, element) {
   return name !== 'open' && !(name === 'title' && element.localName === 'time');
 }
 
+/** What a script has drawn stays; the script draws it again. @param {Node} node */
+function mayMorph(node) {
+  return !(node instanceof HTMLElement && node.dataset.drawn !== undefined);
+}
+
 /** Sections that wait until the reader no longer selects text in them. @type {Map<string, string>} */
 const waiting = new Map();
 
@@ -48,7 +53,7 @@ function update(id, html) {
     return;
   }
   waiting.delete(id);
-  const callbacks = { beforeAttributeUpdated: mayUpdate };
+  const callbacks = { beforeAttributeUpdated: mayUpdate, beforeNodeMorphed: mayMorph };
   Idiomorph.morph(element, html, { morphStyle: 'innerHTML', ignoreActiveValue: true, callbacks });
   announce(element);
 }
