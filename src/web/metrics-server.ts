@@ -1,3 +1,4 @@
+import { systemClock } from '../clock.ts';
 import type { Service } from '../lifecycle.ts';
 import type { Logger } from '../log.ts';
 import { startMetrics } from '../metrics/metrics.ts';
@@ -27,7 +28,7 @@ export async function startMetricsServer(options: MetricsServerOptions): Promise
   checkExposure(host, token);
   const metrics = startMetrics({ rateLimit });
   const app = createApp(log, `Use /metrics or ${HEALTH_PATH}.`);
-  addAuth(app, token);
+  addAuth(app, { token, clock: systemClock, log, login: false });
   app.get(HEALTH_PATH, async () => ({ alive: true }));
   addMetrics(app, metrics);
   try {

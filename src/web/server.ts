@@ -46,7 +46,7 @@ export async function startWeb(options: WebOptions): Promise<Service & { readonl
   const metrics = startMetrics({ rateLimit: options.rateLimit, mirror: { store, clock } });
   try {
     const app = createApp(log, 'Use /api/status, /api/runs, /api/products?q=, /api/changes or /api/changes/stream.');
-    addAuth(app, token);
+    addAuth(app, { token, clock, log, login: true });
     const drain = addDrain(app);
     addHealth(app, { ...options, store }, log);
     const changes = createChangeFeed(store, options.source);

@@ -3,6 +3,8 @@ import type { Logger } from '../../log.ts';
 import { errorFields } from '../../log.ts';
 import { sendError } from '../http-error.ts';
 import { addAssets } from './assets.ts';
+import { sendErrorPage } from './error-page.tsx';
+import { sendHtml } from './html.ts';
 import { documentHtml } from './layout.tsx';
 import { createLivePages } from './live.ts';
 import { overview } from './overview.tsx';
@@ -13,15 +15,6 @@ const VIEWS: readonly View[] = [overview];
 
 /** Live pages that may be open at once. For safety: each is rendered every second. */
 const MAX_LIVE = 50;
-
-const HTML_HEADERS = {
-  'content-type': 'text/html; charset=utf-8',
-  'content-security-policy':
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
-    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
-  'referrer-policy': 'same-origin',
-  'x-frame-options': 'DENY',
-};
 
 function visitOf({ params, url }: FastifyRequest): Visit {
   const [, query = ''] = /\?(.*)$/.exec(url) ?? [];
@@ -41,6 +34,7 @@ export function addPages(app: FastifyInstance, { log, ...parts }: PageOptions): 
   const open = new Map<AbortController, Promise<void>>();
   let stopping = false;
   addAssets(app);
+  app.decorate('sendErrorPage', sendErrorPage);
 
   const showOf = (view: View, request: FastifyRequest) => (): Content =>
     parts.store.read(() => view.show(parts, visitOf(request)));
@@ -78,7 +72,8 @@ export function addPages(app: FastifyInstance, { log, ...parts }: PageOptions): 
   for (const view of VIEWS) {
     app.get(view.path, async (request, reply) => {
       const { pathname } = new URL(request.url, 'http://localhost');
-      return reply.headers(HTML_HEADERS).send(documentHtml(showOf(view, request)(), pathname, `/live${request.url}`));
+      const content = showOf(view, request)();
+      return sendHtml(reply, documentHtml(content, pathname, `/live${request.url}`, request.session));
     });
     app.route({
       method: 'GET',

@@ -25,6 +25,12 @@ function say(text) {
   if (connection !== null) connection.textContent = text;
 }
 
+/** Says why the server refused the stream; the browser does not try again by itself. */
+async function explain() {
+  const { status } = await fetch(location.href, { method: 'HEAD' }).catch(() => ({ status: 0 }));
+  if (status === 401) say('signed out; reload this page to sign in');
+}
+
 /** @param {string} address */
 function follow(address) {
   /** @type {EventSource | undefined} */
@@ -33,7 +39,10 @@ function follow(address) {
     if (source !== undefined || document.hidden) return;
     source = new EventSource(address);
     source.addEventListener('open', () => say('live'));
-    source.addEventListener('error', () => say('not connected; this page may be out of date'));
+    source.addEventListener('error', () => {
+      say('not connected; this page may be out of date');
+      if (source?.readyState === EventSource.CLOSED) void explain();
+    });
     source.addEventListener('section', (event) => update(JSON.parse(event.data)));
   }
   function close() {
