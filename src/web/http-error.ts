@@ -3,7 +3,7 @@ import { CatchwordError } from '../errors.ts';
 import { errorFields, type Logger } from '../log.ts';
 
 /** HTTP status of each error code. Clients match on the code. */
-const STATUS = {
+export const STATUS = {
   USAGE: 400,
   UNAUTHORIZED: 401,
   HOST_REFUSED: 403,
@@ -11,6 +11,7 @@ const STATUS = {
   METHOD_NOT_ALLOWED: 405,
   INTERNAL: 500,
   TOO_MANY_STREAMS: 503,
+  OVERLOADED: 503,
   STOPPING: 503,
 } as const;
 

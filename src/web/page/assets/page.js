@@ -25,16 +25,36 @@ function say(text) {
   if (connection !== null) connection.textContent = text;
 }
 
+/** Why the page is not followed any more, by the code of the stream's last message. @type {Record<string, string>} */
+const OVER = {
+  NOT_FOUND: 'this page does not exist any more',
+  UNAUTHORIZED: 'signed out; reload this page',
+};
+
 /** @param {string} address */
 function follow(address) {
   /** @type {EventSource | undefined} */
   let source;
+  let isOver = false;
   function open() {
-    if (source !== undefined || document.hidden) return;
-    source = new EventSource(address);
-    source.addEventListener('open', () => say('live'));
-    source.addEventListener('error', () => say('not connected; this page may be out of date'));
-    source.addEventListener('section', (event) => update(JSON.parse(event.data)));
+    if (source !== undefined || isOver || document.hidden) return;
+    const opened = new EventSource(address);
+    source = opened;
+    opened.addEventListener('section', (event) => {
+      update(JSON.parse(event.data));
+      say('live');
+    });
+    opened.addEventListener('error', () => {
+      const isClosed = opened.readyState === EventSource.CLOSED;
+      say(`not connected; this page may be out of date${isClosed ? '; reload it' : ''}`);
+    });
+    opened.addEventListener('end', (event) => {
+      const reason = OVER[JSON.parse(event.data).code];
+      if (reason === undefined) return;
+      isOver = true;
+      close();
+      say(reason);
+    });
   }
   function close() {
     source?.close();
