@@ -13,6 +13,7 @@ import { addDrain } from './drain.ts';
 import { addHealth, type ReadinessOptions } from './health.ts';
 import { checkExposure, listen } from './listen.ts';
 import { addMetrics } from './metrics-route.ts';
+import { addDescribed } from './openapi.ts';
 import { addPages } from './page/pages.ts';
 import { addSseRoute } from './sse-route.ts';
 import { STREAM_LIMITS, type StreamLimits } from './sse-stream.ts';
@@ -48,11 +49,13 @@ export async function startWeb(options: WebOptions): Promise<Service & { readonl
     const app = createApp(log, 'Use /api/status, /api/runs, /api/products?q=, /api/changes or /api/changes/stream.');
     addAuth(app, token);
     const drain = addDrain(app);
-    addHealth(app, { ...options, store }, log);
     const changes = createChangeFeed(store, options.source);
-    addApi(app, { ...options, store, changes });
-    const endStreams = addSseRoute(app, { changes, clock, log, limits });
-    addMetrics(app, metrics);
+    const endStreams = addDescribed(app, (to) => {
+      addHealth(to, { ...options, store }, log);
+      addApi(to, { ...options, store, changes });
+      addMetrics(to, metrics);
+      return addSseRoute(to, { changes, clock, log, limits });
+    });
     const endPages = addPages(app, { ...options, store });
     const url = await listen(app, options.host, options.port);
     log.info({ address: url }, 'listening');
