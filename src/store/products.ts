@@ -43,6 +43,9 @@ export function createProductReader({ row, rows, tuple, value, number }: Queries
   const livingAfter = rows<[string], LivingProduct>(
     `SELECT vbid, title, body FROM products WHERE vbid > ? AND removed_at IS NULL ORDER BY vbid LIMIT ${READ_BATCH}`,
   );
+  const livingPage = rows<[after: string, limit: number], ProductRow>(
+    `SELECT ${ROW} FROM products WHERE vbid > ? AND removed_at IS NULL ORDER BY vbid LIMIT ?`,
+  );
 
   return {
     /** The id of a living product that has exactly this body; negative for another body or a tombstone. */
@@ -60,6 +63,8 @@ export function createProductReader({ row, rows, tuple, value, number }: Queries
     all: function* (): Generator<LivingProduct> {
       for (let batch = livingAfter(''); batch.length > 0; batch = livingAfter(batch.at(-1)?.vbid ?? '')) yield* batch;
     },
+    /** Living products whose key sorts after `after`, ordered by key. */
+    livingPage,
     /** The highest id in use; the keeper assigns ids in order. */
     lastId: number('SELECT max(id) FROM products'),
     /** Number of rows that are not tombstones. */
