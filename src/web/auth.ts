@@ -1,7 +1,14 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { hostOf, isLoopback } from '../loopback.ts';
 import { type HttpError, sendError, setSafetyHeaders } from './http-error.ts';
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** Whether the route takes decisions of operators, with POST. */
+    action?: boolean;
+  }
+}
 
 /** Needs no token: it says only that the process is alive. */
 export const HEALTH_PATH = '/healthz';
@@ -18,8 +25,10 @@ function holdsToken(header: string | undefined, token: string): boolean {
  * `Host` header must be local as well: a web page whose name resolves to 127.0.0.1 (DNS rebinding) sends its own name.
  */
 export function addAuth(app: FastifyInstance, token: string | undefined): void {
-  function errorOf(method: string, path: string | undefined, headers: NodeJS.Dict<string>): HttpError | null {
-    if (method !== 'GET' && method !== 'HEAD') {
+  function errorOf({ method, routeOptions, headers }: FastifyRequest): HttpError | null {
+    const path = routeOptions.url;
+    const isAction = method === 'POST' && routeOptions.config.action === true;
+    if (method !== 'GET' && method !== 'HEAD' && !isAction) {
       const hint = 'Use GET; to change the mirror, use the catchword command.';
       return { code: 'METHOD_NOT_ALLOWED', message: `${method} is not allowed`, hint, headers: { allow: 'GET, HEAD' } };
     }
@@ -39,8 +48,7 @@ export function addAuth(app: FastifyInstance, token: string | undefined): void {
 
   app.addHook('onRequest', async (request, reply) => {
     setSafetyHeaders(reply);
-    const { host, authorization } = request.headers;
-    const error = errorOf(request.method, request.routeOptions.url, { host, authorization });
+    const error = errorOf(request);
     return error === null ? undefined : sendError(reply, error);
   });
 }
