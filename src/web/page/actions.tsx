@@ -1,6 +1,6 @@
 import formbody from '@fastify/formbody';
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { CatchwordError, usageError } from '../../errors.ts';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { usageError } from '../../errors.ts';
 import { RUN_ACTIONS, SINK_ACTIONS } from '../../operator/actions.ts';
 import { decide } from '../../operator/decide.ts';
 import { isRunAction, isSinkAction, readDecision } from '../../operator/decision.ts';
@@ -8,7 +8,6 @@ import { time } from '../../report/text.ts';
 import type { ActionRow } from '../../store/actions.ts';
 import type { Reader } from '../../store/reader.ts';
 import { wholeNumber } from '../../whole-number.ts';
-import { sendPage } from './send-page.ts';
 import type { PageParts, Section, View } from './view.ts';
 
 const PATH = '/actions';
@@ -68,6 +67,8 @@ const STATES = { asked: 'waiting', done: 'done', failed: 'failed' } as const;
 
 function DecisionTable({ store, rows }: { readonly store: Reader; readonly rows: readonly ActionRow[] }) {
   return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: without it, the keyboard cannot scroll it.
+    // biome-ignore lint/a11y/useSemanticElements: <section> is for the sections of the page.
     <div class="wide" tabIndex={0} role="region" aria-label="Decisions, a table">
       <table>
         <thead>
@@ -145,18 +146,6 @@ function backTo({ headers }: FastifyRequest): string {
   return from.host === host && !from.pathname.startsWith('//') ? from.pathname + from.search : PATH;
 }
 
-function sendProblem(reply: FastifyReply, error: CatchwordError): FastifyReply {
-  const status = error.code === 'USAGE' ? 400 : 503;
-  const content = (
-    <>
-      <p>{`Nothing was changed: ${error.message}.`}</p>
-      {error.hint !== undefined && <p>{error.hint}</p>}
-    </>
-  );
-  const page = { title: 'The decision could not be recorded', sections: [{ id: 'problem', content }] };
-  return sendPage(reply.code(status), page, PATH);
-}
-
 /** The longest form, in bytes. */
 const MAX_FORM = 4_096;
 
@@ -171,13 +160,7 @@ export function addActions(
 ): void {
   app.register(formbody, { bodyLimit: MAX_FORM });
   app.post(PATH, { config: { action: true }, bodyLimit: MAX_FORM }, async (request, reply) => {
-    try {
-      decide(store, readDecision(request.body, whoOf(request)), clock.now());
-    } catch (error) {
-      const asksForHtml = request.headers.accept?.includes('text/html') === true;
-      if (!asksForHtml || !(error instanceof CatchwordError)) throw error;
-      return sendProblem(reply, error);
-    }
+    decide(store, readDecision(request.body, whoOf(request)), clock.now());
     return reply.redirect(backTo(request), 303);
   });
 }

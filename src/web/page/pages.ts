@@ -4,9 +4,9 @@ import { errorFields } from '../../log.ts';
 import { sendError } from '../http-error.ts';
 import { actions, addActions } from './actions.tsx';
 import { addAssets } from './assets.ts';
+import { documentHtml } from './layout.tsx';
 import { createLivePages } from './live.ts';
 import { overview } from './overview.tsx';
-import { sendPage } from './send-page.ts';
 import type { Content, PageParts, View, Visit } from './view.ts';
 
 /** Every page of the site. */
@@ -14,6 +14,15 @@ const VIEWS: readonly View[] = [overview, actions];
 
 /** Live pages that may be open at once. For safety: each is rendered every second. */
 const MAX_LIVE = 50;
+
+const HTML_HEADERS = {
+  'content-type': 'text/html; charset=utf-8',
+  'content-security-policy':
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+  'referrer-policy': 'same-origin',
+  'x-frame-options': 'DENY',
+};
 
 function visitOf({ params, url }: FastifyRequest): Visit {
   const [, query = ''] = /\?(.*)$/.exec(url) ?? [];
@@ -71,7 +80,7 @@ export function addPages(app: FastifyInstance, { log, ...parts }: PageOptions): 
   for (const view of VIEWS) {
     app.get(view.path, async (request, reply) => {
       const { pathname } = new URL(request.url, 'http://localhost');
-      return sendPage(reply, showOf(view, request)(), pathname, `/live${request.url}`);
+      return reply.headers(HTML_HEADERS).send(documentHtml(showOf(view, request)(), pathname, `/live${request.url}`));
     });
     app.route({
       method: 'GET',
