@@ -1,15 +1,17 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { LIVE_PATH } from '../sse-refusal.ts';
+import { actions, addActions } from './actions.tsx';
 import { addAssets } from './assets.ts';
 import { sendErrorPage } from './error-page.tsx';
 import { sendHtml } from './html.ts';
 import { documentHtml } from './layout.tsx';
 import { createLivePages, type LiveParts } from './live.ts';
 import { overview } from './overview.tsx';
+import { operatorOf } from './session.ts';
 import type { Content, PageParts, View, Visit } from './view.ts';
 
 /** Every page of the site. */
-const VIEWS: readonly View[] = [overview];
+const VIEWS: readonly View[] = [overview, actions];
 
 function visitOf({ params, url }: FastifyRequest): Visit {
   const [, query = ''] = /\?(.*)$/.exec(url) ?? [];
@@ -26,6 +28,7 @@ export function addPages(app: FastifyInstance, parts: PageOptions): () => Promis
   const live = createLivePages(parts);
   addAssets(app);
   app.decorate('sendErrorPage', sendErrorPage);
+  addActions(app, parts, operatorOf);
 
   const showOf = (view: View, request: FastifyRequest) => (): Content =>
     parts.store.read(() => view.show(parts, visitOf(request)));
