@@ -51,6 +51,7 @@ export function documentHtml({ title, sections }: Content, path: string, live: s
         <script defer src={assetPath('idiomorph.js')} />
         <script defer src={assetPath('uplot.js')} />
         <script defer src={assetPath('page.js')} />
+        <script defer src={assetPath('runs.js')} />
       </head>
       <body data-live={isLive ? live : undefined}>
         <a class="skip" href="#main">

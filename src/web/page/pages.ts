@@ -6,10 +6,12 @@ import { addAssets } from './assets.ts';
 import { documentHtml } from './layout.tsx';
 import { createLivePages } from './live.ts';
 import { overview } from './overview.tsx';
+import { run } from './run.tsx';
+import { runs } from './runs.tsx';
 import type { Content, PageParts, View, Visit } from './view.ts';
 
 /** Every page of the site. */
-const VIEWS: readonly View[] = [overview];
+const VIEWS: readonly View[] = [overview, runs, run];
 
 /** Live pages that may be open at once. For safety: each is rendered every second. */
 const MAX_LIVE = 50;

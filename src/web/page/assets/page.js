@@ -6,6 +6,9 @@ const connection = document.querySelector('#connection');
 /** What the user has opened stays open. @param {string} name */
 const isOwn = (name) => name !== 'open';
 
+/** What a script has drawn stays; the script draws it again. @param {Node} node */
+const isDrawn = (node) => !(node instanceof HTMLElement && node.dataset.drawn !== undefined);
+
 /** @param {Element} element */
 function announce(element) {
   document.dispatchEvent(new CustomEvent('sectionchange', { detail: element }));
@@ -15,7 +18,7 @@ function announce(element) {
 function update({ id, html }) {
   const element = document.getElementById(id);
   if (element === null) return;
-  const callbacks = { beforeAttributeUpdated: isOwn };
+  const callbacks = { beforeAttributeUpdated: isOwn, beforeNodeMorphed: isDrawn };
   Idiomorph.morph(element, html, { morphStyle: 'innerHTML', callbacks });
   announce(element);
 }
