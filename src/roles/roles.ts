@@ -40,7 +40,7 @@ async function requireEventSource(config: Config): Promise<void> {
 
 async function startHttp({ config, clock, log }: RoleOptions<Config>, port: number): Promise<Service> {
   const { startWeb } = await import('../web/server.ts');
-  const { db, dbMode, httpHost: host, httpToken: token, readyMaxAgeMs, rateLimit } = config;
+  const { db, dbMode, httpHost: host, httpToken: token, readyMaxAgeMs, rateLimit, deltaOverlapMs: overlapMs } = config;
   const source = configuredSource(config.baseUrl);
   const plans = (nowMs: number) => plansOf(config, nowMs);
   const unready = haltedSinks;
@@ -52,6 +52,7 @@ async function startHttp({ config, clock, log }: RoleOptions<Config>, port: numb
     token,
     readyMaxAgeMs,
     rateLimit,
+    overlapMs,
     unready,
     plans,
     source,

@@ -34,6 +34,8 @@ export interface WebOptions extends Omit<ReadinessOptions, 'store'>, Pick<ApiOpt
   readonly limits?: Partial<StreamLimits>;
   /** CATCHWORD_RATE_LIMIT, shown by `/metrics`; null without a limit. */
   readonly rateLimit: Rate | null;
+  /** CATCHWORD_DELTA_OVERLAP, milliseconds. */
+  readonly overlapMs: number;
 }
 
 /**

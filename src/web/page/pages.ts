@@ -7,11 +7,13 @@ import { sendHtml } from './html.ts';
 import { documentHtml } from './layout.tsx';
 import { createLivePages, type LiveParts } from './live.ts';
 import { overview } from './overview.tsx';
+import { run } from './run.tsx';
+import { runs } from './runs.tsx';
 import { operatorOf } from './session.ts';
 import type { Content, PageParts, View, Visit } from './view.ts';
 
 /** Every page of the site. */
-const VIEWS: readonly View[] = [overview, actions];
+const VIEWS: readonly View[] = [overview, runs, run, actions];
 
 function visitOf({ params, url }: FastifyRequest): Visit {
   const [, query = ''] = /\?(.*)$/.exec(url) ?? [];
