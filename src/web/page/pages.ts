@@ -3,13 +3,18 @@ import type { Logger } from '../../log.ts';
 import { errorFields } from '../../log.ts';
 import { sendError } from '../http-error.ts';
 import { addAssets } from './assets.ts';
+import { changes } from './changes.tsx';
 import { documentHtml } from './layout.tsx';
 import { createLivePages } from './live.ts';
 import { overview } from './overview.tsx';
+import { product } from './product.tsx';
+import { products } from './products.tsx';
+import { sink } from './sink.tsx';
+import { sinks } from './sinks.tsx';
 import type { Content, PageParts, View, Visit } from './view.ts';
 
 /** Every page of the site. */
-const VIEWS: readonly View[] = [overview];
+const VIEWS: readonly View[] = [overview, products, product, changes, sinks, sink];
 
 /** Live pages that may be open at once. For safety: each is rendered every second. */
 const MAX_LIVE = 50;
